@@ -1,0 +1,1 @@
+//! Placeholder paragraph: replaced by the crate's first code.
