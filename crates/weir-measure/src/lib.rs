@@ -1,1 +1,35 @@
-//! Placeholder paragraph: replaced by the crate's first code.
+//! Measuring a path between two hosts: windowed RTT, the multi-flow test, path MTU, TCP throughput, the survey
+//! that joins them, and the agent at the far end. It must not know how results are drawn or stored: it hands
+//! records to a [`Sink`].
+//!
+//! Each measurement has a pure core that takes packets and the time (`plan`, `schedule`, `account`, `search`)
+//! and a thin driver with the sockets and threads beside it.
+
+pub mod agent;
+mod clock_watch;
+mod control;
+mod error;
+pub mod flows;
+mod format;
+mod host_watch;
+mod limits;
+pub mod path_mtu;
+mod rate;
+pub mod rtt;
+mod session;
+mod sink;
+mod stop;
+pub mod survey;
+pub mod tcp_throughput;
+
+pub use clock_watch::ClockEstimate;
+pub use error::MeasureError;
+pub use format::{FORMATS, FrameRate, VideoFormat};
+pub use limits::Limits;
+pub use rate::BitRate;
+pub use session::{AgentAddress, Session};
+pub use sink::{Progress, Sink};
+pub use stop::Stop;
+
+/// TCP port that an agent listens on unless told otherwise.
+pub const DEFAULT_CONTROL_PORT: u16 = 4747;

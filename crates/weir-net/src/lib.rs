@@ -1,1 +1,20 @@
-//! Placeholder paragraph: replaced by the crate's first code.
+//! Sockets and the host: batched UDP with segmentation offload both ways, kernel timestamps, TTL, `TCP_INFO`,
+//! pacing clocks, and the host's own drop counters. It must not know what the bytes mean.
+//!
+//! This is the one crate that calls the kernel through raw pointers, so it is the one that may hold `unsafe`.
+#![allow(unsafe_code)]
+
+mod ancillary;
+pub mod clock;
+pub mod counters;
+pub mod host;
+mod receive;
+mod send;
+pub mod tcp;
+mod udp;
+pub mod wait;
+
+pub use ancillary::Ancillary;
+pub use receive::{Datagram, ReceiveBatch};
+pub use send::{SendBatch, SendOutcome};
+pub use udp::{NetError, UdpOptions, UdpSocket};

@@ -1,0 +1,523 @@
+//! What became of each packet of a multi-flow test, counted exactly. Pure: packets and times come in, records
+//! and a report come out; it knows no socket and no clock.
+//!
+//! Times come in two kinds: monotonic nanoseconds, which order things and run timeouts, and Unix nanoseconds,
+//! which go into records and one-way delays.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use weir_results::{
+    Direction, FlowBurst, FlowSecond, LossWindow, Quantiles, Record, Silence, StreamBurst, StreamSecond,
+};
+use weir_stats::{
+    Arrival, DurationHistogram, FlowAccount, FlowTotals, LossRun, LossWindows, QuantileSummary, ReorderAccount,
+    ReorderDepth, SequenceExtender, SequenceTotals, SilenceDetector, SilenceEnd,
+};
+use weir_wire::{FlowData, Spread};
+
+/// Burst records kept one by one in each second; beyond that they are counted in the seconds' rows alone, and
+/// the run says so.
+const EVENTS_PER_SECOND: u32 = 5_000;
+/// Width of the windows in which losses on several flows count as simultaneous.
+const LOSS_WINDOW_NS: u64 = 100_000_000;
+
+/// What the receiver has to know beforehand.
+#[derive(Clone, Debug)]
+pub struct StreamAccountPlan {
+    /// Which way the packets travel.
+    pub direction: Direction,
+    /// Destination port of each flow.
+    pub ports: Vec<u16>,
+    /// How long to wait for overtaken packets.
+    pub depth: ReorderDepth,
+    /// Which flow carries which packet.
+    pub spread: Spread,
+    /// First stream and flow sequence number on the wire.
+    pub first_sequence: u32,
+    /// A flow that is quiet for longer counts as silent.
+    pub silence_ns: u64,
+    /// Receiver's clock minus sender's, estimated.
+    pub clock_offset_ns: i64,
+}
+
+/// One flow over a whole test.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowReport {
+    /// Destination port.
+    pub port: u16,
+    /// Packets sent, where the sender said so.
+    pub sent: u64,
+    /// Packets received in time.
+    pub received: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets given up on.
+    pub lost: u64,
+    /// Of those, the ones that came after all.
+    pub late: u64,
+    /// Copies.
+    pub duplicates: u64,
+    /// Sequence numbers lower than the one before.
+    pub reversals: u64,
+    /// Sequence numbers other than the one before plus one.
+    pub sequence_breaks: u64,
+    /// Runs of lost packets.
+    pub bursts: u64,
+    /// The longest of them.
+    pub longest_burst: u64,
+    /// Times that the flow was silent while others were not.
+    pub silences: u64,
+    /// How long in all, nanoseconds.
+    pub silent_ns: u64,
+    /// Buffers that the kernel dropped at the flow's socket.
+    pub socket_drops: u64,
+    /// One-way delay.
+    pub owd: Quantiles,
+}
+
+/// The receiver's account of a whole test.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReceiverReport {
+    /// Packets sent, where the sender said so; else up to the highest that arrived.
+    pub sent: u64,
+    /// Packets received in time.
+    pub received: u64,
+    /// Their UDP payload bytes.
+    pub bytes: u64,
+    /// Packets that never came, or too late.
+    pub lost: u64,
+    /// Of the lost ones, those that came after all.
+    pub late: u64,
+    /// Copies of packets received before.
+    pub duplicates: u64,
+    /// Arrivals below the highest sequence before.
+    pub reordered: u64,
+    /// Datagrams with a wrong form, session or tag: none of them changed anything but this count.
+    pub rejected: u64,
+    /// Runs of lost packets of the whole stream.
+    pub bursts: u64,
+    /// The longest.
+    pub longest_burst: u64,
+    /// How many runs of each length.
+    pub burst_lengths: BTreeMap<u64, u64>,
+    /// Windows of 100 ms with loss, by the number of flows that lost in them: time-correlated loss.
+    pub windows_by_flows_losing: BTreeMap<u32, u64>,
+    /// Times that all flows were silent at once.
+    pub stream_silences: u64,
+    /// How long in all, nanoseconds.
+    pub stream_silent_ns: u64,
+    /// From the first packet to the last, nanoseconds.
+    pub active_ns: u64,
+    /// One-way delay of all packets.
+    pub owd: Quantiles,
+    /// Each flow.
+    pub flows: Vec<FlowReport>,
+    /// Burst records that were counted but not kept one by one.
+    pub events_merged: u64,
+    /// The kernel merged datagrams on receive.
+    pub merged_receive: bool,
+    /// Datagrams in one receive buffer, on average.
+    pub packets_per_buffer: f64,
+    /// Receive buffer granted per flow, bytes as the kernel counts.
+    pub receive_buffer: u64,
+    /// CPU time of the receiving thread, nanoseconds.
+    pub cpu_ns: u64,
+    /// Time over which it was used, nanoseconds.
+    pub wall_ns: u64,
+    /// Why the receiver ended the test itself, if it did.
+    pub aborted: Option<String>,
+}
+
+struct FlowLane {
+    port: u16,
+    extender: SequenceExtender,
+    account: FlowAccount,
+    owd_second: DurationHistogram,
+    owd: DurationHistogram,
+    /// Totals at the last second's end.
+    before: FlowTotals,
+    longest_this_second: u64,
+    socket_drops: u64,
+    silences: u64,
+    silent_ns: u64,
+}
+
+/// Accounts for one direction of a test.
+pub struct StreamAccount {
+    plan: StreamAccountPlan,
+    extender: SequenceExtender,
+    stream: ReorderAccount,
+    lanes: Vec<FlowLane>,
+    silence: SilenceDetector,
+    windows: LossWindows,
+    before: SequenceTotals,
+    bytes: u64,
+    bytes_before: u64,
+    owd_second: DurationHistogram,
+    owd: DurationHistogram,
+    rejected: u64,
+    rejected_before: u64,
+    second_started_ns: u64,
+    first_arrival_ns: Option<u64>,
+    last_arrival_ns: u64,
+    /// Unix time minus monotonic time, as of the last call that told both.
+    unix_minus_monotonic: u64,
+    events: Vec<Record>,
+    events_this_second: u32,
+    events_merged: u64,
+    bursts: u64,
+    burst_lengths: BTreeMap<u64, u64>,
+}
+
+impl StreamAccount {
+    /// An account that starts at monotonic time `now_ns`, Unix time `unix_ns`.
+    pub fn new(plan: StreamAccountPlan, now_ns: u64, unix_ns: u64) -> Self {
+        let first = u64::from(plan.first_sequence);
+        let lane = |port: &u16| FlowLane {
+            port: *port,
+            extender: SequenceExtender::new(plan.first_sequence),
+            account: FlowAccount::new(first, plan.depth),
+            owd_second: DurationHistogram::new(),
+            owd: DurationHistogram::new(),
+            before: FlowTotals::default(),
+            longest_this_second: 0,
+            socket_drops: 0,
+            silences: 0,
+            silent_ns: 0,
+        };
+        let flows = plan.ports.len();
+        StreamAccount {
+            extender: SequenceExtender::new(plan.first_sequence),
+            stream: ReorderAccount::new(first, plan.depth),
+            lanes: plan.ports.iter().map(lane).collect(),
+            silence: SilenceDetector::new(flows, plan.silence_ns),
+            windows: LossWindows::new(LOSS_WINDOW_NS, flows as u16),
+            before: SequenceTotals::default(),
+            bytes: 0,
+            bytes_before: 0,
+            owd_second: DurationHistogram::new(),
+            owd: DurationHistogram::new(),
+            rejected: 0,
+            rejected_before: 0,
+            second_started_ns: now_ns,
+            first_arrival_ns: None,
+            last_arrival_ns: now_ns,
+            unix_minus_monotonic: unix_ns.wrapping_sub(now_ns),
+            events: Vec::new(),
+            events_this_second: 0,
+            events_merged: 0,
+            bursts: 0,
+            burst_lengths: BTreeMap::new(),
+            plan,
+        }
+    }
+
+    /// Counts a datagram that was not a packet of this test.
+    pub fn reject(&mut self) {
+        self.rejected += 1;
+    }
+
+    /// Takes a packet that arrived at monotonic `now_ns`; `arrived_unix_ns` is the best timestamp there is.
+    pub fn on_packet(&mut self, now_ns: u64, arrived_unix_ns: u64, packet: &FlowData, bytes: u32) {
+        let index = usize::from(packet.flow.0);
+        let (Some(lane), Some(sequence)) =
+            (self.lanes.get_mut(index), self.extender.extend(packet.stream_sequence.0))
+        else {
+            self.rejected += 1;
+            return;
+        };
+        let Some(flow_sequence) = lane.extender.extend(packet.flow_sequence.0) else {
+            self.rejected += 1;
+            return;
+        };
+        self.first_arrival_ns.get_or_insert(now_ns);
+        self.last_arrival_ns = now_ns;
+
+        let mut flow_runs = LossRuns::default();
+        lane.account.on_packet(now_ns, flow_sequence, bytes, &mut |run| flow_runs.push(run));
+        let mut stream_runs = LossRuns::default();
+        let arrival = self.stream.on_packet(now_ns, sequence, &mut |run| stream_runs.push(run));
+        if matches!(arrival, Arrival::InOrder | Arrival::Reordered) {
+            self.bytes += u64::from(bytes);
+            let owd = arrived_unix_ns.wrapping_sub(packet.sent.0) as i64 - self.plan.clock_offset_ns;
+            lane.owd_second.record(owd);
+            self.owd_second.record(owd);
+        }
+        if let Some(end) = self.silence.on_packet(index, now_ns) {
+            self.on_silence(end);
+        }
+        self.on_flow_runs(index, flow_runs);
+        self.on_stream_runs(stream_runs);
+    }
+
+    /// Gives up on gaps whose time is over. To be called every few milliseconds.
+    pub fn poll(&mut self, now_ns: u64) {
+        for index in 0..self.lanes.len() {
+            let mut runs = LossRuns::default();
+            self.lanes[index].account.poll(now_ns, &mut |run| runs.push(run));
+            self.on_flow_runs(index, runs);
+        }
+        let mut runs = LossRuns::default();
+        self.stream.poll(now_ns, &mut |run| runs.push(run));
+        self.on_stream_runs(runs);
+    }
+
+    /// Closes a second: its rows are then among [`StreamAccount::take_records`]. `socket_drops` are the drops
+    /// at each flow's socket since the test began.
+    pub fn close_second(&mut self, now_ns: u64, unix_ns: u64, socket_drops: &[u64]) {
+        self.unix_minus_monotonic = unix_ns.wrapping_sub(now_ns);
+        self.poll(now_ns);
+        self.drain_windows(now_ns, false);
+        let totals = self.stream.totals();
+        let direction = self.plan.direction;
+        let second = StreamSecond {
+            unix_ns,
+            duration_ns: now_ns.saturating_sub(self.second_started_ns),
+            received: totals.received - self.before.received,
+            bytes: self.bytes - self.bytes_before,
+            lost: totals.lost - self.before.lost,
+            late: totals.late - self.before.late,
+            duplicates: totals.duplicates - self.before.duplicates,
+            reordered: totals.reordered - self.before.reordered,
+            rejected: self.rejected - self.rejected_before,
+            owd: quantiles(self.owd_second.summary()),
+        };
+        self.events.push(Record::StreamSecond(direction, second));
+        for (index, lane) in self.lanes.iter_mut().enumerate() {
+            let drops = socket_drops.get(index).copied().unwrap_or(lane.socket_drops);
+            self.events.push(Record::FlowSecond(direction, lane.close_second(index as u16, unix_ns, drops)));
+        }
+        self.owd.merge(&self.owd_second);
+        self.owd_second.clear();
+        self.before = totals;
+        self.bytes_before = self.bytes;
+        self.rejected_before = self.rejected;
+        self.second_started_ns = now_ns;
+        self.events_this_second = 0;
+    }
+
+    /// Rows and events since the last call.
+    pub fn take_records(&mut self) -> Vec<Record> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Packets received so far, in time.
+    pub fn received(&self) -> u64 {
+        self.stream.totals().received
+    }
+
+    /// Bytes received since the last closed second.
+    pub fn bytes_this_second(&self) -> u64 {
+        self.bytes - self.bytes_before
+    }
+
+    /// Ends the account. `sent` and `sent_per_flow` are the sender's own counts; without them, packets after
+    /// the highest that arrived are not known to have been sent.
+    pub fn finish(
+        &mut self,
+        now_ns: u64,
+        unix_ns: u64,
+        sent: Option<(u64, &[u64])>,
+        socket_drops: &[u64],
+    ) -> ReceiverReport {
+        let first = u64::from(self.plan.first_sequence);
+        for index in 0..self.lanes.len() {
+            let end = sent.and_then(|(_, flows)| flows.get(index)).map(|count| first + count);
+            let mut runs = LossRuns::default();
+            self.lanes[index].account.finish(end, now_ns, &mut |run| runs.push(run));
+            self.on_flow_runs(index, runs);
+        }
+        let mut runs = LossRuns::default();
+        self.stream.finish(sent.map(|(count, _)| first + count), now_ns, &mut |run| runs.push(run));
+        self.on_stream_runs(runs);
+        for end in self.silence.finish(self.last_arrival_ns) {
+            self.on_silence(end);
+        }
+        self.drain_windows(now_ns, true);
+        self.close_second(now_ns, unix_ns, socket_drops);
+        self.report(sent.map(|(count, _)| count), sent.map(|(_, flows)| flows))
+    }
+
+    fn report(&self, sent: Option<u64>, sent_per_flow: Option<&[u64]>) -> ReceiverReport {
+        let totals = self.stream.totals();
+        let first = u64::from(self.plan.first_sequence);
+        let (stream_silences, stream_silent_ns) = self.silence.stream_silence_totals();
+        let by_losing = self.windows.by_flows_losing().iter().enumerate();
+        ReceiverReport {
+            sent: sent.unwrap_or_else(|| totals.highest.map_or(0, |highest| highest + 1 - first)),
+            received: totals.received,
+            bytes: self.bytes,
+            lost: totals.lost,
+            late: totals.late,
+            duplicates: totals.duplicates,
+            reordered: totals.reordered,
+            rejected: self.rejected,
+            bursts: self.bursts,
+            longest_burst: self.burst_lengths.keys().next_back().copied().unwrap_or(0),
+            burst_lengths: self.burst_lengths.clone(),
+            windows_by_flows_losing: by_losing
+                .filter(|(flows, windows)| *flows > 0 && **windows > 0)
+                .map(|(flows, windows)| (flows as u32, *windows))
+                .collect(),
+            stream_silences,
+            stream_silent_ns,
+            active_ns: self.first_arrival_ns.map_or(0, |first| self.last_arrival_ns - first),
+            owd: quantiles(self.owd.summary()),
+            flows: self
+                .lanes
+                .iter()
+                .enumerate()
+                .map(|(index, lane)| lane.report(sent_per_flow.and_then(|sent| sent.get(index)).copied()))
+                .collect(),
+            events_merged: self.events_merged,
+            ..ReceiverReport::default()
+        }
+    }
+
+    fn unix(&self, monotonic_ns: u64) -> u64 {
+        monotonic_ns.wrapping_add(self.unix_minus_monotonic)
+    }
+
+    fn keep_event(&mut self, event: Record) {
+        if self.events_this_second < EVENTS_PER_SECOND {
+            self.events_this_second += 1;
+            self.events.push(event);
+        } else {
+            self.events_merged += 1;
+        }
+    }
+
+    fn on_flow_runs(&mut self, index: usize, runs: LossRuns) {
+        for run in runs.0 {
+            let lane = &mut self.lanes[index];
+            lane.longest_this_second = lane.longest_this_second.max(run.length);
+            let totals = lane.account.totals();
+            let burst = FlowBurst {
+                unix_ns: run.noticed_ns.wrapping_add(self.unix_minus_monotonic),
+                flow: index as u16,
+                port: lane.port,
+                first_sequence: run.first,
+                length: run.length,
+                received_before: totals.received,
+                bytes_before: totals.bytes,
+                bursts_before: totals.bursts,
+            };
+            self.keep_event(Record::FlowBurst(self.plan.direction, burst));
+        }
+    }
+
+    fn on_stream_runs(&mut self, runs: LossRuns) {
+        for run in runs.0 {
+            self.bursts += 1;
+            *self.burst_lengths.entry(run.length).or_default() += 1;
+            // The receiver knows which flow carries which packet, so it can tell at once whose packets are
+            // missing; a dark flow's own sequence shows that only when the flow comes back.
+            for sequence in run.first..run.first + run.length {
+                let flow = self.plan.spread.flow(sequence);
+                self.windows.record(run.noticed_ns, flow.0, 1);
+            }
+            let burst = StreamBurst {
+                unix_ns: self.unix(run.noticed_ns),
+                first_sequence: run.first,
+                length: run.length,
+            };
+            self.keep_event(Record::StreamBurst(self.plan.direction, burst));
+        }
+    }
+
+    fn on_silence(&mut self, end: SilenceEnd) {
+        let lane = &mut self.lanes[end.flow];
+        lane.silences += 1;
+        lane.silent_ns += end.duration_ns;
+        let silence =
+            Silence { unix_ns: self.unix(end.from_ns), flow: end.flow as u16, duration_ns: end.duration_ns };
+        self.keep_event(Record::Silence(self.plan.direction, silence));
+    }
+
+    fn drain_windows(&mut self, now_ns: u64, all: bool) {
+        let counted = if all { self.windows.finish() } else { self.windows.drain(now_ns) };
+        for window in counted {
+            let record = LossWindow {
+                unix_ns: self.unix(window.start_ns),
+                duration_ns: LOSS_WINDOW_NS,
+                lost: window.lost,
+                flows_losing: window.flows.len() as u32,
+                flows: window.flows,
+            };
+            self.keep_event(Record::LossWindow(self.plan.direction, record));
+        }
+    }
+}
+
+impl FlowLane {
+    fn close_second(&mut self, flow: u16, unix_ns: u64, socket_drops: u64) -> FlowSecond {
+        let totals = self.account.totals();
+        let row = FlowSecond {
+            unix_ns,
+            flow,
+            port: self.port,
+            received: totals.received - self.before.received,
+            bytes: totals.bytes - self.before.bytes,
+            lost: totals.lost - self.before.lost,
+            late: totals.late - self.before.late,
+            duplicates: totals.duplicates - self.before.duplicates,
+            reversals: totals.reversals - self.before.reversals,
+            sequence_breaks: totals.sequence_breaks - self.before.sequence_breaks,
+            bursts: totals.bursts - self.before.bursts,
+            longest_burst: self.longest_this_second,
+            socket_drops: socket_drops.saturating_sub(self.socket_drops),
+            owd: quantiles(self.owd_second.summary()),
+        };
+        self.owd.merge(&self.owd_second);
+        self.owd_second.clear();
+        self.before = totals;
+        self.longest_this_second = 0;
+        self.socket_drops = socket_drops;
+        row
+    }
+
+    fn report(&self, sent: Option<u64>) -> FlowReport {
+        let totals = self.account.totals();
+        FlowReport {
+            port: self.port,
+            sent: sent.unwrap_or(totals.received + totals.lost),
+            received: totals.received,
+            bytes: totals.bytes,
+            lost: totals.lost,
+            late: totals.late,
+            duplicates: totals.duplicates,
+            reversals: totals.reversals,
+            sequence_breaks: totals.sequence_breaks,
+            bursts: totals.bursts,
+            longest_burst: totals.longest_burst,
+            silences: self.silences,
+            silent_ns: self.silent_ns,
+            socket_drops: self.socket_drops,
+            owd: quantiles(self.owd.summary()),
+        }
+    }
+}
+
+/// Runs reported by one call; empty on all but few packets, and then no memory is taken.
+#[derive(Default)]
+struct LossRuns(Vec<LossRun>);
+
+impl LossRuns {
+    fn push(&mut self, run: LossRun) {
+        self.0.push(run);
+    }
+}
+
+/// Quantiles as the store keeps them; all zero when there are no values.
+pub(crate) fn quantiles(summary: Option<QuantileSummary>) -> Quantiles {
+    summary.map_or_else(Quantiles::default, |summary| Quantiles {
+        count: summary.count,
+        min: summary.min,
+        p50: summary.p50,
+        p90: summary.p90,
+        p99: summary.p99,
+        p999: summary.p999,
+        max: summary.max,
+    })
+}

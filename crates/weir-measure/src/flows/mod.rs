@@ -1,0 +1,20 @@
+//! The multi-flow test: a stream at a video's rate over several UDP flows, and an exact account of what came of
+//! each packet.
+//!
+//! `schedule` (what is sent when) and `account` (what became of it) are pure; `sender` and `receiver` hold the
+//! sockets; `client` runs a test from this end.
+
+mod account;
+mod client;
+mod receiver;
+mod request;
+mod schedule;
+mod sender;
+
+pub use account::{FlowReport, ReceiverReport, StreamAccount, StreamAccountPlan};
+pub use client::{DirectionSummary, FlowsSummary, run};
+pub(crate) use receiver::{Receiver, ReceiverPlan};
+pub use request::{FlowsPlan, FlowsRequest, FlowsWays};
+pub use schedule::{Block, FrameSchedule};
+pub use sender::SenderReport;
+pub(crate) use sender::{SenderPlan, run_sender};

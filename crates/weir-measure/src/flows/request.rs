@@ -1,0 +1,169 @@
+//! The parameters of a multi-flow test, as the user gives them and as they go to the agent.
+
+use serde::{Deserialize, Serialize};
+use weir_stats::ReorderDepth;
+use weir_wire::SpreadKind;
+
+use crate::{BitRate, FrameRate, MeasureError, VideoFormat};
+
+/// Shortest payload: the packet header alone.
+pub const SHORTEST: u32 = weir_wire::FLOW_HEADER_LENGTH as u32;
+/// Most bytes in one burst unless asked otherwise: what a receiving socket of default size can hold.
+const BURST_BYTES: u32 = 256 * 1024;
+
+/// Which way packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowsWays {
+    /// From here to the agent.
+    Forward,
+    /// From the agent to here.
+    Reverse,
+    /// Both at once.
+    Both,
+}
+
+impl FlowsWays {
+    /// The client sends.
+    pub fn forward(self) -> bool {
+        self != FlowsWays::Reverse
+    }
+
+    /// The agent sends.
+    pub fn reverse(self) -> bool {
+        self != FlowsWays::Forward
+    }
+}
+
+/// A multi-flow test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowsPlan {
+    /// What is carried.
+    pub format: VideoFormat,
+    /// Send as fast as the host can rather than at the format's rate.
+    pub unpaced: bool,
+    /// UDP payload bytes of each packet, Weir's header included.
+    pub length: u32,
+    /// How many flows.
+    pub flows: u16,
+    /// How packets are assigned to flows.
+    pub spread: SpreadKind,
+    /// Most packets sent back to back; none: as many as 256 KiB hold.
+    pub burst: Option<u32>,
+    /// How long, nanoseconds.
+    pub duration_ns: u64,
+    /// Which way.
+    pub ways: FlowsWays,
+    /// How long the receiver waits for packets that others have overtaken.
+    pub reorder_packets: u32,
+    /// The same in nanoseconds; whichever is reached first counts.
+    pub reorder_ns: u64,
+    /// Let the kernel or card cut trains of packets (GSO).
+    pub segment: bool,
+    /// Let the kernel merge packets on receive (GRO).
+    pub merge: bool,
+    /// Receive buffer to ask for, per flow, bytes.
+    pub receive_buffer: u32,
+    /// First stream and flow sequence number; anything but 0 is for tests of the 32-bit wrap.
+    pub first_sequence: u32,
+    /// Seed of the assignment of packets to flows.
+    pub seed: u64,
+}
+
+impl Default for FlowsPlan {
+    fn default() -> Self {
+        FlowsPlan {
+            format: VideoFormat { bytes_per_frame: 5_184_000, frame_rate: FrameRate::NTSC_60 },
+            unpaced: false,
+            length: 1400,
+            flows: 8,
+            spread: SpreadKind::Permuted,
+            burst: None,
+            duration_ns: 10_000_000_000,
+            ways: FlowsWays::Forward,
+            reorder_packets: 65_536,
+            reorder_ns: 50_000_000,
+            segment: true,
+            merge: true,
+            receive_buffer: 4 << 20,
+            first_sequence: 0,
+            seed: 1,
+        }
+    }
+}
+
+impl FlowsPlan {
+    /// Packets sent back to back: the asked number, or what 256 KiB hold, as whole rounds over all flows where
+    /// that fits.
+    pub fn burst_packets(&self) -> u32 {
+        let most = self.burst.unwrap_or_else(|| (BURST_BYTES / self.length.max(1)).clamp(1, 128));
+        let flows = u32::from(self.flows.max(1));
+        if most > flows { most - most % flows } else { most }.max(1)
+    }
+
+    /// How the receiver's reordering buffer is set.
+    pub fn depth(&self) -> ReorderDepth {
+        ReorderDepth { packets: self.reorder_packets, time_ns: self.reorder_ns }
+    }
+
+    /// Media rate, or none when unpaced.
+    pub fn rate(&self) -> Option<BitRate> {
+        (!self.unpaced).then(|| self.format.rate())
+    }
+
+    /// Bytes that the test will send one way, UDP payload; `ceiling` bounds an unpaced test.
+    pub fn bytes(&self, ceiling: BitRate) -> u64 {
+        self.rate().unwrap_or(ceiling).bytes_in(self.duration_ns)
+    }
+
+    /// Checks what can be checked without the agent.
+    ///
+    /// # Errors
+    /// [`MeasureError::Parameters`], naming the option.
+    pub fn check(&self) -> Result<(), MeasureError> {
+        let refuse = |text: String| Err(MeasureError::Parameters(text));
+        if self.length < SHORTEST || self.length > 65_507 {
+            return refuse(format!("--length is {} bytes; it can be {SHORTEST} to 65507", self.length));
+        }
+        if self.flows == 0 {
+            return refuse("--flows is 0; use at least 1".into());
+        }
+        if self.format.bytes_per_frame == 0 || self.format.frame_rate.numerator == 0 {
+            return refuse("a rate of zero carries nothing; give --rate, or --bytes-per-frame and --frame-rate".into());
+        }
+        if self.burst == Some(0) {
+            return refuse("--burst is 0; use at least 1 packet".into());
+        }
+        if self.duration_ns == 0 {
+            return refuse("--for is 0; give a duration such as --for 10s".into());
+        }
+        if self.reorder_packets > 1 << 20 {
+            return refuse(format!("--reorder-depth is {} packets; at most 1048576", self.reorder_packets));
+        }
+        Ok(())
+    }
+}
+
+/// What the client asks of the agent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FlowsRequest {
+    /// The test.
+    pub plan: FlowsPlan,
+    /// The agent's clock minus the client's, as estimated before the test, so that delays start near zero.
+    pub clock_offset_ns: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_are_whole_rounds() {
+        let plan = |length, flows, burst| FlowsPlan { length, flows, burst, ..FlowsPlan::default() };
+        assert_eq!(plan(8100, 8, None).burst_packets(), 32);
+        assert_eq!(plan(1400, 8, None).burst_packets(), 128);
+        assert_eq!(plan(8100, 16, Some(40)).burst_packets(), 32);
+        assert_eq!(plan(8100, 16, Some(4)).burst_packets(), 4);
+        assert_eq!(plan(65_507, 8, None).burst_packets(), 4);
+    }
+}

@@ -1,0 +1,93 @@
+//! Samples a host's own drop counters once a second while a test runs.
+
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use weir_net::counters::HostCounters;
+use weir_results::{HostSecond, Record, Side};
+
+use crate::Stop;
+
+const SECOND_NS: u64 = 1_000_000_000;
+const NAP: Duration = Duration::from_millis(20);
+
+/// A sampling thread; ends when dropped, with a last sample.
+pub(crate) struct HostWatch {
+    stop: Stop,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl HostWatch {
+    /// Starts sampling for `interface`; each sample goes to `records`.
+    pub(crate) fn start(side: Side, interface: Option<String>, records: Sender<Vec<Record>>) -> Self {
+        let stop = Stop::default();
+        let ended = stop.clone();
+        let thread = std::thread::Builder::new()
+            .name("host-watch".into())
+            .spawn(move || {
+                let mut before = HostCounters::read(interface.as_deref());
+                let mut next = before.monotonic_ns + SECOND_NS;
+                loop {
+                    let over = ended.is_set();
+                    if over || weir_net::clock::monotonic_ns() >= next {
+                        let now = HostCounters::read(interface.as_deref());
+                        // Nobody left to take a sample means that the test is over.
+                        let _ = records.send(vec![Record::HostSecond(second(side, &now.since(&before)))]);
+                        (before, next) = (now, next + SECOND_NS);
+                    }
+                    if over {
+                        return;
+                    }
+                    std::thread::sleep(NAP);
+                }
+            })
+            .ok();
+        HostWatch { stop, thread }
+    }
+}
+
+impl Drop for HostWatch {
+    fn drop(&mut self) {
+        self.stop.set();
+        if let Some(thread) = self.thread.take() {
+            // A thread that broke off has nothing more to give.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn second(side: Side, change: &HostCounters) -> HostSecond {
+    HostSecond {
+        unix_ns: change.unix_ns,
+        side,
+        udp_rcvbuf_errors: change.udp_rcvbuf_errors,
+        udp_in_errors: change.udp_in_errors,
+        udp_sndbuf_errors: change.udp_sndbuf_errors,
+        softnet_dropped: change.softnet_dropped,
+        softnet_squeezed: change.softnet_squeezed,
+        interface_rx_dropped: change.interface_rx_dropped,
+        interface_tx_dropped: change.interface_tx_dropped,
+        cpu_busy: change.cores(change.cpu_busy_ticks),
+        cpu_steal: change.cores(change.cpu_steal_ticks),
+        cpu_weir: change.cores(change.process_ticks),
+        memory_bytes: change.memory_bytes,
+    }
+}
+
+/// Drops that a host's counters showed over a test, for the attribution of losses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HostDrops {
+    /// On receive, before any socket.
+    pub receive: u64,
+    /// On send.
+    pub send: u64,
+}
+
+impl HostDrops {
+    /// Adds a second's counters.
+    pub(crate) fn add(&mut self, second: &HostSecond) {
+        self.receive += second.softnet_dropped + second.interface_rx_dropped + second.udp_in_errors;
+        self.send += second.interface_tx_dropped + second.udp_sndbuf_errors;
+    }
+}

@@ -1,0 +1,29 @@
+//! Where records go while a test runs, and how a test tells how far it is.
+
+use weir_results::Record;
+
+/// How far a running test is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// Time since the test began, nanoseconds.
+    pub elapsed_ns: u64,
+    /// How long it is to take, nanoseconds.
+    pub total_ns: u64,
+    /// Packets that should have arrived so far.
+    pub expected: u64,
+    /// Packets known as lost so far.
+    pub lost: u64,
+    /// Rate of the last second at the receiver, bits per second.
+    pub rate: u64,
+}
+
+/// Takes what a test measures. Calls come from the thread that reads the control connection, never from the
+/// packet path.
+pub trait Sink: Sync {
+    /// A record to keep.
+    fn record(&self, record: Record);
+    /// About once a second.
+    fn progress(&self, progress: Progress) {
+        let _ = progress;
+    }
+}

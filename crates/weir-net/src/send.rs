@@ -1,0 +1,271 @@
+//! Many datagrams in one system call (`sendmmsg`), consecutive ones of one flow as a train that the kernel or
+//! the network card cuts (`UDP_SEGMENT`). Headers and payload are gathered, never copied together here.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+
+use socket2::SockAddr;
+
+use crate::UdpSocket;
+
+/// Most datagrams in one train: the kernel's `UDP_MAX_SEGMENTS` on every version since 4.18.
+const TRAIN_PACKETS: usize = 64;
+/// Most bytes in one train: a UDP payload, less room for headers.
+const TRAIN_BYTES: usize = 65_000;
+/// How often a send that the kernel has no room for is tried again before its packets count as refused.
+const ROOM_RETRIES: u32 = 50;
+
+/// Longest header that a packet can carry in front of its payload.
+pub const MAX_HEADER: usize = 64;
+
+#[derive(Clone, Copy)]
+struct Packet {
+    destination: u16,
+    header_length: u8,
+    payload_length: u16,
+}
+
+/// What became of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendOutcome {
+    /// Packets that the kernel took.
+    pub packets: u64,
+    /// Their UDP payload bytes.
+    pub bytes: u64,
+    /// Messages, a train counting as one.
+    pub sends: u64,
+    /// Packets that the kernel had no room for, after trying again.
+    pub refused: u64,
+}
+
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct SegmentControl([u8; 24]);
+
+/// Packets gathered for one call, in the order in which they are to leave.
+pub struct SendBatch {
+    destinations: Vec<SockAddr>,
+    payload: Vec<u8>,
+    headers: Vec<[u8; MAX_HEADER]>,
+    packets: Vec<Packet>,
+    parts: Vec<libc::iovec>,
+    controls: Vec<SegmentControl>,
+    messages: Vec<libc::mmsghdr>,
+    /// Packets and bytes in each message.
+    sizes: Vec<(u32, u32)>,
+    segments: bool,
+}
+
+// SAFETY: the raw pointers inside point only into vectors that the batch owns and are set anew in each call.
+unsafe impl Send for SendBatch {}
+
+impl SendBatch {
+    /// A batch towards `destinations`, whose packets take their payload from the start of `payload`. With
+    /// `segments` off, or once the kernel or device has refused a train, each packet is a message of its own.
+    pub fn new(destinations: &[SocketAddr], payload: Vec<u8>, segments: bool) -> Self {
+        SendBatch {
+            destinations: destinations.iter().copied().map(SockAddr::from).collect(),
+            payload,
+            headers: Vec::new(),
+            packets: Vec::new(),
+            parts: Vec::new(),
+            controls: Vec::new(),
+            messages: Vec::new(),
+            sizes: Vec::new(),
+            segments,
+        }
+    }
+
+    /// Trains are in use.
+    pub fn segments(&self) -> bool {
+        self.segments
+    }
+
+    /// Removes all packets, keeping the memory.
+    pub fn clear(&mut self) {
+        self.headers.clear();
+        self.packets.clear();
+    }
+
+    /// Adds a packet of `header` and the first `payload_length` bytes of the payload, for the destination with
+    /// that index.
+    ///
+    /// # Panics
+    /// When `header` is longer than [`MAX_HEADER`], or there is no such destination or payload: a fault of the
+    /// calling code.
+    pub fn push(&mut self, destination: usize, header: &[u8], payload_length: usize) {
+        assert!(destination < self.destinations.len() && payload_length <= self.payload.len());
+        let mut slot = [0; MAX_HEADER];
+        slot[..header.len()].copy_from_slice(header);
+        self.headers.push(slot);
+        self.packets.push(Packet {
+            destination: destination as u16,
+            header_length: header.len() as u8,
+            payload_length: payload_length as u16,
+        });
+    }
+
+    /// Sends all packets, waiting for room in the socket.
+    ///
+    /// # Errors
+    /// As `sendmmsg(2)`: `EMSGSIZE` when a single packet does not fit the interface. What was sent before the
+    /// error has left.
+    pub fn send(&mut self, socket: &UdpSocket) -> io::Result<SendOutcome> {
+        let mut outcome = SendOutcome::default();
+        let mut first = 0;
+        while first < self.packets.len() {
+            self.assemble(first);
+            first += self.send_messages(socket, &mut outcome)?;
+        }
+        Ok(outcome)
+    }
+
+    /// Lays out messages for all packets from `first` on.
+    fn assemble(&mut self, first: usize) {
+        self.parts.clear();
+        self.messages.clear();
+        self.sizes.clear();
+        let count = self.packets.len() - first;
+        self.parts.reserve(2 * count);
+        self.controls
+            .resize(self.controls.len().max(count), SegmentControl([0; 24]));
+        for index in first..self.packets.len() {
+            let packet = self.packets[index];
+            self.parts.push(libc::iovec {
+                iov_base: self.headers[index].as_mut_ptr().cast(),
+                iov_len: usize::from(packet.header_length),
+            });
+            self.parts.push(libc::iovec {
+                iov_base: self.payload.as_mut_ptr().cast(),
+                iov_len: usize::from(packet.payload_length),
+            });
+        }
+        let mut start = first;
+        while start < self.packets.len() {
+            let end = if self.segments {
+                self.train_end(start)
+            } else {
+                start + 1
+            };
+            self.push_message(first, start, end);
+            start = end;
+        }
+    }
+
+    /// One past the last packet that can leave in one train with packet `start`: same destination, same
+    /// length but for a shorter last one.
+    fn train_end(&self, start: usize) -> usize {
+        let length = |packet: &Packet| usize::from(packet.header_length) + usize::from(packet.payload_length);
+        let segment = length(&self.packets[start]);
+        let mut bytes = segment;
+        let mut end = start + 1;
+        while end < self.packets.len() && end - start < TRAIN_PACKETS {
+            let next = &self.packets[end];
+            let next_length = length(next);
+            let fits = next.destination == self.packets[start].destination
+                && next_length <= segment
+                && bytes + next_length <= TRAIN_BYTES;
+            if !fits {
+                break;
+            }
+            bytes += next_length;
+            end += 1;
+            if next_length < segment {
+                break;
+            }
+        }
+        end
+    }
+
+    fn push_message(&mut self, first: usize, start: usize, end: usize) {
+        let parts = &mut self.parts[2 * (start - first)..2 * (end - first)];
+        let bytes: usize = parts.iter().map(|part| part.iov_len).sum();
+        let destination = &self.destinations[usize::from(self.packets[start].destination)];
+        // SAFETY: an all-zero mmsghdr is valid; the pointers set here stay valid until the vectors change,
+        // which is after the call that uses them.
+        let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
+        let header = &mut message.msg_hdr;
+        header.msg_name = destination.as_ptr().cast_mut().cast();
+        header.msg_namelen = destination.len();
+        header.msg_iov = parts.as_mut_ptr();
+        header.msg_iovlen = parts.len() as _;
+        if end - start > 1 {
+            let segment = parts[0].iov_len + parts[1].iov_len;
+            let control = &mut self.controls[self.messages.len()];
+            header.msg_control = control.0.as_mut_ptr().cast();
+            // SAFETY: `control` is 24 aligned bytes: CMSG_SPACE of a u16.
+            unsafe { write_segment_size(header, segment as u16) };
+        }
+        self.messages.push(message);
+        self.sizes.push(((end - start) as u32, bytes as u32));
+    }
+
+    /// Sends the assembled messages until all are gone or trains have to be dropped; returns how many packets
+    /// have been dealt with.
+    fn send_messages(&mut self, socket: &UdpSocket, outcome: &mut SendOutcome) -> io::Result<usize> {
+        let (mut next, mut done, mut tries) = (0, 0, 0);
+        while next < self.messages.len() {
+            // SAFETY: the messages point into vectors of this batch that do not change during the call.
+            let count = unsafe {
+                libc::sendmmsg(
+                    socket.as_raw_fd(),
+                    self.messages[next..].as_mut_ptr(),
+                    (self.messages.len() - next).min(1024) as libc::c_uint,
+                    0,
+                )
+            };
+            if count > 0 {
+                for (packets, bytes) in &self.sizes[next..next + count as usize] {
+                    outcome.packets += u64::from(*packets);
+                    outcome.bytes += u64::from(*bytes);
+                    done += *packets as usize;
+                }
+                outcome.sends += count as u64;
+                next += count as usize;
+                tries = 0;
+                continue;
+            }
+            let error = io::Error::last_os_error();
+            match error.raw_os_error() {
+                Some(libc::EINTR) => {}
+                Some(libc::ENOBUFS | libc::EAGAIN) if tries < ROOM_RETRIES => {
+                    tries += 1;
+                    std::thread::yield_now();
+                }
+                Some(libc::ENOBUFS | libc::EAGAIN) => {
+                    outcome.refused += u64::from(self.sizes[next].0);
+                    done += self.sizes[next].0 as usize;
+                    next += 1;
+                    tries = 0;
+                }
+                // A port with nobody behind it answers by ICMP; the loss shows up at the receiver's count.
+                Some(libc::ECONNREFUSED) => {}
+                Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE | libc::EOPNOTSUPP)
+                    if self.segments && self.sizes[next].0 > 1 =>
+                {
+                    self.segments = false;
+                    return Ok(done);
+                }
+                _ => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+}
+
+/// Puts the `UDP_SEGMENT` control message into `header`.
+///
+/// # Safety
+/// `header.msg_control` must point to at least `CMSG_SPACE(2)` aligned bytes.
+unsafe fn write_segment_size(header: &mut libc::msghdr, segment: u16) {
+    // SAFETY: the caller gives the room; the macros compute offsets inside it.
+    unsafe {
+        header.msg_controllen = libc::CMSG_SPACE(2) as _;
+        let message = libc::CMSG_FIRSTHDR(header);
+        (*message).cmsg_level = libc::SOL_UDP;
+        (*message).cmsg_type = libc::UDP_SEGMENT;
+        (*message).cmsg_len = libc::CMSG_LEN(2) as _;
+        libc::CMSG_DATA(message).cast::<u16>().write_unaligned(segment);
+    }
+}
