@@ -1,6 +1,7 @@
 //! Reads and writes big-endian integers at fixed offsets of a header. It must not know any packet's layout.
 //!
-//! Callers pass constant offsets into arrays of constant size, so the bounds checks vanish when these are inlined.
+//! Callers pass constant offsets into arrays of constant size, so the bounds checks vanish when these are
+//! inlined.
 
 #[inline]
 pub(crate) fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {

@@ -1,13 +1,13 @@
-//! Frames on a control connection once its handshake is done: authenticated, in order, bounded. It must not know
-//! what a payload says, nor how it is read from a socket.
+//! Frames on a control connection once its handshake is done: authenticated, in order, bounded. It must not
+//! know what a payload says, nor how it is read from a socket.
 //!
 //! | offset | size | field |
 //! |---|---|---|
 //! | 0 | 4 | length of the payload, bytes, at most [`MAX_FRAME_LENGTH`] |
 //! | 4 | 16 | first 16 bytes of HMAC-SHA-256(control key, direction u8, counter u64, length u32, payload) |
 //!
-//! The counter is not sent: each side counts the frames of each direction from 0, so a frame that is replayed,
-//! dropped or moved does not open. Payloads are authenticated, not encrypted.
+//! The counter is not sent: each side counts the frames of each direction from 0, so a frame that is
+//! replayed, dropped or moved does not open. Payloads are authenticated, not encrypted.
 
 use hmac::Mac;
 
@@ -30,8 +30,8 @@ pub enum Role {
     Agent,
 }
 
-/// First byte under the mac: who sealed the frame. The labels of the handshake, which uses the same key for data
-/// connections, start with "w" (0x77), so no frame's mac is ever a handshake's.
+/// First byte under the mac: who sealed the frame. The labels of the handshake, which uses the same key for
+/// data connections, start with "w" (0x77), so no frame's mac is ever a handshake's.
 fn direction(sealed_by: Role) -> u8 {
     match sealed_by {
         Role::Client => 1,
@@ -39,8 +39,8 @@ fn direction(sealed_by: Role) -> u8 {
     }
 }
 
-/// Why a frame was not sealed or not opened. After any error of an opener the connection has to be closed: the
-/// two sides no longer agree on what was said.
+/// Why a frame was not sealed or not opened. After any error of an opener the connection has to be closed:
+/// the two sides no longer agree on what was said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The payload is longer than [`MAX_FRAME_LENGTH`].
@@ -146,8 +146,8 @@ impl FrameOpener {
         }
     }
 
-    /// Length of the payload that follows, bytes; at most [`MAX_FRAME_LENGTH`], so that a caller may make room for
-    /// it before the frame is found authentic.
+    /// Length of the payload that follows, bytes; at most [`MAX_FRAME_LENGTH`], so that a caller may make
+    /// room for it before the frame is found authentic.
     pub fn payload_length(&self, header: &[u8; FRAME_HEADER_LENGTH]) -> Result<usize, FrameError> {
         let length = u32_at(header, 0) as usize;
         if length > MAX_FRAME_LENGTH {

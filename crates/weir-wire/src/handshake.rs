@@ -1,6 +1,6 @@
-//! TCP handshake: four messages of 56 bytes that prove to each side that the other holds the secret, and leave
-//! both with fresh session keys. Pure state machines: bytes and nonces in, bytes and keys out. It must not know
-//! sockets, random number generators, or which sessions an agent has.
+//! TCP handshake: four messages of 56 bytes that prove to each side that the other holds the secret, and
+//! leave both with fresh session keys. Pure state machines: bytes and nonces in, bytes and keys out. It must
+//! not know sockets, random number generators, or which sessions an agent has.
 //!
 //! Everything here is read before anybody is authenticated, so messages have a fixed length and fixed places.
 //!
@@ -25,8 +25,8 @@ pub use client::ClientHandshake;
 /// Length of every message of the handshake, in bytes: no answer is larger than what it answers.
 pub const HANDSHAKE_LENGTH: usize = 56;
 
-/// Length of a nonce, in bytes. Each side draws its own from the system's random number generator, new for every
-/// connection.
+/// Length of a nonce, in bytes. Each side draws its own from the system's random number generator, new for
+/// every connection.
 pub const NONCE_LENGTH: usize = 32;
 
 /// First four bytes of a hello and of a challenge.
@@ -63,8 +63,8 @@ pub enum Refusal {
 pub struct Established {
     /// The session that was opened or joined.
     pub session: SessionId,
-    /// Keys of this connection. Those of a control connection are the session's keys; those of a data connection
-    /// are its own, and the session's UDP packets do not use them.
+    /// Keys of this connection. Those of a control connection are the session's keys; those of a data
+    /// connection are its own, and the session's UDP packets do not use them.
     pub keys: SessionKeys,
 }
 
@@ -88,8 +88,8 @@ pub enum HandshakeError {
     /// The agent asks for a token and this side was given none.
     #[error("the agent asks for a token")]
     TokenNeeded,
-    /// The agent is in open mode and this side was given a token. Going on would let anybody on the path pass for
-    /// the agent.
+    /// The agent is in open mode and this side was given a token. Going on would let anybody on the path pass
+    /// for the agent.
     #[error("the agent is open to everybody, but a token was given: connect without one to use it so")]
     AgentIsOpen,
     /// The client did not prove that it has the token, or the session's key.

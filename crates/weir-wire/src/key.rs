@@ -1,5 +1,5 @@
-//! Secrets of a session and the two keyed functions that use them. It must not know what is authenticated, nor
-//! where a token is kept.
+//! Secrets of a session and the two keyed functions that use them. It must not know what is authenticated,
+//! nor where a token is kept.
 
 use std::fmt;
 
@@ -14,8 +14,8 @@ pub(crate) type HmacSha256 = Hmac<Sha256>;
 /// Block size of SHA-256, to which HMAC pads its key (RFC 2104 section 2), in bytes.
 const HMAC_BLOCK: usize = 64;
 
-/// HMAC-SHA-256 with a key of any length. The padding is done here because the library's own function for keys of
-/// any length returns an error that can never happen.
+/// HMAC-SHA-256 with a key of any length. The padding is done here because the library's own function for
+/// keys of any length returns an error that can never happen.
 pub(crate) fn keyed(key: &[u8]) -> HmacSha256 {
     let mut block = [0u8; HMAC_BLOCK];
     if key.len() > HMAC_BLOCK {
@@ -36,8 +36,8 @@ pub(crate) fn mac_of(keyed: &HmacSha256, parts: &[&[u8]]) -> HmacSha256 {
     mac
 }
 
-/// The secret that an operator gives to both hosts. It proves to each side that the other one was let in, and it
-/// never crosses the network.
+/// The secret that an operator gives to both hosts. It proves to each side that the other one was let in, and
+/// it never crosses the network.
 ///
 /// An empty token means open mode: anybody may use the agent, and nothing is proven. Weir's handshake shows a
 /// passive listener enough to try guesses offline, so a token should be random and at least 16 bytes long.
@@ -74,8 +74,8 @@ impl fmt::Debug for Token {
 
 /// Key of the tags in UDP headers: 128 bits for SipHash-2-4.
 ///
-/// SipHash is a MAC with a 64-bit tag: short enough for a small header, and fast enough (tens of nanoseconds for a
-/// header) to be computed for each of a million packets a second. One guess in 2^64 passes.
+/// SipHash is a MAC with a 64-bit tag: short enough for a small header, and fast enough (tens of nanoseconds
+/// for a header) to be computed for each of a million packets a second. One guess in 2^64 passes.
 #[derive(Clone, Copy)]
 pub struct UdpKey([u8; 16]);
 

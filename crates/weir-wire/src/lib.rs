@@ -1,8 +1,9 @@
 //! Packet formats of Weir: how every byte that two Weir hosts exchange is laid out, authenticated and read.
 //!
 //! Encode and decode only. This crate must not know sockets, clocks, files or threads: callers hand it bytes,
-//! nonces and timestamps, and get bytes and values back. Nothing here allocates per packet, and everything that
-//! reads outside bytes is total: it returns an error, it never panics. `docs/wire-protocol.md` is the prose form.
+//! nonces and timestamps, and get bytes and values back. Nothing here allocates per packet, and everything
+//! that reads outside bytes is total: it returns an error, it never panics. `docs/wire-protocol.md` is the
+//! prose form.
 //!
 //! All integers on the wire are big-endian. The layouts are of protocol version [`VERSION`].
 
@@ -54,8 +55,8 @@ impl Sequence {
         Self(self.0.wrapping_add(1))
     }
 
-    /// The 64-bit sequence number that this one stands for: the one nearest to `near` (the highest seen so far,
-    /// say) among those with these low 32 bits. Right while the two are less than 2^31 packets apart.
+    /// The 64-bit sequence number that this one stands for: the one nearest to `near` (the highest seen so
+    /// far, say) among those with these low 32 bits. Right while the two are less than 2^31 packets apart.
     #[must_use]
     pub const fn extend(self, near: u64) -> u64 {
         let distance = self.0.wrapping_sub(near as u32) as i32;
@@ -74,8 +75,8 @@ impl From<u64> for Sequence {
     }
 }
 
-/// A time: nanoseconds since 1970-01-01 00:00 UTC by the clock of the host that wrote it. 0 means "none" where a
-/// field says so.
+/// A time: nanoseconds since 1970-01-01 00:00 UTC by the clock of the host that wrote it. 0 means "none"
+/// where a field says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UnixNanos(pub u64);
@@ -131,7 +132,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn extension_finds_the_sender_s_number(near in (1u64 << 31)..(1 << 60), distance in -(1i64 << 31)..(1i64 << 31)) {
+        fn extension_finds_the_sender_s_number(
+            near in (1u64 << 31)..(1 << 60), distance in -(1i64 << 31)..(1i64 << 31),
+        ) {
             let sent = near.checked_add_signed(distance).unwrap();
             prop_assert_eq!(Sequence::from(sent).extend(near), sent);
         }

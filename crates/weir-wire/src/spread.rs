@@ -1,5 +1,6 @@
-//! Which flow carries which packet of a stream: a rule of the protocol that both ends compute, so that a receiver
-//! knows from a gap in the stream on which flow the packet was lost. It must not know packets or sockets.
+//! Which flow carries which packet of a stream: a rule of the protocol that both ends compute, so that a
+//! receiver knows from a gap in the stream on which flow the packet was lost. It must not know packets or
+//! sockets.
 //!
 //! `docs/wire-protocol.md` gives the arithmetic; a change here is a change of the protocol.
 
@@ -51,7 +52,8 @@ impl FromStr for SpreadKind {
     }
 }
 
-/// Step of SplitMix64's counter (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
+/// Step of SplitMix64's counter (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+/// 2014).
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Output function of SplitMix64.
@@ -78,8 +80,8 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// A rule for `flows` flows. 0 flows are taken as 1: a stream always has a flow to travel on, and the number
-    /// was checked when the session agreed on it.
+    /// A rule for `flows` flows. 0 flows are taken as 1: a stream always has a flow to travel on, and the
+    /// number was checked when the session agreed on it.
     #[must_use]
     pub fn new(kind: SpreadKind, flows: u16, seed: u64) -> Self {
         let flows = flows.max(1);
@@ -121,8 +123,8 @@ impl Spread {
         }
     }
 
-    /// Fisher-Yates shuffle of 0, 1, ... from the last place down. Taking the remainder favours some flows by less
-    /// than one part in 2^48.
+    /// Fisher-Yates shuffle of 0, 1, ... from the last place down. Taking the remainder favours some flows by
+    /// less than one part in 2^48.
     fn shuffle(&mut self, round: u64) {
         for (place, flow) in self.order.iter_mut().enumerate() {
             *flow = place as u16;
@@ -199,9 +201,9 @@ mod tests {
             .sum()
     }
 
-    /// Upper bound that chance passes less than once in a billion: mean and variance of chi-square with k degrees
-    /// of freedom are k and 2k, and 8 standard deviations leave room for its skew at these k. The sequences are
-    /// fixed by their seeds, so the test gives the same answer every time.
+    /// Upper bound that chance passes less than once in a billion: mean and variance of chi-square with k
+    /// degrees of freedom are k and 2k, and 8 standard deviations leave room for its skew at these k. The
+    /// sequences are fixed by their seeds, so the test gives the same answer every time.
     fn bound(freedom: f64) -> f64 {
         freedom + 8.0 * (2.0 * freedom).sqrt()
     }

@@ -1,5 +1,5 @@
-//! STAMP test packets, RFC 8762, with the session identifier and TLV framing of RFC 8972: what lets Weir measure
-//! against other vendors' reflectors and answer their senders. It must not know sockets or clocks.
+//! STAMP test packets, RFC 8762, with the session identifier and TLV framing of RFC 8972: what lets Weir
+//! measure against other vendors' reflectors and answer their senders. It must not know sockets or clocks.
 //!
 //! | | unauthenticated | authenticated |
 //! |---|---|---|
@@ -7,8 +7,8 @@
 //! | sender | RFC 8762 section 4.2.1 | section 4.2.2 |
 //! | reflector | section 4.3.1 | section 4.3.2 |
 //!
-//! RFC 8972 section 3 puts the session identifier (SSID) in the 2 bytes after the Error Estimate, and section 4
-//! lets TLVs follow the base packet.
+//! RFC 8972 section 3 puts the session identifier (SSID) in the 2 bytes after the Error Estimate, and section
+//! 4 lets TLVs follow the base packet.
 
 mod packet;
 mod reflect;

@@ -1,5 +1,5 @@
-//! UDP packets of a session: the 12-byte start and the tag that all kinds share. It must not know what a packet is
-//! used for, nor who sends it when.
+//! UDP packets of a session: the 12-byte start and the tag that all kinds share. It must not know what a
+//! packet is used for, nor who sends it when.
 //!
 //! | offset | size | field |
 //! |---|---|---|
@@ -10,9 +10,9 @@
 //! | ... | | fields of the kind |
 //! | last 8 | 8 | tag: SipHash-2-4 with the session's [`UdpKey`] of all header bytes before it |
 //!
-//! The tag covers the header, not the payload after it. A payload of 8 kB would cost 100 times as much to hash as
-//! the header does, at a million packets a second; and what the tag is for, that nobody who cannot read the path
-//! can make a host count, answer or redirect anything, needs the header only.
+//! The tag covers the header, not the payload after it. A payload of 8 kB is 200 times as many bytes to hash, at up
+//! to a million packets a second; and what the tag is for, that nobody who cannot read the path can make a host
+//! count, answer or redirect anything, needs the header only.
 
 mod flow;
 mod hello;
@@ -71,8 +71,8 @@ impl Kind {
     }
 }
 
-/// Kind and session that a datagram claims, to find its session's key. Nothing is proven yet: only the kind's own
-/// decode function, which checks the tag, does that.
+/// Kind and session that a datagram claims, to find its session's key. Nothing is proven yet: only the kind's
+/// own decode function, which checks the tag, does that.
 pub fn peek(datagram: &[u8]) -> Result<(Kind, SessionId), DecodeError> {
     let Some(start) = datagram.first_chunk::<START_LENGTH>() else {
         return Err(DecodeError::Truncated {
@@ -126,7 +126,8 @@ fn open<'a, const N: usize>(
     if of != session {
         return Err(DecodeError::Session);
     }
-    // Two registers are compared in one step: the time taken tells nothing about how much of the tag was right.
+    // Two registers are compared in one step: the time taken tells nothing about how much of the tag was
+    // right.
     if key.tag(&header[..N - TAG_LENGTH]) != u64_at(header, N - TAG_LENGTH) {
         return Err(DecodeError::Tag);
     }

@@ -194,7 +194,8 @@ fn no_changed_bit_of_protected_tlvs_is_accepted() {
     let key = StampKey::new(b"key");
     let mode = Mode::Authenticated(&key);
     let request = protected(&key, false);
-    // The flags of the HMAC TLV itself are the reflector's to set: nothing covers them (RFC 8972 section 4.8).
+    // The flags of the HMAC TLV itself are the reflector's to set: nothing covers them (RFC 8972 section
+    // 4.8).
     let hmac_flags = request.len() - 20;
     for bit in 112 * 8..request.len() * 8 {
         if bit / 8 == hmac_flags {

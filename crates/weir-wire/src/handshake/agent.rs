@@ -1,4 +1,5 @@
-//! The agent's side of the handshake. It must not know sockets, nor how the agent keeps its sessions: it asks.
+//! The agent's side of the handshake. It must not know sockets, nor how the agent keeps its sessions: it
+//! asks.
 
 use hmac::Mac;
 
@@ -57,8 +58,8 @@ impl AgentHandshake {
         Ok((Self { transcript }, AgentChallenge { status, nonce }.encode()))
     }
 
-    /// The challenge that turns a client away without a look at its hello: an agent that has too many connections
-    /// in handshake sends [`Refusal::Busy`].
+    /// The challenge that turns a client away without a look at its hello: an agent that has too many
+    /// connections in handshake sends [`Refusal::Busy`].
     #[must_use]
     pub fn refuse(why: Refusal) -> [u8; HANDSHAKE_LENGTH] {
         refusal(match why {

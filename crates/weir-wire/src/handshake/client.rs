@@ -24,8 +24,8 @@ pub struct ClientHandshake {
 }
 
 impl ClientHandshake {
-    /// Opens a session: the state, and the hello to send. `nonce` is drawn at random by the caller, new for every
-    /// connection.
+    /// Opens a session: the state, and the hello to send. `nonce` is drawn at random by the caller, new for
+    /// every connection.
     #[must_use]
     pub fn control(token: &Token, nonce: [u8; NONCE_LENGTH]) -> (Self, [u8; HANDSHAKE_LENGTH]) {
         Self::start(token.keyed(), token.is_open(), Purpose::Control, nonce)
@@ -79,8 +79,8 @@ impl ClientHandshake {
         match (challenge.status, self.open) {
             (ChallengeStatus::ProofNeeded, false) | (ChallengeStatus::Open, true) => {}
             (ChallengeStatus::ProofNeeded, true) => return Err(HandshakeError::TokenNeeded),
-            // The status is not authenticated. A client that followed it to the empty token could be talked into
-            // keys that anybody on the path can compute.
+            // The status is not authenticated. A client that followed it to the empty token could be talked
+            // into keys that anybody on the path can compute.
             (ChallengeStatus::Open, false) => return Err(HandshakeError::AgentIsOpen),
             (ChallengeStatus::Busy, _) => return Err(HandshakeError::Busy),
             (ChallengeStatus::UnknownSession, _) => return Err(HandshakeError::UnknownSession),

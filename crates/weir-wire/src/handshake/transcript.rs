@@ -1,10 +1,10 @@
-//! The macs of a handshake and the keys it leaves: everything that is computed over both nonces. It must not know
-//! message layouts.
+//! The macs of a handshake and the keys it leaves: everything that is computed over both nonces. It must not
+//! know message layouts.
 //!
-//! Each is HMAC-SHA-256(secret, label, version u8, client nonce, agent nonce [, session u64 [, stream u32]]). The
-//! secret is the token for a control connection, and the session's control key for a data connection. Labels end
-//! with a NUL, so none is the start of another; each direction and purpose has its own, so no message can be
-//! answered with itself, or passed from one kind of connection to another.
+//! Each is HMAC-SHA-256(secret, label, version u8, client nonce, agent nonce [, session u64 [, stream u32]]).
+//! The secret is the token for a control connection, and the session's control key for a data connection.
+//! Labels end with a NUL, so none is the start of another; each direction and purpose has its own, so no
+//! message can be answered with itself, or passed from one kind of connection to another.
 
 use hmac::Mac;
 

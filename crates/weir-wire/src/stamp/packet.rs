@@ -111,7 +111,8 @@ impl SenderPacket {
         Ok(base.len())
     }
 
-    /// Writes a packet that fills `out`: a base packet, and an Extra Padding TLV of zeros if there is more room.
+    /// Writes a packet that fills `out`: a base packet, and an Extra Padding TLV of zeros if there is more
+    /// room.
     pub fn encode_padded(&self, mode: Mode<'_>, out: &mut [u8]) -> Result<usize, StampError> {
         let length = self.encode(mode, out)?;
         let padding = out.len() - length;
@@ -126,8 +127,8 @@ impl SenderPacket {
         Ok(out.len())
     }
 
-    /// Reads a packet, its HMAC checked in authenticated mode; gives the TLVs after it, which are not checked:
-    /// see [`check_tlvs`](super::check_tlvs).
+    /// Reads a packet, its HMAC checked in authenticated mode; gives the TLVs after it, which are not
+    /// checked: see [`check_tlvs`](super::check_tlvs).
     pub fn decode<'a>(mode: Mode<'_>, packet: &'a [u8]) -> Result<(Self, Tlvs<'a>), StampError> {
         let (base, rest) = mode.split(packet)?;
         Ok((Self::read(mode, base), Tlvs::new(rest)))
@@ -162,8 +163,8 @@ impl ReflectorPacket {
         Ok(base.len())
     }
 
-    /// Reads a packet, its HMAC checked in authenticated mode; gives the TLVs after it, which are not checked:
-    /// see [`check_tlvs`](super::check_tlvs).
+    /// Reads a packet, its HMAC checked in authenticated mode; gives the TLVs after it, which are not
+    /// checked: see [`check_tlvs`](super::check_tlvs).
     pub fn decode<'a>(mode: Mode<'_>, packet: &'a [u8]) -> Result<(Self, Tlvs<'a>), StampError> {
         let (base, rest) = mode.split(packet)?;
         let at = mode.layout();

@@ -1,15 +1,16 @@
-//! The stateless Session-Reflector: a sender's packet in, the answer out. It must not know addresses or clocks.
+//! The stateless Session-Reflector: a sender's packet in, the answer out. It must not know addresses or
+//! clocks.
 
 use super::packet::{ReflectorPacket, SenderPacket};
 use super::tlv::reflect_tlvs;
 use super::{ErrorEstimate, Mode, NtpTimestamp, StampError};
 
-/// Answers a sender's packet (RFC 8762 section 4.3, RFC 8972 section 4); gives the length of the answer, which is
-/// the length of the request, so a reflector does not amplify.
+/// Answers a sender's packet (RFC 8762 section 4.3, RFC 8972 section 4); gives the length of the answer,
+/// which is the length of the request, so a reflector does not amplify.
 ///
-/// The sequence number is the sender's: a reflector without state cannot count (RFC 8762 section 4.3). `receive`
-/// is when the request came, `transmit` when the answer goes, `ttl` what the request arrived with. A packet that is
-/// too short, or whose HMAC is wrong, gives an error and is to be dropped.
+/// The sequence number is the sender's: a reflector without state cannot count (RFC 8762 section 4.3).
+/// `receive` is when the request came, `transmit` when the answer goes, `ttl` what the request arrived with.
+/// A packet that is too short, or whose HMAC is wrong, gives an error and is to be dropped.
 pub fn reflect(
     request: &[u8],
     mode: Mode<'_>,

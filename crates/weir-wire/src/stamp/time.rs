@@ -7,12 +7,12 @@ const UNIX_EPOCH: u64 = 2_208_988_800;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// NTP's 64-bit timestamp (RFC 5905 section 6): the upper 32 bits are seconds, the lower 32 a fraction of a second
-/// in units of 2^-32 s (0.23 ns).
+/// NTP's 64-bit timestamp (RFC 5905 section 6): the upper 32 bits are seconds, the lower 32 a fraction of a
+/// second in units of 2^-32 s (0.23 ns).
 ///
-/// The seconds wrap on 2036-02-07, when era 1 starts; a timestamp does not say its era. Unix time starts inside
-/// era 0, so seconds from 2 208 988 800 on are taken as era 0 (1970 to 2036) and smaller ones as era 1 (2036 to
-/// 2106), which reads every present and near future time right and no time before 1970.
+/// The seconds wrap on 2036-02-07, when era 1 starts; a timestamp does not say its era. Unix time starts
+/// inside era 0, so seconds from 2 208 988 800 on are taken as era 0 (1970 to 2036) and smaller ones as era 1
+/// (2036 to 2106), which reads every present and near future time right and no time before 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NtpTimestamp(pub u64);
 
@@ -25,7 +25,8 @@ impl NtpTimestamp {
         Self(seconds << 32 | fraction)
     }
 
-    /// The Unix time, rounded to the nearest nanosecond: what [`from_unix`](Self::from_unix) was given, up to 2106.
+    /// The Unix time, rounded to the nearest nanosecond: what [`from_unix`](Self::from_unix) was given, up to
+    /// 2106.
     #[must_use]
     pub const fn to_unix(self) -> UnixNanos {
         let seconds = ((self.0 >> 32) as u32).wrapping_sub(UNIX_EPOCH as u32) as u64;
@@ -40,18 +41,19 @@ impl NtpTimestamp {
 pub struct ErrorEstimate {
     /// S: the clock is synchronised to UTC by an external source.
     pub synchronized: bool,
-    /// Z: timestamps are truncated PTPv2 ones instead of NTP's. Weir never sends it; [`NtpTimestamp::to_unix`] is
-    /// wrong for a packet that has it set.
+    /// Z: timestamps are truncated PTPv2 ones instead of NTP's. Weir never sends it;
+    /// [`NtpTimestamp::to_unix`] is wrong for a packet that has it set.
     pub ptp: bool,
     /// Exponent, 0 to 63.
     pub scale: u8,
-    /// Factor, 1 to 255. 0 is forbidden by RFC 4656, but some senders send it: it says nothing about the error.
+    /// Factor, 1 to 255. 0 is forbidden by RFC 4656, but some senders send it: it says nothing about the
+    /// error.
     pub multiplier: u8,
 }
 
 impl ErrorEstimate {
-    /// The smallest estimate that is not below `error_ns` nanoseconds; the field's largest, about 4 * 10^18 s, is
-    /// larger than any `u64` of nanoseconds.
+    /// The smallest estimate that is not below `error_ns` nanoseconds; the field's largest, about 4 * 10^18
+    /// s, is larger than any `u64` of nanoseconds.
     #[must_use]
     pub fn from_nanos(error_ns: u64, synchronized: bool) -> Self {
         let fraction_units = ((u128::from(error_ns) << 32).div_ceil(u128::from(NANOS_PER_SECOND))).max(1);

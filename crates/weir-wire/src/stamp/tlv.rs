@@ -1,5 +1,5 @@
-//! TLVs after a STAMP base packet (RFC 8972 section 4): framing, padding, and the HMAC TLV that protects the others.
-//! It must not know base packets, beyond the sequence number that the HMAC covers.
+//! TLVs after a STAMP base packet (RFC 8972 section 4): framing, padding, and the HMAC TLV that protects the
+//! others. It must not know base packets, beyond the sequence number that the HMAC covers.
 //!
 //! A TLV is flags u8, type u8, length u16 of the value, value.
 
@@ -134,8 +134,8 @@ fn check(key: &StampKey, sequence: [u8; 4], tlvs: &[u8]) -> (TlvIntegrity, usize
     }
 }
 
-/// Turns a sender's TLVs into the reflector's, in place: flags as RFC 8972 section 4 asks for, values kept, the HMAC
-/// made anew over what is sent.
+/// Turns a sender's TLVs into the reflector's, in place: flags as RFC 8972 section 4 asks for, values kept,
+/// the HMAC made anew over what is sent.
 pub(super) fn reflect_tlvs(mode: Mode<'_>, sequence: [u8; 4], tlvs: &mut [u8]) {
     let (integrity, hmac_at) = match mode {
         Mode::Unauthenticated => (TlvIntegrity::Unprotected, 0),
@@ -203,8 +203,8 @@ pub fn append_tlv(packet: &mut [u8], length: usize, kind: u8, value: &[u8]) -> R
     Ok(length + TLV_HEADER_LENGTH + value.len())
 }
 
-/// Appends the HMAC TLV over the TLVs that the packet of `length` bytes holds; gives the new length. Only Extra
-/// Padding may be appended after it.
+/// Appends the HMAC TLV over the TLVs that the packet of `length` bytes holds; gives the new length. Only
+/// Extra Padding may be appended after it.
 pub fn append_hmac(
     key: &StampKey,
     mode: Mode<'_>,

@@ -1,7 +1,7 @@
 //! Data packet of one flow of a stream. It must not know how flows are scheduled (see `spread`) or reordered.
 //!
-//! Offsets after the start: stream sequence 12, flow sequence 16, flow 20, flags 22, frame 24, frame offset 28,
-//! sent 32, tag 40.
+//! Offsets after the start: stream sequence 12, flow sequence 16, flow 20, flags 22, frame 24, frame offset
+//! 28, sent 32, tag 40.
 
 use super::{Kind, begin, open, seal};
 use crate::big_endian::{put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
@@ -25,8 +25,8 @@ pub struct FlowData {
     pub flags: u16,
     /// Frame that the payload belongs to (wraps).
     pub frame: u32,
-    /// Where in its frame the payload starts, bytes. Authentic, but the payload's length is not: a receiver checks
-    /// the end against the frame's length before it copies.
+    /// Where in its frame the payload starts, bytes. Authentic, but the payload's length is not: a receiver
+    /// checks the end against the frame's length before it copies.
     pub frame_offset: u32,
     /// When it was sent, by the sender's clock.
     pub sent: UnixNanos,

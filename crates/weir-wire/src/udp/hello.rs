@@ -1,5 +1,5 @@
-//! Hello and its acknowledgement: the client opens the path of a flow through its NAT and the agent learns the
-//! address to send a reversed flow to. It must not know addresses.
+//! Hello and its acknowledgement: the client opens the path of a flow through its NAT and the agent learns
+//! the address to send a reversed flow to. It must not know addresses.
 //!
 //! Offsets after the start: flow 12, flags 14, nonce 16, tag 24.
 
@@ -19,8 +19,8 @@ pub struct Hello {
     pub flow: FlowId,
     /// No bits are defined in version 1: send 0, ignore on receipt.
     pub flags: u16,
-    /// Chosen by the client, new for every hello: an agent that takes no nonce twice cannot be made to move a flow
-    /// by a recorded hello.
+    /// Chosen by the client, new for every hello: an agent that takes no nonce twice cannot be made to move a
+    /// flow by a recorded hello.
     pub nonce: u64,
 }
 

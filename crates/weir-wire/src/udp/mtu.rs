@@ -1,7 +1,7 @@
 //! Probe of the path MTU and its acknowledgement. It must not know how sizes are searched.
 //!
-//! The sender pads a probe after its header up to the tried size; an acknowledgement is the header alone. Offsets
-//! after the start: probe 12, size 16, reserved 20, sent 24, tag 32.
+//! The sender pads a probe after its header up to the tried size; an acknowledgement is the header alone.
+//! Offsets after the start: probe 12, size 16, reserved 20, sent 24, tag 32.
 
 use super::{Kind, begin, open, seal};
 use crate::big_endian::{put_u32, put_u64, u32_at, u64_at};

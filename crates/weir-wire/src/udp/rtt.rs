@@ -1,9 +1,9 @@
 //! Request and reply of the windowed RTT test. It must not know how a window is scheduled or what an RTT is.
 //!
-//! Both headers have the same 72 bytes, so that a reply need never be larger than its request and an agent cannot
-//! be made to amplify. Offsets after the start: sequence 12, window 16, position 20, window size 22, length 24,
-//! flags 26, TTL 27, sent 28, reflector's kernel receive time 36, receive time 44, send time 52, count of replies
-//! 60, tag 64.
+//! Both headers have the same 72 bytes, so that a reply need never be larger than its request and an agent
+//! cannot be made to amplify. Offsets after the start: sequence 12, window 16, position 20, window size 22,
+//! length 24, flags 26, TTL 27, sent 28, reflector's kernel receive time 36, receive time 44, send time 52,
+//! count of replies 60, tag 64.
 
 use super::{Kind, begin, open, seal};
 use crate::big_endian::{put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
@@ -60,8 +60,8 @@ pub struct RttReply {
     pub reflector_receive: UnixNanos,
     /// When the reflector sent this reply, by the reflector's clock.
     pub reflector_send: UnixNanos,
-    /// Replies that the reflector sent in this session before this one (wraps); tells loss on the way there from
-    /// loss on the way back.
+    /// Replies that the reflector sent in this session before this one (wraps); tells loss on the way there
+    /// from loss on the way back.
     pub reflector_sequence: u32,
 }
 
