@@ -401,3 +401,44 @@ fn thousands_of_open_gaps_are_each_given_up() {
         assert!((0..=1_000_000).contains(&(packet * 1_000 - run.noticed_ns)));
     }
 }
+
+/// The shortest history that may be asked for still holds all that is waited for.
+#[test]
+fn a_history_shorter_than_the_depth_is_lengthened() {
+    let depth = ReorderDepth {
+        packets: 1_024,
+        time_ns: u64::MAX,
+    };
+    let mut account = ReorderAccount::with_history(0, depth, 0);
+    account.on_packet(0, 0, &mut |_| ());
+    account.on_packet(0, 1_024, &mut |_| ());
+    for missing in 1..1_024 {
+        assert_eq!(account.on_packet(0, missing, &mut |_| ()), Arrival::Reordered);
+    }
+    account.finish(Some(1_025), 0, &mut |run| panic!("{run:?}"));
+}
+
+/// Gaps that were filled do not crowd out the time of a later one that is not.
+#[test]
+fn filled_gaps_leave_no_trace() {
+    let depth = ReorderDepth {
+        packets: 100,
+        time_ns: u64::MAX,
+    };
+    let mut account = ReorderAccount::new(0, depth);
+    let mut runs = Vec::new();
+    for pair in 0..10_000 {
+        account.on_packet(2 * pair, 2 * pair + 1, &mut |run| runs.push(run));
+        account.on_packet(2 * pair + 1, 2 * pair, &mut |run| runs.push(run));
+    }
+    account.on_packet(20_005, 20_003, &mut |run| runs.push(run));
+    account.finish(None, 30_000, &mut |run| runs.push(run));
+    assert_eq!(
+        runs,
+        [LossRun {
+            first: 20_000,
+            length: 3,
+            noticed_ns: 20_005
+        }]
+    );
+}
