@@ -101,6 +101,7 @@ impl Prober {
         let request = RttRequestPacket {
             session: self.session,
             sequence: Sequence(self.sequence),
+            window_size: 1,
             length: RTT_HEADER_LENGTH as u16,
             sent: UnixNanos(sent),
             ..RttRequestPacket::default()

@@ -36,11 +36,22 @@ pub(crate) enum ToAgent {
     Mtu(MtuRequest),
     /// The client's sockets are ready: an agent that is to send may begin.
     Go,
-    /// The client's part is over. Packets sent, whole and per flow, where it was the sender.
-    Stop { sent: u64, sent_per_flow: Vec<u64> },
+    /// The client's part is over.
+    Stop(Stopped),
     /// Readings of the sending end of TCP connections, by second and stream.
     TcpReadings(Vec<StreamReading>),
     Beat,
+}
+
+/// How the client's part of a test ended.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Stopped {
+    /// Packets sent, where the client was the sender of flows.
+    pub sent: u64,
+    /// The same for each flow; empty where it was not.
+    pub sent_per_flow: Vec<u64>,
+    /// Before its time: the agent is to stop sending too.
+    pub early: bool,
 }
 
 /// What an agent says.

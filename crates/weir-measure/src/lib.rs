@@ -19,7 +19,6 @@ pub mod rtt;
 mod session;
 mod sink;
 mod stop;
-pub mod survey;
 pub mod tcp_throughput;
 
 pub use clock_watch::ClockEstimate;
@@ -27,7 +26,7 @@ pub use error::MeasureError;
 pub use format::{FORMATS, FrameRate, VideoFormat};
 pub use limits::Limits;
 pub use rate::BitRate;
-pub use session::{AgentAddress, Session};
+pub use session::{AgentAddress, Family, Session, read_token, resolve};
 pub use sink::{Progress, Sink};
 pub use stop::Stop;
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use weir_net::{clock, tcp};
 use weir_results::{Direction, Record, TcpSecond};
 
-use crate::control::{FromAgent, StreamReading, ToAgent};
+use crate::control::{FromAgent, Stopped, StreamReading, ToAgent};
 use crate::{BitRate, MeasureError, Progress, Session, Sink, Stop};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -365,7 +365,7 @@ pub fn run(session: &mut Session, request: &TcpRequest, sink: &dyn Sink, stop: &
     let duration_ns = clock::monotonic_ns() - started;
     let sent = connections.counters.total();
     connections.finish();
-    session.send(&ToAgent::Stop { sent, sent_per_flow: Vec::new() })?;
+    session.send(&ToAgent::Stop(Stopped::default()))?;
     loop {
         match session.receive(ANSWER_LIMIT)? {
             FromAgent::Tcp(_) => break,

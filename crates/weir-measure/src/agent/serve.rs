@@ -15,7 +15,9 @@ use weir_wire::{HELLO_LENGTH, Hello, HelloAck};
 use super::Shared;
 use crate::clock_watch::ClockEstimate;
 use crate::control::{Control, ControlError, FlowsReport, FromAgent, Ready, SILENCE_LIMIT, TcpReport, ToAgent};
-use crate::flows::{FlowsRequest, Receiver, ReceiverPlan, SenderPlan, account_plan, join, spawn_sender};
+use crate::flows::{
+    FlowsRequest, Receiver, ReceiverPlan, SenderPlan, SenderThread, account_plan, join, spawn_sender,
+};
 use crate::host_watch::HostWatch;
 use crate::path_mtu::{MtuRequest, Responder, search_from};
 use crate::rtt::{Reflector, RttRequest};
@@ -99,7 +101,7 @@ impl Serving<'_> {
         }
         loop {
             let served = match self.next(NAP) {
-                Ok(None | Some(ToAgent::Go | ToAgent::Stop { .. })) => Ok(()),
+                Ok(None | Some(ToAgent::Go | ToAgent::Stop(_))) => Ok(()),
                 Ok(Some(request)) => self.serve_request(request),
                 Err(end) => Err(end),
             };
@@ -140,7 +142,7 @@ impl Serving<'_> {
             ToAgent::Flows(request) => self.serve_flows(request),
             ToAgent::Tcp(request) => self.serve_tcp(request),
             ToAgent::Mtu(request) => self.serve_mtu(&request),
-            ToAgent::TcpReadings(_) | ToAgent::Go | ToAgent::Stop { .. } | ToAgent::Beat => return Ok(()),
+            ToAgent::TcpReadings(_) | ToAgent::Go | ToAgent::Stop(_) | ToAgent::Beat => return Ok(()),
         };
         match outcome? {
             Ok(()) => Ok(()),
@@ -175,7 +177,7 @@ impl Serving<'_> {
         loop {
             let message = self.next(HAND_ON)?;
             self.say_records(records.try_iter().flatten().collect())?;
-            if matches!(message, Some(ToAgent::Stop { .. })) || Instant::now() > deadline {
+            if matches!(message, Some(ToAgent::Stop(_))) || Instant::now() > deadline {
                 self.say(&FromAgent::Rtt(reflector.finish()))?;
                 return Ok(Ok(()));
             }
@@ -231,7 +233,7 @@ impl Serving<'_> {
         loop {
             match self.next(NAP)? {
                 Some(ToAgent::Go) => return Ok(true),
-                Some(ToAgent::Stop { .. }) => return Ok(false),
+                Some(ToAgent::Stop(_)) => return Ok(false),
                 _ if Instant::now() > deadline => return Ok(false),
                 _ => {}
             }
@@ -255,7 +257,7 @@ impl Serving<'_> {
                 Err(_) if Instant::now() > deadline => {
                     return Ok(Err(MeasureError::Refused("the TCP test connections did not come".into())));
                 }
-                Err(_) => drop(self.control.incoming.try_iter().find(Result::is_err)),
+                Err(_) => drop(self.next(Duration::ZERO)?),
             }
         }
         streams.sort_by_key(|(number, _)| *number);
@@ -270,7 +272,7 @@ impl Serving<'_> {
         };
         loop {
             let message = self.next(NAP)?;
-            let over = matches!(message, Some(ToAgent::Stop { .. })) || test.is_overdue();
+            let over = matches!(message, Some(ToAgent::Stop(_))) || test.is_overdue();
             if let Some(said) = test.poll(over) {
                 self.say(&said)?;
             }
@@ -351,6 +353,7 @@ impl Serving<'_> {
             };
             Receiver::start(plan, receivers, sender.clone(), stop.clone())
         });
+        let sender_stop = stop.child();
         let sending = source.map(|socket| {
             let plan = SenderPlan {
                 plan: request.plan.clone(),
@@ -361,14 +364,14 @@ impl Serving<'_> {
                 ceiling: limits.max_rate,
                 max_bytes: u64::MAX,
             };
-            spawn_sender(plan, socket, stop.clone(), sender.clone())
+            spawn_sender(plan, socket, sender_stop.clone(), sender.clone())
         });
         drop(sender);
         let (receiver, sending) = match (receiver.transpose(), sending.transpose()) {
             (Ok(receiver), Ok(sending)) => (receiver, sending),
             (Err(error), _) | (_, Err(error)) => return Ok(Err(error)),
         };
-        let told = self.follow(request, receiver.as_ref(), sending.as_ref(), &records, stop)?;
+        let told = self.follow(request, receiver.as_ref(), sending.as_ref(), &records, &sender_stop)?;
         let report = finish(receiver, sending, told, stop);
         drop(watch);
         reflector.finish();
@@ -385,9 +388,9 @@ impl Serving<'_> {
         &mut self,
         request: &FlowsRequest,
         receiver: Option<&Receiver>,
-        sending: Option<&std::thread::JoinHandle<Result<crate::flows::SenderReport, MeasureError>>>,
+        sending: Option<&SenderThread>,
         records: &Inbox<Vec<Record>>,
-        stop: &Stop,
+        sender_stop: &Stop,
     ) -> Served<Option<(u64, Vec<u64>)>> {
         let deadline = Instant::now() + Duration::from_nanos(request.plan.duration_ns) + PATIENCE;
         let mut handed_on = Instant::now();
@@ -399,19 +402,18 @@ impl Serving<'_> {
             }
             let sent_all = sending.is_some_and(std::thread::JoinHandle::is_finished);
             match message {
-                Some(ToAgent::Stop { sent, sent_per_flow }) => {
-                    let told = sent_per_flow.len() == usize::from(request.plan.flows);
-                    if !sent_all && request.plan.ways.reverse() && (!told || receiver.is_none()) {
-                        stop.set();
+                Some(ToAgent::Stop(stopped)) => {
+                    if stopped.early {
+                        sender_stop.set();
                     }
-                    let told = told.then_some((sent, sent_per_flow));
                     self.await_sender(sending, records, deadline)?;
-                    return Ok(told);
+                    let told = stopped.sent_per_flow.len() == usize::from(request.plan.flows);
+                    return Ok(told.then_some((stopped.sent, stopped.sent_per_flow)));
                 }
                 _ if receiver.is_none() && sent_all => return Ok(None),
                 _ if receiver.is_some_and(Receiver::is_finished) => return Ok(None),
                 _ if Instant::now() > deadline => {
-                    stop.set();
+                    sender_stop.set();
                     return Ok(None);
                 }
                 _ => {}
@@ -422,7 +424,7 @@ impl Serving<'_> {
     /// In a test both ways the client may be done a little before the agent's sender is.
     fn await_sender(
         &self,
-        sending: Option<&std::thread::JoinHandle<Result<crate::flows::SenderReport, MeasureError>>>,
+        sending: Option<&SenderThread>,
         records: &Inbox<Vec<Record>>,
         deadline: Instant,
     ) -> Served<()> {
@@ -476,7 +478,7 @@ struct OpenFlows {
 
 fn finish(
     receiver: Option<Receiver>,
-    sending: Option<std::thread::JoinHandle<Result<crate::flows::SenderReport, MeasureError>>>,
+    sending: Option<SenderThread>,
     told: Option<(u64, Vec<u64>)>,
     stop: &Stop,
 ) -> Result<FlowsReport, MeasureError> {

@@ -14,7 +14,7 @@ use weir_wire::{HELLO_LENGTH, Hello, HelloAck, FlowId, SessionId, Spread, UdpKey
 use super::request::FlowsPlan;
 use super::{FlowsRequest, Receiver, ReceiverPlan, ReceiverReport, SenderPlan, SenderReport, StreamAccountPlan, run_sender};
 use crate::clock_watch::{ClockEstimate, ClockWatch, probe_options};
-use crate::control::{FlowsReport, FromAgent, Ready, ToAgent};
+use crate::control::{FlowsReport, FromAgent, Ready, Stopped, ToAgent};
 use crate::host_watch::{HostDrops, HostWatch};
 use crate::{BitRate, MeasureError, Progress, Session, Sink, Stop};
 
@@ -138,7 +138,7 @@ pub fn run(
     if plan.length + crate::path_mtu::overhead(session.address().ip()) > mtu {
         return Err(crate::path_mtu::too_long(session.address(), plan.length));
     }
-    Test::prepare(session, plan, max_bytes, sink)?.run(stop)
+    Test::prepare(session, plan, max_bytes, sink, stop)?.run()
 }
 
 struct Test<'a> {
@@ -153,9 +153,11 @@ struct Test<'a> {
     remote_drops: HostDrops,
     progress: Progress,
     started: Instant,
+    stop: Stop,
 }
 
-type SenderThread = JoinHandle<Result<SenderReport, MeasureError>>;
+/// A sending thread and its report.
+pub(crate) type SenderThread = JoinHandle<Result<SenderReport, MeasureError>>;
 
 impl<'a> Test<'a> {
     fn prepare(
@@ -163,6 +165,7 @@ impl<'a> Test<'a> {
         plan: &FlowsPlan,
         max_bytes: u64,
         sink: &'a dyn Sink,
+        stop: &Stop,
     ) -> Result<Self, MeasureError> {
         // The request is sent before the clocks are compared, since the agent opens its reflector with it; the
         // offset goes along as zero and is taken off when rows arrive.
@@ -194,11 +197,12 @@ impl<'a> Test<'a> {
             remote_drops: HostDrops::default(),
             progress: Progress { total_ns: plan.duration_ns, ..Progress::default() },
             started: Instant::now(),
+            stop: stop.child(),
         })
     }
 
-    fn run(mut self, stop: &Stop) -> Result<FlowsSummary, MeasureError> {
-        let stop = stop.child();
+    fn run(mut self) -> Result<FlowsSummary, MeasureError> {
+        let stop = self.stop.clone();
         let (records, inbox) = channel();
         let interface = weir_net::host::HostFacts::read(Some(self.session.address().ip())).interface;
         let watch = HostWatch::start(Side::Local, interface, records.clone());
@@ -275,15 +279,15 @@ impl<'a> Test<'a> {
             inbox.try_iter().flatten().for_each(|record| self.take(record));
             let local_done = sender.is_none_or(JoinHandle::is_finished);
             // The agent ends a test by itself only when its sender is done or its receiver was overrun.
-            if agent_said.is_some() || (local_done && !self.plan.ways.reverse()) {
+            if agent_said.is_some() {
                 return Ok(());
             }
-            if stop.is_set() && local_done && !asked_to_stop {
-                self.session.send(&ToAgent::Stop { sent: 0, sent_per_flow: Vec::new() })?;
+            if sender.is_some() && local_done {
+                return Ok(());
+            }
+            if stop.is_set() && sender.is_none() && !asked_to_stop {
+                self.session.send(&ToAgent::Stop(Stopped { early: true, ..Stopped::default() }))?;
                 asked_to_stop = true;
-            }
-            if sender.is_some() && local_done && !asked_to_stop {
-                return Ok(());
             }
         }
     }
@@ -333,9 +337,11 @@ impl<'a> Test<'a> {
         mut agent_said: Option<FlowsReport>,
     ) -> Result<FlowsSummary, MeasureError> {
         if agent_said.is_none() {
-            let (count, per_flow) =
-                sent.as_ref().map_or((0, Vec::new()), |report| (report.sent, report.sent_per_flow.clone()));
-            self.session.send(&ToAgent::Stop { sent: count, sent_per_flow: per_flow })?;
+            let mut stopped = Stopped { early: self.stop.is_set(), ..Stopped::default() };
+            if let Some(report) = &sent {
+                (stopped.sent, stopped.sent_per_flow) = (report.sent, report.sent_per_flow.clone());
+            }
+            self.session.send(&ToAgent::Stop(stopped))?;
         }
         while agent_said.is_none() {
             let message = self.session.receive(ANSWER_LIMIT)?;

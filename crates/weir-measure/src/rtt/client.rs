@@ -15,7 +15,7 @@ use weir_wire::{RTT_HEADER_LENGTH, RttReply, RttRequest as RequestPacket, Sequen
 use super::account::{ReplyTimes, RttAccount};
 use super::stamp::StampCodec;
 use super::{ReflectorReport, RttPlan, RttRequest, RttSummary, Window};
-use crate::control::{FromAgent, ToAgent};
+use crate::control::{FromAgent, Stopped, ToAgent};
 use crate::host_watch::HostWatch;
 use crate::{BitRate, MeasureError, Progress, Session, Sink, Stop};
 
@@ -113,7 +113,7 @@ pub fn run(session: &mut Session, plan: &RttPlan, sink: &dyn Sink, stop: &Stop) 
         None => Ok(false),
     };
     prober.run(sink, stop, &mut from_agent)?;
-    session.send(&ToAgent::Stop { sent: 0, sent_per_flow: Vec::new() })?;
+    session.send(&ToAgent::Stop(Stopped::default()))?;
     let report = await_report(session, sink)?;
     let summary = prober.summary(Some(&report));
     nothing_came(&summary, &session.agent_port(port).to_string(), stop)?;
