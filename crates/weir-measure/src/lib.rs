@@ -19,6 +19,7 @@ pub mod rtt;
 mod session;
 mod sink;
 mod stop;
+pub mod survey;
 pub mod tcp_throughput;
 
 pub use clock_watch::ClockEstimate;

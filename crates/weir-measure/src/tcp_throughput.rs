@@ -87,18 +87,24 @@ pub(crate) struct Connections {
 
 impl Connections {
     /// Sends on all `streams` until told to stop, each at its share of the rate, all within the byte limit.
-    pub(crate) fn send(streams: Vec<TcpStream>, request: &TcpRequest, stop: &Stop) -> Result<Self, MeasureError> {
+    pub(crate) fn send(
+        streams: Vec<TcpStream>,
+        request: &TcpRequest,
+        stop: &Stop,
+    ) -> Result<Self, MeasureError> {
         let share = request.max_rate.0 / 8 / u64::from(request.streams.max(1));
         for stream in &streams {
             tcp::set_max_pacing_rate(stream, share).map_err(|error| internal("limit the rate of", &error))?;
         }
         let limit = Arc::new(AtomicU64::new(request.max_bytes));
-        Self::start(streams, stop, move |stream, count, stop| pump_out(stream, count, &limit, stop))
+        Self::start(streams, stop, move |stream, count, stop| {
+            pump_out(stream, count, &limit, stop)
+        })
     }
 
     /// Takes what comes on all `streams`.
     pub(crate) fn receive(streams: Vec<TcpStream>, stop: &Stop) -> Result<Self, MeasureError> {
-        Self::start(streams, stop, |stream, count, stop| pump_in(stream, count, stop))
+        Self::start(streams, stop, pump_in)
     }
 
     fn start(
@@ -123,14 +129,24 @@ impl Connections {
                 .map_err(|error| internal("start a thread for", &error))?;
             threads.push(thread);
         }
-        Ok(Connections { counters, started_ns: clock::monotonic_ns(), readers, threads, stop })
+        Ok(Connections {
+            counters,
+            started_ns: clock::monotonic_ns(),
+            readers,
+            threads,
+            stop,
+        })
     }
 
     /// `TCP_INFO` of all connections; those that are gone are left out.
     pub(crate) fn readings(&self, second: u32) -> Vec<StreamReading> {
         let read = |(stream, connection): (usize, &TcpStream)| {
             let reading = tcp::read(connection).ok()?;
-            Some(StreamReading { second, stream: stream as u16, reading })
+            Some(StreamReading {
+                second,
+                stream: stream as u16,
+                reading,
+            })
         };
         self.readers.iter().enumerate().filter_map(read).collect()
     }
@@ -159,14 +175,19 @@ fn internal(what: &str, error: &std::io::Error) -> MeasureError {
 }
 
 fn is_pause(error: &std::io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+    )
 }
 
 fn pump_out(stream: &mut TcpStream, count: &AtomicU64, limit: &AtomicU64, stop: &Stop) {
     let block = vec![0x5a; BUFFER];
     while !stop.is_set() {
         let take = |left: u64| Some(left - left.min(BUFFER as u64));
-        let left = limit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).unwrap_or(0);
+        let left = limit
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+            .unwrap_or(0);
         let want = left.min(BUFFER as u64) as usize;
         if want == 0 {
             break;
@@ -257,13 +278,22 @@ impl Rows {
 
     /// Takes rows that were counted at the other end.
     pub(crate) fn counted(&mut self, row: TcpSecond) {
-        let second = self.counts.keys().filter(|(_, stream)| *stream == row.stream).count() as u32;
+        let second = self
+            .counts
+            .keys()
+            .filter(|(_, stream)| *stream == row.stream)
+            .count() as u32;
         self.counts.insert((second, row.stream), row);
     }
 
     /// Takes the sender's readings.
     pub(crate) fn read(&mut self, readings: Vec<StreamReading>) {
-        for StreamReading { second, stream, reading } in readings {
+        for StreamReading {
+            second,
+            stream,
+            reading,
+        } in readings
+        {
             self.cwnd_max = self.cwnd_max.max(reading.cwnd_bytes);
             self.latest.insert(stream, reading.clone());
             self.readings.insert((second, stream), reading);
@@ -279,7 +309,10 @@ impl Rows {
             }
             let mut row = row.clone();
             if let Some(reading) = reading {
-                let earlier = key.0.checked_sub(1).and_then(|second| self.readings.get(&(second, key.1)));
+                let earlier = key
+                    .0
+                    .checked_sub(1)
+                    .and_then(|second| self.readings.get(&(second, key.1)));
                 let before = earlier.map_or(0, |earlier| earlier.retransmits);
                 row.retransmits = reading.retransmits.saturating_sub(before);
                 (row.rtt_ns, row.cwnd_bytes) = (reading.rtt_ns, reading.cwnd_bytes);
@@ -316,9 +349,19 @@ impl Rows {
 ///
 /// # Errors
 /// When the agent refuses or is lost, or a connection cannot be made.
-pub fn run(session: &mut Session, request: &TcpRequest, sink: &dyn Sink, stop: &Stop) -> Result<TcpSummary, MeasureError> {
-    let request = TcpRequest { max_rate: request.max_rate.min(session.limits.max_rate), ..request.clone() };
-    session.limits.check(None, request.duration_ns, 1, request.streams)?;
+pub fn run(
+    session: &mut Session,
+    request: &TcpRequest,
+    sink: &dyn Sink,
+    stop: &Stop,
+) -> Result<TcpSummary, MeasureError> {
+    let request = TcpRequest {
+        max_rate: request.max_rate.min(session.limits.max_rate),
+        ..request.clone()
+    };
+    session
+        .limits
+        .check(None, request.duration_ns, 1, request.streams)?;
     session.send(&ToAgent::Tcp(request.clone()))?;
     match session.receive(ANSWER_LIMIT)? {
         FromAgent::Ready(_) => {}
@@ -329,8 +372,11 @@ pub fn run(session: &mut Session, request: &TcpRequest, sink: &dyn Sink, stop: &
         streams.push(session.data_connection()?.1);
     }
     let sending = request.direction == Direction::Forward;
-    let connections =
-        if sending { Connections::send(streams, &request, stop)? } else { Connections::receive(streams, stop)? };
+    let connections = if sending {
+        Connections::send(streams, &request, stop)?
+    } else {
+        Connections::receive(streams, stop)?
+    };
     session.send(&ToAgent::Go)?;
     let started = connections.started_ns;
     let mut rows = Rows::new(&request);
@@ -383,7 +429,12 @@ fn take_messages(session: &Session, rows: &mut Rows, sink: &dyn Sink) -> Result<
     Ok(())
 }
 
-fn take_message(session: &Session, rows: &mut Rows, sink: &dyn Sink, message: FromAgent) -> Result<(), MeasureError> {
+fn take_message(
+    session: &Session,
+    rows: &mut Rows,
+    sink: &dyn Sink,
+    message: FromAgent,
+) -> Result<(), MeasureError> {
     match message {
         FromAgent::TcpReadings(readings) => rows.read(readings),
         FromAgent::Records(records) => {
@@ -409,13 +460,23 @@ pub(crate) struct AgentTcp {
 }
 
 impl AgentTcp {
-    pub(crate) fn start(request: TcpRequest, streams: Vec<TcpStream>, stop: &Stop) -> Result<Self, MeasureError> {
+    pub(crate) fn start(
+        request: TcpRequest,
+        streams: Vec<TcpStream>,
+        stop: &Stop,
+    ) -> Result<Self, MeasureError> {
         let connections = match request.direction {
             Direction::Forward => Connections::receive(streams, stop)?,
             Direction::Reverse => Connections::send(streams, &request, stop)?,
         };
         let next_ns = connections.started_ns + SECOND_NS;
-        Ok(AgentTcp { rows: Rows::new(&request), connections, next_ns, second: 0, request })
+        Ok(AgentTcp {
+            rows: Rows::new(&request),
+            connections,
+            next_ns,
+            second: 0,
+            request,
+        })
     }
 
     /// What there is to tell the client now; `last` closes the last, shorter second.
@@ -431,7 +492,9 @@ impl AgentTcp {
         }
         let second = self.rows.count(&self.connections.counters);
         let rows = self.rows.counts.iter().filter(|((of, _), _)| *of == second);
-        let records = rows.map(|(_, row)| Record::TcpSecond(self.request.direction, row.clone())).collect();
+        let records = rows
+            .map(|(_, row)| Record::TcpSecond(self.request.direction, row.clone()))
+            .collect();
         Some(FromAgent::Records(records))
     }
 

@@ -98,22 +98,40 @@ impl Agent {
                 Err(error) => return Err(cannot_listen(*address, port, error)),
             }
         }
-        let bound: Vec<IpAddr> =
-            listeners.iter().filter_map(|listener| Some(listener.local_addr().ok()?.ip())).collect();
+        let bound: Vec<IpAddr> = listeners
+            .iter()
+            .filter_map(|listener| Some(listener.local_addr().ok()?.ip()))
+            .collect();
         let mut reflectors = Vec::new();
         if let Some(port) = config.stamp_port {
             for address in bound {
-                reflectors.push(StampReflector::bind(SocketAddr::new(address, port), config.stamp_key.as_deref())?);
+                reflectors.push(StampReflector::bind(
+                    SocketAddr::new(address, port),
+                    config.stamp_key.as_deref(),
+                )?);
             }
         }
         let ports = PortPool::new(config.udp_ports.clone());
-        let shared = Shared { config, sessions: Mutex::default(), ports, handshakes: AtomicU32::new(0), stop };
-        Ok(Agent { listeners, reflectors, shared: Arc::new(shared) })
+        let shared = Shared {
+            config,
+            sessions: Mutex::default(),
+            ports,
+            handshakes: AtomicU32::new(0),
+            stop,
+        };
+        Ok(Agent {
+            listeners,
+            reflectors,
+            shared: Arc::new(shared),
+        })
     }
 
     /// Control addresses that it listens on.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
+        self.listeners
+            .iter()
+            .filter_map(|listener| listener.local_addr().ok())
+            .collect()
     }
 
     /// STAMP addresses that it answers on.
@@ -192,7 +210,9 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             let admitted = admit(stream, &serving);
             serving.handshakes.fetch_sub(1, Ordering::Relaxed);
             match admitted {
-                Ok(Some((stream, established, joined))) => serve::serve(stream, established, joined, &serving),
+                Ok(Some((stream, established, joined))) => {
+                    serve::serve(stream, established, joined, &serving)
+                }
                 Ok(None) => {}
                 Err(reason) => tracing::warn!(%peer, reason, "handshake refused"),
             }
@@ -204,7 +224,11 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-type Admitted = (TcpStream, weir_wire::handshake::Established, std::sync::mpsc::Receiver<(u32, TcpStream)>);
+type Admitted = (
+    TcpStream,
+    weir_wire::handshake::Established,
+    std::sync::mpsc::Receiver<(u32, TcpStream)>,
+);
 
 /// Leads a new connection through the handshake: a control connection gets a session, a data connection is
 /// handed to its session.
@@ -218,7 +242,11 @@ fn admit(mut stream: TcpStream, shared: &Shared) -> Result<Option<Admitted>, Str
     stream.read_exact(&mut message).map_err(text)?;
     let nonce = crate::session::nonce().map_err(|error| error.to_string())?;
     let key_of = |session| {
-        shared.sessions().get(&session).map(|entry| entry.control_key).ok_or(Refusal::UnknownSession)
+        shared
+            .sessions()
+            .get(&session)
+            .map(|entry| entry.control_key)
+            .ok_or(Refusal::UnknownSession)
     };
     let hello = AgentHandshake::on_hello(&message, &shared.config.token, nonce, key_of);
     let (handshake, challenge) = hello.map_err(|refused| refuse(&mut stream, refused))?;
@@ -228,10 +256,15 @@ fn admit(mut stream: TcpStream, shared: &Shared) -> Result<Option<Admitted>, Str
     let proven = handshake.on_proof(&message, || new_session(shared));
     let (established, welcome) = proven.map_err(|refused| refuse(&mut stream, refused))?;
     match purpose {
-        Purpose::Data { session, stream: number } => {
+        Purpose::Data {
+            session,
+            stream: number,
+        } => {
             stream.write_all(&welcome).map_err(text)?;
             let sessions = shared.sessions();
-            let entry = sessions.get(&session).ok_or("the session ended during the handshake")?;
+            let entry = sessions
+                .get(&session)
+                .ok_or("the session ended during the handshake")?;
             // A session that no longer takes connections is ending.
             let _ = entry.joined.send((number, stream));
             Ok(None)
@@ -243,7 +276,10 @@ fn admit(mut stream: TcpStream, shared: &Shared) -> Result<Option<Admitted>, Str
                 if sessions.len() >= shared.config.limits.max_sessions as usize {
                     return Err("as many sessions as are allowed".into());
                 }
-                let entry = SessionEntry { control_key: established.keys.control, joined: sender };
+                let entry = SessionEntry {
+                    control_key: established.keys.control,
+                    joined: sender,
+                };
                 sessions.insert(established.session, entry);
             }
             if let Err(error) = stream.write_all(&welcome) {

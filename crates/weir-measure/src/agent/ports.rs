@@ -16,7 +16,10 @@ pub(super) struct PortPool {
 
 impl PortPool {
     pub(super) fn new(range: RangeInclusive<u16>) -> Self {
-        PortPool { range, next: AtomicU32::new(0) }
+        PortPool {
+            range,
+            next: AtomicU32::new(0),
+        }
     }
 
     /// Binds a socket on `address` to a free port of the range.

@@ -14,12 +14,14 @@ use weir_wire::{HELLO_LENGTH, Hello, HelloAck};
 
 use super::Shared;
 use crate::clock_watch::ClockEstimate;
-use crate::control::{Control, ControlError, FlowsReport, FromAgent, Ready, SILENCE_LIMIT, TcpReport, ToAgent};
+use crate::control::{
+    Control, ControlError, FlowsReport, FromAgent, Ready, SILENCE_LIMIT, TcpReport, ToAgent,
+};
 use crate::flows::{
     FlowsRequest, Receiver, ReceiverPlan, SenderPlan, SenderThread, account_plan, join, spawn_sender,
 };
 use crate::host_watch::HostWatch;
-use crate::path_mtu::{MtuRequest, Responder, search_from};
+use crate::path_mtu::{MtuRequest, Prober, Responder};
 use crate::rtt::{Reflector, RttRequest};
 use crate::tcp_throughput::{AgentTcp, TcpRequest};
 use crate::{MeasureError, Stop};
@@ -74,7 +76,15 @@ pub(super) fn serve(
         let interface = host.interface.clone();
         let control = Control::start(stream, &established.keys.control, Role::Agent, FromAgent::Beat)
             .map_err(|error| error.to_string())?;
-        let mut serving = Serving { control, established, joined, client, local, shared, interface };
+        let mut serving = Serving {
+            control,
+            established,
+            joined,
+            client,
+            local,
+            shared,
+            interface,
+        };
         tracing::info!(%client, "session opened");
         match serving.run(host) {
             SessionEnd::Stopped | SessionEnd::Control(ControlError::Closed) => Ok(()),
@@ -147,7 +157,9 @@ impl Serving<'_> {
         match outcome? {
             Ok(()) => Ok(()),
             Err(MeasureError::Refused(reason)) => self.say(&FromAgent::Refused { reason }),
-            Err(error) => self.say(&FromAgent::Refused { reason: error.to_string() }),
+            Err(error) => self.say(&FromAgent::Refused {
+                reason: error.to_string(),
+            }),
         }
     }
 
@@ -156,9 +168,18 @@ impl Serving<'_> {
     }
 
     fn reflector(&self) -> Result<Reflector, MeasureError> {
-        let options = UdpOptions { receive_timestamps: true, receive_buffer: 4 << 20, ..UdpOptions::default() };
+        let options = UdpOptions {
+            receive_timestamps: true,
+            receive_buffer: 4 << 20,
+            ..UdpOptions::default()
+        };
         let keys = &self.established.keys;
-        Reflector::start(self.socket(&options)?, self.established.session, keys.udp.clone(), self.client)
+        Reflector::start(
+            self.socket(&options)?,
+            self.established.session,
+            keys.udp,
+            self.client,
+        )
     }
 
     fn serve_rtt(&mut self, request: &RttRequest) -> Served<Result<(), MeasureError>> {
@@ -170,7 +191,10 @@ impl Serving<'_> {
             Ok(reflector) => reflector,
             Err(error) => return Ok(Err(error)),
         };
-        self.say(&FromAgent::Ready(Ready { ports: vec![reflector.port()], ..Ready::default() }))?;
+        self.say(&FromAgent::Ready(Ready {
+            ports: vec![reflector.port()],
+            ..Ready::default()
+        }))?;
         let (sender, records) = channel();
         let _watch = HostWatch::start(Side::Remote, self.interface.clone(), sender);
         let deadline = Instant::now() + Duration::from_nanos(request.duration_ns) + PATIENCE;
@@ -184,18 +208,21 @@ impl Serving<'_> {
         }
     }
 
-    fn serve_mtu(&mut self, _request: &MtuRequest) -> Served<Result<(), MeasureError>> {
+    fn serve_mtu(&mut self, request: &MtuRequest) -> Served<Result<(), MeasureError>> {
         let keys = self.established.keys.clone();
         let session = self.established.session;
         let opened = self.socket(&UdpOptions::default()).and_then(|socket| {
             let port = socket.local().port();
-            Ok((port, Responder::start(socket, session, keys.udp.clone(), None)?))
+            Ok((port, Responder::start(socket, session, keys.udp, None)?))
         });
         let (port, responder) = match opened {
             Ok(opened) => opened,
             Err(error) => return Ok(Err(error)),
         };
-        self.say(&FromAgent::Ready(Ready { ports: vec![port], ..Ready::default() }))?;
+        self.say(&FromAgent::Ready(Ready {
+            ports: vec![port],
+            ..Ready::default()
+        }))?;
         if !self.await_go()? {
             return Ok(Ok(()));
         }
@@ -210,15 +237,24 @@ impl Serving<'_> {
         };
         drop(responder);
         let Some(client) = client else {
-            return Ok(Ok(self.say(&FromAgent::Mtu(crate::path_mtu::MtuReport::default()))?));
+            return Ok(Ok(
+                self.say(&FromAgent::Mtu(crate::path_mtu::MtuReport::default()))?
+            ));
         };
         let options = UdpOptions::default();
         let (sender, records) = channel();
         let searched = UdpSocket::bind(std::net::SocketAddr::new(self.local, port), &options)
             .map_err(MeasureError::from)
             .and_then(|socket| {
-                let stop = self.shared.stop.child();
-                search_from(&socket, client, session, &keys.udp, Direction::Reverse, &sender, &stop)
+                let prober = Prober {
+                    socket: &socket,
+                    peer: client,
+                    session,
+                    key: keys.udp,
+                    direction: Direction::Reverse,
+                    timeout_ns: request.timeout_ns,
+                };
+                prober.search(&sender, &self.shared.stop)
             });
         self.say_records(records.try_iter().flatten().collect())?;
         match searched {
@@ -242,7 +278,10 @@ impl Serving<'_> {
 
     fn serve_tcp(&mut self, request: TcpRequest) -> Served<Result<(), MeasureError>> {
         let limits = &self.shared.config.limits;
-        let request = TcpRequest { max_rate: request.max_rate.min(limits.max_rate), ..request };
+        let request = TcpRequest {
+            max_rate: request.max_rate.min(limits.max_rate),
+            ..request
+        };
         if let Err(error) = limits.check(None, request.duration_ns, 1, request.streams) {
             return Ok(Err(error));
         }
@@ -255,7 +294,9 @@ impl Serving<'_> {
             match self.joined.recv_timeout(NAP) {
                 Ok(joined) => streams.push(joined),
                 Err(_) if Instant::now() > deadline => {
-                    return Ok(Err(MeasureError::Refused("the TCP test connections did not come".into())));
+                    return Ok(Err(MeasureError::Refused(
+                        "the TCP test connections did not come".into(),
+                    )));
                 }
                 Err(_) => drop(self.next(Duration::ZERO)?),
             }
@@ -312,9 +353,16 @@ impl Serving<'_> {
                 receivers.push(self.socket(&receiving)?);
             }
         }
-        let sending = UdpOptions { send_buffer: 8 << 20, ..UdpOptions::default() };
+        let sending = UdpOptions {
+            send_buffer: 8 << 20,
+            ..UdpOptions::default()
+        };
         let source = plan.ways.reverse().then(|| self.socket(&sending)).transpose()?;
-        Ok(OpenFlows { receivers, source, reflector: self.reflector()? })
+        Ok(OpenFlows {
+            receivers,
+            source,
+            reflector: self.reflector()?,
+        })
     }
 
     fn run_flows(
@@ -323,7 +371,11 @@ impl Serving<'_> {
         opened: OpenFlows,
         stop: &Stop,
     ) -> Served<Result<(), MeasureError>> {
-        let OpenFlows { receivers, source, reflector } = opened;
+        let OpenFlows {
+            receivers,
+            source,
+            reflector,
+        } = opened;
         let ports: Vec<u16> = receivers.iter().map(|socket| socket.local().port()).collect();
         let ready = Ready {
             ports: ports.clone(),
@@ -337,18 +389,23 @@ impl Serving<'_> {
             Some(source) => self.await_hellos(source, request.plan.flows)?,
             None => Some(Vec::new()),
         };
-        let (Some(destinations), true) = (destinations, self.await_go()?) else { return Ok(Ok(())) };
+        let (Some(destinations), true) = (destinations, self.await_go()?) else {
+            return Ok(Ok(()));
+        };
 
         let (sender, records) = channel();
         let watch = HostWatch::start(Side::Remote, self.interface.clone(), sender.clone());
         let keys = &self.established.keys;
         let limits = &self.shared.config.limits;
-        let clock = ClockEstimate { offset_ns: request.clock_offset_ns, ..ClockEstimate::default() };
+        let clock = ClockEstimate {
+            offset_ns: request.clock_offset_ns,
+            ..ClockEstimate::default()
+        };
         let receiver = (!receivers.is_empty()).then(|| {
             let plan = ReceiverPlan {
                 account: account_plan(&request.plan, Direction::Forward, ports, clock),
                 session: self.established.session,
-                key: keys.udp.clone(),
+                key: keys.udp,
                 max_rate: limits.max_rate,
             };
             Receiver::start(plan, receivers, sender.clone(), stop.clone())
@@ -360,7 +417,7 @@ impl Serving<'_> {
                 direction: Direction::Reverse,
                 destinations,
                 session: self.established.session,
-                key: keys.udp.clone(),
+                key: keys.udp,
                 ceiling: limits.max_rate,
                 max_bytes: u64::MAX,
             };
@@ -371,7 +428,13 @@ impl Serving<'_> {
             (Ok(receiver), Ok(sending)) => (receiver, sending),
             (Err(error), _) | (_, Err(error)) => return Ok(Err(error)),
         };
-        let told = self.follow(request, receiver.as_ref(), sending.as_ref(), &records, &sender_stop)?;
+        let told = self.follow(
+            request,
+            receiver.as_ref(),
+            sending.as_ref(),
+            &records,
+            &sender_stop,
+        )?;
         let report = finish(receiver, sending, told, stop);
         drop(watch);
         reflector.finish();
@@ -450,13 +513,22 @@ impl Serving<'_> {
                 continue;
             };
             let key = &self.established.keys.udp;
-            let Ok(hello) = Hello::decode(key, self.established.session, &buffer[..length]) else { continue };
-            let Some(slot) = known.get_mut(usize::from(hello.flow.0)) else { continue };
+            let Ok(hello) = Hello::decode(key, self.established.session, &buffer[..length]) else {
+                continue;
+            };
+            let Some(slot) = known.get_mut(usize::from(hello.flow.0)) else {
+                continue;
+            };
             if source.ip() != self.client {
                 continue;
             }
             *slot = Some(source);
-            let ack = HelloAck { session: hello.session, flow: hello.flow, flags: hello.flags, nonce: hello.nonce };
+            let ack = HelloAck {
+                session: hello.session,
+                flow: hello.flow,
+                flags: hello.flags,
+                nonce: hello.nonce,
+            };
             let mut packet = [0; HELLO_LENGTH];
             ack.encode(key, &mut packet);
             // An acknowledgement that is lost is asked for again.

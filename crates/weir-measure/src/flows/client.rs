@@ -9,10 +9,13 @@ use serde::{Deserialize, Serialize};
 use weir_net::{UdpOptions, UdpSocket};
 use weir_results::{Direction, Quantiles, Record, Side};
 use weir_stats::{Attribution, attribute_buffers, loss_interval};
-use weir_wire::{HELLO_LENGTH, Hello, HelloAck, FlowId, SessionId, Spread, UdpKey};
+use weir_wire::{FlowId, HELLO_LENGTH, Hello, HelloAck, SessionId, Spread, UdpKey};
 
 use super::request::FlowsPlan;
-use super::{FlowsRequest, Receiver, ReceiverPlan, ReceiverReport, SenderPlan, SenderReport, StreamAccountPlan, run_sender};
+use super::{
+    FlowsRequest, Receiver, ReceiverPlan, ReceiverReport, SenderPlan, SenderReport, StreamAccountPlan,
+    run_sender,
+};
 use crate::clock_watch::{ClockEstimate, ClockWatch, probe_options};
 use crate::control::{FlowsReport, FromAgent, Ready, Stopped, ToAgent};
 use crate::host_watch::{HostDrops, HostWatch};
@@ -133,7 +136,9 @@ pub fn run(
     stop: &Stop,
 ) -> Result<FlowsSummary, MeasureError> {
     plan.check()?;
-    session.limits.check(plan.rate(), plan.duration_ns, plan.length, plan.flows)?;
+    session
+        .limits
+        .check(plan.rate(), plan.duration_ns, plan.length, plan.flows)?;
     let mtu = crate::path_mtu::route_mtu(session.address()).unwrap_or(u32::MAX);
     if plan.length + crate::path_mtu::overhead(session.address().ip()) > mtu {
         return Err(crate::path_mtu::too_long(session.address(), plan.length));
@@ -169,7 +174,10 @@ impl<'a> Test<'a> {
     ) -> Result<Self, MeasureError> {
         // The request is sent before the clocks are compared, since the agent opens its reflector with it; the
         // offset goes along as zero and is taken off when rows arrive.
-        session.send(&ToAgent::Flows(FlowsRequest { plan: plan.clone(), clock_offset_ns: 0 }))?;
+        session.send(&ToAgent::Flows(FlowsRequest {
+            plan: plan.clone(),
+            clock_offset_ns: 0,
+        }))?;
         let ready = match session.receive(ANSWER_LIMIT)? {
             FromAgent::Ready(ready) => ready,
             other => return Err(session.unexpected("a ready test", &other)),
@@ -195,7 +203,10 @@ impl<'a> Test<'a> {
             ready,
             local_drops: HostDrops::default(),
             remote_drops: HostDrops::default(),
-            progress: Progress { total_ns: plan.duration_ns, ..Progress::default() },
+            progress: Progress {
+                total_ns: plan.duration_ns,
+                ..Progress::default()
+            },
             started: Instant::now(),
             stop: stop.child(),
         })
@@ -206,9 +217,19 @@ impl<'a> Test<'a> {
         let (records, inbox) = channel();
         let interface = weir_net::host::HostFacts::read(Some(self.session.address().ip())).interface;
         let watch = HostWatch::start(Side::Local, interface, records.clone());
-        let receiver = self.plan.ways.reverse().then(|| self.start_receiver(&records, &stop)).transpose()?;
+        let receiver = self
+            .plan
+            .ways
+            .reverse()
+            .then(|| self.start_receiver(&records, &stop))
+            .transpose()?;
         self.session.send(&ToAgent::Go)?;
-        let sender = self.plan.ways.forward().then(|| self.start_sender(&records, &stop)).transpose()?;
+        let sender = self
+            .plan
+            .ways
+            .forward()
+            .then(|| self.start_sender(&records, &stop))
+            .transpose()?;
         self.started = Instant::now();
         let mut agent_said = None;
         let waited = self.wait(&inbox, sender.as_ref(), &mut agent_said, &stop);
@@ -217,13 +238,19 @@ impl<'a> Test<'a> {
         }
         let sent = sender.map(join).transpose();
         // Whatever went wrong, what the local receiver has counted is kept.
-        let finished = waited.and(sent).and_then(|sent| self.finish(&inbox, sent, receiver, agent_said));
+        let finished = waited
+            .and(sent)
+            .and_then(|sent| self.finish(&inbox, sent, receiver, agent_said));
         drop(watch);
         inbox.try_iter().flatten().for_each(|record| self.take(record));
         finished
     }
 
-    fn start_receiver(&mut self, records: &Sender<Vec<Record>>, stop: &Stop) -> Result<Receiver, MeasureError> {
+    fn start_receiver(
+        &mut self,
+        records: &Sender<Vec<Record>>,
+        stop: &Stop,
+    ) -> Result<Receiver, MeasureError> {
         let options = UdpOptions {
             receive_buffer: self.plan.receive_buffer as usize,
             merge_receive: self.plan.merge,
@@ -249,12 +276,20 @@ impl<'a> Test<'a> {
     }
 
     fn start_sender(&self, records: &Sender<Vec<Record>>, stop: &Stop) -> Result<SenderThread, MeasureError> {
-        let options = UdpOptions { send_buffer: 8 << 20, ..UdpOptions::default() };
+        let options = UdpOptions {
+            send_buffer: 8 << 20,
+            ..UdpOptions::default()
+        };
         let socket = self.session.udp_socket(&options)?;
         let plan = SenderPlan {
             plan: self.plan.clone(),
             direction: Direction::Forward,
-            destinations: self.ready.ports.iter().map(|port| self.session.agent_port(*port)).collect(),
+            destinations: self
+                .ready
+                .ports
+                .iter()
+                .map(|port| self.session.agent_port(*port))
+                .collect(),
             session: self.session.id(),
             key: self.session.key(),
             ceiling: self.session.limits.max_rate,
@@ -286,13 +321,20 @@ impl<'a> Test<'a> {
                 return Ok(());
             }
             if stop.is_set() && sender.is_none() && !asked_to_stop {
-                self.session.send(&ToAgent::Stop(Stopped { early: true, ..Stopped::default() }))?;
+                self.session.send(&ToAgent::Stop(Stopped {
+                    early: true,
+                    ..Stopped::default()
+                }))?;
                 asked_to_stop = true;
             }
         }
     }
 
-    fn take_message(&mut self, message: FromAgent, agent_said: &mut Option<FlowsReport>) -> Result<(), MeasureError> {
+    fn take_message(
+        &mut self,
+        message: FromAgent,
+        agent_said: &mut Option<FlowsReport>,
+    ) -> Result<(), MeasureError> {
         match message {
             FromAgent::Records(records) => records.into_iter().for_each(|record| self.take(record)),
             FromAgent::Flows(report) => *agent_said = Some(*report),
@@ -337,7 +379,10 @@ impl<'a> Test<'a> {
         mut agent_said: Option<FlowsReport>,
     ) -> Result<FlowsSummary, MeasureError> {
         if agent_said.is_none() {
-            let mut stopped = Stopped { early: self.stop.is_set(), ..Stopped::default() };
+            let mut stopped = Stopped {
+                early: self.stop.is_set(),
+                ..Stopped::default()
+            };
             if let Some(report) = &sent {
                 (stopped.sent, stopped.sent_per_flow) = (report.sent, report.sent_per_flow.clone());
             }
@@ -351,19 +396,27 @@ impl<'a> Test<'a> {
         let agent = agent_said.unwrap_or_default();
         let received = receiver
             .map(|receiver| {
-                let told = agent.sender.as_ref().map(|report| (report.sent, report.sent_per_flow.clone()));
+                let told = agent
+                    .sender
+                    .as_ref()
+                    .map(|report| (report.sent, report.sent_per_flow.clone()));
                 receiver.finish(told)
             })
             .transpose()?;
         inbox.try_iter().flatten().for_each(|record| self.take(record));
         let clock = self.clock.estimate().unwrap_or(self.clock_at_start);
-        let forward = sent.zip(agent.receiver).map(|(sent, received)| {
-            self.summary(Direction::Forward, sent, received, clock)
-        });
-        let reverse = agent.sender.zip(received).map(|(sent, received)| {
-            self.summary(Direction::Reverse, sent, received, clock)
-        });
-        Ok(FlowsSummary { forward, reverse, clock: Some(clock) })
+        let forward = sent
+            .zip(agent.receiver)
+            .map(|(sent, received)| self.summary(Direction::Forward, sent, received, clock));
+        let reverse = agent
+            .sender
+            .zip(received)
+            .map(|(sent, received)| self.summary(Direction::Reverse, sent, received, clock));
+        Ok(FlowsSummary {
+            forward,
+            reverse,
+            clock: Some(clock),
+        })
     }
 
     fn summary(
@@ -379,7 +432,10 @@ impl<'a> Test<'a> {
         };
         let correction = self.correction(direction, clock.offset_ns);
         shift(&mut receiver.owd, correction);
-        receiver.flows.iter_mut().for_each(|flow| shift(&mut flow.owd, correction));
+        receiver
+            .flows
+            .iter_mut()
+            .for_each(|flow| shift(&mut flow.owd, correction));
         let socket_drops = receiver.flows.iter().map(|flow| flow.socket_drops).sum();
         DirectionSummary {
             direction,
@@ -395,7 +451,8 @@ impl<'a> Test<'a> {
                 socket_drops,
                 at_receiver.receive,
                 at_sender.send + sender.refused,
-                receiver.packets_per_buffer,
+                // A full buffer refuses whole trains, so the mean is rounded up.
+                receiver.packets_per_buffer.ceil(),
             ),
             length: self.plan.length,
             flows: self.plan.flows,
@@ -443,8 +500,8 @@ pub(crate) fn account_plan(
     ports: Vec<u16>,
     clock: ClockEstimate,
 ) -> StreamAccountPlan {
-    let packet_ns = BitRate(8_000_000_000).bytes_in(u64::from(plan.length)) * 8_000_000_000
-        / plan.format.rate().0.max(1);
+    let packet_ns =
+        BitRate(8_000_000_000).bytes_in(u64::from(plan.length)) * 8_000_000_000 / plan.format.rate().0.max(1);
     let gap_ns = packet_ns * u64::from(plan.flows);
     StreamAccountPlan {
         direction,
@@ -454,7 +511,11 @@ pub(crate) fn account_plan(
         first_sequence: plan.first_sequence,
         silence_ns: SILENCE_NS.max(SILENCE_GAPS * gap_ns),
         // Receiver's clock minus sender's: this end is the receiver of the reverse direction.
-        clock_offset_ns: if direction == Direction::Reverse { -clock.offset_ns } else { 0 },
+        clock_offset_ns: if direction == Direction::Reverse {
+            -clock.offset_ns
+        } else {
+            0
+        },
     }
 }
 
@@ -473,7 +534,9 @@ pub(crate) fn spawn_sender(
 
 /// Waits for a sending thread.
 pub(crate) fn join(thread: SenderThread) -> Result<SenderReport, MeasureError> {
-    thread.join().unwrap_or_else(|_| Err(MeasureError::Internal("the sending thread broke off".into())))
+    thread
+        .join()
+        .unwrap_or_else(|_| Err(MeasureError::Internal("the sending thread broke off".into())))
 }
 
 fn shift(quantiles: &mut Quantiles, by: i64) {
@@ -493,12 +556,22 @@ fn shift(quantiles: &mut Quantiles, by: i64) {
 
 /// Says hello from each flow's socket until the agent has answered all: it then knows where to send, and any
 /// address translation in between is open.
-fn greet(sockets: &[UdpSocket], session: SessionId, key: &UdpKey, agent: SocketAddr) -> Result<(), MeasureError> {
+fn greet(
+    sockets: &[UdpSocket],
+    session: SessionId,
+    key: &UdpKey,
+    agent: SocketAddr,
+) -> Result<(), MeasureError> {
     const TRIES: u32 = 25;
     let mut answered = vec![false; sockets.len()];
     for attempt in 0..TRIES {
         for (flow, socket) in sockets.iter().enumerate().filter(|(flow, _)| !answered[*flow]) {
-            let hello = Hello { session, flow: FlowId(flow as u16), nonce: u64::from(attempt), ..Hello::default() };
+            let hello = Hello {
+                session,
+                flow: FlowId(flow as u16),
+                nonce: u64::from(attempt),
+                ..Hello::default()
+            };
             let mut packet = [0; HELLO_LENGTH];
             hello.encode(key, &mut packet);
             // A hello that is lost or refused is said again.
@@ -517,6 +590,7 @@ fn greet(sockets: &[UdpSocket], session: SessionId, key: &UdpKey, agent: SocketA
     }
     Err(MeasureError::Blocked {
         peer: agent.to_string(),
-        hint: "the agent did not answer the hello of every flow; does a firewall let UDP replies back in?".into(),
+        hint: "the agent did not answer the hello of every flow; does a firewall let UDP replies back in?"
+            .into(),
     })
 }

@@ -12,15 +12,15 @@ use weir_net::{UdpOptions, UdpSocket};
 
 use crate::MeasureError;
 
-pub(crate) use probe::{Responder, search_from};
 pub use probe::run;
+pub(crate) use probe::{Prober, Responder};
 pub use search::{MtuSearch, Outcome, Step};
 
 /// What the client asks of the agent: answer the client's probes, then send its own to the client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MtuRequest {
-    /// Largest IP packet that the client's interface takes.
-    pub local_mtu: u32,
+    /// How long to wait for the answer to a probe, nanoseconds.
+    pub timeout_ns: u64,
 }
 
 /// A path MTU search in one direction.

@@ -69,9 +69,16 @@ impl MtuSearch {
             Some(size) => {
                 self.current = size;
                 self.probes += 1;
-                Step::Probe { probe: self.probes, size, deadline_ns: now_ns + self.timeout_ns }
+                Step::Probe {
+                    probe: self.probes,
+                    size,
+                    deadline_ns: now_ns + self.timeout_ns,
+                }
             }
-            None => Step::Done(Outcome { path_mtu: self.confirmed, probes: self.probes }),
+            None => Step::Done(Outcome {
+                path_mtu: self.confirmed,
+                probes: self.probes,
+            }),
         }
     }
 
@@ -133,7 +140,11 @@ mod tests {
         for _ in 0..1000 {
             match search.next(now) {
                 Step::Done(outcome) => return outcome,
-                Step::Probe { probe, size, deadline_ns } => {
+                Step::Probe {
+                    probe,
+                    size,
+                    deadline_ns,
+                } => {
                     assert!(size <= interface, "a probe larger than the interface");
                     if size <= mtu && !lossy(probe) {
                         search.on_acknowledged(size);
@@ -153,13 +164,22 @@ mod tests {
             let found = search(9001, mtu, |_| false).path_mtu;
             let expected = if mtu >= BASE { mtu } else { SMALLEST };
             // Below the base size only the smallest is tried, then sizes between the two.
-            assert!(found == Some(mtu) || mtu < BASE && found >= Some(expected), "{mtu}: {found:?}");
+            assert!(
+                found == Some(mtu) || mtu < BASE && found >= Some(expected),
+                "{mtu}: {found:?}"
+            );
         }
     }
 
     #[test]
     fn a_path_as_wide_as_its_interface_takes_two_probes() {
-        assert_eq!(search(9000, 9000, |_| false), Outcome { path_mtu: Some(9000), probes: 2 });
+        assert_eq!(
+            search(9000, 9000, |_| false),
+            Outcome {
+                path_mtu: Some(9000),
+                probes: 2
+            }
+        );
         assert_eq!(search(1500, 1500, |_| false).probes, 2);
     }
 
