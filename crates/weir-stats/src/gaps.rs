@@ -42,12 +42,11 @@ impl GapTimes {
     pub(crate) fn push(&mut self, end: u64, now_ns: u64) {
         let full = self.gaps.len() >= CAPACITY;
         let many = self.gaps.len() >= EXACT;
-        if let Some(last) = self.gaps.back_mut() {
-            if full || (many && now_ns.saturating_sub(last.noticed_ns) < self.shared_ns) {
+        if let Some(last) = self.gaps.back_mut()
+            && (full || (many && now_ns.saturating_sub(last.noticed_ns) < self.shared_ns)) {
                 last.end = end;
                 return;
             }
-        }
         self.gaps.push_back(Gap {
             end,
             noticed_ns: now_ns,

@@ -114,11 +114,10 @@ impl ClientHandshake {
             .agent_proof(session)
             .verify_slice(&mac)
             .map_err(|_| HandshakeError::AgentNotProven)?;
-        if let Purpose::Data { session: joined, .. } = self.purpose {
-            if session != joined {
+        if let Purpose::Data { session: joined, .. } = self.purpose
+            && session != joined {
                 return Err(HandshakeError::UnknownSession);
             }
-        }
         Ok(Established {
             session,
             keys: transcript.keys(session),
