@@ -51,7 +51,7 @@ impl Decimal {
             .checked_mul(u128::from(factor))
             .ok_or(ScaleError::TooLarge)?;
         let divisor = 10u128.pow(self.places);
-        if !product.is_multiple_of(divisor) {
+        if product % divisor != 0 {
             return Err(ScaleError::TooFine);
         }
         u64::try_from(product / divisor).map_err(|_| ScaleError::TooLarge)
