@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, value_parser};
 
 use crate::units::{PortRange, Rate, TimeSpan, parse_length};
 
@@ -19,7 +19,7 @@ pub struct AgentArgs {
     #[arg(long, value_name = "ADDR")]
     pub listen: Vec<IpAddr>,
     /// TCP port for control sessions.
-    #[arg(long, value_name = "PORT", default_value_t = 4747, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", default_value_t = 4747, value_parser = value_parser!(u16).range(1..))]
     pub port: u16,
     /// UDP ports for test packets.
     #[arg(long, value_name = "A..B", default_value = "4750..4849")]
@@ -47,13 +47,13 @@ pub struct AgentArgs {
     #[arg(long, value_name = "N", default_value = "65507", value_parser = parse_length, help_heading = "Limits")]
     pub max_length: u32,
     /// Sessions at the same time.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = value_parser!(u32).range(1..), help_heading = "Limits")]
     pub max_sessions: u32,
     /// Flows in one test.
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = value_parser!(u16).range(1..), help_heading = "Limits")]
     pub max_flows: u16,
     /// Also reflect STAMP packets (RFC 8762) on this UDP port.
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "STAMP")]
+    #[arg(long, value_name = "PORT", value_parser = value_parser!(u16).range(1..), help_heading = "STAMP")]
     pub stamp_port: Option<u16>,
     /// File with the STAMP key: reflect authenticated packets only.
     #[arg(long, value_name = "FILE", requires = "stamp_port", help_heading = "STAMP")]

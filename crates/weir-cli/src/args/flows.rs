@@ -1,6 +1,6 @@
 //! Arguments of `weir flows`.
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 
 use super::MeasureOptions;
 use super::traffic::{Traffic, format_names};
@@ -46,13 +46,13 @@ pub struct FlowsArgs {
     #[arg(long, value_name = "RATE|max", group = "custom", help_heading = "Traffic")]
     pub rate: Option<RateOrMax>,
     /// Send frames of this many bytes instead of a format.
-    #[arg(long, value_name = "N", group = "custom", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Traffic")]
+    #[arg(long, value_name = "N", group = "custom", value_parser = value_parser!(u32).range(1..), help_heading = "Traffic")]
     pub bytes_per_frame: Option<u32>,
     /// Frames per second, with --rate or --bytes-per-frame [default: 59.94].
     #[arg(long, value_name = "F", requires = "custom", help_heading = "Traffic")]
     pub frame_rate: Option<FrameRate>,
     /// How many flows to split the stream into.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Traffic")]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = value_parser!(u16).range(1..), help_heading = "Traffic")]
     pub flows: u16,
     /// UDP payload in bytes [default: what the path MTU allows].
     #[arg(long, value_name = "N", value_parser = parse_length, help_heading = "Traffic")]
@@ -66,7 +66,7 @@ pub struct FlowsArgs {
     )]
     pub spread: Spread,
     /// Most packets to send back to back [default: as many as 256 KiB hold].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Traffic")]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = "Traffic")]
     pub burst: Option<u32>,
     /// How long to send.
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = TimeSpan::positive)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, value_parser};
 
 use super::MeasureOptions;
 use crate::units::{CountSpan, LengthSpan, TimeSpan};
@@ -37,13 +37,13 @@ pub struct RttArgs {
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = TimeSpan::positive)]
     pub timeout: TimeSpan,
     /// TTL or hop limit of the packets.
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u8).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = value_parser!(u8).range(1..))]
     pub ttl: u8,
     /// Speak STAMP (RFC 8762) to any reflector, on port 862 unless HOST has another; needs no agent.
     #[arg(long, help_heading = "STAMP")]
     pub stamp: bool,
     /// STAMP session identifier (RFC 8972).
-    #[arg(long, value_name = "N", requires = "stamp", value_parser = clap::value_parser!(u16).range(1..), help_heading = "STAMP")]
+    #[arg(long, value_name = "N", requires = "stamp", value_parser = value_parser!(u16).range(1..), help_heading = "STAMP")]
     pub ssid: Option<u16>,
     /// File with the STAMP key: send authenticated packets.
     #[arg(long, value_name = "FILE", requires = "stamp", help_heading = "STAMP")]

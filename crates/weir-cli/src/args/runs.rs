@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::error::ErrorKind;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum, value_parser};
 use thiserror::Error;
 
 /// A run as the user names it.
@@ -95,7 +95,7 @@ pub struct ListRuns {
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
     /// Most runs to list.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = value_parser!(u32).range(1..))]
     pub limit: u32,
     /// List all runs, however many there are.
     #[arg(long, conflicts_with = "limit")]

@@ -1,6 +1,6 @@
 //! Arguments of `weir survey`.
 
-use clap::Args;
+use clap::{Args, value_parser};
 
 use super::MeasureOptions;
 use super::traffic::{Traffic, format_names};
@@ -24,7 +24,7 @@ pub struct SurveyArgs {
     #[arg(long, value_name = "RATE", group = "custom", help_heading = "Traffic")]
     pub rate: Option<Rate>,
     /// Plan for frames of this many bytes instead of a format.
-    #[arg(long, value_name = "N", group = "custom", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Traffic")]
+    #[arg(long, value_name = "N", group = "custom", value_parser = value_parser!(u32).range(1..), help_heading = "Traffic")]
     pub bytes_per_frame: Option<u32>,
     /// Frames per second, with --rate or --bytes-per-frame [default: 59.94].
     #[arg(long, value_name = "F", requires = "custom", help_heading = "Traffic")]
@@ -36,7 +36,7 @@ pub struct SurveyArgs {
     #[arg(long, value_name = "BYTES", value_parser = ByteCount::positive)]
     pub max_bytes: Option<ByteCount>,
     /// Most flows to try.
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = value_parser!(u16).range(1..))]
     pub max_flows: u16,
     /// Options of every command that measures.
     #[command(flatten)]
