@@ -1,0 +1,197 @@
+//! The command line of `weir`: every subcommand, option, default and help text. It reads arguments and nothing
+//! else; what they do is not known here.
+
+mod agent;
+mod flows;
+mod rtt;
+mod runs;
+mod survey;
+mod traffic;
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
+
+use crate::fail_if::FailIf;
+
+pub use agent::AgentArgs;
+pub use flows::{FlowsArgs, Spread, Way};
+pub use rtt::RttArgs;
+pub use runs::{ExportForm, ExportRun, ListRuns, RunName, RunNameError, RunsCommand};
+pub use survey::SurveyArgs;
+pub use traffic::{DEFAULT_FORMAT, FORMAT_NAMES, Traffic};
+
+/// Environment variable that holds the shared token itself.
+pub const TOKEN_VARIABLE: &str = "WEIR_TOKEN";
+
+/// Measure how a network carries media.
+///
+/// Weir finds out what the path to another host does to packets: how long they take, how many are lost and in
+/// which patterns, and how much of a media stream it carries. Start 'weir agent' on the far host, then measure
+/// from here. Every measurement is kept in a results store, one SQLite file.
+#[derive(Debug, Parser)]
+#[command(
+    name = "weir",
+    version,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+#[command(after_help = "\
+Example, with the far host first:
+    $ weir agent --token-file weir.token
+    $ weir survey far.example.net --token-file weir.token
+
+Exit status: 0 done; 1 a --fail-if limit was crossed; 2 wrong arguments; 3 the far end or the environment failed.")]
+pub struct Cli {
+    /// Options of every subcommand.
+    #[command(flatten)]
+    pub global: GlobalOptions,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options that every subcommand takes, before or after its name.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct GlobalOptions {
+    /// Results store to write and read.
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        default_value = "weir.db",
+        env = "WEIR_DB",
+        hide_env_values = true
+    )]
+    pub db: PathBuf,
+    /// Print results as JSON, one object a line.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print no progress and no hints, only results and errors.
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more about what is done; twice for every step.
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// Subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Answer measurements from other hosts.
+    ///
+    /// The agent reflects, receives and sends test packets for clients that prove they know its token, within the
+    /// limits given here. Without a token it listens on this host's own addresses only, unless --open lets anyone use
+    /// it. It runs until it is interrupted.
+    Agent(AgentArgs),
+    /// Measure round-trip times, in windows of packets.
+    ///
+    /// Sends a window of packets back to back, waits for the replies, and repeats. How the time grows with the size of
+    /// the window and the length of the packets tells about the buffers and rates on the way. Times are from
+    /// application to application; where the kernel gives timestamps, the part spent on the network is shown apart.
+    Rtt(RttArgs),
+    /// Send a stream over several flows and account for every packet.
+    ///
+    /// Sends at the pace of uncompressed video, split over flows that differ in their UDP destination port, as a flowlet
+    /// transport does. The receiver counts loss, bursts of loss, reversals, duplicates and late packets, for the stream
+    /// behind a reordering buffer and for each flow, every second. The rates are high: where transfer costs money, mind
+    /// --for.
+    Flows(FlowsArgs),
+    /// Measure a path from end to end and say what it can carry.
+    ///
+    /// Measures round-trip times, the path MTU, the stream over more and more flows, and TCP throughput, one after the
+    /// other, then says in words how many flows and which payload length to use, with the numbers behind it. It shows
+    /// how much data it will send before it starts, and never asks anything.
+    Survey(SurveyArgs),
+    /// List, show, export and delete stored runs.
+    ///
+    /// Every measurement is a run in the results store, known by its number; the name 'last' stands for the newest.
+    /// A run that was interrupted is kept up to its last second. The store is one SQLite file, which any SQLite
+    /// client can query too.
+    #[command(
+        subcommand,
+        after_help = "\
+Example:
+    $ weir runs list
+    $ weir runs show last"
+    )]
+    Runs(RunsCommand),
+    /// Print a shell completion script.
+    ///
+    /// The script goes to standard output. Save it where the shell looks for completions, and start a new shell.
+    #[command(after_help = "\
+Example:
+    $ weir completions bash > ~/.local/share/bash-completion/completions/weir")]
+    Completions {
+        /// Shell to complete for.
+        #[arg(value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
+    /// Print or write the manual pages.
+    ///
+    /// Without --out, the page of weir itself goes to standard output; with it, the pages of all subcommands are
+    /// written too.
+    #[command(
+        hide = true,
+        after_help = "\
+Example:
+    $ weir man --out /usr/local/share/man/man1"
+    )]
+    Man {
+        /// Write all pages into this directory.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
+}
+
+/// Options of every command that measures.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Measuring")]
+pub struct MeasureOptions {
+    /// Exit with status 1 if this holds, as in 'loss > 0.001%'; may be given more than once.
+    ///
+    /// The form is METRIC OP LIMIT, where OP is one of > >= < <=. If several are given, any of them fails the run.
+    /// Metrics: loss and late (a percentage or a ratio); p50, p90, p99, p99.9, min, max, jitter and silence (a time);
+    /// rate (a rate); duplicates, bursts and longest-burst (a count).
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append)]
+    pub fail_if: Vec<FailIf>,
+    /// File with the token that the agent asks for.
+    ///
+    /// The first line is the token. Without this option, the environment variable WEIR_TOKEN is the token itself;
+    /// without both, only an agent started with --open, or one on this host that has no token, will answer.
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Use IPv4 only.
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    pub ipv4: bool,
+    /// Use IPv6 only.
+    #[arg(short = '6', long)]
+    pub ipv6: bool,
+}
+
+impl Cli {
+    /// Reads the arguments of this process; prints help or what is wrong and exits if there is nothing to run.
+    pub fn from_command_line() -> Cli {
+        let cli = Cli::parse();
+        if let Err(error) = cli.check() {
+            error.exit();
+        }
+        cli
+    }
+
+    /// Checks what the argument tree cannot express.
+    ///
+    /// # Errors
+    /// An error whose exit status is 2, like those of the tree itself.
+    pub fn check(&self) -> Result<(), clap::Error> {
+        match &self.command {
+            Command::Runs(RunsCommand::Export(export)) => export.check(),
+            _ => Ok(()),
+        }
+        .map_err(|(kind, text)| Cli::command().error(kind, text))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,61 @@
+//! Arguments of `weir rtt`.
+
+use std::path::PathBuf;
+
+use clap::{Args, value_parser};
+
+use super::MeasureOptions;
+use crate::units::{CountSpan, LengthSpan, TimeSpan};
+
+/// Arguments of `weir rtt`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Example:
+    $ weir rtt far.example.net --window 1..100 --length 8100 --interval 100ms --for 1min
+    $ weir rtt far.example.net --fail-if 'p90 > 150us' --fail-if 'loss > 0%'
+    $ weir rtt router.example.net --stamp")]
+pub struct RttArgs {
+    /// The agent's host name or address, with an optional port.
+    #[arg(value_name = "HOST[:PORT]")]
+    pub host: String,
+    /// Packets in a window, fixed or growing from A to B.
+    #[arg(long, value_name = "A..B", default_value = "10")]
+    pub window: CountSpan,
+    /// UDP payload in bytes, fixed or growing from A to B.
+    #[arg(long, value_name = "A..B", default_value = "100")]
+    pub length: LengthSpan,
+    /// From the start of a window to the start of the next.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = TimeSpan::positive)]
+    pub interval: TimeSpan,
+    /// How long to measure.
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = TimeSpan::positive)]
+    pub duration: TimeSpan,
+    /// How long the window and the length take to grow [default: as long as --for].
+    #[arg(long, value_name = "TIME", value_parser = TimeSpan::positive)]
+    pub over: Option<TimeSpan>,
+    /// Count a packet as lost after this long without a reply.
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = TimeSpan::positive)]
+    pub timeout: TimeSpan,
+    /// TTL or hop limit of the packets.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = value_parser!(u8).range(1..))]
+    pub ttl: u8,
+    /// Speak STAMP (RFC 8762) to any reflector, on port 862 unless HOST has another; needs no agent.
+    #[arg(long, help_heading = "STAMP")]
+    pub stamp: bool,
+    /// STAMP session identifier (RFC 8972).
+    #[arg(long, value_name = "N", requires = "stamp", value_parser = value_parser!(u16).range(1..), help_heading = "STAMP")]
+    pub ssid: Option<u16>,
+    /// File with the STAMP key: send authenticated packets.
+    #[arg(long, value_name = "FILE", requires = "stamp", help_heading = "STAMP")]
+    pub stamp_key_file: Option<PathBuf>,
+    /// Options of every command that measures.
+    #[command(flatten)]
+    pub measure: MeasureOptions,
+}
+
+impl RttArgs {
+    /// How long the window and the length take to grow.
+    pub fn over(&self) -> TimeSpan {
+        self.over.unwrap_or(self.duration)
+    }
+}

@@ -1,0 +1,146 @@
+//! Arguments of `weir runs` and its subcommands, and the names of runs.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::error::ErrorKind;
+use clap::{Args, Subcommand, ValueEnum, value_parser};
+use thiserror::Error;
+
+/// A run as the user names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RunName {
+    /// By its number in the store, at least 1.
+    Number(i64),
+    /// The newest one.
+    Last,
+}
+
+/// A name that no run can have.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("'{0}' names no run; write its number from 'weir runs list', or 'last' for the newest")]
+pub struct RunNameError(String);
+
+impl FromStr for RunName {
+    type Err = RunNameError;
+
+    fn from_str(text: &str) -> Result<Self, RunNameError> {
+        if text == "last" {
+            return Ok(RunName::Last);
+        }
+        let number = text.parse().ok().filter(|number| *number > 0);
+        number
+            .map(RunName::Number)
+            .ok_or_else(|| RunNameError(text.to_owned()))
+    }
+}
+
+impl fmt::Display for RunName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunName::Number(number) => number.fmt(f),
+            RunName::Last => f.write_str("last"),
+        }
+    }
+}
+
+/// Subcommands of `weir runs`.
+#[derive(Clone, Debug, Subcommand)]
+pub enum RunsCommand {
+    /// List runs, the newest first.
+    ///
+    /// Shows the number, kind, far host, start, duration and outcome of each run.
+    #[command(after_help = "\
+Example:
+    $ weir runs list --kind flows --limit 5")]
+    List(ListRuns),
+    /// Show one run: its parameters, hosts and results.
+    ///
+    /// Prints what the command printed when it measured, from what the store has kept.
+    #[command(after_help = "\
+Example:
+    $ weir runs show last --json")]
+    Show {
+        /// Number of the run, or 'last'.
+        #[arg(value_name = "RUN")]
+        run: RunName,
+    },
+    /// Write a run out for other programs.
+    ///
+    /// CSV holds one table, with a header. JSON holds the whole run, one object a line: first the run itself, then
+    /// the rows of its tables.
+    #[command(after_help = "\
+Example:
+    $ weir runs export 12 --as csv --table flow_seconds -o flows.csv
+    $ weir runs export last --as json")]
+    Export(ExportRun),
+    /// Delete runs and all their records.
+    ///
+    /// Deleting cannot be undone. If one of the runs does not exist, none is deleted.
+    #[command(after_help = "\
+Example:
+    $ weir runs delete 3 4 7")]
+    Delete {
+        /// Numbers of the runs, or 'last'.
+        #[arg(value_name = "RUN", required = true)]
+        runs: Vec<RunName>,
+    },
+}
+
+/// Arguments of `weir runs list`.
+#[derive(Clone, Debug, Args)]
+pub struct ListRuns {
+    /// Only runs of this kind, such as rtt, flows or survey.
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<String>,
+    /// Most runs to list.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = value_parser!(u32).range(1..))]
+    pub limit: u32,
+    /// List all runs, however many there are.
+    #[arg(long, conflicts_with = "limit")]
+    pub all: bool,
+}
+
+impl ListRuns {
+    /// Most runs to list; none for all.
+    pub fn limit(&self) -> Option<u32> {
+        (!self.all).then_some(self.limit)
+    }
+}
+
+/// What a run is exported as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportForm {
+    /// One table, with a header line.
+    Csv,
+    /// The whole run, one object a line.
+    Json,
+}
+
+/// Arguments of `weir runs export`.
+#[derive(Clone, Debug, Args)]
+pub struct ExportRun {
+    /// Number of the run, or 'last'.
+    #[arg(value_name = "RUN")]
+    pub run: RunName,
+    /// Form to write.
+    #[arg(long = "as", value_name = "FORM")]
+    pub form: ExportForm,
+    /// Table to write as CSV, such as rtt_packets, stream_seconds or flow_seconds.
+    #[arg(long, value_name = "TABLE", required_if_eq("form", "csv"))]
+    pub table: Option<String>,
+    /// File to write to [default: standard output].
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+impl ExportRun {
+    pub(super) fn check(&self) -> Result<(), (ErrorKind, &'static str)> {
+        if self.form == ExportForm::Json && self.table.is_some() {
+            let text = "--table goes with --as csv; --as json always writes the whole run";
+            return Err((ErrorKind::ArgumentConflict, text));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,351 @@
+//! The argument tree as a user meets it: defaults, refusals, and help whose examples work.
+
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+
+use super::*;
+use crate::units::{FrameRate, LengthSpan, PortRange, Rate, RateOrMax, ReorderDepth, TimeSpan};
+
+/// Splits like a shell, as far as the examples need: quotes and spaces, up to a redirection.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
+    for c in line.chars().chain([' ']) {
+        match c {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty())),
+            _ => word.push(c),
+        }
+    }
+    assert!(!quoted, "a quote is left open in: {line}");
+    let end = words
+        .iter()
+        .position(|word| word == ">" || word == "|")
+        .unwrap_or(words.len());
+    words.truncate(end);
+    words
+}
+
+fn parse(line: &str) -> Result<Cli, clap::Error> {
+    let cli = Cli::try_parse_from(words(line))?;
+    cli.check()?;
+    Ok(cli)
+}
+
+fn parsed(line: &str) -> Cli {
+    parse(line).unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+fn refusal(line: &str) -> clap::Error {
+    parse(line).expect_err(line)
+}
+
+macro_rules! command {
+    ($line:expr, $kind:path) => {
+        match parsed($line).command {
+            $kind(args) => args,
+            other => panic!("{} is {other:?}", $line),
+        }
+    };
+}
+
+#[test]
+fn the_tree_is_sound() {
+    Cli::command().debug_assert();
+}
+
+/// Every command in the tree, the hidden ones too.
+fn all_commands() -> Vec<clap::Command> {
+    fn collect(command: &clap::Command, all: &mut Vec<clap::Command>) {
+        all.push(command.clone());
+        for subcommand in command
+            .get_subcommands()
+            .filter(|subcommand| subcommand.get_name() != "help")
+        {
+            collect(subcommand, all);
+        }
+    }
+    let mut root = Cli::command();
+    root.build();
+    let mut all = Vec::new();
+    collect(&root, &mut all);
+    all
+}
+
+#[test]
+fn every_command_has_a_paragraph_and_an_example_that_parses() {
+    for command in all_commands() {
+        let name = command
+            .get_display_name()
+            .unwrap_or(command.get_name())
+            .to_owned();
+        assert!(command.get_long_about().is_some(), "{name} has no paragraph");
+        let after = command
+            .get_after_help()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let examples: Vec<&str> = after
+            .lines()
+            .map(|line| line.trim_start_matches("    ").trim_start_matches("$ "))
+            .filter(|line| line.starts_with("weir "))
+            .collect();
+        assert!(!examples.is_empty(), "{name} has no example");
+        for example in examples {
+            parsed(example);
+        }
+        let longest = after.lines().map(str::len).max().unwrap_or(0);
+        assert!(longest <= 120, "{name}: an example of {longest} columns");
+    }
+}
+
+#[test]
+fn every_option_is_explained() {
+    for command in all_commands() {
+        for arg in command.get_arguments() {
+            assert!(
+                arg.get_help().is_some(),
+                "{} {}",
+                command.get_name(),
+                arg.get_id()
+            );
+        }
+    }
+}
+
+#[test]
+fn defaults() {
+    let agent = command!("weir agent", Command::Agent);
+    assert_eq!(agent.port, 4747);
+    assert_eq!(
+        agent.udp_ports,
+        PortRange {
+            first: 4750,
+            last: 4849
+        }
+    );
+    assert_eq!(agent.max_rate, Rate(10_000_000_000));
+    assert_eq!(agent.max_duration, TimeSpan(86_400_000_000_000));
+    assert_eq!(
+        (agent.max_length, agent.max_sessions, agent.max_flows),
+        (65_507, 8, 64)
+    );
+    assert!(agent.listen.is_empty() && !agent.open);
+
+    let rtt = command!("weir rtt host", Command::Rtt);
+    assert_eq!((rtt.window.from, rtt.window.to), (10, 10));
+    assert_eq!(rtt.length, LengthSpan { from: 100, to: 100 });
+    assert_eq!(rtt.over(), TimeSpan(10_000_000_000));
+    assert_eq!((rtt.ttl, rtt.timeout), (64, TimeSpan(2_000_000_000)));
+
+    let flows = command!("weir flows host", Command::Flows);
+    assert_eq!(flows.traffic(), Traffic::Format("1080p59.94-422-10"));
+    assert_eq!(
+        (flows.flows, flows.length, flows.spread),
+        (8, None, Spread::Permuted)
+    );
+    assert_eq!(
+        (flows.way(), flows.reorder_depth),
+        (Way::Forward, ReorderDepth::default())
+    );
+    assert_eq!(flows.receive_buffer.0, 4 << 20);
+
+    let survey = command!("weir survey host", Command::Survey);
+    assert_eq!(
+        (survey.step, survey.max_bytes, survey.max_flows),
+        (TimeSpan(3_000_000_000), None, 16)
+    );
+    assert_eq!(survey.traffic(), Traffic::Format(DEFAULT_FORMAT));
+}
+
+#[test]
+fn traffic() {
+    let ntsc = FrameRate {
+        numerator: 60_000,
+        denominator: 1001,
+    };
+    let fifty = FrameRate {
+        numerator: 50,
+        denominator: 1,
+    };
+    let table = [
+        ("--format 720p59.94-444-16", Traffic::Format("720p59.94-444-16")),
+        ("--rate max", Traffic::Rate(RateOrMax::Max, ntsc)),
+        (
+            "--rate 1Gbit/s --frame-rate 50",
+            Traffic::Rate(RateOrMax::Rate(Rate(1_000_000_000)), fifty),
+        ),
+        ("--bytes-per-frame 5184000", Traffic::Frames(5_184_000, ntsc)),
+        (
+            "--bytes-per-frame 5184000 --frame-rate 50",
+            Traffic::Frames(5_184_000, fifty),
+        ),
+    ];
+    for (options, traffic) in table {
+        let flows = command!(&format!("weir flows host {options}"), Command::Flows);
+        assert_eq!(flows.traffic(), traffic, "{options}");
+    }
+}
+
+#[test]
+fn formats_need_what_their_help_says() {
+    for (name, rate) in FORMAT_NAMES {
+        let (lines, rest) = name.split_once("p59.94-").expect("a name");
+        let pixels = match lines {
+            "720" => 1280 * 720,
+            "1080" => 1920 * 1080,
+            _ => 3840 * 2160,
+        };
+        let bits = match rest {
+            "422-10" => 20,
+            "444-16" => 48,
+            _ => 64,
+        };
+        let exact: u64 = pixels * bits * 60_000 / 1001;
+        assert_eq!(crate::units::format_rate(exact), rate, "{name}");
+    }
+}
+
+#[test]
+fn wrong_quantities_show_the_right_form() {
+    let table = [
+        (
+            "weir rtt host --window 100..50",
+            "--window <A..B>",
+            "100..50 runs backwards; write 50..100",
+        ),
+        (
+            "weir flows host --rate 0Gbit/s",
+            "--rate <RATE|max>",
+            "a rate of zero sends nothing",
+        ),
+        (
+            "weir flows host --rate 2500",
+            "--rate <RATE|max>",
+            "'2500' has no unit; write 2500Mbit/s or 2.5Gbit/s",
+        ),
+        (
+            "weir flows host --for 10",
+            "--for <TIME>",
+            "'10' has no unit; write 10s",
+        ),
+        (
+            "weir rtt host --for 0s",
+            "--for <TIME>",
+            "a time of zero is over before it begins",
+        ),
+        (
+            "weir survey host --max-bytes 50",
+            "--max-bytes <BYTES>",
+            "'50' has no unit; write 50B",
+        ),
+        (
+            "weir flows host --receive-buffer 4GiB",
+            "--receive-buffer <BYTES>",
+            "too large; the most is 1023MiB",
+        ),
+        (
+            "weir flows host --frame-rate 0 --rate max",
+            "--frame-rate <F>",
+            "a frame rate of zero sends nothing",
+        ),
+        (
+            "weir rtt host --fail-if 'los > 1%'",
+            "--fail-if <EXPR>",
+            "did you mean 'loss'?",
+        ),
+        (
+            "weir rtt host --fail-if 'p90 > 150'",
+            "--fail-if <EXPR>",
+            "write 'p90 > 150us'",
+        ),
+        ("weir runs show newest", "<RUN>", "or 'last' for the newest"),
+        ("weir runs show 0", "<RUN>", "'0' names no run"),
+    ];
+    for (line, option, reason) in table {
+        let error = refusal(line);
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        assert_eq!(error.exit_code(), 2, "{line}");
+        assert_eq!(error.kind(), ErrorKind::ValueValidation, "{line}");
+        assert!(first.contains(option) && first.contains(reason), "{line}: {text}");
+    }
+}
+
+#[test]
+fn options_that_exclude_or_need_one_another() {
+    let conflict = [
+        "weir flows host --format 1080p59.94-422-10 --rate 1Gbit/s",
+        "weir flows host --format 1080p59.94-422-10 --bytes-per-frame 1000",
+        "weir flows host --format 1080p59.94-422-10 --frame-rate 50",
+        "weir flows host --rate 1Gbit/s --bytes-per-frame 1000",
+        "weir flows host --reverse --both",
+        "weir rtt host -4 -6",
+        "weir runs list --all --limit 3",
+        "weir runs export 1 --as json --table rtt_packets",
+        "weir agent --open --token-file t",
+        "weir rtt host -q -v",
+    ];
+    for line in conflict {
+        let error = refusal(line);
+        assert_eq!(
+            (error.kind(), error.exit_code()),
+            (ErrorKind::ArgumentConflict, 2),
+            "{line}"
+        );
+    }
+    let missing = [
+        "weir rtt",
+        "weir rtt host --ssid 7",
+        "weir rtt host --stamp-key-file k",
+        "weir agent --stamp-key-file k",
+        "weir runs export 1",
+        "weir runs export 1 --as csv",
+        "weir runs delete",
+        "weir flows host --frame-rate 50",
+    ];
+    for line in missing {
+        let error = refusal(line);
+        assert_eq!(
+            (error.kind(), error.exit_code()),
+            (ErrorKind::MissingRequiredArgument, 2),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn global_options_stand_before_or_after_the_subcommand() {
+    for line in [
+        "weir --db x.db --json -vv rtt host",
+        "weir rtt host --db x.db --json -vv",
+    ] {
+        let global = parsed(line).global;
+        assert_eq!(
+            (global.db, global.json, global.verbose),
+            ("x.db".into(), true, 2),
+            "{line}"
+        );
+    }
+    let global = parsed("weir runs list --db x.db -q").global;
+    assert_eq!((global.db, global.quiet), ("x.db".into(), true));
+}
+
+#[test]
+fn several_limits() {
+    let rtt = command!(
+        "weir rtt host --fail-if 'loss > 1%' --fail-if 'p90>2ms' -6",
+        Command::Rtt
+    );
+    let limits: Vec<String> = rtt.measure.fail_if.iter().map(ToString::to_string).collect();
+    assert_eq!(limits, ["loss > 1%", "p90 > 2ms"]);
+    assert!(rtt.measure.ipv6 && !rtt.measure.ipv4);
+}
+
+#[test]
+fn names_of_runs() {
+    match command!("weir runs delete 3 last 7", Command::Runs) {
+        RunsCommand::Delete { runs } => {
+            assert_eq!(runs, [RunName::Number(3), RunName::Last, RunName::Number(7)]);
+        }
+        other => panic!("{other:?}"),
+    }
+}
