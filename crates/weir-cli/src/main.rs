@@ -1,2 +1,74 @@
-//! The `weir` command.
-fn main() {}
+//! The `weir` command: arguments in, exit status out.
+
+mod commands;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use tracing_subscriber::EnvFilter;
+use weir_cli::args::{Cli, Command};
+use weir_measure::Stop;
+
+use commands::Failure;
+
+fn main() -> ExitCode {
+    let cli = Cli::from_command_line();
+    log_to_standard_error(&cli);
+    match dispatch(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("weir: {}", failure.message);
+            failure.exit_code()
+        }
+    }
+}
+
+fn dispatch(cli: &Cli) -> Result<(), Failure> {
+    let global = &cli.global;
+    match &cli.command {
+        Command::Agent(args) => commands::agent::run(args, global, stop_on_signals()?),
+        Command::Rtt(args) => commands::rtt::run(args, global, &stop_on_signals()?),
+        Command::Flows(args) => commands::flows::run(args, global, &stop_on_signals()?),
+        Command::Survey(args) => commands::survey::run(args, global, &stop_on_signals()?),
+        Command::Runs(command) => commands::runs::run(command, global),
+        Command::Completions { shell } => {
+            weir_cli::completions::write_completions(*shell, &mut std::io::stdout())
+                .map_err(|error| Failure::environment(error.to_string()))
+        }
+        Command::Man { out } => {
+            let written = match out {
+                Some(directory) => weir_cli::man::write_pages(directory).map(drop),
+                None => weir_cli::man::write_page(&mut std::io::stdout()),
+            };
+            written.map_err(|error| Failure::environment(error.to_string()))
+        }
+    }
+}
+
+/// The first Ctrl-C or termination ends the test and keeps what was measured; the second ends the process.
+fn stop_on_signals() -> Result<Stop, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        let fail = |error| Failure::environment(format!("cannot handle signals: {error}"));
+        signal_hook::flag::register_conditional_shutdown(signal, 130, flag.clone()).map_err(fail)?;
+        signal_hook::flag::register(signal, flag.clone()).map_err(fail)?;
+    }
+    Ok(Stop::from_flag(flag))
+}
+
+/// Warnings always; with `-v` what sessions do, with `-vv` more. `WEIR_LOG` overrides.
+fn log_to_standard_error(cli: &Cli) {
+    let level = match (cli.global.quiet, cli.global.verbose, &cli.command) {
+        (true, _, _) => "error",
+        (_, 0, Command::Agent(_)) | (_, 1, _) => "info",
+        (_, 0, _) => "warn",
+        _ => "debug",
+    };
+    let filter = EnvFilter::try_from_env("WEIR_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .init();
+}

@@ -51,7 +51,7 @@ pub enum MeasureError {
     Net(#[from] NetError),
     /// A datagram is larger than the interface takes.
     #[error(
-        "--length {length} does not fit: the packet would be {packet} bytes and the interface to {peer} takes {mtu}; use --length {largest} or less, or raise the MTU"
+        "--length {length} does not fit: the packet would be {packet} bytes and the path to {peer} takes {mtu}; use --length {largest} or less, or raise the MTU"
     )]
     TooLong {
         /// UDP payload that was tried.

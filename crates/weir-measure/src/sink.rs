@@ -19,7 +19,7 @@ pub struct Progress {
 
 /// Takes what a test measures. Calls come from the thread that reads the control connection, never from the
 /// packet path.
-pub trait Sink: Sync {
+pub trait Sink {
     /// A record to keep.
     fn record(&self, record: Record);
     /// About once a second.

@@ -43,10 +43,11 @@ impl GapTimes {
         let full = self.gaps.len() >= CAPACITY;
         let many = self.gaps.len() >= EXACT;
         if let Some(last) = self.gaps.back_mut()
-            && (full || (many && now_ns.saturating_sub(last.noticed_ns) < self.shared_ns)) {
-                last.end = end;
-                return;
-            }
+            && (full || (many && now_ns.saturating_sub(last.noticed_ns) < self.shared_ns))
+        {
+            last.end = end;
+            return;
+        }
         self.gaps.push_back(Gap {
             end,
             noticed_ns: now_ns,

@@ -257,9 +257,10 @@ impl<T> RttTracker<T> {
         if let Some(place) = usize::try_from(ahead)
             .ok()
             .filter(|&place| place < self.entries.len())
-            && self.entries[place].sequence == sequence {
-                return Some(place);
-            }
+            && self.entries[place].sequence == sequence
+        {
+            return Some(place);
+        }
         self.entries
             .binary_search_by_key(&sequence, |entry| entry.sequence)
             .ok()

@@ -18,8 +18,8 @@ pub struct AgentArgs {
     /// Address to listen on; may be given more than once [default: all with a token or --open, else loopback].
     #[arg(long, value_name = "ADDR")]
     pub listen: Vec<IpAddr>,
-    /// TCP port for control sessions.
-    #[arg(long, value_name = "PORT", default_value_t = 4747, value_parser = value_parser!(u16).range(1..))]
+    /// TCP port for control sessions; 0 takes any that is free and says which.
+    #[arg(long, value_name = "PORT", default_value_t = 4747)]
     pub port: u16,
     /// UDP ports for test packets.
     #[arg(long, value_name = "A..B", default_value = "4750..4849")]

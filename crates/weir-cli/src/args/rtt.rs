@@ -27,9 +27,9 @@ pub struct RttArgs {
     /// From the start of a window to the start of the next.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = TimeSpan::positive)]
     pub interval: TimeSpan,
-    /// How long to measure.
-    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = TimeSpan::positive)]
-    pub duration: TimeSpan,
+    /// How long to measure [default: as long as --over, else 10s].
+    #[arg(long = "for", value_name = "TIME", value_parser = TimeSpan::positive)]
+    pub duration: Option<TimeSpan>,
     /// How long the window and the length take to grow [default: as long as --for].
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::positive)]
     pub over: Option<TimeSpan>,
@@ -53,9 +53,17 @@ pub struct RttArgs {
     pub measure: MeasureOptions,
 }
 
+/// How long a test takes unless told otherwise.
+const DEFAULT_DURATION: TimeSpan = TimeSpan(10_000_000_000);
+
 impl RttArgs {
     /// How long the window and the length take to grow.
     pub fn over(&self) -> TimeSpan {
-        self.over.unwrap_or(self.duration)
+        self.over.unwrap_or(self.duration())
+    }
+
+    /// How long to measure.
+    pub fn duration(&self) -> TimeSpan {
+        self.duration.or(self.over).unwrap_or(DEFAULT_DURATION)
     }
 }

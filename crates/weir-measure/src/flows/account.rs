@@ -70,6 +70,8 @@ pub struct FlowReport {
     pub silences: u64,
     /// How long in all, nanoseconds.
     pub silent_ns: u64,
+    /// The longest of them, nanoseconds.
+    pub longest_silence_ns: u64,
     /// Buffers that the kernel dropped at the flow's socket.
     pub socket_drops: u64,
     /// One-way delay.
@@ -141,6 +143,7 @@ struct FlowLane {
     socket_drops: u64,
     silences: u64,
     silent_ns: u64,
+    longest_silence_ns: u64,
 }
 
 /// Accounts for one direction of a test.
@@ -185,6 +188,7 @@ impl StreamAccount {
             socket_drops: 0,
             silences: 0,
             silent_ns: 0,
+            longest_silence_ns: 0,
         };
         let flows = plan.ports.len();
         StreamAccount {
@@ -446,6 +450,7 @@ impl StreamAccount {
         let lane = &mut self.lanes[end.flow];
         lane.silences += 1;
         lane.silent_ns += end.duration_ns;
+        lane.longest_silence_ns = lane.longest_silence_ns.max(end.duration_ns);
         let silence = Silence {
             unix_ns: self.unix(end.from_ns),
             flow: end.flow as u16,
@@ -516,6 +521,7 @@ impl FlowLane {
             longest_burst: totals.longest_burst,
             silences: self.silences,
             silent_ns: self.silent_ns,
+            longest_silence_ns: self.longest_silence_ns,
             socket_drops: self.socket_drops,
             owd: quantiles(self.owd.summary()),
         }

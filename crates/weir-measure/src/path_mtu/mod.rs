@@ -70,13 +70,17 @@ pub(crate) fn route_mtu(peer: SocketAddr) -> Option<u32> {
 
 /// The error for a datagram that the interface refused.
 pub(crate) fn too_long(peer: SocketAddr, length: u32) -> MeasureError {
-    let mtu = route_mtu(peer).unwrap_or(0);
+    too_long_for_path(peer.ip(), length, route_mtu(peer).unwrap_or(0))
+}
+
+/// The error for a payload that the interface takes but the path does not.
+pub fn too_long_for_path(peer: IpAddr, length: u32, path_mtu: u32) -> MeasureError {
     MeasureError::TooLong {
         length,
-        packet: length + overhead(peer.ip()),
-        mtu,
-        largest: largest_payload(peer.ip(), mtu),
-        peer: peer.ip().to_string(),
+        packet: length + overhead(peer),
+        mtu: path_mtu,
+        largest: largest_payload(peer, path_mtu),
+        peer: peer.to_string(),
     }
 }
 

@@ -26,7 +26,7 @@ fn error_estimate() -> ErrorEstimate {
 }
 
 /// Writes and reads STAMP packets.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct StampCodec {
     key: Option<StampKey>,
     ssid: u16,
@@ -98,7 +98,7 @@ impl StampCodec {
 /// When packets do not fit, or none comes back at all.
 pub fn run(
     remote: SocketAddr,
-    codec: StampCodec,
+    codec: &StampCodec,
     plan: &RttPlan,
     sink: &dyn Sink,
     stop: &Stop,
@@ -115,7 +115,7 @@ pub fn run(
     let socket = UdpSocket::bind(local, &probe_options())?;
     socket.connect(remote)?;
     let interface = weir_net::host::HostFacts::read(Some(remote.ip())).interface;
-    let prober = Prober::new(&plan, Codec::Stamp(codec), socket, interface);
+    let prober = Prober::new(&plan, Codec::Stamp(codec.clone()), socket, interface);
     prober.run(sink, stop, &mut || Ok(false))?;
     let summary = prober.summary(None);
     nothing_came(&summary, &remote.to_string(), stop)?;

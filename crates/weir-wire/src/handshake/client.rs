@@ -115,9 +115,10 @@ impl ClientHandshake {
             .verify_slice(&mac)
             .map_err(|_| HandshakeError::AgentNotProven)?;
         if let Purpose::Data { session: joined, .. } = self.purpose
-            && session != joined {
-                return Err(HandshakeError::UnknownSession);
-            }
+            && session != joined
+        {
+            return Err(HandshakeError::UnknownSession);
+        }
         Ok(Established {
             session,
             keys: transcript.keys(session),

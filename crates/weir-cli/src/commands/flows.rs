@@ -1,0 +1,103 @@
+//! `weir flows`: the multi-flow test.
+
+use weir_cli::args::{FlowsArgs, GlobalOptions, Spread, Way};
+use weir_measure::flows::{self, FlowsPlan, FlowsSummary, FlowsWays};
+use weir_measure::path_mtu::{self, largest_payload};
+use weir_measure::{MeasureError, Session, Stop};
+use weir_wire::SpreadKind;
+
+use super::output::{closing_lines, print, print_json, storing_notes};
+use super::run_store::{Ended, OpenRun, RunStore, json, new_run};
+use super::{Failure, connect, tables, thresholds};
+
+/// Payload length as the run's parameters show it while it is still to be found.
+const FROM_PATH_MTU: u32 = 0;
+
+/// Runs the test and reports.
+pub fn run(args: &FlowsArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
+    let mut plan = plan(args)?;
+    if plan.length != FROM_PATH_MTU {
+        plan.check()?;
+    }
+    let conditions = &args.measure.fail_if;
+    thresholds::check(conditions, &thresholds::possible_of_flows(), "flows")?;
+    let (mut session, local) = connect::connect(&args.host, &args.measure)?;
+    let store = RunStore::open(&global.db)?;
+    let run = store.begin(
+        &new_run("flows", &args.host, &plan, &local),
+        "flows",
+        global.quiet,
+    )?;
+    run.set_remote_host(&session.remote_host)?;
+    let id = run.id();
+    let result = measure(&mut session, &mut plan, &run, stop);
+    let end = Ended::of(&result, stop);
+    let outcome = end.outcome();
+    let stored = run.finish(&end, &json(&result.as_ref().ok()));
+    let summary = result?;
+    let mut notes = stored.as_ref().map(storing_notes).unwrap_or_default();
+    notes.extend(tables::flows_notes(&summary));
+    if global.json {
+        print_json(&store, id, "flows", outcome, &summary, &notes)?;
+    } else {
+        print(&format!(
+            "{}{}",
+            tables::flows(&summary),
+            closing_lines(&store, id, outcome, &notes)
+        ))?;
+    }
+    stored?;
+    thresholds::judge(conditions, &thresholds::of_flows(&summary))
+}
+
+fn plan(args: &FlowsArgs) -> Result<FlowsPlan, Failure> {
+    let (format, unpaced) = connect::format(&args.traffic())?;
+    let defaults = FlowsPlan::default();
+    Ok(FlowsPlan {
+        format,
+        unpaced,
+        length: args.length.unwrap_or(FROM_PATH_MTU),
+        flows: args.flows,
+        spread: match args.spread {
+            Spread::RoundRobin => SpreadKind::RoundRobin,
+            Spread::Permuted => SpreadKind::Permuted,
+            Spread::Random => SpreadKind::Random,
+        },
+        burst: args.burst,
+        duration_ns: args.duration.0,
+        ways: match args.way() {
+            Way::Forward => FlowsWays::Forward,
+            Way::Reverse => FlowsWays::Reverse,
+            Way::Both => FlowsWays::Both,
+        },
+        reorder_packets: args.reorder_depth.packets,
+        reorder_ns: args.reorder_depth.time_ns,
+        segment: !args.no_gso,
+        merge: !args.no_gro,
+        receive_buffer: u32::try_from(args.receive_buffer.0).unwrap_or(u32::MAX),
+        first_sequence: args.first_sequence,
+        seed: args.seed.unwrap_or(defaults.seed),
+    })
+}
+
+/// Finds the path MTU first: the payload length is the largest that fits, or is checked against it.
+fn measure(
+    session: &mut Session,
+    plan: &mut FlowsPlan,
+    run: &OpenRun<'_>,
+    stop: &Stop,
+) -> Result<FlowsSummary, MeasureError> {
+    let mtu = path_mtu::run(session, run, stop)?;
+    let smallest = mtu.smallest().or(mtu.forward.path_mtu);
+    let peer = session.address().ip();
+    if let Some(smallest) = smallest {
+        let largest = largest_payload(peer, smallest).min(session.limits.max_length);
+        if plan.length == FROM_PATH_MTU {
+            plan.length = largest;
+        }
+        if plan.length > largest && plan.length <= session.limits.max_length {
+            return Err(path_mtu::too_long_for_path(peer, plan.length, smallest));
+        }
+    }
+    flows::run(session, plan, u64::MAX, run, stop)
+}

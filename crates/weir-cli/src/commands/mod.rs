@@ -1,0 +1,18 @@
+//! What each subcommand does: arguments to a plan, the plan to a measurement, its result to the store and the
+//! user. Wiring only; what is measured and how lies in `weir-measure`.
+
+pub mod agent;
+pub mod flows;
+pub mod rtt;
+pub mod runs;
+pub mod survey;
+
+mod connect;
+mod failure;
+mod output;
+mod progress;
+mod run_store;
+mod tables;
+mod thresholds;
+
+pub use failure::{Failure, Status};

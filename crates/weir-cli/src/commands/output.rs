@@ -1,0 +1,78 @@
+//! Standard output: one JSON object for machines, or tables for people, and what goes with every result.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use weir_results::{Outcome, RunId};
+
+use super::Failure;
+use super::run_store::{RunStore, Stored};
+
+/// Prints `text` and takes a closed pipe for the reader's wish.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::environment(format!(
+            "cannot write to standard output: {error}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// A result as one JSON object: `run` says where it is kept, the rest is the summary itself.
+pub fn print_json(
+    store: &RunStore,
+    run: RunId,
+    kind: &str,
+    outcome: Outcome,
+    summary: &impl Serialize,
+    notes: &[String],
+) -> Result<(), Failure> {
+    let mut object = json!({
+        "run": {
+            "id": run,
+            "kind": kind,
+            "outcome": outcome.as_str(),
+            "database": store.path(),
+        },
+        "notes": notes,
+    });
+    if let (Some(object), Value::Object(fields)) = (object.as_object_mut(), super::run_store::json(summary)) {
+        object.extend(fields);
+    }
+    print(&format!("{object}\n"))
+}
+
+/// What a person needs to know about how the result was kept.
+pub fn storing_notes(stored: &Stored) -> Vec<String> {
+    let mut notes = Vec::new();
+    if stored.merged > 0 {
+        notes.push(format!(
+            "the disk was slow: {} rows of seconds were merged into others",
+            stored.merged
+        ));
+    }
+    if stored.lost > 0 {
+        notes.push(format!(
+            "the disk was slow: {} rows could not be kept",
+            stored.lost
+        ));
+    }
+    notes
+}
+
+/// The lines under a table: where it is kept, and what to know.
+pub fn closing_lines(store: &RunStore, run: RunId, outcome: Outcome, notes: &[String]) -> String {
+    let mut text = String::new();
+    for note in notes {
+        text.push_str(&format!("note: {note}\n"));
+    }
+    let ended = if outcome == Outcome::Finished {
+        String::new()
+    } else {
+        format!(" ({outcome})")
+    };
+    text.push_str(&format!("run {run}{ended} kept in {}\n", store.path().display()));
+    text
+}

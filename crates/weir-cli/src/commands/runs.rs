@@ -1,0 +1,135 @@
+//! `weir runs`: what the database holds.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use weir_cli::args::{ExportForm, ExportRun, GlobalOptions, ListRuns, RunName, RunsCommand};
+use weir_results::{RunFilter, RunId, Store, StoreError, Table};
+
+use super::output::print;
+use super::{Failure, tables};
+
+/// Runs one of the subcommands.
+pub fn run(command: &RunsCommand, global: &GlobalOptions) -> Result<(), Failure> {
+    match command {
+        RunsCommand::List(args) => list(args, global),
+        RunsCommand::Show { run } => show(*run, global),
+        RunsCommand::Export(args) => export(args, global),
+        RunsCommand::Delete { runs } => delete(runs, global),
+    }
+}
+
+fn list(args: &ListRuns, global: &GlobalOptions) -> Result<(), Failure> {
+    let store = Store::open_read_only(&global.db)?;
+    let filter = RunFilter {
+        kinds: args.kind.iter().cloned().collect(),
+        limit: args.limit().map(|limit| limit as usize),
+        ..RunFilter::default()
+    };
+    let runs = store.runs(&filter)?;
+    if global.json {
+        let lines: Vec<String> = runs
+            .iter()
+            .map(|run| format!("{}\n", super::run_store::json(run)))
+            .collect();
+        return print(&lines.concat());
+    }
+    print(&tables::runs(&runs))
+}
+
+fn show(name: RunName, global: &GlobalOptions) -> Result<(), Failure> {
+    let store = Store::open_read_only(&global.db)?;
+    let id = find(&store, name)?;
+    let run = store.run(id)?;
+    let counts = store.counts(id)?;
+    if global.json {
+        let mut object = super::run_store::json(&run);
+        let rows: serde_json::Map<String, serde_json::Value> = counts
+            .iter()
+            .map(|(table, count)| (table.name().to_owned(), (*count).into()))
+            .collect();
+        object["rows"] = rows.into();
+        return print(&format!("{object}\n"));
+    }
+    print(&tables::run(&run, &counts))
+}
+
+fn export(args: &ExportRun, global: &GlobalOptions) -> Result<(), Failure> {
+    let store = Store::open_read_only(&global.db)?;
+    let id = find(&store, args.run)?;
+    let table = args.table.as_deref().map(parse_table).transpose()?;
+    match &args.output {
+        Some(path) => {
+            let file = File::create(path)
+                .map_err(|error| Failure::environment(format!("cannot write {}: {error}", path.display())))?;
+            let mut out = BufWriter::new(file);
+            write(&store, id, args.form, table, &mut out)?;
+            out.flush()
+                .map_err(|error| Failure::environment(format!("cannot write {}: {error}", path.display())))
+        }
+        None => match write(&store, id, args.form, table, BufWriter::new(io::stdout().lock())) {
+            // Whoever read the output has seen enough.
+            Err(StoreError::Export { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => Ok(other?),
+        },
+    }
+}
+
+fn parse_table(name: &str) -> Result<Table, Failure> {
+    name.parse()
+        .map_err(|error: StoreError| Failure::usage(error.to_string()))
+}
+
+fn write(
+    store: &Store,
+    run: RunId,
+    form: ExportForm,
+    table: Option<Table>,
+    out: impl Write,
+) -> Result<(), StoreError> {
+    match (form, table) {
+        (ExportForm::Csv, Some(table)) => store.export_csv(run, table, out),
+        _ => store.export_json(run, out),
+    }
+}
+
+fn delete(names: &[RunName], global: &GlobalOptions) -> Result<(), Failure> {
+    let store = Store::open_existing(&global.db)?;
+    let ids = names
+        .iter()
+        .map(|name| find(&store, *name))
+        .collect::<Result<Vec<RunId>, Failure>>()?;
+    store.delete_runs(&ids)?;
+    if global.quiet {
+        return Ok(());
+    }
+    let deleted: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    if global.json {
+        return print(&format!("{}\n", serde_json::json!({ "deleted": ids })));
+    }
+    print(&format!(
+        "deleted run {} from {}\n",
+        deleted.join(", "),
+        Path::new(&global.db).display()
+    ))
+}
+
+/// The run that a name means.
+fn find(store: &Store, name: RunName) -> Result<RunId, Failure> {
+    match name {
+        RunName::Number(number) => Ok(RunId(number)),
+        RunName::Last => {
+            let newest = store.runs(&RunFilter {
+                limit: Some(1),
+                ..RunFilter::default()
+            })?;
+            newest.first().map(|run| run.id).ok_or_else(|| {
+                Failure::usage(format!(
+                    "{} holds no runs yet; 'weir survey HOST' makes one",
+                    store.path().display()
+                ))
+            })
+        }
+    }
+}
