@@ -6,31 +6,22 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-. "$here/../benches/e2e/namespaces.sh"
+top=$(cd "$here/.." && pwd)
+. "$top/benches/e2e/namespaces.sh"
+. "$top/benches/e2e/weir.sh"
 namespaces_enter "$here/demo.sh" "$@"
 
-top=$(cd "$here/.." && pwd)
 weir=${WEIR:-$top/target/release/weir}
 database=${DEMO_DB:-$top/weir-demo.db}
-port=4747
 
-fail() {
-    printf 'error: %s\n' "$*" >&2
-    exit 3
-}
-
-make_token() {
-    (umask 077 && od -An -N 32 -t x1 /dev/urandom | tr -d ' \n' >"$1")
-}
-
-# The log is shown only when something goes wrong: the survey's own output is what there is to see.
-start_agent() {
-    start_far "$weir" agent --listen "$FAR_ADDRESS" --port "$port" --token-file "$scratch/token" >"$scratch/agent.log" 2>&1
-    wait_for_far "$port" "$FAR_PID" || fail "the agent did not start: $(cat "$scratch/agent.log")"
+introduce() {
+    echo "Two hosts on this machine, near $NEAR_ADDRESS and far $FAR_ADDRESS, with a link of MTU 9000 between them."
+    echo "far runs 'weir agent'; near runs 'weir survey $FAR_ADDRESS --rate 2.5Gbit/s'."
+    echo
 }
 
 survey() {
-    WEIR_TOKEN=$(cat "$scratch/token") in_near "$weir" survey "$FAR_ADDRESS:$port" --rate 2.5Gbit/s --db "$database"
+    with_token in_near "$weir" survey "$FAR_ADDRESS:$AGENT_PORT" --rate 2.5Gbit/s --db "$database"
 }
 
 # Under sudo the file would be root's in a folder that is not.
@@ -46,20 +37,19 @@ say_what_is_left() {
     echo "  sqlite3 $database 'select * from runs'"
 }
 
-[ -x "$weir" ] || fail "there is no $weir: run 'cargo build --release' first"
+check_weir
 trap namespaces_destroy EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 namespaces_make 9000
-# In the private /run, so that the token cannot be left behind, whatever ends this script.
-scratch=$(mktemp -d -p /run)
-make_token "$scratch/token"
-start_agent
-echo "Two hosts on this machine, near $NEAR_ADDRESS and far $FAR_ADDRESS, with a link of MTU 9000 between them."
-echo "far runs 'weir agent'; near runs 'weir survey $FAR_ADDRESS --rate 2.5Gbit/s'."
-echo
+start_agent "$FAR_ADDRESS"
+introduce
 status=0
 survey || status=$?
 give_database_to_caller
-[ "$status" -eq 0 ] || { cat "$scratch/agent.log" >&2; exit "$status"; }
+if [ "$status" -ne 0 ]; then
+    # What the far end said belongs to the error; otherwise the survey's own output is all there is to see.
+    sed 's/^/agent: /' "$AGENT_LOG" >&2
+    exit "$status"
+fi
 say_what_is_left
