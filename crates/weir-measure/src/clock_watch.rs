@@ -9,7 +9,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use weir_net::{UdpOptions, UdpSocket, clock};
 use weir_stats::{ClockOffset, Exchange, OffsetEstimator};
-use weir_wire::{RTT_HEADER_LENGTH, RttReply, RttRequest as RttRequestPacket, Sequence, SessionId, UdpKey, UnixNanos};
+use weir_wire::{
+    RTT_HEADER_LENGTH, RttReply, RttRequest as RttRequestPacket, Sequence, SessionId, UdpKey, UnixNanos,
+};
 
 use crate::{MeasureError, Stop};
 
@@ -50,7 +52,13 @@ impl ClockWatch {
     /// Sends a first volley and waits for its answers, then goes on in the background.
     pub(crate) fn start(socket: UdpSocket, session: SessionId, key: UdpKey) -> Result<Self, MeasureError> {
         socket.set_receive_timeout(REPLY_LIMIT)?;
-        let mut prober = Prober { socket, session, key, sequence: 0, estimator: estimator() };
+        let mut prober = Prober {
+            socket,
+            session,
+            key,
+            sequence: 0,
+            estimator: estimator(),
+        };
         for _ in 0..FIRST_PROBES {
             prober.exchange();
             std::thread::sleep(FIRST_GAP);
@@ -68,7 +76,11 @@ impl ClockWatch {
                 }
             })
             .map_err(|error| MeasureError::Internal(format!("cannot start a thread: {error}")))?;
-        Ok(ClockWatch { current, stop, thread: Some(thread) })
+        Ok(ClockWatch {
+            current,
+            stop,
+            thread: Some(thread),
+        })
     }
 
     /// The estimate now; none when no probe has come back.
@@ -101,6 +113,7 @@ impl Prober {
         let request = RttRequestPacket {
             session: self.session,
             sequence: Sequence(self.sequence),
+            window_size: 1,
             length: RTT_HEADER_LENGTH as u16,
             sent: UnixNanos(sent),
             ..RttRequestPacket::default()
@@ -123,7 +136,12 @@ impl Prober {
                 } else {
                     reply.reflector_receive.0
                 };
-                self.estimator.add(Exchange { t1: sent, t2: arrived, t3: reply.reflector_send.0, t4: received });
+                self.estimator.add(Exchange {
+                    t1: sent,
+                    t2: arrived,
+                    t3: reply.reflector_send.0,
+                    t4: received,
+                });
                 return;
             }
         }
@@ -141,5 +159,8 @@ pub(crate) fn estimator() -> OffsetEstimator {
 
 /// The socket that clock probes are sent from.
 pub(crate) fn probe_options() -> UdpOptions {
-    UdpOptions { receive_timestamps: true, ..UdpOptions::default() }
+    UdpOptions {
+        receive_timestamps: true,
+        ..UdpOptions::default()
+    }
 }

@@ -36,18 +36,33 @@ pub(crate) enum ToAgent {
     Mtu(MtuRequest),
     /// The client's sockets are ready: an agent that is to send may begin.
     Go,
-    /// The client's part is over. Packets sent, whole and per flow, where it was the sender.
-    Stop { sent: u64, sent_per_flow: Vec<u64> },
+    /// The client's part is over.
+    Stop(Stopped),
     /// Readings of the sending end of TCP connections, by second and stream.
     TcpReadings(Vec<StreamReading>),
     Beat,
+}
+
+/// How the client's part of a test ended.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Stopped {
+    /// Packets sent, where the client was the sender of flows.
+    pub sent: u64,
+    /// The same for each flow; empty where it was not.
+    pub sent_per_flow: Vec<u64>,
+    /// Before its time: the agent is to stop sending too.
+    pub early: bool,
 }
 
 /// What an agent says.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FromAgent {
-    Welcome { version: String, limits: Limits, host: Box<HostFacts> },
+    Welcome {
+        version: String,
+        limits: Limits,
+        host: Box<HostFacts>,
+    },
     Ready(Ready),
     Records(Vec<Record>),
     TcpReadings(Vec<StreamReading>),
@@ -55,7 +70,9 @@ pub(crate) enum FromAgent {
     Flows(Box<FlowsReport>),
     Tcp(TcpReport),
     Mtu(MtuReport),
-    Refused { reason: String },
+    Refused {
+        reason: String,
+    },
     Beat,
 }
 
@@ -130,10 +147,13 @@ pub(crate) struct ControlWriter {
 
 impl ControlWriter {
     pub(crate) fn send<M: Serialize>(&self, message: &M) -> Result<(), ControlError> {
-        let payload = serde_json::to_vec(message).map_err(|error| ControlError::Message(error.to_string()))?;
+        let payload =
+            serde_json::to_vec(message).map_err(|error| ControlError::Message(error.to_string()))?;
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let (stream, sealer) = &mut *inner;
-        let header = sealer.seal(&payload).map_err(|error| ControlError::Message(error.to_string()))?;
+        let header = sealer
+            .seal(&payload)
+            .map_err(|error| ControlError::Message(error.to_string()))?;
         let mut frame = Vec::with_capacity(header.len() + payload.len());
         frame.extend_from_slice(&header);
         frame.extend_from_slice(&payload);
@@ -167,24 +187,29 @@ impl<M: DeserializeOwned + Send + 'static> Control<M> {
         stream.set_write_timeout(Some(SILENCE_LIMIT))?;
         let mut reading = stream.try_clone()?;
         let mut opener = FrameOpener::new(control_key, role);
-        let writer =
-            ControlWriter { inner: Arc::new(Mutex::new((stream, FrameSealer::new(control_key, role)))) };
+        let writer = ControlWriter {
+            inner: Arc::new(Mutex::new((stream, FrameSealer::new(control_key, role)))),
+        };
         let (sender, incoming) = channel();
-        std::thread::Builder::new().name("control-read".into()).spawn(move || {
-            loop {
-                let message = read_message(&mut reading, &mut opener);
-                let ended = message.is_err();
-                if sender.send(message).is_err() || ended {
-                    break;
+        std::thread::Builder::new()
+            .name("control-read".into())
+            .spawn(move || {
+                loop {
+                    let message = read_message(&mut reading, &mut opener);
+                    let ended = message.is_err();
+                    if sender.send(message).is_err() || ended {
+                        break;
+                    }
                 }
-            }
-        })?;
+            })?;
         let beating = writer.clone();
-        std::thread::Builder::new().name("control-beat".into()).spawn(move || {
-            while beating.send(&beat).is_ok() {
-                std::thread::sleep(BEAT_INTERVAL);
-            }
-        })?;
+        std::thread::Builder::new()
+            .name("control-beat".into())
+            .spawn(move || {
+                while beating.send(&beat).is_ok() {
+                    std::thread::sleep(BEAT_INTERVAL);
+                }
+            })?;
         Ok(Control { writer, incoming })
     }
 }

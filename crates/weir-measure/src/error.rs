@@ -81,6 +81,9 @@ pub enum MeasureError {
 impl MeasureError {
     /// The fault lies with what the user asked for, not with the path or the far end.
     pub fn is_usage(&self) -> bool {
-        matches!(self, MeasureError::Parameters(_) | MeasureError::TooLong { .. } | MeasureError::Refused(_))
+        matches!(
+            self,
+            MeasureError::Parameters(_) | MeasureError::TooLong { .. } | MeasureError::Refused(_)
+        )
     }
 }

@@ -17,11 +17,15 @@ pub struct FrameRate {
 
 impl FrameRate {
     /// 60000/1001, which broadcasters call 59.94.
-    pub const NTSC_60: FrameRate = FrameRate { numerator: 60_000, denominator: 1001 };
+    pub const NTSC_60: FrameRate = FrameRate {
+        numerator: 60_000,
+        denominator: 1001,
+    };
 
     /// Start of frame `frame` after the first, nanoseconds.
     pub fn start_ns(self, frame: u64) -> u64 {
-        let ns = u128::from(frame) * 1_000_000_000 * u128::from(self.denominator) / u128::from(self.numerator);
+        let ns =
+            u128::from(frame) * 1_000_000_000 * u128::from(self.denominator) / u128::from(self.numerator);
         u64::try_from(ns).unwrap_or(u64::MAX)
     }
 
@@ -38,7 +42,11 @@ impl fmt::Display for FrameRate {
         if self.numerator.is_multiple_of(self.denominator) {
             return write!(f, "{}", self.numerator / self.denominator);
         }
-        write!(f, "{:.2}", f64::from(self.numerator) / f64::from(self.denominator))
+        write!(
+            f,
+            "{:.2}",
+            f64::from(self.numerator) / f64::from(self.denominator)
+        )
     }
 }
 
@@ -61,19 +69,28 @@ impl VideoFormat {
 
     /// The format called `name`.
     pub fn named(name: &str) -> Option<VideoFormat> {
-        FORMATS.iter().find(|(known, _)| *known == name).map(|(_, format)| *format)
+        FORMATS
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, format)| *format)
     }
 
     /// A format of `rate` with frames at `frame_rate`: the bytes per frame that come nearest.
     pub fn of_rate(rate: BitRate, frame_rate: FrameRate) -> VideoFormat {
-        let bytes = u128::from(rate.0) * u128::from(frame_rate.denominator)
-            / (8 * u128::from(frame_rate.numerator));
-        VideoFormat { bytes_per_frame: u32::try_from(bytes).unwrap_or(u32::MAX).max(1), frame_rate }
+        let bytes =
+            u128::from(rate.0) * u128::from(frame_rate.denominator) / (8 * u128::from(frame_rate.numerator));
+        VideoFormat {
+            bytes_per_frame: u32::try_from(bytes).unwrap_or(u32::MAX).max(1),
+            frame_rate,
+        }
     }
 }
 
 const fn picture(width: u32, height: u32, bits_per_pixel: u32) -> VideoFormat {
-    VideoFormat { bytes_per_frame: width * height * bits_per_pixel / 8, frame_rate: FrameRate::NTSC_60 }
+    VideoFormat {
+        bytes_per_frame: width * height * bits_per_pixel / 8,
+        frame_rate: FrameRate::NTSC_60,
+    }
 }
 
 /// All formats known by name. 10-bit 4:2:2 takes 20 bits a pixel in the pgroups of SMPTE ST 2110-20; 16-bit
@@ -101,7 +118,10 @@ mod tests {
         assert_eq!(bytes("1080p59.94-422-10"), Some(5_184_000));
         assert_eq!(bytes("1080p59.94-444-16"), Some(12_441_600));
         assert_eq!(bytes("1080p59.94-4444-16"), Some(16_588_800));
-        assert_eq!(VideoFormat::named("1080p59.94-4444-16").map(|f| f.rate().0 / 10_000_000), Some(795));
+        assert_eq!(
+            VideoFormat::named("1080p59.94-4444-16").map(|f| f.rate().0 / 10_000_000),
+            Some(795)
+        );
         assert_eq!(VideoFormat::named("nonsense"), None);
     }
 

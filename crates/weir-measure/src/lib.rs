@@ -27,7 +27,7 @@ pub use error::MeasureError;
 pub use format::{FORMATS, FrameRate, VideoFormat};
 pub use limits::Limits;
 pub use rate::BitRate;
-pub use session::{AgentAddress, Session};
+pub use session::{AgentAddress, Family, Session, read_token, resolve};
 pub use sink::{Progress, Sink};
 pub use stop::Stop;
 

@@ -64,7 +64,10 @@ impl Limits {
             ));
         }
         if flows == 0 || flows > self.max_flows {
-            return refuse(format!("it allows 1 to {} flows and {flows} were asked; change --flows", self.max_flows));
+            return refuse(format!(
+                "it allows 1 to {} flows and {flows} were asked; change --flows",
+                self.max_flows
+            ));
         }
         Ok(())
     }

@@ -55,7 +55,10 @@ impl AgentAddress {
 /// # Errors
 /// [`MeasureError::Resolve`].
 pub fn resolve(host: &str, default_port: u16, family: Family) -> Result<SocketAddr, MeasureError> {
-    let fail = |reason: String| MeasureError::Resolve { host: host.to_owned(), reason };
+    let fail = |reason: String| MeasureError::Resolve {
+        host: host.to_owned(),
+        reason,
+    };
     let fits = |address: &SocketAddr| match family {
         Family::Any => true,
         Family::V4 => address.is_ipv4(),
@@ -66,12 +69,23 @@ pub fn resolve(host: &str, default_port: u16, family: Family) -> Result<SocketAd
         vec![SocketAddr::new(address, default_port)]
     } else if let Ok(address) = host.parse::<SocketAddr>() {
         vec![address]
-    } else if host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
-        host.to_socket_addrs().map_err(|error| fail(error.to_string()))?.collect()
+    } else if host
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| port.parse::<u16>().is_ok())
+    {
+        host.to_socket_addrs()
+            .map_err(|error| fail(error.to_string()))?
+            .collect()
     } else {
-        (host, default_port).to_socket_addrs().map_err(|error| fail(error.to_string()))?.collect()
+        (host, default_port)
+            .to_socket_addrs()
+            .map_err(|error| fail(error.to_string()))?
+            .collect()
     };
-    found.into_iter().find(fits).ok_or_else(|| fail("it has no address of the wanted IP version".into()))
+    found
+        .into_iter()
+        .find(fits)
+        .ok_or_else(|| fail("it has no address of the wanted IP version".into()))
 }
 
 /// An authenticated session with an agent. Dropping it ends the session at both ends.
@@ -87,6 +101,7 @@ pub struct Session {
     /// The agent's version.
     pub version: String,
     local: SocketAddr,
+    rtt: Duration,
     next_data_stream: u32,
 }
 
@@ -97,11 +112,16 @@ impl Session {
     /// Whatever keeps a session from being set up, with what to do about it.
     pub fn connect(agent: &AgentAddress) -> Result<Self, MeasureError> {
         let address = agent.resolve()?;
-        let refuse = |reason: String| MeasureError::Handshake { address: address.to_string(), reason };
+        let refuse = |reason: String| MeasureError::Handshake {
+            address: address.to_string(),
+            reason,
+        };
         let mut stream = open(address)?;
         let (handshake, hello) = ClientHandshake::control(&agent.token, nonce()?);
-        let Established { session, keys } =
-            shake_hands(&mut stream, handshake, &hello).map_err(refuse)?;
+        let asked = Instant::now();
+        let Established { session, keys } = shake_hands(&mut stream, handshake, &hello).map_err(refuse)?;
+        // Two round trips and some work at both ends: an upper bound is what timeouts need.
+        let rtt = asked.elapsed();
         let local = stream.local_addr().map_err(|error| refuse(error.to_string()))?;
         let control = Control::start(stream, &keys.control, Role::Client, ToAgent::Beat)
             .map_err(|error| refuse(error.to_string()))?;
@@ -114,10 +134,15 @@ impl Session {
             remote_host: HostFacts::default(),
             version: String::new(),
             local,
+            rtt,
             next_data_stream: 0,
         };
         match made.receive(SILENCE_LIMIT)? {
-            FromAgent::Welcome { version, limits, host } => {
+            FromAgent::Welcome {
+                version,
+                limits,
+                host,
+            } => {
                 (made.version, made.limits, made.remote_host) = (version, limits, *host);
                 Ok(made)
             }
@@ -130,16 +155,24 @@ impl Session {
         self.address
     }
 
+    /// Upper bound of the round-trip time, from the handshake.
+    pub(crate) fn rtt(&self) -> Duration {
+        self.rtt
+    }
+
     pub(crate) fn id(&self) -> SessionId {
         self.session
     }
 
     pub(crate) fn key(&self) -> UdpKey {
-        self.keys.udp.clone()
+        self.keys.udp
     }
 
     pub(crate) fn send(&self, message: &ToAgent) -> Result<(), MeasureError> {
-        self.control.writer.send(message).map_err(|error| self.lost(error.to_string()))
+        self.control
+            .writer
+            .send(message)
+            .map_err(|error| self.lost(error.to_string()))
     }
 
     /// The next message but beats; a refusal is an error.
@@ -170,13 +203,22 @@ impl Session {
     }
 
     pub(crate) fn lost(&self, reason: String) -> MeasureError {
-        MeasureError::AgentLost { address: self.address.to_string(), reason }
+        MeasureError::AgentLost {
+            address: self.address.to_string(),
+            reason,
+        }
     }
 
     pub(crate) fn unexpected(&self, wanted: &str, got: &FromAgent) -> MeasureError {
         let got = format!("{got:?}");
-        let name = got.split(['(', '{', ' ']).next().unwrap_or("something else").to_owned();
-        self.lost(format!("it answered {name} instead of {wanted}; do both ends run the same version?"))
+        let name = got
+            .split(['(', '{', ' '])
+            .next()
+            .unwrap_or("something else")
+            .to_owned();
+        self.lost(format!(
+            "it answered {name} instead of {wanted}; do both ends run the same version?"
+        ))
     }
 
     /// A UDP socket on the address that reaches the agent.
@@ -198,14 +240,19 @@ impl Session {
         let mut stream = open(self.address)?;
         let (handshake, hello) =
             ClientHandshake::data(&self.keys.control, self.session, stream_number, nonce()?);
-        shake_hands(&mut stream, handshake, &hello)
-            .map_err(|reason| MeasureError::Handshake { address: self.address.to_string(), reason })?;
+        shake_hands(&mut stream, handshake, &hello).map_err(|reason| MeasureError::Handshake {
+            address: self.address.to_string(),
+            reason,
+        })?;
         Ok((stream_number, stream))
     }
 }
 
 fn open(address: SocketAddr) -> Result<TcpStream, MeasureError> {
-    let fail = |source| MeasureError::Connect { address: address.to_string(), source };
+    let fail = |source| MeasureError::Connect {
+        address: address.to_string(),
+        source,
+    };
     let stream = TcpStream::connect_timeout(&address, CONNECT_LIMIT).map_err(fail)?;
     stream.set_read_timeout(Some(CONNECT_LIMIT)).map_err(fail)?;
     stream.set_write_timeout(Some(CONNECT_LIMIT)).map_err(fail)?;

@@ -13,14 +13,20 @@ pub struct Stop {
 impl Stop {
     /// A flag that follows `flag`, such as a signal handler's.
     pub fn from_flag(flag: Arc<AtomicBool>) -> Self {
-        Stop { own: Arc::default(), ancestors: vec![flag] }
+        Stop {
+            own: Arc::default(),
+            ancestors: vec![flag],
+        }
     }
 
     /// A flag that ends with this one and can be set alone.
     pub fn child(&self) -> Self {
         let mut ancestors = self.ancestors.clone();
         ancestors.push(self.own.clone());
-        Stop { own: Arc::default(), ancestors }
+        Stop {
+            own: Arc::default(),
+            ancestors,
+        }
     }
 
     /// Ends the test.

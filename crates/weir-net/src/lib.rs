@@ -17,4 +17,4 @@ pub mod wait;
 pub use ancillary::Ancillary;
 pub use receive::{Datagram, ReceiveBatch};
 pub use send::{SendBatch, SendOutcome};
-pub use udp::{NetError, UdpOptions, UdpSocket};
+pub use udp::{EMSGSIZE, ENOBUFS, NetError, UdpOptions, UdpSocket};

@@ -10,6 +10,11 @@ use thiserror::Error;
 
 use crate::ancillary::{self, Ancillary, CONTROL_LENGTH, ControlBuffer};
 
+/// The datagram does not fit the interface.
+pub const EMSGSIZE: i32 = libc::EMSGSIZE;
+/// The kernel has no buffer for it.
+pub const ENOBUFS: i32 = libc::ENOBUFS;
+
 /// A failed socket operation, with its object.
 #[derive(Debug, Error)]
 pub enum NetError {

@@ -1,5 +1,23 @@
 //! The results store: one SQLite file that holds many runs. It knows tables, not how a number was measured.
+//!
+//! [`Store`] opens the file, begins and ends runs, reads and exports them; [`Writer`] records a running
+//! measurement from its own thread, so that whoever measures never waits for a disk. `docs/database.md`
+//! describes the file itself.
 
+mod backlog;
+mod error;
+mod export;
+mod read;
 mod record;
+mod rows;
+mod schema;
+mod store;
+mod writer;
 
+pub use error::StoreError;
+pub use read::{Run, RunFilter};
 pub use record::*;
+pub use rows::Table;
+pub use schema::SCHEMA_VERSION;
+pub use store::{HEARTBEAT_LIMIT_NS, NewRun, Outcome, RunId, Store};
+pub use writer::{Recorder, Writer, WriterHandle, WriterReport};

@@ -11,8 +11,8 @@ use weir_results::{
     Direction, FlowBurst, FlowSecond, LossWindow, Quantiles, Record, Silence, StreamBurst, StreamSecond,
 };
 use weir_stats::{
-    Arrival, DurationHistogram, FlowAccount, FlowTotals, LossRun, LossWindows, QuantileSummary, ReorderAccount,
-    ReorderDepth, SequenceExtender, SequenceTotals, SilenceDetector, SilenceEnd,
+    Arrival, DurationHistogram, FlowAccount, FlowTotals, LossRun, LossWindows, QuantileSummary,
+    ReorderAccount, ReorderDepth, SequenceExtender, SequenceTotals, SilenceDetector, SilenceEnd,
 };
 use weir_wire::{FlowData, Spread};
 
@@ -221,9 +221,10 @@ impl StreamAccount {
     /// Takes a packet that arrived at monotonic `now_ns`; `arrived_unix_ns` is the best timestamp there is.
     pub fn on_packet(&mut self, now_ns: u64, arrived_unix_ns: u64, packet: &FlowData, bytes: u32) {
         let index = usize::from(packet.flow.0);
-        let (Some(lane), Some(sequence)) =
-            (self.lanes.get_mut(index), self.extender.extend(packet.stream_sequence.0))
-        else {
+        let (Some(lane), Some(sequence)) = (
+            self.lanes.get_mut(index),
+            self.extender.extend(packet.stream_sequence.0),
+        ) else {
             self.rejected += 1;
             return;
         };
@@ -235,9 +236,12 @@ impl StreamAccount {
         self.last_arrival_ns = now_ns;
 
         let mut flow_runs = LossRuns::default();
-        lane.account.on_packet(now_ns, flow_sequence, bytes, &mut |run| flow_runs.push(run));
+        lane.account
+            .on_packet(now_ns, flow_sequence, bytes, &mut |run| flow_runs.push(run));
         let mut stream_runs = LossRuns::default();
-        let arrival = self.stream.on_packet(now_ns, sequence, &mut |run| stream_runs.push(run));
+        let arrival = self
+            .stream
+            .on_packet(now_ns, sequence, &mut |run| stream_runs.push(run));
         if matches!(arrival, Arrival::InOrder | Arrival::Reordered) {
             self.bytes += u64::from(bytes);
             let owd = arrived_unix_ns.wrapping_sub(packet.sent.0) as i64 - self.plan.clock_offset_ns;
@@ -286,7 +290,10 @@ impl StreamAccount {
         self.events.push(Record::StreamSecond(direction, second));
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             let drops = socket_drops.get(index).copied().unwrap_or(lane.socket_drops);
-            self.events.push(Record::FlowSecond(direction, lane.close_second(index as u16, unix_ns, drops)));
+            self.events.push(Record::FlowSecond(
+                direction,
+                lane.close_second(index as u16, unix_ns, drops),
+            ));
         }
         self.owd.merge(&self.owd_second);
         self.owd_second.clear();
@@ -323,13 +330,20 @@ impl StreamAccount {
     ) -> ReceiverReport {
         let first = u64::from(self.plan.first_sequence);
         for index in 0..self.lanes.len() {
-            let end = sent.and_then(|(_, flows)| flows.get(index)).map(|count| first + count);
+            let end = sent
+                .and_then(|(_, flows)| flows.get(index))
+                .map(|count| first + count);
             let mut runs = LossRuns::default();
-            self.lanes[index].account.finish(end, now_ns, &mut |run| runs.push(run));
+            self.lanes[index]
+                .account
+                .finish(end, now_ns, &mut |run| runs.push(run));
             self.on_flow_runs(index, runs);
         }
         let mut runs = LossRuns::default();
-        self.stream.finish(sent.map(|(count, _)| first + count), now_ns, &mut |run| runs.push(run));
+        self.stream
+            .finish(sent.map(|(count, _)| first + count), now_ns, &mut |run| {
+                runs.push(run)
+            });
         self.on_stream_runs(runs);
         for end in self.silence.finish(self.last_arrival_ns) {
             self.on_silence(end);
@@ -362,7 +376,9 @@ impl StreamAccount {
                 .collect(),
             stream_silences,
             stream_silent_ns,
-            active_ns: self.first_arrival_ns.map_or(0, |first| self.last_arrival_ns - first),
+            active_ns: self
+                .first_arrival_ns
+                .map_or(0, |first| self.last_arrival_ns - first),
             owd: quantiles(self.owd.summary()),
             flows: self
                 .lanes
@@ -430,13 +446,20 @@ impl StreamAccount {
         let lane = &mut self.lanes[end.flow];
         lane.silences += 1;
         lane.silent_ns += end.duration_ns;
-        let silence =
-            Silence { unix_ns: self.unix(end.from_ns), flow: end.flow as u16, duration_ns: end.duration_ns };
+        let silence = Silence {
+            unix_ns: self.unix(end.from_ns),
+            flow: end.flow as u16,
+            duration_ns: end.duration_ns,
+        };
         self.keep_event(Record::Silence(self.plan.direction, silence));
     }
 
     fn drain_windows(&mut self, now_ns: u64, all: bool) {
-        let counted = if all { self.windows.finish() } else { self.windows.drain(now_ns) };
+        let counted = if all {
+            self.windows.finish()
+        } else {
+            self.windows.drain(now_ns)
+        };
         for window in counted {
             let record = LossWindow {
                 unix_ns: self.unix(window.start_ns),

@@ -98,7 +98,16 @@ impl Receiving {
                 .map_err(|error| NetError::io("wait for", socket.local(), error))?;
         }
         let account = StreamAccount::new(plan.account.clone(), clock::monotonic_ns(), clock::unix_ns());
-        Ok(Receiving { plan, sockets, records, waiter, batch: ReceiveBatch::new(BATCH), account, buffers: 0, packets: 0 })
+        Ok(Receiving {
+            plan,
+            sockets,
+            records,
+            waiter,
+            batch: ReceiveBatch::new(BATCH),
+            account,
+            buffers: 0,
+            packets: 0,
+        })
     }
 
     fn run(mut self, inbox: &Inbox<Ending>, stop: &Stop) -> Result<ReceiverReport, MeasureError> {
@@ -117,7 +126,8 @@ impl Receiving {
             }
             if now >= next_second {
                 aborted = self.over_rate(now + SECOND_NS - next_second);
-                self.account.close_second(now, clock::unix_ns(), &self.socket_drops());
+                self.account
+                    .close_second(now, clock::unix_ns(), &self.socket_drops());
                 next_second += SECOND_NS * (1 + (now - next_second) / SECOND_NS);
             }
             if now >= next_hand_on {
@@ -139,11 +149,18 @@ impl Receiving {
         }
         let sent = ending.sent.as_ref().map(|(all, flows)| (*all, flows.as_slice()));
         let drops = self.socket_drops();
-        let mut report = self.account.finish(clock::monotonic_ns(), clock::unix_ns(), sent, &drops);
+        let mut report = self
+            .account
+            .finish(clock::monotonic_ns(), clock::unix_ns(), sent, &drops);
         self.hand_on();
         report.merged_receive = self.sockets.iter().all(UdpSocket::merges) && self.packets > self.buffers;
         report.packets_per_buffer = self.packets as f64 / self.buffers.max(1) as f64;
-        report.receive_buffer = self.sockets.iter().map(UdpSocket::receive_buffer).min().unwrap_or(0) as u64;
+        report.receive_buffer = self
+            .sockets
+            .iter()
+            .map(UdpSocket::receive_buffer)
+            .min()
+            .unwrap_or(0) as u64;
         report.cpu_ns = clock::thread_cpu_ns() - cpu_start;
         report.wall_ns = clock::monotonic_ns() - start;
         report.aborted = aborted;
@@ -152,7 +169,10 @@ impl Receiving {
 
     /// Takes what all ready sockets have; returns whether there was anything.
     fn receive_ready(&mut self) -> Result<bool, MeasureError> {
-        let count = self.waiter.wait(1).map_err(|error| NetError::io("wait for", "flow sockets", error))?;
+        let count = self
+            .waiter
+            .wait(1)
+            .map_err(|error| NetError::io("wait for", "flow sockets", error))?;
         let ready: [usize; 64] = {
             let mut indices = [usize::MAX; 64];
             for (slot, index) in indices.iter_mut().zip(self.waiter.ready()) {
@@ -180,7 +200,8 @@ impl Receiving {
             match FlowData::decode(&self.plan.key, self.plan.session, datagram.bytes) {
                 Ok(packet) => {
                     let arrived = datagram.ancillary.kernel_ns.unwrap_or(unix);
-                    self.account.on_packet(now, arrived, &packet, datagram.bytes.len() as u32);
+                    self.account
+                        .on_packet(now, arrived, &packet, datagram.bytes.len() as u32);
                 }
                 Err(_) => self.account.reject(),
             }
@@ -200,7 +221,11 @@ impl Receiving {
                 last_arrival = now;
             }
             self.account.poll(now);
-            let patience = if self.account.received() >= all { COPIES_NS } else { wait };
+            let patience = if self.account.received() >= all {
+                COPIES_NS
+            } else {
+                wait
+            };
             if now >= last_arrival + patience || now >= limit {
                 return Ok(());
             }
@@ -209,8 +234,12 @@ impl Receiving {
 
     fn over_rate(&self, duration_ns: u64) -> Option<String> {
         let rate = BitRate::of(self.account.bytes_this_second(), duration_ns);
-        (rate.0 as f64 > self.plan.max_rate.0 as f64 * RATE_TOLERANCE)
-            .then(|| format!("the stream came at {rate}, above the limit of {}", self.plan.max_rate))
+        (rate.0 as f64 > self.plan.max_rate.0 as f64 * RATE_TOLERANCE).then(|| {
+            format!(
+                "the stream came at {rate}, above the limit of {}",
+                self.plan.max_rate
+            )
+        })
     }
 
     fn socket_drops(&self) -> Vec<u64> {

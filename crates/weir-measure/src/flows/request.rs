@@ -73,7 +73,10 @@ pub struct FlowsPlan {
 impl Default for FlowsPlan {
     fn default() -> Self {
         FlowsPlan {
-            format: VideoFormat { bytes_per_frame: 5_184_000, frame_rate: FrameRate::NTSC_60 },
+            format: VideoFormat {
+                bytes_per_frame: 5_184_000,
+                frame_rate: FrameRate::NTSC_60,
+            },
             unpaced: false,
             length: 1400,
             flows: 8,
@@ -96,14 +99,19 @@ impl FlowsPlan {
     /// Packets sent back to back: the asked number, or what 256 KiB hold, as whole rounds over all flows where
     /// that fits.
     pub fn burst_packets(&self) -> u32 {
-        let most = self.burst.unwrap_or_else(|| (BURST_BYTES / self.length.max(1)).clamp(1, 128));
+        let most = self
+            .burst
+            .unwrap_or_else(|| (BURST_BYTES / self.length.max(1)).clamp(1, 128));
         let flows = u32::from(self.flows.max(1));
         if most > flows { most - most % flows } else { most }.max(1)
     }
 
     /// How the receiver's reordering buffer is set.
     pub fn depth(&self) -> ReorderDepth {
-        ReorderDepth { packets: self.reorder_packets, time_ns: self.reorder_ns }
+        ReorderDepth {
+            packets: self.reorder_packets,
+            time_ns: self.reorder_ns,
+        }
     }
 
     /// Media rate, or none when unpaced.
@@ -123,13 +131,18 @@ impl FlowsPlan {
     pub fn check(&self) -> Result<(), MeasureError> {
         let refuse = |text: String| Err(MeasureError::Parameters(text));
         if self.length < SHORTEST || self.length > 65_507 {
-            return refuse(format!("--length is {} bytes; it can be {SHORTEST} to 65507", self.length));
+            return refuse(format!(
+                "--length is {} bytes; it can be {SHORTEST} to 65507",
+                self.length
+            ));
         }
         if self.flows == 0 {
             return refuse("--flows is 0; use at least 1".into());
         }
         if self.format.bytes_per_frame == 0 || self.format.frame_rate.numerator == 0 {
-            return refuse("a rate of zero carries nothing; give --rate, or --bytes-per-frame and --frame-rate".into());
+            return refuse(
+                "a rate of zero carries nothing; give --rate, or --bytes-per-frame and --frame-rate".into(),
+            );
         }
         if self.burst == Some(0) {
             return refuse("--burst is 0; use at least 1 packet".into());
@@ -138,7 +151,10 @@ impl FlowsPlan {
             return refuse("--for is 0; give a duration such as --for 10s".into());
         }
         if self.reorder_packets > 1 << 20 {
-            return refuse(format!("--reorder-depth is {} packets; at most 1048576", self.reorder_packets));
+            return refuse(format!(
+                "--reorder-depth is {} packets; at most 1048576",
+                self.reorder_packets
+            ));
         }
         Ok(())
     }
@@ -159,7 +175,12 @@ mod tests {
 
     #[test]
     fn bursts_are_whole_rounds() {
-        let plan = |length, flows, burst| FlowsPlan { length, flows, burst, ..FlowsPlan::default() };
+        let plan = |length, flows, burst| FlowsPlan {
+            length,
+            flows,
+            burst,
+            ..FlowsPlan::default()
+        };
         assert_eq!(plan(8100, 8, None).burst_packets(), 32);
         assert_eq!(plan(1400, 8, None).burst_packets(), 128);
         assert_eq!(plan(8100, 16, Some(40)).burst_packets(), 32);

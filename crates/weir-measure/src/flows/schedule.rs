@@ -33,7 +33,13 @@ impl FrameSchedule {
     /// When `length` or `burst` is zero: callers check their parameters first.
     pub fn new(format: VideoFormat, length: u32, burst: u32) -> Self {
         assert!(length > 0 && burst > 0);
-        FrameSchedule { format, length, burst, frame: 0, next: 0 }
+        FrameSchedule {
+            format,
+            length,
+            burst,
+            frame: 0,
+            next: 0,
+        }
     }
 
     /// Packets in one frame.
@@ -46,7 +52,10 @@ impl FrameSchedule {
     pub fn packet_length(&self, index: u32, shortest: u32) -> u32 {
         let offset = u64::from(index) * u64::from(self.length);
         let left = u64::from(self.format.bytes_per_frame).saturating_sub(offset);
-        u32::try_from(left).unwrap_or(u32::MAX).min(self.length).max(shortest)
+        u32::try_from(left)
+            .unwrap_or(u32::MAX)
+            .min(self.length)
+            .max(shortest)
     }
 
     /// The next block; the stream has no end of its own.
@@ -56,7 +65,12 @@ impl FrameSchedule {
         let frame_ns = self.format.frame_rate.start_ns(self.frame + 1) - start;
         let within = u128::from(frame_ns) * u128::from(self.next) / u128::from(per_frame);
         let packets = self.burst.min(per_frame - self.next);
-        let block = Block { due_ns: start + within as u64, frame: self.frame, first: self.next, packets };
+        let block = Block {
+            due_ns: start + within as u64,
+            frame: self.frame,
+            first: self.next,
+            packets,
+        };
         self.next += packets;
         if self.next == per_frame {
             self.next = 0;
@@ -79,10 +93,26 @@ mod tests {
         let mut schedule = FrameSchedule::new(format("1080p59.94-422-10"), 8100, 32);
         assert_eq!(schedule.packets_per_frame(), 640);
         let blocks: Vec<Block> = (0..21).map(|_| schedule.next_block()).collect();
-        assert_eq!(blocks[0], Block { due_ns: 0, frame: 0, first: 0, packets: 32 });
+        assert_eq!(
+            blocks[0],
+            Block {
+                due_ns: 0,
+                frame: 0,
+                first: 0,
+                packets: 32
+            }
+        );
         // Half of the frame is due at half of 16.683 ms.
         assert_eq!(blocks[10].due_ns, 16_683_333 / 2);
-        assert_eq!(blocks[20], Block { due_ns: 16_683_333, frame: 1, first: 0, packets: 32 });
+        assert_eq!(
+            blocks[20],
+            Block {
+                due_ns: 16_683_333,
+                frame: 1,
+                first: 0,
+                packets: 32
+            }
+        );
     }
 
     #[test]

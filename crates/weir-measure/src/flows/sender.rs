@@ -9,7 +9,7 @@ use weir_stats::DurationHistogram;
 use weir_wire::{FlowData, FlowId, Sequence, SessionId, Spread, UdpKey, UnixNanos};
 
 use super::account::quantiles;
-use super::{Block, FrameSchedule, FlowsPlan};
+use super::{Block, FlowsPlan, FrameSchedule};
 use crate::{MeasureError, Stop};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -85,7 +85,11 @@ pub(crate) fn run_sender(
     let mut sending = Sending {
         plan,
         socket,
-        batch: SendBatch::new(&plan.destinations, noise(plan.plan.length as usize), plan.plan.segment),
+        batch: SendBatch::new(
+            &plan.destinations,
+            noise(plan.plan.length as usize),
+            plan.plan.segment,
+        ),
         spread: Spread::new(plan.plan.spread, plan.plan.flows, plan.plan.seed),
         schedule: FrameSchedule::new(plan.plan.format, plan.plan.length, plan.plan.burst_packets()),
         sequence: 0,
@@ -104,7 +108,12 @@ impl Sending<'_> {
     fn run(&mut self, stop: &Stop, records: &Sender<Vec<Record>>) -> Result<(), MeasureError> {
         let start = clock::monotonic_ns() + START_DELAY_NS;
         let end = start + self.plan.plan.duration_ns;
-        let frames = self.plan.plan.format.frame_rate.frames_in(self.plan.plan.duration_ns);
+        let frames = self
+            .plan
+            .plan
+            .format
+            .frame_rate
+            .frames_in(self.plan.plan.duration_ns);
         let cpu_start = clock::thread_cpu_ns();
         let (mut cpu_before, mut before) = (cpu_start, self.report.clone());
         let (mut second_start, mut earliest) = (start, start);
@@ -125,7 +134,9 @@ impl Sending<'_> {
                 break;
             }
             earliest = now + self.block_time(&block) / 2;
-            self.errors_second.record(now.saturating_sub(due) as i64);
+            if !self.plan.plan.unpaced {
+                self.errors_second.record(now.saturating_sub(due) as i64);
+            }
             self.send_block(&block)?;
             if now - second_start.min(now) >= SECOND_NS {
                 let cpu = clock::thread_cpu_ns();
@@ -135,7 +146,12 @@ impl Sending<'_> {
         }
         let now = clock::monotonic_ns();
         let cpu = clock::thread_cpu_ns();
-        self.close_second(now.saturating_sub(second_start), &before, cpu - cpu_before, records);
+        self.close_second(
+            now.saturating_sub(second_start),
+            &before,
+            cpu - cpu_before,
+            records,
+        );
         self.report.cpu_ns = cpu - cpu_start;
         self.report.wall_ns = now.saturating_sub(start);
         Ok(())
@@ -143,7 +159,9 @@ impl Sending<'_> {
 
     fn due(&self, start: u64, block: &Block) -> u64 {
         if self.plan.plan.unpaced {
-            return start + 8 * self.report.bytes.saturating_mul(SECOND_NS / 1000) / (self.plan.ceiling.0 / 1000).max(1);
+            return start
+                + 8 * self.report.bytes.saturating_mul(SECOND_NS / 1000)
+                    / (self.plan.ceiling.0 / 1000).max(1);
         }
         start + block.due_ns
     }
@@ -154,8 +172,10 @@ impl Sending<'_> {
             return 0;
         }
         let bits = u64::from(block.packets) * u64::from(self.plan.plan.length) * 8;
-        u64::try_from(u128::from(bits) * u128::from(SECOND_NS) / u128::from(self.plan.plan.format.rate().0.max(1)))
-            .unwrap_or(0)
+        u64::try_from(
+            u128::from(bits) * u128::from(SECOND_NS) / u128::from(self.plan.plan.format.rate().0.max(1)),
+        )
+        .unwrap_or(0)
     }
 
     fn over_byte_limit(&self, block: &Block) -> bool {
@@ -181,7 +201,10 @@ impl Sending<'_> {
         }
         self.first_lane = (self.first_lane + 1) % flows;
         self.sequence += u64::from(block.packets);
-        let outcome = self.batch.send(self.socket).map_err(|error| self.explain(error))?;
+        let outcome = self
+            .batch
+            .send(self.socket)
+            .map_err(|error| self.explain(error))?;
         self.report.sent += outcome.packets + outcome.refused;
         self.report.bytes += outcome.bytes;
         self.report.sends += outcome.sends;
@@ -221,7 +244,13 @@ impl Sending<'_> {
         MeasureError::Net(NetError::io("send to", peer, error))
     }
 
-    fn close_second(&mut self, duration_ns: u64, before: &SenderReport, cpu_ns: u64, records: &Sender<Vec<Record>>) {
+    fn close_second(
+        &mut self,
+        duration_ns: u64,
+        before: &SenderReport,
+        cpu_ns: u64,
+        records: &Sender<Vec<Record>>,
+    ) {
         let row = SenderSecond {
             unix_ns: clock::unix_ns(),
             duration_ns,

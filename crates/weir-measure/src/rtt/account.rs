@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 use weir_results::{Quantiles, RttPacket};
 use weir_stats::{
-    DurationHistogram, Exchange, Finished, GroupedQuantiles, InterarrivalJitter, Ipdv, OffsetEstimator, Reply,
-    RttTracker,
+    DurationHistogram, Exchange, Finished, GroupedQuantiles, InterarrivalJitter, Ipdv, OffsetEstimator,
+    Reply, RttTracker,
 };
 
 use super::{ReflectorReport, RttPlan, Window};
@@ -168,7 +168,9 @@ impl RttAccount {
 
     /// A reply to packet `sequence` came at monotonic `now_ns`.
     pub(crate) fn reply(&mut self, now_ns: u64, sequence: u64, times: ReplyTimes) -> Reply {
-        let first = self.tracker.reply_with(sequence, now_ns, |sent| sent.reply = Some(times));
+        let first = self
+            .tracker
+            .reply_with(sequence, now_ns, |sent| sent.reply = Some(times));
         if first == Reply::First {
             let arrived = times.reflector_kernel.unwrap_or(times.reflector_received);
             self.estimator.add(Exchange {
@@ -188,7 +190,8 @@ impl RttAccount {
             self.next_clock_ns = now_ns + 100_000_000;
         }
         let mut done = Vec::new();
-        self.tracker.poll(now_ns, self.plan.timeout_ns, &mut |finished| done.push(finished));
+        self.tracker
+            .poll(now_ns, self.plan.timeout_ns, &mut |finished| done.push(finished));
         done.into_iter().for_each(|finished| self.settle(finished));
     }
 
@@ -326,11 +329,20 @@ mod tests {
     use super::*;
 
     fn plan() -> RttPlan {
-        RttPlan { timeout_ns: 1_000_000, ttl: 64, ..RttPlan::default() }
+        RttPlan {
+            timeout_ns: 1_000_000,
+            ttl: 64,
+            ..RttPlan::default()
+        }
     }
 
     fn window() -> Window {
-        Window { number: 0, due_ns: 0, packets: 3, length: 100 }
+        Window {
+            number: 0,
+            due_ns: 0,
+            packets: 3,
+            length: 100,
+        }
     }
 
     /// Sent at 1000 by the application and 1100 by the kernel; at the reflector 500000 ns ahead; back at 3000.
@@ -361,7 +373,10 @@ mod tests {
         assert_eq!(packet.network_rtt_ns, Some(1_000));
         assert_eq!(packet.delta_ttl, Some(3));
         // Offset by NTP's formula: ((501600-1100)+(501900-2400))/2 = 500000; so 500 each way.
-        assert_eq!((packet.owd_forward_ns, packet.owd_reverse_ns), (Some(500), Some(500)));
+        assert_eq!(
+            (packet.owd_forward_ns, packet.owd_reverse_ns),
+            (Some(500), Some(500))
+        );
     }
 
     #[test]
@@ -376,7 +391,10 @@ mod tests {
         account.poll(2_000_000, 2_000_000);
         assert_eq!(account.reply(2_000_001, 1, times()), Reply::Late);
         account.finish(3_000_000);
-        let report = ReflectorReport { answered: 3, ..ReflectorReport::default() };
+        let report = ReflectorReport {
+            answered: 3,
+            ..ReflectorReport::default()
+        };
         let summary = account.summary(Some(&report), false);
         assert_eq!((summary.sent, summary.received, summary.lost), (3, 2, 1));
         assert_eq!((summary.late, summary.duplicates), (1, 1));

@@ -10,12 +10,14 @@ use weir_net::wait::Waiter;
 use weir_net::{NetError, UdpOptions, UdpSocket, clock};
 use weir_results::{Record, Side};
 use weir_stats::SequenceExtender;
-use weir_wire::{RTT_HEADER_LENGTH, RttReply, RttRequest as RequestPacket, Sequence, SessionId, UdpKey, UnixNanos};
+use weir_wire::{
+    RTT_HEADER_LENGTH, RttReply, RttRequest as RequestPacket, Sequence, SessionId, UdpKey, UnixNanos,
+};
 
 use super::account::{ReplyTimes, RttAccount};
 use super::stamp::StampCodec;
 use super::{ReflectorReport, RttPlan, RttRequest, RttSummary, Window};
-use crate::control::{FromAgent, ToAgent};
+use crate::control::{FromAgent, Stopped, ToAgent};
 use crate::host_watch::HostWatch;
 use crate::{BitRate, MeasureError, Progress, Session, Sink, Stop};
 
@@ -44,7 +46,14 @@ pub(super) struct Answer {
 }
 
 impl Codec {
-    fn encode(&self, packet: &mut [u8], sequence: u64, window: &Window, position: u32, sent: u64) -> Result<(), MeasureError> {
+    fn encode(
+        &self,
+        packet: &mut [u8],
+        sequence: u64,
+        window: &Window,
+        position: u32,
+        sent: u64,
+    ) -> Result<(), MeasureError> {
         match self {
             Codec::Weir { session, key } => {
                 let request = RequestPacket {
@@ -89,11 +98,22 @@ impl Codec {
 /// # Errors
 /// When the agent refuses or is lost, packets do not fit, or none comes back at all. Records taken until then
 /// have gone to `sink`.
-pub fn run(session: &mut Session, plan: &RttPlan, sink: &dyn Sink, stop: &Stop) -> Result<RttSummary, MeasureError> {
+pub fn run(
+    session: &mut Session,
+    plan: &RttPlan,
+    sink: &dyn Sink,
+    stop: &Stop,
+) -> Result<RttSummary, MeasureError> {
     plan.check(RTT_HEADER_LENGTH as u32)?;
     let rate = peak_rate(plan);
-    session.limits.check(Some(rate), plan.duration_ns, plan.length.to, 1)?;
-    let request = RttRequest { max_length: plan.length.to, duration_ns: plan.duration_ns, rate };
+    session
+        .limits
+        .check(Some(rate), plan.duration_ns, plan.length.to, 1)?;
+    let request = RttRequest {
+        max_length: plan.length.to,
+        duration_ns: plan.duration_ns,
+        rate,
+    };
     session.send(&ToAgent::Rtt(request))?;
     let port = match session.receive(ANSWER_LIMIT)? {
         FromAgent::Ready(ready) if !ready.ports.is_empty() => ready.ports[0],
@@ -101,7 +121,10 @@ pub fn run(session: &mut Session, plan: &RttPlan, sink: &dyn Sink, stop: &Stop) 
     };
     let socket = session.udp_socket(&probe_options())?;
     socket.connect(session.agent_port(port))?;
-    let codec = Codec::Weir { session: session.id(), key: session.key() };
+    let codec = Codec::Weir {
+        session: session.id(),
+        key: session.key(),
+    };
     let interface = weir_net::host::HostFacts::read(Some(session.address().ip())).interface;
     let prober = Prober::new(plan, codec, socket, interface);
     let mut from_agent = || match session.receive_within(Duration::ZERO)? {
@@ -113,7 +136,7 @@ pub fn run(session: &mut Session, plan: &RttPlan, sink: &dyn Sink, stop: &Stop) 
         None => Ok(false),
     };
     prober.run(sink, stop, &mut from_agent)?;
-    session.send(&ToAgent::Stop { sent: 0, sent_per_flow: Vec::new() })?;
+    session.send(&ToAgent::Stop(Stopped::default()))?;
     let report = await_report(session, sink)?;
     let summary = prober.summary(Some(&report));
     nothing_came(&summary, &session.agent_port(port).to_string(), stop)?;
@@ -122,7 +145,12 @@ pub fn run(session: &mut Session, plan: &RttPlan, sink: &dyn Sink, stop: &Stop) 
 
 /// The socket that RTT probes are sent from.
 pub(super) fn probe_options() -> UdpOptions {
-    UdpOptions { receive_timestamps: true, transmit_timestamps: true, receive_buffer: 4 << 20, ..UdpOptions::default() }
+    UdpOptions {
+        receive_timestamps: true,
+        transmit_timestamps: true,
+        receive_buffer: 4 << 20,
+        ..UdpOptions::default()
+    }
 }
 
 /// A test in which nothing at all came back is a fault of the path's set-up, not a measurement.
@@ -140,7 +168,10 @@ pub(super) fn nothing_came(summary: &RttSummary, peer: &str, stop: &Stop) -> Res
 }
 
 fn peak_rate(plan: &RttPlan) -> BitRate {
-    BitRate::of(u64::from(plan.window.to) * u64::from(plan.length.to), plan.interval_ns)
+    BitRate::of(
+        u64::from(plan.window.to) * u64::from(plan.length.to),
+        plan.interval_ns,
+    )
 }
 
 fn await_report(session: &Session, sink: &dyn Sink) -> Result<ReflectorReport, MeasureError> {
@@ -187,11 +218,17 @@ impl<'a> Prober<'a> {
             codec,
             socket,
         };
-        Prober { plan, interface, shared: Arc::new(shared) }
+        Prober {
+            plan,
+            interface,
+            shared: Arc::new(shared),
+        }
     }
 
     pub(super) fn summary(&self, report: Option<&ReflectorReport>) -> RttSummary {
-        self.shared.account().summary(report, self.shared.hardware.load(Ordering::Relaxed))
+        self.shared
+            .account()
+            .summary(report, self.shared.hardware.load(Ordering::Relaxed))
     }
 
     /// Sends all windows and waits for the last replies. `from_agent` is called now and then to take what the
@@ -216,20 +253,31 @@ impl<'a> Prober<'a> {
                 account.poll(clock::monotonic_ns(), clock::unix_ns());
                 account.take_packets()
             };
-            packets.into_iter().for_each(|packet| sink.record(Record::RttPacket(packet)));
-            host_inbox.try_iter().flatten().for_each(|record| sink.record(record));
+            packets
+                .into_iter()
+                .for_each(|packet| sink.record(Record::RttPacket(packet)));
+            host_inbox
+                .try_iter()
+                .flatten()
+                .for_each(|record| sink.record(record));
             while from_agent()? {}
             Ok(())
         };
-        let sent = self.send_windows(sink, stop, &mut hand_on).and_then(|()| self.await_last(stop, &mut hand_on));
+        let sent = self
+            .send_windows(sink, stop, &mut hand_on)
+            .and_then(|()| self.await_last(stop, &mut hand_on));
         self.shared.over.store(true, Ordering::Relaxed);
         // The thread ends within its waiting time; if it broke off, its last state is what there is.
         let _ = replies.join();
         drop(watch);
         self.shared.account().finish(clock::unix_ns());
         let last = self.shared.account().take_packets();
-        last.into_iter().for_each(|packet| sink.record(Record::RttPacket(packet)));
-        host_inbox.try_iter().flatten().for_each(|record| sink.record(record));
+        last.into_iter()
+            .for_each(|packet| sink.record(Record::RttPacket(packet)));
+        host_inbox
+            .try_iter()
+            .flatten()
+            .for_each(|record| sink.record(record));
         sent
     }
 
@@ -269,12 +317,26 @@ impl<'a> Prober<'a> {
         Ok(())
     }
 
-    fn send_one(&self, packet: &mut [u8], sequence: u64, window: &Window, position: u32) -> Result<(), MeasureError> {
+    fn send_one(
+        &self,
+        packet: &mut [u8],
+        sequence: u64,
+        window: &Window,
+        position: u32,
+    ) -> Result<(), MeasureError> {
         let shared = &self.shared;
-        shared.account().sent(clock::monotonic_ns(), sequence, window, position, clock::unix_ns());
+        shared.account().sent(
+            clock::monotonic_ns(),
+            sequence,
+            window,
+            position,
+            clock::unix_ns(),
+        );
         let now = clock::monotonic_ns();
         shared.sent_at[sequence as usize % RING].store(now, Ordering::Release);
-        shared.codec.encode(packet, sequence, window, position, clock::unix_ns())?;
+        shared
+            .codec
+            .encode(packet, sequence, window, position, clock::unix_ns())?;
         match shared.socket.send(packet) {
             Ok(_) => Ok(()),
             Err(error) if error.raw_os_error() == Some(weir_net::EMSGSIZE) => {
@@ -304,7 +366,13 @@ impl<'a> Prober<'a> {
 
     fn tell(&self, sink: &dyn Sink, elapsed_ns: u64) {
         let (expected, _, lost) = self.shared.account().counts();
-        sink.progress(Progress { elapsed_ns, total_ns: self.plan.duration_ns, expected, lost, rate: 0 });
+        sink.progress(Progress {
+            elapsed_ns,
+            total_ns: self.plan.duration_ns,
+            expected,
+            lost,
+            rate: 0,
+        });
     }
 }
 
@@ -365,8 +433,12 @@ impl Taking<'_> {
             // An ICMP answer to an earlier packet; the next call goes on.
             Err(error) => return error.kind() == std::io::ErrorKind::ConnectionRefused,
         };
-        let Some(answer) = shared.codec.decode(&self.buffer[..length]) else { return true };
-        let Some(sequence) = self.extender.extend(answer.sequence) else { return true };
+        let Some(answer) = shared.codec.decode(&self.buffer[..length]) else {
+            return true;
+        };
+        let Some(sequence) = self.extender.extend(answer.sequence) else {
+            return true;
+        };
         self.take_transmit_timestamps();
         let (of, at, by_card) = self.transmit[sequence as usize % RING];
         // Both ends of an interval must come from the same clock.

@@ -16,7 +16,10 @@ pub struct Span {
 impl Span {
     /// A value that does not move.
     pub const fn fixed(value: u32) -> Self {
-        Span { from: value, to: value }
+        Span {
+            from: value,
+            to: value,
+        }
     }
 
     /// The value once `elapsed` of `over` has passed.
@@ -118,9 +121,10 @@ impl RttPlan {
     /// [`MeasureError::Parameters`], naming the option.
     pub fn check(&self, shortest: u32) -> Result<(), MeasureError> {
         let refuse = |text: String| Err(MeasureError::Parameters(text));
-        for (option, span, low, high) in
-            [("--window", self.window, 1, 10_000), ("--length", self.length, shortest, 65_507)]
-        {
+        for (option, span, low, high) in [
+            ("--window", self.window, 1, 10_000),
+            ("--length", self.length, shortest, 65_507),
+        ] {
             if span.from > span.to {
                 return refuse(format!(
                     "{option} {}..{} runs backwards; write {option} {}..{}",
@@ -128,7 +132,10 @@ impl RttPlan {
                 ));
             }
             if span.from < low || span.to > high {
-                return refuse(format!("{option} {}..{} is outside of {low} to {high}", span.from, span.to));
+                return refuse(format!(
+                    "{option} {}..{} is outside of {low} to {high}",
+                    span.from, span.to
+                ));
             }
         }
         if self.interval_ns < 1_000_000 {
@@ -169,18 +176,33 @@ mod tests {
 
     #[test]
     fn the_last_window_of_a_span_as_long_as_the_test_reaches_its_end() {
-        let plan = RttPlan { length: Span { from: 100, to: 200 }, ..RttPlan::default() };
+        let plan = RttPlan {
+            length: Span { from: 100, to: 200 },
+            ..RttPlan::default()
+        };
         assert_eq!(plan.windows().last().map(|window| window.length), Some(200));
-        let one = RttPlan { duration_ns: SECOND / 2, ..plan };
-        assert_eq!(one.windows().map(|window| window.length).collect::<Vec<_>>(), [100]);
+        let one = RttPlan {
+            duration_ns: SECOND / 2,
+            ..plan
+        };
+        assert_eq!(
+            one.windows().map(|window| window.length).collect::<Vec<_>>(),
+            [100]
+        );
     }
 
     #[test]
     fn backwards_and_zero_are_refused_with_the_option_named() {
-        let backwards = RttPlan { window: Span { from: 100, to: 50 }, ..RttPlan::default() };
+        let backwards = RttPlan {
+            window: Span { from: 100, to: 50 },
+            ..RttPlan::default()
+        };
         let said = backwards.check(72).expect_err("it runs backwards").to_string();
         assert!(said.contains("--window 50..100"), "{said}");
-        let short = RttPlan { length: Span::fixed(10), ..RttPlan::default() };
+        let short = RttPlan {
+            length: Span::fixed(10),
+            ..RttPlan::default()
+        };
         assert!(short.check(72).is_err());
     }
 }

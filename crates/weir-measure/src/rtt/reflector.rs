@@ -54,12 +54,23 @@ impl Reflector {
         socket.set_receive_timeout(Duration::from_millis(100))?;
         let stop = Stop::default();
         let (ended, port) = (stop.clone(), socket.local().port());
-        let state = Reflecting { session, key, client, source: None, seen: Seen::default(), report: ReflectorReport::default() };
+        let state = Reflecting {
+            session,
+            key,
+            client,
+            source: None,
+            seen: Seen::default(),
+            report: ReflectorReport::default(),
+        };
         let thread = std::thread::Builder::new()
             .name("rtt-reflect".into())
             .spawn(move || state.run(&socket, &ended))
             .map_err(|error| MeasureError::Internal(format!("cannot start a thread: {error}")))?;
-        Ok(Reflector { thread: Some(thread), stop, port })
+        Ok(Reflector {
+            thread: Some(thread),
+            stop,
+            port,
+        })
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -69,7 +80,10 @@ impl Reflector {
     /// Stops and reports.
     pub(crate) fn finish(mut self) -> ReflectorReport {
         self.stop.set();
-        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+        self.thread
+            .take()
+            .and_then(|thread| thread.join().ok())
+            .unwrap_or_default()
     }
 }
 
@@ -94,9 +108,13 @@ impl Reflecting {
         let mut buffer = vec![0; 65_536];
         while !stop.is_set() {
             // An error here is an ICMP answer to an earlier reply; the client's own count shows the loss.
-            let Ok(Some((length, source, told))) = socket.receive_blocking(&mut buffer) else { continue };
+            let Ok(Some((length, source, told))) = socket.receive_blocking(&mut buffer) else {
+                continue;
+            };
             let received = clock::unix_ns();
-            let Some(request) = self.admit(&buffer[..length], source) else { continue };
+            let Some(request) = self.admit(&buffer[..length], source) else {
+                continue;
+            };
             let mut reply = RttReply {
                 session: self.session,
                 sequence: request.sequence,
@@ -160,8 +178,15 @@ impl Default for Seen {
 
 impl Seen {
     fn is_new(&mut self, sequence: u32) -> bool {
-        let Some(sequence) = self.extender.extend(sequence) else { return false };
-        let slot = |sequence: u64| (((sequence % REPLAY_WINDOW) / 64) as usize, 1_u64 << (sequence % 64));
+        let Some(sequence) = self.extender.extend(sequence) else {
+            return false;
+        };
+        let slot = |sequence: u64| {
+            (
+                ((sequence % REPLAY_WINDOW) / 64) as usize,
+                1_u64 << (sequence % 64),
+            )
+        };
         match self.highest {
             Some(highest) if sequence + REPLAY_WINDOW <= highest => return false,
             Some(highest) if sequence <= highest => {}

@@ -35,16 +35,25 @@ pub struct StampCodec {
 impl StampCodec {
     /// Authenticated when there is a key; `ssid` is the session identifier of RFC 8972.
     pub fn new(key: Option<&[u8]>, ssid: u16) -> Self {
-        StampCodec { key: key.map(StampKey::new), ssid }
+        StampCodec {
+            key: key.map(StampKey::new),
+            ssid,
+        }
     }
 
     /// Shortest packet of the mode, bytes.
     pub fn shortest(&self) -> u32 {
-        if self.key.is_some() { AUTHENTICATED_LENGTH as u32 } else { UNAUTHENTICATED_LENGTH as u32 }
+        if self.key.is_some() {
+            AUTHENTICATED_LENGTH as u32
+        } else {
+            UNAUTHENTICATED_LENGTH as u32
+        }
     }
 
     fn mode(&self) -> Mode<'_> {
-        self.key.as_ref().map_or(Mode::Unauthenticated, Mode::Authenticated)
+        self.key
+            .as_ref()
+            .map_or(Mode::Unauthenticated, Mode::Authenticated)
     }
 
     pub(super) fn encode(&self, packet: &mut [u8], sequence: u32, sent: u64) -> Result<(), MeasureError> {
@@ -55,13 +64,16 @@ impl StampCodec {
             ssid: self.ssid,
         };
         let length = packet.len();
-        request.encode_padded(self.mode(), packet).map(|_| ()).map_err(|error| {
-            MeasureError::Parameters(format!(
-                "--length {length} cannot be a STAMP packet: {error}; use {} or at least {}",
-                self.shortest(),
-                self.shortest() + 24
-            ))
-        })
+        request
+            .encode_padded(self.mode(), packet)
+            .map(|_| ())
+            .map_err(|error| {
+                MeasureError::Parameters(format!(
+                    "--length {length} cannot be a STAMP packet: {error}; use {} or at least {}",
+                    self.shortest(),
+                    self.shortest() + 24
+                ))
+            })
     }
 
     pub(super) fn decode(&self, datagram: &[u8]) -> Option<Answer> {
@@ -92,9 +104,14 @@ pub fn run(
     stop: &Stop,
 ) -> Result<RttSummary, MeasureError> {
     plan.check(codec.shortest())?;
-    let plan = RttPlan { ttl: STAMP_TTL, ..plan.clone() };
+    let plan = RttPlan {
+        ttl: STAMP_TTL,
+        ..plan.clone()
+    };
     let any = if remote.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-    let local: SocketAddr = any.parse().map_err(|_| MeasureError::Internal("no local address".into()))?;
+    let local: SocketAddr = any
+        .parse()
+        .map_err(|_| MeasureError::Internal("no local address".into()))?;
     let socket = UdpSocket::bind(local, &probe_options())?;
     socket.connect(remote)?;
     let interface = weir_net::host::HostFacts::read(Some(remote.ip())).interface;
@@ -118,11 +135,17 @@ impl StampReflector {
     /// # Errors
     /// When the port is taken or needs privileges.
     pub fn bind(address: SocketAddr, key: Option<&[u8]>) -> Result<Self, MeasureError> {
-        let options = UdpOptions { receive_timestamps: true, ..UdpOptions::default() };
+        let options = UdpOptions {
+            receive_timestamps: true,
+            ..UdpOptions::default()
+        };
         let socket = UdpSocket::bind(address, &options)?;
         socket.set_ttl(STAMP_TTL)?;
         socket.set_receive_timeout(Duration::from_millis(200))?;
-        Ok(StampReflector { socket, key: key.map(StampKey::new) })
+        Ok(StampReflector {
+            socket,
+            key: key.map(StampKey::new),
+        })
     }
 
     /// Where it listens.
@@ -134,10 +157,15 @@ impl StampReflector {
     pub fn run(&self, stop: &Stop) {
         let mut request = vec![0; 65_536];
         let mut reply = vec![0; 65_536];
-        let mode = self.key.as_ref().map_or(Mode::Unauthenticated, Mode::Authenticated);
+        let mode = self
+            .key
+            .as_ref()
+            .map_or(Mode::Unauthenticated, Mode::Authenticated);
         while !stop.is_set() {
             // An error here is an ICMP answer to an earlier reply, and nobody's to handle.
-            let Ok(Some((length, source, told))) = self.socket.receive_blocking(&mut request) else { continue };
+            let Ok(Some((length, source, told))) = self.socket.receive_blocking(&mut request) else {
+                continue;
+            };
             let received = told.kernel_ns.unwrap_or_else(clock::unix_ns);
             let answer = reflect(
                 &request[..length],

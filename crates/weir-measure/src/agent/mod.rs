@@ -1,0 +1,316 @@
+//! The far end: one TCP control port, one range of UDP ports, several sessions at once. It serves RTT
+//! reflection, flows in both directions, TCP both ways and path MTU, each within its limits, and nothing at all
+//! to whoever has not proven the token.
+
+mod ports;
+mod serve;
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use weir_net::NetError;
+use weir_wire::handshake::{AgentHandshake, HANDSHAKE_LENGTH, Purpose, Refusal, Refused};
+use weir_wire::{SessionId, Token};
+
+use crate::rtt::stamp::StampReflector;
+use crate::{Limits, MeasureError, Stop};
+
+use ports::PortPool;
+
+/// A stranger has this long to finish the handshake.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
+/// Handshakes at once.
+const MAX_HANDSHAKES: u32 = 64;
+const NAP: Duration = Duration::from_millis(50);
+
+/// How an agent is set up.
+#[derive(Clone, Debug)]
+pub struct AgentConfig {
+    /// Addresses to listen on; empty: all of them with a token or `open`, else loopback.
+    pub listen: Vec<IpAddr>,
+    /// TCP control port; 0 lets the kernel choose.
+    pub port: u16,
+    /// UDP ports for tests.
+    pub udp_ports: RangeInclusive<u16>,
+    /// Shared secret; empty for none.
+    pub token: Token,
+    /// Serve everybody on every address although there is no token.
+    pub open: bool,
+    /// What is allowed.
+    pub limits: Limits,
+    /// Port of a STAMP Session-Reflector, if one is wanted.
+    pub stamp_port: Option<u16>,
+    /// Key of its authenticated mode.
+    pub stamp_key: Option<Vec<u8>>,
+}
+
+struct SessionEntry {
+    control_key: [u8; 32],
+    /// Data connections that have joined, with their numbers.
+    joined: Sender<(u32, TcpStream)>,
+}
+
+/// What all threads of an agent share.
+pub(crate) struct Shared {
+    config: AgentConfig,
+    sessions: Mutex<HashMap<SessionId, SessionEntry>>,
+    ports: PortPool,
+    handshakes: AtomicU32,
+    stop: Stop,
+}
+
+impl Shared {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, SessionEntry>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A listening agent.
+pub struct Agent {
+    listeners: Vec<TcpListener>,
+    reflectors: Vec<StampReflector>,
+    shared: Arc<Shared>,
+}
+
+impl Agent {
+    /// Opens the listening sockets.
+    ///
+    /// # Errors
+    /// When a port is taken or an address is not this host's.
+    pub fn bind(config: AgentConfig, stop: Stop) -> Result<Self, MeasureError> {
+        let addresses = listen_addresses(&config);
+        let mut listeners = Vec::new();
+        let mut port = config.port;
+        for address in &addresses {
+            match listen(SocketAddr::new(*address, port)) {
+                Ok(listener) => {
+                    port = listener.local_addr().map_or(port, |bound| bound.port());
+                    listeners.push(listener);
+                }
+                // A host without IPv6 still serves IPv4 when neither was asked for by name.
+                Err(_) if config.listen.is_empty() && address.is_ipv6() && !listeners.is_empty() => {}
+                Err(error) => return Err(cannot_listen(*address, port, error)),
+            }
+        }
+        let bound: Vec<IpAddr> = listeners
+            .iter()
+            .filter_map(|listener| Some(listener.local_addr().ok()?.ip()))
+            .collect();
+        let mut reflectors = Vec::new();
+        if let Some(port) = config.stamp_port {
+            for address in bound {
+                reflectors.push(StampReflector::bind(
+                    SocketAddr::new(address, port),
+                    config.stamp_key.as_deref(),
+                )?);
+            }
+        }
+        let ports = PortPool::new(config.udp_ports.clone());
+        let shared = Shared {
+            config,
+            sessions: Mutex::default(),
+            ports,
+            handshakes: AtomicU32::new(0),
+            stop,
+        };
+        Ok(Agent {
+            listeners,
+            reflectors,
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// Control addresses that it listens on.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.listeners
+            .iter()
+            .filter_map(|listener| listener.local_addr().ok())
+            .collect()
+    }
+
+    /// STAMP addresses that it answers on.
+    pub fn stamp_addresses(&self) -> Vec<SocketAddr> {
+        self.reflectors.iter().map(StampReflector::local).collect()
+    }
+
+    /// Serves until the stop flag given to [`Agent::bind`] is set.
+    pub fn run(self) {
+        std::thread::scope(|scope| {
+            let stop = &self.shared.stop;
+            for reflector in &self.reflectors {
+                scope.spawn(|| reflector.run(stop));
+            }
+            for listener in &self.listeners {
+                scope.spawn(|| accept(listener, &self.shared));
+            }
+        });
+    }
+}
+
+/// Without a token an agent listens on loopback only, unless told to be open.
+fn listen_addresses(config: &AgentConfig) -> Vec<IpAddr> {
+    if !config.listen.is_empty() {
+        return config.listen.clone();
+    }
+    if config.token.is_open() && !config.open {
+        return vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+    }
+    vec![Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()]
+}
+
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    use socket2::{Domain, Protocol, Socket, Type};
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(128)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
+}
+
+fn cannot_listen(address: IpAddr, port: u16, error: std::io::Error) -> MeasureError {
+    let address = SocketAddr::new(address, port);
+    if error.kind() == std::io::ErrorKind::AddrInUse {
+        return MeasureError::Parameters(format!(
+            "control port {port} on {} is in use; stop the other agent or choose another with --port",
+            address.ip()
+        ));
+    }
+    NetError::io("listen on", address, error).into()
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    while !shared.stop.is_set() {
+        let (stream, peer) = match listener.accept() {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                if error.kind() != std::io::ErrorKind::WouldBlock {
+                    tracing::warn!(%error, "cannot accept a connection");
+                }
+                std::thread::sleep(NAP);
+                continue;
+            }
+        };
+        if shared.handshakes.fetch_add(1, Ordering::Relaxed) >= MAX_HANDSHAKES {
+            shared.handshakes.fetch_sub(1, Ordering::Relaxed);
+            tracing::warn!(%peer, "too many handshakes at once; connection closed");
+            continue;
+        }
+        let serving = shared.clone();
+        let spawned = std::thread::Builder::new().name("session".into()).spawn(move || {
+            let admitted = admit(stream, &serving);
+            serving.handshakes.fetch_sub(1, Ordering::Relaxed);
+            match admitted {
+                Ok(Some((stream, established, joined))) => {
+                    serve::serve(stream, established, joined, &serving)
+                }
+                Ok(None) => {}
+                Err(reason) => tracing::warn!(%peer, reason, "handshake refused"),
+            }
+        });
+        if let Err(error) = spawned {
+            shared.handshakes.fetch_sub(1, Ordering::Relaxed);
+            tracing::warn!(%error, "cannot start a thread for a connection");
+        }
+    }
+}
+
+type Admitted = (
+    TcpStream,
+    weir_wire::handshake::Established,
+    std::sync::mpsc::Receiver<(u32, TcpStream)>,
+);
+
+/// Leads a new connection through the handshake: a control connection gets a session, a data connection is
+/// handed to its session.
+fn admit(mut stream: TcpStream, shared: &Shared) -> Result<Option<Admitted>, String> {
+    let text = |error: std::io::Error| error.to_string();
+    stream.set_nonblocking(false).map_err(text)?;
+    stream.set_nodelay(true).map_err(text)?;
+    stream.set_read_timeout(Some(HANDSHAKE_LIMIT)).map_err(text)?;
+    stream.set_write_timeout(Some(HANDSHAKE_LIMIT)).map_err(text)?;
+    let mut message = [0; HANDSHAKE_LENGTH];
+    stream.read_exact(&mut message).map_err(text)?;
+    let nonce = crate::session::nonce().map_err(|error| error.to_string())?;
+    let key_of = |session| {
+        shared
+            .sessions()
+            .get(&session)
+            .map(|entry| entry.control_key)
+            .ok_or(Refusal::UnknownSession)
+    };
+    let hello = AgentHandshake::on_hello(&message, &shared.config.token, nonce, key_of);
+    let (handshake, challenge) = hello.map_err(|refused| refuse(&mut stream, refused))?;
+    stream.write_all(&challenge).map_err(text)?;
+    stream.read_exact(&mut message).map_err(text)?;
+    let purpose = handshake.purpose();
+    let proven = handshake.on_proof(&message, || new_session(shared));
+    let (established, welcome) = proven.map_err(|refused| refuse(&mut stream, refused))?;
+    match purpose {
+        Purpose::Data {
+            session,
+            stream: number,
+        } => {
+            stream.write_all(&welcome).map_err(text)?;
+            let sessions = shared.sessions();
+            let entry = sessions
+                .get(&session)
+                .ok_or("the session ended during the handshake")?;
+            // A session that no longer takes connections is ending.
+            let _ = entry.joined.send((number, stream));
+            Ok(None)
+        }
+        Purpose::Control => {
+            let (sender, joined) = channel();
+            {
+                let mut sessions = shared.sessions();
+                if sessions.len() >= shared.config.limits.max_sessions as usize {
+                    return Err("as many sessions as are allowed".into());
+                }
+                let entry = SessionEntry {
+                    control_key: established.keys.control,
+                    joined: sender,
+                };
+                sessions.insert(established.session, entry);
+            }
+            if let Err(error) = stream.write_all(&welcome) {
+                shared.sessions().remove(&established.session);
+                return Err(error.to_string());
+            }
+            Ok(Some((stream, established, joined)))
+        }
+    }
+}
+
+fn refuse(stream: &mut TcpStream, refused: Refused) -> String {
+    if let Some(reply) = refused.reply {
+        // A stranger who has left does not need to know why.
+        let _ = stream.write_all(&reply);
+    }
+    refused.error.to_string()
+}
+
+fn new_session(shared: &Shared) -> Result<SessionId, Refusal> {
+    let sessions = shared.sessions();
+    if sessions.len() >= shared.config.limits.max_sessions as usize {
+        return Err(Refusal::Busy);
+    }
+    loop {
+        let bytes = crate::session::nonce().map_err(|_| Refusal::Busy)?;
+        let mut id = [0; 8];
+        id.copy_from_slice(&bytes[..8]);
+        let session = SessionId(u64::from_be_bytes(id));
+        if session.0 != 0 && !sessions.contains_key(&session) {
+            return Ok(session);
+        }
+    }
+}

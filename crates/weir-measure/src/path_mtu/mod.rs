@@ -1,0 +1,94 @@
+//! Path MTU by probing with whole datagrams, in both directions: DPLPMTUD of RFC 8899.
+//!
+//! `search` is the pure state machine; `probe` holds the sockets.
+
+mod probe;
+mod search;
+
+use std::net::{IpAddr, SocketAddr};
+
+use serde::{Deserialize, Serialize};
+use weir_net::{UdpOptions, UdpSocket};
+
+use crate::MeasureError;
+
+pub use probe::run;
+pub(crate) use probe::{Prober, Responder};
+pub use search::{MtuSearch, Outcome, Step};
+
+/// What the client asks of the agent: answer the client's probes, then send its own to the client.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MtuRequest {
+    /// How long to wait for the answer to a probe, nanoseconds.
+    pub timeout_ns: u64,
+}
+
+/// A path MTU search in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MtuReport {
+    /// Largest IP packet that came through whole; none when not even the base size did.
+    pub path_mtu: Option<u32>,
+    /// Probes sent.
+    pub probes: u32,
+    /// Largest IP packet that the sending interface takes.
+    pub interface_mtu: u32,
+}
+
+/// Both directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MtuSummary {
+    /// From here to the agent.
+    pub forward: MtuReport,
+    /// From the agent to here.
+    pub reverse: MtuReport,
+}
+
+impl MtuSummary {
+    /// The smaller of both directions.
+    pub fn smallest(&self) -> Option<u32> {
+        Some(self.forward.path_mtu?.min(self.reverse.path_mtu?))
+    }
+}
+
+/// IP and UDP header bytes in front of a UDP payload.
+pub fn overhead(peer: IpAddr) -> u32 {
+    if peer.is_ipv4() { 28 } else { 48 }
+}
+
+/// Largest UDP payload in an IP packet of `mtu` bytes.
+pub fn largest_payload(peer: IpAddr, mtu: u32) -> u32 {
+    mtu.saturating_sub(overhead(peer)).min(65_507)
+}
+
+/// MTU of this host's route to `peer`, bytes of IP packet. Sends nothing.
+pub(crate) fn route_mtu(peer: SocketAddr) -> Option<u32> {
+    let any = if peer.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    let socket = UdpSocket::bind(any.parse().ok()?, &UdpOptions::default()).ok()?;
+    socket.connect(peer).ok()?;
+    socket.route_mtu()
+}
+
+/// The error for a datagram that the interface refused.
+pub(crate) fn too_long(peer: SocketAddr, length: u32) -> MeasureError {
+    let mtu = route_mtu(peer).unwrap_or(0);
+    MeasureError::TooLong {
+        length,
+        packet: length + overhead(peer.ip()),
+        mtu,
+        largest: largest_payload(peer.ip(), mtu),
+        peer: peer.ip().to_string(),
+    }
+}
+
+/// The same for a connected socket.
+pub(crate) fn too_long_for(socket: &UdpSocket, length: u32) -> MeasureError {
+    let ip = socket.local().ip();
+    let mtu = socket.route_mtu().unwrap_or(0);
+    MeasureError::TooLong {
+        length,
+        packet: length + overhead(ip),
+        mtu,
+        largest: largest_payload(ip, mtu),
+        peer: "the other host".into(),
+    }
+}

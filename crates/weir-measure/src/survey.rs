@@ -1,0 +1,483 @@
+//! The survey: which measurements to make of a path, in which order, and which settings came out best. Pure: it
+//! plans steps and takes their results; [`run_step`] alone touches a session.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use weir_results::Direction;
+
+use crate::flows::{self, DirectionSummary, FlowsPlan, FlowsSummary, FlowsWays};
+use crate::path_mtu::{self, MtuSummary, largest_payload};
+use crate::rtt::{self, RttPlan, RttSummary, Span};
+use crate::tcp_throughput::{self, TcpRequest, TcpSummary};
+use crate::{BitRate, Limits, MeasureError, Session, Sink, Stop, VideoFormat};
+
+/// Flow counts of the sweep, as far as the limits allow.
+const FLOW_COUNTS: [u16; 5] = [1, 2, 4, 8, 16];
+/// Payload lengths of the sweep; the largest that the path carries is added.
+const LENGTHS: [u32; 5] = [1200, 1400, 3900, 6000, 8100];
+/// TCP connections side by side.
+const STREAM_COUNTS: [u16; 4] = [1, 2, 4, 8];
+/// Flows of the length sweep, and the number preferred when more make no difference.
+const USUAL_FLOWS: u16 = 8;
+/// Packets in the largest window of the RTT sweep.
+const WINDOW: u32 = 32;
+/// Time that the path MTU search is expected to take.
+const MTU_NS: u64 = 4_000_000_000;
+/// Time that setting up a step takes.
+const SETUP_NS: u64 = 500_000_000;
+/// A media rate within this share of the asked one was held.
+const HELD: f64 = 0.99;
+
+/// What the user asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SurveyPlan {
+    /// Media to be carried.
+    pub format: VideoFormat,
+    /// Time of each flow and TCP step, nanoseconds.
+    pub step_ns: u64,
+    /// Most flows of the sweep.
+    pub max_flows: u16,
+    /// UDP and TCP payload bytes that may be sent in all, both hosts together.
+    pub max_bytes: u64,
+}
+
+/// One measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Path MTU, both directions.
+    Mtu,
+    /// RTT over window sizes and packet lengths.
+    Rtt(RttPlan),
+    /// TCP throughput.
+    Tcp(TcpRequest),
+    /// Flows at the media rate.
+    Flows(FlowsPlan),
+}
+
+impl Step {
+    /// Kind of run, as the store names it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Step::Mtu => "mtu",
+            Step::Rtt(_) => "rtt",
+            Step::Tcp(_) => "tcp",
+            Step::Flows(_) => "flows",
+        }
+    }
+
+    /// In a few words.
+    pub fn title(&self) -> String {
+        match self {
+            Step::Mtu => "path MTU, both directions".into(),
+            Step::Rtt(plan) => format!(
+                "RTT, windows of {} to {} packets, {} to {} bytes",
+                plan.window.from, plan.window.to, plan.length.from, plan.length.to
+            ),
+            Step::Tcp(request) => {
+                format!(
+                    "TCP {}, {} stream(s)",
+                    direction_name(request.direction),
+                    request.streams
+                )
+            }
+            Step::Flows(plan) => {
+                let way = if plan.ways == FlowsWays::Reverse {
+                    "reverse"
+                } else {
+                    "forward"
+                };
+                format!("{} flow(s) {way}, {} bytes", plan.flows, plan.length)
+            }
+        }
+    }
+
+    /// How long it takes, and how many payload bytes it sends at most.
+    pub fn estimate(&self, ceiling: BitRate) -> (u64, u64) {
+        match self {
+            Step::Mtu => (MTU_NS, 1_000_000),
+            Step::Rtt(plan) => (plan.duration_ns + SETUP_NS, 2 * plan.volume().1),
+            Step::Tcp(request) => {
+                let rate = request.max_rate.min(ceiling);
+                (request.duration_ns + SETUP_NS, rate.bytes_in(request.duration_ns))
+            }
+            Step::Flows(plan) => (plan.duration_ns + 2 * SETUP_NS, plan.bytes(ceiling)),
+        }
+    }
+}
+
+/// A direction in one word.
+pub fn direction_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Forward => "forward",
+        Direction::Reverse => "reverse",
+    }
+}
+
+/// What a step found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepSummary {
+    /// Of [`Step::Mtu`].
+    Mtu(MtuSummary),
+    /// Of [`Step::Rtt`].
+    Rtt(Box<RttSummary>),
+    /// Of [`Step::Tcp`].
+    Tcp(TcpSummary),
+    /// Of [`Step::Flows`].
+    Flows(Box<FlowsSummary>),
+}
+
+/// Settings that the survey recommends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Flows.
+    pub flows: u16,
+    /// UDP payload bytes.
+    pub length: u32,
+    /// Loss measured with them, 0 to 1.
+    pub loss: f64,
+    /// Media rate measured with them.
+    pub rate: BitRate,
+    /// The asked media rate was held.
+    pub held: bool,
+}
+
+/// What the survey found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SurveySummary {
+    /// Path MTU.
+    pub mtu: Option<MtuSummary>,
+    /// RTT.
+    pub rtt: Option<RttSummary>,
+    /// TCP throughput, each number of streams and direction.
+    pub tcp: Vec<TcpSummary>,
+    /// Flow tests over the number of flows.
+    pub by_flows: Vec<DirectionSummary>,
+    /// Flow tests over the payload length.
+    pub by_length: Vec<DirectionSummary>,
+    /// The flow test in the reverse direction.
+    pub reverse: Option<DirectionSummary>,
+    /// What worked best; none when no flow test was made.
+    pub best: Option<Settings>,
+    /// Payload bytes sent in all.
+    pub bytes: u64,
+    /// The byte limit kept steps from being made, or cut one short.
+    pub hit_byte_limit: bool,
+}
+
+/// A survey in progress.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    plan: SurveyPlan,
+    limits: Limits,
+    peer: IpAddr,
+    steps: VecDeque<Step>,
+    found: SurveySummary,
+}
+
+impl Survey {
+    /// A survey of the path to `peer` within the agent's limits.
+    pub fn new(plan: SurveyPlan, limits: Limits, peer: IpAddr) -> Self {
+        let steps = VecDeque::from([Step::Mtu]);
+        Survey {
+            plan,
+            limits,
+            peer,
+            steps,
+            found: SurveySummary::default(),
+        }
+    }
+
+    /// How long the whole survey takes, nanoseconds, and how many payload bytes it sends at most, supposing that
+    /// the path carries packets of `mtu` bytes.
+    pub fn estimate(&self, mtu: u32) -> (u64, u64) {
+        let (time, bytes) = Step::Mtu.estimate(self.limits.max_rate);
+        let rest = self
+            .measuring_steps(mtu)
+            .iter()
+            .map(|step| step.estimate(self.limits.max_rate))
+            .fold((time, bytes), |(time, bytes), (step_time, step_bytes)| {
+                (time + step_time, bytes + step_bytes)
+            });
+        (rest.0, rest.1.min(self.plan.max_bytes))
+    }
+
+    /// The next step, and the bytes that it may send; none at the end.
+    pub fn next_step(&mut self) -> Option<(Step, u64)> {
+        let left = self.plan.max_bytes.saturating_sub(self.found.bytes);
+        while let Some(step) = self.steps.pop_front() {
+            let (_, bytes) = step.estimate(self.limits.max_rate);
+            // TCP and flows stop at the limit by themselves; the others are small and are made whole or not.
+            let stops_itself = matches!(
+                step,
+                Step::Tcp(_)
+                    | Step::Flows(FlowsPlan {
+                        ways: FlowsWays::Forward,
+                        ..
+                    })
+            );
+            if left > 0 && (stops_itself || bytes <= left) {
+                return Some((step, left));
+            }
+            self.found.hit_byte_limit = true;
+        }
+        None
+    }
+
+    /// Takes what a step found, and `bytes` that it sent.
+    pub fn on_result(&mut self, step: &Step, summary: StepSummary) {
+        self.found.bytes += bytes_of(step, &summary);
+        match summary {
+            StepSummary::Mtu(mtu) => {
+                self.found.mtu = Some(mtu);
+                let size = mtu.smallest().or(mtu.forward.path_mtu).unwrap_or(1500);
+                self.steps.extend(self.measuring_steps(size));
+            }
+            StepSummary::Rtt(rtt) => self.found.rtt = Some(*rtt),
+            StepSummary::Tcp(tcp) => {
+                self.found.hit_byte_limit |= tcp.hit_byte_limit;
+                self.found.tcp.push(tcp);
+            }
+            StepSummary::Flows(flows) => self.take_flows(step, *flows),
+        }
+    }
+
+    fn take_flows(&mut self, step: &Step, flows: FlowsSummary) {
+        self.found.reverse = flows.reverse.or(self.found.reverse.take());
+        let (Some(forward), Step::Flows(plan)) = (flows.forward, step) else {
+            return;
+        };
+        self.found.hit_byte_limit |= forward.hit_byte_limit;
+        let longest = largest_payload(self.peer, self.mtu()).min(self.limits.max_length);
+        if plan.length == longest {
+            self.found.by_flows.push(forward.clone());
+        }
+        if plan.flows == self.usual_flows() {
+            self.found.by_length.push(forward);
+        }
+    }
+
+    /// What has been found; the best settings are those with the least loss that held the rate.
+    pub fn summary(&self) -> SurveySummary {
+        let mut found = self.found.clone();
+        found.by_length.sort_by_key(|row| row.length);
+        found.best = best(&found);
+        found
+    }
+
+    fn mtu(&self) -> u32 {
+        self.found
+            .mtu
+            .and_then(|mtu| mtu.smallest().or(mtu.forward.path_mtu))
+            .unwrap_or(1500)
+    }
+
+    fn usual_flows(&self) -> u16 {
+        USUAL_FLOWS.min(self.plan.max_flows).min(self.limits.max_flows)
+    }
+
+    /// All steps but the path MTU, for packets of `mtu` bytes.
+    fn measuring_steps(&self, mtu: u32) -> Vec<Step> {
+        let longest = largest_payload(self.peer, mtu).min(self.limits.max_length);
+        let mut steps = vec![Step::Rtt(RttPlan {
+            window: Span { from: 1, to: WINDOW },
+            length: Span {
+                from: 100.min(longest),
+                to: longest,
+            },
+            interval_ns: 100_000_000,
+            duration_ns: 8_000_000_000,
+            over_ns: 8_000_000_000,
+            ..RttPlan::default()
+        })];
+        for direction in [Direction::Forward, Direction::Reverse] {
+            steps.extend(
+                STREAM_COUNTS
+                    .iter()
+                    .filter(|streams| **streams <= self.limits.max_flows)
+                    .map(|streams| {
+                        Step::Tcp(TcpRequest {
+                            direction,
+                            streams: *streams,
+                            duration_ns: self.plan.step_ns.min(2_000_000_000),
+                            max_rate: self.limits.max_rate,
+                            max_bytes: self.plan.max_bytes,
+                        })
+                    }),
+            );
+        }
+        let flows = |flows, length, ways| {
+            Step::Flows(FlowsPlan {
+                format: self.plan.format,
+                length,
+                flows,
+                ways,
+                duration_ns: self.plan.step_ns,
+                ..FlowsPlan::default()
+            })
+        };
+        let most = self.plan.max_flows.min(self.limits.max_flows);
+        let counts = FLOW_COUNTS.iter().filter(|count| **count <= most);
+        steps.extend(counts.map(|count| flows(*count, longest, FlowsWays::Forward)));
+        let lengths = LENGTHS.iter().filter(|length| **length < longest);
+        steps.extend(lengths.map(|length| flows(self.usual_flows(), *length, FlowsWays::Forward)));
+        steps.push(flows(self.usual_flows(), longest, FlowsWays::Reverse));
+        steps
+    }
+}
+
+/// Payload bytes that a step sent, from both ends.
+fn bytes_of(step: &Step, summary: &StepSummary) -> u64 {
+    let sent = |direction: &DirectionSummary| direction.sent * u64::from(direction.length);
+    match (step, summary) {
+        (Step::Rtt(plan), StepSummary::Rtt(_)) => 2 * plan.volume().1,
+        (_, StepSummary::Tcp(tcp)) => tcp.bytes,
+        (_, StepSummary::Flows(flows)) => {
+            flows.forward.as_ref().map_or(0, sent) + flows.reverse.as_ref().map_or(0, sent)
+        }
+        (_, StepSummary::Mtu(mtu)) => {
+            u64::from(mtu.forward.probes) * u64::from(mtu.forward.interface_mtu)
+                + u64::from(mtu.reverse.probes) * u64::from(mtu.reverse.interface_mtu)
+        }
+        (_, StepSummary::Rtt(_)) => 0,
+    }
+}
+
+/// The settings with the least loss among those that held the rate; where several are as good, the usual number
+/// of flows and the longest payload, which costs the fewest packets a second.
+fn best(found: &SurveySummary) -> Option<Settings> {
+    let settings = |row: &DirectionSummary| Settings {
+        flows: row.flows,
+        length: row.length,
+        loss: row.loss,
+        rate: row.rate,
+        held: row
+            .asked
+            .is_none_or(|asked| row.rate.0 as f64 >= HELD * asked.0 as f64),
+    };
+    let order = |a: &Settings, b: &Settings| {
+        let distance = |settings: &Settings| settings.flows.abs_diff(USUAL_FLOWS);
+        b.held
+            .cmp(&a.held)
+            .then(a.loss.total_cmp(&b.loss))
+            .then(distance(a).cmp(&distance(b)))
+            .then(b.length.cmp(&a.length))
+    };
+    found
+        .by_flows
+        .iter()
+        .chain(&found.by_length)
+        .map(settings)
+        .min_by(order)
+}
+
+/// Makes one step.
+///
+/// # Errors
+/// As the measurement itself.
+pub fn run_step(
+    session: &mut Session,
+    step: &Step,
+    max_bytes: u64,
+    sink: &dyn Sink,
+    stop: &Stop,
+) -> Result<StepSummary, MeasureError> {
+    Ok(match step {
+        Step::Mtu => StepSummary::Mtu(path_mtu::run(session, sink, stop)?),
+        Step::Rtt(plan) => StepSummary::Rtt(Box::new(rtt::run(session, plan, sink, stop)?)),
+        Step::Tcp(request) => {
+            let request = TcpRequest {
+                max_bytes: max_bytes.min(request.max_bytes),
+                ..request.clone()
+            };
+            StepSummary::Tcp(tcp_throughput::run(session, &request, sink, stop)?)
+        }
+        Step::Flows(plan) => StepSummary::Flows(Box::new(flows::run(session, plan, max_bytes, sink, stop)?)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn survey(max_bytes: u64) -> Survey {
+        let plan = SurveyPlan {
+            format: VideoFormat::named("1080p59.94-422-10").expect("a known format"),
+            step_ns: 3_000_000_000,
+            max_flows: 16,
+            max_bytes,
+        };
+        Survey::new(plan, Limits::default(), IpAddr::from([10, 0, 0, 1]))
+    }
+
+    fn mtu(size: u32) -> StepSummary {
+        let report = path_mtu::MtuReport {
+            path_mtu: Some(size),
+            probes: 2,
+            interface_mtu: size,
+        };
+        StepSummary::Mtu(MtuSummary {
+            forward: report,
+            reverse: report,
+        })
+    }
+
+    #[test]
+    fn every_promised_step_is_planned() {
+        let mut survey = survey(u64::MAX);
+        let (first, _) = survey.next_step().expect("a first step");
+        survey.on_result(&first, mtu(9000));
+        let steps: Vec<Step> = std::iter::from_fn(|| survey.next_step())
+            .map(|(step, _)| step)
+            .collect();
+        let tcp = |direction| {
+            let of = |step: &Step| match step {
+                Step::Tcp(request) if request.direction == direction => Some(request.streams),
+                _ => None,
+            };
+            steps.iter().filter_map(of).collect::<Vec<u16>>()
+        };
+        assert_eq!(tcp(Direction::Forward), [1, 2, 4, 8]);
+        assert_eq!(tcp(Direction::Reverse), [1, 2, 4, 8]);
+        let flows: Vec<(u16, u32)> = steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::Flows(plan) if plan.ways == FlowsWays::Forward => Some((plan.flows, plan.length)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(
+            flows[..5],
+            [(1, 8972), (2, 8972), (4, 8972), (8, 8972), (16, 8972)]
+        );
+        assert_eq!(
+            flows[5..],
+            [(8, 1200), (8, 1400), (8, 3900), (8, 6000), (8, 8100)]
+        );
+        assert!(matches!(steps[0], Step::Rtt(_)));
+    }
+
+    #[test]
+    fn nothing_is_sent_past_the_byte_limit() {
+        let mut survey = survey(2_000_000);
+        let (first, left) = survey.next_step().expect("the path MTU is small enough");
+        assert_eq!(left, 2_000_000);
+        survey.on_result(&first, mtu(9000));
+        let (step, left) = survey.next_step().expect("a step that stops by itself");
+        // The RTT sweep would send 12 MB and is left out; TCP is told what is left.
+        assert!(matches!(step, Step::Tcp(_)) && left == 2_000_000 - 36_000);
+        assert!(survey.summary().hit_byte_limit);
+    }
+
+    #[test]
+    fn the_estimate_counts_the_media_and_is_bounded_by_the_limit() {
+        let (time, bytes) = survey(u64::MAX).estimate(9000);
+        // 11 flow steps of 3 s at 310.7 MB/s, and at most 16 s of TCP at 10 Gbit/s.
+        assert!((10_000_000_000..=31_000_000_000).contains(&bytes), "{bytes}");
+        assert!((60_000_000_000..=90_000_000_000).contains(&time), "{time}");
+        assert_eq!(survey(1_000_000_000).estimate(9000).1, 1_000_000_000);
+    }
+}

@@ -1,0 +1,511 @@
+//! TCP throughput with several connections: goodput at the receiver, and what the sender's kernel says of each
+//! connection (`TCP_INFO`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use weir_net::{clock, tcp};
+use weir_results::{Direction, Record, TcpSecond};
+
+use crate::control::{FromAgent, Stopped, StreamReading, ToAgent};
+use crate::{BitRate, MeasureError, Progress, Session, Sink, Stop};
+
+const SECOND_NS: u64 = 1_000_000_000;
+const BUFFER: usize = 256 * 1024;
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+const NAP: Duration = Duration::from_millis(20);
+
+/// What the client asks of the agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TcpRequest {
+    /// Which end sends.
+    pub direction: Direction,
+    /// Connections at once.
+    pub streams: u16,
+    /// How long, nanoseconds.
+    pub duration_ns: u64,
+    /// Rate of all connections together that is not to be passed.
+    pub max_rate: BitRate,
+    /// Bytes to be sent at most, all connections together.
+    pub max_bytes: u64,
+}
+
+/// What a TCP test found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TcpSummary {
+    /// Which end sent.
+    pub direction: Direction,
+    /// Connections at once.
+    pub streams: u16,
+    /// Bytes that arrived.
+    pub bytes: u64,
+    /// Goodput at the receiver.
+    pub goodput: BitRate,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Mean of the smoothed RTTs, nanoseconds.
+    pub rtt_ns: u64,
+    /// Largest congestion window of a connection, bytes.
+    pub cwnd_bytes: u64,
+    /// Congestion control.
+    pub congestion_control: String,
+    /// The byte limit ended the test.
+    pub hit_byte_limit: bool,
+}
+
+/// Bytes that have passed on each connection.
+pub(crate) struct Counters(Vec<AtomicU64>);
+
+impl Counters {
+    fn new(streams: usize) -> Arc<Self> {
+        Arc::new(Counters((0..streams).map(|_| AtomicU64::new(0)).collect()))
+    }
+
+    fn read(&self) -> Vec<u64> {
+        self.0.iter().map(|count| count.load(Ordering::Relaxed)).collect()
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.read().iter().sum()
+    }
+}
+
+/// The threads of one end.
+pub(crate) struct Connections {
+    pub counters: Arc<Counters>,
+    pub started_ns: u64,
+    readers: Vec<TcpStream>,
+    threads: Vec<JoinHandle<()>>,
+    stop: Stop,
+}
+
+impl Connections {
+    /// Sends on all `streams` until told to stop, each at its share of the rate, all within the byte limit.
+    pub(crate) fn send(
+        streams: Vec<TcpStream>,
+        request: &TcpRequest,
+        stop: &Stop,
+    ) -> Result<Self, MeasureError> {
+        let share = request.max_rate.0 / 8 / u64::from(request.streams.max(1));
+        for stream in &streams {
+            tcp::set_max_pacing_rate(stream, share).map_err(|error| internal("limit the rate of", &error))?;
+        }
+        let limit = Arc::new(AtomicU64::new(request.max_bytes));
+        Self::start(streams, stop, move |stream, count, stop| {
+            pump_out(stream, count, &limit, stop)
+        })
+    }
+
+    /// Takes what comes on all `streams`.
+    pub(crate) fn receive(streams: Vec<TcpStream>, stop: &Stop) -> Result<Self, MeasureError> {
+        Self::start(streams, stop, pump_in)
+    }
+
+    fn start(
+        streams: Vec<TcpStream>,
+        stop: &Stop,
+        pump: impl Fn(&mut TcpStream, &AtomicU64, &Stop) + Clone + Send + 'static,
+    ) -> Result<Self, MeasureError> {
+        let counters = Counters::new(streams.len());
+        let stop = stop.child();
+        let (mut readers, mut threads) = (Vec::new(), Vec::new());
+        for (index, mut stream) in streams.into_iter().enumerate() {
+            let prepare = || {
+                stream.set_read_timeout(Some(Duration::from_millis(200)))?;
+                stream.set_write_timeout(Some(Duration::from_millis(200)))?;
+                stream.try_clone()
+            };
+            readers.push(prepare().map_err(|error| internal("prepare", &error))?);
+            let (counters, stop, pump) = (counters.clone(), stop.clone(), pump.clone());
+            let thread = std::thread::Builder::new()
+                .name(format!("tcp-{index}"))
+                .spawn(move || pump(&mut stream, &counters.0[index], &stop))
+                .map_err(|error| internal("start a thread for", &error))?;
+            threads.push(thread);
+        }
+        Ok(Connections {
+            counters,
+            started_ns: clock::monotonic_ns(),
+            readers,
+            threads,
+            stop,
+        })
+    }
+
+    /// `TCP_INFO` of all connections; those that are gone are left out.
+    pub(crate) fn readings(&self, second: u32) -> Vec<StreamReading> {
+        let read = |(stream, connection): (usize, &TcpStream)| {
+            let reading = tcp::read(connection).ok()?;
+            Some(StreamReading {
+                second,
+                stream: stream as u16,
+                reading,
+            })
+        };
+        self.readers.iter().enumerate().filter_map(read).collect()
+    }
+
+    /// All connections have ended by themselves.
+    pub(crate) fn are_finished(&self) -> bool {
+        self.threads.iter().all(JoinHandle::is_finished)
+    }
+
+    /// Ends all connections and waits for their threads.
+    pub(crate) fn finish(self) {
+        self.stop.set();
+        for connection in &self.readers {
+            // Already closed by the other end is closed.
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+        for thread in self.threads {
+            // A thread that broke off has left its count behind.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn internal(what: &str, error: &std::io::Error) -> MeasureError {
+    MeasureError::Internal(format!("cannot {what} a TCP test connection: {error}"))
+}
+
+fn is_pause(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+    )
+}
+
+fn pump_out(stream: &mut TcpStream, count: &AtomicU64, limit: &AtomicU64, stop: &Stop) {
+    let block = vec![0x5a; BUFFER];
+    while !stop.is_set() {
+        let take = |left: u64| Some(left - left.min(BUFFER as u64));
+        let left = limit
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+            .unwrap_or(0);
+        let want = left.min(BUFFER as u64) as usize;
+        if want == 0 {
+            break;
+        }
+        let mut sent = 0;
+        while sent < want && !stop.is_set() {
+            match stream.write(&block[sent..want]) {
+                Ok(bytes) => {
+                    sent += bytes;
+                    count.fetch_add(bytes as u64, Ordering::Relaxed);
+                }
+                Err(error) if is_pause(&error) => {}
+                // The other end has gone; its control connection tells why.
+                Err(_) => return,
+            }
+        }
+    }
+    // Tells the receiver that this is all; if it is gone, it knows.
+    let _ = stream.shutdown(Shutdown::Write);
+}
+
+fn pump_in(stream: &mut TcpStream, count: &AtomicU64, stop: &Stop) {
+    let mut block = vec![0; BUFFER];
+    while !stop.is_set() {
+        match stream.read(&mut block) {
+            Ok(0) => return,
+            Ok(bytes) => {
+                count.fetch_add(bytes as u64, Ordering::Relaxed);
+            }
+            Err(error) if is_pause(&error) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Joins the receiver's byte counts with the sender's readings, which come from different hosts, into rows.
+pub(crate) struct Rows {
+    streams: u16,
+    direction: Direction,
+    before: Vec<u64>,
+    second: u32,
+    last_ns: u64,
+    counts: BTreeMap<(u32, u16), TcpSecond>,
+    readings: BTreeMap<(u32, u16), tcp::TcpReading>,
+    latest: BTreeMap<u16, tcp::TcpReading>,
+    handed: BTreeSet<(u32, u16)>,
+    cwnd_max: u64,
+}
+
+impl Rows {
+    pub(crate) fn new(request: &TcpRequest) -> Self {
+        Rows {
+            streams: request.streams,
+            direction: request.direction,
+            before: vec![0; usize::from(request.streams)],
+            second: 0,
+            last_ns: clock::monotonic_ns(),
+            counts: BTreeMap::new(),
+            readings: BTreeMap::new(),
+            latest: BTreeMap::new(),
+            handed: BTreeSet::new(),
+            cwnd_max: 0,
+        }
+    }
+
+    /// The receiver's counts at the end of a second; the number of that second.
+    pub(crate) fn count(&mut self, counters: &Counters) -> u32 {
+        let now = clock::monotonic_ns();
+        for (stream, total) in counters.read().into_iter().enumerate() {
+            let row = TcpSecond {
+                unix_ns: clock::unix_ns(),
+                duration_ns: now - self.last_ns,
+                streams: self.streams,
+                stream: stream as u16,
+                bytes: total - self.before[stream],
+                retransmits: 0,
+                rtt_ns: 0,
+                cwnd_bytes: 0,
+                congestion_control: String::new(),
+            };
+            self.counts.insert((self.second, stream as u16), row);
+            self.before[stream] = total;
+        }
+        self.last_ns = now;
+        self.second += 1;
+        self.second - 1
+    }
+
+    /// Takes rows that were counted at the other end.
+    pub(crate) fn counted(&mut self, row: TcpSecond) {
+        let second = self
+            .counts
+            .keys()
+            .filter(|(_, stream)| *stream == row.stream)
+            .count() as u32;
+        self.counts.insert((second, row.stream), row);
+    }
+
+    /// Takes the sender's readings.
+    pub(crate) fn read(&mut self, readings: Vec<StreamReading>) {
+        for StreamReading {
+            second,
+            stream,
+            reading,
+        } in readings
+        {
+            self.cwnd_max = self.cwnd_max.max(reading.cwnd_bytes);
+            self.latest.insert(stream, reading.clone());
+            self.readings.insert((second, stream), reading);
+        }
+    }
+
+    /// Hands on the rows of which both halves are known, or all.
+    pub(crate) fn hand_on(&mut self, sink: &dyn Sink, all: bool) {
+        for (key, row) in &self.counts {
+            let reading = self.readings.get(key);
+            if self.handed.contains(key) || (reading.is_none() && !all) {
+                continue;
+            }
+            let mut row = row.clone();
+            if let Some(reading) = reading {
+                let earlier = key
+                    .0
+                    .checked_sub(1)
+                    .and_then(|second| self.readings.get(&(second, key.1)));
+                let before = earlier.map_or(0, |earlier| earlier.retransmits);
+                row.retransmits = reading.retransmits.saturating_sub(before);
+                (row.rtt_ns, row.cwnd_bytes) = (reading.rtt_ns, reading.cwnd_bytes);
+                row.congestion_control.clone_from(&reading.congestion_control);
+            }
+            self.handed.insert(*key);
+            sink.record(Record::TcpSecond(self.direction, row));
+        }
+    }
+
+    fn summary(&self, request: &TcpRequest, duration_ns: u64, hit_byte_limit: bool) -> TcpSummary {
+        let bytes = self.counts.values().map(|row| row.bytes).sum();
+        let connections = self.latest.len().max(1) as u64;
+        TcpSummary {
+            direction: self.direction,
+            streams: request.streams,
+            bytes,
+            goodput: BitRate::of(bytes, duration_ns),
+            retransmits: self.latest.values().map(|reading| reading.retransmits).sum(),
+            rtt_ns: self.latest.values().map(|reading| reading.rtt_ns).sum::<u64>() / connections,
+            cwnd_bytes: self.cwnd_max,
+            congestion_control: self
+                .latest
+                .values()
+                .next()
+                .map(|reading| reading.congestion_control.clone())
+                .unwrap_or_default(),
+            hit_byte_limit,
+        }
+    }
+}
+
+/// Runs one TCP test.
+///
+/// # Errors
+/// When the agent refuses or is lost, or a connection cannot be made.
+pub fn run(
+    session: &mut Session,
+    request: &TcpRequest,
+    sink: &dyn Sink,
+    stop: &Stop,
+) -> Result<TcpSummary, MeasureError> {
+    let request = TcpRequest {
+        max_rate: request.max_rate.min(session.limits.max_rate),
+        ..request.clone()
+    };
+    session
+        .limits
+        .check(None, request.duration_ns, 1, request.streams)?;
+    session.send(&ToAgent::Tcp(request.clone()))?;
+    match session.receive(ANSWER_LIMIT)? {
+        FromAgent::Ready(_) => {}
+        other => return Err(session.unexpected("a ready TCP test", &other)),
+    }
+    let mut streams = Vec::new();
+    for _ in 0..request.streams {
+        streams.push(session.data_connection()?.1);
+    }
+    let sending = request.direction == Direction::Forward;
+    let connections = if sending {
+        Connections::send(streams, &request, stop)?
+    } else {
+        Connections::receive(streams, stop)?
+    };
+    session.send(&ToAgent::Go)?;
+    let started = connections.started_ns;
+    let mut rows = Rows::new(&request);
+    let mut next = started + SECOND_NS;
+    let mut second = 0;
+    loop {
+        let now = clock::monotonic_ns();
+        let over = now >= started + request.duration_ns || stop.is_set() || connections.are_finished();
+        if now >= next || over {
+            next += SECOND_NS;
+            if sending {
+                rows.read(connections.readings(second));
+                second += 1;
+            } else {
+                rows.count(&connections.counters);
+            }
+            let total = connections.counters.total();
+            sink.progress(Progress {
+                elapsed_ns: now - started,
+                total_ns: request.duration_ns,
+                rate: BitRate::of(total, now - started).0,
+                ..Progress::default()
+            });
+        }
+        take_messages(session, &mut rows, sink)?;
+        rows.hand_on(sink, false);
+        if over {
+            break;
+        }
+        std::thread::sleep(NAP);
+    }
+    let duration_ns = clock::monotonic_ns() - started;
+    let sent = connections.counters.total();
+    connections.finish();
+    session.send(&ToAgent::Stop(Stopped::default()))?;
+    loop {
+        match session.receive(ANSWER_LIMIT)? {
+            FromAgent::Tcp(_) => break,
+            other => take_message(session, &mut rows, sink, other)?,
+        }
+    }
+    rows.hand_on(sink, true);
+    Ok(rows.summary(&request, duration_ns, sent >= request.max_bytes))
+}
+
+fn take_messages(session: &Session, rows: &mut Rows, sink: &dyn Sink) -> Result<(), MeasureError> {
+    while let Some(message) = session.receive_within(Duration::ZERO)? {
+        take_message(session, rows, sink, message)?;
+    }
+    Ok(())
+}
+
+fn take_message(
+    session: &Session,
+    rows: &mut Rows,
+    sink: &dyn Sink,
+    message: FromAgent,
+) -> Result<(), MeasureError> {
+    match message {
+        FromAgent::TcpReadings(readings) => rows.read(readings),
+        FromAgent::Records(records) => {
+            for record in records {
+                match record {
+                    Record::TcpSecond(_, row) => rows.counted(row),
+                    other => sink.record(other),
+                }
+            }
+        }
+        other => return Err(session.unexpected("TCP readings", &other)),
+    }
+    Ok(())
+}
+
+/// A test that the agent takes part in, at its end.
+pub(crate) struct AgentTcp {
+    request: TcpRequest,
+    connections: Connections,
+    rows: Rows,
+    next_ns: u64,
+    second: u32,
+}
+
+impl AgentTcp {
+    pub(crate) fn start(
+        request: TcpRequest,
+        streams: Vec<TcpStream>,
+        stop: &Stop,
+    ) -> Result<Self, MeasureError> {
+        let connections = match request.direction {
+            Direction::Forward => Connections::receive(streams, stop)?,
+            Direction::Reverse => Connections::send(streams, &request, stop)?,
+        };
+        let next_ns = connections.started_ns + SECOND_NS;
+        Ok(AgentTcp {
+            rows: Rows::new(&request),
+            connections,
+            next_ns,
+            second: 0,
+            request,
+        })
+    }
+
+    /// What there is to tell the client now; `last` closes the last, shorter second.
+    pub(crate) fn poll(&mut self, last: bool) -> Option<FromAgent> {
+        if clock::monotonic_ns() < self.next_ns && !last {
+            return None;
+        }
+        self.next_ns += SECOND_NS;
+        if self.request.direction == Direction::Reverse {
+            let readings = self.connections.readings(self.second);
+            self.second += 1;
+            return Some(FromAgent::TcpReadings(readings));
+        }
+        let second = self.rows.count(&self.connections.counters);
+        let rows = self.rows.counts.iter().filter(|((of, _), _)| *of == second);
+        let records = rows
+            .map(|(_, row)| Record::TcpSecond(self.request.direction, row.clone()))
+            .collect();
+        Some(FromAgent::Records(records))
+    }
+
+    /// The agent's time limit for this test has passed.
+    pub(crate) fn is_overdue(&self) -> bool {
+        clock::monotonic_ns() > self.connections.started_ns + self.request.duration_ns + 5 * SECOND_NS
+    }
+
+    pub(crate) fn finish(self) -> u64 {
+        let bytes = self.connections.counters.total();
+        self.connections.finish();
+        bytes
+    }
+}

@@ -1,0 +1,177 @@
+//! What can go wrong with a results database, in words for the person who has to act on it. It knows SQLite's
+//! error codes, not the tables.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+use crate::store::RunId;
+
+/// Why an operation on a results database failed, and what to do next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Nothing to read at this path.
+    #[error("there is no results database at {}: run a measurement first, or name another file with --db", path.display())]
+    NotFound {
+        /// The file that was asked for.
+        path: PathBuf,
+    },
+    /// The file exists but SQLite did not write it.
+    #[error("{} is not a database: name another file with --db, or move this one away", path.display())]
+    NotADatabase {
+        /// The file that was asked for.
+        path: PathBuf,
+    },
+    /// A database, but another program's.
+    #[error("{} is a database of another program, and was left as it is: name another file with --db", path.display())]
+    NotWeir {
+        /// The file that was asked for.
+        path: PathBuf,
+    },
+    /// Written by a later Weir.
+    #[error(
+        "{} has schema version {found} and this Weir knows versions up to {known}: use a newer Weir, or another \
+         file with --db", path.display()
+    )]
+    NewerVersion {
+        /// The file that was asked for.
+        path: PathBuf,
+        /// The file's `user_version`.
+        found: i64,
+        /// The newest version that this crate knows.
+        known: i64,
+    },
+    /// Written by an earlier Weir and opened only for reading.
+    #[error(
+        "{} has the older schema version {found} and cannot be brought up to date while it is only read: run any \
+         measurement with --db naming this file, or open a copy", path.display()
+    )]
+    OlderVersion {
+        /// The file that was asked for.
+        path: PathBuf,
+        /// The file's `user_version`.
+        found: i64,
+    },
+    /// SQLite refused an operation.
+    #[error("cannot {operation} in {}: {source}; {advice}", path.display())]
+    Sqlite {
+        /// What was tried, as a verb and its object.
+        operation: &'static str,
+        /// The database.
+        path: PathBuf,
+        /// What to do next.
+        advice: &'static str,
+        /// What SQLite said.
+        source: Box<rusqlite::Error>,
+    },
+    /// No run has this number.
+    #[error("{} has no run {run}: list the runs to see their numbers", path.display())]
+    RunNotFound {
+        /// The database.
+        path: PathBuf,
+        /// The number that was asked for.
+        run: RunId,
+    },
+    /// Deleting would pull the table from under a running measurement.
+    #[error("run {run} in {} is still being recorded and was not deleted: stop it first", path.display())]
+    StillRunning {
+        /// The database.
+        path: PathBuf,
+        /// The run that is being recorded.
+        run: RunId,
+    },
+    /// `end_run` was told that the run goes on.
+    #[error("run {run} cannot end as 'running': end it as finished, interrupted or failed")]
+    NotAnEnd {
+        /// The run that was to end.
+        run: RunId,
+    },
+    /// No table of records has this name.
+    #[error("there is no table of records named '{name}': the tables are {known}")]
+    UnknownTable {
+        /// What was asked for.
+        name: String,
+        /// The names that exist, comma separated.
+        known: String,
+    },
+    /// The writer gave up with records that never reached the file.
+    #[error(
+        "run {run} is stored in {} up to {stored_until} and {unwritten} later records are not: {problem}",
+        path.display()
+    )]
+    Unwritten {
+        /// The run.
+        run: RunId,
+        /// The database.
+        path: PathBuf,
+        /// Time of the last commit, UTC.
+        stored_until: String,
+        /// Records that were waiting when the writer gave up.
+        unwritten: u64,
+        /// What stood in the way, with what to do about it.
+        problem: String,
+    },
+    /// The operating system gave no thread.
+    #[error("cannot start the thread that writes {}: {source}; lower the load or raise the thread limit", path.display())]
+    Thread {
+        /// The database.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The writer thread ended without a report.
+    #[error("the thread that writes {} stopped early: what it committed is stored; please report this", path.display())]
+    WriterStopped {
+        /// The database.
+        path: PathBuf,
+    },
+    /// The destination of an export failed.
+    #[error("cannot write the export of run {run}: {source}; check the destination and its free space")]
+    Export {
+        /// The run.
+        run: RunId,
+        /// What the destination said.
+        source: std::io::Error,
+    },
+}
+
+impl StoreError {
+    /// Turns SQLite's error into one that names the operation and the file.
+    pub(crate) fn at(operation: &'static str, path: &Path) -> impl FnOnce(rusqlite::Error) -> StoreError {
+        let path = path.to_path_buf();
+        move |source| match source.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => StoreError::NotADatabase { path },
+            code => StoreError::Sqlite {
+                operation,
+                path,
+                advice: advice(code),
+                source: Box::new(source),
+            },
+        }
+    }
+}
+
+/// What to do about an error of this kind.
+pub(crate) fn advice(code: Option<ErrorCode>) -> &'static str {
+    match code {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "another program holds it locked: end that program's transaction or close it"
+        }
+        Some(ErrorCode::DiskFull) => "free some space on the disk that holds it",
+        Some(ErrorCode::SystemIoFailure) => "the disk did not take it: check its free space and its health",
+        Some(ErrorCode::CannotOpen) => {
+            "check that its directory exists and that you may write there (a reader, too, needs files beside it)"
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+            "you may not write it: change its permissions, or name another file with --db"
+        }
+        Some(ErrorCode::DatabaseCorrupt) => {
+            "the file is damaged: copy it and try `sqlite3 copy.db .recover`, and name a new file with --db"
+        }
+        Some(ErrorCode::ConstraintViolation) => {
+            "the run that it belongs to is gone from the database: do not delete a run while it is recorded"
+        }
+        _ => "check that the file is a Weir database and that no other program changes its tables",
+    }
+}

@@ -1,0 +1,139 @@
+//! Opens the file and brings its schema up to date. It knows versions and settings of the database, not what a
+//! run is.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+
+use crate::error::StoreError;
+
+/// The schema version (`user_version`) that this crate writes; it reads this one and all before it.
+pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// Entry `n` brings a database from version `n` to `n + 1`. Entries are only ever added.
+const MIGRATIONS: &[&str] = &[include_str!("schema_v1.sql")];
+
+/// "WEIR": tells our databases from those of other programs, which also start at `user_version` 0.
+const APPLICATION_ID: i64 = 0x5745_4952;
+
+/// How long an operation waits for another program's lock.
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What the opener means to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Write, and make the file if there is none.
+    Create,
+    /// Write to a file that exists.
+    Write,
+    /// Leave the file as it is.
+    Read,
+}
+
+/// Opens a Weir database at the current schema version, with foreign keys on.
+pub(crate) fn open(path: &Path, mode: Mode) -> Result<Connection, StoreError> {
+    let failed = |operation| StoreError::at(operation, path);
+    if mode != Mode::Create && !path.exists() {
+        return Err(StoreError::NotFound {
+            path: path.to_path_buf(),
+        });
+    }
+    // Without SQLITE_OPEN_URI, so that a file named "file:..." is that file.
+    let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | match mode {
+            Mode::Create => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+            Mode::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
+            Mode::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        };
+    let mut connection = Connection::open_with_flags(path, flags).map_err(failed("open the database"))?;
+    connection
+        .busy_timeout(BUSY_TIMEOUT)
+        .map_err(failed("open the database"))?;
+
+    // Looks before it writes: another program's database must stay as it is, journal mode included.
+    let version = recognise(&connection, path)?;
+    if version > SCHEMA_VERSION {
+        return Err(StoreError::NewerVersion {
+            path: path.to_path_buf(),
+            found: version,
+            known: SCHEMA_VERSION,
+        });
+    }
+    if mode == Mode::Read {
+        return match version {
+            0 => Err(StoreError::NotWeir {
+                path: path.to_path_buf(),
+            }),
+            SCHEMA_VERSION => Ok(connection),
+            found => Err(StoreError::OlderVersion {
+                path: path.to_path_buf(),
+                found,
+            }),
+        };
+    }
+
+    use_wal(&connection).map_err(failed("set the journal mode"))?;
+    connection
+        .execute_batch("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;")
+        .map_err(failed("set up the connection"))?;
+    if version < SCHEMA_VERSION {
+        migrate(&mut connection, path)?;
+    }
+    Ok(connection)
+}
+
+/// The schema version of our database, 0 for a file with nothing in it; an error for anything else.
+fn recognise(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
+    let read = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let looked = (|| {
+        Ok((
+            read("PRAGMA application_id")?,
+            read("PRAGMA user_version")?,
+            read("SELECT count(*) FROM sqlite_master")?,
+        ))
+    })();
+    match looked.map_err(StoreError::at("read the schema version", path))? {
+        (APPLICATION_ID, version, _) => Ok(version),
+        (0, 0, 0) => Ok(0),
+        _ => Err(StoreError::NotWeir {
+            path: path.to_path_buf(),
+        }),
+    }
+}
+
+/// Switches to write-ahead logging. SQLite does not wait out another connection that does the same at the
+/// same time, so this does.
+fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
+    let give_up = Instant::now() + BUSY_TIMEOUT;
+    loop {
+        let result = connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()));
+        match result {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && Instant::now() < give_up =>
+            {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            other => return other,
+        }
+    }
+}
+
+fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let apply = |connection: &mut Connection| {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Read again under the lock: another process may have brought it up to date meanwhile.
+        let version: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        for (step, sql) in MIGRATIONS
+            .iter()
+            .enumerate()
+            .skip(usize::try_from(version).unwrap_or(0))
+        {
+            transaction.execute_batch(sql)?;
+            transaction.pragma_update(None, "user_version", step as i64 + 1)?;
+        }
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.commit()
+    };
+    apply(connection).map_err(StoreError::at("create the tables", path))
+}

@@ -1,0 +1,492 @@
+//! The writer under trouble: a full disk, a lock that stays, a backlog. These need its bounds made small.
+
+use super::*;
+use crate::record::{
+    Direction, FlowSecond, HostSecond, Quantiles, RttPacket, SenderSecond, Side, StreamSecond, TcpSecond,
+};
+use crate::store::{NewRun, Store};
+use crate::{Outcome, RunFilter};
+
+fn new_run(store: &Store) -> RunId {
+    let new = NewRun {
+        kind: "flows".into(),
+        target: "far".into(),
+        ..NewRun::default()
+    };
+    store.begin_run(&new).unwrap()
+}
+
+fn flow_second(unix_ns: u64, flow: u16, received: u64) -> Record {
+    Record::FlowSecond(
+        Direction::Forward,
+        FlowSecond {
+            unix_ns,
+            flow,
+            port: 5000 + flow,
+            received,
+            bytes: received * 100,
+            ..Default::default()
+        },
+    )
+}
+
+fn packet(sequence: u64) -> Record {
+    Record::RttPacket(RttPacket {
+        sequence,
+        ..Default::default()
+    })
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let give_up = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < give_up, "waited in vain for {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn sum_of(store: &Store, column: &str, table: &str) -> u64 {
+    let sql = format!("SELECT coalesce(sum({column}), 0) FROM {table}");
+    store.connection.query_row(&sql, [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_locked_database_holds_nobody_up_and_counts_what_it_merges() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("weir.db");
+    let store = Store::open(&path).unwrap();
+    let run = new_run(&store);
+    let limits = Limits {
+        channel: 16,
+        uncommitted: 64,
+        backlog: 32,
+        ..Limits::default()
+    };
+    let (recorder, handle) = Writer::spawn_with(&path, run, limits).unwrap();
+
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    // All of these return although the lock is still held when the loop ends: none can have waited for it.
+    for second in 0..5_000 {
+        for flow in 0..8 {
+            recorder.record(flow_second(second, flow, 3));
+        }
+    }
+    wait_until("the trouble to show", || handle.failure().is_some());
+    let failure = handle.failure().unwrap();
+    assert!(
+        failure.contains("locked") && failure.contains("weir.db"),
+        "{failure}"
+    );
+    other.execute_batch("COMMIT").unwrap();
+    wait_until("the trouble to end", || handle.failure().is_none());
+
+    let report = handle.finish().unwrap();
+    assert!(report.merged > 0, "{report:?}");
+    assert_eq!(report.lost, 0);
+    assert_eq!(report.written + report.merged, 40_000);
+    assert_eq!(sum_of(&store, "received", "flow_seconds"), 120_000);
+    assert_eq!(sum_of(&store, "bytes", "flow_seconds"), 12_000_000);
+    for flow in 0..8 {
+        let sql = "SELECT sum(received) FROM flow_seconds WHERE flow = ?1";
+        let received: u64 = store.connection.query_row(sql, [flow], |row| row.get(0)).unwrap();
+        assert_eq!(received, 15_000, "flow {flow}");
+    }
+    assert_eq!(store.run(run).unwrap().merged_records, report.merged);
+}
+
+#[test]
+fn events_that_find_no_room_are_counted_as_lost() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("weir.db");
+    let store = Store::open(&path).unwrap();
+    let run = new_run(&store);
+    let limits = Limits {
+        channel: 8,
+        uncommitted: 16,
+        backlog: 8,
+        ..Limits::default()
+    };
+    let (recorder, handle) = Writer::spawn_with(&path, run, limits).unwrap();
+
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    for sequence in 0..1_000 {
+        recorder.record(packet(sequence));
+    }
+    other.execute_batch("COMMIT").unwrap();
+
+    let report = handle.finish().unwrap();
+    assert!(report.lost > 0, "{report:?}");
+    assert_eq!(report.merged, 0);
+    assert_eq!(report.written + report.lost, 1_000);
+    let run = store.run(run).unwrap();
+    assert_eq!((run.merged_records, run.lost_records), (0, report.lost));
+    assert_eq!(sum_of(&store, "1", "rtt_packets"), report.written);
+}
+
+#[test]
+fn a_lock_that_stays_ends_in_an_error_that_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("weir.db");
+    let run = new_run(&Store::open(&path).unwrap());
+    let limits = Limits {
+        patience: Duration::from_millis(100),
+        ..Limits::default()
+    };
+    let (recorder, handle) = Writer::spawn_with(&path, run, limits).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    recorder.record(packet(0));
+    let error = handle.finish().unwrap_err();
+    assert!(
+        matches!(error, StoreError::Unwritten { unwritten: 1, .. }),
+        "{error:?}"
+    );
+    let words = error.to_string();
+    assert!(
+        words.contains("UTC") && words.contains("another program"),
+        "{words}"
+    );
+}
+
+#[test]
+fn a_full_disk_keeps_what_is_stored_and_goes_on_when_there_is_room() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("weir.db");
+    let store = Store::open(&path).unwrap();
+
+    // An old run whose deletion will make the room.
+    let old = new_run(&store);
+    let (recorder, handle) = Writer::spawn(&path, old).unwrap();
+    for sequence in 0..20_000 {
+        recorder.record(packet(sequence));
+        if sequence % 2_000 == 0 {
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+    let first = handle.finish().unwrap();
+    store
+        .end_run(
+            old,
+            Outcome::Finished,
+            None,
+            now_unix_ns(),
+            &serde_json::Value::Null,
+        )
+        .unwrap();
+    let pages: u32 = store
+        .connection
+        .query_row("PRAGMA page_count", [], |row| row.get(0))
+        .unwrap();
+
+    let run = new_run(&store);
+    let limits = Limits {
+        max_pages: Some(pages + 20),
+        ..Limits::default()
+    };
+    let (recorder, handle) = Writer::spawn_with(&path, run, limits.clone()).unwrap();
+    for sequence in 0..100 {
+        recorder.record(packet(sequence));
+    }
+    let of_run = format!("rtt_packets WHERE run_id = {run}");
+    wait_until("the first rows", || sum_of(&store, "1", &of_run) == 100);
+    for sequence in 100..5_000 {
+        recorder.record(packet(sequence));
+    }
+    wait_until("the disk to be full", || handle.failure().is_some());
+    let failure = handle.failure().unwrap();
+    assert!(
+        failure.contains("full") && failure.contains("free some space"),
+        "{failure}"
+    );
+    assert_eq!(
+        sum_of(&store, "1", &of_run),
+        100,
+        "earlier rows stay, a failed commit leaves none"
+    );
+
+    store.delete_run(old).unwrap();
+    wait_until("the trouble to end", || handle.failure().is_none());
+    let report = handle.finish().unwrap();
+    assert_eq!(report.written + report.lost, 5_000);
+    assert_eq!(report.lost, 0, "{report:?}; the old run had {first:?}");
+    assert_eq!(sum_of(&store, "1", &of_run), 5_000);
+    let check: String = store
+        .connection
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(check, "ok");
+
+    // Full again, and nobody makes room: one error, and all that was stored is still there.
+    let pages: u32 = store
+        .connection
+        .query_row("PRAGMA page_count", [], |row| row.get(0))
+        .unwrap();
+    let free: u32 = store
+        .connection
+        .query_row("PRAGMA freelist_count", [], |row| row.get(0))
+        .unwrap();
+    let last = new_run(&store);
+    let limits = Limits {
+        max_pages: Some(pages),
+        patience: Duration::from_millis(100),
+        channel: free as usize * 200 + 10_000,
+        uncommitted: 1_000_000,
+        ..limits
+    };
+    let (recorder, handle) = Writer::spawn_with(&path, last, limits).unwrap();
+    // More rows than the free pages hold.
+    let total = u64::from(free) * 200 + 5_000;
+    for sequence in 0..total {
+        recorder.record(packet(sequence));
+    }
+    let words = handle.finish().unwrap_err().to_string();
+    assert!(
+        words.contains(&format!("run {last} is stored in")) && words.contains("full"),
+        "{words}"
+    );
+    assert_eq!(sum_of(&store, "1", &of_run), 5_000);
+    let stored = sum_of(&store, "1", &format!("rtt_packets WHERE run_id = {last}"));
+    assert_eq!(
+        stored + store.run(last).unwrap().lost_records,
+        total,
+        "the run is marked"
+    );
+    assert_eq!(store.runs(&RunFilter::default()).unwrap().len(), 2);
+}
+
+#[test]
+fn a_writer_gives_the_run_and_those_above_it_a_heartbeat_without_records() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("weir.db");
+    let store = Store::open(&path).unwrap();
+    let top = new_run(&store);
+    let part = store
+        .begin_run(&NewRun {
+            parent: Some(top),
+            ..NewRun::default()
+        })
+        .unwrap();
+    // As if both had long been silent and somebody else had opened the database.
+    store
+        .connection
+        .execute("UPDATE runs SET last_unix_ns = 1", [])
+        .unwrap();
+    drop(Store::open(&path).unwrap());
+    assert_eq!(store.run(top).unwrap().outcome, Outcome::Interrupted);
+    assert_eq!(store.run(top).unwrap().ended_unix_ns, Some(1));
+
+    let (_recorder, handle) = Writer::spawn(&path, part).unwrap();
+    for run in [top, part] {
+        wait_until("a heartbeat", || store.run(run).unwrap().last_unix_ns > 1);
+        let run = store.run(run).unwrap();
+        assert_eq!(
+            (run.outcome, run.ended_unix_ns, run.reason),
+            (Outcome::Running, None, None)
+        );
+    }
+    // A run that was ended stays so, whatever the order of calls.
+    store
+        .end_run(
+            part,
+            Outcome::Interrupted,
+            Some("Ctrl-C"),
+            7,
+            &serde_json::Value::Null,
+        )
+        .unwrap();
+    handle.finish().unwrap();
+    assert_eq!(store.run(part).unwrap().ended_unix_ns, Some(7));
+    assert_eq!(store.run(part).unwrap().reason.as_deref(), Some("Ctrl-C"));
+}
+
+#[test]
+fn a_dropped_handle_still_stores() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("weir.db");
+    let store = Store::open(&path).unwrap();
+    let run = new_run(&store);
+    let (recorder, handle) = Writer::spawn(&path, run).unwrap();
+    recorder.record(packet(0));
+    drop(handle);
+    assert_eq!(sum_of(&store, "1", "rtt_packets"), 1);
+    // Too late, and no panic.
+    recorder.record(packet(1));
+    assert_eq!(recorder.shared.lost.load(Ordering::Relaxed), 1);
+}
+
+/// Two records into a backlog, and the one that comes out.
+fn merged(first: Record, second: Record) -> Record {
+    let mut backlog = Backlog::new(10);
+    assert_eq!(backlog.put(first), Fate::Kept);
+    assert_eq!(backlog.put(second), Fate::Merged);
+    let mut records = backlog.take();
+    assert_eq!((records.len(), backlog.len()), (1, 0));
+    records.remove(0)
+}
+
+fn quantiles(count: u64, values: [i64; 6]) -> Quantiles {
+    let [min, p50, p90, p99, p999, max] = values;
+    Quantiles {
+        count,
+        min,
+        p50,
+        p90,
+        p99,
+        p999,
+        max,
+    }
+}
+
+#[test]
+fn seconds_of_the_stream_and_its_sender_add_up() {
+    let second = |unix_ns, received, owd| {
+        Record::StreamSecond(
+            Direction::Reverse,
+            StreamSecond {
+                unix_ns,
+                duration_ns: 10,
+                received,
+                bytes: 5,
+                lost: 1,
+                late: 2,
+                duplicates: 3,
+                reordered: 4,
+                rejected: u64::MAX,
+                owd,
+            },
+        )
+    };
+    let sum = merged(
+        second(100, 7, quantiles(3, [-5, 1, 2, 3, 4, 50])),
+        second(90, 8, quantiles(4, [-6, 0, 3, 3, 3, 40])),
+    );
+    let Record::StreamSecond(Direction::Reverse, sum) = sum else {
+        panic!("{sum:?}")
+    };
+    let counts = (
+        sum.unix_ns,
+        sum.duration_ns,
+        sum.received,
+        sum.bytes,
+        sum.lost,
+        sum.late,
+    );
+    assert_eq!(counts, (100, 20, 15, 10, 2, 4));
+    assert_eq!((sum.duplicates, sum.reordered, sum.rejected), (6, 8, u64::MAX));
+    assert_eq!(sum.owd, quantiles(7, [-6, 1, 3, 3, 4, 50]));
+
+    let sender = |schedule_error| {
+        let row = SenderSecond {
+            sent: 4,
+            bytes: 40,
+            sends: 2,
+            refused: 1,
+            cpu_ns: 9,
+            schedule_error,
+            ..Default::default()
+        };
+        Record::SenderSecond(Direction::Forward, row)
+    };
+    let of_one = quantiles(1, [-1; 6]);
+    let Record::SenderSecond(_, sum) = merged(sender(Quantiles::default()), sender(of_one)) else {
+        panic!()
+    };
+    assert_eq!(
+        (sum.sent, sum.bytes, sum.sends, sum.refused, sum.cpu_ns),
+        (8, 80, 4, 2, 18)
+    );
+    assert_eq!(
+        sum.schedule_error, of_one,
+        "no values on one side leave the other as it is"
+    );
+}
+
+#[test]
+fn longest_bursts_host_loads_and_tcp_states_are_not_added_up() {
+    let flow = |longest_burst| {
+        Record::FlowSecond(
+            Direction::Forward,
+            FlowSecond {
+                bursts: 2,
+                longest_burst,
+                ..Default::default()
+            },
+        )
+    };
+    let Record::FlowSecond(_, sum) = merged(flow(9), flow(4)) else {
+        panic!()
+    };
+    assert_eq!((sum.bursts, sum.longest_burst), (4, 9));
+
+    let host = |cpu_busy, memory_bytes| {
+        Record::HostSecond(HostSecond {
+            unix_ns: 1,
+            side: Side::Remote,
+            udp_rcvbuf_errors: 1,
+            udp_in_errors: 2,
+            udp_sndbuf_errors: 3,
+            softnet_dropped: 4,
+            softnet_squeezed: 5,
+            interface_rx_dropped: 6,
+            interface_tx_dropped: 7,
+            cpu_busy,
+            cpu_steal: 0.5,
+            cpu_weir: 1.0,
+            memory_bytes,
+        })
+    };
+    let mut backlog = Backlog::new(10);
+    for (load, memory) in [(1.0, 5), (2.0, 9), (6.0, 7)] {
+        backlog.put(host(load, memory));
+    }
+    let records = backlog.take();
+    let [Record::HostSecond(sum)] = &records[..] else {
+        panic!("{records:?}")
+    };
+    assert_eq!((sum.cpu_busy, sum.cpu_steal, sum.memory_bytes), (3.0, 0.5, 9));
+    assert_eq!((sum.udp_rcvbuf_errors, sum.interface_tx_dropped), (3, 21));
+
+    let tcp = |unix_ns, rtt_ns| {
+        let row = TcpSecond {
+            unix_ns,
+            duration_ns: 10,
+            streams: 4,
+            stream: 1,
+            bytes: 100,
+            retransmits: 2,
+            rtt_ns,
+            cwnd_bytes: rtt_ns * 2,
+            congestion_control: "cubic".into(),
+        };
+        Record::TcpSecond(Direction::Forward, row)
+    };
+    let Record::TcpSecond(_, sum) = merged(tcp(20, 7), tcp(10, 8)) else {
+        panic!()
+    };
+    assert_eq!(
+        (sum.unix_ns, sum.duration_ns, sum.bytes, sum.retransmits),
+        (20, 20, 200, 4)
+    );
+    assert_eq!((sum.rtt_ns, sum.cwnd_bytes), (7, 14), "the later state stands");
+}
+
+#[test]
+fn different_flows_and_directions_stay_apart_and_the_backlog_is_bounded() {
+    let mut backlog = Backlog::new(3);
+    assert_eq!(backlog.put(flow_second(1, 0, 1)), Fate::Kept);
+    assert_eq!(backlog.put(flow_second(1, 1, 1)), Fate::Kept);
+    assert_eq!(
+        backlog.put(Record::FlowSecond(Direction::Reverse, FlowSecond::default())),
+        Fate::Kept
+    );
+    assert_eq!(backlog.put(flow_second(1, 2, 1)), Fate::Lost);
+    assert_eq!(backlog.put(packet(0)), Fate::Lost);
+    assert_eq!(
+        backlog.put(flow_second(2, 1, 1)),
+        Fate::Merged,
+        "what has a place still merges when full"
+    );
+    assert_eq!(backlog.take().len(), 3);
+}

@@ -1,0 +1,158 @@
+//! Which files are opened and which are refused, and with what words.
+
+use std::fs;
+
+use rusqlite::Connection;
+use weir_results::*;
+
+use crate::sample;
+
+#[test]
+fn a_new_database_has_the_settings_and_version_that_it_should() {
+    let (_directory, path, _) = sample::database();
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.path(), path);
+    let connection = Connection::open(&path).unwrap();
+    let pragma = |name: &str| -> String {
+        let value: rusqlite::types::Value = connection
+            .query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
+            .unwrap();
+        format!("{value:?}")
+    };
+    assert_eq!(SCHEMA_VERSION, 1);
+    assert_eq!(pragma("user_version"), "Integer(1)");
+    assert_eq!(pragma("journal_mode"), "Text(\"wal\")");
+    assert_eq!(pragma("integrity_check"), "Text(\"ok\")");
+}
+
+#[test]
+fn a_newer_version_is_refused_and_left_alone() {
+    let (_directory, path, _) = sample::database();
+    Connection::open(&path)
+        .unwrap()
+        .pragma_update(None, "user_version", 2)
+        .unwrap();
+    for error in [
+        Store::open(&path).unwrap_err(),
+        Store::open_existing(&path).unwrap_err(),
+        Store::open_read_only(&path).unwrap_err(),
+        Writer::spawn(&path, RunId(1)).unwrap_err(),
+    ] {
+        assert!(
+            matches!(
+                error,
+                StoreError::NewerVersion {
+                    found: 2,
+                    known: 1,
+                    ..
+                }
+            ),
+            "{error:?}"
+        );
+        assert!(error.to_string().contains("use a newer Weir"), "{error}");
+    }
+}
+
+#[test]
+fn what_is_no_database_is_refused_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("notes.txt");
+    for garbage in ["short".to_string(), "not a database, ".repeat(1_000)] {
+        fs::write(&path, &garbage).unwrap();
+        for result in [
+            Store::open(&path),
+            Store::open_existing(&path),
+            Store::open_read_only(&path),
+        ] {
+            let error = result.unwrap_err();
+            assert!(matches!(error, StoreError::NotADatabase { .. }), "{error:?}");
+            assert!(
+                error.to_string().contains("notes.txt is not a database"),
+                "{error}"
+            );
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), garbage);
+    }
+}
+
+#[test]
+fn databases_of_other_programs_are_refused_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("other.db");
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch("CREATE TABLE runs (a)")
+        .unwrap();
+    let before = fs::read(&path).unwrap();
+    for result in [
+        Store::open(&path),
+        Store::open_existing(&path),
+        Store::open_read_only(&path),
+    ] {
+        let error = result.unwrap_err();
+        assert!(matches!(error, StoreError::NotWeir { .. }), "{error:?}");
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn nothing_to_read_is_said_plainly_and_makes_no_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("weir.db");
+    for result in [Store::open_existing(&path), Store::open_read_only(&path)] {
+        let error = result.unwrap_err();
+        assert!(matches!(error, StoreError::NotFound { .. }), "{error:?}");
+        assert!(error.to_string().contains("run a measurement first"), "{error}");
+    }
+    assert!(!path.exists());
+    let error = Store::open(directory.path().join("nowhere/weir.db")).unwrap_err();
+    assert!(
+        error.to_string().contains("check that its directory exists"),
+        "{error}"
+    );
+
+    // An empty file, as `touch` or `mktemp` leaves it, is good to write to and nothing to read.
+    fs::write(&path, "").unwrap();
+    assert!(matches!(
+        Store::open_read_only(&path).unwrap_err(),
+        StoreError::NotWeir { .. }
+    ));
+    Store::open(&path).unwrap();
+    Store::open_read_only(&path).unwrap();
+}
+
+#[test]
+fn a_reader_shows_a_dead_run_as_interrupted_and_the_next_writer_marks_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("weir.db");
+    let run = Store::open(&path).unwrap().begin_run(&sample::new_run()).unwrap();
+    let connection = Connection::open(&path).unwrap();
+    let outcome = || -> String {
+        connection
+            .query_row("SELECT outcome FROM runs", [], |row| row.get(0))
+            .unwrap()
+    };
+    let fresh = Store::open(&path).unwrap();
+    assert_eq!(
+        fresh.run(run).unwrap().outcome,
+        Outcome::Running,
+        "a heartbeat of just now is no death"
+    );
+
+    connection
+        .execute("UPDATE runs SET last_unix_ns = last_unix_ns - 11000000000", [])
+        .unwrap();
+    let reader = Store::open_read_only(&path).unwrap();
+    let shown = reader.run(run).unwrap();
+    assert_eq!(shown.outcome, Outcome::Interrupted);
+    assert_eq!(shown.ended_unix_ns, Some(shown.last_unix_ns));
+    assert_eq!(
+        reader.runs(&RunFilter::default()).unwrap(),
+        std::slice::from_ref(&shown)
+    );
+    assert_eq!(outcome(), "running", "a reader writes nothing");
+
+    drop(Store::open_existing(&path).unwrap());
+    assert_eq!(outcome(), "interrupted");
+    assert_eq!(reader.run(run).unwrap(), shown);
+}

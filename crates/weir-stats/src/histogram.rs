@@ -1,0 +1,255 @@
+//! Distributions of durations in nanoseconds, positive or negative, in memory that does not grow with their number.
+//! It must not know what was timed.
+
+use hdrhistogram::Histogram;
+
+/// The longest duration told apart: one hour.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+/// Three significant digits: values are told apart to one part in a thousand or better.
+const DIGITS: u8 = 3;
+
+/// Counts, quantiles, mean and extremes of durations.
+///
+/// Quantiles are right to three significant digits, from 1 ns to 1 h on either side of zero (one-way delays between
+/// clocks that disagree are negative); 0 has its own place. Count, minimum, maximum and mean are exact. Longer
+/// durations count as one hour for the quantiles, and [`clamped`](Self::clamped) says how many there were.
+///
+/// Memory follows the magnitude of the largest value, up to about 270 KiB a sign; it grows at most some thirty
+/// times in the life of a histogram, and [`clear`](Self::clear) keeps it.
+#[derive(Debug, Clone)]
+pub struct DurationHistogram {
+    /// Zero and above.
+    positive: Histogram<u64>,
+    /// Magnitudes of those below zero; most measurements never need it.
+    negative: Option<Histogram<u64>>,
+    count: u64,
+    clamped: u64,
+    min: i64,
+    max: i64,
+    /// i128: 2^64 values of 2^63 ns do not overflow it.
+    sum: i128,
+}
+
+/// The quantiles that Weir stores and prints, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
+pub struct QuantileSummary {
+    /// How many values there were.
+    pub count: u64,
+    /// The lowest, exact.
+    pub min: i64,
+    /// Half of the values are at or below this.
+    pub p50: i64,
+    /// 90 % are at or below this.
+    pub p90: i64,
+    /// 99 % are at or below this.
+    pub p99: i64,
+    /// 99.9 % are at or below this.
+    pub p999: i64,
+    /// The highest, exact.
+    pub max: i64,
+}
+
+/// An empty histogram that grows to the value recorded.
+fn growing() -> Histogram<u64> {
+    match Histogram::new(DIGITS) {
+        Ok(histogram) => histogram,
+        // The library refuses only more than five digits.
+        Err(_) => unreachable!("three digits are always accepted"),
+    }
+}
+
+impl Default for DurationHistogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl DurationHistogram {
+    /// An empty histogram.
+    pub fn new() -> Self {
+        Self {
+            positive: growing(),
+            negative: None,
+            count: 0,
+            clamped: 0,
+            min: i64::MAX,
+            max: i64::MIN,
+            sum: 0,
+        }
+    }
+
+    /// Adds one value in nanoseconds.
+    #[inline]
+    pub fn record(&mut self, value_ns: i64) {
+        self.record_n(value_ns, 1);
+    }
+
+    /// Adds a value in nanoseconds `n` times.
+    #[inline]
+    pub fn record_n(&mut self, value_ns: i64, n: u64) {
+        if n == 0 {
+            return;
+        }
+        let magnitude = value_ns.unsigned_abs();
+        let kept = magnitude.min(LONGEST_NS);
+        if kept != magnitude {
+            self.clamped += n;
+        }
+        let side = if value_ns < 0 {
+            self.negative.get_or_insert_with(growing)
+        } else {
+            &mut self.positive
+        };
+        // A growing histogram takes every value up to its type's end, which the clamp stays far below.
+        let recorded = side.record_n(kept, n);
+        debug_assert!(recorded.is_ok());
+        self.count += n;
+        self.min = self.min.min(value_ns);
+        self.max = self.max.max(value_ns);
+        self.sum += i128::from(value_ns) * i128::from(n);
+    }
+
+    /// Adds everything that `other` holds.
+    pub fn merge(&mut self, other: &Self) {
+        let added = self.positive.add(&other.positive);
+        debug_assert!(added.is_ok());
+        if let Some(theirs) = &other.negative {
+            let added = self.negative.get_or_insert_with(growing).add(theirs);
+            debug_assert!(added.is_ok());
+        }
+        self.count += other.count;
+        self.clamped += other.clamped;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum += other.sum;
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        self.positive.reset();
+        if let Some(negative) = &mut self.negative {
+            negative.reset();
+        }
+        (self.count, self.clamped, self.min, self.max, self.sum) = (0, 0, i64::MAX, i64::MIN, 0);
+    }
+
+    /// The lowest value that at least the share `q` (0.0..=1.0) of all values is at or below, to three digits;
+    /// `None` when there are none. 0 gives the minimum and 1 the maximum, exactly.
+    pub fn quantile(&self, q: f64) -> Option<i64> {
+        if self.count == 0 {
+            return None;
+        }
+        let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count);
+        if rank == 1 {
+            return Some(self.min);
+        }
+        if rank == self.count {
+            return Some(self.max);
+        }
+        let below_zero = self.negative.as_ref().map_or(0, Histogram::len);
+        let value = match &self.negative {
+            // The lowest of all is the greatest magnitude.
+            Some(negative) if rank <= below_zero => -ranked(negative, below_zero - rank + 1),
+            _ => ranked(&self.positive, rank - below_zero),
+        };
+        Some(value.clamp(self.min, self.max))
+    }
+
+    /// How many values there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// How many of them were longer than one hour.
+    pub fn clamped(&self) -> u64 {
+        self.clamped
+    }
+
+    /// The lowest value, exact.
+    pub fn min(&self) -> Option<i64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    /// The highest value, exact.
+    pub fn max(&self) -> Option<i64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    /// The arithmetic mean, exact but for the last rounding.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The usual quantiles at once; `None` when there are no values.
+    pub fn summary(&self) -> Option<QuantileSummary> {
+        Some(QuantileSummary {
+            count: self.count,
+            min: self.min()?,
+            p50: self.quantile(0.5)?,
+            p90: self.quantile(0.9)?,
+            p99: self.quantile(0.99)?,
+            p999: self.quantile(0.999)?,
+            max: self.max()?,
+        })
+    }
+}
+
+/// The value of the given rank, from 1.
+fn ranked(histogram: &Histogram<u64>, rank: u64) -> i64 {
+    // The library rounds up to the next rank: half a rank lower is safe from its and our rounding.
+    let quantile = (rank as f64 - 0.5) / histogram.len() as f64;
+    // Bucket ends lie little above one hour: the conversion cannot fail.
+    i64::try_from(histogram.value_at_quantile(quantile)).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_negative_before_positive() {
+        let mut histogram = DurationHistogram::new();
+        for value in [-300, -20, -1, 0, 5, 70, 900] {
+            histogram.record(value);
+        }
+        let sevenths: Vec<_> = (1..=7).map(|k| histogram.quantile(f64::from(k) / 7.0)).collect();
+        assert_eq!(sevenths, [-300, -20, -1, 0, 5, 70, 900].map(Some));
+        assert_eq!(histogram.quantile(0.0), Some(-300));
+        assert_eq!(histogram.mean(), Some(654.0 / 7.0));
+    }
+
+    #[test]
+    fn clamps_for_quantiles_but_keeps_extremes() {
+        let mut histogram = DurationHistogram::new();
+        histogram.record_n(i64::MAX, 3);
+        histogram.record(i64::MIN);
+        histogram.record_n(10, 0);
+        assert_eq!((histogram.count(), histogram.clamped()), (4, 4));
+        assert_eq!(
+            (histogram.min(), histogram.max()),
+            (Some(i64::MIN), Some(i64::MAX))
+        );
+        let middle = histogram.quantile(0.5).unwrap() as f64;
+        assert!((middle / 3.6e12 - 1.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn merges_and_clears() {
+        let (mut a, mut b) = (DurationHistogram::new(), DurationHistogram::new());
+        a.record(7);
+        b.record_n(-7, 2);
+        a.merge(&b);
+        a.merge(&DurationHistogram::new());
+        assert_eq!(
+            (a.count(), a.min(), a.max(), a.quantile(0.5)),
+            (3, Some(-7), Some(7), Some(-7))
+        );
+        a.clear();
+        assert_eq!(
+            (a.count(), a.min(), a.quantile(0.5), a.mean(), a.summary()),
+            (0, None, None, None, None)
+        );
+        a.record(3);
+        assert_eq!(a.summary().unwrap().p999, 3);
+    }
+}

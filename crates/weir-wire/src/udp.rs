@@ -1,0 +1,135 @@
+//! UDP packets of a session: the 12-byte start and the tag that all kinds share. It must not know what a
+//! packet is used for, nor who sends it when.
+//!
+//! | offset | size | field |
+//! |---|---|---|
+//! | 0 | 2 | magic 0x5745 ("WE") |
+//! | 2 | 1 | version, 1 |
+//! | 3 | 1 | [`Kind`] |
+//! | 4 | 8 | session |
+//! | ... | | fields of the kind |
+//! | last 8 | 8 | tag: SipHash-2-4 with the session's [`UdpKey`] of all header bytes before it |
+//!
+//! The tag covers the header, not the payload after it. A payload of 8 kB is 200 times as many bytes to hash, at up
+//! to a million packets a second; and what the tag is for, that nobody who cannot read the path can make a host
+//! count, answer or redirect anything, needs the header only.
+
+mod flow;
+mod hello;
+mod mtu;
+mod rtt;
+
+use crate::big_endian::{put_u16, put_u64, u16_at, u64_at};
+use crate::{DecodeError, SessionId, UdpKey, VERSION};
+
+pub use flow::{FLOW_HEADER_LENGTH, FlowData};
+pub use hello::{HELLO_LENGTH, Hello, HelloAck};
+pub use mtu::{MTU_HEADER_LENGTH, MtuAck, MtuProbe};
+pub use rtt::{RTT_HEADER_LENGTH, RttReply, RttRequest};
+
+/// First two bytes of every UDP packet of Weir: "WE".
+pub const MAGIC: u16 = 0x5745;
+
+/// Length of the start that all kinds share, in bytes.
+pub const START_LENGTH: usize = 12;
+
+/// Length of the tag that ends every header, in bytes.
+const TAG_LENGTH: usize = 8;
+
+/// What a UDP packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// [`RttRequest`].
+    RttRequest = 1,
+    /// [`RttReply`].
+    RttReply = 2,
+    /// [`FlowData`].
+    FlowData = 3,
+    /// [`Hello`].
+    Hello = 4,
+    /// [`HelloAck`].
+    HelloAck = 5,
+    /// [`MtuProbe`].
+    MtuProbe = 6,
+    /// [`MtuAck`].
+    MtuAck = 7,
+}
+
+impl Kind {
+    fn from_wire(kind: u8) -> Result<Self, DecodeError> {
+        Ok(match kind {
+            1 => Self::RttRequest,
+            2 => Self::RttReply,
+            3 => Self::FlowData,
+            4 => Self::Hello,
+            5 => Self::HelloAck,
+            6 => Self::MtuProbe,
+            7 => Self::MtuAck,
+            other => return Err(DecodeError::Kind(other)),
+        })
+    }
+}
+
+/// Kind and session that a datagram claims, to find its session's key. Nothing is proven yet: only the kind's
+/// own decode function, which checks the tag, does that.
+pub fn peek(datagram: &[u8]) -> Result<(Kind, SessionId), DecodeError> {
+    let Some(start) = datagram.first_chunk::<START_LENGTH>() else {
+        return Err(DecodeError::Truncated {
+            needed: START_LENGTH,
+            got: datagram.len(),
+        });
+    };
+    if u16_at(start, 0) != MAGIC {
+        return Err(DecodeError::Magic);
+    }
+    if start[2] != VERSION {
+        return Err(DecodeError::Version(start[2]));
+    }
+    Ok((Kind::from_wire(start[3])?, SessionId(u64_at(start, 4))))
+}
+
+/// Writes the start of a header.
+#[inline]
+fn begin<const N: usize>(out: &mut [u8; N], kind: Kind, session: SessionId) {
+    put_u16(out, 0, MAGIC);
+    out[2] = VERSION;
+    out[3] = kind as u8;
+    put_u64(out, 4, session.0);
+}
+
+/// Writes the tag over everything that was written before.
+#[inline]
+fn seal<const N: usize>(out: &mut [u8; N], key: &UdpKey) {
+    let tag = key.tag(&out[..N - TAG_LENGTH]);
+    put_u64(out, N - TAG_LENGTH, tag);
+}
+
+/// The header of a datagram, once its kind, session and tag are found right.
+#[inline]
+fn open<'a, const N: usize>(
+    datagram: &'a [u8],
+    kind: Kind,
+    session: SessionId,
+    key: &UdpKey,
+) -> Result<&'a [u8; N], DecodeError> {
+    let Some(header) = datagram.first_chunk::<N>() else {
+        return Err(DecodeError::Truncated {
+            needed: N,
+            got: datagram.len(),
+        });
+    };
+    let (found, of) = peek(header)?;
+    if found != kind {
+        return Err(DecodeError::Kind(found as u8));
+    }
+    if of != session {
+        return Err(DecodeError::Session);
+    }
+    // Two registers are compared in one step: the time taken tells nothing about how much of the tag was
+    // right.
+    if key.tag(&header[..N - TAG_LENGTH]) != u64_at(header, N - TAG_LENGTH) {
+        return Err(DecodeError::Tag);
+    }
+    Ok(header)
+}

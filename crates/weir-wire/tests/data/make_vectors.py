@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Test vectors for weir-wire, computed without weir-wire.
+
+Python's standard library only (struct, hmac, hashlib), and a SipHash-2-4 written here from its paper. Written from
+docs/wire-protocol.md and the RFCs. Run it in its folder to make the vectors again:
+
+    python3 make_vectors.py > vectors.txt
+
+Each line of the output is a name, a blank, and hexadecimal bytes (or, for spreads, decimal flow numbers).
+"""
+
+import hashlib
+import hmac
+import struct
+
+MASK = (1 << 64) - 1
+
+
+def rotate(value, by):
+    return ((value << by) | (value >> (64 - by))) & MASK
+
+
+def siphash_2_4(key, data):
+    """Aumasson and Bernstein, "SipHash: a fast short-input PRF", section 2.2 to 2.4."""
+    k0, k1 = struct.unpack("<QQ", key)
+    v = [
+        k0 ^ 0x736F6D6570736575,
+        k1 ^ 0x646F72616E646F6D,
+        k0 ^ 0x6C7967656E657261,
+        k1 ^ 0x7465646279746573,
+    ]
+
+    def sip_round():
+        v[0] = (v[0] + v[1]) & MASK
+        v[1] = rotate(v[1], 13) ^ v[0]
+        v[0] = rotate(v[0], 32)
+        v[2] = (v[2] + v[3]) & MASK
+        v[3] = rotate(v[3], 16) ^ v[2]
+        v[0] = (v[0] + v[3]) & MASK
+        v[3] = rotate(v[3], 21) ^ v[0]
+        v[2] = (v[2] + v[1]) & MASK
+        v[1] = rotate(v[1], 17) ^ v[2]
+        v[2] = rotate(v[2], 32)
+
+    padded = data + bytes(7 - len(data) % 8) + bytes([len(data) & 0xFF])
+    for (word,) in struct.iter_unpack("<Q", padded):
+        v[3] ^= word
+        sip_round()
+        sip_round()
+        v[0] ^= word
+    v[2] ^= 0xFF
+    for _ in range(4):
+        sip_round()
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+# Appendix A of the paper.
+assert siphash_2_4(bytes(range(16)), bytes(range(15))) == 0xA129CA6149BE45E5
+
+
+def mac(key, *parts):
+    return hmac.new(key, b"".join(parts), hashlib.sha256).digest()
+
+
+def emit(name, data):
+    print(name, data.hex())
+
+
+# UDP headers
+
+UDP_KEY = bytes(range(0x10, 0x20))
+SESSION = 0x1122334455667788
+
+
+def udp(kind, fields):
+    covered = struct.pack(">HBBQ", 0x5745, 1, kind, SESSION) + fields
+    return covered + struct.pack(">Q", siphash_2_4(UDP_KEY, covered))
+
+
+def udp_packets():
+    rtt = (0xFFFFFFFE, 70000, 49, 50, 8100, 0)
+    sent = 1767225600123456789
+    emit(
+        "rtt-request",
+        udp(1, struct.pack(">IIHHHBBQQQQI", *rtt, 0, sent, 0, 0, 0, 0)),
+    )
+    emit(
+        "rtt-reply",
+        udp(2, struct.pack(">IIHHHBBQQQQI", *rtt, 57, sent, sent + 1, sent + 20, sent + 300, 4000)),
+    )
+    emit("flow-data", udp(3, struct.pack(">IIHHIIQ", 4000000000, 12345, 63, 1, 77, 5184000, sent)))
+    emit("hello", udp(4, struct.pack(">HHQ", 513, 0, 0xA1B2C3D4E5F60718)))
+    emit("hello-ack", udp(5, struct.pack(">HHQ", 513, 0, 0xA1B2C3D4E5F60718)))
+    emit("mtu-probe", udp(6, struct.pack(">IIIQ", 9, 8973, 0, sent)))
+    emit("mtu-ack", udp(7, struct.pack(">IIIQ", 9, 8973, 0, sent)))
+
+
+# Handshake
+
+CLIENT_NONCE = bytes(range(0x40, 0x60))
+AGENT_NONCE = bytes(range(0x80, 0xA0))
+
+
+def handshake(name, secret, purpose, session, stream, open_mode=False):
+    version = bytes([1])
+    hello_session = session if purpose == "data" else 0
+    number = {"control": 1, "data": 2}[purpose]
+    emit(
+        name + "-hello",
+        struct.pack(">4sBBHQII32s", b"WEIR", 1, number, 0, hello_session, stream, 0, CLIENT_NONCE),
+    )
+    emit(
+        name + "-challenge",
+        struct.pack(">4sBB18x32s", b"WEIR", 1, 1 if open_mode else 0, AGENT_NONCE),
+    )
+    both = version + CLIENT_NONCE + AGENT_NONCE
+    with_session = both + struct.pack(">Q", session)
+    if purpose == "data":
+        with_session += struct.pack(">I", stream)
+    proven = with_session if purpose == "data" else both
+    label = purpose.encode()
+    proof = mac(secret, b"weir client " + label + b"\0", proven)
+    emit(name + "-proof", struct.pack(">32s24x", proof))
+    welcome = mac(secret, b"weir agent " + label + b"\0", with_session)
+    emit(name + "-welcome", struct.pack(">B7xQ32s8x", 0, session, welcome))
+    control_key = mac(secret, b"weir control key\0", with_session)
+    udp_key = mac(secret, b"weir udp key\0", with_session)[:16]
+    emit(name + "-control-key", control_key)
+    emit(name + "-udp-tag", struct.pack(">Q", siphash_2_4(udp_key, b"weir")))
+    return control_key
+
+
+def handshakes():
+    token = b"correct horse battery staple"
+    control_key = handshake("control", token, "control", SESSION, 0)
+    handshake("data", control_key, "data", SESSION, 3)
+    handshake("open", b"", "control", SESSION, 0, open_mode=True)
+    long_token = bytes(range(200))
+    handshake("long", long_token, "control", SESSION, 0)
+
+
+# Control frames
+
+
+def frames():
+    key = bytes(range(0xC0, 0xE0))
+    for name, direction, counter, payload in [
+        ("frame-client-0", 1, 0, b'{"hello":1}'),
+        ("frame-client-1", 1, 1, b""),
+        ("frame-agent-0", 2, 0, bytes(range(256)) * 20),
+    ]:
+        length = struct.pack(">I", len(payload))
+        tag = mac(key, bytes([direction]), struct.pack(">Q", counter), length, payload)[:16]
+        emit(name, length + tag)
+
+
+# Spread
+
+STEP = 0x9E3779B97F4A7C15
+
+
+class SplitMix64:
+    def __init__(self, seed):
+        self.state = seed
+
+    def next(self):
+        self.state = (self.state + STEP) & MASK
+        z = self.state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+        return z ^ (z >> 31)
+
+
+def spreads():
+    flows, seed = 11, 20260101
+    random = SplitMix64(seed)
+    print("spread-random", *[random.next() % flows for _ in range(44)])
+    rounds = SplitMix64(seed)
+    permuted = []
+    for _ in range(4):
+        draws = SplitMix64(rounds.next())
+        order = list(range(flows))
+        for place in range(flows - 1, 0, -1):
+            other = draws.next() % (place + 1)
+            order[place], order[other] = order[other], order[place]
+        permuted += order
+    print("spread-permuted", *permuted)
+
+
+# STAMP
+
+STAMP_KEY = b"stamp key of the test"
+SENT = 0xE8D4A51012345678
+RECEIVED = 0xE8D4A51023456789
+TRANSMITTED = 0xE8D4A5103456789A
+SENDER_ERROR = 0x9F2A  # S, scale 31, multiplier 42
+REFLECTOR_ERROR = 0x0A05  # scale 10, multiplier 5
+SEQUENCE, SSID, TTL = 0x01020304, 0xBEEF, 61
+
+
+def tlv(flags, kind, value):
+    return struct.pack(">BBH", flags, kind, len(value)) + value
+
+
+def hmac_tlv(flags, tlvs):
+    return tlv(flags, 8, mac(STAMP_KEY, struct.pack(">I", SEQUENCE), tlvs)[:16])
+
+
+def authenticated(covered):
+    assert len(covered) == 96
+    return covered + mac(STAMP_KEY, covered)[:16]
+
+
+def stamp():
+    # RFC 8762 section 4.2.1, 4.3.1; SSID of RFC 8972 section 3.
+    sender = struct.pack(">IQHH28x", SEQUENCE, SENT, SENDER_ERROR, SSID)
+    reflector = struct.pack(
+        ">IQHHQIQH2xB3x",
+        SEQUENCE, TRANSMITTED, REFLECTOR_ERROR, SSID, RECEIVED, SEQUENCE, SENT, SENDER_ERROR, TTL,
+    )
+    assert len(sender) == len(reflector) == 44
+    emit("stamp-sender", sender)
+    emit("stamp-reflector", reflector)
+    padding = bytes(30)
+    emit("stamp-sender-padded", sender + tlv(0x80, 1, padding))
+    emit("stamp-reflector-padded", reflector + tlv(0, 1, padding))
+    # An unknown TLV is echoed with U, the cut one after it with U and M.
+    unknown = b"\x00\x01\x02\x03\x04"
+    cut = struct.pack(">BBH", 0x80, 3, 100) + b"short"
+    emit("stamp-sender-tlvs", sender + tlv(0x80, 200, unknown) + cut)
+    emit("stamp-reflector-tlvs", reflector + tlv(0x80, 200, unknown) + b"\xc0" + cut[1:])
+
+    # RFC 8762 section 4.2.2, 4.3.2.
+    sender = authenticated(struct.pack(">I12xQHH68x", SEQUENCE, SENT, SENDER_ERROR, SSID))
+    reflector = authenticated(
+        struct.pack(
+            ">I12xQHH4xQ8xI12xQH6xB15x",
+            SEQUENCE, TRANSMITTED, REFLECTOR_ERROR, SSID, RECEIVED, SEQUENCE, SENT, SENDER_ERROR, TTL,
+        )
+    )
+    assert len(sender) == len(reflector) == 112
+    emit("stamp-sender-auth", sender)
+    emit("stamp-reflector-auth", reflector)
+    # RFC 8972 section 4.8: the HMAC TLV covers the sequence number and the TLVs before it; padding may follow.
+    before = tlv(0x80, 200, unknown) + tlv(0x80, 1, padding)
+    emit("stamp-sender-auth-tlvs", sender + before + hmac_tlv(0x80, before) + tlv(0x80, 1, bytes(7)))
+    after = tlv(0x80, 200, unknown) + tlv(0, 1, padding)
+    emit("stamp-reflector-auth-tlvs", reflector + after + hmac_tlv(0, after) + tlv(0, 1, bytes(7)))
+    # A wrong HMAC TLV: I in every TLV, nothing else changed but U.
+    wrong = tlv(0x80, 8, bytes(16))
+    emit("stamp-sender-auth-broken", sender + before + wrong)
+    emit(
+        "stamp-reflector-auth-broken",
+        reflector + tlv(0xA0, 200, unknown) + tlv(0x20, 1, padding) + tlv(0x20, 8, bytes(16)),
+    )
+
+
+udp_packets()
+handshakes()
+frames()
+spreads()
+stamp()

@@ -1,0 +1,67 @@
+//! Control frames: an opener takes the frames that were sealed, in order, and nothing else.
+//!
+//! Input: steps of a byte and what it needs: 0 seals and delivers a payload, 1 delivers the last frame again,
+//! 2 delivers a sealed frame with one byte changed and then unchanged, 3 delivers 20 bytes as a header with a
+//! payload. The byte's upper six bits are the payload's length.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir_wire::{FRAME_HEADER_LENGTH, FrameOpener, FrameSealer, MAX_FRAME_LENGTH, Role};
+
+fn take<'a>(input: &mut &'a [u8], length: usize) -> &'a [u8] {
+    let (taken, rest) = input.split_at(length.min(input.len()));
+    *input = rest;
+    taken
+}
+
+fuzz_target!(|input: &[u8]| {
+    let mut input = input;
+    let key = [3; 32];
+    let mut sealer = FrameSealer::new(&key, Role::Client);
+    let mut opener = FrameOpener::new(&key, Role::Agent);
+    let mut last: Option<([u8; FRAME_HEADER_LENGTH], &[u8])> = None;
+    while let Some((&step, rest)) = input.split_first() {
+        input = rest;
+        let payload_length = usize::from(step >> 2);
+        match step & 3 {
+            1 => {
+                if let Some((header, payload)) = &last {
+                    assert!(opener.open(header, payload).is_err());
+                }
+            }
+            3 => {
+                let Some((header, rest)) = input.split_first_chunk() else {
+                    return;
+                };
+                input = rest;
+                let payload = take(&mut input, payload_length);
+                if let Ok(length) = opener.payload_length(header) {
+                    assert!(length <= MAX_FRAME_LENGTH);
+                }
+                assert!(opener.open(header, payload).is_err());
+            }
+            changed => {
+                let payload = take(&mut input, payload_length);
+                let Ok(header) = sealer.seal(payload) else {
+                    panic!("a short payload is not sealed")
+                };
+                assert_eq!(opener.payload_length(&header), Ok(payload.len()));
+                if let (2, Some((&[place, difference], rest))) = (changed, input.split_first_chunk()) {
+                    input = rest;
+                    let mut frame = [&header[..], payload].concat();
+                    let place = usize::from(place) % frame.len();
+                    frame[place] ^= difference;
+                    if difference != 0 {
+                        let Some((header, payload)) = frame.split_first_chunk() else {
+                            return;
+                        };
+                        assert!(opener.open(header, payload).is_err());
+                    }
+                }
+                assert_eq!(opener.open(&header, payload), Ok(()));
+                last = Some((header, payload));
+            }
+        }
+    }
+});

@@ -1,0 +1,105 @@
+//! Handshake: both sides play, and the input changes messages on their way. Only an unchanged handshake may
+//! be established at the client, and then both sides hold the same keys.
+//!
+//! Input: a byte that picks the purpose, then for each message a byte: 1 replaces it by the next 56 bytes, 2
+//! changes one byte of it (place, difference), any other value lets it pass.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir_wire::{AgentHandshake, ClientHandshake, ClientHello, HANDSHAKE_LENGTH, Refusal, SessionId, Token};
+
+type Message = [u8; HANDSHAKE_LENGTH];
+
+const SESSION: SessionId = SessionId(0x1122_3344_5566_7788);
+const CONTROL_KEY: [u8; 32] = [9; 32];
+
+/// Changes a message; whether it is now another one.
+fn change(input: &mut &[u8], message: &mut Message) -> bool {
+    let before = *message;
+    let Some((&how, rest)) = input.split_first() else {
+        return false;
+    };
+    *input = rest;
+    match how {
+        1 => {
+            if let Some((replacement, rest)) = input.split_first_chunk() {
+                *message = *replacement;
+                *input = rest;
+            }
+        }
+        2 => {
+            if let Some((&[place, difference], rest)) = input.split_first_chunk() {
+                message[usize::from(place) % HANDSHAKE_LENGTH] ^= difference;
+                *input = rest;
+            }
+        }
+        _ => {}
+    }
+    *message != before
+}
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&purpose, mut input)) = input.split_first() else {
+        return;
+    };
+    let token = Token::new(if purpose & 2 == 0 {
+        b"token".to_vec()
+    } else {
+        Vec::new()
+    });
+    let (mut client, mut hello) = if purpose & 1 == 0 {
+        ClientHandshake::control(&token, [1; 32])
+    } else {
+        ClientHandshake::data(&CONTROL_KEY, SESSION, 3, [1; 32])
+    };
+
+    let mut changed = change(&mut input, &mut hello);
+    if let Ok(read) = ClientHello::decode(&hello) {
+        assert_eq!(read.encode(), hello);
+    }
+    let session_key = |asked| {
+        if asked == SESSION {
+            Ok(CONTROL_KEY)
+        } else {
+            Err(Refusal::UnknownSession)
+        }
+    };
+    let (agent, mut message) = match AgentHandshake::on_hello(&hello, &token, [2; 32], session_key) {
+        Ok((agent, challenge)) => (Some(agent), challenge),
+        Err(refused) => {
+            assert!(changed);
+            (None, refused.reply.unwrap_or([0; HANDSHAKE_LENGTH]))
+        }
+    };
+    changed |= change(&mut input, &mut message);
+    let mut proof = match client.on_challenge(&message) {
+        Ok(proof) => proof,
+        Err(_) => {
+            assert!(changed);
+            [0; HANDSHAKE_LENGTH]
+        }
+    };
+    changed |= change(&mut input, &mut proof);
+    let (at_agent, mut welcome) = match agent.map(|agent| agent.on_proof(&proof, || Ok(SESSION))) {
+        Some(Ok((established, welcome))) => {
+            assert!(!changed);
+            (Some(established), welcome)
+        }
+        Some(Err(refused)) => (None, refused.reply.unwrap_or([0; HANDSHAKE_LENGTH])),
+        None => (None, [0; HANDSHAKE_LENGTH]),
+    };
+    changed |= change(&mut input, &mut welcome);
+    match client.on_welcome(&welcome) {
+        Ok(at_client) => {
+            assert!(!changed);
+            let Some(at_agent) = at_agent else {
+                panic!("the client is established alone")
+            };
+            assert_eq!(at_agent.session, at_client.session);
+            assert_eq!(at_agent.keys.control, at_client.keys.control);
+            assert_eq!(at_agent.keys.udp.tag(b"x"), at_client.keys.udp.tag(b"x"));
+        }
+        Err(_) => assert!(changed),
+    }
+});
