@@ -23,6 +23,7 @@ test: prepare-test lint test-crates fuzz-smoke ## every check: lint, tests, a sh
 lint: prepare-test ## format, clippy, syntax of the scripts
 	@echo "==> cargo fmt --check"
 	@cargo fmt --all --check
+	@cargo fmt --manifest-path fuzz/Cargo.toml --check
 	@echo "==> cargo clippy, warnings are errors"
 	@cargo clippy --workspace --all-targets -- -D warnings
 	@echo "==> bash -n $(SCRIPTS)"

@@ -34,7 +34,7 @@ say_what_is_left() {
     echo
     echo "The results are in $database. Look at them again with"
     echo "  $weir runs list --db $database"
-    echo "  sqlite3 $database 'select * from runs'"
+    echo "  sqlite3 -header -column $database 'select run_id, kind, outcome from runs'"
 }
 
 check_weir

@@ -192,8 +192,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 namespaces_make 9000
 scratch=$(mktemp -d -p /run)
-# Where a command would leave files in the working directory, it leaves them with the rest.
-cd "$scratch"
+export WEIR_DB=$scratch/weir.db
 start_servers
 describe_machine
 for link in $links; do

@@ -61,7 +61,7 @@ trap 'exit 143' TERM
 # Only far's loopback is used: a fresh one, with no traffic but this.
 namespaces_make 9000
 scratch=$(mktemp -d -p /run)
-cd "$scratch"
+export WEIR_DB=$scratch/weir.db
 ! wants irtt || start_irtt
 ! wants weir || start_agent 127.0.0.1
 echo "$length bytes every $interval for $duration s, $repeats repeats; load average before: $(cut -d ' ' -f 1-3 /proc/loadavg)"
