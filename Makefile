@@ -1,0 +1,67 @@
+# Weir: build, try, check, measure. `make help` lists the targets.
+SHELL := bash
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+# rustup's folder is often missing from the PATH of the shell that installed it, and Debian keeps ip and ethtool
+# out of the PATH of ordinary users.
+export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
+
+SCRIPTS := .ci/run $(wildcard scripts/*.sh benches/e2e/*.sh)
+
+.PHONY: help demo test lint build fuzz bench clean prepare-demo prepare-test prepare-bench test-crates fuzz-smoke
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: prepare-demo build ## survey a path between two hosts made on this machine
+	@scripts/demo.sh
+
+test: prepare-test lint test-crates fuzz-smoke ## every check: lint, tests, a short run of each fuzz target
+	@echo "==> all checks passed"
+
+lint: prepare-test ## format, clippy, syntax of the scripts
+	@echo "==> cargo fmt --check"
+	@cargo fmt --all --check
+	@cargo fmt --manifest-path fuzz/Cargo.toml --check
+	@echo "==> cargo clippy, warnings are errors"
+	@cargo clippy --workspace --all-targets -- -D warnings
+	@echo "==> bash -n $(SCRIPTS)"
+	@for script in $(SCRIPTS); do bash -n "$$script" || exit 1; done
+
+build: ## the release binary, target/release/weir
+	@echo "==> cargo build --release"
+	@cargo build --release
+
+fuzz: prepare-test ## each fuzz target for five minutes (FUZZ_SECONDS=n for another time)
+	@FUZZ_SECONDS="$${FUZZ_SECONDS:-300}" scripts/fuzz_smoke.sh
+
+bench: prepare-bench build ## kernels (criterion), then whole paths beside iperf3 and irtt
+	@echo "==> cargo bench"
+	@cargo bench --workspace
+	@echo "==> benches/e2e/rtt.sh"
+	@benches/e2e/rtt.sh
+	@echo "==> benches/e2e/flows.sh"
+	@benches/e2e/flows.sh
+
+clean: ## remove what the other targets made
+	cargo clean
+	rm -rf fuzz/target fuzz/corpus fuzz/artifacts .tools
+	rm -f weir-demo.db weir-demo.db-wal weir-demo.db-shm
+
+prepare-demo:
+	@scripts/install_prerequisites.sh demo
+
+prepare-test:
+	@scripts/install_prerequisites.sh test
+
+prepare-bench:
+	@scripts/install_prerequisites.sh bench
+
+test-crates:
+	@echo "==> cargo test --workspace"
+	@cargo test --workspace
+
+fuzz-smoke:
+	@echo "==> each fuzz target for $${FUZZ_SECONDS:-10} s"
+	@scripts/fuzz_smoke.sh

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Runs every fuzz target for FUZZ_SECONDS (default 10) each, from the committed seeds and whatever earlier runs found.
+#
+#   scripts/fuzz_smoke.sh [TARGET...]      default: every file in fuzz/fuzz_targets
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+PATH="$PWD/.tools/bin:$PATH:${HOME:-/root}/.cargo/bin"
+seconds=${FUZZ_SECONDS:-10}
+cargo=(cargo)
+
+# Sanitizers and coverage need flags that only a nightly compiler takes. RUSTC_BOOTSTRAP makes a stable one take them
+# too, which serves for a short run where no nightly is installed.
+choose_toolchain() {
+    if cargo +nightly --version >/dev/null 2>&1; then
+        cargo=(cargo +nightly)
+    else
+        echo "no nightly toolchain: using $(rustc --version) with RUSTC_BOOTSTRAP=1"
+        export RUSTC_BOOTSTRAP=1
+    fi
+}
+
+ensure_cargo_fuzz() {
+    if cargo fuzz --version >/dev/null 2>&1; then
+        return
+    fi
+    echo "installing cargo-fuzz into .tools"
+    # Not with RUSTC_BOOTSTRAP: build scripts that probe for nightly features would then find them.
+    env -u RUSTC_BOOTSTRAP cargo install --quiet --locked --root .tools cargo-fuzz@0.13.2
+}
+
+targets() {
+    local file
+    for file in fuzz/fuzz_targets/*.rs; do
+        basename "$file" .rs
+    done
+}
+
+# New inputs go to the first folder that libFuzzer is given, so the committed seeds come second and stay as they are.
+run_target() {
+    local target=$1 corpus=fuzz/corpus/$1 seeds=fuzz/seeds/$1
+    local folders=("$corpus")
+    mkdir -p "$corpus"
+    [ ! -d "$seeds" ] || folders+=("$seeds")
+    if ! "${cargo[@]}" fuzz run "$target" "${folders[@]}" -- \
+        -max_total_time="$seconds" -timeout=10 >"$log" 2>&1; then
+        tail -n 60 "$log" >&2
+        echo "error: fuzz target $target failed; the input is under fuzz/artifacts/$target" >&2
+        return 1
+    fi
+    printf '%-16s %s\n' "$target" "$(grep '^Done ' "$log")"
+}
+
+list=("$@")
+if [ ${#list[@]} -eq 0 ]; then
+    mapfile -t list < <(targets)
+fi
+choose_toolchain
+ensure_cargo_fuzz
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+"${cargo[@]}" fuzz build
+for target in "${list[@]}"; do
+    run_target "$target"
+done
+echo "fuzz targets without a failure: ${list[*]}"

@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# Installs what `make demo`, `make test` or `make bench` needs and this machine lacks, on Debian 12 and Ubuntu, and
+# checks that Rust is there and new enough.
+#
+#   scripts/install_prerequisites.sh demo|test|bench
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+PATH="$PATH:${HOME:-/root}/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin"
+purpose=${1:-test}
+missing=()
+
+fail() {
+    printf 'error: %s\n' "$*" >&2
+    exit 3
+}
+
+# need_command COMMAND PACKAGE...
+need_command() {
+    local command=$1
+    shift
+    command -v "$command" >/dev/null || missing+=("$@")
+}
+
+# need_compiler COMPILER LANGUAGE HEADER PACKAGE...: a compiler without the C library's headers is no use, so compile.
+need_compiler() {
+    local compiler=$1 language=$2 header=$3
+    shift 3
+    printf '#include <%s>\nint main() { return 0; }\n' "$header" |
+        "$compiler" -x "$language" -o /dev/null - 2>/dev/null || missing+=("$@")
+}
+
+# SQLite is compiled into weir; the namespaces of the demo and of the tests are made with ip and ethtool.
+look_for_common() {
+    need_compiler cc c stdio.h gcc libc6-dev
+    need_command ip iproute2
+    need_command ethtool ethtool
+}
+
+look_for() {
+    look_for_common
+    case $purpose in
+    demo) ;;
+    test)
+        # libFuzzer is C++; one test reads the results with Python's own sqlite3.
+        need_compiler c++ c++ cstdio g++
+        need_command python3 python3
+        ;;
+    bench)
+        need_command iperf3 iperf3
+        need_command irtt irtt
+        need_command python3 python3
+        ;;
+    *) fail "unknown purpose '$purpose': use demo, test or bench" ;;
+    esac
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    else
+        sudo "$@"
+    fi
+}
+
+check_installable() {
+    command -v apt-get >/dev/null ||
+        fail "make $purpose needs ${missing[*]} (names of Debian packages), and there is no apt-get here: install them by hand"
+    [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null ||
+        fail "make $purpose needs packages, and there is no sudo: as root, run: apt-get install ${missing[*]}"
+}
+
+install_missing() {
+    local log
+    log=$(mktemp)
+    # An update fails when any one source is out of reach, even one that none of these packages comes from.
+    if ! as_root apt-get -q update >"$log" 2>&1; then
+        echo "warning: apt-get update failed; going on with the lists that are here" >&2
+    fi
+    if ! as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get -q install -y --no-install-recommends "${missing[@]}" >>"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        rm -f "$log"
+        fail "could not install ${missing[*]} (the end of apt-get's output is above)"
+    fi
+    rm -f "$log"
+}
+
+wanted_rust() {
+    sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml
+}
+
+check_rust() {
+    local wanted found
+    wanted=$(wanted_rust)
+    if ! command -v cargo >/dev/null || ! command -v rustc >/dev/null; then
+        fail "Rust $wanted or newer is not installed. Install it with
+  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y
+(or another way from https://rustup.rs) and run make $purpose again"
+    fi
+    found=$(rustc --version | cut -d ' ' -f 2)
+    if [ "$(printf '%s\n%s\n' "$wanted" "${found%%-*}" | sort -V | head -n 1)" != "$wanted" ]; then
+        fail "Rust $wanted or newer is needed and this is $found: run 'rustup update stable', or install it from https://rustup.rs"
+    fi
+}
+
+# rustup's minimal profile leaves these out.
+check_rust_components() {
+    local component
+    for component in fmt clippy; do
+        cargo "$component" --version >/dev/null 2>&1 || add_component "$component"
+    done
+}
+
+add_component() {
+    local name=${1/#fmt/rustfmt}
+    command -v rustup >/dev/null || fail "cargo $1 is missing: install $name from where this Rust came from"
+    echo "adding the Rust component $name"
+    rustup component add "$name"
+}
+
+look_for
+if [ ${#missing[@]} -eq 0 ]; then
+    echo "prerequisites of make $purpose: nothing is missing"
+else
+    check_installable
+    echo "prerequisites of make $purpose: installing ${missing[*]}"
+    install_missing
+fi
+check_rust
+if [ "$purpose" = test ]; then
+    check_rust_components
+fi
