@@ -50,6 +50,7 @@ impl Reflector {
         session: SessionId,
         key: UdpKey,
         client: IpAddr,
+        max_length: u32,
     ) -> Result<Self, MeasureError> {
         socket.set_receive_timeout(Duration::from_millis(100))?;
         let stop = Stop::default();
@@ -58,6 +59,7 @@ impl Reflector {
             session,
             key,
             client,
+            max_length: max_length as usize,
             source: None,
             seen: Seen::default(),
             report: ReflectorReport::default(),
@@ -97,6 +99,7 @@ struct Reflecting {
     session: SessionId,
     key: UdpKey,
     client: IpAddr,
+    max_length: usize,
     /// The client's socket, fixed by its first authentic packet.
     source: Option<SocketAddr>,
     seen: Seen,
@@ -145,6 +148,7 @@ impl Reflecting {
     /// The request, if it is authentic, from the client and not a copy.
     fn admit(&mut self, datagram: &[u8], source: SocketAddr) -> Option<RequestPacket> {
         let known = self.source.is_none_or(|known| known == source) && source.ip() == self.client;
+        let known = known && datagram.len() <= self.max_length;
         let request = RequestPacket::decode(&self.key, self.session, datagram).ok();
         let (true, Some(request)) = (known, request) else {
             self.report.rejected += 1;
