@@ -1,0 +1,406 @@
+//! The JSON that every command prints, against the schemas in `docs/schemas`: the documentation of `--json` is what
+//! the built binary says, or this test fails. An agent and the commands run on loopback, at rates that load nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use jsonschema::Validator;
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+
+const SCHEMAS: [&str; 8] = [
+    "agent",
+    "rtt",
+    "flows",
+    "survey",
+    "runs-list",
+    "runs-show",
+    "runs-export",
+    "runs-delete",
+];
+/// Objects whose keys are numbers and not fields.
+const MAPS: [&str; 2] = ["burst_lengths", "windows_by_flows_losing"];
+/// Documents of a kind that are taken apart; the others are only validated.
+const TAKEN_APART: usize = 2;
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
+fn schema(name: &str) -> Value {
+    let path = docs().join(format!("schemas/{name}.schema.json"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn validator(name: &str) -> Validator {
+    jsonschema::draft202012::new(&schema(name)).unwrap_or_else(|error| panic!("schema of {name}: {error}"))
+}
+
+/// Panics with every difference between `document` and the schema.
+fn assert_documented(what: &str, validator: &Validator, document: &Value) {
+    let said: Vec<String> = validator
+        .iter_errors(document)
+        .map(|error| format!("at '{}': {error}", error.instance_path()))
+        .collect();
+    assert!(
+        said.is_empty(),
+        "{what} is not as documented: {said:#?}\n{document}"
+    );
+}
+
+/// Takes each field of `document` away and adds one to each of its objects: the schema has to notice all of it.
+fn assert_strict(what: &str, validator: &Validator, document: &Value) {
+    for pointer in objects(document) {
+        let fields: Vec<String> = document
+            .pointer(&pointer)
+            .and_then(Value::as_object)
+            .map(|object| object.keys().cloned().collect())
+            .unwrap_or_default();
+        let valid_after = |change: &dyn Fn(&mut Map<String, Value>)| {
+            let mut copy = document.clone();
+            if let Some(object) = copy.pointer_mut(&pointer).and_then(Value::as_object_mut) {
+                change(object);
+            }
+            validator.is_valid(&copy)
+        };
+        let unnoticed = valid_after(&|object| {
+            object.insert("undocumented".to_owned(), Value::Null);
+        });
+        assert!(!unnoticed, "{what}: a field can be added to '{pointer}' unnoticed");
+        if MAPS.iter().any(|map| pointer.ends_with(map)) {
+            continue;
+        }
+        for field in fields {
+            let unnoticed = valid_after(&|object| {
+                object.remove(&field);
+            });
+            assert!(
+                !unnoticed,
+                "{what}: '{pointer}/{field}' can go missing unnoticed"
+            );
+        }
+    }
+}
+
+/// JSON pointers of all objects in `document`; of the items of an array, the first stands for all.
+fn objects(document: &Value) -> Vec<String> {
+    fn collect(value: &Value, pointer: &str, found: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => {
+                found.push(pointer.to_owned());
+                for (name, value) in fields {
+                    collect(value, &format!("{pointer}/{name}"), found);
+                }
+            }
+            Value::Array(items) => {
+                if let Some(first) = items.first() {
+                    collect(first, &format!("{pointer}/0"), found);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    collect(document, "", &mut found);
+    found
+}
+
+fn weir(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    command
+        .current_dir(folder)
+        .env_remove("WEIR_TOKEN")
+        .env_remove("WEIR_LOG")
+        .env("WEIR_DB", "weir.db");
+    command
+}
+
+/// Standard output, line by line, as JSON; the exit status has to be as expected.
+fn lines(folder: &Path, status: i32, arguments: &[&str]) -> Vec<Value> {
+    let what = arguments.join(" ");
+    let Output {
+        status: ended,
+        stdout,
+        stderr,
+    } = weir(folder).args(arguments).output().expect("weir starts");
+    let complaint = String::from_utf8_lossy(&stderr);
+    assert_eq!(ended.code(), Some(status), "weir {what}: {complaint}");
+    let text = String::from_utf8(stdout).expect("JSON is UTF-8");
+    text.lines()
+        .map(|line| {
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("weir {what}: {error}: {line}"))
+        })
+        .collect()
+}
+
+/// An agent on loopback, without a token, that ends with the test.
+struct Agent {
+    child: Child,
+    announced: Value,
+}
+
+impl Agent {
+    fn start(folder: &Path) -> Agent {
+        // Another program may take the port between this look and the agent's; then the agent says so.
+        let free = std::net::UdpSocket::bind("127.0.0.1:0").expect("a UDP port");
+        let stamp_port = free.local_addr().expect("its address").port().to_string();
+        drop(free);
+        let mut child = weir(folder)
+            .args(["agent", "--json", "--quiet", "--listen", "127.0.0.1", "--port", "0"])
+            .args(["--max-rate", "200Mbit/s", "--max-length", "1472", "--stamp-port", &stamp_port])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the agent starts");
+        let mut line = String::new();
+        let said = child.stdout.take().map(BufReader::new);
+        said.expect("its output").read_line(&mut line).expect("a line");
+        let announced = serde_json::from_str(&line).unwrap_or_else(|error| {
+            let mut complaint = String::new();
+            if let Some(mut errors) = child.stderr.take() {
+                let _ = errors.read_to_string(&mut complaint);
+            }
+            panic!("the agent said '{line}': {error}: {complaint}")
+        });
+        Agent { child, announced }
+    }
+
+    fn address(&self, field: &str) -> String {
+        self.announced[field][0].as_str().expect("an address").to_owned()
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // It may have ended by itself, and there is nothing left to do then.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// One line of output: its schema, the command, and what it said.
+type Document = (&'static str, String, Value);
+
+/// What all commands printed; made once, since every test reads it.
+fn printed() -> &'static [Document] {
+    static PRINTED: OnceLock<Vec<Document>> = OnceLock::new();
+    PRINTED.get_or_init(print_everything)
+}
+
+fn printed_by(schema: &str) -> impl Iterator<Item = (&'static str, &'static Value)> {
+    printed()
+        .iter()
+        .filter(move |(name, _, _)| *name == schema)
+        .map(|(_, what, document)| (what.as_str(), document))
+}
+
+fn print_everything() -> Vec<Document> {
+    let folder = TempDir::new().expect("a folder");
+    let agent = Agent::start(folder.path());
+    let mut documents = vec![("agent", "weir agent".to_owned(), agent.announced.clone())];
+    let (control, stamp) = (agent.address("control"), agent.address("stamp"));
+    let (control, stamp) = (control.as_str(), stamp.as_str());
+    let mut take = |schema: &'static str, status: i32, arguments: &[&str]| {
+        let printed = lines(folder.path(), status, arguments);
+        assert!(!printed.is_empty(), "{arguments:?} printed nothing");
+        let what = format!("weir {}", arguments.join(" "));
+        documents.extend(printed.into_iter().map(|line| (schema, what.clone(), line)));
+    };
+    let quick = ["--json", "--quiet", "--for", "500ms"];
+
+    let rtt = [["rtt", control, "--interval", "50ms", "--window", "1..4"].as_slice(), &quick].concat();
+    take("rtt", 0, &rtt);
+    // A threshold that no path can meet: the result is printed all the same.
+    take("rtt", 1, &[rtt.as_slice(), &["--fail-if", "max >= 0ns"]].concat());
+    let to_stamp = ["rtt", stamp, "--stamp", "--interval", "50ms", "--length", "44"];
+    take("rtt", 0, &[to_stamp.as_slice(), &quick].concat());
+
+    let flows = [["flows", control, "--length", "1400", "--flows", "4"].as_slice(), &quick].concat();
+    // Bursts of several packets leave flow by flow, so a depth of one packet makes late packets, and with them loss.
+    for (status, extra) in [
+        (0, ["--rate", "20Mbit/s"].as_slice()),
+        (0, &["--rate", "20Mbit/s", "--both", "--reorder-depth", "1"]),
+        (0, &["--rate", "max", "--reverse"]),
+    ] {
+        take("flows", status, &[flows.as_slice(), extra].concat());
+    }
+
+    let survey = ["survey", control, "--json", "--quiet", "--rate", "20Mbit/s"];
+    let small = ["--step", "200ms", "--max-flows", "2", "--max-bytes", "100MB"];
+    take("survey", 0, &[survey.as_slice(), &small].concat());
+
+    // A run that fails has no summary, and the command prints no result: this is more than the agent allows.
+    let too_fast = ["flows", control, "--json", "--quiet", "--rate", "1Gbit/s"];
+    assert_eq!(lines(folder.path(), 2, &too_fast), Vec::<Value>::new());
+
+    let list = ["runs", "list", "--json", "--all"];
+    take("runs-list", 0, &list);
+    for run in lines(folder.path(), 0, &list) {
+        let id = run["run_id"].to_string();
+        take("runs-show", 0, &["runs", "show", &id, "--json"]);
+        take("runs-export", 0, &["runs", "export", &id, "--as", "json"]);
+    }
+    take("runs-delete", 0, &["runs", "delete", "1", "last", "--json"]);
+    documents
+}
+
+#[test]
+fn everything_that_is_printed_is_documented() {
+    for name in SCHEMAS {
+        let validator = validator(name);
+        assert!(printed_by(name).next().is_some(), "nothing was printed for {name}");
+        for (what, document) in printed_by(name) {
+            assert_documented(what, &validator, document);
+        }
+    }
+}
+
+#[test]
+fn the_schemas_notice_every_missing_and_every_new_field() {
+    for name in SCHEMAS {
+        let validator = validator(name);
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        for (what, document) in printed_by(name) {
+            let of_kind = seen
+                .entry(format!("{} {}", document["table"], document["kind"]))
+                .or_default();
+            *of_kind += 1;
+            if *of_kind <= TAKEN_APART {
+                assert_strict(what, &validator, document);
+            }
+        }
+    }
+}
+
+/// What the two tests above would not notice: commands that never reach the parts that differ.
+#[test]
+fn the_commands_reach_all_parts_of_the_schemas() {
+    let strings = |name: &str, field: &str| -> BTreeSet<&str> {
+        printed_by(name)
+            .filter_map(|(_, document)| document[field].as_str())
+            .collect()
+    };
+    let kinds = BTreeSet::from(["flows", "mtu", "rtt", "survey", "tcp"]);
+    assert_eq!(strings("runs-list", "kind"), kinds);
+    assert_eq!(
+        strings("runs-list", "outcome"),
+        BTreeSet::from(["failed", "finished"])
+    );
+    // Those that are left out here tell of silence, which loopback does not make.
+    let tables = strings("runs-export", "table");
+    let wanted = weir_results::Table::ALL
+        .map(weir_results::Table::name)
+        .into_iter()
+        .filter(|table| !["silences", "flow_bursts"].contains(table));
+    for table in wanted {
+        assert!(tables.contains(table), "no line of {table} in {tables:?}");
+    }
+    let some = |name: &str, holds: &dyn Fn(&Value) -> bool| printed_by(name).any(|(_, document)| holds(document));
+    assert!(some("rtt", &|rtt| rtt["reflector"].is_null()), "no STAMP");
+    assert!(some("rtt", &|rtt| rtt["reflector"].is_object()), "no agent");
+    let both = |flows: &Value| flows["forward"].is_object() && flows["reverse"].is_object();
+    assert!(some("flows", &both), "no test both ways");
+    let unpaced = |flows: &Value| flows["reverse"].is_object() && flows["reverse"]["asked"].is_null();
+    assert!(some("flows", &unpaced), "no test without a rate");
+    let late = |flows: &Value| flows["reverse"]["late"].as_u64() > Some(0);
+    assert!(some("flows", &late), "no loss");
+    let full = |survey: &Value| {
+        ["mtu", "rtt", "reverse", "best"]
+            .iter()
+            .all(|part| survey[part].is_object())
+    };
+    assert!(some("survey", &full), "the survey left steps out");
+}
+
+/// Rows of some tables need loss that loopback does not make: their lines are held against the columns.
+#[test]
+fn lines_of_every_table_have_the_columns_of_the_database() {
+    let schema = schema("runs-export");
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("weir.db");
+    drop(weir_results::Store::open(&path).expect("a database"));
+    let database = rusqlite::Connection::open(&path).expect("SQLite opens it");
+    for table in weir_results::Table::ALL {
+        let line = &schema["$defs"][format!("line_{}", table.name())];
+        let documented: BTreeSet<String> = line["properties"]
+            .as_object()
+            .unwrap_or_else(|| panic!("no schema for lines of {}", table.name()))
+            .keys()
+            .filter(|name| *name != "table")
+            .cloned()
+            .collect();
+        let statement = database
+            .prepare(&format!("SELECT * FROM {}", table.name()))
+            .expect("the table");
+        let columns: BTreeSet<String> = statement
+            .column_names()
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(documented, columns, "{}", table.name());
+        assert_eq!(line["additionalProperties"], json!(false), "{}", table.name());
+        let required = line["required"].as_array().map_or(0, Vec::len);
+        assert_eq!(required, columns.len() + 1, "{}", table.name());
+    }
+}
+
+#[test]
+fn every_field_is_described_and_is_on_the_page() {
+    let page = std::fs::read_to_string(docs().join("json-output.md")).expect("the page");
+    for name in SCHEMAS {
+        assert!(
+            page.contains(&format!("schemas/{name}.schema.json")),
+            "{name} is not linked"
+        );
+        for (field, described) in fields(&schema(name)) {
+            assert!(described, "{name}: {field} has no description");
+            assert!(
+                page.contains(&format!("`{field}`")),
+                "{name}: {field} is not on the page"
+            );
+        }
+    }
+}
+
+/// Names in all `properties` of a schema but those of its conditions, and whether they have a description.
+fn fields(schema: &Value) -> Vec<(String, bool)> {
+    let mut found = Vec::new();
+    match schema {
+        Value::Object(keywords) => {
+            for (keyword, value) in keywords.iter().filter(|(name, _)| *name != "if" && *name != "then") {
+                if let ("properties", Some(properties)) = (keyword.as_str(), value.as_object()) {
+                    let described = |property: &Value| property.get("description").is_some();
+                    found.extend(
+                        properties
+                            .iter()
+                            .map(|(name, value)| (name.clone(), described(value))),
+                    );
+                }
+                found.extend(fields(value));
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| found.extend(fields(item))),
+        _ => {}
+    }
+    found
+}
+
+#[test]
+fn the_schemas_are_schemas_and_refuse_nonsense() {
+    for name in SCHEMAS {
+        let schema = schema(name);
+        assert_eq!(
+            schema["$schema"],
+            "https://json-schema.org/draft/2020-12/schema"
+        );
+        assert!(jsonschema::meta::is_valid(&schema), "{name} is no schema");
+        let validator = validator(name);
+        for nonsense in [json!({}), json!(null), json!([]), json!({ "table": "nonsense" })] {
+            assert!(!validator.is_valid(&nonsense), "{name} takes {nonsense}");
+        }
+    }
+}
