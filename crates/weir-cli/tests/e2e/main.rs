@@ -10,11 +10,18 @@
 
 mod lab;
 
+mod agent_limits;
 mod attribution;
+mod bad_input;
 mod directions;
 mod flows_exact;
+mod kills;
+mod listening;
 mod relayed;
 mod rtt;
+mod runs;
+mod store;
+mod thresholds;
 
 use std::time::Duration;
 

@@ -36,3 +36,19 @@ impl Database {
         rows.collect::<Result<_, _>>().expect(sql)
     }
 }
+
+impl Database {
+    /// Rows of a table, if the file and the table can be read at all.
+    pub fn try_count(path: &str, table: &str) -> Option<i64> {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
+        let sql = format!("SELECT count(*) FROM {table}");
+        connection.query_row(&sql, [], |row| row.get(0)).ok()
+    }
+
+    /// Changes a database behind Weir's back.
+    #[track_caller]
+    pub fn change(path: &str, sql: &str) {
+        let connection = Connection::open(path).expect("a database");
+        connection.execute_batch(sql).expect(sql);
+    }
+}

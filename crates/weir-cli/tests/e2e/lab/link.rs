@@ -99,3 +99,14 @@ pub fn udp_ports_in_use(host: Host) -> Vec<u16> {
     ports.dedup();
     ports
 }
+
+/// Bytes that an interface has sent (`tx`) or received (`rx`), headers included, as the kernel counts.
+#[track_caller]
+pub fn interface_bytes(host: Host, interface: &str, way: &str) -> u64 {
+    let said = host.run("ip", &["-json", "-stats", "link", "show", "dev", interface]);
+    let links: serde_json::Value = serde_json::from_str(&said).expect("JSON of ip");
+    let bytes = &links[0]["stats64"][way]["bytes"];
+    bytes
+        .as_u64()
+        .unwrap_or_else(|| panic!("no {way} bytes in {said}"))
+}

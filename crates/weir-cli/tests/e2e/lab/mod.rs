@@ -4,13 +4,17 @@ mod agent;
 mod database;
 mod isolation;
 mod link;
+mod noise;
 mod process;
 mod relay;
 
 pub use agent::Agent;
 pub use database::Database;
 pub use isolation::{Weight, enter};
-pub use link::{FAR_IPV4, FAR_IPV6, Host, NEAR_IPV4, join_by_veth, nft, nft_counter, udp_ports_in_use};
+pub use link::{
+    FAR_IPV4, FAR_IPV6, Host, NEAR_IPV4, interface_bytes, join_by_veth, nft, nft_counter, udp_ports_in_use,
+};
+pub use noise::Noise;
 pub use process::{Finished, Running, run, run_within, wait_until, weir};
 pub use relay::{Datagram, FLOW_DATA, RTT_REPLY, RTT_REQUEST, Relay, UDP_PORTS};
 
