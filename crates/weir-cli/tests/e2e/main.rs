@@ -15,12 +15,15 @@ mod attribution;
 mod bad_input;
 mod directions;
 mod flows_exact;
+mod hostile;
 mod kills;
 mod listening;
 mod relayed;
 mod rtt;
 mod runs;
+mod stamp;
 mod store;
+mod survey;
 mod thresholds;
 
 use std::time::Duration;

@@ -77,7 +77,7 @@ fn a_disk_that_fills_up_during_rtt_keeps_the_result_on_the_screen() {
     .expect_code(3);
     let error = done.one_error();
     assert!(error.contains("full") && error.contains("not"), "{error}");
-    assert!(done.stdout.contains("8000 packets sent"), "{}", done.stdout);
+    assert!(done.stdout.contains("8,000 packets sent"), "{}", done.stdout);
     assert!(done.stdout.contains("RTT on the network"), "{}", done.stdout);
 
     let stored = Database::open(&database);

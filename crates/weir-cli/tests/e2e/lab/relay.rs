@@ -21,7 +21,7 @@ pub const UDP_PORTS: [&str; 2] = ["--udp-ports", "5000..5019"];
 
 pub const RTT_REQUEST: u8 = 1;
 pub const RTT_REPLY: u8 = 2;
-pub const FLOW_DATA: u8 = 3;
+const FLOW_DATA: u8 = 3;
 
 /// A datagram on its way.
 #[derive(Clone, Debug)]
