@@ -137,3 +137,35 @@ fn four_clients_share_one_agent_and_one_database() {
         (agent.process.stderr().matches("session closed").count() == 4).then_some(())
     });
 }
+
+#[test]
+fn more_flows_than_udp_ports_and_a_stamp_port_in_use() {
+    isolated!();
+    let agent = Agent::start(Host::Near, &["--udp-ports", "5000..5003", "--stamp-port", "8620"]);
+    let done = run_within(
+        LIMIT,
+        weir(&[
+            "flows",
+            &agent.local(),
+            "--rate",
+            "5Mbit/s",
+            "--length",
+            "1000",
+            "--flows",
+            "8",
+            "--for",
+            "1s",
+        ]),
+    )
+    .expect_code(2);
+    assert!(
+        done.one_error().contains("4 UDP ports 5000 to 5003 are taken"),
+        "{}",
+        done.stderr
+    );
+    assert!(done.one_error().contains("--udp-ports"), "{}", done.stderr);
+    agent.check_serves(&[]);
+    let second = run_within(LIMIT, weir(&["agent", "--port", "0", "--stamp-port", "8620"]));
+    assert!([2, 3].contains(&second.code()), "{}", second.code());
+    assert!(second.one_error().contains("8620"), "{}", second.stderr);
+}
