@@ -399,6 +399,16 @@ pub fn survey(summary: &SurveySummary) -> String {
     text.push('\n');
     if !summary.tcp.is_empty() {
         text.push_str(&titled("TCP throughput", &tcp_table(&summary.tcp)));
+        let ceiling = summary.tcp_ceiling;
+        if summary
+            .tcp
+            .iter()
+            .any(|row| row.goodput.0 as f64 > 0.9 * ceiling.0 as f64)
+        {
+            text.push_str(&format!(
+                "TCP was held at {ceiling} by the agent's --max-rate: the path may carry more\n\n"
+            ));
+        }
     }
     let sweeps = [
         ("by number of flows", &summary.by_flows),
