@@ -205,4 +205,3 @@ pub fn flows_notes(summary: &FlowsSummary) -> Vec<String> {
     }
     notes
 }
-

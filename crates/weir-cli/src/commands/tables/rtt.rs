@@ -87,4 +87,3 @@ fn groups(title: &str, key: &str, rows: &[GroupRow]) -> String {
     }
     titled(title, &shown)
 }
-

@@ -157,4 +157,3 @@ fn sweep_table(rows: &[DirectionSummary]) -> Table {
     }
     shown
 }
-
