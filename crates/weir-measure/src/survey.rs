@@ -25,6 +25,8 @@ const USUAL_FLOWS: u16 = 8;
 const WINDOW: u32 = 32;
 /// Time that the path MTU search is expected to take.
 const MTU_NS: u64 = 4_000_000_000;
+/// Longest TCP test.
+const TCP_NS: u64 = 2_000_000_000;
 /// Time that setting up a step takes.
 const SETUP_NS: u64 = 500_000_000;
 /// A media rate within this share of the asked one was held.
@@ -154,6 +156,8 @@ pub struct SurveySummary {
     pub rtt: Option<RttSummary>,
     /// TCP throughput, each number of streams and direction.
     pub tcp: Vec<TcpSummary>,
+    /// Rate at which the agent's limit holds TCP.
+    pub tcp_ceiling: BitRate,
     /// Flow tests over the number of flows.
     pub by_flows: Vec<DirectionSummary>,
     /// Flow tests over the payload length.
@@ -230,6 +234,7 @@ impl Survey {
     /// Takes what a step found, and `bytes` that it sent.
     pub fn on_result(&mut self, step: &Step, summary: StepSummary) {
         self.found.bytes += bytes_of(step, &summary);
+        self.found.hit_byte_limit |= self.found.bytes >= self.plan.max_bytes;
         match summary {
             StepSummary::Mtu(mtu) => {
                 self.found.mtu = Some(mtu);
@@ -238,7 +243,6 @@ impl Survey {
             }
             StepSummary::Rtt(rtt) => self.found.rtt = Some(*rtt),
             StepSummary::Tcp(tcp) => {
-                self.found.hit_byte_limit |= tcp.hit_byte_limit;
                 self.found.tcp.push(tcp);
             }
             StepSummary::Flows(flows) => self.take_flows(step, *flows),
@@ -263,6 +267,7 @@ impl Survey {
     /// What has been found; the best settings are those with the least loss that held the rate.
     pub fn summary(&self) -> SurveySummary {
         let mut found = self.found.clone();
+        found.tcp_ceiling = self.limits.max_rate;
         found.by_length.sort_by_key(|row| row.length);
         found.best = best(&found);
         found
@@ -302,9 +307,10 @@ impl Survey {
                         Step::Tcp(TcpRequest {
                             direction,
                             streams: *streams,
-                            duration_ns: self.plan.step_ns.min(2_000_000_000),
+                            duration_ns: self.plan.step_ns.min(TCP_NS),
                             max_rate: self.limits.max_rate,
-                            max_bytes: self.plan.max_bytes,
+                            // What the estimate says is what is sent at most.
+                            max_bytes: self.limits.max_rate.bytes_in(self.plan.step_ns.min(TCP_NS)),
                         })
                     }),
             );

@@ -23,7 +23,7 @@ pub struct HostFacts {
     pub driver: Option<String>,
     /// Its speed in bits per second, where it has one.
     pub interface_rate: Option<u64>,
-    /// Its MTU, bytes.
+    /// MTU of the route to the other host, bytes of IP packet.
     pub mtu: Option<u32>,
     /// `net.core.rmem_max`, bytes.
     pub rmem_max: Option<u64>,
@@ -60,7 +60,7 @@ impl HostFacts {
             interface_rate: of_interface("speed")
                 .and_then(|mbit| mbit.parse::<u64>().ok())
                 .map(|mbit| mbit * 1_000_000),
-            mtu: of_interface("mtu").and_then(|mtu| mtu.parse().ok()),
+            mtu: peer.and_then(route_mtu),
             rmem_max: line("/proc/sys/net/core/rmem_max").and_then(|value| value.parse().ok()),
             wmem_max: line("/proc/sys/net/core/wmem_max").and_then(|value| value.parse().ok()),
             cloud,
@@ -112,8 +112,20 @@ fn cloud() -> (Option<String>, Option<String>) {
     (None, None)
 }
 
-/// Name of the interface whose address the kernel would use towards `peer`. No packet is sent: connecting a
-/// UDP socket only looks up the route.
+/// MTU of the route to `peer`, bytes of IP packet. No packet is sent: connecting a UDP socket only looks up the
+/// route. Unlike `/sys`, this is right in every network namespace.
+pub fn route_mtu(peer: IpAddr) -> Option<u32> {
+    let any: SocketAddr = if peer.is_ipv4() {
+        "0.0.0.0:0".parse().ok()?
+    } else {
+        "[::]:0".parse().ok()?
+    };
+    let socket = crate::UdpSocket::bind(any, &crate::UdpOptions::default()).ok()?;
+    socket.connect(SocketAddr::new(peer, 9)).ok()?;
+    socket.route_mtu()
+}
+
+/// Name of the interface whose address the kernel would use towards `peer`, found like [`route_mtu`].
 fn interface_towards(peer: IpAddr) -> Option<String> {
     let any: SocketAddr = if peer.is_ipv4() {
         "0.0.0.0:0".parse().ok()?

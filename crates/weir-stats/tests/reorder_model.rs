@@ -303,7 +303,7 @@ fn counts_the_truth_through_the_wrap() {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        let is_lost = (state >> 33) % 10 == 0;
+        let is_lost = (state >> 33).is_multiple_of(10);
         true_runs += u64::from(is_lost && !before_was_lost);
         before_was_lost = is_lost;
         if is_lost {

@@ -22,7 +22,7 @@ use crate::flows::{
 };
 use crate::host_watch::HostWatch;
 use crate::path_mtu::{MtuRequest, Prober, Responder};
-use crate::rtt::{Reflector, RttRequest};
+use crate::rtt::{Bounds, Reflector, RttRequest};
 use crate::tcp_throughput::{AgentTcp, TcpRequest};
 use crate::{MeasureError, Stop};
 
@@ -167,7 +167,7 @@ impl Serving<'_> {
         self.shared.ports.bind(self.local, options)
     }
 
-    fn reflector(&self) -> Result<Reflector, MeasureError> {
+    fn reflector(&self, max_length: u32) -> Result<Reflector, MeasureError> {
         let options = UdpOptions {
             receive_timestamps: true,
             receive_buffer: 4 << 20,
@@ -179,6 +179,10 @@ impl Serving<'_> {
             self.established.session,
             keys.udp,
             self.client,
+            Bounds {
+                max_length,
+                max_rate: self.shared.config.limits.max_rate,
+            },
         )
     }
 
@@ -186,7 +190,7 @@ impl Serving<'_> {
         let limits = &self.shared.config.limits;
         let opened = limits
             .check(Some(request.rate), request.duration_ns, request.max_length, 1)
-            .and_then(|()| self.reflector());
+            .and_then(|()| self.reflector(request.max_length));
         let reflector = match opened {
             Ok(reflector) => reflector,
             Err(error) => return Ok(Err(error)),
@@ -361,7 +365,7 @@ impl Serving<'_> {
         Ok(OpenFlows {
             receivers,
             source,
-            reflector: self.reflector()?,
+            reflector: self.reflector(weir_wire::RTT_HEADER_LENGTH as u32)?,
         })
     }
 
@@ -407,6 +411,7 @@ impl Serving<'_> {
                 session: self.established.session,
                 key: keys.udp,
                 max_rate: limits.max_rate,
+                max_length: request.plan.length,
             };
             Receiver::start(plan, receivers, sender.clone(), stop.clone())
         });

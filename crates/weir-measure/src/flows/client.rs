@@ -139,7 +139,7 @@ pub fn run(
     session
         .limits
         .check(plan.rate(), plan.duration_ns, plan.length, plan.flows)?;
-    let mtu = crate::path_mtu::route_mtu(session.address()).unwrap_or(u32::MAX);
+    let mtu = weir_net::host::route_mtu(session.address().ip()).unwrap_or(u32::MAX);
     if plan.length + crate::path_mtu::overhead(session.address().ip()) > mtu {
         return Err(crate::path_mtu::too_long(session.address(), plan.length));
     }
@@ -271,6 +271,7 @@ impl<'a> Test<'a> {
             session: self.session.id(),
             key: self.session.key(),
             max_rate: BitRate(u64::MAX),
+            max_length: self.plan.length,
         };
         Receiver::start(plan, sockets, records.clone(), stop.child())
     }

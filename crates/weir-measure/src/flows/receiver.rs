@@ -30,6 +30,8 @@ pub(crate) struct ReceiverPlan {
     pub key: UdpKey,
     /// A stream faster than this is ended.
     pub max_rate: BitRate,
+    /// Longer packets are not of this test.
+    pub max_length: u32,
 }
 
 /// The sender's final counts.
@@ -198,12 +200,12 @@ impl Receiving {
         for datagram in self.batch.datagrams() {
             self.packets += 1;
             match FlowData::decode(&self.plan.key, self.plan.session, datagram.bytes) {
-                Ok(packet) => {
+                Ok(packet) if datagram.bytes.len() <= self.plan.max_length as usize => {
                     let arrived = datagram.ancillary.kernel_ns.unwrap_or(unix);
                     self.account
                         .on_packet(now, arrived, &packet, datagram.bytes.len() as u32);
                 }
-                Err(_) => self.account.reject(),
+                _ => self.account.reject(),
             }
         }
         Ok(())

@@ -11,6 +11,9 @@ pub const SHORTEST: u32 = weir_wire::FLOW_HEADER_LENGTH as u32;
 /// Most bytes in one burst unless asked otherwise: what a receiving socket of default size can hold.
 const BURST_BYTES: u32 = 256 * 1024;
 
+/// Longest burst that can be asked for, packets: bounds what a sender holds in memory at once.
+const MOST_BURST: u32 = 1024;
+
 /// Which way packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -139,10 +142,16 @@ impl FlowsPlan {
         if self.flows == 0 {
             return refuse("--flows is 0; use at least 1".into());
         }
-        if self.format.bytes_per_frame == 0 || self.format.frame_rate.numerator == 0 {
+        let frames = self.format.frame_rate;
+        if self.format.bytes_per_frame == 0 || frames.numerator == 0 || frames.denominator == 0 {
             return refuse(
                 "a rate of zero carries nothing; give --rate, or --bytes-per-frame and --frame-rate".into(),
             );
+        }
+        if self.burst.is_some_and(|burst| burst > MOST_BURST) {
+            return refuse(format!(
+                "--burst is more than {MOST_BURST} packets; bursts that long are lost in any queue"
+            ));
         }
         if self.burst == Some(0) {
             return refuse("--burst is 0; use at least 1 packet".into());

@@ -8,7 +8,8 @@ mod search;
 use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
-use weir_net::{UdpOptions, UdpSocket};
+use weir_net::UdpSocket;
+use weir_net::host::route_mtu;
 
 use crate::MeasureError;
 
@@ -60,17 +61,9 @@ pub fn largest_payload(peer: IpAddr, mtu: u32) -> u32 {
     mtu.saturating_sub(overhead(peer)).min(65_507)
 }
 
-/// MTU of this host's route to `peer`, bytes of IP packet. Sends nothing.
-pub(crate) fn route_mtu(peer: SocketAddr) -> Option<u32> {
-    let any = if peer.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-    let socket = UdpSocket::bind(any.parse().ok()?, &UdpOptions::default()).ok()?;
-    socket.connect(peer).ok()?;
-    socket.route_mtu()
-}
-
 /// The error for a datagram that the interface refused.
 pub(crate) fn too_long(peer: SocketAddr, length: u32) -> MeasureError {
-    too_long_for_path(peer.ip(), length, route_mtu(peer).unwrap_or(0))
+    too_long_for_path(peer.ip(), length, route_mtu(peer.ip()).unwrap_or(0))
 }
 
 /// The error for a payload that the interface takes but the path does not.

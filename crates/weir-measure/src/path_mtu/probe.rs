@@ -5,13 +5,14 @@ use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use weir_net::host::route_mtu;
 use weir_net::{NetError, UdpOptions, UdpSocket, clock};
 use weir_results::{Direction, MtuProbe as ProbeRecord, Record};
 use weir_wire::{
     HELLO_LENGTH, Hello, HelloAck, Kind, MTU_HEADER_LENGTH, MtuAck, MtuProbe, SessionId, UdpKey, UnixNanos,
 };
 
-use super::{MtuReport, MtuRequest, MtuSearch, MtuSummary, Step, overhead, route_mtu};
+use super::{MtuReport, MtuRequest, MtuSearch, MtuSummary, Step, overhead};
 use crate::control::{FromAgent, ToAgent};
 use crate::{MeasureError, Session, Sink, Stop};
 
@@ -86,7 +87,7 @@ impl Prober<'_> {
         records: &Sender<Vec<Record>>,
         stop: &Stop,
     ) -> Result<MtuReport, MeasureError> {
-        let interface_mtu = route_mtu(self.peer).unwrap_or(1500).min(65_535);
+        let interface_mtu = route_mtu(self.peer.ip()).unwrap_or(1500).min(65_535);
         let timeout_ns = self.timeout_ns.clamp(TIMEOUT_NS.0, TIMEOUT_NS.1);
         let mut search = MtuSearch::new(interface_mtu, timeout_ns);
         self.socket.set_receive_timeout(NAP)?;

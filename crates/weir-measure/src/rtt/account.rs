@@ -78,6 +78,8 @@ pub struct RttSummary {
     pub lost_forward: Option<u64>,
     /// Of the lost: answered, but the answer did not come.
     pub lost_reverse: Option<u64>,
+    /// The reflector's own account; none for a STAMP reflector, which keeps none.
+    pub reflector: Option<ReflectorReport>,
     /// RTT from application to application.
     pub rtt: Quantiles,
     /// RTT by kernel or card timestamps, without the time in both applications.
@@ -300,6 +302,7 @@ impl RttAccount {
             duplicates: totals.duplicates,
             lost_forward,
             lost_reverse: lost_forward.map(|forward| totals.lost - forward),
+            reflector: reflector.cloned(),
             rtt: quantiles(self.rtt.summary()),
             network_rtt: quantiles(self.network.summary()),
             application: quantiles(self.application.summary()),
