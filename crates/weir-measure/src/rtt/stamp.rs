@@ -105,6 +105,7 @@ pub fn run(
     stop: &Stop,
 ) -> Result<RttSummary, MeasureError> {
     plan.check(codec.shortest())?;
+    crate::path_mtu::check_fits(remote.ip(), plan.length.to)?;
     let plan = RttPlan {
         ttl: STAMP_TTL,
         ..plan.clone()
