@@ -45,6 +45,10 @@ look_for() {
         # libFuzzer is C++; one test reads the results with Python's own sqlite3.
         need_compiler c++ c++ cstdio g++
         need_command python3 python3
+        # The kernel's own count of what it dropped is what the tests compare with.
+        need_command nft nftables
+        need_command ss iproute2
+        need_command unshare util-linux
         ;;
     bench)
         need_command iperf3 iperf3

@@ -1,5 +1,8 @@
-//! Handshake: both sides play, and the input changes messages on their way. Only an unchanged handshake may
-//! be established at the client, and then both sides hold the same keys.
+//! Handshake: both sides play, and the input changes messages on their way. A side may accept only the message that
+//! an honest peer with the secret would have sent, and after an unchanged handshake both sides hold the same keys.
+//!
+//! The fuzzer sees what the code compares, so it can learn a right proof and send it: that is no fault. What an
+//! honest peer would have sent is therefore computed, not concluded from whether a message was changed.
 //!
 //! Input: a byte that picks the purpose, then for each message a byte: 1 replaces it by the next 56 bytes, 2
 //! changes one byte of it (place, difference), any other value lets it pass.
@@ -7,7 +10,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_wire::{AgentHandshake, ClientHandshake, ClientHello, HANDSHAKE_LENGTH, Refusal, SessionId, Token};
+use weir_wire::{
+    AgentHandshake, ClientHandshake, ClientHello, HANDSHAKE_LENGTH, NONCE_LENGTH, Purpose, Refusal,
+    SessionId, Token,
+};
 
 type Message = [u8; HANDSHAKE_LENGTH];
 
@@ -39,6 +45,36 @@ fn change(input: &mut &[u8], message: &mut Message) -> bool {
     *message != before
 }
 
+/// The proof that a client with the secret sends after this hello and this challenge.
+fn honest_proof(token: &Token, hello: &Message, challenge: &Message) -> Message {
+    let read = ClientHello::decode(hello).expect("the agent has read it");
+    let (mut client, same) = match read.purpose {
+        Purpose::Control => ClientHandshake::control(token, read.nonce),
+        Purpose::Data { session, stream } => ClientHandshake::data(&CONTROL_KEY, session, stream, read.nonce),
+    };
+    assert_eq!(&same, hello);
+    client.on_challenge(challenge).expect("the agent's own challenge")
+}
+
+/// The welcome that an agent with the secret sends to this client after that challenge.
+fn honest_welcome(
+    token: &Token,
+    hello: &Message,
+    challenge: &Message,
+    proof: &Message,
+    session: SessionId,
+) -> Message {
+    let mut nonce = [0; NONCE_LENGTH];
+    nonce.copy_from_slice(&challenge[HANDSHAKE_LENGTH - NONCE_LENGTH..]);
+    let (agent, same) =
+        AgentHandshake::on_hello(hello, token, nonce, |_| Ok(CONTROL_KEY)).expect("the client's own hello");
+    assert_eq!(&same, challenge);
+    agent
+        .on_proof(proof, || Ok(session))
+        .expect("the client's own proof")
+        .1
+}
+
 fuzz_target!(|input: &[u8]| {
     let Some((&purpose, mut input)) = input.split_first() else {
         return;
@@ -54,6 +90,7 @@ fuzz_target!(|input: &[u8]| {
         ClientHandshake::data(&CONTROL_KEY, SESSION, 3, [1; 32])
     };
 
+    let own_hello = hello;
     let mut changed = change(&mut input, &mut hello);
     if let Ok(read) = ClientHello::decode(&hello) {
         assert_eq!(read.encode(), hello);
@@ -72,6 +109,7 @@ fuzz_target!(|input: &[u8]| {
             (None, refused.reply.unwrap_or([0; HANDSHAKE_LENGTH]))
         }
     };
+    let own_challenge = message;
     changed |= change(&mut input, &mut message);
     let mut proof = match client.on_challenge(&message) {
         Ok(proof) => proof,
@@ -80,10 +118,11 @@ fuzz_target!(|input: &[u8]| {
             [0; HANDSHAKE_LENGTH]
         }
     };
+    let own_proof = proof;
     changed |= change(&mut input, &mut proof);
     let (at_agent, mut welcome) = match agent.map(|agent| agent.on_proof(&proof, || Ok(SESSION))) {
         Some(Ok((established, welcome))) => {
-            assert!(!changed);
+            assert_eq!(proof, honest_proof(&token, &hello, &own_challenge));
             (Some(established), welcome)
         }
         Some(Err(refused)) => (None, refused.reply.unwrap_or([0; HANDSHAKE_LENGTH])),
@@ -92,7 +131,13 @@ fuzz_target!(|input: &[u8]| {
     changed |= change(&mut input, &mut welcome);
     match client.on_welcome(&welcome) {
         Ok(at_client) => {
-            assert!(!changed);
+            assert_eq!(
+                welcome,
+                honest_welcome(&token, &own_hello, &message, &own_proof, at_client.session)
+            );
+            if changed {
+                return;
+            }
             let Some(at_agent) = at_agent else {
                 panic!("the client is established alone")
             };

@@ -282,7 +282,20 @@ fn shake_hands(
 
 /// A handshake's fault with what to do about it.
 fn advise(error: HandshakeError) -> String {
-    format!("{error}; give the agent's token with --token-file or WEIR_TOKEN if it has one")
+    let next = match error {
+        HandshakeError::TokenNeeded => "give it with --token-file or WEIR_TOKEN",
+        HandshakeError::WrongToken | HandshakeError::AgentNotProven => {
+            "--token-file or WEIR_TOKEN has to hold what the agent was started with"
+        }
+        HandshakeError::AgentIsOpen => "or start the agent with that token",
+        HandshakeError::Busy => "try again later, or start it with a higher --max-sessions",
+        HandshakeError::Magic => "is this the control port of 'weir agent'?",
+        HandshakeError::Version(_) => "install the same version of Weir at both ends",
+        HandshakeError::UnknownSession | HandshakeError::Field { .. } | HandshakeError::OutOfOrder => {
+            "do both ends run the same version of Weir?"
+        }
+    };
+    format!("{error}; {next}")
 }
 
 /// A nonce from the operating system.

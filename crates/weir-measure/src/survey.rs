@@ -156,6 +156,8 @@ pub struct SurveySummary {
     pub rtt: Option<RttSummary>,
     /// TCP throughput, each number of streams and direction.
     pub tcp: Vec<TcpSummary>,
+    /// Rate at which the agent's limit holds TCP.
+    pub tcp_ceiling: BitRate,
     /// Flow tests over the number of flows.
     pub by_flows: Vec<DirectionSummary>,
     /// Flow tests over the payload length.
@@ -265,6 +267,7 @@ impl Survey {
     /// What has been found; the best settings are those with the least loss that held the rate.
     pub fn summary(&self) -> SurveySummary {
         let mut found = self.found.clone();
+        found.tcp_ceiling = self.limits.max_rate;
         found.by_length.sort_by_key(|row| row.length);
         found.best = best(&found);
         found

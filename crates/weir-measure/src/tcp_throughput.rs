@@ -19,6 +19,8 @@ use crate::{BitRate, MeasureError, Progress, Session, Sink, Stop};
 const SECOND_NS: u64 = 1_000_000_000;
 const BUFFER: usize = 256 * 1024;
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// Bytes by which a connection may be ahead of its rate: a pacing sender starts with a burst.
+const RATE_SLACK: u64 = 64 << 20;
 const NAP: Duration = Duration::from_millis(20);
 
 /// What the client asks of the agent.
@@ -102,9 +104,16 @@ impl Connections {
         })
     }
 
-    /// Takes what comes on all `streams`.
-    pub(crate) fn receive(streams: Vec<TcpStream>, stop: &Stop) -> Result<Self, MeasureError> {
-        Self::start(streams, stop, pump_in)
+    /// Takes what comes on all `streams`, no faster than the request allows.
+    pub(crate) fn receive(
+        streams: Vec<TcpStream>,
+        request: &TcpRequest,
+        stop: &Stop,
+    ) -> Result<Self, MeasureError> {
+        let share = BitRate(request.max_rate.0 / u64::from(request.streams.max(1)));
+        Self::start(streams, stop, move |stream, count, stop| {
+            pump_in(stream, count, share, stop)
+        })
     }
 
     fn start(
@@ -209,9 +218,18 @@ fn pump_out(stream: &mut TcpStream, count: &AtomicU64, limit: &AtomicU64, stop: 
     let _ = stream.shutdown(Shutdown::Write);
 }
 
-fn pump_in(stream: &mut TcpStream, count: &AtomicU64, stop: &Stop) {
+fn pump_in(stream: &mut TcpStream, count: &AtomicU64, rate: BitRate, stop: &Stop) {
     let mut block = vec![0; BUFFER];
+    let started = clock::monotonic_ns();
     while !stop.is_set() {
+        // A sender that does not hold the agreed rate is held by its window: what is not read is not sent.
+        let most = rate
+            .bytes_in(clock::monotonic_ns() - started)
+            .saturating_add(RATE_SLACK);
+        if count.load(Ordering::Relaxed) > most {
+            std::thread::sleep(Duration::from_millis(1));
+            continue;
+        }
         match stream.read(&mut block) {
             Ok(0) => return,
             Ok(bytes) => {
@@ -375,7 +393,7 @@ pub fn run(
     let connections = if sending {
         Connections::send(streams, &request, stop)?
     } else {
-        Connections::receive(streams, stop)?
+        Connections::receive(streams, &request, stop)?
     };
     session.send(&ToAgent::Go)?;
     let started = connections.started_ns;
@@ -466,7 +484,7 @@ impl AgentTcp {
         stop: &Stop,
     ) -> Result<Self, MeasureError> {
         let connections = match request.direction {
-            Direction::Forward => Connections::receive(streams, stop)?,
+            Direction::Forward => Connections::receive(streams, &request, stop)?,
             Direction::Reverse => Connections::send(streams, &request, stop)?,
         };
         let next_ns = connections.started_ns + SECOND_NS;

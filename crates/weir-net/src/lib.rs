@@ -14,6 +14,9 @@ pub mod tcp;
 mod udp;
 pub mod wait;
 
+#[cfg(test)]
+mod datagram_tests;
+
 pub use ancillary::Ancillary;
 pub use receive::{Datagram, ReceiveBatch};
 pub use send::{SendBatch, SendOutcome};

@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ pub struct AgentConfig {
 struct SessionEntry {
     control_key: [u8; 32],
     /// Data connections that have joined, with their numbers.
-    joined: Sender<(u32, TcpStream)>,
+    joined: SyncSender<(u32, TcpStream)>,
 }
 
 /// What all threads of an agent share.
@@ -265,12 +265,15 @@ fn admit(mut stream: TcpStream, shared: &Shared) -> Result<Option<Admitted>, Str
             let entry = sessions
                 .get(&session)
                 .ok_or("the session ended during the handshake")?;
-            // A session that no longer takes connections is ending.
-            let _ = entry.joined.send((number, stream));
+            // A session that takes no more connections is ending, or was never to have so many.
+            entry
+                .joined
+                .try_send((number, stream))
+                .map_err(|_| "more connections than a test may have")?;
             Ok(None)
         }
         Purpose::Control => {
-            let (sender, joined) = channel();
+            let (sender, joined) = sync_channel(usize::from(shared.config.limits.max_flows));
             {
                 let mut sessions = shared.sessions();
                 if sessions.len() >= shared.config.limits.max_sessions as usize {

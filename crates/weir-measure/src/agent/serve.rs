@@ -22,7 +22,7 @@ use crate::flows::{
 };
 use crate::host_watch::HostWatch;
 use crate::path_mtu::{MtuRequest, Prober, Responder};
-use crate::rtt::{Reflector, RttRequest};
+use crate::rtt::{Bounds, Reflector, RttRequest};
 use crate::tcp_throughput::{AgentTcp, TcpRequest};
 use crate::{MeasureError, Stop};
 
@@ -179,7 +179,10 @@ impl Serving<'_> {
             self.established.session,
             keys.udp,
             self.client,
-            max_length,
+            Bounds {
+                max_length,
+                max_rate: self.shared.config.limits.max_rate,
+            },
         )
     }
 

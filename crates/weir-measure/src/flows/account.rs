@@ -11,8 +11,9 @@ use weir_results::{
     Direction, FlowBurst, FlowSecond, LossWindow, Quantiles, Record, Silence, StreamBurst, StreamSecond,
 };
 use weir_stats::{
-    Arrival, DurationHistogram, FlowAccount, FlowTotals, LossRun, LossWindows, QuantileSummary,
-    ReorderAccount, ReorderDepth, SequenceExtender, SequenceTotals, SilenceDetector, SilenceEnd,
+    Arrival, DEFAULT_HISTORY, DurationHistogram, FlowAccount, FlowTotals, LossRun, LossWindows,
+    QuantileSummary, ReorderAccount, ReorderDepth, SequenceExtender, SequenceTotals, SilenceDetector,
+    SilenceEnd,
 };
 use weir_wire::{FlowData, Spread};
 
@@ -177,10 +178,12 @@ impl StreamAccount {
     /// An account that starts at monotonic time `now_ns`, Unix time `unix_ns`.
     pub fn new(plan: StreamAccountPlan, now_ns: u64, unix_ns: u64) -> Self {
         let first = u64::from(plan.first_sequence);
+        // All flows together remember as many packets as the stream does, which is as long.
+        let history = DEFAULT_HISTORY / plan.ports.len().max(1) as u32;
         let lane = |port: &u16| FlowLane {
             port: *port,
             extender: SequenceExtender::new(plan.first_sequence),
-            account: FlowAccount::new(first, plan.depth),
+            account: FlowAccount::with_history(first, plan.depth, history),
             owd_second: DurationHistogram::new(),
             owd: DurationHistogram::new(),
             before: FlowTotals::default(),

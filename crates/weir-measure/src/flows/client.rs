@@ -139,10 +139,7 @@ pub fn run(
     session
         .limits
         .check(plan.rate(), plan.duration_ns, plan.length, plan.flows)?;
-    let mtu = weir_net::host::route_mtu(session.address().ip()).unwrap_or(u32::MAX);
-    if plan.length + crate::path_mtu::overhead(session.address().ip()) > mtu {
-        return Err(crate::path_mtu::too_long(session.address(), plan.length));
-    }
+    crate::path_mtu::check_fits(session.address().ip(), plan.length)?;
     Test::prepare(session, plan, max_bytes, sink, stop)?.run()
 }
 
@@ -221,7 +218,7 @@ impl<'a> Test<'a> {
             .plan
             .ways
             .reverse()
-            .then(|| self.start_receiver(&records, &stop))
+            .then(|| self.start_receiver(&records))
             .transpose()?;
         self.session.send(&ToAgent::Go)?;
         let sender = self
@@ -246,11 +243,7 @@ impl<'a> Test<'a> {
         finished
     }
 
-    fn start_receiver(
-        &mut self,
-        records: &Sender<Vec<Record>>,
-        stop: &Stop,
-    ) -> Result<Receiver, MeasureError> {
+    fn start_receiver(&self, records: &Sender<Vec<Record>>) -> Result<Receiver, MeasureError> {
         let options = UdpOptions {
             receive_buffer: self.plan.receive_buffer as usize,
             merge_receive: self.plan.merge,
@@ -273,7 +266,8 @@ impl<'a> Test<'a> {
             max_rate: BitRate(u64::MAX),
             max_length: self.plan.length,
         };
-        Receiver::start(plan, sockets, records.clone(), stop.child())
+        // An interrupted test ends at the sender: what is on its way then is still received and counted.
+        Receiver::start(plan, sockets, records.clone(), Stop::default())
     }
 
     fn start_sender(&self, records: &Sender<Vec<Record>>, stop: &Stop) -> Result<SenderThread, MeasureError> {

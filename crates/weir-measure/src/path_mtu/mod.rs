@@ -61,6 +61,14 @@ pub fn largest_payload(peer: IpAddr, mtu: u32) -> u32 {
     mtu.saturating_sub(overhead(peer)).min(65_507)
 }
 
+/// Checks a payload against the interface that leads to `peer`.
+pub(crate) fn check_fits(peer: IpAddr, length: u32) -> Result<(), MeasureError> {
+    match route_mtu(peer) {
+        Some(mtu) if length + overhead(peer) > mtu => Err(too_long_for_path(peer, length, mtu)),
+        _ => Ok(()),
+    }
+}
+
 /// The error for a datagram that the interface refused.
 pub(crate) fn too_long(peer: SocketAddr, length: u32) -> MeasureError {
     too_long_for_path(peer.ip(), length, route_mtu(peer.ip()).unwrap_or(0))

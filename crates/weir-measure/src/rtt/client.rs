@@ -19,6 +19,7 @@ use super::stamp::StampCodec;
 use super::{ReflectorReport, RttPlan, RttRequest, RttSummary, Window};
 use crate::control::{FromAgent, Stopped, ToAgent};
 use crate::host_watch::HostWatch;
+use crate::path_mtu;
 use crate::{BitRate, MeasureError, Progress, Session, Sink, Stop};
 
 /// How often settled packets are handed on while waiting for the next window.
@@ -241,10 +242,10 @@ impl<'a> Prober<'a> {
     ) -> Result<(), MeasureError> {
         self.shared.socket.set_ttl(self.plan.ttl)?;
         let (host_records, host_inbox) = channel();
-        let shared = self.shared.clone();
+        let taking = Taking::new(self.shared.clone())?;
         let replies = std::thread::Builder::new()
             .name("rtt-receive".into())
-            .spawn(move || take_replies(&shared))
+            .spawn(move || taking.run())
             .map_err(|error| MeasureError::Internal(format!("cannot start a thread: {error}")))?;
         let watch = HostWatch::start(Side::Local, self.interface.clone(), host_records);
         let mut hand_on = |shared: &Shared| -> Result<(), MeasureError> {
@@ -340,7 +341,7 @@ impl<'a> Prober<'a> {
         match shared.socket.send(packet) {
             Ok(_) => Ok(()),
             Err(error) if error.raw_os_error() == Some(weir_net::EMSGSIZE) => {
-                Err(crate::path_mtu::too_long_for(&shared.socket, packet.len() as u32))
+                Err(path_mtu::too_long_for(&shared.socket, packet.len() as u32))
             }
             // The far port answered an earlier packet by ICMP, or the host was out of buffers: this packet was
             // not sent and will count as lost, which it is.
@@ -376,30 +377,11 @@ impl<'a> Prober<'a> {
     }
 }
 
-/// Takes replies and transmit timestamps until the test is over.
-fn take_replies(shared: &Shared) {
-    clock::sharpen_timers();
-    let Ok(mut waiter) = Waiter::new() else { return };
-    if waiter.add(shared.socket.as_raw_fd(), 0).is_err() {
-        return;
-    }
-    let mut taking = Taking {
-        shared,
-        buffer: vec![0; 65_536],
-        extender: SequenceExtender::new(0),
-        transmit: vec![(u64::MAX, 0, false); RING],
-        transmit_extender: SequenceExtender::new(0),
-    };
-    while !shared.over.load(Ordering::Relaxed) {
-        // A wait that fails is tried again; the main thread ends the test in any case.
-        let _ = waiter.wait(50);
-        taking.take_transmit_timestamps();
-        while taking.take_reply() {}
-    }
-}
-
-struct Taking<'a> {
-    shared: &'a Shared,
+/// The receiving thread's state. It is made, and its memory touched, before the first packet is sent: a page fault
+/// would be measured as round-trip time.
+struct Taking {
+    shared: Arc<Shared>,
+    waiter: Waiter,
     buffer: Vec<u8>,
     extender: SequenceExtender,
     /// Sequence, transmit time, and whether the card gave it, by sequence modulo the ring.
@@ -407,7 +389,32 @@ struct Taking<'a> {
     transmit_extender: SequenceExtender,
 }
 
-impl Taking<'_> {
+impl Taking {
+    fn new(shared: Arc<Shared>) -> Result<Self, NetError> {
+        let wait = |error| NetError::io("wait for", shared.socket.local(), error);
+        let waiter = Waiter::new().map_err(wait)?;
+        waiter.add(shared.socket.as_raw_fd(), 0).map_err(wait)?;
+        Ok(Taking {
+            waiter,
+            buffer: vec![0xff; 65_536],
+            extender: SequenceExtender::new(0),
+            transmit: vec![(u64::MAX, 0, false); RING],
+            transmit_extender: SequenceExtender::new(0),
+            shared,
+        })
+    }
+
+    /// Takes replies and transmit timestamps until the test is over.
+    fn run(mut self) {
+        clock::sharpen_timers();
+        while !self.shared.over.load(Ordering::Relaxed) {
+            // A wait that fails is tried again; the main thread ends the test in any case.
+            let _ = self.waiter.wait(50);
+            self.take_transmit_timestamps();
+            while self.take_reply() {}
+        }
+    }
+
     fn take_transmit_timestamps(&mut self) {
         while let Ok(Some(told)) = self.shared.socket.transmit_timestamp() {
             let Some(sequence) = told.transmit_id.and_then(|id| self.transmit_extender.extend(id)) else {
@@ -424,7 +431,7 @@ impl Taking<'_> {
     }
 
     fn take_reply(&mut self) -> bool {
-        let shared = self.shared;
+        let shared = self.shared.clone();
         let received = shared.socket.receive(&mut self.buffer);
         let (now, unix) = (clock::monotonic_ns(), clock::unix_ns());
         let (length, told) = match received {

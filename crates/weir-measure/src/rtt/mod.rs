@@ -12,5 +12,5 @@ pub mod stamp;
 pub use account::{GroupRow, RttSummary};
 pub use client::run;
 pub use plan::{RttPlan, Span, Window};
-pub(crate) use reflector::Reflector;
+pub(crate) use reflector::{Bounds, Reflector};
 pub use reflector::{ReflectorReport, RttRequest};

@@ -32,6 +32,15 @@ pub struct ReflectorReport {
     pub rejected: u64,
 }
 
+/// What a reflector answers at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Longest packet, bytes.
+    pub max_length: u32,
+    /// Highest rate of answers.
+    pub max_rate: crate::BitRate,
+}
+
 /// How many sequence numbers back a copy is still recognised, as IPsec's anti-replay window does (RFC 4303,
 /// 3.4.3), only wider.
 const REPLAY_WINDOW: u64 = 1 << 16;
@@ -50,7 +59,7 @@ impl Reflector {
         session: SessionId,
         key: UdpKey,
         client: IpAddr,
-        max_length: u32,
+        bounds: Bounds,
     ) -> Result<Self, MeasureError> {
         socket.set_receive_timeout(Duration::from_millis(100))?;
         let stop = Stop::default();
@@ -59,7 +68,9 @@ impl Reflector {
             session,
             key,
             client,
-            max_length: max_length as usize,
+            bounds,
+            second: 0,
+            bytes_this_second: 0,
             source: None,
             seen: Seen::default(),
             report: ReflectorReport::default(),
@@ -99,7 +110,10 @@ struct Reflecting {
     session: SessionId,
     key: UdpKey,
     client: IpAddr,
-    max_length: usize,
+    bounds: Bounds,
+    /// Unix second that `bytes_this_second` counts.
+    second: u64,
+    bytes_this_second: u64,
     /// The client's socket, fixed by its first authentic packet.
     source: Option<SocketAddr>,
     seen: Seen,
@@ -118,6 +132,10 @@ impl Reflecting {
             let Some(request) = self.admit(&buffer[..length], source) else {
                 continue;
             };
+            if !self.is_within_rate(received, length) {
+                self.report.rejected += 1;
+                continue;
+            }
             let mut reply = RttReply {
                 session: self.session,
                 sequence: request.sequence,
@@ -145,10 +163,21 @@ impl Reflecting {
         self.report
     }
 
+    /// Whether an answer of `length` bytes keeps to the session's rate, counted by whole seconds.
+    fn is_within_rate(&mut self, unix_ns: u64, length: usize) -> bool {
+        const SECOND_NS: u64 = 1_000_000_000;
+        let second = unix_ns / SECOND_NS;
+        if second != self.second {
+            (self.second, self.bytes_this_second) = (second, 0);
+        }
+        self.bytes_this_second += length as u64;
+        self.bytes_this_second <= self.bounds.max_rate.bytes_in(SECOND_NS)
+    }
+
     /// The request, if it is authentic, from the client and not a copy.
     fn admit(&mut self, datagram: &[u8], source: SocketAddr) -> Option<RequestPacket> {
         let known = self.source.is_none_or(|known| known == source) && source.ip() == self.client;
-        let known = known && datagram.len() <= self.max_length;
+        let known = known && datagram.len() <= self.bounds.max_length as usize;
         let request = RequestPacket::decode(&self.key, self.session, datagram).ok();
         let (true, Some(request)) = (known, request) else {
             self.report.rejected += 1;

@@ -84,7 +84,8 @@ impl StampCodec {
         Some(Answer {
             sequence: reply.sender_sequence,
             sent: reply.sender_timestamp.to_unix().0,
-            reflector_kernel: None,
+            // Whichever clock reading the reflector takes, its time between the two stamps is not the network's.
+            reflector_kernel: Some(reply.receive.to_unix().0),
             reflector_received: reply.receive.to_unix().0,
             reflector_sent: reply.timestamp.to_unix().0,
             ttl: Some(reply.sender_ttl).filter(|ttl| *ttl != 0),
@@ -104,6 +105,7 @@ pub fn run(
     stop: &Stop,
 ) -> Result<RttSummary, MeasureError> {
     plan.check(codec.shortest())?;
+    crate::path_mtu::check_fits(remote.ip(), plan.length.to)?;
     let plan = RttPlan {
         ttl: STAMP_TTL,
         ..plan.clone()

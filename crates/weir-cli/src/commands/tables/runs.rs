@@ -1,0 +1,105 @@
+//! Runs of the database as text.
+
+use weir_cli::units::{format_count, format_duration};
+use weir_results::Run;
+
+use super::table;
+
+/// A list of runs.
+pub fn runs(runs: &[Run]) -> String {
+    let mut shown = table(&[
+        "run",
+        "part of",
+        "kind",
+        "target",
+        "started (UTC)",
+        "took",
+        "ended",
+    ]);
+    for run in runs {
+        let took = run
+            .ended_unix_ns
+            .map(|ended| format_duration(ended.saturating_sub(run.started_unix_ns)));
+        shown.add_row([
+            run.id.to_string(),
+            run.parent.map_or_else(String::new, |parent| parent.to_string()),
+            run.kind.clone(),
+            run.target.clone(),
+            utc(run.started_unix_ns),
+            took.unwrap_or_else(|| "-".to_owned()),
+            run.outcome.to_string(),
+        ]);
+    }
+    shown
+        .lines()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
+}
+
+/// One run.
+pub fn run(run: &Run, counts: &[(weir_results::Table, u64)]) -> String {
+    let pretty = |value: &serde_json::Value| serde_json::to_string_pretty(value).unwrap_or_default();
+    let mut text = format!(
+        "run {}: {} to {}, {}\n",
+        run.id, run.kind, run.target, run.outcome
+    );
+    text.push_str(&format!("started {} UTC", utc(run.started_unix_ns)));
+    if let Some(ended) = run.ended_unix_ns {
+        text.push_str(&format!(
+            ", took {}",
+            format_duration(ended.saturating_sub(run.started_unix_ns))
+        ));
+    }
+    text.push_str(&format!(", Weir {}\n", run.weir_version));
+    if let Some(reason) = &run.reason {
+        text.push_str(&format!("reason: {reason}\n"));
+    }
+    for (table, count) in counts.iter().filter(|(_, count)| *count > 0) {
+        text.push_str(&format!("{} rows in {}\n", format_count(*count), table.name()));
+    }
+    let parts = [
+        ("parameters", &run.parameters),
+        ("this host", &run.local_host),
+        ("far host", &run.remote_host),
+        ("summary", &run.summary),
+    ];
+    for (name, value) in parts.into_iter().filter(|(_, value)| !value.is_null()) {
+        text.push_str(&format!("{name}: {}\n", pretty(value)));
+    }
+    text
+}
+
+/// Unix nanoseconds as a date and time, UTC; the calendar by Howard Hinnant's `civil_from_days`.
+fn utc(unix_ns: u64) -> String {
+    let seconds = unix_ns / 1_000_000_000;
+    let (days, of_day) = ((seconds / 86_400) as i64, seconds % 86_400);
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_index = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_index + 2) / 5 + 1;
+    let month = if month_index < 10 {
+        month_index + 3
+    } else {
+        month_index - 9
+    };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_date_1() {
+        // Values from `date -u -d @N '+%F %T'`.
+        assert_eq!(utc(0), "1970-01-01 00:00:00");
+        assert_eq!(utc(951_782_399_000_000_000), "2000-02-28 23:59:59");
+        assert_eq!(utc(951_868_800_000_000_000), "2000-03-01 00:00:00");
+        assert_eq!(utc(1_795_231_496_999_999_999), "2026-11-21 03:24:56");
+    }
+}

@@ -1,0 +1,212 @@
+//! `weir flows` over a link on which a packet filter drops packets and counts them: Weir's counts against the
+//! kernel's.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::lab::{
+    self, Agent, Database, FAR_IPV4, Host, Running, isolated, join_by_veth, nft, nft_counter, run_within,
+    wait_until, weir,
+};
+use crate::{LIMIT, count, flow_on_port};
+
+/// UDP port of one of the flows: the path MTU search takes 5000, the four flows take the next four.
+const PORT: u16 = 5003;
+
+fn link_and_agent() -> Agent {
+    join_by_veth(9000);
+    nft(Host::Far, "add table inet lab");
+    nft(Host::Far, "add counter inet lab dropped");
+    nft(
+        Host::Far,
+        "add chain inet lab in { type filter hook input priority 0; }",
+    );
+    Agent::start(Host::Far, &["--open", "--udp-ports", "5000..5099"])
+}
+
+fn flows_arguments<'a>(target: &'a str, duration: &'a str, database: &'a str) -> Vec<&'a str> {
+    vec![
+        "flows", target, "--rate", "20Mbit/s", "--length", "1000", "--flows", "4", "--for", duration,
+        "--no-gso", "--no-gro", "--json", "--db", database,
+    ]
+}
+
+/// What holds however many packets one flow lost on the way.
+fn only_one_flow_lost(forward: &Value, dropped: u64) {
+    assert_eq!(count(&forward["lost"]), dropped, "{forward}");
+    assert_eq!(
+        count(&forward["sent"]),
+        count(&forward["received"]) + dropped,
+        "{forward}"
+    );
+    let per_flow = forward["per_flow"].as_array().expect("flows");
+    assert_eq!(per_flow.len(), 4);
+    for flow in per_flow {
+        let lost = if flow["port"] == PORT { dropped } else { 0 };
+        assert_eq!(count(&flow["lost"]), lost, "{flow}");
+        assert_eq!(count(&flow["sent"]), count(&flow["received"]) + lost, "{flow}");
+        assert_eq!(flow["socket_drops"], 0, "{flow}");
+    }
+    let sent: u64 = per_flow.iter().map(|flow| count(&flow["sent"])).sum();
+    assert_eq!(count(&forward["sent"]), sent);
+    let loss = forward["loss"].as_f64().expect("a loss");
+    assert!((loss - dropped as f64 / sent as f64).abs() < 1e-9, "{forward}");
+    let attribution = &forward["attribution"];
+    assert_eq!(count(&attribution["network"]), dropped, "{attribution}");
+    for place in ["socket", "host_receiver", "host_sender"] {
+        assert_eq!(attribution[place], 0, "{attribution}");
+    }
+    for none in ["late", "duplicates", "rejected", "refused"] {
+        assert_eq!(forward[none], 0, "{none} in {forward}");
+    }
+}
+
+/// The rows of every second add up to the summary.
+fn rows_add_up(stored: &Database, forward: &Value) {
+    let sum = |column: &str, table: &str| {
+        stored.one::<i64>(&format!(
+            "SELECT sum({column}) FROM {table} WHERE direction = 'forward'"
+        )) as u64
+    };
+    for table in ["stream_seconds", "flow_seconds"] {
+        assert_eq!(sum("lost", table), count(&forward["lost"]), "{table}");
+        assert_eq!(sum("received", table), count(&forward["received"]), "{table}");
+    }
+    assert_eq!(sum("sent", "sender_seconds"), count(&forward["sent"]));
+    assert_eq!(
+        stored.one::<i64>("SELECT max(packets_dropped) FROM drops") as u64,
+        count(&forward["lost"])
+    );
+    assert_eq!(
+        stored.one::<i64>("SELECT max(packets_total) FROM drops") as u64,
+        count(&forward["received"])
+    );
+}
+
+#[test]
+fn scattered_losses_of_one_flow_equal_the_filters_count() {
+    isolated!(heavy);
+    let agent = link_and_agent();
+    nft(
+        Host::Far,
+        &format!("add rule inet lab in udp dport {PORT} numgen inc mod 20 == 7 counter name dropped drop"),
+    );
+    let database = lab::path("flows.db");
+    let said = run_within(
+        LIMIT,
+        weir(&flows_arguments(&agent.at(FAR_IPV4), "3s", &database)),
+    )
+    .expect_code(0)
+    .json();
+    let forward = &said["forward"];
+    let dropped = nft_counter(Host::Far, "inet lab", "dropped");
+    assert!(dropped > 20, "{dropped} packets were dropped");
+    only_one_flow_lost(forward, dropped);
+    // Every twentieth packet of one of four flows: no two lost ones are neighbours, in the flow or in the stream.
+    let flow = flow_on_port(forward, PORT);
+    for of in [forward, flow] {
+        assert_eq!(count(&of["bursts"]), dropped, "{of}");
+        assert_eq!(of["longest_burst"], 1, "{of}");
+    }
+    assert_eq!(forward["burst_lengths"], serde_json::json!({ "1": dropped }));
+    let stored = Database::open(&database);
+    rows_add_up(&stored, forward);
+    let rows = |sql: &str| stored.one::<i64>(sql) as u64;
+    assert_eq!(
+        rows("SELECT count(*) FROM stream_bursts WHERE length_packets = 1"),
+        dropped
+    );
+    assert_eq!(rows("SELECT count(*) FROM sbursts"), dropped);
+    assert_eq!(
+        rows(&format!("SELECT count(*) FROM bursts WHERE port = {PORT}")),
+        dropped
+    );
+    assert_eq!(rows("SELECT count(*) FROM bursts"), dropped);
+    assert_eq!(rows("SELECT sum(lost) FROM loss_windows"), dropped);
+    assert_eq!(
+        rows(&format!("SELECT max(burst_count) FROM flows WHERE port = {PORT}")),
+        dropped
+    );
+    assert_eq!(
+        rows(&format!(
+            "SELECT max(burst_count) FROM flows WHERE port != {PORT}"
+        )),
+        0
+    );
+}
+
+#[test]
+fn one_flow_blocked_for_a_second_is_silent_alone() {
+    isolated!(heavy);
+    let agent = link_and_agent();
+    nft(Host::Far, "add counter inet lab seen");
+    nft(Host::Far, "add chain inet lab block");
+    nft(
+        Host::Far,
+        &format!("add rule inet lab in udp dport {PORT} counter name seen jump block"),
+    );
+    let database = lab::path("blocked.db");
+    let client = Running::start(weir(&flows_arguments(&agent.at(FAR_IPV4), "5s", &database)));
+    wait_until("the flow's packets", LIMIT, || {
+        (nft_counter(Host::Far, "inet lab", "seen") > 500).then_some(())
+    });
+    nft(Host::Far, "add rule inet lab block counter name dropped drop");
+    std::thread::sleep(Duration::from_secs(1));
+    nft(Host::Far, "flush chain inet lab block");
+    let said = client.wait(LIMIT).expect_code(0).json();
+    let forward = &said["forward"];
+    let dropped = nft_counter(Host::Far, "inet lab", "dropped");
+    assert!(dropped > 200, "{dropped} packets were dropped");
+    only_one_flow_lost(forward, dropped);
+
+    // For the flow it is one burst. The stream has the other flows' packets between: with every flow once a round,
+    // at most the last of one round and the first of the next are neighbours.
+    let flow = flow_on_port(forward, PORT);
+    assert_eq!(
+        (count(&flow["bursts"]), count(&flow["longest_burst"])),
+        (1, dropped),
+        "{flow}"
+    );
+    assert!(count(&forward["longest_burst"]) <= 2, "{forward}");
+    let bursts = count(&forward["bursts"]);
+    assert!(
+        bursts <= dropped && 2 * bursts >= dropped,
+        "{bursts} bursts of {dropped} lost"
+    );
+
+    // A broad range: the machine may be busy, but a second is neither a tenth nor five.
+    let plausible = 700_000_000..4_000_000_000;
+    for other in forward["per_flow"].as_array().expect("flows") {
+        let silent = other["port"] == PORT;
+        assert_eq!(count(&other["silences"]), u64::from(silent), "{other}");
+        assert_eq!(
+            silent,
+            plausible.contains(&count(&other["longest_silence_ns"])),
+            "{other}"
+        );
+    }
+    let by_flows_losing = forward["windows_by_flows_losing"].as_object().expect("windows");
+    assert_eq!(by_flows_losing.keys().collect::<Vec<_>>(), ["1"], "{forward}");
+    assert!((8..40).contains(&count(&by_flows_losing["1"])), "{forward}");
+
+    let stored = Database::open(&database);
+    rows_add_up(&stored, forward);
+    let silences: Vec<i64> = stored.all("SELECT duration_ns FROM silences");
+    assert_eq!(silences.len(), 1, "{silences:?}");
+    assert!(plausible.contains(&(silences[0] as u64)), "{silences:?}");
+    assert_eq!(
+        stored.one::<i64>(&format!(
+            "SELECT count(*) FROM silences JOIN flow_seconds USING (run_id, flow) WHERE port != {PORT}"
+        )),
+        0
+    );
+    assert_eq!(
+        stored.one::<i64>("SELECT sum(lost) FROM loss_windows") as u64,
+        dropped
+    );
+    assert_eq!(
+        stored.one::<i64>("SELECT count(*) FROM loss_windows WHERE flows_losing != 1"),
+        0
+    );
+}

@@ -1,0 +1,65 @@
+//! The built `weir` binary as a user runs it: clients against agents, over loopback and over namespaces that the
+//! tests make, with losses, copies and delays that somebody else than Weir counts.
+//!
+//! Each test runs in namespaces of its own (see `lab`), so that tests share no port, no packet filter and no file,
+//! need no root, and leave nothing behind. They need `unshare` (util-linux), `ip` and `ss` (iproute2), `nft`
+//! (nftables) and `python3`.
+
+// Clippy allows unwrap in test functions only; here the functions that they call are tests as well.
+#![allow(clippy::unwrap_used)]
+
+mod lab;
+
+mod agent_limits;
+mod attribution;
+mod bad_input;
+mod directions;
+mod flows_exact;
+mod hostile;
+mod kills;
+mod listening;
+mod relayed;
+mod rtt;
+mod runs;
+mod stamp;
+mod store;
+mod survey;
+mod thresholds;
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// A run of a command that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A count in a JSON result.
+#[track_caller]
+fn count(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
+}
+
+/// Checks that there are values and that their quantiles ascend.
+#[track_caller]
+fn quantiles_ascend(quantiles: &Value) {
+    assert!(count(&quantiles["count"]) > 0, "{quantiles}");
+    let values: Vec<i64> = ["min", "p50", "p90", "p99", "p999", "max"]
+        .iter()
+        .map(|name| {
+            quantiles[name]
+                .as_i64()
+                .unwrap_or_else(|| panic!("{name} in {quantiles}"))
+        })
+        .collect();
+    assert!(values.is_sorted(), "{quantiles}");
+}
+
+/// The flow with that destination port.
+#[track_caller]
+fn flow_on_port(direction: &Value, port: u16) -> &Value {
+    let flows = direction["per_flow"].as_array().expect("flows");
+    flows
+        .iter()
+        .find(|flow| flow["port"] == port)
+        .unwrap_or_else(|| panic!("no flow has port {port}: {direction}"))
+}
