@@ -70,7 +70,10 @@ fn assert_strict(what: &str, validator: &Validator, document: &Value) {
         let unnoticed = valid_after(&|object| {
             object.insert("undocumented".to_owned(), Value::Null);
         });
-        assert!(!unnoticed, "{what}: a field can be added to '{pointer}' unnoticed");
+        assert!(
+            !unnoticed,
+            "{what}: a field can be added to '{pointer}' unnoticed"
+        );
         if MAPS.iter().any(|map| pointer.ends_with(map)) {
             continue;
         }
@@ -78,10 +81,7 @@ fn assert_strict(what: &str, validator: &Validator, document: &Value) {
             let unnoticed = valid_after(&|object| {
                 object.remove(&field);
             });
-            assert!(
-                !unnoticed,
-                "{what}: '{pointer}/{field}' can go missing unnoticed"
-            );
+            assert!(!unnoticed, "{what}: '{pointer}/{field}' can go missing unnoticed");
         }
     }
 }
@@ -131,9 +131,7 @@ fn lines(folder: &Path, status: i32, arguments: &[&str]) -> Vec<Value> {
     assert_eq!(ended.code(), Some(status), "weir {what}: {complaint}");
     let text = String::from_utf8(stdout).expect("JSON is UTF-8");
     text.lines()
-        .map(|line| {
-            serde_json::from_str(line).unwrap_or_else(|error| panic!("weir {what}: {error}: {line}"))
-        })
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("weir {what}: {error}: {line}")))
         .collect()
 }
 
@@ -150,8 +148,23 @@ impl Agent {
         let stamp_port = free.local_addr().expect("its address").port().to_string();
         drop(free);
         let mut child = weir(folder)
-            .args(["agent", "--json", "--quiet", "--listen", "127.0.0.1", "--port", "0"])
-            .args(["--max-rate", "200Mbit/s", "--max-length", "1472", "--stamp-port", &stamp_port])
+            .args([
+                "agent",
+                "--json",
+                "--quiet",
+                "--listen",
+                "127.0.0.1",
+                "--port",
+                "0",
+            ])
+            .args([
+                "--max-rate",
+                "200Mbit/s",
+                "--max-length",
+                "1472",
+                "--stamp-port",
+                &stamp_port,
+            ])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -212,14 +225,22 @@ fn print_everything() -> Vec<Document> {
     };
     let quick = ["--json", "--quiet", "--for", "500ms"];
 
-    let rtt = [["rtt", control, "--interval", "50ms", "--window", "1..4"].as_slice(), &quick].concat();
+    let rtt = [
+        ["rtt", control, "--interval", "50ms", "--window", "1..4"].as_slice(),
+        &quick,
+    ]
+    .concat();
     take("rtt", 0, &rtt);
     // A threshold that no path can meet: the result is printed all the same.
     take("rtt", 1, &[rtt.as_slice(), &["--fail-if", "max >= 0ns"]].concat());
     let to_stamp = ["rtt", stamp, "--stamp", "--interval", "50ms", "--length", "44"];
     take("rtt", 0, &[to_stamp.as_slice(), &quick].concat());
 
-    let flows = [["flows", control, "--length", "1400", "--flows", "4"].as_slice(), &quick].concat();
+    let flows = [
+        ["flows", control, "--length", "1400", "--flows", "4"].as_slice(),
+        &quick,
+    ]
+    .concat();
     // Bursts of several packets leave flow by flow, so a depth of one packet makes late packets, and with them loss.
     for (status, extra) in [
         (0, ["--rate", "20Mbit/s"].as_slice()),
@@ -252,7 +273,10 @@ fn print_everything() -> Vec<Document> {
 fn everything_that_is_printed_is_documented() {
     for name in SCHEMAS {
         let validator = validator(name);
-        assert!(printed_by(name).next().is_some(), "nothing was printed for {name}");
+        assert!(
+            printed_by(name).next().is_some(),
+            "nothing was printed for {name}"
+        );
         for (what, document) in printed_by(name) {
             assert_documented(what, &validator, document);
         }
@@ -299,7 +323,8 @@ fn the_commands_reach_all_parts_of_the_schemas() {
     for table in wanted {
         assert!(tables.contains(table), "no line of {table} in {tables:?}");
     }
-    let some = |name: &str, holds: &dyn Fn(&Value) -> bool| printed_by(name).any(|(_, document)| holds(document));
+    let some =
+        |name: &str, holds: &dyn Fn(&Value) -> bool| printed_by(name).any(|(_, document)| holds(document));
     assert!(some("rtt", &|rtt| rtt["reflector"].is_null()), "no STAMP");
     assert!(some("rtt", &|rtt| rtt["reflector"].is_object()), "no agent");
     let both = |flows: &Value| flows["forward"].is_object() && flows["reverse"].is_object();
@@ -336,11 +361,7 @@ fn lines_of_every_table_have_the_columns_of_the_database() {
         let statement = database
             .prepare(&format!("SELECT * FROM {}", table.name()))
             .expect("the table");
-        let columns: BTreeSet<String> = statement
-            .column_names()
-            .into_iter()
-            .map(str::to_owned)
-            .collect();
+        let columns: BTreeSet<String> = statement.column_names().into_iter().map(str::to_owned).collect();
         assert_eq!(documented, columns, "{}", table.name());
         assert_eq!(line["additionalProperties"], json!(false), "{}", table.name());
         let required = line["required"].as_array().map_or(0, Vec::len);
@@ -371,7 +392,10 @@ fn fields(schema: &Value) -> Vec<(String, bool)> {
     let mut found = Vec::new();
     match schema {
         Value::Object(keywords) => {
-            for (keyword, value) in keywords.iter().filter(|(name, _)| *name != "if" && *name != "then") {
+            for (keyword, value) in keywords
+                .iter()
+                .filter(|(name, _)| *name != "if" && *name != "then")
+            {
                 if let ("properties", Some(properties)) = (keyword.as_str(), value.as_object()) {
                     let described = |property: &Value| property.get("description").is_some();
                     found.extend(
@@ -393,10 +417,7 @@ fn fields(schema: &Value) -> Vec<(String, bool)> {
 fn the_schemas_are_schemas_and_refuse_nonsense() {
     for name in SCHEMAS {
         let schema = schema(name);
-        assert_eq!(
-            schema["$schema"],
-            "https://json-schema.org/draft/2020-12/schema"
-        );
+        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
         assert!(jsonschema::meta::is_valid(&schema), "{name} is no schema");
         let validator = validator(name);
         for nonsense in [json!({}), json!(null), json!([]), json!({ "table": "nonsense" })] {
