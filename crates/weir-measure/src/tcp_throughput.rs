@@ -21,6 +21,8 @@ const BUFFER: usize = 256 * 1024;
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// Bytes by which a connection may be ahead of its rate: a pacing sender starts with a burst.
 const RATE_SLACK: u64 = 64 << 20;
+/// How long a sender's buffers may take to arrive once it has ended.
+const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 const NAP: Duration = Duration::from_millis(20);
 
 /// What the client asks of the agent.
@@ -165,17 +167,30 @@ impl Connections {
         self.threads.iter().all(JoinHandle::is_finished)
     }
 
-    /// Ends all connections and waits for their threads.
-    pub(crate) fn finish(self) {
+    /// Ends the threads: a sender's half of each connection is closed behind the last byte.
+    pub(crate) fn end(&mut self) {
         self.stop.set();
+        for thread in self.threads.drain(..) {
+            // A thread that broke off has left its count behind.
+            let _ = thread.join();
+        }
+    }
+
+    /// Waits until the other end has closed all connections, or `limit` has passed.
+    fn await_end(&self, limit: Duration) {
+        let deadline = clock::monotonic_ns() + clock::nanos(limit);
+        while !self.are_finished() && clock::monotonic_ns() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Ends all connections and waits for their threads.
+    pub(crate) fn finish(mut self) {
         for connection in &self.readers {
             // Already closed by the other end is closed.
             let _ = connection.shutdown(Shutdown::Both);
         }
-        for thread in self.threads {
-            // A thread that broke off has left its count behind.
-            let _ = thread.join();
-        }
+        self.end();
     }
 }
 
@@ -341,8 +356,11 @@ impl Rows {
         }
     }
 
-    fn summary(&self, request: &TcpRequest, duration_ns: u64, hit_byte_limit: bool) -> TcpSummary {
+    fn summary(&self, request: &TcpRequest, hit_byte_limit: bool) -> TcpSummary {
         let bytes = self.counts.values().map(|row| row.bytes).sum();
+        // The receiver's own seconds, of one stream since all run side by side.
+        let first = self.counts.iter().filter(|((_, stream), _)| *stream == 0);
+        let duration_ns = first.map(|(_, row)| row.duration_ns).sum();
         let connections = self.latest.len().max(1) as u64;
         TcpSummary {
             direction: self.direction,
@@ -390,7 +408,7 @@ pub fn run(
         streams.push(session.data_connection()?.1);
     }
     let sending = request.direction == Direction::Forward;
-    let connections = if sending {
+    let mut connections = if sending {
         Connections::send(streams, &request, stop)?
     } else {
         Connections::receive(streams, &request, stop)?
@@ -426,9 +444,9 @@ pub fn run(
         }
         std::thread::sleep(NAP);
     }
-    let duration_ns = clock::monotonic_ns() - started;
+    // A sender closes its half and leaves the rest open: what is in its buffers still arrives and is counted.
+    connections.end();
     let sent = connections.counters.total();
-    connections.finish();
     session.send(&ToAgent::Stop(Stopped::default()))?;
     loop {
         match session.receive(ANSWER_LIMIT)? {
@@ -436,8 +454,9 @@ pub fn run(
             other => take_message(session, &mut rows, sink, other)?,
         }
     }
+    connections.finish();
     rows.hand_on(sink, true);
-    Ok(rows.summary(&request, duration_ns, sent >= request.max_bytes))
+    Ok(rows.summary(&request, sent >= request.max_bytes))
 }
 
 fn take_messages(session: &Session, rows: &mut Rows, sink: &dyn Sink) -> Result<(), MeasureError> {
@@ -497,8 +516,11 @@ impl AgentTcp {
         })
     }
 
-    /// What there is to tell the client now; `last` closes the last, shorter second.
+    /// What there is to tell the client now; `last` closes the last, shorter second, with what is still on its way.
     pub(crate) fn poll(&mut self, last: bool) -> Option<FromAgent> {
+        if last && self.request.direction == Direction::Forward {
+            self.connections.await_end(DRAIN_LIMIT);
+        }
         if clock::monotonic_ns() < self.next_ns && !last {
             return None;
         }

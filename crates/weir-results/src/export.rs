@@ -46,7 +46,11 @@ impl Store {
     pub fn export_csv(&self, run: RunId, table: Table, writer: impl Write) -> Result<(), StoreError> {
         let failed = |source: csv::Error| StoreError::Export {
             run,
-            source: source.into(),
+            source: match source.into_kind() {
+                // Kept as it is, so that a closed pipe can be told from a full disk.
+                csv::ErrorKind::Io(source) => source,
+                other => std::io::Error::other(format!("{other:?}")),
+            },
         };
         let _one_state = self.read_transaction()?;
         self.run(run)?;

@@ -24,7 +24,7 @@ pub struct AgentArgs {
     /// UDP ports for test packets.
     #[arg(long, value_name = "A..B", default_value = "4750..4849")]
     pub udp_ports: PortRange,
-    /// File whose first line is the token that clients must know.
+    /// File that holds the token that clients must know.
     ///
     /// Without this option, the environment variable WEIR_TOKEN is the token itself.
     #[arg(long, value_name = "FILE")]

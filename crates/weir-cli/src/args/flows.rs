@@ -99,7 +99,7 @@ pub struct FlowsArgs {
     /// First sequence number, for tests of the wrap.
     #[arg(long, value_name = "N", default_value_t = 0, hide = true)]
     pub first_sequence: u32,
-    /// Seed of the assignment to flows, for tests that must repeat [default: random].
+    /// Seed of the assignment to flows, for tests with another order [default: 1].
     #[arg(long, value_name = "N", hide = true)]
     pub seed: Option<u64>,
     /// Options of every command that measures.

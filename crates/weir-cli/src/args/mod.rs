@@ -158,7 +158,7 @@ pub struct MeasureOptions {
     pub fail_if: Vec<FailIf>,
     /// File with the token that the agent asks for.
     ///
-    /// The first line is the token. Without this option, the environment variable WEIR_TOKEN is the token itself;
+    /// Its content, without white space around it, is the token. Without this option, the environment variable WEIR_TOKEN is the token itself;
     /// without both, only an agent started with --open, or one on this host that has no token, will answer.
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,

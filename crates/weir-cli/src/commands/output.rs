@@ -34,7 +34,7 @@ pub fn print_json(
             "id": run,
             "kind": kind,
             "outcome": outcome.as_str(),
-            "database": store.path(),
+            "database": store.path().display().to_string(),
         },
         "notes": notes,
     });

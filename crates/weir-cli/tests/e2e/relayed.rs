@@ -110,7 +110,8 @@ fn exact_counts(first_sequence: u32) {
     assert_eq!(forward["burst_lengths"], json!({ "1": 10, "5": 9 }));
     assert_eq!(forward["reordered"], 9, "{forward}");
     assert_eq!(forward["rejected"], 0, "{forward}");
-    assert_eq!(count(&forward["attribution"]["network"]), 55, "{forward}");
+    // Packet 60 came, too late: it was not lost anywhere.
+    assert_eq!(count(&forward["attribution"]["network"]), 54, "{forward}");
     // The one after 33, the copy after 85, and packet 60.
     assert_eq!(flow["reversals"], 9 + 9 + 1, "{flow}");
     // After each gap; the copy of 20; around 30: 31, 30 and 34; the copy of 80 and 86; around 60: 61, 60 and 261.

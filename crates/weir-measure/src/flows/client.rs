@@ -46,7 +46,7 @@ pub struct DirectionSummary {
     pub loss: f64,
     /// Bounds of the loss, 95 % (Clopper-Pearson).
     pub loss_interval: (f64, f64),
-    /// Whose fault the losses are.
+    /// Where the packets that never came were lost; those that came too late are not among them.
     pub attribution: Attribution,
     /// UDP payload bytes of each packet.
     pub length: u32,
@@ -432,6 +432,21 @@ impl<'a> Test<'a> {
             .iter_mut()
             .for_each(|flow| shift(&mut flow.owd, correction));
         let socket_drops = receiver.flows.iter().map(|flow| flow.socket_drops).sum();
+        // A train that the host drops is many packets, but one in the host's count.
+        let train = if sender.segmented {
+            sender.sent.div_ceil(sender.sends.max(1)).max(1)
+        } else {
+            1
+        };
+        let mut attribution = attribute_buffers(
+            receiver.lost - receiver.late.min(receiver.lost),
+            socket_drops,
+            at_receiver.receive,
+            at_sender.send * train + sender.refused,
+            // A full buffer refuses whole trains, so the mean is rounded up.
+            receiver.packets_per_buffer.ceil(),
+        );
+        attribution.estimated |= train > 1 && at_sender.send > 0;
         DirectionSummary {
             direction,
             asked: self.plan.rate(),
@@ -441,14 +456,7 @@ impl<'a> Test<'a> {
             lost: receiver.lost,
             loss: receiver.lost as f64 / sender.sent.max(1) as f64,
             loss_interval: loss_interval(receiver.lost.min(sender.sent), sender.sent),
-            attribution: attribute_buffers(
-                receiver.lost,
-                socket_drops,
-                at_receiver.receive,
-                at_sender.send + sender.refused,
-                // A full buffer refuses whole trains, so the mean is rounded up.
-                receiver.packets_per_buffer.ceil(),
-            ),
+            attribution,
             length: self.plan.length,
             flows: self.plan.flows,
             burst: self.plan.burst_packets(),

@@ -71,7 +71,7 @@ impl StampCodec {
                 MeasureError::Parameters(format!(
                     "--length {length} cannot be a STAMP packet: {error}; use {} or at least {}",
                     self.shortest(),
-                    self.shortest() + 24
+                    self.shortest() + if self.key.is_some() { 24 } else { 4 }
                 ))
             })
     }

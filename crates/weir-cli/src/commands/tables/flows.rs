@@ -98,11 +98,15 @@ fn blame(summary: &DirectionSummary) -> String {
             "seen on neither host, so in the network",
         ),
     ];
-    let said: Vec<String> = shares
+    let late = summary.receiver.late.min(summary.lost);
+    let mut said: Vec<String> = shares
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, place)| format!("{} {place}", format_count(*count)))
         .collect();
+    if late > 0 {
+        said.push(format!("{} came after they were given up", format_count(late)));
+    }
     let estimate = if summary.attribution.estimated {
         " (estimate)"
     } else {
