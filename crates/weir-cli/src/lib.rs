@@ -5,4 +5,4 @@ pub mod args;
 pub mod completions;
 pub mod fail_if;
 pub mod man;
-pub mod units;
+pub use weir_units as units;

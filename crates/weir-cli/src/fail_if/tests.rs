@@ -209,3 +209,13 @@ fn refusals_show_the_right_form() {
         assert_eq!(refusal(text), message);
     }
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_threshold_panics(text in "\\PC{0,12}", near in "[0-9.,/ ]{0,6}[a-zA-Z%/µ.]{0,6}[0-9.]{0,3}") {
+        for text in [text, near] {
+            let _ = format!("p90 > {text}").parse::<FailIf>();
+            let _ = format!("loss > {text}").parse::<FailIf>();
+        }
+    }
+}

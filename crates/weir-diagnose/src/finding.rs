@@ -1,0 +1,156 @@
+//! What a diagnosis says: names, sentences, evidence, confidence, advice. It must not know how they were found.
+
+use serde::{Deserialize, Serialize};
+
+/// What a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingName {
+    /// How many routes the flows take, and which flow is on which.
+    Routes,
+    /// Loss differs between routes or flows.
+    RouteLoss,
+    /// One flow, several or all delivered nothing for a while.
+    Outage,
+    /// Rate of loss and whether it is independent or comes in bursts.
+    LossProcess,
+    /// More flows change nothing or make it worse: the network does not tell them apart.
+    FiveTupleIgnored,
+    /// Each flow is held at a rate.
+    FlowRateCap,
+    /// Packets per second are held at a number.
+    PacketRateCap,
+    /// The path does not carry the rate: queues fill, then overflow.
+    Congestion,
+    /// Loss begins above a payload length though the path MTU is larger.
+    PayloadCliff,
+    /// Packets of one flow overtook each other.
+    Reversals,
+    /// Several flows lose packets in the same short windows.
+    CorrelatedLoss,
+    /// Packets were lost on a host.
+    HostLoss,
+    /// The sender could not hold its schedule.
+    LateSender,
+    /// The level of the RTT.
+    RttLevel,
+    /// The RTT is not what it was in the last run of the same pair.
+    RttChange,
+    /// The RTT grows with the position in a window: queueing and serialization.
+    WindowGrowth,
+    /// The RTT grows with the length of packets: store and forward, fragmentation.
+    LengthGrowth,
+}
+
+/// How much it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// A property of the path.
+    Information,
+    /// Something to know before sending media.
+    Notice,
+    /// Something that harms media.
+    Fault,
+}
+
+/// One number behind a finding.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// What it is, as in "packets lost on route B".
+    pub what: String,
+    /// The number, or numbers.
+    pub value: serde_json::Value,
+    /// Its unit, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+}
+
+/// How sure a finding is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Confidence {
+    /// The statistical test, as in "chi-squared test of equal loss on all flows".
+    pub test: String,
+    /// Probability of evidence as strong as this if the finding were wrong; none where the test counts
+    /// exactly.
+    pub p_value: Option<f64>,
+    /// 0 to 1.
+    pub level: f64,
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What it is about.
+    pub name: FindingName,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What was found, in a sentence.
+    pub sentence: String,
+    /// The numbers.
+    pub evidence: Vec<Evidence>,
+    /// SQL on the results store that yields them.
+    pub query: String,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// What to do about it.
+    pub action: String,
+}
+
+/// How lost packets should be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "by")]
+pub enum Recovery {
+    /// No loss was seen that needs any.
+    None,
+    /// Forward error correction.
+    Fec {
+        /// Repair packets per source packet, 0 to 1.
+        overhead: f64,
+        /// Source packets that one repair packet covers.
+        span_packets: u32,
+        /// How long the span is at the media's packet rate, nanoseconds.
+        latency_ns: u64,
+    },
+    /// Retransmission.
+    Arq {
+        /// Latency to allow for, nanoseconds.
+        latency_ns: u64,
+        /// Times that a packet may be asked for again in it.
+        rounds: u32,
+    },
+}
+
+/// Settings for media on this path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recommendation {
+    /// Flows.
+    pub flows: u16,
+    /// UDP payload bytes.
+    pub payload: u32,
+    /// How lost packets should be replaced.
+    pub recovery: Recovery,
+    /// Loss that is aimed at, 0 to 1.
+    pub target_loss: f64,
+    /// Loss that is left, by the fitted loss process.
+    pub expected_residual_loss: f64,
+    /// The same by simulation, with its 95 % bounds.
+    pub simulated_residual_loss: (f64, f64, f64),
+    /// All of it in words.
+    pub sentence: String,
+}
+
+/// What a run says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Diagnosis {
+    /// The run.
+    pub run: i64,
+    /// Its kind.
+    pub kind: String,
+    /// The far host as the user named it.
+    pub target: String,
+    /// Faults first.
+    pub findings: Vec<Finding>,
+    /// Settings, where flows were measured.
+    pub recommendation: Option<Recommendation>,
+}
