@@ -2,19 +2,25 @@
 //! one does not own.
 //!
 //! [`Link`] is the whole behaviour of one direction in virtual time; it has no clock, no I/O and no threads.
-//! [`discrete`] drives two of them from event to event. It must not know what runs over it.
+//! [`discrete`] drives two of them from event to event, [`realtime`] drives them by the clock between two TUN devices.
+//! It must not know what runs over it.
 
 mod admission;
+pub mod coalesce;
 pub mod discrete;
 mod ecmp;
+mod ip;
 mod link;
 mod loss;
 mod propagation;
+pub mod offload;
 mod queue;
 mod random;
 mod rate;
+pub mod realtime;
 mod recent_flows;
 mod route;
+pub mod segment;
 mod spec;
 mod token_bucket;
 

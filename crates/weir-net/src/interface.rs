@@ -135,7 +135,7 @@ impl Interface {
     /// Sets the longest packet, bytes of IP packet.
     ///
     /// # Errors
-    /// As the kernel's: a TUN device takes 68 to 65521.
+    /// As the kernel's: a TUN device takes 68 to 65535.
     pub fn set_mtu(&mut self, bytes: u32) -> Result<(), InterfaceError> {
         self.call("set the MTU", libc::SIOCSIFMTU as _, |fields| {
             fields.ifru_mtu = i32::try_from(bytes).unwrap_or(i32::MAX);

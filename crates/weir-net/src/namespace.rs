@@ -6,8 +6,9 @@ use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{ChildStdout, Command, ExitStatus};
 use std::sync::mpsc;
 use std::thread;
@@ -61,15 +62,15 @@ impl NetworkNamespace {
         result(unsafe { libc::setns(self.file.as_raw_fd(), libc::CLONE_NEWNET) })
     }
 
-    /// Starts `command` inside. It sees the namespace's interfaces under `/sys/class/net` and `hosts`, if given, as
-    /// `/etc/hosts`; both by mounts of its own. It gets no signal that this process has blocked from before, and is
-    /// killed when this process dies.
+    /// Starts `command` inside. It sees the namespace's interfaces under `/sys/class/net`, and `hosts`, lines as in
+    /// `/etc/hosts`, added to that file; both by mounts of its own. No signal is blocked for it, and it is killed when
+    /// this process dies.
     ///
     /// # Errors
     /// When the namespace cannot be entered or the command does not start.
-    pub fn spawn(&self, mut command: Command, hosts: Option<&Path>) -> io::Result<Inmate> {
+    pub fn spawn(&self, mut command: Command, hosts: &str) -> io::Result<Inmate> {
         let namespace = self.file.try_clone().map(|file| NetworkNamespace { file })?;
-        let hosts = hosts.map(PathBuf::from);
+        let hosts = hosts.to_owned();
         let (started, starting) = mpsc::channel();
         let (ended, status) = mpsc::channel();
         // The kernel kills the child when this *thread* ends, so it stays until the child has ended.
@@ -78,7 +79,7 @@ impl NetworkNamespace {
             .spawn(move || {
                 let begun = namespace
                     .enter()
-                    .and_then(|()| own_view(hosts.as_deref()))
+                    .and_then(|()| own_view(&hosts))
                     .and_then(|()| die_with_parent(&mut command).spawn())
                     .and_then(|mut child| {
                         let process = ProcessHandle::of(child.id())?;
@@ -257,23 +258,36 @@ pub fn spawn_bound(mut command: Command) -> io::Result<std::process::Child> {
     die_with_parent(&mut command).spawn()
 }
 
+/// Where a thread's own view of the file system is put together: it shows something else afterwards anyway.
+const STAGE: &str = "/sys";
+const HOSTS: &str = "/etc/hosts";
+const PLAIN: libc::c_ulong = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+
 /// Gives the calling thread a file system view of its own, in which `/sys` is that of its network namespace and
-/// `hosts` lies over `/etc/hosts`.
-fn own_view(hosts: Option<&Path>) -> io::Result<()> {
+/// `/etc/hosts` has more lines. Nothing of it is left on a disk.
+fn own_view(hosts: &str) -> io::Result<()> {
     unshare(libc::CLONE_NEWNS)?;
     mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE)?;
+    if Path::new(HOSTS).exists() {
+        let own = fs::read_to_string(HOSTS).unwrap_or_default();
+        let staged = format!("{STAGE}/hosts");
+        mount(Some("weir"), STAGE, Some("tmpfs"), PLAIN)?;
+        fs::write(&staged, format!("{}\n{hosts}", own.trim_end()))?;
+        fs::set_permissions(&staged, fs::Permissions::from_mode(0o644))?;
+        mount(Some(&staged), HOSTS, None, libc::MS_BIND)?;
+        unmount(STAGE)?;
+    }
     // A user namespace may have no right to this; then /sys shows the interfaces of the host, and only programs
     // that look there are misled.
-    let _ = mount(
-        Some("weir"),
-        "/sys",
-        Some("sysfs"),
-        libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
-    );
-    match hosts.and_then(Path::to_str) {
-        Some(hosts) if Path::new("/etc/hosts").exists() => mount(Some(hosts), "/etc/hosts", None, libc::MS_BIND),
-        _ => Ok(()),
-    }
+    let _ = mount(Some("weir"), "/sys", Some("sysfs"), PLAIN);
+    Ok(())
+}
+
+/// Takes the topmost mount off `target`; what is bound elsewhere stays.
+fn unmount(target: &str) -> io::Result<()> {
+    let target = CString::new(target)?;
+    // SAFETY: a C string that lives through the call.
+    result(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) })
 }
 
 /// As `mount(2)`, without data.
@@ -319,21 +333,7 @@ pub fn confine() -> io::Result<()> {
 /// # Errors
 /// As `mount(2)`.
 pub fn show_own_processes() -> io::Result<()> {
-    mount(
-        Some("weir"),
-        "/proc",
-        Some("proc"),
-        libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
-    )
-}
-
-/// Has the kernel kill this process when the thread that started it ends.
-///
-/// # Errors
-/// Never on Linux.
-pub fn end_with_parent() -> io::Result<()> {
-    // SAFETY: takes plain numbers.
-    result(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })
+    mount(Some("weir"), "/proc", Some("proc"), PLAIN)
 }
 
 /// The effective capabilities of the calling thread hold this one (its number in `capability.h`).

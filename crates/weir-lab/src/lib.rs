@@ -1,0 +1,12 @@
+//! Networks made on one host: two hosts that are network namespaces, an emulated link between them, commands that run
+//! on them, the account that the link gives of itself, and the removal of all of it, whatever happens. It may know
+//! the link, the host's namespaces and the records of the results store; it must not know which commands run, how
+//! arguments are written, or how results are drawn.
+
+mod account;
+mod hosts;
+mod lab;
+
+pub use account::{Account, DirectionAccount, Fitness};
+pub use hosts::{FAR_IPV4, FAR_IPV6, Host, NEAR_IPV4, NEAR_IPV6};
+pub use lab::{Lab, LabError};
