@@ -256,6 +256,7 @@ mod tests {
             counters,
             own: OwnLoss::default(),
             cpu_ns: 7,
+            real_time_priority: true,
         }
     }
 
