@@ -180,7 +180,11 @@ impl DirectionAccount {
 
 impl Account {
     /// Takes a second of one direction in; `sender` are the counters of the interface that its packets come from.
-    pub(crate) fn add(&mut self, second: &DirectionSecond, sender: InterfaceCounters) -> (Direction, LinkSecond) {
+    pub(crate) fn add(
+        &mut self,
+        second: &DirectionSecond,
+        sender: InterfaceCounters,
+    ) -> (Direction, LinkSecond) {
         let (direction, account) = match second.way {
             Way::Forward => (Direction::Forward, &mut self.forward),
             Way::Reverse => (Direction::Reverse, &mut self.reverse),
@@ -271,7 +275,10 @@ mod tests {
         let none = InterfaceCounters::default();
         account.add(&second(Way::Forward, counters(10, 1), 0), none);
         let (direction, row) = account.add(&second(Way::Forward, counters(25, 4), 0), none);
-        assert_eq!((direction, row.offered, row.dropped_queue), (Direction::Forward, 15, 3));
+        assert_eq!(
+            (direction, row.offered, row.dropped_queue),
+            (Direction::Forward, 15, 3)
+        );
         assert_eq!((account.forward.offered, account.forward.dropped.queue), (25, 4));
         assert_eq!((account.duration_ns, account.reverse.offered), (2_000_000_000, 0));
     }

@@ -134,7 +134,8 @@ fn raise_tcp_buffers(spec: &LinkSpec) {
 /// Bytes that a link can hold: on the way there and back, and in its largest queue.
 fn bytes_on_link(spec: &LinkSpec) -> u64 {
     let routes = || spec.forward.routes.iter().chain(&spec.reverse.routes);
-    let delay = |routes: &[weir_link::RouteSpec]| routes.iter().map(|route| route.delay_ns).max().unwrap_or(0);
+    let delay =
+        |routes: &[weir_link::RouteSpec]| routes.iter().map(|route| route.delay_ns).max().unwrap_or(0);
     let round_trip_ns = delay(&spec.forward.routes) + delay(&spec.reverse.routes);
     let rate = routes().map(|route| most_rate(&route.rate)).max().unwrap_or(0);
     let in_flight = u128::from(rate) * u128::from(round_trip_ns) / 8_000_000_000;
@@ -181,7 +182,12 @@ mod tests {
     #[test]
     fn both_hosts_have_names() {
         let lines = hosts_lines();
-        for line in ["198.18.0.1 near", "198.18.0.2 far", "fd00:77::1 near", "fd00:77::2 far"] {
+        for line in [
+            "198.18.0.1 near",
+            "198.18.0.2 far",
+            "fd00:77::1 near",
+            "fd00:77::2 far",
+        ] {
             assert!(lines.lines().any(|found| found == line), "{line} in {lines}");
         }
     }

@@ -1,7 +1,6 @@
 //! A lab that is up: both hosts, the link between them, and what it has told so far.
 
 use std::io;
-use std::path::Path;
 use std::process::Command;
 
 use thiserror::Error;
@@ -35,8 +34,8 @@ pub enum LabError {
     Link(io::Error),
 }
 
-/// Two hosts and the link between them. When it is dropped, all of it is gone, but for names that somebody gave to
-/// the namespaces.
+/// Two hosts and the link between them. When it is dropped, the link is gone, and so are the hosts when the last
+/// process on them has ended and nobody has given them a name.
 pub struct Lab {
     near: NetworkNamespace,
     far: NetworkNamespace,
@@ -57,25 +56,7 @@ impl Lab {
                 source,
             })
         };
-        Lab::start_in(spec, make(Host::Near)?, make(Host::Far)?)
-    }
-
-    /// The same with namespaces that exist already and have names, at these paths.
-    ///
-    /// # Errors
-    /// As [`Lab::start`].
-    pub fn start_in_named(spec: &LinkSpec, near: &Path, far: &Path) -> Result<Self, LabError> {
-        let open = |host: Host, path: &Path| {
-            NetworkNamespace::open(path).map_err(|source| LabError::Namespace {
-                operation: "open",
-                host: host.name(),
-                source,
-            })
-        };
-        Lab::start_in(spec, open(Host::Near, near)?, open(Host::Far, far)?)
-    }
-
-    fn start_in(spec: &LinkSpec, near: NetworkNamespace, far: NetworkNamespace) -> Result<Self, LabError> {
+        let (near, far) = (make(Host::Near)?, make(Host::Far)?);
         let near_device = hosts::set_up(&near, Host::Near, spec)?;
         let far_device = hosts::set_up(&far, Host::Far, spec)?;
         let driver = Driver::start(spec, near_device, far_device).map_err(LabError::Link)?;
@@ -87,7 +68,7 @@ impl Lab {
         })
     }
 
-    fn namespace(&self, host: Host) -> &NetworkNamespace {
+    pub(crate) fn namespace(&self, host: Host) -> &NetworkNamespace {
         match host {
             Host::Near => &self.near,
             Host::Far => &self.far,

@@ -4,9 +4,13 @@
 //! arguments are written, or how results are drawn.
 
 mod account;
+mod carry;
 mod hosts;
 mod lab;
+mod state;
 
-pub use account::{Account, DirectionAccount, Fitness};
-pub use hosts::{FAR_IPV4, FAR_IPV6, Host, NEAR_IPV4, NEAR_IPV6};
+pub use account::{Account, DirectionAccount, Drops, Fitness, OwnLosses};
+pub use carry::{CarryError, carry};
+pub use hosts::{FAR_IPV4, FAR_IPV6, Host, NEAR_IPV4, NEAR_IPV6, spawn_on};
 pub use lab::{Lab, LabError};
+pub use state::{HostState, LinkName, LinkNameError, LinkState, Registry, StateError};

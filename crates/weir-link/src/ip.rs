@@ -11,7 +11,12 @@ pub fn flow_key(packet: &[u8]) -> FlowKey {
     let (addresses, transport, protocol) = match packet.first().map(|b| b >> 4) {
         Some(4) if packet.len() >= 24 => (&packet[12..20], usize::from(packet[0] & 15) * 4, packet[9]),
         Some(6) if packet.len() >= 44 => (&packet[8..40], 40, packet[6]),
-        _ => return FlowKey { five_tuple: 0, host_pair: 0 },
+        _ => {
+            return FlowKey {
+                five_tuple: 0,
+                host_pair: 0,
+            };
+        }
     };
     let pair = mix(addresses);
     mix(&[protocol]);
@@ -19,20 +24,29 @@ pub fn flow_key(packet: &[u8]) -> FlowKey {
         mix(packet.get(transport..transport + 4).unwrap_or(&[]));
     }
     let five_tuple = mix(&[]);
-    FlowKey { five_tuple, host_pair: pair }
+    FlowKey {
+        five_tuple,
+        host_pair: pair,
+    }
 }
 pub fn too_big(_packet: &[u8], _mtu: u32) -> Option<Vec<u8>> {
     None
 }
 pub fn complete_checksum(packet: &mut [u8], start: usize, offset: usize) {
-    if start + offset + 2 > packet.len() { return; }
+    if start + offset + 2 > packet.len() {
+        return;
+    }
     let mut sum: u32 = 0;
     for word in packet[start..].chunks(2) {
         sum += u32::from(u16::from_be_bytes([word[0], *word.get(1).unwrap_or(&0)]));
     }
-    while sum > 0xffff { sum = (sum & 0xffff) + (sum >> 16); }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
     let mut sum = !(sum as u16);
-    if sum == 0 { sum = 0xffff; }
+    if sum == 0 {
+        sum = 0xffff;
+    }
     packet[start + offset..start + offset + 2].copy_from_slice(&sum.to_be_bytes());
 }
 pub fn flip_bit(packet: &mut [u8], random: u64) {

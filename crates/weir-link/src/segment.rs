@@ -162,7 +162,9 @@ impl Layout {
         let end = usize::from(header[0] & 0x0f) * 4;
         header[10..12].fill(0);
         let words = header[..end].chunks_exact(2);
-        let sum = words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+        let sum = words
+            .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
+            .sum();
         let checksum = !fold(sum);
         header[10..12].copy_from_slice(&checksum.to_be_bytes());
     }

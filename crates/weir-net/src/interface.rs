@@ -173,7 +173,8 @@ impl Interface {
     pub fn add_ipv6(&mut self, address: Ipv6Addr, prefix: u8) -> Result<(), InterfaceError> {
         const WHAT: &str = "set the IPv6 address";
         self.call("find the index", libc::SIOCGIFINDEX as _, |_| {})?;
-        let socket = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).map_err(|source| self.error(WHAT, source))?;
+        let socket =
+            UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).map_err(|source| self.error(WHAT, source))?;
         let request = libc::in6_ifreq {
             ifr6_addr: libc::in6_addr {
                 s6_addr: address.octets(),
@@ -229,7 +230,10 @@ fn counters_in(table: &str, name: &str) -> Option<InterfaceCounters> {
     })
 }
 
-const _: () = assert!(size_of::<libc::ifreq>() == 40, "tun.rs lays its request out like this one");
+const _: () = assert!(
+    size_of::<libc::ifreq>() == 40,
+    "tun.rs lays its request out like this one"
+);
 
 #[cfg(test)]
 mod tests {

@@ -6,11 +6,15 @@
 #![allow(unsafe_code)]
 
 mod ancillary;
+mod calls;
 pub mod clock;
+pub mod confine;
 pub mod counters;
 pub mod host;
 pub mod interface;
+
 pub mod namespace;
+pub mod process;
 pub mod realtime;
 mod receive;
 mod send;

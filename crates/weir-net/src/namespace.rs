@@ -2,16 +2,18 @@
 //! run inside. A process belongs to a namespace thread by thread, so whatever enters one does it on a thread of its
 //! own. It must not know what the namespaces are for.
 
-use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{ChildStdout, Command, ExitStatus};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
+
+use crate::calls::{PLAIN, mount, result, unmount, unshare};
+use crate::process::{ProcessHandle, die_with_parent};
 
 /// The network namespace of the thread that opens it.
 const OWN: &str = "/proc/thread-self/ns/net";
@@ -62,6 +64,43 @@ impl NetworkNamespace {
         result(unsafe { libc::setns(self.file.as_raw_fd(), libc::CLONE_NEWNET) })
     }
 
+    /// Gives the namespace a name as `ip netns` knows them, a file at `path` in a folder such as `/run/netns`; it then
+    /// lives on without any process.
+    ///
+    /// # Errors
+    /// When there is such a file already, or mounts are not allowed.
+    pub fn attach_name(&self, path: &Path) -> io::Result<()> {
+        let (Some(folder), Some(file)) = (path.parent().and_then(Path::to_str), path.to_str()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        fs::create_dir_all(folder)?;
+        // Shared, so that the name is seen from other mount namespaces, and its end too.
+        if mount(None, folder, None, libc::MS_SHARED | libc::MS_REC).is_err() {
+            mount(Some(folder), folder, None, libc::MS_BIND | libc::MS_REC)?;
+            mount(None, folder, None, libc::MS_SHARED | libc::MS_REC)?;
+        }
+        File::create_new(path)?;
+        let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        mount(Some(&own), file, None, libc::MS_BIND).inspect_err(|_| {
+            let _ = fs::remove_file(path);
+        })
+    }
+
+    /// Takes a name away; one that is not there is no error.
+    ///
+    /// # Errors
+    /// When mounts are not allowed.
+    pub fn detach_name(path: &Path) -> io::Result<()> {
+        if let Some(file) = path.to_str() {
+            // A file that is only what a crash has left of a name is no mount.
+            let _ = unmount(file);
+        }
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Starts `command` inside. It sees the namespace's interfaces under `/sys/class/net`, and `hosts`, lines as in
     /// `/etc/hosts`, added to that file; both by mounts of its own. No signal is blocked for it, and it is killed when
     /// this process dies.
@@ -108,7 +147,7 @@ impl NetworkNamespace {
 }
 
 impl AsRawFd for NetworkNamespace {
-    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+    fn as_raw_fd(&self) -> RawFd {
         self.file.as_raw_fd()
     }
 }
@@ -125,7 +164,7 @@ pub struct Inmate {
 impl Inmate {
     /// Its process number.
     pub fn id(&self) -> u32 {
-        self.process.id
+        self.process.id()
     }
 
     /// Its standard output, if that is a pipe; once.
@@ -157,12 +196,14 @@ impl Inmate {
     ///
     /// # Errors
     /// As `waitpid(2)`.
-    pub fn wait_for(&mut self, limit: std::time::Duration) -> io::Result<Option<ExitStatus>> {
+    pub fn wait_for(&mut self, limit: Duration) -> io::Result<Option<ExitStatus>> {
         if self.ended.is_none() {
             self.ended = match self.status.recv_timeout(limit) {
                 Ok(status) => Some(status?),
                 Err(mpsc::RecvTimeoutError::Timeout) => None,
-                Err(mpsc::RecvTimeoutError::Disconnected) => return Err(io::Error::other("nobody waits for it")),
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    return Err(io::Error::other("nobody waits for it"));
+                }
             };
         }
         Ok(self.ended)
@@ -178,90 +219,9 @@ impl Drop for Inmate {
     }
 }
 
-/// A process that cannot be mistaken for a later one with the same number.
-#[derive(Debug)]
-pub struct ProcessHandle {
-    id: u32,
-    descriptor: OwnedFd,
-}
-
-impl ProcessHandle {
-    /// The process that has this number now.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn of(id: u32) -> io::Result<Self> {
-        // SAFETY: pidfd_open takes two numbers; a non-negative result is a new descriptor that we own.
-        let descriptor = unsafe {
-            let fd = libc::syscall(libc::SYS_pidfd_open, id as libc::pid_t, 0);
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            OwnedFd::from_raw_fd(fd as libc::c_int)
-        };
-        Ok(ProcessHandle { id, descriptor })
-    }
-
-    /// Sends a signal, if it still runs. False when it has ended or may not be signalled.
-    pub fn signal(&self, signal: i32) -> bool {
-        // SAFETY: pidfd_send_signal takes numbers and an information pointer that may be null.
-        let done = unsafe {
-            libc::syscall(
-                libc::SYS_pidfd_send_signal,
-                self.descriptor.as_raw_fd(),
-                signal,
-                std::ptr::null::<libc::siginfo_t>(),
-                0,
-            )
-        };
-        done == 0
-    }
-
-    /// Waits at most `limit_ms` for its end; true when it has ended.
-    ///
-    /// # Errors
-    /// As `poll(2)`.
-    pub fn wait_for_end(&self, limit_ms: u32) -> io::Result<bool> {
-        let mut descriptor = libc::pollfd {
-            fd: self.descriptor.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        // SAFETY: one valid pollfd.
-        let count = unsafe { libc::poll(&mut descriptor, 1, i32::try_from(limit_ms).unwrap_or(i32::MAX)) };
-        if count < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(count > 0)
-    }
-}
-
-/// Has the kernel kill the command when the thread that starts it ends, and gives it a clean set of signals.
-fn die_with_parent(command: &mut Command) -> &mut Command {
-    // SAFETY: the closure runs between fork and exec and makes only system calls that are allowed there; it takes
-    // no lock and no memory.
-    unsafe {
-        command.pre_exec(|| {
-            let mut none: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&mut none);
-            libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
-            result(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))
-        })
-    }
-}
-
-/// Starts `command` as a child that is killed when the calling thread ends.
-///
-/// # Errors
-/// As starting a command.
-pub fn spawn_bound(mut command: Command) -> io::Result<std::process::Child> {
-    die_with_parent(&mut command).spawn()
-}
-
 /// Where a thread's own view of the file system is put together: it shows something else afterwards anyway.
 const STAGE: &str = "/sys";
 const HOSTS: &str = "/etc/hosts";
-const PLAIN: libc::c_ulong = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
 
 /// Gives the calling thread a file system view of its own, in which `/sys` is that of its network namespace and
 /// `/etc/hosts` has more lines. Nothing of it is left on a disk.
@@ -281,89 +241,6 @@ fn own_view(hosts: &str) -> io::Result<()> {
     // that look there are misled.
     let _ = mount(Some("weir"), "/sys", Some("sysfs"), PLAIN);
     Ok(())
-}
-
-/// Takes the topmost mount off `target`; what is bound elsewhere stays.
-fn unmount(target: &str) -> io::Result<()> {
-    let target = CString::new(target)?;
-    // SAFETY: a C string that lives through the call.
-    result(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) })
-}
-
-/// As `mount(2)`, without data.
-fn mount(source: Option<&str>, target: &str, kind: Option<&str>, flags: libc::c_ulong) -> io::Result<()> {
-    let text = |text: &str| CString::new(text).map_err(io::Error::from);
-    let source = source.map(text).transpose()?;
-    let kind = kind.map(text).transpose()?;
-    let target = text(target)?;
-    let pointer = |text: &Option<CString>| text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
-    // SAFETY: each pointer is null or a C string that lives through the call.
-    result(unsafe {
-        libc::mount(
-            pointer(&source),
-            target.as_ptr(),
-            pointer(&kind),
-            flags,
-            std::ptr::null(),
-        )
-    })
-}
-
-/// Moves the calling process, which must have only one thread yet, into namespaces in which it may do as root does
-/// with networks and mounts (if it may not already), with a file system view of its own, and has its children from
-/// now on live in a process namespace of their own: when the first of them ends, the kernel kills all others.
-///
-/// # Errors
-/// When this user may not make such namespaces.
-pub fn confine() -> io::Result<()> {
-    // SAFETY: these take nothing and cannot fail.
-    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
-    let spaces = libc::CLONE_NEWNS | libc::CLONE_NEWPID;
-    if unshare(spaces).is_err() {
-        unshare(spaces | libc::CLONE_NEWUSER)?;
-        fs::write("/proc/self/setgroups", "deny")?;
-        fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
-        fs::write("/proc/self/gid_map", format!("0 {group} 1"))?;
-    }
-    mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE)
-}
-
-/// First step of the first process in the process namespace that [`confine`] made: has `/proc` show that one.
-///
-/// # Errors
-/// As `mount(2)`.
-pub fn show_own_processes() -> io::Result<()> {
-    mount(Some("weir"), "/proc", Some("proc"), PLAIN)
-}
-
-/// The effective capabilities of the calling thread hold this one (its number in `capability.h`).
-fn has_capability(number: u32) -> bool {
-    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    let mask = status
-        .lines()
-        .find_map(|line| line.strip_prefix("CapEff:"))
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask & (1 << number) != 0)
-}
-
-/// This process may make network namespaces, interfaces and mounts where it is.
-pub fn may_make_networks() -> bool {
-    const CAP_NET_ADMIN: u32 = 12;
-    const CAP_SYS_ADMIN: u32 = 21;
-    has_capability(CAP_NET_ADMIN) && has_capability(CAP_SYS_ADMIN)
-}
-
-fn unshare(flags: libc::c_int) -> io::Result<()> {
-    // SAFETY: takes plain numbers.
-    result(unsafe { libc::unshare(flags) })
-}
-
-fn result(done: libc::c_int) -> io::Result<()> {
-    if done < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
 }
 
 /// Runs `work` on a thread that ends with it, so that what it does to the thread's namespaces stays there.

@@ -44,17 +44,25 @@ impl Signals {
         Ok(Signals { descriptor })
     }
 
+    /// Waits at most `limit_ms` for a signal.
+    pub fn wait(&self, limit_ms: u32) -> Option<Signal> {
+        let mut descriptor = libc::pollfd {
+            fd: self.descriptor.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one valid pollfd. An error counts as nothing having arrived.
+        unsafe { libc::poll(&mut descriptor, 1, i32::try_from(limit_ms).unwrap_or(i32::MAX)) };
+        self.try_next()
+    }
+
     /// The next signal that has arrived; none when there is none.
-    pub fn next(&self) -> Option<Signal> {
+    pub fn try_next(&self) -> Option<Signal> {
         // SAFETY: an all-zero signalfd_siginfo is valid, and the kernel writes at most one into it.
         let (read, information) = unsafe {
             let mut information: libc::signalfd_siginfo = std::mem::zeroed();
             let size = size_of::<libc::signalfd_siginfo>();
-            let read = libc::read(
-                self.descriptor.as_raw_fd(),
-                (&raw mut information).cast(),
-                size,
-            );
+            let read = libc::read(self.descriptor.as_raw_fd(), (&raw mut information).cast(), size);
             (read == size as isize, information)
         };
         read.then_some(Signal {

@@ -8,6 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use thiserror::Error;
 
+use crate::calls::result;
 use crate::interface::{self, InterfaceError, NAME_BYTES};
 
 /// Where the kernel hands out TUN devices.
@@ -21,7 +22,9 @@ pub const TUN_BUFFER: usize = TUN_HEADER + 40 + 65_535;
 #[derive(Debug, Error)]
 pub enum TunError {
     /// There is no device file.
-    #[error("cannot open {DEVICE}: {0}; load the kernel's module with 'modprobe tun', or give the container this device")]
+    #[error(
+        "cannot open {DEVICE}: {0}; load the kernel's module with 'modprobe tun', or give the container this device"
+    )]
     Missing(io::Error),
     /// The device file may not be opened by this user.
     #[error("cannot open {DEVICE}: {0}; run as root, or let users open it: chmod 666 {DEVICE}")]
@@ -143,7 +146,14 @@ impl AsRawFd for Tun {
 fn nonblocking(read: io::Result<usize>) -> io::Result<Option<usize>> {
     match read {
         Ok(length) => Ok(Some(length)),
-        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(None),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+            ) =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }
@@ -192,12 +202,4 @@ fn offer(file: &File) -> io::Result<Offloads> {
         tcp: true,
         udp: false,
     })
-}
-
-fn result(done: libc::c_int) -> io::Result<()> {
-    if done < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
 }

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::record::{
-    Direction, FlowSecond, HostSecond, LinkSecond, Quantiles, Record, SenderSecond, Side, StreamSecond, TcpSecond,
+    Direction, FlowSecond, HostSecond, LinkSecond, Quantiles, Record, SenderSecond, Side, StreamSecond,
+    TcpSecond,
 };
 
 /// What became of a record that was put into the backlog.

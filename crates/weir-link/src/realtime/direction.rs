@@ -12,9 +12,9 @@ use weir_net::realtime::{Sleeper, run_before_others};
 use weir_net::tun::{TUN_BUFFER, TUN_HEADER, Tun};
 use weir_stats::DurationHistogram;
 
+use super::Shared;
 use super::buffers::{Buffer, Piece, Pool};
 use super::report::{DirectionSecond, OwnLoss, Way};
-use super::Shared;
 use crate::coalesce::Coalescer;
 use crate::ip;
 use crate::link::{Departure, DropCause, Link, Nanos, Packet, Verdict};
@@ -146,7 +146,11 @@ impl<'a> DirectionDriver<'a> {
                 self.own.unreadable += 1;
                 self.pool.give_back(buffer);
             }
-            let late = Nanos(self.link_time(clock::monotonic_ns()).0.saturating_sub(PATIENCE_NS));
+            let late = Nanos(
+                self.link_time(clock::monotonic_ns())
+                    .0
+                    .saturating_sub(PATIENCE_NS),
+            );
             if self.link.next_departure().is_some_and(|due| due <= late) {
                 return Ok(false);
             }
@@ -195,10 +199,13 @@ impl<'a> DirectionDriver<'a> {
             return;
         };
         let mtu = self.shared.spec_of(self.way).mtu.bytes;
-        if let Some(message) = Rc::get_mut(&mut whole).and_then(|whole| ip::too_big(whole.packet_mut(), mtu)) {
+        if let Some(message) = Rc::get_mut(&mut whole).and_then(|whole| ip::too_big(whole.packet_mut(), mtu))
+        {
             let header = Offload::default().encode();
             // A sender that cannot be told is one that was not told: the packet is dropped all the same.
-            let told = self.ingress.write_parts(&[IoSlice::new(&header), IoSlice::new(&message)]);
+            let told = self
+                .ingress
+                .write_parts(&[IoSlice::new(&header), IoSlice::new(&message)]);
             self.own.not_written += u64::from(told.is_err());
         }
         self.pool.give_back(whole);
@@ -255,7 +262,8 @@ impl<'a> DirectionDriver<'a> {
                     if let Some(inside) = Rc::get_mut(&mut whole) {
                         ip::flip_bit(inside.packet_mut(), random);
                     }
-                    self.batch.push_whole(flow, Offload::default(), leaving_whole(whole, due_ns));
+                    self.batch
+                        .push_whole(flow, Offload::default(), leaving_whole(whole, due_ns));
                 }
                 None => self.own.no_memory += 1,
             }
@@ -276,7 +284,8 @@ impl<'a> DirectionDriver<'a> {
                     end: payload.end,
                     due_ns,
                 };
-                self.batch.push_segment(flow, &cut, source.packet(), index, leaving);
+                self.batch
+                    .push_segment(flow, &cut, source.packet(), index, leaving);
             }
         }
     }

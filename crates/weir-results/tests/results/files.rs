@@ -74,13 +74,20 @@ fn a_file_of_version_1_is_brought_up_to_date_by_the_first_writer_and_keeps_its_r
         .unwrap();
     drop(connection);
     let error = Store::open_read_only(&path).unwrap_err();
-    assert!(matches!(error, StoreError::OlderVersion { found: 1, .. }), "{error:?}");
+    assert!(
+        matches!(error, StoreError::OlderVersion { found: 1, .. }),
+        "{error:?}"
+    );
 
     let run = sample::add_run(&path, &sample::records());
     let store = Store::open_read_only(&path).unwrap();
     assert_eq!(store.records(RunId(1)).unwrap().len(), 1);
     let links = store.records(run).unwrap();
-    assert!(links.iter().any(|record| matches!(record, Record::LinkSecond(..))));
+    assert!(
+        links
+            .iter()
+            .any(|record| matches!(record, Record::LinkSecond(..)))
+    );
 }
 
 #[test]
