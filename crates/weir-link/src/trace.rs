@@ -22,8 +22,8 @@ pub const MOST_TRACE_BYTES: u64 = 64 << 20;
 /// Most steps or opportunities of one trace.
 pub const MOST_TRACE_ENTRIES: usize = 4_000_000;
 
-/// Longest time after which a trace begins again: 100 days, in nanoseconds.
-pub const LONGEST_PERIOD_NS: u64 = 100 * 86_400 * 1_000_000_000;
+/// Longest time after which a trace begins again: 365 days, in nanoseconds.
+pub const LONGEST_PERIOD_NS: u64 = 365 * 86_400 * 1_000_000_000;
 
 /// What one of mahimahi's opportunities carries, bytes: an IP packet of 1500 and the 4 with which a TUN device
 /// marks it.
@@ -92,29 +92,49 @@ impl TraceFormat {
     }
 }
 
-/// Reads steps, one in each of `lines`; empty lines and comments are skipped.
-///
-/// # Errors
-/// What is wrong, with the number of the line.
-pub(crate) fn steps<'a>(lines: impl Iterator<Item = &'a str>) -> Result<RateSpec, String> {
-    let (mut steps, mut period) = (Vec::new(), 0u64);
+fn steps<'a>(lines: impl Iterator<Item = &'a str>) -> Result<RateSpec, String> {
+    let mut steps = StepList::default();
     for (index, line) in lines.enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();
-        if line.is_empty() {
-            continue;
+        if !line.is_empty() {
+            steps
+                .push(line)
+                .map_err(|problem| format!("line {}: {problem}", index + 1))?;
         }
-        let step = step(line).map_err(|problem| format!("line {}: {problem}", index + 1))?;
-        period = lengthened(period, step.duration_ns, index)?;
-        room_for_one_more(steps.len())?;
-        steps.push(step);
     }
-    if steps.iter().all(|step: &RateStep| step.rate == 0) {
-        return Err(format!(
-            "no line has a rate above 0; write {} on one",
-            TraceFormat::Steps.line_form()
-        ));
+    steps.finish()
+}
+
+/// Steps that are read one by one.
+#[derive(Debug, Default)]
+pub(crate) struct StepList {
+    steps: Vec<RateStep>,
+    period_ns: u64,
+}
+
+impl StepList {
+    /// Reads one more step, such as `5s 10Mbit/s`.
+    ///
+    /// # Errors
+    /// It is none, or the trace gets too long.
+    pub(crate) fn push(&mut self, text: &str) -> Result<(), String> {
+        let step = step(text)?;
+        self.period_ns = bounded_period(self.period_ns.saturating_add(step.duration_ns))?;
+        room_for_one_more(self.steps.len())?;
+        self.steps.push(step);
+        Ok(())
     }
-    Ok(RateSpec::Steps(steps))
+
+    /// All steps.
+    ///
+    /// # Errors
+    /// None has a rate.
+    pub(crate) fn finish(self) -> Result<RateSpec, String> {
+        if self.steps.iter().all(|step| step.rate == 0) {
+            return Err("no step has a rate above 0; write one such as 5s 10Mbit/s".to_owned());
+        }
+        Ok(RateSpec::Steps(self.steps))
+    }
 }
 
 fn step(line: &str) -> Result<RateStep, String> {
@@ -142,52 +162,57 @@ fn rate_or_zero(text: &str) -> Result<u64, UnitError> {
 }
 
 fn opportunities<'a>(lines: impl Iterator<Item = &'a str>) -> Result<RateSpec, String> {
-    let (mut at_ns, mut last) = (Vec::new(), 0u64);
+    let (mut at_ns, mut last) = (Vec::new(), 0);
     for (index, line) in lines.enumerate() {
-        let number = index + 1;
-        let digits = line.trim();
-        let well_formed = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        let milliseconds: Option<u64> = digits.parse().ok().filter(|_| well_formed);
-        let Some(milliseconds) = milliseconds else {
-            return Err(format!(
-                "line {number}: '{}' is not a time; write {}",
-                shortened(digits),
-                TraceFormat::Mahimahi.line_form()
-            ));
-        };
-        if milliseconds < last {
-            return Err(format!(
-                "line {number}: {milliseconds} comes after {last}; times must not go back"
-            ));
-        }
-        lengthened(0, milliseconds.saturating_mul(MILLISECOND), index)?;
-        room_for_one_more(at_ns.len())?;
-        at_ns.push(milliseconds * MILLISECOND);
-        last = milliseconds;
+        let at = opportunity(line.trim(), last).and_then(|at| room_for_one_more(at_ns.len()).map(|()| at));
+        last = at.map_err(|problem| format!("line {}: {problem}", index + 1))?;
+        at_ns.push(last);
     }
     if at_ns.is_empty() {
-        return Err(format!("empty; write {} on each line", TraceFormat::Mahimahi.line_form()));
+        return Err(format!(
+            "empty; write {} on each line",
+            TraceFormat::Mahimahi.line_form()
+        ));
     }
     if last == 0 {
-        return Err("ends at 0 ms; the last time must be above 0, since the trace begins again then".to_owned());
+        return Err(
+            "ends at 0 ms; the last time must be above 0, since the trace begins again then".to_owned(),
+        );
     }
     Ok(RateSpec::Opportunities {
         at_ns,
-        period_ns: last * MILLISECOND,
+        period_ns: last,
         bytes: OPPORTUNITY_BYTES,
     })
 }
 
-fn lengthened(period: u64, by: u64, index: usize) -> Result<u64, String> {
-    let period = period.saturating_add(by);
-    if period > LONGEST_PERIOD_NS {
+/// The time on a line in nanoseconds; `last` is that of the line before.
+fn opportunity(digits: &str, last: u64) -> Result<u64, String> {
+    // A sign would be read as well.
+    let well_formed = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let milliseconds: Option<u64> = digits.parse().ok().filter(|_| well_formed);
+    let milliseconds = milliseconds.ok_or_else(|| {
+        let form = TraceFormat::Mahimahi.line_form();
+        format!("'{}' is not a time; write {form}", shortened(digits))
+    })?;
+    let at = bounded_period(milliseconds.saturating_mul(MILLISECOND))?;
+    if at < last {
+        let last = last / MILLISECOND;
         return Err(format!(
-            "line {}: the trace is longer than {}",
-            index + 1,
+            "{milliseconds} comes after {last}; times must not go back"
+        ));
+    }
+    Ok(at)
+}
+
+fn bounded_period(period_ns: u64) -> Result<u64, String> {
+    if period_ns > LONGEST_PERIOD_NS {
+        return Err(format!(
+            "the trace is longer than {}",
             TimeSpan(LONGEST_PERIOD_NS)
         ));
     }
-    Ok(period)
+    Ok(period_ns)
 }
 
 fn room_for_one_more(count: usize) -> Result<(), String> {
@@ -215,7 +240,10 @@ fn printable(c: char) -> impl Iterator<Item = char> {
 
 /// Reads a whole file, of which no more than `most` bytes are ever held.
 pub(crate) fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let too_long = || io::Error::other(format!("longer than {} MiB", most >> 20));
+    let too_long = || {
+        let length = format!("longer than {} MiB", most >> 20);
+        io::Error::new(io::ErrorKind::FileTooLarge, length)
+    };
     let file = File::open(path)?;
     if file.metadata()?.len() > most {
         return Err(too_long());

@@ -24,7 +24,10 @@ pub(super) fn losses(place: &Place) -> Result<Vec<LossSpec>, SpecError> {
 
 fn loss(place: &Place) -> Result<Option<LossSpec>, SpecError> {
     let Some(scope) = place.scope() else {
-        if matches!(place.value, Value::Boolean(_) | Value::Datetime(_) | Value::Array(_)) {
+        if matches!(
+            place.value,
+            Value::Boolean(_) | Value::Datetime(_) | Value::Array(_)
+        ) {
             return Err(place.wrong(FORMS));
         }
         let share = share(place)?;
@@ -45,7 +48,9 @@ fn loss(place: &Place) -> Result<Option<LossSpec>, SpecError> {
 }
 
 fn packets(place: &Place) -> Result<LossSpec, SpecError> {
-    let items = place.items().ok_or_else(|| place.wrong("write a list, such as [10, 11]"))?;
+    let items = place
+        .items()
+        .ok_or_else(|| place.wrong("write a list, such as [10, 11]"))?;
     let mut numbers: Vec<u64> = Vec::with_capacity(items.len());
     for item in items {
         let number = item.whole("a packet's number, counted from 0,", 0, i64::MAX as u64)?;

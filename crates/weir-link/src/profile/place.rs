@@ -31,7 +31,11 @@ pub(super) fn joined(scope: &str, key: &str) -> String {
     } else {
         format!("'{}'", shortened(key))
     };
-    if scope.is_empty() { key } else { format!("{scope}.{key}") }
+    if scope.is_empty() {
+        key
+    } else {
+        format!("{scope}.{key}")
+    }
 }
 
 /// A value in TOML's words, cut off where it gets long.
@@ -112,7 +116,10 @@ impl<'a> Place<'a> {
 
     /// A whole number from `least` to `most`.
     pub(super) fn whole(&self, what: &str, least: u64, most: u64) -> Result<u64, SpecError> {
-        let number = self.value.as_integer().and_then(|number| u64::try_from(number).ok());
+        let number = self
+            .value
+            .as_integer()
+            .and_then(|number| u64::try_from(number).ok());
         number
             .filter(|number| (least..=most).contains(number))
             .ok_or_else(|| self.wrong(format!("write {what} as a whole number from {least} to {most}")))
@@ -213,7 +220,9 @@ pub(crate) fn nearest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
     if word.len() > 40 {
         return None;
     }
-    let distances = known.iter().map(|candidate| (distance(word, candidate), *candidate));
+    let distances = known
+        .iter()
+        .map(|candidate| (distance(word, candidate), *candidate));
     let nearest = distances.min_by_key(|(distance, _)| *distance);
     let close = |candidate: &str| if candidate.len() > 4 { 2 } else { 1 };
     nearest
