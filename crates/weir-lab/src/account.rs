@@ -29,6 +29,20 @@ pub struct Drops {
     pub queue: u64,
 }
 
+impl Drops {
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.too_big
+            + self.long_packet
+            + self.flow_rate
+            + self.packet_rate
+            + self.extra_flow
+            + self.dark
+            + self.loss
+            + self.queue
+    }
+}
+
 /// Packets that were lost by the fault of the lab itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnLosses {

@@ -94,7 +94,7 @@ fn configure(host: Host, spec: &LinkSpec) -> Result<(), InterfaceError> {
     let mut device = Interface::named(DEVICE)?;
     device.set_mtu(spec.interface_mtu)?;
     device.set_queue_length(DEVICE_QUEUE)?;
-    let with_ipv6 = interface::has_ipv6() && spec.interface_mtu >= LEAST_IPV6_MTU;
+    let with_ipv6 = has_ipv6(spec);
     if with_ipv6 {
         // Without an address of its own making the host sends nothing unasked, so that the first packet on the link
         // is the first that a test sends.
@@ -108,6 +108,11 @@ fn configure(host: Host, spec: &LinkSpec) -> Result<(), InterfaceError> {
     }
     raise_tcp_buffers(spec);
     Ok(())
+}
+
+/// Hosts of this link have IPv6 addresses.
+pub(crate) fn has_ipv6(spec: &LinkSpec) -> bool {
+    interface::has_ipv6() && spec.interface_mtu >= LEAST_IPV6_MTU
 }
 
 /// Lets TCP's buffers grow to what the link holds, so that the hosts are not what limits a flow. Limits that are

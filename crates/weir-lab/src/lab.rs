@@ -41,6 +41,7 @@ pub struct Lab {
     far: NetworkNamespace,
     driver: Driver,
     account: Account,
+    has_ipv6: bool,
 }
 
 impl Lab {
@@ -65,6 +66,7 @@ impl Lab {
             far,
             driver,
             account: Account::default(),
+            has_ipv6: hosts::has_ipv6(spec),
         })
     }
 
@@ -73,6 +75,11 @@ impl Lab {
             Host::Near => &self.near,
             Host::Far => &self.far,
         }
+    }
+
+    /// The hosts have IPv6 addresses: the kernel knows IPv6, and the link's MTU suffices for it.
+    pub fn has_ipv6(&self) -> bool {
+        self.has_ipv6
     }
 
     /// Starts a command on a host, where `near` and `far` name both.

@@ -113,6 +113,16 @@ pub fn lead_session() -> io::Result<()> {
     result(unsafe { libc::setsid() })
 }
 
+/// Has standard output lead nowhere from now on, so that a pipe which it was can be seen to end.
+///
+/// # Errors
+/// When there is no `/dev/null`.
+pub fn discard_output() -> io::Result<()> {
+    let nowhere = fs::OpenOptions::new().write(true).open("/dev/null")?;
+    // SAFETY: takes two open descriptors.
+    result(unsafe { libc::dup2(nowhere.as_raw_fd(), libc::STDOUT_FILENO) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

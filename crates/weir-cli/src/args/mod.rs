@@ -3,6 +3,7 @@
 
 mod agent;
 mod flows;
+mod lab;
 mod rtt;
 mod runs;
 mod survey;
@@ -16,6 +17,7 @@ use crate::fail_if::FailIf;
 
 pub use agent::AgentArgs;
 pub use flows::{FlowsArgs, Spread, Way};
+pub use lab::{DEFAULT_LINK, End, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs};
 pub use rtt::RttArgs;
 pub use runs::{ExportForm, ExportRun, ListRuns, RunName, RunNameError, RunsCommand};
 pub use survey::SurveyArgs;
@@ -104,6 +106,18 @@ pub enum Command {
     /// other, then says in words how many flows and which payload length to use, with the numbers behind it. It shows
     /// how much data it will send before it starts, and never asks anything.
     Survey(SurveyArgs),
+    /// Make networks on this host: emulated links with chosen faults.
+    ///
+    /// Two hosts that are network namespaces, and between them a link whose rate, delay, queue, loss and routes are
+    /// what you say, or those of a known network. Whatever runs across it sees a real network.
+    #[command(
+        subcommand,
+        after_help = "\
+Example:
+    $ weir lab run oracle -- weir survey far
+    $ weir lab profiles"
+    )]
+    Lab(LabCommand),
     /// List, show, export and delete stored runs.
     ///
     /// Every measurement is a run in the results store, known by its number; the name 'last' stands for the newest.

@@ -3,6 +3,7 @@
 
 pub mod agent;
 pub mod flows;
+pub mod lab;
 pub mod rtt;
 pub mod runs;
 pub mod survey;

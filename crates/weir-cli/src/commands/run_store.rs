@@ -90,6 +90,22 @@ impl Ended {
         }
     }
 
+    /// Of a run that went through.
+    pub fn finished() -> Self {
+        Ended {
+            outcome: Outcome::Finished,
+            reason: None,
+        }
+    }
+
+    /// Of a run that could not go on.
+    pub fn failed(reason: &str) -> Self {
+        Ended {
+            outcome: Outcome::Failed,
+            reason: Some(reason.to_owned()),
+        }
+    }
+
     /// As the store names it.
     pub fn outcome(&self) -> Outcome {
         self.outcome
