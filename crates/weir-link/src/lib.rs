@@ -9,6 +9,7 @@ mod admission;
 mod describe;
 pub mod discrete;
 mod ecmp;
+pub mod headers;
 mod link;
 mod loss;
 mod named;
