@@ -401,13 +401,9 @@ impl Serving<'_> {
         let watch = HostWatch::start(Side::Remote, self.interface.clone(), sender.clone());
         let keys = &self.established.keys;
         let limits = &self.shared.config.limits;
-        let clock = ClockEstimate {
-            offset_ns: request.clock_offset_ns,
-            ..ClockEstimate::default()
-        };
         let receiver = (!receivers.is_empty()).then(|| {
             let plan = ReceiverPlan {
-                account: account_plan(&request.plan, Direction::Forward, ports, clock),
+                account: account_plan(&request.plan, Direction::Forward, ports, ClockEstimate::default()),
                 session: self.established.session,
                 key: keys.udp,
                 max_rate: limits.max_rate,
@@ -475,8 +471,9 @@ impl Serving<'_> {
                         sender_stop.set();
                     }
                     self.await_sender(sending, records, deadline)?;
-                    let told = stopped.sent_per_flow.len() == usize::from(request.plan.flows);
-                    return Ok(told.then_some((stopped.sent, stopped.sent_per_flow)));
+                    let told = (stopped.sent, stopped.sent_per_flow);
+                    let ceiling = self.shared.config.limits.max_rate;
+                    return Ok(Some(told).filter(|told| request.plan.can_have_sent(told, ceiling)));
                 }
                 _ if receiver.is_none() && sent_all => return Ok(None),
                 _ if receiver.is_some_and(Receiver::is_finished) => return Ok(None),
@@ -504,7 +501,7 @@ impl Serving<'_> {
     }
 
     /// Learns where each flow of the reverse direction is to go, from authentic hellos of the client's host; none
-    /// when they do not come.
+    /// when they do not come. The first hello of a flow says it: a recorded one, sent again, moves nothing.
     fn await_hellos(&self, socket: &UdpSocket, flows: u16) -> Served<Option<Vec<std::net::SocketAddr>>> {
         let mut known = vec![None; usize::from(flows)];
         let deadline = Instant::now() + SILENCE_LIMIT;
@@ -524,10 +521,9 @@ impl Serving<'_> {
             let Some(slot) = known.get_mut(usize::from(hello.flow.0)) else {
                 continue;
             };
-            if source.ip() != self.client {
+            if source.ip() != self.client || *slot.get_or_insert(source) != source {
                 continue;
             }
-            *slot = Some(source);
             let ack = HelloAck {
                 session: hello.session,
                 flow: hello.flow,
