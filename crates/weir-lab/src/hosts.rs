@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
+use weir_link::headers::RouterAddresses;
 use weir_link::{LinkSpec, QueueSpec, RateSpec};
 use weir_net::interface::{self, Interface, InterfaceCounters, InterfaceError};
 use weir_net::namespace::{Inmate, NetworkNamespace};
@@ -20,6 +21,12 @@ pub const FAR_IPV4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 pub const NEAR_IPV6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0x77, 0, 0, 0, 0, 0, 1);
 /// The far host's.
 pub const FAR_IPV6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0x77, 0, 0, 0, 0, 0, 2);
+
+/// Between them, the one that says when packets are too long.
+pub(crate) const ROUTER: RouterAddresses = RouterAddresses {
+    ipv4: Ipv4Addr::new(198, 18, 0, 254),
+    ipv6: Ipv6Addr::new(0xfd00, 0x77, 0, 0, 0, 0, 0, 0xfe),
+};
 
 /// The interface's name on both hosts.
 const DEVICE: &str = "weir0";

@@ -60,7 +60,7 @@ impl Lab {
         let (near, far) = (make(Host::Near)?, make(Host::Far)?);
         let near_device = hosts::set_up(&near, Host::Near, spec)?;
         let far_device = hosts::set_up(&far, Host::Far, spec)?;
-        let driver = Driver::start(spec, near_device, far_device).map_err(LabError::Link)?;
+        let driver = Driver::start(spec, near_device, far_device, hosts::ROUTER).map_err(LabError::Link)?;
         Ok(Lab {
             near,
             far,

@@ -11,7 +11,7 @@ pub mod coalesce;
 mod describe;
 pub mod discrete;
 mod ecmp;
-mod ip;
+pub mod headers;
 mod link;
 mod loss;
 mod named;

@@ -9,7 +9,7 @@ use toml::Table;
 
 use crate::named;
 use crate::spec::{LinkSpec, RateSpec, SpecError};
-use crate::trace::{TraceError, TraceFormat, read_bounded, read_trace, shortened};
+use crate::trace::{TraceError, TraceFormat, one_line, read_bounded, read_trace, shortened};
 
 mod loss;
 mod overrides;
@@ -127,7 +127,7 @@ impl Profile {
             ProfileError::Syntax {
                 origin: name.to_owned(),
                 line: 1 + before.map_or(0, newlines),
-                problem: shortened(&error.message().replace('\n', " ")),
+                problem: one_line(error.message()),
             }
         })?;
         Ok(Profile {

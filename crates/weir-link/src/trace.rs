@@ -31,6 +31,9 @@ const OPPORTUNITY_BYTES: u32 = 1504;
 
 const MILLISECOND: u64 = 1_000_000;
 
+/// No duration and no rate is longer, bytes.
+const LONGEST_FIELD: usize = 50;
+
 /// How a trace is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TraceFormat {
@@ -138,15 +141,18 @@ impl StepList {
 }
 
 fn step(line: &str) -> Result<RateStep, String> {
+    // The refusal of a field repeats it.
+    let short = |field: &&str| field.len() <= LONGEST_FIELD;
     let mut fields = line.split_whitespace();
-    let (Some(duration), Some(rate), None) = (fields.next(), fields.next(), fields.next()) else {
+    let (duration, rate) = (fields.next().filter(short), fields.next().filter(short));
+    let (Some(duration), Some(rate), None) = (duration, rate, fields.next()) else {
         return Err(format!(
             "'{}' is not a step; write {}",
             shortened(line),
             TraceFormat::Steps.line_form()
         ));
     };
-    let wrong = |error: UnitError| shortened(&error.to_string());
+    let wrong = |error: UnitError| one_line(&error.to_string());
     Ok(RateStep {
         duration_ns: TimeSpan::positive(duration).map_err(wrong)?.0,
         rate: rate_or_zero(rate).map_err(wrong)?,
@@ -225,11 +231,17 @@ fn room_for_one_more(count: usize) -> Result<(), String> {
 /// Text of others for a message: one line, and not a long one.
 pub(crate) fn shortened(text: &str) -> String {
     const MOST: usize = 100;
-    let mut short: String = text.chars().take(MOST).flat_map(printable).collect();
-    if text.chars().nth(MOST).is_some() {
+    let mut escaped = text.chars().flat_map(printable);
+    let mut short: String = escaped.by_ref().take(MOST).collect();
+    if escaped.next().is_some() {
         short.push_str("...");
     }
     short
+}
+
+/// A message that may repeat text of others, as one line.
+pub(crate) fn one_line(message: &str) -> String {
+    message.chars().flat_map(printable).collect()
 }
 
 fn printable(c: char) -> impl Iterator<Item = char> {

@@ -6,7 +6,7 @@ use toml::{Table, Value};
 use super::place::{joined, shown};
 use super::resolve::MOST_ROUTES;
 use super::{Profile, ProfileError};
-use crate::trace::shortened;
+use crate::trace::{one_line, shortened};
 
 /// Options of a command line. Each that is given holds for both directions and all routes, whatever the file says;
 /// values with a unit are text, as in the file.
@@ -233,7 +233,7 @@ fn value(text: &str) -> Result<Value, String> {
             let alone = value.filter(|_| table.is_empty());
             alone.ok_or_else(|| "write one value on one line".to_owned())
         }
-        Err(error) if text.starts_with(['[', '{', '"', '\'']) => Err(shortened(error.message())),
+        Err(error) if text.starts_with(['[', '{', '"', '\'']) => Err(one_line(error.message())),
         Err(_) => Ok(Value::String(text.to_owned())),
     }
 }

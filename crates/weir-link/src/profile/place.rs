@@ -7,7 +7,10 @@ use toml::{Table, Value};
 use weir_units::UnitError;
 
 use crate::spec::SpecError;
-use crate::trace::shortened;
+use crate::trace::{one_line, shortened};
+
+/// Longest text of a quantity, bytes.
+const MOST_QUANTITY: usize = 50;
 
 /// A value and its key, as in `forward.route[1].loss`.
 #[derive(Clone, Debug)]
@@ -103,10 +106,14 @@ impl<'a> Place<'a> {
             Value::Float(number) => number.to_string(),
             _ => return Err(self.wrong(format!("write it as text, such as \"{example}\""))),
         };
+        // No quantity is that long, and the reader would repeat it all.
+        if text.len() > MOST_QUANTITY {
+            return Err(self.wrong(format!("too long; write it like \"{example}\"")));
+        }
         if text.trim_start().starts_with('-') {
             return Err(self.wrong(format!("must not be negative; write it like \"{example}\"")));
         }
-        read(&text).map_err(|error| self.wrong(shortened(&error.to_string())))
+        read(&text).map_err(|error| self.wrong(one_line(&error.to_string())))
     }
 
     /// A quantity that its type reads.

@@ -7,7 +7,7 @@ use super::place::{Place, Scope};
 use super::resolve::MOST_ENTRIES;
 use super::settings::rate;
 use crate::spec::{RateSpec, SpecError};
-use crate::trace::{StepList, TraceError, TraceFormat, shortened};
+use crate::trace::{StepList, TraceError, TraceFormat, one_line};
 
 const FORMS: &str = "write \"10Mbit/s\", \"unlimited\", { trace = \"FILE\" }, { trace = \"FILE\", format = \"mahimahi\" } \
                      or { steps = [\"5s 10Mbit/s\", \"1s 2Mbit/s\"] }";
@@ -67,8 +67,7 @@ impl<'r> Rates<'r> {
         if let Some(known) = self.known.get(&key) {
             return Ok(Rc::clone(known));
         }
-        let trace =
-            (self.read_trace)(file, format).map_err(|error| place.wrong(shortened(&error.problem)))?;
+        let trace = (self.read_trace)(file, format).map_err(|error| place.wrong(one_line(&error.problem)))?;
         self.entries += trace.entries();
         if self.entries > MOST_ENTRIES {
             return Err(place.wrong(format!("all traces together have more than {MOST_ENTRIES} lines")));

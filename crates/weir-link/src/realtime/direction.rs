@@ -16,8 +16,8 @@ use super::Shared;
 use super::buffers::{Buffer, Piece, Pool};
 use super::report::{DirectionSecond, OwnLoss, Way};
 use crate::coalesce::Coalescer;
-use crate::ip;
-use crate::link::{Departure, DropCause, Link, Nanos, Packet, Verdict};
+use crate::headers::{FlowHasher, complete_checksum, flip_bit, packet_too_big};
+use crate::link::{Departure, DropCause, FlowKey, Link, Nanos, Packet, Verdict};
 use crate::offload::{Offload, Segmentation};
 use crate::segment::{Cut, MAX_HEADER};
 
@@ -30,6 +30,11 @@ const BATCH: usize = 512;
 /// Parts of one write: header, packet header, and a payload for each member.
 const PARTS: usize = 72;
 const SECOND_NS: u64 = 1_000_000_000;
+/// Of what is no IP packet.
+const NO_FLOW: FlowKey = FlowKey {
+    five_tuple: 0,
+    host_pair: 0,
+};
 
 /// A packet that is about to be written.
 struct Leaving {
@@ -49,6 +54,7 @@ pub struct DirectionDriver<'a> {
     pool: Pool,
     batch: Coalescer<Leaving>,
     batched: usize,
+    flows: FlowHasher,
     /// Of the running second.
     lateness: DurationHistogram,
     total_lateness: DurationHistogram,
@@ -81,6 +87,7 @@ impl<'a> DirectionDriver<'a> {
             pool: Pool::default(),
             batch: Coalescer::new(egress.offloads().tcp),
             batched: 0,
+            flows: FlowHasher::new(shared.spec.seed),
             lateness: DurationHistogram::new(),
             total_lateness: DurationHistogram::new(),
             own: OwnLoss::default(),
@@ -169,7 +176,7 @@ impl<'a> DirectionDriver<'a> {
     /// Offers the packets of `buffer` to the link.
     fn offer(&mut self, buffer: &Rc<Buffer>) {
         let now = self.link_time(clock::monotonic_ns());
-        let flow = ip::flow_key(buffer.packet());
+        let flow = self.flows.flow_key(buffer.packet()).unwrap_or(NO_FLOW);
         let count = buffer.cut.map_or(1, |cut| cut.count());
         for index in 0..count {
             let length = match buffer.cut {
@@ -195,12 +202,11 @@ impl<'a> DirectionDriver<'a> {
 
     /// Sends the ICMP message about a packet that does not fit back to its sender.
     fn tell_too_big(&mut self, piece: &Piece) {
-        let Some(mut whole) = self.materialize(piece) else {
+        let Some(whole) = self.materialize(piece) else {
             return;
         };
         let mtu = self.shared.spec_of(self.way).mtu.bytes;
-        if let Some(message) = Rc::get_mut(&mut whole).and_then(|whole| ip::too_big(whole.packet_mut(), mtu))
-        {
+        if let Some(message) = packet_too_big(whole.packet(), mtu, &self.shared.router) {
             let header = Offload::default().encode();
             // A sender that cannot be told is one that was not told: the packet is dropped all the same.
             let told = self
@@ -227,11 +233,8 @@ impl<'a> DirectionDriver<'a> {
         space[header_length..].copy_from_slice(payload);
         let offload = source.cut.map_or(source.offload, |cut| cut.offload());
         if offload.needs_checksum {
-            ip::complete_checksum(
-                space,
-                usize::from(offload.checksum_start),
-                usize::from(offload.checksum_offset),
-            );
+            let (start, offset) = (offload.checksum_start, offload.checksum_offset);
+            complete_checksum(space, usize::from(start), usize::from(offset));
         }
         inside.set_length(end);
         inside.offload = Offload::default();
@@ -260,7 +263,7 @@ impl<'a> DirectionDriver<'a> {
             match self.materialize(&piece) {
                 Some(mut whole) => {
                     if let Some(inside) = Rc::get_mut(&mut whole) {
-                        ip::flip_bit(inside.packet_mut(), random);
+                        flip_bit(inside.packet_mut(), random);
                     }
                     self.batch
                         .push_whole(flow, Offload::default(), leaving_whole(whole, due_ns));

@@ -15,6 +15,7 @@ use weir_net::clock;
 use weir_net::realtime::Bell;
 use weir_net::tun::Tun;
 
+use crate::headers::RouterAddresses;
 use crate::spec::{DirectionSpec, LinkSpec};
 use direction::DirectionDriver;
 
@@ -27,6 +28,7 @@ struct Shared {
     far: Tun,
     bell: Bell,
     stop: AtomicBool,
+    router: RouterAddresses,
     /// Monotonic time at which the link began.
     began_ns: u64,
 }
@@ -48,17 +50,19 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Begins to carry packets between `near` and `far`. `spec` must have passed [`LinkSpec::check`].
+    /// Begins to carry packets between `near` and `far`. `spec` must have passed [`LinkSpec::check`]. Messages about
+    /// packets that are too long come from `router`.
     ///
     /// # Errors
     /// When there are no threads or descriptors left.
-    pub fn start(spec: &LinkSpec, near: Tun, far: Tun) -> io::Result<Self> {
+    pub fn start(spec: &LinkSpec, near: Tun, far: Tun, router: RouterAddresses) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             spec: spec.clone(),
             near,
             far,
             bell: Bell::new()?,
             stop: AtomicBool::new(false),
+            router,
             began_ns: clock::monotonic_ns(),
         });
         let (sender, seconds) = mpsc::channel();

@@ -137,6 +137,10 @@ fn garbage_names_its_line_and_stays_short() {
     );
     let error = steps_of(&format!("{}\u{7}\n", "x ".repeat(10_000))).expect_err("garbage");
     assert!(error.to_string().len() < 250, "{error}");
+    let error = steps_of(&format!("5s 10Mbit/s {}", "x".repeat(1000))).expect_err("a third field");
+    assert!(error.to_string().len() < 250, "{error}");
+    let error = steps_of(&format!("5s {}Mbit/s", "9".repeat(1000))).expect_err("a long field");
+    assert!(error.to_string().ends_with("such as 5s 10Mbit/s"), "{error}");
     let error = steps_of("a\u{1b}[31mb c d").expect_err("garbage");
     assert!(!error.to_string().contains('\u{1b}'), "{error}");
 }

@@ -343,7 +343,10 @@ fn long_values_are_cut_and_control_characters_shown() {
     let error = parse(&long, "t.toml", Path::new("."))
         .expect_err("too long")
         .to_string();
-    assert!(error.len() < 400, "{error}");
+    assert!(
+        error.len() < 400 && error.ends_with(": too long; write it like \"10ms\""),
+        "{error}"
+    );
     let nested = format!("rtt = {}", "[".repeat(30) + &"]".repeat(30));
     let error = parse(&nested, "t.toml", Path::new("."))
         .expect_err("no time")
