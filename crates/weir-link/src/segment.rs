@@ -68,7 +68,7 @@ impl Layout {
                 _ => Err(SegmentError::Contradiction),
             };
         }
-        let v6 = is_v6(packet)?;
+        let (v6, header_end) = ip_header(packet)?;
         let transport = match (offload.checksum_offset, offload.segmentation) {
             (TCP_CHECKSUM, Segmentation::None) => Transport::Tcp,
             (TCP_CHECKSUM, Segmentation::Tcp4) if !v6 => Transport::Tcp,
@@ -78,7 +78,6 @@ impl Layout {
             _ => return Err(SegmentError::Contradiction),
         };
         let transport_start = usize::from(offload.checksum_start);
-        let shortest = if v6 { 40 } else { 20 };
         let rest = packet.get(transport_start..).ok_or(SegmentError::BadTransport)?;
         let transport_length = match transport {
             Transport::Udp => UDP_HEADER,
@@ -89,7 +88,7 @@ impl Layout {
             Transport::Tcp => (20..=60).contains(&transport_length),
             Transport::Udp => true,
         };
-        if transport_start < shortest || !whole || payload_start > packet.len().min(MAX_HEADER) {
+        if transport_start < header_end || !whole || payload_start > packet.len().min(MAX_HEADER) {
             return Err(SegmentError::BadTransport);
         }
         Ok(Some(Layout {
@@ -170,16 +169,16 @@ impl Layout {
     }
 }
 
-/// Checks version and lengths of an IP packet.
-fn is_v6(packet: &[u8]) -> Result<bool, SegmentError> {
+/// Checks version and lengths of an IP packet: whether it is IPv6, and where its first header ends.
+fn ip_header(packet: &[u8]) -> Result<(bool, usize), SegmentError> {
     let word = |at: usize| usize::from(u16::from_be_bytes([packet[at], packet[at + 1]]));
     match packet.first().map(|byte| byte >> 4) {
         Some(4) if packet.len() >= 20 => {
             let header = usize::from(packet[0] & 0x0f) * 4;
             let whole = word(2) == packet.len() && (20..=packet.len()).contains(&header);
-            whole.then_some(false).ok_or(SegmentError::NotIp)
+            whole.then_some((false, header)).ok_or(SegmentError::NotIp)
         }
-        Some(6) if packet.len() >= 40 && word(4) + 40 == packet.len() => Ok(true),
+        Some(6) if packet.len() >= 40 && word(4) + 40 == packet.len() => Ok((true, 40)),
         _ => Err(SegmentError::NotIp),
     }
 }

@@ -178,6 +178,7 @@ impl<'a> DirectionDriver<'a> {
         let now = self.link_time(clock::monotonic_ns());
         let flow = self.flows.flow_key(buffer.packet()).unwrap_or(NO_FLOW);
         let count = buffer.cut.map_or(1, |cut| cut.count());
+        let mut told = false;
         for index in 0..count {
             let length = match buffer.cut {
                 Some(cut) => cut.length(index),
@@ -192,8 +193,10 @@ impl<'a> DirectionDriver<'a> {
                 },
             };
             if let Verdict::Dropped(cause, piece) = self.link.enqueue(now, packet) {
-                if cause == DropCause::TooBigTold {
+                // Once for all that came together, as routers limit such messages.
+                if cause == DropCause::TooBigTold && !told {
                     self.tell_too_big(&piece);
+                    told = true;
                 }
                 self.pool.give_back(piece.buffer);
             }
