@@ -106,7 +106,6 @@ fn configure(host: Host, spec: &LinkSpec) -> Result<(), InterfaceError> {
         // Without an address of its own making the host sends nothing unasked, so that the first packet on the link
         // is the first that a test sends.
         device.set_ipv6_setting("addr_gen_mode", "1")?;
-        device.set_ipv6_setting("accept_dad", "0")?;
     }
     device.set_up()?;
     device.add_ipv4(ipv4, 24)?;

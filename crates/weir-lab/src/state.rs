@@ -122,7 +122,7 @@ impl LinkState {
         };
         LinkState {
             pid,
-            start_ticks: process::start_ticks(pid).unwrap_or(0),
+            start_ticks: process::own_start_ticks().unwrap_or(0),
             started_unix_ns: now_unix_ns,
             updated_unix_ns: now_unix_ns,
             near: host(Host::Near, NEAR_IPV4, NEAR_IPV6),

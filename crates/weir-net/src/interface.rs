@@ -1,5 +1,5 @@
-//! Interfaces of the calling thread's network namespace: addresses, MTU, queue, and their own counters. By `ioctl`,
-//! so that nothing has to be installed. It must not know what an interface is for.
+//! Interfaces of the calling thread's network namespace: addresses, MTU, queue, and their own counters. By calls of the
+//! kernel, so that nothing has to be installed. It must not know what an interface is for.
 
 use std::fs;
 use std::io;
@@ -9,6 +9,8 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use thiserror::Error;
+
+use crate::netlink;
 
 /// Bytes of an interface's name with its end (`IFNAMSIZ`).
 pub(crate) const NAME_BYTES: usize = libc::IFNAMSIZ;
@@ -120,6 +122,12 @@ impl Interface {
         }
     }
 
+    fn index(&mut self) -> Result<i32, InterfaceError> {
+        self.call("find the index", libc::SIOCGIFINDEX as _, |_| {})?;
+        // SAFETY: the kernel has just written this field of the union.
+        Ok(unsafe { self.request.ifr_ifru.ifru_ifindex })
+    }
+
     /// Switches it on.
     ///
     /// # Errors
@@ -147,9 +155,8 @@ impl Interface {
     /// # Errors
     /// As the kernel's.
     pub fn set_queue_length(&mut self, packets: u32) -> Result<(), InterfaceError> {
-        self.call("set the queue length", libc::SIOCSIFTXQLEN as _, |fields| {
-            fields.ifru_metric = i32::try_from(packets).unwrap_or(i32::MAX);
-        })
+        let index = self.index()?;
+        netlink::set_queue_length(index, packets).map_err(|source| self.error("set the queue length", source))
     }
 
     /// Gives it an IPv4 address with its network. `prefix` is at most 32.
@@ -166,29 +173,13 @@ impl Interface {
         })
     }
 
-    /// Gives it an IPv6 address with its network.
+    /// Gives it an IPv6 address with its network. It can be used at once: nobody is asked whether it is taken.
     ///
     /// # Errors
     /// As the kernel's.
     pub fn add_ipv6(&mut self, address: Ipv6Addr, prefix: u8) -> Result<(), InterfaceError> {
-        const WHAT: &str = "set the IPv6 address";
-        self.call("find the index", libc::SIOCGIFINDEX as _, |_| {})?;
-        let socket =
-            UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).map_err(|source| self.error(WHAT, source))?;
-        let request = libc::in6_ifreq {
-            ifr6_addr: libc::in6_addr {
-                s6_addr: address.octets(),
-            },
-            ifr6_prefixlen: u32::from(prefix),
-            // SAFETY: the kernel has just written this field of the union.
-            ifr6_ifindex: unsafe { self.request.ifr_ifru.ifru_ifindex },
-        };
-        // SAFETY: on an IPv6 socket SIOCSIFADDR reads one in6_ifreq.
-        let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFADDR as _, &request) };
-        if done < 0 {
-            return Err(self.error(WHAT, io::Error::last_os_error()));
-        }
-        Ok(())
+        let index = self.index()?;
+        netlink::add_ipv6(index, address, prefix).map_err(|source| self.error("set the IPv6 address", source))
     }
 
     /// Sets a value of this interface's IPv6 settings in `/proc/sys/net/ipv6/conf`.

@@ -14,6 +14,7 @@ pub mod host;
 pub mod interface;
 
 pub mod namespace;
+mod netlink;
 pub mod process;
 pub mod realtime;
 mod receive;

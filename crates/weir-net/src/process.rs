@@ -96,7 +96,15 @@ pub fn spawn_bound(mut command: Command) -> io::Result<Child> {
 /// When a process began, in clock ticks since the host did (field 22 of `/proc/PID/stat`, see proc(5)); none if there
 /// is no such process. With its number this names a process for good, as long as the host runs.
 pub fn start_ticks(id: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    start_ticks_in(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
+}
+
+/// The same of this process.
+pub fn own_start_ticks() -> Option<u64> {
+    start_ticks_in(&fs::read_to_string("/proc/self/stat").ok()?)
+}
+
+fn start_ticks_in(text: &str) -> Option<u64> {
     // The second field is a name in parentheses, which may hold anything.
     let (_, rest) = text.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();
@@ -131,7 +139,8 @@ mod tests {
     fn a_process_is_known_by_its_start_until_it_has_ended() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let began = start_ticks(child.id()).unwrap();
-        assert!(began >= start_ticks(std::process::id()).unwrap());
+        assert!(began >= own_start_ticks().unwrap());
+        assert_eq!(start_ticks(std::process::id()), own_start_ticks());
         let handle = ProcessHandle::of(child.id()).unwrap();
         assert!(!handle.wait_for_end(0).unwrap());
         assert!(handle.signal(libc::SIGTERM));

@@ -169,28 +169,45 @@ pub struct LinkOptions {
     #[arg(value_name = "FILE|PROFILE")]
     pub base: Option<String>,
     /// Rate of the transmitter before each route, both directions.
-    #[arg(long, value_name = "RATE", help_heading = "Link")]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Link")]
     pub rate: Option<String>,
     /// Round trip by propagation alone, half of it each way.
-    #[arg(long, value_name = "TIME", conflicts_with = "delay", help_heading = "Link")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        conflicts_with = "delay",
+        allow_hyphen_values = true,
+        help_heading = "Link"
+    )]
     pub rtt: Option<String>,
     /// Propagation delay of each direction.
-    #[arg(long, value_name = "TIME", help_heading = "Link")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Link")]
     pub delay: Option<String>,
     /// Random delay on top, evenly from 0 to this.
-    #[arg(long, value_name = "TIME", help_heading = "Link")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Link")]
     pub jitter: Option<String>,
     /// Let jitter change the order of packets.
     #[arg(long, help_heading = "Link")]
     pub reorder: bool,
     /// What may wait before the transmitter, as in 100kB, 50packets or 2bdp.
-    #[arg(long, value_name = "SIZE", help_heading = "Link")]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Link")]
     pub queue: Option<String>,
     /// Share of packets that are lost.
-    #[arg(long, value_name = "PERCENT", help_heading = "Link")]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        allow_hyphen_values = true,
+        help_heading = "Link"
+    )]
     pub loss: Option<String>,
     /// Mean number of packets in a burst of losses.
-    #[arg(long, value_name = "N", requires = "loss", help_heading = "Link")]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "loss",
+        allow_hyphen_values = true,
+        help_heading = "Link"
+    )]
     pub burst: Option<String>,
     /// Longest packet, in bytes.
     #[arg(long, value_name = "N", help_heading = "Link")]
@@ -199,7 +216,7 @@ pub struct LinkOptions {
     #[arg(long, value_name = "N", help_heading = "Link")]
     pub routes: Option<u32>,
     /// Most that each flow may send; what exceeds it is dropped.
-    #[arg(long, value_name = "RATE", help_heading = "Link")]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Link")]
     pub flow_rate: Option<String>,
     /// Most packets in a second; what exceeds it is dropped.
     #[arg(long, value_name = "N", help_heading = "Link")]
@@ -208,10 +225,20 @@ pub struct LinkOptions {
     #[arg(long, help_heading = "Link")]
     pub hide_five_tuple: bool,
     /// Share of packets that arrive twice.
-    #[arg(long, value_name = "PERCENT", help_heading = "Link")]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        allow_hyphen_values = true,
+        help_heading = "Link"
+    )]
     pub duplicate: Option<String>,
     /// Share of packets in which a bit is flipped.
-    #[arg(long, value_name = "PERCENT", help_heading = "Link")]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        allow_hyphen_values = true,
+        help_heading = "Link"
+    )]
     pub corrupt: Option<String>,
     /// Seed of all that is random.
     #[arg(long, value_name = "N", help_heading = "Link")]

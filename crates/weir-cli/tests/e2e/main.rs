@@ -17,6 +17,8 @@ mod directions;
 mod flows_exact;
 mod hostile;
 mod kills;
+mod lab_link;
+mod lab_run;
 mod listening;
 mod relayed;
 mod routed;
