@@ -15,6 +15,7 @@ use weir_stats::DurationHistogram;
 use super::Shared;
 use super::buffers::{Buffer, Piece, Pool};
 use super::report::{DirectionSecond, OwnLoss, Way};
+use super::rest::Rest;
 use crate::coalesce::Coalescer;
 use crate::headers::{FlowHasher, complete_checksum, flip_bit, packet_too_big};
 use crate::link::{Departure, DropCause, FlowKey, Link, Nanos, Packet, Verdict};
@@ -106,6 +107,7 @@ impl<'a> DirectionDriver<'a> {
         clock::sharpen_timers();
         self.real_time_priority = run_before_others().is_ok();
         let mut sleeper = Sleeper::new(&self.shared.bell, &[self.ingress.as_raw_fd()]);
+        let mut rest = Rest::default();
         while !self.shared.stop.load(Ordering::Relaxed) {
             let empty = self.read_waiting()?;
             self.write_due();
@@ -113,7 +115,9 @@ impl<'a> DirectionDriver<'a> {
             if now >= self.second_ends_ns {
                 self.end_second(now);
             }
-            if empty {
+            if let Some(until) = rest.after_wake(now) {
+                clock::sleep_until(until);
+            } else if empty {
                 let due = self.link.next_departure().map_or(u64::MAX, |due| self.wall(due));
                 sleeper.until(due.min(self.second_ends_ns))?;
             }

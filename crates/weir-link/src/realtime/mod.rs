@@ -4,6 +4,7 @@
 mod buffers;
 mod direction;
 mod report;
+mod rest;
 
 use std::io;
 use std::sync::Arc;
