@@ -72,6 +72,8 @@ pub enum LinkCommand {
     /// The link runs in the background until 'weir lab link down'.
     Up(Box<LinkUpArgs>),
     /// Take a link down.
+    ///
+    /// Ends its process and removes the names of its hosts. Commands that still run on them go on, without a link.
     #[command(after_help = "\
 Example:
     $ weir lab link down")]
@@ -81,6 +83,8 @@ Example:
         name: Option<String>,
     },
     /// Show what a link is to do, what it has done, and where to attach.
+    ///
+    /// What it has done is that of the last full second, and includes how late the link itself was.
     #[command(after_help = "\
 Example:
     $ weir lab link show")]
@@ -106,8 +110,15 @@ Example:
         #[arg(value_name = "COMMAND", last = true)]
         command: Vec<OsString>,
     },
-    /// Carry a link; started by 'up', which gives the link on standard input.
-    #[command(hide = true)]
+    /// Carry a link, in the background of 'up'.
+    ///
+    /// Reads the link as JSON from standard input, says 'ready' or what is wrong, and stays until it is told to end.
+    #[command(
+        hide = true,
+        after_help = "\
+Example:
+    $ weir lab link carry link"
+    )]
     Carry {
         /// Its name.
         #[arg(value_name = "NAME")]

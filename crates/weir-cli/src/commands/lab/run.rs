@@ -33,6 +33,7 @@ const SERVER_PATIENCE: Duration = Duration::from_secs(3);
 /// What the results store keeps of a run, and `--json` prints.
 #[derive(Serialize)]
 struct LabSummary<'a> {
+    link: &'a str,
     fit: bool,
     unfit_because: Option<&'a str>,
     max_lateness_ns: u64,
@@ -237,6 +238,7 @@ fn report(
         Fitness::Unfit(why) => Some(why),
     };
     let summary = LabSummary {
+        link: &spec.name,
         fit: unfit.is_none(),
         unfit_because: unfit.as_deref(),
         max_lateness_ns: args.max_lateness.0,
@@ -286,7 +288,6 @@ fn show(
             "outcome": outcome.as_str(),
             "database": store.path().display().to_string(),
         });
-        object["link"] = spec.name.clone().into();
         object["notes"] = notes.into();
         return print(&format!("{object}\n"));
     }
