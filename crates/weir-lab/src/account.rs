@@ -88,6 +88,8 @@ pub struct DirectionAccount {
     pub own_losses: OwnLosses,
     /// CPU time of the thread that carried it.
     pub cpu_ns: u64,
+    /// That thread runs before all ordinary processes.
+    pub real_time_priority: bool,
 }
 
 /// Whether a run across the link can be believed.
@@ -161,6 +163,7 @@ impl DirectionAccount {
                 unreadable,
             },
             cpu_ns: second.cpu_ns,
+            real_time_priority: second.real_time_priority,
         }
     }
 
@@ -193,6 +196,11 @@ impl DirectionAccount {
 }
 
 impl Account {
+    /// Both directions run before all ordinary processes.
+    pub fn has_real_time_priority(&self) -> bool {
+        self.forward.real_time_priority && self.reverse.real_time_priority
+    }
+
     /// Takes a second of one direction in; `sender` are the counters of the interface that its packets come from.
     pub(crate) fn add(
         &mut self,

@@ -25,7 +25,7 @@ use crate::segment::{Cut, MAX_HEADER};
 /// Most packets (large ones count as one) that are read before those that are due are written.
 const READS: usize = 64;
 /// Reading goes on until something is due for so long: what is due together leaves together.
-const PATIENCE_NS: u64 = 30_000;
+const PATIENCE_NS: u64 = 60_000;
 /// Most packets that are put together in one go.
 const BATCH: usize = 512;
 /// Parts of one write: header, packet header, and a payload for each member.
@@ -115,9 +115,12 @@ impl<'a> DirectionDriver<'a> {
             if now >= self.second_ends_ns {
                 self.end_second(now);
             }
+            if !empty {
+                continue;
+            }
             if let Some(until) = rest.after_wake(now) {
                 clock::sleep_until(until);
-            } else if empty {
+            } else {
                 let due = self.link.next_departure().map_or(u64::MAX, |due| self.wall(due));
                 sleeper.until(due.min(self.second_ends_ns))?;
             }

@@ -255,20 +255,22 @@ fn report(
     show(global, spec, store, id, end.outcome(), &summary, &notes)?;
     stored?;
     match unfit {
-        Some(why) if status.success() => Err(Failure::environment(unfit_message(&why))),
+        Some(why) if status.success() => Err(Failure::environment(unfit_message(&why, &account))),
         Some(why) => {
-            eprintln!("weir: warning: {}", unfit_message(&why));
+            eprintln!("weir: warning: {}", unfit_message(&why, &account));
             Ok(exit_code(status))
         }
         None => Ok(exit_code(status)),
     }
 }
 
-fn unfit_message(why: &str) -> String {
-    format!(
-        "this run is not to be believed: {why}; give the link a lower rate or this host less to do, or run it as root \
-         for real-time priority"
-    )
+fn unfit_message(why: &str, account: &Account) -> String {
+    let what_to_do = if account.has_real_time_priority() {
+        "give this host less to do beside it, or the link a lower rate"
+    } else {
+        "run it as root, for real-time priority, or give this host less to do beside it"
+    };
+    format!("this run is not to be believed: {why}; {what_to_do}")
 }
 
 fn show(

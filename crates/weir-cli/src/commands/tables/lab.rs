@@ -35,7 +35,11 @@ pub fn account(name: &str, account: &Account) -> String {
         .collect();
     let title = format!("link {name}, up for {}", format_duration(account.duration_ns));
     let table = titled(&title, &shown);
-    format!("{}\n{causes}", table.trim_end())
+    let priority = match account.duration_ns > 0 && !account.has_real_time_priority() {
+        true => "the link runs without real-time priority, which takes root\n",
+        false => "",
+    };
+    format!("{}\n{causes}{priority}", table.trim_end())
 }
 
 fn direction_row(way: &str, direction: &DirectionAccount, duration_ns: u64) -> Vec<String> {
