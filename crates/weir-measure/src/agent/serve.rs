@@ -10,7 +10,7 @@ use weir_net::{UdpOptions, UdpSocket};
 use weir_results::{Direction, Record, Side};
 use weir_wire::frame::Role;
 use weir_wire::handshake::Established;
-use weir_wire::{HELLO_LENGTH, Hello, HelloAck};
+use weir_wire::{HELLO_LENGTH, Hello, HelloAck, SessionId};
 
 use super::Shared;
 use crate::clock_watch::ClockEstimate;
@@ -60,6 +60,18 @@ struct Serving<'a> {
     interface: Option<String>,
 }
 
+/// A session's place among those that the agent allows, given back however the session ends.
+struct Place<'a> {
+    session: SessionId,
+    shared: &'a Shared,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.shared.sessions().remove(&self.session);
+    }
+}
+
 /// Serves one client until it leaves.
 pub(super) fn serve(
     stream: TcpStream,
@@ -67,7 +79,10 @@ pub(super) fn serve(
     joined: Inbox<(u32, TcpStream)>,
     shared: &Arc<Shared>,
 ) {
-    let session = established.session;
+    let place = Place {
+        session: established.session,
+        shared,
+    };
     let peer = stream.peer_addr();
     let served = (|| -> Result<(), String> {
         let client = stream.peer_addr().map_err(|error| error.to_string())?.ip();
@@ -91,7 +106,7 @@ pub(super) fn serve(
             SessionEnd::Control(error) => Err(error.to_string()),
         }
     })();
-    shared.sessions().remove(&session);
+    drop(place);
     let peer = peer.map_or_else(|_| "a client".to_owned(), |peer| peer.to_string());
     match served {
         Ok(()) => tracing::info!(peer, "session closed"),

@@ -67,6 +67,7 @@ pub struct StreamAccount {
     stream: ReorderAccount,
     lanes: Vec<FlowLane>,
     silence: SilenceDetector,
+    longest_stream_silence_ns: u64,
     windows: LossWindows,
     /// Flows seen losing in the run of losses at hand.
     losing: Vec<bool>,
@@ -117,6 +118,7 @@ impl StreamAccount {
             stream: ReorderAccount::new(first, plan.depth),
             lanes: plan.ports.iter().map(lane).collect(),
             silence: SilenceDetector::new(flows, plan.silence_ns),
+            longest_stream_silence_ns: 0,
             windows: LossWindows::with_lateness(
                 LOSS_WINDOW_NS,
                 flows as u16,
@@ -315,6 +317,7 @@ impl StreamAccount {
                 .collect(),
             stream_silences,
             stream_silent_ns,
+            longest_stream_silence_ns: self.longest_stream_silence_ns,
             active_ns: self
                 .first_arrival_ns
                 .map_or(0, |first| self.last_arrival_ns - first),
@@ -416,6 +419,7 @@ impl StreamAccount {
     /// A silence of the whole stream becomes a row for every flow; none of them counts it as its own.
     fn drain_stream_silences(&mut self) {
         while let Some(silence) = self.silence.take_stream_silence() {
+            self.longest_stream_silence_ns = self.longest_stream_silence_ns.max(silence.duration_ns);
             for flow in 0..self.lanes.len() as u16 {
                 let row = Silence {
                     unix_ns: self.unix(silence.from_ns),

@@ -74,6 +74,8 @@ pub struct ReceiverReport {
     pub stream_silences: u64,
     /// How long in all, nanoseconds.
     pub stream_silent_ns: u64,
+    /// The longest of them, nanoseconds.
+    pub longest_stream_silence_ns: u64,
     /// From the first packet to the last, nanoseconds.
     pub active_ns: u64,
     /// One-way delay of all packets.

@@ -80,6 +80,8 @@ pub struct ReceiverFields {
     pub windows_by_flows_losing: std::collections::BTreeMap<u32, u64>,
     /// Times that all flows were silent at once.
     pub stream_silences: u64,
+    /// The longest of them, nanoseconds.
+    pub longest_stream_silence_ns: u64,
     /// One-way delay, an estimate.
     pub owd: Quantiles,
     /// Each flow.
@@ -231,6 +233,7 @@ impl From<ReceiverReport> for ReceiverFields {
             burst_lengths: report.burst_lengths,
             windows_by_flows_losing: report.windows_by_flows_losing,
             stream_silences: report.stream_silences,
+            longest_stream_silence_ns: report.longest_stream_silence_ns,
             owd: report.owd,
             per_flow: report.flows,
             events_merged: report.events_merged,
