@@ -297,7 +297,7 @@ impl StreamAccount {
     fn report(&self, sent: Option<u64>, sent_per_flow: Option<&[u64]>) -> ReceiverReport {
         let totals = self.stream.totals();
         let first = u64::from(self.plan.first_sequence);
-        let (stream_silences, stream_silent_ns) = self.silence.stream_silence_totals();
+        let (stream_silences, _) = self.silence.stream_silence_totals();
         let by_losing = self.windows.by_flows_losing().iter().enumerate();
         ReceiverReport {
             sent: sent.unwrap_or_else(|| totals.highest.map_or(0, |highest| highest + 1 - first)),
@@ -316,7 +316,6 @@ impl StreamAccount {
                 .map(|(flows, windows)| (flows as u32, *windows))
                 .collect(),
             stream_silences,
-            stream_silent_ns,
             longest_stream_silence_ns: self.longest_stream_silence_ns,
             active_ns: self
                 .first_arrival_ns

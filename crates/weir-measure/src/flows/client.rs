@@ -15,14 +15,15 @@ use super::{
     run_sender,
 };
 use crate::clock_watch::{ClockEstimate, ClockWatch, probe_options};
-use crate::control::{FlowsReport, FromAgent, Ready, Stopped, ToAgent};
+use crate::control::{FlowsReport, FromAgent, READY_LIMIT, Ready, Stopped, ToAgent};
 use crate::host_watch::HostWatch;
 use crate::{BitRate, MeasureError, Progress, Session, Sink, Stop};
 
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 const NAP: Duration = Duration::from_millis(50);
 
-/// Runs a multi-flow test. `max_bytes` is a hard stop for what is sent, both directions together.
+/// Runs a multi-flow test. `max_bytes` of UDP payload is a hard stop for what is sent, both directions together: each
+/// sender gets its share. A test that an end gave up ([`FlowsSummary::aborted`]) gives what was found until then.
 ///
 /// # Errors
 /// When the plan or the agent refuses, the agent is lost, or packets do not fit. Records taken until then have
@@ -45,6 +46,7 @@ pub fn run(
 struct Test<'a> {
     session: &'a mut Session,
     plan: FlowsPlan,
+    /// What each sender may send.
     max_bytes: u64,
     sink: &'a dyn Sink,
     clock: ClockWatch,
@@ -69,8 +71,12 @@ impl<'a> Test<'a> {
     ) -> Result<Self, MeasureError> {
         // The clocks are compared after this, since the agent opens its reflector with it; the offset is taken off
         // when rows arrive.
-        session.send(&ToAgent::Flows(FlowsRequest { plan: plan.clone() }))?;
-        let ready = match session.receive(ANSWER_LIMIT)? {
+        let max_bytes = plan.ways.share(max_bytes);
+        session.send(&ToAgent::Flows(FlowsRequest {
+            plan: plan.clone(),
+            max_bytes,
+        }))?;
+        let ready = match session.receive(READY_LIMIT)? {
             FromAgent::Ready(ready) => ready,
             other => return Err(session.unexpected("a ready test", &other)),
         };
@@ -107,7 +113,7 @@ impl<'a> Test<'a> {
         let stop = self.stop.clone();
         let (records, inbox) = channel();
         let interface = weir_net::host::HostFacts::read(Some(self.session.address().ip())).interface;
-        let watch = HostWatch::start(Side::Local, interface, records.clone());
+        let watch = HostWatch::start(Side::Local, interface, records.clone())?;
         let receiver = self
             .plan
             .ways
@@ -125,15 +131,15 @@ impl<'a> Test<'a> {
         let mut agent_said = None;
         let threads = (sender.as_ref(), receiver.as_ref());
         let waited = self.wait(&inbox, threads, &mut agent_said, &stop);
-        if waited.is_err() {
+        // An agent that has ended the test, or is gone, takes no more packets.
+        if waited.is_err() || agent_said.is_some() {
             stop.set();
         }
         let sent = sender.map(join).transpose();
         // Whatever went wrong, what the local receiver has counted is kept.
         let finished = waited
             .and(sent)
-            .and_then(|sent| self.finish(&inbox, sent, receiver, agent_said));
-        drop(watch);
+            .and_then(|sent| self.finish(&inbox, sent, (receiver, watch), agent_said));
         inbox.try_iter().flatten().for_each(|record| self.take(record));
         finished
     }
@@ -255,7 +261,7 @@ impl<'a> Test<'a> {
         &mut self,
         inbox: &Inbox<Vec<Record>>,
         sent: Option<SenderReport>,
-        receiver: Option<Receiver>,
+        (receiver, watch): (Option<Receiver>, HostWatch),
         mut agent_said: Option<FlowsReport>,
     ) -> Result<FlowsSummary, MeasureError> {
         if agent_said.is_none() {
@@ -284,6 +290,8 @@ impl<'a> Test<'a> {
                 receiver.finish(told.filter(|told| self.plan.can_have_sent(told, ceiling)))
             })
             .transpose()?;
+        // The watch leaves its last, shorter sample behind when it ends; the summary needs it.
+        drop(watch);
         inbox.try_iter().flatten().for_each(|record| self.take(record));
         let clock = self.clock.estimate().unwrap_or(self.clock_at_start);
         let forward = sent

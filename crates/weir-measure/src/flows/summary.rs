@@ -7,9 +7,9 @@ use weir_stats::{Attribution, attribute_buffers, loss_interval};
 use weir_wire::Spread;
 
 use super::{FlowsPlan, ReceiverReport, SenderReport, StreamAccountPlan};
-use crate::BitRate;
 use crate::clock_watch::ClockEstimate;
 use crate::host_watch::HostDrops;
+use crate::{BitRate, MeasureError};
 
 /// A flow is silent after this long, or after this many of its usual gaps, whichever is longer.
 const SILENCE_NS: u64 = 100_000_000;
@@ -30,6 +30,9 @@ pub struct DirectionSummary {
     pub received: u64,
     /// Packets lost after reordering.
     pub lost: u64,
+    /// Packets sent of which the receiver does not know: it ended before it was told how many there were. 0 in a test
+    /// that ran to its end.
+    pub unaccounted: u64,
     /// Lost share of the sent, 0 to 1.
     pub loss: f64,
     /// Bounds of the loss, 95 % (Clopper-Pearson).
@@ -103,7 +106,7 @@ pub struct ReceiverFields {
 }
 
 /// What a multi-flow test found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowsSummary {
     /// From here to the agent.
     pub forward: Option<DirectionSummary>,
@@ -111,6 +114,21 @@ pub struct FlowsSummary {
     pub reverse: Option<DirectionSummary>,
     /// Offset of the clocks, by which one-way delays were corrected.
     pub clock: Option<ClockEstimate>,
+}
+
+impl FlowsSummary {
+    /// Why an end gave the test up before its time, if one did: what is in the summary is then not the whole test.
+    pub fn aborted(&self) -> Option<MeasureError> {
+        let mut directions = self.forward.iter().chain(&self.reverse);
+        directions.find_map(|direction| {
+            let reason = direction.receiver.aborted.clone()?;
+            Some(MeasureError::Aborted {
+                reason,
+                sent: direction.sent,
+                unaccounted: direction.unaccounted,
+            })
+        })
+    }
 }
 
 /// Joins the accounts of both ends of one test.
@@ -204,6 +222,9 @@ impl BothEnds {
             sent: sender.sent,
             received: receiver.received,
             lost: receiver.lost,
+            unaccounted: sender
+                .sent
+                .saturating_sub(receiver.received.saturating_add(receiver.lost)),
             loss: receiver.lost as f64 / sender.sent.max(1) as f64,
             loss_interval: loss_interval(receiver.lost.min(sender.sent), sender.sent),
             attribution,
@@ -254,8 +275,7 @@ pub fn account_plan(
     ports: Vec<u16>,
     clock: ClockEstimate,
 ) -> StreamAccountPlan {
-    let packet_ns =
-        BitRate(8_000_000_000).bytes_in(u64::from(plan.length)) * 8_000_000_000 / plan.format.rate().0.max(1);
+    let packet_ns = u64::from(plan.length) * 8_000_000_000 / plan.format.rate().0.max(1);
     let gap_ns = packet_ns * u64::from(plan.flows);
     StreamAccountPlan {
         direction,
