@@ -16,7 +16,7 @@ const MOST_GROWTHS: u64 = 10;
 /// Every fault there is, on two routes that reorder and not.
 fn everything() -> DirectionSpec {
     let route = |reorder| RouteSpec {
-        rate: RateSpec::Fixed(1_000_000_000),
+        rate: RateSpec::Fixed(500_000_000),
         delay_ns: 5_000_000,
         jitter: Some(Jitter {
             most_ns: 1_000_000,
