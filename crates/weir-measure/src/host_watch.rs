@@ -80,6 +80,9 @@ fn second(side: Side, change: &HostCounters) -> HostSecond {
 pub(crate) struct HostDrops {
     /// On receive, before any socket.
     pub receive: u64,
+    /// At sockets, for another reason than a full buffer: most of all wrong checksums, which are not the host's fault.
+    /// The sockets' own counts of drops have them, too.
+    pub damaged: u64,
     /// On send.
     pub send: u64,
 }
@@ -87,7 +90,9 @@ pub(crate) struct HostDrops {
 impl HostDrops {
     /// Adds a second's counters.
     pub(crate) fn add(&mut self, second: &HostSecond) {
-        self.receive += second.softnet_dropped + second.interface_rx_dropped + second.udp_in_errors;
+        // The kernel counts a drop in its backlog at the interface as well.
+        self.receive += second.softnet_dropped.max(second.interface_rx_dropped);
+        self.damaged += second.udp_in_errors;
         self.send += second.interface_tx_dropped + second.udp_sndbuf_errors;
     }
 }

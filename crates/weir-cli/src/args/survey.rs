@@ -32,7 +32,7 @@ pub struct SurveyArgs {
     /// How long to send at each number of flows.
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = TimeSpan::positive)]
     pub step: TimeSpan,
-    /// Leave steps out rather than send more than this in all [default: no limit].
+    /// Send no more than this in all: cut steps short or leave them out [default: no limit].
     #[arg(long, value_name = "BYTES", value_parser = ByteCount::positive)]
     pub max_bytes: Option<ByteCount>,
     /// Most flows to try.

@@ -7,7 +7,7 @@ use weir_measure::{MeasureError, Session, Stop};
 use weir_net::host::HostFacts;
 use weir_results::RunId;
 
-use super::output::{closing_lines, print, print_json, storing_notes};
+use super::output::{closing_lines, print, print_json, say, storing_notes};
 use super::run_store::{Ended, RunStore, json, new_run};
 use super::{Failure, connect, tables, thresholds};
 
@@ -43,13 +43,13 @@ pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(),
         } else {
             ""
         };
-        eprintln!(
+        say(&format!(
             "survey of {} at {}: about {}, at most {} sent{bound}",
             args.host,
             format.rate(),
             format_duration(time),
             format_bytes(bytes)
-        );
+        ));
     }
     let store = RunStore::open(&global.db)?;
     let parent = store.begin_parent(&new_run("survey", &args.host, &plan, &local))?;
@@ -124,7 +124,7 @@ impl Surveying<'_> {
                 .map(|note| format!("{title}: {note}")),
         );
         if !self.global.quiet && !self.global.json {
-            eprintln!("{}", tables::step_line(&title, &found));
+            say(&tables::step_line(&title, &found));
         }
         Ok(found)
     }

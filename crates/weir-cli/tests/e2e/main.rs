@@ -19,6 +19,7 @@ mod hostile;
 mod kills;
 mod listening;
 mod relayed;
+mod routed;
 mod rtt;
 mod runs;
 mod stamp;

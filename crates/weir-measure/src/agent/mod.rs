@@ -203,6 +203,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         if shared.handshakes.fetch_add(1, Ordering::Relaxed) >= MAX_HANDSHAKES {
             shared.handshakes.fetch_sub(1, Ordering::Relaxed);
             tracing::warn!(%peer, "too many handshakes at once; connection closed");
+            turn_away(stream);
             continue;
         }
         let serving = shared.clone();
@@ -277,7 +278,8 @@ fn admit(mut stream: TcpStream, shared: &Shared) -> Result<Option<Admitted>, Str
             {
                 let mut sessions = shared.sessions();
                 if sessions.len() >= shared.config.limits.max_sessions as usize {
-                    return Err("as many sessions as are allowed".into());
+                    drop(sessions);
+                    return Err(refuse(&mut stream, Refused::busy()));
                 }
                 let entry = SessionEntry {
                     control_key: established.keys.control,
@@ -291,6 +293,14 @@ fn admit(mut stream: TcpStream, shared: &Shared) -> Result<Option<Admitted>, Str
             }
             Ok(Some((stream, established, joined)))
         }
+    }
+}
+
+/// Says that the agent is busy, without waiting for anything.
+fn turn_away(mut stream: TcpStream) {
+    if stream.set_nonblocking(true).is_ok() {
+        // A stranger who has left does not need to know why; the others have room for a few bytes.
+        let _ = stream.write_all(&AgentHandshake::refuse(Refusal::Busy));
     }
 }
 

@@ -10,7 +10,7 @@ use weir_net::{UdpOptions, UdpSocket};
 use weir_results::{Direction, Record, Side};
 use weir_wire::frame::Role;
 use weir_wire::handshake::Established;
-use weir_wire::{HELLO_LENGTH, Hello, HelloAck};
+use weir_wire::{HELLO_LENGTH, Hello, HelloAck, SessionId};
 
 use super::Shared;
 use crate::clock_watch::ClockEstimate;
@@ -60,6 +60,18 @@ struct Serving<'a> {
     interface: Option<String>,
 }
 
+/// A session's place among those that the agent allows, given back however the session ends.
+struct Place<'a> {
+    session: SessionId,
+    shared: &'a Shared,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.shared.sessions().remove(&self.session);
+    }
+}
+
 /// Serves one client until it leaves.
 pub(super) fn serve(
     stream: TcpStream,
@@ -67,7 +79,10 @@ pub(super) fn serve(
     joined: Inbox<(u32, TcpStream)>,
     shared: &Arc<Shared>,
 ) {
-    let session = established.session;
+    let place = Place {
+        session: established.session,
+        shared,
+    };
     let peer = stream.peer_addr();
     let served = (|| -> Result<(), String> {
         let client = stream.peer_addr().map_err(|error| error.to_string())?.ip();
@@ -91,7 +106,7 @@ pub(super) fn serve(
             SessionEnd::Control(error) => Err(error.to_string()),
         }
     })();
-    shared.sessions().remove(&session);
+    drop(place);
     let peer = peer.map_or_else(|_| "a client".to_owned(), |peer| peer.to_string());
     match served {
         Ok(()) => tracing::info!(peer, "session closed"),
@@ -401,13 +416,9 @@ impl Serving<'_> {
         let watch = HostWatch::start(Side::Remote, self.interface.clone(), sender.clone());
         let keys = &self.established.keys;
         let limits = &self.shared.config.limits;
-        let clock = ClockEstimate {
-            offset_ns: request.clock_offset_ns,
-            ..ClockEstimate::default()
-        };
         let receiver = (!receivers.is_empty()).then(|| {
             let plan = ReceiverPlan {
-                account: account_plan(&request.plan, Direction::Forward, ports, clock),
+                account: account_plan(&request.plan, Direction::Forward, ports, ClockEstimate::default()),
                 session: self.established.session,
                 key: keys.udp,
                 max_rate: limits.max_rate,
@@ -475,8 +486,9 @@ impl Serving<'_> {
                         sender_stop.set();
                     }
                     self.await_sender(sending, records, deadline)?;
-                    let told = stopped.sent_per_flow.len() == usize::from(request.plan.flows);
-                    return Ok(told.then_some((stopped.sent, stopped.sent_per_flow)));
+                    let told = (stopped.sent, stopped.sent_per_flow);
+                    let ceiling = self.shared.config.limits.max_rate;
+                    return Ok(Some(told).filter(|told| request.plan.can_have_sent(told, ceiling)));
                 }
                 _ if receiver.is_none() && sent_all => return Ok(None),
                 _ if receiver.is_some_and(Receiver::is_finished) => return Ok(None),
@@ -504,7 +516,7 @@ impl Serving<'_> {
     }
 
     /// Learns where each flow of the reverse direction is to go, from authentic hellos of the client's host; none
-    /// when they do not come.
+    /// when they do not come. The first hello of a flow says it: a recorded one, sent again, moves nothing.
     fn await_hellos(&self, socket: &UdpSocket, flows: u16) -> Served<Option<Vec<std::net::SocketAddr>>> {
         let mut known = vec![None; usize::from(flows)];
         let deadline = Instant::now() + SILENCE_LIMIT;
@@ -524,10 +536,9 @@ impl Serving<'_> {
             let Some(slot) = known.get_mut(usize::from(hello.flow.0)) else {
                 continue;
             };
-            if source.ip() != self.client {
+            if source.ip() != self.client || *slot.get_or_insert(source) != source {
                 continue;
             }
-            *slot = Some(source);
             let ack = HelloAck {
                 session: hello.session,
                 flow: hello.flow,

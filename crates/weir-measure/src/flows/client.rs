@@ -92,6 +92,8 @@ pub struct ReceiverFields {
     pub windows_by_flows_losing: std::collections::BTreeMap<u32, u64>,
     /// Times that all flows were silent at once.
     pub stream_silences: u64,
+    /// The longest of them, nanoseconds.
+    pub longest_stream_silence_ns: u64,
     /// One-way delay, an estimate.
     pub owd: Quantiles,
     /// Each flow.
@@ -169,12 +171,9 @@ impl<'a> Test<'a> {
         sink: &'a dyn Sink,
         stop: &Stop,
     ) -> Result<Self, MeasureError> {
-        // The request is sent before the clocks are compared, since the agent opens its reflector with it; the
-        // offset goes along as zero and is taken off when rows arrive.
-        session.send(&ToAgent::Flows(FlowsRequest {
-            plan: plan.clone(),
-            clock_offset_ns: 0,
-        }))?;
+        // The clocks are compared after this, since the agent opens its reflector with it; the offset is taken off
+        // when rows arrive.
+        session.send(&ToAgent::Flows(FlowsRequest { plan: plan.clone() }))?;
         let ready = match session.receive(ANSWER_LIMIT)? {
             FromAgent::Ready(ready) => ready,
             other => return Err(session.unexpected("a ready test", &other)),
@@ -229,7 +228,8 @@ impl<'a> Test<'a> {
             .transpose()?;
         self.started = Instant::now();
         let mut agent_said = None;
-        let waited = self.wait(&inbox, sender.as_ref(), &mut agent_said, &stop);
+        let threads = (sender.as_ref(), receiver.as_ref());
+        let waited = self.wait(&inbox, threads, &mut agent_said, &stop);
         if waited.is_err() {
             stop.set();
         }
@@ -293,11 +293,12 @@ impl<'a> Test<'a> {
         spawn_sender(plan, socket, stop.clone(), records.clone())
     }
 
-    /// Runs until the sender is done: the local one, or the agent, which then reports.
+    /// Runs until the sender is done: the local one, or the agent, which then reports. A receiver that has broken
+    /// off ends the test, too.
     fn wait(
         &mut self,
         inbox: &Inbox<Vec<Record>>,
-        sender: Option<&SenderThread>,
+        (sender, receiver): (Option<&SenderThread>, Option<&Receiver>),
         agent_said: &mut Option<FlowsReport>,
         stop: &Stop,
     ) -> Result<(), MeasureError> {
@@ -314,6 +315,9 @@ impl<'a> Test<'a> {
             }
             if sender.is_some() && local_done {
                 return Ok(());
+            }
+            if receiver.is_some_and(Receiver::is_finished) {
+                stop.set();
             }
             if stop.is_set() && sender.is_none() && !asked_to_stop {
                 self.session.send(&ToAgent::Stop(Stopped {
@@ -348,9 +352,9 @@ impl<'a> Test<'a> {
                 self.progress.lost += row.lost;
                 self.progress.rate = BitRate::of(row.bytes, row.duration_ns).0;
                 self.sink.progress(self.progress);
-                shift(&mut row.owd, self.correction(*direction, offset));
+                row.owd.shift(self.correction(*direction, offset));
             }
-            Record::FlowSecond(direction, row) => shift(&mut row.owd, self.correction(*direction, offset)),
+            Record::FlowSecond(direction, row) => row.owd.shift(self.correction(*direction, offset)),
             Record::HostSecond(row) if row.side == Side::Local => self.local_drops.add(row),
             Record::HostSecond(row) => self.remote_drops.add(row),
             _ => {}
@@ -395,7 +399,8 @@ impl<'a> Test<'a> {
                     .sender
                     .as_ref()
                     .map(|report| (report.sent, report.sent_per_flow.clone()));
-                receiver.finish(told)
+                let ceiling = self.session.limits.max_rate;
+                receiver.finish(told.filter(|told| self.plan.can_have_sent(told, ceiling)))
             })
             .transpose()?;
         inbox.try_iter().flatten().for_each(|record| self.take(record));
@@ -426,12 +431,13 @@ impl<'a> Test<'a> {
             Direction::Reverse => (self.local_drops, self.remote_drops),
         };
         let correction = self.correction(direction, clock.offset_ns);
-        shift(&mut receiver.owd, correction);
+        receiver.owd.shift(correction);
         receiver
             .flows
             .iter_mut()
-            .for_each(|flow| shift(&mut flow.owd, correction));
-        let socket_drops = receiver.flows.iter().map(|flow| flow.socket_drops).sum();
+            .for_each(|flow| flow.owd.shift(correction));
+        let socket_drops: u64 = receiver.flows.iter().map(|flow| flow.socket_drops).sum();
+        let socket_drops = socket_drops.saturating_sub(at_receiver.damaged);
         // A train that the host drops is many packets, but one in the host's count.
         let train = if sender.segmented {
             sender.sent.div_ceil(sender.sends.max(1)).max(1)
@@ -483,6 +489,7 @@ impl From<ReceiverReport> for ReceiverFields {
             burst_lengths: report.burst_lengths,
             windows_by_flows_losing: report.windows_by_flows_losing,
             stream_silences: report.stream_silences,
+            longest_stream_silence_ns: report.longest_stream_silence_ns,
             owd: report.owd,
             per_flow: report.flows,
             events_merged: report.events_merged,
@@ -542,21 +549,6 @@ pub(crate) fn join(thread: SenderThread) -> Result<SenderReport, MeasureError> {
         .unwrap_or_else(|_| Err(MeasureError::Internal("the sending thread broke off".into())))
 }
 
-fn shift(quantiles: &mut Quantiles, by: i64) {
-    if quantiles.count > 0 {
-        for value in [
-            &mut quantiles.min,
-            &mut quantiles.p50,
-            &mut quantiles.p90,
-            &mut quantiles.p99,
-            &mut quantiles.p999,
-            &mut quantiles.max,
-        ] {
-            *value += by;
-        }
-    }
-}
-
 /// Says hello from each flow's socket until the agent has answered all: it then knows where to send, and any
 /// address translation in between is open.
 fn greet(
@@ -566,13 +558,17 @@ fn greet(
     agent: SocketAddr,
 ) -> Result<(), MeasureError> {
     const TRIES: u32 = 25;
+    let mut nonce = [0; 8];
+    getrandom::fill(&mut nonce)
+        .map_err(|error| MeasureError::Internal(format!("no random numbers from the system: {error}")))?;
+    let nonce = u64::from_le_bytes(nonce);
     let mut answered = vec![false; sockets.len()];
     for attempt in 0..TRIES {
         for (flow, socket) in sockets.iter().enumerate().filter(|(flow, _)| !answered[*flow]) {
             let hello = Hello {
                 session,
                 flow: FlowId(flow as u16),
-                nonce: u64::from(attempt),
+                nonce,
                 ..Hello::default()
             };
             let mut packet = [0; HELLO_LENGTH];
@@ -584,7 +580,9 @@ fn greet(
         let mut buffer = [0; 256];
         for (flow, socket) in sockets.iter().enumerate() {
             while let Ok(Some((length, _, _))) = socket.receive(&mut buffer) {
-                answered[flow] |= HelloAck::decode(key, session, &buffer[..length]).is_ok();
+                // An acknowledgement of an earlier test's hello does not count.
+                answered[flow] |=
+                    HelloAck::decode(key, session, &buffer[..length]).is_ok_and(|ack| ack.nonce == nonce);
             }
         }
         if answered.iter().all(|answered| *answered) {

@@ -7,15 +7,17 @@
 mod account;
 mod client;
 mod receiver;
+mod report;
 mod request;
 mod schedule;
 mod sender;
 
 pub(crate) use account::quantiles;
-pub use account::{FlowReport, ReceiverReport, StreamAccount, StreamAccountPlan};
+pub use account::{StreamAccount, StreamAccountPlan};
 pub use client::{DirectionSummary, FlowsSummary, ReceiverFields, run};
 pub(crate) use client::{SenderThread, account_plan, join, spawn_sender};
 pub(crate) use receiver::{Receiver, ReceiverPlan};
+pub use report::{FlowReport, ReceiverReport};
 pub use request::{FlowsPlan, FlowsRequest, FlowsWays};
 pub use schedule::{Block, FrameSchedule};
 pub use sender::SenderReport;

@@ -168,7 +168,6 @@ impl Prober<'_> {
                     }
                 }
                 Ok(None) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {}
                 Err(error) => return Err(NetError::io("receive on", self.socket.local(), error).into()),
             }
         }

@@ -190,6 +190,10 @@ struct Shared {
     account: Mutex<RttAccount>,
     /// Monotonic send time of each packet, by sequence modulo the ring.
     sent_at: Vec<AtomicU64>,
+    /// Highest sequence sent.
+    last_sent: AtomicU64,
+    /// No send has failed: the kernel's numbers of what it sent are sequences.
+    transmit_ids_hold: AtomicBool,
     over: AtomicBool,
     hardware: AtomicBool,
     codec: Codec,
@@ -214,6 +218,8 @@ impl<'a> Prober<'a> {
         let shared = Shared {
             account: Mutex::new(RttAccount::new(plan.clone())),
             sent_at: (0..RING).map(|_| AtomicU64::new(0)).collect(),
+            last_sent: AtomicU64::new(0),
+            transmit_ids_hold: AtomicBool::new(true),
             over: AtomicBool::new(false),
             hardware: AtomicBool::new(false),
             codec,
@@ -335,6 +341,7 @@ impl<'a> Prober<'a> {
         );
         let now = clock::monotonic_ns();
         shared.sent_at[sequence as usize % RING].store(now, Ordering::Release);
+        shared.last_sent.store(sequence, Ordering::Release);
         shared
             .codec
             .encode(packet, sequence, window, position, clock::unix_ns())?;
@@ -343,10 +350,16 @@ impl<'a> Prober<'a> {
             Err(error) if error.raw_os_error() == Some(weir_net::EMSGSIZE) => {
                 Err(path_mtu::too_long_for(&shared.socket, packet.len() as u32))
             }
-            // The far port answered an earlier packet by ICMP, or the host was out of buffers: this packet was
-            // not sent and will count as lost, which it is.
-            Err(error) if matches!(error.kind(), std::io::ErrorKind::ConnectionRefused) => Ok(()),
-            Err(error) if error.raw_os_error() == Some(weir_net::ENOBUFS) => Ok(()),
+            // The far port keeps answering by ICMP, or the host is out of buffers: this packet was not sent and
+            // will count as lost, which it is. Whether the kernel counted it is not known, so its counts of what it
+            // sent later cannot be trusted.
+            Err(error)
+                if error.kind() == std::io::ErrorKind::ConnectionRefused
+                    || error.raw_os_error() == Some(weir_net::ENOBUFS) =>
+            {
+                shared.transmit_ids_hold.store(false, Ordering::Relaxed);
+                Ok(())
+            }
             Err(error) => Err(NetError::io("send a probe from", shared.socket.local(), error).into()),
         }
     }
@@ -383,7 +396,6 @@ struct Taking {
     shared: Arc<Shared>,
     waiter: Waiter,
     buffer: Vec<u8>,
-    extender: SequenceExtender,
     /// Sequence, transmit time, and whether the card gave it, by sequence modulo the ring.
     transmit: Vec<(u64, u64, bool)>,
     transmit_extender: SequenceExtender,
@@ -397,7 +409,6 @@ impl Taking {
         Ok(Taking {
             waiter,
             buffer: vec![0xff; 65_536],
-            extender: SequenceExtender::new(0),
             transmit: vec![(u64::MAX, 0, false); RING],
             transmit_extender: SequenceExtender::new(0),
             shared,
@@ -420,6 +431,9 @@ impl Taking {
             let Some(sequence) = told.transmit_id.and_then(|id| self.transmit_extender.extend(id)) else {
                 continue;
             };
+            if !self.shared.transmit_ids_hold.load(Ordering::Relaxed) {
+                continue;
+            }
             let slot = &mut self.transmit[sequence as usize % RING];
             match (told.hardware_ns, told.kernel_ns) {
                 (Some(card), _) => *slot = (sequence, card, true),
@@ -437,15 +451,18 @@ impl Taking {
         let (length, told) = match received {
             Ok(Some((length, _, told))) => (length, told),
             Ok(None) => return false,
-            // An ICMP answer to an earlier packet; the next call goes on.
-            Err(error) => return error.kind() == std::io::ErrorKind::ConnectionRefused,
+            // A socket that is broken shows in the packets that count as lost.
+            Err(_) => return false,
         };
         let Some(answer) = shared.codec.decode(&self.buffer[..length]) else {
             return true;
         };
-        let Some(sequence) = self.extender.extend(answer.sequence) else {
+        // What was never sent is not answered: forged numbers must not move the count ahead.
+        let last_sent = shared.last_sent.load(Ordering::Acquire);
+        let sequence = Sequence(answer.sequence).extend(last_sent);
+        if sequence > last_sent {
             return true;
-        };
+        }
         self.take_transmit_timestamps();
         let (of, at, by_card) = self.transmit[sequence as usize % RING];
         // Both ends of an interval must come from the same clock.

@@ -85,9 +85,9 @@ impl StampCodec {
             sequence: reply.sender_sequence,
             sent: reply.sender_timestamp.to_unix().0,
             // Whichever clock reading the reflector takes, its time between the two stamps is not the network's.
-            reflector_kernel: Some(reply.receive.to_unix().0),
-            reflector_received: reply.receive.to_unix().0,
-            reflector_sent: reply.timestamp.to_unix().0,
+            reflector_kernel: Some(reply.error.time_of(reply.receive).0),
+            reflector_received: reply.error.time_of(reply.receive).0,
+            reflector_sent: reply.error.time_of(reply.timestamp).0,
             ttl: Some(reply.sender_ttl).filter(|ttl| *ttl != 0),
         })
     }
