@@ -16,7 +16,7 @@ const MOST_GROWTHS: u64 = 10;
 /// Every fault there is, on two routes that reorder and not.
 fn everything() -> DirectionSpec {
     let route = |reorder| RouteSpec {
-        rate: RateSpec::Fixed(500_000_000),
+        rate: RateSpec::Fixed(600_000_000),
         delay_ns: 5_000_000,
         jitter: Some(Jitter {
             most_ns: 1_000_000,
@@ -35,7 +35,7 @@ fn everything() -> DirectionSpec {
     };
     DirectionSpec {
         flow_rate: Some(FlowRateCap {
-            rate: 50_000_000,
+            rate: 12_000_000,
             burst: 20_000,
         }),
         packet_rate: Some(PacketRateCap {
@@ -82,7 +82,7 @@ impl Endpoint<u64> for Host {
 
     fn wake(&mut self, _now: Nanos, out: &mut Vec<Packet<u64>>) {
         let sent = self.0.iter_mut().next().expect("only a sender is woken");
-        out.push(packet(1_000, *sent % 8, *sent));
+        out.push(packet(1_000, *sent % 100, *sent));
         *sent += 1;
     }
 
