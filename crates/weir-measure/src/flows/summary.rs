@@ -32,6 +32,7 @@ pub struct DirectionSummary {
     pub lost: u64,
     /// Packets sent of which the receiver does not know: it ended before it was told how many there were. 0 in a test
     /// that ran to its end.
+    #[serde(default)]
     pub unaccounted: u64,
     /// Lost share of the sent, 0 to 1.
     pub loss: f64,
