@@ -1,0 +1,193 @@
+//! How hosts distort a measurement: late wake-ups, stalls, clocks that disagree, buffers that overflow. It must not
+//! know what is measured.
+
+use crate::random::Random;
+
+const SECOND_NS: f64 = 1e9;
+
+/// A host. The default is a moderately busy virtual machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostModel {
+    /// Median time from an event to the application that waits for it, nanoseconds.
+    pub wake_median_ns: f64,
+    /// Spread of the same: standard deviation of its logarithm.
+    pub wake_sigma: f64,
+    /// How often each thread is held up, per second.
+    pub stalls_per_second: f64,
+    /// For how long, nanoseconds, exponential.
+    pub stall_mean_ns: f64,
+    /// System call that sends, nanoseconds, without what each packet takes.
+    pub send_call_ns: u64,
+    /// CPU time of a packet that is sent or received, nanoseconds.
+    pub packet_ns: u64,
+    /// CPU time of a thousand bytes sent or received, nanoseconds.
+    pub kilobyte_ns: u64,
+    /// What a receiving socket may hold, bytes as the kernel counts.
+    pub receive_buffer: u64,
+    /// Packets of one flow that the kernel merges at most on receive; 1 is none (GRO).
+    pub merge_packets: u32,
+    /// Packets merge when they come within this of the first, nanoseconds.
+    pub merge_within_ns: u64,
+    /// Mean delay from a packet's arrival to its kernel timestamp, nanoseconds, exponential.
+    pub timestamp_noise_ns: f64,
+    /// This host's clock minus true time at the start, nanoseconds.
+    pub clock_offset_ns: i64,
+    /// How fast it runs away from true time.
+    pub clock_drift_ppm: f64,
+    /// Probability that a received packet is overtaken in the card's queues.
+    pub overtaken: f64,
+    /// By how much, nanoseconds, exponential mean.
+    pub overtaken_ns: f64,
+    /// Probability that a packet is dropped on receive before any socket.
+    pub receive_drop: f64,
+    /// Probability that a train is dropped on send.
+    pub send_drop: f64,
+    /// Share of one core that other programs use.
+    pub other_load: f64,
+}
+
+impl Default for HostModel {
+    fn default() -> Self {
+        HostModel {
+            wake_median_ns: 12_000.0,
+            wake_sigma: 0.7,
+            stalls_per_second: 2.0,
+            stall_mean_ns: 800_000.0,
+            send_call_ns: 1_500,
+            packet_ns: 400,
+            kilobyte_ns: 60,
+            receive_buffer: 8 << 20,
+            merge_packets: 1,
+            merge_within_ns: 20_000,
+            timestamp_noise_ns: 1_000.0,
+            clock_offset_ns: 0,
+            clock_drift_ppm: 0.0,
+            overtaken: 0.0,
+            overtaken_ns: 60_000.0,
+            receive_drop: 0.0,
+            send_drop: 0.0,
+            other_load: 0.2,
+        }
+    }
+}
+
+impl HostModel {
+    /// CPU time of one packet.
+    pub(crate) fn packet_cost(&self, bytes: u32) -> u64 {
+        self.packet_ns + self.kilobyte_ns * u64::from(bytes) / 1000
+    }
+}
+
+/// What a host's clock shows.
+#[derive(Clone, Debug)]
+pub(crate) struct HostClock {
+    base_unix_ns: u64,
+    offset_ns: i64,
+    drift_ppm: f64,
+}
+
+impl HostClock {
+    /// The clock of a host, `elapsed_ns` after the whole measurement began at `start_unix_ns`.
+    pub fn new(model: &HostModel, start_unix_ns: u64, elapsed_ns: u64) -> Self {
+        let drifted = (elapsed_ns as f64 * model.clock_drift_ppm / 1e6) as i64;
+        HostClock {
+            base_unix_ns: start_unix_ns + elapsed_ns,
+            offset_ns: model.clock_offset_ns + drifted,
+            drift_ppm: model.clock_drift_ppm,
+        }
+    }
+
+    /// Unix nanoseconds at virtual time `now`.
+    pub fn unix(&self, now: u64) -> u64 {
+        let drifted = (now as f64 * self.drift_ppm / 1e6) as i64;
+        (self.base_unix_ns + now).saturating_add_signed(self.offset_ns + drifted)
+    }
+}
+
+/// One thread of a host: when it really runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Thread {
+    random: Random,
+    wake_median_ns: f64,
+    wake_sigma: f64,
+    gap_mean_ns: f64,
+    stall_mean_ns: f64,
+    stall: (u64, u64),
+}
+
+impl Thread {
+    /// A thread of a host.
+    pub fn new(model: &HostModel, mut random: Random) -> Self {
+        let gap_mean_ns = if model.stalls_per_second > 0.0 {
+            SECOND_NS / model.stalls_per_second
+        } else {
+            f64::INFINITY
+        };
+        let first = random.exponential(gap_mean_ns);
+        let length = random.exponential(model.stall_mean_ns);
+        Thread {
+            wake_median_ns: model.wake_median_ns,
+            wake_sigma: model.wake_sigma,
+            gap_mean_ns,
+            stall_mean_ns: model.stall_mean_ns,
+            stall: (first as u64, (first + length) as u64),
+            random,
+        }
+    }
+
+    /// When a thread that would go on at `at` does so. Calls are in order of time.
+    pub fn running(&mut self, at: u64) -> u64 {
+        while self.stall.1 <= at {
+            let from = self.stall.1 as f64 + self.random.exponential(self.gap_mean_ns);
+            let to = from + self.random.exponential(self.stall_mean_ns);
+            self.stall = (from as u64, to as u64);
+        }
+        if at >= self.stall.0 { self.stall.1 } else { at }
+    }
+
+    /// When a thread that sleeps runs after an event at `at`.
+    pub fn woken(&mut self, at: u64) -> u64 {
+        let late = self.random.log_normal(self.wake_median_ns, self.wake_sigma);
+        self.running(at + late as u64)
+    }
+
+    /// This thread's randomness.
+    pub fn random(&mut self) -> &mut Random {
+        &mut self.random
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_off_by_its_offset_and_drifts() {
+        let model = HostModel {
+            clock_offset_ns: -5_000,
+            clock_drift_ppm: 10.0,
+            ..HostModel::default()
+        };
+        let clock = HostClock::new(&model, 1_000_000_000, 2_000_000_000);
+        // 10 ppm of 2 s are 20 us, of 1 s more 10 us.
+        assert_eq!(clock.unix(0), 3_000_000_000 - 5_000 + 20_000);
+        assert_eq!(clock.unix(1_000_000_000), 4_000_000_000 - 5_000 + 30_000);
+    }
+
+    #[test]
+    fn stalls_come_as_often_and_last_as_long_as_the_model_says() {
+        let model = HostModel {
+            stalls_per_second: 50.0,
+            stall_mean_ns: 2_000_000.0,
+            ..HostModel::default()
+        };
+        let mut thread = Thread::new(&model, Random::new(3));
+        // One look each 10 us for 100 s; of a time of 20 ms between stalls and 2 ms in one, 2/22 are stalled.
+        let stalled = (0..10_000_000_u64)
+            .map(|step| step * 10_000)
+            .filter(|&at| thread.running(at) != at)
+            .count();
+        let share = stalled as f64 / 1e7;
+        assert!((share - 2.0 / 22.0).abs() < 0.01, "{share}");
+    }
+}
