@@ -1,7 +1,11 @@
 //! One direction of a link in virtual time. It has no clock and no I/O: packets and times come in, packets and the
 //! next time that something happens come out. Equal seeds and inputs give equal outputs.
 
-use crate::spec::DirectionSpec;
+use crate::admission::Admission;
+use crate::ecmp::RouteChooser;
+use crate::random::{Purpose, derive};
+use crate::route::Route;
+use crate::spec::{DirectionSpec, LinkSpec};
 
 /// Nanoseconds since the link began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -109,39 +113,179 @@ pub struct Counters {
     pub most_queued_bytes: u64,
 }
 
+impl Counters {
+    /// Packets that were offered and dropped, whatever the cause.
+    pub fn dropped(&self) -> u64 {
+        self.too_big
+            + self.long_packet
+            + self.flow_rate
+            + self.packet_rate
+            + self.extra_flow
+            + self.dark
+            + self.loss
+            + self.queue
+    }
+
+    fn count_drop(&mut self, cause: DropCause) {
+        let counter = match cause {
+            DropCause::TooBig | DropCause::TooBigTold => &mut self.too_big,
+            DropCause::LongPacket => &mut self.long_packet,
+            DropCause::FlowRate => &mut self.flow_rate,
+            DropCause::PacketRate => &mut self.packet_rate,
+            DropCause::ExtraFlow => &mut self.extra_flow,
+            DropCause::Dark => &mut self.dark,
+            DropCause::Loss => &mut self.loss,
+            DropCause::Queue => &mut self.queue,
+        };
+        *counter += 1;
+    }
+
+    fn count_delivery<P>(&mut self, departure: &Departure<P>) {
+        self.delivered += 1;
+        self.delivered_bytes += u64::from(departure.packet.length);
+        self.corrupted += u64::from(departure.corrupted.is_some());
+    }
+}
+
 /// One direction of a link.
+///
+/// A packet goes through these in turn, and the first that drops it ends its way: MTU, loss of long packets, cap on
+/// its flow's rate, cap on packets per second, loss for extra flows; then it is given a route, and there: dark
+/// spans, loss processes, queue, transmitter, propagation delay and jitter, corruption, duplication.
+///
+/// Everything random comes from streams of its own, so that a fault that is switched on does not change what the
+/// others do.
 pub struct Link<P> {
-    payload: std::marker::PhantomData<P>,
+    /// The latest time that it was told.
+    now: Nanos,
+    admission: Admission,
+    chooser: RouteChooser,
+    routes: Box<[Route<P>]>,
+    /// The copy of the packet that left last.
+    copy: Option<Departure<P>>,
+    /// Packets that were given a route.
+    numbered: u64,
+    counters: Counters,
 }
 
 impl<P: Clone> Link<P> {
     /// A link at time 0 with nothing on it. `spec` must have passed [`DirectionSpec::check`].
-    pub fn new(_spec: &DirectionSpec, _seed: u64) -> Self {
-        todo!()
+    pub fn new(spec: &DirectionSpec, seed: u64) -> Self {
+        Self {
+            now: Nanos(0),
+            admission: Admission::new(spec, seed),
+            chooser: RouteChooser::new(spec, seed),
+            routes: (0..)
+                .zip(&spec.routes)
+                .map(|(index, route)| Route::new(route, seed, index))
+                .collect(),
+            copy: None,
+            numbered: 0,
+            counters: Counters::default(),
+        }
     }
 
-    /// Offers a packet at `now`, which must not lie before an earlier call's.
-    pub fn enqueue(&mut self, _now: Nanos, _packet: Packet<P>) -> Verdict<P> {
-        todo!()
+    /// The direction from the near host to the far one, with its own seed out of the link's.
+    pub fn forward(spec: &LinkSpec) -> Self {
+        Self::new(&spec.forward, derive(spec.seed, Purpose::Forward, 0))
     }
 
-    /// When [`Link::poll`] will next have something, if nothing more is offered until then.
+    /// The direction back, with its own seed out of the link's.
+    pub fn reverse(spec: &LinkSpec) -> Self {
+        Self::new(&spec.reverse, derive(spec.seed, Purpose::Reverse, 0))
+    }
+
+    /// Offers a packet at `now`, which must not lie before an earlier call's (it would be taken as that time).
+    pub fn enqueue(&mut self, now: Nanos, packet: Packet<P>) -> Verdict<P> {
+        self.now = self.now.max(now);
+        self.counters.offered += 1;
+        self.counters.offered_bytes += u64::from(packet.length);
+        match self.take(packet) {
+            Ok(()) => Verdict::Accepted,
+            Err((cause, payload)) => {
+                self.counters.count_drop(cause);
+                Verdict::Dropped(cause, payload)
+            }
+        }
+    }
+
+    fn take(&mut self, packet: Packet<P>) -> Result<(), (DropCause, P)> {
+        if let Err(cause) = self.admission.admit(self.now, packet.length, packet.flow) {
+            return Err((cause, packet.payload));
+        }
+        let route = self.chooser.choose(packet.flow);
+        self.numbered += 1;
+        self.routes[route].offer(self.now, self.numbered, packet)
+    }
+
+    /// When [`Link::poll`] will next have something, if nothing more is offered until then; none if nothing is on
+    /// the link.
+    ///
+    /// No packet leaves earlier. One leaves at this very time, but for two cases in which the time of the next is
+    /// not settled yet: packets that wait on a route with reordering, and those that wait for the next delivery
+    /// opportunity of a trace. Then [`Link::poll`] may have nothing, and this function a later time.
     pub fn next_departure(&self) -> Option<Nanos> {
-        todo!()
+        let copy = self.copy.as_ref().map(|copy| copy.at);
+        copy.or_else(|| self.routes.iter().filter_map(Route::next_arrival).min())
     }
 
-    /// The next packet that has come through by `now`, in order of time; to be called until there is none.
-    pub fn poll(&mut self, _now: Nanos) -> Option<Departure<P>> {
-        todo!()
+    /// The next packet that has come through by `now`, in order of time and then of acceptance; to be called until
+    /// there is none. A copy follows its original.
+    pub fn poll(&mut self, now: Nanos) -> Option<Departure<P>> {
+        self.now = self.now.max(now);
+        if let Some(copy) = self.copy.take() {
+            self.counters.count_delivery(&copy);
+            return Some(copy);
+        }
+        let (_, index) = (0..)
+            .zip(&mut self.routes)
+            .filter_map(|(index, route)| {
+                route.advance(self.now);
+                route.first().map(|order| (order, index))
+            })
+            .min()
+            .filter(|((at, _), _)| *at <= self.now)?;
+        let settled = self.routes[usize::from(index)].pop()?;
+        let departure = Departure {
+            at: settled.at,
+            packet: settled.packet,
+            route: index,
+            corrupted: settled.corrupted,
+            duplicate: false,
+        };
+        if settled.twice {
+            self.copy = Some(Departure {
+                duplicate: true,
+                ..departure.clone()
+            });
+            self.counters.duplicated += 1;
+        }
+        self.counters.count_delivery(&departure);
+        Some(departure)
     }
 
     /// What happened so far.
     pub fn counters(&self) -> Counters {
-        todo!()
+        let mut counters = self.counters;
+        counters.queue += self.routes.iter().map(Route::dropped_while_waiting).sum::<u64>();
+        counters.most_queued_bytes = self
+            .routes
+            .iter()
+            .map(Route::most_queued_bytes)
+            .max()
+            .unwrap_or(0);
+        counters
+    }
+
+    /// Packets on the link: waiting, in transmission, on the way, and a copy that has not left. Always
+    /// `offered + duplicated - dropped - delivered` of [`Link::counters`].
+    pub fn in_flight(&self) -> u64 {
+        self.routes.iter().map(Route::in_flight).sum::<u64>() + u64::from(self.copy.is_some())
     }
 
     /// The route that a flow takes, where flows have one.
-    pub fn route_of(&self, _flow: FlowKey) -> Option<u16> {
-        todo!()
+    pub fn route_of(&self, flow: FlowKey) -> Option<u16> {
+        // A direction has at most 256 routes, see the check of specifications.
+        self.chooser.of_flow(flow).map(|route| route as u16)
     }
 }

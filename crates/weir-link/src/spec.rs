@@ -1,6 +1,8 @@
 //! What a link does, as plain data with every quantity resolved: rates in bits per second, lengths in bytes of IP
 //! packet, times in nanoseconds, probabilities from 0 to 1. How a file or a command line says it is not known here.
 
+mod check;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -19,7 +21,7 @@ pub struct LinkSpec {
     pub reverse: DirectionSpec,
 }
 
-/// One direction: what happens before a packet is given a route, then the routes.
+/// One direction: what happens before a packet is given a route, then the routes, in the order of the fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DirectionSpec {
     /// Longest packet that passes.
@@ -31,13 +33,15 @@ pub struct DirectionSpec {
     /// Cap on packets per second, all flows together.
     pub packet_rate: Option<PacketRateCap>,
     /// Loss added for every flow beyond the first that was seen within the last second, 0 to 1: a network card
-    /// that does badly with many flows.
+    /// that does badly with many flows. The card is the host's: it sees the flows even where the network does not,
+    /// see `hide_five_tuple`. At most 65,536 flows are told apart.
     pub extra_flow_loss: f64,
-    /// The network sees all flows of a pair of hosts as one.
+    /// The network sees all flows of a pair of hosts as one: they take one route, and `flow_rate` holds for all of
+    /// them together.
     pub hide_five_tuple: bool,
     /// How a packet is given a route.
     pub choice: RouteChoice,
-    /// Parallel routes, at least one.
+    /// Parallel routes, 1 to 256.
     pub routes: Vec<RouteSpec>,
 }
 
@@ -69,7 +73,9 @@ pub struct LongPacketLoss {
     pub loss: f64,
 }
 
-/// Cap on the rate of each flow: a token bucket, what exceeds it is dropped.
+/// Cap on the rate of each flow: a token bucket, full when the flow begins; what exceeds it is dropped. A packet
+/// longer than the burst never passes. At most 65,536 flows are remembered; beyond them the one that was quiet for
+/// longest begins again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowRateCap {
     /// Bits per second, IP packets.
@@ -112,13 +118,13 @@ pub struct RouteSpec {
     pub jitter: Option<Jitter>,
     /// What may wait before the transmitter.
     pub queue: QueueSpec,
-    /// Loss before the queue; a packet is lost if any of them says so.
+    /// Loss before the queue; a packet is lost if any of them says so. At most 256.
     pub loss: Vec<LossSpec>,
-    /// Probability that a packet arrives twice, 0 to 1.
+    /// Probability that a packet arrives twice, 0 to 1. The copy arrives right behind it and is corrupted like it.
     pub duplicate: f64,
     /// Probability that one bit of a packet is flipped, 0 to 1.
     pub corrupt: f64,
-    /// Times in which nothing passes.
+    /// Times in which nothing gets in. What was already in the queue or on its way still arrives.
     pub dark: Vec<DarkSpan>,
 }
 
@@ -132,9 +138,11 @@ pub enum RateSpec {
     Fixed(u64),
     /// Rates that follow each other, again from the start after the last.
     Steps(Vec<RateStep>),
-    /// Mahimahi's delivery opportunities.
+    /// Mahimahi's delivery opportunities (Netravali et al., USENIX ATC 2015). Several packets may share one and a
+    /// packet may need several; what one has left when nothing waits is lost. A packet that comes at the very
+    /// instant of an opportunity is too late for it.
     Opportunities {
-        /// When each is, from the start, ascending; several may be at once.
+        /// When each is, from the start, ascending, up to `period_ns`; several may be at once.
         at_ns: Vec<u64>,
         /// The trace begins again after this long.
         period_ns: u64,
@@ -180,7 +188,8 @@ pub enum QueueSpec {
 pub enum LossSpec {
     /// Each with this probability.
     Bernoulli(f64),
-    /// Two states (Gilbert 1960, Elliott 1963), one step for each packet.
+    /// Two states (Gilbert 1960, Elliott 1963), one step after each packet. The first state is drawn from the
+    /// stationary distribution, so the expected loss is the same from the first packet on.
     GilbertElliott {
         /// From good to bad.
         to_bad: f64,
@@ -191,7 +200,8 @@ pub enum LossSpec {
         /// Loss while bad.
         loss_bad: f64,
     },
-    /// Exactly these packets of the route, counted from 0, ascending.
+    /// Exactly these packets, ascending, counted from 0 in the order in which they were given the route, those
+    /// that a dark span dropped included.
     Packets(Vec<u64>),
 }
 
@@ -202,6 +212,71 @@ pub struct DarkSpan {
     pub from_ns: u64,
     /// First nanosecond after it.
     pub to_ns: u64,
+}
+
+impl QueueSpec {
+    /// A queue of so many bandwidth-delay products, in bytes rounded down: `rate` in bit/s, `rtt_ns` the round-trip
+    /// time with empty queues.
+    pub fn bdp(rate: u64, rtt_ns: u64, factor: f64) -> Self {
+        let bits = rate as f64 * (rtt_ns as f64 / 1e9);
+        Self::Bytes((bits / 8.0 * factor) as u64)
+    }
+}
+
+impl Default for DirectionSpec {
+    /// One clean route and an MTU of 1,500 bytes.
+    fn default() -> Self {
+        Self::clean()
+    }
+}
+
+impl DirectionSpec {
+    /// One clean route and an MTU of 1,500 bytes: everything up to it passes at once.
+    pub fn clean() -> Self {
+        Self::over(vec![RouteSpec::clean()])
+    }
+
+    /// These routes, chosen by 5-tuple, with an MTU of 1,500 bytes and no faults before them.
+    pub fn over(routes: Vec<RouteSpec>) -> Self {
+        Self {
+            mtu: Mtu {
+                bytes: 1500,
+                too_big: TooBig::Icmp,
+            },
+            long_packet_loss: None,
+            flow_rate: None,
+            packet_rate: None,
+            extra_flow_loss: 0.0,
+            hide_five_tuple: false,
+            choice: RouteChoice::FiveTuple,
+            routes,
+        }
+    }
+}
+
+impl Default for RouteSpec {
+    /// See [`RouteSpec::clean`].
+    fn default() -> Self {
+        Self::clean()
+    }
+}
+
+impl RouteSpec {
+    /// Unlimited rate, no delay, no faults, weight 1.
+    pub fn clean() -> Self {
+        Self {
+            weight: 1,
+            rate: RateSpec::Unlimited,
+            overhead: 0,
+            delay_ns: 0,
+            jitter: None,
+            queue: QueueSpec::Unlimited,
+            loss: Vec::new(),
+            duplicate: 0.0,
+            corrupt: 0.0,
+            dark: Vec::new(),
+        }
+    }
 }
 
 /// What a link cannot be.

@@ -1,0 +1,244 @@
+//! One route: dark spans, loss, a queue before a transmitter, then a distance with its faults. It must not know about
+//! other routes, nor why a packet takes this one.
+
+use crate::link::{DropCause, Nanos, Packet};
+use crate::loss::LossProcess;
+use crate::propagation::{Propagation, Settled};
+use crate::queue::{QueueDiscipline, TailDrop, Waiting};
+use crate::random::{Purpose, Stream};
+use crate::rate::Transmitter;
+use crate::spec::{DarkSpan, Jitter, RouteSpec};
+
+/// What the transmitter does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Activity {
+    /// Nothing waits.
+    Idle,
+    /// It sends until then.
+    Sending { until: Nanos },
+    /// Packets wait, and it cannot begin before then.
+    Standing { until: Nanos },
+}
+
+/// One route and what is on it.
+pub(crate) struct Route<P> {
+    dark: DarkSpans,
+    losses: Box<[LossProcess]>,
+    offered: u64,
+    queue: TailDrop<P>,
+    transmitter: Transmitter,
+    activity: Activity,
+    overhead: u64,
+    distance: Distance,
+    /// In transmission or on the way: the time of arrival is settled when the transmission begins.
+    settled: Propagation<P>,
+    dropped_while_waiting: u64,
+    most_queued_bytes: u64,
+}
+
+impl<P> Route<P> {
+    /// The `index`-th route of a direction.
+    pub(crate) fn new(spec: &RouteSpec, seed: u64, index: u64) -> Self {
+        // A route has at most 256 loss processes, see the check of specifications.
+        let stream_of_loss = |n: u64| Stream::new(seed, Purpose::Loss, index << 8 | n);
+        Self {
+            dark: DarkSpans::new(&spec.dark),
+            losses: (0..)
+                .zip(&spec.loss)
+                .map(|(n, loss)| LossProcess::new(loss, stream_of_loss(n)))
+                .collect(),
+            offered: 0,
+            queue: TailDrop::new(spec.queue),
+            transmitter: Transmitter::new(&spec.rate),
+            activity: Activity::Idle,
+            overhead: u64::from(spec.overhead),
+            distance: Distance::new(spec, seed, index),
+            settled: Propagation::new(spec.jitter.is_some_and(|jitter| jitter.reorder)),
+            dropped_while_waiting: 0,
+            most_queued_bytes: 0,
+        }
+    }
+
+    /// Offers the packet that is the `number`-th of its direction to be accepted.
+    pub(crate) fn offer(&mut self, now: Nanos, number: u64, packet: Packet<P>) -> Result<(), (DropCause, P)> {
+        self.advance(now);
+        let place = self.offered;
+        self.offered += 1;
+        if self.dark.covers(now) {
+            return Err((DropCause::Dark, packet.payload));
+        }
+        // Every process is asked, so that none shifts another.
+        let lost = self
+            .losses
+            .iter_mut()
+            .fold(false, |lost, process| process.loses(place) | lost);
+        if lost {
+            return Err((DropCause::Loss, packet.payload));
+        }
+        let waiting = Waiting { number, packet };
+        if self.activity != Activity::Idle {
+            return self.wait(now, waiting);
+        }
+        let ready = Nanos(self.transmitter.ready_from_idle(now.0));
+        if ready == now {
+            self.begin(waiting);
+            return Ok(());
+        }
+        self.wait(now, waiting)?;
+        self.activity = Activity::Standing { until: ready };
+        Ok(())
+    }
+
+    fn wait(&mut self, now: Nanos, waiting: Waiting<P>) -> Result<(), (DropCause, P)> {
+        self.queue
+            .enqueue(now, waiting)
+            .map_err(|refused| (DropCause::Queue, refused.packet.payload))?;
+        self.most_queued_bytes = self.most_queued_bytes.max(self.queue.bytes());
+        Ok(())
+    }
+
+    fn begin(&mut self, waiting: Waiting<P>) {
+        let Waiting { number, packet } = waiting;
+        let sent = Nanos(self.transmitter.send(u64::from(packet.length) + self.overhead));
+        self.activity = Activity::Sending { until: sent };
+        self.settled.push(self.distance.settle(sent, number, packet));
+    }
+
+    /// Lets everything happen that happens by `now`.
+    pub(crate) fn advance(&mut self, now: Nanos) {
+        loop {
+            let (at, finished) = match self.activity {
+                Activity::Sending { until } if until <= now => (until, true),
+                Activity::Standing { until } if until <= now => (until, false),
+                _ => return,
+            };
+            self.go_on(at, finished);
+        }
+    }
+
+    fn go_on(&mut self, at: Nanos, finished: bool) {
+        if finished && self.queue.packets() > 0 {
+            let ready = Nanos(self.transmitter.ready_after_packet());
+            if ready > at {
+                self.activity = Activity::Standing { until: ready };
+                return;
+            }
+        }
+        match self.queue.dequeue(at, &mut self.dropped_while_waiting) {
+            Some(next) => self.begin(next),
+            None => self.activity = Activity::Idle,
+        }
+    }
+
+    /// Time and number of the first packet to arrive among those whose time is settled.
+    pub(crate) fn first(&self) -> Option<(Nanos, u64)> {
+        self.settled.first().map(Settled::order)
+    }
+
+    /// The time before which no packet arrives; none if nothing is on the route.
+    pub(crate) fn next_arrival(&self) -> Option<Nanos> {
+        let settled = self.first().map(|(at, _)| at);
+        if self.queue.packets() == 0 || (settled.is_some() && !self.settled.may_overtake()) {
+            return settled;
+        }
+        let (Activity::Sending { until } | Activity::Standing { until }) = self.activity else {
+            return settled;
+        };
+        let waiting = Nanos(until.0.saturating_add(self.distance.delay));
+        Some(settled.map_or(waiting, |settled| settled.min(waiting)))
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Settled<P>> {
+        self.settled.pop()
+    }
+
+    /// Packets that wait, are in transmission or on the way.
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.queue.packets() + self.settled.len() as u64
+    }
+
+    /// Packets that were accepted and dropped in the queue.
+    pub(crate) fn dropped_while_waiting(&self) -> u64 {
+        self.dropped_while_waiting
+    }
+
+    /// Most bytes that ever waited.
+    pub(crate) fn most_queued_bytes(&self) -> u64 {
+        self.most_queued_bytes
+    }
+}
+
+/// What happens to a packet between the transmitter and the far end.
+struct Distance {
+    delay: u64,
+    jitter: Option<(Jitter, Stream)>,
+    duplicate: (f64, Stream),
+    corrupt: (f64, Stream),
+}
+
+impl Distance {
+    fn new(spec: &RouteSpec, seed: u64, index: u64) -> Self {
+        let stream = |purpose| Stream::new(seed, purpose, index);
+        Self {
+            delay: spec.delay_ns,
+            jitter: spec.jitter.map(|jitter| (jitter, stream(Purpose::Jitter))),
+            duplicate: (spec.duplicate, stream(Purpose::Duplicate)),
+            corrupt: (spec.corrupt, stream(Purpose::Corrupt)),
+        }
+    }
+
+    fn settle<P>(&mut self, sent: Nanos, number: u64, packet: Packet<P>) -> Settled<P> {
+        let jitter = self
+            .jitter
+            .as_mut()
+            .map_or(0, |(jitter, stream)| stream.up_to(jitter.most_ns));
+        let at = Nanos(sent.0.saturating_add(self.delay).saturating_add(jitter));
+        let (probability, stream) = &mut self.corrupt;
+        let corrupted = stream.chance(*probability).then(|| stream.number());
+        let (probability, stream) = &mut self.duplicate;
+        let twice = stream.chance(*probability);
+        Settled {
+            at,
+            number,
+            packet,
+            corrupted,
+            twice,
+        }
+    }
+}
+
+/// Times in which the route is dark.
+struct DarkSpans {
+    /// By their beginnings.
+    spans: Box<[DarkSpan]>,
+    /// Those before it are over.
+    next: usize,
+}
+
+impl DarkSpans {
+    fn new(spans: &[DarkSpan]) -> Self {
+        let mut spans: Vec<DarkSpan> = spans.to_vec();
+        spans.sort_by_key(|span| span.from_ns);
+        spans.dedup_by(|later, earlier| {
+            let touch = later.from_ns <= earlier.to_ns;
+            if touch {
+                earlier.to_ns = earlier.to_ns.max(later.to_ns);
+            }
+            touch
+        });
+        Self {
+            spans: spans.into(),
+            next: 0,
+        }
+    }
+
+    /// Whether it is dark now. Times must not go back from call to call.
+    fn covers(&mut self, now: Nanos) -> bool {
+        while self.spans.get(self.next).is_some_and(|span| span.to_ns <= now.0) {
+            self.next += 1;
+        }
+        self.spans
+            .get(self.next)
+            .is_some_and(|span| span.from_ns <= now.0)
+    }
+}
