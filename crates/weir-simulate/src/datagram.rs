@@ -42,6 +42,14 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
+    /// Of a packet.
+    pub fn of(key: FlowKey) -> Self {
+        Ports {
+            source: (key.five_tuple >> 16) as u16,
+            destination: key.five_tuple as u16,
+        }
+    }
+
     /// For the way back.
     pub fn swapped(self) -> Self {
         Ports {

@@ -4,8 +4,11 @@
 use crate::random::Random;
 
 const SECOND_NS: f64 = 1e9;
+/// A host that had nothing to do for so long is cold.
+const REST_NS: u64 = 1_000_000;
 
-/// A host. The default is a moderately busy virtual machine.
+/// A host. The default is a virtual machine of two cores that does little else; its times are those seen between two
+/// network namespaces of one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostModel {
     /// Median time from an event to the application that waits for it, nanoseconds.
@@ -30,6 +33,8 @@ pub struct HostModel {
     pub merge_within_ns: u64,
     /// Mean delay from a packet's arrival to its kernel timestamp, nanoseconds, exponential.
     pub timestamp_noise_ns: f64,
+    /// Mean of what is added to it after a rest of a millisecond or more, nanoseconds: caches are cold.
+    pub cold_ns: f64,
     /// This host's clock minus true time at the start, nanoseconds.
     pub clock_offset_ns: i64,
     /// How fast it runs away from true time.
@@ -49,17 +54,18 @@ pub struct HostModel {
 impl Default for HostModel {
     fn default() -> Self {
         HostModel {
-            wake_median_ns: 12_000.0,
-            wake_sigma: 0.7,
+            wake_median_ns: 20_000.0,
+            wake_sigma: 0.6,
             stalls_per_second: 2.0,
-            stall_mean_ns: 800_000.0,
-            send_call_ns: 1_500,
-            packet_ns: 400,
-            kilobyte_ns: 60,
+            stall_mean_ns: 1_000_000.0,
+            send_call_ns: 3_000,
+            packet_ns: 100,
+            kilobyte_ns: 400,
             receive_buffer: 8 << 20,
             merge_packets: 1,
             merge_within_ns: 20_000,
             timestamp_noise_ns: 1_000.0,
+            cold_ns: 8_000.0,
             clock_offset_ns: 0,
             clock_drift_ppm: 0.0,
             overtaken: 0.0,
@@ -82,17 +88,14 @@ impl HostModel {
 #[derive(Clone, Debug)]
 pub(crate) struct HostClock {
     base_unix_ns: u64,
-    offset_ns: i64,
     drift_ppm: f64,
 }
 
 impl HostClock {
-    /// The clock of a host, `elapsed_ns` after the whole measurement began at `start_unix_ns`.
-    pub fn new(model: &HostModel, start_unix_ns: u64, elapsed_ns: u64) -> Self {
-        let drifted = (elapsed_ns as f64 * model.clock_drift_ppm / 1e6) as i64;
+    /// The clock of a host in a measurement that began at Unix time `start_unix_ns`.
+    pub fn new(model: &HostModel, start_unix_ns: u64) -> Self {
         HostClock {
-            base_unix_ns: start_unix_ns + elapsed_ns,
-            offset_ns: model.clock_offset_ns + drifted,
+            base_unix_ns: start_unix_ns.saturating_add_signed(model.clock_offset_ns),
             drift_ppm: model.clock_drift_ppm,
         }
     }
@@ -100,7 +103,51 @@ impl HostClock {
     /// Unix nanoseconds at virtual time `now`.
     pub fn unix(&self, now: u64) -> u64 {
         let drifted = (now as f64 * self.drift_ppm / 1e6) as i64;
-        (self.base_unix_ns + now).saturating_add_signed(self.offset_ns + drifted)
+        (self.base_unix_ns + now).saturating_add_signed(drifted)
+    }
+}
+
+/// A host in one measurement: its clock, its timestamps and its threads.
+#[derive(Clone, Debug)]
+pub(crate) struct Host {
+    pub model: HostModel,
+    pub clock: HostClock,
+    random: Random,
+    last_ns: u64,
+}
+
+impl Host {
+    /// A host of a measurement that began at Unix time `start_unix_ns`.
+    pub fn new(model: &HostModel, start_unix_ns: u64, random: Random) -> Self {
+        Host {
+            model: model.clone(),
+            clock: HostClock::new(model, start_unix_ns),
+            random,
+            last_ns: 0,
+        }
+    }
+
+    /// Another thread.
+    pub fn thread(&mut self, now: u64) -> Thread {
+        Thread::new(&self.model, self.random.fork(), now)
+    }
+
+    /// The kernel's timestamp, Unix nanoseconds, of a packet that comes at `now`.
+    pub fn kernel_stamp(&mut self, now: u64) -> u64 {
+        let rested = now.saturating_sub(self.last_ns) >= REST_NS;
+        self.last_ns = now;
+        let cold = if rested {
+            self.random.exponential(self.model.cold_ns)
+        } else {
+            0.0
+        };
+        let late = cold + self.random.exponential(self.model.timestamp_noise_ns);
+        self.clock.unix(now + late as u64)
+    }
+
+    /// This host's randomness.
+    pub fn random(&mut self) -> &mut Random {
+        &mut self.random
     }
 }
 
@@ -116,14 +163,14 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// A thread of a host.
-    pub fn new(model: &HostModel, mut random: Random) -> Self {
+    /// A thread of a host that begins at `now`.
+    pub fn new(model: &HostModel, mut random: Random, now: u64) -> Self {
         let gap_mean_ns = if model.stalls_per_second > 0.0 {
             SECOND_NS / model.stalls_per_second
         } else {
             f64::INFINITY
         };
-        let first = random.exponential(gap_mean_ns);
+        let first = now as f64 + random.exponential(gap_mean_ns);
         let length = random.exponential(model.stall_mean_ns);
         Thread {
             wake_median_ns: model.wake_median_ns,
@@ -150,11 +197,6 @@ impl Thread {
         let late = self.random.log_normal(self.wake_median_ns, self.wake_sigma);
         self.running(at + late as u64)
     }
-
-    /// This thread's randomness.
-    pub fn random(&mut self) -> &mut Random {
-        &mut self.random
-    }
 }
 
 #[cfg(test)]
@@ -168,10 +210,10 @@ mod tests {
             clock_drift_ppm: 10.0,
             ..HostModel::default()
         };
-        let clock = HostClock::new(&model, 1_000_000_000, 2_000_000_000);
-        // 10 ppm of 2 s are 20 us, of 1 s more 10 us.
-        assert_eq!(clock.unix(0), 3_000_000_000 - 5_000 + 20_000);
-        assert_eq!(clock.unix(1_000_000_000), 4_000_000_000 - 5_000 + 30_000);
+        let clock = HostClock::new(&model, 1_000_000_000);
+        // 10 ppm of 2 s are 20 us.
+        assert_eq!(clock.unix(0), 1_000_000_000 - 5_000);
+        assert_eq!(clock.unix(2_000_000_000), 3_000_000_000 - 5_000 + 20_000);
     }
 
     #[test]
@@ -181,7 +223,7 @@ mod tests {
             stall_mean_ns: 2_000_000.0,
             ..HostModel::default()
         };
-        let mut thread = Thread::new(&model, Random::new(3));
+        let mut thread = Thread::new(&model, Random::new(3), 0);
         // One look each 10 us for 100 s; of a time of 20 ms between stalls and 2 ms in one, 2/22 are stalled.
         let stalled = (0..10_000_000_u64)
             .map(|step| step * 10_000)

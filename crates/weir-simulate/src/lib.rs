@@ -17,6 +17,6 @@ mod rtt;
 
 pub use flows::RouteUse;
 pub use host::HostModel;
-pub use path::{Path, StepFault};
+pub use path::{Path, StepTruth, Surveyed};
 pub use random::Random;
-pub use record::{Recording, SimulationError, StepTruth};
+pub use record::SimulationError;
