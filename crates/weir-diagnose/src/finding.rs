@@ -1,6 +1,8 @@
 //! What a diagnosis says: names, sentences, evidence, confidence, advice. It must not know how they were found.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use weir_results::Direction;
 
 /// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -59,11 +61,29 @@ pub enum Severity {
 pub struct Evidence {
     /// What it is, as in "packets lost on route B".
     pub what: String,
-    /// The number, or numbers.
-    pub value: serde_json::Value,
+    /// The number, or numbers, one for each row of the query where there are several.
+    pub value: Value,
     /// Its unit, where it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
+}
+
+impl Evidence {
+    /// A count, a ratio or a word.
+    pub fn of(what: impl Into<String>, value: impl Into<Value>) -> Self {
+        Evidence {
+            what: what.into(),
+            value: value.into(),
+            unit: None,
+        }
+    }
+
+    /// A quantity.
+    pub fn in_unit(what: impl Into<String>, value: impl Into<Value>, unit: &str) -> Self {
+        Evidence {
+            unit: Some(unit.to_owned()),
+            ..Evidence::of(what, value)
+        }
+    }
 }
 
 /// How sure a finding is.
@@ -78,6 +98,27 @@ pub struct Confidence {
     pub level: f64,
 }
 
+impl Confidence {
+    /// By a test that gave this probability; the level is what is left of it to 1.
+    pub fn by_test(test: impl Into<String>, p_value: f64) -> Self {
+        let p_value = p_value.clamp(0.0, 1.0);
+        Confidence {
+            test: test.into(),
+            p_value: Some(p_value),
+            level: 1.0 - p_value,
+        }
+    }
+
+    /// By counting, with nothing left to chance; `level` is how far the counters themselves can be trusted.
+    pub fn by_count(test: impl Into<String>, level: f64) -> Self {
+        Confidence {
+            test: test.into(),
+            p_value: None,
+            level,
+        }
+    }
+}
+
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
@@ -85,11 +126,13 @@ pub struct Finding {
     pub name: FindingName,
     /// How much it matters.
     pub severity: Severity,
+    /// Which way it was measured; none where that means nothing.
+    pub direction: Option<Direction>,
     /// What was found, in a sentence.
     pub sentence: String,
-    /// The numbers.
+    /// The numbers. A column of the query's result bears the name of the evidence that it yields.
     pub evidence: Vec<Evidence>,
-    /// SQL on the results store that yields them.
+    /// SQL on the results store that yields the counts among them.
     pub query: String,
     /// How sure it is.
     pub confidence: Confidence,

@@ -1,0 +1,46 @@
+//! Words for sentences: flows, times and lists as people write them. It must not know findings.
+
+use weir_measure::survey::direction_name;
+use weir_results::{Direction, RunId};
+use weir_units::format_duration;
+
+use crate::measured::FlowTest;
+
+/// `flow 3 (port 4772)`, or `flows 1, 3 and 4 (ports 4770, 4772 and 4773)`.
+pub(crate) fn flows_with_ports(test: &FlowTest, flows: &[u16]) -> String {
+    let ports: Vec<u16> = flows
+        .iter()
+        .filter_map(|flow| test.flows.get(usize::from(*flow)))
+        .map(|flow| flow.port)
+        .collect();
+    let plural = if flows.len() == 1 { "" } else { "s" };
+    format!("flow{plural} {} (port{plural} {})", list(flows), list(&ports))
+}
+
+/// `1, 3 and 4`.
+pub(crate) fn list<T: ToString>(items: &[T]) -> String {
+    let words: Vec<String> = items.iter().map(ToString::to_string).collect();
+    match words.split_last() {
+        None => "none".to_owned(),
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+/// A time that was computed, rounded for reading.
+pub(crate) fn time(nanoseconds: f64) -> String {
+    format_duration(nanoseconds.round().max(0.0) as u64)
+}
+
+/// The condition that picks the rows of a direction of a test.
+pub(crate) fn rows_of(run: RunId, direction: Direction) -> String {
+    format!("run_id = {run} AND direction = '{}'", direction_name(direction))
+}
+
+/// ` (from the agent)` for the direction that sentences have to name.
+pub(crate) fn way(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Forward => "",
+        Direction::Reverse => " on the way back",
+    }
+}
