@@ -10,6 +10,8 @@ mod datagram;
 mod flows;
 mod host;
 mod mtu;
+pub mod networks;
+mod observed;
 mod path;
 mod random;
 mod record;
@@ -17,6 +19,7 @@ mod rtt;
 
 pub use flows::RouteUse;
 pub use host::HostModel;
+pub use observed::{ObserveError, Observed, observe};
 pub use path::{Path, StepTruth, Surveyed};
 pub use random::Random;
 pub use record::SimulationError;

@@ -20,7 +20,7 @@ use crate::record::{Pair, SimulationError, json, store_run};
 use crate::{mtu, rtt};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Unix time at which every simulated measurement begins: 2026-01-01 00:00 UTC.
+/// Unix time at which a path's time begins unless told otherwise: 2026-01-01 00:00 UTC.
 const START_UNIX_NS: u64 = 1_767_225_600 * SECOND_NS;
 /// UDP ports of the agent, as it uses them unless told otherwise.
 const AGENT_PORTS: (u16, u16) = (4_750, 4_849);
@@ -40,6 +40,7 @@ pub(crate) struct Wire {
     near: HostModel,
     far: HostModel,
     random: Random,
+    start_unix_ns: u64,
     now: u64,
 }
 
@@ -48,8 +49,8 @@ impl Wire {
     pub fn hosts(&mut self) -> (Host, Host) {
         let (near, far) = (self.random.fork(), self.random.fork());
         (
-            Host::new(&self.near, START_UNIX_NS, near),
-            Host::new(&self.far, START_UNIX_NS, far),
+            Host::new(&self.near, self.start_unix_ns, near),
+            Host::new(&self.far, self.start_unix_ns, far),
         )
     }
 
@@ -188,6 +189,7 @@ impl Path {
             near: near.clone(),
             far: far.clone(),
             random,
+            start_unix_ns: START_UNIX_NS,
             now: 0,
         };
         let slot_ns = slot_ns(wire.round_trip_ns());
@@ -203,6 +205,13 @@ impl Path {
             steps: 0,
             slot_ns,
         })
+    }
+
+    /// The same path at a later time.
+    #[must_use]
+    pub fn later_by(mut self, nanoseconds: u64) -> Self {
+        self.wire.start_unix_ns += nanoseconds;
+        self
     }
 
     /// When, on the link's clock, the first packet of the stream of step `number` leaves if it is a flow test: steps
@@ -221,7 +230,7 @@ impl Path {
         self.limits.check(Some(plan.format.rate()), plan.step_ns, 1, 1)?;
         let peer = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
         let mut survey = Survey::new(plan.clone(), self.limits, peer);
-        let started = START_UNIX_NS + self.next_start();
+        let started = self.wire.start_unix_ns + self.next_start();
         let parent = store.begin_run(&self.pair.run("survey", None, plan, started))?;
         store.set_remote_host(parent, &self.pair.remote())?;
         let mut steps = Vec::new();
@@ -234,7 +243,7 @@ impl Path {
             steps.push(made);
         }
         let summary = survey.summary();
-        let ended = START_UNIX_NS + self.wire.now;
+        let ended = self.wire.start_unix_ns + self.wire.now;
         store.end_run(parent, Outcome::Finished, None, ended, &json(&summary))?;
         Ok(Surveyed {
             run: parent,
@@ -278,13 +287,14 @@ impl Path {
         let made = self.measure(step, max_bytes, now)?;
         self.steps = (self.steps + 1).max(made.ended_ns.div_ceil(self.slot_ns));
         let after = self.counters();
-        let new = self.pair.run(step.kind(), parent, parameters, START_UNIX_NS + now);
+        let start = self.wire.start_unix_ns;
+        let new = self.pair.run(step.kind(), parent, parameters, start + now);
         let run = store_run(
             store,
             &new,
             &self.pair.remote(),
             &made.records,
-            START_UNIX_NS + made.ended_ns,
+            start + made.ended_ns,
             &summary_json(&made.summary),
         )?;
         Ok(StepTruth {
