@@ -52,9 +52,7 @@ pub fn observe(network: &Network, database: &std::path::Path) -> Result<Observed
         Path::new(before, &network.near, &network.far, TARGET, seed)?.survey(&network.plan, &mut store)?;
     }
     let path = Path::new(&network.link, &network.near, &network.far, TARGET, network.seed)?;
-    let survey = path
-        .later_by(BETWEEN_NS)
-        .survey(&network.plan, &mut store)?;
+    let survey = path.later_by(BETWEEN_NS).survey(&network.plan, &mut store)?;
     let measured = load(&store, survey.run)?;
     Ok(Observed {
         network: network.clone(),

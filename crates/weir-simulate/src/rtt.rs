@@ -16,7 +16,7 @@ use crate::record::SimulationError;
 
 /// How often settled packets are handed on.
 const NAP_NS: u64 = 50_000_000;
-/// From the system call to the kernel's transmit timestamp.
+/// From the system call to the packet's leaving, which the kernel's transmit timestamp tells.
 const TO_CARD_NS: u64 = 1_500;
 /// System call that sends one probe or takes one reply, as a multiple of a host's bare send call: these carry one
 /// packet each, with their timestamps.
@@ -58,7 +58,7 @@ impl Client {
             plan: plan.clone(),
             account: RttAccount::new(plan.clone()),
             taking: host.thread(now),
-            wake_ns: window.map(|window| sending.woken(now + window.due_ns)),
+            wake_ns: window.map(|window| sending.woken(now + TO_CARD_NS + window.due_ns)),
             sending,
             host,
             start_ns: now,
@@ -80,11 +80,12 @@ impl Client {
         let Some(window) = self.window else {
             return;
         };
-        let (sequence, unix) = (self.sent.len() as u64, self.host.clock.unix(now));
-        self.account.sent(now, sequence, &window, self.position, unix);
+        let called = now - TO_CARD_NS;
+        let (sequence, unix) = (self.sent.len() as u64, self.host.clock.unix(called));
+        self.account.sent(called, sequence, &window, self.position, unix);
         self.sent.push(Sent {
-            at_ns: now,
-            kernel_ns: self.host.clock.unix(now + TO_CARD_NS),
+            at_ns: called,
+            kernel_ns: self.host.clock.unix(now),
         });
         let request = Datagram::Request {
             sequence: sequence as u32,
@@ -187,7 +188,8 @@ impl Endpoint<Datagram> for Client {
             self.taking.woken(now)
         };
         self.taken_ns = taken + self.call_ns();
-        self.replies.push_back((self.taken_ns, kernel, departure.packet.payload));
+        self.replies
+            .push_back((self.taken_ns, kernel, departure.packet.payload));
     }
 }
 

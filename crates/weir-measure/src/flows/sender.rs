@@ -214,7 +214,11 @@ fn push_packet(plan: &SenderPlan, batch: &mut SendBatch, packet: &StreamPacket, 
     };
     let mut bytes = [0; weir_wire::FLOW_HEADER_LENGTH];
     header.encode(&plan.key, &mut bytes);
-    batch.push(usize::from(packet.flow), &bytes, packet.length as usize - bytes.len());
+    batch.push(
+        usize::from(packet.flow),
+        &bytes,
+        packet.length as usize - bytes.len(),
+    );
 }
 
 /// Sleeps until `deadline_ns`, waking now and then to see whether the test is to stop.

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use weir_link::discrete::Endpoint;
 use weir_link::{Departure, Nanos, Packet};
-use weir_measure::flows::{BothEnds, FlowsPlan, FlowsSummary, StreamAccountPlan, account_plan};
 use weir_measure::ClockEstimate;
+use weir_measure::flows::{BothEnds, FlowsPlan, FlowsSummary, StreamAccountPlan, account_plan};
 use weir_results::{Direction, HostSecond, Record, Side};
 
 use crate::clock::{ClockProber, Reflector};
@@ -294,7 +294,12 @@ fn conclude(
     let forward = finish(&near, &mut far);
     let reverse = finish(&far, &mut near);
     let prober = near.prober;
-    let at = |now| prober.as_ref().and_then(|prober| prober.estimate(now)).unwrap_or(clock_at_start);
+    let at = |now| {
+        prober
+            .as_ref()
+            .and_then(|prober| prober.estimate(now))
+            .unwrap_or(clock_at_start)
+    };
     let records = near
         .rows
         .merged(far.rows)

@@ -145,7 +145,9 @@ impl Sending {
     /// Time that copying the next train into the kernel takes.
     fn train_cost(&self, host: &Host) -> u64 {
         let packets = self.pending.iter().rev().take(self.train());
-        let cost = packets.map(|packet| host.model.packet_cost(packet.length)).sum::<u64>();
+        let cost = packets
+            .map(|packet| host.model.packet_cost(packet.length))
+            .sum::<u64>();
         host.model.send_call_ns + cost
     }
 

@@ -108,7 +108,9 @@ pub(super) fn rate(random: &mut Random) -> RateSpec {
 
 /// None in half of the networks, else up to 2 to 50 us, and up to a hundredth of a long way.
 fn jitter(random: &mut Random, one_way_ns: u64) -> Option<Jitter> {
-    let most = random.log_between(2e3, 5e4).max(one_way_ns as f64 / 100.0 * random.unit());
+    let most = random
+        .log_between(2e3, 5e4)
+        .max(one_way_ns as f64 / 100.0 * random.unit());
     random.chance(0.5).then_some(Jitter {
         most_ns: most as u64,
         reorder: false,

@@ -62,7 +62,14 @@ pub(super) fn lossy(network: &mut Network, random: &mut Random) {
     let least = (40.0 / (packets_in_step(network, 1200) * share)).max(1e-5);
     let loss = random.log_between(least, 5e-3_f64.max(2.0 * least));
     let mut by_route = vec![0.0; count as usize];
-    for (route, value) in network.link.forward.routes.iter_mut().zip(&mut by_route).take(bad) {
+    for (route, value) in network
+        .link
+        .forward
+        .routes
+        .iter_mut()
+        .zip(&mut by_route)
+        .take(bad)
+    {
         route.loss.push(LossSpec::Bernoulli(loss));
         *value = loss;
     }
