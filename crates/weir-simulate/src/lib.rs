@@ -16,6 +16,7 @@ mod path;
 mod random;
 mod record;
 mod rtt;
+mod tally;
 
 pub use flows::RouteUse;
 pub use host::HostModel;
@@ -23,3 +24,4 @@ pub use observed::{ObserveError, Observed, observe};
 pub use path::{Path, StepTruth, Surveyed};
 pub use random::Random;
 pub use record::SimulationError;
+pub use tally::{Errors, Tally};

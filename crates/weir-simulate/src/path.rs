@@ -138,6 +138,10 @@ pub struct StepTruth {
     pub forward_routes: RouteUse,
     /// Routes of the flows back.
     pub reverse_routes: RouteUse,
+    /// Packets that hosts dropped on the way there.
+    pub forward_host_losses: u64,
+    /// Packets that hosts dropped on the way back.
+    pub reverse_host_losses: u64,
     /// The link's counters there, before and after.
     pub forward: (Counters, Counters),
     /// The link's counters back, before and after.
@@ -303,6 +307,8 @@ impl Path {
             summary: made.summary,
             forward_routes: made.forward_routes,
             reverse_routes: made.reverse_routes,
+            forward_host_losses: made.forward_host_losses,
+            reverse_host_losses: made.reverse_host_losses,
             forward: (before.0, after.0),
             reverse: (before.1, after.1),
         })
@@ -356,6 +362,8 @@ impl Path {
             records: tested.records,
             forward_routes: tested.forward_routes,
             reverse_routes: tested.reverse_routes,
+            forward_host_losses: tested.forward_host_losses,
+            reverse_host_losses: tested.reverse_host_losses,
             ended_ns: tested.ended_ns,
         })
     }
@@ -409,6 +417,8 @@ struct Made {
     records: Vec<Record>,
     forward_routes: RouteUse,
     reverse_routes: RouteUse,
+    forward_host_losses: u64,
+    reverse_host_losses: u64,
     ended_ns: u64,
 }
 
@@ -419,6 +429,8 @@ impl Made {
             records,
             forward_routes: RouteUse::default(),
             reverse_routes: RouteUse::default(),
+            forward_host_losses: 0,
+            reverse_host_losses: 0,
             ended_ns,
         }
     }

@@ -54,6 +54,8 @@ pub(crate) struct Tested {
     pub records: Vec<Record>,
     pub forward_routes: RouteUse,
     pub reverse_routes: RouteUse,
+    pub forward_host_losses: u64,
+    pub reverse_host_losses: u64,
     pub ended_ns: u64,
 }
 
@@ -291,6 +293,12 @@ fn conclude(
         let report = receiver.finish(now, &sender, &to.host, &mut to.rows);
         Some((sender, report))
     };
+    let lost = |from: &FlowsHost, to: &FlowsHost| {
+        let sender = from.sender.as_ref().map_or(0, |sender| sender.dropped);
+        let receiver = to.receiver.as_ref();
+        sender + receiver.map_or(0, |to| to.overflowed + to.backlog_drops + to.checksum_errors)
+    };
+    let (forward_host_losses, reverse_host_losses) = (lost(&near, &far), lost(&far, &near));
     let forward = finish(&near, &mut far);
     let reverse = finish(&far, &mut near);
     let prober = near.prober;
@@ -322,6 +330,8 @@ fn conclude(
         records,
         forward_routes: far.routes,
         reverse_routes: near.routes,
+        forward_host_losses,
+        reverse_host_losses,
         ended_ns: now,
     }
 }

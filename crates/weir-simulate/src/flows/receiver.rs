@@ -66,8 +66,10 @@ pub(super) struct Receiving {
     buffers: u64,
     packets: u64,
     cpu_ns: u64,
-    /// Packets dropped on this host before a socket, one second after the other.
+    /// Packets dropped on this host before a socket.
     pub backlog_drops: u64,
+    /// Packets that found their socket's buffer full.
+    pub overflowed: u64,
     /// Datagrams dropped for a wrong checksum.
     pub checksum_errors: u64,
 }
@@ -91,6 +93,7 @@ impl Receiving {
             packets: 0,
             cpu_ns: 0,
             backlog_drops: 0,
+            overflowed: 0,
             checksum_errors: 0,
         }
     }
@@ -141,6 +144,7 @@ impl Receiving {
             socket.drops += u64::from(socket.train.dropped);
         }
         if socket.train.dropped {
+            self.overflowed += 1;
             return;
         }
         socket.bytes += charge;

@@ -39,8 +39,10 @@ pub(super) struct Sending {
     cpu_ns: u64,
     cpu_before_ns: u64,
     last_ns: u64,
-    /// Packets dropped on this host, by second since the start, one for each train.
+    /// Trains dropped on this host.
     pub dropped_trains: u64,
+    /// Their packets.
+    pub dropped: u64,
 }
 
 impl Sending {
@@ -84,6 +86,7 @@ impl Sending {
             cpu_before_ns: 0,
             last_ns: start_ns,
             dropped_trains: 0,
+            dropped: 0,
         }
     }
 
@@ -156,6 +159,7 @@ impl Sending {
         let dropped = drop > 0.0 && host.random().chance(drop);
         self.dropped_trains += u64::from(dropped);
         let train = self.train();
+        self.dropped += if dropped { train as u64 } else { 0 };
         for packet in self.pending.split_off(self.pending.len() - train).iter().rev() {
             self.report.sent += 1;
             self.report.bytes += u64::from(packet.length);
