@@ -25,6 +25,10 @@ pub struct HostModel {
     pub packet_ns: u64,
     /// CPU time of a thousand bytes sent or received, nanoseconds.
     pub kilobyte_ns: u64,
+    /// Spread of the time that a system call takes: standard deviation of its logarithm.
+    pub call_sigma: f64,
+    /// Share of windows of the RTT test during which the thread that takes replies gets no core.
+    pub crowded: f64,
     /// What a receiving socket may hold, bytes as the kernel counts.
     pub receive_buffer: u64,
     /// Packets of one flow that the kernel merges at most on receive; 1 is none (GRO).
@@ -61,6 +65,8 @@ impl Default for HostModel {
             send_call_ns: 3_000,
             packet_ns: 100,
             kilobyte_ns: 400,
+            call_sigma: 0.25,
+            crowded: 0.5,
             receive_buffer: 8 << 20,
             merge_packets: 1,
             merge_within_ns: 20_000,
@@ -157,6 +163,7 @@ pub(crate) struct Thread {
     random: Random,
     wake_median_ns: f64,
     wake_sigma: f64,
+    call_sigma: f64,
     gap_mean_ns: f64,
     stall_mean_ns: f64,
     stall: (u64, u64),
@@ -175,11 +182,22 @@ impl Thread {
         Thread {
             wake_median_ns: model.wake_median_ns,
             wake_sigma: model.wake_sigma,
+            call_sigma: model.call_sigma,
             gap_mean_ns,
             stall_mean_ns: model.stall_mean_ns,
             stall: (first as u64, (first + length) as u64),
             random,
         }
+    }
+
+    /// How long a call takes that takes `median_ns` in the median.
+    pub fn call(&mut self, median_ns: u64) -> u64 {
+        self.random.log_normal(median_ns as f64, self.call_sigma) as u64
+    }
+
+    /// True with this probability.
+    pub fn chance(&mut self, probability: f64) -> bool {
+        self.random.chance(probability)
     }
 
     /// When a thread that would go on at `at` does so. Calls are in order of time.

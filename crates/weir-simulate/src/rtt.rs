@@ -39,6 +39,9 @@ struct Client {
     /// Replies on their way to the application: when it has them, kernel's timestamp, and what they say.
     replies: VecDeque<(u64, u64, Datagram)>,
     taken_ns: u64,
+    /// Replies that came while the thread that takes them had no core.
+    held: Vec<(u64, Datagram)>,
+    crowded: bool,
     rows: Vec<Record>,
 }
 
@@ -68,6 +71,8 @@ impl Client {
             sent: Vec::new(),
             replies: VecDeque::new(),
             taken_ns: now,
+            held: Vec::new(),
+            crowded: false,
             rows: Vec::new(),
         }
     }
@@ -92,13 +97,21 @@ impl Client {
             sent: unix,
         };
         out.push(self.ports.packet(window.length, request));
+        if self.position == 0 {
+            self.crowded = self.taking.chance(self.host.model.crowded);
+        }
         self.position += 1;
-        let next = now + self.call_ns() + self.host.model.packet_cost(window.length);
+        let call = self.call_ns() + self.host.model.packet_cost(window.length);
+        let next = now + self.sending.call(call);
         if self.position < window.packets {
             self.wake_ns = Some(self.sending.running(next));
             return;
         }
         self.position = 0;
+        self.crowded = false;
+        for (kernel, reply) in std::mem::take(&mut self.held) {
+            self.queue(next, kernel, reply);
+        }
         self.window = self.plan.window(window.number + 1);
         self.wake_ns = self.window.map(|window| {
             let due = self.start_ns + window.due_ns;
@@ -136,6 +149,17 @@ impl Client {
             ttl: Some(self.plan.ttl),
         };
         self.account.reply(now, u64::from(sequence), times);
+    }
+
+    /// A reply waits for the application from `now` on.
+    fn queue(&mut self, now: u64, kernel: u64, reply: Datagram) {
+        let taken = if self.taken_ns > now {
+            self.taking.running(self.taken_ns)
+        } else {
+            self.taking.woken(now)
+        };
+        self.taken_ns = taken + self.call_ns();
+        self.replies.push_back((self.taken_ns, kernel, reply));
     }
 
     fn hand_on(&mut self, now: u64) {
@@ -180,16 +204,12 @@ impl Endpoint<Datagram> for Client {
         if departure.corrupted.is_some() {
             return;
         }
-        let now = departure.at.0;
-        let kernel = self.host.kernel_stamp(now);
-        let taken = if self.taken_ns > now {
-            self.taking.running(self.taken_ns)
+        let kernel = self.host.kernel_stamp(departure.at.0);
+        if self.crowded {
+            self.held.push((kernel, departure.packet.payload));
         } else {
-            self.taking.woken(now)
-        };
-        self.taken_ns = taken + self.call_ns();
-        self.replies
-            .push_back((self.taken_ns, kernel, departure.packet.payload));
+            self.queue(departure.at.0, kernel, departure.packet.payload);
+        }
     }
 }
 

@@ -65,10 +65,7 @@ impl Errors {
         let mut values = self.values.clone();
         values.sort_by(f64::total_cmp);
         let place = (quantile * values.len() as f64).ceil() as usize;
-        values
-            .get(place.saturating_sub(1))
-            .copied()
-            .unwrap_or(0.0)
+        values.get(place.saturating_sub(1)).copied().unwrap_or(0.0)
     }
 }
 

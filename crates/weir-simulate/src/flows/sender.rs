@@ -115,6 +115,7 @@ impl Sending {
             return;
         }
         let cost = self.train_cost(host);
+        let cost = self.thread.call(cost);
         self.cpu_ns += cost;
         self.wake_ns = Some(self.thread.running(now + cost));
     }

@@ -139,6 +139,8 @@ fn host(random: &mut Random) -> HostModel {
         send_call_ns: random.log_between(1.5e3, 5e3) as u64,
         packet_ns: random.log_between(50.0, 300.0) as u64,
         kilobyte_ns: random.log_between(80.0, 500.0) as u64,
+        call_sigma: random.between(0.1, 0.4),
+        crowded: random.pick(&[0.0, 0.1, 0.9]),
         merge_packets: if merges { 64 } else { 1 },
         timestamp_noise_ns: random.log_between(300.0, 4e3),
         cold_ns: random.log_between(2e3, 1.5e4),
