@@ -153,7 +153,7 @@ impl Prober {
 }
 
 /// The offset rests on the best exchange of half a minute, the drift on the best of each ten seconds.
-pub(crate) fn estimator() -> OffsetEstimator {
+pub fn estimator() -> OffsetEstimator {
     OffsetEstimator::new(30_000_000_000, 10_000_000_000)
 }
 

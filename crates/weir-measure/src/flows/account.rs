@@ -542,7 +542,7 @@ impl LossRuns {
 }
 
 /// Quantiles as the store keeps them; all zero when there are no values.
-pub(crate) fn quantiles(summary: Option<QuantileSummary>) -> Quantiles {
+pub fn quantiles(summary: Option<QuantileSummary>) -> Quantiles {
     summary.map_or_else(Quantiles::default, |summary| Quantiles {
         count: summary.count,
         min: summary.min,

@@ -5,123 +5,22 @@ use std::sync::mpsc::{Receiver as Inbox, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
 use weir_net::{UdpOptions, UdpSocket};
-use weir_results::{Direction, Quantiles, Record, Side};
-use weir_stats::{Attribution, attribute_buffers, loss_interval};
-use weir_wire::{FlowId, HELLO_LENGTH, Hello, HelloAck, SessionId, Spread, UdpKey};
+use weir_results::{Direction, Record, Side};
+use weir_wire::{FlowId, HELLO_LENGTH, Hello, HelloAck, SessionId, UdpKey};
 
 use super::request::FlowsPlan;
 use super::{
-    FlowsRequest, Receiver, ReceiverPlan, ReceiverReport, SenderPlan, SenderReport, StreamAccountPlan,
+    BothEnds, FlowsRequest, FlowsSummary, Receiver, ReceiverPlan, SenderPlan, SenderReport, account_plan,
     run_sender,
 };
 use crate::clock_watch::{ClockEstimate, ClockWatch, probe_options};
 use crate::control::{FlowsReport, FromAgent, Ready, Stopped, ToAgent};
-use crate::host_watch::{HostDrops, HostWatch};
+use crate::host_watch::HostWatch;
 use crate::{BitRate, MeasureError, Progress, Session, Sink, Stop};
 
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 const NAP: Duration = Duration::from_millis(50);
-/// A flow is silent after this long, or after this many of its usual gaps, whichever is longer.
-const SILENCE_NS: u64 = 100_000_000;
-const SILENCE_GAPS: u64 = 20;
-
-/// One direction of a test.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DirectionSummary {
-    /// Which way.
-    pub direction: Direction,
-    /// Asked media rate; none when unpaced.
-    pub asked: Option<BitRate>,
-    /// Media rate at the receiver, from the first packet to the last.
-    pub rate: BitRate,
-    /// Packets sent.
-    pub sent: u64,
-    /// Packets received in time.
-    pub received: u64,
-    /// Packets lost after reordering.
-    pub lost: u64,
-    /// Lost share of the sent, 0 to 1.
-    pub loss: f64,
-    /// Bounds of the loss, 95 % (Clopper-Pearson).
-    pub loss_interval: (f64, f64),
-    /// Where the packets that never came were lost; those that came too late are not among them.
-    pub attribution: Attribution,
-    /// UDP payload bytes of each packet.
-    pub length: u32,
-    /// Flows.
-    pub flows: u16,
-    /// Packets sent back to back.
-    pub burst: u32,
-    /// Trains were cut by the kernel or card on send (GSO).
-    pub segmented: bool,
-    /// How late bursts left the sender.
-    pub schedule_error: Quantiles,
-    /// CPU time of the sending thread, nanoseconds.
-    pub sender_cpu_ns: u64,
-    /// Time over which it was used, nanoseconds.
-    pub sender_wall_ns: u64,
-    /// Packets that the sender's kernel had no room for.
-    pub refused: u64,
-    /// The byte limit ended the test.
-    pub hit_byte_limit: bool,
-    /// The receiver's whole account.
-    #[serde(flatten)]
-    pub receiver: ReceiverFields,
-}
-
-/// The receiver's account without the fields that [`DirectionSummary`] has itself.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ReceiverFields {
-    /// Of the lost ones, those that came after all.
-    pub late: u64,
-    /// Copies of packets received before.
-    pub duplicates: u64,
-    /// Arrivals below the highest sequence before.
-    pub reordered: u64,
-    /// Datagrams that were not of this test.
-    pub rejected: u64,
-    /// Runs of lost packets.
-    pub bursts: u64,
-    /// The longest.
-    pub longest_burst: u64,
-    /// How many runs of each length.
-    pub burst_lengths: std::collections::BTreeMap<u64, u64>,
-    /// Windows of 100 ms with loss, by the number of flows that lost in them.
-    pub windows_by_flows_losing: std::collections::BTreeMap<u32, u64>,
-    /// Times that all flows were silent at once.
-    pub stream_silences: u64,
-    /// One-way delay, an estimate.
-    pub owd: Quantiles,
-    /// Each flow.
-    pub per_flow: Vec<super::FlowReport>,
-    /// Burst records that were counted but not kept one by one.
-    pub events_merged: u64,
-    /// The kernel merged datagrams on receive (GRO).
-    pub merged_receive: bool,
-    /// Datagrams in one receive buffer, on average.
-    pub packets_per_buffer: f64,
-    /// Receive buffer granted per flow, bytes as the kernel counts.
-    pub receive_buffer: u64,
-    /// CPU time of the receiving thread, nanoseconds.
-    pub receiver_cpu_ns: u64,
-    /// Time over which it was used, nanoseconds.
-    pub receiver_wall_ns: u64,
-    /// Why the receiver ended the test itself, if it did.
-    pub aborted: Option<String>,
-}
-
-/// What a multi-flow test found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FlowsSummary {
-    /// From here to the agent.
-    pub forward: Option<DirectionSummary>,
-    /// From the agent to here.
-    pub reverse: Option<DirectionSummary>,
-    /// Offset of the clocks, by which one-way delays were corrected.
-    pub clock: Option<ClockEstimate>,
-}
 
 /// Runs a multi-flow test. `max_bytes` is a hard stop for what is sent, both directions together.
 ///
@@ -151,8 +50,7 @@ struct Test<'a> {
     clock: ClockWatch,
     clock_at_start: ClockEstimate,
     ready: Ready,
-    local_drops: HostDrops,
-    remote_drops: HostDrops,
+    both_ends: BothEnds,
     progress: Progress,
     started: Instant,
     stop: Stop,
@@ -198,8 +96,7 @@ impl<'a> Test<'a> {
             clock,
             clock_at_start,
             ready,
-            local_drops: HostDrops::default(),
-            remote_drops: HostDrops::default(),
+            both_ends: BothEnds::new(plan.clone(), clock_at_start),
             progress: Progress {
                 total_ns: plan.duration_ns,
                 ..Progress::default()
@@ -340,30 +237,16 @@ impl<'a> Test<'a> {
 
     /// Corrects a record by the clock offset, notes what the summary needs, and hands it on.
     fn take(&mut self, mut record: Record) {
-        let offset = self.clock.estimate().unwrap_or(self.clock_at_start).offset_ns;
-        match &mut record {
-            Record::StreamSecond(direction, row) => {
-                self.progress.elapsed_ns = self.started.elapsed().as_nanos() as u64;
-                self.progress.expected += row.received + row.lost;
-                self.progress.lost += row.lost;
-                self.progress.rate = BitRate::of(row.bytes, row.duration_ns).0;
-                self.sink.progress(self.progress);
-                shift(&mut row.owd, self.correction(*direction, offset));
-            }
-            Record::FlowSecond(direction, row) => shift(&mut row.owd, self.correction(*direction, offset)),
-            Record::HostSecond(row) if row.side == Side::Local => self.local_drops.add(row),
-            Record::HostSecond(row) => self.remote_drops.add(row),
-            _ => {}
+        if let Record::StreamSecond(_, row) = &record {
+            self.progress.elapsed_ns = self.started.elapsed().as_nanos() as u64;
+            self.progress.expected += row.received + row.lost;
+            self.progress.lost += row.lost;
+            self.progress.rate = BitRate::of(row.bytes, row.duration_ns).0;
+            self.sink.progress(self.progress);
         }
+        let clock = self.clock.estimate().unwrap_or(self.clock_at_start);
+        self.both_ends.correct(&mut record, clock);
         self.sink.record(record);
-    }
-
-    /// What to add to a delay that was computed with the offset known to its receiver at the start.
-    fn correction(&self, direction: Direction, offset: i64) -> i64 {
-        match direction {
-            Direction::Forward => -offset,
-            Direction::Reverse => offset - self.clock_at_start.offset_ns,
-        }
     }
 
     fn finish(
@@ -402,123 +285,16 @@ impl<'a> Test<'a> {
         let clock = self.clock.estimate().unwrap_or(self.clock_at_start);
         let forward = sent
             .zip(agent.receiver)
-            .map(|(sent, received)| self.summary(Direction::Forward, sent, received, clock));
+            .map(|(sent, received)| self.both_ends.summary(Direction::Forward, sent, received, clock));
         let reverse = agent
             .sender
             .zip(received)
-            .map(|(sent, received)| self.summary(Direction::Reverse, sent, received, clock));
+            .map(|(sent, received)| self.both_ends.summary(Direction::Reverse, sent, received, clock));
         Ok(FlowsSummary {
             forward,
             reverse,
             clock: Some(clock),
         })
-    }
-
-    fn summary(
-        &self,
-        direction: Direction,
-        sender: SenderReport,
-        mut receiver: ReceiverReport,
-        clock: ClockEstimate,
-    ) -> DirectionSummary {
-        let (at_receiver, at_sender) = match direction {
-            Direction::Forward => (self.remote_drops, self.local_drops),
-            Direction::Reverse => (self.local_drops, self.remote_drops),
-        };
-        let correction = self.correction(direction, clock.offset_ns);
-        shift(&mut receiver.owd, correction);
-        receiver
-            .flows
-            .iter_mut()
-            .for_each(|flow| shift(&mut flow.owd, correction));
-        let socket_drops = receiver.flows.iter().map(|flow| flow.socket_drops).sum();
-        // A train that the host drops is many packets, but one in the host's count.
-        let train = if sender.segmented {
-            sender.sent.div_ceil(sender.sends.max(1)).max(1)
-        } else {
-            1
-        };
-        let mut attribution = attribute_buffers(
-            receiver.lost - receiver.late.min(receiver.lost),
-            socket_drops,
-            at_receiver.receive,
-            at_sender.send * train + sender.refused,
-            // A full buffer refuses whole trains, so the mean is rounded up.
-            receiver.packets_per_buffer.ceil(),
-        );
-        attribution.estimated |= train > 1 && at_sender.send > 0;
-        DirectionSummary {
-            direction,
-            asked: self.plan.rate(),
-            rate: BitRate::of(receiver.bytes, receiver.active_ns),
-            sent: sender.sent,
-            received: receiver.received,
-            lost: receiver.lost,
-            loss: receiver.lost as f64 / sender.sent.max(1) as f64,
-            loss_interval: loss_interval(receiver.lost.min(sender.sent), sender.sent),
-            attribution,
-            length: self.plan.length,
-            flows: self.plan.flows,
-            burst: self.plan.burst_packets(),
-            segmented: sender.segmented,
-            schedule_error: sender.schedule_error,
-            sender_cpu_ns: sender.cpu_ns,
-            sender_wall_ns: sender.wall_ns,
-            refused: sender.refused,
-            hit_byte_limit: sender.hit_byte_limit,
-            receiver: receiver.into(),
-        }
-    }
-}
-
-impl From<ReceiverReport> for ReceiverFields {
-    fn from(report: ReceiverReport) -> Self {
-        ReceiverFields {
-            late: report.late,
-            duplicates: report.duplicates,
-            reordered: report.reordered,
-            rejected: report.rejected,
-            bursts: report.bursts,
-            longest_burst: report.longest_burst,
-            burst_lengths: report.burst_lengths,
-            windows_by_flows_losing: report.windows_by_flows_losing,
-            stream_silences: report.stream_silences,
-            owd: report.owd,
-            per_flow: report.flows,
-            events_merged: report.events_merged,
-            merged_receive: report.merged_receive,
-            packets_per_buffer: report.packets_per_buffer,
-            receive_buffer: report.receive_buffer,
-            receiver_cpu_ns: report.cpu_ns,
-            receiver_wall_ns: report.wall_ns,
-            aborted: report.aborted,
-        }
-    }
-}
-
-/// What the receiver of `direction` has to know beforehand.
-pub(crate) fn account_plan(
-    plan: &FlowsPlan,
-    direction: Direction,
-    ports: Vec<u16>,
-    clock: ClockEstimate,
-) -> StreamAccountPlan {
-    let packet_ns =
-        BitRate(8_000_000_000).bytes_in(u64::from(plan.length)) * 8_000_000_000 / plan.format.rate().0.max(1);
-    let gap_ns = packet_ns * u64::from(plan.flows);
-    StreamAccountPlan {
-        direction,
-        ports,
-        depth: plan.depth(),
-        spread: Spread::new(plan.spread, plan.flows, plan.seed),
-        first_sequence: plan.first_sequence,
-        silence_ns: SILENCE_NS.max(SILENCE_GAPS * gap_ns),
-        // Receiver's clock minus sender's: this end is the receiver of the reverse direction.
-        clock_offset_ns: if direction == Direction::Reverse {
-            -clock.offset_ns
-        } else {
-            0
-        },
     }
 }
 
@@ -540,21 +316,6 @@ pub(crate) fn join(thread: SenderThread) -> Result<SenderReport, MeasureError> {
     thread
         .join()
         .unwrap_or_else(|_| Err(MeasureError::Internal("the sending thread broke off".into())))
-}
-
-fn shift(quantiles: &mut Quantiles, by: i64) {
-    if quantiles.count > 0 {
-        for value in [
-            &mut quantiles.min,
-            &mut quantiles.p50,
-            &mut quantiles.p90,
-            &mut quantiles.p99,
-            &mut quantiles.p999,
-            &mut quantiles.max,
-        ] {
-            *value += by;
-        }
-    }
 }
 
 /// Says hello from each flow's socket until the agent has answered all: it then knows where to send, and any
