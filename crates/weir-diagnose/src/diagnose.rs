@@ -73,10 +73,13 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
     findings.extend(route_loss::find(steps));
     // Loss of payloads that are too long is no property of the path that shorter ones meet.
     let longest = cliff.map_or(u32::MAX, |cliff| cliff.longest_good());
-    let plain: Vec<&Step> = steps
-        .unlimited()
+    let mut plain: Vec<&Step> = steps
+        .plain()
         .filter(|step| step.test.payload <= longest)
         .collect();
+    if plain.is_empty() {
+        plain = steps.steps.iter().collect();
+    }
     findings.extend(process(&plain).as_ref().and_then(loss_process::find));
     findings.extend(correlated_loss::find(steps));
     findings.extend(reversals::find(steps));

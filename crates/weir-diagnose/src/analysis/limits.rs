@@ -12,8 +12,7 @@ const LEAST_LOSS: f64 = 0.02;
 const AGREE: f64 = 0.05;
 /// Loss this much steadier than chance is that of a limit, not of a loss process.
 const STEADY: f64 = 0.001;
-/// Pieces of a stream whose losses are compared, and the fewest packets in one.
-const PIECES: u64 = 200;
+/// Fewest packets in a piece of the stream whose losses are compared with others'.
 const LEAST_PIECE: u64 = 256;
 /// How many times as many flows a sweep must have had to say that their number changes nothing.
 const SWEEP: usize = 4;
@@ -150,8 +149,15 @@ pub(super) fn find(steps: &[Step], header_bytes: u32) -> Option<Limit> {
     if queued {
         return Some(limit(LimitKind::Path, range));
     }
-    let together = holds(&limited, &free, |load| load.bits)?;
-    (steady < STEADY).then(|| limit(LimitKind::Together, together))
+    if steady >= STEADY {
+        return None;
+    }
+    // What loses as steadily as a limit and yet passes more of some lengths than of others depends on the sender's
+    // bursts: they overflow a queue that is too short for its delay to show.
+    Some(match holds(&limited, &free, |load| load.bits) {
+        Some(together) => limit(LimitKind::Together, together),
+        None => limit(LimitKind::Path, range),
+    })
 }
 
 /// The range of a quantity, if the limited tests agree on it and no other test passed more of it.
@@ -176,7 +182,7 @@ fn steadiness(steps: &[Step], limited: &[&Load]) -> f64 {
     let (mut sum, mut freedom) = (0.0, 0.0);
     for load in limited {
         let step = &steps[load.index];
-        let pieces = pieces_of_stream(step).unwrap_or_else(|| step.slots_after_start());
+        let pieces = frames_of_stream(step).unwrap_or_else(|| step.slots_after_start());
         let rate = weir_stats::total(&pieces).rate();
         if pieces.len() < 2 || rate <= 0.0 || rate >= 1.0 {
             continue;
@@ -194,16 +200,19 @@ fn steadiness(steps: &[Step], limited: &[&Load]) -> f64 {
     1.0 - chi_squared_tail(sum, freedom)
 }
 
-/// Losses in pieces of the stream of equal numbers of packets, after its first third; none where the store does not
-/// hold every burst.
-fn pieces_of_stream(step: &Step) -> Option<Vec<Counted>> {
+/// Losses in whole frames, after the first third of the stream: a sender begins each frame anew, so that every frame
+/// meets the same limit alike. None where the store does not hold every burst.
+fn frames_of_stream(step: &Step) -> Option<Vec<Counted>> {
     let test = step.test;
-    if !test.bursts_complete {
+    if !test.bursts_complete || test.payload == 0 {
         return None;
     }
-    let first = u64::from(test.plan.first_sequence) + test.sent / 3;
-    let size = (test.sent / PIECES).max(LEAST_PIECE);
-    let count = (test.sent - test.sent / 3) / size;
+    let frame = u64::from(test.plan.format.bytes_per_frame.div_ceil(test.payload)).max(1);
+    let frames = test.sent / frame;
+    let size = frame * LEAST_PIECE.div_ceil(frame);
+    let start = frames / 3 * frame;
+    let first = u64::from(test.plan.first_sequence) + start;
+    let count = (frames * frame - start) / size;
     let mut pieces = vec![
         Counted {
             events: 0,
@@ -212,11 +221,16 @@ fn pieces_of_stream(step: &Step) -> Option<Vec<Counted>> {
         usize::try_from(count).ok()?
     ];
     for burst in &test.stream_bursts {
-        // A burst over an edge counts where it begins: one in many.
-        if let Some(place) = burst.first_sequence.checked_sub(first)
-            && let Some(piece) = pieces.get_mut((place / size) as usize)
-        {
-            piece.events = (piece.events + burst.length).min(size);
+        let end = burst.first_sequence + burst.length;
+        let mut at = burst.first_sequence.max(first);
+        while at < end {
+            let place = (at - first) / size;
+            let next = (first + (place + 1) * size).min(end);
+            let Some(piece) = pieces.get_mut(place as usize) else {
+                break;
+            };
+            piece.events += next - at;
+            at = next;
         }
     }
     Some(pieces)

@@ -9,10 +9,17 @@ use crate::measured::FlowTest;
 const LEAST_NS: u64 = 30_000_000;
 /// So many packets have to be missing: on a slow flow a few make a long time.
 const LEAST_PACKETS: u64 = 20;
+/// A sender sends bursts; what takes no more than so many of them may be a queue that overflows.
+const LEAST_BURSTS: u64 = 3;
 /// Two outages are one if they share this much of the shorter one's time.
 const SHARED: f64 = 0.5;
 /// A run of losses this likely by chance is no outage.
 const CHANCE: f64 = 1e-3;
+
+/// So long is no rhythm of a sender.
+const LONG_NS: u64 = 200_000_000;
+/// Outages that a flow may still join: later ones began before it.
+const RECENT: usize = 16;
 
 /// A time in which a flow lost every packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,28 +49,34 @@ pub(crate) struct Outage {
     pub parts: Vec<DarkFlow>,
 }
 
+impl Outage {
+    /// It lasted longer than any sender's rhythm.
+    pub fn is_long(&self) -> bool {
+        self.parts.iter().any(|part| part.duration_ns >= LONG_NS)
+    }
+}
+
 /// Outages of a test, in order of time.
-pub(crate) fn outages(test: &FlowTest) -> Vec<Outage> {
+pub(super) fn outages(test: &FlowTest) -> Vec<Outage> {
     let mut dark: Vec<DarkFlow> = (0..test.flows.len())
         .flat_map(|flow| dark_times(test, flow as u16))
         .collect();
     dark.sort_by_key(|part| (part.from_unix_ns, part.flow));
     let mut outages: Vec<Outage> = Vec::new();
     for part in dark {
-        let together = outages.iter_mut().find(|outage| {
+        let joins = |outage: &&mut Outage| {
             !outage.flows.contains(&part.flow) && outage.parts.iter().any(|other| overlap(other, &part))
-        });
-        match together {
-            Some(outage) => outage.parts.push(part),
+        };
+        match outages.iter_mut().rev().take(RECENT).find(joins) {
+            Some(outage) => {
+                let place = outage.flows.partition_point(|flow| *flow < part.flow);
+                outage.flows.insert(place, part.flow);
+                outage.parts.insert(place, part);
+            }
             None => outages.push(Outage {
-                flows: Vec::new(),
+                flows: vec![part.flow],
                 parts: vec![part],
             }),
-        }
-        // The one just added to is among the few at the end, but the list is short either way.
-        for outage in &mut outages {
-            outage.parts.sort_by_key(|part| part.flow);
-            outage.flows = outage.parts.iter().map(|part| part.flow).collect();
         }
     }
     outages
@@ -85,8 +98,11 @@ fn dark_times(test: &FlowTest, flow: u16) -> Vec<DarkFlow> {
         return Vec::new();
     }
     let gap_ns = test.active_ns as f64 / counts.sent as f64;
+    let of_bursts = LEAST_BURSTS * u64::from(test.plan.burst_packets()) / test.flows.len() as u64;
     let long = |burst: &&FlowBurst| {
-        burst.flow == flow && burst.length >= LEAST_PACKETS && burst.length as f64 * gap_ns >= LEAST_NS as f64
+        burst.flow == flow
+            && burst.length >= LEAST_PACKETS.max(of_bursts)
+            && burst.length as f64 * gap_ns >= LEAST_NS as f64
     };
     let bursts: Vec<&FlowBurst> = test.flow_bursts.iter().filter(long).collect();
     let dark_lost: u64 = bursts.iter().map(|burst| burst.length).sum();

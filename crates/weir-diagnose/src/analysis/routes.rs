@@ -120,15 +120,16 @@ pub(crate) struct RouteClass {
     pub loss: Counted,
 }
 
-/// The routes of a step as far as they can be told apart: first by delay, then by loss, then by who was dark together.
-pub(crate) fn classes(step: &Step, limited: bool) -> Vec<RouteClass> {
+/// The routes of a step as far as they can be told apart: first by delay, then by loss (unless something else explains
+/// it), then by who was dark together.
+pub(crate) fn classes(step: &Step, explained: bool) -> Vec<RouteClass> {
     let mut classes: Vec<(Vec<u16>, f64)> = Vec::new();
     for (members, level) in step.routes.members.iter().zip(&step.routes.levels_ns) {
         let events: Vec<Vec<Counted>> = members
             .iter()
             .map(|flow| step.events[usize::from(*flow)].clone())
             .collect();
-        let parts = if limited {
+        let parts = if explained {
             vec![(0..members.len()).collect()]
         } else {
             rate_classes(&events, CHANCE)

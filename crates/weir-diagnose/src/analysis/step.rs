@@ -76,6 +76,11 @@ impl<'a> Step<'a> {
         })
     }
 
+    /// Most of what was lost was dropped by a host.
+    pub fn lost_on_host(&self) -> bool {
+        self.host_share() >= 0.5
+    }
+
     /// Packets received and lost in each full slot of time but the first, all flows together: the first is left out
     /// because queues and token buckets begin empty or full.
     pub fn slots_after_start(&self) -> Vec<Counted> {
@@ -101,8 +106,12 @@ impl<'a> Steps<'a> {
             .flow_tests
             .iter()
             .filter(|test| test.direction == direction);
-        let steps: Vec<Step<'a>> = tests.filter(|test| test.sent > 0).map(Step::new).collect();
+        let mut steps: Vec<Step<'a>> = tests.filter(|test| test.sent > 0).map(Step::new).collect();
         let limit = limits::find(&steps, measured.header_bytes);
+        for index in limit.iter().flat_map(|limit| &limit.steps) {
+            // A sender that sends flow after flow meets a limit with the same flows for several bursts.
+            steps[*index].outages.retain(Outage::is_long);
+        }
         Steps {
             direction,
             header_bytes: measured.header_bytes,
@@ -111,14 +120,16 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// The steps whose loss no limit explains.
-    pub fn unlimited(&self) -> impl Iterator<Item = &Step<'a>> {
-        self.steps.iter().enumerate().filter_map(|(index, step)| {
-            let limited = self
-                .limit
-                .as_ref()
-                .is_some_and(|limit| limit.steps.contains(&index));
-            (!limited).then_some(step)
-        })
+    /// Whether a limit explains the loss of this step.
+    pub fn is_limited(&self, index: usize) -> bool {
+        self.limit
+            .as_ref()
+            .is_some_and(|limit| limit.steps.contains(&index))
+    }
+
+    /// The steps whose loss neither a limit nor a host explains.
+    pub fn plain(&self) -> impl Iterator<Item = &Step<'a>> {
+        let plain = |(index, step): &(usize, &Step)| !self.is_limited(*index) && !step.lost_on_host();
+        self.steps.iter().enumerate().filter(plain).map(|(_, step)| step)
     }
 }

@@ -13,7 +13,7 @@ const TIMES: f64 = 1.5;
 /// The finding, from the test that shows it most clearly.
 pub(crate) fn find(steps: &Steps) -> Option<Finding> {
     let tested: Vec<(&Step, Coincidence)> = steps
-        .unlimited()
+        .plain()
         .filter(|step| step.flow_count() > 1)
         .filter_map(|step| Some((step, coincidence(&blocks(step))?)))
         .collect();

@@ -30,7 +30,7 @@ struct Sweep<'s, 'a> {
 
 /// The finding.
 pub(crate) fn find(steps: &Steps) -> Option<Finding> {
-    let mut payloads: Vec<u32> = steps.unlimited().map(|step| step.test.payload).collect();
+    let mut payloads: Vec<u32> = steps.plain().map(|step| step.test.payload).collect();
     payloads.sort_unstable();
     payloads.dedup();
     payloads
@@ -45,7 +45,7 @@ pub(crate) fn find(steps: &Steps) -> Option<Finding> {
 impl<'s, 'a> Sweep<'s, 'a> {
     fn of(steps: &'s Steps<'a>, payload: u32) -> Option<Self> {
         let mut chosen: Vec<&Step> = steps
-            .unlimited()
+            .plain()
             .filter(|step| step.test.payload == payload)
             .collect();
         chosen.sort_by_key(|step| step.flow_count());

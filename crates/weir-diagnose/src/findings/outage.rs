@@ -2,20 +2,22 @@
 
 use weir_units::{format_count, format_duration};
 
-use crate::analysis::{Outage, Steps};
+use crate::analysis::{Outage, Step, Steps};
 use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
 use crate::measured::FlowTest;
 use crate::words::{flows_with_ports, list, rows_of, way};
 
 /// All findings of this name.
 pub(crate) fn find(steps: &Steps) -> Vec<Finding> {
-    let of_step = |step: &crate::analysis::Step| -> Vec<Finding> {
+    // A receiver that stands still and overflows looks the same, and is told of as what it is.
+    let in_network = steps.steps.iter().filter(|step| !step.lost_on_host());
+    let described = |step: &Step| -> Vec<Finding> {
         step.outages
             .iter()
             .map(|outage| describe(step.test, outage))
             .collect()
     };
-    steps.steps.iter().flat_map(of_step).collect()
+    in_network.flat_map(described).collect()
 }
 
 fn describe(test: &FlowTest, outage: &Outage) -> Finding {

@@ -36,7 +36,7 @@ impl Cliff<'_, '_> {
 /// Finds the length at which loss changes most, if flows above lose clearly more than flows below. Flows are what is
 /// compared, not packets: a route that loses makes some flows of every length lose, but not all flows of some.
 pub(crate) fn cliff<'s, 'a>(steps: &'s Steps<'a>) -> Option<Cliff<'s, 'a>> {
-    let chosen: Vec<&Step> = steps.unlimited().collect();
+    let chosen: Vec<&Step> = steps.plain().collect();
     let mut lengths: Vec<u32> = chosen.iter().map(|step| step.test.payload).collect();
     lengths.sort_unstable();
     lengths.dedup();

@@ -14,7 +14,7 @@ use crate::words::{self, letter, loss, rows_of_runs, time, way};
 
 /// Chances at which loss of the slower of two routes is believed, and any other difference: together 2 %.
 const SLOWER: f64 = 0.016;
-const ANY: f64 = 0.004;
+const ANY: f64 = 0.003;
 /// Losses that all fall on one of two equal routes by a chance of less than 2 %.
 const TELLING: f64 = 7.0;
 /// A route over all tests that see it.
@@ -32,7 +32,7 @@ pub(crate) fn find(steps: &Steps) -> Option<Finding> {
 
 /// Loss by the delay level of the route, over all tests that see the same levels.
 fn by_route(steps: &Steps) -> Option<Finding> {
-    let unlimited: Vec<&Step> = steps.unlimited().collect();
+    let unlimited: Vec<&Step> = steps.plain().collect();
     let seen = seen_routes(&unlimited);
     let best = unlimited
         .iter()
@@ -231,7 +231,7 @@ fn reach(routes: &[Route], best: &Step) -> String {
 
 /// Loss by flow in the single test that shows the clearest difference, where delays tell no routes apart.
 fn by_flow(steps: &Steps) -> Option<Finding> {
-    let candidates: Vec<&Step> = steps.unlimited().filter(|step| step.flow_count() > 1).collect();
+    let candidates: Vec<&Step> = steps.plain().filter(|step| step.flow_count() > 1).collect();
     let (step, p_value) = candidates
         .iter()
         .filter_map(|step| Some((*step, equal_rates(&step.events)?.p_value)))

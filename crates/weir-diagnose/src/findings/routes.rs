@@ -7,19 +7,14 @@ use crate::words::{flows_with_ports, letter, list, rows_of, time, way};
 
 /// The finding, from the test that tells the most routes apart; of several such, the one with the most flows.
 pub(crate) fn find(steps: &Steps) -> Option<Finding> {
-    let limited = |index: usize| {
-        steps
-            .limit
-            .as_ref()
-            .is_some_and(|limit| limit.steps.contains(&index))
-    };
+    let explained = |index: usize, step: &Step| steps.is_limited(index) || step.lost_on_host();
     let seen = steps
         .steps
         .iter()
         .enumerate()
         .filter(|(_, step)| step.flow_count() > 1);
     let (step, routes) = seen
-        .map(|(index, step)| (step, classes(step, limited(index))))
+        .map(|(index, step)| (step, classes(step, explained(index, step))))
         .max_by_key(|(step, routes)| (routes.len(), step.flow_count()))?;
     Some(if routes.len() > 1 {
         several(step, &routes)

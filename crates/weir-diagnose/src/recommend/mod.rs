@@ -97,7 +97,7 @@ fn loss_of<'s, 'a>(
 ) -> Option<(LossProcess<'s, 'a>, Loss)> {
     let longest = facts.longest_good.unwrap_or(u32::MAX);
     let mut near: Vec<&Step> = steps
-        .unlimited()
+        .plain()
         .filter(|step| step.test.payload <= longest)
         .collect();
     if facts.few_flows {
@@ -106,7 +106,7 @@ fn loss_of<'s, 'a>(
         // Where so few flows were not measured with such a payload, the longer ones have to do.
         let any = || {
             steps
-                .unlimited()
+                .plain()
                 .filter(|step| step.flow_count() == usize::from(settings.flows))
         };
         near = if chosen.is_empty() {

@@ -24,7 +24,7 @@ pub(super) struct Settings {
 pub(super) fn choose(steps: &Steps, facts: Facts) -> Option<Settings> {
     let longest = facts.longest_good.unwrap_or(u32::MAX);
     let mut usable: Vec<&Step> = steps
-        .unlimited()
+        .plain()
         .filter(|step| step.test.payload <= longest)
         .collect();
     if usable.is_empty() {
