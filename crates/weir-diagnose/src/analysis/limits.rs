@@ -4,16 +4,27 @@
 
 use weir_stats::{Counted, chi_squared_tail};
 
+use weir_results::StreamBurst;
+
 use super::Step;
+use crate::measured::FlowTest;
 
 /// Less loss is no sign of a limit.
 const LEAST_LOSS: f64 = 0.02;
 /// Limited tests agree if their quantity differs by at most this share.
-const AGREE: f64 = 0.05;
+const AGREE: f64 = 0.03;
+/// Another test may have passed more than the limit by this share, which is its own error.
+const EXCEEDED: f64 = 0.01;
 /// Loss this much steadier than chance is that of a limit, not of a loss process.
 const STEADY: f64 = 0.001;
 /// Fewest packets in a piece of the stream whose losses are compared with others'.
 const LEAST_PIECE: u64 = 256;
+/// Fewer pieces say less than the seconds do.
+const LEAST_PIECES: usize = 8;
+/// A pause between two bursts that were kept: others may have come in it.
+const LOT_NS: u64 = 20_000_000;
+/// A path that is full for bursts of one length is full for most.
+const MOST_STEPS: f64 = 0.6;
 /// How many times as many flows a sweep must have had to say that their number changes nothing.
 const SWEEP: usize = 4;
 
@@ -89,10 +100,6 @@ impl Load {
             limited: loss.rate() >= LEAST_LOSS && step.host_share() < 0.5 && !mostly_dark,
         })
     }
-
-    fn offered(&self, received: f64) -> f64 {
-        received / self.passed.max(f64::MIN_POSITIVE)
-    }
 }
 
 /// Finds the limit that fits the tests of a direction, if one does.
@@ -112,6 +119,23 @@ pub(super) fn find(steps: &[Step], header_bytes: u32) -> Option<Limit> {
         .count()
         * 2
         > limited.len();
+    if std::env::var("WEIR_DG").is_ok() {
+        eprintln!("steady {steady} queued {queued}");
+        for l in &loads {
+            let s = &steps[l.index];
+            eprintln!(
+                "  flows {} payload {} bits {:.3e} pkts {:.0} passed {:.4} limited {} complete {} q {:?}",
+                l.flows,
+                l.payload,
+                l.bits,
+                l.packets,
+                l.passed,
+                l.limited,
+                s.test.bursts_complete,
+                s.queueing
+            );
+        }
+    }
     let flows = || limited.iter().map(|load| load.flows);
     let (fewest, most) = (flows().fold(f64::MAX, f64::min), flows().fold(0.0, f64::max));
     let limit = |kind, range: (f64, f64)| Limit {
@@ -154,21 +178,22 @@ pub(super) fn find(steps: &[Step], header_bytes: u32) -> Option<Limit> {
     }
     // What loses as steadily as a limit and yet passes more of some lengths than of others depends on the sender's
     // bursts: they overflow a queue that is too short for its delay to show.
-    Some(match holds(&limited, &free, |load| load.bits) {
-        Some(together) => limit(LimitKind::Together, together),
-        None => limit(LimitKind::Path, range),
-    })
+    match holds(&limited, &free, |load| load.bits) {
+        Some(together) => Some(limit(LimitKind::Together, together)),
+        None if limited.len() as f64 >= MOST_STEPS * loads.len() as f64 => {
+            Some(limit(LimitKind::Path, range))
+        }
+        None => None,
+    }
 }
 
 /// The range of a quantity, if the limited tests agree on it and no other test passed more of it.
 fn holds(limited: &[&Load], free: &[&Load], quantity: impl Fn(&Load) -> f64) -> Option<(f64, f64)> {
     let range = spread(limited.iter().map(|load| quantity(load)));
-    let least_loss = limited.iter().map(|load| 1.0 - load.passed).fold(1.0, f64::min);
-    // Two tests with little loss agree on everything that was the same for both.
-    let agree = AGREE.min(0.5 * least_loss.max(LEAST_LOSS));
-    let ceiling = range.1 * (1.0 + 0.5 * least_loss);
-    let exceeded = free.iter().any(|load| load.offered(quantity(load)) > ceiling);
-    (range.1 <= range.0 * (1.0 + agree) && !exceeded).then_some(range)
+    let exceeded = free
+        .iter()
+        .any(|load| quantity(load) > range.1 * (1.0 + EXCEEDED));
+    (range.1 <= range.0 * (1.0 + AGREE) && !exceeded).then_some(range)
 }
 
 fn spread(values: impl Iterator<Item = f64>) -> (f64, f64) {
@@ -201,37 +226,60 @@ fn steadiness(steps: &[Step], limited: &[&Load]) -> f64 {
 }
 
 /// Losses in whole frames, after the first third of the stream: a sender begins each frame anew, so that every frame
-/// meets the same limit alike. None where the store does not hold every burst.
+/// meets the same limit alike. None where the store holds too few of the bursts.
 fn frames_of_stream(step: &Step) -> Option<Vec<Counted>> {
     let test = step.test;
-    if !test.bursts_complete || test.payload == 0 {
+    if test.payload == 0 {
         return None;
     }
     let frame = u64::from(test.plan.format.bytes_per_frame.div_ceil(test.payload)).max(1);
-    let frames = test.sent / frame;
     let size = frame * LEAST_PIECE.div_ceil(frame);
-    let start = frames / 3 * frame;
-    let first = u64::from(test.plan.first_sequence) + start;
-    let count = (frames * frame - start) / size;
-    let mut pieces = vec![
-        Counted {
-            events: 0,
-            trials: size
-        };
-        usize::try_from(count).ok()?
-    ];
-    for burst in &test.stream_bursts {
-        let end = burst.first_sequence + burst.length;
-        let mut at = burst.first_sequence.max(first);
-        while at < end {
-            let place = (at - first) / size;
-            let next = (first + (place + 1) * size).min(end);
-            let Some(piece) = pieces.get_mut(place as usize) else {
-                break;
+    let first = u64::from(test.plan.first_sequence);
+    let mut pieces = Vec::new();
+    for (from, to, bursts) in whole_stretches(test) {
+        let from = from.max(first + test.sent / 3);
+        let begin = first + (from - first).div_ceil(size) * size;
+        let count = to.saturating_sub(begin) / size;
+        let mut stretch = vec![
+            Counted {
+                events: 0,
+                trials: size
             };
-            piece.events += next - at;
-            at = next;
-        }
+            usize::try_from(count).ok()?
+        ];
+        bursts
+            .iter()
+            .for_each(|burst| add_burst(&mut stretch, begin, size, burst));
+        pieces.extend(stretch);
     }
-    Some(pieces)
+    (pieces.len() >= LEAST_PIECES).then_some(pieces)
+}
+
+/// Parts of the stream of which every burst is known: all of it, or where some were too many to be kept, from the first
+/// to the last of each lot that was.
+fn whole_stretches(test: &FlowTest) -> Vec<(u64, u64, &[StreamBurst])> {
+    let first = u64::from(test.plan.first_sequence);
+    let bursts = test.stream_bursts.as_slice();
+    if test.bursts_complete {
+        return vec![(first, first + test.sent, bursts)];
+    }
+    bursts
+        .chunk_by(|a, b| b.unix_ns.saturating_sub(a.unix_ns) < LOT_NS)
+        .filter_map(|lot| Some((lot.first()?.first_sequence, lot.last()?.first_sequence, lot)))
+        .collect()
+}
+
+/// Adds a burst to the pieces that it falls into.
+fn add_burst(pieces: &mut [Counted], begin: u64, size: u64, burst: &StreamBurst) {
+    let end = burst.first_sequence + burst.length;
+    let mut at = burst.first_sequence.max(begin);
+    while at < end {
+        let place = (at - begin) / size;
+        let next = (begin + (place + 1) * size).min(end);
+        let Some(piece) = pieces.get_mut(place as usize) else {
+            return;
+        };
+        piece.events += next - at;
+        at = next;
+    }
 }
