@@ -1,7 +1,14 @@
 //! Asks every finding in turn and puts them in order. It must not know how any of them is found.
 
-use crate::finding::{Diagnosis, Finding};
-use crate::findings;
+use weir_results::Direction;
+
+use crate::analysis::process::process;
+use crate::analysis::{Step, Steps};
+use crate::finding::{Diagnosis, Finding, FindingName};
+use crate::findings::{
+    correlated_loss, flow_growth, host_loss, late_sender, length_growth, limit, loss_process, outage,
+    payload_cliff, reversals, route_loss, routes, rtt_change, rtt_level, window_growth,
+};
 use crate::measured::Measured;
 
 /// What the user may set.
@@ -19,8 +26,13 @@ pub fn diagnose(measured: &Measured) -> Diagnosis {
 /// What a run says.
 pub fn diagnose_with(measured: &Measured, _options: &Options) -> Diagnosis {
     let mut findings: Vec<Finding> = Vec::new();
-    findings.extend(findings::outage::find(measured));
-    findings.extend(findings::rtt_level::find(measured));
+    for direction in [Direction::Forward, Direction::Reverse] {
+        findings.extend(of_direction(&Steps::new(measured, direction), measured));
+    }
+    findings.extend(rtt_level::find(measured));
+    findings.extend(rtt_change::find(measured));
+    findings.extend(window_growth::find(measured));
+    findings.extend(length_growth::find(measured));
     // Faults first; within a severity in the order of the names.
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.name.cmp(&b.name)));
     Diagnosis {
@@ -30,4 +42,31 @@ pub fn diagnose_with(measured: &Measured, _options: &Options) -> Diagnosis {
         findings,
         recommendation: None,
     }
+}
+
+fn of_direction(steps: &Steps, measured: &Measured) -> Vec<Finding> {
+    let mut findings = outage::find(steps);
+    findings.extend(limit::find(steps));
+    let cliff = payload_cliff::cliff(steps);
+    findings.extend(cliff.as_ref().map(|cliff| payload_cliff::find(cliff, measured)));
+    if !findings
+        .iter()
+        .any(|finding| finding.name == FindingName::FiveTupleIgnored)
+    {
+        findings.extend(flow_growth::find(steps));
+    }
+    findings.extend(routes::find(steps));
+    findings.extend(route_loss::find(steps));
+    // Loss of payloads that are too long is no property of the path that shorter ones meet.
+    let longest = cliff.as_ref().map_or(u32::MAX, |cliff| cliff.longest_good());
+    let plain: Vec<&Step> = steps
+        .unlimited()
+        .filter(|step| step.test.payload <= longest)
+        .collect();
+    findings.extend(process(&plain).as_ref().and_then(loss_process::find));
+    findings.extend(correlated_loss::find(steps));
+    findings.extend(reversals::find(steps));
+    findings.extend(host_loss::find(steps));
+    findings.extend(late_sender::find(steps));
+    findings
 }

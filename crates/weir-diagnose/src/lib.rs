@@ -3,6 +3,7 @@
 //!
 //! [`load`] reads a run into [`Measured`], plain data of bounded size; [`diagnose`] is pure.
 
+mod analysis;
 mod diagnose;
 mod error;
 mod finding;

@@ -41,6 +41,11 @@ pub fn load(store: &Store, run: RunId) -> Result<Measured, DiagnoseError> {
         outcome: head.outcome,
         media_rate: None,
         header_bytes: header_bytes(&head.target),
+        interface_mtu: head
+            .local_host
+            .get("mtu")
+            .and_then(Value::as_u64)
+            .and_then(|mtu| u32::try_from(mtu).ok()),
         mtu: None,
         rtt: None,
         previous_rtt: None,

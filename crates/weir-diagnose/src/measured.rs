@@ -23,6 +23,8 @@ pub struct Measured {
     pub media_rate: Option<u64>,
     /// IP and UDP header bytes in front of each payload.
     pub header_bytes: u32,
+    /// MTU of this host's interface towards the other, where it is known.
+    pub interface_mtu: Option<u32>,
     /// Path MTU, with the run that found it.
     pub mtu: Option<(RunId, MtuSummary)>,
     /// Windowed RTT.

@@ -2,7 +2,8 @@
 
 use weir_measure::survey::direction_name;
 use weir_results::{Direction, RunId};
-use weir_units::format_duration;
+use weir_stats::Counted;
+use weir_units::{format_count, format_duration, format_percent};
 
 use crate::measured::FlowTest;
 
@@ -43,4 +44,35 @@ pub(crate) fn way(direction: Direction) -> &'static str {
         Direction::Forward => "",
         Direction::Reverse => " on the way back",
     }
+}
+
+/// `A`, `B`, and so on; numbers after `Z`.
+pub(crate) fn letter(index: usize) -> String {
+    match u8::try_from(index) {
+        Ok(index) if index < 26 => char::from(b'A' + index).to_string(),
+        _ => (index + 1).to_string(),
+    }
+}
+
+/// A loss in per cent with the counts that it comes from: `0.0012 % (14 of 1,164,000)`.
+pub(crate) fn loss(count: Counted) -> String {
+    format!(
+        "{} ({} of {})",
+        format_percent(count.rate()),
+        format_count(count.events),
+        format_count(count.trials)
+    )
+}
+
+/// A condition that picks the rows of several runs of one direction.
+pub(crate) fn rows_of_runs(runs: &[RunId], direction: Direction) -> String {
+    let mut runs: Vec<i64> = runs.iter().map(|run| run.0).collect();
+    runs.sort_unstable();
+    runs.dedup();
+    let listed: Vec<String> = runs.iter().map(ToString::to_string).collect();
+    format!(
+        "run_id IN ({}) AND direction = '{}'",
+        listed.join(", "),
+        direction_name(direction)
+    )
 }

@@ -1,0 +1,223 @@
+//! What holds a stream below its rate: a cap on each flow, a cap on packets per second, a full path, or a cap on all
+//! flows together. Each leaves another quantity the same in all tests that it touches: the rate of a flow, packets per
+//! second, or bits per second; and each lets other tests through untouched.
+
+use weir_stats::{Counted, chi_squared_tail};
+
+use super::Step;
+
+/// Less loss is no sign of a limit.
+const LEAST_LOSS: f64 = 0.02;
+/// Limited tests agree if their quantity differs by at most this share.
+const AGREE: f64 = 0.05;
+/// Loss this much steadier than chance is that of a limit, not of a loss process.
+const STEADY: f64 = 0.001;
+/// Pieces of a stream whose losses are compared, and the fewest packets in one.
+const PIECES: u64 = 200;
+const LEAST_PIECE: u64 = 256;
+/// How many times as many flows a sweep must have had to say that their number changes nothing.
+const SWEEP: usize = 4;
+
+/// What kind of limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LimitKind {
+    /// Each flow is held at a rate.
+    FlowRate,
+    /// Packets per second are held.
+    PacketRate,
+    /// The path is full: packets wait in a queue before some are lost.
+    Path,
+    /// All flows together are held at a rate without a queue.
+    Together,
+}
+
+/// A limit that was met.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Limit {
+    /// What kind.
+    pub kind: LimitKind,
+    /// Bits per second of IP packets, or packets per second.
+    pub value: f64,
+    /// Smallest and largest value of the same in the limited tests.
+    pub range: (f64, f64),
+    /// Indices of the tests that it touched.
+    pub steps: Vec<usize>,
+    /// Probability of losses spread as evenly as this over the stream by chance (chi-squared, lower tail).
+    pub steady: f64,
+    /// Most tests in which it was met had a queue.
+    pub queued: bool,
+    /// The sweep over the number of flows was wide enough to say that it changes nothing.
+    pub flows_swept: bool,
+}
+
+/// A test in the quantities that limits are about.
+struct Load {
+    index: usize,
+    flows: f64,
+    payload: u32,
+    /// Received: bits per second of IP packets, and packets per second.
+    bits: f64,
+    packets: f64,
+    /// Received over offered.
+    passed: f64,
+    limited: bool,
+}
+
+impl Load {
+    fn of(index: usize, step: &Step, header_bytes: u32) -> Option<Load> {
+        let after = weir_stats::total(&step.slots_after_start());
+        let whole = step.loss();
+        // Where the first second was all, it has to do.
+        let loss = if after.trials > 0 { after } else { whole };
+        let offered = step.test.asked? as f64;
+        let packet_bits = 8.0 * f64::from(step.test.payload);
+        let passed = 1.0 - loss.rate();
+        let packets = offered / packet_bits * passed;
+        let dark: u64 = step
+            .outages
+            .iter()
+            .flat_map(|outage| &outage.parts)
+            .map(|part| part.duration_ns)
+            .sum();
+        let mostly_dark = dark as f64 > 0.1 * step.test.active_ns as f64;
+        Some(Load {
+            index,
+            flows: step.flow_count() as f64,
+            payload: step.test.payload,
+            bits: packets * (packet_bits + 8.0 * f64::from(header_bytes)),
+            packets,
+            passed,
+            limited: loss.rate() >= LEAST_LOSS && step.host_share() < 0.5 && !mostly_dark,
+        })
+    }
+
+    fn offered(&self, received: f64) -> f64 {
+        received / self.passed.max(f64::MIN_POSITIVE)
+    }
+}
+
+/// Finds the limit that fits the tests of a direction, if one does.
+pub(super) fn find(steps: &[Step], header_bytes: u32) -> Option<Limit> {
+    let loads: Vec<Load> = steps
+        .iter()
+        .enumerate()
+        .filter_map(|(index, step)| Load::of(index, step, header_bytes))
+        .collect();
+    let limited: Vec<&Load> = loads.iter().filter(|load| load.limited).collect();
+    let free: Vec<&Load> = loads.iter().filter(|load| !load.limited).collect();
+    let first = limited.first()?;
+    let steady = steadiness(steps, &limited);
+    let queued = limited
+        .iter()
+        .filter(|load| steps[load.index].queueing.is_queue())
+        .count()
+        * 2
+        > limited.len();
+    let flows = || limited.iter().map(|load| load.flows);
+    let (fewest, most) = (flows().fold(f64::MAX, f64::min), flows().fold(0.0, f64::max));
+    let limit = |kind, range: (f64, f64)| Limit {
+        kind,
+        value: 0.5 * (range.0 + range.1),
+        range,
+        steps: limited.iter().map(|load| load.index).collect(),
+        steady,
+        queued,
+        flows_swept: most >= SWEEP as f64 * fewest,
+    };
+
+    let per_flow = |load: &Load| load.bits / load.flows;
+    let more_flows_pass = free
+        .iter()
+        .any(|load| load.flows > fewest && load.payload == first.payload);
+    let varied_flows = more_flows_pass || most > fewest;
+    if let Some(range) = holds(&limited, &free, per_flow)
+        && varied_flows
+        && !queued
+        && steady < STEADY
+    {
+        return Some(limit(LimitKind::FlowRate, range));
+    }
+    let shortest = limited.iter().map(|load| load.payload).min();
+    let longer_passes = free.iter().any(|load| Some(load.payload) > shortest);
+    let varied_lengths = longer_passes || limited.iter().any(|load| Some(load.payload) != shortest);
+    if let Some(range) = holds(&limited, &free, |load| load.packets)
+        && varied_lengths
+        && steady < STEADY
+    {
+        return Some(limit(LimitKind::PacketRate, range));
+    }
+    let range = spread(limited.iter().map(|load| load.bits));
+    if queued {
+        return Some(limit(LimitKind::Path, range));
+    }
+    let together = holds(&limited, &free, |load| load.bits)?;
+    (steady < STEADY).then(|| limit(LimitKind::Together, together))
+}
+
+/// The range of a quantity, if the limited tests agree on it and no other test passed more of it.
+fn holds(limited: &[&Load], free: &[&Load], quantity: impl Fn(&Load) -> f64) -> Option<(f64, f64)> {
+    let range = spread(limited.iter().map(|load| quantity(load)));
+    let least_loss = limited.iter().map(|load| 1.0 - load.passed).fold(1.0, f64::min);
+    // Two tests with little loss agree on everything that was the same for both.
+    let agree = AGREE.min(0.5 * least_loss.max(LEAST_LOSS));
+    let ceiling = range.1 * (1.0 + 0.5 * least_loss);
+    let exceeded = free.iter().any(|load| load.offered(quantity(load)) > ceiling);
+    (range.1 <= range.0 * (1.0 + agree) && !exceeded).then_some(range)
+}
+
+fn spread(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::MAX, 0.0), |(low, high), value| {
+        (low.min(value), high.max(value))
+    })
+}
+
+/// Probability that independent losses are spread as evenly as those of the limited tests.
+fn steadiness(steps: &[Step], limited: &[&Load]) -> f64 {
+    let (mut sum, mut freedom) = (0.0, 0.0);
+    for load in limited {
+        let step = &steps[load.index];
+        let pieces = pieces_of_stream(step).unwrap_or_else(|| step.slots_after_start());
+        let rate = weir_stats::total(&pieces).rate();
+        if pieces.len() < 2 || rate <= 0.0 || rate >= 1.0 {
+            continue;
+        }
+        let deviation = |piece: &Counted| {
+            let mean = piece.trials as f64 * rate;
+            (piece.events as f64 - mean).powi(2) / (mean * (1.0 - rate))
+        };
+        sum += pieces.iter().map(deviation).sum::<f64>();
+        freedom += pieces.len() as f64 - 1.0;
+    }
+    if freedom == 0.0 {
+        return 1.0;
+    }
+    1.0 - chi_squared_tail(sum, freedom)
+}
+
+/// Losses in pieces of the stream of equal numbers of packets, after its first third; none where the store does not
+/// hold every burst.
+fn pieces_of_stream(step: &Step) -> Option<Vec<Counted>> {
+    let test = step.test;
+    if !test.bursts_complete {
+        return None;
+    }
+    let first = u64::from(test.plan.first_sequence) + test.sent / 3;
+    let size = (test.sent / PIECES).max(LEAST_PIECE);
+    let count = (test.sent - test.sent / 3) / size;
+    let mut pieces = vec![
+        Counted {
+            events: 0,
+            trials: size
+        };
+        usize::try_from(count).ok()?
+    ];
+    for burst in &test.stream_bursts {
+        // A burst over an edge counts where it begins: one in many.
+        if let Some(place) = burst.first_sequence.checked_sub(first)
+            && let Some(piece) = pieces.get_mut((place / size) as usize)
+        {
+            piece.events = (piece.events + burst.length).min(size);
+        }
+    }
+    Some(pieces)
+}
