@@ -137,7 +137,7 @@ fn called(observed: &Observed, word: &str) -> bool {
 }
 
 fn bursts(observed: &Observed) -> (Truth, Said) {
-    let said = called(observed, "bursts");
+    let said = called(observed, "bursty");
     match observed.network.fault {
         Fault::BurstLoss { .. } => simply(true, said),
         Fault::IndependentLoss { .. } | Fault::RouteLoss { .. } | Fault::BacklogLoss { .. } => {
