@@ -64,7 +64,7 @@ pub const QUESTIONS: [Question; 18] = [
     loss::CORRELATED,
     hosts::HOST_LOSS,
     hosts::LATE_SENDER,
-    rtt::CHANGE,
+    rtt::CHANGED,
     rtt::WINDOW,
     rtt::LENGTH,
 ];

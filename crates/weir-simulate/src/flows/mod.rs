@@ -76,7 +76,7 @@ struct FlowsHost {
 impl FlowsHost {
     fn new(mut host: Host, side: Side, clock: Option<Ports>, now: u64) -> Self {
         let prober = clock.map(|ports| ClockProber::new(ports, host.thread(now), now));
-        let reflector = Reflector::new(host.thread(now), 2 * host.model.send_call_ns);
+        let reflector = Reflector::new(host.thread(now), 2 * host.model.send_call_ns, 0);
         FlowsHost {
             host,
             sender: None,

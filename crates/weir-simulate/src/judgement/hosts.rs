@@ -23,13 +23,17 @@ pub(super) const LATE_SENDER: Question = Question {
     answer: late_sender,
 };
 
-fn host_loss(observed: &Observed) -> (Truth, Said) {
+/// Packets that hosts lost in the whole survey.
+pub(super) fn lost_on_hosts(observed: &Observed) -> u64 {
     let steps = observed.survey.steps.iter();
-    let lost: u64 = steps
+    steps
         .map(|step| step.forward_host_losses + step.reverse_host_losses)
-        .sum();
+        .sum()
+}
+
+fn host_loss(observed: &Observed) -> (Truth, Said) {
     let said = serious(observed, FindingName::HostLoss).next().is_some();
-    match lost {
+    match lost_on_hosts(observed) {
         0 => simply(false, said),
         TELLING.. => simply(true, said),
         _ => (Truth::Unjudged, Said::Nothing),
@@ -38,5 +42,9 @@ fn host_loss(observed: &Observed) -> (Truth, Said) {
 
 fn late_sender(observed: &Observed) -> (Truth, Said) {
     let said = serious(observed, FindingName::LateSender).next().is_some();
-    simply(observed.network.fault == Fault::LateSender, said)
+    match observed.network.fault {
+        // A receiver that is held up is late as a sender on the way back.
+        Fault::SocketLoss => (Truth::Unjudged, Said::Nothing),
+        ref fault => simply(*fault == Fault::LateSender, said),
+    }
 }

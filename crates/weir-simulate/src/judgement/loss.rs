@@ -3,6 +3,7 @@
 use weir_diagnose::{Finding, FindingName};
 use weir_results::Direction;
 
+use super::hosts::lost_on_hosts;
 use super::{Question, Said, Truth, checked, evidence, number, routes_of, run_of, serious, simply};
 use crate::networks::Fault;
 use crate::observed::Observed;
@@ -107,6 +108,7 @@ fn outage(observed: &Observed) -> (Truth, Said) {
         Fault::BurstLoss { .. } | Fault::SharedBursts { .. } | Fault::SocketLoss => {
             (Truth::Unjudged, Said::Nothing)
         }
+        Fault::LateSender if lost_on_hosts(observed) > 0 => (Truth::Unjudged, Said::Nothing),
         _ => simply(false, !said.is_empty()),
     }
 }
@@ -167,6 +169,7 @@ fn correlated(observed: &Observed) -> (Truth, Said) {
         | Fault::Congestion { .. }
         | Fault::PacketRateCap { .. }
         | Fault::FlowRateCap { .. } => (Truth::Unjudged, Said::Nothing),
+        Fault::LateSender if lost_on_hosts(observed) > 0 => (Truth::Unjudged, Said::Nothing),
         _ => simply(false, said),
     }
 }

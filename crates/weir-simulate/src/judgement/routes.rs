@@ -54,6 +54,9 @@ fn routes(observed: &Observed) -> (Truth, Said) {
     }
 }
 
+/// What a finding calls the route of a flow that it cannot tell.
+const UNKNOWN: &str = "?";
+
 /// How the flows of a finding are divided, beside the truth.
 struct Groups {
     /// Two flows are on one route exactly if the finding says so.
@@ -75,7 +78,8 @@ fn groups(observed: &Observed, finding: &Finding) -> Option<Groups> {
     }
     let mut said_of: BTreeMap<Option<u16>, Vec<&str>> = BTreeMap::new();
     let mut truth_of: BTreeMap<&str, Vec<Option<u16>>> = BTreeMap::new();
-    for (said, truth) in said.iter().zip(&truth) {
+    let known = |(said, _): &(&&str, &Option<u16>)| **said != UNKNOWN;
+    for (said, truth) in said.iter().zip(&truth).filter(known) {
         said_of.entry(*truth).or_default().push(said);
         truth_of.entry(said).or_default().push(*truth);
     }
