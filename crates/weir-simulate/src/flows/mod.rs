@@ -244,6 +244,13 @@ pub(crate) fn run(
     let last = sent.map(Sending::ended_ns).max().unwrap_or(start);
     let ended_ns = last + plan.reorder_ns.max(PATIENCE_NS) + PATIENCE_NS + 2 * wire.round_trip_ns();
     wire.run_until(&mut near, &mut far, ended_ns);
+    // A receiver that is held up still takes what its sockets hold.
+    let held = |host: &FlowsHost| host.receiver.as_ref().is_some_and(Receiving::is_waiting);
+    let ended_ns = wire
+        .run_while(&mut near, &mut far, ended_ns + MOST_WAIT_NS, |near, far| {
+            held(near) || held(far)
+        })
+        .max(ended_ns);
     Ok(conclude(near, far, plan, clock, ended_ns))
 }
 
