@@ -5,17 +5,21 @@ use weir_results::Direction;
 use crate::analysis::process::process;
 use crate::analysis::{Step, Steps};
 use crate::finding::{Diagnosis, Finding, FindingName};
+use crate::findings::payload_cliff::Cliff;
 use crate::findings::{
     correlated_loss, flow_growth, host_loss, late_sender, length_growth, limit, loss_process, outage,
     payload_cliff, reversals, route_loss, routes, rtt_change, rtt_level, window_growth,
 };
 use crate::measured::Measured;
+use crate::recommend::{Facts, recommend};
 
 /// What the user may set.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
     /// Residual loss that the recommendation aims at, 0 to 1; none: one packet an hour of the media.
     pub target_loss: Option<f64>,
+    /// Packets that each simulation of the recommendation sends; none: 150,000, a fraction of a second.
+    pub simulated_packets: Option<u64>,
 }
 
 /// What a run says, with the usual options.
@@ -24,10 +28,21 @@ pub fn diagnose(measured: &Measured) -> Diagnosis {
 }
 
 /// What a run says.
-pub fn diagnose_with(measured: &Measured, _options: &Options) -> Diagnosis {
+pub fn diagnose_with(measured: &Measured, options: &Options) -> Diagnosis {
     let mut findings: Vec<Finding> = Vec::new();
+    let mut recommendation = None;
     for direction in [Direction::Forward, Direction::Reverse] {
-        findings.extend(of_direction(&Steps::new(measured, direction), measured));
+        let steps = Steps::new(measured, direction);
+        let cliff = payload_cliff::cliff(&steps);
+        let found = of_direction(&steps, cliff.as_ref(), measured);
+        let facts = Facts {
+            few_flows: found
+                .iter()
+                .any(|finding| finding.name == FindingName::FiveTupleIgnored),
+            longest_good: cliff.as_ref().map(|cliff| cliff.longest_good()),
+        };
+        recommendation = recommendation.or_else(|| recommend(measured, &steps, facts, options));
+        findings.extend(found);
     }
     findings.extend(rtt_level::find(measured));
     findings.extend(rtt_change::find(measured));
@@ -40,15 +55,14 @@ pub fn diagnose_with(measured: &Measured, _options: &Options) -> Diagnosis {
         kind: measured.kind.clone(),
         target: measured.target.clone(),
         findings,
-        recommendation: None,
+        recommendation,
     }
 }
 
-fn of_direction(steps: &Steps, measured: &Measured) -> Vec<Finding> {
+fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Vec<Finding> {
     let mut findings = outage::find(steps);
     findings.extend(limit::find(steps));
-    let cliff = payload_cliff::cliff(steps);
-    findings.extend(cliff.as_ref().map(|cliff| payload_cliff::find(cliff, measured)));
+    findings.extend(cliff.map(|cliff| payload_cliff::find(cliff, measured)));
     if !findings
         .iter()
         .any(|finding| finding.name == FindingName::FiveTupleIgnored)
@@ -58,7 +72,7 @@ fn of_direction(steps: &Steps, measured: &Measured) -> Vec<Finding> {
     findings.extend(routes::find(steps));
     findings.extend(route_loss::find(steps));
     // Loss of payloads that are too long is no property of the path that shorter ones meet.
-    let longest = cliff.as_ref().map_or(u32::MAX, |cliff| cliff.longest_good());
+    let longest = cliff.map_or(u32::MAX, |cliff| cliff.longest_good());
     let plain: Vec<&Step> = steps
         .unlimited()
         .filter(|step| step.test.payload <= longest)

@@ -150,6 +150,8 @@ pub enum Recovery {
     Fec {
         /// Repair packets per source packet, 0 to 1.
         overhead: f64,
+        /// Repair packets for each span.
+        repair_packets: u32,
         /// Source packets that one repair packet covers.
         span_packets: u32,
         /// How long the span is at the media's packet rate, nanoseconds.
@@ -157,8 +159,8 @@ pub enum Recovery {
     },
     /// Retransmission.
     Arq {
-        /// Latency to allow for, nanoseconds.
-        latency_ns: u64,
+        /// Latency to allow for, nanoseconds; none where the RTT was not measured.
+        latency_ns: Option<u64>,
         /// Times that a packet may be asked for again in it.
         rounds: u32,
     },
@@ -171,16 +173,38 @@ pub struct Recommendation {
     pub flows: u16,
     /// UDP payload bytes.
     pub payload: u32,
+    /// These flows and this payload were measured together.
+    pub measured_together: bool,
     /// How lost packets should be replaced.
     pub recovery: Recovery,
     /// Loss that is aimed at, 0 to 1.
     pub target_loss: f64,
+    /// Loss without recovery, by the fitted loss process: where nothing was lost, its upper bound.
+    pub expected_loss: f64,
     /// Loss that is left, by the fitted loss process.
     pub expected_residual_loss: f64,
     /// The same by simulation, with its 95 % bounds.
     pub simulated_residual_loss: (f64, f64, f64),
+    /// Packets of that simulation.
+    pub simulated_packets: u64,
+    /// The forecast against a simulation with so much loss that failures can be counted; none where nothing is to be
+    /// recovered.
+    pub check: Option<ForecastCheck>,
     /// All of it in words.
     pub sentence: String,
+}
+
+/// A forecast of residual loss against a simulation of the same recovery under more loss of the same kind.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForecastCheck {
+    /// Loss before recovery, 0 to 1.
+    pub loss: f64,
+    /// Residual loss by the forecast.
+    pub expected: f64,
+    /// By the simulation, with its 95 % bounds.
+    pub simulated: (f64, f64, f64),
+    /// Packets of the simulation.
+    pub packets: u64,
 }
 
 /// What a run says.

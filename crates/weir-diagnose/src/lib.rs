@@ -10,12 +10,13 @@ mod finding;
 mod findings;
 mod load;
 pub mod measured;
+mod recommend;
 mod words;
 
 pub use diagnose::{Options, diagnose, diagnose_with};
 pub use error::DiagnoseError;
 pub use finding::{
-    Confidence, Diagnosis, Evidence, Finding, FindingName, Recommendation, Recovery, Severity,
+    Confidence, Diagnosis, Evidence, Finding, FindingName, ForecastCheck, Recommendation, Recovery, Severity,
 };
 pub use load::{MOST_WINDOWS, load};
 pub use measured::Measured;
