@@ -245,9 +245,11 @@ pub struct FirstPacket {
     pub length: u32,
     /// Its RTT.
     pub rtt_ns: u64,
+    /// The same without the time in both hosts' applications; none where the kernel gave no timestamps.
+    pub network_rtt_ns: Option<u64>,
 }
 
-/// How the RTT grew within a window.
+/// How the RTT grew within a window. Slopes are by least squares, from one answered packet to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WindowGrowth {
     /// Its number.
@@ -256,8 +258,21 @@ pub struct WindowGrowth {
     pub packets: u32,
     /// UDP payload bytes.
     pub length: u32,
-    /// Nanoseconds by which the RTT grew from one packet to the next (least squares).
+    /// Growth of the RTT between the applications, nanoseconds.
     pub rtt_slope_ns: f64,
-    /// Nanoseconds from one answer to the next (least squares).
+    /// Time between answers at the application, nanoseconds.
+    pub spacing_ns: f64,
+    /// The same by the kernels' timestamps; none where they are missing.
+    pub network: Option<NetworkGrowth>,
+}
+
+/// Growth by the kernels' timestamps, after the first packet of the window, which finds both hosts cold.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct NetworkGrowth {
+    /// Growth of the RTT, nanoseconds.
+    pub rtt_slope_ns: f64,
+    /// Of it, growth of the delay there.
+    pub forward_slope_ns: f64,
+    /// Time between arrivals at the far host, nanoseconds.
     pub spacing_ns: f64,
 }

@@ -115,6 +115,7 @@ impl ClockProber {
 pub(crate) struct Reflector {
     thread: Thread,
     call_ns: u64,
+    kilobyte_ns: u64,
     free_ns: u64,
     waiting: std::collections::VecDeque<(u64, Packet<Datagram>)>,
     /// Requests answered.
@@ -122,11 +123,13 @@ pub(crate) struct Reflector {
 }
 
 impl Reflector {
-    /// A reflector whose two system calls for each request take `call_ns` together.
-    pub fn new(thread: Thread, call_ns: u64) -> Self {
+    /// A reflector whose two system calls for each request take `call_ns` together, and `kilobyte_ns` for each
+    /// thousand bytes.
+    pub fn new(thread: Thread, call_ns: u64, kilobyte_ns: u64) -> Self {
         Reflector {
             thread,
             call_ns,
+            kilobyte_ns,
             free_ns: 0,
             waiting: std::collections::VecDeque::new(),
             answered: 0,
@@ -148,7 +151,8 @@ impl Reflector {
         } else {
             self.thread.running(self.free_ns)
         };
-        let leaves = taken + self.call_ns;
+        let copying = self.kilobyte_ns * u64::from(request.length) / 1000;
+        let leaves = taken + self.thread.call(self.call_ns + copying);
         self.free_ns = leaves;
         let reply = Datagram::Reply {
             sequence,

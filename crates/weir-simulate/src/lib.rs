@@ -9,6 +9,8 @@ mod clock;
 mod datagram;
 mod flows;
 mod host;
+mod judged;
+pub mod judgement;
 mod mtu;
 pub mod networks;
 mod observed;
@@ -20,6 +22,7 @@ mod tally;
 
 pub use flows::RouteUse;
 pub use host::HostModel;
+pub use judged::{Answers, Judged, Plan as JudgingPlan, judge};
 pub use observed::{ObserveError, Observed, observe};
 pub use path::{Path, StepTruth, Surveyed};
 pub use random::Random;

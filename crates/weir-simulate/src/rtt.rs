@@ -14,6 +14,8 @@ use crate::host::{Host, Thread};
 use crate::path::Wire;
 use crate::record::SimulationError;
 
+/// From the start of a test to its first window.
+const FIRST_NS: u64 = 1_000_000;
 /// How often settled packets are handed on.
 const NAP_NS: u64 = 50_000_000;
 /// From the system call to the packet's leaving, which the kernel's transmit timestamp tells.
@@ -21,6 +23,11 @@ const TO_CARD_NS: u64 = 1_500;
 /// System call that sends one probe or takes one reply, as a multiple of a host's bare send call: these carry one
 /// packet each, with their timestamps.
 const CALLS: u64 = 2;
+
+/// From the system call to a packet's leaving: the kernel copies it.
+fn to_card_ns(host: &Host, length: u32) -> u64 {
+    TO_CARD_NS + host.model.kilobyte_ns * u64::from(length) / 1000
+}
 
 /// The client.
 struct Client {
@@ -61,7 +68,7 @@ impl Client {
             plan: plan.clone(),
             account: RttAccount::new(plan.clone()),
             taking: host.thread(now),
-            wake_ns: window.map(|window| sending.woken(now + TO_CARD_NS + window.due_ns)),
+            wake_ns: window.map(|window| sending.woken(now + FIRST_NS + window.due_ns)),
             sending,
             host,
             start_ns: now,
@@ -85,7 +92,7 @@ impl Client {
         let Some(window) = self.window else {
             return;
         };
-        let called = now - TO_CARD_NS;
+        let called = now - to_card_ns(&self.host, window.length);
         let (sequence, unix) = (self.sent.len() as u64, self.host.clock.unix(called));
         self.account.sent(called, sequence, &window, self.position, unix);
         self.sent.push(Sent {
@@ -110,7 +117,7 @@ impl Client {
         self.position = 0;
         self.crowded = false;
         for (kernel, reply) in std::mem::take(&mut self.held) {
-            self.queue(next, kernel, reply);
+            self.queue(next, kernel, window.length, reply);
         }
         self.window = self.plan.window(window.number + 1);
         self.wake_ns = self.window.map(|window| {
@@ -152,13 +159,13 @@ impl Client {
     }
 
     /// A reply waits for the application from `now` on.
-    fn queue(&mut self, now: u64, kernel: u64, reply: Datagram) {
+    fn queue(&mut self, now: u64, kernel: u64, length: u32, reply: Datagram) {
         let taken = if self.taken_ns > now {
             self.taking.running(self.taken_ns)
         } else {
             self.taking.woken(now)
         };
-        self.taken_ns = taken + self.call_ns();
+        self.taken_ns = taken + self.call_ns() + self.host.model.packet_cost(length);
         self.replies.push_back((self.taken_ns, kernel, reply));
     }
 
@@ -208,7 +215,8 @@ impl Endpoint<Datagram> for Client {
         if self.crowded {
             self.held.push((kernel, departure.packet.payload));
         } else {
-            self.queue(departure.at.0, kernel, departure.packet.payload);
+            let length = departure.packet.length;
+            self.queue(departure.at.0, kernel, length, departure.packet.payload);
         }
     }
 }
@@ -254,7 +262,7 @@ pub(crate) fn run(
     plan.check(weir_wire::RTT_HEADER_LENGTH as u32)?;
     let (near, mut far) = wire.hosts();
     let call_ns = CALLS * far.model.send_call_ns;
-    let reflector = Reflector::new(far.thread(now), 2 * call_ns);
+    let reflector = Reflector::new(far.thread(now), 2 * call_ns, 2 * far.model.kilobyte_ns);
     let mut agent = Agent { host: far, reflector };
     let mut client = Client::new(near, plan, ports, now);
     let limit = now + plan.duration_ns + plan.timeout_ns + 1_000_000_000;

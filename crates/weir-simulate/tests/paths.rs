@@ -284,7 +284,9 @@ fn a_receiver_held_up_overflows_its_sockets_and_the_host_is_blamed() {
     let (truth, records) = run(&link(vec![route()]), (&still(), &far), &flows(400_000_000, 4));
     let found = forward(&truth);
     assert!(found.lost > 1_000, "{}", found.lost);
-    assert_eq!(found.attribution.socket, found.lost);
+    // After a stall, a socket is read while others wait: what was behind them may count as late, but was not dropped.
+    let dropped = found.lost - found.receiver.late;
+    assert_eq!(found.attribution.socket, dropped);
     let counted: u64 = records
         .iter()
         .filter_map(|record| match record {
@@ -292,7 +294,7 @@ fn a_receiver_held_up_overflows_its_sockets_and_the_host_is_blamed() {
             _ => None,
         })
         .sum();
-    assert_eq!(counted, found.lost);
+    assert_eq!(counted, dropped);
 }
 
 #[test]

@@ -22,9 +22,9 @@ pub(crate) fn find(measured: &Measured) -> Option<Finding> {
         .interface_mtu
         .or(measured.mtu.as_ref().and_then(|(_, mtu)| mtu.smallest()))
         .map(|mtu| mtu.saturating_sub(measured.header_bytes));
-    let unbroken: Vec<FirstPacket> = packets(test, |length| whole.is_none_or(|whole| length <= whole));
-    let fitted = growth(&unbroken);
-    let step = whole.and_then(|whole| step_at(test, whole, fitted.map_or(0.0, |line| line.slope)));
+    let times = Times::of(test);
+    let fitted = growth(&times.up_to(whole));
+    let step = whole.and_then(|whole| times.step_at(whole, fitted.map_or(0.0, |line| line.slope)));
     let grows = fitted.filter(|line| line.p_value < CHANCE && line.slope_interval.0 > 0.0);
     if grows.is_none() && step.is_none() {
         return None;
@@ -32,40 +32,53 @@ pub(crate) fn find(measured: &Measured) -> Option<Finding> {
     Some(describe(test, grows, step, whole.unwrap_or(0)))
 }
 
-fn packets(test: &RttTest, wanted: impl Fn(u32) -> bool) -> Vec<FirstPacket> {
-    test.first_packets
-        .iter()
-        .filter(|packet| wanted(packet.length))
-        .copied()
-        .collect()
+/// Length and RTT of first packets.
+struct Times(Vec<(u32, f64)>);
+
+impl Times {
+    /// By the kernels' timestamps where nearly all packets have them: copying long packets takes applications longer,
+    /// too, and is no part of the path.
+    fn of(test: &RttTest) -> Self {
+        let packets = &test.first_packets;
+        let network = |packet: &FirstPacket| Some((packet.length, packet.network_rtt_ns? as f64));
+        let by_kernel: Vec<(u32, f64)> = packets.iter().filter_map(network).collect();
+        if by_kernel.len() * 10 >= packets.len() * 9 {
+            return Times(by_kernel);
+        }
+        let all = packets.iter().map(|packet| (packet.length, packet.rtt_ns as f64));
+        Times(all.collect())
+    }
+
+    fn up_to(&self, whole: Option<u32>) -> Vec<(u32, f64)> {
+        let fits = |(length, _): &&(u32, f64)| whole.is_none_or(|whole| *length <= whole);
+        self.0.iter().filter(fits).copied().collect()
+    }
+
+    /// By how much longer packets that need a second fragment take, and how likely chance makes them.
+    fn step_at(&self, whole: u32, slope: f64) -> Option<(f64, f64)> {
+        let near = |low: u32, high: u32| -> Vec<f64> {
+            let within = |(length, _): &&(u32, f64)| *length > low && *length <= high;
+            let level = |(length, time): &(u32, f64)| time - slope * f64::from(*length);
+            self.0.iter().filter(within).map(level).collect()
+        };
+        let below = near(whole / 2, whole);
+        let above = near(whole, whole.saturating_add(whole / 2));
+        let test = mann_whitney(&below, &above)?;
+        (test.p_value < CHANCE && test.shift > LEAST_STEP_NS).then_some((test.shift, test.p_value))
+    }
 }
 
 /// A line through the smallest RTTs of groups of like length.
-fn growth(packets: &[FirstPacket]) -> Option<Line> {
+fn growth(packets: &[(u32, f64)]) -> Option<Line> {
     let mut sorted = packets.to_vec();
-    sorted.sort_by_key(|packet| packet.length);
+    sorted.sort_by_key(|(length, _)| *length);
     let size = sorted.len().div_ceil(GROUPS).max(LEAST_IN_GROUP);
     let points: Vec<(f64, f64)> = sorted
         .chunks(size)
-        .filter_map(|group| group.iter().min_by_key(|packet| packet.rtt_ns))
-        .map(|packet| (f64::from(packet.length), packet.rtt_ns as f64))
+        .filter_map(|group| group.iter().min_by(|a, b| a.1.total_cmp(&b.1)))
+        .map(|(length, time)| (f64::from(*length), *time))
         .collect();
     line(&points)
-}
-
-/// By how much longer packets that need a second fragment take, and how likely chance makes them.
-fn step_at(test: &RttTest, whole: u32, slope: f64) -> Option<(f64, f64)> {
-    let level = |packet: &FirstPacket| packet.rtt_ns as f64 - slope * f64::from(packet.length);
-    let near = |low: u32, high: u32| -> Vec<f64> {
-        packets(test, |length| length > low && length <= high)
-            .iter()
-            .map(level)
-            .collect()
-    };
-    let below = near(whole / 2, whole);
-    let above = near(whole, whole.saturating_add(whole / 2));
-    let test = mann_whitney(&below, &above)?;
-    (test.p_value < CHANCE && test.shift > LEAST_STEP_NS).then_some((test.shift, test.p_value))
 }
 
 fn describe(test: &RttTest, grows: Option<Line>, step: Option<(f64, f64)>, whole: u32) -> Finding {

@@ -6,7 +6,7 @@ use weir_results::{Record, RttPacket, Run, Store, Table};
 use weir_stats::DurationHistogram;
 
 use crate::DiagnoseError;
-use crate::measured::{FirstPacket, RttBlock, RttQuantiles, RttTest, WindowGrowth};
+use crate::measured::{FirstPacket, NetworkGrowth, RttBlock, RttQuantiles, RttTest, WindowGrowth};
 
 /// Windows whose growth is kept one by one.
 pub const MOST_WINDOWS: usize = 4_096;
@@ -14,6 +14,8 @@ pub const MOST_WINDOWS: usize = 4_096;
 const MOST_BLOCKS: u64 = 512;
 /// Windows in one piece at least: a piece of a test with an interval of a tenth of a second is a second.
 const LEAST_BLOCK_NS: u64 = 1_000_000_000;
+/// Packets after the first of a window whose slope says something.
+const LEAST_WARM: usize = 3;
 /// Packets of one window that are kept while it is read.
 const MOST_PACKETS: usize = 16_384;
 
@@ -69,6 +71,7 @@ impl Reading {
             self.test.first_packets.push(FirstPacket {
                 length: packet.length,
                 rtt_ns: rtt,
+                network_rtt_ns: packet.network_rtt_ns,
             });
         }
         if self
@@ -131,6 +134,7 @@ impl Reading {
             length: first.length,
             rtt_slope_ns: by(&rtt),
             spacing_ns: by(&|packet| at(packet) + rtt(packet)),
+            network: network_growth(&packets),
         };
         if self.test.windows.len() < MOST_WINDOWS {
             self.test.windows.push(growth);
@@ -152,6 +156,28 @@ impl Reading {
         });
         test
     }
+}
+
+/// By the kernels' timestamps, where all packets have them.
+fn network_growth(packets: &[RttPacket]) -> Option<NetworkGrowth> {
+    let warm = packets.get(1..).filter(|warm| warm.len() >= LEAST_WARM)?;
+    let start = warm[0].sent_unix_ns;
+    let mut times = Vec::with_capacity(warm.len());
+    for (index, packet) in warm.iter().enumerate() {
+        let sent = packet.sent_unix_ns.saturating_sub(start) as f64;
+        let forward = packet.owd_forward_ns? as f64;
+        times.push((
+            index as f64,
+            packet.network_rtt_ns? as f64,
+            forward,
+            sent + forward,
+        ));
+    }
+    Some(NetworkGrowth {
+        rtt_slope_ns: slope(times.iter().map(|time| (time.0, time.1))),
+        forward_slope_ns: slope(times.iter().map(|time| (time.0, time.2))),
+        spacing_ns: slope(times.iter().map(|time| (time.0, time.3))),
+    })
 }
 
 /// Least-squares slope; 0 where all abscissae are equal.

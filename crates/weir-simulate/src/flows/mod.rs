@@ -21,6 +21,8 @@ use receiver::Receiving;
 use sender::Sending;
 
 const SECOND_NS: u64 = 1_000_000_000;
+/// How much longer than the lead the clock watch may take to have its first answer.
+const MOST_WAIT_NS: u64 = 20 * SECOND_NS;
 /// Rest after the last packet before a receiver gives its account, beyond its depth.
 const PATIENCE_NS: u64 = 300_000_000;
 
@@ -74,7 +76,7 @@ struct FlowsHost {
 impl FlowsHost {
     fn new(mut host: Host, side: Side, clock: Option<Ports>, now: u64) -> Self {
         let prober = clock.map(|ports| ClockProber::new(ports, host.thread(now), now));
-        let reflector = Reflector::new(host.thread(now), 2 * host.model.send_call_ns);
+        let reflector = Reflector::new(host.thread(now), 2 * host.model.send_call_ns, 0);
         FlowsHost {
             host,
             sender: None,
@@ -225,8 +227,13 @@ pub(crate) fn run(
     let (near, far) = wire.hosts();
     let mut near = FlowsHost::new(near, Side::Local, Some(ports.clock), now);
     let mut far = FlowsHost::new(far, Side::Remote, None, now);
-    let start = now + lead_ns;
+    let mut start = now + lead_ns;
     wire.run_until(&mut near, &mut far, start);
+    // A loss process steps with each packet, not with time, so that it may lose many probes in a row.
+    while estimate(&near, start).is_err() && start < now + lead_ns + MOST_WAIT_NS {
+        start += SECOND_NS;
+        wire.run_until(&mut near, &mut far, start);
+    }
     let clock = estimate(&near, start)?;
     set_up(&mut near, &mut far, plan, max_bytes, ports, clock, start);
     let longest = start + 3 * plan.duration_ns + SECOND_NS;
@@ -237,6 +244,13 @@ pub(crate) fn run(
     let last = sent.map(Sending::ended_ns).max().unwrap_or(start);
     let ended_ns = last + plan.reorder_ns.max(PATIENCE_NS) + PATIENCE_NS + 2 * wire.round_trip_ns();
     wire.run_until(&mut near, &mut far, ended_ns);
+    // A receiver that is held up still takes what its sockets hold.
+    let held = |host: &FlowsHost| host.receiver.as_ref().is_some_and(Receiving::is_waiting);
+    let ended_ns = wire
+        .run_while(&mut near, &mut far, ended_ns + MOST_WAIT_NS, |near, far| {
+            held(near) || held(far)
+        })
+        .max(ended_ns);
     Ok(conclude(near, far, plan, clock, ended_ns))
 }
 

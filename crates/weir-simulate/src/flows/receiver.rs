@@ -105,6 +105,11 @@ impl Receiving {
             .min(overtaken)
     }
 
+    /// Its sockets hold packets that it has not taken.
+    pub fn is_waiting(&self) -> bool {
+        self.app_ns.is_some()
+    }
+
     /// Takes a packet off the wire.
     pub fn receive(&mut self, departure: Departure<Datagram>, host: &mut Host) {
         let now = departure.at.0;

@@ -128,6 +128,8 @@ pub enum Fault {
         /// Round trip now less round trip then, nanoseconds.
         by_ns: i64,
     },
+    /// Nothing changed since the last survey.
+    RttSame,
     /// The route has a slow transmitter: windows queue before it, long packets take longer.
     SlowRoute {
         /// Bits per second.
@@ -158,12 +160,13 @@ pub enum Kind {
     SendLoss,
     LateSender,
     RttChange,
+    RttSame,
     SlowRoute,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 20] = [
+    pub const ALL: [Kind; 21] = [
         Kind::Clean,
         Kind::Routes,
         Kind::RouteLoss,
@@ -183,6 +186,7 @@ impl Kind {
         Kind::SendLoss,
         Kind::LateSender,
         Kind::RttChange,
+        Kind::RttSame,
         Kind::SlowRoute,
     ];
 }
@@ -205,6 +209,7 @@ pub fn draw(kind: Kind, seed: u64, number: u64) -> Network {
         Kind::SharedBursts => routes::shared_bursts(&mut network, draw),
         Kind::PerPacketRoutes => routes::per_packet(&mut network, draw),
         Kind::RttChange => routes::longer_or_shorter(&mut network, draw),
+        Kind::RttSame => routes::as_it_was(&mut network, draw),
         Kind::SlowRoute => routes::slow(&mut network, draw),
         Kind::FiveTupleIgnored => caps::five_tuple_ignored(&mut network, draw),
         Kind::FlowRateCap => caps::flow_rate(&mut network, draw),
