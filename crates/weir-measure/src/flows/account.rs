@@ -18,8 +18,9 @@ use weir_wire::{FlowData, Spread};
 
 use super::report::{FlowReport, ReceiverReport};
 
-/// Burst records kept one by one in each second; beyond that they are counted in the seconds' rows alone, and
-/// the run says so.
+/// Records of events of each kind kept one by one in each second; beyond that they are counted in the seconds' rows
+/// alone, and the run says so. Each kind has its own share: many short bursts of the stream must not drown the one long
+/// burst of a flow.
 const EVENTS_PER_SECOND: u32 = 5_000;
 /// Width of the windows in which losses on several flows count as simultaneous.
 const LOSS_WINDOW_NS: u64 = 100_000_000;
@@ -87,7 +88,7 @@ pub struct StreamAccount {
     /// Unix time minus monotonic time, as of the last call that told both.
     unix_minus_monotonic: u64,
     events: Vec<Record>,
-    events_this_second: u32,
+    events_this_second: EventCounts,
     events_merged: u64,
     bursts: u64,
     burst_lengths: BTreeMap<u64, u64>,
@@ -138,7 +139,7 @@ impl StreamAccount {
             last_arrival_ns: now_ns,
             unix_minus_monotonic: unix_ns.wrapping_sub(now_ns),
             events: Vec::new(),
-            events_this_second: 0,
+            events_this_second: EventCounts::default(),
             events_merged: 0,
             bursts: 0,
             burst_lengths: BTreeMap::new(),
@@ -237,7 +238,7 @@ impl StreamAccount {
         self.bytes_before = self.bytes;
         self.rejected_before = self.rejected;
         self.second_started_ns = now_ns;
-        self.events_this_second = 0;
+        self.events_this_second = EventCounts::default();
     }
 
     /// Rows and events since the last call.
@@ -340,8 +341,9 @@ impl StreamAccount {
     }
 
     fn keep_event(&mut self, event: Record) {
-        if self.events_this_second < EVENTS_PER_SECOND {
-            self.events_this_second += 1;
+        let kept = self.events_this_second.of(&event);
+        if *kept < EVENTS_PER_SECOND {
+            *kept += 1;
             self.events.push(event);
         } else {
             self.events_merged += 1;
@@ -445,6 +447,24 @@ impl StreamAccount {
                 flows: window.flows,
             };
             self.keep_event(Record::LossWindow(self.plan.direction, record));
+        }
+    }
+}
+
+/// Events kept since a second began, by kind.
+#[derive(Clone, Copy, Debug, Default)]
+struct EventCounts {
+    stream_bursts: u32,
+    flow_bursts: u32,
+    others: u32,
+}
+
+impl EventCounts {
+    fn of(&mut self, event: &Record) -> &mut u32 {
+        match event {
+            Record::StreamBurst(..) => &mut self.stream_bursts,
+            Record::FlowBurst(..) => &mut self.flow_bursts,
+            _ => &mut self.others,
         }
     }
 }

@@ -1,7 +1,11 @@
 //! What a multi-flow test found, from the accounts of both its ends. Pure: reports and counters come in, a summary
 //! comes out; it knows no session and no clock.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use weir_results::{Direction, HostSecond, Quantiles, Record, Side};
 use weir_stats::{Attribution, attribute_buffers, loss_interval};
 use weir_wire::Spread;
@@ -79,9 +83,11 @@ pub struct ReceiverFields {
     /// The longest.
     pub longest_burst: u64,
     /// How many runs of each length.
-    pub burst_lengths: std::collections::BTreeMap<u64, u64>,
+    #[serde(deserialize_with = "number_keys")]
+    pub burst_lengths: BTreeMap<u64, u64>,
     /// Windows of 100 ms with loss, by the number of flows that lost in them.
-    pub windows_by_flows_losing: std::collections::BTreeMap<u32, u64>,
+    #[serde(deserialize_with = "number_keys")]
+    pub windows_by_flows_losing: BTreeMap<u32, u64>,
     /// Times that all flows were silent at once.
     pub stream_silences: u64,
     /// The longest of them, nanoseconds.
@@ -291,5 +297,56 @@ pub fn account_plan(
         } else {
             0
         },
+    }
+}
+
+/// A map whose keys are numbers. JSON writes them as text, and a struct that is flattened into another is given them
+/// as such.
+fn number_keys<'de, D, K>(deserializer: D) -> Result<BTreeMap<K, u64>, D::Error>
+where
+    D: Deserializer<'de>,
+    K: FromStr + Ord,
+{
+    BTreeMap::<String, u64>::deserialize(deserializer)?
+        .into_iter()
+        .map(|(key, count)| {
+            let number = key
+                .parse()
+                .map_err(|_| Error::custom(format!("the key '{key}' is no number")))?;
+            Ok((number, count))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_with_losses_comes_back_from_its_json() {
+        let report = ReceiverReport {
+            lost: 7,
+            burst_lengths: BTreeMap::from([(1, 5), (2, 1)]),
+            windows_by_flows_losing: BTreeMap::from([(1, 3)]),
+            ..ReceiverReport::default()
+        };
+        let sender = SenderReport {
+            sent: 1_000,
+            ..SenderReport::default()
+        };
+        let summary = BothEnds::new(FlowsPlan::default(), ClockEstimate::default()).summary(
+            Direction::Forward,
+            sender,
+            report,
+            ClockEstimate::default(),
+        );
+        let json = serde_json::to_value(&summary).expect("a value");
+        assert_eq!(json["burst_lengths"]["2"], 1);
+        let back: DirectionSummary = serde_json::from_value(json.clone()).expect("a summary");
+        assert_eq!(back, summary);
+        let mut broken = json;
+        broken["burst_lengths"]["two"] = 1.into();
+        let said = serde_json::from_value::<DirectionSummary>(broken).expect_err("no number");
+        assert!(said.to_string().contains("'two'"), "{said}");
     }
 }
