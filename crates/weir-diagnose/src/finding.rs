@@ -1,6 +1,8 @@
 //! What a diagnosis says: names, sentences, evidence, confidence, advice. It must not know how they were found.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use weir_results::Direction;
 
 /// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -59,11 +61,29 @@ pub enum Severity {
 pub struct Evidence {
     /// What it is, as in "packets lost on route B".
     pub what: String,
-    /// The number, or numbers.
-    pub value: serde_json::Value,
+    /// The number, or numbers, one for each row of the query where there are several.
+    pub value: Value,
     /// Its unit, where it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
+}
+
+impl Evidence {
+    /// A count, a ratio or a word.
+    pub fn of(what: impl Into<String>, value: impl Into<Value>) -> Self {
+        Evidence {
+            what: what.into(),
+            value: value.into(),
+            unit: None,
+        }
+    }
+
+    /// A quantity.
+    pub fn in_unit(what: impl Into<String>, value: impl Into<Value>, unit: &str) -> Self {
+        Evidence {
+            unit: Some(unit.to_owned()),
+            ..Evidence::of(what, value)
+        }
+    }
 }
 
 /// How sure a finding is.
@@ -78,6 +98,27 @@ pub struct Confidence {
     pub level: f64,
 }
 
+impl Confidence {
+    /// By a test that gave this probability; the level is what is left of it to 1.
+    pub fn by_test(test: impl Into<String>, p_value: f64) -> Self {
+        let p_value = p_value.clamp(0.0, 1.0);
+        Confidence {
+            test: test.into(),
+            p_value: Some(p_value),
+            level: 1.0 - p_value,
+        }
+    }
+
+    /// By counting, with nothing left to chance; `level` is how far the counters themselves can be trusted.
+    pub fn by_count(test: impl Into<String>, level: f64) -> Self {
+        Confidence {
+            test: test.into(),
+            p_value: None,
+            level,
+        }
+    }
+}
+
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
@@ -85,11 +126,13 @@ pub struct Finding {
     pub name: FindingName,
     /// How much it matters.
     pub severity: Severity,
+    /// Which way it was measured; none where that means nothing.
+    pub direction: Option<Direction>,
     /// What was found, in a sentence.
     pub sentence: String,
-    /// The numbers.
+    /// The numbers. A column of the query's result bears the name of the evidence that it yields.
     pub evidence: Vec<Evidence>,
-    /// SQL on the results store that yields them.
+    /// SQL on the results store that yields the counts among them.
     pub query: String,
     /// How sure it is.
     pub confidence: Confidence,
@@ -107,6 +150,8 @@ pub enum Recovery {
     Fec {
         /// Repair packets per source packet, 0 to 1.
         overhead: f64,
+        /// Repair packets for each span.
+        repair_packets: u32,
         /// Source packets that one repair packet covers.
         span_packets: u32,
         /// How long the span is at the media's packet rate, nanoseconds.
@@ -114,8 +159,8 @@ pub enum Recovery {
     },
     /// Retransmission.
     Arq {
-        /// Latency to allow for, nanoseconds.
-        latency_ns: u64,
+        /// Latency to allow for, nanoseconds; none where the RTT was not measured.
+        latency_ns: Option<u64>,
         /// Times that a packet may be asked for again in it.
         rounds: u32,
     },
@@ -128,16 +173,38 @@ pub struct Recommendation {
     pub flows: u16,
     /// UDP payload bytes.
     pub payload: u32,
+    /// These flows and this payload were measured together.
+    pub measured_together: bool,
     /// How lost packets should be replaced.
     pub recovery: Recovery,
     /// Loss that is aimed at, 0 to 1.
     pub target_loss: f64,
+    /// Loss without recovery, by the fitted loss process: where nothing was lost, its upper bound.
+    pub expected_loss: f64,
     /// Loss that is left, by the fitted loss process.
     pub expected_residual_loss: f64,
     /// The same by simulation, with its 95 % bounds.
     pub simulated_residual_loss: (f64, f64, f64),
+    /// Packets of that simulation.
+    pub simulated_packets: u64,
+    /// The forecast against a simulation with so much loss that failures can be counted; none where nothing is to be
+    /// recovered.
+    pub check: Option<ForecastCheck>,
     /// All of it in words.
     pub sentence: String,
+}
+
+/// A forecast of residual loss against a simulation of the same recovery under more loss of the same kind.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForecastCheck {
+    /// Loss before recovery, 0 to 1.
+    pub loss: f64,
+    /// Residual loss by the forecast.
+    pub expected: f64,
+    /// By the simulation, with its 95 % bounds.
+    pub simulated: (f64, f64, f64),
+    /// Packets of the simulation.
+    pub packets: u64,
 }
 
 /// What a run says.

@@ -120,6 +120,7 @@ fn route(route: &RouteSpec) -> String {
         parts.push(match route.queue {
             QueueSpec::Unlimited => "unlimited queue".to_owned(),
             QueueSpec::Bytes(bytes) => format!("queue {}", ByteCount(bytes)),
+            QueueSpec::Packets(1) => "queue 1 packet".to_owned(),
             QueueSpec::Packets(packets) => format!("queue {} packets", format_count(packets)),
         });
     }

@@ -22,7 +22,7 @@ mod stop;
 pub mod survey;
 pub mod tcp_throughput;
 
-pub use clock_watch::ClockEstimate;
+pub use clock_watch::{ClockEstimate, estimator as clock_estimator};
 pub use error::MeasureError;
 pub use format::{FORMATS, FrameRate, VideoFormat};
 pub use limits::Limits;

@@ -1,5 +1,7 @@
 //! Control messages that come with a datagram: timestamps, TTL, segment size.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
 use crate::clock::timespec_ns;
 
 /// Room for all control messages that are asked for (timestamps, TTL, segment size, extended error).
@@ -15,6 +17,8 @@ pub(crate) struct ControlBuffer(pub [u8; CONTROL_LENGTH]);
 pub struct Ancillary {
     /// Time-to-live or hop limit at arrival.
     pub ttl: Option<u8>,
+    /// Address of this host at which it came, where that was asked for.
+    pub local: Option<IpAddr>,
     /// Software timestamp of the kernel, Unix nanoseconds.
     pub kernel_ns: Option<u64>,
     /// Timestamp of the network card in its own clock, nanoseconds.
@@ -65,6 +69,8 @@ impl KernelType for libc::c_int {}
 impl KernelType for libc::timespec {}
 impl KernelType for [libc::timespec; 3] {}
 impl KernelType for libc::sock_extended_err {}
+impl KernelType for libc::in_pktinfo {}
+impl KernelType for libc::in6_pktinfo {}
 
 fn read_one(found: &mut Ancillary, level: i32, kind: i32, data: &[u8]) {
     match (level, kind) {
@@ -80,6 +86,14 @@ fn read_one(found: &mut Ancillary, level: i32, kind: i32, data: &[u8]) {
         (libc::IPPROTO_IP, libc::IP_TTL) | (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT) => {
             found.ttl = read::<libc::c_int>(data).and_then(|ttl| u8::try_from(ttl).ok());
         }
+        (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+            found.local = read::<libc::in_pktinfo>(data)
+                .map(|info| Ipv4Addr::from(u32::from_be(info.ipi_spec_dst.s_addr)).into());
+        }
+        (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+            found.local =
+                read::<libc::in6_pktinfo>(data).map(|info| Ipv6Addr::from(info.ipi6_addr.s6_addr).into());
+        }
         (libc::SOL_UDP, libc::UDP_GRO) => {
             found.segment = read::<libc::c_int>(data).and_then(|length| u16::try_from(length).ok());
         }
@@ -89,5 +103,52 @@ fn read_one(found: &mut Ancillary, level: i32, kind: i32, data: &[u8]) {
                 .map(|error| error.ee_data);
         }
         _ => {}
+    }
+}
+
+/// A control message that makes a datagram leave from `address`, which has to be this host's.
+pub(crate) fn leave_from(header: &mut libc::msghdr, control: &mut ControlBuffer, address: IpAddr) {
+    match address {
+        IpAddr::V4(address) => {
+            let info = libc::in_pktinfo {
+                ipi_ifindex: 0,
+                ipi_spec_dst: libc::in_addr {
+                    s_addr: u32::from(address).to_be(),
+                },
+                ipi_addr: libc::in_addr { s_addr: 0 },
+            };
+            write(header, control, libc::IPPROTO_IP, libc::IP_PKTINFO, info);
+        }
+        IpAddr::V6(address) => {
+            let info = libc::in6_pktinfo {
+                ipi6_addr: libc::in6_addr {
+                    s6_addr: address.octets(),
+                },
+                ipi6_ifindex: 0,
+            };
+            write(header, control, libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, info);
+        }
+    }
+}
+
+/// Makes `value` the only control message of `header`, kept in `control`, which has to live as long.
+fn write<T: KernelType>(
+    header: &mut libc::msghdr,
+    control: &mut ControlBuffer,
+    level: i32,
+    kind: i32,
+    value: T,
+) {
+    let length = std::mem::size_of::<T>() as u32;
+    header.msg_control = control.0.as_mut_ptr().cast();
+    // SAFETY: CMSG_SPACE and CMSG_LEN are arithmetic. The buffer is aligned for a `cmsghdr` and longer than the space of
+    // one with a `KernelType`, so that CMSG_FIRSTHDR gives its start and the data lies inside.
+    unsafe {
+        header.msg_controllen = libc::CMSG_SPACE(length) as _;
+        let message = libc::CMSG_FIRSTHDR(header);
+        (*message).cmsg_level = level;
+        (*message).cmsg_type = kind;
+        (*message).cmsg_len = libc::CMSG_LEN(length) as _;
+        libc::CMSG_DATA(message).cast::<T>().write_unaligned(value);
     }
 }

@@ -2,7 +2,7 @@
 //! the kernel gives them, large buffers, TTL, timestamps and merging on receive.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -14,6 +14,10 @@ use crate::ancillary::{self, Ancillary, CONTROL_LENGTH, ControlBuffer};
 pub const EMSGSIZE: i32 = libc::EMSGSIZE;
 /// The kernel has no buffer for it.
 pub const ENOBUFS: i32 = libc::ENOBUFS;
+/// The host knows no addresses of this family.
+pub const EAFNOSUPPORT: i32 = libc::EAFNOSUPPORT;
+/// The host has no such address.
+pub const EADDRNOTAVAIL: i32 = libc::EADDRNOTAVAIL;
 /// How often a call is made again for an error that an ICMP message left behind. Each attempt clears one.
 const ICMP_TRIES: u32 = 4;
 
@@ -85,6 +89,9 @@ pub struct UdpOptions {
     pub receive_timestamps: bool,
     /// Timestamp every sent datagram in the kernel, read through [`UdpSocket::transmit_timestamp`].
     pub transmit_timestamps: bool,
+    /// Tell at which of the host's addresses each datagram came ([`Ancillary::local`]), for a socket that is bound to
+    /// all of them.
+    pub local_addresses: bool,
 }
 
 impl Default for UdpOptions {
@@ -95,6 +102,7 @@ impl Default for UdpOptions {
             merge_receive: false,
             receive_timestamps: false,
             transmit_timestamps: false,
+            local_addresses: false,
         }
     }
 }
@@ -141,6 +149,10 @@ impl UdpSocket {
         made.merges = options.merge_receive && made.set(libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
         made.ask_for_ttl();
         made.ask_for_timestamps(options);
+        if options.local_addresses {
+            made.ask_for_local_addresses()
+                .map_err(fail("ask for the local addresses of UDP socket"))?;
+        }
         Ok(made)
     }
 
@@ -180,6 +192,14 @@ impl UdpSocket {
         } else {
             self.set(libc::IPPROTO_IP, libc::IP_RECVTTL, 1)
         };
+    }
+
+    fn ask_for_local_addresses(&self) -> io::Result<()> {
+        if self.local.is_ipv6() {
+            self.set(libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1)
+        } else {
+            self.set(libc::IPPROTO_IP, libc::IP_PKTINFO, 1)
+        }
     }
 
     fn ask_for_timestamps(&self, options: &UdpOptions) {
@@ -254,6 +274,31 @@ impl UdpSocket {
     pub fn send_to(&self, datagram: &[u8], remote: SocketAddr) -> io::Result<usize> {
         let remote = SockAddr::from(remote);
         past_icmp(|| self.socket.send_to(datagram, &remote))
+    }
+
+    /// Sends one datagram to `remote` from `local`, one of this host's addresses of the socket's family.
+    ///
+    /// # Errors
+    /// As `sendmsg(2)`; what ICMP said of earlier datagrams is passed over.
+    pub fn send_from(&self, local: IpAddr, datagram: &[u8], remote: SocketAddr) -> io::Result<usize> {
+        let remote = SockAddr::from(remote);
+        let mut control = ControlBuffer([0; CONTROL_LENGTH]);
+        let mut part = libc::iovec {
+            iov_base: datagram.as_ptr().cast_mut().cast(),
+            iov_len: datagram.len(),
+        };
+        // SAFETY: an all-zero msghdr is valid: it points to nothing.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        header.msg_name = remote.as_ptr().cast_mut().cast();
+        header.msg_namelen = remote.len();
+        header.msg_iov = &mut part;
+        header.msg_iovlen = 1;
+        ancillary::leave_from(&mut header, &mut control, local);
+        past_icmp(|| {
+            // SAFETY: address, iovec, datagram and control buffer outlive the call, which only reads them.
+            let sent = unsafe { libc::sendmsg(self.as_raw_fd(), &header, 0) };
+            usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+        })
     }
 
     /// Receives one datagram into `buffer` without waiting; none when there is nothing.

@@ -55,6 +55,10 @@ pub struct RunFilter {
     pub kinds: Vec<String>,
     /// Only the parts of this run.
     pub parent: Option<RunId>,
+    /// Only runs that are no part of another.
+    pub top_level: bool,
+    /// Only runs that began before this time, Unix nanoseconds.
+    pub started_before_unix_ns: Option<u64>,
     /// At most this many, the latest ones.
     pub limit: Option<usize>,
 }
@@ -78,6 +82,13 @@ impl Store {
         if let Some(parent) = filter.parent {
             sql.push_str(" AND parent_run_id = ?");
             values.push(parent.0.into());
+        }
+        if filter.top_level {
+            sql.push_str(" AND parent_run_id IS NULL");
+        }
+        if let Some(unix_ns) = filter.started_before_unix_ns {
+            sql.push_str(" AND started_unix_ns < ?");
+            values.push(clamped(unix_ns).into());
         }
         sql.push_str(" ORDER BY started_unix_ns DESC, run_id DESC LIMIT ?");
         // SQLite takes a negative limit as none.

@@ -20,7 +20,7 @@ use crate::error::{StoreError, advice};
 use crate::record::Record;
 use crate::rows::{Table, clamped, to_values};
 use crate::schema::{self, Mode};
-use crate::store::{RunId, beat, now_unix_ns};
+use crate::store::{RunId, Store, beat, now_unix_ns};
 
 /// Time between commits: half of the promised second, so that a commit that takes its time still keeps it.
 const COMMIT_EVERY: Duration = Duration::from_millis(500);
@@ -171,6 +171,19 @@ impl Writer {
             path: path.to_path_buf(),
         };
         Ok((Recorder { sender, shared }, handle))
+    }
+}
+
+impl Store {
+    /// Stores records of a run in one transaction, for a caller that has no packet waiting: an import, or a
+    /// measurement that was simulated. A measurement in real time uses [`Writer`].
+    ///
+    /// # Errors
+    /// When the run does not exist, or the file cannot be written.
+    pub fn append(&mut self, run: RunId, records: &[Record]) -> Result<(), StoreError> {
+        self.run(run)?;
+        store(&mut self.connection, run, records, (0, 0), now_unix_ns())
+            .map_err(StoreError::at("store the records", &self.path))
     }
 }
 

@@ -62,7 +62,7 @@ fn crossing(mut low: f64, mut high: f64, beyond: impl Fn(f64) -> bool) -> f64 {
 }
 
 /// P(X >= k) of a binomial X of `n` trials, for p below k / n, where the terms fall from the first on.
-fn at_least(k: u64, n: u64, p: f64) -> f64 {
+pub(crate) fn at_least(k: u64, n: u64, p: f64) -> f64 {
     let odds = p / (1.0 - p);
     let (k_f, n_f) = (k as f64, n as f64);
     let falling = (0..n - k).map(|i| (n_f - k_f - i as f64) / (k_f + 1.0 + i as f64) * odds);
@@ -70,7 +70,7 @@ fn at_least(k: u64, n: u64, p: f64) -> f64 {
 }
 
 /// P(X <= k) of a binomial X of `n` trials, for p above k / n.
-fn at_most(k: u64, n: u64, p: f64) -> f64 {
+pub(crate) fn at_most(k: u64, n: u64, p: f64) -> f64 {
     let odds = (1.0 - p) / p;
     let (k_f, n_f) = (k as f64, n as f64);
     let falling = (0..k).map(|i| (k_f - i as f64) / (n_f - k_f + 1.0 + i as f64) * odds);

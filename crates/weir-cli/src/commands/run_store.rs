@@ -1,5 +1,6 @@
 //! One run in the results store, from its first row to how it ended.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -75,10 +76,7 @@ impl Ended {
     /// From what the measurement gave and whether it was told to stop.
     pub fn of<T>(result: &Result<T, MeasureError>, stop: &Stop) -> Self {
         match result {
-            Err(error) => Ended {
-                outcome: Outcome::Failed,
-                reason: Some(error.to_string()),
-            },
+            Err(error) => Ended::failed(error),
             Ok(_) if stop.is_set() => Ended {
                 outcome: Outcome::Interrupted,
                 reason: None,
@@ -98,11 +96,11 @@ impl Ended {
         }
     }
 
-    /// Of a run that could not go on.
-    pub fn failed(reason: &str) -> Self {
+    /// By an error.
+    pub fn failed(error: &impl Display) -> Self {
         Ended {
             outcome: Outcome::Failed,
-            reason: Some(reason.to_owned()),
+            reason: Some(error.to_string()),
         }
     }
 

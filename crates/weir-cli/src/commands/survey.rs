@@ -113,10 +113,17 @@ impl Surveying<'_> {
         let run = self.store.begin(&part, &title, self.global.quiet)?;
         run.set_remote_host(&self.session.remote_host)?;
         let result = survey::run_step(&mut self.session, step, max_bytes, &run, self.stop);
-        let end = Ended::of(&result, self.stop);
+        let given_up = result.as_ref().ok().and_then(StepSummary::aborted);
+        let end = match &given_up {
+            Some(error) => Ended::failed(error),
+            None => Ended::of(&result, self.stop),
+        };
         let summary = result.as_ref().ok().map(step_json);
         let stored = run.finish(&end, &json(&summary));
-        let found = result?;
+        let found = match given_up {
+            Some(error) => return Err(error.into()),
+            None => result?,
+        };
         let stored = stored?;
         self.notes.extend(
             storing_notes(&stored)

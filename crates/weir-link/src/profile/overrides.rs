@@ -56,7 +56,7 @@ enum Step {
 }
 
 impl Profile {
-    /// Carries out the options.
+    /// Carries out the options. After an error the profile is changed in part and of no more use.
     ///
     /// # Errors
     /// [`ProfileError::Option`] for options that contradict each other or name what is not there. What values are

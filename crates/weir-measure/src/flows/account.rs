@@ -18,8 +18,9 @@ use weir_wire::{FlowData, Spread};
 
 use super::report::{FlowReport, ReceiverReport};
 
-/// Burst records kept one by one in each second; beyond that they are counted in the seconds' rows alone, and
-/// the run says so.
+/// Records of events of each kind kept one by one in each second; beyond that they are counted in the seconds' rows
+/// alone, and the run says so. Each kind has its own share: many short bursts of the stream must not drown the one long
+/// burst of a flow.
 const EVENTS_PER_SECOND: u32 = 5_000;
 /// Width of the windows in which losses on several flows count as simultaneous.
 const LOSS_WINDOW_NS: u64 = 100_000_000;
@@ -87,7 +88,7 @@ pub struct StreamAccount {
     /// Unix time minus monotonic time, as of the last call that told both.
     unix_minus_monotonic: u64,
     events: Vec<Record>,
-    events_this_second: u32,
+    events_this_second: EventCounts,
     events_merged: u64,
     bursts: u64,
     burst_lengths: BTreeMap<u64, u64>,
@@ -138,7 +139,7 @@ impl StreamAccount {
             last_arrival_ns: now_ns,
             unix_minus_monotonic: unix_ns.wrapping_sub(now_ns),
             events: Vec::new(),
-            events_this_second: 0,
+            events_this_second: EventCounts::default(),
             events_merged: 0,
             bursts: 0,
             burst_lengths: BTreeMap::new(),
@@ -237,7 +238,7 @@ impl StreamAccount {
         self.bytes_before = self.bytes;
         self.rejected_before = self.rejected;
         self.second_started_ns = now_ns;
-        self.events_this_second = 0;
+        self.events_this_second = EventCounts::default();
     }
 
     /// Rows and events since the last call.
@@ -297,7 +298,7 @@ impl StreamAccount {
     fn report(&self, sent: Option<u64>, sent_per_flow: Option<&[u64]>) -> ReceiverReport {
         let totals = self.stream.totals();
         let first = u64::from(self.plan.first_sequence);
-        let (stream_silences, stream_silent_ns) = self.silence.stream_silence_totals();
+        let (stream_silences, _) = self.silence.stream_silence_totals();
         let by_losing = self.windows.by_flows_losing().iter().enumerate();
         ReceiverReport {
             sent: sent.unwrap_or_else(|| totals.highest.map_or(0, |highest| highest + 1 - first)),
@@ -316,7 +317,6 @@ impl StreamAccount {
                 .map(|(flows, windows)| (flows as u32, *windows))
                 .collect(),
             stream_silences,
-            stream_silent_ns,
             longest_stream_silence_ns: self.longest_stream_silence_ns,
             active_ns: self
                 .first_arrival_ns
@@ -341,8 +341,9 @@ impl StreamAccount {
     }
 
     fn keep_event(&mut self, event: Record) {
-        if self.events_this_second < EVENTS_PER_SECOND {
-            self.events_this_second += 1;
+        let kept = self.events_this_second.of(&event);
+        if *kept < EVENTS_PER_SECOND {
+            *kept += 1;
             self.events.push(event);
         } else {
             self.events_merged += 1;
@@ -450,6 +451,24 @@ impl StreamAccount {
     }
 }
 
+/// Events kept since a second began, by kind.
+#[derive(Clone, Copy, Debug, Default)]
+struct EventCounts {
+    stream_bursts: u32,
+    flow_bursts: u32,
+    others: u32,
+}
+
+impl EventCounts {
+    fn of(&mut self, event: &Record) -> &mut u32 {
+        match event {
+            Record::StreamBurst(..) => &mut self.stream_bursts,
+            Record::FlowBurst(..) => &mut self.flow_bursts,
+            _ => &mut self.others,
+        }
+    }
+}
+
 impl FlowLane {
     fn close_second(&mut self, flow: u16, unix_ns: u64, socket_drops: u64, delay_of_zero: i64) -> FlowSecond {
         let totals = self.account.totals();
@@ -518,7 +537,7 @@ fn shifted(summary: Option<QuantileSummary>, zero: i64) -> Quantiles {
 }
 
 /// Quantiles as the store keeps them; all zero when there are no values.
-pub(crate) fn quantiles(summary: Option<QuantileSummary>) -> Quantiles {
+pub fn quantiles(summary: Option<QuantileSummary>) -> Quantiles {
     summary.map_or_else(Quantiles::default, |summary| Quantiles {
         count: summary.count,
         min: summary.min,

@@ -5,127 +5,25 @@ use std::sync::mpsc::{Receiver as Inbox, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
 use weir_net::{UdpOptions, UdpSocket};
-use weir_results::{Direction, Quantiles, Record, Side};
-use weir_stats::{Attribution, attribute_buffers, loss_interval};
-use weir_wire::{FlowId, HELLO_LENGTH, Hello, HelloAck, SessionId, Spread, UdpKey};
+use weir_results::{Direction, Record, Side};
+use weir_wire::{FlowId, HELLO_LENGTH, Hello, HelloAck, SessionId, UdpKey};
 
 use super::request::FlowsPlan;
 use super::{
-    FlowsRequest, Receiver, ReceiverPlan, ReceiverReport, SenderPlan, SenderReport, StreamAccountPlan,
+    BothEnds, FlowsRequest, FlowsSummary, Receiver, ReceiverPlan, SenderPlan, SenderReport, account_plan,
     run_sender,
 };
 use crate::clock_watch::{ClockEstimate, ClockWatch, probe_options};
-use crate::control::{FlowsReport, FromAgent, Ready, Stopped, ToAgent};
-use crate::host_watch::{HostDrops, HostWatch};
+use crate::control::{FlowsReport, FromAgent, READY_LIMIT, Ready, Stopped, ToAgent};
+use crate::host_watch::HostWatch;
 use crate::{BitRate, MeasureError, Progress, Session, Sink, Stop};
 
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 const NAP: Duration = Duration::from_millis(50);
-/// A flow is silent after this long, or after this many of its usual gaps, whichever is longer.
-const SILENCE_NS: u64 = 100_000_000;
-const SILENCE_GAPS: u64 = 20;
 
-/// One direction of a test.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DirectionSummary {
-    /// Which way.
-    pub direction: Direction,
-    /// Asked media rate; none when unpaced.
-    pub asked: Option<BitRate>,
-    /// Media rate at the receiver, from the first packet to the last.
-    pub rate: BitRate,
-    /// Packets sent.
-    pub sent: u64,
-    /// Packets received in time.
-    pub received: u64,
-    /// Packets lost after reordering.
-    pub lost: u64,
-    /// Lost share of the sent, 0 to 1.
-    pub loss: f64,
-    /// Bounds of the loss, 95 % (Clopper-Pearson).
-    pub loss_interval: (f64, f64),
-    /// Where the packets that never came were lost; those that came too late are not among them.
-    pub attribution: Attribution,
-    /// UDP payload bytes of each packet.
-    pub length: u32,
-    /// Flows.
-    pub flows: u16,
-    /// Packets sent back to back.
-    pub burst: u32,
-    /// Trains were cut by the kernel or card on send (GSO).
-    pub segmented: bool,
-    /// How late bursts left the sender.
-    pub schedule_error: Quantiles,
-    /// CPU time of the sending thread, nanoseconds.
-    pub sender_cpu_ns: u64,
-    /// Time over which it was used, nanoseconds.
-    pub sender_wall_ns: u64,
-    /// Packets that the sender's kernel had no room for.
-    pub refused: u64,
-    /// The byte limit ended the test.
-    pub hit_byte_limit: bool,
-    /// The receiver's whole account.
-    #[serde(flatten)]
-    pub receiver: ReceiverFields,
-}
-
-/// The receiver's account without the fields that [`DirectionSummary`] has itself.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ReceiverFields {
-    /// Of the lost ones, those that came after all.
-    pub late: u64,
-    /// Copies of packets received before.
-    pub duplicates: u64,
-    /// Arrivals below the highest sequence before.
-    pub reordered: u64,
-    /// Datagrams that were not of this test.
-    pub rejected: u64,
-    /// Runs of lost packets.
-    pub bursts: u64,
-    /// The longest.
-    pub longest_burst: u64,
-    /// How many runs of each length.
-    pub burst_lengths: std::collections::BTreeMap<u64, u64>,
-    /// Windows of 100 ms with loss, by the number of flows that lost in them.
-    pub windows_by_flows_losing: std::collections::BTreeMap<u32, u64>,
-    /// Times that all flows were silent at once.
-    pub stream_silences: u64,
-    /// The longest of them, nanoseconds.
-    pub longest_stream_silence_ns: u64,
-    /// One-way delay, an estimate.
-    pub owd: Quantiles,
-    /// Each flow.
-    pub per_flow: Vec<super::FlowReport>,
-    /// Burst records that were counted but not kept one by one.
-    pub events_merged: u64,
-    /// The kernel merged datagrams on receive (GRO).
-    pub merged_receive: bool,
-    /// Datagrams in one receive buffer, on average.
-    pub packets_per_buffer: f64,
-    /// Receive buffer granted per flow, bytes as the kernel counts.
-    pub receive_buffer: u64,
-    /// CPU time of the receiving thread, nanoseconds.
-    pub receiver_cpu_ns: u64,
-    /// Time over which it was used, nanoseconds.
-    pub receiver_wall_ns: u64,
-    /// Why the receiver ended the test itself, if it did.
-    pub aborted: Option<String>,
-}
-
-/// What a multi-flow test found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FlowsSummary {
-    /// From here to the agent.
-    pub forward: Option<DirectionSummary>,
-    /// From the agent to here.
-    pub reverse: Option<DirectionSummary>,
-    /// Offset of the clocks, by which one-way delays were corrected.
-    pub clock: Option<ClockEstimate>,
-}
-
-/// Runs a multi-flow test. `max_bytes` is a hard stop for what is sent, both directions together.
+/// Runs a multi-flow test. `max_bytes` of UDP payload is a hard stop for what is sent, both directions together: each
+/// sender gets its share. A test that an end gave up ([`FlowsSummary::aborted`]) gives what was found until then.
 ///
 /// # Errors
 /// When the plan or the agent refuses, the agent is lost, or packets do not fit. Records taken until then have
@@ -148,13 +46,13 @@ pub fn run(
 struct Test<'a> {
     session: &'a mut Session,
     plan: FlowsPlan,
+    /// What each sender may send.
     max_bytes: u64,
     sink: &'a dyn Sink,
     clock: ClockWatch,
     clock_at_start: ClockEstimate,
     ready: Ready,
-    local_drops: HostDrops,
-    remote_drops: HostDrops,
+    both_ends: BothEnds,
     progress: Progress,
     started: Instant,
     stop: Stop,
@@ -173,8 +71,12 @@ impl<'a> Test<'a> {
     ) -> Result<Self, MeasureError> {
         // The clocks are compared after this, since the agent opens its reflector with it; the offset is taken off
         // when rows arrive.
-        session.send(&ToAgent::Flows(FlowsRequest { plan: plan.clone() }))?;
-        let ready = match session.receive(ANSWER_LIMIT)? {
+        let max_bytes = plan.ways.share(max_bytes);
+        session.send(&ToAgent::Flows(FlowsRequest {
+            plan: plan.clone(),
+            max_bytes,
+        }))?;
+        let ready = match session.receive(READY_LIMIT)? {
             FromAgent::Ready(ready) => ready,
             other => return Err(session.unexpected("a ready test", &other)),
         };
@@ -197,8 +99,7 @@ impl<'a> Test<'a> {
             clock,
             clock_at_start,
             ready,
-            local_drops: HostDrops::default(),
-            remote_drops: HostDrops::default(),
+            both_ends: BothEnds::new(plan.clone(), clock_at_start),
             progress: Progress {
                 total_ns: plan.duration_ns,
                 ..Progress::default()
@@ -212,7 +113,7 @@ impl<'a> Test<'a> {
         let stop = self.stop.clone();
         let (records, inbox) = channel();
         let interface = weir_net::host::HostFacts::read(Some(self.session.address().ip())).interface;
-        let watch = HostWatch::start(Side::Local, interface, records.clone());
+        let watch = HostWatch::start(Side::Local, interface, records.clone())?;
         let receiver = self
             .plan
             .ways
@@ -230,15 +131,15 @@ impl<'a> Test<'a> {
         let mut agent_said = None;
         let threads = (sender.as_ref(), receiver.as_ref());
         let waited = self.wait(&inbox, threads, &mut agent_said, &stop);
-        if waited.is_err() {
+        // An agent that has ended the test, or is gone, takes no more packets.
+        if waited.is_err() || agent_said.is_some() {
             stop.set();
         }
         let sent = sender.map(join).transpose();
         // Whatever went wrong, what the local receiver has counted is kept.
         let finished = waited
             .and(sent)
-            .and_then(|sent| self.finish(&inbox, sent, receiver, agent_said));
-        drop(watch);
+            .and_then(|sent| self.finish(&inbox, sent, (receiver, watch), agent_said));
         inbox.try_iter().flatten().for_each(|record| self.take(record));
         finished
     }
@@ -344,37 +245,23 @@ impl<'a> Test<'a> {
 
     /// Corrects a record by the clock offset, notes what the summary needs, and hands it on.
     fn take(&mut self, mut record: Record) {
-        let offset = self.clock.estimate().unwrap_or(self.clock_at_start).offset_ns;
-        match &mut record {
-            Record::StreamSecond(direction, row) => {
-                self.progress.elapsed_ns = self.started.elapsed().as_nanos() as u64;
-                self.progress.expected += row.received + row.lost;
-                self.progress.lost += row.lost;
-                self.progress.rate = BitRate::of(row.bytes, row.duration_ns).0;
-                self.sink.progress(self.progress);
-                row.owd.shift(self.correction(*direction, offset));
-            }
-            Record::FlowSecond(direction, row) => row.owd.shift(self.correction(*direction, offset)),
-            Record::HostSecond(row) if row.side == Side::Local => self.local_drops.add(row),
-            Record::HostSecond(row) => self.remote_drops.add(row),
-            _ => {}
+        if let Record::StreamSecond(_, row) = &record {
+            self.progress.elapsed_ns = self.started.elapsed().as_nanos() as u64;
+            self.progress.expected += row.received + row.lost;
+            self.progress.lost += row.lost;
+            self.progress.rate = BitRate::of(row.bytes, row.duration_ns).0;
+            self.sink.progress(self.progress);
         }
+        let clock = self.clock.estimate().unwrap_or(self.clock_at_start);
+        self.both_ends.correct(&mut record, clock);
         self.sink.record(record);
-    }
-
-    /// What to add to a delay that was computed with the offset known to its receiver at the start.
-    fn correction(&self, direction: Direction, offset: i64) -> i64 {
-        match direction {
-            Direction::Forward => -offset,
-            Direction::Reverse => offset - self.clock_at_start.offset_ns,
-        }
     }
 
     fn finish(
         &mut self,
         inbox: &Inbox<Vec<Record>>,
         sent: Option<SenderReport>,
-        receiver: Option<Receiver>,
+        (receiver, watch): (Option<Receiver>, HostWatch),
         mut agent_said: Option<FlowsReport>,
     ) -> Result<FlowsSummary, MeasureError> {
         if agent_said.is_none() {
@@ -403,129 +290,22 @@ impl<'a> Test<'a> {
                 receiver.finish(told.filter(|told| self.plan.can_have_sent(told, ceiling)))
             })
             .transpose()?;
+        // The watch leaves its last, shorter sample behind when it ends; the summary needs it.
+        drop(watch);
         inbox.try_iter().flatten().for_each(|record| self.take(record));
         let clock = self.clock.estimate().unwrap_or(self.clock_at_start);
         let forward = sent
             .zip(agent.receiver)
-            .map(|(sent, received)| self.summary(Direction::Forward, sent, received, clock));
+            .map(|(sent, received)| self.both_ends.summary(Direction::Forward, sent, received, clock));
         let reverse = agent
             .sender
             .zip(received)
-            .map(|(sent, received)| self.summary(Direction::Reverse, sent, received, clock));
+            .map(|(sent, received)| self.both_ends.summary(Direction::Reverse, sent, received, clock));
         Ok(FlowsSummary {
             forward,
             reverse,
             clock: Some(clock),
         })
-    }
-
-    fn summary(
-        &self,
-        direction: Direction,
-        sender: SenderReport,
-        mut receiver: ReceiverReport,
-        clock: ClockEstimate,
-    ) -> DirectionSummary {
-        let (at_receiver, at_sender) = match direction {
-            Direction::Forward => (self.remote_drops, self.local_drops),
-            Direction::Reverse => (self.local_drops, self.remote_drops),
-        };
-        let correction = self.correction(direction, clock.offset_ns);
-        receiver.owd.shift(correction);
-        receiver
-            .flows
-            .iter_mut()
-            .for_each(|flow| flow.owd.shift(correction));
-        let socket_drops: u64 = receiver.flows.iter().map(|flow| flow.socket_drops).sum();
-        let socket_drops = socket_drops.saturating_sub(at_receiver.damaged);
-        // A train that the host drops is many packets, but one in the host's count.
-        let train = if sender.segmented {
-            sender.sent.div_ceil(sender.sends.max(1)).max(1)
-        } else {
-            1
-        };
-        let mut attribution = attribute_buffers(
-            receiver.lost - receiver.late.min(receiver.lost),
-            socket_drops,
-            at_receiver.receive,
-            at_sender.send * train + sender.refused,
-            // A full buffer refuses whole trains, so the mean is rounded up.
-            receiver.packets_per_buffer.ceil(),
-        );
-        attribution.estimated |= train > 1 && at_sender.send > 0;
-        DirectionSummary {
-            direction,
-            asked: self.plan.rate(),
-            rate: BitRate::of(receiver.bytes, receiver.active_ns),
-            sent: sender.sent,
-            received: receiver.received,
-            lost: receiver.lost,
-            loss: receiver.lost as f64 / sender.sent.max(1) as f64,
-            loss_interval: loss_interval(receiver.lost.min(sender.sent), sender.sent),
-            attribution,
-            length: self.plan.length,
-            flows: self.plan.flows,
-            burst: self.plan.burst_packets(),
-            segmented: sender.segmented,
-            schedule_error: sender.schedule_error,
-            sender_cpu_ns: sender.cpu_ns,
-            sender_wall_ns: sender.wall_ns,
-            refused: sender.refused,
-            hit_byte_limit: sender.hit_byte_limit,
-            receiver: receiver.into(),
-        }
-    }
-}
-
-impl From<ReceiverReport> for ReceiverFields {
-    fn from(report: ReceiverReport) -> Self {
-        ReceiverFields {
-            late: report.late,
-            duplicates: report.duplicates,
-            reordered: report.reordered,
-            rejected: report.rejected,
-            bursts: report.bursts,
-            longest_burst: report.longest_burst,
-            burst_lengths: report.burst_lengths,
-            windows_by_flows_losing: report.windows_by_flows_losing,
-            stream_silences: report.stream_silences,
-            longest_stream_silence_ns: report.longest_stream_silence_ns,
-            owd: report.owd,
-            per_flow: report.flows,
-            events_merged: report.events_merged,
-            merged_receive: report.merged_receive,
-            packets_per_buffer: report.packets_per_buffer,
-            receive_buffer: report.receive_buffer,
-            receiver_cpu_ns: report.cpu_ns,
-            receiver_wall_ns: report.wall_ns,
-            aborted: report.aborted,
-        }
-    }
-}
-
-/// What the receiver of `direction` has to know beforehand.
-pub(crate) fn account_plan(
-    plan: &FlowsPlan,
-    direction: Direction,
-    ports: Vec<u16>,
-    clock: ClockEstimate,
-) -> StreamAccountPlan {
-    let packet_ns =
-        BitRate(8_000_000_000).bytes_in(u64::from(plan.length)) * 8_000_000_000 / plan.format.rate().0.max(1);
-    let gap_ns = packet_ns * u64::from(plan.flows);
-    StreamAccountPlan {
-        direction,
-        ports,
-        depth: plan.depth(),
-        spread: Spread::new(plan.spread, plan.flows, plan.seed),
-        first_sequence: plan.first_sequence,
-        silence_ns: SILENCE_NS.max(SILENCE_GAPS * gap_ns),
-        // Receiver's clock minus sender's: this end is the receiver of the reverse direction.
-        clock_offset_ns: if direction == Direction::Reverse {
-            -clock.offset_ns
-        } else {
-            0
-        },
     }
 }
 

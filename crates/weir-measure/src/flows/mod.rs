@@ -1,24 +1,27 @@
 //! The multi-flow test: a stream at a video's rate over several UDP flows, and an exact account of what came of
 //! each packet.
 //!
-//! `schedule` (what is sent when) and `account` (what became of it) are pure; `sender` and `receiver` hold the
-//! sockets; `client` runs a test from this end.
+//! `schedule` and `packing` (what is sent when), `account` (what became of it) and `summary` (both ends' accounts
+//! joined) are pure; `sender` and `receiver` hold the sockets; `client` runs a test from this end.
 
 mod account;
 mod client;
+mod packing;
 mod receiver;
 mod report;
 mod request;
 mod schedule;
 mod sender;
+mod summary;
 
-pub(crate) use account::quantiles;
-pub use account::{StreamAccount, StreamAccountPlan};
-pub use client::{DirectionSummary, FlowsSummary, ReceiverFields, run};
-pub(crate) use client::{SenderThread, account_plan, join, spawn_sender};
+pub use account::{StreamAccount, StreamAccountPlan, quantiles};
+pub use client::run;
+pub(crate) use client::{SenderThread, join, spawn_sender};
+pub use packing::{Pacing, StreamPacker, StreamPacket};
 pub(crate) use receiver::{Receiver, ReceiverPlan};
 pub use report::{FlowReport, ReceiverReport};
-pub use request::{FlowsPlan, FlowsRequest, FlowsWays};
+pub use request::{FlowsPlan, FlowsRequest, FlowsWays, MOST_FLOWS, SHORTEST};
 pub use schedule::{Block, FrameSchedule};
 pub use sender::SenderReport;
 pub(crate) use sender::{SenderPlan, run_sender};
+pub use summary::{BothEnds, DirectionSummary, FlowsSummary, ReceiverFields, account_plan};

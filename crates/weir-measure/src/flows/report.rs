@@ -72,8 +72,6 @@ pub struct ReceiverReport {
     pub windows_by_flows_losing: BTreeMap<u32, u64>,
     /// Times that all flows were silent at once.
     pub stream_silences: u64,
-    /// How long in all, nanoseconds.
-    pub stream_silent_ns: u64,
     /// The longest of them, nanoseconds.
     pub longest_stream_silence_ns: u64,
     /// From the first packet to the last, nanoseconds.

@@ -8,6 +8,8 @@ use crate::{BitRate, FrameRate, MeasureError, VideoFormat};
 
 /// Shortest payload: the packet header alone.
 pub const SHORTEST: u32 = weir_wire::FLOW_HEADER_LENGTH as u32;
+/// Most flows in one test. Its final report has an entry for each, and travels in one control frame of at most 1 MiB.
+pub const MOST_FLOWS: u16 = 1024;
 /// Most bytes in one burst unless asked otherwise: what a receiving socket of default size can hold.
 const BURST_BYTES: u32 = 256 * 1024;
 
@@ -37,6 +39,11 @@ impl FlowsWays {
     /// The agent sends.
     pub fn reverse(self) -> bool {
         self != FlowsWays::Forward
+    }
+
+    /// What each sender may send so that all together send no more than `bytes`.
+    pub fn share(self, bytes: u64) -> u64 {
+        if self == FlowsWays::Both { bytes / 2 } else { bytes }
     }
 }
 
@@ -141,8 +148,8 @@ impl FlowsPlan {
                 self.length
             ));
         }
-        if self.flows == 0 {
-            return refuse("--flows is 0; use at least 1".into());
+        if self.flows == 0 || self.flows > MOST_FLOWS {
+            return refuse(format!("--flows is {}; it can be 1 to {MOST_FLOWS}", self.flows));
         }
         let frames = self.format.frame_rate;
         if self.format.bytes_per_frame == 0 || frames.numerator == 0 || frames.denominator == 0 {
@@ -198,6 +205,8 @@ impl FlowsPlan {
 pub struct FlowsRequest {
     /// The test.
     pub plan: FlowsPlan,
+    /// UDP payload bytes that the agent may send.
+    pub max_bytes: u64,
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use weir_net::{NetError, SendBatch, UdpSocket, clock};
 use weir_results::{Direction, Quantiles, Record, SenderSecond};
 use weir_stats::DurationHistogram;
-use weir_wire::{FlowData, FlowId, Sequence, SessionId, Spread, UdpKey, UnixNanos};
+use weir_wire::{FlowData, FlowId, Sequence, SessionId, UdpKey, UnixNanos};
 
 use super::account::quantiles;
-use super::{Block, FlowsPlan, FrameSchedule};
+use super::{Block, FlowsPlan, Pacing, StreamPacker, StreamPacket};
 use crate::{MeasureError, Stop};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -58,13 +58,7 @@ struct Sending<'a> {
     plan: &'a SenderPlan,
     socket: &'a UdpSocket,
     batch: SendBatch,
-    spread: Spread,
-    schedule: FrameSchedule,
-    sequence: u64,
-    per_flow: Vec<u64>,
-    /// Packets of the block in hand, by flow.
-    lanes: Vec<Vec<u32>>,
-    first_lane: usize,
+    packer: StreamPacker,
     report: SenderReport,
     errors_second: DurationHistogram,
     errors: DurationHistogram,
@@ -81,7 +75,6 @@ pub(crate) fn run_sender(
     records: &Sender<Vec<Record>>,
 ) -> Result<SenderReport, MeasureError> {
     clock::sharpen_timers();
-    let flows = usize::from(plan.plan.flows);
     let mut sending = Sending {
         plan,
         socket,
@@ -90,12 +83,7 @@ pub(crate) fn run_sender(
             noise(plan.plan.length as usize),
             plan.plan.segment,
         ),
-        spread: Spread::new(plan.plan.spread, plan.plan.flows, plan.plan.seed),
-        schedule: FrameSchedule::new(plan.plan.format, plan.plan.length, plan.plan.burst_packets()),
-        sequence: 0,
-        per_flow: vec![0; flows],
-        lanes: vec![Vec::new(); flows],
-        first_lane: 0,
+        packer: StreamPacker::new(&plan.plan),
         report: SenderReport::default(),
         errors_second: DurationHistogram::new(),
         errors: DurationHistogram::new(),
@@ -107,33 +95,26 @@ pub(crate) fn run_sender(
 impl Sending<'_> {
     fn run(&mut self, stop: &Stop, records: &Sender<Vec<Record>>) -> Result<(), MeasureError> {
         let start = clock::monotonic_ns() + START_DELAY_NS;
-        let end = start + self.plan.plan.duration_ns;
-        let frames = self
-            .plan
-            .plan
-            .format
-            .frame_rate
-            .frames_in(self.plan.plan.duration_ns);
+        let mut pacing = Pacing::new(&self.plan.plan, self.plan.ceiling, start);
         let cpu_start = clock::thread_cpu_ns();
         let (mut cpu_before, mut before) = (cpu_start, self.report.clone());
-        let (mut second_start, mut earliest) = (start, start);
+        let mut second_start = start;
         loop {
-            let block = self.schedule.next_block();
-            let due = self.due(start, &block);
-            if stop.is_set() || due >= end || (!self.plan.plan.unpaced && block.frame >= frames) {
+            let block = self.packer.next_block();
+            let due = pacing.due(&block, self.report.bytes);
+            if stop.is_set() || pacing.is_over(&block, due) {
                 break;
             }
             if self.over_byte_limit(&block) {
                 self.report.hit_byte_limit = true;
                 break;
             }
-            // A sender that was held up catches up at no more than twice the rate.
-            wait_until(due.max(earliest), stop);
+            wait_until(pacing.may_leave(due), stop);
             let now = clock::monotonic_ns();
-            if now >= end {
+            if pacing.has_ended(now) {
                 break;
             }
-            earliest = now + self.block_time(&block) / 2;
+            pacing.left(&block, now);
             if !self.plan.plan.unpaced {
                 self.errors_second.record(now.saturating_sub(due) as i64);
             }
@@ -157,50 +138,17 @@ impl Sending<'_> {
         Ok(())
     }
 
-    fn due(&self, start: u64, block: &Block) -> u64 {
-        if self.plan.plan.unpaced {
-            return start
-                + 8 * self.report.bytes.saturating_mul(SECOND_NS / 1000)
-                    / (self.plan.ceiling.0 / 1000).max(1);
-        }
-        start + block.due_ns
-    }
-
-    /// Time that a block's packets take at the format's rate; 0 when unpaced.
-    fn block_time(&self, block: &Block) -> u64 {
-        if self.plan.plan.unpaced {
-            return 0;
-        }
-        let bits = u64::from(block.packets) * u64::from(self.plan.plan.length) * 8;
-        u64::try_from(
-            u128::from(bits) * u128::from(SECOND_NS) / u128::from(self.plan.plan.format.rate().0.max(1)),
-        )
-        .unwrap_or(0)
-    }
-
     fn over_byte_limit(&self, block: &Block) -> bool {
         let next = u64::from(block.packets) * u64::from(self.plan.plan.length);
         self.report.bytes + next > self.plan.max_bytes
     }
 
     fn send_block(&mut self, block: &Block) -> Result<(), MeasureError> {
-        for offset in 0..block.packets {
-            let flow = self.spread.flow(self.first() + self.sequence + u64::from(offset));
-            self.lanes[usize::from(flow.0)].push(offset);
-        }
         let sent = UnixNanos(clock::unix_ns());
         self.batch.clear();
-        let flows = self.lanes.len();
-        for turn in 0..flows {
-            let flow = (self.first_lane + turn) % flows;
-            for position in 0..self.lanes[flow].len() {
-                let offset = self.lanes[flow][position];
-                self.push_packet(block, flow, offset, sent);
-            }
-            self.lanes[flow].clear();
-        }
-        self.first_lane = (self.first_lane + 1) % flows;
-        self.sequence += u64::from(block.packets);
+        let (plan, batch) = (self.plan, &mut self.batch);
+        self.packer
+            .pack(block, |packet| push_packet(plan, batch, &packet, sent));
         let outcome = self
             .batch
             .send(self.socket)
@@ -210,30 +158,6 @@ impl Sending<'_> {
         self.report.sends += outcome.sends;
         self.report.refused += outcome.refused;
         Ok(())
-    }
-
-    fn push_packet(&mut self, block: &Block, flow: usize, offset: u32, sent: UnixNanos) {
-        let index = block.first + offset;
-        let last = index + 1 == self.schedule.packets_per_frame();
-        let header = FlowData {
-            session: self.plan.session,
-            stream_sequence: Sequence((self.first() + self.sequence + u64::from(offset)) as u32),
-            flow_sequence: Sequence((self.first() + self.per_flow[flow]) as u32),
-            flow: FlowId(flow as u16),
-            flags: u16::from(last),
-            frame: block.frame as u32,
-            frame_offset: index.wrapping_mul(self.plan.plan.length),
-            sent,
-        };
-        let mut bytes = [0; weir_wire::FLOW_HEADER_LENGTH];
-        header.encode(&self.plan.key, &mut bytes);
-        self.per_flow[flow] += 1;
-        let length = self.schedule.packet_length(index, bytes.len() as u32) as usize;
-        self.batch.push(flow, &bytes, length - bytes.len());
-    }
-
-    fn first(&self) -> u64 {
-        u64::from(self.plan.plan.first_sequence)
     }
 
     fn explain(&self, error: std::io::Error) -> MeasureError {
@@ -269,12 +193,32 @@ impl Sending<'_> {
 
     fn into_report(self) -> SenderReport {
         SenderReport {
-            sent_per_flow: self.per_flow,
+            sent_per_flow: self.packer.per_flow().to_vec(),
             segmented: self.batch.segments(),
             schedule_error: quantiles(self.errors.summary()),
             ..self.report
         }
     }
+}
+
+fn push_packet(plan: &SenderPlan, batch: &mut SendBatch, packet: &StreamPacket, sent: UnixNanos) {
+    let header = FlowData {
+        session: plan.session,
+        stream_sequence: Sequence(packet.stream_sequence as u32),
+        flow_sequence: Sequence(packet.flow_sequence as u32),
+        flow: FlowId(packet.flow),
+        flags: u16::from(packet.last_of_frame),
+        frame: packet.frame as u32,
+        frame_offset: packet.frame_offset,
+        sent,
+    };
+    let mut bytes = [0; weir_wire::FLOW_HEADER_LENGTH];
+    header.encode(&plan.key, &mut bytes);
+    batch.push(
+        usize::from(packet.flow),
+        &bytes,
+        packet.length as usize - bytes.len(),
+    );
 }
 
 /// Sleeps until `deadline_ns`, waking now and then to see whether the test is to stop.

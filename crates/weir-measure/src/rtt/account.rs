@@ -17,18 +17,22 @@ const CAPACITY: usize = 1 << 18;
 
 /// What is known of a reply; times are Unix nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ReplyTimes {
+pub struct ReplyTimes {
     /// From application to application by the monotonic clock, which no step of the time upsets.
     pub rtt_ns: u64,
-    /// Application: sent, and reply received.
+    /// The application sent the request.
     pub sent: u64,
+    /// The application received the reply.
     pub received: u64,
-    /// Kernel or card of this host, where known: sent, and reply received.
+    /// This host's kernel or card sent the request, where known.
     pub kernel_sent: Option<u64>,
+    /// This host's kernel or card received the reply, where known.
     pub kernel_received: Option<u64>,
-    /// Reflector: request received in the kernel (where known) and in the application, reply sent.
+    /// The reflector's kernel received the request, where known.
     pub reflector_kernel: Option<u64>,
+    /// The reflector's application received the request.
     pub reflector_received: u64,
+    /// The reflector sent the reply.
     pub reflector_sent: u64,
     /// TTL that the request arrived with.
     pub ttl: Option<u8>,
@@ -109,7 +113,7 @@ pub struct RttSummary {
 }
 
 /// Accounts for one test.
-pub(crate) struct RttAccount {
+pub struct RttAccount {
     plan: RttPlan,
     tracker: RttTracker<Sent>,
     estimator: OffsetEstimator,
@@ -129,7 +133,8 @@ pub(crate) struct RttAccount {
 }
 
 impl RttAccount {
-    pub(crate) fn new(plan: RttPlan) -> Self {
+    /// An account of a test that begins.
+    pub fn new(plan: RttPlan) -> Self {
         // A packet lingers a little so that copies of its reply are counted with it, but not so long that a
         // kill would cost more than a second of records.
         let linger = plan.timeout_ns.min(300_000_000);
@@ -154,7 +159,7 @@ impl RttAccount {
     }
 
     /// Packet `sequence` left at monotonic `now_ns`.
-    pub(crate) fn sent(&mut self, now_ns: u64, sequence: u64, window: &Window, position: u32, unix_ns: u64) {
+    pub fn sent(&mut self, now_ns: u64, sequence: u64, window: &Window, position: u32, unix_ns: u64) {
         let sent = Sent {
             window: window.number,
             position,
@@ -169,7 +174,7 @@ impl RttAccount {
     }
 
     /// A reply to packet `sequence` came at monotonic `now_ns`.
-    pub(crate) fn reply(&mut self, now_ns: u64, sequence: u64, times: ReplyTimes) -> Reply {
+    pub fn reply(&mut self, now_ns: u64, sequence: u64, times: ReplyTimes) -> Reply {
         let first = self
             .tracker
             .reply_with(sequence, now_ns, |sent| sent.reply = Some(times));
@@ -187,7 +192,7 @@ impl RttAccount {
     }
 
     /// Settles what has been answered or has waited too long.
-    pub(crate) fn poll(&mut self, now_ns: u64, unix_ns: u64) {
+    pub fn poll(&mut self, now_ns: u64, unix_ns: u64) {
         if now_ns >= self.next_clock_ns {
             self.clock = self.estimator.estimate(unix_ns).map(ClockEstimate::from);
             // Once there is a drift it takes a while to compute, with the receiving thread locked out.
@@ -201,23 +206,23 @@ impl RttAccount {
     }
 
     /// Packets settled since the last call, in the order in which they were sent.
-    pub(crate) fn take_packets(&mut self) -> Vec<RttPacket> {
+    pub fn take_packets(&mut self) -> Vec<RttPacket> {
         std::mem::take(&mut self.finished)
     }
 
     /// Packets not settled yet.
-    pub(crate) fn pending(&self) -> usize {
+    pub fn pending(&self) -> usize {
         self.tracker.pending()
     }
 
     /// Packets sent, received and lost so far.
-    pub(crate) fn counts(&self) -> (u64, u64, u64) {
+    pub fn counts(&self) -> (u64, u64, u64) {
         let totals = self.tracker.totals();
         (totals.sent, totals.received, totals.lost)
     }
 
     /// Ends the account: what still waits is lost.
-    pub(crate) fn finish(&mut self, unix_ns: u64) {
+    pub fn finish(&mut self, unix_ns: u64) {
         self.clock = self.estimator.estimate(unix_ns).map(ClockEstimate::from);
         let mut done = Vec::new();
         self.tracker.finish(&mut |finished| done.push(finished));
@@ -272,7 +277,7 @@ impl RttAccount {
     }
 
     /// The summary; `reflector` tells loss there from loss back.
-    pub(crate) fn summary(&self, reflector: Option<&ReflectorReport>, hardware: bool) -> RttSummary {
+    pub fn summary(&self, reflector: Option<&ReflectorReport>, hardware: bool) -> RttSummary {
         let totals = self.tracker.totals();
         let group = |groups: &GroupedQuantiles| {
             groups

@@ -17,10 +17,10 @@ use weir_wire::{
 use super::account::{ReplyTimes, RttAccount};
 use super::stamp::StampCodec;
 use super::{ReflectorReport, RttPlan, RttRequest, RttSummary, Window};
-use crate::control::{FromAgent, Stopped, ToAgent};
+use crate::control::{FromAgent, READY_LIMIT, Stopped, ToAgent};
 use crate::host_watch::HostWatch;
 use crate::path_mtu;
-use crate::{BitRate, MeasureError, Progress, Session, Sink, Stop};
+use crate::{MeasureError, Progress, Session, Sink, Stop};
 
 /// How often settled packets are handed on while waiting for the next window.
 const NAP_NS: u64 = 50_000_000;
@@ -106,17 +106,18 @@ pub fn run(
     stop: &Stop,
 ) -> Result<RttSummary, MeasureError> {
     plan.check(RTT_HEADER_LENGTH as u32)?;
-    let rate = peak_rate(plan);
+    let rate = plan.peak_rate();
     session
         .limits
         .check(Some(rate), plan.duration_ns, plan.length.to, 1)?;
-    let request = RttRequest {
+    path_mtu::check_fits(session.address().ip(), plan.length.to)?;
+    session.send(&ToAgent::Rtt(RttRequest {
         max_length: plan.length.to,
         duration_ns: plan.duration_ns,
+        timeout_ns: plan.timeout_ns,
         rate,
-    };
-    session.send(&ToAgent::Rtt(request))?;
-    let port = match session.receive(ANSWER_LIMIT)? {
+    }))?;
+    let port = match session.receive(READY_LIMIT)? {
         FromAgent::Ready(ready) if !ready.ports.is_empty() => ready.ports[0],
         other => return Err(session.unexpected("a ready reflector", &other)),
     };
@@ -128,19 +129,32 @@ pub fn run(
     };
     let interface = weir_net::host::HostFacts::read(Some(session.address().ip())).interface;
     let prober = Prober::new(plan, codec, socket, interface);
+    let stop = stop.child();
+    let mut reported = None;
     let mut from_agent = || match session.receive_within(Duration::ZERO)? {
         Some(FromAgent::Records(records)) => {
             records.into_iter().for_each(|record| sink.record(record));
             Ok(true)
         }
+        // An agent that was kept waiting has closed its reflector: what was sent until then is what there is.
+        Some(FromAgent::Rtt(report)) => {
+            reported = Some(report);
+            stop.set();
+            Ok(true)
+        }
         Some(other) => Err(session.unexpected("records", &other)),
         None => Ok(false),
     };
-    prober.run(sink, stop, &mut from_agent)?;
-    session.send(&ToAgent::Stop(Stopped::default()))?;
-    let report = await_report(session, sink)?;
+    prober.run(sink, &stop, &mut from_agent)?;
+    let report = match reported {
+        Some(report) => report,
+        None => {
+            session.send(&ToAgent::Stop(Stopped::default()))?;
+            await_report(session, sink)?
+        }
+    };
     let summary = prober.summary(Some(&report));
-    nothing_came(&summary, &session.agent_port(port).to_string(), stop)?;
+    nothing_came(&summary, &session.agent_port(port).to_string(), &stop)?;
     Ok(summary)
 }
 
@@ -166,13 +180,6 @@ pub(super) fn nothing_came(summary: &RttSummary, peer: &str, stop: &Stop) -> Res
             summary.sent
         ),
     })
-}
-
-fn peak_rate(plan: &RttPlan) -> BitRate {
-    BitRate::of(
-        u64::from(plan.window.to) * u64::from(plan.length.to),
-        plan.interval_ns,
-    )
 }
 
 fn await_report(session: &Session, sink: &dyn Sink) -> Result<ReflectorReport, MeasureError> {
@@ -249,11 +256,11 @@ impl<'a> Prober<'a> {
         self.shared.socket.set_ttl(self.plan.ttl)?;
         let (host_records, host_inbox) = channel();
         let taking = Taking::new(self.shared.clone())?;
+        let watch = HostWatch::start(Side::Local, self.interface.clone(), host_records)?;
         let replies = std::thread::Builder::new()
             .name("rtt-receive".into())
             .spawn(move || taking.run())
-            .map_err(|error| MeasureError::Internal(format!("cannot start a thread: {error}")))?;
-        let watch = HostWatch::start(Side::Local, self.interface.clone(), host_records);
+            .map_err(|error| MeasureError::thread(&error))?;
         let mut hand_on = |shared: &Shared| -> Result<(), MeasureError> {
             let packets = {
                 let mut account = shared.account();

@@ -9,7 +9,7 @@ mod plan;
 mod reflector;
 pub mod stamp;
 
-pub use account::{GroupRow, RttSummary};
+pub use account::{GroupRow, ReplyTimes, RttAccount, RttSummary};
 pub use client::run;
 pub use plan::{RttPlan, Span, Window};
 pub(crate) use reflector::{Bounds, Reflector};

@@ -35,6 +35,19 @@ fn every_record_comes_back_as_it_went_in() {
 }
 
 #[test]
+fn appended_records_are_those_that_a_writer_stores_and_only_of_a_run_that_exists() {
+    let (_directory, path, written) = sample::database();
+    let mut store = Store::open(&path).unwrap();
+    let appended = store.begin_run(&sample::new_run()).unwrap();
+    store.append(appended, &sample::records()).unwrap();
+    assert_eq!(store.records(appended).unwrap(), store.records(written).unwrap());
+    assert_eq!(store.run(appended).unwrap().outcome, Outcome::Running);
+    let nobody = RunId(appended.0 + 1);
+    assert!(store.append(nobody, &sample::records()).is_err());
+    assert_eq!(store.runs(&RunFilter::default()).unwrap().len(), 2);
+}
+
+#[test]
 fn numbers_at_the_edge_are_kept_or_clamped_and_never_stop_the_writer() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("weir.db");

@@ -1,0 +1,59 @@
+//! The delay that queues on the path add while a stream runs.
+
+use std::collections::BTreeMap;
+
+use weir_stats::median;
+
+use crate::measured::FlowTest;
+
+/// A queue that never runs empty holds at least so many packets.
+const STANDING_PACKETS: f64 = 3.0;
+/// A queue that half of the packets meet so many others in is more than a sender's own burst.
+const MEDIAN_PACKETS: f64 = 8.0;
+
+/// What queues add, nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Queueing {
+    /// Smallest delay of a later second above the smallest of the test: a queue that never ran empty.
+    pub standing_ns: f64,
+    /// Median delay above the smallest of the test.
+    pub median_ns: f64,
+    /// 99 % quantile above the smallest of the test.
+    pub p99_ns: f64,
+    /// Time that the path took for one packet, at the rate at which they arrived.
+    pub packet_ns: f64,
+}
+
+impl Queueing {
+    /// From the delays of all flows.
+    pub fn of(test: &FlowTest) -> Self {
+        let mut slots: BTreeMap<u32, (i64, Vec<f64>, Vec<f64>)> = BTreeMap::new();
+        for slot in &test.slots {
+            if let Some(delay) = slot.delay {
+                let entry = slots
+                    .entry(slot.slot)
+                    .or_insert((i64::MAX, Vec::new(), Vec::new()));
+                entry.0 = entry.0.min(delay.min);
+                entry.1.push(delay.p50 as f64);
+                entry.2.push(delay.p99 as f64);
+            }
+        }
+        let Some(base) = slots.values().map(|slot| slot.0).min() else {
+            return Queueing::default();
+        };
+        let later = || slots.values().skip(usize::from(slots.len() > 1));
+        let above = |values: Vec<f64>| median(values) - base as f64;
+        Queueing {
+            standing_ns: above(later().map(|slot| slot.0 as f64).collect()),
+            median_ns: above(later().map(|slot| median(slot.1.clone())).collect()),
+            p99_ns: above(later().map(|slot| median(slot.2.clone())).collect()),
+            packet_ns: test.active_ns as f64 / test.received.max(1) as f64,
+        }
+    }
+
+    /// A queue was there all the time, or half of the packets met more of one than a sender's bursts make.
+    pub fn is_queue(&self) -> bool {
+        self.standing_ns > STANDING_PACKETS * self.packet_ns
+            || self.median_ns > MEDIAN_PACKETS * self.packet_ns
+    }
+}

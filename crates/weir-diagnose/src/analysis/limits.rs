@@ -1,0 +1,285 @@
+//! What holds a stream below its rate: a cap on each flow, a cap on packets per second, a full path, or a cap on all
+//! flows together. Each leaves another quantity the same in all tests that it touches: the rate of a flow, packets per
+//! second, or bits per second; and each lets other tests through untouched.
+
+use weir_stats::{Counted, chi_squared_tail};
+
+use weir_results::StreamBurst;
+
+use super::Step;
+use crate::measured::FlowTest;
+
+/// Less loss is no sign of a limit.
+const LEAST_LOSS: f64 = 0.02;
+/// Limited tests agree if their quantity differs by at most this share.
+const AGREE: f64 = 0.03;
+/// Another test may have passed more than the limit by this share, which is its own error.
+const EXCEEDED: f64 = 0.01;
+/// Loss this much steadier than chance is that of a limit, not of a loss process.
+const STEADY: f64 = 0.001;
+/// Fewest packets in a piece of the stream whose losses are compared with others'.
+const LEAST_PIECE: u64 = 256;
+/// Fewer pieces say less than the seconds do.
+const LEAST_PIECES: usize = 8;
+/// A pause between two bursts that were kept: others may have come in it.
+const LOT_NS: u64 = 20_000_000;
+/// A path that is full for bursts of one length is full for most.
+const MOST_STEPS: f64 = 0.6;
+/// How many times as many flows a sweep must have had to say that their number changes nothing.
+const SWEEP: usize = 4;
+
+/// What kind of limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LimitKind {
+    /// Each flow is held at a rate.
+    FlowRate,
+    /// Packets per second are held.
+    PacketRate,
+    /// The path is full: packets wait in a queue before some are lost.
+    Path,
+    /// All flows together are held at a rate without a queue.
+    Together,
+}
+
+/// A limit that was met.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Limit {
+    /// What kind.
+    pub kind: LimitKind,
+    /// Bits per second of IP packets, or packets per second.
+    pub value: f64,
+    /// Smallest and largest value of the same in the limited tests.
+    pub range: (f64, f64),
+    /// Indices of the tests that it touched.
+    pub steps: Vec<usize>,
+    /// Probability of losses spread as evenly as this over the stream by chance (chi-squared, lower tail).
+    pub steady: f64,
+    /// Most tests in which it was met had a queue.
+    pub queued: bool,
+    /// The sweep over the number of flows was wide enough to say that it changes nothing.
+    pub flows_swept: bool,
+}
+
+/// A test in the quantities that limits are about.
+struct Load {
+    index: usize,
+    flows: f64,
+    payload: u32,
+    /// Received: bits per second of IP packets, and packets per second.
+    bits: f64,
+    packets: f64,
+    /// Received over offered.
+    passed: f64,
+    limited: bool,
+}
+
+impl Load {
+    fn of(index: usize, step: &Step, header_bytes: u32) -> Option<Load> {
+        let after = weir_stats::total(&step.slots_after_start());
+        let whole = step.loss();
+        // Where the first second was all, it has to do.
+        let loss = if after.trials > 0 { after } else { whole };
+        let offered = step.test.asked? as f64;
+        let packet_bits = 8.0 * f64::from(step.test.payload);
+        let passed = 1.0 - loss.rate();
+        let packets = offered / packet_bits * passed;
+        let dark: u64 = step
+            .outages
+            .iter()
+            .flat_map(|outage| &outage.parts)
+            .map(|part| part.duration_ns)
+            .sum();
+        let mostly_dark = dark as f64 > 0.1 * step.test.active_ns as f64;
+        Some(Load {
+            index,
+            flows: step.flow_count() as f64,
+            payload: step.test.payload,
+            bits: packets * (packet_bits + 8.0 * f64::from(header_bytes)),
+            packets,
+            passed,
+            limited: loss.rate() >= LEAST_LOSS && step.host_share() < 0.5 && !mostly_dark,
+        })
+    }
+}
+
+/// Finds the limit that fits the tests of a direction, if one does.
+pub(super) fn find(steps: &[Step], header_bytes: u32) -> Option<Limit> {
+    let loads: Vec<Load> = steps
+        .iter()
+        .enumerate()
+        .filter_map(|(index, step)| Load::of(index, step, header_bytes))
+        .collect();
+    let limited: Vec<&Load> = loads.iter().filter(|load| load.limited).collect();
+    let free: Vec<&Load> = loads.iter().filter(|load| !load.limited).collect();
+    let first = limited.first()?;
+    let steady = steadiness(steps, &limited);
+    let queued = limited
+        .iter()
+        .filter(|load| steps[load.index].queueing.is_queue())
+        .count()
+        * 2
+        > limited.len();
+    if std::env::var("WEIR_DG").is_ok() {
+        eprintln!("steady {steady} queued {queued}");
+        for l in &loads {
+            let s = &steps[l.index];
+            eprintln!(
+                "  flows {} payload {} bits {:.3e} pkts {:.0} passed {:.4} limited {} complete {} q {:?}",
+                l.flows,
+                l.payload,
+                l.bits,
+                l.packets,
+                l.passed,
+                l.limited,
+                s.test.bursts_complete,
+                s.queueing
+            );
+        }
+    }
+    let flows = || limited.iter().map(|load| load.flows);
+    let (fewest, most) = (flows().fold(f64::MAX, f64::min), flows().fold(0.0, f64::max));
+    let limit = |kind, range: (f64, f64)| Limit {
+        kind,
+        value: 0.5 * (range.0 + range.1),
+        range,
+        steps: limited.iter().map(|load| load.index).collect(),
+        steady,
+        queued,
+        flows_swept: most >= SWEEP as f64 * fewest,
+    };
+
+    let per_flow = |load: &Load| load.bits / load.flows;
+    let more_flows_pass = free
+        .iter()
+        .any(|load| load.flows > fewest && load.payload == first.payload);
+    let varied_flows = more_flows_pass || most > fewest;
+    if let Some(range) = holds(&limited, &free, per_flow)
+        && varied_flows
+        && !queued
+        && steady < STEADY
+    {
+        return Some(limit(LimitKind::FlowRate, range));
+    }
+    let shortest = limited.iter().map(|load| load.payload).min();
+    let longer_passes = free.iter().any(|load| Some(load.payload) > shortest);
+    let varied_lengths = longer_passes || limited.iter().any(|load| Some(load.payload) != shortest);
+    if let Some(range) = holds(&limited, &free, |load| load.packets)
+        && varied_lengths
+        && steady < STEADY
+    {
+        return Some(limit(LimitKind::PacketRate, range));
+    }
+    let range = spread(limited.iter().map(|load| load.bits));
+    if queued {
+        return Some(limit(LimitKind::Path, range));
+    }
+    if steady >= STEADY {
+        return None;
+    }
+    // What loses as steadily as a limit and yet passes more of some lengths than of others depends on the sender's
+    // bursts: they overflow a queue that is too short for its delay to show.
+    match holds(&limited, &free, |load| load.bits) {
+        Some(together) => Some(limit(LimitKind::Together, together)),
+        None if limited.len() as f64 >= MOST_STEPS * loads.len() as f64 => {
+            Some(limit(LimitKind::Path, range))
+        }
+        None => None,
+    }
+}
+
+/// The range of a quantity, if the limited tests agree on it and no other test passed more of it.
+fn holds(limited: &[&Load], free: &[&Load], quantity: impl Fn(&Load) -> f64) -> Option<(f64, f64)> {
+    let range = spread(limited.iter().map(|load| quantity(load)));
+    let exceeded = free
+        .iter()
+        .any(|load| quantity(load) > range.1 * (1.0 + EXCEEDED));
+    (range.1 <= range.0 * (1.0 + AGREE) && !exceeded).then_some(range)
+}
+
+fn spread(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::MAX, 0.0), |(low, high), value| {
+        (low.min(value), high.max(value))
+    })
+}
+
+/// Probability that independent losses are spread as evenly as those of the limited tests.
+fn steadiness(steps: &[Step], limited: &[&Load]) -> f64 {
+    let (mut sum, mut freedom) = (0.0, 0.0);
+    for load in limited {
+        let step = &steps[load.index];
+        let pieces = frames_of_stream(step).unwrap_or_else(|| step.slots_after_start());
+        let rate = weir_stats::total(&pieces).rate();
+        if pieces.len() < 2 || rate <= 0.0 || rate >= 1.0 {
+            continue;
+        }
+        let deviation = |piece: &Counted| {
+            let mean = piece.trials as f64 * rate;
+            (piece.events as f64 - mean).powi(2) / (mean * (1.0 - rate))
+        };
+        sum += pieces.iter().map(deviation).sum::<f64>();
+        freedom += pieces.len() as f64 - 1.0;
+    }
+    if freedom == 0.0 {
+        return 1.0;
+    }
+    1.0 - chi_squared_tail(sum, freedom)
+}
+
+/// Losses in whole frames, after the first third of the stream: a sender begins each frame anew, so that every frame
+/// meets the same limit alike. None where the store holds too few of the bursts.
+fn frames_of_stream(step: &Step) -> Option<Vec<Counted>> {
+    let test = step.test;
+    if test.payload == 0 {
+        return None;
+    }
+    let frame = u64::from(test.plan.format.bytes_per_frame.div_ceil(test.payload)).max(1);
+    let size = frame * LEAST_PIECE.div_ceil(frame);
+    let first = u64::from(test.plan.first_sequence);
+    let mut pieces = Vec::new();
+    for (from, to, bursts) in whole_stretches(test) {
+        let from = from.max(first + test.sent / 3);
+        let begin = first + (from - first).div_ceil(size) * size;
+        let count = to.saturating_sub(begin) / size;
+        let mut stretch = vec![
+            Counted {
+                events: 0,
+                trials: size
+            };
+            usize::try_from(count).ok()?
+        ];
+        bursts
+            .iter()
+            .for_each(|burst| add_burst(&mut stretch, begin, size, burst));
+        pieces.extend(stretch);
+    }
+    (pieces.len() >= LEAST_PIECES).then_some(pieces)
+}
+
+/// Parts of the stream of which every burst is known: all of it, or where some were too many to be kept, from the first
+/// to the last of each lot that was.
+fn whole_stretches(test: &FlowTest) -> Vec<(u64, u64, &[StreamBurst])> {
+    let first = u64::from(test.plan.first_sequence);
+    let bursts = test.stream_bursts.as_slice();
+    if test.bursts_complete {
+        return vec![(first, first + test.sent, bursts)];
+    }
+    bursts
+        .chunk_by(|a, b| b.unix_ns.saturating_sub(a.unix_ns) < LOT_NS)
+        .filter_map(|lot| Some((lot.first()?.first_sequence, lot.last()?.first_sequence, lot)))
+        .collect()
+}
+
+/// Adds a burst to the pieces that it falls into.
+fn add_burst(pieces: &mut [Counted], begin: u64, size: u64, burst: &StreamBurst) {
+    let end = burst.first_sequence + burst.length;
+    let mut at = burst.first_sequence.max(begin);
+    while at < end {
+        let place = (at - begin) / size;
+        let next = (begin + (place + 1) * size).min(end);
+        let Some(piece) = pieces.get_mut(place as usize) else {
+            return;
+        };
+        piece.events += next - at;
+        at = next;
+    }
+}

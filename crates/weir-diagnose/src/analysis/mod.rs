@@ -1,0 +1,18 @@
+//! What several findings need of a test: its outages, its loss outside of them, its delay levels, and what limits it.
+//! It must not know sentences.
+
+mod delay;
+mod events;
+pub(crate) mod limits;
+mod outages;
+pub(crate) mod process;
+pub(crate) mod routes;
+pub(crate) mod seen_routes;
+mod sequences;
+mod step;
+
+pub(crate) use outages::Outage;
+pub(crate) use step::{Step, Steps};
+
+/// Probability that a finding which is a fault or a notice is false, for each test that it rests on.
+pub(crate) const CHANCE: f64 = 0.005;

@@ -1,0 +1,285 @@
+//! The loss process of a direction: how often packets are lost, whether one by one or in bursts, and the model that
+//! forecasts what a code or retransmission leaves of it.
+
+use weir_stats::{
+    Counted, Gilbert, GilbertFit, LossSequence, close_losses_probability, close_share, equal_rates,
+    few_runs_probability, fit_gilbert, loss_interval, poisson_at_least, total,
+};
+
+use super::seen_routes::{SeenRoute, seen_routes};
+use super::{Step, sequences};
+
+/// Bursts are believed below this chance.
+const CHANCE: f64 = 0.01;
+/// Fewer losses than this that look independent are too few to tell.
+const TELLING: u64 = 20;
+/// Losses within so many rounds over all flows are close.
+const CLOSE_ROUNDS: u64 = 2;
+/// Routes that lose unequally with a chance below this each get a model of their own.
+const UNEQUAL: f64 = 0.02;
+
+/// What the losses look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Nothing was lost.
+    NoneSeen,
+    /// Too few to tell.
+    TooFew,
+    /// One by one.
+    Independent,
+    /// In bursts.
+    Bursty,
+}
+
+/// Loss of a part of the stream.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Share {
+    /// Part of the packets that meet this process, 0 to 1.
+    pub share: f64,
+    /// The process.
+    pub process: Gilbert,
+}
+
+/// The loss process of several tests.
+#[derive(Clone, Debug)]
+pub(crate) struct LossProcess<'s, 'a> {
+    /// The tests that it was taken from.
+    pub steps: Vec<&'s Step<'a>>,
+    /// Packets lost outside of outages, of those sent then.
+    pub loss: Counted,
+    /// Bounds of the loss, 95 %, widened where bursts make each packet say less.
+    pub interval: (f64, f64),
+    /// What the losses look like.
+    pub kind: Kind,
+    /// Probability of losses as close together as these if they were independent.
+    pub p_value: f64,
+    /// The sequence in which they are: the stream, the routes, or the flows.
+    pub level: &'static str,
+    /// Lost packets over independent events.
+    pub packets_per_event: f64,
+    /// The fitted process, where it is bursty.
+    pub fit: Option<GilbertFit>,
+    /// The whole stream as parts with a process each.
+    pub model: Vec<Share>,
+}
+
+/// The process of these tests; none without a packet.
+pub(crate) fn process<'s, 'a>(steps: &[&'s Step<'a>]) -> Option<LossProcess<'s, 'a>> {
+    let loss = total(&steps.iter().map(|step| step.loss()).collect::<Vec<_>>());
+    if loss.trials == 0 {
+        return None;
+    }
+    let routes = seen_routes(steps);
+    let levels = levels(steps, &routes);
+    let tests: f64 = 2.0 * levels.len().max(1) as f64;
+    let clearest = levels
+        .iter()
+        .map(|level| (level.bursty_probability(), level))
+        .min_by(|a, b| a.0.total_cmp(&b.0));
+    let p_value = clearest.map_or(1.0, |(p_value, _)| (p_value * tests).min(1.0));
+    let kind = match loss.events {
+        0 => Kind::NoneSeen,
+        _ if p_value < CHANCE => Kind::Bursty,
+        events if events < TELLING => Kind::TooFew,
+        _ => Kind::Independent,
+    };
+    let packets_per_event = clearest
+        .filter(|_| kind == Kind::Bursty)
+        .map_or(1.0, |(_, level)| level.design_effect());
+    let fit = clearest
+        .filter(|_| kind == Kind::Bursty)
+        .and_then(|(_, level)| fit_gilbert(&level.sequences));
+    Some(LossProcess {
+        steps: steps.to_vec(),
+        loss,
+        interval: interval(loss, packets_per_event),
+        kind,
+        p_value,
+        level: clearest.map_or("stream", |(_, level)| level.name),
+        packets_per_event,
+        fit,
+        model: model(&routes, loss, kind, fit.as_ref()),
+    })
+}
+
+/// Clopper and Pearson's interval for as many independent events as the losses are worth.
+fn interval(loss: Counted, packets_per_event: f64) -> (f64, f64) {
+    let worth = |count: u64| (count as f64 / packets_per_event).round() as u64;
+    loss_interval(
+        worth(loss.events).min(worth(loss.trials)),
+        worth(loss.trials).max(1),
+    )
+}
+
+/// The same losses in one kind of sequence.
+struct Level {
+    name: &'static str,
+    sequences: Vec<LossSequence>,
+    /// Distance within which losses are close.
+    reach: u64,
+}
+
+fn levels(steps: &[&Step], routes: &[SeenRoute]) -> Vec<Level> {
+    let mut levels = Vec::new();
+    let flows = steps.iter().map(|step| step.flow_count()).max().unwrap_or(1) as u64;
+    let everything: Option<Vec<LossSequence>> = steps
+        .iter()
+        .map(|step| {
+            let all: Vec<u16> = (0..step.flow_count() as u16).collect();
+            Some(sequences::by_class(step, &[all])?.swap_remove(0).sequence)
+        })
+        .collect();
+    if let Some(sequences) = everything {
+        levels.push(Level {
+            name: "stream",
+            sequences,
+            reach: CLOSE_ROUNDS * flows,
+        });
+    }
+    if routes.len() > 1 {
+        let parts = routes.iter().flat_map(|route| &route.parts);
+        let sequences: Option<Vec<LossSequence>> = parts
+            .map(|(step, flows)| {
+                Some(
+                    sequences::by_class(step, std::slice::from_ref(flows))?
+                        .swap_remove(0)
+                        .sequence,
+                )
+            })
+            .collect();
+        if let Some(sequences) = sequences {
+            levels.push(Level {
+                name: "route",
+                sequences,
+                reach: CLOSE_ROUNDS * flows.div_ceil(routes.len() as u64),
+            });
+        }
+    }
+    levels.push(Level {
+        name: "flow",
+        sequences: steps.iter().flat_map(|step| sequences::by_flow(step)).collect(),
+        reach: CLOSE_ROUNDS,
+    });
+    levels
+}
+
+impl Level {
+    /// The smaller probability of two tests: losses next to each other (runs), and losses close to each other.
+    fn bursty_probability(&self) -> f64 {
+        let lossy: Vec<&LossSequence> = self
+            .sequences
+            .iter()
+            .filter(|sequence| sequence.lost.len() > 1)
+            .collect();
+        if let [only] = lossy.as_slice() {
+            let lost = only.lost.len() as u64;
+            let runs = lost - close_pairs(only, 1);
+            let few = few_runs_probability(lost, only.length - lost, runs);
+            return few.min(close_losses_probability(
+                lost,
+                only.length,
+                close_pairs(only, self.reach),
+                self.reach,
+            ));
+        }
+        // Rare events in many sequences add up to a Poisson number; where they are not rare its variance is larger than
+        // theirs, which errs to the safe side.
+        let pooled = |reach: u64| {
+            let seen: u64 = lossy.iter().map(|sequence| close_pairs(sequence, reach)).sum();
+            let expected: f64 = lossy
+                .iter()
+                .map(|sequence| {
+                    let lost = sequence.lost.len() as u64;
+                    (lost - 1) as f64 * close_share(lost, sequence.length, reach)
+                })
+                .sum();
+            poisson_at_least(seen, expected)
+        };
+        pooled(1).min(pooled(self.reach))
+    }
+
+    /// Sum of squares of the losses of an event over their sum: what one loss says less than an independent one.
+    fn design_effect(&self) -> f64 {
+        let (mut squares, mut sum) = (0.0, 0.0);
+        for sequence in &self.sequences {
+            let mut start = 0;
+            for index in 0..sequence.lost.len() {
+                let last = index + 1 == sequence.lost.len();
+                if last || sequence.lost[index + 1] - sequence.lost[index] > 2 * self.reach {
+                    let size = (index + 1 - start) as f64;
+                    squares += size * size;
+                    sum += size;
+                    start = index + 1;
+                }
+            }
+        }
+        if sum > 0.0 { squares / sum } else { 1.0 }
+    }
+}
+
+/// Neighbouring losses at most `reach` packets apart.
+fn close_pairs(sequence: &LossSequence, reach: u64) -> u64 {
+    sequence
+        .lost
+        .windows(2)
+        .filter(|pair| pair[1] - pair[0] <= reach)
+        .count() as u64
+}
+
+/// Each route with its own loss where routes lose unequally, else all of it together.
+fn model(routes: &[SeenRoute], loss: Counted, kind: Kind, fit: Option<&GilbertFit>) -> Vec<Share> {
+    let process = |rate: f64| match fit.filter(|_| kind == Kind::Bursty) {
+        Some(fit) => with_loss(&fit.process, rate),
+        None => Gilbert::independent(rate),
+    };
+    let counts: Vec<Counted> = routes
+        .iter()
+        .map(|route| {
+            let flows = route
+                .parts
+                .iter()
+                .flat_map(|(step, flows)| flows.iter().map(|flow| step.flow_loss[usize::from(*flow)]));
+            total(&flows.collect::<Vec<_>>())
+        })
+        .collect();
+    let events: Vec<Vec<Counted>> = routes
+        .iter()
+        .map(|route| {
+            let flows = route.parts.iter().flat_map(|(step, flows)| {
+                flows
+                    .iter()
+                    .flat_map(|flow| step.events[usize::from(*flow)].clone())
+            });
+            flows.collect()
+        })
+        .collect();
+    if routes.len() < 2 || equal_rates(&events).is_none_or(|test| test.p_value >= UNEQUAL) {
+        return vec![Share {
+            share: 1.0,
+            process: process(loss.rate()),
+        }];
+    }
+    let all = total(&counts).trials.max(1) as f64;
+    counts
+        .iter()
+        .map(|count| Share {
+            share: count.trials as f64 / all,
+            process: process(count.rate()),
+        })
+        .collect()
+}
+
+/// The same bursts, as often as it takes for this loss.
+pub(crate) fn with_loss(process: &Gilbert, rate: f64) -> Gilbert {
+    let (good, bad) = (process.loss_good.min(rate), process.loss_bad);
+    if bad <= rate || bad <= good {
+        return Gilbert::independent(rate);
+    }
+    // The share of time in the bad state that gives the rate.
+    let share = (rate - good) / (bad - good);
+    Gilbert {
+        to_bad: (process.to_good * share / (1.0 - share)).min(1.0),
+        loss_good: good,
+        ..*process
+    }
+}

@@ -1,0 +1,171 @@
+//! Which flows of a test see the same delay. Flows of one second share the error of the clocks and the load of the
+//! hosts; so each second is compared within itself, and how much the flows vary from second to second tells how far
+//! levels can be trusted.
+
+use std::collections::BTreeMap;
+
+use weir_stats::{Counted, clusters, median, rate_classes};
+
+use super::{CHANCE, Step};
+use crate::measured::FlowTest;
+
+/// Levels that differ by less are not called different, however steady they are: hosts treat their queues unequally.
+const LEAST_GAP_NS: f64 = 10_000.0;
+/// The standard deviation of normal values over their median distance from the median.
+const NORMAL: f64 = 1.4826;
+/// The standard error of a median over that of a mean.
+const MEDIAN_ERROR: f64 = 1.2533;
+
+/// Flows by delay.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct RouteView {
+    /// Flows of each level, the lowest delay first.
+    pub members: Vec<Vec<u16>>,
+    /// Mean delay of each level above the lowest, nanoseconds.
+    pub levels_ns: Vec<f64>,
+    /// Standard error of a flow's level, nanoseconds.
+    pub error_ns: f64,
+    /// Probability that noise alone opens the narrowest of the gaps; none where there is one level.
+    pub p_value: Option<f64>,
+}
+
+impl RouteView {
+    /// Flows see different delays.
+    pub fn several(&self) -> bool {
+        self.members.len() > 1
+    }
+}
+
+/// Divides the flows of a test by their smallest delays.
+pub(crate) fn by_delay(test: &FlowTest) -> RouteView {
+    let relative = relative_delays(test);
+    let used: Vec<u16> = relative
+        .iter()
+        .filter(|(_, values)| !values.is_empty())
+        .map(|(flow, _)| *flow)
+        .collect();
+    let slots = relative.values().map(Vec::len).max().unwrap_or(0);
+    let one = RouteView {
+        members: vec![(0..test.flows.len() as u16).collect()],
+        levels_ns: vec![0.0],
+        ..RouteView::default()
+    };
+    if used.len() < 2 || slots < 2 {
+        return one;
+    }
+    let levels: Vec<f64> = used.iter().map(|flow| median(relative[flow].clone())).collect();
+    let (noise, freedom) = noise(&relative, &used, &levels);
+    let error = noise * MEDIAN_ERROR / (slots as f64).sqrt();
+    let found = clusters(&levels, error, freedom, LEAST_GAP_NS, CHANCE);
+    let flow_of = |members: &Vec<usize>| members.iter().map(|index| used[*index]).collect();
+    RouteView {
+        members: found.members.iter().map(flow_of).collect(),
+        levels_ns: found.means.iter().map(|mean| mean - found.means[0]).collect(),
+        error_ns: error,
+        p_value: found.p_value,
+    }
+}
+
+/// Of each flow: its smallest delay in each slot, less the median of all flows' in the same slot.
+fn relative_delays(test: &FlowTest) -> BTreeMap<u16, Vec<f64>> {
+    let mut slots: BTreeMap<u32, Vec<(u16, f64, u64)>> = BTreeMap::new();
+    for slot in &test.slots {
+        if let Some(delay) = slot.delay {
+            slots
+                .entry(slot.slot)
+                .or_default()
+                .push((slot.flow, delay.min as f64, slot.received));
+        }
+    }
+    let most = slots.values().map(|slot| packets(slot)).max().unwrap_or(0);
+    let mut relative: BTreeMap<u16, Vec<f64>> = BTreeMap::new();
+    // A second that was cut short has other smallest delays than a full one.
+    for slot in slots.values().filter(|slot| packets(slot) * 2 > most) {
+        let middle = median(slot.iter().map(|(_, delay, _)| *delay).collect());
+        for (flow, delay, _) in slot {
+            relative.entry(*flow).or_default().push(delay - middle);
+        }
+    }
+    relative
+}
+
+fn packets(slot: &[(u16, f64, u64)]) -> u64 {
+    slot.iter().map(|(_, _, received)| received).sum()
+}
+
+/// How much a flow's delay varies from slot to slot (standard deviation, estimated so that a few stalls do not count),
+/// and the degrees of freedom that it is known from.
+fn noise(relative: &BTreeMap<u16, Vec<f64>>, used: &[u16], levels: &[f64]) -> (f64, f64) {
+    let mut distances = Vec::new();
+    let mut freedom = 0.0;
+    for (flow, level) in used.iter().zip(levels) {
+        let values = &relative[flow];
+        let shrink = (values.len() as f64 / (values.len() as f64 - 1.0).max(1.0)).sqrt();
+        distances.extend(values.iter().map(|value| (value - level).abs() * shrink));
+        freedom += values.len() as f64 - 1.0;
+    }
+    // The value in the middle of an odd number of slots is its own median; such zeros say nothing.
+    distances.retain(|distance| *distance > 0.0);
+    (NORMAL * median(distances), freedom.max(1.0))
+}
+
+/// Flows that cannot be told apart by delay, loss or outages.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RouteClass {
+    /// Its flows, ascending.
+    pub flows: Vec<u16>,
+    /// Mean delay above the lowest level, nanoseconds.
+    pub level_ns: f64,
+    /// Packets lost outside of outages.
+    pub loss: Counted,
+}
+
+/// The routes of a step as far as they can be told apart: first by delay, then by loss (unless something else explains
+/// it), then by who was dark together.
+pub(crate) fn classes(step: &Step, explained: bool) -> Vec<RouteClass> {
+    let mut classes: Vec<(Vec<u16>, f64)> = Vec::new();
+    for (members, level) in step.routes.members.iter().zip(&step.routes.levels_ns) {
+        let events: Vec<Vec<Counted>> = members
+            .iter()
+            .map(|flow| step.events[usize::from(*flow)].clone())
+            .collect();
+        let parts = if explained {
+            vec![(0..members.len()).collect()]
+        } else {
+            rate_classes(&events, CHANCE)
+        };
+        for part in parts {
+            classes.push((part.into_iter().map(|index| members[index]).collect(), *level));
+        }
+    }
+    for outage in step
+        .outages
+        .iter()
+        .filter(|outage| outage.flows.len() < step.flow_count())
+    {
+        classes = classes
+            .into_iter()
+            .flat_map(|(flows, level)| {
+                let (dark, lit): (Vec<u16>, Vec<u16>) =
+                    flows.into_iter().partition(|flow| outage.flows.contains(flow));
+                [(lit, level), (dark, level)]
+            })
+            .filter(|(flows, _)| !flows.is_empty())
+            .collect();
+    }
+    let loss = |flows: &[u16]| {
+        let counts: Vec<Counted> = flows
+            .iter()
+            .map(|flow| step.flow_loss[usize::from(*flow)])
+            .collect();
+        weir_stats::total(&counts)
+    };
+    classes
+        .into_iter()
+        .map(|(flows, level_ns)| RouteClass {
+            loss: loss(&flows),
+            flows,
+            level_ns,
+        })
+        .collect()
+}

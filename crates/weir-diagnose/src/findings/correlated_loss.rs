@@ -1,0 +1,142 @@
+//! Several flows that lose packets in the same short windows of time: what they share loses them.
+
+use weir_stats::{BLOCK, Coincidence, coincidence};
+use weir_units::format_count;
+
+use crate::analysis::{CHANCE, Step, Steps};
+use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
+use crate::words::{rows_of, way};
+
+/// Coincidences have to be this many times as many as chance gives.
+const TIMES: f64 = 1.5;
+
+/// The finding, from the test that shows it most clearly.
+pub(crate) fn find(steps: &Steps) -> Option<Finding> {
+    let tested: Vec<(&Step, Coincidence)> = steps
+        .plain()
+        .filter(|step| step.flow_count() > 1)
+        .filter_map(|step| Some((step, coincidence(&blocks(step))?)))
+        .collect();
+    let count = tested.len() as f64;
+    let (step, found) = tested
+        .into_iter()
+        .min_by(|a, b| a.1.p_value.total_cmp(&b.1.p_value))?;
+    let p_value = (found.p_value * count).min(1.0);
+    // Drawing gives no probability below one in two thousand, so that the correction must not ask for less.
+    let limit = CHANCE.max(2.0 * count / 2_001.0);
+    (p_value < limit && found.pairs as f64 >= TIMES * found.expected).then(|| describe(step, &found, p_value))
+}
+
+/// The windows of the test, ten to a block, those of outages and of the cut-off ends left out.
+fn blocks(step: &Step) -> Vec<[Vec<u16>; BLOCK]> {
+    let test = step.test;
+    let Some(window_ns) = test.loss_windows.first().map(|window| window.duration_ns.max(1)) else {
+        return Vec::new();
+    };
+    // Windows keep the rhythm of the clock that cut them; the first full one after the start begins the blocks.
+    let phase = test.loss_windows[0].unix_ns % window_ns;
+    let start = test.started_unix_ns + (phase + window_ns - test.started_unix_ns % window_ns) % window_ns;
+    let block_ns = window_ns * BLOCK as u64;
+    let full = test.active_ns.saturating_sub(window_ns) / block_ns;
+    let mut blocks: Vec<[Vec<u16>; BLOCK]> = Vec::new();
+    blocks.resize_with(usize::try_from(full).unwrap_or(0).min(100_000), Default::default);
+    for window in &test.loss_windows {
+        let Some(since) = (window.unix_ns + window_ns / 2).checked_sub(start) else {
+            continue;
+        };
+        let place = (since / window_ns) as usize;
+        if let Some(block) = blocks.get_mut(place / BLOCK) {
+            let lit = |flow: &&u16| !is_dark(step, **flow, window.unix_ns, window_ns);
+            block[place % BLOCK] = window.flows.iter().filter(lit).copied().collect();
+        }
+    }
+    blocks
+}
+
+fn is_dark(step: &Step, flow: u16, from: u64, length: u64) -> bool {
+    let parts = step.outages.iter().flat_map(|outage| &outage.parts);
+    let margin = step.test.plan.reorder_ns + length;
+    parts.filter(|part| part.flow == flow).any(|part| {
+        from + length >= part.from_unix_ns && from <= part.from_unix_ns + part.duration_ns + margin
+    })
+}
+
+fn describe(step: &Step, found: &Coincidence, p_value: f64) -> Finding {
+    let test = step.test;
+    let several = test
+        .loss_windows
+        .iter()
+        .filter(|window| window.flows_losing > 1)
+        .count() as u64;
+    let all = test
+        .loss_windows
+        .iter()
+        .filter(|window| window.flows.len() == test.flows.len())
+        .count() as u64;
+    let within_route = step.routes.several() && pairs_within_routes(step) > 0.95;
+    let (cause, action) = if within_route {
+        (
+            "they are flows of the same route each time: that route loses in bursts.",
+            "Spread the media over flows of all routes; FEC has to cover a burst of one route.",
+        )
+    } else if step.queueing.is_queue() {
+        (
+            "a queue is full at those times: something that they share has too little room or rate.",
+            "Send shorter bursts ('weir flows --burst 4' shows what that helps) or less.",
+        )
+    } else {
+        (
+            "what they share loses them: a link that could not tell the flows apart (such as one between buildings), a \
+             host, or the one route that all of them take.",
+            "Look at both hosts, then at the placement: more flows do not thin out such loss.",
+        )
+    };
+    Finding {
+        name: FindingName::CorrelatedLoss,
+        severity: Severity::Notice,
+        direction: Some(test.direction),
+        sentence: format!(
+            "flows lose at the same times{}: {} pairs of flows lost in the same 100 ms where chance puts {:.1}; {cause}",
+            way(test.direction),
+            format_count(found.pairs),
+            found.expected
+        ),
+        evidence: vec![
+            Evidence::of("windows in which several flows lost", several),
+            Evidence::of("windows in which all flows lost", all),
+            Evidence::of("pairs of flows in the same window", found.pairs),
+            Evidence::of("pairs that chance gives", found.expected),
+        ],
+        query: format!(
+            "SELECT sum(flows_losing > 1) AS \"windows in which several flows lost\",\n       sum(flows_losing = {}) AS \
+             \"windows in which all flows lost\" FROM loss_windows\nWHERE {}",
+            test.flows.len(),
+            rows_of(test.run, test.direction)
+        ),
+        confidence: Confidence::by_test(
+            "permutation test of coincidences within seconds (Bonferroni over the tests)",
+            p_value,
+        ),
+        action: action.to_owned(),
+    }
+}
+
+/// Share of the coinciding pairs of flows that are on the same route.
+fn pairs_within_routes(step: &Step) -> f64 {
+    let route = |flow: u16| {
+        step.routes
+            .members
+            .iter()
+            .position(|members| members.contains(&flow))
+    };
+    let (mut same, mut all) = (0_u64, 0_u64);
+    for window in &step.test.loss_windows {
+        for (index, flow) in window.flows.iter().enumerate() {
+            for other in &window.flows[index + 1..] {
+                all += 1;
+                same += u64::from(route(*flow) == route(*other));
+            }
+        }
+    }
+    same as f64 / all.max(1) as f64
+}

@@ -1,0 +1,186 @@
+//! What holds the stream below its rate: a cap on each flow, a cap on packets per second, a full path, or a cap on all
+//! flows together, which is how a network looks that does not tell flows apart.
+
+use weir_results::RunId;
+use weir_units::{format_count, format_rate};
+
+use crate::analysis::limits::{Limit, LimitKind};
+use crate::analysis::{Step, Steps};
+use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
+use crate::words::{rows_of_runs, time, way};
+
+/// The finding, where a limit was met.
+pub(crate) fn find(steps: &Steps) -> Option<Finding> {
+    let limit = steps.limit.as_ref()?;
+    let first = steps.steps.get(*limit.steps.first()?)?;
+    let (name, sentence, action) = match limit.kind {
+        LimitKind::FlowRate => flow_rate(limit, first),
+        LimitKind::PacketRate => packet_rate(limit, first, steps.header_bytes),
+        LimitKind::Path => path(limit, steps),
+        LimitKind::Together => together(limit, first),
+    };
+    Some(Finding {
+        name,
+        severity: Severity::Fault,
+        direction: Some(steps.direction),
+        sentence: sentence.replace("{way}", way(steps.direction)),
+        evidence: evidence(limit, steps),
+        query: query(limit, steps),
+        confidence: confidence(limit),
+        action,
+    })
+}
+
+fn rate(bits: f64) -> String {
+    format_rate(bits.round().max(0.0) as u64)
+}
+
+fn asked(step: &Step) -> f64 {
+    step.test.asked.unwrap_or(0) as f64
+}
+
+fn flow_rate(limit: &Limit, first: &Step) -> (FindingName, String, String) {
+    let flows = (asked(first) / (0.8 * limit.value)).ceil().max(2.0);
+    (
+        FindingName::FlowRateCap,
+        format!(
+            "each flow is held at {}{{way}}, headers included: with fewer flows the rest of the media is lost, with more \
+             the whole rate grows, and no queue shows in the delay.",
+            rate(limit.value)
+        ),
+        format!("Use at least {flows:.0} flows, so that each needs no more than four fifths of that."),
+    )
+}
+
+fn packet_rate(limit: &Limit, first: &Step, header_bytes: u32) -> (FindingName, String, String) {
+    let payload = (asked(first) / 8.0 / (0.8 * limit.value)).ceil();
+    let packet = payload + f64::from(header_bytes);
+    (
+        FindingName::PacketRateCap,
+        format!(
+            "packets per second are held at {}{{way}}, whatever the number of flows: short payloads lose, long ones pass.",
+            format_count(limit.value.round() as u64)
+        ),
+        format!(
+            "Use payloads of {payload:.0} bytes or more ({packet:.0} bytes of IP packet), so that the media need no more \
+             than four fifths of that."
+        ),
+    )
+}
+
+fn path(limit: &Limit, steps: &Steps) -> (FindingName, String, String) {
+    let queue = limit
+        .steps
+        .iter()
+        .map(|index| steps.steps[*index].queueing.p99_ns)
+        .fold(0.0, f64::max);
+    let least = rate(limit.range.0);
+    let range = if limit.range.1 > 1.1 * limit.range.0 {
+        format!("{least} to {}", rate(limit.range.1))
+    } else {
+        rate(limit.value)
+    };
+    (
+        FindingName::Congestion,
+        format!(
+            "the path is full{{way}}: it carries {range} of IP packets, whatever the payload length, and a queue of up to \
+             {} builds up before packets are lost.",
+            time(queue)
+        ),
+        format!(
+            "Send at less than {}, or find what else uses the path; neither more flows nor FEC make it wider.",
+            rate(0.95 * limit.range.0)
+        ),
+    )
+}
+
+fn together(limit: &Limit, first: &Step) -> (FindingName, String, String) {
+    if !limit.flows_swept {
+        return (
+            FindingName::Congestion,
+            format!(
+                "the stream is held at {} of IP packets{{way}} without a queue: a limit on each flow, on packets per second \
+                 or on all of it together.",
+                rate(limit.value)
+            ),
+            "Run 'weir survey', whose sweeps over flows and lengths tell these apart.".to_owned(),
+        );
+    }
+    (
+        FindingName::FiveTupleIgnored,
+        format!(
+            "all flows together are held at {} of IP packets{{way}}, however many there are, and without a queue: the \
+             network treats them as one flow (it does not see the inner 5-tuple), or limits the host as a whole. The \
+             media need {}.",
+            rate(limit.value),
+            rate(asked(first))
+        ),
+        "More flows do not help here: use one or few, a lower rate, or an instance with a higher limit."
+            .to_owned(),
+    )
+}
+
+fn confidence(limit: &Limit) -> Confidence {
+    let agreement = "the limited tests agree within 5 %, no other test passed more";
+    match limit.kind {
+        LimitKind::Path => Confidence::by_count(
+            "queueing delay that never ends, or is longer than a sender's bursts, in most tests with loss",
+            0.99,
+        ),
+        _ => Confidence::by_test(
+            format!("{agreement}; losses spread evenly over the stream (chi-squared, lower tail)"),
+            limit.steady,
+        ),
+    }
+}
+
+fn evidence(limit: &Limit, steps: &Steps) -> Vec<Evidence> {
+    let chosen: Vec<&Step> = limit.steps.iter().map(|index| &steps.steps[*index]).collect();
+    let unit = if limit.kind == LimitKind::PacketRate {
+        "packets/s"
+    } else {
+        "bit/s"
+    };
+    vec![
+        Evidence::in_unit("held at", limit.value.round(), unit),
+        Evidence::in_unit("range", vec![limit.range.0.round(), limit.range.1.round()], unit),
+        Evidence::of(
+            "flows",
+            chosen.iter().map(|step| step.flow_count()).collect::<Vec<_>>(),
+        ),
+        Evidence::in_unit(
+            "payload",
+            chosen.iter().map(|step| step.test.payload).collect::<Vec<_>>(),
+            "bytes",
+        ),
+        Evidence::of(
+            "packets received",
+            chosen.iter().map(|step| step.test.received).collect::<Vec<_>>(),
+        ),
+        Evidence::of(
+            "packets lost",
+            chosen.iter().map(|step| step.test.lost).collect::<Vec<_>>(),
+        ),
+        Evidence::in_unit(
+            "median delay above the smallest",
+            chosen
+                .iter()
+                .map(|step| step.queueing.median_ns.round())
+                .collect::<Vec<_>>(),
+            "ns",
+        ),
+    ]
+}
+
+fn query(limit: &Limit, steps: &Steps) -> String {
+    let runs: Vec<RunId> = limit
+        .steps
+        .iter()
+        .map(|index| steps.steps[*index].test.run)
+        .collect();
+    format!(
+        "SELECT run_id, sum(received) AS \"packets received\", sum(lost) AS \"packets lost\" FROM stream_seconds\nWHERE {} \
+         GROUP BY run_id ORDER BY run_id",
+        rows_of_runs(&runs, steps.direction)
+    )
+}

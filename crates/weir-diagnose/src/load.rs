@@ -1,0 +1,199 @@
+//! Reads a run and its parts from a results store into [`Measured`]. It streams the tables, so that memory is bounded
+//! whatever the run's length; it must not know what the numbers mean.
+
+mod flow_rows;
+mod rtt_rows;
+
+use std::net::IpAddr;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use weir_measure::flows::{FlowsPlan, FlowsSummary};
+use weir_measure::path_mtu::MtuSummary;
+use weir_measure::rtt::RttPlan;
+use weir_measure::survey::{Step, SurveyPlan};
+use weir_measure::tcp_throughput::TcpSummary;
+use weir_results::{Direction, Run, RunFilter, RunId, Store};
+
+use crate::DiagnoseError;
+use crate::measured::{FlowTest, Measured, RttTest};
+
+pub use rtt_rows::MOST_WINDOWS;
+
+/// Earlier runs that are looked through for one of the same pair.
+const EARLIER_RUNS: usize = 1_000;
+
+/// Reads what `run` has measured. The parts of a survey belong to it; any other run is its own part.
+///
+/// # Errors
+/// When the store cannot be read, the run does not exist, was written by another version, or holds nothing.
+pub fn load(store: &Store, run: RunId) -> Result<Measured, DiagnoseError> {
+    let head = store.run(run)?;
+    let mut parts = store.runs(&RunFilter {
+        parent: Some(run),
+        ..RunFilter::default()
+    })?;
+    parts.reverse();
+    let mut measured = Measured {
+        run,
+        kind: head.kind.clone(),
+        target: head.target.clone(),
+        outcome: head.outcome,
+        media_rate: None,
+        header_bytes: header_bytes(&head.target),
+        interface_mtu: head
+            .local_host
+            .get("mtu")
+            .and_then(Value::as_u64)
+            .and_then(|mtu| u32::try_from(mtu).ok()),
+        mtu: None,
+        rtt: None,
+        previous_rtt: None,
+        tcp: Vec::new(),
+        flow_tests: Vec::new(),
+    };
+    if parts.is_empty() {
+        take_part(store, &head, &mut measured)?;
+    }
+    for part in &parts {
+        take_part(store, part, &mut measured)?;
+    }
+    if head.kind == "survey"
+        && let Ok(plan) = serde_json::from_value::<SurveyPlan>(head.parameters.clone())
+    {
+        measured.media_rate = Some(plan.format.rate().0);
+    }
+    if measured.flow_tests.is_empty()
+        && measured.rtt.is_none()
+        && measured.mtu.is_none()
+        && measured.tcp.is_empty()
+    {
+        let missing = "finished measurement and no rows of one";
+        return Err(DiagnoseError::Nothing { run, missing });
+    }
+    if let Some(rtt) = &measured.rtt {
+        measured.previous_rtt = previous_rtt(store, &head, rtt)?;
+    }
+    Ok(measured)
+}
+
+fn take_part(store: &Store, part: &Run, measured: &mut Measured) -> Result<(), DiagnoseError> {
+    match part.kind.as_str() {
+        "mtu" => {
+            if let Some(mtu) = summary::<MtuSummary>(part)? {
+                measured.mtu = Some((part.id, mtu));
+            }
+        }
+        "tcp" => {
+            if let Some(tcp) = summary::<TcpSummary>(part)? {
+                measured.tcp.push((part.id, tcp));
+            }
+        }
+        "rtt" => {
+            let test = rtt_rows::read(store, part, rtt_plan(part)?)?;
+            if test.sent > 0 {
+                measured.rtt = Some(test);
+            }
+        }
+        "flows" => take_flows(store, part, measured)?,
+        // A kind that this version does not know holds nothing that it could judge.
+        _ => {}
+    }
+    Ok(())
+}
+
+fn take_flows(store: &Store, part: &Run, measured: &mut Measured) -> Result<(), DiagnoseError> {
+    let plan = flows_plan(part)?;
+    let summary = summary::<FlowsSummary>(part)?;
+    let (mut forward, mut reverse) = (None, None);
+    if let Some(summary) = summary {
+        (forward, reverse) = (summary.forward, summary.reverse);
+    }
+    if let Some(rate) = plan.rate() {
+        measured.media_rate = Some(rate.0);
+    }
+    for (direction, summary) in [(Direction::Forward, forward), (Direction::Reverse, reverse)] {
+        let test: Option<FlowTest> = flow_rows::read(store, part, direction, &plan, summary)?;
+        measured.flow_tests.extend(test);
+    }
+    Ok(())
+}
+
+/// A step of a survey keeps its parameters with the step's name around them, a run of its own without.
+fn step(part: &Run) -> Option<Step> {
+    serde_json::from_value(part.parameters.clone()).ok()
+}
+
+fn flows_plan(part: &Run) -> Result<FlowsPlan, DiagnoseError> {
+    match step(part) {
+        Some(Step::Flows(plan)) => Ok(plan),
+        _ => parse(part, "parameters", &part.parameters),
+    }
+}
+
+fn rtt_plan(part: &Run) -> Result<RttPlan, DiagnoseError> {
+    match step(part) {
+        Some(Step::Rtt(plan)) => Ok(plan),
+        _ => parse(part, "parameters", &part.parameters),
+    }
+}
+
+/// The summary; none for a run that has not ended with one.
+fn summary<T: DeserializeOwned>(part: &Run) -> Result<Option<T>, DiagnoseError> {
+    if part.summary.is_null() {
+        return Ok(None);
+    }
+    parse(part, "summary", &part.summary).map(Some)
+}
+
+fn parse<T: DeserializeOwned>(part: &Run, what: &'static str, value: &Value) -> Result<T, DiagnoseError> {
+    serde_json::from_value(value.clone()).map_err(|source| DiagnoseError::Unreadable {
+        run: part.id,
+        what,
+        weir_version: part.weir_version.clone(),
+        source,
+    })
+}
+
+/// The newest RTT test before `rtt` between the same hosts with the same windows and lengths.
+fn previous_rtt(store: &Store, head: &Run, rtt: &RttTest) -> Result<Option<RttTest>, DiagnoseError> {
+    let earlier = store.runs(&RunFilter {
+        kinds: vec!["rtt".into()],
+        started_before_unix_ns: Some(head.started_unix_ns),
+        limit: Some(EARLIER_RUNS),
+        ..RunFilter::default()
+    })?;
+    for run in earlier.iter().filter(|run| same_pair(run, head)) {
+        // A run of a version that cannot be read is no run to compare with.
+        if !rtt_plan(run).is_ok_and(|plan| comparable(&plan, &rtt.plan)) {
+            continue;
+        }
+        let test = rtt_rows::read(store, run, rtt.plan.clone())?;
+        if test.rtt.is_some() {
+            return Ok(Some(test));
+        }
+    }
+    Ok(None)
+}
+
+fn same_pair(run: &Run, head: &Run) -> bool {
+    let name = |host: &Value| host.get("name").and_then(Value::as_str).map(str::to_owned);
+    let same_remote = match (name(&run.remote_host), name(&head.remote_host)) {
+        (Some(a), Some(b)) => a == b && run.target == head.target,
+        _ => run.target == head.target,
+    };
+    same_remote && name(&run.local_host) == name(&head.local_host)
+}
+
+fn comparable(a: &RttPlan, b: &RttPlan) -> bool {
+    (a.window, a.length, a.interval_ns, a.over_ns) == (b.window, b.length, b.interval_ns, b.over_ns)
+}
+
+/// IP and UDP header bytes. A name may stand for either family; then it is IPv4's, the fewer.
+fn header_bytes(target: &str) -> u32 {
+    let host = target.trim_start_matches('[').split(']').next().unwrap_or(target);
+    match host.parse::<IpAddr>() {
+        Ok(address) => weir_measure::path_mtu::overhead(address),
+        Err(_) => 28,
+    }
+}

@@ -1,0 +1,289 @@
+//! Settings for media: how many flows, which payload, and how to replace what is lost. It must not know how findings
+//! were made; it takes what they mean.
+
+mod arq;
+mod fec;
+mod settings;
+mod trial;
+
+use weir_stats::Gilbert;
+use weir_units::{format_duration, format_percent};
+
+use crate::analysis::process::{Kind, LossProcess, Share, process, with_loss};
+use crate::analysis::{Step, Steps};
+use crate::diagnose::Options;
+use crate::finding::{ForecastCheck, Recommendation, Recovery};
+use crate::measured::Measured;
+
+/// Packets that each of the two simulations sends, unless the user says otherwise.
+pub(crate) const TRIAL_PACKETS: u64 = 150_000;
+/// Overhead up to which FEC is the first choice.
+const CHEAP_FEC: f64 = 0.10;
+/// Failures that a check of the forecast should see.
+const COUNTABLE: f64 = 100.0;
+
+/// A loss that was counted, with its 95 % bounds.
+type Counted = (f64, f64, f64);
+
+/// What the recommendation has to know of the findings.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Facts {
+    /// More flows make it worse, or change nothing.
+    pub few_flows: bool,
+    /// Longest payload below a cliff.
+    pub longest_good: Option<u32>,
+}
+
+/// The stream's loss as a recovery meets it.
+#[derive(Clone, Debug)]
+pub(crate) struct Loss {
+    /// Parts of the stream with a process each, as fitted.
+    pub fitted: Vec<Share>,
+    /// The same with the loss at its upper bound: what a recovery is designed for.
+    pub worst: Vec<Share>,
+    /// Share of the packets that were lost while a route was dark, at worst; none of it counts in the above.
+    pub dark_share: f64,
+}
+
+/// The recommendation, where flows were measured.
+pub(crate) fn recommend(
+    measured: &Measured,
+    steps: &Steps,
+    facts: Facts,
+    options: &Options,
+) -> Option<Recommendation> {
+    let settings = settings::choose(steps, facts)?;
+    let (process, loss) = loss_of(steps, &settings, facts)?;
+    let media_rate = measured.media_rate.unwrap_or(0) as f64;
+    let packets_per_second = media_rate / 8.0 / f64::from(settings.payload.max(1));
+    let target = options
+        .target_loss
+        .unwrap_or_else(|| 1.0 / (3_600.0 * packets_per_second).max(1.0));
+    let packet_ns = 1e9 / packets_per_second.max(1e-3);
+    let expected_loss = mean(&loss.fitted);
+    let recovery = choose(&loss, target, packet_ns, measured);
+    let forecast = |parts: &[Share]| forecast(parts, &recovery, packet_ns, measured);
+    let expected_residual_loss = forecast(&loss.fitted);
+    let packets = options.simulated_packets.unwrap_or(TRIAL_PACKETS);
+    let trial =
+        |parts: &[Share]| trial::residual(parts, &recovery, arq::distance(measured, packet_ns), packets);
+    let check = check(&loss.fitted, &recovery, &forecast, &trial, packets);
+    let mut recommendation = Recommendation {
+        flows: settings.flows,
+        payload: settings.payload,
+        measured_together: settings.measured_together,
+        recovery,
+        target_loss: target,
+        expected_loss,
+        expected_residual_loss,
+        simulated_residual_loss: trial(&loss.fitted),
+        simulated_packets: packets,
+        check,
+        sentence: String::new(),
+    };
+    recommendation.sentence = sentence(&recommendation, &process, &loss);
+    Some(recommendation)
+}
+
+fn mean(parts: &[Share]) -> f64 {
+    parts.iter().map(|part| part.share * part.process.loss()).sum()
+}
+
+/// The loss of the tests that are nearest to the settings.
+fn loss_of<'s, 'a>(
+    steps: &'s Steps<'a>,
+    settings: &settings::Settings,
+    facts: Facts,
+) -> Option<(LossProcess<'s, 'a>, Loss)> {
+    let longest = facts.longest_good.unwrap_or(u32::MAX);
+    let mut near: Vec<&Step> = steps
+        .plain()
+        .filter(|step| step.test.payload <= longest)
+        .collect();
+    if facts.few_flows {
+        let same = |step: &&&Step| step.flow_count() == usize::from(settings.flows);
+        let chosen: Vec<&Step> = near.iter().filter(same).copied().collect();
+        // Where so few flows were not measured with such a payload, the longer ones have to do.
+        let any = || {
+            steps
+                .plain()
+                .filter(|step| step.flow_count() == usize::from(settings.flows))
+        };
+        near = if chosen.is_empty() {
+            any().collect()
+        } else {
+            chosen
+        };
+    }
+    if near.is_empty() {
+        near = steps.steps.iter().collect();
+    }
+    let process = process(&near)?;
+    let upper = process.interval.1;
+    let scale = if process.loss.events == 0 {
+        1.0
+    } else {
+        upper / process.loss.rate()
+    };
+    let fitted: Vec<Share> = match process.kind {
+        // Nothing was seen: the bound is all that is known.
+        Kind::NoneSeen => vec![Share {
+            share: 1.0,
+            process: Gilbert::independent(upper),
+        }],
+        _ => process.model.clone(),
+    };
+    let worst = scaled(&fitted, scale);
+    let dark_share = dark_share(&near);
+    Some((
+        process,
+        Loss {
+            fitted,
+            worst,
+            dark_share,
+        },
+    ))
+}
+
+fn scaled(parts: &[Share], scale: f64) -> Vec<Share> {
+    let part = |part: &Share| Share {
+        share: part.share,
+        process: with_loss(&part.process, (part.process.loss() * scale).min(0.5)),
+    };
+    parts.iter().map(part).collect()
+}
+
+/// Largest share of the flows that was dark at once while others went on.
+fn dark_share(steps: &[&Step]) -> f64 {
+    steps
+        .iter()
+        .flat_map(|step| {
+            step.outages
+                .iter()
+                .map(move |outage| outage.flows.len() as f64 / step.flow_count() as f64)
+        })
+        .filter(|share| *share < 1.0)
+        .fold(0.0, f64::max)
+}
+
+/// FEC where it is cheap, else retransmission where the RTT is known, else FEC at any price below the media itself.
+fn choose(loss: &Loss, target: f64, packet_ns: f64, measured: &Measured) -> Recovery {
+    if mean(&loss.worst) <= target && loss.dark_share == 0.0 {
+        return Recovery::None;
+    }
+    let code = fec::design(loss, target, packet_ns);
+    let retransmission = arq::design(loss, target, packet_ns, measured);
+    match code {
+        Some(code) if code.overhead() <= CHEAP_FEC || measured.rtt.is_none() => code.recovery(packet_ns),
+        _ => retransmission,
+    }
+}
+
+fn forecast(parts: &[Share], recovery: &Recovery, packet_ns: f64, measured: &Measured) -> f64 {
+    match *recovery {
+        Recovery::None => mean(parts),
+        Recovery::Fec {
+            repair_packets,
+            span_packets,
+            ..
+        } => fec::residual(parts, span_packets as usize, repair_packets as usize, 0),
+        Recovery::Arq { rounds, .. } => arq::residual(parts, rounds, arq::distance(measured, packet_ns)),
+    }
+}
+
+/// Raises the loss until the recovery fails often enough to be counted, and counts.
+fn check(
+    parts: &[Share],
+    recovery: &Recovery,
+    forecast: &dyn Fn(&[Share]) -> f64,
+    trial: &dyn Fn(&[Share]) -> Counted,
+    packets: u64,
+) -> Option<ForecastCheck> {
+    if *recovery == Recovery::None {
+        return None;
+    }
+    let most = 0.3 / mean(parts).max(1e-12);
+    let mut scale = 1.0;
+    while forecast(&scaled(parts, scale)) * (packets as f64) < COUNTABLE && scale < most {
+        scale *= 1.5;
+    }
+    let raised = scaled(parts, scale);
+    Some(ForecastCheck {
+        loss: mean(&raised),
+        expected: forecast(&raised),
+        simulated: trial(&raised),
+        packets,
+    })
+}
+
+fn sentence(found: &Recommendation, process: &LossProcess, loss: &Loss) -> String {
+    let plural = if found.flows == 1 { "" } else { "s" };
+    let settings = format!(
+        "{} flow{plural} with payloads of {} bytes",
+        found.flows, found.payload
+    );
+    let bound = if process.kind == Kind::NoneSeen {
+        "at most "
+    } else {
+        ""
+    };
+    let left = format!(
+        "of {bound}{} lost, {bound}{} stay lost",
+        format_percent(found.expected_loss),
+        share(found.expected_residual_loss)
+    );
+    let how = match found.recovery {
+        Recovery::None => format!(
+            "no recovery: {bound}{} are lost",
+            format_percent(found.expected_loss)
+        ),
+        Recovery::Fec {
+            overhead,
+            repair_packets,
+            span_packets,
+            latency_ns,
+        } => format!(
+            "FEC of {repair_packets} repair packets for every {span_packets} ({} more, {} of latency): {left}",
+            format_percent(overhead),
+            format_duration(latency_ns)
+        ),
+        Recovery::Arq { latency_ns, rounds } => {
+            let times = if rounds == 1 {
+                "once".to_owned()
+            } else {
+                format!("up to {rounds} times")
+            };
+            let latency = latency_ns.map_or_else(
+                || "; the latency it needs depends on the RTT, which this run did not measure".to_owned(),
+                |latency| format!(", within {} of latency", format_duration(latency)),
+            );
+            format!("ARQ that asks {times} for a lost packet{latency}: {left}")
+        }
+    };
+    let dark = if loss.dark_share > 0.0 {
+        format!(
+            " The outage seen took {} of the packets while it lasted.",
+            format_percent(loss.dark_share)
+        )
+    } else {
+        String::new()
+    };
+    let apart = if found.measured_together {
+        ""
+    } else {
+        " These settings were not measured together: confirm them with 'weir flows'."
+    };
+    format!(
+        "use {settings} and {how} (aim: {}).{dark}{apart}",
+        share(found.target_loss)
+    )
+}
+
+/// Small shares as powers of ten: nobody counts the zeros of 0.0000001 %.
+fn share(value: f64) -> String {
+    if value > 0.0 && value < 1e-7 {
+        format!("{value:.1e}")
+    } else {
+        format_percent(value)
+    }
+}

@@ -1,0 +1,91 @@
+//! How many flows, and which payload.
+
+use crate::analysis::limits::LimitKind;
+use crate::analysis::{Step, Steps};
+
+use super::Facts;
+
+/// Flows to prefer when their number makes no difference.
+const USUAL_FLOWS: u16 = 8;
+/// Flows for each route that is seen, so that each of them carries some.
+const FLOWS_PER_ROUTE: usize = 4;
+/// Share of a cap that a flow may use.
+const ROOM: f64 = 0.8;
+
+/// Chosen settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Settings {
+    pub flows: u16,
+    pub payload: u32,
+    pub measured_together: bool,
+}
+
+/// The longest payload that carries well, and as many flows as the network rewards.
+pub(super) fn choose(steps: &Steps, facts: Facts) -> Option<Settings> {
+    let longest = facts.longest_good.unwrap_or(u32::MAX);
+    let mut usable: Vec<&Step> = steps
+        .plain()
+        .filter(|step| step.test.payload <= longest)
+        .collect();
+    if usable.is_empty() {
+        usable = least_loss(steps);
+    }
+    let payload = usable.iter().map(|step| step.test.payload).max()?;
+    let tested: Vec<u16> = usable.iter().map(|step| step.flow_count() as u16).collect();
+    let wanted = wanted_flows(steps, facts, &tested);
+    let flows = match wanted {
+        Some(wanted) => wanted,
+        None => nearest(&tested, USUAL_FLOWS)?,
+    };
+    let measured_together = steps
+        .steps
+        .iter()
+        .any(|step| step.flow_count() == usize::from(flows) && step.test.payload == payload);
+    Some(Settings {
+        flows,
+        payload,
+        measured_together,
+    })
+}
+
+/// What the findings ask for; none where any number will do.
+fn wanted_flows(steps: &Steps, facts: Facts, tested: &[u16]) -> Option<u16> {
+    if facts.few_flows {
+        return steps.steps.iter().map(|step| step.flow_count() as u16).min();
+    }
+    let limit = steps.limit.as_ref();
+    if let Some(limit) = limit.filter(|limit| limit.kind == LimitKind::FlowRate) {
+        let asked = steps.steps.iter().filter_map(|step| step.test.asked).max()? as f64;
+        let needed = (asked / (ROOM * limit.value)).ceil().min(f64::from(u16::MAX)) as u16;
+        return Some(needed.max(USUAL_FLOWS));
+    }
+    let routes = steps
+        .steps
+        .iter()
+        .map(|step| step.routes.members.len())
+        .max()
+        .unwrap_or(1);
+    let wanted = (FLOWS_PER_ROUTE * routes) as u16;
+    if routes < 2 || wanted <= USUAL_FLOWS {
+        return None;
+    }
+    nearest(tested, wanted)
+}
+
+fn nearest(tested: &[u16], wanted: u16) -> Option<u16> {
+    tested
+        .iter()
+        .copied()
+        .min_by_key(|flows| (flows.abs_diff(wanted), *flows))
+}
+
+/// Where everything met a limit: what lost least.
+fn least_loss<'s, 'a>(steps: &'s Steps<'a>) -> Vec<&'s Step<'a>> {
+    let rate = |step: &&Step| step.loss().rate();
+    steps
+        .steps
+        .iter()
+        .min_by(|a, b| rate(a).total_cmp(&rate(b)))
+        .into_iter()
+        .collect()
+}

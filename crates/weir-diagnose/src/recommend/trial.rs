@@ -1,0 +1,155 @@
+//! A recovery tried out on the emulated link in virtual time: packets are sent through one link for each part of the
+//! stream, with the fitted loss process on it, and what the recovery does not bring back is counted.
+
+use std::collections::VecDeque;
+
+use weir_link::{DirectionSpec, FlowKey, Link, LossSpec, Nanos, Packet, RouteSpec, Verdict};
+use weir_stats::{Gilbert, loss_interval};
+
+use crate::analysis::process::Share;
+use crate::finding::Recovery;
+
+const SEED: u64 = 0x7e57;
+/// From one packet to the next; any will do, since nothing here depends on rates.
+const GAP_NS: u64 = 1_000;
+
+/// Loss that the recovery leaves of `packets`, with its 95 % bounds.
+pub(super) fn residual(parts: &[Share], recovery: &Recovery, distance: u64, packets: u64) -> (f64, f64, f64) {
+    let mut wire = Wire::new(parts);
+    match *recovery {
+        Recovery::None => bounds(wire.lose(packets), 1.0, packets),
+        Recovery::Fec {
+            repair_packets,
+            span_packets,
+            ..
+        } => blocks(&mut wire, span_packets, repair_packets, packets),
+        Recovery::Arq { rounds, .. } => retransmit(&mut wire, rounds, distance, packets),
+    }
+}
+
+/// `failures` that cost `each` packets on average, among as many packets: bounds by Clopper and Pearson of the
+/// failures.
+fn bounds(failures: u64, each: f64, packets: u64) -> (f64, f64, f64) {
+    let chances = (packets as f64 / each) as u64;
+    let (low, high) = loss_interval(failures, chances.max(1));
+    (failures as f64 * each / packets.max(1) as f64, low, high)
+}
+
+fn blocks(wire: &mut Wire, span: u32, repairs: u32, packets: u64) -> (f64, f64, f64) {
+    let size = u64::from(span + repairs);
+    let blocks = (packets / size).max(1);
+    let (mut failed, mut lost) = (0_u64, 0_u64);
+    for _ in 0..blocks {
+        let missing = wire.lose(size);
+        if missing > u64::from(repairs) {
+            failed += 1;
+            lost += missing;
+        }
+    }
+    let (low, high) = loss_interval(failed, blocks);
+    // A failed block loses this share of its packets; where none failed, more than the repairs.
+    let share = if failed > 0 {
+        lost as f64 / (failed * size) as f64
+    } else {
+        (f64::from(repairs) + 1.0) / size as f64
+    };
+    (lost as f64 / (blocks * size) as f64, low * share, high * share)
+}
+
+fn retransmit(wire: &mut Wire, rounds: u32, distance: u64, packets: u64) -> (f64, f64, f64) {
+    // When each is sent again, in packets of the stream, and how often it may be after that.
+    let mut waiting: VecDeque<(u64, u32)> = VecDeque::new();
+    let mut given_up = 0;
+    for number in 0..packets + distance * u64::from(rounds) {
+        let mut due: Vec<u32> = Vec::new();
+        while waiting.front().is_some_and(|(at, _)| *at <= number) {
+            due.extend(waiting.pop_front().map(|(_, left)| left));
+        }
+        if number < packets {
+            due.push(rounds);
+        }
+        for left in due {
+            if wire.lose(1) == 1 {
+                if left == 0 {
+                    given_up += 1;
+                } else {
+                    waiting.push_back((number + distance, left - 1));
+                }
+            }
+        }
+    }
+    bounds(given_up, 1.0, packets)
+}
+
+/// The links, and which gets the next packet.
+struct Wire {
+    links: Vec<Link<()>>,
+    shares: Vec<f64>,
+    owed: Vec<f64>,
+    now: u64,
+}
+
+impl Wire {
+    fn new(parts: &[Share]) -> Self {
+        let link = |part: &Share| {
+            let route = RouteSpec {
+                loss: vec![loss_of(&part.process)],
+                ..RouteSpec::clean()
+            };
+            DirectionSpec::over(vec![route])
+        };
+        Wire {
+            links: (SEED..)
+                .zip(parts)
+                .map(|(seed, part)| Link::new(&link(part), seed))
+                .collect(),
+            shares: parts.iter().map(|part| part.share).collect(),
+            owed: vec![0.0; parts.len()],
+            now: 0,
+        }
+    }
+
+    /// Sends so many packets and says how many were lost.
+    fn lose(&mut self, packets: u64) -> u64 {
+        (0..packets).map(|_| u64::from(!self.passes())).sum()
+    }
+
+    /// The link that is furthest behind its share gets the packet.
+    fn passes(&mut self) -> bool {
+        self.owed
+            .iter_mut()
+            .zip(&self.shares)
+            .for_each(|(owed, share)| *owed += share);
+        let next = (0..self.owed.len())
+            .max_by(|a, b| self.owed[*a].total_cmp(&self.owed[*b]))
+            .unwrap_or(0);
+        let (Some(owed), Some(link)) = (self.owed.get_mut(next), self.links.get_mut(next)) else {
+            return true;
+        };
+        *owed -= 1.0;
+        self.now += GAP_NS;
+        let packet = Packet {
+            length: 1_000,
+            flow: FlowKey {
+                five_tuple: 0,
+                host_pair: 0,
+            },
+            payload: (),
+        };
+        let accepted = link.enqueue(Nanos(self.now), packet) == Verdict::Accepted;
+        while link.poll(Nanos(self.now)).is_some() {}
+        accepted
+    }
+}
+
+fn loss_of(process: &Gilbert) -> LossSpec {
+    if process.loss_good == process.loss_bad {
+        return LossSpec::Bernoulli(process.loss_good);
+    }
+    LossSpec::GilbertElliott {
+        to_bad: process.to_bad,
+        to_good: process.to_good,
+        loss_good: process.loss_good,
+        loss_bad: process.loss_bad,
+    }
+}

@@ -1,0 +1,127 @@
+//! Many random networks, judged: what is asked of all of them, counted. It must not know single questions.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::judgement::{QUESTIONS, Said, Truth};
+use crate::networks::{Kind, draw};
+use crate::observed::{ObserveError, Observed, observe};
+use crate::tally::Tally;
+
+/// Counts for one question.
+#[derive(Clone, Debug, Default)]
+pub struct Answers {
+    /// Networks that have it, and how often that was said rightly.
+    pub hits: Tally,
+    /// Networks that have it not, and how often it was said all the same.
+    pub alarms: Tally,
+    /// Networks that were missed or misnamed, and such that were alarmed about: kind, number, and what was said.
+    pub wrong: Vec<(Kind, u64, Truth, Said)>,
+}
+
+/// What came of all networks.
+#[derive(Debug, Default)]
+pub struct Judged {
+    /// By question, in the order of [`QUESTIONS`].
+    pub answers: Vec<Answers>,
+    /// Networks that could not be surveyed, and why.
+    pub failed: Vec<(Kind, u64, String)>,
+    /// Networks of each kind.
+    pub networks: BTreeMap<Kind, u64>,
+}
+
+impl Judged {
+    fn add(&mut self, kind: Kind, number: u64, observed: &Observed) {
+        *self.networks.entry(kind).or_default() += 1;
+        self.answers.resize_with(QUESTIONS.len(), Answers::default);
+        for (question, answers) in QUESTIONS.iter().zip(&mut self.answers) {
+            let (truth, said) = (question.answer)(observed);
+            match truth {
+                Truth::Present => answers.hits.add(said == Said::Right),
+                Truth::Absent => answers.alarms.add(said != Said::Nothing),
+                Truth::Unjudged => continue,
+            }
+            if (truth == Truth::Present) != (said == Said::Right) || said == Said::Wrong {
+                answers.wrong.push((kind, number, truth, said));
+            }
+        }
+    }
+}
+
+/// Which networks are judged, and how.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Kinds.
+    pub kinds: Vec<Kind>,
+    /// Numbers of the networks of each kind.
+    pub numbers: std::ops::Range<u64>,
+    /// Seed of all of them.
+    pub seed: u64,
+    /// Threads that work side by side.
+    pub threads: usize,
+}
+
+/// Surveys and diagnoses all networks of a plan, with databases in `directory`. `each` sees every network; what it
+/// has to say goes to it in no particular order.
+///
+/// # Errors
+/// When the store or the diagnosis fails; a network over which nothing comes through is counted as failed.
+pub fn judge(
+    plan: &Plan,
+    directory: &Path,
+    each: &(dyn Fn(Kind, u64, &Observed) + Sync),
+) -> Result<Judged, ObserveError> {
+    let todo: Vec<(Kind, u64)> = plan
+        .numbers
+        .clone()
+        .flat_map(|number| plan.kinds.iter().map(move |kind| (*kind, number)))
+        .collect();
+    let next = AtomicU64::new(0);
+    let judged = Mutex::new((Judged::default(), None));
+    let work = || {
+        loop {
+            let turn = next.fetch_add(1, Ordering::Relaxed);
+            let Some((kind, number)) = usize::try_from(turn).ok().and_then(|turn| todo.get(turn)) else {
+                return;
+            };
+            let database = directory.join(format!("{turn}.db"));
+            let result = observe(&draw(*kind, plan.seed, *number), &database);
+            remove(&database);
+            let mut judged = judged.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            match result {
+                Ok(observed) => {
+                    judged.0.add(*kind, *number, &observed);
+                    each(*kind, *number, &observed);
+                }
+                Err(ObserveError::Simulation(error)) => {
+                    judged.0.failed.push((*kind, *number, error.to_string()));
+                }
+                Err(error) => {
+                    judged.1 = Some(error);
+                    next.store(u64::MAX / 2, Ordering::Relaxed);
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..plan.threads.max(1) {
+            scope.spawn(work);
+        }
+    });
+    let (mut judged, error) = judged
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    for answers in &mut judged.answers {
+        answers.wrong.sort_by_key(|wrong| (wrong.0, wrong.1));
+    }
+    error.map_or(Ok(judged), Err)
+}
+
+/// A database that cannot be removed goes with its directory.
+fn remove(database: &Path) {
+    for ending in ["db", "db-wal", "db-shm"] {
+        let _ = std::fs::remove_file(database.with_extension(ending));
+    }
+}
