@@ -161,6 +161,9 @@ pub struct StreamAccount {
     bytes_before: u64,
     owd_second: DurationHistogram,
     owd: DurationHistogram,
+    /// The first packet's delay. Histograms keep delays relative to it: their resolution is a share of the value, and
+    /// clocks may be seconds apart.
+    owd_base: Option<i64>,
     rejected: u64,
     rejected_before: u64,
     second_started_ns: u64,
@@ -206,6 +209,7 @@ impl StreamAccount {
             bytes_before: 0,
             owd_second: DurationHistogram::new(),
             owd: DurationHistogram::new(),
+            owd_base: None,
             rejected: 0,
             rejected_before: 0,
             second_started_ns: now_ns,
@@ -253,8 +257,9 @@ impl StreamAccount {
         if matches!(arrival, Arrival::InOrder | Arrival::Reordered) {
             self.bytes += u64::from(bytes);
             let owd = arrived_unix_ns.wrapping_sub(packet.sent.0) as i64 - self.plan.clock_offset_ns;
-            lane.owd_second.record(owd);
-            self.owd_second.record(owd);
+            let relative = owd.wrapping_sub(*self.owd_base.get_or_insert(owd));
+            lane.owd_second.record(relative);
+            self.owd_second.record(relative);
         }
         if let Some(end) = self.silence.on_packet(index, now_ns) {
             self.on_silence(end);
@@ -283,6 +288,7 @@ impl StreamAccount {
         self.drain_windows(now_ns, false);
         let totals = self.stream.totals();
         let direction = self.plan.direction;
+        let base = self.owd_base.unwrap_or(0);
         let second = StreamSecond {
             unix_ns,
             duration_ns: now_ns.saturating_sub(self.second_started_ns),
@@ -293,14 +299,14 @@ impl StreamAccount {
             duplicates: totals.duplicates - self.before.duplicates,
             reordered: totals.reordered - self.before.reordered,
             rejected: self.rejected - self.rejected_before,
-            owd: quantiles(self.owd_second.summary()),
+            owd: delays(&self.owd_second, base),
         };
         self.events.push(Record::StreamSecond(direction, second));
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             let drops = socket_drops.get(index).copied().unwrap_or(lane.socket_drops);
             self.events.push(Record::FlowSecond(
                 direction,
-                lane.close_second(index as u16, unix_ns, drops),
+                lane.close_second(index as u16, unix_ns, drops, base),
             ));
         }
         self.owd.merge(&self.owd_second);
@@ -362,6 +368,7 @@ impl StreamAccount {
     }
 
     fn report(&self, sent: Option<u64>, sent_per_flow: Option<&[u64]>) -> ReceiverReport {
+        let base = self.owd_base.unwrap_or(0);
         let totals = self.stream.totals();
         let first = u64::from(self.plan.first_sequence);
         let (stream_silences, stream_silent_ns) = self.silence.stream_silence_totals();
@@ -387,12 +394,14 @@ impl StreamAccount {
             active_ns: self
                 .first_arrival_ns
                 .map_or(0, |first| self.last_arrival_ns - first),
-            owd: quantiles(self.owd.summary()),
+            owd: delays(&self.owd, base),
             flows: self
                 .lanes
                 .iter()
                 .enumerate()
-                .map(|(index, lane)| lane.report(sent_per_flow.and_then(|sent| sent.get(index)).copied()))
+                .map(|(index, lane)| {
+                    lane.report(sent_per_flow.and_then(|sent| sent.get(index)).copied(), base)
+                })
                 .collect(),
             events_merged: self.events_merged,
             ..ReceiverReport::default()
@@ -502,7 +511,7 @@ impl EventCounts {
 }
 
 impl FlowLane {
-    fn close_second(&mut self, flow: u16, unix_ns: u64, socket_drops: u64) -> FlowSecond {
+    fn close_second(&mut self, flow: u16, unix_ns: u64, socket_drops: u64, base: i64) -> FlowSecond {
         let totals = self.account.totals();
         let row = FlowSecond {
             unix_ns,
@@ -518,7 +527,7 @@ impl FlowLane {
             bursts: totals.bursts - self.before.bursts,
             longest_burst: self.longest_this_second,
             socket_drops: socket_drops.saturating_sub(self.socket_drops),
-            owd: quantiles(self.owd_second.summary()),
+            owd: delays(&self.owd_second, base),
         };
         self.owd.merge(&self.owd_second);
         self.owd_second.clear();
@@ -528,7 +537,7 @@ impl FlowLane {
         row
     }
 
-    fn report(&self, sent: Option<u64>) -> FlowReport {
+    fn report(&self, sent: Option<u64>, base: i64) -> FlowReport {
         let totals = self.account.totals();
         FlowReport {
             port: self.port,
@@ -546,7 +555,7 @@ impl FlowLane {
             silent_ns: self.silent_ns,
             longest_silence_ns: self.longest_silence_ns,
             socket_drops: self.socket_drops,
-            owd: quantiles(self.owd.summary()),
+            owd: delays(&self.owd, base),
         }
     }
 }
@@ -558,6 +567,29 @@ struct LossRuns(Vec<LossRun>);
 impl LossRuns {
     fn push(&mut self, run: LossRun) {
         self.0.push(run);
+    }
+}
+
+/// Quantiles of delays that were kept relative to `base`.
+fn delays(relative: &DurationHistogram, base: i64) -> Quantiles {
+    let mut found = quantiles(relative.summary());
+    shift(&mut found, base);
+    found
+}
+
+/// Adds to all values; nothing where there are none.
+pub(super) fn shift(quantiles: &mut Quantiles, by: i64) {
+    if quantiles.count > 0 {
+        for value in [
+            &mut quantiles.min,
+            &mut quantiles.p50,
+            &mut quantiles.p90,
+            &mut quantiles.p99,
+            &mut quantiles.p999,
+            &mut quantiles.max,
+        ] {
+            *value = value.saturating_add(by);
+        }
     }
 }
 

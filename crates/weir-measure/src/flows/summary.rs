@@ -10,6 +10,7 @@ use weir_results::{Direction, HostSecond, Quantiles, Record, Side};
 use weir_stats::{Attribution, attribute_buffers, loss_interval};
 use weir_wire::Spread;
 
+use super::account::shift;
 use super::{FlowsPlan, ReceiverReport, SenderReport, StreamAccountPlan};
 use crate::BitRate;
 use crate::clock_watch::ClockEstimate;
@@ -272,21 +273,6 @@ pub fn account_plan(
         } else {
             0
         },
-    }
-}
-
-fn shift(quantiles: &mut Quantiles, by: i64) {
-    if quantiles.count > 0 {
-        for value in [
-            &mut quantiles.min,
-            &mut quantiles.p50,
-            &mut quantiles.p90,
-            &mut quantiles.p99,
-            &mut quantiles.p999,
-            &mut quantiles.max,
-        ] {
-            *value += by;
-        }
     }
 }
 
