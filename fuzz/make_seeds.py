@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Makes the seed inputs in seeds/ from weir-wire's test vectors. Run it in its folder."""
+"""Makes the seed inputs in seeds/ from weir-wire's test vectors, weir-link's packets and profiles, and a few texts.
+Run it in its folder."""
 
 import pathlib
 
 VECTORS = pathlib.Path("../crates/weir-wire/tests/data/vectors.txt")
+PACKETS = pathlib.Path("../crates/weir-link/tests/data/packets.txt")
+PROFILES = pathlib.Path("../crates/weir-link/profiles")
 SEEDS = pathlib.Path("seeds")
 
 
@@ -38,3 +41,66 @@ seed("frames", "sealed", bytes([5 << 2]) + b"hello" + bytes([0]) + bytes([2 << 2
 seed("frames", "again", bytes([5 << 2]) + b"hello" + bytes([1]))
 seed("frames", "changed", bytes([5 << 2 | 2]) + b"hello" + bytes([7, 1]))
 seed("frames", "forged", bytes([4 << 2 | 3]) + bytes([0, 0, 0, 4]) + bytes(16) + b"four")
+
+# Eight bytes that choose, then a packet.
+for line in PACKETS.read_text().splitlines():
+    kind, name, *rest = line.split(" ")
+    if kind == "flow":
+        seed("ip_headers", name, bytes(8) + bytes.fromhex(rest[2]))
+    elif kind == "big" and len(rest[1]) < 300:
+        seed("ip_headers", "big-" + name, bytes([0, 0, 0, 0, 0, 0, 5, 0x78]) + bytes.fromhex(rest[1]))
+    elif kind == "partial" and not name.endswith("-long"):
+        seed("ip_headers", "partial-" + name, bytes([int(rest[0]), int(rest[1])]) + bytes(6) + bytes.fromhex(rest[2]))
+
+for path in PROFILES.glob("*.toml"):
+    text = "".join(line for line in path.read_text().splitlines(True) if not line.startswith("#"))
+    seed("link_profile", path.stem, text.encode())
+LINKS = {
+    "keys": """rate = "10Mbit/s"
+delay = "10ms"
+jitter = "1ms"
+reorder = true
+queue = "2bdp"
+mtu = 1400
+interface-mtu = 9000
+too-big = "drop"
+loss = ["0.1%", { mean = "1%", burst = 2.5 }, { to-bad = "1%", to-good = "9%", loss-good = "0%", loss-bad = "50%" }]
+duplicate = "0.01%"
+corrupt = "0.001%"
+overhead = 14
+dark = [{ from = "3s", to = "4s" }]
+flow-rate = { rate = "1Gbit/s", burst = "64KiB" }
+packet-rate = { rate = 200000, burst = 32 }
+hide-five-tuple = true
+extra-flow-loss = "0.02%"
+long-packets = { above = 1228, loss = "3%" }
+spread = "per-packet"
+seed = 7
+""",
+    "routes": """rtt = "20ms"
+[[route]]
+weight = 3
+loss = { packets = [1, 2] }
+[[route]]
+queue = "5packets"
+rate = "unlimited"
+[reverse]
+flow-rate = "unlimited"
+[[reverse.route]]
+rate = { trace = "1s 5Mbit/s", format = "steps" }
+""",
+    "set": """[[route]]
+[[route]]
+\0loss=1%\0forward.route.1.rate={ trace = "5", format = "mahimahi" }\0reverse.mtu=1400\0route[0].delay=3ms""",
+    "traces": """rate = { steps = ["1s 4Mbit/s", "500ms 0"] }
+[reverse]
+rate = { trace = "5\\n5\\n9", format = "mahimahi" }
+queue = "10packets"
+""",
+}
+for name, text in LINKS.items():
+    seed("link_profile", name, text.encode())
+
+seed("link_trace", "steps", b"\0# a comment\n5s 10Mbit/s\n\n500ms 0\n1min30s 2.5Gbit/s # another\n")
+seed("link_trace", "mahimahi", b"\1" + b"0\n3\n3\n10\n")
+seed("link_trace", "garbage", b"\0" + b"5s fast\n\xff")

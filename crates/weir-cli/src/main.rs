@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     match dispatch(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("weir: {}", failure.message);
+            commands::say(&format!("weir: {}", failure.message));
             failure.exit_code()
         }
     }
@@ -70,5 +70,7 @@ fn log_to_standard_error(cli: &Cli) {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_target(false)
+        // Otherwise a standard error that is closed ends the process.
+        .log_internal_errors(false)
         .init();
 }

@@ -1,5 +1,8 @@
-//! Packets a second through the discrete-event driver: a paced sender of eight flows over two routes with a queue
-//! before a transmitter, a delay, and bursty loss.
+//! Packets a second through the discrete-event driver: eight flows over two routes with bursty loss, a queue before a
+//! transmitter, and a delay; sent one by one, so that hardly any packet waits, or eight at once, so that most do.
+
+// The macros of criterion make public functions without documentation.
+#![allow(missing_docs)]
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -14,9 +17,12 @@ const PACKETS: u64 = 200_000;
 const FLOWS: u64 = 8;
 /// 8,100-byte packets at about 2.5 Gbit/s.
 const INTERVAL_NS: u64 = 26_000;
+const LENGTH: u32 = 8_100;
 
+/// Sends `at_once` packets every `at_once` intervals, each of the next flow.
 struct Sender {
     sent: u64,
+    at_once: u64,
 }
 
 impl Endpoint<u64> for Sender {
@@ -25,16 +31,18 @@ impl Endpoint<u64> for Sender {
     }
 
     fn wake(&mut self, _now: Nanos, out: &mut Vec<Packet<u64>>) {
-        let flow = FlowKey {
-            five_tuple: self.sent % FLOWS,
-            host_pair: 0,
-        };
-        out.push(Packet {
-            length: 8100,
-            flow,
-            payload: self.sent,
-        });
-        self.sent += 1;
+        for _ in 0..self.at_once {
+            let flow = FlowKey {
+                five_tuple: self.sent % FLOWS,
+                host_pair: 0,
+            };
+            out.push(Packet {
+                length: LENGTH,
+                flow,
+                payload: self.sent,
+            });
+            self.sent += 1;
+        }
     }
 
     fn receive(&mut self, _departure: Departure<u64>, _out: &mut Vec<Packet<u64>>) {}
@@ -42,7 +50,7 @@ impl Endpoint<u64> for Sender {
 
 #[derive(Default)]
 struct Receiver {
-    received: u64,
+    received: [u64; 2],
     sum: u64,
 }
 
@@ -54,31 +62,32 @@ impl Endpoint<u64> for Receiver {
     fn wake(&mut self, _now: Nanos, _out: &mut Vec<Packet<u64>>) {}
 
     fn receive(&mut self, departure: Departure<u64>, _out: &mut Vec<Packet<u64>>) {
-        self.received += 1;
+        self.received[usize::from(departure.route)] += 1;
         self.sum ^= departure.packet.payload ^ departure.at.0;
     }
 }
 
 fn network() -> LinkSpec {
+    let loss = LossSpec::GilbertElliott {
+        to_bad: 0.0005,
+        to_good: 0.1,
+        loss_good: 0.0,
+        loss_bad: 1.0,
+    };
     let route = |delay_ns| RouteSpec {
-        rate: RateSpec::Fixed(10_000_000_000),
+        rate: RateSpec::Fixed(5_000_000_000),
         overhead: 14,
         delay_ns,
         queue: QueueSpec::Bytes(1_000_000),
-        loss: vec![LossSpec::GilbertElliott {
-            to_bad: 0.0005,
-            to_good: 0.1,
-            loss_good: 0.0,
-            loss_bad: 1.0,
-        }],
+        loss: vec![loss.clone()],
         ..RouteSpec::clean()
     };
     let mut forward = DirectionSpec::over(vec![route(10_000_000), route(10_400_000)]);
-    forward.mtu.bytes = 9000;
+    forward.mtu.bytes = 9_000;
     LinkSpec {
         name: "bench".to_owned(),
         seed: 1,
-        interface_mtu: 9000,
+        interface_mtu: 9_000,
         reverse: forward.clone(),
         forward,
     }
@@ -86,21 +95,27 @@ fn network() -> LinkSpec {
 
 fn discrete(criterion: &mut Criterion) {
     let spec = network();
-    let mut group = criterion.benchmark_group("discrete");
+    let mut group = criterion.benchmark_group("discrete, packets");
     group.throughput(Throughput::Elements(PACKETS));
     group
         .sample_size(20)
         .warm_up_time(Duration::from_secs(1))
-        .measurement_time(Duration::from_secs(5));
-    group.bench_function("8_flows_2_routes", |bencher| {
-        bencher.iter(|| {
-            let mut receiver = Receiver::default();
-            let outcome = run(&spec, &mut Sender { sent: 0 }, &mut receiver, Nanos(u64::MAX));
-            assert_eq!(outcome.forward.delivered, receiver.received);
-            assert_eq!(outcome.forward.offered, PACKETS);
-            black_box(receiver.sum)
+        .measurement_time(Duration::from_secs(8));
+    for at_once in [1, 8] {
+        group.bench_function(format!("{at_once} at once"), |bencher| {
+            bencher.iter(|| {
+                let (mut sender, mut receiver) = (Sender { sent: 0, at_once }, Receiver::default());
+                let outcome = run(&spec, &mut sender, &mut receiver, Nanos(u64::MAX)).forward;
+                // Both routes are used, packets are lost, and they wait only where they come together.
+                assert!(receiver.received.into_iter().all(|count| count > PACKETS / 10));
+                assert_eq!(outcome.offered, PACKETS);
+                assert_eq!(outcome.delivered + outcome.loss, PACKETS);
+                assert!(outcome.loss > 0);
+                assert_eq!(outcome.most_queued_bytes > 0, at_once > 1);
+                black_box(receiver.sum)
+            });
         });
-    });
+    }
     group.finish();
 }
 

@@ -1,4 +1,4 @@
-//! Drives a link from event to event in virtual time: two endpoints, one [`Link`](crate::Link) each way, no clock.
+//! Drives a link from event to event in virtual time: two endpoints, one [`Link`] each way, no clock.
 //! Equal seeds and endpoints give byte-identical runs. It must not know what the endpoints do.
 
 use crate::link::{Counters, Departure, Link, Nanos, Packet};

@@ -2,13 +2,18 @@
 //! one does not own.
 //!
 //! [`Link`] is the whole behaviour of one direction in virtual time; it has no clock, no I/O and no threads.
-//! [`discrete`] drives two of them from event to event. It must not know what runs over it.
+//! [`discrete`] drives two of them from event to event. [`profile`] and [`trace`] read how people write a link,
+//! [`headers`] reads and makes the IP packets that a driver needs to understand. It must not know what runs over it.
 
 mod admission;
+mod describe;
 pub mod discrete;
 mod ecmp;
+pub mod headers;
 mod link;
 mod loss;
+mod named;
+pub mod profile;
 mod propagation;
 mod queue;
 mod random;
@@ -17,8 +22,12 @@ mod recent_flows;
 mod route;
 mod spec;
 mod token_bucket;
+pub mod trace;
 
+pub use describe::describe;
 pub use link::{Counters, Departure, DropCause, FlowKey, Link, Nanos, Packet, Verdict};
+pub use named::{headline, named, profiles};
+pub use profile::{LinkFlags, Profile, ProfileError};
 pub use spec::{
     DarkSpan, DirectionSpec, FlowRateCap, Jitter, LinkSpec, LongPacketLoss, LossSpec, Mtu, PacketRateCap,
     QueueSpec, RateSpec, RateStep, RouteChoice, RouteSpec, SpecError, TooBig,

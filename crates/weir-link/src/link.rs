@@ -161,6 +161,8 @@ pub struct Link<P> {
     admission: Admission,
     chooser: RouteChooser,
     routes: Box<[Route<P>]>,
+    /// For each route the time before which nothing arrives from it: most calls need look at nothing else.
+    arrivals: Box<[Option<Nanos>]>,
     /// The copy of the packet that left last.
     copy: Option<Departure<P>>,
     /// Packets that were given a route.
@@ -179,6 +181,7 @@ impl<P: Clone> Link<P> {
                 .zip(&spec.routes)
                 .map(|(index, route)| Route::new(route, seed, index))
                 .collect(),
+            arrivals: vec![None; spec.routes.len()].into(),
             copy: None,
             numbered: 0,
             counters: Counters::default(),
@@ -215,7 +218,9 @@ impl<P: Clone> Link<P> {
         }
         let route = self.chooser.choose(packet.flow);
         self.numbered += 1;
-        self.routes[route].offer(self.now, self.numbered, packet)
+        let offered = self.routes[route].offer(self.now, self.numbered, packet);
+        self.arrivals[route] = self.routes[route].next_arrival();
+        offered
     }
 
     /// When [`Link::poll`] will next have something, if nothing more is offered until then; none if nothing is on
@@ -226,7 +231,7 @@ impl<P: Clone> Link<P> {
     /// opportunity of a trace. Then [`Link::poll`] may have nothing, and this function a later time.
     pub fn next_departure(&self) -> Option<Nanos> {
         let copy = self.copy.as_ref().map(|copy| copy.at);
-        copy.or_else(|| self.routes.iter().filter_map(Route::next_arrival).min())
+        copy.or_else(|| self.arrivals.iter().copied().flatten().min())
     }
 
     /// The next packet that has come through by `now`, in order of time and then of acceptance; to be called until
@@ -237,19 +242,14 @@ impl<P: Clone> Link<P> {
             self.counters.count_delivery(&copy);
             return Some(copy);
         }
-        let (_, index) = (0..)
-            .zip(&mut self.routes)
-            .filter_map(|(index, route)| {
-                route.advance(self.now);
-                route.first().map(|order| (order, index))
-            })
-            .min()
-            .filter(|((at, _), _)| *at <= self.now)?;
-        let settled = self.routes[usize::from(index)].pop()?;
+        let index = self.first_to_leave()?;
+        let settled = self.routes[index].pop()?;
+        self.arrivals[index] = self.routes[index].next_arrival();
         let departure = Departure {
             at: settled.at,
             packet: settled.packet,
-            route: index,
+            // A direction has at most 256 routes, see the check of specifications.
+            route: index as u16,
             corrupted: settled.corrupted,
             duplicate: false,
         };
@@ -262,6 +262,25 @@ impl<P: Clone> Link<P> {
         }
         self.counters.count_delivery(&departure);
         Some(departure)
+    }
+
+    /// The route whose next packet has come through by now, before those of all others.
+    fn first_to_leave(&mut self) -> Option<usize> {
+        let mut first = None;
+        for (index, arrival) in self.arrivals.iter_mut().enumerate() {
+            if arrival.is_none_or(|at| at > self.now) {
+                continue;
+            }
+            let route = &mut self.routes[index];
+            route.advance(self.now);
+            *arrival = route.next_arrival();
+            if let Some(order) = route.first().filter(|(at, _)| *at <= self.now)
+                && first.is_none_or(|(earliest, _)| order < earliest)
+            {
+                first = Some((order, index));
+            }
+        }
+        first.map(|(_, index)| index)
     }
 
     /// What happened so far.

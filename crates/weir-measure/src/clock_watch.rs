@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use weir_net::{UdpOptions, UdpSocket, clock};
@@ -36,10 +36,18 @@ impl From<ClockOffset> for ClockEstimate {
     }
 }
 
+/// Probes of the first volley.
 const FIRST_PROBES: u32 = 16;
 const FIRST_GAP: Duration = Duration::from_millis(5);
+/// From one probe to the next after that.
 const GAP: Duration = Duration::from_millis(250);
-const REPLY_LIMIT: Duration = Duration::from_millis(200);
+/// How long the first volley waits for its last answers once one has come, and for any at all.
+const LAST_ANSWERS: Duration = Duration::from_millis(200);
+const FIRST_ANSWER: Duration = Duration::from_secs(3);
+/// How often a watch that waits looks whether it is to end.
+const NAP: Duration = Duration::from_millis(5);
+/// Probes whose answers count: those of the last 16 s, so that the round trip may be as long.
+const REMEMBERED: usize = 64;
 
 /// A thread that probes the agent's reflector until dropped.
 pub(crate) struct ClockWatch {
@@ -51,18 +59,14 @@ pub(crate) struct ClockWatch {
 impl ClockWatch {
     /// Sends a first volley and waits for its answers, then goes on in the background.
     pub(crate) fn start(socket: UdpSocket, session: SessionId, key: UdpKey) -> Result<Self, MeasureError> {
-        socket.set_receive_timeout(REPLY_LIMIT)?;
+        socket.set_receive_timeout(NAP)?;
         let mut prober = Prober {
             socket,
             session,
             key,
-            sequence: 0,
-            estimator: estimator(),
+            exchanges: Exchanges::new(),
         };
-        for _ in 0..FIRST_PROBES {
-            prober.exchange();
-            std::thread::sleep(FIRST_GAP);
-        }
+        prober.first_volley();
         let current = Arc::new(Mutex::new(prober.estimate()));
         let stop = Stop::default();
         let (shared, ended) = (current.clone(), stop.clone());
@@ -70,12 +74,12 @@ impl ClockWatch {
             .name("clock-watch".into())
             .spawn(move || {
                 while !ended.is_set() {
-                    std::thread::sleep(GAP);
-                    prober.exchange();
+                    prober.send();
+                    prober.take_answers(GAP, |_| ended.is_set());
                     *shared.lock().unwrap_or_else(PoisonError::into_inner) = prober.estimate();
                 }
             })
-            .map_err(|error| MeasureError::Internal(format!("cannot start a thread: {error}")))?;
+            .map_err(|error| MeasureError::thread(&error))?;
         Ok(ClockWatch {
             current,
             stop,
@@ -103,52 +107,107 @@ struct Prober {
     socket: UdpSocket,
     session: SessionId,
     key: UdpKey,
-    sequence: u32,
-    estimator: OffsetEstimator,
+    exchanges: Exchanges,
 }
 
 impl Prober {
-    fn exchange(&mut self) {
-        let sent = clock::unix_ns();
+    /// A few exchanges close together, so that there is a good estimate before the test begins.
+    fn first_volley(&mut self) {
+        for _ in 0..FIRST_PROBES {
+            self.send();
+            self.take_answers(FIRST_GAP, |_| false);
+        }
+        let all = |exchanges: &Exchanges| exchanges.answered >= u64::from(FIRST_PROBES);
+        self.take_answers(FIRST_ANSWER, |exchanges| exchanges.answered > 0);
+        self.take_answers(LAST_ANSWERS, all);
+    }
+
+    fn send(&mut self) {
+        let (sequence, sent) = self.exchanges.send(clock::unix_ns());
         let request = RttRequestPacket {
             session: self.session,
-            sequence: Sequence(self.sequence),
+            sequence: Sequence(sequence),
             window_size: 1,
             length: RTT_HEADER_LENGTH as u16,
             sent: UnixNanos(sent),
             ..RttRequestPacket::default()
         };
-        self.sequence = self.sequence.wrapping_add(1);
         let mut packet = [0; RTT_HEADER_LENGTH];
         request.encode(&self.key, &mut packet);
         // A probe that cannot be sent or is not answered leaves the estimate as it was.
-        if self.socket.send(&packet).is_err() {
-            return;
-        }
+        let _ = self.socket.send(&packet);
+    }
+
+    /// Takes what comes within `limit`, to probes sent before as well; less when there is `enough`.
+    fn take_answers(&mut self, limit: Duration, enough: impl Fn(&Exchanges) -> bool) {
+        let deadline = Instant::now() + limit;
         let mut buffer = [0; 256];
-        while let Ok(Some((length, _, told))) = self.socket.receive_blocking(&mut buffer) {
-            let received = told.kernel_ns.unwrap_or_else(clock::unix_ns);
-            if let Ok(reply) = RttReply::decode(&self.key, self.session, &buffer[..length])
-                && reply.sequence == request.sequence
-            {
-                let arrived = if reply.reflector_kernel_receive.0 != 0 {
-                    reply.reflector_kernel_receive.0
-                } else {
-                    reply.reflector_receive.0
-                };
-                self.estimator.add(Exchange {
-                    t1: sent,
-                    t2: arrived,
-                    t3: reply.reflector_send.0,
-                    t4: received,
-                });
-                return;
+        while Instant::now() < deadline && !enough(&self.exchanges) {
+            match self.socket.receive_blocking(&mut buffer) {
+                Ok(Some((length, _, told))) => {
+                    let received = told.kernel_ns.unwrap_or_else(clock::unix_ns);
+                    if let Ok(reply) = RttReply::decode(&self.key, self.session, &buffer[..length]) {
+                        self.exchanges.answered(&reply, received);
+                    }
+                }
+                Ok(None) => {}
+                // A socket that fails at once must not be asked in a tight loop.
+                Err(_) => std::thread::sleep(NAP),
             }
         }
     }
 
     fn estimate(&self) -> Option<ClockEstimate> {
-        self.estimator.estimate(clock::unix_ns()).map(ClockEstimate::from)
+        let estimator = &self.exchanges.estimator;
+        estimator.estimate(clock::unix_ns()).map(ClockEstimate::from)
+    }
+}
+
+/// Which probes are on their way, and what their answers say. Pure. The answer to any of the last probes counts: on a
+/// long path several are under way at once.
+struct Exchanges {
+    /// Send times by sequence modulo their number; none once answered.
+    sent: [Option<(u32, u64)>; REMEMBERED],
+    next: u32,
+    answered: u64,
+    estimator: OffsetEstimator,
+}
+
+impl Exchanges {
+    fn new() -> Self {
+        Exchanges {
+            sent: [None; REMEMBERED],
+            next: 0,
+            answered: 0,
+            estimator: estimator(),
+        }
+    }
+
+    /// A probe leaves; its number, and its time as given.
+    fn send(&mut self, unix_ns: u64) -> (u32, u64) {
+        let sequence = self.next;
+        self.sent[sequence as usize % REMEMBERED] = Some((sequence, unix_ns));
+        self.next = sequence.wrapping_add(1);
+        (sequence, unix_ns)
+    }
+
+    /// An answer came at `received`. One that nobody waits for changes nothing.
+    fn answered(&mut self, reply: &RttReply, received: u64) {
+        let slot = &mut self.sent[reply.sequence.0 as usize % REMEMBERED];
+        let Some((_, sent)) = slot.take_if(|(sequence, _)| *sequence == reply.sequence.0) else {
+            return;
+        };
+        let arrived = match reply.reflector_kernel_receive.0 {
+            0 => reply.reflector_receive.0,
+            kernel => kernel,
+        };
+        self.answered += 1;
+        self.estimator.add(Exchange {
+            t1: sent,
+            t2: arrived,
+            t3: reply.reflector_send.0,
+            t4: received,
+        });
     }
 }
 
@@ -162,5 +221,56 @@ pub(crate) fn probe_options() -> UdpOptions {
     UdpOptions {
         receive_timestamps: true,
         ..UdpOptions::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn answers_count_however_many_probes_are_under_way() {
+        // A round trip of 700 ms, three probes long, to a clock that is an hour ahead.
+        let (rtt, ahead) = (700 * MS, 3_600_000 * MS);
+        let mut exchanges = Exchanges::new();
+        let mut on_the_way = std::collections::VecDeque::new();
+        for turn in 0..40 {
+            let now = 1_000_000 * MS + turn * 250 * MS;
+            while on_the_way.front().is_some_and(|(sent, _)| sent + rtt <= now) {
+                let (sent, sequence) = on_the_way.pop_front().expect("there is one");
+                let there = UnixNanos(sent + rtt / 2 + ahead);
+                let reply = RttReply {
+                    sequence: Sequence(sequence),
+                    reflector_receive: there,
+                    reflector_send: there,
+                    ..RttReply::default()
+                };
+                exchanges.answered(&reply, sent + rtt);
+                // A copy says nothing new.
+                exchanges.answered(&reply, sent + 2 * rtt);
+            }
+            let (sequence, sent) = exchanges.send(now);
+            on_the_way.push_back((sent, sequence));
+        }
+        assert_eq!(exchanges.answered, 40 - 3);
+        let estimate = exchanges
+            .estimator
+            .estimate(1_010_000 * MS)
+            .expect("answers have come");
+        assert_eq!(estimate.offset_ns, ahead as i64);
+        assert_eq!(estimate.uncertainty_ns, rtt / 2);
+    }
+
+    #[test]
+    fn an_answer_to_a_probe_of_long_ago_is_not_taken_for_another() {
+        let mut exchanges = Exchanges::new();
+        for probe in 0..=REMEMBERED as u64 {
+            exchanges.send(probe);
+        }
+        let old = RttReply::default();
+        exchanges.answered(&old, 1);
+        assert_eq!(exchanges.answered, 0);
     }
 }

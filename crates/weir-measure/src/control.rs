@@ -17,12 +17,14 @@ use weir_wire::frame::{FrameOpener, FrameSealer, Role};
 
 use crate::flows::{FlowsRequest, ReceiverReport, SenderReport};
 use crate::limits::Limits;
-use crate::path_mtu::{MtuReport, MtuRequest};
+use crate::path_mtu::MtuReport;
 use crate::rtt::{ReflectorReport, RttRequest};
 use crate::tcp_throughput::TcpRequest;
 
 /// A peer that says nothing for this long is gone.
 pub(crate) const SILENCE_LIMIT: Duration = Duration::from_secs(10);
+/// How long an agent may take to open its side of a test.
+pub(crate) const READY_LIMIT: Duration = Duration::from_secs(20);
 /// How often each side says that it is there.
 const BEAT_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -33,13 +35,12 @@ pub(crate) enum ToAgent {
     Rtt(RttRequest),
     Flows(FlowsRequest),
     Tcp(TcpRequest),
-    Mtu(MtuRequest),
+    /// Answer the client's path MTU probes, then search towards the client.
+    Mtu,
     /// The client's sockets are ready: an agent that is to send may begin.
     Go,
     /// The client's part is over.
     Stop(Stopped),
-    /// Readings of the sending end of TCP connections, by second and stream.
-    TcpReadings(Vec<StreamReading>),
     Beat,
 }
 
@@ -68,9 +69,15 @@ pub(crate) enum FromAgent {
     TcpReadings(Vec<StreamReading>),
     Rtt(ReflectorReport),
     Flows(Box<FlowsReport>),
-    Tcp(TcpReport),
+    /// The agent's part of a TCP test is over.
+    Tcp,
     Mtu(MtuReport),
+    /// What was asked for is more than is allowed, or makes no sense.
     Refused {
+        reason: String,
+    },
+    /// What was asked for could not be done or finished.
+    Failed {
         reason: String,
     },
     Beat,
@@ -85,10 +92,6 @@ pub(crate) struct Ready {
     pub source_port: Option<u16>,
     /// Port that reflects clock probes while flows run.
     pub clock_port: Option<u16>,
-    /// Receive buffer granted per flow, bytes.
-    pub receive_buffer: u64,
-    /// The agent's kernel merges datagrams on receive.
-    pub merges: bool,
 }
 
 /// The agent's account of a multi-flow test.
@@ -96,13 +99,6 @@ pub(crate) struct Ready {
 pub(crate) struct FlowsReport {
     pub receiver: Option<ReceiverReport>,
     pub sender: Option<SenderReport>,
-}
-
-/// The agent's account of a TCP test.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct TcpReport {
-    /// Bytes that went through at the agent's end.
-    pub bytes: u64,
 }
 
 /// `TCP_INFO` of one stream in one second of a test.
@@ -232,4 +228,65 @@ fn read_message<M: DeserializeOwned>(
     stream.read_exact(&mut payload)?;
     opener.open(&header, &payload).map_err(|error| bad(&error))?;
     serde_json::from_slice(&payload).map_err(|error| bad(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flows::{FlowReport, MOST_FLOWS};
+    use weir_results::Quantiles;
+
+    #[test]
+    fn the_longest_report_fits_a_frame() {
+        const FRAME: usize = 1_048_576;
+        let owd = Quantiles {
+            count: u64::MAX,
+            min: i64::MIN,
+            p50: i64::MIN,
+            p90: i64::MIN,
+            p99: i64::MIN,
+            p999: i64::MIN,
+            max: i64::MIN,
+        };
+        let most = u64::from(u32::MAX);
+        // The largest value that each can take in a day at ten million packets a second, or in a test of a day.
+        let flow = FlowReport {
+            port: u16::MAX,
+            sent: 1 << 40,
+            received: 1 << 40,
+            bytes: 1 << 56,
+            lost: 1 << 40,
+            late: 1 << 40,
+            duplicates: 1 << 40,
+            reversals: 1 << 40,
+            sequence_breaks: 1 << 40,
+            bursts: 1 << 40,
+            longest_burst: 1 << 40,
+            silences: 1 << 20,
+            silent_ns: 1 << 47,
+            longest_silence_ns: 1 << 47,
+            socket_drops: most,
+            owd,
+        };
+        let receiver = ReceiverReport {
+            owd,
+            flows: vec![flow; usize::from(MOST_FLOWS)],
+            // As many different lengths as ten million lost packets can have.
+            burst_lengths: (1..=4472).map(|length| (length, 1)).collect(),
+            windows_by_flows_losing: (1..=u32::from(MOST_FLOWS))
+                .map(|flows| (flows, 1 << 20))
+                .collect(),
+            ..ReceiverReport::default()
+        };
+        let sender = SenderReport {
+            sent_per_flow: vec![1 << 40; usize::from(MOST_FLOWS)],
+            ..SenderReport::default()
+        };
+        let report = FromAgent::Flows(Box::new(FlowsReport {
+            receiver: Some(receiver),
+            sender: Some(sender),
+        }));
+        let length = serde_json::to_vec(&report).expect("JSON").len();
+        assert!((FRAME / 4..FRAME).contains(&length), "{length} bytes");
+    }
 }

@@ -43,6 +43,21 @@ pub enum MeasureError {
     /// The agent will not run this test.
     #[error("the agent refused: {0}")]
     Refused(String),
+    /// The agent could not go on with a test.
+    #[error("the agent gave the test up: {0}")]
+    FarEnd(String),
+    /// A receiver gave a test up; what was measured until then is there.
+    #[error(
+        "the receiver ended the test before its time: {reason}; of {sent} packets sent, {unaccounted} are unaccounted for, and what was measured until then is kept"
+    )]
+    Aborted {
+        /// Why.
+        reason: String,
+        /// Packets sent.
+        sent: u64,
+        /// Of those, neither received nor known to be lost.
+        unaccounted: u64,
+    },
     /// The parameters contradict each other or the path.
     #[error("{0}")]
     Parameters(String),
@@ -79,6 +94,10 @@ pub enum MeasureError {
 }
 
 impl MeasureError {
+    pub(crate) fn thread(error: &std::io::Error) -> Self {
+        MeasureError::Internal(format!("cannot start a thread: {error}"))
+    }
+
     /// The fault lies with what the user asked for, not with the path or the far end.
     pub fn is_usage(&self) -> bool {
         matches!(

@@ -7,7 +7,7 @@ use std::time::Duration;
 use weir_net::counters::HostCounters;
 use weir_results::{HostSecond, Record, Side};
 
-use crate::Stop;
+use crate::{MeasureError, Stop};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const NAP: Duration = Duration::from_millis(20);
@@ -20,7 +20,14 @@ pub(crate) struct HostWatch {
 
 impl HostWatch {
     /// Starts sampling for `interface`; each sample goes to `records`.
-    pub(crate) fn start(side: Side, interface: Option<String>, records: Sender<Vec<Record>>) -> Self {
+    ///
+    /// # Errors
+    /// When the thread cannot be started: without it a host's own drops would pass for the network's.
+    pub(crate) fn start(
+        side: Side,
+        interface: Option<String>,
+        records: Sender<Vec<Record>>,
+    ) -> Result<Self, MeasureError> {
         let stop = Stop::default();
         let ended = stop.clone();
         let thread = std::thread::Builder::new()
@@ -42,8 +49,11 @@ impl HostWatch {
                     std::thread::sleep(NAP);
                 }
             })
-            .ok();
-        HostWatch { stop, thread }
+            .map_err(|error| MeasureError::thread(&error))?;
+        Ok(HostWatch {
+            stop,
+            thread: Some(thread),
+        })
     }
 }
 
@@ -80,6 +90,9 @@ fn second(side: Side, change: &HostCounters) -> HostSecond {
 pub(crate) struct HostDrops {
     /// On receive, before any socket.
     pub receive: u64,
+    /// At sockets, for another reason than a full buffer: most of all wrong checksums, which are not the host's fault.
+    /// The sockets' own counts of drops have them, too.
+    pub damaged: u64,
     /// On send.
     pub send: u64,
 }
@@ -87,7 +100,9 @@ pub(crate) struct HostDrops {
 impl HostDrops {
     /// Adds a second's counters.
     pub(crate) fn add(&mut self, second: &HostSecond) {
-        self.receive += second.softnet_dropped + second.interface_rx_dropped + second.udp_in_errors;
+        // The kernel counts a drop in its backlog at the interface as well.
+        self.receive += second.softnet_dropped.max(second.interface_rx_dropped);
+        self.damaged += second.udp_in_errors;
         self.send += second.interface_tx_dropped + second.udp_sndbuf_errors;
     }
 }

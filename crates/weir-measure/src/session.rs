@@ -98,10 +98,9 @@ pub struct Session {
     pub limits: Limits,
     /// The agent's host.
     pub remote_host: HostFacts,
-    /// The agent's version.
-    pub version: String,
+    /// The agent's version, for messages about answers that make no sense.
+    version: String,
     local: SocketAddr,
-    rtt: Duration,
     next_data_stream: u32,
 }
 
@@ -118,10 +117,7 @@ impl Session {
         };
         let mut stream = open(address)?;
         let (handshake, hello) = ClientHandshake::control(&agent.token, nonce()?);
-        let asked = Instant::now();
         let Established { session, keys } = shake_hands(&mut stream, handshake, &hello).map_err(refuse)?;
-        // Two round trips and some work at both ends: an upper bound is what timeouts need.
-        let rtt = asked.elapsed();
         let local = stream.local_addr().map_err(|error| refuse(error.to_string()))?;
         let control = Control::start(stream, &keys.control, Role::Client, ToAgent::Beat)
             .map_err(|error| refuse(error.to_string()))?;
@@ -134,7 +130,6 @@ impl Session {
             remote_host: HostFacts::default(),
             version: String::new(),
             local,
-            rtt,
             next_data_stream: 0,
         };
         match made.receive(SILENCE_LIMIT)? {
@@ -155,11 +150,6 @@ impl Session {
         self.address
     }
 
-    /// Upper bound of the round-trip time, from the handshake.
-    pub(crate) fn rtt(&self) -> Duration {
-        self.rtt
-    }
-
     pub(crate) fn id(&self) -> SessionId {
         self.session
     }
@@ -175,15 +165,14 @@ impl Session {
             .map_err(|error| self.lost(error.to_string()))
     }
 
-    /// The next message but beats; a refusal is an error.
+    /// The next message but beats; a refusal or a failure there is an error.
     pub(crate) fn receive(&self, limit: Duration) -> Result<FromAgent, MeasureError> {
         let deadline = Instant::now() + limit;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.control.incoming.recv_timeout(left) {
                 Ok(Ok(FromAgent::Beat)) => {}
-                Ok(Ok(FromAgent::Refused { reason })) => return Err(MeasureError::Refused(reason)),
-                Ok(Ok(message)) => return Ok(message),
+                Ok(Ok(message)) => return accepted(message),
                 Ok(Err(error)) => return Err(self.lost(error.to_string())),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.lost("the connection ended".into())),
                 Err(RecvTimeoutError::Timeout) => return Err(self.lost("no answer to a request".into())),
@@ -195,8 +184,7 @@ impl Session {
     pub(crate) fn receive_within(&self, limit: Duration) -> Result<Option<FromAgent>, MeasureError> {
         match self.control.incoming.recv_timeout(limit) {
             Ok(Ok(FromAgent::Beat)) | Err(RecvTimeoutError::Timeout) => Ok(None),
-            Ok(Ok(FromAgent::Refused { reason })) => Err(MeasureError::Refused(reason)),
-            Ok(Ok(message)) => Ok(Some(message)),
+            Ok(Ok(message)) => accepted(message).map(Some),
             Ok(Err(error)) => Err(self.lost(error.to_string())),
             Err(RecvTimeoutError::Disconnected) => Err(self.lost("the connection ended".into())),
         }
@@ -217,7 +205,9 @@ impl Session {
             .unwrap_or("something else")
             .to_owned();
         self.lost(format!(
-            "it answered {name} instead of {wanted}; do both ends run the same version?"
+            "it answered {name} instead of {wanted}; it runs Weir {}, this is {}",
+            self.version,
+            env!("CARGO_PKG_VERSION")
         ))
     }
 
@@ -245,6 +235,15 @@ impl Session {
             reason,
         })?;
         Ok((stream_number, stream))
+    }
+}
+
+/// A message, unless it says that the agent will not or cannot go on.
+fn accepted(message: FromAgent) -> Result<FromAgent, MeasureError> {
+    match message {
+        FromAgent::Refused { reason } => Err(MeasureError::Refused(reason)),
+        FromAgent::Failed { reason } => Err(MeasureError::FarEnd(reason)),
+        message => Ok(message),
     }
 }
 

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use weir_results::Direction;
 
-use crate::flows::{self, DirectionSummary, FlowsPlan, FlowsSummary, FlowsWays};
+use crate::flows::{self, DirectionSummary, FlowsPlan, FlowsSummary, FlowsWays, SHORTEST};
 use crate::path_mtu::{self, MtuSummary, largest_payload};
 use crate::rtt::{self, RttPlan, RttSummary, Span};
 use crate::tcp_throughput::{self, TcpRequest, TcpSummary};
@@ -23,8 +23,13 @@ const STREAM_COUNTS: [u16; 4] = [1, 2, 4, 8];
 const USUAL_FLOWS: u16 = 8;
 /// Packets in the largest window of the RTT sweep.
 const WINDOW: u32 = 32;
-/// Time that the path MTU search is expected to take.
+/// From one window of the RTT sweep to the next, unless the agent's rate wants more.
+const INTERVAL_NS: u64 = 100_000_000;
+/// Longest RTT sweep.
+const RTT_NS: u64 = 8_000_000_000;
+/// Time that the path MTU search is expected to take, and payload bytes that it sends at most.
 const MTU_NS: u64 = 4_000_000_000;
+const MTU_BYTES: u64 = 2_000_000;
 /// Longest TCP test.
 const TCP_NS: u64 = 2_000_000_000;
 /// Time that setting up a step takes.
@@ -99,7 +104,7 @@ impl Step {
     /// How long it takes, and how many payload bytes it sends at most.
     pub fn estimate(&self, ceiling: BitRate) -> (u64, u64) {
         match self {
-            Step::Mtu => (MTU_NS, 1_000_000),
+            Step::Mtu => (MTU_NS, MTU_BYTES),
             Step::Rtt(plan) => (plan.duration_ns + SETUP_NS, 2 * plan.volume().1),
             Step::Tcp(request) => {
                 let rate = request.max_rate.min(ceiling);
@@ -130,6 +135,16 @@ pub enum StepSummary {
     Tcp(TcpSummary),
     /// Of [`Step::Flows`].
     Flows(Box<FlowsSummary>),
+}
+
+impl StepSummary {
+    /// Why an end gave the step up before its time, if one did.
+    pub fn aborted(&self) -> Option<MeasureError> {
+        match self {
+            StepSummary::Flows(flows) => flows.aborted(),
+            StepSummary::Mtu(_) | StepSummary::Rtt(_) | StepSummary::Tcp(_) => None,
+        }
+    }
 }
 
 /// Settings that the survey recommends.
@@ -215,14 +230,7 @@ impl Survey {
         while let Some(step) = self.steps.pop_front() {
             let (_, bytes) = step.estimate(self.limits.max_rate);
             // TCP and flows stop at the limit by themselves; the others are small and are made whole or not.
-            let stops_itself = matches!(
-                step,
-                Step::Tcp(_)
-                    | Step::Flows(FlowsPlan {
-                        ways: FlowsWays::Forward,
-                        ..
-                    })
-            );
+            let stops_itself = matches!(step, Step::Tcp(_) | Step::Flows(_));
             if left > 0 && (stops_itself || bytes <= left) {
                 return Some((step, left));
             }
@@ -250,11 +258,12 @@ impl Survey {
     }
 
     fn take_flows(&mut self, step: &Step, flows: FlowsSummary) {
+        let hit = |way: &Option<DirectionSummary>| way.as_ref().is_some_and(|way| way.hit_byte_limit);
+        self.found.hit_byte_limit |= hit(&flows.forward) || hit(&flows.reverse);
         self.found.reverse = flows.reverse.or(self.found.reverse.take());
         let (Some(forward), Step::Flows(plan)) = (flows.forward, step) else {
             return;
         };
-        self.found.hit_byte_limit |= forward.hit_byte_limit;
         let longest = largest_payload(self.peer, self.mtu()).min(self.limits.max_length);
         if plan.length == longest {
             self.found.by_flows.push(forward.clone());
@@ -284,20 +293,38 @@ impl Survey {
         USUAL_FLOWS.min(self.plan.max_flows).min(self.limits.max_flows)
     }
 
-    /// All steps but the path MTU, for packets of `mtu` bytes.
-    fn measuring_steps(&self, mtu: u32) -> Vec<Step> {
-        let longest = largest_payload(self.peer, mtu).min(self.limits.max_length);
-        let mut steps = vec![Step::Rtt(RttPlan {
-            window: Span { from: 1, to: WINDOW },
+    /// The RTT sweep up to `longest` bytes of payload, within the agent's limits; none when they leave no room for a
+    /// packet.
+    fn rtt_step(&self, longest: u32) -> Option<Step> {
+        let shortest = weir_wire::RTT_HEADER_LENGTH as u32;
+        if longest < shortest {
+            return None;
+        }
+        let rate = self.limits.max_rate;
+        let in_interval = rate.bytes_in(INTERVAL_NS) / u64::from(longest);
+        // A packet of the longest, at the agent's rate, may take longer than the usual interval.
+        let one_packet_ns = u64::from(longest) * 8_000_000_000 / rate.0.max(1) + 1;
+        let duration_ns = RTT_NS.min(self.limits.max_duration_ns);
+        Some(Step::Rtt(RttPlan {
+            window: Span {
+                from: 1,
+                to: u32::try_from(in_interval).unwrap_or(WINDOW).clamp(1, WINDOW),
+            },
             length: Span {
                 from: 100.min(longest),
                 to: longest,
             },
-            interval_ns: 100_000_000,
-            duration_ns: 8_000_000_000,
-            over_ns: 8_000_000_000,
+            interval_ns: one_packet_ns.max(INTERVAL_NS),
+            duration_ns,
+            over_ns: duration_ns,
             ..RttPlan::default()
-        })];
+        }))
+    }
+
+    /// All steps but the path MTU, for packets of `mtu` bytes.
+    fn measuring_steps(&self, mtu: u32) -> Vec<Step> {
+        let longest = largest_payload(self.peer, mtu).min(self.limits.max_length);
+        let mut steps: Vec<Step> = self.rtt_step(longest).into_iter().collect();
         for direction in [Direction::Forward, Direction::Reverse] {
             steps.extend(
                 STREAM_COUNTS
@@ -314,6 +341,9 @@ impl Survey {
                         })
                     }),
             );
+        }
+        if longest < SHORTEST {
+            return steps;
         }
         let flows = |flows, length, ways| {
             Step::Flows(FlowsPlan {
@@ -464,6 +494,65 @@ mod tests {
             [(8, 1200), (8, 1400), (8, 3900), (8, 6000), (8, 8100)]
         );
         assert!(matches!(steps[0], Step::Rtt(_)));
+    }
+
+    #[test]
+    fn every_step_is_within_what_the_agent_allows() {
+        let plan = SurveyPlan {
+            format: VideoFormat::of_rate(BitRate(1_000_000), crate::FrameRate::NTSC_60),
+            step_ns: 3_000_000_000,
+            max_flows: 16,
+            max_bytes: u64::MAX,
+        };
+        let usual = Limits::default();
+        for limits in [
+            Limits {
+                max_duration_ns: 5_000_000_000,
+                ..usual
+            },
+            Limits {
+                max_rate: BitRate(3_000_000),
+                ..usual
+            },
+            Limits {
+                max_rate: BitRate(1_000_000),
+                max_length: 65_507,
+                ..usual
+            },
+            Limits {
+                max_length: 80,
+                ..usual
+            },
+            Limits {
+                max_length: 60,
+                ..usual
+            },
+            Limits {
+                max_length: 20,
+                ..usual
+            },
+            Limits {
+                max_flows: 1,
+                ..usual
+            },
+        ] {
+            let survey = Survey::new(plan.clone(), limits, IpAddr::from([10, 0, 0, 1]));
+            let steps = survey.measuring_steps(65_535);
+            assert!(steps.len() >= 2, "{limits:?}");
+            for step in steps {
+                let checked = match &step {
+                    Step::Mtu => Ok(()),
+                    Step::Rtt(plan) => plan.check(weir_wire::RTT_HEADER_LENGTH as u32).and_then(|()| {
+                        limits.check(Some(plan.peak_rate()), plan.duration_ns, plan.length.to, 1)
+                    }),
+                    Step::Tcp(request) => limits.check(None, request.duration_ns, 1, request.streams),
+                    Step::Flows(plan) => plan
+                        .check()
+                        .and_then(|()| limits.check(plan.rate(), plan.duration_ns, plan.length, plan.flows)),
+                };
+                assert!(checked.is_ok(), "{limits:?}: {step:?}: {checked:?}");
+            }
+        }
     }
 
     #[test]

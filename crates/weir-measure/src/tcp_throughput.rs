@@ -1,7 +1,8 @@
 //! TCP throughput with several connections: goodput at the receiver, and what the sender's kernel says of each
 //! connection (`TCP_INFO`).
 
-use std::collections::{BTreeMap, BTreeSet};
+mod rows;
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -11,10 +12,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use weir_net::{clock, tcp};
-use weir_results::{Direction, Record, TcpSecond};
+use weir_results::{Direction, Record};
 
-use crate::control::{FromAgent, Stopped, StreamReading, ToAgent};
+use crate::control::{FromAgent, READY_LIMIT, Stopped, StreamReading, ToAgent};
 use crate::{BitRate, MeasureError, Progress, Session, Sink, Stop};
+
+use rows::{Counting, Rows};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const BUFFER: usize = 256 * 1024;
@@ -256,131 +259,6 @@ fn pump_in(stream: &mut TcpStream, count: &AtomicU64, rate: BitRate, stop: &Stop
     }
 }
 
-/// Joins the receiver's byte counts with the sender's readings, which come from different hosts, into rows.
-pub(crate) struct Rows {
-    streams: u16,
-    direction: Direction,
-    before: Vec<u64>,
-    second: u32,
-    last_ns: u64,
-    counts: BTreeMap<(u32, u16), TcpSecond>,
-    readings: BTreeMap<(u32, u16), tcp::TcpReading>,
-    latest: BTreeMap<u16, tcp::TcpReading>,
-    handed: BTreeSet<(u32, u16)>,
-    cwnd_max: u64,
-}
-
-impl Rows {
-    pub(crate) fn new(request: &TcpRequest) -> Self {
-        Rows {
-            streams: request.streams,
-            direction: request.direction,
-            before: vec![0; usize::from(request.streams)],
-            second: 0,
-            last_ns: clock::monotonic_ns(),
-            counts: BTreeMap::new(),
-            readings: BTreeMap::new(),
-            latest: BTreeMap::new(),
-            handed: BTreeSet::new(),
-            cwnd_max: 0,
-        }
-    }
-
-    /// The receiver's counts at the end of a second; the number of that second.
-    pub(crate) fn count(&mut self, counters: &Counters) -> u32 {
-        let now = clock::monotonic_ns();
-        for (stream, total) in counters.read().into_iter().enumerate() {
-            let row = TcpSecond {
-                unix_ns: clock::unix_ns(),
-                duration_ns: now - self.last_ns,
-                streams: self.streams,
-                stream: stream as u16,
-                bytes: total - self.before[stream],
-                retransmits: 0,
-                rtt_ns: 0,
-                cwnd_bytes: 0,
-                congestion_control: String::new(),
-            };
-            self.counts.insert((self.second, stream as u16), row);
-            self.before[stream] = total;
-        }
-        self.last_ns = now;
-        self.second += 1;
-        self.second - 1
-    }
-
-    /// Takes rows that were counted at the other end.
-    pub(crate) fn counted(&mut self, row: TcpSecond) {
-        let second = self
-            .counts
-            .keys()
-            .filter(|(_, stream)| *stream == row.stream)
-            .count() as u32;
-        self.counts.insert((second, row.stream), row);
-    }
-
-    /// Takes the sender's readings.
-    pub(crate) fn read(&mut self, readings: Vec<StreamReading>) {
-        for StreamReading {
-            second,
-            stream,
-            reading,
-        } in readings
-        {
-            self.cwnd_max = self.cwnd_max.max(reading.cwnd_bytes);
-            self.latest.insert(stream, reading.clone());
-            self.readings.insert((second, stream), reading);
-        }
-    }
-
-    /// Hands on the rows of which both halves are known, or all.
-    pub(crate) fn hand_on(&mut self, sink: &dyn Sink, all: bool) {
-        for (key, row) in &self.counts {
-            let reading = self.readings.get(key);
-            if self.handed.contains(key) || (reading.is_none() && !all) {
-                continue;
-            }
-            let mut row = row.clone();
-            if let Some(reading) = reading {
-                let earlier = key
-                    .0
-                    .checked_sub(1)
-                    .and_then(|second| self.readings.get(&(second, key.1)));
-                let before = earlier.map_or(0, |earlier| earlier.retransmits);
-                row.retransmits = reading.retransmits.saturating_sub(before);
-                (row.rtt_ns, row.cwnd_bytes) = (reading.rtt_ns, reading.cwnd_bytes);
-                row.congestion_control.clone_from(&reading.congestion_control);
-            }
-            self.handed.insert(*key);
-            sink.record(Record::TcpSecond(self.direction, row));
-        }
-    }
-
-    fn summary(&self, request: &TcpRequest, hit_byte_limit: bool) -> TcpSummary {
-        let bytes = self.counts.values().map(|row| row.bytes).sum();
-        // The receiver's own seconds, of one stream since all run side by side.
-        let first = self.counts.iter().filter(|((_, stream), _)| *stream == 0);
-        let duration_ns = first.map(|(_, row)| row.duration_ns).sum();
-        let connections = self.latest.len().max(1) as u64;
-        TcpSummary {
-            direction: self.direction,
-            streams: request.streams,
-            bytes,
-            goodput: BitRate::of(bytes, duration_ns),
-            retransmits: self.latest.values().map(|reading| reading.retransmits).sum(),
-            rtt_ns: self.latest.values().map(|reading| reading.rtt_ns).sum::<u64>() / connections,
-            cwnd_bytes: self.cwnd_max,
-            congestion_control: self
-                .latest
-                .values()
-                .next()
-                .map(|reading| reading.congestion_control.clone())
-                .unwrap_or_default(),
-            hit_byte_limit,
-        }
-    }
-}
-
 /// Runs one TCP test.
 ///
 /// # Errors
@@ -398,8 +276,29 @@ pub fn run(
     session
         .limits
         .check(None, request.duration_ns, 1, request.streams)?;
+    let mut connections = connect(session, &request, stop)?;
+    session.send(&ToAgent::Go)?;
+    let mut rows = Rows::new(request.direction);
+    follow(session, &request, &connections, &mut rows, sink, stop)?;
+    // A sender closes its half and leaves the rest open: what is in its buffers still arrives and is counted.
+    connections.end();
+    let sent = connections.counters.total();
+    session.send(&ToAgent::Stop(Stopped::default()))?;
+    loop {
+        match session.receive(ANSWER_LIMIT)? {
+            FromAgent::Tcp => break,
+            other => take_message(session, &mut rows, sink, other)?,
+        }
+    }
+    connections.finish();
+    rows.hand_on(sink, true);
+    Ok(rows.summary(&request, sent >= request.max_bytes))
+}
+
+/// Asks for the test, opens its connections and starts this end of them.
+fn connect(session: &mut Session, request: &TcpRequest, stop: &Stop) -> Result<Connections, MeasureError> {
     session.send(&ToAgent::Tcp(request.clone()))?;
-    match session.receive(ANSWER_LIMIT)? {
+    match session.receive(READY_LIMIT)? {
         FromAgent::Ready(_) => {}
         other => return Err(session.unexpected("a ready TCP test", &other)),
     }
@@ -407,15 +306,23 @@ pub fn run(
     for _ in 0..request.streams {
         streams.push(session.data_connection()?.1);
     }
-    let sending = request.direction == Direction::Forward;
-    let mut connections = if sending {
-        Connections::send(streams, &request, stop)?
-    } else {
-        Connections::receive(streams, &request, stop)?
-    };
-    session.send(&ToAgent::Go)?;
+    match request.direction {
+        Direction::Forward => Connections::send(streams, request, stop),
+        Direction::Reverse => Connections::receive(streams, request, stop),
+    }
+}
+
+/// Takes counts and readings of both ends until the time is over or the bytes have been sent.
+fn follow(
+    session: &Session,
+    request: &TcpRequest,
+    connections: &Connections,
+    rows: &mut Rows,
+    sink: &dyn Sink,
+    stop: &Stop,
+) -> Result<(), MeasureError> {
     let started = connections.started_ns;
-    let mut rows = Rows::new(&request);
+    let mut counting = Counting::new(request);
     let mut next = started + SECOND_NS;
     let mut second = 0;
     loop {
@@ -423,40 +330,28 @@ pub fn run(
         let over = now >= started + request.duration_ns || stop.is_set() || connections.are_finished();
         if now >= next || over {
             next += SECOND_NS;
-            if sending {
-                rows.read(connections.readings(second));
-                second += 1;
-            } else {
-                rows.count(&connections.counters);
+            match request.direction {
+                Direction::Forward => rows.read(connections.readings(second)),
+                Direction::Reverse => {
+                    let counted = counting.count(&connections.counters);
+                    counted.into_iter().for_each(|row| rows.counted(row));
+                }
             }
-            let total = connections.counters.total();
+            second += 1;
             sink.progress(Progress {
                 elapsed_ns: now - started,
                 total_ns: request.duration_ns,
-                rate: BitRate::of(total, now - started).0,
+                rate: BitRate::of(connections.counters.total(), now - started).0,
                 ..Progress::default()
             });
         }
-        take_messages(session, &mut rows, sink)?;
+        take_messages(session, rows, sink)?;
         rows.hand_on(sink, false);
         if over {
-            break;
+            return Ok(());
         }
         std::thread::sleep(NAP);
     }
-    // A sender closes its half and leaves the rest open: what is in its buffers still arrives and is counted.
-    connections.end();
-    let sent = connections.counters.total();
-    session.send(&ToAgent::Stop(Stopped::default()))?;
-    loop {
-        match session.receive(ANSWER_LIMIT)? {
-            FromAgent::Tcp(_) => break,
-            other => take_message(session, &mut rows, sink, other)?,
-        }
-    }
-    connections.finish();
-    rows.hand_on(sink, true);
-    Ok(rows.summary(&request, sent >= request.max_bytes))
 }
 
 fn take_messages(session: &Session, rows: &mut Rows, sink: &dyn Sink) -> Result<(), MeasureError> {
@@ -491,7 +386,7 @@ fn take_message(
 pub(crate) struct AgentTcp {
     request: TcpRequest,
     connections: Connections,
-    rows: Rows,
+    counting: Counting,
     next_ns: u64,
     second: u32,
 }
@@ -508,7 +403,7 @@ impl AgentTcp {
         };
         let next_ns = connections.started_ns + SECOND_NS;
         Ok(AgentTcp {
-            rows: Rows::new(&request),
+            counting: Counting::new(&request),
             connections,
             next_ns,
             second: 0,
@@ -530,22 +425,22 @@ impl AgentTcp {
             self.second += 1;
             return Some(FromAgent::TcpReadings(readings));
         }
-        let second = self.rows.count(&self.connections.counters);
-        let rows = self.rows.counts.iter().filter(|((of, _), _)| *of == second);
-        let records = rows
-            .map(|(_, row)| Record::TcpSecond(self.request.direction, row.clone()))
-            .collect();
-        Some(FromAgent::Records(records))
+        let rows = self.counting.count(&self.connections.counters).into_iter();
+        let records = rows.map(|row| Record::TcpSecond(self.request.direction, row));
+        Some(FromAgent::Records(records.collect()))
     }
 
     /// The agent's time limit for this test has passed.
     pub(crate) fn is_overdue(&self) -> bool {
-        clock::monotonic_ns() > self.connections.started_ns + self.request.duration_ns + 5 * SECOND_NS
+        clock::monotonic_ns()
+            > self
+                .connections
+                .started_ns
+                .saturating_add(self.request.duration_ns)
+                .saturating_add(5 * SECOND_NS)
     }
 
-    pub(crate) fn finish(self) -> u64 {
-        let bytes = self.connections.counters.total();
+    pub(crate) fn finish(self) {
         self.connections.finish();
-        bytes
     }
 }

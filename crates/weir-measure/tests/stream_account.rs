@@ -419,3 +419,66 @@ fn a_worked_example_across_the_wrap() {
     assert_eq!((flow.reversals, flow.sequence_breaks), (0, 1));
     compare(&case, &stream);
 }
+
+/// One-way delays of 100 to 299 us between clocks that are hours apart, as the receiver computes them.
+#[test]
+fn delays_keep_their_digits_whatever_the_clocks_say() {
+    for apart_ns in [0, 3_600_000_000_000, 90_000_000_000_000] {
+        let mut account = StreamAccount::new(
+            StreamAccountPlan {
+                direction: Direction::Forward,
+                ports: vec![5000],
+                depth: ReorderDepth {
+                    packets: 64,
+                    time_ns: 1_000_000,
+                },
+                spread: Spread::new(SpreadKind::RoundRobin, 1, 1),
+                first_sequence: 0,
+                silence_ns: 1_000_000_000,
+                clock_offset_ns: 0,
+            },
+            START_NS,
+            UNIX_NS,
+        );
+        for sequence in 0..200_u32 {
+            let sent = UNIX_NS + u64::from(sequence) * SPACING_NS;
+            // 7 and 200 have no common factor: each delay comes once, out of order.
+            let delay_ns = 1_000 * (100 + u64::from(sequence) * 7 % 200);
+            let packet = FlowData {
+                session: SessionId(1),
+                flow: FlowId(0),
+                flags: 0,
+                stream_sequence: Sequence(sequence),
+                flow_sequence: Sequence(sequence),
+                frame: 0,
+                frame_offset: 0,
+                sent: UnixNanos(sent),
+            };
+            let now_ns = START_NS + u64::from(sequence) * SPACING_NS + delay_ns;
+            account.on_packet(now_ns, sent + delay_ns + apart_ns, &packet, LENGTH);
+        }
+        let report = account.finish(
+            START_NS + SPACING_NS * 1000,
+            UNIX_NS + SPACING_NS * 1000,
+            None,
+            &[0],
+        );
+        let apart = apart_ns as i64;
+        for (quantile, expected_us) in [
+            (report.owd.p50, 199),
+            (report.owd.p90, 279),
+            (report.owd.p99, 297),
+        ] {
+            let error = quantile - apart - expected_us * 1000;
+            assert!(
+                error.abs() <= 1000,
+                "{apart_ns} apart: {error} from {expected_us} us"
+            );
+        }
+        assert_eq!(
+            (report.owd.min - apart, report.owd.max - apart),
+            (100_000, 299_000)
+        );
+        assert_eq!(report.flows[0].owd, report.owd);
+    }
+}

@@ -137,7 +137,8 @@ fn interface_towards(peer: IpAddr) -> Option<String> {
     interface_with(socket.local_addr().ok()?.ip())
 }
 
-/// Name of the interface that holds `address`.
+/// Name of the interface that holds `address`. Some hosts keep addresses of their own on the loopback interface and
+/// announce them by a routing protocol: packets for these leave and come by another one, which is then not known.
 fn interface_with(address: IpAddr) -> Option<String> {
     let mut list = std::ptr::null_mut();
     // SAFETY: getifaddrs fills `list` with a chain that stays valid until freeifaddrs; names are C strings
@@ -150,7 +151,8 @@ fn interface_with(address: IpAddr) -> Option<String> {
         let mut cursor = list;
         while !cursor.is_null() && found.is_none() {
             let entry = &*cursor;
-            if holds(entry.ifa_addr, address) {
+            let is_loopback = entry.ifa_flags & libc::IFF_LOOPBACK as libc::c_uint != 0;
+            if holds(entry.ifa_addr, address) && is_loopback == address.is_loopback() {
                 found = Some(
                     std::ffi::CStr::from_ptr(entry.ifa_name)
                         .to_string_lossy()

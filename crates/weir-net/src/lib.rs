@@ -20,4 +20,4 @@ mod datagram_tests;
 pub use ancillary::Ancillary;
 pub use receive::{Datagram, ReceiveBatch};
 pub use send::{SendBatch, SendOutcome};
-pub use udp::{EMSGSIZE, ENOBUFS, NetError, UdpOptions, UdpSocket};
+pub use udp::{EADDRNOTAVAIL, EAFNOSUPPORT, EMSGSIZE, ENOBUFS, NetError, UdpOptions, UdpSocket};

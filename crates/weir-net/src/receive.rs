@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd;
 
 use crate::UdpSocket;
 use crate::ancillary::{self, Ancillary, CONTROL_LENGTH, ControlBuffer};
+use crate::udp::is_left_by_icmp;
 
 /// Largest UDP payload, and so the largest merged run.
 const BUFFER_LENGTH: usize = 65_536;
@@ -50,7 +51,7 @@ impl ReceiveBatch {
     /// nothing.
     ///
     /// # Errors
-    /// As `recvmmsg(2)`, but for `EAGAIN` and `EINTR`.
+    /// As `recvmmsg(2)`, but for `EAGAIN`, `EINTR`, and what ICMP said of datagrams sent earlier.
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         self.filled = 0;
         for index in 0..self.headers.len() {
@@ -79,6 +80,7 @@ impl ReceiveBatch {
             let error = io::Error::last_os_error();
             return match error.raw_os_error() {
                 Some(libc::EAGAIN | libc::EINTR) => Ok(0),
+                _ if is_left_by_icmp(&error) => Ok(0),
                 _ => Err(error),
             };
         }
@@ -95,8 +97,11 @@ impl ReceiveBatch {
             // SAFETY: this header was filled by the last successful recvmmsg.
             let ancillary = unsafe { ancillary::parse(&self.headers[index].msg_hdr) };
             let segment = ancillary.segment.map_or(bytes.len(), usize::from).max(1);
+            // An empty datagram is one, too.
+            let empty = bytes.is_empty().then_some(bytes);
             bytes
                 .chunks(segment)
+                .chain(empty)
                 .map(move |bytes| Datagram { bytes, ancillary })
         })
     }

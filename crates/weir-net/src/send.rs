@@ -92,10 +92,11 @@ impl SendBatch {
     /// that index.
     ///
     /// # Panics
-    /// When `header` is longer than [`MAX_HEADER`], or there is no such destination or payload: a fault of the
-    /// calling code.
+    /// When `header` is longer than [`MAX_HEADER`], or there is no such destination or payload, or either number
+    /// is above 65,535: a fault of the calling code.
     pub fn push(&mut self, destination: usize, header: &[u8], payload_length: usize) {
         assert!(destination < self.destinations.len() && payload_length <= self.payload.len());
+        assert!(destination <= usize::from(u16::MAX) && payload_length <= usize::from(u16::MAX));
         let mut slot = [0; MAX_HEADER];
         slot[..header.len()].copy_from_slice(header);
         self.headers.push(slot);

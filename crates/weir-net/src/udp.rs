@@ -1,8 +1,8 @@
-//! A UDP socket with what measuring needs: large buffers, whole datagrams (never silently fragmented), TTL,
-//! timestamps and merging on receive, each asked for and then checked.
+//! A UDP socket with what measuring needs: whole datagrams (never fragmented, or the socket is not made), and, where
+//! the kernel gives them, large buffers, TTL, timestamps and merging on receive.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -14,6 +14,41 @@ use crate::ancillary::{self, Ancillary, CONTROL_LENGTH, ControlBuffer};
 pub const EMSGSIZE: i32 = libc::EMSGSIZE;
 /// The kernel has no buffer for it.
 pub const ENOBUFS: i32 = libc::ENOBUFS;
+/// The host knows no addresses of this family.
+pub const EAFNOSUPPORT: i32 = libc::EAFNOSUPPORT;
+/// The host has no such address.
+pub const EADDRNOTAVAIL: i32 = libc::EADDRNOTAVAIL;
+/// How often a call is made again for an error that an ICMP message left behind. Each attempt clears one.
+const ICMP_TRIES: u32 = 4;
+
+/// An ICMP message that answered an earlier datagram left this error at the socket: the next call reports it,
+/// whatever that call is, and nothing is wrong with its own datagram (`udp(7)`). Whoever forges such messages must
+/// not be able to end a test.
+pub(crate) fn is_left_by_icmp(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(
+            libc::ECONNREFUSED
+                | libc::EHOSTUNREACH
+                | libc::ENETUNREACH
+                | libc::EHOSTDOWN
+                | libc::ENOPROTOOPT
+                | libc::EPROTO
+                | libc::EMSGSIZE
+        )
+    )
+}
+
+/// Makes `call` again while it reports what ICMP left behind.
+fn past_icmp<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 1..ICMP_TRIES {
+        match call() {
+            Err(error) if is_left_by_icmp(&error) => {}
+            done => return done,
+        }
+    }
+    call()
+}
 
 /// A failed socket operation, with its object.
 #[derive(Debug, Error)]
@@ -39,12 +74,6 @@ impl NetError {
             source,
         }
     }
-
-    /// The I/O error inside.
-    pub fn source_io(&self) -> &io::Error {
-        let NetError::Io { source, .. } = self;
-        source
-    }
 }
 
 /// What to ask of a socket.
@@ -60,6 +89,9 @@ pub struct UdpOptions {
     pub receive_timestamps: bool,
     /// Timestamp every sent datagram in the kernel, read through [`UdpSocket::transmit_timestamp`].
     pub transmit_timestamps: bool,
+    /// Tell at which of the host's addresses each datagram came ([`Ancillary::local`]), for a socket that is bound to
+    /// all of them.
+    pub local_addresses: bool,
 }
 
 impl Default for UdpOptions {
@@ -70,6 +102,7 @@ impl Default for UdpOptions {
             merge_receive: false,
             receive_timestamps: false,
             transmit_timestamps: false,
+            local_addresses: false,
         }
     }
 }
@@ -111,10 +144,15 @@ impl UdpSocket {
             merges: false,
         };
         made.raise_buffers(options);
-        made.forbid_fragments();
+        made.forbid_fragments()
+            .map_err(fail("forbid fragments of UDP socket"))?;
         made.merges = options.merge_receive && made.set(libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
         made.ask_for_ttl();
         made.ask_for_timestamps(options);
+        if options.local_addresses {
+            made.ask_for_local_addresses()
+                .map_err(fail("ask for the local addresses of UDP socket"))?;
+        }
         Ok(made)
     }
 
@@ -136,8 +174,8 @@ impl UdpSocket {
     }
 
     /// Sends datagrams whole with DF set and no path-MTU cache, so that what is asked for is what travels.
-    fn forbid_fragments(&self) {
-        let done = if self.local.is_ipv6() {
+    fn forbid_fragments(&self) -> io::Result<()> {
+        if self.local.is_ipv6() {
             self.set(
                 libc::IPPROTO_IPV6,
                 libc::IPV6_MTU_DISCOVER,
@@ -145,8 +183,7 @@ impl UdpSocket {
             )
         } else {
             self.set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)
-        };
-        debug_assert!(done.is_ok(), "every Linux that Weir runs on has PMTUDISC_PROBE");
+        }
     }
 
     fn ask_for_ttl(&self) {
@@ -155,6 +192,14 @@ impl UdpSocket {
         } else {
             self.set(libc::IPPROTO_IP, libc::IP_RECVTTL, 1)
         };
+    }
+
+    fn ask_for_local_addresses(&self) -> io::Result<()> {
+        if self.local.is_ipv6() {
+            self.set(libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1)
+        } else {
+            self.set(libc::IPPROTO_IP, libc::IP_PKTINFO, 1)
+        }
     }
 
     fn ask_for_timestamps(&self, options: &UdpOptions) {
@@ -215,33 +260,61 @@ impl UdpSocket {
     /// Sends one datagram to the connected end.
     ///
     /// # Errors
-    /// As `send(2)`; `EMSGSIZE` when it does not fit the interface.
+    /// As `send(2)`; `EMSGSIZE` when it does not fit the interface. What ICMP said of earlier datagrams is passed
+    /// over.
     pub fn send(&self, datagram: &[u8]) -> io::Result<usize> {
-        self.socket.send(datagram)
+        past_icmp(|| self.socket.send(datagram))
     }
 
     /// Sends one datagram to `remote`.
     ///
     /// # Errors
-    /// As `sendto(2)`; `EMSGSIZE` when it does not fit the interface.
+    /// As `sendto(2)`; `EMSGSIZE` when it does not fit the interface. What ICMP said of earlier datagrams is passed
+    /// over.
     pub fn send_to(&self, datagram: &[u8], remote: SocketAddr) -> io::Result<usize> {
-        self.socket.send_to(datagram, &SockAddr::from(remote))
+        let remote = SockAddr::from(remote);
+        past_icmp(|| self.socket.send_to(datagram, &remote))
+    }
+
+    /// Sends one datagram to `remote` from `local`, one of this host's addresses of the socket's family.
+    ///
+    /// # Errors
+    /// As `sendmsg(2)`; what ICMP said of earlier datagrams is passed over.
+    pub fn send_from(&self, local: IpAddr, datagram: &[u8], remote: SocketAddr) -> io::Result<usize> {
+        let remote = SockAddr::from(remote);
+        let mut control = ControlBuffer([0; CONTROL_LENGTH]);
+        let mut part = libc::iovec {
+            iov_base: datagram.as_ptr().cast_mut().cast(),
+            iov_len: datagram.len(),
+        };
+        // SAFETY: an all-zero msghdr is valid: it points to nothing.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        header.msg_name = remote.as_ptr().cast_mut().cast();
+        header.msg_namelen = remote.len();
+        header.msg_iov = &mut part;
+        header.msg_iovlen = 1;
+        ancillary::leave_from(&mut header, &mut control, local);
+        past_icmp(|| {
+            // SAFETY: address, iovec, datagram and control buffer outlive the call, which only reads them.
+            let sent = unsafe { libc::sendmsg(self.as_raw_fd(), &header, 0) };
+            usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+        })
     }
 
     /// Receives one datagram into `buffer` without waiting; none when there is nothing.
     ///
     /// # Errors
-    /// As `recvmsg(2)`.
+    /// As `recvmsg(2)`; what ICMP said of datagrams sent earlier is passed over.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr, Ancillary)>> {
-        self.receive_with(buffer, libc::MSG_DONTWAIT)
+        past_icmp(|| self.receive_with(buffer, libc::MSG_DONTWAIT))
     }
 
     /// Receives one datagram, waiting up to the time set with [`UdpSocket::set_receive_timeout`].
     ///
     /// # Errors
-    /// As `recvmsg(2)`.
+    /// As `recvmsg(2)`; what ICMP said of datagrams sent earlier is passed over.
     pub fn receive_blocking(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr, Ancillary)>> {
-        self.receive_with(buffer, 0)
+        past_icmp(|| self.receive_with(buffer, 0))
     }
 
     /// How long [`UdpSocket::receive_blocking`] waits.
@@ -303,8 +376,9 @@ impl UdpSocket {
         }
     }
 
-    /// Datagrams (or merged runs of them) that the kernel has dropped at this socket since it was opened,
-    /// for want of receive buffer (`SO_MEMINFO`).
+    /// Datagrams (or merged runs of them) that the kernel has dropped at this socket since it was opened
+    /// (`SO_MEMINFO`): for want of receive buffer, or because their checksum was wrong. The kernel counts in 32
+    /// bits and wraps.
     pub fn receive_drops(&self) -> u64 {
         const SK_MEMINFO_VARS: usize = 9;
         const SK_MEMINFO_DROPS: usize = 8;

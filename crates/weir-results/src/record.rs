@@ -43,6 +43,25 @@ pub struct Quantiles {
     pub max: i64,
 }
 
+impl Quantiles {
+    /// Adds `by` to every value, where there are any.
+    pub fn shift(&mut self, by: i64) {
+        if self.count == 0 {
+            return;
+        }
+        for value in [
+            &mut self.min,
+            &mut self.p50,
+            &mut self.p90,
+            &mut self.p99,
+            &mut self.p999,
+            &mut self.max,
+        ] {
+            *value = value.saturating_add(by);
+        }
+    }
+}
+
 /// One packet of a windowed RTT test (table `rtt_packets`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RttPacket {
@@ -165,7 +184,7 @@ pub struct FlowBurst {
     pub bursts_before: u64,
 }
 
-/// A time in which a flow delivered nothing while others did (table `silences`).
+/// A time in which a flow delivered nothing, alone or with all others (table `silences`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Silence {
     /// Last packet before the silence.

@@ -182,22 +182,15 @@ pub(crate) fn from_row(table: Table, row: &Row<'_>) -> rusqlite::Result<Record> 
     Ok(match table {
         Table::RttPackets => Record::RttPacket(RttPacket::take_row(cells)?),
         Table::HostSeconds => Record::HostSecond(HostSecond::take_row(cells)?),
-        _ => {
-            let direction = Direction::take(cells)?;
-            match table {
-                Table::StreamSeconds => Record::StreamSecond(direction, StreamSecond::take_row(cells)?),
-                Table::FlowSeconds => Record::FlowSecond(direction, FlowSecond::take_row(cells)?),
-                Table::StreamBursts => Record::StreamBurst(direction, StreamBurst::take_row(cells)?),
-                Table::FlowBursts => Record::FlowBurst(direction, FlowBurst::take_row(cells)?),
-                Table::Silences => Record::Silence(direction, Silence::take_row(cells)?),
-                Table::LossWindows => Record::LossWindow(direction, LossWindow::take_row(cells)?),
-                Table::SenderSeconds => Record::SenderSecond(direction, SenderSecond::take_row(cells)?),
-                Table::TcpSeconds => Record::TcpSecond(direction, TcpSecond::take_row(cells)?),
-                Table::MtuProbes | Table::RttPackets | Table::HostSeconds => {
-                    Record::MtuProbe(direction, MtuProbe::take_row(cells)?)
-                }
-            }
-        }
+        Table::StreamSeconds => Record::StreamSecond(Direction::take(cells)?, StreamSecond::take_row(cells)?),
+        Table::FlowSeconds => Record::FlowSecond(Direction::take(cells)?, FlowSecond::take_row(cells)?),
+        Table::StreamBursts => Record::StreamBurst(Direction::take(cells)?, StreamBurst::take_row(cells)?),
+        Table::FlowBursts => Record::FlowBurst(Direction::take(cells)?, FlowBurst::take_row(cells)?),
+        Table::Silences => Record::Silence(Direction::take(cells)?, Silence::take_row(cells)?),
+        Table::LossWindows => Record::LossWindow(Direction::take(cells)?, LossWindow::take_row(cells)?),
+        Table::SenderSeconds => Record::SenderSecond(Direction::take(cells)?, SenderSecond::take_row(cells)?),
+        Table::TcpSeconds => Record::TcpSecond(Direction::take(cells)?, TcpSecond::take_row(cells)?),
+        Table::MtuProbes => Record::MtuProbe(Direction::take(cells)?, MtuProbe::take_row(cells)?),
     })
 }
 

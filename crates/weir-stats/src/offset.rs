@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 /// Candidates for the minimum that are kept at most.
 const CANDIDATES: usize = 1_024;
-/// Intervals the drift is estimated over, at most; 256 make 32,640 slopes.
-const INTERVALS: usize = 256;
+/// Intervals the drift is estimated over, at most; 128 make 8,128 slopes.
+const INTERVALS: usize = 128;
 /// Intervals needed before a drift is claimed.
 const INTERVALS_FOR_DRIFT: usize = 3;
 
@@ -138,8 +138,7 @@ impl OffsetEstimator {
     }
 
     /// The offset at local time `at_ns`: that of the best exchange of the window, carried on by the drift where that
-    /// is known. `None` before the first exchange. Costs a sort of up to 32,640 slopes: ask once a second, not once
-    /// a packet.
+    /// is known. `None` before the first exchange. Costs the median of up to 8,128 slopes: ask once a second, not once a packet.
     pub fn estimate(&self, at_ns: u64) -> Option<ClockOffset> {
         let best = self.candidates.front()?;
         let slope = self.slope();

@@ -10,8 +10,10 @@ mod decimal;
 mod error;
 mod frame_rate;
 mod print;
+mod queue_size;
 mod rate;
 mod reorder_depth;
+mod share;
 mod spans;
 mod time;
 
@@ -21,8 +23,10 @@ pub use frame_rate::FrameRate;
 pub use print::{
     format_bytes, format_count, format_duration, format_percent, format_rate, format_signed_duration,
 };
+pub use queue_size::QueueSize;
 pub use rate::{Rate, RateOrMax};
 pub use reorder_depth::ReorderDepth;
+pub use share::Share;
 pub use spans::{CountSpan, LengthSpan, PortRange, parse_length};
 pub use time::TimeSpan;
 

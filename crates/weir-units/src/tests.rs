@@ -395,6 +395,103 @@ fn rounding_for_reading() {
     }
 }
 
+#[test]
+fn shares() {
+    // The nearest doubles to the decimal values, as the compiler reads them.
+    let table = [
+        ("0.1%", 0.001),
+        ("100%", 1.0),
+        ("0%", 0.0),
+        ("0.000002%", 2e-8),
+        ("0.036601 %", 3.6601e-4),
+        ("0.000308%", 3.08e-6),
+        (" .5% ", 0.005),
+        ("33.3333333333333333%", 0.333_333_333_333_333_3),
+        ("0.0000000000000001%", 1e-18),
+    ];
+    for (text, fraction) in table {
+        assert_eq!(read::<Share>(text).fraction(), fraction, "{text}");
+    }
+    refused::<Share>(&[
+        (
+            "0.1",
+            "'0.1' has no unit; write 0.1%, or 10% if it is a part of one",
+        ),
+        ("5", "'5' has no unit; write 5%"),
+        ("120%", "'120%' is too large; the most is 100%"),
+        (
+            "100.0000000000000001%",
+            "'100.0000000000000001%' is too large; the most is 100%",
+        ),
+        (
+            "99999999999999999%",
+            "'99999999999999999%' is too large; the most is 100%",
+        ),
+        (
+            "0.00000000000000001%",
+            "'0.00000000000000001%' is not a whole number of 10^-16 %; leave out the last digits",
+        ),
+        ("-1%", "'-1%' is not a percentage; write it like 0.1%"),
+        ("1e-3%", "'1e-3%' is not a percentage; write it like 0.1%"),
+        ("a little", "'a little' is not a percentage; write it like 0.1%"),
+        ("%", "'%' is not a percentage; write it like 0.1%"),
+        ("", "'' is not a percentage; write it like 0.1%"),
+    ]);
+}
+
+#[test]
+fn queue_sizes() {
+    let table = [
+        ("unlimited", QueueSize::Unlimited),
+        ("50kB", QueueSize::Bytes(ByteCount(50_000))),
+        ("64 KiB", QueueSize::Bytes(ByteCount(65_536))),
+        ("0B", QueueSize::Bytes(ByteCount(0))),
+        ("100packets", QueueSize::Packets(100)),
+        ("1 packet", QueueSize::Packets(1)),
+        (
+            "2bdp",
+            QueueSize::Bdp {
+                millionths: 2_000_000,
+            },
+        ),
+        ("0.25 BDP", QueueSize::Bdp { millionths: 250_000 }),
+    ];
+    for (text, size) in table {
+        assert_eq!(read::<QueueSize>(text), size, "{text}");
+    }
+    refused::<QueueSize>(&[
+        ("100", "'100' has no unit; write 100packets, 100kB or 100bdp"),
+        (
+            "0bdp",
+            "a queue of zero BDPs holds nothing; write a size such as 2bdp",
+        ),
+        (
+            "5ms",
+            "'ms' is not a unit of a queue's size; write 5packets, 5kB or 5bdp",
+        ),
+        (
+            "1.5packets",
+            "'1.5packets' is not a whole number of packets; leave out the last digits",
+        ),
+        (
+            "0.0000001bdp",
+            "'0.0000001bdp' is not a whole number of millionths of a BDP; leave out the last digits",
+        ),
+        (
+            "99999999999999bdp",
+            "'99999999999999bdp' is too large; the most is 18446744073709.551615",
+        ),
+        (
+            "deep",
+            "'deep' is not a queue's size; write it like 2bdp, 50kB, 100packets or unlimited",
+        ),
+        (
+            "-2bdp",
+            "'-2bdp' is not a queue's size; write it like 2bdp, 50kB, 100packets or unlimited",
+        ),
+    ]);
+}
+
 fn comes_back<T: FromStr<Err = UnitError> + Display + Debug + PartialEq>(value: T) {
     assert_eq!(read::<T>(&value.to_string()), value);
 }
@@ -416,6 +513,11 @@ proptest! {
         comes_back(RateOrMax::Rate(Rate(value.max(1))));
         comes_back(TimeSpan(value));
         comes_back(ByteCount(value));
+        comes_back(QueueSize::Bytes(ByteCount(value)));
+        comes_back(QueueSize::Packets(value));
+        comes_back(QueueSize::Bdp { millionths: value.max(1) });
+        let share = value % 1_000_000_000_000_000_001;
+        comes_back(read::<Share>(&format!("{}.{:016}%", share / 10u64.pow(16), share % 10u64.pow(16))));
         let (a, b) = ((value as u32).max(1), other.max(1));
         comes_back(CountSpan { from: a.min(b), to: a.max(b) });
         comes_back(PortRange { first: last / 2 + 1, last: last.max(last / 2 + 1) });
@@ -458,6 +560,8 @@ proptest! {
             let _ = text.parse::<RateOrMax>();
             let _ = text.parse::<TimeSpan>();
             let _ = text.parse::<ByteCount>();
+            let _ = text.parse::<QueueSize>();
+            let _ = text.parse::<Share>();
             let _ = text.parse::<LengthSpan>();
             let _ = text.parse::<PortRange>();
             let _ = text.parse::<FrameRate>();

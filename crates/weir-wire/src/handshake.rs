@@ -128,6 +128,16 @@ pub struct Refused {
     pub error: HandshakeError,
 }
 
+impl Refused {
+    /// The agent's last place was taken while the client proved itself.
+    #[must_use]
+    pub fn busy() -> Self {
+        let error = HandshakeError::from(Refusal::Busy);
+        let reply = Some(AgentWelcome::Refused(error).encode());
+        Self { reply, error }
+    }
+}
+
 /// First message, from the client. Offsets: magic 0, version 4, purpose 5, reserved 6, session 8, stream 16,
 /// reserved 20, nonce 24.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, value_parser};
 
+use super::MOST_FLOWS;
 use crate::units::{PortRange, Rate, TimeSpan, parse_length};
 
 /// Arguments of `weir agent`.
@@ -49,8 +50,8 @@ pub struct AgentArgs {
     /// Sessions at the same time.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = value_parser!(u32).range(1..), help_heading = "Limits")]
     pub max_sessions: u32,
-    /// Flows in one test.
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = value_parser!(u16).range(1..), help_heading = "Limits")]
+    /// Flows in one test, at most 1024.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = value_parser!(u16).range(1..=i64::from(MOST_FLOWS)), help_heading = "Limits")]
     pub max_flows: u16,
     /// Also reflect STAMP packets (RFC 8762) on this UDP port.
     #[arg(long, value_name = "PORT", value_parser = value_parser!(u16).range(1..), help_heading = "STAMP")]

@@ -2,8 +2,8 @@
 
 use clap::{Args, ValueEnum, value_parser};
 
-use super::MeasureOptions;
 use super::traffic::{Traffic, format_names};
+use super::{MOST_FLOWS, MeasureOptions};
 use crate::units::{ByteCount, FrameRate, RateOrMax, ReorderDepth, TimeSpan, UnitError, parse_length};
 
 /// How packets are assigned to flows.
@@ -51,8 +51,8 @@ pub struct FlowsArgs {
     /// Frames per second, with --rate or --bytes-per-frame [default: 59.94].
     #[arg(long, value_name = "F", requires = "custom", help_heading = "Traffic")]
     pub frame_rate: Option<FrameRate>,
-    /// How many flows to split the stream into.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = value_parser!(u16).range(1..), help_heading = "Traffic")]
+    /// How many flows to split the stream into, at most 1024.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = value_parser!(u16).range(1..=i64::from(MOST_FLOWS)), help_heading = "Traffic")]
     pub flows: u16,
     /// UDP payload in bytes [default: what the path MTU allows].
     #[arg(long, value_name = "N", value_parser = parse_length, help_heading = "Traffic")]

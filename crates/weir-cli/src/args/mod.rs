@@ -21,6 +21,8 @@ pub use runs::{ExportForm, ExportRun, ListRuns, RunName, RunNameError, RunsComma
 pub use survey::SurveyArgs;
 pub use traffic::{DEFAULT_FORMAT, FORMAT_NAMES, Traffic};
 
+/// Most flows in one test.
+pub const MOST_FLOWS: u16 = 1024;
 /// Environment variable that holds the shared token itself.
 pub const TOKEN_VARIABLE: &str = "WEIR_TOKEN";
 

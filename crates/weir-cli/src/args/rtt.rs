@@ -36,8 +36,9 @@ pub struct RttArgs {
     /// Count a packet as lost after this long without a reply.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = TimeSpan::positive)]
     pub timeout: TimeSpan,
-    /// TTL or hop limit of the packets.
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = value_parser!(u8).range(1..))]
+    /// TTL or hop limit of the packets; STAMP always sends 255.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = value_parser!(u8).range(1..),
+          conflicts_with = "stamp")]
     pub ttl: u8,
     /// Speak STAMP (RFC 8762) to any reflector, on port 862 unless HOST has another; needs no agent.
     #[arg(long, help_heading = "STAMP")]

@@ -57,7 +57,7 @@ Example:
     List(ListRuns),
     /// Show one run: its parameters, hosts and results.
     ///
-    /// Prints what the command printed when it measured, from what the store has kept.
+    /// Prints when and how it ran, its parameters and both hosts, its summary as JSON, and how many rows each table has.
     #[command(after_help = "\
 Example:
     $ weir runs show last --json")]

@@ -2,8 +2,8 @@
 
 use clap::{Args, value_parser};
 
-use super::MeasureOptions;
 use super::traffic::{Traffic, format_names};
+use super::{MOST_FLOWS, MeasureOptions};
 use crate::units::{ByteCount, FrameRate, Rate, RateOrMax, TimeSpan};
 
 /// Arguments of `weir survey`.
@@ -32,11 +32,11 @@ pub struct SurveyArgs {
     /// How long to send at each number of flows.
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = TimeSpan::positive)]
     pub step: TimeSpan,
-    /// Leave steps out rather than send more than this in all [default: no limit].
+    /// Send no more than this in all: cut steps short or leave them out [default: no limit].
     #[arg(long, value_name = "BYTES", value_parser = ByteCount::positive)]
     pub max_bytes: Option<ByteCount>,
-    /// Most flows to try.
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = value_parser!(u16).range(1..))]
+    /// Most flows to try, at most 1024.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = value_parser!(u16).range(1..=i64::from(MOST_FLOWS)))]
     pub max_flows: u16,
     /// Options of every command that measures.
     #[command(flatten)]

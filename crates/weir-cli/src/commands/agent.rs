@@ -7,7 +7,7 @@ use weir_cli::args::{AgentArgs, GlobalOptions};
 use weir_measure::agent::{Agent, AgentConfig};
 use weir_measure::{BitRate, Limits, MeasureError, Stop};
 
-use super::output::print;
+use super::output::{print, say};
 use super::{Failure, connect};
 
 /// Serves until interrupted.
@@ -58,10 +58,10 @@ fn announce(agent: &Agent, args: &AgentArgs, global: &GlobalOptions, guarded: bo
         return Ok(());
     }
     for address in control {
-        eprintln!(
+        say(&format!(
             "weir agent: control on {address}, tests on UDP ports {}",
             args.udp_ports
-        );
+        ));
     }
     for address in stamp {
         let mode = if args.stamp_key_file.is_some() {
@@ -69,14 +69,12 @@ fn announce(agent: &Agent, args: &AgentArgs, global: &GlobalOptions, guarded: bo
         } else {
             "unauthenticated"
         };
-        eprintln!("weir agent: STAMP reflector on {address}, {mode}");
+        say(&format!("weir agent: STAMP reflector on {address}, {mode}"));
     }
     if args.open {
-        eprintln!("weir agent: open: anybody who reaches it can use it, within the limits");
+        say("weir agent: open: anybody who reaches it can use it, within the limits");
     } else if !guarded {
-        eprintln!(
-            "weir agent: no token, so loopback only; give --token-file or WEIR_TOKEN to serve other hosts"
-        );
+        say("weir agent: no token, so loopback only; give --token-file or WEIR_TOKEN to serve other hosts");
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `weir flows`: the multi-flow test.
 
-use weir_cli::args::{FlowsArgs, GlobalOptions, Spread, Way};
+use weir_cli::args::{FlowsArgs, GlobalOptions, MOST_FLOWS, Spread, Way};
 use weir_measure::flows::{self, FlowsPlan, FlowsSummary, FlowsWays};
 use weir_measure::path_mtu::{self, largest_payload};
 use weir_measure::{MeasureError, Session, Stop};
@@ -12,6 +12,8 @@ use super::{Failure, connect, tables, thresholds};
 
 /// Payload length as the run's parameters show it while it is still to be found.
 const FROM_PATH_MTU: u32 = 0;
+
+const _: () = assert!(MOST_FLOWS == flows::MOST_FLOWS);
 
 /// Runs the test and reports.
 pub fn run(args: &FlowsArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
@@ -31,7 +33,12 @@ pub fn run(args: &FlowsArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), 
     run.set_remote_host(&session.remote_host)?;
     let id = run.id();
     let result = measure(&mut session, &mut plan, &run, stop);
-    let end = Ended::of(&result, stop);
+    // A test that an end gave up has failed, but what was found until then is shown.
+    let given_up = result.as_ref().ok().and_then(FlowsSummary::aborted);
+    let end = match &given_up {
+        Some(error) => Ended::failed(error),
+        None => Ended::of(&result, stop),
+    };
     let outcome = end.outcome();
     let stored = run.finish(&end, &json(&result.as_ref().ok()));
     let summary = result?;
@@ -47,6 +54,9 @@ pub fn run(args: &FlowsArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), 
         ))?;
     }
     stored?;
+    if let Some(error) = given_up {
+        return Err(error.into());
+    }
     thresholds::judge(conditions, &thresholds::of_flows(&summary))
 }
 
@@ -80,7 +90,8 @@ fn plan(args: &FlowsArgs) -> Result<FlowsPlan, Failure> {
     })
 }
 
-/// Finds the path MTU first: the payload length is the largest that fits, or is checked against it.
+/// Finds the path MTU first: the payload length is the largest that fits, or is checked against it. A test that is
+/// stopped before it has begun has found nothing.
 fn measure(
     session: &mut Session,
     plan: &mut FlowsPlan,
@@ -88,6 +99,9 @@ fn measure(
     stop: &Stop,
 ) -> Result<FlowsSummary, MeasureError> {
     let mtu = path_mtu::run(session, run, stop)?;
+    if stop.is_set() {
+        return Ok(FlowsSummary::default());
+    }
     let smallest = mtu.smallest().or(mtu.forward.path_mtu);
     let peer = session.address().ip();
     if let Some(smallest) = smallest {

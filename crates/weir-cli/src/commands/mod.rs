@@ -16,3 +16,4 @@ mod tables;
 mod thresholds;
 
 pub use failure::{Failure, Status};
+pub use output::say;

@@ -9,6 +9,12 @@ use weir_results::{Outcome, RunId};
 use super::Failure;
 use super::run_store::{RunStore, Stored};
 
+/// Says a line to the person who watches. Whether anybody does must not change what is measured, so a standard error
+/// that is closed or full is none of our business (`eprintln!` would panic).
+pub fn say(line: &str) {
+    let _ = io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+}
+
 /// Prints `text` and takes a closed pipe for the reader's wish.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();

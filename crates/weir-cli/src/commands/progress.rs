@@ -48,7 +48,7 @@ impl ProgressLine {
     /// A line above the bar.
     pub fn say(&self, line: &str) {
         if self.bar.is_hidden() {
-            eprintln!("{line}");
+            super::output::say(line);
         } else {
             self.bar.println(line);
         }

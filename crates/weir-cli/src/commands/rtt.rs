@@ -74,7 +74,7 @@ fn reach(args: &RttArgs, plan: &RttPlan) -> Result<(Peer, HostFacts), Failure> {
     }
     let key = args.stamp_key_file.as_deref().map(read_key).transpose()?;
     let codec = stamp::StampCodec::new(key.as_deref(), args.ssid.unwrap_or(0));
-    plan.check(codec.shortest())?;
+    stamp::check(plan, &codec)?;
     let remote = resolve(&args.host, stamp::STAMP_PORT, connect::family(&args.measure))?;
     Ok((Peer::Stamp(remote, codec), HostFacts::read(Some(remote.ip()))))
 }

@@ -75,10 +75,7 @@ impl Ended {
     /// From what the measurement gave and whether it was told to stop.
     pub fn of<T>(result: &Result<T, MeasureError>, stop: &Stop) -> Self {
         match result {
-            Err(error) => Ended {
-                outcome: Outcome::Failed,
-                reason: Some(error.to_string()),
-            },
+            Err(error) => Ended::failed(error),
             Ok(_) if stop.is_set() => Ended {
                 outcome: Outcome::Interrupted,
                 reason: None,
@@ -87,6 +84,14 @@ impl Ended {
                 outcome: Outcome::Finished,
                 reason: None,
             },
+        }
+    }
+
+    /// By an error.
+    pub fn failed(error: &MeasureError) -> Self {
+        Ended {
+            outcome: Outcome::Failed,
+            reason: Some(error.to_string()),
         }
     }
 

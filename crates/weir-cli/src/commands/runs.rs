@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use weir_cli::args::{ExportForm, ExportRun, GlobalOptions, ListRuns, RunName, RunsCommand};
@@ -61,12 +62,19 @@ fn export(args: &ExportRun, global: &GlobalOptions) -> Result<(), Failure> {
     let table = args.table.as_deref().map(parse_table).transpose()?;
     match &args.output {
         Some(path) => {
-            let file = File::create(path)
-                .map_err(|error| Failure::environment(format!("cannot write {}: {error}", path.display())))?;
-            let mut out = BufWriter::new(file);
+            if is_same_file(path, store.path()) {
+                return Err(Failure::usage(format!(
+                    "-o {} is the results store itself; name another file",
+                    path.display()
+                )));
+            }
+            // A run that does not exist must not cost the file that stands there.
+            store.run(id)?;
+            let failed =
+                |error: io::Error| Failure::environment(format!("cannot write {}: {error}", path.display()));
+            let mut out = BufWriter::new(File::create(path).map_err(failed)?);
             write(&store, id, args.form, table, &mut out)?;
-            out.flush()
-                .map_err(|error| Failure::environment(format!("cannot write {}: {error}", path.display())))
+            out.flush().map_err(failed)
         }
         None => match write(&store, id, args.form, table, BufWriter::new(io::stdout().lock())) {
             // Whoever read the output has seen enough.
@@ -74,6 +82,15 @@ fn export(args: &ExportRun, global: &GlobalOptions) -> Result<(), Failure> {
             other => Ok(other?),
         },
     }
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| {
+        std::fs::metadata(path)
+            .ok()
+            .map(|found| (found.dev(), found.ino()))
+    };
+    identity(one).is_some_and(|one| Some(one) == identity(other))
 }
 
 fn parse_table(name: &str) -> Result<Table, Failure> {

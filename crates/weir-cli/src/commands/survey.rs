@@ -7,7 +7,7 @@ use weir_measure::{MeasureError, Session, Stop};
 use weir_net::host::HostFacts;
 use weir_results::RunId;
 
-use super::output::{closing_lines, print, print_json, storing_notes};
+use super::output::{closing_lines, print, print_json, say, storing_notes};
 use super::run_store::{Ended, RunStore, json, new_run};
 use super::{Failure, connect, tables, thresholds};
 
@@ -43,13 +43,13 @@ pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(),
         } else {
             ""
         };
-        eprintln!(
+        say(&format!(
             "survey of {} at {}: about {}, at most {} sent{bound}",
             args.host,
             format.rate(),
             format_duration(time),
             format_bytes(bytes)
-        );
+        ));
     }
     let store = RunStore::open(&global.db)?;
     let parent = store.begin_parent(&new_run("survey", &args.host, &plan, &local))?;
@@ -113,10 +113,17 @@ impl Surveying<'_> {
         let run = self.store.begin(&part, &title, self.global.quiet)?;
         run.set_remote_host(&self.session.remote_host)?;
         let result = survey::run_step(&mut self.session, step, max_bytes, &run, self.stop);
-        let end = Ended::of(&result, self.stop);
+        let given_up = result.as_ref().ok().and_then(StepSummary::aborted);
+        let end = match &given_up {
+            Some(error) => Ended::failed(error),
+            None => Ended::of(&result, self.stop),
+        };
         let summary = result.as_ref().ok().map(step_json);
         let stored = run.finish(&end, &json(&summary));
-        let found = result?;
+        let found = match given_up {
+            Some(error) => return Err(error.into()),
+            None => result?,
+        };
         let stored = stored?;
         self.notes.extend(
             storing_notes(&stored)
@@ -124,7 +131,7 @@ impl Surveying<'_> {
                 .map(|note| format!("{title}: {note}")),
         );
         if !self.global.quiet && !self.global.json {
-            eprintln!("{}", tables::step_line(&title, &found));
+            say(&tables::step_line(&title, &found));
         }
         Ok(found)
     }

@@ -77,7 +77,8 @@ pub fn of_flows(summary: &FlowsSummary) -> Values {
             worst
                 .entry(name)
                 .and_modify(|held: &mut f64| {
-                    if value.is_nan() || (value < *held) == lower_is_worse {
+                    // What was not measured is worst of all.
+                    if value.is_nan() || !held.is_nan() && (value < *held) == lower_is_worse {
                         *held = value;
                     }
                 })
@@ -100,6 +101,7 @@ fn of_direction(direction: &DirectionSummary) -> Values {
         .per_flow
         .iter()
         .map(|flow| flow.longest_silence_ns)
+        .chain([fields.longest_stream_silence_ns])
         .max()
         .unwrap_or(0);
     OF_FLOWS

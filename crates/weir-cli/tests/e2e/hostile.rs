@@ -1,9 +1,10 @@
 //! Datagrams from strangers, and from somebody who reads the path: the agent answers none of them, counts them, and
 //! the test goes on as if they had not come.
 
-use std::net::UdpSocket;
+use std::io::{Read, Write};
+use std::net::{TcpStream, UdpSocket};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::lab::{
     self, Agent, Datagram, FAR_IPV4, Host, NEAR_IPV4, Noise, RTT_REPLY, RTT_REQUEST, Relay, Running,
@@ -288,4 +289,32 @@ fn forged_and_replayed_requests_get_no_reply() {
     );
     nothing_came(&spying.0);
     nothing_came(&spying.1);
+}
+
+#[test]
+fn a_stranger_that_speaks_slowly_is_turned_away_in_time() {
+    isolated!();
+    let agent = Agent::start(Host::Near, &[]);
+    let mut slow = TcpStream::connect(("127.0.0.1", agent.port)).expect("a connection");
+    slow.set_read_timeout(Some(Duration::from_secs(3)))
+        .expect("a timeout");
+    let begun = Instant::now();
+    // A byte every two seconds: none of the pauses is long.
+    for byte in b"WEI" {
+        slow.write_all(&[*byte]).expect("the agent still listens");
+        std::thread::sleep(Duration::from_secs(2));
+    }
+    let ended = slow.read(&mut [0; 56]);
+    assert!(
+        matches!(ended, Ok(0)) || ended.is_err_and(|error| error.kind() != std::io::ErrorKind::WouldBlock)
+    );
+    assert!(begun.elapsed() < Duration::from_secs(8));
+    wait_until("the agent to say so", LIMIT, || {
+        agent
+            .process
+            .stderr()
+            .contains("not done within 5 s")
+            .then_some(())
+    });
+    agent.check_serves(&[]);
 }

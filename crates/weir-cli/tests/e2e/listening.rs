@@ -1,5 +1,7 @@
 //! Whom an agent listens to, and what it says about it.
 
+use std::net::TcpListener;
+
 use serde_json::json;
 
 use crate::LIMIT;
@@ -106,4 +108,24 @@ fn an_address_that_others_reach_needs_a_token_or_open() {
         listening(Host::Far, agent.port),
         [format!("{FAR_IPV4}:{}", agent.port)]
     );
+}
+
+#[test]
+fn a_port_that_is_taken_on_ipv6_alone_is_an_error_and_no_ipv6_is_none() {
+    isolated!();
+    lab::run("sysctl", &["-q", "-w", "net.ipv6.bindv6only=1"]);
+    let other = TcpListener::bind("[::]:4747").expect("the port on IPv6");
+    let arguments = ["agent", "--open", "--port", "4747"];
+    let refused = run_within(LIMIT, weir(&arguments)).expect_code(2);
+    let error = refused.one_error();
+    assert!(
+        error.contains("4747 on ::") && error.contains("in use"),
+        "{error}"
+    );
+    drop(other);
+    // Without a token, loopback: on a host whose loopback has no IPv6 address, IPv4 alone is right.
+    lab::run("sysctl", &["-q", "-w", "net.ipv6.conf.all.disable_ipv6=1"]);
+    let agent = Agent::start(Host::Near, &[]);
+    assert_eq!(agent.announced["control"], json!([agent.local()]));
+    agent.check_serves(&[]);
 }

@@ -281,3 +281,24 @@ fn the_first_window_is_measured_like_the_others() {
         "the first window's fastest RTT, in medians of the other windows': {ratios:.1?}"
     );
 }
+
+#[test]
+fn a_test_below_a_second_has_counters_of_both_hosts() {
+    isolated!();
+    let agent = Agent::start(Host::Near, &[]);
+    let (target, database) = (agent.local(), lab::path("short.db"));
+    let arguments = [
+        "rtt",
+        &target,
+        "--interval",
+        "50ms",
+        "--for",
+        "300ms",
+        "--db",
+        &database,
+    ];
+    run_within(LIMIT, weir(&arguments)).expect_code(0);
+    let sides: Vec<String> =
+        Database::open(&database).all("SELECT DISTINCT side FROM host_seconds ORDER BY 1");
+    assert_eq!(sides, ["local", "remote"]);
+}

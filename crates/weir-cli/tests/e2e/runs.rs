@@ -1,5 +1,7 @@
 //! `weir runs`: list, show, export and delete what was measured.
 
+use std::process::Stdio;
+
 use serde_json::Value;
 
 use crate::lab::{self, Agent, Database, Finished, Host, isolated, run_within, weir};
@@ -161,4 +163,53 @@ fn a_run_that_is_being_recorded_is_not_deleted() {
     client.signal("INT");
     client.wait(LIMIT).expect_code(0);
     run_within(LIMIT, weir(&["runs", "delete", "last", "--db", &database])).expect_code(0);
+}
+
+#[test]
+fn export_spares_the_file_when_there_is_nothing_to_write_and_the_store_always() {
+    isolated!();
+    // Leaves a run in check.db.
+    Agent::start(Host::Near, &[]).check_serves(&[]);
+    let (database, kept) = ("check.db", lab::path("kept.txt"));
+    std::fs::write(&kept, "precious").expect("a file");
+    let export = |run: &str, to: &str| {
+        let arguments = ["runs", "export", run, "--as", "json", "-o", to, "--db", database];
+        run_within(LIMIT, weir(&arguments))
+    };
+    assert_ne!(export("999", &kept).code(), 0);
+    assert_eq!(std::fs::read_to_string(&kept).expect("the file"), "precious");
+    let refused = export("last", database).expect_code(2);
+    assert!(
+        refused.stderr.contains("is the results store itself"),
+        "{}",
+        refused.stderr
+    );
+    export("last", &kept).expect_code(0);
+    assert!(std::fs::read_to_string(&kept).expect("the file").starts_with('{'));
+}
+
+#[test]
+fn a_reader_of_standard_error_who_leaves_changes_nothing() {
+    isolated!();
+    let agent = Agent::start(Host::Near, &[]);
+    let (target, database) = (agent.local(), lab::path("unread.db"));
+    let arguments = [
+        "survey",
+        &target,
+        "--rate",
+        "5Mbit/s",
+        "--step",
+        "100ms",
+        "--max-flows",
+        "1",
+        "--db",
+        &database,
+    ];
+    let mut survey = weir(&arguments);
+    survey.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut survey = survey.spawn().expect("weir starts");
+    drop(survey.stderr.take());
+    assert_eq!(survey.wait().expect("weir ends").code(), Some(0));
+    let outcome: String = Database::open(&database).one("SELECT outcome FROM runs WHERE kind = 'survey'");
+    assert_eq!(outcome, "finished");
 }

@@ -4,7 +4,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::lab::{self, Agent, Finished, Host, Running, isolated, run_within, weir};
+use crate::lab::{
+    self, Agent, FAR_IPV4, Finished, Host, Running, isolated, join_by_veth, nft, nft_counter, run_within,
+    weir,
+};
 use crate::{LIMIT, count};
 
 const PORT: &str = "8620";
@@ -259,4 +262,79 @@ fn weir_measures_itself_by_stamp_and_says_when_nobody_answers() {
         weir(&["rtt", &target, "--stamp", "--length", "46", "--for", "100ms"]),
     );
     assert!(odd.expect_code(2).one_error().contains("--length"));
+}
+
+#[test]
+fn two_reflectors_do_not_answer_each_other() {
+    isolated!();
+    let _agents = [
+        Agent::start(Host::Near, &["--stamp-port", "8620"]),
+        Agent::start(Host::Near, &["--stamp-port", "8621"]),
+    ];
+    nft(Host::Near, "add table ip lab");
+    nft(Host::Near, "add counter ip lab stamp");
+    nft(
+        Host::Near,
+        "add chain ip lab in { type filter hook input priority 0; }",
+    );
+    nft(
+        Host::Near,
+        "add rule ip lab in udp dport 8620-8621 counter name stamp",
+    );
+    // A request to one that seems to come from the other: 44 zeros behind a UDP header without a checksum.
+    let forge = "import socket, struct; s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP); \
+                 s.sendto(struct.pack('!HHHH', 8621, 8620, 52, 0) + bytes(44), ('127.0.0.1', 0))";
+    lab::run("python3", &["-c", forge]);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    // The forged one, the answer, and the answer to that.
+    assert_eq!(nft_counter(Host::Near, "ip lab", "stamp"), 3);
+    right(&ask(&["127.0.0.1", "8620"]), 0, 255);
+    right(&ask(&["127.0.0.1", "8621"]), 0, 255);
+}
+
+#[test]
+fn every_address_of_the_reflector_answers_as_itself() {
+    isolated!();
+    join_by_veth(1500);
+    Host::Far.run("ip", &["address", "add", "10.9.0.3/24", "dev", "far"]);
+    Host::Far.run("ip", &["address", "add", "fd09::3/64", "dev", "far", "nodad"]);
+    let _agent = Agent::start(Host::Far, &["--open", "--stamp-port", PORT]);
+    for address in [FAR_IPV4, "10.9.0.3", "[fd09::2]", "[fd09::3]"] {
+        let target = format!("{address}:{PORT}");
+        let test = [
+            "rtt",
+            &target,
+            "--stamp",
+            "--window",
+            "5",
+            "--interval",
+            "50ms",
+            "--for",
+            "200ms",
+            "--json",
+        ];
+        let said = run_within(LIMIT, weir(&test)).expect_code(0).json();
+        assert_eq!(
+            (count(&said["sent"]), count(&said["lost"])),
+            (20, 0),
+            "{address}: {said}"
+        );
+    }
+}
+
+#[test]
+fn nobody_is_sent_more_by_stamp_than_is_harmless() {
+    isolated!();
+    for beyond in [
+        ["--window", "11", "--interval", "1ms"],
+        ["--window", "10000", "--length", "1400"],
+    ] {
+        let arguments = [&["rtt", "127.0.0.1:9", "--stamp", "--for", "1h"][..], &beyond].concat();
+        let done = run_within(LIMIT, weir(&arguments)).expect_code(2);
+        let error = done.one_error();
+        assert!(
+            error.contains("100.0 Mbit/s") && error.contains("10000 packets a second"),
+            "{error}"
+        );
+    }
 }

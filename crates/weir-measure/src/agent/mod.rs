@@ -2,20 +2,21 @@
 //! reflection, flows in both directions, TCP both ways and path MTU, each within its limits, and nothing at all
 //! to whoever has not proven the token.
 
+mod admit;
 mod ports;
 mod serve;
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use weir_net::NetError;
-use weir_wire::handshake::{AgentHandshake, HANDSHAKE_LENGTH, Purpose, Refusal, Refused};
+use weir_wire::handshake::{AgentHandshake, Refusal};
 use weir_wire::{SessionId, Token};
 
 use crate::rtt::stamp::StampReflector;
@@ -23,8 +24,6 @@ use crate::{Limits, MeasureError, Stop};
 
 use ports::PortPool;
 
-/// A stranger has this long to finish the handshake.
-const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
 /// Handshakes at once.
 const MAX_HANDSHAKES: u32 = 64;
 const NAP: Duration = Duration::from_millis(50);
@@ -84,20 +83,7 @@ impl Agent {
     /// # Errors
     /// When a port is taken or an address is not this host's.
     pub fn bind(config: AgentConfig, stop: Stop) -> Result<Self, MeasureError> {
-        let addresses = listen_addresses(&config);
-        let mut listeners = Vec::new();
-        let mut port = config.port;
-        for address in &addresses {
-            match listen(SocketAddr::new(*address, port)) {
-                Ok(listener) => {
-                    port = listener.local_addr().map_or(port, |bound| bound.port());
-                    listeners.push(listener);
-                }
-                // A host without IPv6 still serves IPv4 when neither was asked for by name.
-                Err(_) if config.listen.is_empty() && address.is_ipv6() && !listeners.is_empty() => {}
-                Err(error) => return Err(cannot_listen(*address, port, error)),
-            }
-        }
+        let listeners = listen_on_all(&config)?;
         let bound: Vec<IpAddr> = listeners
             .iter()
             .filter_map(|listener| Some(listener.local_addr().ok()?.ip()))
@@ -164,6 +150,29 @@ fn listen_addresses(config: &AgentConfig) -> Vec<IpAddr> {
     vec![Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()]
 }
 
+fn listen_on_all(config: &AgentConfig) -> Result<Vec<TcpListener>, MeasureError> {
+    let mut listeners = Vec::new();
+    let mut port = config.port;
+    for address in listen_addresses(config) {
+        match listen(SocketAddr::new(address, port)) {
+            Ok(listener) => {
+                port = listener.local_addr().map_or(port, |bound| bound.port());
+                listeners.push(listener);
+            }
+            // A host without IPv6 still serves IPv4 when neither was asked for by name.
+            Err(error) if config.listen.is_empty() && address.is_ipv6() && is_without_family(&error) => {}
+            Err(error) => return Err(cannot_listen(address, port, error)),
+        }
+    }
+    Ok(listeners)
+}
+
+/// The host knows no such addresses, or has none. A port that is taken is something else.
+fn is_without_family(error: &std::io::Error) -> bool {
+    let code = error.raw_os_error();
+    code == Some(weir_net::EAFNOSUPPORT) || code == Some(weir_net::EADDRNOTAVAIL)
+}
+
 fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     use socket2::{Domain, Protocol, Socket, Type};
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
@@ -203,11 +212,12 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         if shared.handshakes.fetch_add(1, Ordering::Relaxed) >= MAX_HANDSHAKES {
             shared.handshakes.fetch_sub(1, Ordering::Relaxed);
             tracing::warn!(%peer, "too many handshakes at once; connection closed");
+            turn_away(stream);
             continue;
         }
         let serving = shared.clone();
         let spawned = std::thread::Builder::new().name("session".into()).spawn(move || {
-            let admitted = admit(stream, &serving);
+            let admitted = admit::admit(stream, &serving);
             serving.handshakes.fetch_sub(1, Ordering::Relaxed);
             match admitted {
                 Ok(Some((stream, established, joined))) => {
@@ -224,96 +234,10 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-type Admitted = (
-    TcpStream,
-    weir_wire::handshake::Established,
-    std::sync::mpsc::Receiver<(u32, TcpStream)>,
-);
-
-/// Leads a new connection through the handshake: a control connection gets a session, a data connection is
-/// handed to its session.
-fn admit(mut stream: TcpStream, shared: &Shared) -> Result<Option<Admitted>, String> {
-    let text = |error: std::io::Error| error.to_string();
-    stream.set_nonblocking(false).map_err(text)?;
-    stream.set_nodelay(true).map_err(text)?;
-    stream.set_read_timeout(Some(HANDSHAKE_LIMIT)).map_err(text)?;
-    stream.set_write_timeout(Some(HANDSHAKE_LIMIT)).map_err(text)?;
-    let mut message = [0; HANDSHAKE_LENGTH];
-    stream.read_exact(&mut message).map_err(text)?;
-    let nonce = crate::session::nonce().map_err(|error| error.to_string())?;
-    let key_of = |session| {
-        shared
-            .sessions()
-            .get(&session)
-            .map(|entry| entry.control_key)
-            .ok_or(Refusal::UnknownSession)
-    };
-    let hello = AgentHandshake::on_hello(&message, &shared.config.token, nonce, key_of);
-    let (handshake, challenge) = hello.map_err(|refused| refuse(&mut stream, refused))?;
-    stream.write_all(&challenge).map_err(text)?;
-    stream.read_exact(&mut message).map_err(text)?;
-    let purpose = handshake.purpose();
-    let proven = handshake.on_proof(&message, || new_session(shared));
-    let (established, welcome) = proven.map_err(|refused| refuse(&mut stream, refused))?;
-    match purpose {
-        Purpose::Data {
-            session,
-            stream: number,
-        } => {
-            stream.write_all(&welcome).map_err(text)?;
-            let sessions = shared.sessions();
-            let entry = sessions
-                .get(&session)
-                .ok_or("the session ended during the handshake")?;
-            // A session that takes no more connections is ending, or was never to have so many.
-            entry
-                .joined
-                .try_send((number, stream))
-                .map_err(|_| "more connections than a test may have")?;
-            Ok(None)
-        }
-        Purpose::Control => {
-            let (sender, joined) = sync_channel(usize::from(shared.config.limits.max_flows));
-            {
-                let mut sessions = shared.sessions();
-                if sessions.len() >= shared.config.limits.max_sessions as usize {
-                    return Err("as many sessions as are allowed".into());
-                }
-                let entry = SessionEntry {
-                    control_key: established.keys.control,
-                    joined: sender,
-                };
-                sessions.insert(established.session, entry);
-            }
-            if let Err(error) = stream.write_all(&welcome) {
-                shared.sessions().remove(&established.session);
-                return Err(error.to_string());
-            }
-            Ok(Some((stream, established, joined)))
-        }
-    }
-}
-
-fn refuse(stream: &mut TcpStream, refused: Refused) -> String {
-    if let Some(reply) = refused.reply {
-        // A stranger who has left does not need to know why.
-        let _ = stream.write_all(&reply);
-    }
-    refused.error.to_string()
-}
-
-fn new_session(shared: &Shared) -> Result<SessionId, Refusal> {
-    let sessions = shared.sessions();
-    if sessions.len() >= shared.config.limits.max_sessions as usize {
-        return Err(Refusal::Busy);
-    }
-    loop {
-        let bytes = crate::session::nonce().map_err(|_| Refusal::Busy)?;
-        let mut id = [0; 8];
-        id.copy_from_slice(&bytes[..8]);
-        let session = SessionId(u64::from_be_bytes(id));
-        if session.0 != 0 && !sessions.contains_key(&session) {
-            return Ok(session);
-        }
+/// Says that the agent is busy, without waiting for anything.
+fn turn_away(mut stream: TcpStream) {
+    if stream.set_nonblocking(true).is_ok() {
+        // A stranger who has left does not need to know why; the others have room for a few bytes.
+        let _ = stream.write_all(&AgentHandshake::refuse(Refusal::Busy));
     }
 }

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
 use weir_results::{
     Direction, FlowBurst, FlowSecond, LossWindow, Quantiles, Record, Silence, StreamBurst, StreamSecond,
 };
@@ -17,12 +16,16 @@ use weir_stats::{
 };
 use weir_wire::{FlowData, Spread};
 
+use super::report::{FlowReport, ReceiverReport};
+
 /// Records of events of each kind kept one by one in each second; beyond that they are counted in the seconds' rows
 /// alone, and the run says so. Each kind has its own share: many short bursts of the stream must not drown the one long
 /// burst of a flow.
 const EVENTS_PER_SECOND: u32 = 5_000;
 /// Width of the windows in which losses on several flows count as simultaneous.
 const LOSS_WINDOW_NS: u64 = 100_000_000;
+/// How long a window of losses stays open after the reordering buffer can have given up on all of its packets.
+const WINDOW_LATENESS_NS: u64 = 2_000_000_000;
 
 /// What the receiver has to know beforehand.
 #[derive(Clone, Debug)]
@@ -41,96 +44,6 @@ pub struct StreamAccountPlan {
     pub silence_ns: u64,
     /// Receiver's clock minus sender's, estimated.
     pub clock_offset_ns: i64,
-}
-
-/// One flow over a whole test.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct FlowReport {
-    /// Destination port.
-    pub port: u16,
-    /// Packets sent, where the sender said so.
-    pub sent: u64,
-    /// Packets received in time.
-    pub received: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Packets given up on.
-    pub lost: u64,
-    /// Of those, the ones that came after all.
-    pub late: u64,
-    /// Copies.
-    pub duplicates: u64,
-    /// Sequence numbers lower than the one before.
-    pub reversals: u64,
-    /// Sequence numbers other than the one before plus one.
-    pub sequence_breaks: u64,
-    /// Runs of lost packets.
-    pub bursts: u64,
-    /// The longest of them.
-    pub longest_burst: u64,
-    /// Times that the flow was silent while others were not.
-    pub silences: u64,
-    /// How long in all, nanoseconds.
-    pub silent_ns: u64,
-    /// The longest of them, nanoseconds.
-    pub longest_silence_ns: u64,
-    /// Buffers that the kernel dropped at the flow's socket.
-    pub socket_drops: u64,
-    /// One-way delay.
-    pub owd: Quantiles,
-}
-
-/// The receiver's account of a whole test.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ReceiverReport {
-    /// Packets sent, where the sender said so; else up to the highest that arrived.
-    pub sent: u64,
-    /// Packets received in time.
-    pub received: u64,
-    /// Their UDP payload bytes.
-    pub bytes: u64,
-    /// Packets that never came, or too late.
-    pub lost: u64,
-    /// Of the lost ones, those that came after all.
-    pub late: u64,
-    /// Copies of packets received before.
-    pub duplicates: u64,
-    /// Arrivals below the highest sequence before.
-    pub reordered: u64,
-    /// Datagrams with a wrong form, session or tag: none of them changed anything but this count.
-    pub rejected: u64,
-    /// Runs of lost packets of the whole stream.
-    pub bursts: u64,
-    /// The longest.
-    pub longest_burst: u64,
-    /// How many runs of each length.
-    pub burst_lengths: BTreeMap<u64, u64>,
-    /// Windows of 100 ms with loss, by the number of flows that lost in them: time-correlated loss.
-    pub windows_by_flows_losing: BTreeMap<u32, u64>,
-    /// Times that all flows were silent at once.
-    pub stream_silences: u64,
-    /// How long in all, nanoseconds.
-    pub stream_silent_ns: u64,
-    /// From the first packet to the last, nanoseconds.
-    pub active_ns: u64,
-    /// One-way delay of all packets.
-    pub owd: Quantiles,
-    /// Each flow.
-    pub flows: Vec<FlowReport>,
-    /// Burst records that were counted but not kept one by one.
-    pub events_merged: u64,
-    /// The kernel merged datagrams on receive.
-    pub merged_receive: bool,
-    /// Datagrams in one receive buffer, on average.
-    pub packets_per_buffer: f64,
-    /// Receive buffer granted per flow, bytes as the kernel counts.
-    pub receive_buffer: u64,
-    /// CPU time of the receiving thread, nanoseconds.
-    pub cpu_ns: u64,
-    /// Time over which it was used, nanoseconds.
-    pub wall_ns: u64,
-    /// Why the receiver ended the test itself, if it did.
-    pub aborted: Option<String>,
 }
 
 struct FlowLane {
@@ -155,14 +68,17 @@ pub struct StreamAccount {
     stream: ReorderAccount,
     lanes: Vec<FlowLane>,
     silence: SilenceDetector,
+    longest_stream_silence_ns: u64,
     windows: LossWindows,
+    /// Flows seen losing in the run of losses at hand.
+    losing: Vec<bool>,
     before: SequenceTotals,
     bytes: u64,
     bytes_before: u64,
     owd_second: DurationHistogram,
     owd: DurationHistogram,
-    /// The first packet's delay. Histograms keep delays relative to it: their resolution is a share of the value, and
-    /// clocks may be seconds apart.
+    /// The first packet's delay by both clocks. Delays are recorded relative to it: the clocks of two hosts may
+    /// disagree by hours, and the histograms keep three digits.
     owd_base: Option<i64>,
     rejected: u64,
     rejected_before: u64,
@@ -203,7 +119,13 @@ impl StreamAccount {
             stream: ReorderAccount::new(first, plan.depth),
             lanes: plan.ports.iter().map(lane).collect(),
             silence: SilenceDetector::new(flows, plan.silence_ns),
-            windows: LossWindows::new(LOSS_WINDOW_NS, flows as u16),
+            longest_stream_silence_ns: 0,
+            windows: LossWindows::with_lateness(
+                LOSS_WINDOW_NS,
+                flows as u16,
+                plan.depth.time_ns.saturating_add(WINDOW_LATENESS_NS),
+            ),
+            losing: vec![false; flows],
             before: SequenceTotals::default(),
             bytes: 0,
             bytes_before: 0,
@@ -256,8 +178,8 @@ impl StreamAccount {
             .on_packet(now_ns, sequence, &mut |run| stream_runs.push(run));
         if matches!(arrival, Arrival::InOrder | Arrival::Reordered) {
             self.bytes += u64::from(bytes);
-            let owd = arrived_unix_ns.wrapping_sub(packet.sent.0) as i64 - self.plan.clock_offset_ns;
-            let relative = owd.wrapping_sub(*self.owd_base.get_or_insert(owd));
+            let raw = arrived_unix_ns.wrapping_sub(packet.sent.0) as i64;
+            let relative = raw.wrapping_sub(*self.owd_base.get_or_insert(raw));
             lane.owd_second.record(relative);
             self.owd_second.record(relative);
         }
@@ -286,9 +208,9 @@ impl StreamAccount {
         self.unix_minus_monotonic = unix_ns.wrapping_sub(now_ns);
         self.poll(now_ns);
         self.drain_windows(now_ns, false);
+        self.drain_stream_silences();
         let totals = self.stream.totals();
         let direction = self.plan.direction;
-        let base = self.owd_base.unwrap_or(0);
         let second = StreamSecond {
             unix_ns,
             duration_ns: now_ns.saturating_sub(self.second_started_ns),
@@ -299,8 +221,9 @@ impl StreamAccount {
             duplicates: totals.duplicates - self.before.duplicates,
             reordered: totals.reordered - self.before.reordered,
             rejected: self.rejected - self.rejected_before,
-            owd: delays(&self.owd_second, base),
+            owd: shifted(self.owd_second.summary(), self.delay_of_zero()),
         };
+        let base = self.delay_of_zero();
         self.events.push(Record::StreamSecond(direction, second));
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             let drops = socket_drops.get(index).copied().unwrap_or(lane.socket_drops);
@@ -321,6 +244,13 @@ impl StreamAccount {
     /// Rows and events since the last call.
     pub fn take_records(&mut self) -> Vec<Record> {
         std::mem::take(&mut self.events)
+    }
+
+    /// What a recorded delay of 0 stands for.
+    fn delay_of_zero(&self) -> i64 {
+        self.owd_base
+            .unwrap_or(0)
+            .saturating_sub(self.plan.clock_offset_ns)
     }
 
     /// Packets received so far, in time.
@@ -346,7 +276,7 @@ impl StreamAccount {
         for index in 0..self.lanes.len() {
             let end = sent
                 .and_then(|(_, flows)| flows.get(index))
-                .map(|count| first + count);
+                .map(|count| first.saturating_add(*count));
             let mut runs = LossRuns::default();
             self.lanes[index]
                 .account
@@ -354,10 +284,8 @@ impl StreamAccount {
             self.on_flow_runs(index, runs);
         }
         let mut runs = LossRuns::default();
-        self.stream
-            .finish(sent.map(|(count, _)| first + count), now_ns, &mut |run| {
-                runs.push(run)
-            });
+        let end = sent.map(|(count, _)| first.saturating_add(count));
+        self.stream.finish(end, now_ns, &mut |run| runs.push(run));
         self.on_stream_runs(runs);
         for end in self.silence.finish(self.last_arrival_ns) {
             self.on_silence(end);
@@ -368,10 +296,9 @@ impl StreamAccount {
     }
 
     fn report(&self, sent: Option<u64>, sent_per_flow: Option<&[u64]>) -> ReceiverReport {
-        let base = self.owd_base.unwrap_or(0);
         let totals = self.stream.totals();
         let first = u64::from(self.plan.first_sequence);
-        let (stream_silences, stream_silent_ns) = self.silence.stream_silence_totals();
+        let (stream_silences, _) = self.silence.stream_silence_totals();
         let by_losing = self.windows.by_flows_losing().iter().enumerate();
         ReceiverReport {
             sent: sent.unwrap_or_else(|| totals.highest.map_or(0, |highest| highest + 1 - first)),
@@ -390,17 +317,18 @@ impl StreamAccount {
                 .map(|(flows, windows)| (flows as u32, *windows))
                 .collect(),
             stream_silences,
-            stream_silent_ns,
+            longest_stream_silence_ns: self.longest_stream_silence_ns,
             active_ns: self
                 .first_arrival_ns
                 .map_or(0, |first| self.last_arrival_ns - first),
-            owd: delays(&self.owd, base),
+            owd: shifted(self.owd.summary(), self.delay_of_zero()),
             flows: self
                 .lanes
                 .iter()
                 .enumerate()
                 .map(|(index, lane)| {
-                    lane.report(sent_per_flow.and_then(|sent| sent.get(index)).copied(), base)
+                    let sent = sent_per_flow.and_then(|sent| sent.get(index)).copied();
+                    lane.report(sent, self.delay_of_zero())
                 })
                 .collect(),
             events_merged: self.events_merged,
@@ -445,18 +373,34 @@ impl StreamAccount {
         for run in runs.0 {
             self.bursts += 1;
             *self.burst_lengths.entry(run.length).or_default() += 1;
-            // The receiver knows which flow carries which packet, so it can tell at once whose packets are
-            // missing; a dark flow's own sequence shows that only when the flow comes back.
-            for sequence in run.first..run.first + run.length {
-                let flow = self.plan.spread.flow(sequence);
-                self.windows.record(run.noticed_ns, flow.0, 1);
-            }
+            self.on_losing_flows(&run);
             let burst = StreamBurst {
                 unix_ns: self.unix(run.noticed_ns),
                 first_sequence: run.first,
                 length: run.length,
             };
             self.keep_event(Record::StreamBurst(self.plan.direction, burst));
+        }
+    }
+
+    /// Notes which flows a run of the stream's packets was lost on. The receiver knows which flow carries which
+    /// packet, so it can tell at once whose packets are missing; a dark flow's own sequence shows that only when
+    /// the flow comes back. A long run is not walked to its end: once every flow has lost a packet, the others add
+    /// to the window's count only.
+    fn on_losing_flows(&mut self, run: &LossRun) {
+        self.losing.fill(false);
+        let mut flows_left = self.losing.len();
+        for walked in 0..run.length {
+            let flow = self.plan.spread.flow(run.first.saturating_add(walked)).0;
+            if flows_left == 0 {
+                self.windows.record(run.noticed_ns, flow, run.length - walked);
+                return;
+            }
+            self.windows.record(run.noticed_ns, flow, 1);
+            if let Some(losing) = self.losing.get_mut(usize::from(flow)) {
+                flows_left -= usize::from(!*losing);
+                *losing = true;
+            }
         }
     }
 
@@ -471,6 +415,21 @@ impl StreamAccount {
             duration_ns: end.duration_ns,
         };
         self.keep_event(Record::Silence(self.plan.direction, silence));
+    }
+
+    /// A silence of the whole stream becomes a row for every flow; none of them counts it as its own.
+    fn drain_stream_silences(&mut self) {
+        while let Some(silence) = self.silence.take_stream_silence() {
+            self.longest_stream_silence_ns = self.longest_stream_silence_ns.max(silence.duration_ns);
+            for flow in 0..self.lanes.len() as u16 {
+                let row = Silence {
+                    unix_ns: self.unix(silence.from_ns),
+                    flow,
+                    duration_ns: silence.duration_ns,
+                };
+                self.keep_event(Record::Silence(self.plan.direction, row));
+            }
+        }
     }
 
     fn drain_windows(&mut self, now_ns: u64, all: bool) {
@@ -511,7 +470,7 @@ impl EventCounts {
 }
 
 impl FlowLane {
-    fn close_second(&mut self, flow: u16, unix_ns: u64, socket_drops: u64, base: i64) -> FlowSecond {
+    fn close_second(&mut self, flow: u16, unix_ns: u64, socket_drops: u64, delay_of_zero: i64) -> FlowSecond {
         let totals = self.account.totals();
         let row = FlowSecond {
             unix_ns,
@@ -527,7 +486,7 @@ impl FlowLane {
             bursts: totals.bursts - self.before.bursts,
             longest_burst: self.longest_this_second,
             socket_drops: socket_drops.saturating_sub(self.socket_drops),
-            owd: delays(&self.owd_second, base),
+            owd: shifted(self.owd_second.summary(), delay_of_zero),
         };
         self.owd.merge(&self.owd_second);
         self.owd_second.clear();
@@ -537,7 +496,7 @@ impl FlowLane {
         row
     }
 
-    fn report(&self, sent: Option<u64>, base: i64) -> FlowReport {
+    fn report(&self, sent: Option<u64>, delay_of_zero: i64) -> FlowReport {
         let totals = self.account.totals();
         FlowReport {
             port: self.port,
@@ -555,7 +514,7 @@ impl FlowLane {
             silent_ns: self.silent_ns,
             longest_silence_ns: self.longest_silence_ns,
             socket_drops: self.socket_drops,
-            owd: delays(&self.owd, base),
+            owd: shifted(self.owd.summary(), delay_of_zero),
         }
     }
 }
@@ -570,27 +529,11 @@ impl LossRuns {
     }
 }
 
-/// Quantiles of delays that were kept relative to `base`.
-fn delays(relative: &DurationHistogram, base: i64) -> Quantiles {
-    let mut found = quantiles(relative.summary());
-    shift(&mut found, base);
-    found
-}
-
-/// Adds to all values; nothing where there are none.
-pub(super) fn shift(quantiles: &mut Quantiles, by: i64) {
-    if quantiles.count > 0 {
-        for value in [
-            &mut quantiles.min,
-            &mut quantiles.p50,
-            &mut quantiles.p90,
-            &mut quantiles.p99,
-            &mut quantiles.p999,
-            &mut quantiles.max,
-        ] {
-            *value = value.saturating_add(by);
-        }
-    }
+/// Quantiles of values recorded relative to `zero`; all zero when there are no values.
+fn shifted(summary: Option<QuantileSummary>, zero: i64) -> Quantiles {
+    let mut quantiles = quantiles(summary);
+    quantiles.shift(zero);
+    quantiles
 }
 
 /// Quantiles as the store keeps them; all zero when there are no values.

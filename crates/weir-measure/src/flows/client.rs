@@ -15,14 +15,15 @@ use super::{
     run_sender,
 };
 use crate::clock_watch::{ClockEstimate, ClockWatch, probe_options};
-use crate::control::{FlowsReport, FromAgent, Ready, Stopped, ToAgent};
+use crate::control::{FlowsReport, FromAgent, READY_LIMIT, Ready, Stopped, ToAgent};
 use crate::host_watch::HostWatch;
 use crate::{BitRate, MeasureError, Progress, Session, Sink, Stop};
 
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 const NAP: Duration = Duration::from_millis(50);
 
-/// Runs a multi-flow test. `max_bytes` is a hard stop for what is sent, both directions together.
+/// Runs a multi-flow test. `max_bytes` of UDP payload is a hard stop for what is sent, both directions together: each
+/// sender gets its share. A test that an end gave up ([`FlowsSummary::aborted`]) gives what was found until then.
 ///
 /// # Errors
 /// When the plan or the agent refuses, the agent is lost, or packets do not fit. Records taken until then have
@@ -45,6 +46,7 @@ pub fn run(
 struct Test<'a> {
     session: &'a mut Session,
     plan: FlowsPlan,
+    /// What each sender may send.
     max_bytes: u64,
     sink: &'a dyn Sink,
     clock: ClockWatch,
@@ -67,13 +69,14 @@ impl<'a> Test<'a> {
         sink: &'a dyn Sink,
         stop: &Stop,
     ) -> Result<Self, MeasureError> {
-        // The request is sent before the clocks are compared, since the agent opens its reflector with it; the
-        // offset goes along as zero and is taken off when rows arrive.
+        // The clocks are compared after this, since the agent opens its reflector with it; the offset is taken off
+        // when rows arrive.
+        let max_bytes = plan.ways.share(max_bytes);
         session.send(&ToAgent::Flows(FlowsRequest {
             plan: plan.clone(),
-            clock_offset_ns: 0,
+            max_bytes,
         }))?;
-        let ready = match session.receive(ANSWER_LIMIT)? {
+        let ready = match session.receive(READY_LIMIT)? {
             FromAgent::Ready(ready) => ready,
             other => return Err(session.unexpected("a ready test", &other)),
         };
@@ -110,7 +113,7 @@ impl<'a> Test<'a> {
         let stop = self.stop.clone();
         let (records, inbox) = channel();
         let interface = weir_net::host::HostFacts::read(Some(self.session.address().ip())).interface;
-        let watch = HostWatch::start(Side::Local, interface, records.clone());
+        let watch = HostWatch::start(Side::Local, interface, records.clone())?;
         let receiver = self
             .plan
             .ways
@@ -126,16 +129,17 @@ impl<'a> Test<'a> {
             .transpose()?;
         self.started = Instant::now();
         let mut agent_said = None;
-        let waited = self.wait(&inbox, sender.as_ref(), &mut agent_said, &stop);
-        if waited.is_err() {
+        let threads = (sender.as_ref(), receiver.as_ref());
+        let waited = self.wait(&inbox, threads, &mut agent_said, &stop);
+        // An agent that has ended the test, or is gone, takes no more packets.
+        if waited.is_err() || agent_said.is_some() {
             stop.set();
         }
         let sent = sender.map(join).transpose();
         // Whatever went wrong, what the local receiver has counted is kept.
         let finished = waited
             .and(sent)
-            .and_then(|sent| self.finish(&inbox, sent, receiver, agent_said));
-        drop(watch);
+            .and_then(|sent| self.finish(&inbox, sent, (receiver, watch), agent_said));
         inbox.try_iter().flatten().for_each(|record| self.take(record));
         finished
     }
@@ -190,11 +194,12 @@ impl<'a> Test<'a> {
         spawn_sender(plan, socket, stop.clone(), records.clone())
     }
 
-    /// Runs until the sender is done: the local one, or the agent, which then reports.
+    /// Runs until the sender is done: the local one, or the agent, which then reports. A receiver that has broken
+    /// off ends the test, too.
     fn wait(
         &mut self,
         inbox: &Inbox<Vec<Record>>,
-        sender: Option<&SenderThread>,
+        (sender, receiver): (Option<&SenderThread>, Option<&Receiver>),
         agent_said: &mut Option<FlowsReport>,
         stop: &Stop,
     ) -> Result<(), MeasureError> {
@@ -211,6 +216,9 @@ impl<'a> Test<'a> {
             }
             if sender.is_some() && local_done {
                 return Ok(());
+            }
+            if receiver.is_some_and(Receiver::is_finished) {
+                stop.set();
             }
             if stop.is_set() && sender.is_none() && !asked_to_stop {
                 self.session.send(&ToAgent::Stop(Stopped {
@@ -253,7 +261,7 @@ impl<'a> Test<'a> {
         &mut self,
         inbox: &Inbox<Vec<Record>>,
         sent: Option<SenderReport>,
-        receiver: Option<Receiver>,
+        (receiver, watch): (Option<Receiver>, HostWatch),
         mut agent_said: Option<FlowsReport>,
     ) -> Result<FlowsSummary, MeasureError> {
         if agent_said.is_none() {
@@ -278,9 +286,12 @@ impl<'a> Test<'a> {
                     .sender
                     .as_ref()
                     .map(|report| (report.sent, report.sent_per_flow.clone()));
-                receiver.finish(told)
+                let ceiling = self.session.limits.max_rate;
+                receiver.finish(told.filter(|told| self.plan.can_have_sent(told, ceiling)))
             })
             .transpose()?;
+        // The watch leaves its last, shorter sample behind when it ends; the summary needs it.
+        drop(watch);
         inbox.try_iter().flatten().for_each(|record| self.take(record));
         let clock = self.clock.estimate().unwrap_or(self.clock_at_start);
         let forward = sent
@@ -327,13 +338,17 @@ fn greet(
     agent: SocketAddr,
 ) -> Result<(), MeasureError> {
     const TRIES: u32 = 25;
+    let mut nonce = [0; 8];
+    getrandom::fill(&mut nonce)
+        .map_err(|error| MeasureError::Internal(format!("no random numbers from the system: {error}")))?;
+    let nonce = u64::from_le_bytes(nonce);
     let mut answered = vec![false; sockets.len()];
     for attempt in 0..TRIES {
         for (flow, socket) in sockets.iter().enumerate().filter(|(flow, _)| !answered[*flow]) {
             let hello = Hello {
                 session,
                 flow: FlowId(flow as u16),
-                nonce: u64::from(attempt),
+                nonce,
                 ..Hello::default()
             };
             let mut packet = [0; HELLO_LENGTH];
@@ -345,7 +360,9 @@ fn greet(
         let mut buffer = [0; 256];
         for (flow, socket) in sockets.iter().enumerate() {
             while let Ok(Some((length, _, _))) = socket.receive(&mut buffer) {
-                answered[flow] |= HelloAck::decode(key, session, &buffer[..length]).is_ok();
+                // An acknowledgement of an earlier test's hello does not count.
+                answered[flow] |=
+                    HelloAck::decode(key, session, &buffer[..length]).is_ok_and(|ack| ack.nonce == nonce);
             }
         }
         if answered.iter().all(|answered| *answered) {

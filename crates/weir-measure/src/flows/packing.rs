@@ -134,11 +134,13 @@ impl Pacing {
 
     /// When a block is due after `sent_bytes` have been sent.
     pub fn due(&self, block: &Block, sent_bytes: u64) -> u64 {
-        if self.unpaced {
-            return self.start_ns
-                + 8 * sent_bytes.saturating_mul(SECOND_NS / 1000) / (self.ceiling.0 / 1000).max(1);
+        if !self.unpaced {
+            return self.start_ns + block.due_ns;
         }
-        self.start_ns + block.due_ns
+        let bits_by_second = u128::from(sent_bytes) * 8 * u128::from(SECOND_NS);
+        let ns = bits_by_second / u128::from(self.ceiling.0.max(1));
+        self.start_ns
+            .saturating_add(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 
     /// The stream ends before a block that is due then.
@@ -220,6 +222,21 @@ mod tests {
         assert_eq!(due, 5_000 + 834_166);
         assert_eq!((pacing.may_leave(due) - 2_000_000) / 100, 4_170);
         assert_eq!(pacing.may_leave(9_000_000), 9_000_000);
+    }
+
+    #[test]
+    fn the_ceiling_holds_after_any_number_of_bytes() {
+        let unpaced = FlowsPlan {
+            unpaced: true,
+            ..plan()
+        };
+        let pacing = Pacing::new(&unpaced, BitRate(10_000_000_000), 0);
+        let block = StreamPacker::new(&unpaced).next_block();
+        // 10 Gbit/s are 1.25 bytes a nanosecond; eight times 2.4e12 bytes in nanobits do not fit 64 bits.
+        for bytes in [0, 1_250, 1_250_000_000, 2_400_000_000_000, 250_000_000_000_000] {
+            assert_eq!(pacing.due(&block, bytes), bytes / 10 * 8);
+        }
+        assert_eq!(pacing.due(&block, u64::MAX), u64::MAX / 10 * 8 + 4);
     }
 
     #[test]

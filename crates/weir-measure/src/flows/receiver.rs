@@ -9,7 +9,8 @@ use weir_net::{NetError, ReceiveBatch, UdpSocket, clock};
 use weir_results::Record;
 use weir_wire::{FlowData, SessionId, UdpKey};
 
-use super::account::{ReceiverReport, StreamAccount, StreamAccountPlan};
+use super::account::{StreamAccount, StreamAccountPlan};
+use super::report::ReceiverReport;
 use crate::{BitRate, MeasureError, Stop};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -138,7 +139,7 @@ impl Receiving {
                 match inbox.try_recv() {
                     Ok(told) => {
                         ending = told;
-                        self.drain(&ending)?;
+                        self.drain(&ending, stop)?;
                         break;
                     }
                     Err(TryRecvError::Empty) => {}
@@ -212,7 +213,7 @@ impl Receiving {
     }
 
     /// Waits for packets that may still be on their way: until all have come, or none has for a while.
-    fn drain(&mut self, ending: &Ending) -> Result<(), MeasureError> {
+    fn drain(&mut self, ending: &Ending, stop: &Stop) -> Result<(), MeasureError> {
         let wait = self.plan.account.depth.time_ns.max(100_000_000) + 200_000_000;
         let mut last_arrival = clock::monotonic_ns();
         let limit = last_arrival + 10 * wait;
@@ -228,7 +229,7 @@ impl Receiving {
             } else {
                 wait
             };
-            if now >= last_arrival + patience || now >= limit {
+            if now >= last_arrival + patience || now >= limit || stop.is_set() {
                 return Ok(());
             }
         }

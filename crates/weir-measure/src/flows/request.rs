@@ -8,9 +8,13 @@ use crate::{BitRate, FrameRate, MeasureError, VideoFormat};
 
 /// Shortest payload: the packet header alone.
 pub const SHORTEST: u32 = weir_wire::FLOW_HEADER_LENGTH as u32;
+/// Most flows in one test. Its final report has an entry for each, and travels in one control frame of at most 1 MiB.
+pub const MOST_FLOWS: u16 = 1024;
 /// Most bytes in one burst unless asked otherwise: what a receiving socket of default size can hold.
 const BURST_BYTES: u32 = 256 * 1024;
 
+/// Longest time that a reordering buffer may wait: a receiver lives on for some times as long after a test.
+const MOST_REORDER_NS: u64 = 10_000_000_000;
 /// Longest burst that can be asked for, packets: bounds what a sender holds in memory at once.
 const MOST_BURST: u32 = 1024;
 
@@ -35,6 +39,11 @@ impl FlowsWays {
     /// The agent sends.
     pub fn reverse(self) -> bool {
         self != FlowsWays::Forward
+    }
+
+    /// What each sender may send so that all together send no more than `bytes`.
+    pub fn share(self, bytes: u64) -> u64 {
+        if self == FlowsWays::Both { bytes / 2 } else { bytes }
     }
 }
 
@@ -139,8 +148,8 @@ impl FlowsPlan {
                 self.length
             ));
         }
-        if self.flows == 0 {
-            return refuse("--flows is 0; use at least 1".into());
+        if self.flows == 0 || self.flows > MOST_FLOWS {
+            return refuse(format!("--flows is {}; it can be 1 to {MOST_FLOWS}", self.flows));
         }
         let frames = self.format.frame_rate;
         if self.format.bytes_per_frame == 0 || frames.numerator == 0 || frames.denominator == 0 {
@@ -165,7 +174,29 @@ impl FlowsPlan {
                 self.reorder_packets
             ));
         }
+        if self.reorder_ns > MOST_REORDER_NS {
+            return refuse("--reorder-depth is more than 10 s; media cannot wait so long".into());
+        }
         Ok(())
+    }
+
+    /// A sender that follows this plan can have sent these packets, in all and on each flow. What the far end says
+    /// of itself is not believed beyond that: the receiver counts up to it. `ceiling` bounds an unpaced test.
+    pub fn can_have_sent(&self, (all, per_flow): &(u64, Vec<u64>), ceiling: BitRate) -> bool {
+        let packets = if self.unpaced {
+            ceiling.bytes_in(self.duration_ns) / u64::from(self.length.max(1))
+        } else {
+            let frames = self.format.frame_rate.frames_in(self.duration_ns);
+            frames.saturating_mul(u64::from(
+                self.format.bytes_per_frame.div_ceil(self.length.max(1)),
+            ))
+        };
+        // An unpaced sender is held to its rate by the block.
+        let most = packets.saturating_add(packets / 10 + 2 * u64::from(MOST_BURST));
+        let sum = per_flow
+            .iter()
+            .try_fold(0_u64, |sum, sent| sum.checked_add(*sent));
+        per_flow.len() == usize::from(self.flows) && sum == Some(*all) && *all <= most
     }
 }
 
@@ -174,13 +205,29 @@ impl FlowsPlan {
 pub struct FlowsRequest {
     /// The test.
     pub plan: FlowsPlan,
-    /// The agent's clock minus the client's, as estimated before the test, so that delays start near zero.
-    pub clock_offset_ns: i64,
+    /// UDP payload bytes that the agent may send.
+    pub max_bytes: u64,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_is_believed_to_have_sent_more_than_the_plan() {
+        let plan = FlowsPlan {
+            flows: 2,
+            ..FlowsPlan::default()
+        };
+        // 600 frames in 10 s, of ceil(5,184,000 / 1400) = 3703 packets.
+        let sent = 600 * 3703;
+        let ceiling = BitRate(10_000_000_000);
+        assert!(plan.can_have_sent(&(sent, vec![sent / 2; 2]), ceiling));
+        assert!(!plan.can_have_sent(&(2 * sent, vec![sent; 2]), ceiling));
+        assert!(!plan.can_have_sent(&(sent, vec![sent]), ceiling));
+        assert!(!plan.can_have_sent(&(u64::MAX, vec![u64::MAX, 1]), ceiling));
+        assert!(!plan.can_have_sent(&(sent, vec![u64::MAX, sent + 1]), ceiling));
+    }
 
     #[test]
     fn bursts_are_whole_rounds() {

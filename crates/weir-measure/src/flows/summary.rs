@@ -10,11 +10,10 @@ use weir_results::{Direction, HostSecond, Quantiles, Record, Side};
 use weir_stats::{Attribution, attribute_buffers, loss_interval};
 use weir_wire::Spread;
 
-use super::account::shift;
 use super::{FlowsPlan, ReceiverReport, SenderReport, StreamAccountPlan};
-use crate::BitRate;
 use crate::clock_watch::ClockEstimate;
 use crate::host_watch::HostDrops;
+use crate::{BitRate, MeasureError};
 
 /// A flow is silent after this long, or after this many of its usual gaps, whichever is longer.
 const SILENCE_NS: u64 = 100_000_000;
@@ -35,6 +34,10 @@ pub struct DirectionSummary {
     pub received: u64,
     /// Packets lost after reordering.
     pub lost: u64,
+    /// Packets sent of which the receiver does not know: it ended before it was told how many there were. 0 in a test
+    /// that ran to its end.
+    #[serde(default)]
+    pub unaccounted: u64,
     /// Lost share of the sent, 0 to 1.
     pub loss: f64,
     /// Bounds of the loss, 95 % (Clopper-Pearson).
@@ -87,6 +90,8 @@ pub struct ReceiverFields {
     pub windows_by_flows_losing: BTreeMap<u32, u64>,
     /// Times that all flows were silent at once.
     pub stream_silences: u64,
+    /// The longest of them, nanoseconds.
+    pub longest_stream_silence_ns: u64,
     /// One-way delay, an estimate.
     pub owd: Quantiles,
     /// Each flow.
@@ -108,7 +113,7 @@ pub struct ReceiverFields {
 }
 
 /// What a multi-flow test found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowsSummary {
     /// From here to the agent.
     pub forward: Option<DirectionSummary>,
@@ -116,6 +121,21 @@ pub struct FlowsSummary {
     pub reverse: Option<DirectionSummary>,
     /// Offset of the clocks, by which one-way delays were corrected.
     pub clock: Option<ClockEstimate>,
+}
+
+impl FlowsSummary {
+    /// Why an end gave the test up before its time, if one did: what is in the summary is then not the whole test.
+    pub fn aborted(&self) -> Option<MeasureError> {
+        let mut directions = self.forward.iter().chain(&self.reverse);
+        directions.find_map(|direction| {
+            let reason = direction.receiver.aborted.clone()?;
+            Some(MeasureError::Aborted {
+                reason,
+                sent: direction.sent,
+                unaccounted: direction.unaccounted,
+            })
+        })
+    }
 }
 
 /// Joins the accounts of both ends of one test.
@@ -142,10 +162,10 @@ impl BothEnds {
     pub fn correct(&mut self, record: &mut Record, clock: ClockEstimate) {
         match record {
             Record::StreamSecond(direction, row) => {
-                shift(&mut row.owd, self.correction(*direction, clock.offset_ns));
+                row.owd.shift(self.correction(*direction, clock.offset_ns));
             }
             Record::FlowSecond(direction, row) => {
-                shift(&mut row.owd, self.correction(*direction, clock.offset_ns));
+                row.owd.shift(self.correction(*direction, clock.offset_ns));
             }
             Record::HostSecond(row) => self.drops_of(row).add(row),
             _ => {}
@@ -180,12 +200,13 @@ impl BothEnds {
             Direction::Reverse => (self.local_drops, self.remote_drops),
         };
         let correction = self.correction(direction, clock.offset_ns);
-        shift(&mut receiver.owd, correction);
+        receiver.owd.shift(correction);
         receiver
             .flows
             .iter_mut()
-            .for_each(|flow| shift(&mut flow.owd, correction));
-        let socket_drops = receiver.flows.iter().map(|flow| flow.socket_drops).sum();
+            .for_each(|flow| flow.owd.shift(correction));
+        let socket_drops: u64 = receiver.flows.iter().map(|flow| flow.socket_drops).sum();
+        let socket_drops = socket_drops.saturating_sub(at_receiver.damaged);
         // A train that the host drops is many packets, but one in the host's count.
         let train = if sender.segmented {
             sender.sent.div_ceil(sender.sends.max(1)).max(1)
@@ -208,6 +229,9 @@ impl BothEnds {
             sent: sender.sent,
             received: receiver.received,
             lost: receiver.lost,
+            unaccounted: sender
+                .sent
+                .saturating_sub(receiver.received.saturating_add(receiver.lost)),
             loss: receiver.lost as f64 / sender.sent.max(1) as f64,
             loss_interval: loss_interval(receiver.lost.min(sender.sent), sender.sent),
             attribution,
@@ -237,6 +261,7 @@ impl From<ReceiverReport> for ReceiverFields {
             burst_lengths: report.burst_lengths,
             windows_by_flows_losing: report.windows_by_flows_losing,
             stream_silences: report.stream_silences,
+            longest_stream_silence_ns: report.longest_stream_silence_ns,
             owd: report.owd,
             per_flow: report.flows,
             events_merged: report.events_merged,
@@ -257,8 +282,7 @@ pub fn account_plan(
     ports: Vec<u16>,
     clock: ClockEstimate,
 ) -> StreamAccountPlan {
-    let packet_ns =
-        BitRate(8_000_000_000).bytes_in(u64::from(plan.length)) * 8_000_000_000 / plan.format.rate().0.max(1);
+    let packet_ns = u64::from(plan.length) * 8_000_000_000 / plan.format.rate().0.max(1);
     let gap_ns = packet_ns * u64::from(plan.flows);
     StreamAccountPlan {
         direction,

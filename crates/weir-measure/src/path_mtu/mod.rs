@@ -15,14 +15,7 @@ use crate::MeasureError;
 
 pub use probe::run;
 pub(crate) use probe::{Prober, Responder};
-pub use search::{MtuSearch, Outcome, Step};
-
-/// What the client asks of the agent: answer the client's probes, then send its own to the client.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct MtuRequest {
-    /// How long to wait for the answer to a probe, nanoseconds.
-    pub timeout_ns: u64,
-}
+pub use search::{LONGEST_NS, MtuSearch, Outcome, Step};
 
 /// A path MTU search in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,9 +1,9 @@
 //! Drives the path MTU search over a socket, and answers the other end's.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use weir_net::host::route_mtu;
 use weir_net::{NetError, UdpOptions, UdpSocket, clock};
@@ -12,53 +12,51 @@ use weir_wire::{
     HELLO_LENGTH, Hello, HelloAck, Kind, MTU_HEADER_LENGTH, MtuAck, MtuProbe, SessionId, UdpKey, UnixNanos,
 };
 
-use super::{MtuReport, MtuRequest, MtuSearch, MtuSummary, Step, overhead};
-use crate::control::{FromAgent, ToAgent};
+use super::{LONGEST_NS, MtuReport, MtuSearch, MtuSummary, Step, overhead};
+use crate::control::{FromAgent, READY_LIMIT, Stopped, ToAgent};
 use crate::{MeasureError, Session, Sink, Stop};
 
-const ANSWER_LIMIT: Duration = Duration::from_secs(60);
-/// How long an answer may take at least and at most; in between, several times the round trip.
-const TIMEOUT_NS: (u64, u64) = (100_000_000, 2_000_000_000);
+/// How long the agent's report may take: its search, and what the control connection adds.
+const ANSWER_LIMIT: Duration = Duration::from_nanos(LONGEST_NS + 20_000_000_000);
+/// How often whoever waits looks up.
 const NAP: Duration = Duration::from_millis(20);
+/// The same for a search, whose probes are 5 ms apart.
+const SHORT_NAP: Duration = Duration::from_millis(4);
+/// A probe without an answer for so long is handed on as such.
+const UNANSWERED_NS: u64 = 2_000_000_000;
 
-/// Finds the path MTU in both directions.
+/// Finds the path MTU in both directions. When it is stopped it gives what it has.
 ///
 /// # Errors
 /// When the agent refuses or is lost, or no packet of any size comes through.
 pub fn run(session: &mut Session, sink: &dyn Sink, stop: &Stop) -> Result<MtuSummary, MeasureError> {
-    let timeout_ns = (4 * session.rtt().as_nanos() as u64).clamp(TIMEOUT_NS.0, TIMEOUT_NS.1);
-    session.send(&ToAgent::Mtu(MtuRequest { timeout_ns }))?;
-    let port = match session.receive(ANSWER_LIMIT)? {
+    session.send(&ToAgent::Mtu)?;
+    let port = match session.receive(READY_LIMIT)? {
         FromAgent::Ready(ready) if !ready.ports.is_empty() => ready.ports[0],
         other => return Err(session.unexpected("a ready responder", &other)),
     };
     let agent = session.agent_port(port);
     let socket = session.udp_socket(&UdpOptions::default())?;
     socket.connect(agent)?;
-    let (sender, records) = std::sync::mpsc::channel();
     let prober = Prober {
         socket: &socket,
         peer: agent,
         session: session.id(),
         key: session.key(),
         direction: Direction::Forward,
-        timeout_ns,
     };
-    let forward = prober.search(&sender, stop)?;
-    records
-        .try_iter()
-        .flatten()
-        .for_each(|record| sink.record(record));
+    let forward = prober.search(&mut |record| sink.record(record), stop)?;
+    if stop.is_set() {
+        session.send(&ToAgent::Stop(Stopped::default()))?;
+        return Ok(MtuSummary {
+            forward,
+            reverse: MtuReport::default(),
+        });
+    }
     // The other direction: this end answers, and says hello so that the agent knows where to send.
     let responder = Responder::start(socket, session.id(), session.key(), Some(agent))?;
     session.send(&ToAgent::Go)?;
-    let reverse = loop {
-        match session.receive(ANSWER_LIMIT)? {
-            FromAgent::Mtu(report) => break report,
-            FromAgent::Records(records) => records.into_iter().for_each(|record| sink.record(record)),
-            other => return Err(session.unexpected("a path MTU", &other)),
-        }
-    };
+    let reverse = await_report(session, sink, stop)?;
     drop(responder);
     if forward.path_mtu.is_none() && !stop.is_set() {
         return Err(MeasureError::Blocked {
@@ -70,68 +68,76 @@ pub fn run(session: &mut Session, sink: &dyn Sink, stop: &Stop) -> Result<MtuSum
     Ok(MtuSummary { forward, reverse })
 }
 
-/// One end of a search: where probes go and how long answers may take.
+/// Waits for the agent's search; one that is stopped ends soon.
+fn await_report(session: &Session, sink: &dyn Sink, stop: &Stop) -> Result<MtuReport, MeasureError> {
+    let deadline = Instant::now() + ANSWER_LIMIT;
+    let mut asked_to_stop = false;
+    while Instant::now() < deadline {
+        match session.receive_within(NAP)? {
+            Some(FromAgent::Mtu(report)) => return Ok(report),
+            Some(FromAgent::Records(records)) => {
+                records.into_iter().for_each(|record| sink.record(record));
+            }
+            Some(other) => return Err(session.unexpected("a path MTU", &other)),
+            None => {}
+        }
+        if stop.is_set() && !asked_to_stop {
+            session.send(&ToAgent::Stop(Stopped::default()))?;
+            asked_to_stop = true;
+        }
+    }
+    Err(session.lost("no answer to a request".into()))
+}
+
+/// One end of a search: where probes go.
 pub(crate) struct Prober<'a> {
     pub socket: &'a UdpSocket,
     pub peer: SocketAddr,
     pub session: SessionId,
     pub key: UdpKey,
     pub direction: Direction,
-    pub timeout_ns: u64,
 }
 
 impl Prober<'_> {
-    /// Searches the path MTU; each probe becomes a record.
+    /// Searches the path MTU; each probe becomes a record once it is known what became of it. A search that is
+    /// stopped reports what came through until then.
     pub(crate) fn search(
         &self,
-        records: &Sender<Vec<Record>>,
+        record: &mut dyn FnMut(Record),
         stop: &Stop,
     ) -> Result<MtuReport, MeasureError> {
         let interface_mtu = route_mtu(self.peer.ip()).unwrap_or(1500).min(65_535);
-        let timeout_ns = self.timeout_ns.clamp(TIMEOUT_NS.0, TIMEOUT_NS.1);
-        let mut search = MtuSearch::new(interface_mtu, timeout_ns);
-        self.socket.set_receive_timeout(NAP)?;
-        loop {
-            match search.next(clock::monotonic_ns()) {
-                Step::Done(outcome) => {
-                    return Ok(MtuReport {
-                        path_mtu: outcome.path_mtu,
-                        probes: outcome.probes,
-                        interface_mtu,
-                    });
-                }
-                Step::Probe {
-                    probe,
-                    size,
-                    deadline_ns,
-                } => {
-                    let row = self.probe(probe, size, deadline_ns, stop)?;
-                    match (row.acknowledged, row.refused_locally) {
-                        (true, _) => search.on_acknowledged(size),
-                        (false, true) => search.on_refused(),
-                        (false, false) => search.on_lost(),
+        let mut search = MtuSearch::new(interface_mtu);
+        let mut rows = Rows {
+            direction: self.direction,
+            open: BTreeMap::new(),
+        };
+        self.socket.set_receive_timeout(SHORT_NAP)?;
+        while !stop.is_set() {
+            let now = clock::monotonic_ns();
+            rows.settle(now, record);
+            match search.next(now) {
+                Step::Done(_) => break,
+                Step::Wait { .. } => self.take_answer(&mut search, &mut rows, record)?,
+                Step::Probe { probe, size } => {
+                    let row = self.probe(probe, size)?;
+                    if row.refused_locally {
+                        search.on_refused(size);
                     }
-                    // Nobody left to take records means that the test is over.
-                    let _ = records.send(vec![Record::MtuProbe(self.direction, row)]);
-                    if stop.is_set() {
-                        return Ok(MtuReport {
-                            path_mtu: None,
-                            probes: probe,
-                            interface_mtu,
-                        });
-                    }
+                    rows.open.insert(probe, (now, row));
                 }
             }
         }
+        rows.settle(u64::MAX, record);
+        let outcome = search.outcome();
+        Ok(MtuReport {
+            path_mtu: outcome.path_mtu,
+            probes: outcome.probes,
+            interface_mtu,
+        })
     }
 
-    fn probe(
-        &self,
-        probe: u32,
-        size: u32,
-        deadline_ns: u64,
-        stop: &Stop,
-    ) -> Result<ProbeRecord, MeasureError> {
+    fn probe(&self, probe: u32, size: u32) -> Result<ProbeRecord, MeasureError> {
         let mut row = ProbeRecord {
             unix_ns: clock::unix_ns(),
             size,
@@ -149,7 +155,7 @@ impl Prober<'_> {
         .encode(&self.key, &mut header);
         packet[..MTU_HEADER_LENGTH].copy_from_slice(&header);
         match self.socket.send_to(&packet, self.peer) {
-            Ok(_) => row.acknowledged = self.is_answered(probe, deadline_ns, stop)?,
+            Ok(_) => {}
             Err(error) if error.raw_os_error() == Some(weir_net::EMSGSIZE) => row.refused_locally = true,
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {}
             Err(error) => return Err(NetError::io("send a path MTU probe to", self.peer, error).into()),
@@ -157,22 +163,49 @@ impl Prober<'_> {
         Ok(row)
     }
 
-    fn is_answered(&self, probe: u32, deadline_ns: u64, stop: &Stop) -> Result<bool, MeasureError> {
+    /// Waits for an answer, a short nap at most.
+    fn take_answer(
+        &self,
+        search: &mut MtuSearch,
+        rows: &mut Rows,
+        record: &mut dyn FnMut(Record),
+    ) -> Result<(), MeasureError> {
         let mut buffer = [0; 2048];
-        while clock::monotonic_ns() < deadline_ns && !stop.is_set() {
-            match self.socket.receive_blocking(&mut buffer) {
-                Ok(Some((length, _, _))) => {
-                    let ack = MtuAck::decode(&self.key, self.session, &buffer[..length]);
-                    if ack.is_ok_and(|ack| ack.probe == probe) {
-                        return Ok(true);
-                    }
-                }
-                Ok(None) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {}
-                Err(error) => return Err(NetError::io("receive on", self.socket.local(), error).into()),
-            }
+        let received = self
+            .socket
+            .receive_blocking(&mut buffer)
+            .map_err(|error| NetError::io("receive on", self.socket.local(), error))?;
+        let Some((length, _, _)) = received else {
+            return Ok(());
+        };
+        if let Ok(ack) = MtuAck::decode(&self.key, self.session, &buffer[..length])
+            && search.on_acknowledged(ack.probe, clock::monotonic_ns())
+            && let Some((_, mut row)) = rows.open.remove(&ack.probe)
+        {
+            row.acknowledged = true;
+            record(Record::MtuProbe(self.direction, row));
         }
-        Ok(false)
+        Ok(())
+    }
+}
+
+/// Probes of which it is not known what became of them, with their send times.
+struct Rows {
+    direction: Direction,
+    open: BTreeMap<u32, (u64, ProbeRecord)>,
+}
+
+impl Rows {
+    /// Hands on those that were refused, or have waited long enough.
+    fn settle(&mut self, now_ns: u64, record: &mut dyn FnMut(Record)) {
+        while let Some(entry) = self.open.first_entry() {
+            let (sent_ns, row) = entry.get();
+            if !row.refused_locally && now_ns.saturating_sub(*sent_ns) < UNANSWERED_NS {
+                return;
+            }
+            let (_, row) = entry.remove();
+            record(Record::MtuProbe(self.direction, row));
+        }
     }
 }
 
@@ -198,7 +231,7 @@ impl Responder {
         let thread = std::thread::Builder::new()
             .name("mtu-respond".into())
             .spawn(move || respond(&socket, session, &key, greet, &ended, &seen))
-            .map_err(|error| MeasureError::Internal(format!("cannot start a thread: {error}")))?;
+            .map_err(|error| MeasureError::thread(&error))?;
         Ok(Responder {
             stop,
             thread: Some(thread),

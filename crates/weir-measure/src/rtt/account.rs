@@ -179,6 +179,7 @@ impl RttAccount {
             .tracker
             .reply_with(sequence, now_ns, |sent| sent.reply = Some(times));
         if first == Reply::First {
+            self.jitter.update(times.rtt_ns as i64);
             let arrived = times.reflector_kernel.unwrap_or(times.reflector_received);
             self.estimator.add(Exchange {
                 t1: times.kernel_sent.unwrap_or(times.sent),
@@ -194,7 +195,9 @@ impl RttAccount {
     pub fn poll(&mut self, now_ns: u64, unix_ns: u64) {
         if now_ns >= self.next_clock_ns {
             self.clock = self.estimator.estimate(unix_ns).map(ClockEstimate::from);
-            self.next_clock_ns = now_ns + 100_000_000;
+            // Once there is a drift it takes a while to compute, with the receiving thread locked out.
+            let has_drift = self.clock.is_some_and(|clock| clock.drift_ppm.is_some());
+            self.next_clock_ns = now_ns + if has_drift { 1_000_000_000 } else { 100_000_000 };
         }
         let mut done = Vec::new();
         self.tracker
@@ -251,7 +254,6 @@ impl RttAccount {
         self.rtt.record(rtt as i64);
         self.by_length.record(packet.length, rtt as i64);
         self.by_position.record(packet.position, rtt as i64);
-        self.jitter.update(rtt as i64);
         self.ipdv.record(packet.sequence, rtt as i64);
         if let Some(network) = network_rtt(times) {
             packet.network_rtt_ns = Some(network);

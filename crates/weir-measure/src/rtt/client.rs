@@ -17,10 +17,10 @@ use weir_wire::{
 use super::account::{ReplyTimes, RttAccount};
 use super::stamp::StampCodec;
 use super::{ReflectorReport, RttPlan, RttRequest, RttSummary, Window};
-use crate::control::{FromAgent, Stopped, ToAgent};
+use crate::control::{FromAgent, READY_LIMIT, Stopped, ToAgent};
 use crate::host_watch::HostWatch;
 use crate::path_mtu;
-use crate::{BitRate, MeasureError, Progress, Session, Sink, Stop};
+use crate::{MeasureError, Progress, Session, Sink, Stop};
 
 /// How often settled packets are handed on while waiting for the next window.
 const NAP_NS: u64 = 50_000_000;
@@ -106,17 +106,18 @@ pub fn run(
     stop: &Stop,
 ) -> Result<RttSummary, MeasureError> {
     plan.check(RTT_HEADER_LENGTH as u32)?;
-    let rate = peak_rate(plan);
+    let rate = plan.peak_rate();
     session
         .limits
         .check(Some(rate), plan.duration_ns, plan.length.to, 1)?;
-    let request = RttRequest {
+    path_mtu::check_fits(session.address().ip(), plan.length.to)?;
+    session.send(&ToAgent::Rtt(RttRequest {
         max_length: plan.length.to,
         duration_ns: plan.duration_ns,
+        timeout_ns: plan.timeout_ns,
         rate,
-    };
-    session.send(&ToAgent::Rtt(request))?;
-    let port = match session.receive(ANSWER_LIMIT)? {
+    }))?;
+    let port = match session.receive(READY_LIMIT)? {
         FromAgent::Ready(ready) if !ready.ports.is_empty() => ready.ports[0],
         other => return Err(session.unexpected("a ready reflector", &other)),
     };
@@ -128,19 +129,32 @@ pub fn run(
     };
     let interface = weir_net::host::HostFacts::read(Some(session.address().ip())).interface;
     let prober = Prober::new(plan, codec, socket, interface);
+    let stop = stop.child();
+    let mut reported = None;
     let mut from_agent = || match session.receive_within(Duration::ZERO)? {
         Some(FromAgent::Records(records)) => {
             records.into_iter().for_each(|record| sink.record(record));
             Ok(true)
         }
+        // An agent that was kept waiting has closed its reflector: what was sent until then is what there is.
+        Some(FromAgent::Rtt(report)) => {
+            reported = Some(report);
+            stop.set();
+            Ok(true)
+        }
         Some(other) => Err(session.unexpected("records", &other)),
         None => Ok(false),
     };
-    prober.run(sink, stop, &mut from_agent)?;
-    session.send(&ToAgent::Stop(Stopped::default()))?;
-    let report = await_report(session, sink)?;
+    prober.run(sink, &stop, &mut from_agent)?;
+    let report = match reported {
+        Some(report) => report,
+        None => {
+            session.send(&ToAgent::Stop(Stopped::default()))?;
+            await_report(session, sink)?
+        }
+    };
     let summary = prober.summary(Some(&report));
-    nothing_came(&summary, &session.agent_port(port).to_string(), stop)?;
+    nothing_came(&summary, &session.agent_port(port).to_string(), &stop)?;
     Ok(summary)
 }
 
@@ -168,13 +182,6 @@ pub(super) fn nothing_came(summary: &RttSummary, peer: &str, stop: &Stop) -> Res
     })
 }
 
-fn peak_rate(plan: &RttPlan) -> BitRate {
-    BitRate::of(
-        u64::from(plan.window.to) * u64::from(plan.length.to),
-        plan.interval_ns,
-    )
-}
-
 fn await_report(session: &Session, sink: &dyn Sink) -> Result<ReflectorReport, MeasureError> {
     loop {
         match session.receive(ANSWER_LIMIT)? {
@@ -190,6 +197,10 @@ struct Shared {
     account: Mutex<RttAccount>,
     /// Monotonic send time of each packet, by sequence modulo the ring.
     sent_at: Vec<AtomicU64>,
+    /// Highest sequence sent.
+    last_sent: AtomicU64,
+    /// No send has failed: the kernel's numbers of what it sent are sequences.
+    transmit_ids_hold: AtomicBool,
     over: AtomicBool,
     hardware: AtomicBool,
     codec: Codec,
@@ -214,6 +225,8 @@ impl<'a> Prober<'a> {
         let shared = Shared {
             account: Mutex::new(RttAccount::new(plan.clone())),
             sent_at: (0..RING).map(|_| AtomicU64::new(0)).collect(),
+            last_sent: AtomicU64::new(0),
+            transmit_ids_hold: AtomicBool::new(true),
             over: AtomicBool::new(false),
             hardware: AtomicBool::new(false),
             codec,
@@ -243,11 +256,11 @@ impl<'a> Prober<'a> {
         self.shared.socket.set_ttl(self.plan.ttl)?;
         let (host_records, host_inbox) = channel();
         let taking = Taking::new(self.shared.clone())?;
+        let watch = HostWatch::start(Side::Local, self.interface.clone(), host_records)?;
         let replies = std::thread::Builder::new()
             .name("rtt-receive".into())
             .spawn(move || taking.run())
-            .map_err(|error| MeasureError::Internal(format!("cannot start a thread: {error}")))?;
-        let watch = HostWatch::start(Side::Local, self.interface.clone(), host_records);
+            .map_err(|error| MeasureError::thread(&error))?;
         let mut hand_on = |shared: &Shared| -> Result<(), MeasureError> {
             let packets = {
                 let mut account = shared.account();
@@ -335,6 +348,7 @@ impl<'a> Prober<'a> {
         );
         let now = clock::monotonic_ns();
         shared.sent_at[sequence as usize % RING].store(now, Ordering::Release);
+        shared.last_sent.store(sequence, Ordering::Release);
         shared
             .codec
             .encode(packet, sequence, window, position, clock::unix_ns())?;
@@ -343,10 +357,16 @@ impl<'a> Prober<'a> {
             Err(error) if error.raw_os_error() == Some(weir_net::EMSGSIZE) => {
                 Err(path_mtu::too_long_for(&shared.socket, packet.len() as u32))
             }
-            // The far port answered an earlier packet by ICMP, or the host was out of buffers: this packet was
-            // not sent and will count as lost, which it is.
-            Err(error) if matches!(error.kind(), std::io::ErrorKind::ConnectionRefused) => Ok(()),
-            Err(error) if error.raw_os_error() == Some(weir_net::ENOBUFS) => Ok(()),
+            // The far port keeps answering by ICMP, or the host is out of buffers: this packet was not sent and
+            // will count as lost, which it is. Whether the kernel counted it is not known, so its counts of what it
+            // sent later cannot be trusted.
+            Err(error)
+                if error.kind() == std::io::ErrorKind::ConnectionRefused
+                    || error.raw_os_error() == Some(weir_net::ENOBUFS) =>
+            {
+                shared.transmit_ids_hold.store(false, Ordering::Relaxed);
+                Ok(())
+            }
             Err(error) => Err(NetError::io("send a probe from", shared.socket.local(), error).into()),
         }
     }
@@ -383,7 +403,6 @@ struct Taking {
     shared: Arc<Shared>,
     waiter: Waiter,
     buffer: Vec<u8>,
-    extender: SequenceExtender,
     /// Sequence, transmit time, and whether the card gave it, by sequence modulo the ring.
     transmit: Vec<(u64, u64, bool)>,
     transmit_extender: SequenceExtender,
@@ -397,7 +416,6 @@ impl Taking {
         Ok(Taking {
             waiter,
             buffer: vec![0xff; 65_536],
-            extender: SequenceExtender::new(0),
             transmit: vec![(u64::MAX, 0, false); RING],
             transmit_extender: SequenceExtender::new(0),
             shared,
@@ -420,6 +438,9 @@ impl Taking {
             let Some(sequence) = told.transmit_id.and_then(|id| self.transmit_extender.extend(id)) else {
                 continue;
             };
+            if !self.shared.transmit_ids_hold.load(Ordering::Relaxed) {
+                continue;
+            }
             let slot = &mut self.transmit[sequence as usize % RING];
             match (told.hardware_ns, told.kernel_ns) {
                 (Some(card), _) => *slot = (sequence, card, true),
@@ -437,15 +458,18 @@ impl Taking {
         let (length, told) = match received {
             Ok(Some((length, _, told))) => (length, told),
             Ok(None) => return false,
-            // An ICMP answer to an earlier packet; the next call goes on.
-            Err(error) => return error.kind() == std::io::ErrorKind::ConnectionRefused,
+            // A socket that is broken shows in the packets that count as lost.
+            Err(_) => return false,
         };
         let Some(answer) = shared.codec.decode(&self.buffer[..length]) else {
             return true;
         };
-        let Some(sequence) = self.extender.extend(answer.sequence) else {
+        // What was never sent is not answered: forged numbers must not move the count ahead.
+        let last_sent = shared.last_sent.load(Ordering::Acquire);
+        let sequence = Sequence(answer.sequence).extend(last_sent);
+        if sequence > last_sent {
             return true;
-        };
+        }
         self.take_transmit_timestamps();
         let (of, at, by_card) = self.transmit[sequence as usize % RING];
         // Both ends of an interval must come from the same clock.

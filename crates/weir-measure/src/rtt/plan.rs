@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::MeasureError;
+use crate::{BitRate, MeasureError};
 
 /// A value that is fixed, or moves evenly from one end to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,6 +113,17 @@ impl RttPlan {
             let count = u64::from(window.packets);
             (packets + count, bytes + count * u64::from(window.length))
         })
+    }
+
+    /// Highest rate of UDP payload, averaged over an interval.
+    pub fn peak_rate(&self) -> BitRate {
+        let bytes = u64::from(self.window.to) * u64::from(self.length.to);
+        BitRate::of(bytes, self.interval_ns)
+    }
+
+    /// Most packets in a second, averaged over an interval.
+    pub fn peak_packets(&self) -> u64 {
+        u64::from(self.window.to) * 1_000_000_000 / self.interval_ns.max(1)
     }
 
     /// Checks what can be checked without the agent; `shortest` is the shortest packet of the protocol.

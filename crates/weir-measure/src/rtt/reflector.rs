@@ -15,8 +15,10 @@ use crate::{MeasureError, Stop};
 pub struct RttRequest {
     /// Longest packet that will be sent, bytes.
     pub max_length: u32,
-    /// How long the test will take, nanoseconds.
+    /// How long windows will be sent, nanoseconds.
     pub duration_ns: u64,
+    /// How long replies to the last of them are waited for, nanoseconds.
+    pub timeout_ns: u64,
     /// Highest rate of the test, averaged over an interval, bits per second.
     pub rate: crate::BitRate,
 }
@@ -69,8 +71,7 @@ impl Reflector {
             key,
             client,
             bounds,
-            second: 0,
-            bytes_this_second: 0,
+            rate: RateGate::new(bounds.max_rate),
             source: None,
             seen: Seen::default(),
             report: ReflectorReport::default(),
@@ -78,7 +79,7 @@ impl Reflector {
         let thread = std::thread::Builder::new()
             .name("rtt-reflect".into())
             .spawn(move || state.run(&socket, &ended))
-            .map_err(|error| MeasureError::Internal(format!("cannot start a thread: {error}")))?;
+            .map_err(|error| MeasureError::thread(&error))?;
         Ok(Reflector {
             thread: Some(thread),
             stop,
@@ -111,9 +112,7 @@ struct Reflecting {
     key: UdpKey,
     client: IpAddr,
     bounds: Bounds,
-    /// Unix second that `bytes_this_second` counts.
-    second: u64,
-    bytes_this_second: u64,
+    rate: RateGate,
     /// The client's socket, fixed by its first authentic packet.
     source: Option<SocketAddr>,
     seen: Seen,
@@ -132,7 +131,7 @@ impl Reflecting {
             let Some(request) = self.admit(&buffer[..length], source) else {
                 continue;
             };
-            if !self.is_within_rate(received, length) {
+            if !self.rate.is_within(received, length) {
                 self.report.rejected += 1;
                 continue;
             }
@@ -163,17 +162,6 @@ impl Reflecting {
         self.report
     }
 
-    /// Whether an answer of `length` bytes keeps to the session's rate, counted by whole seconds.
-    fn is_within_rate(&mut self, unix_ns: u64, length: usize) -> bool {
-        const SECOND_NS: u64 = 1_000_000_000;
-        let second = unix_ns / SECOND_NS;
-        if second != self.second {
-            (self.second, self.bytes_this_second) = (second, 0);
-        }
-        self.bytes_this_second += length as u64;
-        self.bytes_this_second <= self.bounds.max_rate.bytes_in(SECOND_NS)
-    }
-
     /// The request, if it is authentic, from the client and not a copy.
     fn admit(&mut self, datagram: &[u8], source: SocketAddr) -> Option<RequestPacket> {
         let known = self.source.is_none_or(|known| known == source) && source.ip() == self.client;
@@ -189,6 +177,40 @@ impl Reflecting {
             return None;
         }
         Some(request)
+    }
+}
+
+/// Holds answers to a rate, counted by whole seconds. Pure.
+pub(super) struct RateGate {
+    max_rate: crate::BitRate,
+    /// Unix second that `bytes` counts.
+    second: u64,
+    bytes: u64,
+}
+
+impl RateGate {
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    pub(super) fn new(max_rate: crate::BitRate) -> Self {
+        RateGate {
+            max_rate,
+            second: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Nothing was counted yet in the second of `unix_ns`.
+    pub(super) fn is_new_second(&self, unix_ns: u64) -> bool {
+        unix_ns / Self::SECOND_NS != self.second || self.bytes == 0
+    }
+
+    /// Whether an answer of `length` bytes keeps to the rate.
+    pub(super) fn is_within(&mut self, unix_ns: u64, length: usize) -> bool {
+        if self.is_new_second(unix_ns) {
+            (self.second, self.bytes) = (unix_ns / Self::SECOND_NS, 0);
+        }
+        self.bytes += length as u64;
+        self.bytes <= self.max_rate.bytes_in(Self::SECOND_NS)
     }
 }
 

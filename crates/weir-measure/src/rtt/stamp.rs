@@ -1,7 +1,7 @@
 //! STAMP (RFC 8762, with the session identifier and TLVs of RFC 8972) at both ends: the windowed RTT test against
 //! any Session-Reflector, and a stateless Session-Reflector.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use weir_net::{UdpOptions, UdpSocket, clock};
@@ -12,13 +12,18 @@ use weir_wire::stamp::{
 };
 
 use super::client::{Answer, Codec, Prober, nothing_came, probe_options};
+use super::reflector::RateGate;
 use super::{RttPlan, RttSummary};
-use crate::{MeasureError, Sink, Stop};
+use crate::{BitRate, MeasureError, Sink, Stop};
 
 /// UDP port of STAMP (RFC 8762, section 4.1).
 pub const STAMP_PORT: u16 = 862;
 /// TTL that a Session-Sender must use (RFC 8762, section 4.2).
 const STAMP_TTL: u8 = 255;
+
+/// Highest rate of UDP payload, bits per second, and most packets in a second, of a test by STAMP and of all answers of a
+/// reflector together. Neither end has been asked whether it agrees, so that both have to be harmless.
+pub const CEILING: (BitRate, u64) = (BitRate(100_000_000), 10_000);
 
 /// What is claimed of this host's clock: a millisecond, not known to be synchronised.
 fn error_estimate() -> ErrorEstimate {
@@ -85,12 +90,29 @@ impl StampCodec {
             sequence: reply.sender_sequence,
             sent: reply.sender_timestamp.to_unix().0,
             // Whichever clock reading the reflector takes, its time between the two stamps is not the network's.
-            reflector_kernel: Some(reply.receive.to_unix().0),
-            reflector_received: reply.receive.to_unix().0,
-            reflector_sent: reply.timestamp.to_unix().0,
+            reflector_kernel: Some(reply.error.time_of(reply.receive).0),
+            reflector_received: reply.error.time_of(reply.receive).0,
+            reflector_sent: reply.error.time_of(reply.timestamp).0,
             ttl: Some(reply.sender_ttl).filter(|ttl| *ttl != 0),
         })
     }
+}
+
+/// Checks a plan as [`RttPlan::check`] does, and against the [`CEILING`].
+///
+/// # Errors
+/// [`MeasureError::Parameters`], naming the option.
+pub fn check(plan: &RttPlan, codec: &StampCodec) -> Result<(), MeasureError> {
+    plan.check(codec.shortest())?;
+    let (rate, packets) = CEILING;
+    if plan.peak_rate() > rate || plan.peak_packets() > packets {
+        return Err(MeasureError::Parameters(format!(
+            "--stamp sends at most {rate} and {packets} packets a second, since the reflector has not agreed to more; {} and {} packets were asked; lower --window or --length, or raise --interval",
+            plan.peak_rate(),
+            plan.peak_packets()
+        )));
+    }
+    Ok(())
 }
 
 /// Runs the windowed RTT test against a STAMP Session-Reflector.
@@ -104,7 +126,7 @@ pub fn run(
     sink: &dyn Sink,
     stop: &Stop,
 ) -> Result<RttSummary, MeasureError> {
-    plan.check(codec.shortest())?;
+    check(plan, codec)?;
     crate::path_mtu::check_fits(remote.ip(), plan.length.to)?;
     let plan = RttPlan {
         ttl: STAMP_TTL,
@@ -139,6 +161,7 @@ impl StampReflector {
     pub fn bind(address: SocketAddr, key: Option<&[u8]>) -> Result<Self, MeasureError> {
         let options = UdpOptions {
             receive_timestamps: true,
+            local_addresses: true,
             ..UdpOptions::default()
         };
         let socket = UdpSocket::bind(address, &options)?;
@@ -159,6 +182,7 @@ impl StampReflector {
     pub fn run(&self, stop: &Stop) {
         let mut request = vec![0; 65_536];
         let mut reply = vec![0; 65_536];
+        let mut gate = Gate::new();
         let mode = self
             .key
             .as_ref()
@@ -168,20 +192,136 @@ impl StampReflector {
             let Ok(Some((length, source, told))) = self.socket.receive_blocking(&mut request) else {
                 continue;
             };
-            let received = told.kernel_ns.unwrap_or_else(clock::unix_ns);
-            let answer = reflect(
-                &request[..length],
-                mode,
-                NtpTimestamp::from_unix(UnixNanos(received)),
-                NtpTimestamp::from_unix(UnixNanos(clock::unix_ns())),
-                told.ttl.unwrap_or(0),
-                error_estimate(),
-                &mut reply,
-            );
+            let request = &request[..length];
             // What cannot be read or proven is dropped without an answer, as RFC 8762 section 4.4 asks.
-            if let Ok(length) = answer {
-                let _ = self.socket.send_to(&reply[..length], source);
+            let Ok((as_answer, _)) = ReflectorPacket::decode(mode, request) else {
+                continue;
+            };
+            let now = clock::unix_ns();
+            let sent = NtpTimestamp::from_unix(UnixNanos(now));
+            if !gate.lets_through(now, as_answer.sender_timestamp, length) {
+                continue;
             }
+            let received = NtpTimestamp::from_unix(UnixNanos(told.kernel_ns.unwrap_or(now)));
+            let ttl = told.ttl.unwrap_or(0);
+            let answer = reflect(request, mode, received, sent, ttl, error_estimate(), &mut reply);
+            if let Ok(length) = answer {
+                gate.answered(sent);
+                self.answer(&reply[..length], source, told.local);
+            }
+        }
+    }
+
+    /// Answers from the address that was asked: the sender takes no other.
+    fn answer(&self, reply: &[u8], source: SocketAddr, asked: Option<IpAddr>) {
+        // An answer that cannot be sent is lost, which the sender's count shows.
+        let _ = match asked {
+            Some(local) => self.socket.send_from(local, reply, source),
+            None => self.socket.send_to(reply, source),
+        };
+    }
+}
+
+/// Which requests get an answer. Pure.
+///
+/// No answer to an answer: two reflectors that were brought together by one forged packet would go on for ever. Both
+/// are as long and come to the same port, but an answer gives back the time that the reflector put into its own. And
+/// no more answers in a second than the [`CEILING`] allows, since a source can be forged.
+struct Gate {
+    rate: RateGate,
+    packets_left: u64,
+    /// Times put into the last answers, by themselves modulo their number.
+    recent: Vec<NtpTimestamp>,
+}
+
+impl Gate {
+    /// Answers remembered: those of 1.6 s at the highest rate, which a round trip does not take.
+    const REMEMBERED: usize = 1 << 14;
+
+    fn new() -> Self {
+        Gate {
+            rate: RateGate::new(CEILING.0),
+            packets_left: 0,
+            recent: vec![NtpTimestamp::default(); Self::REMEMBERED],
+        }
+    }
+
+    fn slot(time: NtpTimestamp) -> usize {
+        // The lowest bits of a fraction made from nanoseconds are the most even.
+        (time.0 % Self::REMEMBERED as u64) as usize
+    }
+
+    /// Whether a packet gets an answer; `echoed` is what stands where an answer has the time of what it answers.
+    fn lets_through(&mut self, unix_ns: u64, echoed: NtpTimestamp, length: usize) -> bool {
+        if echoed.0 != 0 && self.recent[Self::slot(echoed)] == echoed {
+            return false;
+        }
+        if self.rate.is_new_second(unix_ns) {
+            self.packets_left = CEILING.1;
+        }
+        let counts = self.packets_left > 0 && self.rate.is_within(unix_ns, length);
+        self.packets_left -= u64::from(counts);
+        counts
+    }
+
+    /// An answer with this time leaves.
+    fn answered(&mut self, sent: NtpTimestamp) {
+        self.recent[Self::slot(sent)] = sent;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rtt::Span;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn an_answer_to_an_answer_is_not_answered() {
+        let mut gate = Gate::new();
+        let sent = NtpTimestamp::from_unix(UnixNanos(1_700_000_000 * SECOND + 123_456_789));
+        assert!(gate.lets_through(0, sent, 44), "nothing was sent yet");
+        gate.answered(sent);
+        for other in 1..1_000 {
+            gate.answered(NtpTimestamp::from_unix(UnixNanos(
+                1_700_000_001 * SECOND + other * 100_000,
+            )));
+        }
+        assert!(!gate.lets_through(0, sent, 44));
+        assert!(gate.lets_through(0, NtpTimestamp(sent.0 + 1), 44));
+        // A request has zeros there.
+        assert!(gate.lets_through(0, NtpTimestamp(0), 44));
+    }
+
+    #[test]
+    fn answers_of_a_second_are_bounded_in_packets_and_bytes() {
+        let mut gate = Gate::new();
+        let mut answered = |from: u64, length: usize| {
+            (0..20_000)
+                .filter(|packet| gate.lets_through(from + packet * 50_000, NtpTimestamp(0), length))
+                .count()
+        };
+        assert_eq!(answered(10 * SECOND, 44), 10_000);
+        // 12.5 MB are 8928 packets of 1400 bytes.
+        assert_eq!(answered(11 * SECOND, 1400), 8928);
+        assert_eq!(answered(12 * SECOND, 44), 10_000);
+    }
+
+    #[test]
+    fn a_test_that_nobody_agreed_to_is_bounded() {
+        let codec = StampCodec::new(None, 0);
+        let plan = |window, length, interval_ns| RttPlan {
+            window: Span::fixed(window),
+            length: Span::fixed(length),
+            interval_ns,
+            ..RttPlan::default()
+        };
+        assert!(check(&plan(10, 100, 1_000_000), &codec).is_ok());
+        assert!(check(&plan(8900, 1400, SECOND), &codec).is_ok());
+        for beyond in [plan(11, 44, 1_000_000), plan(9000, 1400, SECOND)] {
+            let said = check(&beyond, &codec).expect_err("too fast").to_string();
+            assert!(said.contains("--window") && said.contains("--interval"), "{said}");
         }
     }
 }

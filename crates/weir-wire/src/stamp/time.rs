@@ -34,6 +34,14 @@ impl NtpTimestamp {
         let nanos = (fraction * NANOS_PER_SECOND + (1 << 31)) >> 32;
         UnixNanos(seconds * NANOS_PER_SECOND + nanos)
     }
+
+    /// The time of a field that its sender filled in truncated PTPv2 form (IEEE 1588-2008; RFC 8186 section 2.1):
+    /// 32 bits of seconds since 1970 and 32 bits of nanoseconds, in the sender's timescale, which for PTP is usually
+    /// TAI, 37 s ahead of UTC.
+    #[must_use]
+    pub const fn from_ptp(self) -> UnixNanos {
+        UnixNanos((self.0 >> 32) * NANOS_PER_SECOND + (self.0 & 0xffff_ffff))
+    }
 }
 
 /// How good a clock is (RFC 4656 section 4.1.2; the Z bit is RFC 8186 section 2.3).
@@ -41,8 +49,8 @@ impl NtpTimestamp {
 pub struct ErrorEstimate {
     /// S: the clock is synchronised to UTC by an external source.
     pub synchronized: bool,
-    /// Z: timestamps are truncated PTPv2 ones instead of NTP's. Weir never sends it;
-    /// [`NtpTimestamp::to_unix`] is wrong for a packet that has it set.
+    /// Z: timestamps are truncated PTPv2 ones instead of NTP's; [`ErrorEstimate::time_of`] minds it. Weir never
+    /// sends it.
     pub ptp: bool,
     /// Exponent, 0 to 63.
     pub scale: u8,
@@ -67,6 +75,16 @@ impl ErrorEstimate {
             ptp: false,
             scale,
             multiplier: fraction_units.div_ceil(1 << scale) as u8,
+        }
+    }
+
+    /// The time of a field that this estimate goes with.
+    #[must_use]
+    pub const fn time_of(self, stamp: NtpTimestamp) -> UnixNanos {
+        if self.ptp {
+            stamp.from_ptp()
+        } else {
+            stamp.to_unix()
         }
     }
 

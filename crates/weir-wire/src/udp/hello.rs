@@ -19,8 +19,7 @@ pub struct Hello {
     pub flow: FlowId,
     /// No bits are defined in version 1: send 0, ignore on receipt.
     pub flags: u16,
-    /// Chosen by the client, new for every hello: an agent that takes no nonce twice cannot be made to move a
-    /// flow by a recorded hello.
+    /// Chosen by the client at random for every test: an acknowledgement with another one is of an earlier test.
     pub nonce: u64,
 }
 

@@ -191,6 +191,13 @@ pub fn flows_notes(summary: &FlowsSummary) -> Vec<String> {
                 "{merged} loss events were counted in their second but not kept one by one"
             ));
         }
+        if fields.stream_silences > 0 {
+            notes.push(format!(
+                "all flows were silent at once {} time(s), the longest {}",
+                format_count(fields.stream_silences),
+                format_duration(fields.longest_stream_silence_ns)
+            ));
+        }
         if let Some(reason) = &fields.aborted {
             notes.push(format!("the receiver ended the test: {reason}"));
         }

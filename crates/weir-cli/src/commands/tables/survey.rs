@@ -6,8 +6,18 @@ use weir_measure::flows::DirectionSummary;
 use weir_measure::path_mtu::{MtuReport, MtuSummary};
 use weir_measure::survey::{StepSummary, SurveySummary, direction_name};
 use weir_measure::tcp_throughput::TcpSummary;
+use weir_results::Quantiles;
 
 use super::{table, titled};
+
+/// A delay, or a dash where nothing arrived.
+fn delay(quantiles: &Quantiles, value: i64) -> String {
+    if quantiles.count == 0 {
+        "-".to_owned()
+    } else {
+        format_signed_duration(value)
+    }
+}
 
 /// A finished step of a survey in one line.
 pub fn step_line(title: &str, summary: &StepSummary) -> String {
@@ -15,8 +25,8 @@ pub fn step_line(title: &str, summary: &StepSummary) -> String {
         StepSummary::Mtu(mtu) => mtu_line(mtu),
         StepSummary::Rtt(rtt) => format!(
             "P50 {}, P90 {}, lost {}",
-            format_signed_duration(rtt.rtt.p50),
-            format_signed_duration(rtt.rtt.p90),
+            delay(&rtt.rtt, rtt.rtt.p50),
+            delay(&rtt.rtt, rtt.rtt.p90),
             format_percent(rtt.loss)
         ),
         StepSummary::Tcp(tcp) => format!("{}, {} retransmits", tcp.goodput, format_count(tcp.retransmits)),
@@ -49,10 +59,10 @@ pub fn survey(summary: &SurveySummary) -> String {
     if let Some(rtt) = &summary.rtt {
         text.push_str(&format!(
             "RTT       P50 {}, P90 {}, P99 {}, max {}, lost {} of {}\n",
-            format_signed_duration(rtt.rtt.p50),
-            format_signed_duration(rtt.rtt.p90),
-            format_signed_duration(rtt.rtt.p99),
-            format_signed_duration(rtt.rtt.max),
+            delay(&rtt.rtt, rtt.rtt.p50),
+            delay(&rtt.rtt, rtt.rtt.p90),
+            delay(&rtt.rtt, rtt.rtt.p99),
+            delay(&rtt.rtt, rtt.rtt.max),
             format_count(rtt.lost),
             format_count(rtt.sent)
         ));
@@ -152,7 +162,7 @@ fn sweep_table(rows: &[DirectionSummary]) -> Table {
             format_percent(row.loss),
         ];
         cells.extend(counts.map(format_count));
-        cells.push(format_signed_duration(row.receiver.owd.p99));
+        cells.push(delay(&row.receiver.owd, row.receiver.owd.p99));
         shown.add_row(cells);
     }
     shown

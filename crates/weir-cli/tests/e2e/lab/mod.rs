@@ -16,7 +16,7 @@ pub use link::{
 };
 pub use noise::Noise;
 pub use process::{Finished, Running, run, run_within, wait_until, weir};
-pub use relay::{Datagram, RTT_REPLY, RTT_REQUEST, Relay, UDP_PORTS};
+pub use relay::{Datagram, HELLO_ACK, MTU_PROBE, RTT_REPLY, RTT_REQUEST, Relay, UDP_PORTS};
 
 /// Moves the calling test into namespaces of its own: the test goes on behind this line there, and returns here.
 /// `heavy` tests, which load the machine or are sensitive to load, run one at a time.

@@ -4,11 +4,12 @@
 //!
 //! Fields are read at the offsets that docs/wire-protocol.md gives, not with the code under test.
 
+use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{FAR_IPV4, Host, NEAR_IPV4, nft};
 
@@ -22,6 +23,8 @@ pub const UDP_PORTS: [&str; 2] = ["--udp-ports", "5000..5019"];
 pub const RTT_REQUEST: u8 = 1;
 pub const RTT_REPLY: u8 = 2;
 const FLOW_DATA: u8 = 3;
+pub const HELLO_ACK: u8 = 5;
+pub const MTU_PROBE: u8 = 6;
 
 /// A datagram on its way.
 #[derive(Clone, Debug)]
@@ -61,6 +64,15 @@ impl Relay {
     /// nothing, itself, or others that it kept back before.
     #[track_caller]
     pub fn start(decide: impl FnMut(Datagram) -> Vec<Datagram> + Send + 'static) -> Self {
+        Relay::start_over(Duration::ZERO, decide)
+    }
+
+    /// As [`Relay::start`], over a path that takes this long each way.
+    #[track_caller]
+    pub fn start_over(
+        delay: Duration,
+        decide: impl FnMut(Datagram) -> Vec<Datagram> + Send + 'static,
+    ) -> Self {
         let last = RELAY_PORT + PORTS - 1;
         let ports: Vec<String> = (0..PORTS)
             .map(|port| format!("{} : {}", AGENT_PORT + port, RELAY_PORT + port))
@@ -98,7 +110,7 @@ impl Relay {
             .collect();
         let over = Arc::new(AtomicBool::new(false));
         let ended = over.clone();
-        let thread = std::thread::spawn(move || pass_on(lanes, decide, &ended));
+        let thread = std::thread::spawn(move || pass_on(lanes, delay, decide, &ended));
         Relay {
             over,
             thread: Some(thread),
@@ -121,39 +133,62 @@ struct Lane {
     client: Option<SocketAddr>,
 }
 
-fn pass_on(mut lanes: Vec<Lane>, mut decide: impl FnMut(Datagram) -> Vec<Datagram>, over: &AtomicBool) {
+fn pass_on(
+    mut lanes: Vec<Lane>,
+    delay: Duration,
+    mut decide: impl FnMut(Datagram) -> Vec<Datagram>,
+    over: &AtomicBool,
+) {
     let mut buffer = vec![0; 65_536];
+    let mut under_way: VecDeque<(Instant, usize, Datagram)> = VecDeque::new();
     while !over.load(Ordering::Relaxed) {
         let mut idle = true;
-        for lane in &mut lanes {
+        for (number, lane) in lanes.iter_mut().enumerate() {
             while let Ok((length, source)) = lane.socket.recv_from(&mut buffer) {
                 idle = false;
-                let forward = source != lane.agent;
-                if forward {
-                    lane.client = Some(source);
-                }
-                let datagram = Datagram {
-                    forward,
-                    port: lane.agent.port(),
-                    bytes: buffer[..length].to_vec(),
-                };
+                let datagram = lane.took(&buffer[..length], source);
                 for onward in decide(datagram) {
-                    let to = if onward.forward {
-                        Some(lane.agent)
+                    // Over a path without a delay what goes on is gone before the next is decided on.
+                    if delay.is_zero() {
+                        lane.send(&onward);
                     } else {
-                        lane.client
-                    };
-                    let sent = lane.socket.send_to(&onward.bytes, to.expect("a client"));
-                    // An agent that has closed the port answers by ICMP; that is no fault of the relay.
-                    assert!(
-                        sent.is_ok()
-                            || sent.is_err_and(|e| e.kind() == std::io::ErrorKind::ConnectionRefused)
-                    );
+                        under_way.push_back((Instant::now() + delay, number, onward));
+                    }
                 }
             }
+        }
+        while under_way.front().is_some_and(|(due, ..)| *due <= Instant::now()) {
+            idle = false;
+            let (_, number, onward) = under_way.pop_front().expect("the front was there");
+            lanes[number].send(&onward);
         }
         if idle {
             std::thread::sleep(Duration::from_micros(200));
         }
+    }
+}
+
+impl Lane {
+    fn took(&mut self, bytes: &[u8], source: SocketAddr) -> Datagram {
+        let forward = source != self.agent;
+        if forward {
+            self.client = Some(source);
+        }
+        Datagram {
+            forward,
+            port: self.agent.port(),
+            bytes: bytes.to_vec(),
+        }
+    }
+
+    fn send(&self, onward: &Datagram) {
+        let to = if onward.forward {
+            Some(self.agent)
+        } else {
+            self.client
+        };
+        let sent = self.socket.send_to(&onward.bytes, to.expect("a client"));
+        // An agent that has closed the port answers by ICMP; that is no fault of the relay.
+        assert!(sent.is_ok() || sent.is_err_and(|e| e.kind() == std::io::ErrorKind::ConnectionRefused));
     }
 }

@@ -1,0 +1,217 @@
+//! The form in which people write a link: TOML text, the named profiles, and what a command line changes in them.
+//! `docs/link-profiles.md` has every key. It must not know what a link does with its settings.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use toml::Table;
+
+use crate::named;
+use crate::spec::{LinkSpec, RateSpec, SpecError};
+use crate::trace::{TraceError, TraceFormat, one_line, read_bounded, read_trace, shortened};
+
+mod loss;
+mod overrides;
+mod place;
+mod rates;
+mod resolve;
+mod settings;
+
+pub use overrides::LinkFlags;
+pub(crate) use place::nearest;
+
+/// Longest file that is read, bytes.
+pub const MOST_PROFILE_BYTES: u64 = 1 << 20;
+
+/// Why there is no link. Each prints as one line.
+#[derive(Debug, Error)]
+pub enum ProfileError {
+    /// A key has a value that it cannot have, or is no key.
+    #[error("{origin}: {error}")]
+    Value {
+        /// The file or profile, or the option that set the key.
+        origin: String,
+        /// The key, its value, and what is allowed.
+        error: SpecError,
+    },
+    /// The text is not TOML.
+    #[error("{origin}: line {line}: {problem}")]
+    Syntax {
+        /// The file or profile.
+        origin: String,
+        /// Counted from 1.
+        line: usize,
+        /// What the TOML reader says.
+        problem: String,
+    },
+    /// The text is too long.
+    #[error(
+        "{origin}: longer than 1 MiB, which is the most for a link; put long traces into files of their own"
+    )]
+    TooLong {
+        /// The file or profile.
+        origin: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the link {path}: {error}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// The system's reason.
+        error: io::Error,
+    },
+    /// Neither a profile nor a file.
+    #[error("'{name}' is neither a profile nor a file{hint}; profiles: {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// A profile of nearly that name.
+        hint: String,
+        /// All of them.
+        known: String,
+    },
+    /// An option that cannot be carried out.
+    #[error("{option}: {problem}")]
+    Option {
+        /// The option with its value.
+        option: String,
+        /// What is wrong, and what to write.
+        problem: String,
+    },
+}
+
+/// A link as it is written: a file, a named profile or nothing yet, and what options have changed in it.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    name: String,
+    base_dir: PathBuf,
+    table: Table,
+    /// Keys that options have set, and the options, for messages.
+    set_by: Vec<(String, String)>,
+}
+
+/// Reads a link from TOML text. `name` becomes the link's, and stands before each error; the names of trace files
+/// begin at `base_dir`.
+///
+/// # Errors
+/// See [`ProfileError`].
+pub fn parse(text: &str, name: &str, base_dir: &Path) -> Result<LinkSpec, ProfileError> {
+    Profile::from_text(text, name, base_dir)?.spec()
+}
+
+impl Profile {
+    /// A link that does nothing, for options to change: unlimited rates, no delay, no loss, an MTU of 1500.
+    pub fn clean() -> Self {
+        Profile {
+            name: "link".to_owned(),
+            base_dir: PathBuf::from("."),
+            table: Table::new(),
+            set_by: Vec::new(),
+        }
+    }
+
+    /// Reads TOML text; see [`parse`].
+    ///
+    /// # Errors
+    /// It is longer than [`MOST_PROFILE_BYTES`], or not TOML.
+    pub fn from_text(text: &str, name: &str, base_dir: &Path) -> Result<Self, ProfileError> {
+        if text.len() as u64 > MOST_PROFILE_BYTES {
+            return Err(ProfileError::TooLong {
+                origin: name.to_owned(),
+            });
+        }
+        let table = text.parse().map_err(|error: toml::de::Error| {
+            let before = error.span().and_then(|span| text.as_bytes().get(..span.start));
+            let newlines = |text: &[u8]| text.iter().filter(|byte| **byte == b'\n').count();
+            ProfileError::Syntax {
+                origin: name.to_owned(),
+                line: 1 + before.map_or(0, newlines),
+                problem: one_line(error.message()),
+            }
+        })?;
+        Ok(Profile {
+            name: name.to_owned(),
+            base_dir: base_dir.to_owned(),
+            table,
+            ..Profile::clean()
+        })
+    }
+
+    /// The profile of this name, else the file at this path.
+    ///
+    /// # Errors
+    /// There is neither, the file is too long or cannot be read, or it is not TOML.
+    pub fn open(name_or_path: &str) -> Result<Self, ProfileError> {
+        if let Some(text) = named::named(name_or_path) {
+            return Profile::from_text(text, name_or_path, Path::new("."));
+        }
+        let path = Path::new(name_or_path);
+        let bytes = read_bounded(path, MOST_PROFILE_BYTES).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => unknown(name_or_path),
+            io::ErrorKind::FileTooLarge => ProfileError::TooLong {
+                origin: name_or_path.to_owned(),
+            },
+            _ => ProfileError::Unreadable {
+                path: name_or_path.to_owned(),
+                error,
+            },
+        })?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            ProfileError::Syntax {
+                origin: name_or_path.to_owned(),
+                line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
+                problem: "not text; a link is described in TOML".to_owned(),
+            }
+        })?;
+        let base_dir = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        Profile::from_text(&text, name_or_path, base_dir.unwrap_or(Path::new(".")))
+    }
+
+    /// The link, with traces read from their files.
+    ///
+    /// # Errors
+    /// A key has a value that it cannot have, or a trace cannot be read.
+    pub fn spec(&self) -> Result<LinkSpec, ProfileError> {
+        self.spec_with(&mut |file, format| read_trace(&self.base_dir.join(file), format))
+    }
+
+    /// Like [`Profile::spec`], with traces from elsewhere: `read_trace` is given the name that the file says.
+    ///
+    /// # Errors
+    /// As [`Profile::spec`].
+    pub fn spec_with(
+        &self,
+        read_trace: &mut dyn FnMut(&str, TraceFormat) -> Result<RateSpec, TraceError>,
+    ) -> Result<LinkSpec, ProfileError> {
+        resolve::resolve(&self.table, &self.name, read_trace).map_err(|error| ProfileError::Value {
+            origin: self.origin(&error.key).to_owned(),
+            error,
+        })
+    }
+
+    /// Who set the key: the last option that did, else the file.
+    fn origin(&self, key: &str) -> &str {
+        let under = |set: &str| {
+            let rest = key.strip_prefix(set);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        let option = self.set_by.iter().rev().find(|(set, _)| under(set));
+        option.map_or(&self.name, |(_, option)| option)
+    }
+}
+
+fn unknown(name: &str) -> ProfileError {
+    let known: Vec<&str> = named::profiles().map(|(name, _)| name).collect();
+    ProfileError::Unknown {
+        name: shortened(name),
+        hint: nearest(name, &known)
+            .map(|near| format!(" (did you mean {near}?)"))
+            .unwrap_or_default(),
+        known: known.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests;

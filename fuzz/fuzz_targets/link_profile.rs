@@ -1,0 +1,61 @@
+//! Links as TOML: no text and no option may upset the reader; what it refuses it refuses in one short line, and what
+//! it takes is a link that the core takes too and that carries packets.
+//!
+//! Input: TOML text, then any number of `KEY=VALUE`, all separated by zero bytes. The name of a trace is its content.
+
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use weir_link::trace::parse_trace;
+use weir_link::{FlowKey, Link, LinkFlags, LinkSpec, Nanos, Packet, Profile, ProfileError, describe};
+
+fn read(text: &str, set: Vec<String>) -> Result<LinkSpec, ProfileError> {
+    let mut profile = Profile::from_text(text, "fuzz", Path::new("/nonexistent"))?;
+    profile.apply(&LinkFlags {
+        set,
+        ..LinkFlags::default()
+    })?;
+    profile.spec_with(&mut |name, format| parse_trace(name.as_bytes(), "trace", format))
+}
+
+fn carry(spec: &LinkSpec) {
+    let mut link = Link::new(&spec.forward, spec.seed);
+    let flow = FlowKey {
+        five_tuple: 1,
+        host_pair: 2,
+    };
+    for at in 0..8 {
+        let now = Nanos(at * 400_000);
+        while link.poll(now).is_some() {}
+        let packet = Packet {
+            length: 1000,
+            flow,
+            payload: (),
+        };
+        link.enqueue(now, packet);
+    }
+    let counters = link.counters();
+    assert_eq!(counters.offered, 8);
+}
+
+fuzz_target!(|input: &[u8]| {
+    let Ok(input) = std::str::from_utf8(input) else {
+        return;
+    };
+    let mut parts = input.split('\0');
+    let text = parts.next().unwrap_or_default();
+    match read(text, parts.map(str::to_owned).collect()) {
+        Ok(spec) => {
+            assert_eq!(spec.check(), Ok(()));
+            assert!(describe(&spec).iter().all(|line| !line.contains('\n')));
+            carry(&spec);
+        }
+        Err(error) => {
+            let line = error.to_string();
+            assert!(!line.chars().any(char::is_control), "{line}");
+            assert!(line.len() < 2500, "{line}");
+        }
+    }
+});
