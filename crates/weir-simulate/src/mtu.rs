@@ -1,7 +1,7 @@
 //! The path MTU search in virtual time: the real search between a prober and a responder. It must not know surveys or
 //! stores.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use weir_link::discrete::Endpoint;
 use weir_link::{Departure, Nanos, Packet};
@@ -12,8 +12,6 @@ use crate::datagram::{Datagram, OVERHEAD, Ports};
 use crate::host::{Host, Thread};
 use crate::path::Wire;
 
-/// How long an answer may take at least and at most; in between, four times the round trip, as in the real search.
-const TIMEOUT_NS: (u64, u64) = (100_000_000, 2_000_000_000);
 const ANSWER_PAYLOAD: u32 = weir_wire::MTU_HEADER_LENGTH as u32;
 
 struct Prober {
@@ -23,28 +21,15 @@ struct Prober {
     thread: Thread,
     search: MtuSearch,
     wake_ns: Option<u64>,
-    /// Probe under way: number, size, time sent.
-    awaited: Option<(u32, u32, u64)>,
+    /// Rows of the probes that are not answered, by number.
+    open: BTreeMap<u32, MtuProbe>,
     outcome: Option<Outcome>,
     rows: Vec<Record>,
 }
 
 impl Prober {
-    fn settle(&mut self, acknowledged: bool) {
-        let Some((_, size, sent)) = self.awaited.take() else {
-            return;
-        };
-        if acknowledged {
-            self.search.on_acknowledged(size);
-        } else {
-            self.search.on_lost();
-        }
-        let row = MtuProbe {
-            unix_ns: self.host.clock.unix(sent),
-            size,
-            acknowledged,
-            refused_locally: false,
-        };
+    fn settle(&mut self, mut row: MtuProbe, acknowledged: bool) {
+        row.acknowledged = acknowledged;
         self.rows.push(Record::MtuProbe(self.direction, row));
     }
 }
@@ -55,20 +40,29 @@ impl Endpoint<Datagram> for Prober {
     }
 
     fn wake(&mut self, now: Nanos, out: &mut Vec<Packet<Datagram>>) {
-        self.settle(false);
-        match self.search.next(now.0) {
-            Step::Done(outcome) => {
-                self.outcome = Some(outcome);
-                self.wake_ns = None;
-            }
-            Step::Probe {
-                probe,
-                size,
-                deadline_ns,
-            } => {
-                self.awaited = Some((probe, size, now.0));
-                self.wake_ns = Some(deadline_ns);
-                out.push(self.ports.packet(size - OVERHEAD, Datagram::Probe { probe }));
+        loop {
+            match self.search.next(now.0) {
+                Step::Done(outcome) => {
+                    self.outcome = Some(outcome);
+                    self.wake_ns = None;
+                    for (_, row) in std::mem::take(&mut self.open) {
+                        self.settle(row, false);
+                    }
+                    return;
+                }
+                Step::Wait { until_ns } => {
+                    self.wake_ns = Some(until_ns);
+                    return;
+                }
+                Step::Probe { probe, size } => {
+                    let row = MtuProbe {
+                        unix_ns: self.host.clock.unix(now.0),
+                        size,
+                        ..MtuProbe::default()
+                    };
+                    self.open.insert(probe, row);
+                    out.push(self.ports.packet(size - OVERHEAD, Datagram::Probe { probe }));
+                }
             }
         }
     }
@@ -77,10 +71,15 @@ impl Endpoint<Datagram> for Prober {
         let Datagram::ProbeAnswer { probe } = departure.packet.payload else {
             return;
         };
-        let expected = self.awaited.is_some_and(|(awaited, _, _)| awaited == probe);
-        if expected && departure.corrupted.is_none() {
-            self.settle(true);
-            self.wake_ns = Some(self.thread.woken(departure.at.0));
+        if departure.corrupted.is_some() {
+            return;
+        }
+        let woken = self.thread.woken(departure.at.0);
+        if self.search.on_acknowledged(probe, woken) {
+            if let Some(row) = self.open.remove(&probe) {
+                self.settle(row, true);
+            }
+            self.wake_ns = Some(woken);
         }
     }
 }
@@ -114,16 +113,13 @@ impl Endpoint<Datagram> for Responder {
     }
 }
 
-/// Searches one direction from virtual time `now` on; `round_trip_ns` is what the control connection measured.
-/// Gives the report, its records, and when it ended.
+/// Searches one direction from virtual time `now` on. Gives the report, its records, and when it ended.
 pub(crate) fn run(
     wire: &mut Wire,
     direction: Direction,
     ports: Ports,
-    round_trip_ns: u64,
     now: u64,
 ) -> (MtuReport, Vec<Record>, u64) {
-    let timeout_ns = (4 * round_trip_ns).clamp(TIMEOUT_NS.0, TIMEOUT_NS.1);
     let interface_mtu = wire.interface_mtu().min(65_535);
     let (near, far) = wire.hosts();
     let (mut host, mut other) = match direction {
@@ -135,9 +131,9 @@ pub(crate) fn run(
         host,
         direction,
         ports,
-        search: MtuSearch::new(interface_mtu, timeout_ns),
+        search: MtuSearch::new(interface_mtu),
         wake_ns: Some(now),
-        awaited: None,
+        open: BTreeMap::new(),
         outcome: None,
         rows: Vec::new(),
     };

@@ -341,10 +341,9 @@ impl Path {
 
     fn measure_mtu(&mut self, now: u64) -> Made {
         let ports = self.socket_to_agent();
-        let trip = self.wire.round_trip_ns();
-        let (forward, mut records, ended) = mtu::run(&mut self.wire, Direction::Forward, ports, trip, now);
+        let (forward, mut records, ended) = mtu::run(&mut self.wire, Direction::Forward, ports, now);
         let back = ports.swapped();
-        let (reverse, more, ended_ns) = mtu::run(&mut self.wire, Direction::Reverse, back, trip, ended);
+        let (reverse, more, ended_ns) = mtu::run(&mut self.wire, Direction::Reverse, back, ended);
         records.extend(more);
         let summary = StepSummary::Mtu(MtuSummary { forward, reverse });
         Made::of(summary, records, ended_ns)
