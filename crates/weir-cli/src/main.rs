@@ -31,6 +31,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Rtt(args) => commands::rtt::run(args, global, &stop_on_signals()?),
         Command::Flows(args) => commands::flows::run(args, global, &stop_on_signals()?),
         Command::Survey(args) => commands::survey::run(args, global, &stop_on_signals()?),
+        Command::Diagnose(args) => commands::diagnose::run(args, global),
         Command::Runs(command) => commands::runs::run(command, global),
         Command::Completions { shell } => {
             weir_cli::completions::write_completions(*shell, &mut std::io::stdout())
