@@ -31,6 +31,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Rtt(args) => commands::rtt::run(args, global, &stop_on_signals()?),
         Command::Flows(args) => commands::flows::run(args, global, &stop_on_signals()?),
         Command::Survey(args) => commands::survey::run(args, global, &stop_on_signals()?),
+        Command::Diagnose(args) => commands::diagnose::run(args, global),
         Command::Lab(command) => return commands::lab::run(command, global),
         Command::Runs(command) => commands::runs::run(command, global),
         Command::Completions { shell } => {

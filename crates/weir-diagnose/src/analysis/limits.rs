@@ -68,8 +68,6 @@ struct Load {
     /// Received: bits per second of IP packets, and packets per second.
     bits: f64,
     packets: f64,
-    /// Received over offered.
-    passed: f64,
     limited: bool,
 }
 
@@ -96,7 +94,6 @@ impl Load {
             payload: step.test.payload,
             bits: packets * (packet_bits + 8.0 * f64::from(header_bytes)),
             packets,
-            passed,
             limited: loss.rate() >= LEAST_LOSS && step.host_share() < 0.5 && !mostly_dark,
         })
     }
@@ -119,23 +116,6 @@ pub(super) fn find(steps: &[Step], header_bytes: u32) -> Option<Limit> {
         .count()
         * 2
         > limited.len();
-    if std::env::var("WEIR_DG").is_ok() {
-        eprintln!("steady {steady} queued {queued}");
-        for l in &loads {
-            let s = &steps[l.index];
-            eprintln!(
-                "  flows {} payload {} bits {:.3e} pkts {:.0} passed {:.4} limited {} complete {} q {:?}",
-                l.flows,
-                l.payload,
-                l.bits,
-                l.packets,
-                l.passed,
-                l.limited,
-                s.test.bursts_complete,
-                s.queueing
-            );
-        }
-    }
     let flows = || limited.iter().map(|load| load.flows);
     let (fewest, most) = (flows().fold(f64::MAX, f64::min), flows().fold(0.0, f64::max));
     let limit = |kind, range: (f64, f64)| Limit {

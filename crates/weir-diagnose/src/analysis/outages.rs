@@ -6,7 +6,7 @@ use weir_stats::loss_interval;
 use crate::measured::FlowTest;
 
 /// Consecutive losses that take less time are bursts, not outages.
-const LEAST_NS: u64 = 30_000_000;
+const LEAST_NS: u64 = 100_000_000;
 /// So many packets have to be missing: on a slow flow a few make a long time.
 const LEAST_PACKETS: u64 = 20;
 /// A sender sends bursts; what takes no more than so many of them may be a queue that overflows.

@@ -6,11 +6,18 @@ use std::collections::BTreeMap;
 
 use weir_stats::{Counted, clusters, median, rate_classes};
 
-use super::{CHANCE, Step};
+use super::{Outage, Step};
 use crate::measured::FlowTest;
 
 /// Levels that differ by less are not called different, however steady they are: hosts treat their queues unequally.
 const LEAST_GAP_NS: f64 = 10_000.0;
+/// Nor are levels that differ by less than a sender takes for its packets of so many flows: it sends the packets of a
+/// burst flow after flow, and a flow whose turn never comes first is always that much later.
+const TURNS: f64 = 2.0;
+/// Chance at which noise may open a gap; many tests of a survey are looked at.
+const GAP_CHANCE: f64 = 0.0005;
+/// Chance at which flows of one delay may be divided by their loss, for the same reason.
+const LOSS_CHANCE: f64 = 0.001;
 /// The standard deviation of normal values over their median distance from the median.
 const NORMAL: f64 = 1.4826;
 /// The standard error of a median over that of a mean.
@@ -56,7 +63,8 @@ pub(crate) fn by_delay(test: &FlowTest) -> RouteView {
     let levels: Vec<f64> = used.iter().map(|flow| median(relative[flow].clone())).collect();
     let (noise, freedom) = noise(&relative, &used, &levels);
     let error = noise * MEDIAN_ERROR / (slots as f64).sqrt();
-    let found = clusters(&levels, error, freedom, LEAST_GAP_NS, CHANCE);
+    let least_gap = LEAST_GAP_NS.max(TURNS * turn_ns(test));
+    let found = clusters(&levels, error, freedom, least_gap, GAP_CHANCE);
     let flow_of = |members: &Vec<usize>| members.iter().map(|index| used[*index]).collect();
     RouteView {
         members: found.members.iter().map(flow_of).collect(),
@@ -64,6 +72,16 @@ pub(crate) fn by_delay(test: &FlowTest) -> RouteView {
         error_ns: error,
         p_value: found.p_value,
     }
+}
+
+/// Time that the packets of one flow in a burst take: from the middle of the delays to the smallest is half of a burst.
+fn turn_ns(test: &FlowTest) -> f64 {
+    let within = test
+        .slots
+        .iter()
+        .filter_map(|slot| slot.delay)
+        .map(|delay| (delay.p50 - delay.min) as f64);
+    2.0 * median(within.collect()) / test.flows.len().max(1) as f64
 }
 
 /// Of each flow: its smallest delay in each slot, less the median of all flows' in the same slot.
@@ -132,17 +150,14 @@ pub(crate) fn classes(step: &Step, explained: bool) -> Vec<RouteClass> {
         let parts = if explained {
             vec![(0..members.len()).collect()]
         } else {
-            rate_classes(&events, CHANCE)
+            rate_classes(&events, LOSS_CHANCE)
         };
         for part in parts {
             classes.push((part.into_iter().map(|index| members[index]).collect(), *level));
         }
     }
-    for outage in step
-        .outages
-        .iter()
-        .filter(|outage| outage.flows.len() < step.flow_count())
-    {
+    let partial = |outage: &&Outage| !explained && outage.flows.len() < step.flow_count();
+    for outage in step.outages.iter().filter(partial) {
         classes = classes
             .into_iter()
             .flat_map(|(flows, level)| {

@@ -14,7 +14,7 @@ const TIMES: f64 = 1.5;
 pub(crate) fn find(steps: &Steps) -> Option<Finding> {
     let tested: Vec<(&Step, Coincidence)> = steps
         .plain()
-        .filter(|step| step.flow_count() > 1)
+        .filter(|step| step.flow_count() > 1 && !mostly_late(step))
         .filter_map(|step| Some((step, coincidence(&blocks(step))?)))
         .collect();
     let count = tested.len() as f64;
@@ -25,6 +25,13 @@ pub(crate) fn find(steps: &Steps) -> Option<Finding> {
     // Drawing gives no probability below one in two thousand, so that the correction must not ask for less.
     let limit = CHANCE.max(2.0 * count / 2_001.0);
     (p_value < limit && found.pairs as f64 >= TIMES * found.expected).then(|| describe(step, &found, p_value))
+}
+
+/// Most of what the windows count came after all, too late: no flow lost it.
+fn mostly_late(step: &Step) -> bool {
+    let lost: u64 = step.test.flows.iter().map(|flow| flow.lost).sum();
+    let counted: u64 = step.test.loss_windows.iter().map(|window| window.lost).sum();
+    2 * lost < counted
 }
 
 /// The windows of the test, ten to a block, those of outages and of the cut-off ends left out.

@@ -105,11 +105,7 @@ fn describe(now: &RttTest, before: &RttTest, change: &Change) -> Finding {
     smallest.sort();
     Finding {
         name: FindingName::RttChange,
-        severity: if longer {
-            Severity::Notice
-        } else {
-            Severity::Information
-        },
+        severity: Severity::Notice,
         direction: None,
         sentence: format!(
             "the smallest RTT of each second {what}is {} {} than in run {}: {} against {} ({}).",

@@ -1,5 +1,6 @@
 //! Results as tables for people.
 
+mod diagnosis;
 mod flows;
 mod lab;
 mod rtt;
@@ -10,6 +11,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use weir_cli::units::{format_count, format_percent, format_signed_duration};
 use weir_results::Quantiles;
 
+pub use diagnosis::{diagnosis, findings};
 pub use flows::{flows, flows_notes};
 pub use lab::{account, profiles, where_to_attach};
 pub use rtt::rtt;
