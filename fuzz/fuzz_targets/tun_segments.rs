@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use libfuzzer_sys::fuzz_target;
-use weir_link::coalesce::Coalescer;
+use weir_link::coalesce::{Coalescer, Merging};
 use weir_link::headers::FlowHasher;
 use weir_link::offload::Offload;
 use weir_link::segment::{Cut, MAX_HEADER};
@@ -35,7 +35,7 @@ fn segment(cut: &Cut, packet: &[u8], index: usize) -> Vec<u8> {
 
 fuzz_target!(|input: &[u8]| {
     let hasher = FlowHasher::new(1);
-    let mut coalescer = Coalescer::new(true);
+    let mut coalescer = Coalescer::new(Merging { tcp: true, udp: true });
     let mut sent: BTreeMap<u64, Vec<Vec<u8>>> = BTreeMap::new();
     let mut rest = input;
     while let Some((length, more)) = rest.split_first_chunk() {

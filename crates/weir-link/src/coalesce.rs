@@ -14,6 +14,15 @@ const MOST_BYTES: usize = 65_535;
 /// Most flows whose last packet is kept open for more. Beyond it the oldest is closed.
 const MOST_OPEN: usize = 32;
 
+/// What the receiving side takes in large packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Merging {
+    /// TCP.
+    pub tcp: bool,
+    /// UDP, which kernels before 6.2 do not take.
+    pub udp: bool,
+}
+
 /// What leaves in one write.
 #[derive(Debug)]
 pub struct Outgoing<T> {
@@ -52,17 +61,17 @@ pub struct Coalescer<T> {
     used: usize,
     /// Flow and group, the latest last.
     open: Vec<(u64, usize)>,
-    merge: bool,
+    merging: Merging,
 }
 
 impl<T> Coalescer<T> {
-    /// An empty one. Without `merge`, every packet stays by itself.
-    pub fn new(merge: bool) -> Self {
+    /// An empty one. What is not to be merged stays packet by packet.
+    pub fn new(merging: Merging) -> Self {
         Coalescer {
             groups: Vec::new(),
             used: 0,
             open: Vec::with_capacity(MOST_OPEN),
-            merge,
+            merging,
         }
     }
 
@@ -137,7 +146,10 @@ impl<T> Coalescer<T> {
             }
             self.open.remove(place);
         }
-        let merge = self.merge;
+        let merge = match layout.transport {
+            Transport::Tcp => self.merging.tcp,
+            Transport::Udp => self.merging.udp,
+        };
         let group = self.next_group();
         group.begin(&layout, &header, payload, member);
         group.open &= merge;

@@ -2,12 +2,14 @@
 //! themselves for packets of every kind, in any order.
 
 use proptest::prelude::*;
-use weir_link::coalesce::{Coalescer, Outgoing};
+use weir_link::coalesce::{Coalescer, Merging, Outgoing};
 use weir_link::headers::{complete_checksum, internet_checksum};
 use weir_link::offload::{Offload, Segmentation};
 use weir_link::segment::{Cut, MAX_HEADER, SegmentError};
 
 const SEGMENTS: &str = include_str!("data/segments.txt");
+
+const ALL: Merging = Merging { tcp: true, udp: true };
 
 const FIN: u8 = 0x01;
 const SYN: u8 = 0x02;
@@ -100,7 +102,7 @@ fn joined(outgoing: &Outgoing<Vec<u8>>) -> Vec<u8> {
 
 #[test]
 fn segments_are_put_together_to_what_they_were_cut_from() {
-    let mut coalescer = Coalescer::new(true);
+    let mut coalescer = Coalescer::new(ALL);
     for case in cases() {
         let cut = Cut::of(&case.offload, &case.packet)
             .expect("a whole packet")
@@ -136,7 +138,7 @@ fn flows_that_alternate_are_put_together_each_by_itself() {
             )
         })
         .collect();
-    let mut coalescer = Coalescer::new(true);
+    let mut coalescer = Coalescer::new(ALL);
     for index in 0..4 {
         for (flow, case, cut) in &both {
             let payload = case.packet[cut.payload(index)].to_vec();
@@ -155,7 +157,10 @@ fn without_merging_every_segment_leaves_by_itself() {
     let cases = cases();
     let case = &cases[0];
     let cut = Cut::of(&case.offload, &case.packet).unwrap().unwrap();
-    let mut coalescer = Coalescer::new(false);
+    let mut coalescer = Coalescer::new(Merging {
+        tcp: false,
+        udp: true,
+    });
     for index in 0..cut.count() {
         coalescer.push_segment(
             1,
@@ -346,7 +351,7 @@ proptest! {
     #[test]
     fn putting_together_loses_nothing(packets in proptest::collection::vec(made(), 1..120)) {
         let mut maker = Maker::default();
-        let mut coalescer = Coalescer::new(true);
+        let mut coalescer = Coalescer::new(ALL);
         let mut sent: std::collections::BTreeMap<u64, Vec<Vec<u8>>> = Default::default();
         for made in &packets {
             let (offload, packet) = maker.packet(made);
@@ -384,7 +389,7 @@ proptest! {
             dont_fragment: true, acknowledgement: 0,
         };
         let mut maker = Maker::default();
-        let mut coalescer = Coalescer::new(true);
+        let mut coalescer = Coalescer::new(ALL);
         for _ in 0..count {
             let (offload, packet) = maker.packet(&plain);
             let cut = Cut::of(&offload, &packet).unwrap().unwrap();

@@ -250,6 +250,57 @@ fn the_account_agrees_with_what_the_receiver_counts() {
     nothing_is_left();
 }
 
+/// Sends bytes by TCP, and prints their digest as the far end has computed it beside its own.
+const TCP_SENDER: &str = r#"
+import hashlib, os, random, socket, sys
+data = random.Random(1).randbytes(int(sys.argv[2]))
+s = socket.create_connection((sys.argv[1], 9999))
+s.sendall(data)
+s.shutdown(socket.SHUT_WR)
+theirs = s.makefile().read()
+print(int(theirs == hashlib.sha256(data).hexdigest()))
+"#;
+const TCP_RECEIVER: &str = r#"
+import hashlib, socket
+listener = socket.create_server(("::", 9999), family=socket.AF_INET6, dualstack_ipv6=True)
+while True:
+    s, _ = listener.accept()
+    digest = hashlib.sha256()
+    while data := s.recv(1 << 20):
+        digest.update(data)
+    s.sendall(digest.hexdigest().encode())
+    s.close()
+"#;
+
+/// The hosts hand over large packets, which the link cuts and puts together again: what was sent is what arrives,
+/// also when some of the pieces are lost, copied or overtaken.
+#[test]
+fn tcp_carries_the_same_bytes_across_a_bad_link() {
+    isolated!(heavy);
+    see_own_processes();
+    const BYTES: u64 = 5_000_000;
+    let (sender, receiver) = (lab::path("sender.py"), lab::path("receiver.py"));
+    std::fs::write(&sender, TCP_SENDER).expect("a file");
+    std::fs::write(&receiver, TCP_RECEIVER).expect("a file");
+    let far = format!("python3 {receiver}");
+    let link = "--rate 200Mbit/s --rtt 4ms --queue 4bdp --loss 0.5% --duplicate 0.5% --corrupt 0.2% --jitter 500us --reorder";
+    let link: Vec<&str> = link.split(' ').chain(["--no-agent", "--far", &far]).collect();
+    for address in ["198.18.0.2", "fd00:77::2"] {
+        let script = format!("sleep 1; python3 {sender} {address} {BYTES}");
+        let done = lab_run(&link, &["sh", "-c", &script]).expect_code(0);
+        let (same, account) = objects(&done);
+        assert_eq!(same.expect("a comparison"), 1, "{address}: other bytes arrived");
+        let forward = &account["forward"];
+        // An Ethernet of 1500 bytes carries at most 1460 of them in a packet: the link saw the pieces.
+        assert!(count(&forward["offered"]) > BYTES / 1460, "{account}");
+        for fault in ["duplicated", "corrupted"] {
+            assert!(count(&forward[fault]) > 0, "{fault} in {account}");
+        }
+        assert!(count(&forward["dropped"]["loss"]) > 0, "{account}");
+        assert_eq!(forward["own_losses"]["not_written"], 0);
+    }
+}
+
 /// What the kernel knows of the path after a packet that was too long for it.
 const TOO_LONG: &str = r#"
 import errno, os, socket, time

@@ -16,7 +16,7 @@ use super::Shared;
 use super::buffers::{Buffer, Piece, Pool};
 use super::report::{DirectionSecond, OwnLoss, Way};
 use super::rest::Rest;
-use crate::coalesce::Coalescer;
+use crate::coalesce::{Coalescer, Merging};
 use crate::headers::{FlowHasher, complete_checksum, flip_bit, packet_too_big};
 use crate::link::{Departure, DropCause, FlowKey, Link, Nanos, Packet, Verdict};
 use crate::offload::{Offload, Segmentation};
@@ -86,7 +86,7 @@ impl<'a> DirectionDriver<'a> {
             ingress,
             egress,
             pool: Pool::default(),
-            batch: Coalescer::new(egress.offloads().tcp),
+            batch: Coalescer::new(merging(egress)),
             batched: 0,
             flows: FlowHasher::new(shared.spec.seed),
             lateness: DurationHistogram::new(),
@@ -348,6 +348,14 @@ impl<'a> DirectionDriver<'a> {
         while self.second_ends_ns <= now {
             self.second_ends_ns += SECOND_NS;
         }
+    }
+}
+
+/// A kernel takes the kinds of large packets that it gives.
+fn merging(egress: &Tun) -> Merging {
+    Merging {
+        tcp: egress.offloads().tcp,
+        udp: egress.offloads().udp,
     }
 }
 
