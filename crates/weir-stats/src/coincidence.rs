@@ -7,9 +7,9 @@ use crate::rates::Draw;
 /// is not taken for coincidence.
 pub const BLOCK: usize = 10;
 /// Draws.
-const DRAWS: u32 = 2_000;
+const DRAWS: u32 = 10_000;
 /// Blocks that are looked at; a long test has enough in its first ones.
-const MOST_BLOCKS: usize = 400;
+const MOST_BLOCKS: usize = 60;
 
 /// What the test found.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -350,7 +350,7 @@ fn coincidences_beyond_chance() {
     let pair: [Vec<u16>; BLOCK] = std::array::from_fn(|place| if place == 0 { vec![1, 2] } else { vec![] });
     let found = coincidence(&[pair]).unwrap();
     assert!(
-        (found.p_value - 0.1).abs() < 4.0 * (0.09_f64 / 2_000.0).sqrt(),
+        (found.p_value - 0.1).abs() < 4.0 * (0.09_f64 / 10_000.0).sqrt(),
         "{}",
         found.p_value
     );

@@ -22,9 +22,8 @@ pub(crate) fn find(steps: &Steps) -> Option<Finding> {
         .into_iter()
         .min_by(|a, b| a.1.p_value.total_cmp(&b.1.p_value))?;
     let p_value = (found.p_value * count).min(1.0);
-    // Drawing gives no probability below one in two thousand, so that the correction must not ask for less.
-    let limit = CHANCE.max(2.0 * count / 2_001.0);
-    (p_value < limit && found.pairs as f64 >= TIMES * found.expected).then(|| describe(step, &found, p_value))
+    (p_value < CHANCE && found.pairs as f64 >= TIMES * found.expected)
+        .then(|| describe(step, &found, p_value))
 }
 
 /// Most of what the windows count came after all, too late: no flow lost it.
@@ -86,7 +85,7 @@ fn describe(step: &Step, found: &Coincidence, p_value: f64) -> Finding {
             "they are flows of the same route each time: that route loses in bursts.",
             "Spread the media over flows of all routes; FEC has to cover a burst of one route.",
         )
-    } else if step.queueing.is_queue() {
+    } else if step.queueing.stands() || step.queueing.exceeds_bursts() {
         (
             "a queue is full at those times: something that they share has too little room or rate.",
             "Send shorter bursts ('weir flows --burst 4' shows what that helps) or less.",
