@@ -20,8 +20,8 @@ pub(crate) struct Queueing {
     pub p99_ns: f64,
     /// Time that the path took for one packet, at the rate at which they arrived.
     pub packet_ns: f64,
-    /// Time that the path took for a sender's burst, at the same rate.
-    pub burst_ns: f64,
+    /// Bytes of a sender's burst that came through, on average.
+    pub burst_bytes: f64,
 }
 
 impl Queueing {
@@ -44,12 +44,13 @@ impl Queueing {
         let later = || slots.values().skip(usize::from(slots.len() > 1));
         let above = |values: Vec<f64>| median(values) - base as f64;
         let packet_ns = test.active_ns as f64 / test.received.max(1) as f64;
+        let passed = test.received as f64 / test.sent.max(1) as f64;
         Queueing {
             standing_ns: above(later().map(|slot| slot.0 as f64).collect()),
             median_ns: above(later().map(|slot| median(slot.1.clone())).collect()),
             p99_ns: above(later().map(|slot| median(slot.2.clone())).collect()),
             packet_ns,
-            burst_ns: f64::from(test.plan.burst_packets()) * packet_ns,
+            burst_bytes: f64::from(test.plan.burst_packets()) * f64::from(test.payload) * passed,
         }
     }
 
@@ -58,8 +59,10 @@ impl Queueing {
         self.standing_ns > STANDING_PACKETS * self.packet_ns
     }
 
-    /// Half of the packets met a longer queue than a sender's bursts alone make.
-    pub fn exceeds_bursts(&self) -> bool {
-        self.median_ns > self.burst_ns
+    /// Rate at which the path sends a burst on: what of it came through, over the time by which its last packet came
+    /// later than its first. `usual_ns` is the median delay above the smallest where nothing is lost.
+    pub fn drain_rate(&self, usual_ns: f64) -> f64 {
+        // Delays within a burst rise evenly, so that the middle one is half of the last.
+        8e9 * self.burst_bytes / (2.0 * (self.median_ns - usual_ns)).max(1.0)
     }
 }

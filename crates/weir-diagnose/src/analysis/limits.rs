@@ -2,12 +2,11 @@
 //! flows together. Each leaves another quantity the same in all tests that it touches: the rate of a flow, packets per
 //! second, or bits per second; and each lets other tests through untouched.
 
-use weir_stats::{Counted, chi_squared_tail};
+use weir_stats::{Counted, chi_squared_tail, median};
 
 use weir_results::StreamBurst;
 
 use super::Step;
-use super::delay::Queueing;
 use crate::measured::FlowTest;
 
 /// Less loss is no sign of a limit.
@@ -20,6 +19,10 @@ const AGREE: f64 = 0.03;
 const EXCEEDED: f64 = 0.01;
 /// Loss this much steadier than chance is that of a limit, not of a loss process.
 const STEADY: f64 = 0.001;
+/// A path that sends a sender's bursts on at less than this many times the rate of the media makes them wait; at less
+/// than that many where losses are as steady as a limit's.
+const SLOW: f64 = 1.1;
+const SLOWISH: f64 = 1.6;
 /// Fewest packets in a piece of the stream whose losses are compared with others'.
 const LEAST_PIECE: u64 = 256;
 /// Fewer pieces say less than the seconds do.
@@ -71,6 +74,8 @@ struct Load {
     /// Received: bits per second of IP packets, and packets per second.
     bits: f64,
     packets: f64,
+    /// Rate that was asked for, bits per second of payload.
+    asked: f64,
     /// Share of the packets that was lost.
     loss: f64,
     limited: bool,
@@ -99,6 +104,7 @@ impl Load {
             payload: step.test.payload,
             bits: packets * (packet_bits + 8.0 * f64::from(header_bytes)),
             packets,
+            asked: offered,
             loss: loss.rate(),
             limited: loss.rate() >= LEAST_LOSS && step.host_share() < 0.5 && !mostly_dark,
         })
@@ -131,13 +137,16 @@ impl Loads {
         if limited.is_empty() {
             return None;
         }
-        let most_have = |sign: &dyn Fn(&Queueing) -> bool| {
-            let with = limited.iter().filter(|load| sign(&steps[load.index].queueing));
-            with.count() * 2 > limited.len()
-        };
         let steady = steadiness(steps, &limited);
-        let queued =
-            most_have(&Queueing::stands) || (most_have(&Queueing::exceeds_bursts) && steady < STEADY);
+        // What is usual where nothing is lost is the work of hosts and the jitter of the path.
+        let free = all.iter().filter(|load| !load.limited);
+        let usual_ns = median(free.map(|load| steps[load.index].queueing.median_ns).collect());
+        let drains_slowly = |load: &Load| {
+            let rate = steps[load.index].queueing.drain_rate(usual_ns);
+            rate < SLOW * load.asked || (steady < STEADY && rate < SLOWISH * load.asked)
+        };
+        let waits = |load: &&&Load| steps[load.index].queueing.stands() || drains_slowly(load);
+        let queued = limited.iter().filter(waits).count() * 2 > limited.len();
         Some(Loads { all, steady, queued })
     }
 

@@ -85,7 +85,7 @@ fn describe(step: &Step, found: &Coincidence, p_value: f64) -> Finding {
             "they are flows of the same route each time: that route loses in bursts.",
             "Spread the media over flows of all routes; FEC has to cover a burst of one route.",
         )
-    } else if step.queueing.stands() || step.queueing.exceeds_bursts() {
+    } else if step.queueing.stands() {
         (
             "a queue is full at those times: something that they share has too little room or rate.",
             "Send shorter bursts ('weir flows --burst 4' shows what that helps) or less.",
