@@ -4,6 +4,7 @@
 mod agent;
 mod diagnose;
 mod flows;
+mod lab;
 mod rtt;
 mod runs;
 mod survey;
@@ -18,6 +19,7 @@ use crate::fail_if::FailIf;
 pub use agent::AgentArgs;
 pub use diagnose::{DiagnoseArgs, FailOn};
 pub use flows::{FlowsArgs, Spread, Way};
+pub use lab::{DEFAULT_LINK, End, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs};
 pub use rtt::RttArgs;
 pub use runs::{ExportForm, ExportRun, ListRuns, RunName, RunNameError, RunsCommand};
 pub use survey::SurveyArgs;
@@ -114,6 +116,18 @@ pub enum Command {
     /// behind it, how sure it is and by which test, and what to do; then recommends flows, payload and recovery. With
     /// -v it shows the SQL that yields the numbers.
     Diagnose(DiagnoseArgs),
+    /// Make networks on this host: emulated links with chosen faults.
+    ///
+    /// Two hosts that are network namespaces, and between them a link whose rate, delay, queue, loss and routes are
+    /// what you say, or those of a known network. Whatever runs across it sees a real network.
+    #[command(
+        subcommand,
+        after_help = "\
+Example:
+    $ weir lab run oracle -- weir survey far
+    $ weir lab profiles"
+    )]
+    Lab(LabCommand),
     /// List, show, export and delete stored runs.
     ///
     /// Every measurement is a run in the results store, known by its number; the name 'last' stands for the newest

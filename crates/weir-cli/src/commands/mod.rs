@@ -4,6 +4,7 @@
 pub mod agent;
 pub mod diagnose;
 pub mod flows;
+pub mod lab;
 pub mod rtt;
 pub mod runs;
 pub mod survey;

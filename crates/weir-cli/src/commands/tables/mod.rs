@@ -2,6 +2,7 @@
 
 mod diagnosis;
 mod flows;
+mod lab;
 mod rtt;
 mod runs;
 mod survey;
@@ -12,6 +13,7 @@ use weir_results::Quantiles;
 
 pub use diagnosis::{diagnosis, findings};
 pub use flows::{flows, flows_notes};
+pub use lab::{account, profiles, where_to_attach};
 pub use rtt::rtt;
 pub use runs::{run, runs};
 pub use survey::{step_line, survey};
