@@ -11,11 +11,12 @@ use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-const SCHEMAS: [&str; 14] = [
+const SCHEMAS: [&str; 15] = [
     "agent",
     "rtt",
     "flows",
     "survey",
+    "diagnose",
     "runs-list",
     "runs-show",
     "runs-export",
@@ -278,12 +279,15 @@ fn print_everything() -> Vec<Document> {
         documents.extend(printed.into_iter().map(|line| (schema, what.clone(), line)));
     };
 
-    let list = ["runs", "list", "--json", "--all"];
+    let list = ["runs", "list", "--json", "--all", "--parts"];
     take("runs-list", 0, &list);
     for run in lines(folder.path(), 0, &list) {
         let id = run["run_id"].to_string();
         take("runs-show", 0, &["runs", "show", &id, "--json"]);
         take("runs-export", 0, &["runs", "export", &id, "--as", "json"]);
+        if run["outcome"] == "finished" && run["kind"] != "lab" {
+            take("diagnose", 0, &["diagnose", &id, "--json"]);
+        }
     }
     take("runs-delete", 0, &["runs", "delete", "1", "last", "--json"]);
     documents

@@ -87,6 +87,8 @@ pub(crate) fn open(path: &Path, mode: Mode) -> Result<Connection, StoreError> {
 fn recognise(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
     let read = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let looked = (|| {
+        // In one transaction, so that another process that creates the tables meanwhile is seen wholly or not at all.
+        let _snapshot = connection.unchecked_transaction()?;
         Ok((
             read("PRAGMA application_id")?,
             read("PRAGMA user_version")?,

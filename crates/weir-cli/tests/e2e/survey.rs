@@ -83,7 +83,7 @@ fn every_step_is_made_and_stored() {
 
     let listed = run_within(
         LIMIT,
-        weir(&["runs", "list", "--all", "--json", "--db", &database]),
+        weir(&["runs", "list", "--all", "--parts", "--json", "--db", &database]),
     )
     .expect_code(0);
     let runs: Vec<Value> = listed

@@ -15,6 +15,8 @@ const CHANCE: f64 = 0.01;
 const TELLING: u64 = 20;
 /// Losses within so many rounds over all flows are close.
 const CLOSE_ROUNDS: u64 = 2;
+/// Losses further apart are never one event.
+const MOST_REACH: f64 = 200.0;
 /// Routes that lose unequally with a chance below this each get a model of their own.
 const UNEQUAL: f64 = 0.02;
 
@@ -72,10 +74,7 @@ pub(crate) fn process<'s, 'a>(steps: &[&'s Step<'a>]) -> Option<LossProcess<'s, 
     let routes = seen_routes(steps);
     let levels = levels(steps, &routes);
     let tests: f64 = 2.0 * levels.len().max(1) as f64;
-    let clearest = levels
-        .iter()
-        .map(|level| (level.bursty_probability(), level))
-        .min_by(|a, b| a.0.total_cmp(&b.0));
+    let clearest = clearest(&levels, CHANCE / tests);
     let p_value = clearest.map_or(1.0, |(p_value, _)| (p_value * tests).min(1.0));
     let kind = match loss.events {
         0 => Kind::NoneSeen,
@@ -102,6 +101,19 @@ pub(crate) fn process<'s, 'a>(steps: &[&'s Step<'a>]) -> Option<LossProcess<'s, 
     })
 }
 
+/// The first level that shows bursts: routes before the stream before flows, since a level above scatters what happens
+/// on one below, but recovery works on the stream. Where none does, the one that comes nearest.
+fn clearest(levels: &[Level], chance: f64) -> Option<(f64, &Level)> {
+    let tested: Vec<(f64, &Level)> = levels
+        .iter()
+        .map(|level| (level.bursty_probability(), level))
+        .collect();
+    let showing = tested.iter().find(|(p_value, _)| *p_value < chance);
+    showing
+        .or_else(|| tested.iter().min_by(|a, b| a.0.total_cmp(&b.0)))
+        .copied()
+}
+
 /// Clopper and Pearson's interval for as many independent events as the losses are worth.
 fn interval(loss: Counted, packets_per_event: f64) -> (f64, f64) {
     let worth = |count: u64| (count as f64 / packets_per_event).round() as u64;
@@ -122,20 +134,6 @@ struct Level {
 fn levels(steps: &[&Step], routes: &[SeenRoute]) -> Vec<Level> {
     let mut levels = Vec::new();
     let flows = steps.iter().map(|step| step.flow_count()).max().unwrap_or(1) as u64;
-    let everything: Option<Vec<LossSequence>> = steps
-        .iter()
-        .map(|step| {
-            let all: Vec<u16> = (0..step.flow_count() as u16).collect();
-            Some(sequences::by_class(step, &[all])?.swap_remove(0).sequence)
-        })
-        .collect();
-    if let Some(sequences) = everything {
-        levels.push(Level {
-            name: "stream",
-            sequences,
-            reach: CLOSE_ROUNDS * flows,
-        });
-    }
     if routes.len() > 1 {
         let parts = routes.iter().flat_map(|route| &route.parts);
         let sequences: Option<Vec<LossSequence>> = parts
@@ -154,6 +152,20 @@ fn levels(steps: &[&Step], routes: &[SeenRoute]) -> Vec<Level> {
                 reach: CLOSE_ROUNDS * flows.div_ceil(routes.len() as u64),
             });
         }
+    }
+    let everything: Option<Vec<LossSequence>> = steps
+        .iter()
+        .map(|step| {
+            let all: Vec<u16> = (0..step.flow_count() as u16).collect();
+            Some(sequences::by_class(step, &[all])?.swap_remove(0).sequence)
+        })
+        .collect();
+    if let Some(sequences) = everything {
+        levels.push(Level {
+            name: "stream",
+            sequences,
+            reach: CLOSE_ROUNDS * flows,
+        });
     }
     levels.push(Level {
         name: "flow",
@@ -198,23 +210,44 @@ impl Level {
         pooled(1).min(pooled(self.reach))
     }
 
-    /// Sum of squares of the losses of an event over their sum: what one loss says less than an independent one.
+    /// What one loss says less than an independent one.
     fn design_effect(&self) -> f64 {
-        let (mut squares, mut sum) = (0.0, 0.0);
-        for sequence in &self.sequences {
-            let mut start = 0;
-            for index in 0..sequence.lost.len() {
-                let last = index + 1 == sequence.lost.len();
-                if last || sequence.lost[index + 1] - sequence.lost[index] > 2 * self.reach {
-                    let size = (index + 1 - start) as f64;
-                    squares += size * size;
-                    sum += size;
-                    start = index + 1;
-                }
-            }
-        }
-        if sum > 0.0 { squares / sum } else { 1.0 }
+        effect(&self.sequences, 2 * self.reach)
     }
+}
+
+/// What one loss of a step says less than an independent one: 1 for those, more for bursts.
+pub(crate) fn design_effect(step: &Step) -> f64 {
+    let all: Vec<u16> = (0..step.flow_count() as u16).collect();
+    let rate = step.loss().rate();
+    // So far that independent losses seldom are as close, but burst losses are.
+    let reach = (0.1 / rate.max(1e-9)).min(MOST_REACH) as u64;
+    match sequences::by_class(step, &[all]) {
+        Some(classes) => effect(
+            &classes
+                .into_iter()
+                .map(|class| class.sequence)
+                .collect::<Vec<_>>(),
+            reach,
+        ),
+        None => {
+            let events: u64 = step.events.iter().flatten().map(|count| count.events).sum();
+            (step.loss().events as f64 / events.max(1) as f64).max(1.0)
+        }
+    }
+}
+
+/// Sum of squares of the losses of an event over their sum, where losses within `reach` of each other are one event.
+fn effect(sequences: &[LossSequence], reach: u64) -> f64 {
+    let (mut squares, mut sum) = (0.0, 0.0);
+    for sequence in sequences {
+        for event in sequence.lost.chunk_by(|a, b| b - a <= reach) {
+            let size = event.len() as f64;
+            squares += size * size;
+            sum += size;
+        }
+    }
+    if sum > 0.0 { squares / sum } else { 1.0 }
 }
 
 /// Neighbouring losses at most `reach` packets apart.
