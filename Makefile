@@ -36,13 +36,15 @@ build: ## the release binary, target/release/weir
 fuzz: prepare-test ## each fuzz target for five minutes (FUZZ_SECONDS=n for another time)
 	@FUZZ_SECONDS="$${FUZZ_SECONDS:-300}" scripts/fuzz_smoke.sh
 
-bench: prepare-bench build ## kernels (criterion), then whole paths beside iperf3 and irtt
+bench: prepare-bench build ## kernels (criterion), then whole paths beside iperf3, irtt and tbf
 	@echo "==> cargo bench"
 	@cargo bench --workspace
 	@echo "==> benches/e2e/rtt.sh"
 	@benches/e2e/rtt.sh
 	@echo "==> benches/e2e/flows.sh"
 	@benches/e2e/flows.sh
+	@echo "==> benches/e2e/link.sh"
+	@benches/e2e/link.sh
 
 clean: ## remove what the other targets made
 	cargo clean

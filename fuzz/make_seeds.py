@@ -104,3 +104,16 @@ for name, text in LINKS.items():
 seed("link_trace", "steps", b"\0# a comment\n5s 10Mbit/s\n\n500ms 0\n1min30s 2.5Gbit/s # another\n")
 seed("link_trace", "mahimahi", b"\1" + b"0\n3\n3\n10\n")
 seed("link_trace", "garbage", b"\0" + b"5s fast\n\xff")
+
+# Large packets as a kernel would give them, alone and in twos.
+SEGMENTS = pathlib.Path("../crates/weir-link/tests/data/segments.txt")
+previous = b""
+for line in SEGMENTS.read_text().splitlines():
+    name, large = line.split(" ")[:2]
+    data = bytes.fromhex(large)
+    if len(data) > 1000:
+        continue
+    data = len(data).to_bytes(2, "big") + data
+    seed("tun_segments", name, data)
+    seed("tun_segments", name + "-after-another", previous + data)
+    previous = data

@@ -52,6 +52,7 @@ look_for() {
         ;;
     bench)
         need_command iperf3 iperf3
+        need_command tc iproute2
         need_command irtt irtt
         need_command python3 python3
         ;;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads what the tools under test print, and draws the tables of flows.sh and rtt.sh.
+"""Reads what the tools under test print, and draws the tables of flows.sh, rtt.sh and link.sh.
 
     figures.py iperf3 FILE           rate at the receiver in bit/s, packets sent, packets lost
     figures.py weir FILE             the same
@@ -7,6 +7,13 @@
     figures.py rtt-irtt FILE         median round trip in ns
     figures.py rtt-weir FILE FIELD   the same; FIELD is rtt or network_rtt
     figures.py rtt FILE              table from the rows that rtt.sh collects
+    figures.py iperf3-tcp FILE       goodput in bit/s of a TCP run
+    figures.py link-tcp FILE         the same across `weir lab run --json`, then cores that the link took, its lateness
+                                     P50 and P99 in ns, packets that it lost by its own fault
+    figures.py link-udp FILE         the same of a UDP run
+    figures.py link-idle FILE FIELD RTT   P50 and P99 of the round trip above RTT, in ns; FIELD as above
+    figures.py link-flows FILE       rate, packets sent and lost, packets that the link lost, cores, lateness P99 in ns
+    figures.py link FILE             tables from the rows that link.sh collects
 """
 
 import json
@@ -142,6 +149,100 @@ def draw_rtt(path):
     draw(["round trip", "tool", "P50 of each repeat, us", "median, us", "Weir/irtt"], body)
 
 
+def load_with_account(path):
+    """What a command printed as JSON, and the link's account in the last line."""
+    with open(path, encoding="utf-8") as file:
+        *printed, account = file.read().splitlines()
+    return json.loads("\n".join(printed)), json.loads(account)
+
+
+def tcp_goodput(result):
+    return round(result["end"]["sum_received"]["bits_per_second"])
+
+
+def udp_goodput(result):
+    """iperf3 3.12 gives the sender's rate as the receiver's, so the receiver's is worked out from its counters."""
+    total = result["end"]["sum"]
+    received = total["packets"] - total["lost_packets"]
+    return round(received * result["start"]["test_start"]["blksize"] * 8 / total["seconds"])
+
+
+def own_losses(account):
+    return sum(sum(account[way]["own_losses"].values()) for way in ("forward", "reverse"))
+
+
+def cores_of_link(account):
+    return (account["forward"]["cpu_ns"] + account["reverse"]["cpu_ns"]) / account["duration_ns"]
+
+
+def link_figures(path, goodput):
+    result, account = load_with_account(path)
+    late = account["forward"]["lateness"]
+    return goodput(result), f"{cores_of_link(account):.3f}", late["p50"], late["p99"], own_losses(account)
+
+
+def link_idle_figures(path, field, set_rtt):
+    with open(path, encoding="utf-8") as file:
+        rtt = json.loads(file.readline())[field]
+    return rtt["p50"] - int(set_rtt), rtt["p99"] - int(set_rtt)
+
+
+def link_flows_figures(path):
+    result, account = load_with_account(path)
+    flows = result["forward"]
+    lateness = account["forward"]["lateness"]["p99"]
+    cores_taken = f"{cores_of_link(account):.3f}"
+    return round(flows["rate"]), flows["sent"], flows["lost"], own_losses(account), cores_taken, lateness
+
+
+IDLE = {"network_rtt": "between kernel timestamps", "rtt": "application to application"}
+
+
+def microseconds(nanoseconds):
+    return nanoseconds if nanoseconds == "-" else f"{int(nanoseconds) / 1000:.0f}"
+
+
+def draw_link(path):
+    """Rows of link.sh: the part, then its fields."""
+    rows = {}
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            part, *fields = line.rstrip("\n").split("\t")
+            rows.setdefault(part, []).append(fields)
+    megabits = lambda rate: f"{int(rate) / 1e6:,.1f}"
+    if "goodput" in rows:
+        draw(
+            ["Mbit/s", "iperf3", "goodput, Mbit/s", "link, cores", "late P50, us", "late P99, us", "own losses"],
+            [[r[0], r[1], megabits(r[2]), r[3], microseconds(r[4]), microseconds(r[5]), r[6]] for r in rows["goodput"]],
+        )
+    if "tbf" in rows:
+        found = {}
+        for _, by, rate in rows["tbf"]:
+            found.setdefault(by, []).append(int(rate))
+        medians = {by: statistics.median(values) for by, values in found.items()}
+        draw(
+            ["bottleneck by", "goodput of each repeat, Mbit/s", "median", "Weir/tbf"],
+            [
+                [by, "  ".join(megabits(v) for v in values), megabits(medians[by])]
+                + [f"{medians['Weir'] / medians['tbf']:.4f}" if by == "Weir" else ""]
+                for by, values in found.items()
+            ],
+        )
+    if "idle" in rows:
+        draw(
+            ["idle link", "above the set RTT", "P50, us", "P99, us"],
+            [[r[0], IDLE[r[1]], microseconds(r[2]), microseconds(r[3])] for r in rows["idle"]],
+        )
+    if "flows" in rows:
+        draw(
+            ["payload", "8 flows", "Gbit/s", "sent", "lost", "by the link", "link, cores", "late P99, us"],
+            [
+                [r[0], "2.5 Gbit/s", f"{int(r[1]) / 1e9:.3f}", f"{int(r[2]):,}", r[3], r[4], r[5], microseconds(r[6])]
+                for r in rows["flows"]
+            ],
+        )
+
+
 def main(arguments):
     commands = {
         "iperf3": lambda path: print(*iperf3_figures(path)),
@@ -150,6 +251,12 @@ def main(arguments):
         "rtt-irtt": lambda path: print(irtt_figure(path)),
         "rtt-weir": lambda path, field: print(weir_rtt_figure(path, field)),
         "rtt": draw_rtt,
+        "iperf3-tcp": lambda path: print(tcp_goodput(load(path))),
+        "link-tcp": lambda path: print(*link_figures(path, tcp_goodput)),
+        "link-udp": lambda path: print(*link_figures(path, udp_goodput)),
+        "link-idle": lambda path, field, rtt: print(*link_idle_figures(path, field, rtt)),
+        "link-flows": lambda path: print(*link_flows_figures(path)),
+        "link": draw_link,
     }
     if not arguments or arguments[0] not in commands:
         sys.exit(__doc__)

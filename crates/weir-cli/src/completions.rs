@@ -36,6 +36,8 @@ mod tests {
                 "rtt",
                 "flows",
                 "survey",
+                "lab",
+                "profiles",
                 "runs",
                 "export",
                 "fail-if",

@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     let cli = Cli::from_command_line();
     log_to_standard_error(&cli);
     match dispatch(&cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         Err(failure) => {
             commands::say(&format!("weir: {}", failure.message));
             failure.exit_code()
@@ -24,13 +24,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn dispatch(cli: &Cli) -> Result<(), Failure> {
+fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
     let global = &cli.global;
-    match &cli.command {
+    let done = match &cli.command {
         Command::Agent(args) => commands::agent::run(args, global, stop_on_signals()?),
         Command::Rtt(args) => commands::rtt::run(args, global, &stop_on_signals()?),
         Command::Flows(args) => commands::flows::run(args, global, &stop_on_signals()?),
         Command::Survey(args) => commands::survey::run(args, global, &stop_on_signals()?),
+        Command::Diagnose(args) => commands::diagnose::run(args, global),
+        Command::Lab(command) => return commands::lab::run(command, global),
         Command::Runs(command) => commands::runs::run(command, global),
         Command::Completions { shell } => {
             weir_cli::completions::write_completions(*shell, &mut std::io::stdout())
@@ -43,7 +45,8 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             };
             written.map_err(|error| Failure::environment(error.to_string()))
         }
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 /// The first Ctrl-C or termination ends the test and keeps what was measured; the second ends the process.

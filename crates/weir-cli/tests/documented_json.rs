@@ -11,7 +11,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-const SCHEMAS: [&str; 8] = [
+const SCHEMAS: [&str; 14] = [
     "agent",
     "rtt",
     "flows",
@@ -20,6 +20,12 @@ const SCHEMAS: [&str; 8] = [
     "runs-show",
     "runs-export",
     "runs-delete",
+    "lab-run",
+    "lab-link-show",
+    "lab-link-down",
+    "lab-profiles",
+    "lab-profiles-show",
+    "lab-clean",
 ];
 /// Objects whose keys are numbers and not fields.
 const MAPS: [&str; 2] = ["burst_lengths", "windows_by_flows_losing"];
@@ -258,6 +264,20 @@ fn print_everything() -> Vec<Document> {
     let too_fast = ["flows", control, "--json", "--quiet", "--rate", "1Gbit/s"];
     assert_eq!(lines(folder.path(), 2, &too_fast), Vec::<Value>::new());
 
+    take("lab-profiles", 0, &["lab", "profiles", "--json"]);
+    take(
+        "lab-profiles-show",
+        0,
+        &["lab", "profiles", "--show", "lte", "--json"],
+    );
+    documents.extend(print_labs(folder.path()));
+    let mut take = |schema: &'static str, status: i32, arguments: &[&str]| {
+        let printed = lines(folder.path(), status, arguments);
+        assert!(!printed.is_empty(), "{arguments:?} printed nothing");
+        let what = format!("weir {}", arguments.join(" "));
+        documents.extend(printed.into_iter().map(|line| (schema, what.clone(), line)));
+    };
+
     let list = ["runs", "list", "--json", "--all"];
     take("runs-list", 0, &list);
     for run in lines(folder.path(), 0, &list) {
@@ -267,6 +287,87 @@ fn print_everything() -> Vec<Document> {
     }
     take("runs-delete", 0, &["runs", "delete", "1", "last", "--json"]);
     documents
+}
+
+/// A link with something in every place where it can have something.
+const FULL_LINK: &str = r#"
+interface-mtu = 9000
+long-packets = { above = 1228, loss = "3%" }
+flow-rate = { rate = "1Gbit/s", burst = "64KiB" }
+packet-rate = { rate = 200000, burst = 32 }
+jitter = "1ms"
+queue = "50packets"
+loss = [{ packets = [1, 2] }, "0.1%", { mean = "1%", burst = 2.5 }]
+dark = [{ from = "3s", to = "4s" }]
+[forward]
+rate = { steps = ["1s 4Mbit/s", "500ms 0"] }
+[reverse]
+loss = { mean = "1%", burst = 2.5 }
+queue = "100kB"
+rate = "10Mbit/s"
+"#;
+
+/// Commands that make networks, in namespaces of their own, and the schema of what each prints.
+const LABS: [(&str, &str); 7] = [
+    (
+        "lab-run",
+        "lab run --json -q --max-lateness 10s full.toml -- weir rtt far -q --json --for 1100ms",
+    ),
+    (
+        "lab-run",
+        "lab run --json -q --max-lateness 1ns -- weir rtt far -q --for 200ms",
+    ),
+    ("lab-link-show", "lab link up full.toml --json"),
+    ("lab-link-show", "lab link show --json"),
+    ("lab-link-down", "lab link down --json"),
+    ("lab-link-show", "lab link up lte --name other --json"),
+    ("lab-clean", "lab clean --all --json"),
+];
+
+fn print_labs(folder: &Path) -> Vec<Document> {
+    std::fs::write(folder.join("full.toml"), FULL_LINK).expect("a file");
+    let mut script = String::from("set -e\nmount -t tmpfs tmpfs /run\nmount -t proc proc /proc\n");
+    for (index, (_, arguments)) in LABS.iter().enumerate() {
+        script.push_str(&format!("\"$WEIR\" {arguments} | tail -n 1 > lab-{index}.json\n"));
+    }
+    let spaces = [
+        "--net",
+        "--mount",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "sh",
+        "-c",
+        &script,
+    ];
+    let as_user = ["--user", "--map-root-user"];
+    let allowed = Command::new("unshare")
+        .args(as_user)
+        .args(["--net", "true"])
+        .status();
+    let first = if allowed.is_ok_and(|status| status.success()) {
+        &as_user[..]
+    } else {
+        &[]
+    };
+    let made = Command::new("unshare")
+        .args(first)
+        .args(spaces)
+        .current_dir(folder)
+        .env("WEIR", env!("CARGO_BIN_EXE_weir"))
+        .env("WEIR_DB", "weir.db")
+        .output()
+        .expect("unshare starts (package util-linux)");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let read = |index: usize| {
+        let path = folder.join(format!("lab-{index}.json"));
+        let text = std::fs::read_to_string(&path).expect("a file");
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    };
+    LABS.iter()
+        .enumerate()
+        .map(|(index, (schema, arguments))| (*schema, format!("weir {arguments}"), read(index)))
+        .collect()
 }
 
 #[test]
@@ -308,7 +409,7 @@ fn the_commands_reach_all_parts_of_the_schemas() {
             .filter_map(|(_, document)| document[field].as_str())
             .collect()
     };
-    let kinds = BTreeSet::from(["flows", "mtu", "rtt", "survey", "tcp"]);
+    let kinds = BTreeSet::from(["flows", "lab", "mtu", "rtt", "survey", "tcp"]);
     assert_eq!(strings("runs-list", "kind"), kinds);
     assert_eq!(
         strings("runs-list", "outcome"),

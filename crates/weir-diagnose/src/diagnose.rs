@@ -77,7 +77,7 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
         .plain()
         .filter(|step| step.test.payload <= longest)
         .collect();
-    if plain.is_empty() {
+    if plain.is_empty() && steps.limit.is_none() {
         plain = steps.steps.iter().collect();
     }
     findings.extend(process(&plain).as_ref().and_then(loss_process::find));

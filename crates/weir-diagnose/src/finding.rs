@@ -44,6 +44,31 @@ pub enum FindingName {
     LengthGrowth,
 }
 
+impl std::fmt::Display for FindingName {
+    /// The name as JSON has it.
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.pad(match self {
+            FindingName::Routes => "routes",
+            FindingName::RouteLoss => "route-loss",
+            FindingName::Outage => "outage",
+            FindingName::LossProcess => "loss-process",
+            FindingName::FiveTupleIgnored => "five-tuple-ignored",
+            FindingName::FlowRateCap => "flow-rate-cap",
+            FindingName::PacketRateCap => "packet-rate-cap",
+            FindingName::Congestion => "congestion",
+            FindingName::PayloadCliff => "payload-cliff",
+            FindingName::Reversals => "reversals",
+            FindingName::CorrelatedLoss => "correlated-loss",
+            FindingName::HostLoss => "host-loss",
+            FindingName::LateSender => "late-sender",
+            FindingName::RttLevel => "rtt-level",
+            FindingName::RttChange => "rtt-change",
+            FindingName::WindowGrowth => "window-growth",
+            FindingName::LengthGrowth => "length-growth",
+        })
+    }
+}
+
 /// How much it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -183,6 +208,8 @@ pub struct Recommendation {
     pub expected_loss: f64,
     /// Loss that is left, by the fitted loss process.
     pub expected_residual_loss: f64,
+    /// The same for the 95 % bounds of the loss.
+    pub expected_residual_interval: (f64, f64),
     /// The same by simulation, with its 95 % bounds.
     pub simulated_residual_loss: (f64, f64, f64),
     /// Packets of that simulation.

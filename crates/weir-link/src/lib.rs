@@ -2,10 +2,12 @@
 //! one does not own.
 //!
 //! [`Link`] is the whole behaviour of one direction in virtual time; it has no clock, no I/O and no threads.
-//! [`discrete`] drives two of them from event to event. [`profile`] and [`trace`] read how people write a link,
-//! [`headers`] reads and makes the IP packets that a driver needs to understand. It must not know what runs over it.
+//! [`discrete`] drives two of them from event to event, [`realtime`] by the clock between two TUN devices. [`profile`]
+//! and [`trace`] read how people write a link, [`headers`] reads and makes the IP packets that a driver needs to
+//! understand. It must not know what runs over it.
 
 mod admission;
+pub mod coalesce;
 mod describe;
 pub mod discrete;
 mod ecmp;
@@ -13,13 +15,16 @@ pub mod headers;
 mod link;
 mod loss;
 mod named;
+pub mod offload;
 pub mod profile;
 mod propagation;
 mod queue;
 mod random;
 mod rate;
+pub mod realtime;
 mod recent_flows;
 mod route;
+pub mod segment;
 mod spec;
 mod token_bucket;
 pub mod trace;

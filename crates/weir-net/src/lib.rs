@@ -1,16 +1,27 @@
 //! Sockets and the host: batched UDP with segmentation offload both ways, kernel timestamps, TTL, `TCP_INFO`,
-//! pacing clocks, and the host's own drop counters. It must not know what the bytes mean.
+//! pacing clocks, and the host's own drop counters; network namespaces, TUN devices and real-time priority for
+//! networks made on one host. It must not know what the bytes mean.
 //!
 //! This is the one crate that calls the kernel through raw pointers, so it is the one that may hold `unsafe`.
 #![allow(unsafe_code)]
 
 mod ancillary;
+mod calls;
 pub mod clock;
+pub mod confine;
 pub mod counters;
 pub mod host;
+pub mod interface;
+
+pub mod namespace;
+mod netlink;
+pub mod process;
+pub mod realtime;
 mod receive;
 mod send;
+pub mod signals;
 pub mod tcp;
+pub mod tun;
 mod udp;
 pub mod wait;
 

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::record::{
-    Direction, FlowSecond, HostSecond, Quantiles, Record, SenderSecond, Side, StreamSecond, TcpSecond,
+    Direction, FlowSecond, HostSecond, LinkSecond, Quantiles, Record, SenderSecond, Side, StreamSecond,
+    TcpSecond,
 };
 
 /// What became of a record that was put into the backlog.
@@ -40,6 +41,7 @@ enum Key {
     Host(Side),
     /// Number of connections, index of this one, congestion control.
     Tcp(Direction, u16, u16, String),
+    Link(Direction),
 }
 
 #[derive(Debug)]
@@ -106,6 +108,7 @@ fn key(record: &Record) -> Option<Key> {
             row.stream,
             row.congestion_control.clone(),
         )),
+        Record::LinkSecond(direction, _) => Some(Key::Link(*direction)),
         Record::RttPacket(..)
         | Record::StreamBurst(..)
         | Record::FlowBurst(..)
@@ -123,6 +126,7 @@ fn add(sum: &mut Record, record: Record, parts: u32) {
         (Record::SenderSecond(_, sum), Record::SenderSecond(_, row)) => add_sender(sum, &row),
         (Record::HostSecond(sum), Record::HostSecond(row)) => add_host(sum, &row, parts),
         (Record::TcpSecond(_, sum), Record::TcpSecond(_, row)) => add_tcp(sum, &row),
+        (Record::LinkSecond(_, sum), Record::LinkSecond(_, row)) => add_link(sum, &row),
         // Equal keys mean equal kinds.
         _ => debug_assert!(false, "records of two kinds under one key"),
     }
@@ -173,6 +177,15 @@ fn add_tcp(sum: &mut TcpSecond, row: &TcpSecond) {
         sum.rtt_ns = row.rtt_ns;
         sum.cwnd_bytes = row.cwnd_bytes;
     }
+}
+
+fn add_link(sum: &mut LinkSecond, row: &LinkSecond) {
+    sum.unix_ns = sum.unix_ns.max(row.unix_ns);
+    sum_fields!(sum, row: duration_ns, offered, offered_bytes, delivered, delivered_bytes, dropped_too_big,
+        dropped_long_packet, dropped_flow_rate, dropped_packet_rate, dropped_extra_flow, dropped_dark, dropped_loss,
+        dropped_queue, duplicated, corrupted, own_losses, cpu_ns);
+    sum.most_queued_bytes = sum.most_queued_bytes.max(row.most_queued_bytes);
+    add_quantiles(&mut sum.lateness, &row.lateness);
 }
 
 /// Count, smallest and largest stay exact; a quantile of the whole lies at or below the larger of the two

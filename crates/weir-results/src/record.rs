@@ -298,6 +298,51 @@ pub struct MtuProbe {
     pub refused_locally: bool,
 }
 
+/// A second of one direction of an emulated link (table `link_seconds`). Counts are packets of this second alone.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinkSecond {
+    /// End of the second.
+    pub unix_ns: u64,
+    /// Time that the counts cover.
+    pub duration_ns: u64,
+    /// Offered to the link.
+    pub offered: u64,
+    /// Their bytes of IP packet.
+    pub offered_bytes: u64,
+    /// Come through, copies included.
+    pub delivered: u64,
+    /// Their bytes of IP packet.
+    pub delivered_bytes: u64,
+    /// Dropped: longer than the MTU.
+    pub dropped_too_big: u64,
+    /// Dropped: lost because they were long.
+    pub dropped_long_packet: u64,
+    /// Dropped: over their flow's rate.
+    pub dropped_flow_rate: u64,
+    /// Dropped: over the packet rate.
+    pub dropped_packet_rate: u64,
+    /// Dropped: too many flows.
+    pub dropped_extra_flow: u64,
+    /// Dropped: on a dark route.
+    pub dropped_dark: u64,
+    /// Dropped: by a loss process.
+    pub dropped_loss: u64,
+    /// Dropped: by a full queue.
+    pub dropped_queue: u64,
+    /// Copies made.
+    pub duplicated: u64,
+    /// Packets with a bit flipped.
+    pub corrupted: u64,
+    /// Lost by the fault of the emulator itself.
+    pub own_losses: u64,
+    /// Most bytes that waited before one transmitter, since the link began.
+    pub most_queued_bytes: u64,
+    /// How late packets left the emulator.
+    pub lateness: Quantiles,
+    /// CPU time of the direction's thread.
+    pub cpu_ns: u64,
+}
+
 /// One record, as it travels from the agent to the client and from a measurement to the store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -324,4 +369,6 @@ pub enum Record {
     TcpSecond(Direction, TcpSecond),
     /// Table `mtu_probes`.
     MtuProbe(Direction, MtuProbe),
+    /// Table `link_seconds`.
+    LinkSecond(Direction, LinkSecond),
 }

@@ -7,8 +7,8 @@ use rusqlite::types::Value;
 
 use crate::error::StoreError;
 use crate::record::{
-    Direction, FlowBurst, FlowSecond, HostSecond, LossWindow, MtuProbe, Quantiles, Record, RttPacket,
-    SenderSecond, Side, Silence, StreamBurst, StreamSecond, TcpSecond,
+    Direction, FlowBurst, FlowSecond, HostSecond, LinkSecond, LossWindow, MtuProbe, Quantiles, Record,
+    RttPacket, SenderSecond, Side, Silence, StreamBurst, StreamSecond, TcpSecond,
 };
 
 /// A table of records; every kind of [`Record`] has one.
@@ -36,11 +36,13 @@ pub enum Table {
     TcpSeconds,
     /// A probe of the path MTU search.
     MtuProbes,
+    /// A second of one direction of an emulated link.
+    LinkSeconds,
 }
 
 impl Table {
     /// All tables of records, in the order in which exports give them.
-    pub const ALL: [Table; 11] = [
+    pub const ALL: [Table; 12] = [
         Table::RttPackets,
         Table::StreamSeconds,
         Table::FlowSeconds,
@@ -52,6 +54,7 @@ impl Table {
         Table::HostSeconds,
         Table::TcpSeconds,
         Table::MtuProbes,
+        Table::LinkSeconds,
     ];
 
     /// The table's name in the database.
@@ -68,6 +71,7 @@ impl Table {
             Table::HostSeconds => "host_seconds",
             Table::TcpSeconds => "tcp_seconds",
             Table::MtuProbes => "mtu_probes",
+            Table::LinkSeconds => "link_seconds",
         }
     }
 
@@ -85,6 +89,7 @@ impl Table {
             Record::HostSecond(..) => Table::HostSeconds,
             Record::TcpSecond(..) => Table::TcpSeconds,
             Record::MtuProbe(..) => Table::MtuProbes,
+            Record::LinkSecond(..) => Table::LinkSeconds,
         }
     }
 
@@ -102,6 +107,7 @@ impl Table {
             Table::HostSeconds => (false, HostSecond::COLUMNS),
             Table::TcpSeconds => (true, TcpSecond::COLUMNS),
             Table::MtuProbes => (true, MtuProbe::COLUMNS),
+            Table::LinkSeconds => (true, LinkSecond::COLUMNS),
         }
     }
 
@@ -171,6 +177,7 @@ pub(crate) fn to_values(run_id: i64, record: &Record, values: &mut Vec<Value>) {
         Record::SenderSecond(direction, row) => directed(direction, row),
         Record::TcpSecond(direction, row) => directed(direction, row),
         Record::MtuProbe(direction, row) => directed(direction, row),
+        Record::LinkSecond(direction, row) => directed(direction, row),
         Record::RttPacket(row) => row.put_row(values),
         Record::HostSecond(row) => row.put_row(values),
     }
@@ -191,6 +198,7 @@ pub(crate) fn from_row(table: Table, row: &Row<'_>) -> rusqlite::Result<Record> 
         Table::SenderSeconds => Record::SenderSecond(Direction::take(cells)?, SenderSecond::take_row(cells)?),
         Table::TcpSeconds => Record::TcpSecond(Direction::take(cells)?, TcpSecond::take_row(cells)?),
         Table::MtuProbes => Record::MtuProbe(Direction::take(cells)?, MtuProbe::take_row(cells)?),
+        Table::LinkSeconds => Record::LinkSecond(Direction::take(cells)?, LinkSecond::take_row(cells)?),
     })
 }
 
@@ -382,6 +390,29 @@ row!(MtuProbe {
     size: "size",
     acknowledged: "acknowledged",
     refused_locally: "refused_locally",
+});
+
+row!(LinkSecond {
+    unix_ns: "unix_ns",
+    duration_ns: "duration_ns",
+    offered: "offered",
+    offered_bytes: "offered_bytes",
+    delivered: "delivered",
+    delivered_bytes: "delivered_bytes",
+    dropped_too_big: "dropped_too_big",
+    dropped_long_packet: "dropped_long_packet",
+    dropped_flow_rate: "dropped_flow_rate",
+    dropped_packet_rate: "dropped_packet_rate",
+    dropped_extra_flow: "dropped_extra_flow",
+    dropped_dark: "dropped_dark",
+    dropped_loss: "dropped_loss",
+    dropped_queue: "dropped_queue",
+    duplicated: "duplicated",
+    corrupted: "corrupted",
+    own_losses: "own_losses",
+    most_queued_bytes: "most_queued_bytes",
+    lateness: quantiles!("lateness"),
+    cpu_ns: "cpu_ns",
 });
 
 /// SQLite's integers are signed: a count beyond 2^63 - 1 (only a faulty peer sends one) is stored as that

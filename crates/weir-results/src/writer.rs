@@ -92,7 +92,9 @@ pub struct WriterReport {
 }
 
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)]
 enum Message {
+    // Boxing it would cost an allocation for each record on its way.
     Record(Record),
     /// Look at `Shared::finishing`.
     Wake,

@@ -3,13 +3,12 @@
 
 use crate::rates::Draw;
 
-/// Windows in a block: places are drawn anew within blocks, so that a loss that changes more slowly than a block lasts
-/// is not taken for coincidence.
-pub const BLOCK: usize = 10;
+/// Windows in a block at most.
+pub const BLOCK: usize = 64;
 /// Draws.
-const DRAWS: u32 = 2_000;
+const DRAWS: u32 = 10_000;
 /// Blocks that are looked at; a long test has enough in its first ones.
-const MOST_BLOCKS: usize = 400;
+const MOST_BLOCKS: usize = 60;
 
 /// What the test found.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,16 +22,20 @@ pub struct Coincidence {
 }
 
 /// Tests coincidences by drawing (with a fixed seed): in each block every flow keeps its number of windows with loss,
-/// at random places. A block is [`BLOCK`] windows; each window holds the flows that lost in it. None where no block
-/// has two flows with losses.
-pub fn coincidence(blocks: &[[Vec<u16>; BLOCK]]) -> Option<Coincidence> {
-    let used: Vec<&[Vec<u16>; BLOCK]> = blocks
+/// at random places, so that a loss that changes more slowly than a block lasts is not taken for coincidence. A block
+/// is up to [`BLOCK`] windows in a row, each with the flows that lost in it. None where no block has two flows with
+/// losses.
+pub fn coincidence(blocks: &[Vec<Vec<u16>>]) -> Option<Coincidence> {
+    let used: Vec<&Vec<Vec<u16>>> = blocks
         .iter()
-        .filter(|block| !windows_by_flow(block).is_empty())
+        .filter(|block| block.len() <= BLOCK && !windows_by_flow(block).is_empty())
         .take(MOST_BLOCKS)
         .collect();
-    let counts: Vec<Vec<u32>> = used.iter().map(|block| windows_by_flow(block)).collect();
-    if !counts.iter().any(|flows| flows.len() > 1) {
+    let counts: Vec<(usize, Vec<u32>)> = used
+        .iter()
+        .map(|block| (block.len(), windows_by_flow(block)))
+        .collect();
+    if !counts.iter().any(|(_, flows)| flows.len() > 1) {
         return None;
     }
     let pairs: u64 = used
@@ -40,11 +43,17 @@ pub fn coincidence(blocks: &[[Vec<u16>; BLOCK]]) -> Option<Coincidence> {
         .flat_map(|block| block.iter())
         .map(|window| pairs_of(window.len() as u64))
         .sum();
-    let expected = counts.iter().map(|flows| expected_pairs(flows)).sum();
+    let expected = counts
+        .iter()
+        .map(|(windows, flows)| expected_pairs(*windows, flows))
+        .sum();
     let mut draw = Draw::new(0xc0_1c1d);
     let mut as_many = 0;
     for _ in 0..DRAWS {
-        let drawn: u64 = counts.iter().map(|flows| drawn_pairs(flows, &mut draw)).sum();
+        let drawn: u64 = counts
+            .iter()
+            .map(|(windows, flows)| drawn_pairs(*windows, flows, &mut draw))
+            .sum();
         as_many += u32::from(drawn >= pairs);
     }
     Some(Coincidence {
@@ -59,29 +68,29 @@ fn pairs_of(flows: u64) -> u64 {
 }
 
 /// How many windows each flow lost in, for the flows that lost at all.
-fn windows_by_flow(block: &[Vec<u16>; BLOCK]) -> Vec<u32> {
+fn windows_by_flow(block: &[Vec<u16>]) -> Vec<u32> {
     let mut counts = std::collections::BTreeMap::new();
     for flow in block.iter().flatten() {
         *counts.entry(*flow).or_insert(0) += 1;
     }
     counts
         .into_values()
-        .map(|count: u32| count.min(BLOCK as u32))
+        .map(|count: u32| count.min(block.len() as u32))
         .collect()
 }
 
-fn expected_pairs(flows: &[u32]) -> f64 {
+fn expected_pairs(windows: usize, flows: &[u32]) -> f64 {
     let sum: f64 = flows.iter().map(|count| f64::from(*count)).sum();
     let squares: f64 = flows.iter().map(|count| f64::from(*count).powi(2)).sum();
-    (sum * sum - squares) / 2.0 / BLOCK as f64
+    (sum * sum - squares) / 2.0 / windows as f64
 }
 
-fn drawn_pairs(flows: &[u32], draw: &mut Draw) -> u64 {
+fn drawn_pairs(windows: usize, flows: &[u32], draw: &mut Draw) -> u64 {
     let mut losing = [0_u64; BLOCK];
     for count in flows {
         let mut places: [usize; BLOCK] = std::array::from_fn(|place| place);
         for taken in 0..*count as usize {
-            let other = taken + draw.below((BLOCK - taken) as u64) as usize;
+            let other = taken + draw.below((windows - taken) as u64) as usize;
             places.swap(taken, other);
             losing[places[taken]] += 1;
         }

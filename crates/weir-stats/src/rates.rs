@@ -146,7 +146,7 @@ fn drawn(totals: &[Counted], observed: f64) -> f64 {
 }
 
 /// Divides groups into classes of equal rates: as long as a class's rates differ with a probability below `chance`, it
-/// is cut where the two parts differ most. Classes come in ascending order of rate, each with the indices of its
+/// is cut where that makes the counts most likely. Classes come in ascending order of rate, each with the indices of its
 /// groups in ascending order.
 pub fn rate_classes(groups: &[Vec<Counted>], chance: f64) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..groups.len()).collect();
@@ -160,6 +160,14 @@ pub fn rate_classes(groups: &[Vec<Counted>], chance: f64) -> Vec<Vec<usize>> {
     classes
 }
 
+/// ln of the probability of the events at their own rate, but for what does not depend on where a class is cut.
+fn ln_likelihood(count: Counted) -> f64 {
+    if count.events == 0 {
+        return 0.0;
+    }
+    count.events as f64 * count.rate().ln()
+}
+
 fn cut(groups: &[Vec<Counted>], class: &[usize], chance: f64, classes: &mut Vec<Vec<usize>>) {
     let members: Vec<Vec<Counted>> = class.iter().map(|index| groups[*index].clone()).collect();
     if !equal_rates(&members).is_some_and(|test| test.p_value < chance) {
@@ -169,7 +177,8 @@ fn cut(groups: &[Vec<Counted>], class: &[usize], chance: f64, classes: &mut Vec<
         return;
     }
     let totals: Vec<Counted> = members.iter().map(|slots| total(slots)).collect();
-    let parted = |place: &usize| between(&[total(&totals[..*place]), total(&totals[*place..])]);
+    let parted =
+        |place: &usize| ln_likelihood(total(&totals[..*place])) + ln_likelihood(total(&totals[*place..]));
     let place = (1..class.len())
         .max_by(|a, b| parted(a).total_cmp(&parted(b)))
         .unwrap_or(1);

@@ -333,25 +333,33 @@ fn clusters_have_gaps_that_noise_does_not_open() {
     assert_eq!(clusters(&[], 1.0, 1.0, 1.0, 0.1).members.len(), 0);
 }
 
+/// A block of ten windows in which these flows lose in these windows.
+fn block(losing: &[(usize, &[u16])]) -> Vec<Vec<u16>> {
+    let mut windows = vec![Vec::new(); 10];
+    for (window, flows) in losing {
+        windows[*window] = flows.to_vec();
+    }
+    windows
+}
+
 #[test]
 fn coincidences_beyond_chance() {
     // Eight flows that always lose together, and eight that lose each in a window of its own.
-    let together: [Vec<u16>; BLOCK] =
-        std::array::from_fn(|place| if place == 3 { (0..8).collect() } else { vec![] });
+    let all: Vec<u16> = (0..8).collect();
+    let together = block(&[(3, &all)]);
     let found = coincidence(&[together.clone(), together]).unwrap();
     assert_eq!((found.pairs, found.expected), (56, 5.6));
     assert!(found.p_value < 0.001);
-    let apart: [Vec<u16>; BLOCK] =
-        std::array::from_fn(|place| if place < 8 { vec![place as u16] } else { vec![] });
+    let apart: Vec<Vec<u16>> = (0..10)
+        .map(|flow| if flow < 8 { vec![flow] } else { vec![] })
+        .collect();
     assert_eq!(coincidence(&[apart]).unwrap().p_value, 1.0);
-    let lonely: [Vec<u16>; BLOCK] = std::array::from_fn(|_| vec![2]);
-    assert_eq!(coincidence(&[lonely]), None);
-    // Two flows with one window each fall together in one block of ten.
-    let pair: [Vec<u16>; BLOCK] = std::array::from_fn(|place| if place == 0 { vec![1, 2] } else { vec![] });
-    let found = coincidence(&[pair]).unwrap();
-    assert!(
-        (found.p_value - 0.1).abs() < 4.0 * (0.09_f64 / 2_000.0).sqrt(),
-        "{}",
-        found.p_value
-    );
+    assert_eq!(coincidence(&[vec![vec![2]; 10]]), None);
+    // Two flows with one window each fall together in one block of ten, and in one of four.
+    for (windows, chance) in [(10, 0.1), (4, 0.25)] {
+        let pair = block(&[(0, &[1, 2])])[..windows].to_vec();
+        let found = coincidence(&[pair]).unwrap();
+        let error = (chance * (1.0 - chance) / 10_000.0_f64).sqrt();
+        assert!((found.p_value - chance).abs() < 4.0 * error, "{}", found.p_value);
+    }
 }

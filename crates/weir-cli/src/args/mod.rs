@@ -2,7 +2,9 @@
 //! else; what they do is not known here.
 
 mod agent;
+mod diagnose;
 mod flows;
+mod lab;
 mod rtt;
 mod runs;
 mod survey;
@@ -15,7 +17,9 @@ use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 use crate::fail_if::FailIf;
 
 pub use agent::AgentArgs;
+pub use diagnose::{DiagnoseArgs, FailOn};
 pub use flows::{FlowsArgs, Spread, Way};
+pub use lab::{DEFAULT_LINK, End, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs};
 pub use rtt::RttArgs;
 pub use runs::{ExportForm, ExportRun, ListRuns, RunName, RunNameError, RunsCommand};
 pub use survey::SurveyArgs;
@@ -106,9 +110,28 @@ pub enum Command {
     /// other, then says in words how many flows and which payload length to use, with the numbers behind it. It shows
     /// how much data it will send before it starts, and never asks anything.
     Survey(SurveyArgs),
+    /// Say in words what a stored run tells about the path.
+    ///
+    /// Names routes, outages, kinds of loss, limits, faults of hosts and changes of the RTT, each with the numbers
+    /// behind it, how sure it is and by which test, and what to do; then recommends flows, payload and recovery. With
+    /// -v it shows the SQL that yields the numbers.
+    Diagnose(DiagnoseArgs),
+    /// Make networks on this host: emulated links with chosen faults.
+    ///
+    /// Two hosts that are network namespaces, and between them a link whose rate, delay, queue, loss and routes are
+    /// what you say, or those of a known network. Whatever runs across it sees a real network.
+    #[command(
+        subcommand,
+        after_help = "\
+Example:
+    $ weir lab run oracle -- weir survey far
+    $ weir lab profiles"
+    )]
+    Lab(LabCommand),
     /// List, show, export and delete stored runs.
     ///
-    /// Every measurement is a run in the results store, known by its number; the name 'last' stands for the newest.
+    /// Every measurement is a run in the results store, known by its number; the name 'last' stands for the newest
+    /// that is no step of another.
     /// A run that was interrupted is kept up to its last second. The store is one SQLite file, which any SQLite
     /// client can query too.
     #[command(

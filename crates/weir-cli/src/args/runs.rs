@@ -13,7 +13,7 @@ use thiserror::Error;
 pub enum RunName {
     /// By its number in the store, at least 1.
     Number(i64),
-    /// The newest one.
+    /// The newest one that is no part of another.
     Last,
 }
 
@@ -50,7 +50,8 @@ impl fmt::Display for RunName {
 pub enum RunsCommand {
     /// List runs, the newest first.
     ///
-    /// Shows the number, kind, far host, start, duration and outcome of each run.
+    /// Shows the number, kind, far host, start, duration and outcome of each run. The steps of surveys are left out
+    /// unless --parts asks for them.
     #[command(after_help = "\
 Example:
     $ weir runs list --kind flows --limit 5")]
@@ -94,6 +95,9 @@ pub struct ListRuns {
     /// Only runs of this kind, such as rtt, flows or survey.
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
+    /// List the steps of surveys too.
+    #[arg(long)]
+    pub parts: bool,
     /// Most runs to list.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = value_parser!(u32).range(1..))]
     pub limit: u32,

@@ -2,7 +2,9 @@
 //! user. Wiring only; what is measured and how lies in `weir-measure`.
 
 pub mod agent;
+pub mod diagnose;
 pub mod flows;
+pub mod lab;
 pub mod rtt;
 pub mod runs;
 pub mod survey;

@@ -1,5 +1,6 @@
 //! One run in the results store, from its first row to how it ended.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -87,8 +88,16 @@ impl Ended {
         }
     }
 
+    /// Of a run that went through.
+    pub fn finished() -> Self {
+        Ended {
+            outcome: Outcome::Finished,
+            reason: None,
+        }
+    }
+
     /// By an error.
-    pub fn failed(error: &MeasureError) -> Self {
+    pub fn failed(error: &impl Display) -> Self {
         Ended {
             outcome: Outcome::Failed,
             reason: Some(error.to_string()),

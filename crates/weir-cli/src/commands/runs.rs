@@ -26,6 +26,7 @@ fn list(args: &ListRuns, global: &GlobalOptions) -> Result<(), Failure> {
     let filter = RunFilter {
         kinds: args.kind.iter().cloned().collect(),
         limit: args.limit().map(|limit| limit as usize),
+        top_level: !args.parts && !kind_of_steps(args.kind.as_deref()),
         ..RunFilter::default()
     };
     let runs = store.runs(&filter)?;
@@ -37,6 +38,11 @@ fn list(args: &ListRuns, global: &GlobalOptions) -> Result<(), Failure> {
         return print(&lines.concat());
     }
     print(&tables::runs(&runs))
+}
+
+/// Kinds of which there are steps only, so that whoever asks for one wants steps.
+fn kind_of_steps(kind: Option<&str>) -> bool {
+    matches!(kind, Some("mtu" | "tcp"))
 }
 
 fn show(name: RunName, global: &GlobalOptions) -> Result<(), Failure> {
@@ -133,12 +139,13 @@ fn delete(names: &[RunName], global: &GlobalOptions) -> Result<(), Failure> {
 }
 
 /// The run that a name means.
-fn find(store: &Store, name: RunName) -> Result<RunId, Failure> {
+pub fn find(store: &Store, name: RunName) -> Result<RunId, Failure> {
     match name {
         RunName::Number(number) => Ok(RunId(number)),
         RunName::Last => {
             let newest = store.runs(&RunFilter {
                 limit: Some(1),
+                top_level: true,
                 ..RunFilter::default()
             })?;
             newest.first().map(|run| run.id).ok_or_else(|| {

@@ -1,11 +1,13 @@
 //! `weir survey`: every measurement of a path in one go, and the settings that came out best.
 
+use serde::Serialize;
 use weir_cli::args::{GlobalOptions, SurveyArgs};
 use weir_cli::units::{format_bytes, format_duration};
-use weir_measure::survey::{self, Step, StepSummary, Survey, SurveyPlan};
+use weir_diagnose::{Diagnosis, Options};
+use weir_measure::survey::{self, Step, StepSummary, Survey, SurveyPlan, SurveySummary};
 use weir_measure::{MeasureError, Session, Stop};
 use weir_net::host::HostFacts;
-use weir_results::RunId;
+use weir_results::{RunId, Store};
 
 use super::output::{closing_lines, print, print_json, say, storing_notes};
 use super::run_store::{Ended, RunStore, json, new_run};
@@ -65,7 +67,7 @@ pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(),
         notes: Vec::new(),
     };
     let result = surveying.run(&mut survey);
-    let notes = surveying.notes;
+    let mut notes = surveying.notes;
     let summary = survey.summary();
     let measured = match &result {
         Ok(()) => Ok(()),
@@ -74,18 +76,41 @@ pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(),
     let end = Ended::of(&measured, stop);
     let outcome = end.outcome();
     let ended = store.end(parent, &end, &json(&summary));
+    let diagnosis = diagnose(&store, parent, &mut notes);
     if global.json {
-        print_json(&store, parent, "survey", outcome, &summary, &notes)?;
+        let found = Found {
+            summary: &summary,
+            diagnosis: &diagnosis,
+        };
+        print_json(&store, parent, "survey", outcome, &found, &notes)?;
     } else {
         print(&format!(
             "{}{}",
-            tables::survey(&summary),
+            tables::survey(&summary, diagnosis.as_ref()),
             closing_lines(&store, parent, outcome, &notes)
         ))?;
     }
     result.map_err(|(failure, _)| failure)?;
     ended?;
     thresholds::judge(conditions, &thresholds::of_survey(&summary))
+}
+
+/// What is printed.
+#[derive(Serialize)]
+struct Found<'a> {
+    #[serde(flatten)]
+    summary: &'a SurveySummary,
+    diagnosis: &'a Option<Diagnosis>,
+}
+
+/// What the steps say about the path. A survey is worth having without it: what stands in the way becomes a note.
+fn diagnose(store: &RunStore, run: RunId, notes: &mut Vec<String>) -> Option<Diagnosis> {
+    let found = Store::open_read_only(store.path())
+        .map_err(Failure::from)
+        .and_then(|store| super::diagnose::of_run(&store, run, &Options::default()));
+    found
+        .map_err(|failure| notes.push(format!("no diagnosis: {}", failure.message)))
+        .ok()
 }
 
 impl Surveying<'_> {

@@ -18,6 +18,8 @@ mod flows_exact;
 mod given_up;
 mod hostile;
 mod kills;
+mod lab_link;
+mod lab_run;
 mod listening;
 mod long_path;
 mod relayed;

@@ -8,8 +8,6 @@ use crate::measured::FlowTest;
 
 /// A queue that never runs empty holds at least so many packets.
 const STANDING_PACKETS: f64 = 3.0;
-/// A queue that half of the packets meet so many others in is more than a sender's own burst.
-const MEDIAN_PACKETS: f64 = 8.0;
 
 /// What queues add, nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -22,6 +20,8 @@ pub(crate) struct Queueing {
     pub p99_ns: f64,
     /// Time that the path took for one packet, at the rate at which they arrived.
     pub packet_ns: f64,
+    /// Bytes of a sender's burst that came through, on average.
+    pub burst_bytes: f64,
 }
 
 impl Queueing {
@@ -43,17 +43,26 @@ impl Queueing {
         };
         let later = || slots.values().skip(usize::from(slots.len() > 1));
         let above = |values: Vec<f64>| median(values) - base as f64;
+        let packet_ns = test.active_ns as f64 / test.received.max(1) as f64;
+        let passed = test.received as f64 / test.sent.max(1) as f64;
         Queueing {
             standing_ns: above(later().map(|slot| slot.0 as f64).collect()),
             median_ns: above(later().map(|slot| median(slot.1.clone())).collect()),
             p99_ns: above(later().map(|slot| median(slot.2.clone())).collect()),
-            packet_ns: test.active_ns as f64 / test.received.max(1) as f64,
+            packet_ns,
+            burst_bytes: f64::from(test.plan.burst_packets()) * f64::from(test.payload) * passed,
         }
     }
 
-    /// A queue was there all the time, or half of the packets met more of one than a sender's bursts make.
-    pub fn is_queue(&self) -> bool {
+    /// A queue was there all the time.
+    pub fn stands(&self) -> bool {
         self.standing_ns > STANDING_PACKETS * self.packet_ns
-            || self.median_ns > MEDIAN_PACKETS * self.packet_ns
+    }
+
+    /// Rate at which the path sends a burst on: what of it came through, over the time by which its last packet came
+    /// later than its first. `usual_ns` is the median delay above the smallest where nothing is lost.
+    pub fn drain_rate(&self, usual_ns: f64) -> f64 {
+        // Delays within a burst rise evenly, so that the middle one is half of the last.
+        8e9 * self.burst_bytes / (2.0 * (self.median_ns - usual_ns)).max(1.0)
     }
 }

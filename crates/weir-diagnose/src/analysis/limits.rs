@@ -2,7 +2,7 @@
 //! flows together. Each leaves another quantity the same in all tests that it touches: the rate of a flow, packets per
 //! second, or bits per second; and each lets other tests through untouched.
 
-use weir_stats::{Counted, chi_squared_tail};
+use weir_stats::{Counted, chi_squared_tail, median};
 
 use weir_results::StreamBurst;
 
@@ -11,12 +11,18 @@ use crate::measured::FlowTest;
 
 /// Less loss is no sign of a limit.
 const LEAST_LOSS: f64 = 0.02;
+/// A test that lost as little may have met a limit that others show.
+const SOME_LOSS: f64 = 0.001;
 /// Limited tests agree if their quantity differs by at most this share.
 const AGREE: f64 = 0.03;
 /// Another test may have passed more than the limit by this share, which is its own error.
 const EXCEEDED: f64 = 0.01;
 /// Loss this much steadier than chance is that of a limit, not of a loss process.
 const STEADY: f64 = 0.001;
+/// A path that sends a sender's bursts on at less than this many times the rate of the media makes them wait; at less
+/// than that many where losses are as steady as a limit's.
+const SLOW: f64 = 1.1;
+const SLOWISH: f64 = 1.6;
 /// Fewest packets in a piece of the stream whose losses are compared with others'.
 const LEAST_PIECE: u64 = 256;
 /// Fewer pieces say less than the seconds do.
@@ -68,6 +74,10 @@ struct Load {
     /// Received: bits per second of IP packets, and packets per second.
     bits: f64,
     packets: f64,
+    /// Rate that was asked for, bits per second of payload.
+    asked: f64,
+    /// Share of the packets that was lost.
+    loss: f64,
     limited: bool,
 }
 
@@ -94,6 +104,8 @@ impl Load {
             payload: step.test.payload,
             bits: packets * (packet_bits + 8.0 * f64::from(header_bytes)),
             packets,
+            asked: offered,
+            loss: loss.rate(),
             limited: loss.rate() >= LEAST_LOSS && step.host_share() < 0.5 && !mostly_dark,
         })
     }
@@ -101,79 +113,127 @@ impl Load {
 
 /// Finds the limit that fits the tests of a direction, if one does.
 pub(super) fn find(steps: &[Step], header_bytes: u32) -> Option<Limit> {
-    let loads: Vec<Load> = steps
-        .iter()
-        .enumerate()
-        .filter_map(|(index, step)| Load::of(index, step, header_bytes))
-        .collect();
-    let limited: Vec<&Load> = loads.iter().filter(|load| load.limited).collect();
-    let free: Vec<&Load> = loads.iter().filter(|load| !load.limited).collect();
-    let first = limited.first()?;
-    let steady = steadiness(steps, &limited);
-    let queued = limited
-        .iter()
-        .filter(|load| steps[load.index].queueing.is_queue())
-        .count()
-        * 2
-        > limited.len();
-    let flows = || limited.iter().map(|load| load.flows);
-    let (fewest, most) = (flows().fold(f64::MAX, f64::min), flows().fold(0.0, f64::max));
-    let limit = |kind, range: (f64, f64)| Limit {
-        kind,
-        value: 0.5 * (range.0 + range.1),
-        range,
-        steps: limited.iter().map(|load| load.index).collect(),
-        steady,
-        queued,
-        flows_swept: most >= SWEEP as f64 * fewest,
-    };
-
-    let per_flow = |load: &Load| load.bits / load.flows;
-    let more_flows_pass = free
-        .iter()
-        .any(|load| load.flows > fewest && load.payload == first.payload);
-    let varied_flows = more_flows_pass || most > fewest;
-    if let Some(range) = holds(&limited, &free, per_flow)
-        && varied_flows
-        && !queued
-        && steady < STEADY
-    {
-        return Some(limit(LimitKind::FlowRate, range));
-    }
-    let shortest = limited.iter().map(|load| load.payload).min();
-    let longer_passes = free.iter().any(|load| Some(load.payload) > shortest);
-    let varied_lengths = longer_passes || limited.iter().any(|load| Some(load.payload) != shortest);
-    if let Some(range) = holds(&limited, &free, |load| load.packets)
-        && varied_lengths
-        && steady < STEADY
-    {
-        return Some(limit(LimitKind::PacketRate, range));
-    }
-    let range = spread(limited.iter().map(|load| load.bits));
-    if queued {
-        return Some(limit(LimitKind::Path, range));
-    }
-    if steady >= STEADY {
-        return None;
-    }
-    // What loses as steadily as a limit and yet passes more of some lengths than of others depends on the sender's
-    // bursts: they overflow a queue that is too short for its delay to show.
-    match holds(&limited, &free, |load| load.bits) {
-        Some(together) => Some(limit(LimitKind::Together, together)),
-        None if limited.len() as f64 >= MOST_STEPS * loads.len() as f64 => {
-            Some(limit(LimitKind::Path, range))
-        }
-        None => None,
-    }
+    let loads = Loads::of(steps, header_bytes)?;
+    loads
+        .flow_rate()
+        .or_else(|| loads.packet_rate())
+        .or_else(|| loads.of_all_flows())
 }
 
-/// The range of a quantity, if the limited tests agree on it and no other test passed more of it.
-fn holds(limited: &[&Load], free: &[&Load], quantity: impl Fn(&Load) -> f64) -> Option<(f64, f64)> {
-    let range = spread(limited.iter().map(|load| quantity(load)));
-    let exceeded = free
-        .iter()
-        .any(|load| quantity(load) > range.1 * (1.0 + EXCEEDED));
-    (range.1 <= range.0 * (1.0 + AGREE) && !exceeded).then_some(range)
+/// All tests of a direction, of which some met a limit.
+struct Loads {
+    all: Vec<Load>,
+    /// Probability of losses as even as those of the limited tests.
+    steady: f64,
+    /// Packets wait in a queue in most of the limited tests.
+    queued: bool,
+}
+
+impl Loads {
+    fn of(steps: &[Step], header_bytes: u32) -> Option<Self> {
+        let of_step = |(index, step): (usize, &Step)| Load::of(index, step, header_bytes);
+        let all: Vec<Load> = steps.iter().enumerate().filter_map(of_step).collect();
+        let limited: Vec<&Load> = all.iter().filter(|load| load.limited).collect();
+        if limited.is_empty() {
+            return None;
+        }
+        let steady = steadiness(steps, &limited);
+        // What is usual where nothing is lost is the work of hosts and the jitter of the path.
+        let free = all.iter().filter(|load| !load.limited);
+        let usual_ns = median(free.map(|load| steps[load.index].queueing.median_ns).collect());
+        let drains_slowly = |load: &Load| {
+            let rate = steps[load.index].queueing.drain_rate(usual_ns);
+            rate < SLOW * load.asked || (steady < STEADY && rate < SLOWISH * load.asked)
+        };
+        let waits = |load: &&&Load| steps[load.index].queueing.stands() || drains_slowly(load);
+        let queued = limited.iter().filter(waits).count() * 2 > limited.len();
+        Some(Loads { all, steady, queued })
+    }
+
+    fn limited(&self) -> impl Iterator<Item = &Load> {
+        self.all.iter().filter(|load| load.limited)
+    }
+
+    fn free(&self) -> impl Iterator<Item = &Load> {
+        self.all.iter().filter(|load| !load.limited)
+    }
+
+    /// Fewest and most flows of the limited tests.
+    fn flows(&self) -> (f64, f64) {
+        spread(self.limited().map(|load| load.flows))
+    }
+
+    /// Each flow got the same, and tests with more flows more.
+    fn flow_rate(&self) -> Option<Limit> {
+        let of = |load: &Load| load.bits / load.flows;
+        let (fewest, most) = self.flows();
+        let payload = self.limited().next()?.payload;
+        let more_pass = self
+            .free()
+            .any(|load| load.flows > fewest && load.payload == payload);
+        let varied = more_pass || most > fewest;
+        let range = self.holds(of)?;
+        (varied && !self.queued && self.steady < STEADY)
+            .then(|| self.limit(LimitKind::FlowRate, range, Some(&of)))
+    }
+
+    /// As many packets came through of every length, and longer ones carried more.
+    fn packet_rate(&self) -> Option<Limit> {
+        let of = |load: &Load| load.packets;
+        let shortest = self.limited().map(|load| load.payload).min()?;
+        let varied = self
+            .free()
+            .chain(self.limited())
+            .any(|load| load.payload > shortest);
+        let range = self.holds(of)?;
+        (varied && self.steady < STEADY).then(|| self.limit(LimitKind::PacketRate, range, Some(&of)))
+    }
+
+    /// A full path, or a cap on all flows together.
+    fn of_all_flows(&self) -> Option<Limit> {
+        let of = |load: &Load| load.bits;
+        let range = spread(self.limited().map(of));
+        if self.queued {
+            return Some(self.limit(LimitKind::Path, range, None));
+        }
+        if self.steady >= STEADY {
+            return None;
+        }
+        if let Some(together) = self.holds(of) {
+            return Some(self.limit(LimitKind::Together, together, Some(&of)));
+        }
+        // What loses as steadily as a limit and yet passes more of some lengths than of others depends on the sender's
+        // bursts: they overflow a queue that is too short for its delay to show.
+        let most = self.limited().count() as f64 >= MOST_STEPS * self.all.len() as f64;
+        most.then(|| self.limit(LimitKind::Path, range, None))
+    }
+
+    /// The range of a quantity, if the limited tests agree on it and no other test passed more of it.
+    fn holds(&self, quantity: impl Fn(&Load) -> f64) -> Option<(f64, f64)> {
+        let range = spread(self.limited().map(&quantity));
+        let exceeded = self
+            .free()
+            .any(|load| quantity(load) > range.1 * (1.0 + EXCEEDED));
+        (range.1 <= range.0 * (1.0 + AGREE) && !exceeded).then_some(range)
+    }
+
+    /// Tests that lost little and passed as much as the limit met it, too.
+    fn limit(&self, kind: LimitKind, range: (f64, f64), of: Option<&dyn Fn(&Load) -> f64>) -> Limit {
+        let met = |load: &&Load| {
+            let passed = |of: &dyn Fn(&Load) -> f64| of(load) >= range.0 * (1.0 - AGREE);
+            load.limited || (load.loss >= SOME_LOSS && of.is_some_and(passed))
+        };
+        let (fewest, most) = self.flows();
+        Limit {
+            kind,
+            value: 0.5 * (range.0 + range.1),
+            range,
+            steps: self.all.iter().filter(met).map(|load| load.index).collect(),
+            steady: self.steady,
+            queued: self.queued,
+            flows_swept: most >= SWEEP as f64 * fewest,
+        }
+    }
 }
 
 fn spread(values: impl Iterator<Item = f64>) -> (f64, f64) {

@@ -15,6 +15,8 @@ const CHANCE: f64 = 0.01;
 const TELLING: u64 = 20;
 /// Losses within so many rounds over all flows are close.
 const CLOSE_ROUNDS: u64 = 2;
+/// Losses further apart are never one event.
+const MOST_REACH: f64 = 200.0;
 /// Routes that lose unequally with a chance below this each get a model of their own.
 const UNEQUAL: f64 = 0.02;
 
@@ -198,23 +200,44 @@ impl Level {
         pooled(1).min(pooled(self.reach))
     }
 
-    /// Sum of squares of the losses of an event over their sum: what one loss says less than an independent one.
+    /// What one loss says less than an independent one.
     fn design_effect(&self) -> f64 {
-        let (mut squares, mut sum) = (0.0, 0.0);
-        for sequence in &self.sequences {
-            let mut start = 0;
-            for index in 0..sequence.lost.len() {
-                let last = index + 1 == sequence.lost.len();
-                if last || sequence.lost[index + 1] - sequence.lost[index] > 2 * self.reach {
-                    let size = (index + 1 - start) as f64;
-                    squares += size * size;
-                    sum += size;
-                    start = index + 1;
-                }
-            }
-        }
-        if sum > 0.0 { squares / sum } else { 1.0 }
+        effect(&self.sequences, 2 * self.reach)
     }
+}
+
+/// What one loss of a step says less than an independent one: 1 for those, more for bursts.
+pub(crate) fn design_effect(step: &Step) -> f64 {
+    let all: Vec<u16> = (0..step.flow_count() as u16).collect();
+    let rate = step.loss().rate();
+    // So far that independent losses seldom are as close, but burst losses are.
+    let reach = (0.1 / rate.max(1e-9)).min(MOST_REACH) as u64;
+    match sequences::by_class(step, &[all]) {
+        Some(classes) => effect(
+            &classes
+                .into_iter()
+                .map(|class| class.sequence)
+                .collect::<Vec<_>>(),
+            reach,
+        ),
+        None => {
+            let events: u64 = step.events.iter().flatten().map(|count| count.events).sum();
+            (step.loss().events as f64 / events.max(1) as f64).max(1.0)
+        }
+    }
+}
+
+/// Sum of squares of the losses of an event over their sum, where losses within `reach` of each other are one event.
+fn effect(sequences: &[LossSequence], reach: u64) -> f64 {
+    let (mut squares, mut sum) = (0.0, 0.0);
+    for sequence in sequences {
+        for event in sequence.lost.chunk_by(|a, b| b - a <= reach) {
+            let size = event.len() as f64;
+            squares += size * size;
+            sum += size;
+        }
+    }
+    if sum > 0.0 { squares / sum } else { 1.0 }
 }
 
 /// Neighbouring losses at most `reach` packets apart.

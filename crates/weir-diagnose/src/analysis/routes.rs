@@ -18,6 +18,8 @@ const TURNS: f64 = 2.0;
 const GAP_CHANCE: f64 = 0.0005;
 /// Chance at which flows of one delay may be divided by their loss, for the same reason.
 const LOSS_CHANCE: f64 = 0.001;
+/// Classes of flows whose loss differs by less than this factor are one: bursts make such differences.
+const TIMES: f64 = 2.0;
 /// The standard deviation of normal values over their median distance from the median.
 const NORMAL: f64 = 1.4826;
 /// The standard error of a median over that of a mean.
@@ -138,6 +140,23 @@ pub(crate) struct RouteClass {
     pub loss: Counted,
 }
 
+/// Joins classes, given in ascending order of loss, whose loss is not several times that of the class below.
+pub(crate) fn joined(classes: Vec<Vec<usize>>, counts: &[Counted]) -> Vec<Vec<usize>> {
+    let of =
+        |class: &[usize]| weir_stats::total(&class.iter().map(|index| counts[*index]).collect::<Vec<_>>());
+    let mut joined: Vec<Vec<usize>> = Vec::new();
+    for class in classes {
+        match joined.last_mut() {
+            Some(below) if of(&class).rate() < TIMES * of(below).rate() => {
+                below.extend(class);
+                below.sort_unstable();
+            }
+            _ => joined.push(class),
+        }
+    }
+    joined
+}
+
 /// The routes of a step as far as they can be told apart: first by delay, then by loss (unless something else explains
 /// it), then by who was dark together.
 pub(crate) fn classes(step: &Step, explained: bool) -> Vec<RouteClass> {
@@ -147,10 +166,14 @@ pub(crate) fn classes(step: &Step, explained: bool) -> Vec<RouteClass> {
             .iter()
             .map(|flow| step.events[usize::from(*flow)].clone())
             .collect();
+        let counts: Vec<Counted> = members
+            .iter()
+            .map(|flow| step.flow_loss[usize::from(*flow)])
+            .collect();
         let parts = if explained {
             vec![(0..members.len()).collect()]
         } else {
-            rate_classes(&events, LOSS_CHANCE)
+            joined(rate_classes(&events, LOSS_CHANCE), &counts)
         };
         for part in parts {
             classes.push((part.into_iter().map(|index| members[index]).collect(), *level));

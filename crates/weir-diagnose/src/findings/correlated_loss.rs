@@ -1,6 +1,6 @@
 //! Several flows that lose packets in the same short windows of time: what they share loses them.
 
-use weir_stats::{BLOCK, Coincidence, coincidence};
+use weir_stats::{Coincidence, coincidence};
 use weir_units::format_count;
 
 use crate::analysis::{CHANCE, Step, Steps};
@@ -8,7 +8,12 @@ use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
 use crate::words::{rows_of, way};
 
 /// Coincidences have to be this many times as many as chance gives.
-const TIMES: f64 = 1.5;
+const TIMES: f64 = 1.2;
+/// Windows in a block, and in the last one of a test at least: with the usual 100 ms, a second.
+const BLOCK: usize = 10;
+const LEAST_BLOCK: usize = 4;
+/// Windows that are looked at.
+const MOST_WINDOWS: usize = 100_000;
 
 /// The finding, from the test that shows it most clearly.
 pub(crate) fn find(steps: &Steps) -> Option<Finding> {
@@ -22,9 +27,8 @@ pub(crate) fn find(steps: &Steps) -> Option<Finding> {
         .into_iter()
         .min_by(|a, b| a.1.p_value.total_cmp(&b.1.p_value))?;
     let p_value = (found.p_value * count).min(1.0);
-    // Drawing gives no probability below one in two thousand, so that the correction must not ask for less.
-    let limit = CHANCE.max(2.0 * count / 2_001.0);
-    (p_value < limit && found.pairs as f64 >= TIMES * found.expected).then(|| describe(step, &found, p_value))
+    (p_value < CHANCE && found.pairs as f64 >= TIMES * found.expected)
+        .then(|| describe(step, &found, p_value))
 }
 
 /// Most of what the windows count came after all, too late: no flow lost it.
@@ -34,8 +38,8 @@ fn mostly_late(step: &Step) -> bool {
     2 * lost < counted
 }
 
-/// The windows of the test, ten to a block, those of outages and of the cut-off ends left out.
-fn blocks(step: &Step) -> Vec<[Vec<u16>; BLOCK]> {
+/// The windows of the test in blocks, those of outages and of the cut-off ends left out.
+fn blocks(step: &Step) -> Vec<Vec<Vec<u16>>> {
     let test = step.test;
     let Some(window_ns) = test.loss_windows.first().map(|window| window.duration_ns.max(1)) else {
         return Vec::new();
@@ -43,21 +47,20 @@ fn blocks(step: &Step) -> Vec<[Vec<u16>; BLOCK]> {
     // Windows keep the rhythm of the clock that cut them; the first full one after the start begins the blocks.
     let phase = test.loss_windows[0].unix_ns % window_ns;
     let start = test.started_unix_ns + (phase + window_ns - test.started_unix_ns % window_ns) % window_ns;
-    let block_ns = window_ns * BLOCK as u64;
-    let full = test.active_ns.saturating_sub(window_ns) / block_ns;
-    let mut blocks: Vec<[Vec<u16>; BLOCK]> = Vec::new();
-    blocks.resize_with(usize::try_from(full).unwrap_or(0).min(100_000), Default::default);
+    let full = test.active_ns.saturating_sub(window_ns) / window_ns;
+    let mut windows: Vec<Vec<u16>> = vec![Vec::new(); usize::try_from(full).unwrap_or(0).min(MOST_WINDOWS)];
     for window in &test.loss_windows {
-        let Some(since) = (window.unix_ns + window_ns / 2).checked_sub(start) else {
-            continue;
-        };
-        let place = (since / window_ns) as usize;
-        if let Some(block) = blocks.get_mut(place / BLOCK) {
+        let since = (window.unix_ns + window_ns / 2).checked_sub(start);
+        if let Some(losing) = since.and_then(|since| windows.get_mut((since / window_ns) as usize)) {
             let lit = |flow: &&u16| !is_dark(step, **flow, window.unix_ns, window_ns);
-            block[place % BLOCK] = window.flows.iter().filter(lit).copied().collect();
+            *losing = window.flows.iter().filter(lit).copied().collect();
         }
     }
-    blocks
+    windows
+        .chunks(BLOCK)
+        .filter(|block| block.len() >= LEAST_BLOCK)
+        .map(<[_]>::to_vec)
+        .collect()
 }
 
 fn is_dark(step: &Step, flow: u16, from: u64, length: u64) -> bool {
@@ -86,7 +89,7 @@ fn describe(step: &Step, found: &Coincidence, p_value: f64) -> Finding {
             "they are flows of the same route each time: that route loses in bursts.",
             "Spread the media over flows of all routes; FEC has to cover a burst of one route.",
         )
-    } else if step.queueing.is_queue() {
+    } else if step.queueing.stands() {
         (
             "a queue is full at those times: something that they share has too little room or rate.",
             "Send shorter bursts ('weir flows --burst 4' shows what that helps) or less.",

@@ -6,6 +6,7 @@ use weir_stats::{Counted, equal_rates, normal_tail, total};
 use weir_units::format_percent;
 
 use super::severity_of_loss;
+use crate::analysis::process::design_effect;
 use crate::analysis::{CHANCE, Step, Steps};
 use crate::finding::{Confidence, Evidence, Finding, FindingName};
 use crate::words::{loss, rows_of_runs, way};
@@ -109,12 +110,11 @@ impl<'s, 'a> Sweep<'s, 'a> {
     }
 }
 
-/// Packets lost in a burst count as one event, and events vary in time.
+/// What the losses of a step vary more than independent ones: packets lost in one burst of the stream count as one
+/// event, and events vary in time.
 fn dispersion(step: &Step) -> f64 {
-    let events: u64 = step.events.iter().flatten().map(|count| count.events).sum();
-    let per_event = step.loss().events as f64 / events.max(1) as f64;
     let in_time = equal_rates(&step.events).map_or(1.0, |test| test.dispersion);
-    (per_event * in_time).max(1.0)
+    design_effect(step) * in_time
 }
 
 fn describe(sweep: &Sweep, p_value: f64) -> Finding {

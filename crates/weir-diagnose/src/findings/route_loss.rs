@@ -1,7 +1,7 @@
 //! Loss that differs between routes, or between flows whose routes delay does not tell apart.
 
 use weir_results::RunId;
-use weir_stats::{Counted, binomial_at_least, equal_rates, rate_classes, total};
+use weir_stats::{Counted, binomial_at_least, equal_rates, total};
 use weir_units::{format_duration, format_percent};
 
 use super::routes::named;
@@ -237,10 +237,10 @@ fn by_flow(steps: &Steps) -> Option<Finding> {
         .filter_map(|step| Some((*step, equal_rates(&step.events)?.p_value)))
         .min_by(|a, b| a.1.total_cmp(&b.1))?;
     let p_value = (p_value * candidates.len() as f64).min(1.0);
-    if p_value >= ANY || rate_classes(&step.events, ANY).len() < 2 {
+    let routes = classes(step, false);
+    if p_value >= ANY || routes.len() < 2 {
         return None;
     }
-    let routes = classes(step, false);
     let lossy = routes.iter().map(|route| route.loss.rate()).fold(0.0, f64::max);
     let shares: Vec<String> = routes
         .iter()

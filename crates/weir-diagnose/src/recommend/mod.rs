@@ -7,7 +7,7 @@ mod settings;
 mod trial;
 
 use weir_stats::Gilbert;
-use weir_units::{format_duration, format_percent};
+use weir_units::{format_duration, format_percent, format_rate};
 
 use crate::analysis::process::{Kind, LossProcess, Share, process, with_loss};
 use crate::analysis::{Step, Steps};
@@ -41,6 +41,8 @@ pub(crate) struct Loss {
     pub fitted: Vec<Share>,
     /// The same with the loss at its upper bound: what a recovery is designed for.
     pub worst: Vec<Share>,
+    /// The same with the loss at its lower bound.
+    pub best: Vec<Share>,
     /// Share of the packets that were lost while a route was dark, at worst; none of it counts in the above.
     pub dark_share: f64,
 }
@@ -53,6 +55,9 @@ pub(crate) fn recommend(
     options: &Options,
 ) -> Option<Recommendation> {
     let settings = settings::choose(steps, facts)?;
+    if settings.overloaded {
+        return Some(overloaded(steps, &settings));
+    }
     let (process, loss) = loss_of(steps, &settings, facts)?;
     let media_rate = measured.media_rate.unwrap_or(0) as f64;
     let packets_per_second = media_rate / 8.0 / f64::from(settings.payload.max(1));
@@ -76,6 +81,7 @@ pub(crate) fn recommend(
         target_loss: target,
         expected_loss,
         expected_residual_loss,
+        expected_residual_interval: (forecast(&loss.best), forecast(&loss.worst)),
         simulated_residual_loss: trial(&loss.fitted),
         simulated_packets: packets,
         check,
@@ -83,6 +89,47 @@ pub(crate) fn recommend(
     };
     recommendation.sentence = sentence(&recommendation, &process, &loss);
     Some(recommendation)
+}
+
+/// What to say where nothing that was tried carries the media: no recovery replaces what a limit takes.
+fn overloaded(steps: &Steps, settings: &settings::Settings) -> Recommendation {
+    let chosen = |step: &&Step| {
+        step.flow_count() == usize::from(settings.flows) && step.test.payload == settings.payload
+    };
+    let loss = steps
+        .steps
+        .iter()
+        .find(chosen)
+        .map_or(0.0, |step| step.loss().rate());
+    let asked = steps
+        .steps
+        .iter()
+        .filter_map(|step| step.test.asked)
+        .max()
+        .unwrap_or(0);
+    let carried = (asked as f64 * (1.0 - loss)) as u64;
+    Recommendation {
+        flows: settings.flows,
+        payload: settings.payload,
+        measured_together: true,
+        recovery: Recovery::None,
+        target_loss: 0.0,
+        expected_loss: loss,
+        expected_residual_loss: loss,
+        expected_residual_interval: (loss, loss),
+        simulated_residual_loss: (loss, loss, loss),
+        simulated_packets: 0,
+        check: None,
+        sentence: format!(
+            "nothing that was tried carries {}: {} flows with payloads of {} bytes lost the least, {}. No FEC and no ARQ \
+             replaces that much: lower the rate to less than {}, or use another path.",
+            format_rate(asked),
+            settings.flows,
+            settings.payload,
+            format_percent(loss),
+            format_rate(carried)
+        ),
+    }
 }
 
 fn mean(parts: &[Share]) -> f64 {
@@ -95,36 +142,9 @@ fn loss_of<'s, 'a>(
     settings: &settings::Settings,
     facts: Facts,
 ) -> Option<(LossProcess<'s, 'a>, Loss)> {
-    let longest = facts.longest_good.unwrap_or(u32::MAX);
-    let mut near: Vec<&Step> = steps
-        .plain()
-        .filter(|step| step.test.payload <= longest)
-        .collect();
-    if facts.few_flows {
-        let same = |step: &&&Step| step.flow_count() == usize::from(settings.flows);
-        let chosen: Vec<&Step> = near.iter().filter(same).copied().collect();
-        // Where so few flows were not measured with such a payload, the longer ones have to do.
-        let any = || {
-            steps
-                .plain()
-                .filter(|step| step.flow_count() == usize::from(settings.flows))
-        };
-        near = if chosen.is_empty() {
-            any().collect()
-        } else {
-            chosen
-        };
-    }
-    if near.is_empty() {
-        near = steps.steps.iter().collect();
-    }
+    let near = near_steps(steps, settings, facts);
     let process = process(&near)?;
-    let upper = process.interval.1;
-    let scale = if process.loss.events == 0 {
-        1.0
-    } else {
-        upper / process.loss.rate()
-    };
+    let (lower, upper) = process.interval;
     let fitted: Vec<Share> = match process.kind {
         // Nothing was seen: the bound is all that is known.
         Kind::NoneSeen => vec![Share {
@@ -133,16 +153,40 @@ fn loss_of<'s, 'a>(
         }],
         _ => process.model.clone(),
     };
-    let worst = scaled(&fitted, scale);
-    let dark_share = dark_share(&near);
-    Some((
-        process,
-        Loss {
-            fitted,
-            worst,
-            dark_share,
-        },
-    ))
+    let rate = mean(&fitted).max(f64::MIN_POSITIVE);
+    let loss = Loss {
+        best: scaled(&fitted, lower / rate),
+        worst: scaled(&fitted, upper / rate),
+        dark_share: dark_share(&near),
+        fitted,
+    };
+    Some((process, loss))
+}
+
+/// The tests whose loss the settings will meet.
+fn near_steps<'s, 'a>(
+    steps: &'s Steps<'a>,
+    settings: &settings::Settings,
+    facts: Facts,
+) -> Vec<&'s Step<'a>> {
+    let longest = facts.longest_good.unwrap_or(u32::MAX);
+    let short: Vec<&Step> = steps
+        .plain()
+        .filter(|step| step.test.payload <= longest)
+        .collect();
+    let few = |step: &&Step| step.flow_count() == usize::from(settings.flows);
+    let mut near = short.clone();
+    if facts.few_flows {
+        near = short.into_iter().filter(few).collect();
+        if near.is_empty() {
+            // So few flows were not measured with such a payload: longer ones have to do.
+            near = steps.plain().filter(few).collect();
+        }
+    }
+    if near.is_empty() {
+        near = steps.steps.iter().collect();
+    }
+    near
 }
 
 fn scaled(parts: &[Share], scale: f64) -> Vec<Share> {

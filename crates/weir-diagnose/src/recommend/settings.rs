@@ -18,6 +18,8 @@ pub(super) struct Settings {
     pub flows: u16,
     pub payload: u32,
     pub measured_together: bool,
+    /// Every test met a limit, and no other settings get round it.
+    pub overloaded: bool,
 }
 
 /// The longest payload that carries well, and as many flows as the network rewards.
@@ -27,12 +29,18 @@ pub(super) fn choose(steps: &Steps, facts: Facts) -> Option<Settings> {
         .plain()
         .filter(|step| step.test.payload <= longest)
         .collect();
+    // More flows than were tried get round a limit on each; nothing gets round the others.
+    let flow_limit = steps
+        .limit
+        .as_ref()
+        .is_some_and(|limit| limit.kind == LimitKind::FlowRate);
+    let overloaded = usable.is_empty() && steps.limit.is_some() && !flow_limit;
     if usable.is_empty() {
         usable = least_loss(steps);
     }
     let payload = usable.iter().map(|step| step.test.payload).max()?;
     let tested: Vec<u16> = usable.iter().map(|step| step.flow_count() as u16).collect();
-    let wanted = wanted_flows(steps, facts, &tested);
+    let wanted = wanted_flows(steps, facts, &tested).filter(|_| !overloaded);
     let flows = match wanted {
         Some(wanted) => wanted,
         None => nearest(&tested, USUAL_FLOWS)?,
@@ -45,6 +53,7 @@ pub(super) fn choose(steps: &Steps, facts: Facts) -> Option<Settings> {
         flows,
         payload,
         measured_together,
+        overloaded,
     })
 }
 

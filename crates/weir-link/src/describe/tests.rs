@@ -95,7 +95,7 @@ fn profiles_are_exact() {
     let oracle = lines("oracle");
     assert!(oracle.contains("round trip 357us to 397us"), "{oracle}");
     assert!(
-        oracle.contains("route 0: unlimited rate, delay 178.5us, no loss"),
+        oracle.contains("route 0: unlimited rate, delay 148.5us, no loss"),
         "{oracle}"
     );
     assert!(

@@ -90,7 +90,8 @@ pub struct ReceiverFields {
     pub windows_by_flows_losing: BTreeMap<u32, u64>,
     /// Times that all flows were silent at once.
     pub stream_silences: u64,
-    /// The longest of them, nanoseconds.
+    /// The longest of them, nanoseconds. Summaries stored before it was kept have none.
+    #[serde(default)]
     pub longest_stream_silence_ns: u64,
     /// One-way delay, an estimate.
     pub owd: Quantiles,

@@ -19,8 +19,8 @@ fn a_new_database_has_the_settings_and_version_that_it_should() {
             .unwrap();
         format!("{value:?}")
     };
-    assert_eq!(SCHEMA_VERSION, 1);
-    assert_eq!(pragma("user_version"), "Integer(1)");
+    assert_eq!(SCHEMA_VERSION, 2);
+    assert_eq!(pragma("user_version"), "Integer(2)");
     assert_eq!(pragma("journal_mode"), "Text(\"wal\")");
     assert_eq!(pragma("integrity_check"), "Text(\"ok\")");
 }
@@ -30,7 +30,7 @@ fn a_newer_version_is_refused_and_left_alone() {
     let (_directory, path, _) = sample::database();
     Connection::open(&path)
         .unwrap()
-        .pragma_update(None, "user_version", 2)
+        .pragma_update(None, "user_version", 3)
         .unwrap();
     for error in [
         Store::open(&path).unwrap_err(),
@@ -42,8 +42,8 @@ fn a_newer_version_is_refused_and_left_alone() {
             matches!(
                 error,
                 StoreError::NewerVersion {
-                    found: 2,
-                    known: 1,
+                    found: 3,
+                    known: 2,
                     ..
                 }
             ),
@@ -51,6 +51,43 @@ fn a_newer_version_is_refused_and_left_alone() {
         );
         assert!(error.to_string().contains("use a newer Weir"), "{error}");
     }
+}
+
+/// A file as version 1 made it: its tables, and the two numbers by which it is known.
+#[test]
+fn a_file_of_version_1_is_brought_up_to_date_by_the_first_writer_and_keeps_its_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("weir.db");
+    let connection = Connection::open(&path).unwrap();
+    connection
+        .execute_batch(include_str!("../../src/schema_v1.sql"))
+        .unwrap();
+    connection
+        .execute_batch(
+            "PRAGMA user_version = 1; PRAGMA application_id = 0x57454952;
+             INSERT INTO runs (kind, target, started_unix_ns, last_unix_ns, outcome, parameters, local_host,
+                               weir_version)
+             VALUES ('mtu', 'far', 1000, 2000, 'finished', '{}', '{}', '0.1.0');
+             INSERT INTO mtu_probes (run_id, direction, unix_ns, size, acknowledged, refused_locally)
+             VALUES (1, 'forward', 1500, 9000, 1, 0);",
+        )
+        .unwrap();
+    drop(connection);
+    let error = Store::open_read_only(&path).unwrap_err();
+    assert!(
+        matches!(error, StoreError::OlderVersion { found: 1, .. }),
+        "{error:?}"
+    );
+
+    let run = sample::add_run(&path, &sample::records());
+    let store = Store::open_read_only(&path).unwrap();
+    assert_eq!(store.records(RunId(1)).unwrap().len(), 1);
+    let links = store.records(run).unwrap();
+    assert!(
+        links
+            .iter()
+            .any(|record| matches!(record, Record::LinkSecond(..)))
+    );
 }
 
 #[test]

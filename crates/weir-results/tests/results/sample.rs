@@ -224,6 +224,31 @@ pub fn records() -> Vec<Record> {
                 refused_locally: false,
             },
         ),
+        Record::LinkSecond(
+            Reverse,
+            LinkSecond {
+                unix_ns: 2_000,
+                duration_ns: 1_000_000_000,
+                offered: 1000,
+                offered_bytes: 1001,
+                delivered: 1002,
+                delivered_bytes: 1003,
+                dropped_too_big: 1004,
+                dropped_long_packet: 1005,
+                dropped_flow_rate: 1006,
+                dropped_packet_rate: 1007,
+                dropped_extra_flow: 1008,
+                dropped_dark: 1009,
+                dropped_loss: 1010,
+                dropped_queue: 1011,
+                duplicated: 1012,
+                corrupted: 1013,
+                own_losses: 1014,
+                most_queued_bytes: 1015,
+                lateness: quantiles(12),
+                cpu_ns: 100_000_000,
+            },
+        ),
     ]);
     records
 }

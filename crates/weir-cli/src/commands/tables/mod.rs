@@ -1,6 +1,8 @@
 //! Results as tables for people.
 
+mod diagnosis;
 mod flows;
+mod lab;
 mod rtt;
 mod runs;
 mod survey;
@@ -9,7 +11,9 @@ use comfy_table::{CellAlignment, Table, presets};
 use weir_cli::units::{format_count, format_percent, format_signed_duration};
 use weir_results::Quantiles;
 
+pub use diagnosis::{diagnosis, findings};
 pub use flows::{flows, flows_notes};
+pub use lab::{account, profiles, where_to_attach};
 pub use rtt::rtt;
 pub use runs::{run, runs};
 pub use survey::{step_line, survey};

@@ -2,6 +2,7 @@
 
 use comfy_table::Table;
 use weir_cli::units::{format_bytes, format_count, format_duration, format_percent, format_signed_duration};
+use weir_diagnose::Diagnosis;
 use weir_measure::flows::DirectionSummary;
 use weir_measure::path_mtu::{MtuReport, MtuSummary};
 use weir_measure::survey::{StepSummary, SurveySummary, direction_name};
@@ -51,7 +52,7 @@ fn mtu_line(mtu: &MtuSummary) -> String {
 }
 
 /// A survey.
-pub fn survey(summary: &SurveySummary) -> String {
+pub fn survey(summary: &SurveySummary, diagnosis: Option<&Diagnosis>) -> String {
     let mut text = String::from("\n");
     if let Some(mtu) = &summary.mtu {
         text.push_str(&format!("path MTU  {}\n", mtu_line(mtu)));
@@ -94,7 +95,12 @@ pub fn survey(summary: &SurveySummary) -> String {
             &sweep_table(std::slice::from_ref(reverse)),
         ));
     }
-    if let Some(best) = &summary.best {
+    let recommends = diagnosis.is_some_and(|diagnosis| diagnosis.recommendation.is_some());
+    if let Some(diagnosis) = diagnosis {
+        text.push_str(&format!("{}\n", super::findings(diagnosis)));
+    }
+    // The recommendation has more to go by: what came out best is a matter of chance where several are equal.
+    if let Some(best) = summary.best.as_ref().filter(|_| !recommends) {
         let held = if best.held {
             "carried the media"
         } else {

@@ -128,6 +128,12 @@ fn can_make_interfaces(unshare: &[&str]) -> bool {
         .is_ok_and(|status| status.success())
 }
 
+/// Has `/proc` show the processes of this test's own namespace, and those alone.
+#[track_caller]
+pub fn see_own_processes() {
+    super::run("mount", &["-t", "proc", "proc", "/proc"]);
+}
+
 /// First steps inside. This process is the first of its process namespace: when it ends, all others end.
 fn set_up() {
     std::thread::spawn(|| {

@@ -10,7 +10,7 @@ mod relay;
 
 pub use agent::Agent;
 pub use database::Database;
-pub use isolation::{Weight, enter};
+pub use isolation::{Weight, enter, see_own_processes};
 pub use link::{
     FAR_IPV4, FAR_IPV6, Host, NEAR_IPV4, interface_bytes, join_by_veth, nft, nft_counter, udp_ports_in_use,
 };

@@ -1,0 +1,60 @@
+//! `weir diagnose`: what a stored run says about the path, in words.
+
+use weir_cli::args::{DiagnoseArgs, FailOn, GlobalOptions};
+use weir_diagnose::{DiagnoseError, Diagnosis, Options, Severity};
+use weir_results::{RunId, Store};
+
+use super::output::print;
+use super::{Failure, Status, runs, tables};
+
+/// Reads the run and prints what it says.
+pub fn run(args: &DiagnoseArgs, global: &GlobalOptions) -> Result<(), Failure> {
+    let store = Store::open_read_only(&global.db)?;
+    let options = Options {
+        target_loss: args.target_loss.map(|share| share.fraction()),
+        ..Options::default()
+    };
+    let diagnosis = of_run(&store, runs::find(&store, args.run)?, &options)?;
+    if global.json {
+        print(&format!("{}\n", super::run_store::json(&diagnosis)))?;
+    } else {
+        print(&tables::diagnosis(&diagnosis, global.verbose > 0))?;
+    }
+    judge(args.fail_on, &diagnosis)
+}
+
+/// What a run says.
+pub fn of_run(store: &Store, run: RunId, options: &Options) -> Result<Diagnosis, Failure> {
+    let measured = weir_diagnose::load(store, run)?;
+    Ok(weir_diagnose::diagnose_with(&measured, options))
+}
+
+fn judge(fail_on: Option<FailOn>, diagnosis: &Diagnosis) -> Result<(), Failure> {
+    let limit = match fail_on {
+        None => return Ok(()),
+        Some(FailOn::Notice) => Severity::Notice,
+        Some(FailOn::Fault) => Severity::Fault,
+    };
+    let bad: Vec<String> = diagnosis
+        .findings
+        .iter()
+        .filter(|finding| finding.severity >= limit)
+        .map(|finding| finding.name.to_string())
+        .collect();
+    if bad.is_empty() {
+        return Ok(());
+    }
+    Err(Failure {
+        status: Status::Crossed,
+        message: format!("found: {}", bad.join(", ")),
+    })
+}
+
+impl From<DiagnoseError> for Failure {
+    fn from(error: DiagnoseError) -> Self {
+        match error {
+            DiagnoseError::Store(error) => error.into(),
+            other => Failure::environment(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,499 @@
+//! `weir lab run`: the link does what it was told, as counted by somebody else; nothing is left of it; and it says
+//! when it is not to be believed.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::count;
+use crate::lab::{
+    self, Database, Finished, Running, isolated, run, run_within, see_own_processes, wait_until, weir,
+};
+
+/// Making hosts, an agent and a short test.
+const LIMIT: Duration = Duration::from_secs(40);
+
+/// `weir lab run --json` with these link options, and this command on the near host.
+#[track_caller]
+fn lab_run(options: &[&str], command: &[&str]) -> Finished {
+    let arguments = [
+        &["lab", "run", "--json", "--max-lateness", "10s"],
+        options,
+        &["--"],
+        command,
+    ]
+    .concat();
+    run_within(LIMIT, weir(&arguments))
+}
+
+/// The objects that a run printed: the command's, if it prints JSON, and at the end the link's account.
+#[track_caller]
+fn objects(done: &Finished) -> (Option<Value>, Value) {
+    let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"));
+    let mut lines: Vec<&str> = done.stdout.lines().collect();
+    let account = parse(
+        lines
+            .pop()
+            .unwrap_or_else(|| panic!("no account; {}", done.stderr)),
+    );
+    (lines.pop().map(parse), account)
+}
+
+/// No process, namespace or file of a lab is there.
+#[track_caller]
+fn nothing_is_left() {
+    wait_until("the end of all processes", Duration::from_secs(10), || {
+        let others = other_processes();
+        others.is_empty().then_some(())
+    });
+    assert_eq!(run("ip", &["netns", "list"]), "");
+    assert_eq!(run("ip", &["-o", "link", "show", "type", "tun"]), "");
+    for path in ["/run/weir/lab", "/run/netns"] {
+        let entries = std::fs::read_dir(path).map_or(0, Iterator::count);
+        assert_eq!(entries, 0, "{path}");
+    }
+}
+
+/// Command lines of processes in this test's process namespace, but for the test itself.
+fn other_processes() -> Vec<String> {
+    let numbers = run("ls", &["/proc"]);
+    let own = std::process::id();
+    numbers
+        .lines()
+        .filter_map(|name| name.parse::<u32>().ok())
+        .filter(|pid| *pid != 1 && *pid != own)
+        .filter_map(|pid| std::fs::read(format!("/proc/{pid}/cmdline")).ok())
+        .filter(|line| !line.is_empty())
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .collect()
+}
+
+#[test]
+fn round_trips_take_the_time_that_was_set() {
+    isolated!(heavy);
+    see_own_processes();
+    for family in ["-4", "-6"] {
+        let rtt = [
+            "weir",
+            "rtt",
+            "far",
+            family,
+            "--json",
+            "-q",
+            "--window",
+            "1",
+            "--interval",
+            "50ms",
+            "--for",
+            "2s",
+        ];
+        let done = lab_run(&["--rtt", "20ms"], &rtt).expect_code(0);
+        let (rtt, account) = objects(&done);
+        let rtt = rtt.expect("a result");
+        assert_eq!(rtt["lost"], 0);
+        let median = count(&rtt["rtt"]["p50"]);
+        // Never too early; late by what a busy machine takes to wake four programs.
+        assert!(
+            (20_000_000..35_000_000).contains(&median),
+            "{family}: {median} ns"
+        );
+        assert!(count(&rtt["rtt"]["min"]) >= 20_000_000);
+        assert!(count(&account["forward"]["offered"]) >= 40);
+        // The last packets of the control connection may still be under way when the link ends.
+        let under_way = count(&account["forward"]["offered"]) - count(&account["forward"]["delivered"]);
+        assert!(under_way <= 5, "{account}");
+    }
+    nothing_is_left();
+}
+
+/// Sends numbered datagrams, the last of them until they are answered with the list of those that arrived.
+const SENDER: &str = r#"
+import os, socket, sys
+count, far = int(sys.argv[1]), (os.environ["WEIR_LAB_FAR"], 9999)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(0.2)
+for n in range(count):
+    s.sendto(n.to_bytes(4, "big") + bytes(500), far)
+while True:
+    s.sendto(b"end", far)
+    try:
+        print(s.recv(65507).decode()); break
+    except (TimeoutError, ConnectionRefusedError): pass
+"#;
+const RECEIVER: &str = r#"
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+s.bind(("0.0.0.0", 9999))
+came = set()
+while True:
+    data, sender = s.recvfrom(65535)
+    if data == b"end":
+        s.sendto(str(sorted(came)).encode(), sender)
+    else:
+        came.add(int.from_bytes(data[:4], "big"))
+"#;
+
+/// Runs the two programs across a link; gives the numbers that arrived, and the account.
+#[track_caller]
+fn numbered(options: &[&str], packets: u64) -> (Vec<u64>, Value) {
+    let (sender, receiver) = (lab::path("sender.py"), lab::path("receiver.py"));
+    std::fs::write(&sender, SENDER).expect("a file");
+    std::fs::write(&receiver, RECEIVER).expect("a file");
+    let far = format!("python3 {receiver}");
+    let options = [&["--no-agent", "--far", &far], options].concat();
+    // The receiver takes a moment to be there; what is sent before it is must not count.
+    let script = format!("sleep 1; python3 {sender} {packets}");
+    let done = lab_run(&options, &["sh", "-c", &script]).expect_code(0);
+    let (came, account) = objects(&done);
+    let came = came.expect("a list");
+    (
+        came.as_array().expect("a list").iter().map(count).collect(),
+        account,
+    )
+}
+
+/// Nothing but the test's own packets is on the link: the first of them is the link's first.
+#[test]
+fn exactly_the_listed_packets_are_lost() {
+    isolated!();
+    see_own_processes();
+    let lost = [0, 1, 7, 100, 101, 102, 399];
+    let (came, account) = numbered(
+        &[
+            "--set",
+            "forward.loss={ packets = [0, 1, 7, 100, 101, 102, 399] }",
+        ],
+        400,
+    );
+    let expected: Vec<u64> = (0..400).filter(|number| !lost.contains(number)).collect();
+    assert_eq!(came, expected);
+    assert_eq!(account["forward"]["dropped"]["loss"], lost.len());
+    assert_eq!(account["reverse"]["dropped"]["loss"], 0);
+    assert_eq!(account["forward"]["own_losses"]["device_queue"], 0);
+    let delivered = count(&account["forward"]["delivered"]);
+    assert_eq!(
+        count(&account["forward"]["offered"]),
+        delivered + lost.len() as u64
+    );
+}
+
+/// A packet with a wrong bit fails its checksum at the receiving host; one that comes twice is one.
+#[test]
+fn corrupted_packets_do_not_arrive_and_copies_do() {
+    isolated!();
+    see_own_processes();
+    let (came, account) = numbered(
+        &["--set", "forward.corrupt=20%", "--set", "forward.duplicate=10%"],
+        1000,
+    );
+    let corrupted = count(&account["forward"]["corrupted"]);
+    let duplicated = count(&account["forward"]["duplicated"]);
+    assert!(
+        (150..280).contains(&corrupted) && (60..150).contains(&duplicated),
+        "{account}"
+    );
+    // Corruption comes before copying, so both copies of a packet are whole or neither is. A bit flipped where a
+    // datagram without a checksum would not notice is not there: Linux sends them with one.
+    let missing = 1000 - came.len() as u64;
+    assert!(missing > 0 && missing <= corrupted, "{missing} of {corrupted}");
+    assert!(missing + 30 >= corrupted / 2, "{missing} of {corrupted}");
+    assert_eq!(account["forward"]["own_losses"]["not_written"], 0);
+}
+
+#[test]
+fn the_account_agrees_with_what_the_receiver_counts() {
+    isolated!(heavy);
+    see_own_processes();
+    // TCP of the control connection is in no queue of its own: the losses lie where the flows are under way.
+    let list: Vec<String> = (0..40).map(|index| (1_000 + 37 * index).to_string()).collect();
+    let loss = format!("forward.loss={{ packets = [{}] }}", list.join(", "));
+    let flows = [
+        "weir",
+        "flows",
+        "far",
+        "--json",
+        "-q",
+        "--rate",
+        "100Mbit/s",
+        "--length",
+        "1200",
+        "--for",
+        "2s",
+    ];
+    let done = lab_run(&["--rtt", "4ms", "--set", &loss, "--db", "weir.db"], &flows).expect_code(0);
+    let (flows, account) = objects(&done);
+    let (flow, link) = (&flows.expect("a result")["forward"], &account["forward"]);
+    assert_eq!(link["dropped"]["loss"], 40);
+    let lost = count(&flow["lost"]);
+    // One in some hundred packets is an acknowledgement of the control connection, and may be among the lost.
+    assert!((37..=40).contains(&lost), "{lost}");
+    assert_eq!(count(&link["offered"]), count(&link["delivered"]) + 40);
+    assert!(count(&link["offered"]) > count(&flow["sent"]));
+
+    // The same run, from the database: its rows add up to the account.
+    let database = Database::open("weir.db");
+    let id = count(&account["run"]["id"]);
+    let sum = |column: &str| -> u64 {
+        let way = "direction = 'forward'";
+        let sum: i64 = database.one(&format!(
+            "SELECT sum({column}) FROM link_seconds WHERE run_id = {id} AND {way}"
+        ));
+        sum as u64
+    };
+    assert_eq!(sum("offered"), count(&link["offered"]));
+    assert_eq!(sum("delivered_bytes"), count(&link["delivered_bytes"]));
+    assert_eq!(sum("dropped_loss"), 40);
+    assert_eq!(sum("lateness_count"), count(&link["lateness"]["count"]));
+    let kinds: Vec<String> = database.all("SELECT kind FROM runs ORDER BY run_id");
+    assert_eq!(kinds, ["lab", "flows"]);
+    nothing_is_left();
+}
+
+/// Sends bytes by TCP, and prints their digest as the far end has computed it beside its own.
+const TCP_SENDER: &str = r#"
+import hashlib, os, random, socket, sys
+data = random.Random(1).randbytes(int(sys.argv[2]))
+s = socket.create_connection((sys.argv[1], 9999))
+s.sendall(data)
+s.shutdown(socket.SHUT_WR)
+theirs = s.makefile().read()
+print(int(theirs == hashlib.sha256(data).hexdigest()))
+"#;
+const TCP_RECEIVER: &str = r#"
+import hashlib, socket
+listener = socket.create_server(("::", 9999), family=socket.AF_INET6, dualstack_ipv6=True)
+while True:
+    s, _ = listener.accept()
+    digest = hashlib.sha256()
+    while data := s.recv(1 << 20):
+        digest.update(data)
+    s.sendall(digest.hexdigest().encode())
+    s.close()
+"#;
+
+/// The hosts hand over large packets, which the link cuts and puts together again: what was sent is what arrives,
+/// also when some of the pieces are lost, copied or overtaken.
+#[test]
+fn tcp_carries_the_same_bytes_across_a_bad_link() {
+    isolated!(heavy);
+    see_own_processes();
+    const BYTES: u64 = 5_000_000;
+    let (sender, receiver) = (lab::path("sender.py"), lab::path("receiver.py"));
+    std::fs::write(&sender, TCP_SENDER).expect("a file");
+    std::fs::write(&receiver, TCP_RECEIVER).expect("a file");
+    let far = format!("python3 {receiver}");
+    let link = "--rate 200Mbit/s --rtt 4ms --queue 4bdp --loss 0.5% --duplicate 0.5% --corrupt 0.2% --jitter 500us --reorder";
+    let link: Vec<&str> = link.split(' ').chain(["--no-agent", "--far", &far]).collect();
+    for address in ["198.18.0.2", "fd00:77::2"] {
+        let script = format!("sleep 1; python3 {sender} {address} {BYTES}");
+        let done = lab_run(&link, &["sh", "-c", &script]).expect_code(0);
+        let (same, account) = objects(&done);
+        assert_eq!(same.expect("a comparison"), 1, "{address}: other bytes arrived");
+        let forward = &account["forward"];
+        // An Ethernet of 1500 bytes carries at most 1460 of them in a packet: the link saw the pieces.
+        assert!(count(&forward["offered"]) > BYTES / 1460, "{account}");
+        for fault in ["duplicated", "corrupted"] {
+            assert!(count(&forward[fault]) > 0, "{fault} in {account}");
+        }
+        assert!(count(&forward["dropped"]["loss"]) > 0, "{account}");
+        assert_eq!(forward["own_losses"]["not_written"], 0);
+    }
+}
+
+/// What the kernel knows of the path after a packet that was too long for it.
+const TOO_LONG: &str = r#"
+import errno, os, socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, 10, 2)  # IP_MTU_DISCOVER, IP_PMTUDISC_DO
+s.connect((os.environ["WEIR_LAB_FAR"], 9))
+for _ in range(40):
+    try: s.send(bytes(3000))
+    except OSError as error:
+        if error.errno == errno.EMSGSIZE: break
+    time.sleep(0.05)
+print(s.getsockopt(socket.IPPROTO_IP, 14))  # IP_MTU
+"#;
+
+#[test]
+fn packets_longer_than_the_mtu_are_told_of_or_vanish_and_the_path_mtu_is_found_either_way() {
+    isolated!(heavy);
+    see_own_processes();
+    let script = lab::path("too_long.py");
+    std::fs::write(&script, TOO_LONG).expect("a file");
+    for (too_big, learned) in [("icmp", 1400), ("drop", 9000)] {
+        // Only there, so that the agent's long answers still come through.
+        let too_big = format!("forward.too-big={too_big}");
+        let link = ["--mtu", "1400", "--set", "interface-mtu=9000", "--set", &too_big];
+        let done = lab_run(&[&link[..], &["--no-agent"]].concat(), &["python3", &script]).expect_code(0);
+        let (mtu, account) = objects(&done);
+        assert_eq!(mtu.expect("a number"), learned, "{too_big}");
+        assert!(count(&account["forward"]["dropped"]["too_big"]) >= 1);
+
+        for family in ["-4", "-6"] {
+            let flows = [
+                "weir", "flows", "far", family, "--json", "-q", "--rate", "10Mbit/s", "--for", "300ms",
+            ];
+            let done = lab_run(&link, &flows).expect_code(0);
+            let (flows, _) = objects(&done);
+            let headers = if family == "-4" { 28 } else { 48 };
+            assert_eq!(
+                flows.expect("a result")["forward"]["length"],
+                1400 - headers,
+                "{too_big} {family}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_exit_status_is_that_of_the_command() {
+    isolated!();
+    see_own_processes();
+    let quick = ["lab", "run", "--no-agent", "-q", "--max-lateness", "10s", "--"];
+    let ran = |command: &[&str]| run_within(LIMIT, weir(&[&quick[..], command].concat()));
+    let done = ran(&["sh", "-c", "echo out; exit 7"]).expect_code(7);
+    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("out\n", ""));
+    ran(&["true"]).expect_code(0);
+    ran(&["sh", "-c", "kill -TERM $$"]).expect_code(128 + 15);
+    let done = ran(&["/nowhere/at-all"]).expect_code(2);
+    assert!(done.one_error().contains("cannot run '/nowhere/at-all'"));
+    nothing_is_left();
+}
+
+#[test]
+fn a_run_that_cannot_be_believed_says_so() {
+    isolated!();
+    see_own_processes();
+    let run_with = |command: &str| {
+        let arguments = [
+            "lab",
+            "run",
+            "--no-agent",
+            "-q",
+            "--max-lateness",
+            "1ns",
+            "--",
+            "sh",
+            "-c",
+            command,
+        ];
+        run_within(LIMIT, weir(&arguments))
+    };
+    let traffic = "echo hello > /dev/udp/far/9 2>/dev/null || python3 -c 'import socket; \
+                   socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b\"x\", (\"far\", 9))'; sleep 0.3";
+    let done = run_with(traffic).expect_code(3);
+    assert!(done.one_error().contains("not to be believed"), "{}", done.stderr);
+    assert!(done.one_error().contains("--max-lateness"), "{}", done.stderr);
+    // The command's own failure goes before.
+    let done = run_with(&format!("{traffic}; exit 5")).expect_code(5);
+    assert!(
+        done.stderr.contains("warning: this run is not to be believed"),
+        "{}",
+        done.stderr
+    );
+    let database = Database::open("weir.db");
+    let fit: Vec<i64> = database.all("SELECT summary ->> 'fit' FROM runs");
+    assert_eq!(fit, [0, 0]);
+    let outcomes: Vec<String> = database.all("SELECT outcome FROM runs");
+    assert_eq!(outcomes, ["finished", "finished"]);
+}
+
+/// A run whose command and far command go on for long.
+#[track_caller]
+fn endless() -> Running {
+    let command = "echo started; trap 'echo told; exit 9' INT; sleep 1000 & wait; wait";
+    let arguments = [
+        "lab",
+        "run",
+        "--rtt",
+        "2ms",
+        "--far",
+        "sleep 1000",
+        "--",
+        "sh",
+        "-c",
+        command,
+    ];
+    let mut running = Running::start(weir(&arguments));
+    assert_eq!(running.first_line(Duration::from_secs(20)), "started");
+    assert!(!other_processes().is_empty());
+    running
+}
+
+#[test]
+fn an_interrupt_goes_to_the_command_and_then_all_is_undone() {
+    isolated!();
+    see_own_processes();
+    let running = endless();
+    running.signal("INT");
+    let done = running.wait(Duration::from_secs(15)).expect_code(9);
+    assert_eq!(done.stdout, "started\ntold\n");
+    assert!(done.stderr.contains("link link, up for"), "{}", done.stderr);
+    nothing_is_left();
+}
+
+#[test]
+fn nothing_is_left_when_the_driver_is_killed() {
+    isolated!();
+    see_own_processes();
+    let running = endless();
+    running.signal("KILL");
+    let done = running.wait(Duration::from_secs(15));
+    assert_eq!(done.code(), -1);
+    nothing_is_left();
+    let done = run_within(LIMIT, weir(&["lab", "clean"])).expect_code(0);
+    assert_eq!(done.stdout, "nothing to remove\n");
+}
+
+#[test]
+fn commands_find_their_hosts_by_name() {
+    isolated!();
+    see_own_processes();
+    let script = "ls /sys/class/net; getent ahosts far; echo $WEIR_LAB_NEAR $WEIR_LAB_FAR; command -v weir";
+    let done = lab_run(&["--no-agent"], &["sh", "-c", script]);
+    let out = &done.stdout;
+    for word in [
+        "lo\nweir0\n",
+        "198.18.0.2",
+        "fd00:77::2",
+        "198.18.0.1 198.18.0.2\n",
+        "/weir\n",
+    ] {
+        assert!(out.contains(word), "{word} in:\n{out}");
+    }
+    // Outside nothing of it is to be seen.
+    assert!(!run("cat", &["/etc/hosts"]).contains("198.18.0.2"));
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_line() {
+    isolated!();
+    see_own_processes();
+    std::fs::write(lab::path("bad.toml"), "rate = \"0bit/s\"\n").expect("a file");
+    let bad = lab::path("bad.toml");
+    let cases: [(&[&str], &[&str]); 9] = [
+        (&["--rate", "0bit/s"], &["rate"]),
+        (&["--rtt", "-5ms"], &["rtt", "-5ms"]),
+        (&["--loss", "101%"], &["loss", "101%"]),
+        (&["--loss", "often"], &["loss", "often"]),
+        (&["--set", "rat=5Mbit/s"], &["rat", "unknown key"]),
+        (&["--mtu", "100"], &["mtu", "100", "576"]),
+        (&["orcale"], &["orcale", "did you mean oracle"]),
+        (&[&bad], &["bad.toml", "rate"]),
+        (&["--set", "rate={ trace = \"/nowhere\" }"], &["/nowhere"]),
+    ];
+    for (options, words) in cases {
+        for command in [&["lab", "run"][..], &["lab", "link", "up"]] {
+            let tail: &[&str] = if command.len() == 2 { &["--", "true"] } else { &[] };
+            let done = run_within(LIMIT, weir(&[command, options, tail].concat())).expect_code(2);
+            let said = done.one_error();
+            for word in words {
+                assert!(said.contains(word), "{word} in: {said}");
+            }
+            assert!(done.stdout.is_empty(), "{}", done.stdout);
+        }
+    }
+    assert!(!std::path::Path::new("weir.db").exists());
+    nothing_is_left();
+}

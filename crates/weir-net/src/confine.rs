@@ -1,0 +1,51 @@
+//! Namespaces for a whole command, so that nothing of it is left when it ends, however it ends. It must not know what
+//! the command does.
+
+use std::fs;
+use std::io;
+
+use crate::calls::{PLAIN, mount, unshare};
+
+/// Moves the calling process, which must have only one thread yet, into namespaces in which it may do as root does
+/// with networks and mounts (if it may not already), with a file system view of its own, and has its children from
+/// now on live in a process namespace of their own: when the first of them ends, the kernel kills all others.
+///
+/// # Errors
+/// When this user may not make such namespaces.
+pub fn confine() -> io::Result<()> {
+    // SAFETY: these take nothing and cannot fail.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let spaces = libc::CLONE_NEWNS | libc::CLONE_NEWPID;
+    if !may_make_networks() || unshare(spaces).is_err() {
+        unshare(spaces | libc::CLONE_NEWUSER)?;
+        fs::write("/proc/self/setgroups", "deny")?;
+        fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
+        fs::write("/proc/self/gid_map", format!("0 {group} 1"))?;
+    }
+    mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE)
+}
+
+/// First step of the first process in the process namespace that [`confine`] made: has `/proc` show that one.
+///
+/// # Errors
+/// As `mount(2)`.
+pub fn show_own_processes() -> io::Result<()> {
+    mount(Some("weir"), "/proc", Some("proc"), PLAIN)
+}
+
+/// The effective capabilities of the calling thread hold this one (its number in `capability.h`).
+fn has_capability(number: u32) -> bool {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << number) != 0)
+}
+
+/// This process may make network namespaces, interfaces and mounts where it is.
+pub fn may_make_networks() -> bool {
+    const CAP_NET_ADMIN: u32 = 12;
+    const CAP_SYS_ADMIN: u32 = 21;
+    has_capability(CAP_NET_ADMIN) && has_capability(CAP_SYS_ADMIN)
+}
