@@ -98,6 +98,7 @@ mod tests {
         let expected = [
             "weir-agent.1",
             "weir-completions.1",
+            "weir-diagnose.1",
             "weir-flows.1",
             "weir-lab-clean.1",
             "weir-lab-link-down.1",

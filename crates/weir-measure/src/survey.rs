@@ -34,6 +34,9 @@ const MTU_BYTES: u64 = 2_000_000;
 const TCP_NS: u64 = 2_000_000_000;
 /// Time that setting up a step takes.
 const SETUP_NS: u64 = 500_000_000;
+/// Losses are alike up to this many times the smaller and so much more.
+const LIKE_TIMES: f64 = 3.0;
+const LIKE_LOSS: f64 = 1e-4;
 /// A media rate within this share of the asked one was held.
 const HELD: f64 = 0.99;
 
@@ -173,7 +176,7 @@ pub struct SurveySummary {
     pub tcp: Vec<TcpSummary>,
     /// Rate at which the agent's limit holds TCP.
     pub tcp_ceiling: BitRate,
-    /// Flow tests over the number of flows.
+    /// Flow tests over the number of flows, with the longest payload that the path carries well.
     pub by_flows: Vec<DirectionSummary>,
     /// Flow tests over the payload length.
     pub by_length: Vec<DirectionSummary>,
@@ -264,12 +267,21 @@ impl Survey {
         let (Some(forward), Step::Flows(plan)) = (flows.forward, step) else {
             return;
         };
-        let longest = largest_payload(self.peer, self.mtu()).min(self.limits.max_length);
-        if plan.length == longest {
-            self.found.by_flows.push(forward.clone());
+        if plan.flows != self.usual_flows() {
+            self.found.by_flows.push(forward);
+            return;
         }
-        if plan.flows == self.usual_flows() {
-            self.found.by_length.push(forward);
+        self.found.by_length.push(forward);
+        let Some(length) = carried_length(&self.found.by_length) else {
+            return;
+        };
+        let usual = self.usual_flows();
+        for step in &mut self.steps {
+            if let Step::Flows(plan) = step
+                && plan.flows != usual
+            {
+                plan.length = length;
+            }
         }
     }
 
@@ -278,15 +290,12 @@ impl Survey {
         let mut found = self.found.clone();
         found.tcp_ceiling = self.limits.max_rate;
         found.by_length.sort_by_key(|row| row.length);
+        let carried = carried_length(&found.by_length);
+        let usual = found.by_length.iter().find(|row| Some(row.length) == carried);
+        found.by_flows.extend(usual.cloned());
+        found.by_flows.sort_by_key(|row| row.flows);
         found.best = best(&found);
         found
-    }
-
-    fn mtu(&self) -> u32 {
-        self.found
-            .mtu
-            .and_then(|mtu| mtu.smallest().or(mtu.forward.path_mtu))
-            .unwrap_or(1500)
     }
 
     fn usual_flows(&self) -> u16 {
@@ -356,11 +365,18 @@ impl Survey {
             })
         };
         let most = self.plan.max_flows.min(self.limits.max_flows);
-        let counts = FLOW_COUNTS.iter().filter(|count| **count <= most);
-        steps.extend(counts.map(|count| flows(*count, longest, FlowsWays::Forward)));
-        let lengths = LENGTHS.iter().filter(|length| **length < longest);
-        steps.extend(lengths.map(|length| flows(self.usual_flows(), *length, FlowsWays::Forward)));
-        steps.push(flows(self.usual_flows(), longest, FlowsWays::Reverse));
+        let usual = self.usual_flows();
+        let lengths = LENGTHS
+            .into_iter()
+            .filter(|length| *length < longest)
+            .chain([longest]);
+        steps.extend(lengths.map(|length| flows(usual, length, FlowsWays::Forward)));
+        // The usual number is in the sweep over lengths. This sweep takes the length that came out best there.
+        let counts = FLOW_COUNTS
+            .into_iter()
+            .filter(|count| *count <= most && *count != usual);
+        steps.extend(counts.map(|count| flows(count, longest, FlowsWays::Forward)));
+        steps.push(flows(usual, longest, FlowsWays::Reverse));
         steps
     }
 }
@@ -380,6 +396,14 @@ fn bytes_of(step: &Step, summary: &StepSummary) -> u64 {
         }
         (_, StepSummary::Rtt(_)) => 0,
     }
+}
+
+/// The longest payload that lost about as little as any: where long packets are lost, a sweep over the number of flows
+/// says something of shorter ones only.
+fn carried_length(rows: &[DirectionSummary]) -> Option<u32> {
+    let least = rows.iter().map(|row| row.loss).fold(f64::MAX, f64::min);
+    let alike = |row: &&DirectionSummary| row.loss <= LIKE_LOSS + LIKE_TIMES * least;
+    rows.iter().filter(alike).map(|row| row.length).max()
 }
 
 /// The settings with the least loss among those that held the rate; where several are as good, the usual number
@@ -436,143 +460,4 @@ pub fn run_step(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn survey(max_bytes: u64) -> Survey {
-        let plan = SurveyPlan {
-            format: VideoFormat::named("1080p59.94-422-10").expect("a known format"),
-            step_ns: 3_000_000_000,
-            max_flows: 16,
-            max_bytes,
-        };
-        Survey::new(plan, Limits::default(), IpAddr::from([10, 0, 0, 1]))
-    }
-
-    fn mtu(size: u32) -> StepSummary {
-        let report = path_mtu::MtuReport {
-            path_mtu: Some(size),
-            probes: 2,
-            interface_mtu: size,
-        };
-        StepSummary::Mtu(MtuSummary {
-            forward: report,
-            reverse: report,
-        })
-    }
-
-    #[test]
-    fn every_promised_step_is_planned() {
-        let mut survey = survey(u64::MAX);
-        let (first, _) = survey.next_step().expect("a first step");
-        survey.on_result(&first, mtu(9000));
-        let steps: Vec<Step> = std::iter::from_fn(|| survey.next_step())
-            .map(|(step, _)| step)
-            .collect();
-        let tcp = |direction| {
-            let of = |step: &Step| match step {
-                Step::Tcp(request) if request.direction == direction => Some(request.streams),
-                _ => None,
-            };
-            steps.iter().filter_map(of).collect::<Vec<u16>>()
-        };
-        assert_eq!(tcp(Direction::Forward), [1, 2, 4, 8]);
-        assert_eq!(tcp(Direction::Reverse), [1, 2, 4, 8]);
-        let flows: Vec<(u16, u32)> = steps
-            .iter()
-            .filter_map(|step| match step {
-                Step::Flows(plan) if plan.ways == FlowsWays::Forward => Some((plan.flows, plan.length)),
-                _ => None,
-            })
-            .collect();
-        assert_eq!(
-            flows[..5],
-            [(1, 8972), (2, 8972), (4, 8972), (8, 8972), (16, 8972)]
-        );
-        assert_eq!(
-            flows[5..],
-            [(8, 1200), (8, 1400), (8, 3900), (8, 6000), (8, 8100)]
-        );
-        assert!(matches!(steps[0], Step::Rtt(_)));
-    }
-
-    #[test]
-    fn every_step_is_within_what_the_agent_allows() {
-        let plan = SurveyPlan {
-            format: VideoFormat::of_rate(BitRate(1_000_000), crate::FrameRate::NTSC_60),
-            step_ns: 3_000_000_000,
-            max_flows: 16,
-            max_bytes: u64::MAX,
-        };
-        let usual = Limits::default();
-        for limits in [
-            Limits {
-                max_duration_ns: 5_000_000_000,
-                ..usual
-            },
-            Limits {
-                max_rate: BitRate(3_000_000),
-                ..usual
-            },
-            Limits {
-                max_rate: BitRate(1_000_000),
-                max_length: 65_507,
-                ..usual
-            },
-            Limits {
-                max_length: 80,
-                ..usual
-            },
-            Limits {
-                max_length: 60,
-                ..usual
-            },
-            Limits {
-                max_length: 20,
-                ..usual
-            },
-            Limits {
-                max_flows: 1,
-                ..usual
-            },
-        ] {
-            let survey = Survey::new(plan.clone(), limits, IpAddr::from([10, 0, 0, 1]));
-            let steps = survey.measuring_steps(65_535);
-            assert!(steps.len() >= 2, "{limits:?}");
-            for step in steps {
-                let checked = match &step {
-                    Step::Mtu => Ok(()),
-                    Step::Rtt(plan) => plan.check(weir_wire::RTT_HEADER_LENGTH as u32).and_then(|()| {
-                        limits.check(Some(plan.peak_rate()), plan.duration_ns, plan.length.to, 1)
-                    }),
-                    Step::Tcp(request) => limits.check(None, request.duration_ns, 1, request.streams),
-                    Step::Flows(plan) => plan
-                        .check()
-                        .and_then(|()| limits.check(plan.rate(), plan.duration_ns, plan.length, plan.flows)),
-                };
-                assert!(checked.is_ok(), "{limits:?}: {step:?}: {checked:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn nothing_is_sent_past_the_byte_limit() {
-        let mut survey = survey(2_000_000);
-        let (first, left) = survey.next_step().expect("the path MTU is small enough");
-        assert_eq!(left, 2_000_000);
-        survey.on_result(&first, mtu(9000));
-        let (step, left) = survey.next_step().expect("a step that stops by itself");
-        // The RTT sweep would send 12 MB and is left out; TCP is told what is left.
-        assert!(matches!(step, Step::Tcp(_)) && left == 2_000_000 - 36_000);
-        assert!(survey.summary().hit_byte_limit);
-    }
-
-    #[test]
-    fn the_estimate_counts_the_media_and_is_bounded_by_the_limit() {
-        let (time, bytes) = survey(u64::MAX).estimate(9000);
-        // 11 flow steps of 3 s at 310.7 MB/s, and at most 16 s of TCP at 10 Gbit/s.
-        assert!((10_000_000_000..=31_000_000_000).contains(&bytes), "{bytes}");
-        assert!((60_000_000_000..=90_000_000_000).contains(&time), "{time}");
-        assert_eq!(survey(1_000_000_000).estimate(9000).1, 1_000_000_000);
-    }
-}
+mod tests;

@@ -112,7 +112,7 @@ fn a_survey_of_a_clean_path_finds_it_clean_and_is_stored_as_the_command_does() {
         "{:?}",
         rtt.network_rtt
     );
-    // 1, 2, 4, 8 and 16 flows of 8,868 bytes; then 1,200 to 8,100 bytes; 8 flows are in both.
+    // 1,200 to 8,868 bytes with 8 flows; then 1, 2, 4 and 16 flows of 8,868 bytes; 8 flows of these are in both.
     assert_eq!(
         surveyed
             .summary

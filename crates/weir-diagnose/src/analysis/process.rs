@@ -74,10 +74,7 @@ pub(crate) fn process<'s, 'a>(steps: &[&'s Step<'a>]) -> Option<LossProcess<'s, 
     let routes = seen_routes(steps);
     let levels = levels(steps, &routes);
     let tests: f64 = 2.0 * levels.len().max(1) as f64;
-    let clearest = levels
-        .iter()
-        .map(|level| (level.bursty_probability(), level))
-        .min_by(|a, b| a.0.total_cmp(&b.0));
+    let clearest = clearest(&levels, CHANCE / tests);
     let p_value = clearest.map_or(1.0, |(p_value, _)| (p_value * tests).min(1.0));
     let kind = match loss.events {
         0 => Kind::NoneSeen,
@@ -104,6 +101,19 @@ pub(crate) fn process<'s, 'a>(steps: &[&'s Step<'a>]) -> Option<LossProcess<'s, 
     })
 }
 
+/// The first level that shows bursts: routes before the stream before flows, since a level above scatters what happens
+/// on one below, but recovery works on the stream. Where none does, the one that comes nearest.
+fn clearest(levels: &[Level], chance: f64) -> Option<(f64, &Level)> {
+    let tested: Vec<(f64, &Level)> = levels
+        .iter()
+        .map(|level| (level.bursty_probability(), level))
+        .collect();
+    let showing = tested.iter().find(|(p_value, _)| *p_value < chance);
+    showing
+        .or_else(|| tested.iter().min_by(|a, b| a.0.total_cmp(&b.0)))
+        .copied()
+}
+
 /// Clopper and Pearson's interval for as many independent events as the losses are worth.
 fn interval(loss: Counted, packets_per_event: f64) -> (f64, f64) {
     let worth = |count: u64| (count as f64 / packets_per_event).round() as u64;
@@ -124,20 +134,6 @@ struct Level {
 fn levels(steps: &[&Step], routes: &[SeenRoute]) -> Vec<Level> {
     let mut levels = Vec::new();
     let flows = steps.iter().map(|step| step.flow_count()).max().unwrap_or(1) as u64;
-    let everything: Option<Vec<LossSequence>> = steps
-        .iter()
-        .map(|step| {
-            let all: Vec<u16> = (0..step.flow_count() as u16).collect();
-            Some(sequences::by_class(step, &[all])?.swap_remove(0).sequence)
-        })
-        .collect();
-    if let Some(sequences) = everything {
-        levels.push(Level {
-            name: "stream",
-            sequences,
-            reach: CLOSE_ROUNDS * flows,
-        });
-    }
     if routes.len() > 1 {
         let parts = routes.iter().flat_map(|route| &route.parts);
         let sequences: Option<Vec<LossSequence>> = parts
@@ -156,6 +152,20 @@ fn levels(steps: &[&Step], routes: &[SeenRoute]) -> Vec<Level> {
                 reach: CLOSE_ROUNDS * flows.div_ceil(routes.len() as u64),
             });
         }
+    }
+    let everything: Option<Vec<LossSequence>> = steps
+        .iter()
+        .map(|step| {
+            let all: Vec<u16> = (0..step.flow_count() as u16).collect();
+            Some(sequences::by_class(step, &[all])?.swap_remove(0).sequence)
+        })
+        .collect();
+    if let Some(sequences) = everything {
+        levels.push(Level {
+            name: "stream",
+            sequences,
+            reach: CLOSE_ROUNDS * flows,
+        });
     }
     levels.push(Level {
         name: "flow",

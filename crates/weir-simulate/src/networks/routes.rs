@@ -82,9 +82,9 @@ pub(super) fn dark(network: &mut Network, random: &mut Random) {
     with_routes(&mut network.link, count);
     let all = count == 1 || random.chance(0.2);
     let route = (!all).then(|| random.whole(0, count - 1) as u16);
-    // Step 4 is the third of the flow sweep: from here to the last forward step all have four flows or more.
-    let last = if longest(network) > 8100 { 11 } else { 7 };
-    let step = random.whole(4, last);
+    // Steps 2 to 7, or 2 to 4 where packets are short, are the sweep over lengths, with eight flows.
+    let last = if longest(network) > 8100 { 7 } else { 4 };
+    let step = random.whole(2, last);
     let lasts_ns = random.log_between(2e8, 2e9) as u64;
     let room = network.plan.step_ns - lasts_ns - 200_000_000;
     let begins = Path::stream_begins_ns(&network.link, step);
