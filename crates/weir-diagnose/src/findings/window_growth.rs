@@ -17,6 +17,8 @@ const LEAST_WINDOWS: usize = 8;
 const HELD_UP: f64 = 0.1;
 /// A window of which packets were held up by this share arrives at the rate of the slowest part.
 const SATURATED: f64 = 0.2;
+/// A rate is known if its bounds are within this share of it.
+const KNOWN: f64 = 0.1;
 /// A rate this little above the media's leaves no room.
 const ROOM: f64 = 1.1;
 
@@ -102,11 +104,21 @@ impl Windows {
     }
 }
 
-/// A rate, bits per second.
-struct Rate {
-    bits: f64,
-    bounds: (f64, f64),
+/// The rate of the slowest part of a path.
+pub(crate) struct Rate {
+    /// Bits per second of IP packets.
+    pub bits: f64,
+    /// Its bounds, 95 %.
+    pub bounds: (f64, f64),
+    /// What each packet costs beside that, nanoseconds, where lengths varied.
     packet_ns: Option<f64>,
+}
+
+/// The rate at which the slowest part there lets windows through, where it made them wait and is known to a tenth.
+pub(crate) fn slowest(measured: &Measured) -> Option<Rate> {
+    let rate = Windows::in_network(&measured.rtt.as_ref()?.windows)?.rate(measured.header_bytes)?;
+    let known = rate.bounds.1 - rate.bounds.0 <= 2.0 * KNOWN * rate.bits;
+    known.then_some(rate)
 }
 
 /// The finding, where the RTT grows.
