@@ -82,7 +82,7 @@ fn path(limit: &Limit, steps: &Steps, slowest: Option<&Rate>) -> (FindingName, S
         .iter()
         .map(|index| steps.steps[*index].queueing.p99_ns)
         .fold(0.0, f64::max);
-    let cut = limit.range.1 > ALIKE * limit.range.0;
+    let cut = is_cut(limit);
     let range = if cut {
         format!("{} to {}", rate(limit.range.0), rate(limit.range.1))
     } else {
@@ -159,12 +159,13 @@ fn evidence(limit: &Limit, steps: &Steps, slowest: Option<&Rate>) -> Vec<Evidenc
     } else {
         "bit/s"
     };
-    vec![
-        Evidence::in_unit(
-            "held at",
-            slowest.map_or(limit.value, |rate| rate.bits).round(),
-            unit,
-        ),
+    // Where a short queue cuts bursts, what came through is not what the path could carry.
+    let held = slowest
+        .map(|rate| rate.bits)
+        .or_else(|| (!is_cut(limit)).then_some(limit.value))
+        .map(|value| Evidence::in_unit("held at", value.round(), unit));
+    let mut evidence: Vec<Evidence> = held.into_iter().collect();
+    evidence.extend([
         Evidence::in_unit("range", vec![limit.range.0.round(), limit.range.1.round()], unit),
         Evidence::of(
             "flows",
@@ -191,7 +192,13 @@ fn evidence(limit: &Limit, steps: &Steps, slowest: Option<&Rate>) -> Vec<Evidenc
                 .collect::<Vec<_>>(),
             "ns",
         ),
-    ]
+    ]);
+    evidence
+}
+
+/// The tests that met the limit passed too different rates for a rate to hold them.
+fn is_cut(limit: &Limit) -> bool {
+    limit.range.1 > ALIKE * limit.range.0
 }
 
 fn query(limit: &Limit, steps: &Steps) -> String {

@@ -33,6 +33,11 @@ struct Windows {
 }
 
 impl Windows {
+    /// By the kernels' timestamps where they are known, else by the applications' clocks.
+    fn of(test: &RttTest) -> Option<Self> {
+        Self::in_network(&test.windows).or_else(|| Self::between_applications(&test.windows))
+    }
+
     /// By the kernels' timestamps, the longer half of the packets: short ones leave a host more slowly than any link
     /// takes them. None where timestamps or windows are too few.
     fn in_network(all: &[WindowGrowth]) -> Option<Self> {
@@ -116,7 +121,7 @@ pub(crate) struct Rate {
 
 /// The rate at which the slowest part there lets windows through, where it made them wait and is known to a tenth.
 pub(crate) fn slowest(measured: &Measured) -> Option<Rate> {
-    let rate = Windows::in_network(&measured.rtt.as_ref()?.windows)?.rate(measured.header_bytes)?;
+    let rate = Windows::of(measured.rtt.as_ref()?)?.rate(measured.header_bytes)?;
     let known = rate.bounds.1 - rate.bounds.0 <= 2.0 * KNOWN * rate.bits;
     known.then_some(rate)
 }
@@ -124,8 +129,7 @@ pub(crate) fn slowest(measured: &Measured) -> Option<Rate> {
 /// The finding, where the RTT grows.
 pub(crate) fn find(measured: &Measured) -> Option<Finding> {
     let test = measured.rtt.as_ref()?;
-    let windows =
-        Windows::in_network(&test.windows).or_else(|| Windows::between_applications(&test.windows))?;
+    let windows = Windows::of(test)?;
     let p_value = windows.growth()?;
     Some(describe(test, &windows, p_value, measured))
 }
