@@ -61,7 +61,7 @@ pub fn diagnose_with(measured: &Measured, options: &Options) -> Diagnosis {
 
 fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Vec<Finding> {
     let mut findings = outage::find(steps);
-    findings.extend(limit::find(steps));
+    findings.extend(limit::find(steps, measured));
     findings.extend(cliff.map(|cliff| payload_cliff::find(cliff, measured)));
     if !findings
         .iter()

@@ -266,13 +266,13 @@ pub struct WindowGrowth {
     pub network: Option<NetworkGrowth>,
 }
 
-/// Growth by the kernels' timestamps, after the first packet of the window, which finds both hosts cold.
+/// Growth by the kernels' timestamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NetworkGrowth {
-    /// Growth of the RTT, nanoseconds.
+    /// Growth of the RTT over the later half of the window, nanoseconds.
     pub rtt_slope_ns: f64,
-    /// Of it, growth of the delay there.
+    /// Growth of the delay there, over all packets but the first.
     pub forward_slope_ns: f64,
-    /// Time between arrivals at the far host, nanoseconds.
+    /// Time between arrivals at the far host, all packets but the first, nanoseconds.
     pub spacing_ns: f64,
 }

@@ -6,7 +6,7 @@ use weir_measure::{ClockEstimate, clock_estimator};
 use weir_stats::{Exchange, OffsetEstimator};
 
 use crate::datagram::{Datagram, OVERHEAD, Ports};
-use crate::host::{HostClock, Thread};
+use crate::host::{HostClock, Stamp, Thread};
 
 const FIRST_PROBES: u32 = 16;
 const FIRST_GAP_NS: u64 = 5_000_000;
@@ -71,8 +71,9 @@ impl ClockProber {
         out.push(self.ports.packet(PAYLOAD, request));
     }
 
-    /// Takes a reply that came at `now`; `kernel` is its timestamp.
-    pub fn receive(&mut self, now: u64, clock: &HostClock, kernel: u64, reply: &Datagram) {
+    /// Takes a reply.
+    pub fn receive(&mut self, stamp: Stamp, clock: &HostClock, reply: &Datagram) {
+        let now = stamp.at_ns;
         let Datagram::Reply {
             sequence,
             sent,
@@ -90,7 +91,7 @@ impl ClockProber {
             t1: sent,
             t2: reflector_kernel,
             t3: reflector_sent,
-            t4: kernel,
+            t4: stamp.unix_ns,
         });
         if let Some(estimate) = self.estimator.estimate(clock.unix(now)) {
             self.estimates.push((now, estimate.into()));
@@ -141,13 +142,13 @@ impl Reflector {
         self.waiting.front().map(|(leaves, _)| *leaves)
     }
 
-    /// Takes a request that came at `now`; `kernel` is its timestamp.
-    pub fn receive(&mut self, now: u64, clock: &HostClock, kernel: u64, request: &Packet<Datagram>) {
+    /// Takes a request.
+    pub fn receive(&mut self, stamp: Stamp, clock: &HostClock, request: &Packet<Datagram>) {
         let Datagram::Request { sequence, sent } = request.payload else {
             return;
         };
-        let taken = if self.free_ns <= now {
-            self.thread.woken(now)
+        let taken = if self.free_ns <= stamp.at_ns {
+            self.thread.woken(stamp.at_ns)
         } else {
             self.thread.running(self.free_ns)
         };
@@ -157,7 +158,7 @@ impl Reflector {
         let reply = Datagram::Reply {
             sequence,
             sent,
-            reflector_kernel: kernel,
+            reflector_kernel: stamp.unix_ns,
             reflector_received: clock.unix(taken),
             reflector_sent: clock.unix(leaves),
         };

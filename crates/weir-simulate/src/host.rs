@@ -138,8 +138,8 @@ impl Host {
         Thread::new(&self.model, self.random.fork(), now)
     }
 
-    /// The kernel's timestamp, Unix nanoseconds, of a packet that comes at `now`.
-    pub fn kernel_stamp(&mut self, now: u64) -> u64 {
+    /// When the kernel takes notice of a packet that comes at `now`; no application has it earlier.
+    pub fn kernel_stamp(&mut self, now: u64) -> Stamp {
         let rested = now.saturating_sub(self.last_ns) >= REST_NS;
         self.last_ns = now;
         let cold = if rested {
@@ -148,13 +148,26 @@ impl Host {
             0.0
         };
         let late = cold + self.random.exponential(self.model.timestamp_noise_ns);
-        self.clock.unix(now + late as u64)
+        let at_ns = now + late as u64;
+        Stamp {
+            at_ns,
+            unix_ns: self.clock.unix(at_ns),
+        }
     }
 
     /// This host's randomness.
     pub fn random(&mut self) -> &mut Random {
         &mut self.random
     }
+}
+
+/// When a kernel took notice of a packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stamp {
+    /// Virtual nanoseconds.
+    pub at_ns: u64,
+    /// Unix nanoseconds of the host's clock.
+    pub unix_ns: u64,
 }
 
 /// One thread of a host: when it really runs.

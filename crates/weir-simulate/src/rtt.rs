@@ -10,7 +10,7 @@ use weir_results::{HostSecond, Record, Side};
 
 use crate::clock::Reflector;
 use crate::datagram::{Datagram, Ports};
-use crate::host::{Host, Thread};
+use crate::host::{Host, Stamp, Thread};
 use crate::path::Wire;
 use crate::record::SimulationError;
 
@@ -47,7 +47,7 @@ struct Client {
     replies: VecDeque<(u64, u64, Datagram)>,
     taken_ns: u64,
     /// Replies that came while the thread that takes them had no core.
-    held: Vec<(u64, Datagram)>,
+    held: Vec<(Stamp, Datagram)>,
     crowded: bool,
     rows: Vec<Record>,
 }
@@ -116,8 +116,8 @@ impl Client {
         }
         self.position = 0;
         self.crowded = false;
-        for (kernel, reply) in std::mem::take(&mut self.held) {
-            self.queue(next, kernel, window.length, reply);
+        for (stamp, reply) in std::mem::take(&mut self.held) {
+            self.queue(next.max(stamp.at_ns), stamp.unix_ns, window.length, reply);
         }
         self.window = self.plan.window(window.number + 1);
         self.wake_ns = self.window.map(|window| {
@@ -211,12 +211,12 @@ impl Endpoint<Datagram> for Client {
         if departure.corrupted.is_some() {
             return;
         }
-        let kernel = self.host.kernel_stamp(departure.at.0);
+        let stamp = self.host.kernel_stamp(departure.at.0);
         if self.crowded {
-            self.held.push((kernel, departure.packet.payload));
+            self.held.push((stamp, departure.packet.payload));
         } else {
             let length = departure.packet.length;
-            self.queue(departure.at.0, kernel, length, departure.packet.payload);
+            self.queue(stamp.at_ns, stamp.unix_ns, length, departure.packet.payload);
         }
     }
 }
@@ -238,9 +238,8 @@ impl Endpoint<Datagram> for Agent {
 
     fn receive(&mut self, departure: Departure<Datagram>, _out: &mut Vec<Packet<Datagram>>) {
         if departure.corrupted.is_none() && !departure.duplicate {
-            let kernel = self.host.kernel_stamp(departure.at.0);
-            self.reflector
-                .receive(departure.at.0, &self.host.clock, kernel, &departure.packet);
+            let stamp = self.host.kernel_stamp(departure.at.0);
+            self.reflector.receive(stamp, &self.host.clock, &departure.packet);
         }
     }
 }

@@ -1,22 +1,30 @@
 //! What holds the stream below its rate: a cap on each flow, a cap on packets per second, a full path, or a cap on all
 //! flows together, which is how a network looks that does not tell flows apart.
 
-use weir_results::RunId;
+use weir_results::{Direction, RunId};
 use weir_units::{format_count, format_rate};
 
 use crate::analysis::limits::{Limit, LimitKind};
 use crate::analysis::{Step, Steps};
 use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
+use crate::findings::window_growth::{self, Rate};
+use crate::measured::Measured;
 use crate::words::{rows_of_runs, time, way};
 
+/// Tests on a path that is full differ by more where a queue shorter than a sender's bursts cuts these.
+const ALIKE: f64 = 1.1;
+
 /// The finding, where a limit was met.
-pub(crate) fn find(steps: &Steps) -> Option<Finding> {
+pub(crate) fn find(steps: &Steps, measured: &Measured) -> Option<Finding> {
     let limit = steps.limit.as_ref()?;
+    let forward = steps.direction == Direction::Forward;
+    let slowest = window_growth::slowest(measured)
+        .filter(|rate| forward && limit.kind == LimitKind::Path && rate.bits >= limit.range.1 / ALIKE);
     let first = steps.steps.get(*limit.steps.first()?)?;
     let (name, sentence, action) = match limit.kind {
         LimitKind::FlowRate => flow_rate(limit, first),
         LimitKind::PacketRate => packet_rate(limit, first, steps.header_bytes),
-        LimitKind::Path => path(limit, steps),
+        LimitKind::Path => path(limit, steps, slowest.as_ref()),
         LimitKind::Together => together(limit, first),
     };
     Some(Finding {
@@ -24,7 +32,7 @@ pub(crate) fn find(steps: &Steps) -> Option<Finding> {
         severity: Severity::Fault,
         direction: Some(steps.direction),
         sentence: sentence.replace("{way}", way(steps.direction)),
-        evidence: evidence(limit, steps),
+        evidence: evidence(limit, steps, slowest.as_ref()),
         query: query(limit, steps),
         confidence: confidence(limit),
         action,
@@ -68,30 +76,40 @@ fn packet_rate(limit: &Limit, first: &Step, header_bytes: u32) -> (FindingName, 
     )
 }
 
-fn path(limit: &Limit, steps: &Steps) -> (FindingName, String, String) {
+fn path(limit: &Limit, steps: &Steps, slowest: Option<&Rate>) -> (FindingName, String, String) {
     let queue = limit
         .steps
         .iter()
         .map(|index| steps.steps[*index].queueing.p99_ns)
         .fold(0.0, f64::max);
-    let least = rate(limit.range.0);
-    let range = if limit.range.1 > 1.1 * limit.range.0 {
-        format!("{least} to {}", rate(limit.range.1))
+    let cut = is_cut(limit);
+    let range = if cut {
+        format!("{} to {}", rate(limit.range.0), rate(limit.range.1))
     } else {
         rate(limit.value)
     };
-    (
-        FindingName::Congestion,
-        format!(
+    let sentence = match slowest.filter(|_| cut) {
+        Some(slowest) => format!(
+            "the path is full{{way}}: its slowest part sends at {}, and the queue in front of it ends after {}, which is less \
+             than a burst of the sender, so that only {range} of IP packets come through.",
+            rate(slowest.bits),
+            time(queue)
+        ),
+        None => format!(
             "the path is full{{way}}: it carries {range} of IP packets, whatever the payload length, and a queue of up to \
              {} builds up before packets are lost.",
             time(queue)
         ),
-        format!(
-            "Send at less than {}, or find what else uses the path; neither more flows nor FEC make it wider.",
-            rate(0.95 * limit.range.0)
-        ),
-    )
+    };
+    let carried = slowest.map_or(limit.range.0, |slowest| slowest.bits);
+    let mut action = format!(
+        "Send at less than {}, or find what else uses the path; neither more flows nor FEC make it wider.",
+        rate(0.95 * carried)
+    );
+    if cut {
+        action.push_str(" Shorter bursts ('weir flows --burst') lose less in front of a short queue.");
+    }
+    (FindingName::Congestion, sentence, action)
 }
 
 fn together(limit: &Limit, first: &Step) -> (FindingName, String, String) {
@@ -134,15 +152,20 @@ fn confidence(limit: &Limit) -> Confidence {
     }
 }
 
-fn evidence(limit: &Limit, steps: &Steps) -> Vec<Evidence> {
+fn evidence(limit: &Limit, steps: &Steps, slowest: Option<&Rate>) -> Vec<Evidence> {
     let chosen: Vec<&Step> = limit.steps.iter().map(|index| &steps.steps[*index]).collect();
     let unit = if limit.kind == LimitKind::PacketRate {
         "packets/s"
     } else {
         "bit/s"
     };
-    vec![
-        Evidence::in_unit("held at", limit.value.round(), unit),
+    // Where a short queue cuts bursts, what came through is not what the path could carry.
+    let held = slowest
+        .map(|rate| rate.bits)
+        .or_else(|| (!is_cut(limit)).then_some(limit.value))
+        .map(|value| Evidence::in_unit("held at", value.round(), unit));
+    let mut evidence: Vec<Evidence> = held.into_iter().collect();
+    evidence.extend([
         Evidence::in_unit("range", vec![limit.range.0.round(), limit.range.1.round()], unit),
         Evidence::of(
             "flows",
@@ -169,7 +192,13 @@ fn evidence(limit: &Limit, steps: &Steps) -> Vec<Evidence> {
                 .collect::<Vec<_>>(),
             "ns",
         ),
-    ]
+    ]);
+    evidence
+}
+
+/// The tests that met the limit passed too different rates for a rate to hold them.
+fn is_cut(limit: &Limit) -> bool {
+    limit.range.1 > ALIKE * limit.range.0
 }
 
 fn query(limit: &Limit, steps: &Steps) -> String {

@@ -17,6 +17,8 @@ const LEAST_WINDOWS: usize = 8;
 const HELD_UP: f64 = 0.1;
 /// A window of which packets were held up by this share arrives at the rate of the slowest part.
 const SATURATED: f64 = 0.2;
+/// A rate is known if its bounds are within this share of it.
+const KNOWN: f64 = 0.1;
 /// A rate this little above the media's leaves no room.
 const ROOM: f64 = 1.1;
 
@@ -31,6 +33,11 @@ struct Windows {
 }
 
 impl Windows {
+    /// By the kernels' timestamps where they are known, else by the applications' clocks.
+    fn of(test: &RttTest) -> Option<Self> {
+        Self::in_network(&test.windows).or_else(|| Self::between_applications(&test.windows))
+    }
+
     /// By the kernels' timestamps, the longer half of the packets: short ones leave a host more slowly than any link
     /// takes them. None where timestamps or windows are too few.
     fn in_network(all: &[WindowGrowth]) -> Option<Self> {
@@ -102,18 +109,27 @@ impl Windows {
     }
 }
 
-/// A rate, bits per second.
-struct Rate {
-    bits: f64,
-    bounds: (f64, f64),
+/// The rate of the slowest part of a path.
+pub(crate) struct Rate {
+    /// Bits per second of IP packets.
+    pub bits: f64,
+    /// Its bounds, 95 %.
+    pub bounds: (f64, f64),
+    /// What each packet costs beside that, nanoseconds, where lengths varied.
     packet_ns: Option<f64>,
+}
+
+/// The rate at which the slowest part there lets windows through, where it made them wait and is known to a tenth.
+pub(crate) fn slowest(measured: &Measured) -> Option<Rate> {
+    let rate = Windows::of(measured.rtt.as_ref()?)?.rate(measured.header_bytes)?;
+    let known = rate.bounds.1 - rate.bounds.0 <= 2.0 * KNOWN * rate.bits;
+    known.then_some(rate)
 }
 
 /// The finding, where the RTT grows.
 pub(crate) fn find(measured: &Measured) -> Option<Finding> {
     let test = measured.rtt.as_ref()?;
-    let windows =
-        Windows::in_network(&test.windows).or_else(|| Windows::between_applications(&test.windows))?;
+    let windows = Windows::of(test)?;
     let p_value = windows.growth()?;
     Some(describe(test, &windows, p_value, measured))
 }

@@ -14,8 +14,8 @@ pub const MOST_WINDOWS: usize = 4_096;
 const MOST_BLOCKS: u64 = 512;
 /// Windows in one piece at least: a piece of a test with an interval of a tenth of a second is a second.
 const LEAST_BLOCK_NS: u64 = 1_000_000_000;
-/// Packets after the first of a window whose slope says something.
-const LEAST_WARM: usize = 3;
+/// Packets in the later half of a window whose slope says something.
+const LEAST_LATER: usize = 4;
 /// Packets of one window that are kept while it is read.
 const MOST_PACKETS: usize = 16_384;
 
@@ -158,25 +158,26 @@ impl Reading {
     }
 }
 
-/// By the kernels' timestamps, where all packets have them.
+/// By the kernels' timestamps, where all packets have them. The first packet of a window finds both hosts cold and is
+/// left out; of the growth, the later half of a window counts: where delays vary but none overtakes another, the first
+/// packets are held up by each other.
 fn network_growth(packets: &[RttPacket]) -> Option<NetworkGrowth> {
-    let warm = packets.get(1..).filter(|warm| warm.len() >= LEAST_WARM)?;
+    let warm = packets.get(1..)?;
+    let later = warm
+        .get(warm.len() / 2..)
+        .filter(|later| later.len() >= LEAST_LATER)?;
     let start = warm[0].sent_unix_ns;
-    let mut times = Vec::with_capacity(warm.len());
-    for (index, packet) in warm.iter().enumerate() {
-        let sent = packet.sent_unix_ns.saturating_sub(start) as f64;
-        let forward = packet.owd_forward_ns? as f64;
-        times.push((
-            index as f64,
-            packet.network_rtt_ns? as f64,
-            forward,
-            sent + forward,
-        ));
-    }
+    let at = |packet: &RttPacket| packet.sent_unix_ns.saturating_sub(start) as f64;
+    let of = |packets: &[RttPacket], value: &dyn Fn(&RttPacket) -> Option<f64>| -> Option<f64> {
+        let values: Vec<f64> = packets.iter().map(value).collect::<Option<_>>()?;
+        Some(slope(
+            (0..values.len()).map(|index| (index as f64, values[index])),
+        ))
+    };
     Some(NetworkGrowth {
-        rtt_slope_ns: slope(times.iter().map(|time| (time.0, time.1))),
-        forward_slope_ns: slope(times.iter().map(|time| (time.0, time.2))),
-        spacing_ns: slope(times.iter().map(|time| (time.0, time.3))),
+        rtt_slope_ns: of(later, &|packet| Some(packet.network_rtt_ns? as f64))?,
+        forward_slope_ns: of(warm, &|packet| Some(packet.owd_forward_ns? as f64))?,
+        spacing_ns: of(warm, &|packet| Some(at(packet) + packet.owd_forward_ns? as f64))?,
     })
 }
 

@@ -147,14 +147,13 @@ impl Endpoint<Datagram> for FlowsHost {
                 }
             }
             Datagram::Request { .. } if departure.corrupted.is_none() => {
-                let kernel = self.host.kernel_stamp(now);
-                self.reflector
-                    .receive(now, &self.host.clock, kernel, &departure.packet);
+                let stamp = self.host.kernel_stamp(now);
+                self.reflector.receive(stamp, &self.host.clock, &departure.packet);
             }
             Datagram::Reply { .. } if departure.corrupted.is_none() => {
-                let kernel = self.host.kernel_stamp(now);
+                let stamp = self.host.kernel_stamp(now);
                 if let Some(prober) = &mut self.prober {
-                    prober.receive(now, &self.host.clock, kernel, &departure.packet.payload);
+                    prober.receive(stamp, &self.host.clock, &departure.packet.payload);
                 }
             }
             _ => {}

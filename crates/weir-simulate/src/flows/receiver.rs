@@ -8,7 +8,7 @@ use weir_measure::flows::{ReceiverReport, SenderReport, StreamAccount, StreamAcc
 use weir_wire::{FlowData, FlowId, Sequence, SessionId, UnixNanos};
 
 use crate::datagram::{Datagram, OVERHEAD};
-use crate::host::{Host, Thread};
+use crate::host::{Host, Stamp, Thread};
 use crate::record::Recording;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -43,7 +43,7 @@ struct Socket {
 #[derive(Clone, Copy, Default)]
 struct Train {
     began_ns: u64,
-    kernel_ns: u64,
+    stamp: Stamp,
     packets: u32,
     bytes: u64,
     payload: u32,
@@ -156,17 +156,18 @@ impl Receiving {
         if socket.waiting.is_empty() {
             self.ready.push_back(index);
         }
+        let noticed = now.max(socket.train.stamp.at_ns);
         socket.waiting.push_back(Waiting {
-            kernel_ns: socket.train.kernel_ns,
+            kernel_ns: socket.train.stamp.unix_ns,
             heads,
             payload,
             packet,
         });
         if self.app_ns.is_none() {
-            self.app_ns = Some(if self.free_ns > now {
+            self.app_ns = Some(if self.free_ns > noticed {
                 self.thread.running(self.free_ns)
             } else {
-                self.thread.woken(now)
+                self.thread.woken(noticed)
             });
         }
     }
@@ -281,7 +282,7 @@ impl Socket {
         }
         *train = Train {
             began_ns: now,
-            kernel_ns: host.kernel_stamp(now),
+            stamp: host.kernel_stamp(now),
             packets: 1,
             bytes: u64::from(payload),
             payload,
