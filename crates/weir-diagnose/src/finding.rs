@@ -221,9 +221,12 @@ pub struct Recommendation {
     pub sentence: String,
 }
 
-/// A forecast of residual loss against a simulation of the same recovery under more loss of the same kind.
+/// A forecast of residual loss against a simulation in which the recovery fails often enough to be counted: with fewer
+/// rounds of retransmission, or under more loss of the same kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ForecastCheck {
+    /// What was tried: the recovery itself, or retransmission with fewer rounds.
+    pub recovery: Recovery,
     /// Loss before recovery, 0 to 1.
     pub loss: f64,
     /// Residual loss by the forecast.
