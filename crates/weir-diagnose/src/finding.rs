@@ -44,10 +44,10 @@ pub enum FindingName {
     LengthGrowth,
 }
 
-impl std::fmt::Display for FindingName {
+impl FindingName {
     /// The name as JSON has it.
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.pad(match self {
+    pub fn as_str(self) -> &'static str {
+        match self {
             FindingName::Routes => "routes",
             FindingName::RouteLoss => "route-loss",
             FindingName::Outage => "outage",
@@ -65,7 +65,13 @@ impl std::fmt::Display for FindingName {
             FindingName::RttChange => "rtt-change",
             FindingName::WindowGrowth => "window-growth",
             FindingName::LengthGrowth => "length-growth",
-        })
+        }
+    }
+}
+
+impl std::fmt::Display for FindingName {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.pad(self.as_str())
     }
 }
 
