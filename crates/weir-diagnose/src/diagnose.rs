@@ -1,6 +1,7 @@
 //! Asks every finding in turn and puts them in order. It must not know how any of them is found.
 
 use weir_results::Direction;
+use weir_units::format_percent;
 
 use crate::analysis::process::process;
 use crate::analysis::{Step, Steps};
@@ -85,5 +86,50 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
     findings.extend(reversals::find(steps));
     findings.extend(host_loss::find(steps));
     findings.extend(late_sender::find(steps));
+    doubt(&mut findings, steps);
     findings
+}
+
+/// Findings of the network that loss on hosts could explain.
+const OF_LOSS: [FindingName; 5] = [
+    FindingName::RouteLoss,
+    FindingName::LossProcess,
+    FindingName::PayloadCliff,
+    FindingName::CorrelatedLoss,
+    FindingName::FiveTupleIgnored,
+];
+/// Findings that a sender out of its rhythm could explain, and how much less sure it makes them.
+const OF_TIME: [FindingName; 3] = [
+    FindingName::Routes,
+    FindingName::Congestion,
+    FindingName::CorrelatedLoss,
+];
+const LATE: f64 = 0.9;
+
+/// Makes what is said of the network less sure where hosts could be the cause of it.
+fn doubt(findings: &mut [Finding], steps: &Steps) {
+    let lost = |step: &Step| step.test.lost as f64;
+    let on_hosts: f64 = steps
+        .steps
+        .iter()
+        .map(|step| host_loss::share(step) * lost(step))
+        .sum();
+    let share = on_hosts / steps.steps.iter().map(lost).sum::<f64>().max(1.0);
+    let late = findings
+        .iter()
+        .any(|finding| finding.name == FindingName::LateSender);
+    for finding in findings.iter_mut() {
+        let confidence = &mut finding.confidence;
+        if OF_LOSS.contains(&finding.name) && share > 0.0 {
+            confidence.level *= 1.0 - share;
+            confidence.test.push_str(&format!(
+                "; less sure since hosts dropped {}",
+                format_percent(share)
+            ));
+        }
+        if OF_TIME.contains(&finding.name) && late {
+            confidence.level *= LATE;
+            confidence.test.push_str("; less sure since the sender was late");
+        }
+    }
 }

@@ -44,10 +44,10 @@ pub enum FindingName {
     LengthGrowth,
 }
 
-impl std::fmt::Display for FindingName {
+impl FindingName {
     /// The name as JSON has it.
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.pad(match self {
+    pub fn as_str(self) -> &'static str {
+        match self {
             FindingName::Routes => "routes",
             FindingName::RouteLoss => "route-loss",
             FindingName::Outage => "outage",
@@ -65,7 +65,13 @@ impl std::fmt::Display for FindingName {
             FindingName::RttChange => "rtt-change",
             FindingName::WindowGrowth => "window-growth",
             FindingName::LengthGrowth => "length-growth",
-        })
+        }
+    }
+}
+
+impl std::fmt::Display for FindingName {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.pad(self.as_str())
     }
 }
 
@@ -221,9 +227,12 @@ pub struct Recommendation {
     pub sentence: String,
 }
 
-/// A forecast of residual loss against a simulation of the same recovery under more loss of the same kind.
+/// A forecast of residual loss against a simulation in which the recovery fails often enough to be counted: with fewer
+/// rounds of retransmission, or under more loss of the same kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ForecastCheck {
+    /// What was tried: the recovery itself, or retransmission with fewer rounds.
+    pub recovery: Recovery,
     /// Loss before recovery, 0 to 1.
     pub loss: f64,
     /// Residual loss by the forecast.

@@ -14,7 +14,7 @@ const LEAST_BURSTS: u64 = 3;
 /// Two outages are one if they share this much of the shorter one's time.
 const SHARED: f64 = 0.5;
 /// A run of losses this likely by chance is no outage.
-const CHANCE: f64 = 1e-3;
+const CHANCE: f64 = 1e-4;
 
 /// So long is no rhythm of a sender.
 const LONG_NS: u64 = 200_000_000;

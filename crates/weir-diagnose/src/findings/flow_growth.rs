@@ -127,7 +127,9 @@ fn describe(sweep: &Sweep, p_value: f64) -> Finding {
     let direction = sweep.steps[0].test.direction;
     let runs: Vec<RunId> = sweep.steps.iter().map(|step| step.test.run).collect();
     let (fewest, most) = (sweep.losses[0], sweep.losses[sweep.losses.len() - 1]);
-    let numbers = |of: &dyn Fn(&Step) -> u64| sweep.steps.iter().map(|step| of(step)).collect::<Vec<u64>>();
+    let mut by_run = sweep.steps.clone();
+    by_run.sort_by_key(|step| step.test.run);
+    let numbers = |of: &dyn Fn(&Step) -> u64| by_run.iter().map(|step| of(step)).collect::<Vec<u64>>();
     Finding {
         name: FindingName::FiveTupleIgnored,
         severity: severity_of_loss(most.rate()),

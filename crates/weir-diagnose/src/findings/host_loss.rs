@@ -20,6 +20,13 @@ pub(crate) fn find(steps: &Steps) -> Option<Finding> {
         .map(|(dropped, step)| describe(step, &dropped))
 }
 
+/// Share of the lost packets that hosts dropped, 0 to 1.
+pub(crate) fn share(step: &Step) -> f64 {
+    dropped(step).map_or(0.0, |dropped| {
+        (dropped.all() as f64 / step.test.lost.max(1) as f64).min(1.0)
+    })
+}
+
 /// Packets that each place says it dropped.
 #[derive(Clone, Copy)]
 struct Dropped {

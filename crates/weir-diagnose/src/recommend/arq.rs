@@ -1,5 +1,5 @@
 //! Retransmission for a loss process: how often a packet is asked for, and the latency that takes. The model: a packet
-//! sent again an RTT later meets the process as it is then, on any route; in a burst that may still last.
+//! sent again an RTT later meets the process as it is then, on any route, and does not change it; a burst may still last.
 
 use super::Loss;
 use crate::analysis::process::Share;
@@ -40,30 +40,26 @@ pub(super) fn distance(measured: &Measured, packet_ns: f64) -> u64 {
 
 /// Share of packets that stay lost after so many rounds: lost at first, and each time again.
 pub(super) fn residual(parts: &[Share], rounds: u32, distance: u64) -> f64 {
-    let first: f64 = parts.iter().map(|part| part.share * part.process.loss()).sum();
+    let first = mean_loss(parts);
     // The packet is sent again on a route drawn by share; on its own one it may meet the same burst.
-    let again: f64 = parts
-        .iter()
-        .map(|part| {
-            part.share * part.process.loss() / first.max(f64::MIN_POSITIVE)
-                * lost_again(parts, part, distance)
-        })
-        .sum();
+    let of = |part: &Share| part.share * part.process.loss() * lost_again(parts, part, distance);
+    let again = parts.iter().map(of).sum::<f64>() / first.max(f64::MIN_POSITIVE);
     first * again.powi(rounds as i32)
 }
 
+fn mean_loss(parts: &[Share]) -> f64 {
+    parts.iter().map(|part| part.share * part.process.loss()).sum()
+}
+
+/// Probability that a packet that was lost on a route is lost again.
 fn lost_again(parts: &[Share], own: &Share, distance: u64) -> f64 {
-    let others: f64 = parts
-        .iter()
-        .map(|part| part.share * part.process.loss())
-        .sum::<f64>()
-        - own.share * own.process.loss();
+    let others = mean_loss(parts) - own.share * own.process.loss();
     let process = &own.process;
     let (rate, bad_share) = (process.loss(), process.bad_share());
     if rate <= 0.0 {
         return others;
     }
-    // Of the lost packets, these met the bad state; what is left of that decays from step to step.
+    // Of the lost packets, these met the bad state; what is left of that decays from packet to packet.
     let lost_in_bad = bad_share * process.loss_bad / rate;
     let steps = own.share * distance as f64;
     let memory = (1.0 - process.to_bad - process.to_good).max(0.0).powf(steps);

@@ -21,9 +21,8 @@ pub(crate) const TRIAL_PACKETS: u64 = 150_000;
 const CHEAP_FEC: f64 = 0.10;
 /// Failures that a check of the forecast should see.
 const COUNTABLE: f64 = 100.0;
-
-/// A loss that was counted, with its 95 % bounds.
-type Counted = (f64, f64, f64);
+/// Loss to which a check may go.
+const MOST_LOSS: f64 = 0.3;
 
 /// What the recommendation has to know of the findings.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,12 +66,11 @@ pub(crate) fn recommend(
     let packet_ns = 1e9 / packets_per_second.max(1e-3);
     let expected_loss = mean(&loss.fitted);
     let recovery = choose(&loss, target, packet_ns, measured);
-    let forecast = |parts: &[Share]| forecast(parts, &recovery, packet_ns, measured);
-    let expected_residual_loss = forecast(&loss.fitted);
-    let packets = options.simulated_packets.unwrap_or(TRIAL_PACKETS);
-    let trial =
-        |parts: &[Share]| trial::residual(parts, &recovery, arq::distance(measured, packet_ns), packets);
-    let check = check(&loss.fitted, &recovery, &forecast, &trial, packets);
+    let trials = Trials {
+        distance: arq::distance(measured, packet_ns),
+        packets: options.simulated_packets.unwrap_or(TRIAL_PACKETS),
+    };
+    let forecast = |parts: &[Share]| trials.forecast(parts, &recovery);
     let mut recommendation = Recommendation {
         flows: settings.flows,
         payload: settings.payload,
@@ -80,11 +78,11 @@ pub(crate) fn recommend(
         recovery,
         target_loss: target,
         expected_loss,
-        expected_residual_loss,
+        expected_residual_loss: forecast(&loss.fitted),
         expected_residual_interval: (forecast(&loss.best), forecast(&loss.worst)),
-        simulated_residual_loss: trial(&loss.fitted),
-        simulated_packets: packets,
-        check,
+        simulated_residual_loss: trials.simulate(&loss.fitted, &recovery),
+        simulated_packets: trials.packets,
+        check: trials.check(&loss.fitted, &recovery),
         sentence: String::new(),
     };
     recommendation.sentence = sentence(&recommendation, &process, &loss);
@@ -223,41 +221,63 @@ fn choose(loss: &Loss, target: f64, packet_ns: f64, measured: &Measured) -> Reco
     }
 }
 
-fn forecast(parts: &[Share], recovery: &Recovery, packet_ns: f64, measured: &Measured) -> f64 {
-    match *recovery {
-        Recovery::None => mean(parts),
-        Recovery::Fec {
-            repair_packets,
-            span_packets,
-            ..
-        } => fec::residual(parts, span_packets as usize, repair_packets as usize, 0),
-        Recovery::Arq { rounds, .. } => arq::residual(parts, rounds, arq::distance(measured, packet_ns)),
-    }
+/// Forecasts and simulations of recoveries.
+struct Trials {
+    /// Packets from one to its retransmission.
+    distance: u64,
+    /// Packets of each simulation.
+    packets: u64,
 }
 
-/// Raises the loss until the recovery fails often enough to be counted, and counts.
-fn check(
-    parts: &[Share],
-    recovery: &Recovery,
-    forecast: &dyn Fn(&[Share]) -> f64,
-    trial: &dyn Fn(&[Share]) -> Counted,
-    packets: u64,
-) -> Option<ForecastCheck> {
-    if *recovery == Recovery::None {
-        return None;
+impl Trials {
+    fn forecast(&self, parts: &[Share], recovery: &Recovery) -> f64 {
+        match *recovery {
+            Recovery::None => mean(parts),
+            Recovery::Fec {
+                repair_packets,
+                span_packets,
+                ..
+            } => fec::residual(parts, span_packets as usize, repair_packets as usize, 0),
+            Recovery::Arq { rounds, .. } => arq::residual(parts, rounds, self.distance),
+        }
     }
-    let most = 0.3 / mean(parts).max(1e-12);
-    let mut scale = 1.0;
-    while forecast(&scaled(parts, scale)) * (packets as f64) < COUNTABLE && scale < most {
-        scale *= 1.5;
+
+    fn simulate(&self, parts: &[Share], recovery: &Recovery) -> (f64, f64, f64) {
+        trial::residual(parts, recovery, self.distance, self.packets)
     }
-    let raised = scaled(parts, scale);
-    Some(ForecastCheck {
-        loss: mean(&raised),
-        expected: forecast(&raised),
-        simulated: trial(&raised),
-        packets,
-    })
+
+    /// The forecast against a simulation in which the recovery fails often enough to be counted: with fewer rounds, or
+    /// under more loss of the same kind.
+    fn check(&self, parts: &[Share], recovery: &Recovery) -> Option<ForecastCheck> {
+        let countable = |parts: &[Share], recovery: &Recovery| {
+            self.forecast(parts, recovery) * self.packets as f64 >= COUNTABLE
+        };
+        let weaker = match *recovery {
+            Recovery::None => return None,
+            Recovery::Fec { .. } => *recovery,
+            Recovery::Arq { rounds, latency_ns } => {
+                let of = |rounds: u32| Recovery::Arq { latency_ns, rounds };
+                (1..=rounds)
+                    .rev()
+                    .map(of)
+                    .find(|weaker| countable(parts, weaker))
+                    .unwrap_or(of(1))
+            }
+        };
+        let most = MOST_LOSS / mean(parts).max(1e-12);
+        let mut scale = 1.0;
+        while scale < most && !countable(&scaled(parts, scale), &weaker) {
+            scale *= 1.5;
+        }
+        let raised = scaled(parts, scale);
+        Some(ForecastCheck {
+            recovery: weaker,
+            loss: mean(&raised),
+            expected: self.forecast(&raised, &weaker),
+            simulated: self.simulate(&raised, &weaker),
+            packets: self.packets,
+        })
+    }
 }
 
 fn sentence(found: &Recommendation, process: &LossProcess, loss: &Loss) -> String {

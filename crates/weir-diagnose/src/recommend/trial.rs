@@ -1,8 +1,6 @@
 //! A recovery tried out on the emulated link in virtual time: packets are sent through one link for each part of the
 //! stream, with the fitted loss process on it, and what the recovery does not bring back is counted.
 
-use std::collections::VecDeque;
-
 use weir_link::{DirectionSpec, FlowKey, Link, LossSpec, Nanos, Packet, RouteSpec, Verdict};
 use weir_stats::{Gilbert, loss_interval};
 
@@ -56,29 +54,23 @@ fn blocks(wire: &mut Wire, span: u32, repairs: u32, packets: u64) -> (f64, f64, 
     (lost as f64 / (blocks * size) as f64, low * share, high * share)
 }
 
+/// A packet that is sent again meets what the packet of the stream meets that is sent at that time: it fails if that is
+/// lost each time.
 fn retransmit(wire: &mut Wire, rounds: u32, distance: u64, packets: u64) -> (f64, f64, f64) {
-    // When each is sent again, in packets of the stream, and how often it may be after that.
-    let mut waiting: VecDeque<(u64, u32)> = VecDeque::new();
-    let mut given_up = 0;
-    for number in 0..packets + distance * u64::from(rounds) {
-        let mut due: Vec<u32> = Vec::new();
-        while waiting.front().is_some_and(|(at, _)| *at <= number) {
-            due.extend(waiting.pop_front().map(|(_, left)| left));
-        }
-        if number < packets {
-            due.push(rounds);
-        }
-        for left in due {
-            if wire.lose(1) == 1 {
-                if left == 0 {
-                    given_up += 1;
-                } else {
-                    waiting.push_back((number + distance, left - 1));
-                }
-            }
-        }
-    }
-    bounds(given_up, 1.0, packets)
+    let all = packets + distance * u64::from(rounds);
+    let lost: Vec<bool> = (0..all).map(|_| wire.lose(1) == 1).collect();
+    let fails = |first: &usize| {
+        let mut again = (0..=rounds as usize).map(|round| first + round * distance as usize);
+        again.all(|place| lost[place])
+    };
+    let failures: Vec<usize> = (0..packets as usize).filter(fails).collect();
+    // Packets of one burst are lost together and fail together: there are only as many chances as bursts tell apart.
+    let places: Vec<usize> = (0..lost.len()).filter(|place| lost[*place]).collect();
+    let runs = |places: &[usize]| places.chunk_by(|a, b| b - a <= distance as usize).count() as u64;
+    let per_run = |places: &[usize]| places.len() as f64 / runs(places).max(1) as f64;
+    let each = per_run(&failures).max(per_run(&places)).max(1.0);
+    let (_, low, high) = bounds(runs(&failures), each, packets);
+    (failures.len() as f64 / packets.max(1) as f64, low, high)
 }
 
 /// The links, and which gets the next packet.

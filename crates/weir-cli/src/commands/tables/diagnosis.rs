@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use weir_cli::units::format_percent;
-use weir_diagnose::{Diagnosis, Evidence, Finding, Recommendation, Severity};
+use weir_diagnose::{Diagnosis, Evidence, Finding, Recommendation, Recovery, Severity};
 
 /// Columns of a line of text.
 const WIDTH: usize = 100;
@@ -132,8 +132,9 @@ fn recommendation(found: &Recommendation) -> String {
     if let Some(check) = &found.check {
         let (estimate, low, high) = check.simulated;
         let line = format!(
-            "the forecast checked with {} lost, so that failures can be counted: {} expected, {} simulated (95 %: {} to {})",
+            "the forecast checked with {} lost{}, so that failures can be counted: {} expected, {} simulated (95 %: {} to {})",
             format_percent(check.loss),
+            rounds(&check.recovery),
             format_percent(check.expected),
             format_percent(estimate),
             format_percent(low),
@@ -142,6 +143,14 @@ fn recommendation(found: &Recommendation) -> String {
         text.push_str(&wrapped(&line, "  ", "    "));
     }
     text
+}
+
+fn rounds(recovery: &Recovery) -> String {
+    match recovery {
+        Recovery::Arq { rounds: 1, .. } => " and one retransmission".to_owned(),
+        Recovery::Arq { rounds, .. } => format!(" and {rounds} retransmissions"),
+        _ => String::new(),
+    }
 }
 
 /// Breaks a line between words; the first begins with `first`, the others with `rest`.
