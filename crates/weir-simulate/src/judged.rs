@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::judgement::{QUESTIONS, Said, Truth};
+use crate::judgement::{QUESTIONS, Said, Truth, estimates};
 use crate::networks::{Kind, draw};
 use crate::observed::{ObserveError, Observed, observe};
-use crate::tally::Tally;
+use crate::tally::{Errors, Tally};
 
 /// Counts for one question.
 #[derive(Clone, Debug, Default)]
@@ -21,11 +21,22 @@ pub struct Answers {
     pub wrong: Vec<(Kind, u64, Truth, Said)>,
 }
 
+/// Values that findings give for one quantity.
+#[derive(Clone, Debug, Default)]
+pub struct Values {
+    /// Their errors, relative to the truth.
+    pub errors: Errors,
+    /// How often the stated 95 % bounds held the truth, where there are bounds.
+    pub within: Tally,
+}
+
 /// What came of all networks.
 #[derive(Debug, Default)]
 pub struct Judged {
     /// By question, in the order of [`QUESTIONS`].
     pub answers: Vec<Answers>,
+    /// By quantity.
+    pub values: BTreeMap<&'static str, Values>,
     /// Networks that could not be surveyed, and why.
     pub failed: Vec<(Kind, u64, String)>,
     /// Networks of each kind.
@@ -45,6 +56,13 @@ impl Judged {
             }
             if (truth == Truth::Present) != (said == Said::Right) || said == Said::Wrong {
                 answers.wrong.push((kind, number, truth, said));
+            }
+        }
+        for estimate in estimates(observed) {
+            let values = self.values.entry(estimate.name).or_default();
+            values.errors.add(estimate.said, estimate.truth);
+            if let Some((low, high)) = estimate.bounds {
+                values.within.add((low..=high).contains(&estimate.truth));
             }
         }
     }

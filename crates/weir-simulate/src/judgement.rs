@@ -1,6 +1,7 @@
 //! Whether a diagnosis is right about a network whose truth is known. It must not know how findings are made: it
 //! looks at their names, directions, evidence and severities alone.
 
+mod accuracy;
 mod caps;
 mod hosts;
 mod loss;
@@ -13,6 +14,8 @@ use weir_results::{Direction, RunId};
 
 use crate::observed::Observed;
 use crate::path::StepTruth;
+
+pub use accuracy::{Estimate, estimates};
 
 /// Whether a network has what a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ mod tally;
 
 pub use flows::RouteUse;
 pub use host::HostModel;
-pub use judged::{Answers, Judged, Plan as JudgingPlan, judge};
+pub use judged::{Answers, Judged, Plan as JudgingPlan, Values, judge};
 pub use observed::{ObserveError, Observed, observe};
 pub use path::{Path, StepTruth, Surveyed};
 pub use random::Random;
