@@ -9,6 +9,8 @@ use crate::distribution::{chi_squared_tail, fisher_tail};
 /// Draws of the exact test for small counts.
 const DRAWS: u32 = 20_000;
 /// Fewer events than this per group are too few for the chi-squared distribution.
+/// Groups that vary in time more than others, by a chance below this, are taken by themselves.
+const VARY_MORE: f64 = 0.01;
 const FEW_PER_GROUP: f64 = 8.0;
 
 /// Events among trials.
@@ -55,10 +57,65 @@ pub struct RateTest {
     pub dispersion: f64,
 }
 
+/// How much counts vary in time within groups.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Variation {
+    /// Pearson's chi-squared of the slots within each group.
+    pub deviations: f64,
+    /// Its degrees of freedom.
+    pub freedom: f64,
+}
+
+impl Variation {
+    /// That of groups, each given slot by slot of time.
+    pub fn within(groups: &[Vec<Counted>]) -> Self {
+        let mut sum = Variation::default();
+        for slots in groups {
+            let rate = total(slots).rate();
+            let used = slots.iter().filter(|slot| slot.trials > 0).count();
+            if rate > 0.0 && rate < 1.0 && used > 1 {
+                sum.deviations += slots.iter().map(|slot| deviation(*slot, rate)).sum::<f64>();
+                sum.freedom += used as f64 - 1.0;
+            }
+        }
+        sum
+    }
+
+    /// Both together.
+    pub fn plus(self, other: Variation) -> Variation {
+        Variation {
+            deviations: self.deviations + other.deviations,
+            freedom: self.freedom + other.freedom,
+        }
+    }
+
+    /// Variance over that of independent events, at least 1.
+    fn dispersion(self) -> f64 {
+        if self.freedom > 0.0 {
+            (self.deviations / self.freedom).max(1.0)
+        } else {
+            1.0
+        }
+    }
+}
+
 /// Tests whether all groups have the same rate; each group is given slot by slot of time. The dispersion within groups
 /// is allowed for, and small counts are tested by drawing (with a fixed seed). None for fewer than two groups with
 /// trials, or no event at all.
 pub fn equal_rates(groups: &[Vec<Counted>]) -> Option<RateTest> {
+    equal_rates_among(groups, Variation::within(groups))
+}
+
+/// The same where `all` is the variation of these groups and of others like them, from which the dispersion is better
+/// known. It is not used where these vary more than the others (chance below [`VARY_MORE`]).
+pub fn equal_rates_among(groups: &[Vec<Counted>], all: Variation) -> Option<RateTest> {
+    let own = Variation::within(groups);
+    let as_all =
+        own.freedom == 0.0 || chi_squared_tail(own.deviations / all.dispersion(), own.freedom) >= VARY_MORE;
+    test_equal(groups, if as_all { all } else { own })
+}
+
+fn test_equal(groups: &[Vec<Counted>], variation: Variation) -> Option<RateTest> {
     let totals: Vec<Counted> = groups
         .iter()
         .map(|slots| total(slots))
@@ -70,12 +127,7 @@ pub fn equal_rates(groups: &[Vec<Counted>]) -> Option<RateTest> {
     }
     let between = between(&totals);
     let freedom = totals.len() as f64 - 1.0;
-    let (within, within_freedom) = within(groups);
-    let dispersion = if within_freedom > 0.0 {
-        (within / within_freedom).max(1.0)
-    } else {
-        1.0
-    };
+    let dispersion = variation.dispersion();
     let plain = if (all.events as f64) < FEW_PER_GROUP * totals.len() as f64 {
         drawn(&totals, between)
     } else {
@@ -85,7 +137,7 @@ pub fn equal_rates(groups: &[Vec<Counted>]) -> Option<RateTest> {
         plain.max(fisher_tail(
             between / freedom / dispersion,
             freedom,
-            within_freedom,
+            variation.freedom,
         ))
     } else {
         plain
@@ -105,20 +157,6 @@ fn deviation(count: Counted, rate: f64) -> f64 {
         return 0.0;
     }
     (count.events as f64 - expected).powi(2) / (expected * (1.0 - rate).max(f64::MIN_POSITIVE))
-}
-
-/// Pearson's chi-squared of the slots within groups, and its degrees of freedom.
-fn within(groups: &[Vec<Counted>]) -> (f64, f64) {
-    let (mut sum, mut freedom) = (0.0, 0.0);
-    for slots in groups {
-        let rate = total(slots).rate();
-        let used = slots.iter().filter(|slot| slot.trials > 0).count();
-        if rate > 0.0 && rate < 1.0 && used > 1 {
-            sum += slots.iter().map(|slot| deviation(*slot, rate)).sum::<f64>();
-            freedom += used as f64 - 1.0;
-        }
-    }
-    (sum, freedom)
 }
 
 /// Share of random divisions of the events over the groups that are as uneven.
@@ -147,13 +185,13 @@ fn drawn(totals: &[Counted], observed: f64) -> f64 {
 
 /// Divides groups into classes of equal rates: as long as a class's rates differ with a probability below `chance`, it
 /// is cut where that makes the counts most likely. Classes come in ascending order of rate, each with the indices of its
-/// groups in ascending order.
-pub fn rate_classes(groups: &[Vec<Counted>], chance: f64) -> Vec<Vec<usize>> {
+/// groups in ascending order. `all` is as for [`equal_rates_among`].
+pub fn rate_classes(groups: &[Vec<Counted>], chance: f64, all: Variation) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..groups.len()).collect();
     let rate = |index: &usize| total(&groups[*index]).rate();
     order.sort_by(|a, b| rate(a).total_cmp(&rate(b)).then(a.cmp(b)));
     let mut classes = Vec::new();
-    cut(groups, &order, chance, &mut classes);
+    cut(groups, &order, (chance, all), &mut classes);
     for class in &mut classes {
         class.sort_unstable();
     }
@@ -168,9 +206,10 @@ fn ln_likelihood(count: Counted) -> f64 {
     count.events as f64 * count.rate().ln()
 }
 
-fn cut(groups: &[Vec<Counted>], class: &[usize], chance: f64, classes: &mut Vec<Vec<usize>>) {
+fn cut(groups: &[Vec<Counted>], class: &[usize], by: (f64, Variation), classes: &mut Vec<Vec<usize>>) {
+    let (chance, all) = by;
     let members: Vec<Vec<Counted>> = class.iter().map(|index| groups[*index].clone()).collect();
-    if !equal_rates(&members).is_some_and(|test| test.p_value < chance) {
+    if !equal_rates_among(&members, all).is_some_and(|test| test.p_value < chance) {
         if !class.is_empty() {
             classes.push(class.to_vec());
         }
@@ -182,8 +221,8 @@ fn cut(groups: &[Vec<Counted>], class: &[usize], chance: f64, classes: &mut Vec<
     let place = (1..class.len())
         .max_by(|a, b| parted(a).total_cmp(&parted(b)))
         .unwrap_or(1);
-    cut(groups, &class[..place], chance, classes);
-    cut(groups, &class[place..], chance, classes);
+    cut(groups, &class[..place], by, classes);
+    cut(groups, &class[place..], by, classes);
 }
 
 /// SplitMix64 (Steele, Lea and Flood 2014): enough for drawing, the same on every machine.

@@ -210,12 +210,12 @@ fn equal_and_unequal_rates() {
 fn classes_of_equal_rates() {
     let part = reference("rates_steady");
     assert_eq!(
-        rate_classes(&groups(&whole(&part, "events")), 0.01),
+        rate_classes(&groups(&whole(&part, "events")), 0.01, Variation::default()),
         [vec![0, 1, 2], vec![3]]
     );
     let part = reference("rates_bursty");
     assert_eq!(
-        rate_classes(&groups(&whole(&part, "events")), 0.01),
+        rate_classes(&groups(&whole(&part, "events")), 0.01, Variation::default()),
         [vec![0, 1, 2, 3]]
     );
 }

@@ -2,7 +2,7 @@
 //! flows together. Each leaves another quantity the same in all tests that it touches: the rate of a flow, packets per
 //! second, or bits per second; and each lets other tests through untouched.
 
-use weir_stats::{Counted, chi_squared_tail, median};
+use weir_stats::{Counted, binomial_at_least, median, normal_tail};
 
 use weir_results::StreamBurst;
 
@@ -23,10 +23,15 @@ const STEADY: f64 = 0.001;
 /// than that many where losses are as steady as a limit's.
 const SLOW: f64 = 1.1;
 const SLOWISH: f64 = 1.6;
+/// Pieces of the stream lose alike if they are within so many standard deviations of the middle one, where one in
+/// five independent ones is.
+const ALIKE: f64 = 0.25;
 /// Fewest packets in a piece of the stream whose losses are compared with others'.
 const LEAST_PIECE: u64 = 256;
 /// Fewer pieces say less than the seconds do.
 const LEAST_PIECES: usize = 8;
+/// In longer tests the seconds say enough.
+const MOST_WINDOWS: usize = 100_000;
 /// A pause between two bursts that were kept: others may have come in it.
 const LOT_NS: u64 = 20_000_000;
 /// A path that is full for bursts of one length is full for most.
@@ -58,7 +63,7 @@ pub(crate) struct Limit {
     pub range: (f64, f64),
     /// Indices of the tests that it touched.
     pub steps: Vec<usize>,
-    /// Probability of losses spread as evenly as this over the stream by chance (chi-squared, lower tail).
+    /// Probability of losses spread as evenly as this over the stream by chance.
     pub steady: f64,
     /// Most tests in which it was met had a queue.
     pub queued: bool,
@@ -87,10 +92,13 @@ impl Load {
         let whole = step.loss();
         // Where the first second was all, it has to do.
         let loss = if after.trials > 0 { after } else { whole };
-        let offered = step.test.asked? as f64;
-        let packet_bits = 8.0 * f64::from(step.test.payload);
-        let passed = 1.0 - loss.rate();
-        let packets = offered / packet_bits * passed;
+        let test = step.test;
+        let offered = test.asked? as f64;
+        // The last packet of a frame is shorter; where it passes more easily, what came is shorter than what was sent.
+        let frame = f64::from(test.plan.format.bytes_per_frame);
+        let sent_bits = 8.0 * frame / (frame / f64::from(test.payload.max(1))).ceil().max(1.0);
+        let came_bits = 8.0 * test.bytes as f64 / test.received.max(1) as f64;
+        let packets = offered / sent_bits * (1.0 - loss.rate());
         let dark: u64 = step
             .outages
             .iter()
@@ -102,7 +110,7 @@ impl Load {
             index,
             flows: step.flow_count() as f64,
             payload: step.test.payload,
-            bits: packets * (packet_bits + 8.0 * f64::from(header_bytes)),
+            bits: packets * (came_bits + 8.0 * f64::from(header_bytes)),
             packets,
             asked: offered,
             loss: loss.rate(),
@@ -123,7 +131,7 @@ pub(super) fn find(steps: &[Step], header_bytes: u32) -> Option<Limit> {
 /// All tests of a direction, of which some met a limit.
 struct Loads {
     all: Vec<Load>,
-    /// Probability of losses as even as those of the limited tests.
+    /// Probability of losses as even as those of the limited tests, if independent.
     steady: f64,
     /// Packets wait in a queue in most of the limited tests.
     queued: bool,
@@ -242,27 +250,35 @@ fn spread(values: impl Iterator<Item = f64>) -> (f64, f64) {
     })
 }
 
-/// Probability that independent losses are spread as evenly as those of the limited tests.
+/// Probability that so many pieces of the limited tests lose as nearly alike, were the losses independent. A host that
+/// was held up now and then spoils single pieces, which a sum of squares would not forgive.
 fn steadiness(steps: &[Step], limited: &[&Load]) -> f64 {
-    let (mut sum, mut freedom) = (0.0, 0.0);
+    let (mut alike, mut compared, mut chance) = (0, 0, 0.0_f64);
     for load in limited {
         let step = &steps[load.index];
-        let pieces = frames_of_stream(step).unwrap_or_else(|| step.slots_after_start());
-        let rate = weir_stats::total(&pieces).rate();
+        let pieces = frames_of_stream(step)
+            .or_else(|| windows_of_stream(step.test))
+            .unwrap_or_else(|| step.slots_after_start());
+        let rate = median(pieces.iter().map(|piece| piece.rate()).collect());
         if pieces.len() < 2 || rate <= 0.0 || rate >= 1.0 {
             continue;
         }
-        let deviation = |piece: &Counted| {
-            let mean = piece.trials as f64 * rate;
-            (piece.events as f64 - mean).powi(2) / (mean * (1.0 - rate))
+        let deviation = |piece: &Counted| (piece.trials as f64 * rate * (1.0 - rate)).sqrt();
+        let near = |piece: &&Counted| {
+            let expected = piece.trials as f64 * rate;
+            (piece.events as f64 - expected).abs() <= ALIKE * deviation(piece)
         };
-        sum += pieces.iter().map(deviation).sum::<f64>();
-        freedom += pieces.len() as f64 - 1.0;
+        // The middle one is as the middle one.
+        alike += (pieces.iter().filter(near).count() as u64).saturating_sub(1);
+        compared += pieces.len() as u64 - 1;
+        // Counts are whole: in small ones more are within reach.
+        let within = |piece: &Counted| {
+            let deviation = deviation(piece);
+            1.0 - 2.0 * normal_tail(((ALIKE * deviation).floor() + 0.5) / deviation)
+        };
+        chance = pieces.iter().map(within).fold(chance, f64::max);
     }
-    if freedom == 0.0 {
-        return 1.0;
-    }
-    1.0 - chi_squared_tail(sum, freedom)
+    binomial_at_least(alike, compared, chance.min(1.0))
 }
 
 /// Losses in whole frames, after the first third of the stream: a sender begins each frame anew, so that every frame
@@ -293,6 +309,39 @@ fn frames_of_stream(step: &Step) -> Option<Vec<Counted>> {
         pieces.extend(stretch);
     }
     (pieces.len() >= LEAST_PIECES).then_some(pieces)
+}
+
+/// Losses in the short windows after the first third of the test, but for its last. None where there are few windows
+/// or few packets in each.
+fn windows_of_stream(test: &FlowTest) -> Option<Vec<Counted>> {
+    let first = test.loss_windows.first()?;
+    let last = test.loss_windows.last()?;
+    let window_ns = first.duration_ns.max(1);
+    let trials = u128::from(test.sent) * u128::from(window_ns) / u128::from(test.active_ns.max(1));
+    let trials = u64::try_from(trials)
+        .ok()
+        .filter(|trials| *trials >= LEAST_PIECE)?;
+    let place = |unix_ns: u64| {
+        unix_ns
+            .saturating_sub(first.unix_ns)
+            .saturating_add(window_ns / 2)
+            / window_ns
+    };
+    let from = place(test.started_unix_ns.saturating_add(test.active_ns / 3)) + 1;
+    let end = place(test.started_unix_ns.saturating_add(test.active_ns)).min(place(last.unix_ns));
+    let count = end.saturating_sub(from);
+    let count = usize::try_from(count).ok()?;
+    if !(LEAST_PIECES..=MOST_WINDOWS).contains(&count) {
+        return None;
+    }
+    let mut pieces = vec![Counted { events: 0, trials }; count];
+    for window in &test.loss_windows {
+        let piece = place(window.unix_ns).checked_sub(from);
+        if let Some(piece) = piece.and_then(|piece| pieces.get_mut(piece as usize)) {
+            piece.events += window.lost.min(trials);
+        }
+    }
+    Some(pieces)
 }
 
 /// Parts of the stream of which every burst is known: all of it, or where some were too many to be kept, from the first

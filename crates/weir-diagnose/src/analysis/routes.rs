@@ -173,7 +173,7 @@ pub(crate) fn classes(step: &Step, explained: bool) -> Vec<RouteClass> {
         let parts = if explained {
             vec![(0..members.len()).collect()]
         } else {
-            joined(rate_classes(&events, LOSS_CHANCE), &counts)
+            joined(rate_classes(&events, LOSS_CHANCE, step.variation), &counts)
         };
         for part in parts {
             classes.push((part.into_iter().map(|index| members[index]).collect(), *level));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use weir_results::Direction;
-use weir_stats::Counted;
+use weir_stats::{Counted, Variation};
 
 use super::delay::Queueing;
 use super::events;
@@ -36,6 +36,8 @@ pub(crate) struct Step<'a> {
     pub flow_loss: Vec<Counted>,
     /// Loss events of each flow in each slot of time, outside of its outages: bursts close together are one event.
     pub events: Vec<Vec<Counted>>,
+    /// How much those vary in time in all tests of the direction together.
+    pub variation: Variation,
     /// Flows by their delay.
     pub routes: RouteView,
     /// The delay that the path's queues add.
@@ -47,8 +49,10 @@ impl<'a> Step<'a> {
     pub fn new(test: &'a FlowTest) -> Self {
         let outages = outages::outages(test);
         let flow_loss = events::loss_outside(test, &outages);
+        let events = events::loss_events(test, &outages);
         Step {
-            events: events::loss_events(test, &outages),
+            variation: Variation::within(&events),
+            events,
             routes: routes::by_delay(test),
             queueing: Queueing::of(test),
             outages,
@@ -112,12 +116,16 @@ impl<'a> Steps<'a> {
             // A sender that sends flow after flow meets a limit with the same flows for several bursts.
             steps[*index].outages.retain(Outage::is_long);
         }
-        Steps {
+        let mut all = Steps {
             direction,
             header_bytes: measured.header_bytes,
             steps,
             limit,
-        }
+        };
+        let variations = all.plain().map(|step| step.variation);
+        let variation = variations.fold(Variation::default(), Variation::plus);
+        all.steps.iter_mut().for_each(|step| step.variation = variation);
+        all
     }
 
     /// Whether a limit explains the loss of this step.

@@ -23,12 +23,18 @@ pub(crate) fn find(steps: &Steps) -> Option<Finding> {
         .filter_map(|step| Some((step, coincidence(&blocks(step))?)))
         .collect();
     let count = tested.len() as f64;
-    let (step, found) = tested
-        .into_iter()
-        .min_by(|a, b| a.1.p_value.total_cmp(&b.1.p_value))?;
+    // Of tests that are as clear, the one in which chance explains least.
+    let clearest = |a: &Coincidence, b: &Coincidence| {
+        let as_clear = a.p_value.total_cmp(&b.p_value);
+        as_clear.then(times_chance(b).total_cmp(&times_chance(a)))
+    };
+    let (step, found) = tested.into_iter().min_by(|a, b| clearest(&a.1, &b.1))?;
     let p_value = (found.p_value * count).min(1.0);
-    (p_value < CHANCE && found.pairs as f64 >= TIMES * found.expected)
-        .then(|| describe(step, &found, p_value))
+    (p_value < CHANCE && times_chance(&found) >= TIMES).then(|| describe(step, &found, p_value))
+}
+
+fn times_chance(found: &Coincidence) -> f64 {
+    found.pairs as f64 / found.expected.max(f64::MIN_POSITIVE)
 }
 
 /// Most of what the windows count came after all, too late: no flow lost it.

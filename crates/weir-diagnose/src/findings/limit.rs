@@ -146,7 +146,9 @@ fn confidence(limit: &Limit) -> Confidence {
             0.99,
         ),
         _ => Confidence::by_test(
-            format!("{agreement}; losses spread evenly over the stream (chi-squared, lower tail)"),
+            format!(
+                "{agreement}; pieces of the stream lose more alike than independent losses would (binomial)"
+            ),
             limit.steady,
         ),
     }

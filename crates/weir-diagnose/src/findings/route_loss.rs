@@ -1,7 +1,7 @@
 //! Loss that differs between routes, or between flows whose routes delay does not tell apart.
 
 use weir_results::RunId;
-use weir_stats::{Counted, binomial_at_least, equal_rates, total};
+use weir_stats::{Counted, binomial_at_least, equal_rates, equal_rates_among, total};
 use weir_units::{format_duration, format_percent};
 
 use super::routes::named;
@@ -234,7 +234,7 @@ fn by_flow(steps: &Steps) -> Option<Finding> {
     let candidates: Vec<&Step> = steps.plain().filter(|step| step.flow_count() > 1).collect();
     let (step, p_value) = candidates
         .iter()
-        .filter_map(|step| Some((*step, equal_rates(&step.events)?.p_value)))
+        .filter_map(|step| Some((*step, equal_rates_among(&step.events, step.variation)?.p_value)))
         .min_by(|a, b| a.1.total_cmp(&b.1))?;
     let p_value = (p_value * candidates.len() as f64).min(1.0);
     let routes = classes(step, false);
