@@ -157,7 +157,8 @@ fn describe(sweep: &Sweep, p_value: f64) -> Finding {
             p_value,
         ),
         action: format!(
-            "Use {} flow{}, and ARQ for what is lost: with so few flows a broken route takes the whole stream.",
+            "Use {} flow{}. What is lost then, ARQ or FEC has to replace (the recommendation says which), and with so few \
+             flows a broken route takes the whole stream: have a second path ready.",
             sweep.steps[0].flow_count(),
             if sweep.steps[0].flow_count() == 1 { "" } else { "s" }
         ),

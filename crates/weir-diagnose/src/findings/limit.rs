@@ -13,6 +13,8 @@ use crate::words::{rows_of_runs, time, way};
 
 /// Tests on a path that is full differ by more where a queue shorter than a sender's bursts cuts these.
 const ALIKE: f64 = 1.1;
+/// Longest that a frame of media takes to send, at 24 frames a second.
+const FRAME_NS: f64 = 4.2e7;
 
 /// The finding, where a limit was met.
 pub(crate) fn find(steps: &Steps, measured: &Measured) -> Option<Finding> {
@@ -82,8 +84,10 @@ fn path(limit: &Limit, steps: &Steps, slowest: Option<&Rate>) -> (FindingName, S
         .iter()
         .map(|index| steps.steps[*index].queueing.p99_ns)
         .fold(0.0, f64::max);
-    let cut = is_cut(limit);
-    let range = if cut {
+    let varies = is_cut(limit);
+    // A sender's bursts end within a frame: what fills a queue for longer is not their length.
+    let cut = varies && queue < FRAME_NS;
+    let range = if varies {
         format!("{} to {}", rate(limit.range.0), rate(limit.range.1))
     } else {
         rate(limit.value)
@@ -93,6 +97,11 @@ fn path(limit: &Limit, steps: &Steps, slowest: Option<&Rate>) -> (FindingName, S
             "the path is full{{way}}: its slowest part sends at {}, and the queue in front of it ends after {}, which is less \
              than a burst of the sender, so that only {range} of IP packets come through.",
             rate(slowest.bits),
+            time(queue)
+        ),
+        None if varies && !cut => format!(
+            "the path is full{{way}}: it carried {range} of IP packets, now more and now less, and a queue of up to {} \
+             builds up before packets are lost.",
             time(queue)
         ),
         None => format!(

@@ -54,7 +54,7 @@ pub(crate) fn recommend(
     options: &Options,
 ) -> Option<Recommendation> {
     let settings = settings::choose(steps, facts)?;
-    if settings.overloaded {
+    if settings.load != settings::Load::Carried {
         return Some(overloaded(steps, &settings));
     }
     let (process, loss) = loss_of(steps, &settings, facts)?;
@@ -89,16 +89,16 @@ pub(crate) fn recommend(
     Some(recommendation)
 }
 
-/// What to say where nothing that was tried carries the media: no recovery replaces what a limit takes.
+/// What to say where the path does not carry the media, or not always: no recovery replaces what a limit takes.
 fn overloaded(steps: &Steps, settings: &settings::Settings) -> Recommendation {
+    let rate = |step: &Step| step.loss().rate();
     let chosen = |step: &&Step| {
         step.flow_count() == usize::from(settings.flows) && step.test.payload == settings.payload
     };
-    let loss = steps
-        .steps
-        .iter()
-        .find(chosen)
-        .map_or(0.0, |step| step.loss().rate());
+    let loss = match settings.load {
+        settings::Load::AtTimes => steps.steps.iter().map(rate).fold(0.0, f64::max),
+        _ => steps.steps.iter().find(chosen).map_or(0.0, rate),
+    };
     let asked = steps
         .steps
         .iter()
@@ -106,6 +106,22 @@ fn overloaded(steps: &Steps, settings: &settings::Settings) -> Recommendation {
         .max()
         .unwrap_or(0);
     let carried = (asked as f64 * (1.0 - loss)) as u64;
+    let plain = steps.plain().count();
+    let trouble = match settings.load {
+        settings::Load::AtTimes => format!(
+            "the path carries {} only at times: {plain} of {} tests passed, another lost {}.",
+            format_rate(asked),
+            steps.steps.len(),
+            format_percent(loss)
+        ),
+        _ => format!(
+            "nothing that was tried carries {}: {} flows with payloads of {} bytes lost the least, {}.",
+            format_rate(asked),
+            settings.flows,
+            settings.payload,
+            format_percent(loss)
+        ),
+    };
     Recommendation {
         flows: settings.flows,
         payload: settings.payload,
@@ -119,12 +135,7 @@ fn overloaded(steps: &Steps, settings: &settings::Settings) -> Recommendation {
         simulated_packets: 0,
         check: None,
         sentence: format!(
-            "nothing that was tried carries {}: {} flows with payloads of {} bytes lost the least, {}. No FEC and no ARQ \
-             replaces that much: lower the rate to less than {}, or use another path.",
-            format_rate(asked),
-            settings.flows,
-            settings.payload,
-            format_percent(loss),
+            "{trouble} No FEC and no ARQ replaces that much: lower the rate to less than {}, or use another path.",
             format_rate(carried)
         ),
     }
@@ -307,7 +318,8 @@ fn sentence(found: &Recommendation, process: &LossProcess, loss: &Loss) -> Strin
             span_packets,
             latency_ns,
         } => format!(
-            "FEC of {repair_packets} repair packets for every {span_packets} ({} more, {} of latency): {left}",
+            "FEC of {repair_packets} repair packet{} for every {span_packets} ({} more, {} of latency): {left}",
+            if repair_packets == 1 { "" } else { "s" },
             format_percent(overhead),
             format_duration(latency_ns)
         ),

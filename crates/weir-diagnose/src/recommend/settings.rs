@@ -18,8 +18,19 @@ pub(super) struct Settings {
     pub flows: u16,
     pub payload: u32,
     pub measured_together: bool,
+    /// Whether the path carries the rate at all.
+    pub load: Load,
+}
+
+/// Whether a path carries what was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Load {
+    /// It does.
+    Carried,
+    /// Some tests passed, but others of the same payload met a path that was full: it changes with time.
+    AtTimes,
     /// Every test met a limit, and no other settings get round it.
-    pub overloaded: bool,
+    TooMuch,
 }
 
 /// The longest payload that carries well, and as many flows as the network rewards.
@@ -34,13 +45,19 @@ pub(super) fn choose(steps: &Steps, facts: Facts) -> Option<Settings> {
         .limit
         .as_ref()
         .is_some_and(|limit| limit.kind == LimitKind::FlowRate);
-    let overloaded = usable.is_empty() && steps.limit.is_some() && !flow_limit;
+    let load = if usable.is_empty() && steps.limit.is_some() && !flow_limit {
+        Load::TooMuch
+    } else if full_at_times(steps, &usable) {
+        Load::AtTimes
+    } else {
+        Load::Carried
+    };
     if usable.is_empty() {
         usable = least_loss(steps);
     }
     let payload = usable.iter().map(|step| step.test.payload).max()?;
     let tested: Vec<u16> = usable.iter().map(|step| step.flow_count() as u16).collect();
-    let wanted = wanted_flows(steps, facts, &tested).filter(|_| !overloaded);
+    let wanted = wanted_flows(steps, facts, &tested).filter(|_| load == Load::Carried);
     let flows = match wanted {
         Some(wanted) => wanted,
         None => nearest(&tested, USUAL_FLOWS)?,
@@ -53,8 +70,22 @@ pub(super) fn choose(steps: &Steps, facts: Facts) -> Option<Settings> {
         flows,
         payload,
         measured_together,
-        overloaded,
+        load,
     })
+}
+
+/// A full path does not care for payloads and flows: one that passed some tests and not others of the same payload has
+/// room at times.
+fn full_at_times(steps: &Steps, usable: &[&Step]) -> bool {
+    let Some(limit) = steps.limit.as_ref().filter(|limit| limit.kind == LimitKind::Path) else {
+        return false;
+    };
+    let limited = |index: &usize| steps.steps.get(*index).map(|step| step.test.payload);
+    limit
+        .steps
+        .iter()
+        .filter_map(limited)
+        .any(|payload| usable.iter().any(|step| step.test.payload == payload))
 }
 
 /// What the findings ask for; none where any number will do.
