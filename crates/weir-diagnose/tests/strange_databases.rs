@@ -20,9 +20,9 @@ use weir_simulate::networks::{Kind, Network, draw};
 use weir_simulate::{Random, observe};
 
 /// Rounds with one number changed, in one row or in all of a run.
-const ROUNDS: u64 = 400;
+const ROUNDS: u64 = 240;
 /// Rounds with a number of the plans and summaries changed.
-const JSON_ROUNDS: u64 = 200;
+const JSON_ROUNDS: u64 = 100;
 /// Far more than any round takes, on a busy machine, unless it does not end.
 const MOST_TIME: Duration = Duration::from_secs(20);
 /// Networks of which the one with the least to simulate is taken.
@@ -121,14 +121,16 @@ fn keep_a_few(database: &Path, run: RunId) {
     }
 }
 
-/// Tables with something in them, and their columns, those by which rows are found left out.
+/// Tables that are read and have something in them, and their columns, those by which rows are found left out.
 fn columns(connection: &Connection) -> BTreeMap<String, Vec<String>> {
     let list = |sql: &str| -> Vec<String> {
         let mut statement = connection.prepare(sql).unwrap();
         let names = statement.query_map([], |row| row.get(0)).unwrap();
         names.map(Result::unwrap).collect()
     };
-    let tables = list("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'");
+    let tables = list(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND\n         name NOT IN ('mtu_probes', 'tcp_seconds', 'link_seconds')",
+    );
     tables
         .into_iter()
         .filter(|table| {
@@ -188,16 +190,14 @@ fn strange(random: &mut Random) -> Cell {
         0,
         -1,
         1,
-        3,
         7,
         255,
         65_535,
-        65_536,
+        u32::MAX.into(),
         1_000_000_000_000,
         1_000_000_000_000_000,
         TWO_TO_53,
         -TWO_TO_53,
-        u32::MAX.into(),
         4_102_444_800_000_000_000,
         i64::MAX,
         i64::MAX - 1,
@@ -245,12 +245,13 @@ fn any_column_may_hold_anything() {
         let column = &columns[below(random, columns.len())];
         let value = strange(random);
         // A row, the rows of a run, or every row of the table.
+        let some = random.whole(0, 1 << 20);
+        let one = |what: &str| {
+            format!("(SELECT {what} FROM {table} LIMIT 1 OFFSET {some} % (SELECT count(*) FROM {table}))")
+        };
         let rows = [
-            format!(
-                "rowid = (SELECT rowid FROM {table} LIMIT 1 OFFSET {})",
-                random.whole(0, 200)
-            ),
-            format!("run_id = {}", random.whole(1, 40)),
+            format!("rowid = {}", one("rowid")),
+            format!("run_id = {}", one("run_id")),
             "true".to_owned(),
         ];
         let rows = &rows[below(random, rows.len())];
