@@ -20,7 +20,7 @@ use weir_simulate::networks::{Kind, Network, draw};
 use weir_simulate::{Random, observe};
 
 /// Rounds with one number changed, in one row or in all of a run.
-const ROUNDS: u64 = 240;
+const ROUNDS: u64 = 200;
 /// Rounds with a number of the plans and summaries changed.
 const JSON_ROUNDS: u64 = 100;
 /// Far more than any round takes, on a busy machine, unless it does not end.
