@@ -11,8 +11,10 @@ pub enum DiagnoseError {
     Store(#[from] StoreError),
     /// What the run says of itself is not what this Weir writes.
     #[error(
-        "cannot read the {what} of run {run}: {source}; it was recorded by Weir {weir_version}: diagnose it with that \
-         version, or measure again"
+        "cannot read the {what} of run {run}: {}; it was recorded by Weir {}: diagnose it with that version, or measure \
+         again",
+        line(source),
+        line(weir_version)
     )]
     Unreadable {
         /// The run.
@@ -24,6 +26,23 @@ pub enum DiagnoseError {
         /// What is wrong with it.
         source: serde_json::Error,
     },
+    /// A number that no measurement gives.
+    #[error(
+        "run {run} has {value} in the column {column} of the table {table}, where a measurement has {expected}: the \
+         database was changed or damaged, or an agent made it up; measure again, or delete it with 'weir runs delete {run}'"
+    )]
+    Implausible {
+        /// The run.
+        run: RunId,
+        /// The table.
+        table: &'static str,
+        /// The column, with the place in it where it holds more than a number.
+        column: String,
+        /// What is there.
+        value: String,
+        /// What may be there.
+        expected: String,
+    },
     /// The run has no measurement that says anything about a path.
     #[error(
         "run {run} holds no {missing}: there is nothing to diagnose; measure again, and let it run longer"
@@ -34,4 +53,19 @@ pub enum DiagnoseError {
         /// What would have been needed.
         missing: &'static str,
     },
+}
+
+/// What may hold text of the database, as one line that can be read.
+fn line(text: &impl std::fmt::Display) -> String {
+    const MOST_SHOWN: usize = 200;
+    let text = text.to_string();
+    let mut short: String = text
+        .chars()
+        .take(MOST_SHOWN)
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .collect();
+    if text.chars().nth(MOST_SHOWN).is_some() {
+        short.push_str("...");
+    }
+    short
 }

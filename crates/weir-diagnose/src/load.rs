@@ -2,6 +2,7 @@
 //! whatever the run's length; it must not know what the numbers mean.
 
 mod flow_rows;
+mod plausible;
 mod rtt_rows;
 
 use std::net::IpAddr;
@@ -11,9 +12,9 @@ use serde_json::Value;
 use weir_measure::flows::{FlowsPlan, FlowsSummary};
 use weir_measure::path_mtu::MtuSummary;
 use weir_measure::rtt::RttPlan;
-use weir_measure::survey::{Step, SurveyPlan};
+use weir_measure::survey::SurveyPlan;
 use weir_measure::tcp_throughput::TcpSummary;
-use weir_results::{Direction, Run, RunFilter, RunId, Store};
+use weir_results::{Direction, Run, RunFilter, RunId, Store, StoreError};
 
 use crate::DiagnoseError;
 use crate::measured::{FlowTest, Measured, RttTest};
@@ -26,13 +27,19 @@ const EARLIER_RUNS: usize = 1_000;
 /// Reads what `run` has measured. The parts of a survey belong to it; any other run is its own part.
 ///
 /// # Errors
-/// When the store cannot be read, the run does not exist, was written by another version, or holds nothing.
+/// When the store cannot be read, the run does not exist, was written by another version, holds a number that no
+/// measurement gives, or holds nothing.
 pub fn load(store: &Store, run: RunId) -> Result<Measured, DiagnoseError> {
     let head = store.run(run)?;
     let mut parts = store.runs(&RunFilter {
         parent: Some(run),
+        limit: Some(plausible::MOST_PARTS + 1),
         ..RunFilter::default()
     })?;
+    plausible::parts(run, &parts)?;
+    for part in parts.iter().chain([&head]) {
+        plausible::run(part)?;
+    }
     parts.reverse();
     let mut measured = Measured {
         run,
@@ -61,6 +68,7 @@ pub fn load(store: &Store, run: RunId) -> Result<Measured, DiagnoseError> {
     if head.kind == "survey"
         && let Ok(plan) = serde_json::from_value::<SurveyPlan>(head.parameters.clone())
     {
+        plausible::format(run, &plan.format)?;
         measured.media_rate = Some(plan.format.rate().0);
     }
     if measured.flow_tests.is_empty()
@@ -120,22 +128,23 @@ fn take_flows(store: &Store, part: &Run, measured: &mut Measured) -> Result<(), 
 }
 
 /// A step of a survey keeps its parameters with the step's name around them, a run of its own without.
-fn step(part: &Run) -> Option<Step> {
-    serde_json::from_value(part.parameters.clone()).ok()
+fn parameters<'a>(part: &'a Run, step: &str) -> &'a Value {
+    part.parameters
+        .get(step)
+        .filter(|inner| inner.is_object())
+        .unwrap_or(&part.parameters)
 }
 
 fn flows_plan(part: &Run) -> Result<FlowsPlan, DiagnoseError> {
-    match step(part) {
-        Some(Step::Flows(plan)) => Ok(plan),
-        _ => parse(part, "parameters", &part.parameters),
-    }
+    let plan = parse(part, "parameters", parameters(part, "flows"))?;
+    plausible::flows_plan(part.id, &plan)?;
+    Ok(plan)
 }
 
 fn rtt_plan(part: &Run) -> Result<RttPlan, DiagnoseError> {
-    match step(part) {
-        Some(Step::Rtt(plan)) => Ok(plan),
-        _ => parse(part, "parameters", &part.parameters),
-    }
+    let plan = parse(part, "parameters", parameters(part, "rtt"))?;
+    plausible::rtt_plan(part.id, &plan)?;
+    Ok(plan)
 }
 
 /// The summary; none for a run that has not ended with one.
@@ -168,9 +177,14 @@ fn previous_rtt(store: &Store, head: &Run, rtt: &RttTest) -> Result<Option<RttTe
         if !rtt_plan(run).is_ok_and(|plan| comparable(&plan, &rtt.plan)) {
             continue;
         }
-        let test = rtt_rows::read(store, run, rtt.plan.clone())?;
-        if test.rtt.is_some() {
-            return Ok(Some(test));
+        match rtt_rows::read(store, run, rtt.plan.clone()) {
+            Ok(test) if test.rtt.is_some() => return Ok(Some(test)),
+            // Nor is one with damaged rows: it is not the run that was asked for.
+            Ok(_)
+            | Err(
+                DiagnoseError::Implausible { .. } | DiagnoseError::Store(StoreError::StrangeValue { .. }),
+            ) => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(None)

@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::ErrorCode;
+use rusqlite::types::ValueRef;
+use rusqlite::{ErrorCode, Row, Statement};
 
 use crate::store::RunId;
 
@@ -64,6 +65,23 @@ pub enum StoreError {
         advice: &'static str,
         /// What SQLite said.
         source: Box<rusqlite::Error>,
+    },
+    /// A column holds what Weir never writes there.
+    #[error(
+        "run {run} in {} has {value} in the column {column} of the table {table}, which Weir does not write there: the \
+         database was changed or damaged; measure again, or delete the run", path.display()
+    )]
+    StrangeValue {
+        /// The database.
+        path: PathBuf,
+        /// The run that the row belongs to.
+        run: RunId,
+        /// The table.
+        table: &'static str,
+        /// The column.
+        column: String,
+        /// What is there, cut short where it is long.
+        value: String,
     },
     /// No run has this number.
     #[error("{} has no run {run}: list the runs to see their numbers", path.display())]
@@ -148,6 +166,66 @@ impl StoreError {
                 advice: advice(code),
                 source: Box::new(source),
             },
+        }
+    }
+}
+
+impl StoreError {
+    /// Like [`at`](StoreError::at), for a row that was read but does not hold what a record is made of: names the
+    /// value.
+    pub(crate) fn at_value<'a>(
+        operation: &'static str,
+        path: &'a Path,
+        run: RunId,
+        table: &'static str,
+        row: &'a Row<'_>,
+    ) -> impl FnOnce(rusqlite::Error) -> StoreError + 'a {
+        move |error| {
+            let column = match &error {
+                rusqlite::Error::FromSqlConversionFailure(index, ..)
+                | rusqlite::Error::IntegralValueOutOfRange(index, _)
+                | rusqlite::Error::InvalidColumnType(index, ..) => *index,
+                _ => return StoreError::at(operation, path)(error),
+            };
+            let statement: &Statement<'_> = row.as_ref();
+            match (statement.column_name(column), row.get_ref(column)) {
+                (Ok(name), Ok(value)) => StoreError::StrangeValue {
+                    path: path.to_path_buf(),
+                    run,
+                    table,
+                    column: name.to_owned(),
+                    value: shown(value),
+                },
+                _ => StoreError::at(operation, path)(error),
+            }
+        }
+    }
+}
+
+/// A value as one short line, whatever it is.
+fn shown(value: ValueRef<'_>) -> String {
+    const MOST_SHOWN: usize = 40;
+    match value {
+        ValueRef::Null => "NULL".to_owned(),
+        ValueRef::Integer(number) => number.to_string(),
+        // As people write it, and yet no line of zeros.
+        ValueRef::Real(number) if number.abs() < 1e15 => number.to_string(),
+        ValueRef::Real(number) => format!("{number:e}"),
+        ValueRef::Blob(bytes) => format!("a blob of {} bytes", bytes.len()),
+        ValueRef::Text(bytes) => {
+            let start = &bytes[..bytes.len().min(4 * MOST_SHOWN)];
+            let text = String::from_utf8_lossy(start);
+            let short: String = text
+                .chars()
+                .take(MOST_SHOWN)
+                .flat_map(char::escape_debug)
+                .collect();
+            let rest = if text.chars().nth(MOST_SHOWN).is_some() {
+                "..."
+            } else {
+                ""
+            };
+            format!("the text '{short}{rest}'")
         }
     }
 }

@@ -93,28 +93,37 @@ impl Store {
         sql.push_str(" ORDER BY started_unix_ns DESC, run_id DESC LIMIT ?");
         // SQLite takes a negative limit as none.
         values.push(filter.limit.map_or(-1, |limit| clamped(limit as u64)).into());
-        let list = || {
-            let mut statement = self.connection.prepare(&sql)?;
-            let rows = statement.query_map(params_from_iter(values), run_from_row)?;
-            rows.collect::<rusqlite::Result<Vec<Run>>>()
-        };
-        list().map_err(StoreError::at("list the runs", &self.path))
+        let failed = || StoreError::at("list the runs", &self.path);
+        let mut statement = self.connection.prepare(&sql).map_err(failed())?;
+        let mut rows = statement.query(params_from_iter(values)).map_err(failed())?;
+        let mut runs = Vec::new();
+        while let Some(row) = rows.next().map_err(failed())? {
+            runs.push(self.read_run(row)?);
+        }
+        Ok(runs)
     }
 
     /// One run.
     pub fn run(&self, run: RunId) -> Result<Run, StoreError> {
-        self.connection
-            .query_row(
-                &format!("SELECT {RUN_COLUMNS} FROM runs WHERE run_id = ?1"),
-                [run.0],
-                run_from_row,
-            )
-            .optional()
-            .map_err(StoreError::at("read the run", &self.path))?
-            .ok_or_else(|| StoreError::RunNotFound {
+        let failed = || StoreError::at("read the run", &self.path);
+        let sql = format!("SELECT {RUN_COLUMNS} FROM runs WHERE run_id = ?1");
+        let mut statement = self.connection.prepare(&sql).map_err(failed())?;
+        let mut rows = statement.query([run.0]).map_err(failed())?;
+        match rows.next().map_err(failed())? {
+            Some(row) => self.read_run(row),
+            None => Err(StoreError::RunNotFound {
                 path: self.path.clone(),
                 run,
-            })
+            }),
+        }
+    }
+
+    fn read_run(&self, row: &Row<'_>) -> Result<Run, StoreError> {
+        run_from_row(row).map_err(|error| {
+            // The first of the columns; the file's own key, so that it is a number in any row.
+            let run = RunId(row.get(0).unwrap_or_default());
+            StoreError::at_value("read the run", &self.path, run, "runs", row)(error)
+        })
     }
 
     /// How many rows each table holds of a run, tables without any included.
@@ -132,20 +141,23 @@ impl Store {
 
     /// Hands the records of one table of a run to `visit`, one at a time, in the order in which they were
     /// stored; stops at the first error that `visit` returns.
-    pub fn each_record(
+    pub fn each_record<E: From<StoreError>>(
         &self,
         run: RunId,
         table: Table,
-        mut visit: impl FnMut(Record) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let failed = || StoreError::at("read the records of the run", &self.path);
+        mut visit: impl FnMut(Record) -> Result<(), E>,
+    ) -> Result<(), E> {
+        const READ: &str = "read the records of the run";
+        let failed = || StoreError::at(READ, &self.path);
         let mut statement = self
             .connection
             .prepare_cached(&table.select_sql())
             .map_err(failed())?;
         let mut rows = statement.query([run.0]).map_err(failed())?;
         while let Some(row) = rows.next().map_err(failed())? {
-            visit(from_row(table, row).map_err(failed())?)?;
+            let record = from_row(table, row)
+                .map_err(|error| StoreError::at_value(READ, &self.path, run, table.name(), row)(error))?;
+            visit(record)?;
         }
         Ok(())
     }
@@ -158,7 +170,7 @@ impl Store {
         for table in Table::ALL {
             self.each_record(run, table, |record| {
                 records.push(record);
-                Ok(())
+                Ok::<(), StoreError>(())
             })?;
         }
         Ok(records)

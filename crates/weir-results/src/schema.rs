@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::error::StoreError;
@@ -19,6 +20,10 @@ const APPLICATION_ID: i64 = 0x5745_4952;
 
 /// How long an operation waits for another program's lock.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Bytes of one row. The longest that Weir writes is a run with its summary, both ends' reports of at most 1 MiB each as
+/// JSON; SQLite itself would hand out a gigabyte of text that somebody put into a column.
+const LONGEST_ROW: i32 = 64 << 20;
 
 /// What the opener means to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +54,9 @@ pub(crate) fn open(path: &Path, mode: Mode) -> Result<Connection, StoreError> {
     let mut connection = Connection::open_with_flags(path, flags).map_err(failed("open the database"))?;
     connection
         .busy_timeout(BUSY_TIMEOUT)
+        .map_err(failed("open the database"))?;
+    connection
+        .set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_ROW)
         .map_err(failed("open the database"))?;
 
     // Looks before it writes: another program's database must stay as it is, journal mode included.

@@ -32,6 +32,8 @@ const LEAST_PIECE: u64 = 256;
 const LEAST_PIECES: usize = 8;
 /// In longer tests the seconds say enough.
 const MOST_WINDOWS: usize = 100_000;
+/// More pieces say nothing more: in a long test they are longer.
+const MOST_PIECES: u64 = 65_536;
 /// A pause between two bursts that were kept: others may have come in it.
 const LOT_NS: u64 = 20_000_000;
 /// A path that is full for bursts of one length is full for most.
@@ -289,11 +291,15 @@ fn frames_of_stream(step: &Step) -> Option<Vec<Counted>> {
         return None;
     }
     let frame = u64::from(test.plan.format.bytes_per_frame.div_ceil(test.payload)).max(1);
-    let size = frame * LEAST_PIECE.div_ceil(frame);
+    let frames = LEAST_PIECE.div_ceil(frame).max(test.sent / frame / MOST_PIECES);
+    let size = frame * frames;
     let first = u64::from(test.plan.first_sequence);
     let mut pieces = Vec::new();
+    // No packet is in two stretches or beyond the last that was sent, whatever rows claim.
+    let mut done = first + test.sent / 3;
     for (from, to, bursts) in whole_stretches(test) {
-        let from = from.max(first + test.sent / 3);
+        let (from, to) = (from.max(done), to.min(first + test.sent));
+        done = done.max(to);
         let begin = first + (from - first).div_ceil(size) * size;
         let count = to.saturating_sub(begin) / size;
         let mut stretch = vec![
@@ -303,9 +309,10 @@ fn frames_of_stream(step: &Step) -> Option<Vec<Counted>> {
             };
             usize::try_from(count).ok()?
         ];
-        bursts
-            .iter()
-            .for_each(|burst| add_burst(&mut stretch, begin, size, burst));
+        let mut counted = begin;
+        for burst in bursts {
+            counted = add_burst(&mut stretch, (begin, counted), size, burst);
+        }
         pieces.extend(stretch);
     }
     (pieces.len() >= LEAST_PIECES).then_some(pieces)
@@ -338,7 +345,7 @@ fn windows_of_stream(test: &FlowTest) -> Option<Vec<Counted>> {
     for window in &test.loss_windows {
         let piece = place(window.unix_ns).checked_sub(from);
         if let Some(piece) = piece.and_then(|piece| pieces.get_mut(piece as usize)) {
-            piece.events += window.lost.min(trials);
+            piece.events = piece.events.saturating_add(window.lost.min(trials));
         }
     }
     Some(pieces)
@@ -358,17 +365,19 @@ fn whole_stretches(test: &FlowTest) -> Vec<(u64, u64, &[StreamBurst])> {
         .collect()
 }
 
-/// Adds a burst to the pieces that it falls into.
-fn add_burst(pieces: &mut [Counted], begin: u64, size: u64, burst: &StreamBurst) {
+/// Adds what of a burst was not yet `counted` to the pieces that it falls into, of which the first has its `begin`;
+/// returns up to where now everything is counted.
+fn add_burst(pieces: &mut [Counted], (begin, counted): (u64, u64), size: u64, burst: &StreamBurst) -> u64 {
     let end = burst.first_sequence + burst.length;
-    let mut at = burst.first_sequence.max(begin);
+    let mut at = burst.first_sequence.max(counted);
     while at < end {
         let place = (at - begin) / size;
         let next = (begin + (place + 1) * size).min(end);
         let Some(piece) = pieces.get_mut(place as usize) else {
-            return;
+            break;
         };
         piece.events += next - at;
         at = next;
     }
+    at.max(counted)
 }

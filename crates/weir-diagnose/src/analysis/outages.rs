@@ -18,6 +18,8 @@ const CHANCE: f64 = 1e-4;
 
 /// So long is no rhythm of a sender.
 const LONG_NS: u64 = 200_000_000;
+/// Dark times of all flows of a test together: with more the shortest of each flow are left out, and count as bursts.
+const MOST_DARK: usize = 4_096;
 /// Outages that a flow may still join: later ones began before it.
 const RECENT: usize = 16;
 
@@ -104,7 +106,13 @@ fn dark_times(test: &FlowTest, flow: u16) -> Vec<DarkFlow> {
             && burst.length >= LEAST_PACKETS.max(of_bursts)
             && burst.length as f64 * gap_ns >= LEAST_NS as f64
     };
-    let bursts: Vec<&FlowBurst> = test.flow_bursts.iter().filter(long).collect();
+    let mut bursts: Vec<&FlowBurst> = test.flow_bursts.iter().filter(long).collect();
+    let most = (MOST_DARK / test.flows.len()).max(1);
+    if bursts.len() > most {
+        bursts.sort_by_key(|burst| std::cmp::Reverse(burst.length));
+        bursts.truncate(most);
+        bursts.sort_by_key(|burst| burst.unix_ns);
+    }
     let dark_lost: u64 = bursts.iter().map(|burst| burst.length).sum();
     let others = (
         counts.lost.saturating_sub(dark_lost),
@@ -119,7 +127,8 @@ fn dark_times(test: &FlowTest, flow: u16) -> Vec<DarkFlow> {
 }
 
 fn dark_time(test: &FlowTest, burst: &FlowBurst, gap_ns: f64, loss: f64, sent: u64) -> DarkFlow {
-    let lost_ns = (burst.length as f64 * gap_ns) as u64;
+    // A row may claim more packets than the flow had; its time was no longer than the test.
+    let lost_ns = ((burst.length as f64 * gap_ns) as u64).min(test.active_ns);
     // The flow's next packet came at most the reordering time before the gap was given up.
     let ended = burst.unix_ns.saturating_sub(test.plan.reorder_ns);
     let estimate = (ended.saturating_sub(lost_ns), lost_ns);

@@ -10,6 +10,8 @@ use crate::measured::FlowTest;
 
 /// Lost packets of a test that are looked at.
 const MOST_LOST: u64 = 100_000;
+/// Lost packets of all flows in their own sequences that are looked at; bounds the memory where rows claim long bursts.
+const MOST_LOST_BY_FLOWS: u64 = 2_000_000;
 /// From one loss to the next, packets are counted one by one up to this distance.
 const LONG_WAY: u64 = 1_024;
 
@@ -39,13 +41,19 @@ pub(crate) fn by_class(step: &Step, classes: &[Vec<u16>]) -> Option<Vec<ClassLos
         .iter()
         .map(|flows| ClassLosses::none(test, flows))
         .collect();
+    let class_of: Vec<Option<usize>> = (0..spread.flows())
+        .map(|flow| classes.iter().position(|flows| flows.contains(&flow)))
+        .collect();
     let mut places = vec![Place::start(u64::from(test.plan.first_sequence)); classes.len()];
     for burst in &test.stream_bursts {
         for sequence in burst.first_sequence..burst.first_sequence + burst.length {
             let flow = spread.flow(sequence).0;
-            let class = classes.iter().position(|flows| flows.contains(&flow));
+            let class = class_of[usize::from(flow)];
             if let Some(class) = class.filter(|_| !was_dark(step, flow, burst.unix_ns)) {
-                places[class].advance(sequence, &classes[class], &mut spread);
+                let flows = classes[class].len() as u64;
+                places[class].advance(sequence, flows, &mut spread, |flow| {
+                    class_of[usize::from(flow)] == Some(class)
+                });
                 losses[class].sequence.lost.push(places[class].before);
             }
         }
@@ -86,14 +94,14 @@ impl Place {
     }
 
     /// Moves to a later packet. Over a long way the mean does: only neighbours have to be told apart.
-    fn advance(&mut self, to: u64, class: &[u16], spread: &mut Spread) {
+    fn advance(&mut self, to: u64, flows: u64, spread: &mut Spread, within: impl Fn(u16) -> bool) {
         let way = to.saturating_sub(self.sequence);
         self.before += if way > LONG_WAY {
-            way * class.len() as u64 / u64::from(spread.flows())
+            way * flows / u64::from(spread.flows())
         } else {
             let between = self.sequence..to;
             between
-                .filter(|sequence| class.contains(&spread.flow(*sequence).0))
+                .filter(|sequence| within(spread.flow(*sequence).0))
                 .count() as u64
         };
         self.sequence = self.sequence.max(to);
@@ -129,14 +137,22 @@ pub(crate) fn by_flow(step: &Step) -> Vec<LossSequence> {
         let mut parts = step.outages.iter().flat_map(|outage| &outage.parts);
         parts.any(|part| part.flow == flow && part.first_sequence == sequence)
     };
+    let mut room = MOST_LOST_BY_FLOWS;
     for burst in test
         .flow_bursts
         .iter()
         .filter(|burst| !dark(burst.flow, burst.first_sequence))
     {
         if let Some(sequence) = sequences.get_mut(usize::from(burst.flow)) {
+            let length = burst.length.min(MOST_LOST);
+            let Some(left) = room.checked_sub(length) else {
+                // What follows is not looked at: the sequences end here.
+                sequences.iter_mut().for_each(|sequence| sequence.length = 0);
+                break;
+            };
+            room = left;
             let start = burst.first_sequence.saturating_sub(first);
-            sequence.lost.extend(start..start + burst.length.min(MOST_LOST));
+            sequence.lost.extend(start..start + length);
         }
     }
     for sequence in &mut sequences {

@@ -1,5 +1,7 @@
 //! Several flows that lose packets in the same short windows of time: what they share loses them.
 
+use std::collections::BTreeMap;
+
 use weir_stats::{Coincidence, coincidence};
 use weir_units::format_count;
 
@@ -145,14 +147,17 @@ fn pairs_within_routes(step: &Step) -> f64 {
             .iter()
             .position(|members| members.contains(&flow))
     };
+    let routes: Vec<Option<usize>> = (0..step.flow_count() as u16).map(route).collect();
+    let pairs = |flows: u64| flows * flows.saturating_sub(1) / 2;
     let (mut same, mut all) = (0_u64, 0_u64);
     for window in &step.test.loss_windows {
-        for (index, flow) in window.flows.iter().enumerate() {
-            for other in &window.flows[index + 1..] {
-                all += 1;
-                same += u64::from(route(*flow) == route(*other));
-            }
+        let mut flows_on: BTreeMap<Option<usize>, u64> = BTreeMap::new();
+        for flow in &window.flows {
+            let route = routes.get(usize::from(*flow)).copied().flatten();
+            *flows_on.entry(route).or_default() += 1;
         }
+        all += pairs(window.flows.len() as u64);
+        same += flows_on.into_values().map(pairs).sum::<u64>();
     }
     same as f64 / all.max(1) as f64
 }

@@ -16,7 +16,9 @@ pub(crate) fn find(steps: &Steps) -> Option<Finding> {
         .steps
         .iter()
         .filter_map(|step| Some((dropped(step)?, step)))
-        .max_by_key(|(dropped, step)| dropped.all() * 1_000_000_000 / step.test.sent.max(1))
+        .max_by_key(|(dropped, step)| {
+            u128::from(dropped.all()) * 1_000_000_000 / u128::from(step.test.sent.max(1))
+        })
         .map(|(dropped, step)| describe(step, &dropped))
 }
 

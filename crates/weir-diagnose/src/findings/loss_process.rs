@@ -58,15 +58,15 @@ pub(crate) fn find(process: &LossProcess) -> Option<Finding> {
 
 /// How long a test has to be to show a loss of one in a million as less than that.
 fn for_millionth(process: &LossProcess) -> String {
-    let packets: u64 = process.steps.iter().map(|step| step.test.sent).sum();
-    let time: u64 = process.steps.iter().map(|step| step.test.active_ns).sum();
+    let packets: f64 = process.steps.iter().map(|step| step.test.sent as f64).sum();
+    let time: f64 = process.steps.iter().map(|step| step.test.active_ns as f64).sum();
     let needed = NONE_SEEN / 1e-6;
-    if packets as f64 >= needed {
+    if packets >= needed {
         return "That is below one packet in a million.".to_owned();
     }
     format!(
         "To show less than 0.0001 % takes {} without a loss at this rate.",
-        format_duration((needed * time as f64 / packets.max(1) as f64) as u64)
+        format_duration((needed * time / packets.max(1.0)) as u64)
     )
 }
 

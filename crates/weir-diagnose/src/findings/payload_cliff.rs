@@ -15,6 +15,9 @@ const TIMES: f64 = 5.0;
 /// Less loss than this is no cliff.
 const LEAST_LOSS: f64 = 2e-5;
 
+/// Flows on each side that are compared: every flow is compared with every other.
+const MOST_FLOWS: usize = 2_048;
+
 /// Lengths below and above a cliff.
 pub(crate) struct Cliff<'s, 'a> {
     below: Vec<&'s Step<'a>>,
@@ -71,9 +74,11 @@ fn difference(below: &[&Step], above: &[&Step]) -> Option<f64> {
         return None;
     }
     let rates = |steps: &[&Step]| -> Vec<f64> {
+        let flows: usize = steps.iter().map(|step| step.flow_count()).sum();
         steps
             .iter()
             .flat_map(|step| step.flow_loss.iter().map(|flow| flow.rate()))
+            .step_by(flows.div_ceil(MOST_FLOWS).max(1))
             .collect()
     };
     let test = mann_whitney(&rates(below), &rates(above))?;

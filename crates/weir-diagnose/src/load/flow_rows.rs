@@ -7,6 +7,7 @@ use weir_results::{
     Direction, FlowBurst, FlowSecond, HostSecond, Record, Run, SenderSecond, Side, Store, StreamSecond, Table,
 };
 
+use super::plausible::{self, Expected};
 use crate::DiagnoseError;
 use crate::measured::{FlowCounts, FlowSlot, FlowTest, HostCounts, SenderCounts, SlotDelay};
 
@@ -14,6 +15,8 @@ use crate::measured::{FlowCounts, FlowSlot, FlowTest, HostCounts, SenderCounts, 
 const MOST_SLOTS: u64 = 600;
 /// Rows of one table of events that are kept.
 const MOST_EVENTS: usize = 200_000;
+/// Flows named in all loss windows that are kept, together.
+const MOST_WINDOW_FLOWS: usize = 1_000_000;
 /// Tables with something about a direction of a test.
 const TABLES: [Table; 8] = [
     Table::StreamSeconds,
@@ -44,15 +47,22 @@ pub(super) fn read(
         delay_sums: BTreeMap::new(),
         schedule_p99: Vec::new(),
         dropped_events: false,
+        window_flows: 0,
         test: empty(run, direction, plan),
+    };
+    let expected = Expected {
+        run: run.id,
+        flows: plan.flows,
+        windows: 0,
     };
     for table in TABLES {
         store.each_record(run.id, table, |record| {
+            expected.record(&record)?;
             reading.take(record);
-            Ok(())
+            Ok::<(), DiagnoseError>(())
         })?;
     }
-    Ok(reading.finish(summary))
+    reading.finish(summary)
 }
 
 fn empty(run: &Run, direction: Direction, plan: &FlowsPlan) -> FlowTest {
@@ -93,9 +103,11 @@ struct Reading {
     second_unix_ns: Option<u64>,
     slots: BTreeMap<(u32, u16), FlowSlot>,
     /// Sum of medians, of 99 % quantiles, and how many seconds they are from.
-    delay_sums: BTreeMap<(u32, u16), (i64, i64, i64)>,
+    delay_sums: BTreeMap<(u32, u16), (i128, i128, i128)>,
     schedule_p99: Vec<i64>,
     dropped_events: bool,
+    /// Flows named in the loss windows that were kept.
+    window_flows: usize,
     test: FlowTest,
 }
 
@@ -115,7 +127,10 @@ impl Reading {
                 keep(&mut self.test.silences, row);
             }
             Record::LossWindow(direction, row) if direction == wanted => {
-                keep(&mut self.test.loss_windows, row);
+                self.window_flows = self.window_flows.saturating_add(row.flows.len());
+                if self.window_flows <= MOST_WINDOW_FLOWS {
+                    keep(&mut self.test.loss_windows, row);
+                }
             }
             Record::SenderSecond(direction, row) if direction == wanted => self.sender_second(&row),
             Record::HostSecond(row) => self.host_second(&row),
@@ -125,14 +140,14 @@ impl Reading {
 
     fn stream_second(&mut self, row: &StreamSecond) {
         let test = &mut self.test;
-        test.received += row.received;
-        test.bytes += row.bytes;
-        test.lost += row.lost;
-        test.late += row.late;
-        test.duplicates += row.duplicates;
-        test.reordered += row.reordered;
+        add(&mut test.received, row.received);
+        add(&mut test.bytes, row.bytes);
+        add(&mut test.lost, row.lost);
+        add(&mut test.late, row.late);
+        add(&mut test.duplicates, row.duplicates);
+        add(&mut test.reordered, row.reordered);
         if row.received > 0 {
-            test.active_ns += row.duration_ns;
+            add(&mut test.active_ns, row.duration_ns);
         }
         let began = row.unix_ns.saturating_sub(row.duration_ns);
         if test.received == row.received {
@@ -148,29 +163,32 @@ impl Reading {
         }
         self.second_unix_ns = Some(row.unix_ns);
         self.flow_counts(row);
-        let slot = u32::try_from(self.second / self.slot_seconds).unwrap_or(u32::MAX);
+        // Rows may say more seconds than the run lasted: those all fall into the last slot.
+        let slot = (self.second / self.slot_seconds).min(MOST_SLOTS) as u32;
         let entry = self.slots.entry((slot, row.flow)).or_insert_with(|| FlowSlot {
             slot,
             flow: row.flow,
             ..FlowSlot::default()
         });
-        entry.received += row.received;
-        entry.lost += row.lost;
-        entry.bursts += row.bursts;
+        add(&mut entry.received, row.received);
+        add(&mut entry.lost, row.lost);
+        add(&mut entry.bursts, row.bursts);
         if row.owd.count > 0 {
             let smallest = entry
                 .delay
                 .map_or(row.owd.min, |delay| delay.min.min(row.owd.min));
             let sums = self.delay_sums.entry((slot, row.flow)).or_default();
+            // Delays by clocks that are years apart, of many seconds, are more than 64 bits hold.
             *sums = (
-                sums.0.saturating_add(row.owd.p50),
-                sums.1.saturating_add(row.owd.p99),
+                sums.0 + i128::from(row.owd.p50),
+                sums.1 + i128::from(row.owd.p99),
                 sums.2 + 1,
             );
+            let mean = |sum: i128| i64::try_from(sum / sums.2).unwrap_or(i64::MAX);
             entry.delay = Some(SlotDelay {
                 min: smallest,
-                p50: sums.0 / sums.2,
-                p99: sums.1 / sums.2,
+                p50: mean(sums.0),
+                p99: mean(sums.1),
             });
         }
     }
@@ -183,21 +201,21 @@ impl Reading {
         }
         let flow = &mut flows[index];
         flow.port = row.port;
-        flow.received += row.received;
-        flow.bytes += row.bytes;
-        flow.lost += row.lost;
-        flow.reversals += row.reversals;
-        flow.sequence_breaks += row.sequence_breaks;
-        flow.bursts += row.bursts;
-        flow.socket_drops += row.socket_drops;
+        add(&mut flow.received, row.received);
+        add(&mut flow.bytes, row.bytes);
+        add(&mut flow.lost, row.lost);
+        add(&mut flow.reversals, row.reversals);
+        add(&mut flow.sequence_breaks, row.sequence_breaks);
+        add(&mut flow.bursts, row.bursts);
+        add(&mut flow.socket_drops, row.socket_drops);
     }
 
     fn sender_second(&mut self, row: &SenderSecond) {
         let sender = &mut self.test.sender;
-        sender.sent += row.sent;
-        sender.duration_ns += row.duration_ns;
-        sender.refused += row.refused;
-        sender.cpu_ns += row.cpu_ns;
+        add(&mut sender.sent, row.sent);
+        add(&mut sender.duration_ns, row.duration_ns);
+        add(&mut sender.refused, row.refused);
+        add(&mut sender.cpu_ns, row.cpu_ns);
         if row.schedule_error.count > 0 {
             sender.worst_second_p99_ns = sender.worst_second_p99_ns.max(row.schedule_error.p99);
             if self.schedule_p99.len() < MOST_EVENTS {
@@ -217,20 +235,21 @@ impl Reading {
             &mut self.test.sending_host
         };
         host.seconds += 1;
-        host.udp_rcvbuf_errors += row.udp_rcvbuf_errors;
-        host.udp_in_errors += row.udp_in_errors;
-        host.udp_sndbuf_errors += row.udp_sndbuf_errors;
-        host.softnet_dropped += row.softnet_dropped;
-        host.interface_rx_dropped += row.interface_rx_dropped;
-        host.interface_tx_dropped += row.interface_tx_dropped;
+        add(&mut host.udp_rcvbuf_errors, row.udp_rcvbuf_errors);
+        add(&mut host.udp_in_errors, row.udp_in_errors);
+        add(&mut host.udp_sndbuf_errors, row.udp_sndbuf_errors);
+        add(&mut host.softnet_dropped, row.softnet_dropped);
+        add(&mut host.interface_rx_dropped, row.interface_rx_dropped);
+        add(&mut host.interface_tx_dropped, row.interface_tx_dropped);
         host.most_busy_cores = host.most_busy_cores.max(row.cpu_busy);
     }
 
-    fn finish(mut self, summary: Option<DirectionSummary>) -> Option<FlowTest> {
+    fn finish(mut self, summary: Option<DirectionSummary>) -> Result<Option<FlowTest>, DiagnoseError> {
         let mut test = self.test;
         if test.flows.is_empty() {
-            return None;
+            return Ok(None);
         }
+        plausible::totals(&test)?;
         test.slots = self.slots.into_values().collect();
         test.slot_seconds = u32::try_from(self.slot_seconds).unwrap_or(u32::MAX);
         test.flow_bursts.sort_by_key(|burst: &FlowBurst| burst.unix_ns);
@@ -246,9 +265,11 @@ impl Reading {
             .unwrap_or(0);
         test.bursts_complete = !self.dropped_events;
         if let Some(summary) = summary {
+            plausible::summary(test.run, &summary)?;
             apply(&mut test, summary);
+            plausible::totals(&test)?;
         }
-        Some(test)
+        Ok(Some(test))
     }
 }
 
@@ -266,6 +287,11 @@ fn apply(test: &mut FlowTest, summary: DirectionSummary) {
         flow.sent = report.sent.max(flow.received);
     }
     test.summary = Some(summary);
+}
+
+/// A sum that stops at the end of its type: [`plausible::totals`] refuses it later.
+fn add(sum: &mut u64, count: u64) {
+    *sum = sum.saturating_add(count);
 }
 
 /// Keeps a row while there is room; says whether there was.

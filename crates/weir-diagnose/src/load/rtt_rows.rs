@@ -1,10 +1,13 @@
 //! The packets of a windowed RTT test, summed up as they stream by: quantiles, pieces of time, lengths, and how the
 //! RTT grows within windows.
 
+use std::collections::BTreeMap;
+
 use weir_measure::rtt::RttPlan;
 use weir_results::{Record, RttPacket, Run, Store, Table};
 use weir_stats::DurationHistogram;
 
+use super::plausible::Expected;
 use crate::DiagnoseError;
 use crate::measured::{FirstPacket, NetworkGrowth, RttBlock, RttQuantiles, RttTest, WindowGrowth};
 
@@ -26,6 +29,7 @@ pub(super) fn read(store: &Store, run: &Run, plan: RttPlan) -> Result<RttTest, D
         windows_per_block: per_second.max(windows.div_ceil(MOST_BLOCKS)),
         keep_every: windows.div_ceil(MOST_WINDOWS as u64).max(1),
         all: DurationHistogram::new(),
+        blocks: BTreeMap::new(),
         window: Vec::new(),
         test: RttTest {
             run: run.id,
@@ -39,11 +43,17 @@ pub(super) fn read(store: &Store, run: &Run, plan: RttPlan) -> Result<RttTest, D
             windows: Vec::new(),
         },
     };
+    let expected = Expected {
+        run: run.id,
+        flows: 0,
+        windows,
+    };
     store.each_record(run.id, Table::RttPackets, |record| {
+        expected.record(&record)?;
         if let Record::RttPacket(packet) = record {
             reading.take(packet);
         }
-        Ok(())
+        Ok::<(), DiagnoseError>(())
     })?;
     Ok(reading.finish())
 }
@@ -52,6 +62,8 @@ struct Reading {
     windows_per_block: u64,
     keep_every: u64,
     all: DurationHistogram,
+    /// Pieces of time by their first window; windows lie within the plan, so that these are few.
+    blocks: BTreeMap<u64, RttBlock>,
     /// Answered packets of the window that is being read.
     window: Vec<RttPacket>,
     test: RttTest,
@@ -88,20 +100,11 @@ impl Reading {
 
     fn take_block(&mut self, packet: &RttPacket, rtt: u64) {
         let first_window = packet.window - packet.window % self.windows_per_block;
-        let blocks = &mut self.test.blocks;
-        if blocks
-            .last()
-            .is_none_or(|block| block.first_window != first_window)
-        {
-            blocks.push(RttBlock {
-                first_window,
-                min_ns: u64::MAX,
-                ..RttBlock::default()
-            });
-        }
-        let Some(block) = blocks.last_mut() else {
-            return;
-        };
+        let block = self.blocks.entry(first_window).or_insert_with(|| RttBlock {
+            first_window,
+            min_ns: u64::MAX,
+            ..RttBlock::default()
+        });
         block.count += 1;
         if packet.position == 0 {
             block.min_ns = block.min_ns.min(rtt);
@@ -145,7 +148,11 @@ impl Reading {
         self.close_window();
         let mut test = self.test;
         // A piece whose windows all lost their first packet has no value to compare.
-        test.blocks.retain(|block| block.min_ns < u64::MAX);
+        test.blocks = self
+            .blocks
+            .into_values()
+            .filter(|block| block.min_ns < u64::MAX)
+            .collect();
         test.rtt = self.all.summary().map(|summary| RttQuantiles {
             count: summary.count,
             min: summary.min,

@@ -10,6 +10,8 @@ use crate::measured::Measured;
 const MOST_ROUNDS: u32 = 16;
 /// Time in which a receiver notices a gap and asks, beside the RTT, nanoseconds.
 const NOTICE_NS: u64 = 1_000_000;
+/// Packets between a packet and its retransmission: no burst reaches so far, and simulations have to.
+const MOST_DISTANCE: u64 = 200_000;
 
 /// As many rounds as the target needs.
 pub(super) fn design(loss: &Loss, target: f64, packet_ns: f64, measured: &Measured) -> Recovery {
@@ -35,7 +37,7 @@ pub(super) fn distance(measured: &Measured, packet_ns: f64) -> u64 {
         .as_ref()
         .and_then(|rtt| rtt.rtt)
         .map_or(0, |rtt| rtt.p50.unsigned_abs());
-    (((rtt + NOTICE_NS) as f64 / packet_ns) as u64).max(1)
+    (((rtt + NOTICE_NS) as f64 / packet_ns) as u64).clamp(1, MOST_DISTANCE)
 }
 
 /// Share of packets that stay lost after so many rounds: lost at first, and each time again.
