@@ -9,10 +9,10 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 
 SCRIPTS := .ci/run $(wildcard scripts/*.sh benches/e2e/*.sh)
 
-.PHONY: help demo test lint build fuzz bench clean prepare-demo prepare-test prepare-bench test-crates fuzz-smoke
+.PHONY: help demo test lint build fuzz bench diagnosis clean prepare-demo prepare-test prepare-bench test-crates fuzz-smoke
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: prepare-demo build ## survey a path between two hosts made on this machine
 	@scripts/demo.sh
@@ -45,6 +45,9 @@ bench: prepare-bench build ## kernels (criterion), then whole paths beside iperf
 	@benches/e2e/flows.sh
 	@echo "==> benches/e2e/link.sh"
 	@benches/e2e/link.sh
+
+diagnosis: ## the tables of docs/diagnosis.md, from 200 random networks of each kind (NETWORKS=n for others)
+	@cargo run --release -p weir-simulate --example diagnosis_table -- --networks "$${NETWORKS:-200}" --seed "$${SEED:-2026}"
 
 clean: ## remove what the other targets made
 	cargo clean

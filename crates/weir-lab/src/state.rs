@@ -356,33 +356,10 @@ const KILL: i32 = 9;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_link::{DirectionSpec, Mtu, QueueSpec, RateSpec, RouteChoice, RouteSpec, TooBig};
+    use weir_link::DirectionSpec;
 
     fn spec() -> LinkSpec {
-        let direction = DirectionSpec {
-            mtu: Mtu {
-                bytes: 1500,
-                too_big: TooBig::Icmp,
-            },
-            long_packet_loss: None,
-            flow_rate: None,
-            packet_rate: None,
-            extra_flow_loss: 0.0,
-            hide_five_tuple: false,
-            choice: RouteChoice::FiveTuple,
-            routes: vec![RouteSpec {
-                weight: 1,
-                rate: RateSpec::Unlimited,
-                overhead: 0,
-                delay_ns: 0,
-                jitter: None,
-                queue: QueueSpec::Unlimited,
-                loss: Vec::new(),
-                duplicate: 0.0,
-                corrupt: 0.0,
-                dark: Vec::new(),
-            }],
-        };
+        let direction = DirectionSpec::clean();
         LinkSpec {
             name: "link".to_owned(),
             seed: 1,
