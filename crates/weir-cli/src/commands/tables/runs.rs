@@ -54,6 +54,12 @@ pub fn run(run: &Run, counts: &[(weir_results::Table, u64)]) -> String {
     if let Some(reason) = &run.reason {
         text.push_str(&format!("reason: {reason}\n"));
     }
+    if !run.tags.is_empty() {
+        text.push_str(&format!("tags: {}\n", run.tags.join(" ")));
+    }
+    if !run.note.is_empty() {
+        text.push_str(&format!("note: {}\n", run.note.replace('\n', "\n      ")));
+    }
     for (table, count) in counts.iter().filter(|(_, count)| *count > 0) {
         text.push_str(&format!("{} rows in {}\n", format_count(*count), table.name()));
     }
