@@ -7,9 +7,11 @@ use std::path::Path;
 
 use serde_json::json;
 use weir_cli::args::{ExportForm, ExportRun, GlobalOptions, ListRuns, RunName, RunsCommand, TagChange};
+use weir_diagnose::DiagnoseError;
+use weir_measure::flows::FlowsSummary;
 use weir_net::clock;
 use weir_report::report_data;
-use weir_results::{RunFilter, RunId, Store, StoreError, Table};
+use weir_results::{Outcome, Run, RunFilter, RunId, Store, StoreError, Table};
 
 use super::output::print;
 use super::{Failure, tables};
@@ -64,7 +66,35 @@ fn show(name: RunName, global: &GlobalOptions) -> Result<(), Failure> {
         object["rows"] = rows.into();
         return print(&format!("{object}\n"));
     }
-    print(&tables::run(&run, &counts))
+    let verdict = if global.quiet {
+        String::new()
+    } else {
+        verdict(&store, &run)?
+    };
+    print(&tables::run(&run, &counts, &verdict))
+}
+
+/// What a finished run says, in sentences, and its histograms; empty where nothing can be said.
+fn verdict(store: &Store, run: &Run) -> Result<String, Failure> {
+    let mut text = String::new();
+    match run.kind.as_str() {
+        "rtt" => text.push_str(&super::rtt::histogram(store, run.id)?),
+        "flows" => {
+            // A summary of another version has no histogram, and is shown as it is.
+            if let Ok(summary) = serde_json::from_value::<FlowsSummary>(run.summary.clone()) {
+                text.push_str(&tables::burst_histograms(&summary, tables::width()));
+            }
+        }
+        _ => {}
+    }
+    if run.outcome == Outcome::Finished {
+        match weir_diagnose::load(store, run.id) {
+            Ok(measured) => text.push_str(&tables::findings(&weir_diagnose::diagnose(&measured))),
+            Err(DiagnoseError::Store(error)) => return Err(error.into()),
+            Err(_) => {}
+        }
+    }
+    Ok(text)
 }
 
 fn export(args: &ExportRun, global: &GlobalOptions) -> Result<(), Failure> {
