@@ -53,7 +53,7 @@ pub fn run(args: &FlowsArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), 
             tables::burst_histograms(&summary, tables::width())
         };
         print(&format!(
-            "{}\n{histograms}{}",
+            "{}{histograms}{}",
             tables::flows(&summary),
             closing_lines(&store, id, outcome, &notes)
         ))?;

@@ -41,7 +41,8 @@ pub fn run(args: &RttArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Fa
         let histogram = if global.quiet {
             String::new()
         } else {
-            histogram(store.store(), id)?
+            // The result is shown whether or not it can be read back.
+            histogram(store.store(), id).unwrap_or_default()
         };
         print(&format!(
             "{}{histogram}{}",

@@ -27,12 +27,13 @@ pub fn burst_histograms(summary: &FlowsSummary, width: usize) -> String {
         );
         histogram::bursts(&title, &direction.receiver.burst_lengths, width)
     };
-    summary
+    let all: String = summary
         .forward
         .iter()
         .chain(&summary.reverse)
         .map(of_direction)
-        .collect()
+        .collect();
+    if all.is_empty() { all } else { format!("\n{all}") }
 }
 
 fn direction(summary: &DirectionSummary) -> String {
