@@ -144,6 +144,14 @@ pub enum StoreError {
         /// The database.
         path: PathBuf,
     },
+    /// What the user says of a run does not fit.
+    #[error("{what}; run {run} was left as it is")]
+    BadNote {
+        /// The run.
+        run: RunId,
+        /// What is wrong with it, and what would be right.
+        what: String,
+    },
     /// The destination of an export failed.
     #[error("cannot write the export of run {run}: {source}; check the destination and its free space")]
     Export {

@@ -72,7 +72,7 @@ impl Store {
     }
 
     /// Keeps all reads until it is dropped at one state of the database, whatever a writer adds meanwhile.
-    fn read_transaction(&self) -> Result<rusqlite::Transaction<'_>, StoreError> {
+    pub(crate) fn read_transaction(&self) -> Result<rusqlite::Transaction<'_>, StoreError> {
         self.connection
             .unchecked_transaction()
             .map_err(StoreError::at("read the run for export", &self.path))

@@ -1,12 +1,14 @@
 //! The results store: one SQLite file that holds many runs. It knows tables, not how a number was measured.
 //!
-//! [`Store`] opens the file, begins and ends runs, reads and exports them; [`Writer`] records a running
+//! [`Store`] opens the file, begins and ends runs, reads and exports them, and keeps notes on them; [`Writer`] records a running
 //! measurement from its own thread, so that whoever measures never waits for a disk. `docs/database.md`
 //! describes the file itself.
 
 mod backlog;
 mod error;
 mod export;
+mod notes;
+mod ordered;
 mod read;
 mod record;
 mod rows;
@@ -15,6 +17,8 @@ mod store;
 mod writer;
 
 pub use error::StoreError;
+pub use notes::{MOST_NOTE_CHARACTERS, MOST_TAG_CHARACTERS, MOST_TAGS};
+pub use ordered::{RttGroup, RttGroups, Snapshot, Subjects};
 pub use read::{Run, RunFilter};
 pub use record::*;
 pub use rows::Table;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::StoreError;
+use crate::notes::tags_from_column;
 use crate::record::Record;
 use crate::rows::{Table, clamped, from_row};
 use crate::store::{ABANDONED, HEARTBEAT_LIMIT_NS, Outcome, RunId, Store, now_unix_ns};
@@ -46,6 +47,12 @@ pub struct Run {
     pub merged_records: u64,
     /// Records that were dropped because the writer fell further behind.
     pub lost_records: u64,
+    /// What the user wrote about it; may be empty.
+    #[serde(default)]
+    pub note: String,
+    /// Words that the user tagged it with.
+    #[serde(default)]
+    pub tags: Vec<String>,
 }
 
 /// Which runs to list.
@@ -65,7 +72,7 @@ pub struct RunFilter {
 
 const RUN_COLUMNS: &str = "run_id, parent_run_id, kind, target, started_unix_ns, ended_unix_ns, last_unix_ns, \
                            outcome, reason, local_host, remote_host, parameters, summary, weir_version, \
-                           merged_records, lost_records";
+                           merged_records, lost_records, note, tags";
 
 impl Store {
     /// Runs, the latest first.
@@ -247,6 +254,8 @@ fn run_from_row(row: &Row<'_>) -> rusqlite::Result<Run> {
         weir_version: row.get(13)?,
         merged_records: row.get(14)?,
         lost_records: row.get(15)?,
+        note: row.get(16)?,
+        tags: tags_from_column(row.get(17)?),
     };
     if run.outcome == Outcome::Running && run.last_unix_ns < now_unix_ns().saturating_sub(HEARTBEAT_LIMIT_NS)
     {

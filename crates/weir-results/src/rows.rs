@@ -130,12 +130,85 @@ impl Table {
         )
     }
 
-    /// The statement that reads a run's rows for [`from_row`], in the order in which they were stored.
+    /// The statement that reads a run's rows for [`from_row`], in the order in which they were stored. A run's rows
+    /// lie together: the way by their numbers reads them one after the other, where the index by run would have
+    /// SQLite sort them all first.
     pub(crate) fn select_sql(self) -> String {
+        let table = self.name();
         format!(
-            "SELECT {} FROM {} WHERE run_id = ?1 ORDER BY id",
+            "SELECT {} FROM {table} NOT INDEXED
+             WHERE run_id = ?1
+               AND id >= (SELECT min(id) FROM {table} WHERE run_id = ?1)
+               AND id <= (SELECT max(id) FROM {table} WHERE run_id = ?1)
+             ORDER BY id",
             self.column_list(),
-            self.name()
+        )
+    }
+
+    /// Who a row is about, beside the run: columns that come first in [`Table::select_by_time_sql`].
+    fn subject(self) -> &'static str {
+        match self {
+            Table::RttPackets => "",
+            Table::FlowSeconds | Table::FlowBursts | Table::Silences => "direction, flow, ",
+            Table::HostSeconds => "side, ",
+            Table::TcpSeconds => "direction, streams, stream, ",
+            Table::StreamSeconds
+            | Table::StreamBursts
+            | Table::LossWindows
+            | Table::SenderSeconds
+            | Table::MtuProbes
+            | Table::LinkSeconds => "direction, ",
+        }
+    }
+
+    /// When what a row tells of began, as SQL: Unix nanoseconds.
+    pub(crate) fn began_sql(self) -> &'static str {
+        match self {
+            Table::RttPackets => "sent_unix_ns",
+            Table::StreamSeconds | Table::SenderSeconds | Table::TcpSeconds | Table::LinkSeconds => {
+                "(unix_ns - duration_ns)"
+            }
+            Table::FlowSeconds | Table::HostSeconds => "(unix_ns - 1000000000)",
+            Table::StreamBursts
+            | Table::FlowBursts
+            | Table::Silences
+            | Table::LossWindows
+            | Table::MtuProbes => "unix_ns",
+        }
+    }
+
+    /// Like [`Table::select_sql`], by whom the rows are about and then by when that began.
+    pub(crate) fn select_by_time_sql(self) -> String {
+        format!(
+            "SELECT {} FROM {} WHERE run_id = ?1 ORDER BY {}{}, id",
+            self.column_list(),
+            self.name(),
+            self.subject(),
+            self.began_sql(),
+        )
+    }
+
+    /// The statement that counts bins of ?3 ns, from ?2 on, that have rows; with `by_subject`, each subject's own.
+    pub(crate) fn count_bins_sql(self, by_subject: bool) -> String {
+        let began = format!("({} - ?2)", self.began_sql());
+        // SQLite divides towards zero; bins before the start have negative numbers.
+        format!(
+            "SELECT count(*) FROM (
+                 SELECT DISTINCT {}({began} - (({began} % ?3) + ?3) % ?3) / ?3 FROM {} WHERE run_id = ?1
+             )",
+            if by_subject { self.subject() } else { "" },
+            self.name(),
+        )
+    }
+
+    /// The statement that counts the subjects, and the rows of the one that has most.
+    pub(crate) fn count_subjects_sql(self) -> String {
+        format!(
+            "SELECT count(*), coalesce(max(n), 0) FROM (
+                 SELECT count(*) AS n FROM {} WHERE run_id = ?1 GROUP BY {}run_id
+             )",
+            self.name(),
+            self.subject(),
         )
     }
 }
@@ -213,6 +286,13 @@ impl Cells<'_> {
         let index = self.next;
         self.next += 1;
         self.row.get(index)
+    }
+
+    /// Whether the next cell is this word; compares where it lies, since a long run has millions of them.
+    fn is(&mut self, word: &str) -> rusqlite::Result<bool> {
+        let index = self.next;
+        self.next += 1;
+        Ok(self.row.get_ref(index)?.as_str()? == word)
     }
 }
 
@@ -514,7 +594,7 @@ impl Cell for Direction {
     }
     fn take(cells: &mut Cells<'_>) -> rusqlite::Result<Self> {
         // The table's CHECK admits only these two.
-        Ok(if cells.get::<String>()? == "reverse" {
+        Ok(if cells.is("reverse")? {
             Direction::Reverse
         } else {
             Direction::Forward
@@ -531,7 +611,7 @@ impl Cell for Side {
         values.push(Value::Text(name.to_string()));
     }
     fn take(cells: &mut Cells<'_>) -> rusqlite::Result<Self> {
-        Ok(if cells.get::<String>()? == "remote" {
+        Ok(if cells.is("remote")? {
             Side::Remote
         } else {
             Side::Local

@@ -13,7 +13,11 @@ use crate::error::StoreError;
 pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// Entry `n` brings a database from version `n` to `n + 1`. Entries are only ever added.
-const MIGRATIONS: &[&str] = &[include_str!("schema_v1.sql"), include_str!("schema_v2.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema_v1.sql"),
+    include_str!("schema_v2.sql"),
+    include_str!("schema_v3.sql"),
+];
 
 /// "WEIR": tells our databases from those of other programs, which also start at `user_version` 0.
 const APPLICATION_ID: i64 = 0x5745_4952;

@@ -19,8 +19,8 @@ fn a_new_database_has_the_settings_and_version_that_it_should() {
             .unwrap();
         format!("{value:?}")
     };
-    assert_eq!(SCHEMA_VERSION, 2);
-    assert_eq!(pragma("user_version"), "Integer(2)");
+    assert_eq!(SCHEMA_VERSION, 3);
+    assert_eq!(pragma("user_version"), "Integer(3)");
     assert_eq!(pragma("journal_mode"), "Text(\"wal\")");
     assert_eq!(pragma("integrity_check"), "Text(\"ok\")");
 }
@@ -30,7 +30,7 @@ fn a_newer_version_is_refused_and_left_alone() {
     let (_directory, path, _) = sample::database();
     Connection::open(&path)
         .unwrap()
-        .pragma_update(None, "user_version", 3)
+        .pragma_update(None, "user_version", 4)
         .unwrap();
     for error in [
         Store::open(&path).unwrap_err(),
@@ -42,8 +42,8 @@ fn a_newer_version_is_refused_and_left_alone() {
             matches!(
                 error,
                 StoreError::NewerVersion {
-                    found: 3,
-                    known: 2,
+                    found: 4,
+                    known: 3,
                     ..
                 }
             ),
@@ -87,6 +87,44 @@ fn a_file_of_version_1_is_brought_up_to_date_by_the_first_writer_and_keeps_its_r
         links
             .iter()
             .any(|record| matches!(record, Record::LinkSecond(..)))
+    );
+}
+
+/// A file as version 2 made it.
+#[test]
+fn a_file_of_version_2_gets_empty_notes_and_no_tags_and_keeps_its_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("weir.db");
+    let connection = Connection::open(&path).unwrap();
+    connection
+        .execute_batch(concat!(
+            include_str!("../../src/schema_v1.sql"),
+            include_str!("../../src/schema_v2.sql"),
+            "PRAGMA user_version = 2; PRAGMA application_id = 0x57454952;
+             INSERT INTO runs (kind, target, started_unix_ns, last_unix_ns, outcome, parameters, local_host,
+                               weir_version)
+             VALUES ('lab', 'far', 1000, 2000, 'finished', '{}', '{}', '0.1.0');"
+        ))
+        .unwrap();
+    drop(connection);
+    let error = Store::open_read_only(&path).unwrap_err();
+    assert!(
+        matches!(error, StoreError::OlderVersion { found: 2, .. }),
+        "{error:?}"
+    );
+
+    let store = Store::open_existing(&path).unwrap();
+    let run = store.run(RunId(1)).unwrap();
+    assert_eq!(
+        (run.kind.as_str(), run.note.as_str(), run.tags.len()),
+        ("lab", "", 0)
+    );
+    store.set_note(RunId(1), "before the move").unwrap();
+    store.set_tags(RunId(1), &["old".to_string()]).unwrap();
+    let run = Store::open_read_only(&path).unwrap().run(RunId(1)).unwrap();
+    assert_eq!(
+        (run.note.as_str(), run.tags),
+        ("before the move", vec!["old".to_string()])
     );
 }
 

@@ -6,6 +6,8 @@
 mod documentation;
 mod exports;
 mod files;
+mod notes;
+mod ordered;
 mod other_readers;
 mod processes;
 mod sample;

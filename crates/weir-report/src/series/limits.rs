@@ -1,0 +1,22 @@
+//! How long a series may be. `docs/report-data.md` promises these numbers.
+
+/// Entries of series of seconds, or of bins of them.
+pub const MOST_SECONDS: u64 = 100_000;
+/// Bins of a flow.
+pub const MOST_FLOW_BINS: u64 = 1_000;
+/// Entries of `flow_bins`, all flows together.
+pub const MOST_FLOW_BIN_ENTRIES: u64 = 200_000;
+/// Entries of `flow_events`.
+pub const MOST_FLOW_EVENTS: usize = 200_000;
+/// Entries of `flow_bursts`.
+pub const MOST_FLOW_BURSTS: usize = 50_000;
+/// Entries of `silences`.
+pub const MOST_SILENCES: usize = 50_000;
+/// Entries of `loss_windows`.
+pub const MOST_LOSS_WINDOWS: usize = 100_000;
+/// Entries of `tcp_seconds`.
+pub const MOST_TCP_SECONDS: usize = 100_000;
+/// Entries of `mtu_probes`.
+pub const MOST_MTU_PROBES: usize = 100_000;
+/// Entries of `rtt_by_length`.
+pub const MOST_LENGTHS: u64 = 200;

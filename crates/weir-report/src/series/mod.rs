@@ -1,0 +1,102 @@
+//! The series of a run, one module for each family. They stream the tables of the store; none holds more than its
+//! limit and the rows of the bins that are being filled.
+
+mod bins;
+mod events;
+mod flows;
+mod hosts;
+mod keep;
+pub mod limits;
+mod link;
+mod rtt;
+mod streams;
+mod tcp;
+
+use std::collections::BTreeMap;
+
+use weir_results::{Direction, Run, RunId, Side, Store, StoreError, Table};
+
+use crate::data::Series;
+
+/// What every family works from.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    store: &'a Store,
+    run: RunId,
+    /// When the run began, Unix nanoseconds: times of series count from here.
+    started_unix_ns: u64,
+}
+
+impl Source<'_> {
+    /// Nanoseconds from the run's start to a time, negative before it.
+    fn at(&self, unix_ns: u64) -> i64 {
+        let signed = |value| i64::try_from(value).unwrap_or(i64::MAX);
+        signed(unix_ns).saturating_sub(signed(self.started_unix_ns))
+    }
+
+    /// The same for a row that tells when its time ended and how long it was.
+    fn began(&self, unix_ns: u64, duration_ns: u64) -> i64 {
+        self.at(unix_ns)
+            .saturating_sub(i64::try_from(duration_ns).unwrap_or(i64::MAX))
+    }
+}
+
+/// All series of a run that have rows.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(crate) fn of_run(store: &Store, run: &Run) -> Result<BTreeMap<&'static str, Series>, StoreError> {
+    let source = Source {
+        store,
+        run: run.id,
+        started_unix_ns: run.started_unix_ns,
+    };
+    let mut series = BTreeMap::new();
+    for (table, rows) in store.counts(run.id)? {
+        if rows == 0 {
+            continue;
+        }
+        match table {
+            Table::RttPackets => series.extend(rtt::series(source, rows)?),
+            Table::StreamSeconds => series.extend(streams::stream_seconds(source, rows)?),
+            Table::SenderSeconds => series.extend(streams::sender_seconds(source, rows)?),
+            Table::FlowSeconds => series.extend(flows::series(source, rows)?),
+            Table::StreamBursts => series.extend(events::stream_burst_lengths(source, rows)?),
+            Table::FlowBursts => series.extend(events::flow_bursts(source)?),
+            Table::Silences => series.extend(events::silences(source)?),
+            Table::LossWindows => series.extend(events::loss_windows(source)?),
+            Table::HostSeconds => series.extend(hosts::host_seconds(source, rows)?),
+            Table::TcpSeconds => series.extend(tcp::tcp_seconds(source)?),
+            Table::MtuProbes => series.extend(events::mtu_probes(source)?),
+            Table::LinkSeconds => series.extend(link::link_seconds(source, rows)?),
+        }
+    }
+    Ok(series)
+}
+
+/// A series by its name; none without rows.
+type Named = Option<(&'static str, Series)>;
+
+fn direction_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Forward => "forward",
+        Direction::Reverse => "reverse",
+    }
+}
+
+/// A direction as a number, for rows of numbers: its place among `forward` and `reverse`.
+fn number(direction: Direction) -> i64 {
+    i64::from(direction == Direction::Reverse)
+}
+
+fn side_name(side: Side) -> &'static str {
+    match side {
+        Side::Local => "local",
+        Side::Remote => "remote",
+    }
+}
+
+/// A count as a value; those beyond 2^63 are not in the store either.
+fn int(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

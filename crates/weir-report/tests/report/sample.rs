@@ -1,0 +1,313 @@
+//! A database filled by hand, and looks into it and into documents.
+
+use rusqlite::Connection;
+use rusqlite::types::FromSql;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use weir_measure::flows::FlowsPlan;
+use weir_measure::rtt::RttPlan;
+use weir_report::report_data;
+use weir_results::*;
+
+pub const SECOND: u64 = 1_000_000_000;
+/// When every run of a sample begins.
+pub const START: u64 = 1_795_239_128 * SECOND + 315_371_242;
+
+/// A database in a folder of its own.
+pub struct Sample {
+    _folder: TempDir,
+    pub path: std::path::PathBuf,
+    pub store: Store,
+}
+
+impl Sample {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("weir.db");
+        let store = Store::open(&path).unwrap();
+        Sample {
+            _folder: folder,
+            path,
+            store,
+        }
+    }
+
+    /// A finished run with these records.
+    pub fn run(&mut self, kind: &str, parent: Option<RunId>, records: &[Record]) -> RunId {
+        let parameters = match kind {
+            "rtt" => serde_json::to_value(RttPlan::default()).unwrap(),
+            "flows" => serde_json::to_value(FlowsPlan::default()).unwrap(),
+            _ => json!({}),
+        };
+        let run = self
+            .store
+            .begin_run(&NewRun {
+                kind: kind.into(),
+                target: "far.example".into(),
+                parent,
+                parameters,
+                local_host: json!({ "name": "near" }),
+                started_unix_ns: START,
+                weir_version: "0.1.0".into(),
+            })
+            .unwrap();
+        self.store.append(run, records).unwrap();
+        let ended = START + 10 * SECOND;
+        self.store
+            .end_run(run, Outcome::Finished, None, ended, &Value::Null)
+            .unwrap();
+        run
+    }
+
+    /// The document as a reader gets it.
+    pub fn document(&self, runs: &[RunId]) -> Value {
+        let data = report_data(&self.store, runs, START + 60 * SECOND).unwrap();
+        serde_json::from_str(&serde_json::to_string(&data).unwrap()).unwrap()
+    }
+
+    /// The first column of all rows that a query gives.
+    pub fn sql<T: FromSql>(&self, sql: &str) -> Vec<T> {
+        let connection = Connection::open(&self.path).unwrap();
+        let mut statement = connection.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.collect::<Result<_, _>>().unwrap()
+    }
+}
+
+/// The integers of a column of the first run's series.
+#[track_caller]
+pub fn column(document: &Value, series: &str, name: &str) -> Vec<Option<i64>> {
+    let values = &document["runs"][0]["series"][series]["columns"][name]["values"];
+    let values = values
+        .as_array()
+        .unwrap_or_else(|| panic!("no {name} in {series}"));
+    values.iter().map(Value::as_i64).collect()
+}
+
+/// 300 packets of three lengths in windows of 10, every 47th lost, with times that are all different.
+pub fn packets() -> Vec<Record> {
+    (0..300u64)
+        .map(|sequence| {
+            let lost = sequence % 47 == 46;
+            // 7919 has no divisor in common with 300: every time comes once.
+            let rtt = 100_000 + sequence * 7_919 % 300 * 1_000 + sequence;
+            Record::RttPacket(RttPacket {
+                sequence,
+                window: sequence / 10,
+                position: (sequence % 10) as u32,
+                window_size: 10,
+                length: [100, 700, 1400][(sequence / 10 % 3) as usize],
+                sent_unix_ns: START + sequence / 10 * 100_000_000 + sequence % 10 * 1_500,
+                rtt_ns: (!lost).then_some(rtt),
+                network_rtt_ns: (!lost && sequence % 5 > 0).then_some(rtt - 40_000),
+                lost,
+                ..RttPacket::default()
+            })
+        })
+        .collect()
+}
+
+pub fn quantiles(count: u64, by: i64) -> Quantiles {
+    Quantiles {
+        count,
+        min: by - 500,
+        p50: by,
+        p90: by + 10,
+        p99: by + 20,
+        p999: by + 21,
+        max: by + 700,
+    }
+}
+
+pub fn flow_second(direction: Direction, second: u64, flow: u16) -> Record {
+    let salt = second * 31 + u64::from(flow) * 17 + u64::from(direction == Direction::Reverse);
+    let lost = if salt.is_multiple_of(11) { salt % 5 } else { 0 };
+    let received = if salt.is_multiple_of(97) {
+        0
+    } else {
+        2_000 + salt % 7
+    };
+    Record::FlowSecond(
+        direction,
+        FlowSecond {
+            unix_ns: START + (second + 1) * SECOND + 40_000 + salt % 1_000,
+            flow,
+            port: 4750 + flow,
+            received,
+            bytes: received * 1_400,
+            lost,
+            late: lost / 2,
+            duplicates: u64::from(salt.is_multiple_of(29)),
+            reversals: u64::from(salt.is_multiple_of(23)),
+            sequence_breaks: lost.min(1) + 2 * u64::from(salt.is_multiple_of(23)),
+            bursts: lost.min(1),
+            longest_burst: lost,
+            socket_drops: u64::from(salt.is_multiple_of(41)),
+            owd: if received == 0 {
+                Quantiles::default()
+            } else {
+                quantiles(received, 50_000 + salt as i64 * 3 % 1_000)
+            },
+        },
+    )
+}
+
+pub fn stream_second(direction: Direction, second: u64) -> Record {
+    let received = 8_000 + second * 13 % 100;
+    Record::StreamSecond(
+        direction,
+        StreamSecond {
+            unix_ns: START + (second + 1) * SECOND + second % 900,
+            duration_ns: SECOND + second % 700,
+            received,
+            bytes: received * 1_400,
+            lost: second % 3,
+            late: second % 2,
+            duplicates: second % 5,
+            reordered: second % 7,
+            rejected: 0,
+            owd: quantiles(received, 50_000 + second as i64 * 7 % 1_000),
+        },
+    )
+}
+
+/// 100 seconds of four flows one way and two the other, and what goes with them.
+pub fn stream() -> Vec<Record> {
+    use Direction::{Forward, Reverse};
+    let mut records = Vec::new();
+    for second in 0..100 {
+        for flow in 0..4 {
+            records.push(flow_second(Forward, second, flow));
+        }
+        records.extend((0..2).map(|flow| flow_second(Reverse, second, flow)));
+        for direction in [Forward, Reverse] {
+            records.push(stream_second(direction, second));
+            records.push(Record::SenderSecond(
+                direction,
+                SenderSecond {
+                    unix_ns: START + (second + 1) * SECOND,
+                    duration_ns: SECOND,
+                    sent: 8_100,
+                    bytes: 8_100 * 1_400,
+                    sends: 900,
+                    refused: second % 2,
+                    schedule_error: quantiles(900, 3_000 + second as i64),
+                    cpu_ns: 200_000_000,
+                },
+            ));
+        }
+        for side in [Side::Local, Side::Remote] {
+            records.push(Record::HostSecond(host_second(side, second)));
+        }
+    }
+    for number in 0..40u64 {
+        let unix_ns = START + number * SECOND + 7;
+        let length = [1, 1, 2, 1, 9][(number % 5) as usize];
+        let direction = if number % 4 == 3 { Reverse } else { Forward };
+        records.extend([
+            Record::StreamBurst(
+                direction,
+                StreamBurst {
+                    unix_ns,
+                    first_sequence: number * 100,
+                    length,
+                },
+            ),
+            Record::FlowBurst(
+                direction,
+                FlowBurst {
+                    unix_ns,
+                    flow: (number % 2) as u16,
+                    port: 4750,
+                    first_sequence: number * 50,
+                    length,
+                    ..FlowBurst::default()
+                },
+            ),
+            Record::Silence(
+                direction,
+                Silence {
+                    unix_ns,
+                    flow: 1,
+                    duration_ns: 10_000_000 * (number + 1),
+                },
+            ),
+            Record::LossWindow(
+                direction,
+                LossWindow {
+                    unix_ns,
+                    duration_ns: 100_000_000,
+                    lost: length,
+                    flows_losing: 1,
+                    flows: vec![1],
+                },
+            ),
+        ]);
+    }
+    records
+}
+
+pub fn host_second(side: Side, second: u64) -> HostSecond {
+    HostSecond {
+        unix_ns: START + (second + 1) * SECOND,
+        side,
+        udp_rcvbuf_errors: second % 2,
+        udp_in_errors: 0,
+        udp_sndbuf_errors: 0,
+        softnet_dropped: 0,
+        softnet_squeezed: second % 3,
+        interface_rx_dropped: 0,
+        interface_tx_dropped: 0,
+        cpu_busy: 0.25 * (second % 4) as f64,
+        cpu_steal: if second == 3 { f64::NAN } else { 0.0 },
+        cpu_weir: 0.5,
+        memory_bytes: 20_000_000 + second,
+    }
+}
+
+/// The steps of a survey that are neither: probes and TCP; and a link.
+pub fn others() -> Vec<Record> {
+    let mut records = Vec::new();
+    for second in 0..6u64 {
+        records.push(Record::TcpSecond(
+            Direction::Forward,
+            TcpSecond {
+                unix_ns: START + (second + 1) * SECOND,
+                duration_ns: SECOND - 5,
+                streams: 2,
+                stream: (second % 2) as u16,
+                bytes: 1_000_000 * second,
+                retransmits: second,
+                rtt_ns: 200_000 + second,
+                cwnd_bytes: 65_536,
+                congestion_control: if second < 3 { "cubic" } else { "bbr" }.into(),
+            },
+        ));
+        records.push(Record::MtuProbe(
+            Direction::Reverse,
+            MtuProbe {
+                unix_ns: START + second,
+                size: 1_500 + second as u32,
+                acknowledged: second < 4,
+                refused_locally: second == 5,
+            },
+        ));
+        records.push(Record::LinkSecond(
+            Direction::Forward,
+            LinkSecond {
+                unix_ns: START + (second + 1) * SECOND,
+                duration_ns: SECOND,
+                offered: 1_000 + second,
+                dropped_loss: second,
+                most_queued_bytes: 5_000 + second,
+                lateness: if second == 0 {
+                    Quantiles::default()
+                } else {
+                    quantiles(9, 900)
+                },
+                ..LinkSecond::default()
+            },
+        ));
+    }
+    records
+}

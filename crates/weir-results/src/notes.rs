@@ -1,0 +1,83 @@
+//! What the user says of a run: a note and tags. It knows their bounds, not what a run is.
+
+use rusqlite::params;
+
+use crate::error::StoreError;
+use crate::store::{RunId, Store};
+
+/// Most characters of a note.
+pub const MOST_NOTE_CHARACTERS: usize = 10_000;
+/// Most tags of a run.
+pub const MOST_TAGS: usize = 20;
+/// Most characters of a tag.
+pub const MOST_TAG_CHARACTERS: usize = 50;
+
+impl Store {
+    /// Replaces the note of a run; an empty one takes it away.
+    ///
+    /// # Errors
+    /// When the run does not exist, or the note is too long or has control characters, which could play tricks on a
+    /// terminal; new lines and tabs are fine.
+    pub fn set_note(&self, run: RunId, note: &str) -> Result<(), StoreError> {
+        let bad = |what: String| Err(StoreError::BadNote { run, what });
+        let length = note.chars().count();
+        if length > MOST_NOTE_CHARACTERS {
+            return bad(format!(
+                "a note of {length} characters is too long: the most is {MOST_NOTE_CHARACTERS}"
+            ));
+        }
+        if note.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
+            return bad("a note cannot have control characters other than new lines and tabs".into());
+        }
+        self.set_text(run, "UPDATE runs SET note = ?2 WHERE run_id = ?1", note)
+    }
+
+    /// Replaces the tags of a run; those that come twice are kept once.
+    ///
+    /// # Errors
+    /// When the run does not exist, there are too many tags, or one is no word of 1 to [`MOST_TAG_CHARACTERS`]
+    /// characters.
+    pub fn set_tags(&self, run: RunId, tags: &[String]) -> Result<(), StoreError> {
+        let bad = |what: String| Err(StoreError::BadNote { run, what });
+        let mut kept: Vec<&String> = Vec::new();
+        for tag in tags {
+            let length = tag.chars().count();
+            if length == 0 || length > MOST_TAG_CHARACTERS {
+                return bad(format!(
+                    "a tag of {length} characters does not fit: it has 1 to {MOST_TAG_CHARACTERS}"
+                ));
+            }
+            if tag.chars().any(|c| c.is_control() || c.is_whitespace()) {
+                return bad("a tag is one word, without white space or control characters".into());
+            }
+            if !kept.contains(&tag) {
+                kept.push(tag);
+            }
+        }
+        if kept.len() > MOST_TAGS {
+            return bad(format!(
+                "{} tags are too many: the most is {MOST_TAGS}",
+                kept.len()
+            ));
+        }
+        let text = serde_json::json!(kept).to_string();
+        self.set_text(run, "UPDATE runs SET tags = ?2 WHERE run_id = ?1", &text)
+    }
+
+    fn set_text(&self, run: RunId, sql: &str, text: &str) -> Result<(), StoreError> {
+        let changed = self
+            .connection
+            .execute(sql, params![run.0, text])
+            .map_err(StoreError::at("store what was said of the run", &self.path))?;
+        self.expect_run(run, changed)
+    }
+}
+
+/// The tags in the `tags` column. What was put there by hand and is no list is still better shown than refused.
+pub(crate) fn tags_from_column(text: String) -> Vec<String> {
+    match serde_json::from_str(&text) {
+        Ok(tags) => tags,
+        Err(_) if text.is_empty() => Vec::new(),
+        Err(_) => vec![text],
+    }
+}

@@ -1,0 +1,121 @@
+//! Records in other orders, and the sums that go with them.
+
+use weir_results::*;
+
+use crate::sample;
+
+#[test]
+fn records_come_by_subject_and_begin_whatever_the_order_they_were_stored_in() {
+    let (_directory, path, _) = sample::database();
+    let mut backwards = sample::records();
+    backwards.reverse();
+    let run = sample::add_run(&path, &backwards);
+    let store = Store::open_read_only(&path).unwrap();
+    let mut seen = Vec::new();
+    store
+        .each_record_by_time(run, Table::FlowSeconds, |record| {
+            if let Record::FlowSecond(direction, row) = record {
+                seen.push((direction, row.flow, row.unix_ns));
+            }
+            Ok(())
+        })
+        .unwrap();
+    let forward = Direction::Forward;
+    assert_eq!(
+        seen,
+        [
+            (forward, 0, 2_000),
+            (forward, 0, 3_000),
+            (forward, 0, 4_000),
+            (forward, 1, 2_000),
+            (forward, 1, 3_000)
+        ]
+    );
+    for table in Table::ALL {
+        let (mut rows, mut in_order) = (0, 0);
+        store
+            .each_record(run, table, |_| {
+                rows += 1;
+                Ok(())
+            })
+            .unwrap();
+        store
+            .each_record_by_time(run, table, |_| {
+                in_order += 1;
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(store.count(run, table).unwrap(), rows);
+        assert_eq!(rows, in_order, "{table}");
+    }
+}
+
+#[test]
+fn bins_are_counted_by_subject_and_before_the_start_too() {
+    let (_directory, path, run) = sample::database();
+    let store = Store::open_read_only(&path).unwrap();
+    // Packets were sent from 1000 to 1020 ns.
+    for (origin, bin, bins) in [
+        (1_000, 1_000, 1),
+        (1_000, 10, 3),
+        (1_010, 1_000, 2),
+        (1_005, 10, 3),
+        (0, 1, 21),
+    ] {
+        let counted = store
+            .count_bins(run, Table::RttPackets, Subjects::Each, origin, bin)
+            .unwrap();
+        assert_eq!(counted, bins, "bins of {bin} from {origin}");
+    }
+    // Flow 0 has rows at 2000, 3000 and 4000, flow 1 at 2000 and 3000.
+    let bins = |subjects, bin| {
+        store
+            .count_bins(run, Table::FlowSeconds, subjects, 0, bin)
+            .unwrap()
+    };
+    assert_eq!(
+        (bins(Subjects::Each, 1_000), bins(Subjects::Together, 1_000)),
+        (5, 3)
+    );
+    assert_eq!(bins(Subjects::Each, 1 << 62), 2);
+    let subjects = Table::ALL.map(|table| store.count_subjects(run, table).unwrap());
+    assert_eq!(subjects[..4], [(1, 21), (2, 3), (2, 3), (2, 2)]);
+}
+
+#[test]
+fn round_trip_times_ascend_within_their_group() {
+    let (_directory, path, run) = sample::database();
+    let store = Store::open_read_only(&path).unwrap();
+    let _one_state = store.snapshot().unwrap();
+    let read = |groups| {
+        let mut seen = Vec::new();
+        store
+            .each_rtt(run, groups, |group, rtt| seen.push((group, rtt)))
+            .unwrap();
+        seen
+    };
+    let lengths = RttGroups::Lengths {
+        first: 100,
+        width: 1_000,
+    };
+    let expected: Vec<(u64, u64)> = (1..=10)
+        .map(|place| (0, place * 100))
+        .chain((1..=10).map(|place| (1, place * 200)))
+        .collect();
+    assert_eq!(read(lengths), expected);
+    for groups in [RttGroups::All, RttGroups::Positions] {
+        let seen = read(groups);
+        assert_eq!(seen.len(), 20);
+        assert!(seen.is_sorted(), "{seen:?}");
+    }
+    let group = |group, answered, lost| RttGroup {
+        group,
+        answered,
+        lost,
+    };
+    assert_eq!(
+        store.rtt_groups(run, lengths).unwrap(),
+        [group(0, 10, 1), group(1, 10, 0)]
+    );
+    assert_eq!(store.rtt_lengths(run).unwrap(), (2, 100, 1400));
+}
