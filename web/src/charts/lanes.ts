@@ -1,0 +1,275 @@
+// One lane for each flow over time: what came, and a mark of its own shape and colour for each thing that went wrong.
+import { s } from "../dom";
+import { count, nanoseconds, plural } from "../format";
+import { both, toDate } from "../time";
+import { type Box, drawAxes, type Scale, textWidth, time, timeLabel } from "./axes";
+import { lowerBound, visible } from "./decimate";
+import { drawLegend } from "./draw";
+import { Frame, type TipLine } from "./frame";
+import type { Lane, LanesSpec, MarkKind, Marks } from "./model";
+import { type Drawable, invalidate, manage } from "./schedule";
+import { attachZoom, ZOOM_HINT, zoomKey } from "./zoom";
+
+export const MARK_NAMES: Record<MarkKind, string> = {
+  silence: "silent: nothing came",
+  loss: "packets lost",
+  burst: "burst of lost packets",
+  drop: "dropped at the socket",
+  reversal: "reversals",
+};
+const KINDS = Object.keys(MARK_NAMES) as MarkKind[];
+
+/** Marks of one kind in one pixel column of a lane, taken together. */
+export interface Together {
+  /** Pixels. */
+  left: number;
+  right: number;
+  /** Times of the first and the last mark in it. */
+  from: number;
+  to: number;
+  marks: number;
+  sum: number;
+  most: number;
+}
+
+/** Takes together what would be drawn within `grain` pixels, so that a lane never has more marks than room. */
+export function gather(marks: Marks, from: number, to: number, pixel: (at: number) => number, grain: number): Together[] {
+  const out: Together[] = [];
+  // A long mark that began before the part shown may reach into it: marks are looked through from the start.
+  for (let i = 0; i < marks.at.length; i++) {
+    const at = marks.at[i]!;
+    if (at > to) break;
+    const end = at + marks.duration[i]!;
+    if (end < from) continue;
+    const left = pixel(Math.max(at, from));
+    const right = pixel(Math.min(end, to));
+    const value = marks.value[i]!;
+    const last = out[out.length - 1];
+    if (last && left < last.left + grain) {
+      last.right = Math.max(last.right, right);
+      last.to = Math.max(last.to, end);
+      last.marks++;
+      last.sum += value;
+      if (value > last.most) last.most = value;
+    } else {
+      out.push({ left, right, from: at, to: end, marks: 1, sum: value, most: value });
+    }
+  }
+  return out;
+}
+
+export class LanesChart implements Drawable {
+  readonly element: HTMLElement;
+  private readonly frame: Frame;
+  private box: Box = { left: 0, right: 0, top: 0, bottom: 0 };
+  private readonly laneHeight: number;
+  private lane = 0;
+  private cursor: number | null = null;
+  private mark: SVGGElement | null = null;
+  private x: Scale | null = null;
+  private gathered: Record<MarkKind, Together[]>[] = [];
+
+  constructor(private readonly spec: LanesSpec) {
+    this.frame = new Frame(spec, `Up and down choose a flow. Left and right move from event to event. ${ZOOM_HINT}`);
+    this.element = this.frame.figure;
+    this.laneHeight = spec.lanes.length > 24 ? 18 : 26;
+    if (spec.empty) return;
+    const plot = this.frame.plot;
+    attachZoom(plot, spec.view, () => this.box);
+    spec.view.onChange(() => invalidate(this));
+    plot.classList.add("zoomable");
+    plot.addEventListener("pointermove", (event) => this.point(event));
+    plot.addEventListener("pointerleave", () => this.clear());
+    plot.addEventListener("blur", () => this.clear());
+    plot.addEventListener("keydown", (event) => this.key(event));
+    manage(this);
+  }
+
+  draw(): void {
+    const { spec, laneHeight } = this;
+    const { view, lanes } = spec;
+    const width = Math.max(240, this.frame.plot.clientWidth);
+    const legend = s("g");
+    const used = KINDS.filter((kind) => lanes.some((lane) => lane.marks[kind].at.length > 0));
+    const top =
+      drawLegend(
+        legend,
+        [
+          { name: "packets that came", draw: (x, y) => s("rect", { class: "delivered", x, y: y - 6, width: 18, height: 12 }) },
+          ...used.map((kind) => ({ name: MARK_NAMES[kind], draw: (x: number, y: number) => key(kind, x, y) })),
+        ],
+        2,
+        width,
+      ) + 10;
+    const bottom = top + lanes.length * laneHeight;
+    const height = bottom + 44;
+    const left = Math.max(56, ...lanes.map((lane) => textWidth(lane.label) + 12));
+    this.box = { left, right: width - 14, top, bottom };
+    const x = time([view.from, view.to], [left, this.box.right], spec.startedUnixNs);
+    this.x = x;
+    const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true", class: "chart" });
+    const axes = s("g");
+    drawAxes(axes, this.box, x, null, { x: timeLabel(spec.startedUnixNs), y: "" });
+    const clip = `clip-${spec.id}-${Math.random().toString(36).slice(2)}`;
+    const body = s("g", { "clip-path": `url(#${clip})` });
+    this.gathered = [];
+    lanes.forEach((lane, i) => {
+      const y = top + i * laneHeight;
+      const group = s("g", { "data-lane": lane.name });
+      group.append(s("line", { class: "lane-line", x1: left, x2: this.box.right, y1: y + laneHeight - 1, y2: y + laneHeight - 1 }));
+      const delivered = this.delivered(lane, x, y);
+      if (delivered) group.append(delivered);
+      const together = {} as Record<MarkKind, Together[]>;
+      for (const kind of KINDS) {
+        // Marks that are wider than a line are taken together over more pixels.
+        const grain = kind === "loss" || kind === "silence" ? 1 : 7;
+        together[kind] = gather(lane.marks[kind], view.from, view.to, x, grain);
+        const drawn = drawMarks(kind, together[kind], y, laneHeight);
+        if (drawn) group.append(drawn);
+      }
+      this.gathered.push(together);
+      body.append(group);
+      axes.append(s("text", { class: "tick", x: left - 8, y: y + laneHeight / 2, dy: "0.32em", "text-anchor": "end" }, lane.label));
+    });
+    this.mark = s("g", { "data-screen-only": "" });
+    svg.append(
+      s("defs", null, s("clipPath", { id: clip }, s("rect", { x: left, y: top, width: this.box.right - left, height: bottom - top }))),
+      legend,
+      body,
+      axes,
+      this.mark,
+    );
+    this.frame.show(svg);
+    this.frame.figure.dataset.drawn = "true";
+    if (this.cursor !== null && document.activeElement === this.frame.plot) this.showPoint(this.cursor, false);
+  }
+
+  /** The packets that came, as one stepped area: it falls to nothing where a flow is dark. */
+  private delivered(lane: Lane, x: Scale, y: number): SVGElement | null {
+    const [first, end] = visible(lane.at, x.domain[0] - lane.binNs, x.domain[1]);
+    let most = 0;
+    for (const value of lane.received) if (value > most) most = value;
+    if (most === 0) return null;
+    const floor = y + this.laneHeight - 1;
+    const room = this.laneHeight - 5;
+    let d = "";
+    for (let i = first; i < end; i++) {
+      const from = x(lane.at[i]!);
+      const to = x(lane.at[i]! + lane.binNs);
+      const top = floor - Math.min(1, lane.received[i]! / most) * room;
+      d += `M${from.toFixed(1)} ${floor}V${top.toFixed(1)}H${to.toFixed(1)}V${floor}Z`;
+    }
+    return d ? s("path", { class: "delivered", d }) : null;
+  }
+
+  private point(event: PointerEvent): void {
+    if (!this.x) return;
+    const bounds = this.frame.plot.getBoundingClientRect();
+    const px = event.clientX - bounds.left;
+    const py = event.clientY - bounds.top;
+    if (px < this.box.left || px > this.box.right || py < this.box.top || py > this.box.bottom) return this.clear();
+    this.lane = Math.min(this.spec.lanes.length - 1, Math.floor((py - this.box.top) / this.laneHeight));
+    this.showPoint(this.x.invert(px), false);
+  }
+
+  /** Times of what is marked in the chosen lane, ascending. */
+  private stops(): number[] {
+    const all = this.gathered[this.lane];
+    if (!all) return [];
+    const { from, to } = this.spec.view;
+    return [...new Set(KINDS.flatMap((kind) => all[kind].map((one) => Math.max(from, Math.min(to, one.from)))))].sort((a, b) => a - b);
+  }
+
+  private key(event: KeyboardEvent): void {
+    const { view, lanes } = this.spec;
+    if (zoomKey(event, view, this.cursor ?? undefined)) return event.preventDefault();
+    if (event.key === "Escape") return this.clear();
+    if (event.key === "ArrowUp" || event.key === "ArrowDown") {
+      event.preventDefault();
+      this.lane = Math.max(0, Math.min(lanes.length - 1, this.lane + (event.key === "ArrowUp" ? -1 : 1)));
+      return this.showPoint(this.cursor ?? view.from, true);
+    }
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (step === undefined || event.shiftKey) return;
+    event.preventDefault();
+    const stops = this.stops();
+    if (stops.length === 0) return this.showPoint(this.cursor ?? view.from, true);
+    let next = 0;
+    if (this.cursor !== null) {
+      next = lowerBound(stops, this.cursor);
+      if (step < 0) next -= 1;
+      else if (stops[next] === this.cursor) next += 1;
+    } else if (step < 0) next = stops.length - 1;
+    this.showPoint(stops[Math.max(0, Math.min(stops.length - 1, next))]!, true);
+  }
+
+  private showPoint(at: number, speak: boolean): void {
+    const { spec, x, mark } = this;
+    const lane = spec.lanes[this.lane];
+    const together = this.gathered[this.lane];
+    if (!x || !mark || !lane || !together) return;
+    this.cursor = at;
+    const px = x(at);
+    const top = this.box.top + this.lane * this.laneHeight;
+    mark.replaceChildren(
+      s("line", { class: "cursor", x1: px, x2: px, y1: this.box.top, y2: this.box.bottom }),
+      s("rect", { class: "lane-chosen", x: this.box.left, y: top, width: this.box.right - this.box.left, height: this.laneHeight }),
+    );
+    const lines: TipLine[] = [{ name: lane.name, text: lane.summary }];
+    for (const kind of KINDS) {
+      const near = together[kind].find((one) => px >= one.left - 4 && px <= one.right + 5);
+      if (near) lines.push({ name: MARK_NAMES[kind], text: tell(kind, near), colour: `var(--mark-${kind})` });
+    }
+    const bin = lowerBound(lane.at, at + 1) - 1;
+    const came = bin >= 0 && at < lane.at[bin]! + lane.binNs ? lane.received[bin]! : 0;
+    lines.push({ name: `came in ${nanoseconds(lane.binNs)}`, text: plural(came, "packet"), colour: "var(--delivered)" });
+    this.frame.showTip(px, top + this.laneHeight, both(toDate(spec.startedUnixNs, at), spec.view.span < 600e9 ? 3 : 0), lines, speak);
+  }
+
+  private clear(): void {
+    this.mark?.replaceChildren();
+    this.frame.hideTip();
+  }
+}
+
+function tell(kind: MarkKind, one: Together): string {
+  if (kind === "silence") return one.marks === 1 ? nanoseconds(one.most) : `${count(one.marks)} times, ${nanoseconds(one.sum)} in all`;
+  if (kind === "burst") return one.marks === 1 ? plural(one.sum, "packet") : `${plural(one.marks, "burst")}, longest ${count(one.most)}`;
+  return count(one.sum);
+}
+
+/** All marks of a kind in a lane; each is an element with its time and value. */
+function drawMarks(kind: MarkKind, all: Together[], y: number, height: number): SVGElement | null {
+  if (all.length === 0) return null;
+  const group = s("g", { class: `mark-${kind}`, "data-mark": kind });
+  for (const one of all) {
+    const middle = one.left;
+    const values = { "data-at": one.from, "data-end": one.to, "data-value": kind === "silence" || kind === "burst" ? one.most : one.sum, "data-marks": one.marks };
+    if (kind === "silence") {
+      group.append(s("rect", { ...values, x: one.left.toFixed(1), width: Math.max(3, one.right - one.left).toFixed(1), y: y + 1, height: height - 3 }));
+    } else if (kind === "loss") {
+      // Height by the logarithm: one lost packet is still seen, a thousand do not hide it.
+      const tall = Math.min(height - 4, 5 + Math.log10(Math.max(1, one.sum)) * 5);
+      const wide = Math.max(2, one.right - one.left);
+      group.append(s("rect", { ...values, x: one.left.toFixed(1), width: wide.toFixed(1), y: (y + height - 2 - tall).toFixed(1), height: tall.toFixed(1) }));
+    } else {
+      group.append(s("path", { ...values, d: shape(kind, middle, kind === "burst" ? y + 6 : y + height - 7) }));
+    }
+  }
+  return group;
+}
+
+function shape(kind: MarkKind, x: number, y: number): string {
+  const at = x.toFixed(1);
+  if (kind === "burst") return `M${at} ${y + 4}l-4.5 -8h9Z`;
+  if (kind === "drop") return `M${at} ${y - 5}l5 5l-5 5l-5 -5Z`;
+  return `M${(x - 3.5).toFixed(1)} ${y}a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0Z`;
+}
+
+function key(kind: MarkKind, x: number, y: number): SVGElement {
+  const group = s("g", { class: `mark-${kind}` });
+  if (kind === "silence") group.append(s("rect", { x, y: y - 6, width: 18, height: 12 }));
+  else if (kind === "loss") group.append(s("rect", { x: x + 8, y: y - 7, width: 3, height: 14 }));
+  else group.append(s("path", { d: shape(kind, x + 9, y) }));
+  return group;
+}
