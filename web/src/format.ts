@@ -77,7 +77,9 @@ export function bytes(value: number | null | undefined): string {
 /** A ratio from 0 to 1 as a percentage, however small. */
 export function percent(value: number | null | undefined, significant = 3): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
-  return `${digits(value * 100, significant)} %`;
+  const share = value * 100;
+  if (share !== 0 && Math.abs(share) < 1e-6) return `${Number(share.toPrecision(significant)).toExponential().replace("e-", "e−").replace(/^-/, MINUS)} %`;
+  return `${digits(share, significant)} %`;
 }
 
 /** A value in the unit that the data names. */

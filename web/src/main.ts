@@ -153,6 +153,7 @@ async function start(): Promise<void> {
   // The text is no longer needed, and may be large.
   element?.replaceChildren();
   report(check(value));
+  performance.mark("weir-shown");
 }
 
 start().catch(fail);

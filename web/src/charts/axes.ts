@@ -28,7 +28,7 @@ export function log(domain: [number, number], range: [number, number], format: (
   const scale = scaleLog(domain, range).clamp(true);
   const decades = Math.log10(domain[1] / domain[0]);
   // Few decades have ticks between the powers of ten, many have not even one for each.
-  const steps = decades < 0.8 ? [1, 2, 3, 4, 5, 6, 7, 8, 9] : decades < 2.2 ? [1, 2, 5] : [1];
+  const steps = [[1, 2, 3, 4, 5, 6, 7, 8, 9], [1, 2, 5], [1, 3]].find((some) => some.length * decades <= wanted + 1) ?? [1];
   const every = Math.max(1, Math.ceil(decades / wanted));
   const ticks: Scale["ticks"] = [];
   for (let power = Math.floor(Math.log10(domain[0])); power <= Math.ceil(Math.log10(domain[1])); power++) {

@@ -32,7 +32,12 @@ export class Frame {
       "aria-roledescription": "chart",
       "aria-label": `${spec.title}. ${hint}`,
     });
-    const caption = h("figcaption", null, h("h4", null, spec.title), spec.note ? h("p", { class: "note" }, spec.note) : null);
+    const caption = h(
+      "figcaption",
+      null,
+      h("div", { class: "figure-head" }, h("h4", null, spec.title), spec.empty ? null : this.buttons()),
+      spec.note ? h("p", { class: "note" }, spec.note) : null,
+    );
     if (spec.empty) {
       this.figure = h("figure", { "data-chart": spec.id, "data-empty": "true" }, caption, h("p", { class: "empty" }, spec.empty));
       return;
@@ -40,7 +45,7 @@ export class Frame {
     this.figure = h(
       "figure",
       { "data-chart": spec.id },
-      h("div", { class: "figure-head" }, caption, this.buttons()),
+      caption,
       this.plot,
       this.tip,
       this.live,

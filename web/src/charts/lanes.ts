@@ -6,7 +6,8 @@ import { type Box, drawAxes, type Scale, textWidth, time, timeLabel } from "./ax
 import { lowerBound, visible } from "./decimate";
 import { drawLegend } from "./draw";
 import { Frame, type TipLine } from "./frame";
-import type { Lane, LanesSpec, MarkKind, Marks } from "./model";
+import { gather, type Together } from "./gather";
+import type { Lane, LanesSpec, MarkKind } from "./model";
 import { type Drawable, invalidate, manage } from "./schedule";
 import { attachZoom, ZOOM_HINT, zoomKey } from "./zoom";
 
@@ -18,45 +19,8 @@ export const MARK_NAMES: Record<MarkKind, string> = {
   reversal: "reversals",
 };
 const KINDS = Object.keys(MARK_NAMES) as MarkKind[];
-
-/** Marks of one kind in one pixel column of a lane, taken together. */
-export interface Together {
-  /** Pixels. */
-  left: number;
-  right: number;
-  /** Times of the first and the last mark in it. */
-  from: number;
-  to: number;
-  marks: number;
-  sum: number;
-  most: number;
-}
-
-/** Takes together what would be drawn within `grain` pixels, so that a lane never has more marks than room. */
-export function gather(marks: Marks, from: number, to: number, pixel: (at: number) => number, grain: number): Together[] {
-  const out: Together[] = [];
-  // A long mark that began before the part shown may reach into it: marks are looked through from the start.
-  for (let i = 0; i < marks.at.length; i++) {
-    const at = marks.at[i]!;
-    if (at > to) break;
-    const end = at + marks.duration[i]!;
-    if (end < from) continue;
-    const left = pixel(Math.max(at, from));
-    const right = pixel(Math.min(end, to));
-    const value = marks.value[i]!;
-    const last = out[out.length - 1];
-    if (last && left < last.left + grain) {
-      last.right = Math.max(last.right, right);
-      last.to = Math.max(last.to, end);
-      last.marks++;
-      last.sum += value;
-      if (value > last.most) last.most = value;
-    } else {
-      out.push({ left, right, from: at, to: end, marks: 1, sum: value, most: value });
-    }
-  }
-  return out;
-}
+/** What matters most is drawn last, over the rest. */
+const DRAWN: MarkKind[] = ["loss", "reversal", "drop", "burst", "silence"];
 
 export class LanesChart implements Drawable {
   readonly element: HTMLElement;
@@ -120,7 +84,7 @@ export class LanesChart implements Drawable {
       const delivered = this.delivered(lane, x, y);
       if (delivered) group.append(delivered);
       const together = {} as Record<MarkKind, Together[]>;
-      for (const kind of KINDS) {
+      for (const kind of DRAWN) {
         // Marks that are wider than a line are taken together over more pixels.
         const grain = kind === "loss" || kind === "silence" ? 1 : 7;
         together[kind] = gather(lane.marks[kind], view.from, view.to, x, grain);
@@ -246,24 +210,28 @@ function drawMarks(kind: MarkKind, all: Together[], y: number, height: number): 
     const middle = one.left;
     const values = { "data-at": one.from, "data-end": one.to, "data-value": kind === "silence" || kind === "burst" ? one.most : one.sum, "data-marks": one.marks };
     if (kind === "silence") {
-      group.append(s("rect", { ...values, x: one.left.toFixed(1), width: Math.max(3, one.right - one.left).toFixed(1), y: y + 1, height: height - 3 }));
+      group.append(s("rect", { ...values, x: one.left.toFixed(1), width: Math.max(5, one.right - one.left).toFixed(1), y: y + 0.5, height: height - 2 }));
     } else if (kind === "loss") {
       // Height by the logarithm: one lost packet is still seen, a thousand do not hide it.
       const tall = Math.min(height - 4, 5 + Math.log10(Math.max(1, one.sum)) * 5);
       const wide = Math.max(2, one.right - one.left);
       group.append(s("rect", { ...values, x: one.left.toFixed(1), width: wide.toFixed(1), y: (y + height - 2 - tall).toFixed(1), height: tall.toFixed(1) }));
     } else {
-      group.append(s("path", { ...values, d: shape(kind, middle, kind === "burst" ? y + 6 : y + height - 7) }));
+      group.append(s("path", { ...values, d: shape(kind, middle, kind === "burst" ? y + 6 : y + height - 7, one.most) }));
     }
   }
   return group;
 }
 
-function shape(kind: MarkKind, x: number, y: number): string {
+/** Marks grow with the logarithm of what they stand for, so that a long burst stands out among many short ones. */
+function shape(kind: MarkKind, x: number, y: number, value = 10): string {
   const at = x.toFixed(1);
-  if (kind === "burst") return `M${at} ${y + 4}l-4.5 -8h9Z`;
+  if (kind === "burst") {
+    const half = Math.min(8, 2 + 1.7 * Math.log10(Math.max(1, value)));
+    return `M${at} ${(y + 4).toFixed(1)}l${(-half).toFixed(1)} ${(-1.7 * half).toFixed(1)}h${(2 * half).toFixed(1)}Z`;
+  }
   if (kind === "drop") return `M${at} ${y - 5}l5 5l-5 5l-5 -5Z`;
-  return `M${(x - 3.5).toFixed(1)} ${y}a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0Z`;
+  return `M${(x - 3).toFixed(1)} ${y}a3 3 0 1 0 6 0a3 3 0 1 0 -6 0Z`;
 }
 
 function key(kind: MarkKind, x: number, y: number): SVGElement {

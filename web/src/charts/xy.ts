@@ -81,7 +81,7 @@ export class XYChart implements Drawable {
     drawRules(ruled, rules, x, y, this.box, narrow);
     this.mark = s("g", { "data-screen-only": "" });
     svg.append(
-      s("defs", null, s("clipPath", { id: clip }, s("rect", { x: left, y: top - 8, width: this.box.right - left, height: bottom - top + 9 }))),
+      s("defs", null, s("clipPath", { id: clip }, s("rect", { x: left, y: top - 8, width: this.box.right - left, height: bottom - top + 14 }))),
       axes,
       ruled,
       marks,

@@ -174,7 +174,12 @@ export const attribution: Drawing = (context): BarsSpec | null => {
   return {
     type: "bars",
     id: "loss-attribution",
-    title: all === 0 ? "Nothing was lost" : network === all ? "The network lost all of it: no counter of a host shows a drop" : `The network lost ${percent(network / all, 2)}, the hosts themselves the rest`,
+    title:
+      all === 0
+        ? "Nothing was lost"
+        : network === all
+          ? "The network lost all of it: no counter of a host shows a drop"
+          : `The network lost ${count(network)} of ${plural(all, "packet")}, the hosts themselves the rest`,
     note: notes(
       "What no counter of either host shows is put down to the network.",
       estimated && "The count at the socket is an estimate, from the mean size of merged buffers.",

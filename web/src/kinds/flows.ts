@@ -27,7 +27,7 @@ export const flows: Description = {
           name: `lost${way}`,
           value: found?.loss === null || !found ? "–" : percent(found.loss),
           detail: found
-            ? `${count(found.lost)} of ${count(found.lost + found.received)}${found.interval ? `; 95 %: ${percent(found.interval[0])} to ${percent(found.interval[1])}` : ""}`
+            ? `${count(found.lost)} of ${count(found.lost + found.received)}${found.interval ? `\n95 %: ${percent(found.interval[0])} to ${percent(found.interval[1])}` : ""}`
             : undefined,
         },
         { name: `rate${way}`, value: rate(got), detail: asked ? `asked ${rate(asked)}` : undefined },

@@ -21,7 +21,7 @@ export const rtt: Description = {
       {
         name: "lost",
         value: sent > 0 ? percent(lost / sent) : "–",
-        detail: `${count(lost)} of ${count(sent)}${Array.isArray(high) ? `; 95 %: ${percent(Number(high[0]))} to ${percent(Number(high[1]))}` : ""}`,
+        detail: `${count(lost)} of ${count(sent)}${Array.isArray(high) ? `\n95 %: ${percent(Number(high[0]))} to ${percent(Number(high[1]))}` : ""}`,
       },
     ];
   },
