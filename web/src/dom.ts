@@ -3,6 +3,11 @@
 export type Child = Node | string | number | null | undefined | false;
 type Value = string | number | boolean | null | undefined | ((event: Event) => void);
 
+/** Characters that turn the direction of writing would let a name rewrite the words around it: they become visible. */
+function visible(text: string): string {
+  return text.replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+}
+
 function fill(element: Element, attributes: Record<string, Value> | null, children: Child[]): void {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === null || value === undefined || value === false) continue;
@@ -11,7 +16,7 @@ function fill(element: Element, attributes: Record<string, Value> | null, childr
   }
   for (const child of children) {
     if (child === null || child === undefined || child === false) continue;
-    element.append(child instanceof Node ? child : String(child));
+    element.append(child instanceof Node ? child : visible(String(child)));
   }
 }
 

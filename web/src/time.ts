@@ -42,6 +42,13 @@ export function both(date: Date, fraction = 0): string {
   return `${day(date, false)} ${clock(date, false, fraction)} (${utcDay}${clock(date, true, fraction)} UTC)`;
 }
 
+/** The same as two texts, for narrow columns; the second is empty where local time is UTC. */
+export function bothLines(date: Date): [string, string] {
+  const text = both(date);
+  const at = text.indexOf(" (");
+  return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 2, -1)];
+}
+
 /** Text for a tick of a time axis, as fine as the step between ticks asks for. */
 export function tickText(date: Date, stepMs: number): string {
   if (stepMs >= 86_400_000) return day(date, false).slice(5);

@@ -95,12 +95,12 @@ test("the lanes show the outage where it was, and the table of flows counts its 
   const page = await open(reportOf("flows-values", document));
   await drawn(page);
   assert.match(await page.textContent('figure[data-chart="flow-lanes"] h4'), /^Flow 3 was dark for 700 ms at \d\d:32:20$/);
-  const silent = await page.$$eval('figure[data-chart="flow-lanes"] [data-mark="silence"] > *', (all) =>
+  const silent = await page.$$eval('figure[data-chart="flow-lanes"] [data-mark="silence"] > [data-value]', (all) =>
     all.map((one) => ({ lane: one.closest("[data-lane]").dataset.lane, at: Number(one.dataset.at), value: Number(one.dataset.value) })),
   );
   assert.deepEqual(silent, [{ lane: "flow 3", at: 12.4e9, value: 7e8 }]);
   const lostByLane = await page.$$eval('figure[data-chart="flow-lanes"] [data-lane]', (lanes) =>
-    lanes.map((lane) => [...lane.querySelectorAll('[data-mark="loss"] > *')].reduce((sum, one) => sum + Number(one.dataset.value), 0)),
+    lanes.map((lane) => [...lane.querySelectorAll('[data-mark="loss"] > [data-value]')].reduce((sum, one) => sum + Number(one.dataset.value), 0)),
   );
   assert.deepEqual(lostByLane, run.series.flow_totals.columns.lost.values);
   const cells = await page.$$eval('[data-table="flow-totals"] tbody tr', (rows) => rows.map((row) => Number(row.children[4].textContent.replaceAll(",", ""))));
@@ -286,7 +286,7 @@ test("markup in names, notes and findings stays text", async () => {
   assert.equal(await page.evaluate(() => window.hacked), undefined);
   assert.equal(await page.locator("img").count(), 0);
   assert.equal(await page.locator("main script").count(), 0);
-  assert.ok((await page.textContent("h1")).includes(EVIL));
+  assert.ok((await page.textContent("h1")).includes(EVIL.replace("\u202e", "\ufffd")));
   assert.ok((await page.textContent(".run-note")).includes("second line"));
   assert.match(await page.textContent("[data-command]"), /^weir flows '<img src=x/);
   quiet(page);
@@ -394,7 +394,7 @@ test("a day of 16 flows opens in under 3 s, keeps its one bad second, and zooms 
   t.diagnostic(`shown after ${Math.round(shown)} ms, all charts drawn within ${Math.round(all)} ms`);
   assert.ok(shown < 3000, `shown after ${shown} ms`);
   assert.match(await page.textContent('figure[data-chart="flow-lanes"] h4'), /^Flow 9 was dark for 920 ms/);
-  const worst = await page.$$eval('figure[data-chart="flow-lanes"] [data-lane="flow 9"] [data-mark="loss"] > *', (marks) => Math.max(...marks.map((one) => Number(one.dataset.value))));
+  const worst = await page.$$eval('figure[data-chart="flow-lanes"] [data-lane="flow 9"] [data-mark="loss"] > [data-value]', (marks) => Math.max(...marks.map((one) => Number(one.dataset.value))));
   assert.ok(worst >= 2100, "the bad second is in the lane");
   await shot(page, "day-light");
   const plot = page.locator('figure[data-chart="flow-lanes"] .plot');
@@ -404,7 +404,7 @@ test("a day of 16 flows opens in under 3 s, keeps its one bad second, and zooms 
   const steps = await page.evaluate(async () => {
     const plot = document.querySelector('figure[data-chart="flow-lanes"] .plot');
     const times = [];
-    for (let i = 0; i < 16; i++) {
+    for (let i = 0; i < 17; i++) {
       const start = performance.now();
       plot.dispatchEvent(new KeyboardEvent("keydown", { key: "+", bubbles: true, cancelable: true }));
       await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
@@ -414,7 +414,7 @@ test("a day of 16 flows opens in under 3 s, keeps its one bad second, and zooms 
   });
   t.diagnostic(`zoom steps: ${steps.map(Math.round).join(", ")} ms`);
   const sorted = [...steps].sort((a, b) => a - b);
-  assert.ok(sorted[8] < 250, `a zoom step takes ${sorted[8]} ms`);
+  assert.ok(sorted[8] < 250, `half of the zoom steps take more than ${sorted[8]} ms`);
   const bar = await zoomed(page);
   assert.ok(bar[1] - bar[0] <= 1.01e9, "zoomed to a second");
   quiet(page);

@@ -117,12 +117,24 @@ export class LanesChart implements Drawable {
     const floor = y + this.laneHeight - 1;
     const room = this.laneHeight - 5;
     let d = "";
+    let from = 0;
+    let to = Number.NaN;
+    let top = 0;
+    // Neighbours of the same height are one step.
+    const flush = () => {
+      if (!Number.isNaN(to)) d += `M${from.toFixed(1)} ${floor}V${top}H${to.toFixed(1)}V${floor}Z`;
+    };
     for (let i = first; i < end; i++) {
-      const from = x(lane.at[i]!);
-      const to = x(lane.at[i]! + lane.binNs);
-      const top = floor - Math.min(1, lane.received[i]! / most) * room;
-      d += `M${from.toFixed(1)} ${floor}V${top.toFixed(1)}H${to.toFixed(1)}V${floor}Z`;
+      const left = x(lane.at[i]!);
+      const high = Math.round(2 * (floor - Math.min(1, lane.received[i]! / most) * room)) / 2;
+      if (!(high === top && Math.abs(left - to) < 0.5)) {
+        flush();
+        from = left;
+        top = high;
+      }
+      to = x(lane.at[i]! + lane.binNs);
     }
+    flush();
     return d ? s("path", { class: "delivered", d }) : null;
   }
 
@@ -202,18 +214,32 @@ function tell(kind: MarkKind, one: Together): string {
   return count(one.sum);
 }
 
+/** Above this many, marks of a lane are one path, and only the largest are elements of their own. */
+const SINGLE = 80;
+const LARGEST = 12;
+
 /** All marks of a kind in a lane; each is an element with its time and value. */
 function drawMarks(kind: MarkKind, all: Together[], y: number, height: number): SVGElement | null {
   if (all.length === 0) return null;
-  const group = s("g", { class: `mark-${kind}`, "data-mark": kind });
-  for (const one of all) {
+  const group = s("g", { class: `mark-${kind}`, "data-mark": kind, "data-count": all.length });
+  let single = all;
+  if (all.length > SINGLE && kind !== "silence") {
+    const weight = (one: Together) => (kind === "burst" ? one.most : one.sum);
+    single = [...all].sort((a, b) => weight(b) - weight(a)).slice(0, LARGEST);
+    const d = all.map((one) => {
+      if (kind !== "loss") return shape(kind, one.left, kind === "burst" ? y + 6 : y + height - 7, one.most);
+      const tall = lossHeight(one.sum, height);
+      return `M${one.left.toFixed(1)} ${(y + height - 2 - tall).toFixed(1)}h${Math.max(2, one.right - one.left).toFixed(1)}v${tall.toFixed(1)}H${one.left.toFixed(1)}Z`;
+    });
+    group.append(s("path", { d: d.join("") }));
+  }
+  for (const one of single) {
     const middle = one.left;
     const values = { "data-at": one.from, "data-end": one.to, "data-value": kind === "silence" || kind === "burst" ? one.most : one.sum, "data-marks": one.marks };
     if (kind === "silence") {
       group.append(s("rect", { ...values, x: one.left.toFixed(1), width: Math.max(5, one.right - one.left).toFixed(1), y: y + 0.5, height: height - 2 }));
     } else if (kind === "loss") {
-      // Height by the logarithm: one lost packet is still seen, a thousand do not hide it.
-      const tall = Math.min(height - 4, 5 + Math.log10(Math.max(1, one.sum)) * 5);
+      const tall = lossHeight(one.sum, height);
       const wide = Math.max(2, one.right - one.left);
       group.append(s("rect", { ...values, x: one.left.toFixed(1), width: wide.toFixed(1), y: (y + height - 2 - tall).toFixed(1), height: tall.toFixed(1) }));
     } else {
@@ -221,6 +247,11 @@ function drawMarks(kind: MarkKind, all: Together[], y: number, height: number): 
     }
   }
   return group;
+}
+
+/** By the logarithm: one lost packet is still seen, a thousand do not hide it. */
+function lossHeight(lost: number, height: number): number {
+  return Math.min(height - 4, 5 + Math.log10(Math.max(1, lost)) * 5);
 }
 
 /** Marks grow with the logarithm of what they stand for, so that a long burst stands out among many short ones. */

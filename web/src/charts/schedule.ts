@@ -78,7 +78,10 @@ function request(): void {
   frame = requestAnimationFrame(() => {
     frame = 0;
     for (const chart of [...dirty]) if (inWindow.has(chart)) drawOne(chart);
-    if (dirty.size > 0 && idle === 0) idle = window.setTimeout(rest, 60);
+    if (dirty.size === 0) return;
+    // What is out of sight waits until a zoom has come to rest.
+    clearTimeout(idle);
+    idle = window.setTimeout(rest, 150);
   });
 }
 

@@ -11,7 +11,7 @@ import { oneIn, tail, tailDomain } from "../drawings/rtt";
 import { flowSteps } from "../drawings/survey";
 import { count, digits, nanoseconds, percent, rate } from "../format";
 import { kindName } from "../kinds/registry";
-import { both, toDate } from "../time";
+import { bothLines, toDate } from "../time";
 import { outcomeBadge } from "./run";
 
 /** A run, and where its RTT and its flows were measured: in itself, or in a part of it. */
@@ -74,7 +74,13 @@ function figuresTable(all: Compared[]): HTMLElement {
       ["", ...all.map((one) => one.name)],
       [
         ["kind", ...all.map((one) => kindName(one.run.kind))],
-        ["when", ...all.map((one) => both(toDate(one.run.started_unix_ns, 0)))],
+        [
+          "when",
+          ...all.map((one) => {
+            const [local, utc] = bothLines(toDate(one.run.started_unix_ns, 0));
+            return h("span", null, local, utc ? h("span", { class: "difference" }, utc) : null);
+          }),
+        ],
         ["how it ended", ...all.map((one) => outcomeBadge(one.run.outcome))],
         ...rows,
       ],
@@ -166,8 +172,8 @@ export function compareArticle(runs: Run[], all: Run[]): HTMLElement {
     { class: "run compare", "data-compare": runs.map((run) => run.run_id).join(",") },
     h("header", { class: "run-head" }, h("p", { class: "kind" }, "Comparison"), h("h1", null, `${count(runs.length)} runs side by side`)),
     figuresTable(list),
-    h("section", { class: "charts" }, h("h2", null, "Round-trip time"), h("div", { class: "column" }, chart(distributions(list)))),
-    h("section", { class: "charts" }, h("h2", null, "Loss"), h("div", { class: "column" }, chart(losses(list)))),
+    h("section", { class: "charts" }, h("div", { class: "section-head" }, h("h2", null, "Round-trip time")), h("div", { class: "column" }, chart(distributions(list)))),
+    h("section", { class: "charts" }, h("div", { class: "section-head" }, h("h2", null, "Loss")), h("div", { class: "column" }, chart(losses(list)))),
     cloudsTable(),
   );
 }

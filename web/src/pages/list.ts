@@ -3,12 +3,18 @@ import type { Api, RunRow } from "../api";
 import { h } from "../dom";
 import { duration } from "../format";
 import { kindName } from "../kinds/registry";
-import { both, toDate } from "../time";
+import { bothLines, toDate } from "../time";
 import { outcomeBadge } from "./run";
 import { severityIcon } from "./verdict";
 
 const PAGE = 100;
 const REFRESH_MS = 3000;
+
+function whenCell(row: RunRow): HTMLElement {
+  const [local, utc] = bothLines(toDate(row.started_unix_ns, 0));
+  const took = row.ended_unix_ns === null ? "" : duration(row.ended_unix_ns - row.started_unix_ns);
+  return h("td", { class: "when" }, local, h("span", { class: "detail" }, [utc, took].filter(Boolean).join(", ")));
+}
 
 export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) => void): HTMLElement {
   const filter = { search: "", kind: "", tag: "" };
@@ -61,7 +67,7 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
       h("td", { class: "number" }, row.run_id),
       h("th", { scope: "row" }, h("a", { href: `#/runs/${row.run_id}` }, `${row.local_name ?? "this host"} to ${row.target}`), row.remote_name && row.remote_name !== row.target ? h("span", { class: "detail" }, row.remote_name) : null),
       h("td", null, kindName(row.kind)),
-      h("td", { class: "when" }, both(toDate(row.started_unix_ns, 0)), h("span", { class: "detail" }, row.ended_unix_ns === null ? "" : duration(row.ended_unix_ns - row.started_unix_ns))),
+      whenCell(row),
       h("td", { class: "verdict-cell" }, row.verdict ? h("span", { class: "verdict-line" }, severityIcon(row.verdict.severity), h("span", null, h("span", { class: "visually-hidden" }, `${row.verdict.severity}: `), row.verdict.sentence)) : h("span", { class: "detail" }, "none")),
       h("td", null, outcomeBadge(row.outcome), row.reason ? h("span", { class: "detail" }, row.reason) : null),
       h("td", { class: "note-cell" }, row.note, ...row.tags.map((one) => h("span", { class: "tag" }, one))),
