@@ -12,6 +12,8 @@ export interface Together {
   marks: number;
   sum: number;
   most: number;
+  /** Pixel of the largest. */
+  peak: number;
 }
 
 /** Takes together what would be drawn within `grain` pixels, so that a lane never has more marks than room. */
@@ -32,9 +34,12 @@ export function gather(marks: Marks, from: number, to: number, pixel: (at: numbe
       last.to = Math.max(last.to, end);
       last.marks++;
       last.sum += value;
-      if (value > last.most) last.most = value;
+      if (value > last.most) {
+        last.most = value;
+        last.peak = left;
+      }
     } else {
-      out.push({ left, right, from: at, to: end, marks: 1, sum: value, most: value });
+      out.push({ left, right, from: at, to: end, marks: 1, sum: value, most: value, peak: left });
     }
   }
   return out;

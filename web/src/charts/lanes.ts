@@ -227,14 +227,13 @@ function drawMarks(kind: MarkKind, all: Together[], y: number, height: number): 
     const weight = (one: Together) => (kind === "burst" ? one.most : one.sum);
     single = [...all].sort((a, b) => weight(b) - weight(a)).slice(0, LARGEST);
     const d = all.map((one) => {
-      if (kind !== "loss") return shape(kind, one.left, kind === "burst" ? y + 6 : y + height - 7, one.most);
+      if (kind !== "loss") return shape(kind, one.peak, kind === "burst" ? y + 1 : y + height - 7, one.most);
       const tall = lossHeight(one.sum, height);
       return `M${one.left.toFixed(1)} ${(y + height - 2 - tall).toFixed(1)}h${Math.max(2, one.right - one.left).toFixed(1)}v${tall.toFixed(1)}H${one.left.toFixed(1)}Z`;
     });
-    group.append(s("path", { d: d.join("") }));
+    group.append(s("path", { class: "dense", d: d.join("") }));
   }
   for (const one of single) {
-    const middle = one.left;
     const values = { "data-at": one.from, "data-end": one.to, "data-value": kind === "silence" || kind === "burst" ? one.most : one.sum, "data-marks": one.marks };
     if (kind === "silence") {
       group.append(s("rect", { ...values, x: one.left.toFixed(1), width: Math.max(5, one.right - one.left).toFixed(1), y: y + 0.5, height: height - 2 }));
@@ -243,7 +242,7 @@ function drawMarks(kind: MarkKind, all: Together[], y: number, height: number): 
       const wide = Math.max(2, one.right - one.left);
       group.append(s("rect", { ...values, x: one.left.toFixed(1), width: wide.toFixed(1), y: (y + height - 2 - tall).toFixed(1), height: tall.toFixed(1) }));
     } else {
-      group.append(s("path", { ...values, d: shape(kind, middle, kind === "burst" ? y + 6 : y + height - 7, one.most) }));
+      group.append(s("path", { ...values, d: shape(kind, one.peak, kind === "burst" ? y + 1 : y + height - 7, one.most) }));
     }
   }
   return group;
@@ -259,16 +258,18 @@ function shape(kind: MarkKind, x: number, y: number, value = 10): string {
   const at = x.toFixed(1);
   if (kind === "burst") {
     const half = Math.min(8, 2 + 1.7 * Math.log10(Math.max(1, value)));
-    return `M${at} ${(y + 4).toFixed(1)}l${(-half).toFixed(1)} ${(-1.7 * half).toFixed(1)}h${(2 * half).toFixed(1)}Z`;
+    return `M${at} ${(y + 1.7 * half).toFixed(1)}l${(-half).toFixed(1)} ${(-1.7 * half).toFixed(1)}h${(2 * half).toFixed(1)}Z`;
   }
   if (kind === "drop") return `M${at} ${y - 5}l5 5l-5 5l-5 -5Z`;
-  return `M${(x - 3).toFixed(1)} ${y}a3 3 0 1 0 6 0a3 3 0 1 0 -6 0Z`;
+  const radius = Math.min(4, 1.6 + 0.9 * Math.log10(Math.max(1, value)));
+  const r = radius.toFixed(1);
+  return `M${(x - radius).toFixed(1)} ${y}a${r} ${r} 0 1 0 ${(2 * radius).toFixed(1)} 0a${r} ${r} 0 1 0 ${(-2 * radius).toFixed(1)} 0Z`;
 }
 
 function key(kind: MarkKind, x: number, y: number): SVGElement {
   const group = s("g", { class: `mark-${kind}` });
   if (kind === "silence") group.append(s("rect", { x, y: y - 6, width: 18, height: 12 }));
   else if (kind === "loss") group.append(s("rect", { x: x + 8, y: y - 7, width: 3, height: 14 }));
-  else group.append(s("path", { d: shape(kind, x + 9, y) }));
+  else group.append(s("path", { d: shape(kind, x + 9, kind === "burst" ? y - 4 : y, 30) }));
   return group;
 }
