@@ -36,7 +36,10 @@ const put = (pattern, text) => {
 };
 put(/\s*<script type="module"[^>]*><\/script>/, "");
 put(/\s*<link rel="stylesheet"[^>]*>/, `\n<style>${style}</style>`);
-put(/<meta charset="utf-8">/, `<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="${policy}">`);
+put(
+  /<meta charset="utf-8">/,
+  `<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="${policy}">`,
+);
 put(/<\/body>/, `<script type="module">${script}</script>\n</body>`);
 const placeholder = '<script type="application/gzip;base64" id="weir-data"></script>';
 if (html.split(placeholder).length !== 2) throw new Error("the place of the data must be in the page exactly once");

@@ -100,7 +100,11 @@ export class Api {
   }
 
   async change(id: number, change: { note?: string; tags?: string[] }): Promise<void> {
-    await this.request(`/runs/${id}`, { method: "PATCH", headers: { "Content-Type": "application/json" }, body: JSON.stringify(change) });
+    await this.request(`/runs/${id}`, {
+      method: "PATCH",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(change),
+    });
   }
 
   async remove(id: number): Promise<void> {

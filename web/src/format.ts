@@ -56,7 +56,8 @@ export function duration(value: number | null | undefined): string {
     [60, "min"],
     [1, "s"],
   ] as const) {
-    const n = size === 1 ? all % 60 : Math.floor((all % (size === 60 ? 3600 : size === 3600 ? 86_400 : Infinity)) / size);
+    const n =
+      size === 1 ? all % 60 : Math.floor((all % (size === 60 ? 3600 : size === 3600 ? 86_400 : Infinity)) / size);
     if (n > 0) parts.push(`${n} ${unit}`);
   }
   return (value < 0 ? MINUS : "") + parts.slice(0, 2).join(" ");
@@ -65,20 +66,40 @@ export function duration(value: number | null | undefined): string {
 export function rate(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (value === 0) return "0 bit/s";
-  return scaled(value, [[1e12, "Tbit/s"], [1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]], 4);
+  return scaled(
+    value,
+    [
+      [1e12, "Tbit/s"],
+      [1e9, "Gbit/s"],
+      [1e6, "Mbit/s"],
+      [1e3, "kbit/s"],
+      [1, "bit/s"],
+    ],
+    4,
+  );
 }
 
 export function bytes(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (Math.abs(value) < 10_000) return `${count(value)} B`;
-  return scaled(value, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]], 3);
+  return scaled(
+    value,
+    [
+      [1e12, "TB"],
+      [1e9, "GB"],
+      [1e6, "MB"],
+      [1e3, "kB"],
+    ],
+    3,
+  );
 }
 
 /** A ratio from 0 to 1 as a percentage, however small. */
 export function percent(value: number | null | undefined, significant = 3): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const share = value * 100;
-  if (share !== 0 && Math.abs(share) < 1e-6) return `${Number(share.toPrecision(significant)).toExponential().replace("e-", "e−").replace(/^-/, MINUS)} %`;
+  if (share !== 0 && Math.abs(share) < 1e-6)
+    return `${Number(share.toPrecision(significant)).toExponential().replace("e-", "e−").replace(/^-/, MINUS)} %`;
   return `${digits(share, significant)} %`;
 }
 
@@ -115,7 +136,11 @@ export function number(value: number): string {
 /** A name from data (`cpu_busy_cores`) as words. */
 export function words(name: string): string {
   const text = name.replace(/_(ns|bytes|cores|packets)$/, "").replaceAll("_", " ");
-  return text.replace(/\bcpu\b/g, "CPU").replace(/\bowd\b/g, "OWD").replace(/\brtt\b/g, "RTT").replace(/\budp\b/g, "UDP");
+  return text
+    .replace(/\bcpu\b/g, "CPU")
+    .replace(/\bowd\b/g, "OWD")
+    .replace(/\brtt\b/g, "RTT")
+    .replace(/\budp\b/g, "UDP");
 }
 
 export function plural(n: number, one: string, many = one + "s"): string {

@@ -1,18 +1,21 @@
 // Starts the page: a report if the file carries data, else the local page over all runs.
+import "./theme.css";
 import "./style.css";
+import "./runs.css";
 import "./charts.css";
+import "./small.css";
 import { Api } from "./api";
 import { forgetAll } from "./charts/schedule";
-import { check, type ReportDocument, type Run } from "./data/document";
 import { decode } from "./data/decode";
+import { check, type ReportDocument, type Run } from "./data/document";
 import { h } from "./dom";
+import { kindName } from "./kinds/registry";
 import { compareArticle } from "./pages/compare";
 import { listPage } from "./pages/list";
 import { livePage } from "./pages/live";
 import { pairText, runArticle } from "./pages/run";
 import { themeSwitch } from "./theme";
 import { both, toDate } from "./time";
-import { kindName } from "./kinds/registry";
 
 const page = document.getElementById("page")!;
 const main = h("main", { id: "main", tabindex: -1 });
@@ -21,10 +24,18 @@ const foot = h("footer");
 
 function frame(): void {
   page.replaceChildren(
-    h("a", { class: "skip", href: "#main", onclick: (event) => {
-      event.preventDefault();
-      main.focus();
-    } }, "To the content"),
+    h(
+      "a",
+      {
+        class: "skip",
+        href: "#main",
+        onclick: (event) => {
+          event.preventDefault();
+          main.focus();
+        },
+      },
+      "To the content",
+    ),
     h("div", { class: "top" }, h("a", { class: "brand", href: "#/" }, "Weir"), navigation, themeSwitch()),
     main,
     foot,
@@ -34,7 +45,14 @@ function frame(): void {
 function fail(error: unknown): void {
   forgetAll();
   const message = error instanceof Error ? error.message : String(error);
-  main.replaceChildren(h("div", { class: "failure", role: "alert", "data-failure": "" }, h("h1", null, "This cannot be shown"), h("p", null, message)));
+  main.replaceChildren(
+    h(
+      "div",
+      { class: "failure", role: "alert", "data-failure": "" },
+      h("h1", null, "This cannot be shown"),
+      h("p", null, message),
+    ),
+  );
 }
 
 function topRuns(document: ReportDocument): Run[] {
@@ -45,17 +63,28 @@ function topRuns(document: ReportDocument): Run[] {
 /** A report: one run, or several with their comparison first. */
 function report(data: ReportDocument): void {
   const tops = topRuns(data);
-  foot.replaceChildren(h("p", null, `Made by Weir ${data.weir_version}, ${both(toDate(data.made_unix_ns, 0))}. This file holds all its data and asks no other host for anything.`));
+  foot.replaceChildren(
+    h(
+      "p",
+      null,
+      `Made by Weir ${data.weir_version}, ${both(toDate(data.made_unix_ns, 0))}. This file holds all its data and asks no other host for anything.`,
+    ),
+  );
   if (tops.length === 0) throw new Error("This report holds no run.");
-  document.title = tops.length === 1 ? `${kindName(tops[0]!.kind)}: ${pairText(tops[0]!)}` : `Weir: ${tops.length} runs`;
+  document.title =
+    tops.length === 1 ? `${kindName(tops[0]!.kind)}: ${pairText(tops[0]!)}` : `Weir: ${tops.length} runs`;
   const draw = () => {
     forgetAll();
     const id = Number(/^#\/runs\/(\d+)$/.exec(location.hash)?.[1]);
     const one = tops.length === 1 ? tops[0] : tops.find((run) => run.run_id === id);
     main.replaceChildren(one ? runArticle(one, data.runs) : compareArticle(tops, data.runs));
     if (tops.length > 1) {
-      const link = (hash: string, text: string, here: boolean) => h("a", { href: hash, "aria-current": here ? "page" : null }, text);
-      navigation.replaceChildren(link("#/", "Comparison", !one), ...tops.map((run) => link(`#/runs/${run.run_id}`, `Run ${run.run_id}`, run === one)));
+      const link = (hash: string, text: string, here: boolean) =>
+        h("a", { href: hash, "aria-current": here ? "page" : null }, text);
+      navigation.replaceChildren(
+        link("#/", "Comparison", !one),
+        ...tops.map((run) => link(`#/runs/${run.run_id}`, `Run ${run.run_id}`, run === one)),
+      );
       window.scrollTo(0, 0);
     }
   };
@@ -79,7 +108,13 @@ function askToken(again: boolean): Promise<string> {
             resolve(input.value.trim());
           },
         },
-        h("p", null, again ? "The server did not take this token. Another one:" : "This server wants a token. It was printed where weir ui was started."),
+        h(
+          "p",
+          null,
+          again
+            ? "The server did not take this token. Another one:"
+            : "This server wants a token. It was printed where weir ui was started.",
+        ),
         h("label", null, "Token", input),
         h("button", { type: "submit", class: "primary" }, "Go on"),
       ),
@@ -121,7 +156,9 @@ function local(): void {
         const ids = [...new Set(compare[1]!.split(",").map(Number))];
         const documents = await Promise.all(ids.map((id) => api.data(id, signal)));
         const all = documents.flatMap((one) => one.runs);
-        const tops = ids.map((id) => all.find((one) => one.run_id === id)).filter((one): one is Run => one !== undefined);
+        const tops = ids
+          .map((id) => all.find((one) => one.run_id === id))
+          .filter((one): one is Run => one !== undefined);
         if (!signal.aborted) main.replaceChildren(compareArticle(tops, all));
       } catch (error) {
         failed(error);
@@ -148,7 +185,9 @@ async function start(): Promise<void> {
   try {
     value = await decode(text);
   } catch (error) {
-    throw new Error(`The data in this file cannot be read: ${(error as Error).message}. The file may have been cut short.`);
+    throw new Error(
+      `The data in this file cannot be read: ${(error as Error).message}. The file may have been cut short.`,
+    );
   }
   // The text is no longer needed, and may be large.
   element?.replaceChildren();

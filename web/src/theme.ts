@@ -1,7 +1,11 @@
 // Dark or light: what the system prefers, until the reader chooses.
 
 type Choice = "auto" | "light" | "dark";
-const NAMES: Record<Choice, string> = { auto: "Colours: as the system", light: "Colours: light", dark: "Colours: dark" };
+const NAMES: Record<Choice, string> = {
+  auto: "Colours: as the system",
+  light: "Colours: light",
+  dark: "Colours: dark",
+};
 const NEXT: Record<Choice, Choice> = { auto: "dark", dark: "light", light: "auto" };
 
 function stored(): Choice {

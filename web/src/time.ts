@@ -53,7 +53,9 @@ export function bothLines(date: Date): [string, string] {
 export function tickText(date: Date, stepMs: number): string {
   if (stepMs >= 86_400_000) return day(date, false).slice(5);
   if (stepMs >= 60_000) {
-    return date.getHours() === 0 && date.getMinutes() === 0 ? day(date, false).slice(5) : clock(date, false, 0).slice(0, 5);
+    return date.getHours() === 0 && date.getMinutes() === 0
+      ? day(date, false).slice(5)
+      : clock(date, false, 0).slice(0, 5);
   }
   if (stepMs >= 1000) return clock(date, false, 0);
   return clock(date, false, stepMs >= 100 ? 1 : stepMs >= 10 ? 2 : 3);

@@ -49,12 +49,14 @@ export async function open(url, { width = 1280, height = 900, dark = false, time
   page.on("request", (request) => {
     const to = new URL(request.url());
     if (["data:", "blob:"].includes(to.protocol)) return;
-    if (own.protocol === "file:" ? to.href.split("#")[0] !== own.href.split("#")[0] : to.host !== own.host) page.outside.push(to.href);
+    if (own.protocol === "file:" ? to.href.split("#")[0] !== own.href.split("#")[0] : to.host !== own.host)
+      page.outside.push(to.href);
   });
   page.on("pageerror", (error) => page.problems.push(error.message));
   page.on("console", (message) => {
     // A browser logs every 401 and 404 itself.
-    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) page.problems.push(message.text());
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
+      page.problems.push(message.text());
   });
   await page.goto(url);
   return page;
@@ -64,7 +66,9 @@ export async function open(url, { width = 1280, height = 900, dark = false, time
 export async function drawn(page) {
   await page.waitForSelector("article");
   await page.waitForFunction(() =>
-    [...document.querySelectorAll("figure[data-chart]:not([data-empty])")].filter((figure) => figure.clientWidth > 0).every((figure) => figure.dataset.drawn === "true"),
+    [...document.querySelectorAll("figure[data-chart]:not([data-empty])")]
+      .filter((figure) => figure.clientWidth > 0)
+      .every((figure) => figure.dataset.drawn === "true"),
   );
 }
 
@@ -97,6 +101,10 @@ export async function download(page, selector) {
 export function marks(page, chart, layer) {
   return page.$$eval(
     `figure[data-chart="${chart}"] ${layer ? `g[data-layer="${layer}"]` : ""} [data-value][data-x]`,
-    (all) => all.map((one) => ({ x: isNaN(Number(one.dataset.x)) ? one.dataset.x : Number(one.dataset.x), value: Number(one.dataset.value) })),
+    (all) =>
+      all.map((one) => ({
+        x: Number.isNaN(Number(one.dataset.x)) ? one.dataset.x : Number(one.dataset.x),
+        value: Number(one.dataset.value),
+      })),
   );
 }

@@ -12,10 +12,29 @@ after(stop);
 /** Charts that must be there, and have something in them, for a run of each kind with data. */
 const EXPECTED = {
   rtt: ["rtt-over-time", "rtt-lost", "rtt-distribution", "rtt-by-length", "rtt-by-position", "host-cpu"],
-  flows: ["flow-lanes", "media-rate", "stream-loss", "one-way-delay", "burst-lengths", "loss-attribution", "schedule-error", "host-cpu", "host-drops"],
-  survey: ["loss-by-flows", "loss-by-length", "rtt-distribution", "rtt-by-length", "rtt-by-position", "throughput-by-streams"],
+  flows: [
+    "flow-lanes",
+    "media-rate",
+    "stream-loss",
+    "one-way-delay",
+    "burst-lengths",
+    "loss-attribution",
+    "schedule-error",
+    "host-cpu",
+    "host-drops",
+  ],
+  survey: [
+    "loss-by-flows",
+    "loss-by-length",
+    "rtt-distribution",
+    "rtt-by-length",
+    "rtt-by-position",
+    "throughput-by-streams",
+  ],
   lab: ["link-rate", "link-drops", "link-queue", "link-lateness"],
-  strange: ["plain-teleport_seconds-count", "plain-teleport_seconds-ns", "plain-teleport_seconds-bytes"].map((id) => id.replaceAll("_", "-")),
+  strange: ["plain-teleport_seconds-count", "plain-teleport_seconds-ns", "plain-teleport_seconds-bytes"].map((id) =>
+    id.replaceAll("_", "-"),
+  ),
 };
 
 /** Every chart that is shown and not honestly empty has marks, lines or areas with a size. */
@@ -24,7 +43,9 @@ async function emptyCharts(page) {
     figures
       .filter((figure) => figure.clientWidth > 0 && !figure.dataset.empty)
       .filter((figure) => {
-        const shapes = figure.querySelectorAll("[data-layer] path[d], [data-layer] rect, [data-lane] path, [data-lane] rect, rect[data-value]");
+        const shapes = figure.querySelectorAll(
+          "[data-layer] path[d], [data-layer] rect, [data-lane] path, [data-lane] rect, rect[data-value]",
+        );
         return ![...shapes].some((shape) => {
           const box = shape.getBBox();
           return box.width > 0 || box.height > 0;
@@ -43,8 +64,11 @@ for (const [name, charts] of Object.entries(EXPECTED)) {
   test(`a report of kind ${name} has all its charts, none of them empty`, async () => {
     const page = await open(reportOf(name, FIXTURES[name]()));
     await drawn(page);
-    const there = await page.$$eval("figure[data-chart]:not([data-empty])", (all) => all.map((one) => one.dataset.chart));
-    for (const chart of charts) assert.ok(there.includes(chart), `${chart} is missing or empty; there are ${there.join(", ")}`);
+    const there = await page.$$eval("figure[data-chart]:not([data-empty])", (all) =>
+      all.map((one) => one.dataset.chart),
+    );
+    for (const chart of charts)
+      assert.ok(there.includes(chart), `${chart} is missing or empty; there are ${there.join(", ")}`);
     assert.deepEqual(await emptyCharts(page), []);
     quiet(page);
     await shot(page, `${name}-light`);
@@ -83,7 +107,9 @@ test("the charts of an RTT run carry the document's values", async () => {
   const title = await page.textContent('figure[data-chart="rtt-distribution"] h4');
   assert.match(title, /9 of 10 packets were back within 196 µs/);
   // The clouds' P90, in nanoseconds, as lines to compare with.
-  const rules = await page.$$eval('figure[data-chart="rtt-distribution"] [data-rule]', (all) => all.map((one) => Number(one.dataset.value)));
+  const rules = await page.$$eval('figure[data-chart="rtt-distribution"] [data-rule]', (all) =>
+    all.map((one) => Number(one.dataset.value)),
+  );
   assert.deepEqual(rules, [133_000, 280_000, 397_000, 520_000]);
   assert.match(await page.textContent('figure[data-chart="rtt-distribution"] .note'), /October 21-22, 2022/);
   await page.context().close();
@@ -94,23 +120,43 @@ test("the lanes show the outage where it was, and the table of flows counts its 
   const run = document.runs[0];
   const page = await open(reportOf("flows-values", document));
   await drawn(page);
-  assert.match(await page.textContent('figure[data-chart="flow-lanes"] h4'), /^Flow 3 was dark for 700 ms at \d\d:32:20$/);
+  assert.match(
+    await page.textContent('figure[data-chart="flow-lanes"] h4'),
+    /^Flow 3 was dark for 700 ms at \d\d:32:20$/,
+  );
   const silent = await page.$$eval('figure[data-chart="flow-lanes"] [data-mark="silence"] > [data-value]', (all) =>
-    all.map((one) => ({ lane: one.closest("[data-lane]").dataset.lane, at: Number(one.dataset.at), value: Number(one.dataset.value) })),
+    all.map((one) => ({
+      lane: one.closest("[data-lane]").dataset.lane,
+      at: Number(one.dataset.at),
+      value: Number(one.dataset.value),
+    })),
   );
   assert.deepEqual(silent, [{ lane: "flow 3", at: 12.4e9, value: 7e8 }]);
   const lostByLane = await page.$$eval('figure[data-chart="flow-lanes"] [data-lane]', (lanes) =>
-    lanes.map((lane) => [...lane.querySelectorAll('[data-mark="loss"] > [data-value]')].reduce((sum, one) => sum + Number(one.dataset.value), 0)),
+    lanes.map((lane) =>
+      [...lane.querySelectorAll('[data-mark="loss"] > [data-value]')].reduce(
+        (sum, one) => sum + Number(one.dataset.value),
+        0,
+      ),
+    ),
   );
   assert.deepEqual(lostByLane, run.series.flow_totals.columns.lost.values);
-  const cells = await page.$$eval('[data-table="flow-totals"] tbody tr', (rows) => rows.map((row) => Number(row.children[4].textContent.replaceAll(",", ""))));
+  const cells = await page.$$eval('[data-table="flow-totals"] tbody tr', (rows) =>
+    rows.map((row) => Number(row.children[4].textContent.replaceAll(",", ""))),
+  );
   assert.deepEqual(cells, run.series.flow_totals.columns.lost.values);
   const attribution = await marks(page, "loss-attribution");
   const said = run.summary.forward.attribution;
-  assert.deepEqual(attribution.map((one) => one.value), [said.network, said.socket, said.host_receiver, said.host_sender]);
+  assert.deepEqual(
+    attribution.map((one) => one.value),
+    [said.network, said.socket, said.host_receiver, said.host_sender],
+  );
   assert.deepEqual(
     await marks(page, "burst-lengths"),
-    run.series.stream_burst_lengths.columns.length_packets.values.map((x, i) => ({ x, value: run.series.stream_burst_lengths.columns.bursts.values[i] })),
+    run.series.stream_burst_lengths.columns.length_packets.values.map((x, i) => ({
+      x,
+      value: run.series.stream_burst_lengths.columns.bursts.values[i],
+    })),
   );
   await page.context().close();
 });
@@ -120,12 +166,28 @@ test("a survey shows loss with its bounds by flows and by length, and its steps 
   const { summary } = document.runs[0];
   const page = await open(reportOf("survey-values", document));
   await drawn(page);
-  assert.deepEqual((await marks(page, "loss-by-length")).map((one) => one.value), summary.by_length.map((one) => one.loss));
-  assert.deepEqual((await marks(page, "loss-by-flows")).map((one) => one.value), summary.by_flows.map((one) => one.loss));
-  const highs = await page.$$eval('figure[data-chart="loss-by-flows"] [data-high]', (all) => all.map((one) => Number(one.dataset.high)));
-  assert.deepEqual(highs, summary.by_flows.map((one) => one.loss_interval[1]));
-  assert.match(await page.textContent('figure[data-chart="loss-by-length"] h4'), /Loss jumps to 2\.45 % at 8,972 bytes/);
-  const clouds = await page.$$eval('figure[data-chart="loss-by-flows"] [data-rule]', (all) => all.map((one) => one.dataset.rule).sort());
+  assert.deepEqual(
+    (await marks(page, "loss-by-length")).map((one) => one.value),
+    summary.by_length.map((one) => one.loss),
+  );
+  assert.deepEqual(
+    (await marks(page, "loss-by-flows")).map((one) => one.value),
+    summary.by_flows.map((one) => one.loss),
+  );
+  const highs = await page.$$eval('figure[data-chart="loss-by-flows"] [data-high]', (all) =>
+    all.map((one) => Number(one.dataset.high)),
+  );
+  assert.deepEqual(
+    highs,
+    summary.by_flows.map((one) => one.loss_interval[1]),
+  );
+  assert.match(
+    await page.textContent('figure[data-chart="loss-by-length"] h4'),
+    /Loss jumps to 2\.45 % at 8,972 bytes/,
+  );
+  const clouds = await page.$$eval('figure[data-chart="loss-by-flows"] [data-rule]', (all) =>
+    all.map((one) => one.dataset.rule).sort(),
+  );
   assert.deepEqual(clouds, ["AWS 0.000002 %", "Azure 0.036601 %", "Oracle 0.000308 %"]);
   await page.click('details[data-part="17"] > summary');
   await drawn(page);
@@ -152,7 +214,10 @@ test("evidence is a click away: numbers, test, query, and the command to copy", 
   assert.match(text, /silence of one flow against the gaps of the others/);
   assert.match(text, /700 ms/);
   assert.match(await page.textContent(finding), /Fault/);
-  assert.equal(await page.textContent("[data-command]"), "weir flows far.example.net --flows 8 --length 8100 --rate 2.5Gbit/s");
+  assert.equal(
+    await page.textContent("[data-command]"),
+    "weir flows far.example.net --flows 8 --length 8100 --rate 2.5Gbit/s",
+  );
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.click(`${finding} .copy`);
   await page.waitForFunction(() => document.querySelector('[data-finding="outage"] .copy').textContent === "Copied");
@@ -252,7 +317,10 @@ test("charts are saved as SVG, PNG and CSV with what they show", async () => {
   const csv = await download(page, `${chart} [data-save=csv]`);
   const lines = csv.bytes.toString().trim().split("\r\n");
   assert.equal(lines[0], "length [bytes],count,lost,rtt_p50_ns,rtt_p90_ns,rtt_p99_ns");
-  assert.deepEqual(lines.slice(1).map((line) => Number(line.split(",")[4])), values);
+  assert.deepEqual(
+    lines.slice(1).map((line) => Number(line.split(",")[4])),
+    values,
+  );
   const png = await download(page, `${chart} [data-save=png]`);
   assert.equal(png.bytes.subarray(1, 4).toString(), "PNG");
   assert.ok(png.bytes.length > 5000);
@@ -297,9 +365,14 @@ test("a clock that was set back is drawn in the order of its times", async () =>
   const page = await open(reportOf("clock", FIXTURES["clock-step"]()));
   await drawn(page);
   assert.deepEqual(await emptyCharts(page), []);
-  const at = await page.$$eval('figure[data-chart="rtt-over-time"] g[data-layer="P50"] [data-x]', (all) => all.map((one) => Number(one.dataset.x)));
+  const at = await page.$$eval('figure[data-chart="rtt-over-time"] g[data-layer="P50"] [data-x]', (all) =>
+    all.map((one) => Number(one.dataset.x)),
+  );
   assert.equal(at.length, 20);
-  assert.deepEqual(at, [...at].sort((a, b) => a - b));
+  assert.deepEqual(
+    at,
+    [...at].sort((a, b) => a - b),
+  );
   await page.context().close();
 });
 
@@ -326,8 +399,13 @@ test("several runs are compared, and each has its own page", async () => {
   assert.equal(await page.getAttribute("[data-compare]", "data-compare"), "1,2,3,4,100");
   const loss = await marks(page, "compare-loss");
   const of = (id) => document.runs.find((run) => run.run_id === id).summary;
-  assert.deepEqual(loss.map((one) => one.value), [of(3).forward.loss, of(4).forward.loss, of(100).by_flows[3].loss]);
-  const names = await page.$$eval('figure[data-chart="compare-rtt"] g[data-layer]', (all) => all.map((one) => one.dataset.layer));
+  assert.deepEqual(
+    loss.map((one) => one.value),
+    [of(3).forward.loss, of(4).forward.loss, of(100).by_flows[3].loss],
+  );
+  const names = await page.$$eval('figure[data-chart="compare-rtt"] g[data-layer]', (all) =>
+    all.map((one) => one.dataset.layer),
+  );
   assert.deepEqual(names, ["run 1, far.example.net", "run 2, far.example.net", "run 100, far.example.net"]);
   assert.match(await page.textContent('[data-table="compare"]'), /\+50 %/);
   assert.deepEqual(await emptyCharts(page), []);
@@ -335,6 +413,50 @@ test("several runs are compared, and each has its own page", async () => {
   await page.click('nav a[href="#/runs/3"]');
   await page.waitForSelector('article[data-run="3"]');
   quiet(page);
+  await page.context().close();
+});
+
+test("the policy of the page allows its own script and style, and no other host", async () => {
+  const page = await open(reportOf("policy", FIXTURES.rtt()));
+  await drawn(page);
+  const policy = await page.getAttribute('meta[http-equiv="Content-Security-Policy"]', "content");
+  assert.match(policy, /^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+'; /);
+  assert.ok(!policy.includes("unsafe"));
+  const tried = await page.evaluate(async () => {
+    const script = document.createElement("script");
+    script.textContent = "window.inlined = true";
+    document.body.append(script);
+    const image = new Image();
+    const loaded = new Promise((resolve) => {
+      image.onload = () => resolve(true);
+      image.onerror = () => resolve(false);
+    });
+    image.src = "http://127.0.0.1:9/x.png";
+    const fetched = await fetch("http://127.0.0.1:9/").then(
+      () => true,
+      () => false,
+    );
+    return { inlined: window.inlined === true, image: await loaded, fetched };
+  });
+  assert.deepEqual(tried, { inlined: false, image: false, fetched: false });
+  assert.ok(
+    page.problems.filter((one) => one.includes("Content Security Policy")).length >= 3,
+    page.problems.join("\n"),
+  );
+  await page.context().close();
+});
+
+test("axe-core would find what it looks for", async () => {
+  const page = await open(reportOf("axe-check", FIXTURES.rtt()));
+  await drawn(page);
+  await page.evaluate(() => {
+    const button = document.createElement("button");
+    document.querySelector("main").append(button);
+  });
+  assert.deepEqual(
+    (await axe(page)).map((one) => one.id),
+    ["button-name"],
+  );
   await page.context().close();
 });
 
@@ -363,10 +485,19 @@ test("on a phone nothing is wider than the screen", async () => {
 });
 
 test("axe-core finds nothing serious, in light and dark, with all opened", async () => {
-  for (const [name, dark] of [["survey", false], ["flows", true], ["flows", false], ["rtt", false], ["empty", false], ["compare", true], ["strange", false]]) {
+  for (const [name, dark] of [
+    ["survey", false],
+    ["flows", true],
+    ["flows", false],
+    ["rtt", false],
+    ["empty", false],
+    ["compare", true],
+    ["strange", false],
+  ]) {
     const page = await open(reportOf(`axe-${name}`, FIXTURES[name]()), { dark });
     await drawn(page);
-    for (const summary of await page.$$(".evidence > summary, .facts summary, .values > summary")) await summary.click();
+    for (const summary of await page.$$(".evidence > summary, .facts summary, .values > summary"))
+      await summary.click();
     assert.deepEqual(await axe(page), [], `${name}${dark ? ", dark" : ""}`);
     await page.context().close();
   }
@@ -394,7 +525,10 @@ test("a day of 16 flows opens in under 3 s, keeps its one bad second, and zooms 
   t.diagnostic(`shown after ${Math.round(shown)} ms, all charts drawn within ${Math.round(all)} ms`);
   assert.ok(shown < 3000, `shown after ${shown} ms`);
   assert.match(await page.textContent('figure[data-chart="flow-lanes"] h4'), /^Flow 9 was dark for 920 ms/);
-  const worst = await page.$$eval('figure[data-chart="flow-lanes"] [data-lane="flow 9"] [data-mark="loss"] > [data-value]', (marks) => Math.max(...marks.map((one) => Number(one.dataset.value))));
+  const worst = await page.$$eval(
+    'figure[data-chart="flow-lanes"] [data-lane="flow 9"] [data-mark="loss"] > [data-value]',
+    (marks) => Math.max(...marks.map((one) => Number(one.dataset.value))),
+  );
   assert.ok(worst >= 2100, "the bad second is in the lane");
   await shot(page, "day-light");
   const plot = page.locator('figure[data-chart="flow-lanes"] .plot');
@@ -423,7 +557,11 @@ test("a day of 16 flows opens in under 3 s, keeps its one bad second, and zooms 
 
 const real = process.env.WEIR_REPORT;
 test("the report named by WEIR_REPORT", { skip: real ? false : "WEIR_REPORT names none" }, async () => {
-  for (const [name, options] of [["real-light", {}], ["real-dark", { dark: true }], ["real-phone", { width: 375, height: 740 }]]) {
+  for (const [name, options] of [
+    ["real-light", {}],
+    ["real-dark", { dark: true }],
+    ["real-phone", { width: 375, height: 740 }],
+  ]) {
     const page = await open(pathToFileURL(real).href, options);
     await drawn(page);
     assert.ok((await page.locator("figure[data-chart]:not([data-empty])").count()) > 0);

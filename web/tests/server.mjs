@@ -1,6 +1,7 @@
 // A tiny server for tests: the page, and an API that answers as weir ui does, from fixture documents in memory.
-import { createServer } from "node:http";
+
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { document, PAGE, report } from "./fixtures.mjs";
 
 /** Rows of the list, as GET /api/v1/runs gives them. */
@@ -48,7 +49,10 @@ export async function serve(runs, { token = null } = {}) {
       const tag = url.searchParams.get("tag") ?? "";
       const found = runs.filter(
         (run) =>
-          run.parent_run_id === null && (!kind || run.kind === kind) && (!tag || run.tags.includes(tag)) && (!search || `${run.target} ${run.note} ${run.remote_host?.name}`.includes(search)),
+          run.parent_run_id === null &&
+          (!kind || run.kind === kind) &&
+          (!tag || run.tags.includes(tag)) &&
+          (!search || `${run.target} ${run.note} ${run.remote_host?.name}`.includes(search)),
       );
       return json(200, { runs: found.map(row).reverse(), more: false });
     }
@@ -57,7 +61,10 @@ export async function serve(runs, { token = null } = {}) {
     if (!run) return json(404, { error: `there is no run ${id}` });
     if (what === "data") return json(200, document(run, ...runs.filter((one) => one.parent_run_id === run.run_id)));
     if (what === "report") {
-      response.writeHead(200, { "Content-Type": "text/html", "Content-Disposition": `attachment; filename="weir-${id}.html"` });
+      response.writeHead(200, {
+        "Content-Type": "text/html",
+        "Content-Disposition": `attachment; filename="weir-${id}.html"`,
+      });
       return response.end(report(document(run)));
     }
     if (what === "events") {
@@ -65,7 +72,9 @@ export async function serve(runs, { token = null } = {}) {
       let elapsed = 5e9;
       const send = () => {
         elapsed += 1e9;
-        response.write(`event: progress\ndata: ${JSON.stringify({ elapsed_ns: elapsed, left_ns: 20e9, rate_bits: 2.5e9, loss: 0.001, outcome: "running" })}\n\n`);
+        response.write(
+          `event: progress\ndata: ${JSON.stringify({ elapsed_ns: elapsed, left_ns: 20e9, rate_bits: 2.5e9, loss: 0.001, outcome: "running" })}\n\n`,
+        );
       };
       const timer = setInterval(send, 300);
       send();

@@ -8,7 +8,14 @@ import { serve } from "./server.mjs";
 before(start);
 after(stop);
 
-const runs = () => [rttRun(1), rttRun(2, { base: 210_000 }), outageRun(3), emptyRun(4), hostileRun(5), ...surveyRuns(10)];
+const runs = () => [
+  rttRun(1),
+  rttRun(2, { base: 210_000 }),
+  outageRun(3),
+  emptyRun(4),
+  hostileRun(5),
+  ...surveyRuns(10),
+];
 
 async function withServer(list, options, body) {
   const server = await serve(list, options);

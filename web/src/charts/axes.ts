@@ -15,30 +15,60 @@ const FONT = 12;
 /** Width of a text, near enough for margins: the mean width of a letter of the system fonts. */
 export const textWidth = (text: string, size = FONT) => text.length * size * 0.56;
 
-function make(position: (value: number) => number, invert: (pixel: number) => number, domain: [number, number], ticks: Scale["ticks"]): Scale {
+function make(
+  position: (value: number) => number,
+  invert: (pixel: number) => number,
+  domain: [number, number],
+  ticks: Scale["ticks"],
+): Scale {
   return Object.assign(position, { invert, domain, ticks });
 }
 
-export function linear(domain: [number, number], range: [number, number], format: (v: number) => string, wanted: number): Scale {
+export function linear(
+  domain: [number, number],
+  range: [number, number],
+  format: (v: number) => string,
+  wanted: number,
+): Scale {
   const scale = scaleLinear(domain, range);
-  return make((v) => scale(v), (p) => scale.invert(p), domain, scale.ticks(wanted).map((v) => ({ at: scale(v), text: format(v) })));
+  return make(
+    (v) => scale(v),
+    (p) => scale.invert(p),
+    domain,
+    scale.ticks(wanted).map((v) => ({ at: scale(v), text: format(v) })),
+  );
 }
 
-export function log(domain: [number, number], range: [number, number], format: (v: number) => string, wanted: number): Scale {
+export function log(
+  domain: [number, number],
+  range: [number, number],
+  format: (v: number) => string,
+  wanted: number,
+): Scale {
   const scale = scaleLog(domain, range).clamp(true);
   const decades = Math.log10(domain[1] / domain[0]);
   // Few decades have ticks between the powers of ten, many have not even one for each.
-  const steps = [[1, 2, 3, 4, 5, 6, 7, 8, 9], [1, 2, 5], [1, 3]].find((some) => some.length * decades <= wanted + 1) ?? [1];
+  const steps = [
+    [1, 2, 3, 4, 5, 6, 7, 8, 9],
+    [1, 2, 5],
+    [1, 3],
+  ].find((some) => some.length * decades <= wanted + 1) ?? [1];
   const every = Math.max(1, Math.ceil(decades / wanted));
   const ticks: Scale["ticks"] = [];
   for (let power = Math.floor(Math.log10(domain[0])); power <= Math.ceil(Math.log10(domain[1])); power++) {
     if (every > 1 && power % every !== 0) continue;
     for (const step of steps) {
       const value = Number(`${step}e${power}`);
-      if (value >= domain[0] * 0.999999 && value <= domain[1] * 1.000001) ticks.push({ at: scale(value), text: format(value) });
+      if (value >= domain[0] * 0.999999 && value <= domain[1] * 1.000001)
+        ticks.push({ at: scale(value), text: format(value) });
     }
   }
-  return make((v) => scale(v), (p) => scale.invert(p), domain, ticks);
+  return make(
+    (v) => scale(v),
+    (p) => scale.invert(p),
+    domain,
+    ticks,
+  );
 }
 
 /** Times are nanoseconds since the start of the run; ticks are at round local times. */
@@ -48,7 +78,12 @@ export function time(domain: [number, number], range: [number, number], startedU
   const wanted = Math.max(2, Math.floor((range[1] - range[0]) / 95));
   const all = dates.ticks(wanted);
   const step = all.length > 1 ? all[1]!.getTime() - all[0]!.getTime() : 1000;
-  return make((v) => scale(v), (p) => scale.invert(p), domain, all.map((date) => ({ at: dates(date), text: tickText(date, step) })));
+  return make(
+    (v) => scale(v),
+    (p) => scale.invert(p),
+    domain,
+    all.map((date) => ({ at: dates(date), text: tickText(date, step) })),
+  );
 }
 
 export function band(places: string[], range: [number, number]): Scale {
@@ -81,7 +116,13 @@ export interface Box {
 }
 
 /** Grid, ticks and labels. Ticks whose texts would touch are left out. */
-export function drawAxes(group: SVGGElement, box: Box, x: Scale, y: Scale | null, labels: { x: string; y: string }): void {
+export function drawAxes(
+  group: SVGGElement,
+  box: Box,
+  x: Scale,
+  y: Scale | null,
+  labels: { x: string; y: string },
+): void {
   if (y) {
     for (const tick of y.ticks) {
       group.append(

@@ -41,7 +41,14 @@ export class BarsChart implements Drawable {
   private show(i: number): void {
     this.chosen = i;
     const bar = this.spec.bars[i];
-    if (bar) this.frame.showTip(60, this.rowAt(i) + 26, bar.group ?? "", [{ name: bar.name, text: bar.text, colour: bar.colour }], true);
+    if (bar)
+      this.frame.showTip(
+        60,
+        this.rowAt(i) + 26,
+        bar.group ?? "",
+        [{ name: bar.name, text: bar.text, colour: bar.colour }],
+        true,
+      );
   }
 
   draw(): void {
@@ -54,12 +61,25 @@ export class BarsChart implements Drawable {
     const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true", class: "chart" });
     bars.forEach((bar, i) => {
       const y = this.rowAt(i);
-      if (bar.group && bar.group !== bars[i - 1]?.group) svg.append(s("text", { class: "axis-label", x: 0, y: y - 8 }, bar.group));
+      if (bar.group && bar.group !== bars[i - 1]?.group)
+        svg.append(s("text", { class: "axis-label", x: 0, y: y - 8 }, bar.group));
       const wide = (bar.value / most) * room;
       svg.append(
         s("text", { class: "tick", x: left - 8, y: y + 11, dy: "0.32em", "text-anchor": "end" }, bar.name),
-        s("rect", { x: left, y, width: bar.value > 0 ? Math.max(2, wide) : 0, height: 22, fill: bar.colour, "data-x": bar.name, "data-value": bar.value }),
-        s("text", { class: "legend", x: left + (bar.value > 0 ? Math.max(2, wide) : 0) + 7, y: y + 11, dy: "0.34em" }, bar.text),
+        s("rect", {
+          x: left,
+          y,
+          width: bar.value > 0 ? Math.max(2, wide) : 0,
+          height: 22,
+          fill: bar.colour,
+          "data-x": bar.name,
+          "data-value": bar.value,
+        }),
+        s(
+          "text",
+          { class: "legend", x: left + (bar.value > 0 ? Math.max(2, wide) : 0) + 7, y: y + 11, dy: "0.34em" },
+          bar.text,
+        ),
       );
     });
     svg.append(

@@ -17,7 +17,10 @@ export function lowerBound(x: ArrayLike<number>, value: number): number {
 
 /** Indices of the rows between two x, with one more on either side so that lines run out of the picture. */
 export function visible(x: ArrayLike<number>, from: number, to: number): [number, number] {
-  return [Math.max(0, lowerBound(x, from) - 1), Math.min(x.length, lowerBound(x, to + Number.EPSILON * Math.abs(to)) + 1)];
+  return [
+    Math.max(0, lowerBound(x, from) - 1),
+    Math.min(x.length, lowerBound(x, to + Number.EPSILON * Math.abs(to)) + 1),
+  ];
 }
 
 /** The row whose x is nearest. */

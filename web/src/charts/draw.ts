@@ -41,12 +41,17 @@ export function drawLayer(group: SVGGElement, layer: Layer, spec: XYSpec, x: Sca
   const kept = decimate(layer.x, layer.y, range, x, width);
   parent.setAttribute("data-drawn", String(kept.length));
   if (layer.kind === "line") {
-    const points = withGaps(kept.map((i) => ({ x: layer.x[i]!, y: layer.y[i] ?? null })), gap);
+    const points = withGaps(
+      kept.map((i) => ({ x: layer.x[i]!, y: layer.y[i] ?? null })),
+      gap,
+    );
     const path = line<Point>()
       .defined((p) => p.y !== null && (spec.y.kind !== "log" || p.y > 0))
       .x((p) => round(x(p.x)))
       .y((p) => round(place(p.y!)));
-    parent.append(s("path", { class: "line", d: path(points), stroke: layer.colour, "stroke-dasharray": layer.dash ?? null }));
+    parent.append(
+      s("path", { class: "line", d: path(points), stroke: layer.colour, "stroke-dasharray": layer.dash ?? null }),
+    );
   }
   if (layer.kind === "bars") drawBars(parent, layer, kept, spec, x, place, box);
   else if (kept.length <= MARKS || layer.kind === "points") drawPoints(parent, layer, kept, x, place);
@@ -55,7 +60,14 @@ export function drawLayer(group: SVGGElement, layer: Layer, spec: XYSpec, x: Sca
 
 const round = (value: number) => Math.round(value * 10) / 10;
 
-function drawArea(parent: SVGGElement, layer: Layer, range: [number, number], x: Scale, place: (v: number) => number, width: number): number[] {
+function drawArea(
+  parent: SVGGElement,
+  layer: Layer,
+  range: [number, number],
+  x: Scale,
+  place: (v: number) => number,
+  width: number,
+): number[] {
   const band = decimateBand(layer.x, layer.lo ?? [], layer.hi ?? [], range, x, width);
   const rows = band.x.map((at, i) => ({ x: at, lo: band.lo[i] ?? null, hi: band.hi[i] ?? null }));
   const filled: typeof rows = [];
@@ -72,11 +84,21 @@ function drawArea(parent: SVGGElement, layer: Layer, range: [number, number], x:
     .y0((r) => round(place(r.lo!)))
     .y1((r) => round(place(r.hi!)));
   parent.setAttribute("data-drawn", String(rows.length));
-  parent.append(s("path", { class: "area", d: path(filled), fill: layer.colour, "fill-opacity": layer.opacity ?? 0.2 }));
+  parent.append(
+    s("path", { class: "area", d: path(filled), fill: layer.colour, "fill-opacity": layer.opacity ?? 0.2 }),
+  );
   return [];
 }
 
-function drawBars(parent: SVGGElement, layer: Layer, kept: number[], spec: XYSpec, x: Scale, place: (v: number) => number, box: Box): void {
+function drawBars(
+  parent: SVGGElement,
+  layer: Layer,
+  kept: number[],
+  spec: XYSpec,
+  x: Scale,
+  place: (v: number) => number,
+  box: Box,
+): void {
   for (const i of kept) {
     const value = layer.y[i] ?? null;
     if (value === null) continue;
@@ -110,7 +132,11 @@ function drawPoints(parent: SVGGElement, layer: Layer, kept: number[], x: Scale,
     if (lo !== null && hi !== null) {
       const [top, bottom] = [place(hi), place(lo)];
       parent.append(
-        s("path", { class: "interval", d: `M${round(at)} ${round(bottom)}V${round(top)}m-5 0h10M${round(at) - 5} ${round(bottom)}h10`, stroke: layer.colour }),
+        s("path", {
+          class: "interval",
+          d: `M${round(at)} ${round(bottom)}V${round(top)}m-5 0h10M${round(at) - 5} ${round(bottom)}h10`,
+          stroke: layer.colour,
+        }),
       );
     }
     if (value === null) continue;
@@ -146,7 +172,15 @@ export function drawRules(group: SVGGElement, rules: Rule[], x: Scale, y: Scale,
   }
   for (const { rule, at, text } of places) {
     group.append(
-      s("line", { class: "rule", x1: box.left, x2: box.right, y1: at, y2: at, "data-rule": rule.label, "data-value": rule.value }),
+      s("line", {
+        class: "rule",
+        x1: box.left,
+        x2: box.right,
+        y1: at,
+        y2: at,
+        "data-rule": rule.label,
+        "data-value": rule.value,
+      }),
       s("path", { class: "rule-lead", d: `M${box.right} ${round(at)}L${box.right + 6} ${round(text)}` }),
       s("text", { class: "rule-label", x: box.right + 9, y: text, dy: "0.32em" }, narrow ? rule.short : rule.label),
     );
@@ -161,14 +195,36 @@ export function drawRules(group: SVGGElement, rules: Rule[], x: Scale, y: Scale,
     if (row < 0) row = ends.length;
     ends[row] = at + textWidth(text, 11) + 12;
     group.append(
-      s("line", { class: "rule", x1: at, x2: at, y1: box.top, y2: box.bottom, "data-rule": rule.label, "data-value": rule.value }),
-      s("text", { class: "rule-label", x: before ? at - 4 : at + 4, y: box.top + 10 + row * 14, "text-anchor": before ? "end" : "start" }, text),
+      s("line", {
+        class: "rule",
+        x1: at,
+        x2: at,
+        y1: box.top,
+        y2: box.bottom,
+        "data-rule": rule.label,
+        "data-value": rule.value,
+      }),
+      s(
+        "text",
+        {
+          class: "rule-label",
+          x: before ? at - 4 : at + 4,
+          y: box.top + 10 + row * 14,
+          "text-anchor": before ? "end" : "start",
+        },
+        text,
+      ),
     );
   }
 }
 
 /** The legend above the plot, in as many rows as it needs. Returns its height. */
-export function drawLegend(group: SVGGElement, items: { name: string; draw: (x: number, y: number) => SVGElement }[], left: number, width: number): number {
+export function drawLegend(
+  group: SVGGElement,
+  items: { name: string; draw: (x: number, y: number) => SVGElement }[],
+  left: number,
+  width: number,
+): number {
   let x = left;
   let row = 0;
   for (const item of items) {
@@ -186,10 +242,30 @@ export function drawLegend(group: SVGGElement, items: { name: string; draw: (x: 
 
 export function legendKey(layer: Layer): (x: number, y: number) => SVGElement {
   return (x, y) => {
-    if (layer.kind === "area") return s("rect", { x, y: y - 6, width: 18, height: 12, fill: layer.colour, "fill-opacity": layer.opacity ?? 0.2 });
+    if (layer.kind === "area")
+      return s("rect", {
+        x,
+        y: y - 6,
+        width: 18,
+        height: 12,
+        fill: layer.colour,
+        "fill-opacity": layer.opacity ?? 0.2,
+      });
     if (layer.kind === "bars") return s("rect", { x: x + 3, y: y - 6, width: 12, height: 12, fill: layer.colour });
     if (layer.kind === "points")
-      return s("path", { d: symbol(SHAPES[layer.shape ?? "circle"], 64)() ?? "", transform: `translate(${x + 9} ${y})`, fill: layer.colour });
-    return s("line", { class: "line", x1: x, x2: x + 18, y1: y, y2: y, stroke: layer.colour, "stroke-dasharray": layer.dash ?? null });
+      return s("path", {
+        d: symbol(SHAPES[layer.shape ?? "circle"], 64)() ?? "",
+        transform: `translate(${x + 9} ${y})`,
+        fill: layer.colour,
+      });
+    return s("line", {
+      class: "line",
+      x1: x,
+      x2: x + 18,
+      y1: y,
+      y2: y,
+      stroke: layer.colour,
+      "stroke-dasharray": layer.dash ?? null,
+    });
   };
 }

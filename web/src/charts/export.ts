@@ -2,7 +2,17 @@
 import { s } from "../dom";
 import type { Content } from "./model";
 
-const PAINT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "fill-opacity", "font-size", "font-weight", "text-anchor"];
+const PAINT = [
+  "fill",
+  "stroke",
+  "stroke-width",
+  "stroke-dasharray",
+  "opacity",
+  "fill-opacity",
+  "font-size",
+  "font-weight",
+  "text-anchor",
+];
 
 /** The text of an SVG file that looks like the chart on the page, with its title above it. */
 export function svgText(svg: SVGSVGElement, title: string): { text: string; width: number; height: number } {
@@ -26,10 +36,20 @@ export function svgText(svg: SVGSVGElement, title: string): { text: string; widt
   });
   const whole = s(
     "svg",
-    { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "system-ui, sans-serif" },
+    {
+      xmlns: "http://www.w3.org/2000/svg",
+      width,
+      height,
+      viewBox: `0 0 ${width} ${height}`,
+      "font-family": "system-ui, sans-serif",
+    },
     s("title", null, title),
     s("rect", { width, height, fill: page.getPropertyValue("--surface").trim() || "#fff" }),
-    s("text", { x: 8, y: 22, "font-size": 15, "font-weight": 600, fill: page.getPropertyValue("--text").trim() || "#000" }, title),
+    s(
+      "text",
+      { x: 8, y: 22, "font-size": 15, "font-weight": 600, fill: page.getPropertyValue("--text").trim() || "#000" },
+      title,
+    ),
     s("g", { transform: "translate(0 34)" }, ...Array.from(copy.childNodes)),
   );
   return { text: new XMLSerializer().serializeToString(whole), width, height };

@@ -39,28 +39,36 @@ export class Frame {
       spec.note ? h("p", { class: "note" }, spec.note) : null,
     );
     if (spec.empty) {
-      this.figure = h("figure", { "data-chart": spec.id, "data-empty": "true" }, caption, h("p", { class: "empty" }, spec.empty));
+      this.figure = h(
+        "figure",
+        { "data-chart": spec.id, "data-empty": "true" },
+        caption,
+        h("p", { class: "empty" }, spec.empty),
+      );
       return;
     }
-    this.figure = h(
-      "figure",
-      { "data-chart": spec.id },
-      caption,
-      this.plot,
-      this.tip,
-      this.live,
-      this.values(),
-    );
+    this.figure = h("figure", { "data-chart": spec.id }, caption, this.plot, this.tip, this.live, this.values());
   }
 
   private buttons(): HTMLElement {
     const button = (text: string, does: string, action: () => void | Promise<void>) =>
-      h("button", { type: "button", "data-save": text.toLowerCase(), "aria-label": `${does}: ${this.spec.title}`, title: does, onclick: () => void action() }, text);
+      h(
+        "button",
+        {
+          type: "button",
+          "data-save": text.toLowerCase(),
+          "aria-label": `${does}: ${this.spec.title}`,
+          title: does,
+          onclick: () => void action(),
+        },
+        text,
+      );
     return h(
       "div",
       { class: "buttons" },
       button("SVG", "Save as SVG", () => {
-        if (this.svg) save(new Blob([svgText(this.svg, this.spec.title).text], { type: "image/svg+xml" }), `${this.spec.id}.svg`);
+        if (this.svg)
+          save(new Blob([svgText(this.svg, this.spec.title).text], { type: "image/svg+xml" }), `${this.spec.id}.svg`);
       }),
       button("PNG", "Save as PNG", async () => {
         if (this.svg) save(await pngBlob(this.svg, this.spec.title), `${this.spec.id}.png`);
@@ -81,7 +89,11 @@ export class Frame {
       const { columns, rows } = this.spec.content();
       const numeric = columns.map((_, i) => rows.every((row) => row[i] === null || typeof row[i] === "number"));
       const cell = (value: string | number | boolean | null, i: number) =>
-        h("td", { class: numeric[i] ? "number" : null }, typeof value === "number" ? count(value) : inUnit(value, null));
+        h(
+          "td",
+          { class: numeric[i] ? "number" : null },
+          typeof value === "number" ? count(value) : inUnit(value, null),
+        );
       details.append(
         rows.length > TABLE_ROWS
           ? h("p", { class: "note" }, `The first ${TABLE_ROWS} of ${count(rows.length)} rows; the CSV has all.`)
@@ -92,7 +104,15 @@ export class Frame {
           h(
             "table",
             null,
-            h("thead", null, h("tr", null, ...columns.map((name, i) => h("th", { scope: "col", class: numeric[i] ? "number" : null }, name)))),
+            h(
+              "thead",
+              null,
+              h(
+                "tr",
+                null,
+                ...columns.map((name, i) => h("th", { scope: "col", class: numeric[i] ? "number" : null }, name)),
+              ),
+            ),
             h("tbody", null, ...rows.slice(0, TABLE_ROWS).map((row) => h("tr", null, ...row.map(cell)))),
           ),
         ),

@@ -17,7 +17,13 @@ export interface Together {
 }
 
 /** Takes together what would be drawn within `grain` pixels, so that a lane never has more marks than room. */
-export function gather(marks: Marks, from: number, to: number, pixel: (at: number) => number, grain: number): Together[] {
+export function gather(
+  marks: Marks,
+  from: number,
+  to: number,
+  pixel: (at: number) => number,
+  grain: number,
+): Together[] {
   const out: Together[] = [];
   // A long mark that began before the part shown may reach into it: marks are looked through from the start.
   for (let i = 0; i < marks.at.length; i++) {

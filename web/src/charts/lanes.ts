@@ -59,7 +59,10 @@ export class LanesChart implements Drawable {
       drawLegend(
         legend,
         [
-          { name: "packets that came", draw: (x, y) => s("rect", { class: "delivered", x, y: y - 6, width: 18, height: 12 }) },
+          {
+            name: "packets that came",
+            draw: (x, y) => s("rect", { class: "delivered", x, y: y - 6, width: 18, height: 12 }),
+          },
           ...used.map((kind) => ({ name: MARK_NAMES[kind], draw: (x: number, y: number) => key(kind, x, y) })),
         ],
         2,
@@ -80,7 +83,9 @@ export class LanesChart implements Drawable {
     lanes.forEach((lane, i) => {
       const y = top + i * laneHeight;
       const group = s("g", { "data-lane": lane.name });
-      group.append(s("line", { class: "lane-line", x1: left, x2: this.box.right, y1: y + laneHeight - 1, y2: y + laneHeight - 1 }));
+      group.append(
+        s("line", { class: "lane-line", x1: left, x2: this.box.right, y1: y + laneHeight - 1, y2: y + laneHeight - 1 }),
+      );
       const delivered = this.delivered(lane, x, y);
       if (delivered) group.append(delivered);
       const together = {} as Record<MarkKind, Together[]>;
@@ -93,11 +98,21 @@ export class LanesChart implements Drawable {
       }
       this.gathered.push(together);
       body.append(group);
-      axes.append(s("text", { class: "tick", x: left - 8, y: y + laneHeight / 2, dy: "0.32em", "text-anchor": "end" }, lane.label));
+      axes.append(
+        s(
+          "text",
+          { class: "tick", x: left - 8, y: y + laneHeight / 2, dy: "0.32em", "text-anchor": "end" },
+          lane.label,
+        ),
+      );
     });
     this.mark = s("g", { "data-screen-only": "" });
     svg.append(
-      s("defs", null, s("clipPath", { id: clip }, s("rect", { x: left, y: top, width: this.box.right - left, height: bottom - top }))),
+      s(
+        "defs",
+        null,
+        s("clipPath", { id: clip }, s("rect", { x: left, y: top, width: this.box.right - left, height: bottom - top })),
+      ),
       legend,
       body,
       axes,
@@ -153,7 +168,9 @@ export class LanesChart implements Drawable {
     const all = this.gathered[this.lane];
     if (!all) return [];
     const { from, to } = this.spec.view;
-    return [...new Set(KINDS.flatMap((kind) => all[kind].map((one) => Math.max(from, Math.min(to, one.from)))))].sort((a, b) => a - b);
+    return [...new Set(KINDS.flatMap((kind) => all[kind].map((one) => Math.max(from, Math.min(to, one.from)))))].sort(
+      (a, b) => a - b,
+    );
   }
 
   private key(event: KeyboardEvent): void {
@@ -189,7 +206,13 @@ export class LanesChart implements Drawable {
     const top = this.box.top + this.lane * this.laneHeight;
     mark.replaceChildren(
       s("line", { class: "cursor", x1: px, x2: px, y1: this.box.top, y2: this.box.bottom }),
-      s("rect", { class: "lane-chosen", x: this.box.left, y: top, width: this.box.right - this.box.left, height: this.laneHeight }),
+      s("rect", {
+        class: "lane-chosen",
+        x: this.box.left,
+        y: top,
+        width: this.box.right - this.box.left,
+        height: this.laneHeight,
+      }),
     );
     const lines: TipLine[] = [{ name: lane.name, text: lane.summary }];
     for (const kind of KINDS) {
@@ -198,8 +221,18 @@ export class LanesChart implements Drawable {
     }
     const bin = lowerBound(lane.at, at + 1) - 1;
     const came = bin >= 0 && at < lane.at[bin]! + lane.binNs ? lane.received[bin]! : 0;
-    lines.push({ name: `came in ${nanoseconds(lane.binNs)}`, text: plural(came, "packet"), colour: "var(--delivered)" });
-    this.frame.showTip(px, top + this.laneHeight, both(toDate(spec.startedUnixNs, at), spec.view.span < 600e9 ? 3 : 0), lines, speak);
+    lines.push({
+      name: `came in ${nanoseconds(lane.binNs)}`,
+      text: plural(came, "packet"),
+      colour: "var(--delivered)",
+    });
+    this.frame.showTip(
+      px,
+      top + this.laneHeight,
+      both(toDate(spec.startedUnixNs, at), spec.view.span < 600e9 ? 3 : 0),
+      lines,
+      speak,
+    );
   }
 
   private clear(): void {
@@ -209,8 +242,10 @@ export class LanesChart implements Drawable {
 }
 
 function tell(kind: MarkKind, one: Together): string {
-  if (kind === "silence") return one.marks === 1 ? nanoseconds(one.most) : `${count(one.marks)} times, ${nanoseconds(one.sum)} in all`;
-  if (kind === "burst") return one.marks === 1 ? plural(one.sum, "packet") : `${plural(one.marks, "burst")}, longest ${count(one.most)}`;
+  if (kind === "silence")
+    return one.marks === 1 ? nanoseconds(one.most) : `${count(one.marks)} times, ${nanoseconds(one.sum)} in all`;
+  if (kind === "burst")
+    return one.marks === 1 ? plural(one.sum, "packet") : `${plural(one.marks, "burst")}, longest ${count(one.most)}`;
   return count(one.sum);
 }
 
@@ -234,15 +269,38 @@ function drawMarks(kind: MarkKind, all: Together[], y: number, height: number): 
     group.append(s("path", { class: "dense", d: d.join("") }));
   }
   for (const one of single) {
-    const values = { "data-at": one.from, "data-end": one.to, "data-value": kind === "silence" || kind === "burst" ? one.most : one.sum, "data-marks": one.marks };
+    const values = {
+      "data-at": one.from,
+      "data-end": one.to,
+      "data-value": kind === "silence" || kind === "burst" ? one.most : one.sum,
+      "data-marks": one.marks,
+    };
     if (kind === "silence") {
-      group.append(s("rect", { ...values, x: one.left.toFixed(1), width: Math.max(5, one.right - one.left).toFixed(1), y: y + 0.5, height: height - 2 }));
+      group.append(
+        s("rect", {
+          ...values,
+          x: one.left.toFixed(1),
+          width: Math.max(5, one.right - one.left).toFixed(1),
+          y: y + 0.5,
+          height: height - 2,
+        }),
+      );
     } else if (kind === "loss") {
       const tall = lossHeight(one.sum, height);
       const wide = Math.max(2, one.right - one.left);
-      group.append(s("rect", { ...values, x: one.left.toFixed(1), width: wide.toFixed(1), y: (y + height - 2 - tall).toFixed(1), height: tall.toFixed(1) }));
+      group.append(
+        s("rect", {
+          ...values,
+          x: one.left.toFixed(1),
+          width: wide.toFixed(1),
+          y: (y + height - 2 - tall).toFixed(1),
+          height: tall.toFixed(1),
+        }),
+      );
     } else {
-      group.append(s("path", { ...values, d: shape(kind, one.peak, kind === "burst" ? y + 1 : y + height - 7, one.most) }));
+      group.append(
+        s("path", { ...values, d: shape(kind, one.peak, kind === "burst" ? y + 1 : y + height - 7, one.most) }),
+      );
     }
   }
   return group;

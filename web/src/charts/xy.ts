@@ -45,7 +45,10 @@ export class XYChart implements Drawable {
     const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true", class: "chart" });
     const legend = s("g");
     const named = spec.layers.filter((layer) => !layer.silent);
-    const items = named.length > 1 || named[0]?.kind === "area" ? named.map((layer) => ({ name: layer.name, draw: legendKey(layer) })) : [];
+    const items =
+      named.length > 1 || named[0]?.kind === "area"
+        ? named.map((layer) => ({ name: layer.name, draw: legendKey(layer) }))
+        : [];
     const legendHeight = drawLegend(legend, items, 2, width);
 
     const xDomain = this.xDomain();
@@ -54,7 +57,8 @@ export class XYChart implements Drawable {
     const bottom = height - 44;
     const rules = spec.rules ?? [];
     const across = rules.filter((rule) => rule.axis === "y" && rule.value >= yDomain[0] && rule.value <= yDomain[1]);
-    const ruleWidth = across.length > 0 ? Math.max(...across.map((rule) => textWidth(narrow ? rule.short : rule.label, 11))) + 12 : 14;
+    const ruleWidth =
+      across.length > 0 ? Math.max(...across.map((rule) => textWidth(narrow ? rule.short : rule.label, 11))) + 12 : 14;
     const y = yScale(spec.y, yDomain, [bottom, top]);
     const left = Math.max(44, ...y.ticks.map((tick) => textWidth(tick.text) + 14));
     this.box = { left, right: width - ruleWidth, top, bottom };
@@ -81,7 +85,15 @@ export class XYChart implements Drawable {
     drawRules(ruled, rules, x, y, this.box, narrow);
     this.mark = s("g", { "data-screen-only": "" });
     svg.append(
-      s("defs", null, s("clipPath", { id: clip }, s("rect", { x: left, y: top - 8, width: this.box.right - left, height: bottom - top + 14 }))),
+      s(
+        "defs",
+        null,
+        s(
+          "clipPath",
+          { id: clip },
+          s("rect", { x: left, y: top - 8, width: this.box.right - left, height: bottom - top + 14 }),
+        ),
+      ),
       axes,
       ruled,
       marks,
@@ -134,7 +146,8 @@ export class XYChart implements Drawable {
     if (!Number.isFinite(low)) return y.kind === "log" ? [1, 10] : [0, 1];
     // Lines to compare with belong into the picture unless they would squeeze what was measured.
     const [least, most] = y.kind === "log" ? [low / 30, high * 30] : [0, high * 2];
-    for (const rule of rules ?? []) if (rule.axis === "y" && rule.value >= least && rule.value <= most) take(rule.value);
+    for (const rule of rules ?? [])
+      if (rule.axis === "y" && rule.value >= least && rule.value <= most) take(rule.value);
     if (y.kind === "log") return high / low < 4 ? [low / 2, high * 2] : [low * 0.8, high * 1.25];
     if (y.zero !== false) {
       if (high === 0 && low === 0) return [0, 1];
@@ -165,7 +178,8 @@ export class XYChart implements Drawable {
     const last = this.stops.length - 1;
     const now = this.cursor === null ? (step > 0 ? -1 : last + 1) : lowerBound(this.stops, this.cursor);
     const next = now + step;
-    if (view && !view.whole && this.cursor !== null && (next < 0 || next > last) && Math.abs(step) < 1e9) view.pan(step < 0 ? -0.5 : 0.5);
+    if (view && !view.whole && this.cursor !== null && (next < 0 || next > last) && Math.abs(step) < 1e9)
+      view.pan(step < 0 ? -0.5 : 0.5);
     this.showPoint(this.stops[Math.max(0, Math.min(last, next))]!, true);
   }
 

@@ -87,7 +87,9 @@ export class Table {
     const names = this.names;
     const columns = names.map((name) => this.values(name));
     return {
-      columns: names.map((name) => (this.unit(name) && !name.endsWith(`_${this.unit(name)}`) ? `${name} [${this.unit(name)}]` : name)),
+      columns: names.map((name) =>
+        this.unit(name) && !name.endsWith(`_${this.unit(name)}`) ? `${name} [${this.unit(name)}]` : name,
+      ),
       rows: Array.from({ length: this.length }, (_, i) => columns.map((column) => column[i] ?? null)),
     };
   }

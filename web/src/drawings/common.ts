@@ -44,7 +44,10 @@ export function completeness(table: Table): string | null {
   if (!series) return null;
   const parts: string[] = [];
   if (series.bin_ns !== null && series.bin_ns > 1e9) parts.push(`Each point sums up ${series.bin_ns / 1e9} s.`);
-  if (series.left_out > 0) parts.push(`${series.left_out.toLocaleString("en")} rows of ${series.rows.toLocaleString("en")} were too many and are not here.`);
+  if (series.left_out > 0)
+    parts.push(
+      `${series.left_out.toLocaleString("en")} rows of ${series.rows.toLocaleString("en")} were too many and are not here.`,
+    );
   return parts.join(" ") || null;
 }
 

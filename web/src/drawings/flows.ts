@@ -1,8 +1,8 @@
 // Charts of the stream of a flow test: rate, delay, bursts, where packets were lost, and the sender's punctuality.
 import type { BarsSpec, Layer, XYSpec } from "../charts/model";
-import { h, table as tableOf } from "../dom";
 import { askedRate, dig, direction, num } from "../data/facts";
 import { Table } from "../data/table";
+import { h, table as tableOf } from "../dom";
 import { bytes, count, digits, nanoseconds, percent, plural, rate } from "../format";
 import type { Drawing } from "../kinds/describe";
 import { C, colour, completeness, contentOf, ends, gapOf, median, notes, peak, when, xs } from "./common";
@@ -13,7 +13,9 @@ const NONE = "No packets were received.";
 
 export const mediaRate: Drawing = (context): XYSpec => {
   const names = flowDirections(context);
-  const tables = names.map((name) => Table.of(context.run, "stream_seconds").where("direction", name).sortedBy("at_ns"));
+  const tables = names.map((name) =>
+    Table.of(context.run, "stream_seconds").where("direction", name).sortedBy("at_ns"),
+  );
   const layers: Layer[] = names.map((name, i) => {
     const table = tables[i]!;
     const durations = table.numbers("duration_ns");
@@ -22,7 +24,9 @@ export const mediaRate: Drawing = (context): XYSpec => {
       name: names.length > 1 ? ends(name) : "received",
       colour: colour(i),
       x: xs(table, "at_ns"),
-      y: table.numbers("bytes").map((value, row) => (value === null || !durations[row] ? null : (value * 8e9) / durations[row])),
+      y: table
+        .numbers("bytes")
+        .map((value, row) => (value === null || !durations[row] ? null : (value * 8e9) / durations[row])),
       gap: gapOf(table),
     };
   });
@@ -32,7 +36,10 @@ export const mediaRate: Drawing = (context): XYSpec => {
   if (mean !== null) {
     title = `${rate(mean)} arrived`;
     if (asked) {
-      const worst = layers[0]!.y.reduce<number | null>((low, value) => (value !== null && (low === null || value < low) ? value : low), null);
+      const worst = layers[0]!.y.reduce<number | null>(
+        (low, value) => (value !== null && (low === null || value < low) ? value : low),
+        null,
+      );
       const held = mean >= 0.99 * asked;
       title = held ? `${rate(asked)} was asked for and arrived` : `Of ${rate(asked)} asked for, ${rate(mean)} arrived`;
       if (held && worst !== null && worst < 0.9 * asked) {
@@ -59,11 +66,15 @@ export const mediaRate: Drawing = (context): XYSpec => {
 
 export const streamLoss: Drawing = (context): XYSpec | null => {
   const names = flowDirections(context);
-  const tables = names.map((name) => Table.of(context.run, "stream_seconds").where("direction", name).sortedBy("at_ns"));
+  const tables = names.map((name) =>
+    Table.of(context.run, "stream_seconds").where("direction", name).sortedBy("at_ns"),
+  );
   const lost = tables.reduce((sum, table) => sum + table.sum("lost"), 0);
   if (lost === 0) return null;
   const received = tables.reduce((sum, table) => sum + table.sum("received"), 0);
-  const worst = tables.map((table) => ({ table, top: peak(table.numbers("lost")) })).sort((a, b) => (b.top?.value ?? 0) - (a.top?.value ?? 0))[0]!;
+  const worst = tables
+    .map((table) => ({ table, top: peak(table.numbers("lost")) }))
+    .sort((a, b) => (b.top?.value ?? 0) - (a.top?.value ?? 0))[0]!;
   return {
     type: "xy",
     id: "stream-loss",
@@ -105,7 +116,17 @@ export const oneWayDelay: Drawing = (context): XYSpec | null => {
     x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "one-way delay", format: (v) => nanoseconds(v), exact: exactNs },
     layers: [
-      { kind: "area", name: "min to P99", colour: C.sky, x, y: [], lo: table.numbers("owd_min_ns"), hi: p99, gap, opacity: 0.3 },
+      {
+        kind: "area",
+        name: "min to P99",
+        colour: C.sky,
+        x,
+        y: [],
+        lo: table.numbers("owd_min_ns"),
+        hi: p99,
+        gap,
+        opacity: 0.3,
+      },
       { kind: "line", name: "P50", colour: C.blue, x, y: p50, gap },
       { kind: "line", name: "P99", colour: C.green, x, y: p99, gap },
       { kind: "line", name: "largest", colour: C.red, x, y: table.numbers("owd_max_ns"), gap, dash: "1 3" },
@@ -119,10 +140,15 @@ export const oneWayDelay: Drawing = (context): XYSpec | null => {
 
 export const burstLengths: Drawing = (context): XYSpec | null => {
   const names = flowDirections(context);
-  const tables = names.map((name) => Table.of(context.run, "stream_burst_lengths").where("direction", name).sortedBy("length_packets"));
+  const tables = names.map((name) =>
+    Table.of(context.run, "stream_burst_lengths").where("direction", name).sortedBy("length_packets"),
+  );
   const all = tables.reduce((sum, table) => sum + table.sum("bursts"), 0);
   const longest = Math.max(0, ...tables.map((table) => table.max("length_packets") ?? 0));
-  const single = tables.reduce((sum, table) => sum + (table.numbers("bursts")[table.numbers("length_packets").indexOf(1)] ?? 0), 0);
+  const single = tables.reduce(
+    (sum, table) => sum + (table.numbers("bursts")[table.numbers("length_packets").indexOf(1)] ?? 0),
+    0,
+  );
   const received = Table.of(context.run, "stream_seconds").sum("received");
   return {
     type: "xy",
@@ -134,7 +160,13 @@ export const burstLengths: Drawing = (context): XYSpec | null => {
     note: all > 0 ? "Consecutive lost packets of the whole stream, after reordering." : null,
     empty: all > 0 ? null : received > 0 ? "No packets of the stream were lost." : NONE,
     x: { kind: "log", label: "lost in a row (packets)", format: count, domain: [0.8, Math.max(10, longest * 1.3)] },
-    y: { kind: "log", label: "how often", format: (v) => digits(v), exact: count, domain: [0.5, Math.max(10, ...tables.map((t) => (t.max("bursts") ?? 0) * 1.5))] },
+    y: {
+      kind: "log",
+      label: "how often",
+      format: (v) => digits(v),
+      exact: count,
+      domain: [0.5, Math.max(10, ...tables.map((t) => (t.max("bursts") ?? 0) * 1.5))],
+    },
     layers: names.map((name, i) => ({
       kind: "bars",
       name: ends(name),
@@ -185,16 +217,26 @@ export const attribution: Drawing = (context): BarsSpec | null => {
       estimated && "The count at the socket is an estimate, from the mean size of merged buffers.",
       over && "The counters show more drops than packets were lost: other traffic is among them.",
     ),
-    empty: all === 0 ? (Table.of(context.run, "stream_seconds").sum("received") > 0 ? "Every packet that was sent came, or came late." : NONE) : null,
+    empty:
+      all === 0
+        ? Table.of(context.run, "stream_seconds").sum("received") > 0
+          ? "Every packet that was sent came, or came late."
+          : NONE
+        : null,
     unit: "packets lost",
     bars,
-    content: () => ({ columns: ["direction", "where", "packets"], rows: names.flatMap((name, i) => bars.slice(i * 4, i * 4 + 4).map((bar) => [name, bar.name, bar.value])) }),
+    content: () => ({
+      columns: ["direction", "where", "packets"],
+      rows: names.flatMap((name, i) => bars.slice(i * 4, i * 4 + 4).map((bar) => [name, bar.name, bar.value])),
+    }),
   };
 };
 
 export const scheduleError: Drawing = (context): XYSpec | null => {
   const all = Table.of(context.run, "sender_seconds");
-  const names = flowDirections(context).filter((name) => all.where("direction", name).max("schedule_error_p50_ns") !== null);
+  const names = flowDirections(context).filter(
+    (name) => all.where("direction", name).max("schedule_error_p50_ns") !== null,
+  );
   if (names.length === 0) return null;
   const tables = names.map((name) => all.where("direction", name).sortedBy("at_ns"));
   const p99 = median(tables[0]!.numbers("schedule_error_p99_ns"));
@@ -217,7 +259,9 @@ export const scheduleError: Drawing = (context): XYSpec | null => {
       ? [line("p50", "P50", C.blue), line("p99", "P99", C.green), line("max", "largest", C.red, "1 3")]
       : [line("p99", "P99", C.purple), line("max", "largest", C.orange, "1 3")];
   });
-  const positive = tables.every((table) => (table.numbers("schedule_error_p50_ns").filter((v) => v !== null) as number[]).every((v) => v > 0));
+  const positive = tables.every((table) =>
+    (table.numbers("schedule_error_p50_ns").filter((v) => v !== null) as number[]).every((v) => v > 0),
+  );
   return {
     type: "xy",
     id: "schedule-error",
@@ -264,6 +308,24 @@ export const flowTable: Drawing = (context): HTMLElement | null => {
       count(number("socket_drops", i)),
     ];
   });
-  const head = ["flow", "port", "received", "payload", "lost", "loss", "late", "dup.", "reversals", "bursts", "longest", "silent", "at socket"];
-  return h("div", { class: "panel", "data-table": "flow-totals" }, tableOf("Each flow over the whole run", head, rows, { numeric: head.map((_, i) => i).slice(1) }));
+  const head = [
+    "flow",
+    "port",
+    "received",
+    "payload",
+    "lost",
+    "loss",
+    "late",
+    "dup.",
+    "reversals",
+    "bursts",
+    "longest",
+    "silent",
+    "at socket",
+  ];
+  return h(
+    "div",
+    { class: "panel", "data-table": "flow-totals" },
+    tableOf("Each flow over the whole run", head, rows, { numeric: head.map((_, i) => i).slice(1) }),
+  );
 };

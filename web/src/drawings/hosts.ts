@@ -29,15 +29,28 @@ export const hostCpu: Drawing = (context): XYSpec | null => {
       { kind: "line", name: `${name}, all`, colour: paint, x, y: table.numbers("cpu_busy_cores"), gap },
       { kind: "line", name: `${name}, Weir`, colour: paint, x, y: table.numbers("cpu_weir_cores"), gap, dash: "5 3" },
     ];
-    if (steal.some((value) => (value ?? 0) > 0.01)) lines.push({ kind: "line", name: `${name}, stolen by the hypervisor`, colour: C.red, x, y: steal, gap, dash: "1 3" });
+    if (steal.some((value) => (value ?? 0) > 0.01))
+      lines.push({
+        kind: "line",
+        name: `${name}, stolen by the hypervisor`,
+        colour: C.red,
+        x,
+        y: steal,
+        gap,
+        dash: "1 3",
+      });
     return lines;
   });
-  const tops = names.map((side, i) => ({ side, top: peak(tables[i]!.numbers("cpu_busy_cores")), x: xs(tables[i]!, "at_ns") })).filter((one) => one.top);
+  const tops = names
+    .map((side, i) => ({ side, top: peak(tables[i]!.numbers("cpu_busy_cores")), x: xs(tables[i]!, "at_ns") }))
+    .filter((one) => one.top);
   const busiest = tops.sort((a, b) => b.top!.value - a.top!.value)[0];
   return {
     type: "xy",
     id: "host-cpu",
-    title: busiest ? `At most ${cores(busiest.top!.value)} were busy, on ${NAMES[busiest.side] ?? busiest.side} at ${when(context, busiest.x[busiest.top!.index]!)}` : "CPU of the hosts",
+    title: busiest
+      ? `At most ${cores(busiest.top!.value)} were busy, on ${NAMES[busiest.side] ?? busiest.side} at ${when(context, busiest.x[busiest.top!.index]!)}`
+      : "CPU of the hosts",
     note: completeness(all),
     empty: busiest ? null : "The hosts did not tell their CPU use.",
     x: { kind: "time", label: "", format: String },

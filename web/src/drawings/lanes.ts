@@ -39,7 +39,9 @@ export function lanesOf(context: Context, name: string): Lanes {
   const events = pick("flow_events").sortedBy("at_ns");
   const bursts = pick("flow_bursts").sortedBy("at_ns");
   const silences = pick("silences").sortedBy("at_ns");
-  const flows = [...new Set([totals, bins, events, bursts, silences].flatMap((table) => table.distinct("flow") as number[]))].sort((a, b) => a - b);
+  const flows = [
+    ...new Set([totals, bins, events, bursts, silences].flatMap((table) => table.distinct("flow") as number[])),
+  ].sort((a, b) => a - b);
 
   const marks = new Map<number, Record<MarkKind, Marks>>();
   const received = new Map<number, { at: number[]; received: number[] }>();
@@ -49,7 +51,9 @@ export function lanesOf(context: Context, name: string): Lanes {
   }
   let last = -Infinity;
   {
-    const [flow, at, lost, reversals, drops] = ["flow", "at_ns", "lost", "reversals", "socket_drops"].map((column) => events.numbers(column)) as Numbers5;
+    const [flow, at, lost, reversals, drops] = ["flow", "at_ns", "lost", "reversals", "socket_drops"].map((column) =>
+      events.numbers(column),
+    ) as Numbers5;
     for (let i = 0; i < events.length; i++) {
       const of = marks.get(flow[i]!);
       put(of?.loss, at[i]!, 1e9, lost[i]!);
@@ -62,7 +66,9 @@ export function lanesOf(context: Context, name: string): Lanes {
   {
     // Beyond the events that were kept, the bins still know what was lost.
     const more = (events.series?.left_out ?? 0) > 0;
-    const [flow, at, came, lost, reversals] = ["flow", "at_ns", "received", "lost", "reversals"].map((column) => bins.numbers(column)) as Numbers5;
+    const [flow, at, came, lost, reversals] = ["flow", "at_ns", "received", "lost", "reversals"].map((column) =>
+      bins.numbers(column),
+    ) as Numbers5;
     for (let i = 0; i < bins.length; i++) {
       const of = received.get(flow[i]!);
       of?.at.push(at[i]!);
@@ -110,14 +116,24 @@ function told(context: Context, name: string, lanes: Lane[], totals: Table): str
   let longest: { lane: Lane; at: number; length: number } | null = null;
   for (const lane of lanes) {
     const { at, value } = lane.marks.silence;
-    for (let i = 0; i < at.length; i++) if (!longest || value[i]! > longest.length) longest = { lane, at: at[i]!, length: value[i]! };
+    for (let i = 0; i < at.length; i++)
+      if (!longest || value[i]! > longest.length) longest = { lane, at: at[i]!, length: value[i]! };
   }
   const way = name === "reverse" ? " on the way back" : "";
   if (longest) {
     const { at, length } = longest;
     // Silent together: the same time within a tenth of the silence.
-    const dark = lanes.filter((lane) => lane.marks.silence.at.some((start, i) => Math.abs(start - at) < length / 10 + 1e6 && lane.marks.silence.value[i]! > length / 2));
-    const who = dark.length === 1 ? longest.lane.name : dark.length === lanes.length ? `all ${lanes.length} flows` : `${dark.length} of ${lanes.length} flows`;
+    const dark = lanes.filter((lane) =>
+      lane.marks.silence.at.some(
+        (start, i) => Math.abs(start - at) < length / 10 + 1e6 && lane.marks.silence.value[i]! > length / 2,
+      ),
+    );
+    const who =
+      dark.length === 1
+        ? longest.lane.name
+        : dark.length === lanes.length
+          ? `all ${lanes.length} flows`
+          : `${dark.length} of ${lanes.length} flows`;
     const text = `${who} ${dark.length === 1 ? "was" : "were"} dark${way} for ${nanoseconds(length)} at ${when(context, at)}`;
     return text[0]!.toUpperCase() + text.slice(1);
   }
@@ -126,11 +142,15 @@ function told(context: Context, name: string, lanes: Lane[], totals: Table): str
     const column = totals.numbers("lost");
     const losing = column.filter((value) => (value ?? 0) > 0).length;
     const most = column.indexOf(totals.max("lost"));
-    const which = losing === 1 ? `, all on flow ${totals.numbers("flow")[most]}` : `, the most on flow ${totals.numbers("flow")[most]}`;
+    const which =
+      losing === 1
+        ? `, all on flow ${totals.numbers("flow")[most]}`
+        : `, the most on flow ${totals.numbers("flow")[most]}`;
     return `${plural(lost, "packet")} lost${way} on ${losing} of ${lanes.length} flows${which}`;
   }
   const reversals = totals.sum("reversals");
-  if (reversals > 0) return `Nothing was lost${way}, but ${plural(reversals, "packet")} came out of order within a flow`;
+  if (reversals > 0)
+    return `Nothing was lost${way}, but ${plural(reversals, "packet")} came out of order within a flow`;
   return `All ${lanes.length === 1 ? "packets of the flow" : `${lanes.length} flows`} came through${way}: no loss, no silence`;
 }
 
@@ -150,7 +170,8 @@ function content(lanes: Lane[]): () => Content {
 export function flowDirections(context: Context): string[] {
   const { run } = context;
   const found = new Set<string>();
-  for (const series of ["stream_seconds", "flow_totals", "sender_seconds"]) for (const one of directions(Table.of(run, series))) found.add(one);
+  for (const series of ["stream_seconds", "flow_totals", "sender_seconds"])
+    for (const one of directions(Table.of(run, series))) found.add(one);
   for (const one of ["forward", "reverse"]) if (account(run, one)) found.add(one);
   return [...found].sort();
 }
@@ -160,7 +181,10 @@ export function flowLanes(name: string): Drawing {
     const has = flowDirections(context);
     if (!has.includes(name) && !(has.length === 0 && name === "forward")) return null;
     const { lanes, title } = lanesOf(context, name);
-    const any = lanes.some((lane) => lane.received.some((value) => value > 0) || Object.values(lane.marks).some((marks) => marks.at.length > 0));
+    const any = lanes.some(
+      (lane) =>
+        lane.received.some((value) => value > 0) || Object.values(lane.marks).some((marks) => marks.at.length > 0),
+    );
     const sent = num(dig(context.run.summary, name, "sent"));
     const events = Table.of(context.run, "flow_events");
     return {
@@ -171,7 +195,9 @@ export function flowLanes(name: string): Drawing {
         completeness(events),
         "Grey is what came. Drag over a part to zoom in, or click and use the wheel; two clicks show the whole.",
       ),
-      empty: any ? null : `No packets were received${sent ? ` of ${count(sent)} sent` : ""}, so there is nothing to draw.`,
+      empty: any
+        ? null
+        : `No packets were received${sent ? ` of ${count(sent)} sent` : ""}, so there is nothing to draw.`,
       lanes,
       view: context.view,
       startedUnixNs: context.run.started_unix_ns,

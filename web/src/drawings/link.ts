@@ -30,8 +30,23 @@ export const linkRate: Drawing = (context): XYSpec => {
     x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "IP packets", format: rate, exact: (v) => rate(Math.round(v)) },
     layers: names.flatMap((name, i): Layer[] => [
-      { kind: "line", name: `offered, ${ends(name)}`, colour: colour(i), x: xs(tables[i]!, "at_ns"), y: perSecond(tables[i]!, "offered_bytes"), gap: gapOf(all), dash: "4 3" },
-      { kind: "line", name: `delivered, ${ends(name)}`, colour: colour(i), x: xs(tables[i]!, "at_ns"), y: perSecond(tables[i]!, "delivered_bytes"), gap: gapOf(all) },
+      {
+        kind: "line",
+        name: `offered, ${ends(name)}`,
+        colour: colour(i),
+        x: xs(tables[i]!, "at_ns"),
+        y: perSecond(tables[i]!, "offered_bytes"),
+        gap: gapOf(all),
+        dash: "4 3",
+      },
+      {
+        kind: "line",
+        name: `delivered, ${ends(name)}`,
+        colour: colour(i),
+        x: xs(tables[i]!, "at_ns"),
+        y: perSecond(tables[i]!, "delivered_bytes"),
+        gap: gapOf(all),
+      },
     ]),
     view: context.view,
     startedUnixNs: context.run.started_unix_ns,
@@ -42,7 +57,9 @@ export const linkRate: Drawing = (context): XYSpec => {
 
 export const linkDrops: Drawing = (context): XYSpec | null => {
   const { all, names, tables } = of(context.run);
-  const causes = all.names.filter((name) => name.startsWith("dropped_") || name === "own_losses" || name === "corrupted" || name === "duplicated");
+  const causes = all.names.filter(
+    (name) => name.startsWith("dropped_") || name === "own_losses" || name === "corrupted" || name === "duplicated",
+  );
   const layers: Layer[] = [];
   let sum = 0;
   names.forEach((name, i) => {
@@ -86,8 +103,23 @@ export const linkLateness: Drawing = (context): XYSpec | null => {
     x: { kind: "time", label: "", format: String },
     y: { kind: "log", label: "late", format: (v) => nanoseconds(v), exact: exactNs },
     layers: names.flatMap((name, i): Layer[] => [
-      { kind: "line", name: `P50, ${ends(name)}`, colour: colour(i), x: xs(tables[i]!, "at_ns"), y: tables[i]!.numbers("lateness_p50_ns"), gap: gapOf(all) },
-      { kind: "line", name: `P99, ${ends(name)}`, colour: colour(i), x: xs(tables[i]!, "at_ns"), y: tables[i]!.numbers("lateness_p99_ns"), gap: gapOf(all), dash: "4 3" },
+      {
+        kind: "line",
+        name: `P50, ${ends(name)}`,
+        colour: colour(i),
+        x: xs(tables[i]!, "at_ns"),
+        y: tables[i]!.numbers("lateness_p50_ns"),
+        gap: gapOf(all),
+      },
+      {
+        kind: "line",
+        name: `P99, ${ends(name)}`,
+        colour: colour(i),
+        x: xs(tables[i]!, "at_ns"),
+        y: tables[i]!.numbers("lateness_p99_ns"),
+        gap: gapOf(all),
+        dash: "4 3",
+      },
     ]),
     view: context.view,
     startedUnixNs: context.run.started_unix_ns,
@@ -107,7 +139,14 @@ export const linkQueue: Drawing = (context): XYSpec | null => {
     note: "The most since the link began.",
     x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "bytes waiting", format: bytes },
-    layers: names.map((name, i) => ({ kind: "line", name: ends(name), colour: colour(i), x: xs(tables[i]!, "at_ns"), y: tables[i]!.numbers("most_queued_bytes"), gap: gapOf(all) })),
+    layers: names.map((name, i) => ({
+      kind: "line",
+      name: ends(name),
+      colour: colour(i),
+      x: xs(tables[i]!, "at_ns"),
+      y: tables[i]!.numbers("most_queued_bytes"),
+      gap: gapOf(all),
+    })),
     view: context.view,
     startedUnixNs: context.run.started_unix_ns,
     height: 200,

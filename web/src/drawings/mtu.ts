@@ -27,7 +27,13 @@ export const mtuProbes: Drawing = (context): XYSpec => {
     layers: [
       { kind: "points", name: "passed", colour: C.blue, shape: "circle", ...pick((i) => !!passed[i]) },
       { kind: "points", name: "no answer", colour: C.red, shape: "triangle", ...pick((i) => !passed[i] && !local[i]) },
-      { kind: "points", name: "refused by this host", colour: C.orange, shape: "square", ...pick((i) => !passed[i] && !!local[i]) },
+      {
+        kind: "points",
+        name: "refused by this host",
+        colour: C.orange,
+        shape: "square",
+        ...pick((i) => !passed[i] && !!local[i]),
+      },
     ],
     view: context.view,
     startedUnixNs: context.run.started_unix_ns,

@@ -1,13 +1,26 @@
 // The plain drawing of any series: what has times becomes charts, one for each unit; the rest becomes a table.
 import type { Layer, XYSpec } from "../charts/model";
-import { h, table as tableOf } from "../dom";
 import { Table } from "../data/table";
+import { h, table as tableOf } from "../dom";
 import { count, inUnit, number, words } from "../format";
 import type { Context } from "../kinds/describe";
 import { colour, completeness, contentOf, gapOf, xs } from "./common";
 
 /** Columns that name what a row is about, rather than measure something. */
-const KEYS = ["direction", "side", "flow", "stream", "streams", "port", "at_ns", "duration_ns", "congestion_control", "run", "player", "pair"];
+const KEYS = [
+  "direction",
+  "side",
+  "flow",
+  "stream",
+  "streams",
+  "port",
+  "at_ns",
+  "duration_ns",
+  "congestion_control",
+  "run",
+  "player",
+  "pair",
+];
 const MOST_LINES = 12;
 const MOST_ROWS = 200;
 
@@ -29,12 +42,18 @@ function groups(table: Table): { name: string; table: Table }[] {
 export function plainSeries(context: Context): (XYSpec | HTMLElement)[] {
   return Object.keys(context.run.series).flatMap((name): (XYSpec | HTMLElement)[] => {
     const table = Table.of(context.run, name);
-    return table.has("at_ns") && table.names.some((column) => measured(table, column)) ? overTime(context, table, name) : [plainTable(table, name)];
+    return table.has("at_ns") && table.names.some((column) => measured(table, column))
+      ? overTime(context, table, name)
+      : [plainTable(table, name)];
   });
 }
 
 function measured(table: Table, column: string): boolean {
-  return !KEYS.includes(column) && table.values(column).every((value) => value === null || typeof value === "number") && table.max(column) !== null;
+  return (
+    !KEYS.includes(column) &&
+    table.values(column).every((value) => value === null || typeof value === "number") &&
+    table.max(column) !== null
+  );
 }
 
 function overTime(context: Context, table: Table, name: string): XYSpec[] {
@@ -71,7 +90,8 @@ function overTime(context: Context, table: Table, name: string): XYSpec[] {
       type: "xy",
       id: `plain-${name}-${unit || "count"}`.replace(/[^A-Za-z0-9-]+/g, "-"),
       title: `${words(name)}: ${columns.length > 3 ? `${columns.length} columns` : columns.map(words).join(", ")}`,
-      note: [completeness(table), more > 0 ? `${more} more lines are in the CSV.` : null].filter(Boolean).join(" ") || null,
+      note:
+        [completeness(table), more > 0 ? `${more} more lines are in the CSV.` : null].filter(Boolean).join(" ") || null,
       empty: layers.length === 0 ? "All values are 0 or missing." : null,
       x: { kind: "time", label: "", format: String },
       y: { kind: "linear", label: unit || "count", format, exact: format },
@@ -87,7 +107,10 @@ function plainTable(table: Table, name: string): HTMLElement {
   const rows = Array.from({ length: Math.min(MOST_ROWS, table.length) }, (_, i) =>
     table.names.map((column) => inUnit(table.values(column)[i] ?? null, table.unit(column))),
   );
-  const numeric = table.names.map((column, i) => (typeof table.values(column)[0] === "number" ? i : -1)).filter((i) => i >= 0);
-  const caption = words(name) + (table.length > MOST_ROWS ? `, the first ${MOST_ROWS} of ${count(table.length)} rows` : "");
+  const numeric = table.names
+    .map((column, i) => (typeof table.values(column)[0] === "number" ? i : -1))
+    .filter((i) => i >= 0);
+  const caption =
+    words(name) + (table.length > MOST_ROWS ? `, the first ${MOST_ROWS} of ${count(table.length)} rows` : "");
   return h("div", { class: "panel", "data-table": name }, tableOf(caption, table.names.map(words), rows, { numeric }));
 }

@@ -98,7 +98,8 @@ export function tail(table: Table): { x: number[]; y: number[] } {
   for (let i = 0; i < shares.length; i++) {
     const share = shares[i];
     const value = values[i];
-    if (share === null || share === undefined || value === null || value === undefined || share >= 1 || value <= 0) continue;
+    if (share === null || share === undefined || value === null || value === undefined || share >= 1 || value <= 0)
+      continue;
     x.push(value);
     y.push(1 - share);
   }
@@ -118,11 +119,20 @@ export const rttDistribution: Drawing = ({ run }): XYSpec => {
   return {
     type: "xy",
     id: "rtt-distribution",
-    title: p90 !== null ? `9 of 10 packets were back within ${nanoseconds(p90)}, 99 of 100 within ${nanoseconds(p99)}` : "RTT distribution",
+    title:
+      p90 !== null
+        ? `9 of 10 packets were back within ${nanoseconds(p90)}, 99 of 100 within ${nanoseconds(p99)}`
+        : "RTT distribution",
     note: `How many packets took longer than the RTT below. ${CLOUDS_NOTE}`,
     empty: table.length === 0 ? NONE : null,
     x: { kind: "log", label: "RTT", format: (v) => nanoseconds(v) },
-    y: { kind: "log", label: "share of packets that took longer", format: oneIn, exact: oneIn, domain: tailDomain([table]) },
+    y: {
+      kind: "log",
+      label: "share of packets that took longer",
+      format: oneIn,
+      exact: oneIn,
+      domain: tailDomain([table]),
+    },
     layers: [{ kind: "line", name: "packets that took longer", colour: C.blue, ...tail(table) }],
     rules: rttRules("x"),
     height: 320,
@@ -136,12 +146,20 @@ export function tailDomain(tables: Table[]): [number, number] {
   return [low * 0.8, 1];
 }
 
-function byGroup(id: string, series: string, key: string, label: string, told: (first: number, last: number, from: number, to: number) => string): Drawing {
+function byGroup(
+  id: string,
+  series: string,
+  key: string,
+  label: string,
+  told: (first: number, last: number, from: number, to: number) => string,
+): Drawing {
   return ({ run }: Context): XYSpec => {
     const table = Table.of(run, series).sortedBy(key);
     const x = xs(table, key);
     const p90 = table.numbers("rtt_p90_ns");
-    const known = p90.map((value, i) => [x[i]!, value] as const).filter((pair): pair is readonly [number, number] => pair[1] !== null);
+    const known = p90
+      .map((value, i) => [x[i]!, value] as const)
+      .filter((pair): pair is readonly [number, number] => pair[1] !== null);
     // A few at each end are surer than the first and the last alone.
     const few = Math.max(1, Math.round(known.length / 10));
     const mean = (pairs: (readonly [number, number])[]) => pairs.reduce((sum, pair) => sum + pair[1], 0) / pairs.length;
@@ -149,10 +167,18 @@ function byGroup(id: string, series: string, key: string, label: string, told: (
     return {
       type: "xy",
       id,
-      title: known.length > 0 ? told(mean(known.slice(0, few)), mean(known.slice(-few)), known[0]![0], known[known.length - 1]![0]) : label,
+      title:
+        known.length > 0
+          ? told(mean(known.slice(0, few)), mean(known.slice(-few)), known[0]![0], known[known.length - 1]![0])
+          : label,
       empty: known.length === 0 ? NONE : null,
       x: { kind: "linear", label, format: (v) => `${count(Math.round(v * 100) / 100)}${unit ? ` ${unit}` : ""}` },
-      y: { kind: spread(table.numbers("rtt_p50_ns"), table.numbers("rtt_p99_ns")), label: "RTT", format: (v) => nanoseconds(v), exact: exactNs },
+      y: {
+        kind: spread(table.numbers("rtt_p50_ns"), table.numbers("rtt_p99_ns")),
+        label: "RTT",
+        format: (v) => nanoseconds(v),
+        exact: exactNs,
+      },
       layers: [
         { kind: "line", name: "P50", colour: C.blue, x, y: table.numbers("rtt_p50_ns") },
         { kind: "line", name: "P90", colour: C.green, x, y: p90 },
@@ -173,12 +199,24 @@ function change(first: number, last: number, more: string): string {
   return `P90 stays near ${nanoseconds((first + last) / 2)}`;
 }
 
-export const rttByLength = byGroup("rtt-by-length", "rtt_by_length", "length", "UDP payload (bytes)", (first, last, from, to) =>
-  from === to ? `P90 is ${nanoseconds(first)} with packets of ${count(from)} bytes` : `${change(first, last, "Longer packets take longer")}, over ${count(from)} to ${count(to)} bytes`,
+export const rttByLength = byGroup(
+  "rtt-by-length",
+  "rtt_by_length",
+  "length",
+  "UDP payload (bytes)",
+  (first, last, from, to) =>
+    from === to
+      ? `P90 is ${nanoseconds(first)} with packets of ${count(from)} bytes`
+      : `${change(first, last, "Longer packets take longer")}, over ${count(from)} to ${count(to)} bytes`,
 );
 
-export const rttByPosition = byGroup("rtt-by-position", "rtt_by_position", "position", "position in the window (from 0)", (first, last, from, to) =>
-  from === to
-    ? `P90 is ${nanoseconds(first)}: each window has one packet`
-    : `${change(first, last, "Packets late in the window wait")}, over ${plural(to - from + 1, "position")}`,
+export const rttByPosition = byGroup(
+  "rtt-by-position",
+  "rtt_by_position",
+  "position",
+  "position in the window (from 0)",
+  (first, last, from, to) =>
+    from === to
+      ? `P90 is ${nanoseconds(first)}: each window has one packet`
+      : `${change(first, last, "Packets late in the window wait")}, over ${plural(to - from + 1, "position")}`,
 );

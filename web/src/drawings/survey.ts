@@ -1,8 +1,8 @@
 // Charts of a survey: what its flow tests lost, by payload length and by number of flows.
 import type { XYSpec } from "../charts/model";
 import { LOSS_NOTE, lossRules } from "../clouds";
-import { dig, num } from "../data/facts";
 import type { Run } from "../data/document";
+import { dig, num } from "../data/facts";
 import { count, percent, plural, rate } from "../format";
 import type { Context, Drawing } from "../kinds/describe";
 import { C, ends } from "./common";
@@ -43,10 +43,15 @@ export function flowSteps(run: Run, parts: Run[], list: "by_flows" | "by_length"
   const own = dig(run.summary, list);
   const found = Array.isArray(own) ? own.map(step) : [];
   if (found.some((one) => one !== null)) return found.filter((one): one is Step => one !== null);
-  const all = parts.filter((part) => part.kind === "flows").map((part) => step(dig(part.summary, "forward"))).filter((one): one is Step => one !== null);
+  const all = parts
+    .filter((part) => part.kind === "flows")
+    .map((part) => step(dig(part.summary, "forward")))
+    .filter((one): one is Step => one !== null);
   // Without a summary: steps that share the payload (or the number of flows) that most have.
   const key = list === "by_flows" ? "length" : "flows";
-  const most = [...new Set(all.map((one) => one[key]))].sort((a, b) => all.filter((one) => one[key] === b).length - all.filter((one) => one[key] === a).length)[0];
+  const most = [...new Set(all.map((one) => one[key]))].sort(
+    (a, b) => all.filter((one) => one[key] === b).length - all.filter((one) => one[key] === a).length,
+  )[0];
   return all.filter((one) => one[key] === most);
 }
 
@@ -83,8 +88,28 @@ function lossChart(id: string, title: string, label: string, steps: Step[], key:
     rules: lossRules(),
     height: 290,
     content: () => ({
-      columns: ["flows", "length", "direction", "lost", "received", "loss", "loss_low", "loss_high", "rate_bits_per_second"],
-      rows: sorted.map((one) => [one.flows, one.length, one.direction, one.lost, one.received, one.loss, one.low, one.high, one.rate]),
+      columns: [
+        "flows",
+        "length",
+        "direction",
+        "lost",
+        "received",
+        "loss",
+        "loss_low",
+        "loss_high",
+        "rate_bits_per_second",
+      ],
+      rows: sorted.map((one) => [
+        one.flows,
+        one.length,
+        one.direction,
+        one.lost,
+        one.received,
+        one.loss,
+        one.low,
+        one.high,
+        one.rate,
+      ]),
     }),
   };
 }
@@ -95,9 +120,12 @@ export const lossByFlows: Drawing = ({ run, parts }: Context): XYSpec | null => 
   const sorted = [...steps].sort((a, b) => a.flows - b.flows);
   const [first, last] = [sorted[0]!, sorted[sorted.length - 1]!];
   let title = `Loss hardly depends on the number of flows: ${percent(first.loss)} with ${first.flows}, ${percent(last.loss)} with ${last.flows}`;
-  if (steps.every((one) => one.lost === 0)) title = `Nothing was lost with ${sorted.map((one) => one.flows).join(", ")} flows`;
-  else if (last.low > first.high) title = `More flows lose more: ${percent(first.loss)} with ${first.flows}, ${percent(last.loss)} with ${last.flows}`;
-  else if (last.high < first.low) title = `More flows lose less: ${percent(first.loss)} with ${first.flows}, ${percent(last.loss)} with ${last.flows}`;
+  if (steps.every((one) => one.lost === 0))
+    title = `Nothing was lost with ${sorted.map((one) => one.flows).join(", ")} flows`;
+  else if (last.low > first.high)
+    title = `More flows lose more: ${percent(first.loss)} with ${first.flows}, ${percent(last.loss)} with ${last.flows}`;
+  else if (last.high < first.low)
+    title = `More flows lose less: ${percent(first.loss)} with ${first.flows}, ${percent(last.loss)} with ${last.flows}`;
   return lossChart("loss-by-flows", title, `flows (payload of ${count(first.length)} bytes)`, steps, "flows");
 };
 
@@ -109,7 +137,8 @@ export const lossByLength: Drawing = ({ run, parts }: Context): XYSpec | null =>
   let title = `Loss hardly depends on the payload: ${percent(first.loss)} at ${count(first.length)} bytes, ${percent(last.loss)} at ${count(last.length)}`;
   const cliff = sorted.findIndex((one, i) => i > 0 && one.low > sorted[i - 1]!.high * 3 && one.loss > 1e-5);
   if (steps.every((one) => one.lost === 0)) title = `Nothing was lost at any payload up to ${count(last.length)} bytes`;
-  else if (cliff > 0) title = `Loss jumps to ${percent(sorted[cliff]!.loss)} at ${count(sorted[cliff]!.length)} bytes of payload; at ${count(sorted[cliff - 1]!.length)} it is ${percent(sorted[cliff - 1]!.loss)}`;
+  else if (cliff > 0)
+    title = `Loss jumps to ${percent(sorted[cliff]!.loss)} at ${count(sorted[cliff]!.length)} bytes of payload; at ${count(sorted[cliff - 1]!.length)} it is ${percent(sorted[cliff - 1]!.loss)}`;
   return lossChart("loss-by-length", title, `UDP payload (bytes), ${plural(first.flows, "flow")}`, steps, "length");
 };
 

@@ -8,7 +8,9 @@ import { C, colour, completeness, contentOf, ends, xs } from "./common";
 
 const perSecond = (table: Table) => {
   const durations = table.numbers("duration_ns");
-  return table.numbers("bytes").map((value, i) => (value === null || !durations[i] ? null : (value * 8e9) / durations[i]));
+  return table
+    .numbers("bytes")
+    .map((value, i) => (value === null || !durations[i] ? null : (value * 8e9) / durations[i]));
 };
 
 export const tcpOverTime: Drawing = (context): XYSpec => {
@@ -19,14 +21,24 @@ export const tcpOverTime: Drawing = (context): XYSpec => {
   return {
     type: "xy",
     id: "tcp-over-time",
-    title: all.length > 0 ? `${plural(streams.length, "TCP connection")} carried ${goodput !== null ? rate(goodput) : "data"}, ${plural(again, "segment")} sent again` : "TCP throughput",
+    title:
+      all.length > 0
+        ? `${plural(streams.length, "TCP connection")} carried ${goodput !== null ? rate(goodput) : "data"}, ${plural(again, "segment")} sent again`
+        : "TCP throughput",
     note: completeness(all),
     empty: all.length === 0 ? "No TCP data arrived." : null,
     x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "TCP payload received", format: rate, exact: (v) => rate(Math.round(v)) },
     layers: streams.map((stream, i) => {
       const table = all.where("stream", stream);
-      return { kind: "line", name: `connection ${stream}`, colour: colour(i), x: xs(table, "at_ns"), y: perSecond(table), gap: 3e9 };
+      return {
+        kind: "line",
+        name: `connection ${stream}`,
+        colour: colour(i),
+        x: xs(table, "at_ns"),
+        y: perSecond(table),
+        gap: 3e9,
+      };
     }),
     view: context.view,
     startedUnixNs: context.run.started_unix_ns,
@@ -47,7 +59,14 @@ export const tcpRtt: Drawing = (context): XYSpec | null => {
     y: { kind: "linear", label: "smoothed RTT", format: (v) => nanoseconds(v) },
     layers: streams.map((stream, i) => {
       const table = all.where("stream", stream);
-      return { kind: "line", name: `connection ${stream}`, colour: colour(i), x: xs(table, "at_ns"), y: table.numbers("rtt_ns"), gap: 3e9 };
+      return {
+        kind: "line",
+        name: `connection ${stream}`,
+        colour: colour(i),
+        x: xs(table, "at_ns"),
+        y: table.numbers("rtt_ns"),
+        gap: 3e9,
+      };
     }),
     view: context.view,
     startedUnixNs: context.run.started_unix_ns,
@@ -66,12 +85,21 @@ interface Step {
 /** Of a survey: goodput by the number of connections, from its TCP parts. */
 export const throughputByStreams: Drawing = ({ run, parts }): XYSpec | null => {
   const own = dig(run.summary, "tcp");
-  const summaries: unknown[] = Array.isArray(own) && own.length > 0 ? own : parts.filter((part) => part.kind === "tcp").map((part) => part.summary);
+  const summaries: unknown[] =
+    Array.isArray(own) && own.length > 0
+      ? own
+      : parts.filter((part) => part.kind === "tcp").map((part) => part.summary);
   const steps: Step[] = [];
   for (const summary of summaries) {
     const streams = num(dig(summary, "streams"));
     const goodput = num(dig(summary, "goodput"));
-    if (streams !== null && goodput !== null) steps.push({ direction: String(dig(summary, "direction") ?? "forward"), streams, goodput, retransmits: num(dig(summary, "retransmits")) });
+    if (streams !== null && goodput !== null)
+      steps.push({
+        direction: String(dig(summary, "direction") ?? "forward"),
+        streams,
+        goodput,
+        retransmits: num(dig(summary, "retransmits")),
+      });
   }
   if (steps.length === 0) return null;
   const places = [...new Set(steps.map((step) => step.streams))].sort((a, b) => a - b);
@@ -82,7 +110,10 @@ export const throughputByStreams: Drawing = ({ run, parts }): XYSpec | null => {
     type: "xy",
     id: "throughput-by-streams",
     title: `TCP reached ${rate(best.goodput)}, with ${plural(best.streams, "connection")} ${ends(best.direction)}`,
-    note: ceiling !== null && best.goodput > 0.9 * ceiling ? `The agent's limit of ${rate(ceiling)} held it: the path may carry more.` : null,
+    note:
+      ceiling !== null && best.goodput > 0.9 * ceiling
+        ? `The agent's limit of ${rate(ceiling)} held it: the path may carry more.`
+        : null,
     x: { kind: "band", label: "TCP connections side by side", format: count, places: places.map(String) },
     y: { kind: "linear", label: "TCP payload received", format: rate, exact: (v) => rate(Math.round(v)) },
     layers: ways.map((way, i) => {
@@ -96,8 +127,14 @@ export const throughputByStreams: Drawing = ({ run, parts }): XYSpec | null => {
         y: of.map((step) => step.goodput),
       };
     }),
-    rules: ceiling !== null && best.goodput > 0.5 * ceiling ? [{ axis: "y", value: ceiling, label: `agent's limit ${rate(ceiling)}`, short: "limit" }] : [],
+    rules:
+      ceiling !== null && best.goodput > 0.5 * ceiling
+        ? [{ axis: "y", value: ceiling, label: `agent's limit ${rate(ceiling)}`, short: "limit" }]
+        : [],
     height: 260,
-    content: () => ({ columns: ["direction", "streams", "goodput_bits_per_second", "retransmits"], rows: steps.map((step) => [step.direction, step.streams, step.goodput, step.retransmits]) }),
+    content: () => ({
+      columns: ["direction", "streams", "goodput_bits_per_second", "retransmits"],
+      rows: steps.map((step) => [step.direction, step.streams, step.goodput, step.retransmits]),
+    }),
   };
 };

@@ -1,8 +1,16 @@
 // A multi-flow test.
 import { askedRate, dig, loss, num } from "../data/facts";
 import { Table } from "../data/table";
-import { attribution, burstLengths, flowTable, mediaRate, oneWayDelay, scheduleError, streamLoss } from "../drawings/flows";
 import { ends, median } from "../drawings/common";
+import {
+  attribution,
+  burstLengths,
+  flowTable,
+  mediaRate,
+  oneWayDelay,
+  scheduleError,
+  streamLoss,
+} from "../drawings/flows";
 import { hostCpu, hostDrops } from "../drawings/hosts";
 import { flowDirections, flowLanes } from "../drawings/lanes";
 import { bytes, count, nanoseconds, percent, rate } from "../format";
@@ -20,7 +28,13 @@ export const flows: Description = {
       const found = loss(run, name);
       const seconds = Table.of(run, "stream_seconds").where("direction", name);
       const durations = seconds.numbers("duration_ns");
-      const got = num(dig(run.summary, name, "rate")) ?? median(seconds.numbers("bytes").map((value, i) => (value === null || !durations[i] ? null : (value * 8e9) / durations[i])));
+      const got =
+        num(dig(run.summary, name, "rate")) ??
+        median(
+          seconds
+            .numbers("bytes")
+            .map((value, i) => (value === null || !durations[i] ? null : (value * 8e9) / durations[i])),
+        );
       const asked = askedRate(run, name);
       figures.push(
         {
@@ -32,11 +46,19 @@ export const flows: Description = {
         },
         { name: `rate${way}`, value: rate(got), detail: asked ? `asked ${rate(asked)}` : undefined },
       );
-      const flowCount = num(dig(run.summary, name, "flows")) ?? num(dig(run.parameters, "flows", "flows"));
+      const flowCount =
+        num(dig(run.summary, name, "flows")) ??
+        num(dig(run.parameters, "flows", "flows")) ??
+        (Table.of(run, "flow_totals").where("direction", name).length || null);
       const length = num(dig(run.summary, name, "length")) ?? num(dig(run.parameters, "flows", "length"));
-      figures.push({ name: `flows${way}`, value: count(flowCount), detail: length !== null ? `${bytes(length)} of payload` : undefined });
+      figures.push({
+        name: `flows${way}`,
+        value: count(flowCount),
+        detail: length !== null ? `${bytes(length)} of payload` : undefined,
+      });
       const delay = num(dig(run.summary, name, "owd", "p99"));
-      if (delay !== null && found && found.received > 0) figures.push({ name: `one-way delay, P99${way}`, value: nanoseconds(delay), detail: "an estimate" });
+      if (delay !== null && found && found.received > 0)
+        figures.push({ name: `one-way delay, P99${way}`, value: nanoseconds(delay), detail: "an estimate" });
     }
     return figures;
   },

@@ -13,7 +13,11 @@ export const lab: Description = {
     const fit = dig(run.summary, "fit");
     const why = dig(run.summary, "unfit_because");
     return [
-      { name: "to be believed", value: fit === true ? "yes" : fit === false ? "no" : "–", detail: typeof why === "string" ? why : undefined },
+      {
+        name: "to be believed",
+        value: fit === true ? "yes" : fit === false ? "no" : "–",
+        detail: typeof why === "string" ? why : undefined,
+      },
       { name: "packets offered", value: count(all.sum("offered")) },
       { name: "delivered", value: count(all.sum("delivered")) },
       { name: "lateness, P99 forward", value: nanoseconds(num(dig(run.summary, "forward", "lateness", "p99"))) },

@@ -1,8 +1,8 @@
 // A survey: its parts seen together, then each part.
 import { dig, num, quantile } from "../data/facts";
+import { rttByLength, rttByPosition, rttDistribution } from "../drawings/rtt";
 import { bestText, lossByFlows, lossByLength } from "../drawings/survey";
 import { throughputByStreams } from "../drawings/tcp";
-import { rttByLength, rttByPosition, rttDistribution } from "../drawings/rtt";
 import { bytes, nanoseconds, plural, rate } from "../format";
 import type { Context, Description, Drawing, Figure } from "./describe";
 
@@ -32,8 +32,14 @@ function figures({ run, parts }: Context): Figure[] {
       detail: `${bytes(num(dig(mtu.summary, "reverse", "path_mtu")))} on the way back`,
     });
   }
-  const tcp = parts.filter((one) => one.kind === "tcp").map((one) => ({ rate: num(dig(one.summary, "goodput")), streams: num(dig(one.summary, "streams")) }));
-  const top = tcp.reduce<{ rate: number; streams: number } | null>((most, one) => (one.rate !== null && one.rate > (most?.rate ?? 0) ? { rate: one.rate, streams: one.streams ?? 1 } : most), null);
+  const tcp = parts
+    .filter((one) => one.kind === "tcp")
+    .map((one) => ({ rate: num(dig(one.summary, "goodput")), streams: num(dig(one.summary, "streams")) }));
+  const top = tcp.reduce<{ rate: number; streams: number } | null>(
+    (most, one) =>
+      one.rate !== null && one.rate > (most?.rate ?? 0) ? { rate: one.rate, streams: one.streams ?? 1 } : most,
+    null,
+  );
   if (top) found.push({ name: "TCP, at most", value: rate(top.rate), detail: plural(top.streams, "connection") });
   return found;
 }

@@ -2,10 +2,10 @@
 import { chart } from "../charts";
 import type { XYSpec } from "../charts/model";
 import { CLOUDS, CLOUDS_NOTE, LOSS_NOTE, lossRules, rttRules } from "../clouds";
-import { h, table } from "../dom";
 import type { Run } from "../data/document";
 import { dig, loss, num, quantile } from "../data/facts";
 import { Table } from "../data/table";
+import { h, table } from "../dom";
 import { colour } from "../drawings/common";
 import { oneIn, tail, tailDomain } from "../drawings/rtt";
 import { flowSteps } from "../drawings/survey";
@@ -31,7 +31,8 @@ function compared(run: Run, all: Run[]): Compared {
   if (run.kind === "survey") {
     const best = dig(run.summary, "best");
     const steps = [...flowSteps(run, parts, "by_flows"), ...flowSteps(run, parts, "by_length")];
-    const step = steps.find((one) => one.flows === dig(best, "flows") && one.length === dig(best, "length")) ?? steps[0];
+    const step =
+      steps.find((one) => one.flows === dig(best, "flows") && one.length === dig(best, "length")) ?? steps[0];
     if (step) flows = { lost: step.lost, received: step.received, loss: step.loss, interval: [step.low, step.high] };
     got = num(dig(best, "rate")) ?? step?.rate ?? null;
   }
@@ -63,7 +64,12 @@ function figuresTable(all: Compared[]): HTMLElement {
       ...all.map((one, i) => {
         const value = of(one);
         const change = i > 0 ? difference(value, of(all[0]!)) : "";
-        return h("span", null, value === null ? "–" : write(value), change ? h("span", { class: "difference" }, change) : null);
+        return h(
+          "span",
+          null,
+          value === null ? "–" : write(value),
+          change ? h("span", { class: "difference" }, change) : null,
+        );
       }),
     ]);
   return h(
@@ -90,23 +96,45 @@ function figuresTable(all: Compared[]): HTMLElement {
 }
 
 function distributions(all: Compared[]): XYSpec {
-  const found = all.map((one) => ({ ...one, table: Table.of(one.rtt, "rtt_distribution").sortedBy("share") })).filter((one) => one.table.length > 0);
-  const ranked = found.map((one) => ({ name: one.name, p90: quantile(one.rtt, 0.9) })).filter((one) => one.p90 !== null).sort((a, b) => a.p90! - b.p90!);
+  const found = all
+    .map((one) => ({ ...one, table: Table.of(one.rtt, "rtt_distribution").sortedBy("share") }))
+    .filter((one) => one.table.length > 0);
+  const ranked = found
+    .map((one) => ({ name: one.name, p90: quantile(one.rtt, 0.9) }))
+    .filter((one) => one.p90 !== null)
+    .sort((a, b) => a.p90! - b.p90!);
   const [fastest, slowest] = [ranked[0], ranked[ranked.length - 1]];
   return {
     type: "xy",
     id: "compare-rtt",
-    title: ranked.length > 1 ? `RTT P90 goes from ${nanoseconds(fastest!.p90)} (${fastest!.name}) to ${nanoseconds(slowest!.p90)} (${slowest!.name})` : "RTT distributions",
+    title:
+      ranked.length > 1
+        ? `RTT P90 goes from ${nanoseconds(fastest!.p90)} (${fastest!.name}) to ${nanoseconds(slowest!.p90)} (${slowest!.name})`
+        : "RTT distributions",
     note: CLOUDS_NOTE,
     empty: found.length === 0 ? "None of these runs measured the RTT." : null,
     x: { kind: "log", label: "RTT", format: (v) => nanoseconds(v) },
-    y: { kind: "log", label: "share of packets that took longer", format: oneIn, exact: oneIn, domain: tailDomain(found.map((one) => one.table)) },
-    layers: found.map((one, i) => ({ kind: "line", name: one.name, colour: colour(i), dash: i >= 4 ? "5 3" : undefined, ...tail(one.table) })),
+    y: {
+      kind: "log",
+      label: "share of packets that took longer",
+      format: oneIn,
+      exact: oneIn,
+      domain: tailDomain(found.map((one) => one.table)),
+    },
+    layers: found.map((one, i) => ({
+      kind: "line",
+      name: one.name,
+      colour: colour(i),
+      dash: i >= 4 ? "5 3" : undefined,
+      ...tail(one.table),
+    })),
     rules: rttRules("x"),
     height: 340,
     content: () => ({
       columns: ["run", "share", "rtt_ns"],
-      rows: found.flatMap((one) => one.table.numbers("share").map((share, i) => [one.name, share, one.table.numbers("rtt_ns")[i] ?? null])),
+      rows: found.flatMap((one) =>
+        one.table.numbers("share").map((share, i) => [one.name, share, one.table.numbers("rtt_ns")[i] ?? null]),
+      ),
     }),
   };
 }
@@ -114,12 +142,22 @@ function distributions(all: Compared[]): XYSpec {
 function losses(all: Compared[]): XYSpec {
   const found = all.filter((one) => one.flows?.loss !== null && one.flows);
   const of = found.map((one) => one.flows!);
-  const overlap = of.every((one) => one.interval) && Math.max(...of.map((one) => one.interval![0])) <= Math.min(...of.map((one) => one.interval![1]));
-  const smallest = Math.min(1e-6, ...of.flatMap((one) => [one.loss ?? 0, one.interval?.[0] ?? 0]).filter((value) => value > 0));
+  const overlap =
+    of.every((one) => one.interval) &&
+    Math.max(...of.map((one) => one.interval![0])) <= Math.min(...of.map((one) => one.interval![1]));
+  const smallest = Math.min(
+    1e-6,
+    ...of.flatMap((one) => [one.loss ?? 0, one.interval?.[0] ?? 0]).filter((value) => value > 0),
+  );
   return {
     type: "xy",
     id: "compare-loss",
-    title: found.length > 1 ? (overlap ? "Loss may be the same: the bounds overlap" : "Loss differs: the bounds do not overlap") : "Loss",
+    title:
+      found.length > 1
+        ? overlap
+          ? "Loss may be the same: the bounds overlap"
+          : "Loss differs: the bounds do not overlap"
+        : "Loss",
     note: `With 95 % bounds. A run that lost nothing lies on the floor. ${LOSS_NOTE}`,
     empty: found.length === 0 ? "None of these runs measured the loss of flows." : null,
     x: { kind: "band", label: "run", format: count, places: found.map((one) => `run ${one.run.run_id}`) },
@@ -128,7 +166,10 @@ function losses(all: Compared[]): XYSpec {
       label: "packets lost (%)",
       format: (v) => percent(v),
       exact: (v) => percent(v, 4),
-      domain: [Math.min(1e-8, smallest / 3), Math.max(1e-3, ...of.map((one) => one.interval?.[1] ?? one.loss ?? 0)) * 2],
+      domain: [
+        Math.min(1e-8, smallest / 3),
+        Math.max(1e-3, ...of.map((one) => one.interval?.[1] ?? one.loss ?? 0)) * 2,
+      ],
     },
     layers: [
       {
@@ -146,7 +187,14 @@ function losses(all: Compared[]): XYSpec {
     height: 300,
     content: () => ({
       columns: ["run", "lost", "received", "loss", "loss_low", "loss_high"],
-      rows: found.map((one) => [one.name, one.flows!.lost, one.flows!.received, one.flows!.loss, one.flows!.interval?.[0] ?? null, one.flows!.interval?.[1] ?? null]),
+      rows: found.map((one) => [
+        one.name,
+        one.flows!.lost,
+        one.flows!.received,
+        one.flows!.loss,
+        one.flows!.interval?.[0] ?? null,
+        one.flows!.interval?.[1] ?? null,
+      ]),
     }),
   };
 }
@@ -159,7 +207,11 @@ function cloudsTable(): HTMLElement {
     table(
       "What Port 9 Labs measured on four clouds, October 21-22, 2022",
       ["cloud", "RTT, P90", "loss"],
-      CLOUDS.map((cloud) => [cloud.name, `${(cloud.rttP90Ns / 1e6).toFixed(3)} ms`, cloud.loss === 0 ? "0 %" : `${(cloud.loss * 100).toFixed(6)} %`]),
+      CLOUDS.map((cloud) => [
+        cloud.name,
+        `${(cloud.rttP90Ns / 1e6).toFixed(3)} ms`,
+        cloud.loss === 0 ? "0 %" : `${(cloud.loss * 100).toFixed(6)} %`,
+      ]),
       { numeric: [1, 2] },
     ),
   );
@@ -170,10 +222,25 @@ export function compareArticle(runs: Run[], all: Run[]): HTMLElement {
   return h(
     "article",
     { class: "run compare", "data-compare": runs.map((run) => run.run_id).join(",") },
-    h("header", { class: "run-head" }, h("p", { class: "kind" }, "Comparison"), h("h1", null, `${count(runs.length)} runs side by side`)),
+    h(
+      "header",
+      { class: "run-head" },
+      h("p", { class: "kind" }, "Comparison"),
+      h("h1", null, `${count(runs.length)} runs side by side`),
+    ),
     figuresTable(list),
-    h("section", { class: "charts" }, h("div", { class: "section-head" }, h("h2", null, "Round-trip time")), h("div", { class: "column" }, chart(distributions(list)))),
-    h("section", { class: "charts" }, h("div", { class: "section-head" }, h("h2", null, "Loss")), h("div", { class: "column" }, chart(losses(list)))),
+    h(
+      "section",
+      { class: "charts" },
+      h("div", { class: "section-head" }, h("h2", null, "Round-trip time")),
+      h("div", { class: "column" }, chart(distributions(list))),
+    ),
+    h(
+      "section",
+      { class: "charts" },
+      h("div", { class: "section-head" }, h("h2", null, "Loss")),
+      h("div", { class: "column" }, chart(losses(list))),
+    ),
     cloudsTable(),
   );
 }

@@ -33,7 +33,12 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
   further.addEventListener("click", () => void load(true));
 
   const search = h("input", { type: "search", name: "search", placeholder: "target, host or note" });
-  const kind = h("select", { name: "kind" }, h("option", { value: "" }, "all"), ...["survey", "flows", "rtt", "tcp", "mtu", "lab"].map((name) => h("option", { value: name }, kindName(name))));
+  const kind = h(
+    "select",
+    { name: "kind" },
+    h("option", { value: "" }, "all"),
+    ...["survey", "flows", "rtt", "tcp", "mtu", "lab"].map((name) => h("option", { value: name }, kindName(name))),
+  );
   const tag = h("input", { type: "text", name: "tag", placeholder: "any" });
   let typing = 0;
   const changed = () => {
@@ -65,10 +70,31 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
       { "data-run": row.run_id },
       h("td", { class: "choose" }, choose(row)),
       h("td", { class: "number" }, row.run_id),
-      h("th", { scope: "row" }, h("a", { href: `#/runs/${row.run_id}` }, `${row.local_name ?? "this host"} to ${row.target}`), row.remote_name && row.remote_name !== row.target ? h("span", { class: "detail" }, row.remote_name) : null),
+      h(
+        "th",
+        { scope: "row" },
+        h("a", { href: `#/runs/${row.run_id}` }, `${row.local_name ?? "this host"} to ${row.target}`),
+        row.remote_name && row.remote_name !== row.target ? h("span", { class: "detail" }, row.remote_name) : null,
+      ),
       h("td", null, kindName(row.kind)),
       whenCell(row),
-      h("td", { class: "verdict-cell" }, row.verdict ? h("span", { class: "verdict-line" }, severityIcon(row.verdict.severity), h("span", null, h("span", { class: "visually-hidden" }, `${row.verdict.severity}: `), row.verdict.sentence)) : h("span", { class: "detail" }, "none")),
+      h(
+        "td",
+        { class: "verdict-cell" },
+        row.verdict
+          ? h(
+              "span",
+              { class: "verdict-line" },
+              severityIcon(row.verdict.severity),
+              h(
+                "span",
+                null,
+                h("span", { class: "visually-hidden" }, `${row.verdict.severity}: `),
+                row.verdict.sentence,
+              ),
+            )
+          : h("span", { class: "detail" }, "none"),
+      ),
       h("td", null, outcomeBadge(row.outcome), row.reason ? h("span", { class: "detail" }, row.reason) : null),
       h("td", { class: "note-cell" }, row.note, ...row.tags.map((one) => h("span", { class: "tag" }, one))),
     );
@@ -76,7 +102,9 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
   const render = () => {
     body.replaceChildren(...shown.map(rowElement));
     message.hidden = shown.length > 0;
-    message.textContent = Object.values(filter).some(Boolean) ? "No run fits." : "There are no runs in this database yet. `weir survey HOST` makes the first.";
+    message.textContent = Object.values(filter).some(Boolean)
+      ? "No run fits."
+      : "There are no runs in this database yet. `weir survey HOST` makes the first.";
     wrap.hidden = shown.length === 0;
     further.hidden = !more;
   };
@@ -103,14 +131,26 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
       "table",
       { class: "runs" },
       h("caption", { class: "visually-hidden" }, "Runs, the latest first"),
-      h("thead", null, h("tr", null, h("th", { scope: "col" }, h("span", { class: "visually-hidden" }, "choose")), ...["run", "pair", "kind", "when", "verdict", "ended", "note"].map((name, i) => h("th", { scope: "col", class: i === 0 ? "number" : null }, name)))),
+      h(
+        "thead",
+        null,
+        h(
+          "tr",
+          null,
+          h("th", { scope: "col" }, h("span", { class: "visually-hidden" }, "choose")),
+          ...["run", "pair", "kind", "when", "verdict", "ended", "note"].map((name, i) =>
+            h("th", { scope: "col", class: i === 0 ? "number" : null }, name),
+          ),
+        ),
+      ),
       body,
     ),
   );
 
   // While something runs, or a new run may come, the list keeps itself fresh; older pages and choices stay.
   const timer = setInterval(() => {
-    if (shown.length <= PAGE && chosen.size === 0 && !document.hidden && !wrap.contains(document.activeElement)) void load(false);
+    if (shown.length <= PAGE && chosen.size === 0 && !document.hidden && !wrap.contains(document.activeElement))
+      void load(false);
   }, REFRESH_MS);
   signal.addEventListener("abort", () => clearInterval(timer));
   void load(false);

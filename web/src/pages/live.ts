@@ -1,15 +1,21 @@
 // A run of the local page: drawn from the server, followed while it goes on, with note, tags, report and deletion.
 import type { Api, Progress } from "../api";
-import { forgetAll } from "../charts/schedule";
 import { save } from "../charts/export";
-import { h } from "../dom";
+import { forgetAll } from "../charts/schedule";
 import type { ReportDocument, Run } from "../data/document";
+import { h } from "../dom";
 import { duration, percent, rate } from "../format";
 import { runArticle } from "./run";
 
 const REFRESH_MS = 4000;
 
-export async function livePage(api: Api, id: number, place: HTMLElement, signal: AbortSignal, fail: (error: unknown) => void): Promise<void> {
+export async function livePage(
+  api: Api,
+  id: number,
+  place: HTMLElement,
+  signal: AbortSignal,
+  fail: (error: unknown) => void,
+): Promise<void> {
   const status = h("div", { class: "live", hidden: true, "data-live": "" });
   let article: HTMLElement | null = null;
   let top: Run | undefined;
@@ -60,7 +66,11 @@ export async function livePage(api: Api, id: number, place: HTMLElement, signal:
     const dialog = h(
       "dialog",
       { "aria-label": "Delete this run" },
-      h("p", null, `Delete run ${id}${run.kind === "survey" ? " and all its steps" : ""}? Its records cannot be brought back.`),
+      h(
+        "p",
+        null,
+        `Delete run ${id}${run.kind === "survey" ? " and all its steps" : ""}? Its records cannot be brought back.`,
+      ),
       h(
         "div",
         { class: "row" },
@@ -124,7 +134,12 @@ export async function livePage(api: Api, id: number, place: HTMLElement, signal:
       h(
         "span",
         null,
-        [duration(progress.elapsed_ns), progress.left_ns === null ? null : `${duration(progress.left_ns)} left`, progress.rate_bits === null ? null : rate(progress.rate_bits), progress.loss === null ? null : `lost ${percent(progress.loss)}`]
+        [
+          duration(progress.elapsed_ns),
+          progress.left_ns === null ? null : `${duration(progress.left_ns)} left`,
+          progress.rate_bits === null ? null : rate(progress.rate_bits),
+          progress.loss === null ? null : `lost ${percent(progress.loss)}`,
+        ]
           .filter(Boolean)
           .join(" · "),
       ),

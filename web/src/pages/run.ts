@@ -1,16 +1,21 @@
 // One run: what it was, the verdict, key figures, the sections of its kind, its parts, and the facts behind it.
 import { chart } from "../charts";
 import type { TimeView } from "../charts/view";
-import { h, table } from "../dom";
 import type { Run } from "../data/document";
 import { flatten } from "../data/facts";
+import { h, table } from "../dom";
 import { duration, inUnit, words } from "../format";
 import { type Context, contextOf, type Description } from "../kinds/describe";
 import { descriptionOf, kindName } from "../kinds/registry";
 import { both, localClock, toDate } from "../time";
 import { verdict } from "./verdict";
 
-const OUTCOMES: Record<string, string> = { finished: "finished", interrupted: "interrupted", failed: "failed", running: "running now" };
+const OUTCOMES: Record<string, string> = {
+  finished: "finished",
+  interrupted: "interrupted",
+  failed: "failed",
+  running: "running now",
+};
 
 export function hostName(host: unknown): string | null {
   const name = typeof host === "object" && host !== null ? (host as { name?: unknown }).name : null;
@@ -38,12 +43,21 @@ function header(run: Run): HTMLElement {
     { class: "run-head" },
     h("p", { class: "kind" }, `${kindName(run.kind)} · run ${run.run_id}`),
     h("h1", null, pairText(run)),
-    h("p", { class: "when" }, outcomeBadge(run.outcome), ` ${both(toDate(run.started_unix_ns, 0))}, ${duration(lengthOf(run))}`),
+    h(
+      "p",
+      { class: "when" },
+      outcomeBadge(run.outcome),
+      ` ${both(toDate(run.started_unix_ns, 0))}, ${duration(lengthOf(run))}`,
+    ),
     run.reason ? h("p", { class: "reason" }, run.reason) : null,
     run.tags.length > 0 ? h("p", { class: "tags" }, ...run.tags.map((tag) => h("span", { class: "tag" }, tag))) : null,
     run.note ? h("p", { class: "run-note" }, run.note) : null,
     run.merged_records + run.lost_records > 0
-      ? h("p", { class: "note" }, `The results file could not keep up: ${run.merged_records} records were merged, ${run.lost_records} lost.`)
+      ? h(
+          "p",
+          { class: "note" },
+          `The results file could not keep up: ${run.merged_records} records were merged, ${run.lost_records} lost.`,
+        )
       : null,
   );
 }
@@ -59,7 +73,12 @@ function figures(description: Description, context: Context): HTMLElement | null
         "div",
         { "data-figure": figure.name },
         h("dt", null, figure.name),
-        h("dd", null, h("span", { class: "value" }, figure.value), figure.detail ? h("span", { class: "detail" }, figure.detail) : null),
+        h(
+          "dd",
+          null,
+          h("span", { class: "value" }, figure.value),
+          figure.detail ? h("span", { class: "detail" }, figure.detail) : null,
+        ),
       ),
     ),
   );
@@ -99,8 +118,13 @@ function sections(description: Description, context: Context, level: 2 | 3): HTM
   for (const section of description.sections) {
     const drawn = section.drawings.map((drawing) => drawing(context)).filter((one) => one !== null);
     if (drawn.length === 0) continue;
-    const bar = section.overTime && drawn.some((one) => !(one instanceof HTMLElement) && !one.empty) ? zoomBar(context) : null;
-    const element = h("section", { class: "charts" }, h("div", { class: "section-head" }, h(level === 2 ? "h2" : "h3", null, section.title), bar));
+    const bar =
+      section.overTime && drawn.some((one) => !(one instanceof HTMLElement) && !one.empty) ? zoomBar(context) : null;
+    const element = h(
+      "section",
+      { class: "charts" },
+      h("div", { class: "section-head" }, h(level === 2 ? "h2" : "h3", null, section.title), bar),
+    );
     const grid = h("div", { class: section.overTime ? "column" : "grid" });
     for (const one of drawn) grid.append(one instanceof HTMLElement ? one : chart(one));
     element.append(grid);
@@ -113,7 +137,12 @@ function sections(description: Description, context: Context, level: 2 | 3): HTM
 function partTitle(part: Run): string {
   const description = descriptionOf(contextOf(part, []));
   const figure = description.figures(contextOf(part, []));
-  return `${kindName(part.kind)}: ${figure.map((one) => `${one.name} ${one.value}`).slice(0, 3).join(", ") || part.outcome}`;
+  return `${kindName(part.kind)}: ${
+    figure
+      .map((one) => `${one.name} ${one.value}`)
+      .slice(0, 3)
+      .join(", ") || part.outcome
+  }`;
 }
 
 function partsElement(context: Context, all: Run[]): HTMLElement | null {
@@ -123,7 +152,11 @@ function partsElement(context: Context, all: Run[]): HTMLElement | null {
     { class: "parts" },
     h("h2", null, "Steps"),
     ...context.parts.map((part) => {
-      const details = h("details", { class: "part", "data-part": part.run_id }, h("summary", null, h("span", { class: "part-number" }, `run ${part.run_id}`), ` ${partTitle(part)}`));
+      const details = h(
+        "details",
+        { class: "part", "data-part": part.run_id },
+        h("summary", null, h("span", { class: "part-number" }, `run ${part.run_id}`), ` ${partTitle(part)}`),
+      );
       let made = false;
       details.addEventListener("toggle", () => {
         if (!details.open || made) return;
@@ -136,9 +169,17 @@ function partsElement(context: Context, all: Run[]): HTMLElement | null {
 }
 
 function facts(run: Run): HTMLElement {
-  const rows = (value: unknown) => flatten(value).map((row) => [row.name || "value", inUnit(row.value, /_ns$/.test(row.name) && !/unix/.test(row.name) ? "ns" : null)]);
-  const hosts = [run.local_host, run.remote_host].map((host) => new Map(flatten(host ?? {}).map((row) => [row.name, row.value])));
-  const names = [...new Set(hosts.flatMap((host) => [...host.keys()]))].filter((name) => hosts.some((host) => host.get(name) !== null && host.get(name) !== undefined && name !== ""));
+  const rows = (value: unknown) =>
+    flatten(value).map((row) => [
+      row.name || "value",
+      inUnit(row.value, /_ns$/.test(row.name) && !/unix/.test(row.name) ? "ns" : null),
+    ]);
+  const hosts = [run.local_host, run.remote_host].map(
+    (host) => new Map(flatten(host ?? {}).map((row) => [row.name, row.value])),
+  );
+  const names = [...new Set(hosts.flatMap((host) => [...host.keys()]))].filter((name) =>
+    hosts.some((host) => host.get(name) !== null && host.get(name) !== undefined && name !== ""),
+  );
   return h(
     "section",
     { class: "facts" },
@@ -148,15 +189,27 @@ function facts(run: Run): HTMLElement {
       null,
       h("summary", null, "Hosts"),
       names.length > 0
-        ? table("Facts of both hosts", ["", "this host", "agent's host"], names.map((name) => [words(name), inUnit(hosts[0]!.get(name), null), inUnit(hosts[1]!.get(name), null)]), { hideCaption: true })
+        ? table(
+            "Facts of both hosts",
+            ["", "this host", "agent's host"],
+            names.map((name) => [words(name), inUnit(hosts[0]!.get(name), null), inUnit(hosts[1]!.get(name), null)]),
+            { hideCaption: true },
+          )
         : h("p", { class: "empty" }, "Nothing is known of the hosts."),
     ),
-    h("details", { "data-facts": "parameters" }, h("summary", null, "Parameters"), table("Parameters", ["name", "value"], rows(run.parameters ?? {}), { hideCaption: true })),
+    h(
+      "details",
+      { "data-facts": "parameters" },
+      h("summary", null, "Parameters"),
+      table("Parameters", ["name", "value"], rows(run.parameters ?? {}), { hideCaption: true }),
+    ),
     h(
       "details",
       { "data-facts": "summary" },
       h("summary", null, "Summary"),
-      run.summary ? table("Summary", ["name", "value"], rows(run.summary), { hideCaption: true }) : h("p", { class: "empty" }, "A run has its summary when it has ended."),
+      run.summary
+        ? table("Summary", ["name", "value"], rows(run.summary), { hideCaption: true })
+        : h("p", { class: "empty" }, "A run has its summary when it has ended."),
     ),
   );
 }
@@ -180,7 +233,13 @@ function body(run: Run, all: Run[], level: 2 | 3): DocumentFragment {
   const drawn = sections(description, context, level);
   fragment.append(...drawn);
   if (drawn.length === 0 && context.parts.length === 0) {
-    fragment.append(h("p", { class: "empty", "data-empty-run": "" }, "This run has no records: nothing was measured before it ended."));
+    fragment.append(
+      h(
+        "p",
+        { class: "empty", "data-empty-run": "" },
+        "This run has no records: nothing was measured before it ended.",
+      ),
+    );
   }
   const parts = level === 2 ? partsElement(context, all) : null;
   if (parts) fragment.append(parts);

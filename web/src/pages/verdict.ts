@@ -1,7 +1,8 @@
 // The verdict: findings with their evidence, and the settings that are recommended, as commands to copy.
-import { copyButton, h, s, table } from "../dom";
+
 import type { Evidence, Finding, Recommendation, Recovery, Run } from "../data/document";
 import { askedRate } from "../data/facts";
+import { copyButton, h, s, table } from "../dom";
 import { bytes, count, digits, inUnit, nanoseconds, percent, plural } from "../format";
 
 type Severity = Finding["severity"];
@@ -10,13 +11,28 @@ const NAMES: Record<Severity, string> = { fault: "Fault", notice: "Notice", info
 
 /** A shape of its own for each severity: colour alone tells nobody who cannot see it. */
 export function severityIcon(severity: Severity): SVGSVGElement {
-  const icon = s("svg", { class: `icon ${severity}`, viewBox: "0 0 20 20", width: 20, height: 20, "aria-hidden": "true" });
+  const icon = s("svg", {
+    class: `icon ${severity}`,
+    viewBox: "0 0 20 20",
+    width: 20,
+    height: 20,
+    "aria-hidden": "true",
+  });
   if (severity === "fault") {
-    icon.append(s("path", { class: "icon-body", d: "M6 1h8l5 5v8l-5 5H6l-5-5V6Z" }), s("path", { class: "icon-sign", d: "M6.5 6.5l7 7m0-7l-7 7" }));
+    icon.append(
+      s("path", { class: "icon-body", d: "M6 1h8l5 5v8l-5 5H6l-5-5V6Z" }),
+      s("path", { class: "icon-sign", d: "M6.5 6.5l7 7m0-7l-7 7" }),
+    );
   } else if (severity === "notice") {
-    icon.append(s("path", { class: "icon-body", d: "M10 1.5L19.5 18.5H.5Z" }), s("path", { class: "icon-sign", d: "M10 7v5.5m0 2v1" }));
+    icon.append(
+      s("path", { class: "icon-body", d: "M10 1.5L19.5 18.5H.5Z" }),
+      s("path", { class: "icon-sign", d: "M10 7v5.5m0 2v1" }),
+    );
   } else {
-    icon.append(s("circle", { class: "icon-body", cx: 10, cy: 10, r: 9 }), s("path", { class: "icon-sign", d: "M10 9v6m0-10v1" }));
+    icon.append(
+      s("circle", { class: "icon-body", cx: 10, cy: 10, r: 9 }),
+      s("path", { class: "icon-sign", d: "M10 9v6m0-10v1" }),
+    );
   }
   return icon;
 }
@@ -32,21 +48,41 @@ export function worst(findings: Finding[]): Severity | null {
 
 /** Evidence with one value for each row of the query stands side by side, the rest one below the other. */
 function evidenceTables(evidence: Evidence[]): HTMLElement[] {
-  const lists = evidence.filter((one) => Array.isArray(one.value) && one.value.length > 1 && !one.what.includes("bounds"));
+  const lists = evidence.filter(
+    (one) => Array.isArray(one.value) && one.value.length > 1 && !one.what.includes("bounds"),
+  );
   const length = Math.max(0, ...lists.map((one) => (one.value as unknown[]).length));
   const columns = lists.filter((one) => (one.value as unknown[]).length === length);
   const wide = columns.length > 1 ? columns : [];
   const rest = evidence.filter((one) => !wide.includes(one));
   const text = (one: Evidence) => {
     const loss = one.unit === null && /loss|share|bounds|from (good|bad)/i.test(one.what);
-    const write = (value: unknown) => (loss && typeof value === "number" && value <= 1 ? percent(value) : inUnit(value, one.unit));
-    return Array.isArray(one.value) ? one.value.map(write).join(/bounds/.test(one.what) ? " to " : ", ") : write(one.value);
+    const write = (value: unknown) =>
+      loss && typeof value === "number" && value <= 1 ? percent(value) : inUnit(value, one.unit);
+    return Array.isArray(one.value)
+      ? one.value.map(write).join(/bounds/.test(one.what) ? " to " : ", ")
+      : write(one.value);
   };
   const out: HTMLElement[] = [];
-  if (rest.length > 0) out.push(table("Evidence", ["what", "value"], rest.map((one) => [one.what, text(one)]), { numeric: [1], hideCaption: true }));
+  if (rest.length > 0)
+    out.push(
+      table(
+        "Evidence",
+        ["what", "value"],
+        rest.map((one) => [one.what, text(one)]),
+        { numeric: [1], hideCaption: true },
+      ),
+    );
   if (wide.length > 0) {
     const rows = Array.from({ length }, (_, i) => wide.map((one) => inUnit((one.value as unknown[])[i], one.unit)));
-    out.push(table("Evidence, row by row", wide.map((one) => one.what), rows, { numeric: wide.map((_, i) => i), hideCaption: true }));
+    out.push(
+      table(
+        "Evidence, row by row",
+        wide.map((one) => one.what),
+        rows,
+        { numeric: wide.map((_, i) => i), hideCaption: true },
+      ),
+    );
   }
   return out;
 }
@@ -89,8 +125,17 @@ function findingElement(finding: Finding): HTMLElement {
           ? h(
               "div",
               { class: "code" },
-              h("div", { class: "code-head" }, "SQL on the results database", copyButton(finding.query, `the query of ${finding.name}`)),
-              h("pre", { tabindex: 0, role: "region", "aria-label": `Query of ${finding.name}` }, h("code", null, finding.query)),
+              h(
+                "div",
+                { class: "code-head" },
+                "SQL on the results database",
+                copyButton(finding.query, `the query of ${finding.name}`),
+              ),
+              h(
+                "pre",
+                { tabindex: 0, role: "region", "aria-label": `Query of ${finding.name}` },
+                h("code", null, finding.query),
+              ),
             )
           : null,
       ),
@@ -111,7 +156,8 @@ export function rateArgument(rate: number): string {
     [1e6, "Mbit/s"],
   ] as const) {
     const value = round / size;
-    if (value >= 1 && Math.abs(value * 1000 - Math.round(value * 1000)) < 1e-6) return `${Math.round(value * 1000) / 1000}${unit}`;
+    if (value >= 1 && Math.abs(value * 1000 - Math.round(value * 1000)) < 1e-6)
+      return `${Math.round(value * 1000) / 1000}${unit}`;
   }
   return `${(round / 1e9).toFixed(6).replace(/\.?0+$/, "")}Gbit/s`;
 }
@@ -158,11 +204,16 @@ function recommendationElement(run: Run, recommendation: Recommendation): HTMLEl
           ["flows", count(recommendation.flows)],
           ["payload", bytes(recommendation.payload)],
           ["recovery", recoveryText(recommendation.recovery)],
-          ["loss that is left", `${percent(recommendation.expected_residual_loss)}${interval?.length === 2 ? ` (${percent(interval[0])} to ${percent(interval[1])})` : ""}, aimed at ${percent(recommendation.target_loss)}`],
+          [
+            "loss that is left",
+            `${percent(recommendation.expected_residual_loss)}${interval?.length === 2 ? ` (${percent(interval[0])} to ${percent(interval[1])})` : ""}, aimed at ${percent(recommendation.target_loss)}`,
+          ],
         ] as const
       ).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))),
     ),
-    recommendation.measured_together ? null : h("p", { class: "note" }, "These flows and this payload were not measured together: the command does."),
+    recommendation.measured_together
+      ? null
+      : h("p", { class: "note" }, "These flows and this payload were not measured together: the command does."),
     h(
       "div",
       { class: "code" },
@@ -181,7 +232,11 @@ export function verdict(run: Run): HTMLElement | null {
       "section",
       { class: "verdict", "data-verdict": "none" },
       h("h2", null, "Verdict"),
-      h("p", { class: "empty" }, run.no_diagnosis ? `No verdict: ${run.no_diagnosis}` : "There is no verdict on this run."),
+      h(
+        "p",
+        { class: "empty" },
+        run.no_diagnosis ? `No verdict: ${run.no_diagnosis}` : "There is no verdict on this run.",
+      ),
     );
   }
   const findings = [...diagnosis.findings].sort((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity));
@@ -189,7 +244,11 @@ export function verdict(run: Run): HTMLElement | null {
   const faults = of("fault");
   const notices = of("notice");
   const heading =
-    faults > 0 ? `${plural(faults, "fault")}${notices > 0 ? ` and ${plural(notices, "notice")}` : ""}` : notices > 0 ? `No fault, ${plural(notices, "notice")}` : "No fault found";
+    faults > 0
+      ? `${plural(faults, "fault")}${notices > 0 ? ` and ${plural(notices, "notice")}` : ""}`
+      : notices > 0
+        ? `No fault, ${plural(notices, "notice")}`
+        : "No fault found";
   const information = findings.filter((finding) => finding.severity === "information");
   const weighty = findings.filter((finding) => finding.severity !== "information");
   const list = (all: Finding[]) => h("ul", { class: "findings" }, ...all.map(findingElement));

@@ -18,7 +18,7 @@ test("one bad second in a day stays, at its full height", () => {
 });
 
 test("the smallest and the largest of every pixel column stay", () => {
-  const y = x.map((_, i) => Math.sin(i * 12.9898) * 43758.5453 % 1);
+  const y = x.map((_, i) => (Math.sin(i * 12.9898) * 43758.5453) % 1);
   const place = pixel(0, day * 1e9, 300);
   const kept = new Set(decimate(x, y, [0, day], place, 300));
   for (const column of [0, 17, 299]) {

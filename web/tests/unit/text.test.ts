@@ -19,7 +19,9 @@ test("commands carry a target as one word of the shell", () => {
   expect(shellWord("[fd00::2]:4747")).toBe("'[fd00::2]:4747'");
   expect(shellWord("")).toBe("''");
   const run = outageRun(1);
-  expect(command(run, run.diagnosis.recommendation)).toBe("weir flows far.example.net --flows 8 --length 8100 --rate 2.5Gbit/s");
+  expect(command(run, run.diagnosis.recommendation)).toBe(
+    "weir flows far.example.net --flows 8 --length 8100 --rate 2.5Gbit/s",
+  );
 });
 
 test("rates as the command line reads them", () => {
@@ -34,7 +36,7 @@ test("the worst severity", () => {
 });
 
 test("server-sent events in pieces", () => {
-  const first = parseEvents("event: progress\ndata: {\"a\":1}\n\n: still here\n\nevent: en");
+  const first = parseEvents('event: progress\ndata: {"a":1}\n\n: still here\n\nevent: en');
   expect(first.events).toEqual([{ event: "progress", data: '{"a":1}' }]);
   expect(parseEvents(first.rest + "ded\ndata:\n\n").events).toEqual([{ event: "ended", data: "" }]);
   expect(parseEvents("data: a\r\ndata: b\r\n\r\n").events).toEqual([{ event: "message", data: "a\nb" }]);
