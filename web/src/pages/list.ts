@@ -96,7 +96,7 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
           : h("span", { class: "detail" }, "none"),
       ),
       h("td", null, outcomeBadge(row.outcome), row.reason ? h("span", { class: "detail" }, row.reason) : null),
-      h("td", { class: "note-cell" }, row.note, ...row.tags.map((one) => h("span", { class: "tag" }, one))),
+      h("td", { class: "note-cell" }, row.note, " ", ...row.tags.map((one) => h("span", { class: "tag" }, one))),
     );
 
   const render = () => {
