@@ -1,0 +1,118 @@
+// What a chart is made from. A chart names what is seen, its axes with units, its layers and the rows behind it.
+import type { Numbers } from "../data/table";
+import type { TimeView } from "./view";
+
+export interface Content {
+  columns: string[];
+  rows: (string | number | boolean | null)[][];
+}
+
+export interface Common {
+  /** Name for tests and for files: `rtt-by-length`. */
+  id: string;
+  /** What is seen, as a sentence without a full stop. */
+  title: string;
+  /** How to read it, where that needs saying. */
+  note?: string | null;
+  /** Why there is nothing to draw; the chart is then only this. */
+  empty?: string | null;
+  height?: number;
+  /** All rows behind it, for CSV and the table. */
+  content: () => Content;
+}
+
+export interface XAxis {
+  kind: "time" | "linear" | "log" | "band";
+  label: string;
+  format: (value: number) => string;
+  /** Names of a band's places. */
+  places?: string[];
+  domain?: [number, number];
+}
+
+export interface YAxis {
+  kind: "linear" | "log";
+  label: string;
+  format: (value: number) => string;
+  /** With all digits, for the tooltip. */
+  exact?: (value: number) => string;
+  domain?: [number, number];
+  /** Linear axes begin at 0 unless this is false. */
+  zero?: boolean;
+}
+
+export interface Layer {
+  kind: "line" | "area" | "bars" | "points";
+  name: string;
+  /** A colour of the palette: `var(--c1)`. */
+  colour: string;
+  x: number[];
+  y: Numbers;
+  /** Areas lie between these; points have bars from one to the other. */
+  lo?: Numbers;
+  hi?: Numbers;
+  dash?: string;
+  shape?: "circle" | "square" | "diamond" | "triangle";
+  /** Lines break where neighbours are further apart than this. */
+  gap?: number;
+  opacity?: number;
+  /** Exact text for the tooltip, instead of the axis's. */
+  exact?: (value: number) => string;
+  /** No entry of its own in the legend. */
+  silent?: boolean;
+}
+
+/** A line across the chart to compare with. */
+export interface Rule {
+  axis: "x" | "y";
+  value: number;
+  label: string;
+  /** For narrow charts. */
+  short: string;
+}
+
+export interface XYSpec extends Common {
+  type: "xy";
+  x: XAxis;
+  y: YAxis;
+  layers: Layer[];
+  rules?: Rule[];
+  rulesNote?: string;
+  view?: TimeView;
+  startedUnixNs?: number;
+}
+
+export interface Lane {
+  name: string;
+  label: string;
+  /** Packets that came, by bins: `at`, length in `binNs`, share of the most in a bin. */
+  at: number[];
+  received: number[];
+  binNs: number;
+  marks: Record<MarkKind, Marks>;
+  summary: string;
+}
+
+export type MarkKind = "silence" | "loss" | "burst" | "reversal" | "drop";
+
+export interface Marks {
+  at: number[];
+  /** Length in time; for marks of an instant 0. */
+  duration: number[];
+  value: number[];
+}
+
+export interface LanesSpec extends Common {
+  type: "lanes";
+  lanes: Lane[];
+  view: TimeView;
+  startedUnixNs: number;
+}
+
+export interface BarsSpec extends Common {
+  type: "bars";
+  unit: string;
+  bars: { name: string; value: number; text: string; colour: string; group?: string }[];
+}
+
+export type ChartSpec = XYSpec | LanesSpec | BarsSpec;

@@ -1,0 +1,62 @@
+// What a kind of run looks like on the page: its key figures, and sections of charts and tables. A new kind is a file
+// beside this one and a line in registry.ts.
+import type { ChartSpec } from "../charts/model";
+import { TimeView } from "../charts/view";
+import type { Run } from "../data/document";
+
+export interface Context {
+  run: Run;
+  /** The parts of the run, in the order in which they were made. */
+  parts: Run[];
+  view: TimeView;
+}
+
+export interface Figure {
+  name: string;
+  value: string;
+  /** What it is measured against, or how sure it is. */
+  detail?: string;
+}
+
+/** A chart, a table or other element; null leaves it out, because this run cannot have it. */
+export type Drawing = (context: Context) => ChartSpec | HTMLElement | null;
+
+export interface Section {
+  title: string;
+  /** Charts over time share a zoom, and its buttons stand above them. */
+  overTime?: boolean;
+  drawings: Drawing[];
+}
+
+export interface Description {
+  kind: string;
+  name: string;
+  figures: (context: Context) => Figure[];
+  sections: Section[];
+  /** Parts are shown folded below the run's own sections. */
+  showParts?: boolean;
+}
+
+/** From the first row to the last of all series; the run's own times where there are none. */
+export function timeViewOf(run: Run): TimeView {
+  let low = 0;
+  let high = Math.max(0, (run.ended_unix_ns ?? run.last_unix_ns) - run.started_unix_ns);
+  for (const series of Object.values(run.series)) {
+    const at = series.columns.at_ns?.values;
+    if (!at) continue;
+    const lengths = series.columns.duration_ns?.values;
+    for (let i = 0; i < at.length; i++) {
+      const from = at[i];
+      if (typeof from !== "number") continue;
+      const length = lengths?.[i];
+      if (from < low) low = from;
+      const end = from + (typeof length === "number" ? length : 0);
+      if (end > high) high = end;
+    }
+  }
+  return new TimeView(low, Math.max(high, low + 1e6));
+}
+
+export function contextOf(run: Run, all: Run[]): Context {
+  return { run, parts: all.filter((one) => one.parent_run_id === run.run_id), view: timeViewOf(run) };
+}

@@ -1,0 +1,19 @@
+// All kinds of runs that the page knows. A new one is a line here.
+import type { Context, Description } from "./describe";
+import { fallback } from "./fallback";
+import { flows } from "./flows";
+import { lab } from "./lab";
+import { mtu } from "./mtu";
+import { rtt } from "./rtt";
+import { survey } from "./survey";
+import { tcp } from "./tcp";
+
+const KINDS: Description[] = [rtt, flows, survey, tcp, mtu, lab];
+
+export function descriptionOf(context: Context): Description {
+  return KINDS.find((one) => one.kind === context.run.kind) ?? fallback(context.run.kind, context);
+}
+
+export function kindName(kind: string): string {
+  return KINDS.find((one) => one.kind === kind)?.name ?? kind;
+}

@@ -1,0 +1,2 @@
+// Tells TypeScript that styles may be imported; Vite gathers them.
+declare module "*.css";

@@ -1,0 +1,110 @@
+// What the browser tests share: Chromium, a page that notes requests and errors, reports of fixtures, axe, screenshots.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+import { report } from "./fixtures.mjs";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const folder = mkdtempSync(join(tmpdir(), "weir-page-"));
+const shots = new URL("../screenshots/", import.meta.url).pathname;
+mkdirSync(shots, { recursive: true });
+
+let browser = null;
+
+export async function start() {
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-background-networking"],
+  });
+}
+
+export async function stop() {
+  await browser?.close();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** The address of a report with that document, as a file. */
+export function reportOf(name, document) {
+  const path = join(folder, `${name}.html`);
+  writeFileSync(path, report(document));
+  return pathToFileURL(path).href;
+}
+
+/** Opens an address; `page.outside` are requests to other hosts, `page.problems` what went wrong in the page. */
+export async function open(url, { width = 1280, height = 900, dark = false, timezone = "Europe/Berlin" } = {}) {
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: dark ? "dark" : "light",
+    timezoneId: timezone,
+    acceptDownloads: true,
+    reducedMotion: "reduce",
+  });
+  const page = await context.newPage();
+  page.outside = [];
+  page.problems = [];
+  const own = new URL(url);
+  page.on("request", (request) => {
+    const to = new URL(request.url());
+    if (["data:", "blob:"].includes(to.protocol)) return;
+    if (own.protocol === "file:" ? to.href.split("#")[0] !== own.href.split("#")[0] : to.host !== own.host)
+      page.outside.push(to.href);
+  });
+  page.on("pageerror", (error) => page.problems.push(error.message));
+  page.on("console", (message) => {
+    // A browser logs every 401 and 404 itself.
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
+      page.problems.push(message.text());
+  });
+  await page.goto(url);
+  return page;
+}
+
+/** Waits until every chart that is on the page and not folded away has been drawn. */
+export async function drawn(page) {
+  await page.waitForSelector("article");
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll("figure[data-chart]:not([data-empty])")]
+      .filter((figure) => figure.clientWidth > 0)
+      .every((figure) => figure.dataset.drawn === "true"),
+  );
+}
+
+/** Serious and critical findings of axe-core. */
+export async function axe(page) {
+  // The policy of the page allows no other script: the test's own is put in past it.
+  const session = await page.context().newCDPSession(page);
+  await session.send("Runtime.evaluate", { expression: AXE });
+  const { result } = await session.send("Runtime.evaluate", {
+    expression: `axe.run(document, { resultTypes: ["violations"] }).then((found) => JSON.stringify(found.violations
+      .filter((one) => one.impact === "serious" || one.impact === "critical")
+      .map((one) => ({ id: one.id, nodes: one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160) + " " + (node.any[0]?.message ?? "")) }))))`,
+    awaitPromise: true,
+    returnByValue: true,
+  });
+  return JSON.parse(result.value);
+}
+
+export async function shot(page, name) {
+  await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
+}
+
+/** Clicks what saves something, and gives the name and the bytes of the file. */
+export async function download(page, selector) {
+  const [file] = await Promise.all([page.waitForEvent("download"), page.click(selector)]);
+  return { name: file.suggestedFilename(), bytes: readFileSync(await file.path()) };
+}
+
+/** Marks of a chart that carry values: [{x, value}]. */
+export function marks(page, chart, layer) {
+  return page.$$eval(
+    `figure[data-chart="${chart}"] ${layer ? `g[data-layer="${layer}"]` : ""} [data-value][data-x]`,
+    (all) =>
+      all.map((one) => ({
+        x: Number.isNaN(Number(one.dataset.x)) ? one.dataset.x : Number(one.dataset.x),
+        value: Number(one.dataset.value),
+      })),
+  );
+}
