@@ -160,6 +160,19 @@ impl StoreError {
     }
 }
 
+impl StoreError {
+    /// Whether another program held the database for longer than was waited: the same may go well a little later.
+    pub fn is_busy(&self) -> bool {
+        match self {
+            StoreError::Sqlite { source, .. } => matches!(
+                source.sqlite_error_code(),
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+            ),
+            _ => false,
+        }
+    }
+}
+
 /// What to do about an error of this kind.
 pub(crate) fn advice(code: Option<ErrorCode>) -> &'static str {
     match code {
