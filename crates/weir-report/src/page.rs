@@ -27,7 +27,8 @@ const END: &str = "</script>";
 pub fn write_page(page: &str, data: &ReportData, mut out: impl Write) -> Result<(), ReportError> {
     let (before, after) = split(page)?;
     out.write_all(before.as_bytes())?;
-    let mut compressed = GzEncoder::new(EncoderWriter::new(&mut out, &STANDARD), Compression::best());
+    // The best compression takes five times as long and makes the file of a day 2 % smaller.
+    let mut compressed = GzEncoder::new(EncoderWriter::new(&mut out, &STANDARD), Compression::default());
     serde_json::to_writer(&mut compressed, data).map_err(std::io::Error::from)?;
     compressed.finish()?.finish()?;
     out.write_all(after.as_bytes())?;

@@ -201,12 +201,14 @@ impl Table {
         )
     }
 
-    /// The statement that counts the subjects.
+    /// The statement that counts the subjects, and the rows of the one that has most.
     pub(crate) fn count_subjects_sql(self) -> String {
         format!(
-            "SELECT count(*) FROM (SELECT DISTINCT {}1 FROM {} WHERE run_id = ?1)",
-            self.subject(),
+            "SELECT count(*), coalesce(max(n), 0) FROM (
+                 SELECT count(*) AS n FROM {} WHERE run_id = ?1 GROUP BY {}run_id
+             )",
             self.name(),
+            self.subject(),
         )
     }
 }
@@ -284,6 +286,13 @@ impl Cells<'_> {
         let index = self.next;
         self.next += 1;
         self.row.get(index)
+    }
+
+    /// Whether the next cell is this word; compares where it lies, since a long run has millions of them.
+    fn is(&mut self, word: &str) -> rusqlite::Result<bool> {
+        let index = self.next;
+        self.next += 1;
+        Ok(self.row.get_ref(index)?.as_str()? == word)
     }
 }
 
@@ -585,7 +594,7 @@ impl Cell for Direction {
     }
     fn take(cells: &mut Cells<'_>) -> rusqlite::Result<Self> {
         // The table's CHECK admits only these two.
-        Ok(if cells.get::<String>()? == "reverse" {
+        Ok(if cells.is("reverse")? {
             Direction::Reverse
         } else {
             Direction::Forward
@@ -602,7 +611,7 @@ impl Cell for Side {
         values.push(Value::Text(name.to_string()));
     }
     fn take(cells: &mut Cells<'_>) -> rusqlite::Result<Self> {
-        Ok(if cells.get::<String>()? == "remote" {
+        Ok(if cells.is("remote")? {
             Side::Remote
         } else {
             Side::Local

@@ -5,6 +5,7 @@ mod agent;
 mod diagnose;
 mod flows;
 mod lab;
+mod report;
 mod rtt;
 mod runs;
 mod survey;
@@ -20,8 +21,9 @@ pub use agent::AgentArgs;
 pub use diagnose::{DiagnoseArgs, FailOn};
 pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{DEFAULT_LINK, End, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs};
+pub use report::ReportArgs;
 pub use rtt::RttArgs;
-pub use runs::{ExportForm, ExportRun, ListRuns, RunName, RunNameError, RunsCommand};
+pub use runs::{ExportForm, ExportRun, ListRuns, RunName, RunNameError, RunsCommand, TagChange};
 pub use survey::SurveyArgs;
 pub use traffic::{DEFAULT_FORMAT, FORMAT_NAMES, Traffic};
 
@@ -116,6 +118,11 @@ pub enum Command {
     /// behind it, how sure it is and by which test, and what to do; then recommends flows, payload and recovery. With
     /// -v it shows the SQL that yields the numbers.
     Diagnose(DiagnoseArgs),
+    /// Write runs as one HTML file that opens anywhere.
+    ///
+    /// The file holds the charts, the verdict and the data behind them; it opens offline in any browser and asks no
+    /// other host for anything. Several runs are shown side by side.
+    Report(ReportArgs),
     /// Make networks on this host: emulated links with chosen faults.
     ///
     /// Two hosts that are network namespaces, and between them a link whose rate, delay, queue, loss and routes are
@@ -128,7 +135,7 @@ Example:
     $ weir lab profiles"
     )]
     Lab(LabCommand),
-    /// List, show, export and delete stored runs.
+    /// List, show, note, export and delete stored runs.
     ///
     /// Every measurement is a run in the results store, known by its number; the name 'last' stands for the newest
     /// that is no step of another.

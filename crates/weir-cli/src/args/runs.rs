@@ -69,13 +69,47 @@ Example:
     },
     /// Write a run out for other programs.
     ///
-    /// CSV holds one table, with a header. JSON holds the whole run, one object a line: first the run itself, then
+    /// JSON holds what a report draws: the run and its steps with their series, long ones summed into bins. CSV holds
+    /// every row of one table, with a header; JSONL every row of the run, one object a line: first the run itself, then
     /// the rows of its tables.
     #[command(after_help = "\
 Example:
     $ weir runs export 12 --as csv --table flow_seconds -o flows.csv
-    $ weir runs export last --as json")]
+    $ weir runs export last --as json
+    $ weir runs export 12 --as jsonl -o run12.jsonl")]
     Export(ExportRun),
+    /// Write a note on a run.
+    ///
+    /// The note takes the place of the one before; an empty one takes it away. It may have several lines, 10,000
+    /// characters in all.
+    #[command(after_help = "\
+Example:
+    $ weir runs note 12 'before the move to the other zone'
+    $ weir runs note last ''")]
+    Note {
+        /// Number of the run, or 'last'.
+        #[arg(value_name = "RUN")]
+        run: RunName,
+        /// The note.
+        #[arg(value_name = "TEXT", allow_hyphen_values = true)]
+        text: String,
+    },
+    /// Add tags to a run, take them away, or show them.
+    ///
+    /// +TAG adds a tag and -TAG takes it away; without either, the tags are shown. A tag is one word of up to 50
+    /// characters, and a run has up to 20. Put -- before tags that look like options.
+    #[command(after_help = "\
+Example:
+    $ weir runs tag 12 +oracle +frankfurt -draft
+    $ weir runs tag last")]
+    Tag {
+        /// Number of the run, or 'last'.
+        #[arg(value_name = "RUN")]
+        run: RunName,
+        /// Tags to add or to take away.
+        #[arg(value_name = "+TAG|-TAG", allow_hyphen_values = true)]
+        changes: Vec<TagChange>,
+    },
     /// Delete runs and all their records.
     ///
     /// Deleting cannot be undone. If one of the runs does not exist, none is deleted.
@@ -118,8 +152,36 @@ impl ListRuns {
 pub enum ExportForm {
     /// One table, with a header line.
     Csv,
-    /// The whole run, one object a line.
+    /// What a report draws, one document.
     Json,
+    /// Every row of the run, one object a line.
+    Jsonl,
+}
+
+/// A tag to add or to take away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TagChange {
+    /// It is added, at the end.
+    Add(String),
+    /// It is taken away; that it is not there is fine.
+    Remove(String),
+}
+
+/// What says neither.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("'{0}' does not say what to do; write +{0} to add the tag or -{0} to take it away")]
+pub struct TagChangeError(String);
+
+impl FromStr for TagChange {
+    type Err = TagChangeError;
+
+    fn from_str(text: &str) -> Result<Self, TagChangeError> {
+        match text.split_at_checked(1) {
+            Some(("+", tag)) if !tag.is_empty() => Ok(TagChange::Add(tag.to_owned())),
+            Some(("-", tag)) if !tag.is_empty() => Ok(TagChange::Remove(tag.to_owned())),
+            _ => Err(TagChangeError(text.to_owned())),
+        }
+    }
 }
 
 /// Arguments of `weir runs export`.
@@ -141,8 +203,8 @@ pub struct ExportRun {
 
 impl ExportRun {
     pub(super) fn check(&self) -> Result<(), (ErrorKind, &'static str)> {
-        if self.form == ExportForm::Json && self.table.is_some() {
-            let text = "--table goes with --as csv; --as json always writes the whole run";
+        if self.form != ExportForm::Csv && self.table.is_some() {
+            let text = "--table goes with --as csv; the other forms always write the whole run";
             return Err((ErrorKind::ArgumentConflict, text));
         }
         Ok(())

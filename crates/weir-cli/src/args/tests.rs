@@ -257,6 +257,11 @@ fn wrong_quantities_show_the_right_form() {
             "--fail-if <EXPR>",
             "write 'p90 > 150us'",
         ),
+        (
+            "weir runs tag 1 oracle",
+            "+TAG|-TAG",
+            "write +oracle to add the tag",
+        ),
         ("weir runs show newest", "<RUN>", "or 'last' for the newest"),
         ("weir runs show 0", "<RUN>", "'0' names no run"),
     ];
@@ -281,6 +286,7 @@ fn options_that_exclude_or_need_one_another() {
         "weir rtt host -4 -6",
         "weir runs list --all --limit 3",
         "weir runs export 1 --as json --table rtt_packets",
+        "weir runs export 1 --as jsonl --table rtt_packets",
         "weir agent --open --token-file t",
         "weir rtt host -q -v",
     ];
@@ -300,6 +306,8 @@ fn options_that_exclude_or_need_one_another() {
         "weir runs export 1",
         "weir runs export 1 --as csv",
         "weir runs delete",
+        "weir runs note 1",
+        "weir report",
         "weir flows host --frame-rate 50",
     ];
     for line in missing {
@@ -338,6 +346,24 @@ fn several_limits() {
     let limits: Vec<String> = rtt.measure.fail_if.iter().map(ToString::to_string).collect();
     assert_eq!(limits, ["loss > 1%", "p90 > 2ms"]);
     assert!(rtt.measure.ipv6 && !rtt.measure.ipv4);
+}
+
+#[test]
+fn tags_are_added_and_taken_away() {
+    let changes = |line: &str| match command!(line, Command::Runs) {
+        RunsCommand::Tag { changes, .. } => changes,
+        other => panic!("{other:?}"),
+    };
+    let add = |tag: &str| TagChange::Add(tag.to_owned());
+    let remove = |tag: &str| TagChange::Remove(tag.to_owned());
+    assert_eq!(
+        changes("weir runs tag 3 +a -draft ++b --c"),
+        [add("a"), remove("draft"), add("+b"), remove("-c")]
+    );
+    assert_eq!(changes("weir runs tag last -- -q"), [remove("q")]);
+    assert_eq!(changes("weir runs tag last --json"), []);
+    let global = parsed("weir runs tag 3 +a -draft --json").global;
+    assert!(global.json);
 }
 
 #[test]

@@ -47,8 +47,13 @@ pub fn run(args: &FlowsArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), 
     if global.json {
         print_json(&store, id, "flows", outcome, &summary, &notes)?;
     } else {
+        let histograms = if global.quiet {
+            String::new()
+        } else {
+            tables::burst_histograms(&summary, tables::width())
+        };
         print(&format!(
-            "{}{}",
+            "{}\n{histograms}{}",
             tables::flows(&summary),
             closing_lines(&store, id, outcome, &notes)
         ))?;

@@ -5,6 +5,7 @@ pub mod agent;
 pub mod diagnose;
 pub mod flows;
 pub mod lab;
+pub mod report;
 pub mod rtt;
 pub mod runs;
 pub mod survey;

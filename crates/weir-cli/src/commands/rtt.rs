@@ -4,6 +4,7 @@ use weir_cli::args::{GlobalOptions, RttArgs};
 use weir_measure::rtt::{self, RttPlan, RttSummary, Span, stamp};
 use weir_measure::{MeasureError, Session, Stop, resolve};
 use weir_net::host::HostFacts;
+use weir_results::{Record, RunId, Store, Table};
 
 use super::agent::read_key;
 use super::output::{closing_lines, print, print_json, storing_notes};
@@ -37,14 +38,33 @@ pub fn run(args: &RttArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Fa
     if global.json {
         print_json(&store, id, "rtt", outcome, &summary, &notes)?;
     } else {
+        let histogram = if global.quiet {
+            String::new()
+        } else {
+            histogram(store.store(), id)?
+        };
         print(&format!(
-            "{}{}",
+            "{}{histogram}{}",
             tables::rtt(&summary),
             closing_lines(&store, id, outcome, &notes)
         ))?;
     }
     stored?;
     thresholds::judge(conditions, &thresholds::of_rtt(&summary))
+}
+
+/// The RTTs of a stored run as a histogram; empty if no packet was answered.
+pub fn histogram(store: &Store, run: RunId) -> Result<String, Failure> {
+    let mut times = tables::Times::default();
+    store.each_record(run, Table::RttPackets, |record| {
+        if let Record::RttPacket(packet) = record
+            && let Some(rtt) = packet.rtt_ns.filter(|_| !packet.lost)
+        {
+            times.add(rtt);
+        }
+        Ok(())
+    })?;
+    Ok(times.text("RTT, application to application", tables::width()))
 }
 
 fn plan(args: &RttArgs) -> RttPlan {

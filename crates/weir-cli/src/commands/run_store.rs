@@ -33,6 +33,11 @@ impl RunStore {
         &self.path
     }
 
+    /// The store itself, to read from.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// Begins a run without rows of its own, which other runs are part of.
     pub fn begin_parent(&self, run: &NewRun) -> Result<RunId, Failure> {
         Ok(self.store.begin_run(run)?)

@@ -5,8 +5,13 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use weir_cli::args::{ExportForm, ExportRun, GlobalOptions, ListRuns, RunName, RunsCommand};
-use weir_results::{RunFilter, RunId, Store, StoreError, Table};
+use serde_json::json;
+use weir_cli::args::{ExportForm, ExportRun, GlobalOptions, ListRuns, RunName, RunsCommand, TagChange};
+use weir_diagnose::DiagnoseError;
+use weir_measure::flows::FlowsSummary;
+use weir_net::clock;
+use weir_report::report_data;
+use weir_results::{Outcome, Run, RunFilter, RunId, Store, StoreError, Table};
 
 use super::output::print;
 use super::{Failure, tables};
@@ -17,6 +22,8 @@ pub fn run(command: &RunsCommand, global: &GlobalOptions) -> Result<(), Failure>
         RunsCommand::List(args) => list(args, global),
         RunsCommand::Show { run } => show(*run, global),
         RunsCommand::Export(args) => export(args, global),
+        RunsCommand::Note { run, text } => note(*run, text, global),
+        RunsCommand::Tag { run, changes } => tag(*run, changes, global),
         RunsCommand::Delete { runs } => delete(runs, global),
     }
 }
@@ -59,7 +66,35 @@ fn show(name: RunName, global: &GlobalOptions) -> Result<(), Failure> {
         object["rows"] = rows.into();
         return print(&format!("{object}\n"));
     }
-    print(&tables::run(&run, &counts))
+    let verdict = if global.quiet {
+        String::new()
+    } else {
+        verdict(&store, &run)?
+    };
+    print(&tables::run(&run, &counts, &verdict))
+}
+
+/// What a finished run says, in sentences, and its histograms; empty where nothing can be said.
+fn verdict(store: &Store, run: &Run) -> Result<String, Failure> {
+    let mut text = String::new();
+    match run.kind.as_str() {
+        "rtt" => text.push_str(&super::rtt::histogram(store, run.id)?),
+        "flows" => {
+            // A summary of another version has no histogram, and is shown as it is.
+            if let Ok(summary) = serde_json::from_value::<FlowsSummary>(run.summary.clone()) {
+                text.push_str(&tables::burst_histograms(&summary, tables::width()));
+            }
+        }
+        _ => {}
+    }
+    if run.outcome == Outcome::Finished {
+        match weir_diagnose::load(store, run.id) {
+            Ok(measured) => text.push_str(&tables::findings(&weir_diagnose::diagnose(&measured))),
+            Err(DiagnoseError::Store(error)) => return Err(error.into()),
+            Err(_) => {}
+        }
+    }
+    Ok(text)
 }
 
 fn export(args: &ExportRun, global: &GlobalOptions) -> Result<(), Failure> {
@@ -79,18 +114,21 @@ fn export(args: &ExportRun, global: &GlobalOptions) -> Result<(), Failure> {
             let failed =
                 |error: io::Error| Failure::environment(format!("cannot write {}: {error}", path.display()));
             let mut out = BufWriter::new(File::create(path).map_err(failed)?);
-            write(&store, id, args.form, table, &mut out)?;
+            write(&store, id, args.form, table, &mut out)
+                .map_err(|error| error.into_failure(&path.display().to_string()))?;
             out.flush().map_err(failed)
         }
         None => match write(&store, id, args.form, table, BufWriter::new(io::stdout().lock())) {
             // Whoever read the output has seen enough.
-            Err(StoreError::Export { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            other => Ok(other?),
+            Err(Unwritten::Out(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Err(error) => Err(error.into_failure("standard output")),
+            Ok(()) => Ok(()),
         },
     }
 }
 
-fn is_same_file(one: &Path, other: &Path) -> bool {
+/// Whether two paths name one file that exists.
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
     let identity = |path: &Path| {
         std::fs::metadata(path)
             .ok()
@@ -104,16 +142,111 @@ fn parse_table(name: &str) -> Result<Table, Failure> {
         .map_err(|error: StoreError| Failure::usage(error.to_string()))
 }
 
+/// Why an export stopped.
+enum Unwritten {
+    /// The destination does not take it.
+    Out(io::Error),
+    /// The run cannot be read.
+    Run(Failure),
+}
+
+impl Unwritten {
+    fn into_failure(self, destination: &str) -> Failure {
+        match self {
+            Unwritten::Out(error) => Failure::environment(format!(
+                "cannot write the export to {destination}: {error}; check the destination and its free space"
+            )),
+            Unwritten::Run(failure) => failure,
+        }
+    }
+}
+
+impl From<StoreError> for Unwritten {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Export { source, .. } => Unwritten::Out(source),
+            other => Unwritten::Run(other.into()),
+        }
+    }
+}
+
 fn write(
     store: &Store,
     run: RunId,
     form: ExportForm,
     table: Option<Table>,
-    out: impl Write,
-) -> Result<(), StoreError> {
+    mut out: impl Write,
+) -> Result<(), Unwritten> {
     match (form, table) {
-        (ExportForm::Csv, Some(table)) => store.export_csv(run, table, out),
-        _ => store.export_json(run, out),
+        (ExportForm::Csv, Some(table)) => Ok(store.export_csv(run, table, out)?),
+        (ExportForm::Json, _) => {
+            let data =
+                report_data(store, &[run], clock::unix_ns()).map_err(|error| Unwritten::Run(error.into()))?;
+            serde_json::to_writer(&mut out, &data)
+                .map_err(io::Error::from)
+                .and_then(|()| out.write_all(b"\n"))
+                .and_then(|()| out.flush())
+                .map_err(Unwritten::Out)
+        }
+        _ => Ok(store.export_json(run, out)?),
+    }
+}
+
+fn note(name: RunName, text: &str, global: &GlobalOptions) -> Result<(), Failure> {
+    let store = Store::open_existing(&global.db)?;
+    let run = find(&store, name)?;
+    store.set_note(run, text).map_err(of_note)?;
+    if global.json {
+        return print(&format!("{}\n", json!({ "run_id": run, "note": text })));
+    }
+    if global.quiet {
+        return Ok(());
+    }
+    let done = if text.is_empty() {
+        "note taken away from"
+    } else {
+        "note written on"
+    };
+    print(&format!("{done} run {run}\n"))
+}
+
+fn tag(name: RunName, changes: &[TagChange], global: &GlobalOptions) -> Result<(), Failure> {
+    let store = if changes.is_empty() {
+        Store::open_read_only(&global.db)?
+    } else {
+        Store::open_existing(&global.db)?
+    };
+    let run = find(&store, name)?;
+    let mut tags = store.run(run)?.tags;
+    for change in changes {
+        match change {
+            TagChange::Add(tag) if tags.contains(tag) => {}
+            TagChange::Add(tag) => tags.push(tag.clone()),
+            TagChange::Remove(tag) => tags.retain(|known| known != tag),
+        }
+    }
+    if !changes.is_empty() {
+        store.set_tags(run, &tags).map_err(of_note)?;
+    }
+    if global.json {
+        return print(&format!("{}\n", json!({ "run_id": run, "tags": tags })));
+    }
+    if global.quiet && !changes.is_empty() {
+        return Ok(());
+    }
+    let shown = if tags.is_empty() {
+        "no tags".to_owned()
+    } else {
+        tags.join(" ")
+    };
+    print(&format!("run {run}: {shown}\n"))
+}
+
+/// A note or tag that does not fit is the user's to change.
+fn of_note(error: StoreError) -> Failure {
+    match error {
+        StoreError::BadNote { .. } => Failure::usage(error.to_string()),
+        other => other.into(),
     }
 }
 

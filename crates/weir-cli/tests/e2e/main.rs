@@ -23,6 +23,7 @@ mod lab_run;
 mod listening;
 mod long_path;
 mod relayed;
+mod report;
 mod routed;
 mod rtt;
 mod runs;

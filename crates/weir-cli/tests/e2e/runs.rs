@@ -88,7 +88,7 @@ fn list_show_export_and_delete() {
     }
 
     let file = lab::path("run.ndjson");
-    command(&["runs", "export", "last", "--as", "json", "-o", &file]).expect_code(0);
+    command(&["runs", "export", "last", "--as", "jsonl", "-o", &file]).expect_code(0);
     let exported = std::fs::read_to_string(&file).expect("the exported file");
     let objects: Vec<Value> = exported
         .lines()
@@ -102,6 +102,31 @@ fn list_show_export_and_delete() {
     let received: u64 = of("stream_seconds").map(|row| count(&row["received"])).sum();
     assert_eq!(received, count(&second["forward"]["received"]));
     assert_eq!(of("rtt_packets").count(), 0);
+    let document = command(&["runs", "export", "last", "--as", "json"])
+        .expect_code(0)
+        .json();
+    assert_eq!(document["format"], "weir-report-data");
+    let totals = &document["runs"][0]["series"]["flow_totals"]["columns"]["received"]["values"];
+    let of_flows: u64 = totals.as_array().expect("flows").iter().map(count).sum();
+    assert_eq!(of_flows, received);
+
+    command(&["runs", "note", "1", "<b>first</b>"]).expect_code(0);
+    command(&["runs", "tag", "1", "+loopback", "+draft"]).expect_code(0);
+    let tagged = command(&["runs", "tag", "1", "-draft", "--json"])
+        .expect_code(0)
+        .json();
+    assert_eq!(tagged["tags"], serde_json::json!(["loopback"]));
+    let human = command(&["runs", "show", "1"]).expect_code(0).stdout;
+    for line in [
+        "tags: loopback",
+        "note: <b>first</b>",
+        "RTT, application to application",
+        "findings",
+    ] {
+        assert!(human.contains(line), "no '{line}' in: {human}");
+    }
+    let quiet = command(&["runs", "show", "1", "-q"]).expect_code(0).stdout;
+    assert!(!quiet.contains("RTT, application to application"), "{quiet}");
 
     for (arguments, code, word) in [
         (&["runs", "show", "7"][..], 3, "no run 7"),
@@ -112,6 +137,9 @@ fn list_show_export_and_delete() {
             "rtt_packets",
         ),
         (&["runs", "export", "1", "--as", "csv"], 2, "--table"),
+        (&["runs", "export", "7", "--as", "json"], 3, "no run 7"),
+        (&["runs", "note", "7", "text"], 3, "no run 7"),
+        (&["runs", "tag", "1", "+two words"], 2, "one word"),
         (&["runs", "show", "0"], 2, "names no run"),
     ] {
         let done = command(arguments).expect_code(code);

@@ -89,14 +89,16 @@ pub(super) fn rank(per_mille: u64, count: u64) -> u64 {
     u64::try_from(exact.div_ceil(1000)).unwrap_or(count).max(1)
 }
 
-/// The shortest bins, of a length that people count in, with which a table has no more than `most` of them.
+/// The shortest bins, of a length that people count in and not below `least` seconds, with which a table has no more
+/// than `most` of them.
 pub(super) fn shortest(
     source: Source<'_>,
     table: Table,
     subjects: Subjects,
+    least: u64,
     most: u64,
 ) -> Result<u64, StoreError> {
-    let mut seconds = 1;
+    let mut seconds = counted_in(least);
     loop {
         let bin_ns = seconds * SECOND_NS;
         let bins = source
@@ -107,11 +109,16 @@ pub(super) fn shortest(
         if needed <= seconds || seconds > u64::MAX / SECOND_NS / 4 {
             return Ok(bin_ns);
         }
-        seconds = LENGTHS
-            .into_iter()
-            .find(|length| *length >= needed)
-            .unwrap_or_else(|| needed.div_ceil(DAY) * DAY);
+        seconds = counted_in(needed);
     }
+}
+
+/// The next length that people count in, seconds.
+fn counted_in(seconds: u64) -> u64 {
+    LENGTHS
+        .into_iter()
+        .find(|length| *length >= seconds)
+        .unwrap_or_else(|| seconds.div_ceil(DAY).saturating_mul(DAY))
 }
 
 /// Rows on their way into bins.

@@ -58,12 +58,13 @@ const TOTALS: [&str; 11] = [
 /// `flow_totals`, `flow_bins` and `flow_events`, from one look at the rows.
 pub(super) fn series(source: Source<'_>, rows: u64) -> Result<Vec<(&'static str, Series)>, StoreError> {
     let table = Table::FlowSeconds;
-    let flows = source.store.count_subjects(source.run, table)?.max(1);
-    let most = MOST_FLOW_BINS.min((MOST_FLOW_BIN_ENTRIES / flows).max(1));
-    let bin_ns = if rows <= most {
+    let (flows, longest) = source.store.count_subjects(source.run, table)?;
+    let most = MOST_FLOW_BINS.min((MOST_FLOW_BIN_ENTRIES / flows.max(1)).max(1));
+    let bin_ns = if longest <= most {
         None
     } else {
-        Some(shortest(source, table, Subjects::Together, most)?)
+        let least = longest.div_ceil(most);
+        Some(shortest(source, table, Subjects::Together, least, most)?)
     };
     let mut totals: BTreeMap<(Direction, u16), [i64; 11]> = BTreeMap::new();
     let mut events = Keep::new(MOST_FLOW_EVENTS);

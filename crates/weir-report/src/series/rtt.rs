@@ -55,7 +55,7 @@ pub(super) fn series(source: Source<'_>, rows: u64) -> Result<Vec<(&'static str,
 
 fn seconds(source: Source<'_>) -> Result<Option<Series>, StoreError> {
     let table = Table::RttPackets;
-    let bin_ns = shortest(source, table, Subjects::Together, MOST_SECONDS)?;
+    let bin_ns = shortest(source, table, Subjects::Together, 1, MOST_SECONDS)?;
     Binner::read(source, table, SECONDS, Some(bin_ns), |binner, record| {
         let Record::RttPacket(packet) = record else {
             return;

@@ -42,7 +42,9 @@ pub(super) fn bins_for(source: Source<'_>, table: Table, rows: u64) -> Result<Op
     if rows <= MOST_SECONDS {
         return Ok(None);
     }
-    shortest(source, table, Subjects::Each, MOST_SECONDS).map(Some)
+    // Rows are seconds, so that shorter bins would be too many: they need not be counted.
+    let least = rows.div_ceil(MOST_SECONDS);
+    shortest(source, table, Subjects::Each, least, MOST_SECONDS).map(Some)
 }
 
 /// A quantile of a row; none where there were no values.

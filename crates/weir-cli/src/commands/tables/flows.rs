@@ -5,7 +5,7 @@ use weir_cli::units::{format_bytes, format_count, format_duration, format_signed
 use weir_measure::flows::{DirectionSummary, FlowsSummary};
 use weir_measure::survey::direction_name;
 
-use super::{loss, quantile_table, table, titled};
+use super::{histogram, loss, quantile_table, table, titled};
 
 /// A multi-flow test.
 pub fn flows(summary: &FlowsSummary) -> String {
@@ -16,6 +16,23 @@ pub fn flows(summary: &FlowsSummary) -> String {
         .map(direction)
         .collect::<Vec<String>>()
         .join("\n")
+}
+
+/// How long the bursts of lost packets of the stream were, direction by direction; empty without loss.
+pub fn burst_histograms(summary: &FlowsSummary, width: usize) -> String {
+    let of_direction = |direction: &DirectionSummary| {
+        let title = format!(
+            "{}: bursts of lost packets by length",
+            direction_name(direction.direction)
+        );
+        histogram::bursts(&title, &direction.receiver.burst_lengths, width)
+    };
+    summary
+        .forward
+        .iter()
+        .chain(&summary.reverse)
+        .map(of_direction)
+        .collect()
 }
 
 fn direction(summary: &DirectionSummary) -> String {

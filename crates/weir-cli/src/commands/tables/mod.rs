@@ -2,6 +2,7 @@
 
 mod diagnosis;
 mod flows;
+mod histogram;
 mod lab;
 mod rtt;
 mod runs;
@@ -12,7 +13,8 @@ use weir_cli::units::{format_count, format_percent, format_signed_duration};
 use weir_results::Quantiles;
 
 pub use diagnosis::{diagnosis, findings};
-pub use flows::{flows, flows_notes};
+pub use flows::{burst_histograms, flows, flows_notes};
+pub use histogram::{Times, width};
 pub use lab::{account, profiles, where_to_attach};
 pub use rtt::rtt;
 pub use runs::{run, runs};

@@ -36,8 +36,8 @@ pub fn runs(runs: &[Run]) -> String {
         .collect()
 }
 
-/// One run.
-pub fn run(run: &Run, counts: &[(weir_results::Table, u64)]) -> String {
+/// One run; `verdict` is what it says in words.
+pub fn run(run: &Run, counts: &[(weir_results::Table, u64)], verdict: &str) -> String {
     let pretty = |value: &serde_json::Value| serde_json::to_string_pretty(value).unwrap_or_default();
     let mut text = format!(
         "run {}: {} to {}, {}\n",
@@ -54,8 +54,17 @@ pub fn run(run: &Run, counts: &[(weir_results::Table, u64)]) -> String {
     if let Some(reason) = &run.reason {
         text.push_str(&format!("reason: {reason}\n"));
     }
+    if !run.tags.is_empty() {
+        text.push_str(&format!("tags: {}\n", run.tags.join(" ")));
+    }
+    if !run.note.is_empty() {
+        text.push_str(&format!("note: {}\n", run.note.replace('\n', "\n      ")));
+    }
     for (table, count) in counts.iter().filter(|(_, count)| *count > 0) {
         text.push_str(&format!("{} rows in {}\n", format_count(*count), table.name()));
+    }
+    if !verdict.is_empty() {
+        text.push_str(&format!("\n{}\n\n", verdict.trim_end()));
     }
     let parts = [
         ("parameters", &run.parameters),
