@@ -59,9 +59,14 @@ impl Store {
         let seen = *last(so_far);
         // The first look finds the rows by their run, however far back they begin; the next ones walk from the last row
         // that was seen, and the plus keeps SQLite from going through the whole run again.
-        let which = if seen == 0 { "run_id" } else { "id > ?2 AND +run_id" };
-        let sql =
-            format!("SELECT {expected}, sum(lost), max(id) FROM {table} WHERE {which} = ?1 AND ?2 IS NOT NULL");
+        let which = if seen == 0 {
+            "run_id"
+        } else {
+            "id > ?2 AND +run_id"
+        };
+        let sql = format!(
+            "SELECT {expected}, sum(lost), max(id) FROM {table} WHERE {which} = ?1 AND ?2 IS NOT NULL"
+        );
         let (new, lost, newest): (Option<u64>, Option<u64>, Option<i64>) = self
             .connection
             .prepare_cached(&sql)?

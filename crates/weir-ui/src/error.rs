@@ -12,7 +12,9 @@ pub enum UiError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The port is taken, or the address is not this host's.
-    #[error("cannot listen on {address}: {source}; name another address and port with --listen, such as 127.0.0.1:0 for any port that is free")]
+    #[error(
+        "cannot listen on {address}: {source}; name another address and port with --listen, such as 127.0.0.1:0 for any port that is free"
+    )]
     Bind {
         /// What was asked for.
         address: SocketAddr,
@@ -20,7 +22,9 @@ pub enum UiError {
         source: std::io::Error,
     },
     /// Others could reach it, and nothing would keep them out.
-    #[error("{address} can be reached from other hosts, and there is no token; give --token-file or WEIR_TOKEN, or listen on 127.0.0.1")]
+    #[error(
+        "{address} can be reached from other hosts, and there is no token; give --token-file or WEIR_TOKEN, or listen on 127.0.0.1"
+    )]
     NoToken {
         /// What was asked for.
         address: SocketAddr,

@@ -22,7 +22,9 @@ fn status(guard: &Guard, method: Method, path: &str, given: &[(&str, &str)]) -> 
     let uri: Uri = path.parse().expect("an address");
     match guard.check(&method, &uri, &headers(given)) {
         Ok(()) => 200,
-        Err(problem) => axum::response::IntoResponse::into_response(problem).status().as_u16(),
+        Err(problem) => axum::response::IntoResponse::into_response(problem)
+            .status()
+            .as_u16(),
     }
 }
 

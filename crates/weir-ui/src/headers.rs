@@ -3,7 +3,8 @@
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// For everything that is no page: nothing in it may run, wherever a browser shows it.
-const NO_PAGE: &str = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; sandbox";
+const NO_PAGE: &str =
+    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; sandbox";
 /// For a page that brings no policy of its own.
 const ANY_PAGE: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; \
                         connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -45,8 +46,7 @@ mod tests {
 
     #[test]
     fn the_policy_of_a_page_is_what_it_says_itself_and_no_frames() {
-        let page =
-            "<head><meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:\">";
+        let page = "<head><meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:\">";
         assert_eq!(
             page_policy(page),
             "default-src 'none'; img-src data:; frame-ancestors 'none'"
