@@ -86,3 +86,49 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Patient<T> {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    fn run(test: impl Future<Output = ()>) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .expect("a runtime");
+        runtime.block_on(test);
+    }
+
+    #[test]
+    fn an_end_that_takes_nothing_is_given_up() {
+        run(async {
+            let (near, _far) = duplex(16);
+            let mut near = Patient::new(near, Duration::from_millis(20));
+            let error = near.write_all(&[0; 64]).await.expect_err("nobody reads");
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        });
+    }
+
+    #[test]
+    fn one_that_takes_a_little_each_time_is_not() {
+        run(async {
+            let patience = Duration::from_secs(10);
+            let (near, mut far) = duplex(16);
+            let mut near = Patient::new(near, patience);
+            let read = async {
+                let mut all = Vec::new();
+                let mut some = [0; 3];
+                while all.len() < 640 {
+                    let read = far.read(&mut some).await.expect("bytes");
+                    all.extend_from_slice(&some[..read]);
+                }
+                all
+            };
+            let (written, read) = tokio::join!(near.write_all(&[7; 640]), read);
+            written.expect("all of it");
+            assert_eq!(read, vec![7; 640]);
+        });
+    }
+}
