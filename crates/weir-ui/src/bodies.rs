@@ -20,12 +20,20 @@ const WAITING: usize = 4;
 
 /// The whole body of a request.
 pub async fn read(body: Body, limits: &Limits) -> Result<Bytes, Problem> {
-    match timeout(limits.request, axum::body::to_bytes(body, limits.body)).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if error_is_length(&error) => Err(Problem::new(
+    let too_long = || {
+        Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("the body of a request may have {} bytes at most", limits.body),
-        )),
+        )
+    };
+    // Who says beforehand that it is too much need not send it.
+    let claimed = http_body::Body::size_hint(&body).lower();
+    if claimed > limits.body as u64 {
+        return Err(too_long());
+    }
+    match timeout(limits.request, axum::body::to_bytes(body, limits.body)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) if error_is_length(&error) => Err(too_long()),
         Ok(Err(_)) => Err(Problem::bad_request("the body of the request ended early")),
         Err(_) => Err(Problem::new(
             StatusCode::REQUEST_TIMEOUT,
