@@ -33,6 +33,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Survey(args) => commands::survey::run(args, global, &stop_on_signals()?),
         Command::Diagnose(args) => commands::diagnose::run(args, global),
         Command::Report(args) => commands::report::run(args, global),
+        Command::Ui(args) => commands::ui::run(args, global, stop_on_signals()?),
         Command::Lab(command) => return commands::lab::run(command, global),
         Command::Runs(command) => commands::runs::run(command, global),
         Command::Completions { shell } => {

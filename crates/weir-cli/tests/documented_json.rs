@@ -11,7 +11,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-const SCHEMAS: [&str; 19] = [
+const SCHEMAS: [&str; 20] = [
     "agent",
     "rtt",
     "flows",
@@ -25,6 +25,7 @@ const SCHEMAS: [&str; 19] = [
     "runs-delete",
     "report",
     "report-data",
+    "ui",
     "lab-run",
     "lab-link-show",
     "lab-link-down",
@@ -302,7 +303,25 @@ fn print_everything() -> Vec<Document> {
     take("runs-tag", 0, &["runs", "tag", "last", "+loopback", "--json"]);
     take("report", 0, &["report", "1", "last", "--json"]);
     take("runs-delete", 0, &["runs", "delete", "1", "last", "--json"]);
+    documents.push(print_page(folder.path()));
     documents
+}
+
+/// What the local page says when it is there; then it is ended.
+fn print_page(folder: &Path) -> Document {
+    let mut page = weir(folder)
+        .args(["ui", "--json", "--no-open", "--listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the page is served");
+    let mut line = String::new();
+    let said = page.stdout.take().map(BufReader::new);
+    said.expect("its output").read_line(&mut line).expect("a line");
+    // It may have ended by itself; then the line says too little.
+    let _ = page.kill();
+    let _ = page.wait();
+    let said = serde_json::from_str(&line).unwrap_or_else(|error| panic!("weir ui: {error}: {line}"));
+    ("ui", "weir ui".to_owned(), said)
 }
 
 /// A link with something in every place where it can have something.

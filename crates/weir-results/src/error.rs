@@ -179,6 +179,17 @@ impl StoreError {
 }
 
 impl StoreError {
+    /// Whether another program held the database for longer than was waited: the same may go well a little later.
+    pub fn is_busy(&self) -> bool {
+        match self {
+            StoreError::Sqlite { source, .. } => matches!(
+                source.sqlite_error_code(),
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+            ),
+            _ => false,
+        }
+    }
+
     /// Like [`at`](StoreError::at), for a row that was read but does not hold what a record is made of: names the
     /// value.
     pub(crate) fn at_value<'a>(

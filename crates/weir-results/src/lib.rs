@@ -5,23 +5,28 @@
 //! describes the file itself.
 
 mod backlog;
+mod delete;
 mod error;
 mod export;
+mod list;
 mod notes;
 mod ordered;
 mod read;
 mod record;
 mod rows;
 mod schema;
+mod so_far;
 mod store;
 mod writer;
 
 pub use error::StoreError;
+pub use list::{RunLine, RunQuery};
 pub use notes::{MOST_NOTE_CHARACTERS, MOST_TAG_CHARACTERS, MOST_TAGS};
 pub use ordered::{RttGroup, RttGroups, Snapshot, Subjects};
 pub use read::{Run, RunFilter};
 pub use record::*;
 pub use rows::Table;
 pub use schema::SCHEMA_VERSION;
+pub use so_far::SoFar;
 pub use store::{HEARTBEAT_LIMIT_NS, NewRun, Outcome, RunId, Store};
 pub use writer::{Recorder, Writer, WriterHandle, WriterReport};

@@ -64,6 +64,30 @@ impl Store {
         self.set_text(run, "UPDATE runs SET tags = ?2 WHERE run_id = ?1", &text)
     }
 
+    /// Replaces the note, the tags or both, all or none.
+    ///
+    /// # Errors
+    /// As [`set_note`](Store::set_note) and [`set_tags`](Store::set_tags).
+    pub fn describe(
+        &self,
+        run: RunId,
+        note: Option<&str>,
+        tags: Option<&[String]>,
+    ) -> Result<(), StoreError> {
+        let failed = || StoreError::at("store what was said of the run", &self.path);
+        let transaction =
+            rusqlite::Transaction::new_unchecked(&self.connection, rusqlite::TransactionBehavior::Immediate)
+                .map_err(failed())?;
+        self.run(run)?;
+        if let Some(note) = note {
+            self.set_note(run, note)?;
+        }
+        if let Some(tags) = tags {
+            self.set_tags(run, tags)?;
+        }
+        transaction.commit().map_err(failed())
+    }
+
     fn set_text(&self, run: RunId, sql: &str, text: &str) -> Result<(), StoreError> {
         let changed = self
             .connection

@@ -8,7 +8,7 @@ use crate::error::StoreError;
 use crate::notes::tags_from_column;
 use crate::record::Record;
 use crate::rows::{Table, clamped, from_row};
-use crate::store::{ABANDONED, HEARTBEAT_LIMIT_NS, Outcome, RunId, Store, now_unix_ns};
+use crate::store::{ABANDONED, HEARTBEAT_LIMIT_NS, Outcome, RunId, Store, is_abandoned, now_unix_ns};
 
 /// A row of `runs`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -196,27 +196,7 @@ impl Store {
             rusqlite::Transaction::new_unchecked(&self.connection, rusqlite::TransactionBehavior::Immediate)
                 .map_err(failed())?;
         for run in runs {
-            self.run(*run)?;
-            let alive = transaction
-                .query_row(
-                    "WITH RECURSIVE parts (run_id) AS (
-                         SELECT ?1
-                         UNION
-                         SELECT runs.run_id FROM runs JOIN parts ON runs.parent_run_id = parts.run_id
-                     )
-                     SELECT run_id FROM runs
-                     WHERE run_id IN (SELECT run_id FROM parts) AND outcome = 'running' AND last_unix_ns >= ?2",
-                    [run.0, clamped(now_unix_ns().saturating_sub(HEARTBEAT_LIMIT_NS))],
-                    |row| row.get(0),
-                )
-                .optional()
-                .map_err(failed())?;
-            if let Some(alive) = alive {
-                return Err(StoreError::StillRunning {
-                    path: self.path.clone(),
-                    run: RunId(alive),
-                });
-            }
+            self.refuse_recorded(*run)?;
         }
         for run in runs {
             // May delete nothing: a part goes with the run above it.
@@ -225,6 +205,33 @@ impl Store {
                 .map_err(failed())?;
         }
         transaction.commit().map_err(failed())
+    }
+
+    /// An error where a run does not exist, or where it or a part of it is being recorded.
+    pub(crate) fn refuse_recorded(&self, run: RunId) -> Result<(), StoreError> {
+        self.run(run)?;
+        let alive = self
+            .connection
+            .query_row(
+                "WITH RECURSIVE parts (run_id) AS (
+                     SELECT ?1
+                     UNION
+                     SELECT runs.run_id FROM runs JOIN parts ON runs.parent_run_id = parts.run_id
+                 )
+                 SELECT run_id FROM runs
+                 WHERE run_id IN (SELECT run_id FROM parts) AND outcome = 'running' AND last_unix_ns >= ?2",
+                [run.0, clamped(now_unix_ns().saturating_sub(HEARTBEAT_LIMIT_NS))],
+                |row| row.get(0),
+            )
+            .optional()
+            .map_err(StoreError::at("delete the run", &self.path))?;
+        match alive {
+            Some(alive) => Err(StoreError::StillRunning {
+                path: self.path.clone(),
+                run: RunId(alive),
+            }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -257,8 +264,7 @@ fn run_from_row(row: &Row<'_>) -> rusqlite::Result<Run> {
         note: row.get(16)?,
         tags: tags_from_column(row.get(17)?),
     };
-    if run.outcome == Outcome::Running && run.last_unix_ns < now_unix_ns().saturating_sub(HEARTBEAT_LIMIT_NS)
-    {
+    if is_abandoned(run.outcome, run.last_unix_ns) {
         run.outcome = Outcome::Interrupted;
         run.ended_unix_ns = Some(run.last_unix_ns);
         run.reason = Some(ABANDONED.to_string());

@@ -258,6 +258,11 @@ pub(crate) fn beat(connection: &Connection, run: RunId, unix_ns: u64) -> rusqlit
     Ok(())
 }
 
+/// Whether a run that is entered as running has no heartbeat any more.
+pub(crate) fn is_abandoned(outcome: Outcome, last_unix_ns: u64) -> bool {
+    outcome == Outcome::Running && last_unix_ns < now_unix_ns().saturating_sub(HEARTBEAT_LIMIT_NS)
+}
+
 /// This host's clock, Unix nanoseconds; 0 if it stands before 1970.
 pub(crate) fn now_unix_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

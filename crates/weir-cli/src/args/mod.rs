@@ -10,6 +10,7 @@ mod rtt;
 mod runs;
 mod survey;
 mod traffic;
+mod ui;
 
 use std::path::PathBuf;
 
@@ -26,6 +27,7 @@ pub use rtt::RttArgs;
 pub use runs::{ExportForm, ExportRun, ListRuns, RunName, RunNameError, RunsCommand, TagChange};
 pub use survey::SurveyArgs;
 pub use traffic::{DEFAULT_FORMAT, FORMAT_NAMES, Traffic};
+pub use ui::UiArgs;
 
 /// Most flows in one test.
 pub const MOST_FLOWS: u16 = 1024;
@@ -123,6 +125,11 @@ pub enum Command {
     /// The file holds the charts, the verdict and the data behind them; it opens offline in any browser and asks no
     /// other host for anything. Several runs are shown side by side.
     Report(ReportArgs),
+    /// Show all runs on a page in the browser, live while one is going.
+    ///
+    /// Serves a page from this host to its own users: it lists runs, draws them, follows one that is being recorded, and
+    /// takes notes and tags. It asks no other host for anything, and runs until it is interrupted.
+    Ui(UiArgs),
     /// Make networks on this host: emulated links with chosen faults.
     ///
     /// Two hosts that are network namespaces, and between them a link whose rate, delay, queue, loss and routes are

@@ -9,7 +9,9 @@ pub mod report;
 pub mod rtt;
 pub mod runs;
 pub mod survey;
+pub mod ui;
 
+mod browser;
 mod connect;
 mod failure;
 mod output;

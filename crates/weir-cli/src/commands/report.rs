@@ -3,7 +3,6 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use serde_json::json;
 use weir_cli::args::{GlobalOptions, ReportArgs};
@@ -14,7 +13,7 @@ use weir_results::{RunId, Store};
 
 use super::output::{print, say};
 use super::runs::{find, is_same_file};
-use super::{Failure, Status};
+use super::{Failure, Status, browser};
 
 /// Reads the runs, writes the file and says where it is.
 pub fn run(args: &ReportArgs, global: &GlobalOptions) -> Result<(), Failure> {
@@ -117,20 +116,10 @@ fn fill(file: &File, data: &ReportData) -> Result<u64, Failure> {
 /// Hands the file to the desktop's browser and does not wait for it. That there is none is worth a line, no failure:
 /// the report is there.
 fn open(path: &Path) {
-    let opener = if cfg!(target_os = "macos") {
-        "open"
-    } else {
-        "xdg-open"
-    };
-    let started = Command::new(opener)
-        .arg(path)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    if let Err(error) = started {
+    if let Err(error) = browser::open(path) {
         say(&format!(
-            "weir: cannot open the report with {opener}: {error}; open {} by hand",
+            "weir: cannot open the report with {}: {error}; open {} by hand",
+            browser::OPENER,
             path.display()
         ));
     }

@@ -31,6 +31,7 @@ mod stamp;
 mod store;
 mod survey;
 mod thresholds;
+mod ui;
 
 use std::time::Duration;
 

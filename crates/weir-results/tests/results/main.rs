@@ -6,6 +6,7 @@
 mod documentation;
 mod exports;
 mod files;
+mod lists;
 mod notes;
 mod ordered;
 mod other_readers;

@@ -1,0 +1,128 @@
+//! `weir ui`: the local page over all runs.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use serde_json::json;
+use weir_cli::args::{GlobalOptions, TOKEN_VARIABLE, UiArgs};
+use weir_measure::Stop;
+use weir_ui::{Config, Limits, Server, UiError};
+
+use super::output::{print, say};
+use super::{Failure, browser};
+
+/// Serves until interrupted.
+pub fn run(args: &UiArgs, global: &GlobalOptions, stop: Stop) -> Result<(), Failure> {
+    let token = token(args)?;
+    let guarded = token.is_some();
+    let server = Server::bind(Config {
+        database: global.db.clone(),
+        listen: args.listen,
+        token,
+        limits: Limits::default(),
+    })?;
+    let address = server.address();
+    let url = url(address);
+    announce(&url, address, guarded, global)?;
+    if !args.no_open
+        && browser::has_desktop()
+        && let Err(error) = browser::open(&url)
+    {
+        say(&format!(
+            "weir: cannot open the page with {}: {error}; open {url} by hand",
+            browser::OPENER
+        ));
+    }
+    server.run(move || stop.is_set())?;
+    Ok(())
+}
+
+/// The token that the page is to ask for, if any. The variable alone asks for none on loopback: it is often set for
+/// measurements, and whoever listens there is the user.
+fn token(args: &UiArgs) -> Result<Option<Vec<u8>>, Failure> {
+    if let Some(file) = &args.token_file {
+        return read_token(file).map(Some);
+    }
+    if args.listen.ip().to_canonical().is_loopback() {
+        return Ok(None);
+    }
+    let token = std::env::var(TOKEN_VARIABLE).unwrap_or_default();
+    let token = token.trim().as_bytes().to_vec();
+    Ok((!token.is_empty()).then_some(token))
+}
+
+/// The file's bytes without surrounding white space, as an agent takes them.
+fn read_token(path: &Path) -> Result<Vec<u8>, Failure> {
+    let text = std::fs::read(path)
+        .map_err(|error| Failure::usage(format!("cannot read the token file {}: {error}", path.display())))?;
+    let token = text.trim_ascii();
+    if token.is_empty() {
+        return Err(Failure::usage(format!(
+            "the token file {} is empty; put a secret in it, such as the output of 'openssl rand -hex 32'",
+            path.display()
+        )));
+    }
+    Ok(token.to_vec())
+}
+
+/// Where a browser on this host finds the page.
+fn url(address: SocketAddr) -> String {
+    let port = address.port();
+    match address {
+        _ if !address.ip().is_unspecified() => format!("http://{address}/"),
+        SocketAddr::V4(_) => format!("http://127.0.0.1:{port}/"),
+        SocketAddr::V6(_) => format!("http://[::1]:{port}/"),
+    }
+}
+
+fn announce(url: &str, address: SocketAddr, guarded: bool, global: &GlobalOptions) -> Result<(), Failure> {
+    if global.json {
+        let database = global.db.display().to_string();
+        let line = json!({ "url": url, "address": address, "token": guarded, "database": database });
+        return print(&format!("{line}\n"));
+    }
+    print(&format!("{url}\n"))?;
+    if global.quiet {
+        return Ok(());
+    }
+    say(&format!(
+        "weir ui: runs of {}; Ctrl-C ends it",
+        global.db.display()
+    ));
+    if address.ip().is_unspecified() {
+        say("weir ui: other hosts reach it under each address of this one");
+    }
+    if !address.ip().to_canonical().is_loopback() {
+        say(
+            "weir ui: nothing is encrypted, the token neither; on a network that you do not trust use 'ssh -L'",
+        );
+    }
+    Ok(())
+}
+
+impl From<UiError> for Failure {
+    fn from(error: UiError) -> Self {
+        match error {
+            UiError::NoToken { .. } => Failure::usage(error.to_string()),
+            other => Failure::environment(other.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_found_where_it_listens_or_on_loopback() {
+        for (address, found) in [
+            ("127.0.0.1:4780", "http://127.0.0.1:4780/"),
+            ("[::1]:4780", "http://[::1]:4780/"),
+            ("0.0.0.0:80", "http://127.0.0.1:80/"),
+            ("[::]:80", "http://[::1]:80/"),
+            ("10.1.2.3:80", "http://10.1.2.3:80/"),
+        ] {
+            assert_eq!(url(address.parse().expect("an address")), found);
+        }
+    }
+}
