@@ -9,7 +9,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 
 SCRIPTS := .ci/run $(wildcard scripts/*.sh benches/e2e/*.sh)
 
-.PHONY: help demo test lint build fuzz bench diagnosis clean prepare-demo prepare-test prepare-bench test-crates fuzz-smoke
+.PHONY: help demo test lint build fuzz bench diagnosis clean prepare-demo prepare-test prepare-bench test-crates test-page page fuzz-smoke
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,7 +17,7 @@ help: ## list these targets
 demo: prepare-demo build ## survey a path between two hosts made on this machine
 	@scripts/demo.sh
 
-test: prepare-test lint test-crates fuzz-smoke ## every check: lint, tests, a short run of each fuzz target
+test: prepare-test lint test-crates test-page fuzz-smoke ## every check: lint, tests, the page in a browser, a short run of each fuzz target
 	@echo "==> all checks passed"
 
 lint: prepare-test ## format, clippy, syntax of the scripts
@@ -52,7 +52,8 @@ diagnosis: ## the tables of docs/diagnosis.md, from 200 random networks of each 
 clean: ## remove what the other targets made
 	cargo clean
 	rm -rf fuzz/target fuzz/corpus fuzz/artifacts .tools
-	rm -f weir-demo.db weir-demo.db-wal weir-demo.db-shm
+	rm -rf web/node_modules
+	rm -f weir-demo.db weir-demo.db-wal weir-demo.db-shm weir-demo.html
 
 prepare-demo:
 	@scripts/install_prerequisites.sh demo
@@ -66,6 +67,14 @@ prepare-bench:
 test-crates:
 	@echo "==> cargo test --workspace"
 	@cargo test --workspace
+
+# `npm run dist` fails if the page in the repository, which cargo embeds, is not the one that its sources give.
+test-page:
+	@echo "==> the page: types, lint, tests, build, browser"
+	@cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent dist && npm run --silent test:browser
+
+page: ## build the page of reports (web/), which takes Node; without it cargo takes the page in the repository
+	@cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build
 
 fuzz-smoke:
 	@echo "==> each fuzz target for $${FUZZ_SECONDS:-10} s"

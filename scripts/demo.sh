@@ -9,6 +9,7 @@ set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 weir=${WEIR:-$top/target/release/weir}
 database=${DEMO_DB:-$top/weir-demo.db}
+report=${database%.db}.html
 # The profile's own 0.000616 % would lose a handful of packets in a minute, too few to tell of which route.
 loss=0.02%
 
@@ -18,9 +19,9 @@ loss=0.02%
 }
 
 # Under sudo the file would be root's in a folder that is not.
-give_database_to_caller() {
+give_results_to_caller() {
     [ -n "${SUDO_UID:-}" ] || return 0
-    chown "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" "$database"* 2>/dev/null || true
+    chown "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" "$database"* "$report" 2>/dev/null || true
 }
 
 cat <<END
@@ -32,12 +33,18 @@ END
 status=0
 "$weir" lab run oracle --set "route.1.loss=$loss" --db "$database" -- \
     "$weir" survey far --rate 2.5Gbit/s --db "$database" || status=$?
-give_database_to_caller
+if [ "$status" -eq 0 ]; then
+    open=()
+    [ -z "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] || open=(--open)
+    echo
+    "$weir" report last --db "$database" -o "$report" --force "${open[@]}" || status=$?
+fi
+give_results_to_caller
 [ "$status" -eq 0 ] || exit "$status"
 cat <<END
 
-The results are in $database. Look at them again with
+The report above opens in any browser. The results are in $database. Look at them again with
   $weir diagnose last -v --db $database
-  $weir runs list --db $database
+  $weir ui --db $database
   sqlite3 -header -column $database 'select run_id, kind, outcome from runs'
 END

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what `make demo`, `make test` or `make bench` needs and this machine lacks, on Debian 12 and Ubuntu, and
-# checks that Rust is there and new enough.
+# checks that Rust, and for the tests Node.js, is there and new enough.
 #
 #   scripts/install_prerequisites.sh demo|test|bench
 set -euo pipefail
@@ -49,6 +49,8 @@ look_for() {
         need_command nft nftables
         need_command ss iproute2
         need_command unshare util-linux
+        # The page is tested in a real browser.
+        [[ -n ${CHROMIUM:-} ]] || need_command chromium chromium
         ;;
     bench)
         need_command iperf3 iperf3
@@ -109,6 +111,24 @@ check_rust() {
     fi
 }
 
+wanted_node() {
+    sed -n 's/.*"node": *">=\(.*\)".*/\1/p' web/package.json
+}
+
+# Debian 12 has an older one, so that it is no package to install here.
+check_node() {
+    local wanted found
+    wanted=$(wanted_node)
+    if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+        fail "Node.js $wanted or newer, with npm, is not installed, and make $purpose builds and tests the page (web/) with it:
+get it from https://nodejs.org (make demo and cargo build do without)"
+    fi
+    found=$(node --version)
+    if [ "$(printf '%s\n%s\n' "$wanted" "${found#v}" | sort -V | head -n 1)" != "$wanted" ]; then
+        fail "Node.js $wanted or newer is needed and this is ${found#v}: get one from https://nodejs.org"
+    fi
+}
+
 # rustup's minimal profile leaves these out.
 check_rust_components() {
     local component
@@ -134,5 +154,6 @@ else
 fi
 check_rust
 if [ "$purpose" = test ]; then
+    check_node
     check_rust_components
 fi
