@@ -91,7 +91,7 @@ fn a_deleted_run_is_gone_with_its_parts_and_no_other() {
         .unwrap()
         .query_row("SELECT count(*) FROM rtt_packets", [], |row| row.get(0))
         .unwrap();
-    assert_eq!(rows, 300);
+    assert_eq!(rows, 100);
 }
 
 #[test]

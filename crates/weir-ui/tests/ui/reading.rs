@@ -69,14 +69,15 @@ fn the_verdict_is_the_worst_finding() {
     let mut sample = Sample::new();
     let run = sample.rtt("far.example");
     let empty = sample.empty("flows", "far.example", None);
+    let diagnosis = weir_diagnose::diagnose(&weir_diagnose::load(&sample.store, run).unwrap());
+    let worst = &serde_json::to_value(diagnosis).unwrap()["findings"][0];
+    assert!(worst.is_object());
     let ui = Ui::start(&sample.path);
     let verdict = ui.until("/api/v1/runs", |list| {
         conforms("List", list);
         let verdict = &list["runs"][1]["verdict"];
         verdict.is_object().then(|| verdict.clone())
     });
-    let diagnosis = weir_diagnose::diagnose(&weir_diagnose::load(&sample.store, run).unwrap());
-    let worst = &serde_json::to_value(diagnosis).unwrap()["findings"][0];
     assert_eq!(
         (&verdict["severity"], &verdict["sentence"]),
         (&worst["severity"], &worst["sentence"])
@@ -274,7 +275,7 @@ fn names_and_notes_with_html_in_them_are_data() {
     let file = ui.get(&format!("/api/v1/runs/{run}/report")).expect(200).bytes();
     assert!(!String::from_utf8(file).unwrap().contains("alert(1)"));
     // What somebody else wrote comes back in errors too, as JSON that no browser takes for a page.
-    let answer = ui.get("/api/v1/runs?limit=<script>");
+    let answer = ui.get("/api/v1/runs?limit=%3Cscript%3E");
     assert_eq!(answer.header("content-type"), Some("application/json"));
     answer.error(400);
 }

@@ -58,7 +58,7 @@ impl Sample {
     pub fn rtt(&mut self, target: &str) -> RunId {
         let plan = serde_json::to_value(RttPlan::default()).unwrap();
         let run = self.begin("rtt", target, None, plan);
-        self.store.append(run, &packets(300)).unwrap();
+        self.store.append(run, &packets(100)).unwrap();
         self.end(run);
         run
     }
