@@ -63,7 +63,7 @@ pub fn histogram(store: &Store, run: RunId) -> Result<String, Failure> {
         {
             times.add(rtt);
         }
-        Ok(())
+        Ok::<(), weir_results::StoreError>(())
     })?;
     Ok(times.text("RTT, application to application", tables::width()))
 }

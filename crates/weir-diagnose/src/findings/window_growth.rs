@@ -145,7 +145,7 @@ fn describe(test: &RttTest, windows: &Windows, p_value: f64, measured: &Measured
         Evidence::in_unit("time between packets", spacing.round(), "ns"),
         Evidence::of("packets answered", test.sent - test.lost),
     ];
-    let found = windows.rate(measured.header_bytes);
+    let found = slowest(measured);
     let serial = found.as_ref().map_or(String::new(), |rate| {
         format!(
             " They come apart by what {} sends in that time (95 %: {} to {}): the slowest part of the path, or a host.",
@@ -161,7 +161,7 @@ fn describe(test: &RttTest, windows: &Windows, p_value: f64, measured: &Measured
             "bit/s",
         ));
         evidence.push(Evidence::in_unit(
-            "the same rate, 95 % bounds",
+            "serialization rate, 95 % bounds",
             vec![rate.bounds.0.round(), rate.bounds.1.round()],
             "bit/s",
         ));
