@@ -36,7 +36,7 @@ fn records_come_by_subject_and_begin_whatever_the_order_they_were_stored_in() {
         store
             .each_record(run, table, |_| {
                 rows += 1;
-                Ok(())
+                Ok::<(), StoreError>(())
             })
             .unwrap();
         store
