@@ -300,7 +300,7 @@ fn print_everything() -> Vec<Document> {
         0,
         &["runs", "note", "last", "seen <b>twice</b>", "--json"],
     );
-    take("runs-tag", 0, &["runs", "tag", "last", "+loopback", "--json"]);
+    take("runs-tag", 0, &["runs", "tag", "last", "loopback", "--json"]);
     take("report", 0, &["report", "1", "last", "--json"]);
     take("runs-delete", 0, &["runs", "delete", "1", "last", "--json"]);
     documents.push(print_page(folder.path()));

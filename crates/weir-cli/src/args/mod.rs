@@ -24,7 +24,7 @@ pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{DEFAULT_LINK, End, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs};
 pub use report::ReportArgs;
 pub use rtt::RttArgs;
-pub use runs::{ExportForm, ExportRun, ListRuns, RunName, RunNameError, RunsCommand, TagChange};
+pub use runs::{ExportForm, ExportRun, ListRuns, RunName, RunNameError, RunsCommand};
 pub use survey::SurveyArgs;
 pub use traffic::{DEFAULT_FORMAT, FORMAT_NAMES, Traffic};
 pub use ui::UiArgs;

@@ -96,19 +96,22 @@ Example:
     },
     /// Add tags to a run, take them away, or show them.
     ///
-    /// +TAG adds a tag and -TAG takes it away; without either, the tags are shown. A tag is one word of up to 50
-    /// characters, and a run has up to 20. Put -- before tags that look like options.
+    /// A tag is one word of up to 50 characters, and a run has up to 20. Without any to add or to take away, the tags
+    /// are shown.
     #[command(after_help = "\
 Example:
-    $ weir runs tag 12 +oracle +frankfurt -draft
+    $ weir runs tag 12 oracle frankfurt --remove draft
     $ weir runs tag last")]
     Tag {
         /// Number of the run, or 'last'.
         #[arg(value_name = "RUN")]
         run: RunName,
-        /// Tags to add or to take away.
-        #[arg(value_name = "+TAG|-TAG", allow_hyphen_values = true)]
-        changes: Vec<TagChange>,
+        /// Tags to add.
+        #[arg(value_name = "TAG")]
+        add: Vec<String>,
+        /// A tag to take away; may be given several times.
+        #[arg(long, value_name = "TAG")]
+        remove: Vec<String>,
     },
     /// Delete runs and all their records.
     ///
@@ -156,32 +159,6 @@ pub enum ExportForm {
     Json,
     /// Every row of the run, one object a line.
     Jsonl,
-}
-
-/// A tag to add or to take away.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TagChange {
-    /// It is added, at the end.
-    Add(String),
-    /// It is taken away; that it is not there is fine.
-    Remove(String),
-}
-
-/// What says neither.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{0}' does not say what to do; write +{0} to add the tag or -{0} to take it away")]
-pub struct TagChangeError(String);
-
-impl FromStr for TagChange {
-    type Err = TagChangeError;
-
-    fn from_str(text: &str) -> Result<Self, TagChangeError> {
-        match text.split_at_checked(1) {
-            Some(("+", tag)) if !tag.is_empty() => Ok(TagChange::Add(tag.to_owned())),
-            Some(("-", tag)) if !tag.is_empty() => Ok(TagChange::Remove(tag.to_owned())),
-            _ => Err(TagChangeError(text.to_owned())),
-        }
-    }
 }
 
 /// Arguments of `weir runs export`.

@@ -257,11 +257,6 @@ fn wrong_quantities_show_the_right_form() {
             "--fail-if <EXPR>",
             "write 'p90 > 150us'",
         ),
-        (
-            "weir runs tag 1 oracle",
-            "+TAG|-TAG",
-            "write +oracle to add the tag",
-        ),
         ("weir runs show newest", "<RUN>", "or 'last' for the newest"),
         ("weir runs show 0", "<RUN>", "'0' names no run"),
     ];
@@ -351,19 +346,19 @@ fn several_limits() {
 #[test]
 fn tags_are_added_and_taken_away() {
     let changes = |line: &str| match command!(line, Command::Runs) {
-        RunsCommand::Tag { changes, .. } => changes,
+        RunsCommand::Tag { add, remove, .. } => (add, remove),
         other => panic!("{other:?}"),
     };
-    let add = |tag: &str| TagChange::Add(tag.to_owned());
-    let remove = |tag: &str| TagChange::Remove(tag.to_owned());
     assert_eq!(
-        changes("weir runs tag 3 +a -draft ++b --c"),
-        [add("a"), remove("draft"), add("+b"), remove("-c")]
+        changes("weir runs tag 3 a --remove draft b --remove c --db x.db"),
+        (
+            vec!["a".to_owned(), "b".to_owned()],
+            vec!["draft".to_owned(), "c".to_owned()]
+        )
     );
-    assert_eq!(changes("weir runs tag last -- -q"), [remove("q")]);
-    assert_eq!(changes("weir runs tag last --json"), []);
-    let global = parsed("weir runs tag 3 +a -draft --json").global;
-    assert!(global.json);
+    assert_eq!(changes("weir runs tag last --json"), (vec![], vec![]));
+    let global = parsed("weir runs tag 3 a --remove draft --json --db x.db").global;
+    assert!(global.json && global.db.as_os_str() == "x.db");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde_json::json;
-use weir_cli::args::{ExportForm, ExportRun, GlobalOptions, ListRuns, RunName, RunsCommand, TagChange};
+use weir_cli::args::{ExportForm, ExportRun, GlobalOptions, ListRuns, RunName, RunsCommand};
 use weir_diagnose::DiagnoseError;
 use weir_measure::flows::FlowsSummary;
 use weir_net::clock;
@@ -23,7 +23,7 @@ pub fn run(command: &RunsCommand, global: &GlobalOptions) -> Result<(), Failure>
         RunsCommand::Show { run } => show(*run, global),
         RunsCommand::Export(args) => export(args, global),
         RunsCommand::Note { run, text } => note(*run, text, global),
-        RunsCommand::Tag { run, changes } => tag(*run, changes, global),
+        RunsCommand::Tag { run, add, remove } => tag(*run, add, remove, global),
         RunsCommand::Delete { runs } => delete(runs, global),
     }
 }
@@ -210,28 +210,28 @@ fn note(name: RunName, text: &str, global: &GlobalOptions) -> Result<(), Failure
     print(&format!("{done} run {run}\n"))
 }
 
-fn tag(name: RunName, changes: &[TagChange], global: &GlobalOptions) -> Result<(), Failure> {
-    let store = if changes.is_empty() {
-        Store::open_read_only(&global.db)?
-    } else {
+fn tag(name: RunName, add: &[String], remove: &[String], global: &GlobalOptions) -> Result<(), Failure> {
+    let changes = !add.is_empty() || !remove.is_empty();
+    let store = if changes {
         Store::open_existing(&global.db)?
+    } else {
+        Store::open_read_only(&global.db)?
     };
     let run = find(&store, name)?;
     let mut tags = store.run(run)?.tags;
-    for change in changes {
-        match change {
-            TagChange::Add(tag) if tags.contains(tag) => {}
-            TagChange::Add(tag) => tags.push(tag.clone()),
-            TagChange::Remove(tag) => tags.retain(|known| known != tag),
+    if changes {
+        tags.retain(|known| !remove.contains(known));
+        for tag in add {
+            if !tags.contains(tag) {
+                tags.push(tag.clone());
+            }
         }
-    }
-    if !changes.is_empty() {
         store.set_tags(run, &tags).map_err(of_note)?;
     }
     if global.json {
         return print(&format!("{}\n", json!({ "run_id": run, "tags": tags })));
     }
-    if global.quiet && !changes.is_empty() {
+    if global.quiet && changes {
         return Ok(());
     }
     let shown = if tags.is_empty() {

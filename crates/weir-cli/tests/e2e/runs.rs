@@ -111,8 +111,8 @@ fn list_show_export_and_delete() {
     assert_eq!(of_flows, received);
 
     command(&["runs", "note", "1", "<b>first</b>"]).expect_code(0);
-    command(&["runs", "tag", "1", "+loopback", "+draft"]).expect_code(0);
-    let tagged = command(&["runs", "tag", "1", "-draft", "--json"])
+    command(&["runs", "tag", "1", "loopback", "draft"]).expect_code(0);
+    let tagged = command(&["runs", "tag", "1", "--remove", "draft", "--json"])
         .expect_code(0)
         .json();
     assert_eq!(tagged["tags"], serde_json::json!(["loopback"]));
@@ -139,7 +139,7 @@ fn list_show_export_and_delete() {
         (&["runs", "export", "1", "--as", "csv"], 2, "--table"),
         (&["runs", "export", "7", "--as", "json"], 3, "no run 7"),
         (&["runs", "note", "7", "text"], 3, "no run 7"),
-        (&["runs", "tag", "1", "+two words"], 2, "one word"),
+        (&["runs", "tag", "1", "two words"], 2, "one word"),
         (&["runs", "show", "0"], 2, "names no run"),
     ] {
         let done = command(arguments).expect_code(code);

@@ -7,8 +7,8 @@ use weir_results::*;
 use crate::sample::{SECOND, START, Sample, column, flow_second, host_second, stream_second};
 
 fn sums(sample: &Sample, sql: &str) -> Vec<Option<i64>> {
-    let began = format!("(SELECT started_unix_ns FROM runs WHERE run_id = 1)");
-    sample.sql(&sql.replace("START", &began))
+    let began = "(SELECT started_unix_ns FROM runs WHERE run_id = 1)";
+    sample.sql(&sql.replace("START", began))
 }
 
 #[test]
