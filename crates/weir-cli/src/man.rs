@@ -109,13 +109,17 @@ mod tests {
             "weir-lab-profiles.1",
             "weir-lab-run.1",
             "weir-lab.1",
+            "weir-report.1",
             "weir-rtt.1",
             "weir-runs-delete.1",
             "weir-runs-export.1",
             "weir-runs-list.1",
+            "weir-runs-note.1",
             "weir-runs-show.1",
+            "weir-runs-tag.1",
             "weir-runs.1",
             "weir-survey.1",
+            "weir-ui.1",
             "weir.1",
         ];
         assert_eq!(names, expected);

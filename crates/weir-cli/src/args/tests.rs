@@ -370,3 +370,19 @@ fn names_of_runs() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn the_page_is_served_on_loopback_unless_told() {
+    let ui = command!("weir ui", Command::Ui);
+    assert_eq!(ui.listen.to_string(), "127.0.0.1:4780");
+    assert!(!ui.no_open && ui.token_file.is_none());
+    let ui = command!("weir ui --listen [::]:0 --no-open --token-file t", Command::Ui);
+    assert_eq!((ui.listen.to_string().as_str(), ui.no_open), ("[::]:0", true));
+    for line in [
+        "weir ui --listen 4780",
+        "weir ui --listen localhost",
+        "weir ui --listen 127.0.0.1",
+    ] {
+        assert_eq!(refusal(line).kind(), ErrorKind::ValueValidation, "{line}");
+    }
+}
