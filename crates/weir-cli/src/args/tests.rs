@@ -8,12 +8,16 @@ use crate::units::{FrameRate, LengthSpan, PortRange, Rate, RateOrMax, ReorderDep
 
 /// Splits like a shell, as far as the examples need: quotes and spaces, up to a redirection.
 fn words(line: &str) -> Vec<String> {
-    let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
+    let (mut words, mut word, mut quoted) = (Vec::new(), None::<String>, false);
     for c in line.chars().chain([' ']) {
         match c {
-            '\'' => quoted = !quoted,
-            ' ' if !quoted => words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty())),
-            _ => word.push(c),
+            '\'' => {
+                // Two quotes with nothing between them are a word too.
+                word.get_or_insert_default();
+                quoted = !quoted;
+            }
+            ' ' if !quoted => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
         }
     }
     assert!(!quoted, "a quote is left open in: {line}");
