@@ -87,14 +87,17 @@ impl Store {
         table: Table,
         mut visit: impl FnMut(Record) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let failed = || StoreError::at("read the records of the run in order", &self.path);
+        const READ: &str = "read the records of the run in order";
+        let failed = || StoreError::at(READ, &self.path);
         let mut statement = self
             .connection
             .prepare_cached(&table.select_by_time_sql())
             .map_err(failed())?;
         let mut rows = statement.query([run.0]).map_err(failed())?;
         while let Some(row) = rows.next().map_err(failed())? {
-            visit(from_row(table, row).map_err(failed())?)?;
+            let record = from_row(table, row)
+                .map_err(|error| StoreError::at_value(READ, &self.path, run, table.name(), row)(error))?;
+            visit(record)?;
         }
         Ok(())
     }

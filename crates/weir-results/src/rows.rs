@@ -292,7 +292,11 @@ impl Cells<'_> {
     fn is(&mut self, word: &str) -> rusqlite::Result<bool> {
         let index = self.next;
         self.next += 1;
-        Ok(self.row.get_ref(index)?.as_str()? == word)
+        let cell = self.row.get_ref(index)?;
+        let text = cell.as_str().map_err(|error| {
+            rusqlite::Error::FromSqlConversionFailure(index, cell.data_type(), Box::new(error))
+        })?;
+        Ok(text == word)
     }
 }
 

@@ -52,7 +52,7 @@ fn names_and_notes_with_html_in_them_stay_inside_the_data() {
         )
         .unwrap();
     let page = page_of(&sample, &[run]);
-    for word in ["alert", "onerror", "<b>tag"] {
+    for word in ["alert(", "onerror=", "<b>tag"] {
         assert!(!page.contains(word), "{word} is in the file in clear");
     }
     let (around, _) = DATA_ELEMENT.split_once("</").unwrap();

@@ -35,7 +35,12 @@ impl Sample {
     /// A finished run with these records.
     pub fn run(&mut self, kind: &str, parent: Option<RunId>, records: &[Record]) -> RunId {
         let parameters = match kind {
-            "rtt" => serde_json::to_value(RttPlan::default()).unwrap(),
+            "rtt" => serde_json::to_value(RttPlan {
+                interval_ns: 100_000_000,
+                duration_ns: 3_000_000_000,
+                ..RttPlan::default()
+            })
+            .unwrap(),
             "flows" => serde_json::to_value(FlowsPlan::default()).unwrap(),
             _ => json!({}),
         };
