@@ -9,7 +9,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 
 SCRIPTS := .ci/run $(wildcard scripts/*.sh benches/e2e/*.sh)
 
-.PHONY: help demo test lint build fuzz bench diagnosis clean prepare-demo prepare-test prepare-bench test-crates test-page page fuzz-smoke
+.PHONY: help demo test lint build fuzz bench diagnosis clean prepare-demo prepare-test prepare-bench test-crates test-analysis test-page page fuzz-smoke
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,7 +17,7 @@ help: ## list these targets
 demo: prepare-demo build ## survey a path between two hosts made on this machine
 	@scripts/demo.sh
 
-test: prepare-test lint test-crates test-page fuzz-smoke ## every check: lint, tests, the page in a browser, a short run of each fuzz target
+test: prepare-test lint test-crates test-analysis test-page fuzz-smoke ## every check: lint, tests, the page in a browser, a short run of each fuzz target
 	@echo "==> all checks passed"
 
 lint: prepare-test ## format, clippy, syntax of the scripts
@@ -52,7 +52,7 @@ diagnosis: ## the tables of docs/diagnosis.md, from 200 random networks of each 
 clean: ## remove what the other targets made
 	cargo clean
 	rm -rf fuzz/target fuzz/corpus fuzz/artifacts .tools
-	rm -rf web/node_modules
+	rm -rf web/node_modules web/tests/artefacts
 	rm -f weir-demo.db weir-demo.db-wal weir-demo.db-shm weir-demo.html
 
 prepare-demo:
@@ -67,6 +67,11 @@ prepare-bench:
 test-crates:
 	@echo "==> cargo test --workspace"
 	@cargo test --workspace
+
+# With the binary that test-crates built.
+test-analysis:
+	@echo "==> analysis/: the scripts in Python and R against weir"
+	@scripts/check_analysis.sh
 
 # `npm run dist` fails if the page in the repository, which cargo embeds, is not the one that its sources give.
 test-page:

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Makes the seed inputs in seeds/ from weir-wire's test vectors, weir-link's packets and profiles, and a few texts.
-Run it in its folder."""
+"""Makes the seed inputs in seeds/ from weir-wire's and weir-fec's test vectors, weir-link's packets and profiles, and a
+few texts and streams. Run it in its folder."""
 
 import pathlib
 
 VECTORS = pathlib.Path("../crates/weir-wire/tests/data/vectors.txt")
 PACKETS = pathlib.Path("../crates/weir-link/tests/data/packets.txt")
 PROFILES = pathlib.Path("../crates/weir-link/profiles")
+STREAMS = pathlib.Path("../crates/weir-fec/tests/data/reference.txt")
 SEEDS = pathlib.Path("seeds")
 
 
@@ -21,7 +22,7 @@ for line in VECTORS.read_text().splitlines():
     if name.startswith("spread-"):
         continue
     data = bytes.fromhex(digits)
-    if name.startswith(("rtt-", "flow-", "hello", "mtu-")):
+    if name.startswith(("rtt-", "flow-", "hello", "mtu-", "media-")):
         seed("udp_packets", name, b"\1" + data)
     elif name.startswith("stamp-"):
         authenticated = "-auth" in name
@@ -117,3 +118,60 @@ for line in SEGMENTS.read_text().splitlines():
     seed("tun_segments", name, data)
     seed("tun_segments", name + "-after-another", previous + data)
     previous = data
+
+# Streams of the erasure code with every third source lost, polled after each packet; then all at once, backwards.
+def fec_streams():
+    name, number, packets = None, 0, []
+    for line in STREAMS.read_text().splitlines():
+        word, *rest = line.split(" ")
+        if word == "stream":
+            if name:
+                yield name, window, packets
+            name, _, window, _, first_esi, _ = rest
+            window, esi, number, packets = int(window), int(first_esi), 0, []
+        elif word == "source":
+            payload = b"" if rest[1] == "-" else bytes.fromhex(rest[1])
+            if number % 3:
+                packets.append((esi + number, b"\0" + ((esi + number) % 2**32).to_bytes(4, "big") + bytes([len(payload)]) + payload))
+            number += 1
+        elif word == "repair":
+            identifier, symbol = map(bytes.fromhex, rest)
+            first = (int.from_bytes(identifier[4:], "big") - esi) % 2**32
+            end = esi + first + (int.from_bytes(identifier[2:4], "big") & 0xFFF)
+            packets.append((end, b"\1" + identifier + bytes([len(symbol)]) + symbol))
+    yield name, window, packets
+
+
+for name, window, packets in fec_streams():
+    packets = [data for _, data in sorted(packets)]
+    begin = bytes([window, 100, 20])
+    seed("fec_decoder", name, begin + b"".join(data + b"\3" for data in packets))
+    seed("fec_decoder", name + "-backwards", begin + b"".join(packets[::-1]) + b"\3")
+seed("fec_decoder", "outage", bytes([8, 8, 8]) + b"".join(b"\0" + esi.to_bytes(4, "big") + b"\1x" for esi in (5, 9000, 9001)))
+
+# A byte that chooses, then a format in words or as media type parameters.
+for number, text in enumerate(
+    ["1920x1080@59.94:yuv422p10le", "720x576@25:uyvy422:tff", "1080p59.94-422-10", "2160p60000/1001-4444-16", "2x2@1/9:gray"]
+):
+    seed("video_format", f"words-{number}", b"\0" + text.encode())
+for name, text in {
+    "st2110": "sampling=YCbCr-4:2:2; width=1280; height=720; exactframerate=60000/1001; depth=10; TCS=SDR; "
+    "colorimetry=BT709; PM=2110GPM; SSN=ST2110-20:2017; ",
+    "rfc4175": "video/raw; sampling=RGB; depth=8; width=640; height=480; exactframerate=25; interlace; x-weir-field-order=bff",
+    "packing": "sampling=YCbCr-4:2:0; depth=8; width=3; height=3; exactframerate=30; x-weir-packing=yuv420p",
+}.items():
+    seed("video_format", name, b"\1" + text.encode())
+
+# A byte that chooses how much is read at once, then a stream.
+Y4M = b"YUV4MPEG2 W2 H1 F25:1 Ip A1:1 Cmono XYSCSS=400\n"
+for name, stream in {
+    "two-frames": Y4M + b"FRAME\nabFRAME Ip Xcomment\ncd",
+    "no-frames": Y4M,
+    "changed": Y4M + b"FRAME\nab" + Y4M.replace(b"W2", b"W3") + b"FRAME\nabc",
+    "ended": Y4M + b"FRAME\na",
+    "early-line-feed": Y4M + b"ME\na",
+    "ten-bits": b"YUV4MPEG2 W3 H3 F30000:1001 It C420p10\nFRAME\n" + bytes(34),
+    "unknown-rate": b"YUV4MPEG2 W2 H1 F0:0 Cmono\nFRAME\nab",
+    "raw": b"abcdefg",
+}.items():
+    seed("y4m", name, b"\3" + stream)

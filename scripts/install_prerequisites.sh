@@ -42,13 +42,16 @@ look_for() {
     case $purpose in
     demo) ;;
     test)
-        # libFuzzer is C++; one test reads the results with Python's own sqlite3.
+        # libFuzzer is C++; tests read the results with Python's own sqlite3. R, which only one script of analysis/ is in,
+        # is not worth its size: that is tested where R is installed.
         need_compiler c++ c++ cstdio g++
         need_command python3 python3
         # The kernel's own count of what it dropped is what the tests compare with.
         need_command nft nftables
         need_command ss iproute2
         need_command unshare util-linux
+        # Packings, Y4M and the test pattern are compared with what it makes of them.
+        need_command ffmpeg ffmpeg
         # The page is tested in a real browser.
         [[ -n ${CHROMIUM:-} ]] || need_command chromium chromium
         ;;

@@ -1,4 +1,5 @@
-// What the browser tests share: Chromium, a page that notes requests and errors, reports of fixtures, axe, screenshots.
+// Chromium for the tests: a page that notes requests and errors, reports of fixtures, what charts hold, axe, screenshots.
+import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -9,7 +10,7 @@ import { report } from "./fixtures.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "weir-page-"));
-const shots = new URL("../screenshots/", import.meta.url).pathname;
+const shots = new URL("artefacts/", import.meta.url).pathname;
 mkdirSync(shots, { recursive: true });
 
 let browser = null;
@@ -71,6 +72,33 @@ export async function drawn(page) {
       .every((figure) => figure.dataset.drawn === "true"),
   );
 }
+
+/** Charts that are shown, are not honestly empty, and have no mark, line or area with a size. */
+export async function emptyCharts(page) {
+  return page.$$eval("figure[data-chart]", (figures) =>
+    figures
+      .filter((figure) => figure.clientWidth > 0 && !figure.dataset.empty)
+      .filter((figure) => {
+        const shapes = figure.querySelectorAll(
+          "[data-layer] path[d], [data-layer] rect, [data-lane] path, [data-lane] rect, rect[data-value]",
+        );
+        return ![...shapes].some((shape) => {
+          const box = shape.getBBox();
+          return box.width > 0 || box.height > 0;
+        });
+      })
+      .map((figure) => figure.dataset.chart),
+  );
+}
+
+/** The page has asked no other host for anything, and nothing went wrong in it. */
+export function quiet(page) {
+  assert.deepEqual(page.outside, [], "requests to other hosts");
+  assert.deepEqual(page.problems, [], "errors in the page");
+}
+
+/** What is shown on the zoom bars of a page: the first and the last nanosecond. */
+export const zoomed = (page) => page.$eval("[data-zoom]", (bar) => [Number(bar.dataset.from), Number(bar.dataset.to)]);
 
 /** Serious and critical findings of axe-core. */
 export async function axe(page) {

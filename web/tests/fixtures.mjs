@@ -68,6 +68,7 @@ export function rttRun(id, { base = 140_000, seconds = 60, parent = null, bin = 
       loss_interval: [lost / sent / 4, (lost / sent) * 3],
     },
     no_diagnosis: null,
+    clock_steps: [],
     diagnosis: parent
       ? null
       : {
@@ -300,6 +301,7 @@ export function labRun(id = 70) {
     target: "link",
     remote_host: null,
     no_diagnosis: "a run of kind lab has nothing to diagnose",
+    clock_steps: [],
     summary: { fit: true, unfit_because: null, forward: { lateness: { p99: 180_000 } } },
     series: { link_seconds: series(LINK, rows, { bin_ns: 1e9 }) },
   });
@@ -311,6 +313,7 @@ export function strangeRun(id = 80) {
   return run(id, "teleport", {
     seconds: 50,
     no_diagnosis: "runs of kind teleport have no diagnosis yet",
+    clock_steps: [],
     parameters: { speed: "warp 9", nested: { depth: [1, 2, 3] } },
     summary: { arrived: 41 },
     series: {

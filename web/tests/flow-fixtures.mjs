@@ -351,6 +351,7 @@ export function emptyRun(id = 30, kind = "flows") {
     outcome: "interrupted",
     reason: "interrupted by the user",
     no_diagnosis: "no packet was received, so that nothing can be said of the path",
+    clock_steps: [],
     parameters: { flows: { flows: 8, length: 8100 } },
     series:
       kind === "flows"

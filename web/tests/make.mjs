@@ -65,6 +65,7 @@ export function run(id, kind, more = {}) {
     tags: [],
     diagnosis: null,
     no_diagnosis: null,
+    clock_steps: [],
     series: {},
     ...more,
   };

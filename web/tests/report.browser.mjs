@@ -1,9 +1,21 @@
-// Reports opened from files: values against the document, evidence, zoom, downloads, dark, phone, accessibility.
-// WEIR_REPORT names a report of the real exporter: it goes through the checks that hold for any report.
+// Reports of made-up documents, opened from files: values against the document, evidence, zoom, downloads, dark, phone,
+// accessibility. Reports of real runs are in real-report.browser.mjs.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { pathToFileURL } from "node:url";
-import { axe, download, drawn, marks, open, reportOf, shot, start, stop } from "./browser.mjs";
+import {
+  axe,
+  download,
+  drawn,
+  emptyCharts,
+  marks,
+  open,
+  quiet,
+  reportOf,
+  shot,
+  start,
+  stop,
+  zoomed,
+} from "./browser.mjs";
 import { EVIL, FIXTURES } from "./fixtures.mjs";
 
 before(start);
@@ -35,29 +47,6 @@ const EXPECTED = {
   strange: ["plain-teleport_seconds-count", "plain-teleport_seconds-ns", "plain-teleport_seconds-bytes"].map((id) =>
     id.replaceAll("_", "-"),
   ),
-};
-
-/** Every chart that is shown and not honestly empty has marks, lines or areas with a size. */
-async function emptyCharts(page) {
-  return page.$$eval("figure[data-chart]", (figures) =>
-    figures
-      .filter((figure) => figure.clientWidth > 0 && !figure.dataset.empty)
-      .filter((figure) => {
-        const shapes = figure.querySelectorAll(
-          "[data-layer] path[d], [data-layer] rect, [data-lane] path, [data-lane] rect, rect[data-value]",
-        );
-        return ![...shapes].some((shape) => {
-          const box = shape.getBBox();
-          return box.width > 0 || box.height > 0;
-        });
-      })
-      .map((figure) => figure.dataset.chart),
-  );
-}
-
-const quiet = (page) => {
-  assert.deepEqual(page.outside, [], "requests to other hosts");
-  assert.deepEqual(page.problems, [], "errors in the page");
 };
 
 for (const [name, charts] of Object.entries(EXPECTED)) {
@@ -223,8 +212,6 @@ test("evidence is a click away: numbers, test, query, and the command to copy", 
   await page.waitForFunction(() => document.querySelector('[data-finding="outage"] .copy').textContent === "Copied");
   await page.context().close();
 });
-
-const zoomed = (page) => page.$eval("[data-zoom]", (bar) => [Number(bar.dataset.from), Number(bar.dataset.to)]);
 
 test("time charts zoom together, by wheel, drag, keyboard and buttons", async () => {
   const page = await open(reportOf("zoom", FIXTURES.flows()));
@@ -474,23 +461,17 @@ test("dark and light: by the system, and by the switch", async () => {
   await page.context().close();
 });
 
-test("on a phone nothing is wider than the screen", async () => {
-  for (const name of ["survey", "flows", "rtt", "compare"]) {
-    const page = await open(reportOf(`phone-${name}`, FIXTURES[name]()), { width: 375, height: 740 });
-    await drawn(page);
-    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 375, name);
-    await shot(page, `${name}-phone`);
-    await page.context().close();
-  }
+test("on a phone a comparison is no wider than the screen", async () => {
+  const page = await open(reportOf("phone-compare", FIXTURES.compare()), { width: 375, height: 740 });
+  await drawn(page);
+  assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 375);
+  await shot(page, "compare-phone");
+  await page.context().close();
 });
 
 test("axe-core finds nothing serious, in light and dark, with all opened", async () => {
   for (const [name, dark] of [
-    ["survey", false],
     ["flows", true],
-    ["flows", false],
-    ["rtt", false],
-    ["empty", false],
     ["compare", true],
     ["strange", false],
   ]) {
@@ -501,17 +482,6 @@ test("axe-core finds nothing serious, in light and dark, with all opened", async
     assert.deepEqual(await axe(page), [], `${name}${dark ? ", dark" : ""}`);
     await page.context().close();
   }
-});
-
-test("on paper there are no buttons, and every chart", async () => {
-  const page = await open(reportOf("print", FIXTURES.rtt()));
-  await drawn(page);
-  await page.emulateMedia({ media: "print" });
-  assert.equal(await page.isVisible("[data-save=svg]"), false);
-  assert.equal(await page.isVisible('figure[data-chart="rtt-by-length"] svg'), true);
-  const pdf = await page.pdf();
-  assert.ok(pdf.length > 20_000);
-  await page.context().close();
 });
 
 test("a day of 16 flows opens in under 3 s, keeps its one bad second, and zooms without a stall", async (t) => {
@@ -553,23 +523,4 @@ test("a day of 16 flows opens in under 3 s, keeps its one bad second, and zooms 
   assert.ok(bar[1] - bar[0] <= 1.01e9, "zoomed to a second");
   quiet(page);
   await page.context().close();
-});
-
-const real = process.env.WEIR_REPORT;
-test("the report named by WEIR_REPORT", { skip: real ? false : "WEIR_REPORT names none" }, async () => {
-  for (const [name, options] of [
-    ["real-light", {}],
-    ["real-dark", { dark: true }],
-    ["real-phone", { width: 375, height: 740 }],
-  ]) {
-    const page = await open(pathToFileURL(real).href, options);
-    await drawn(page);
-    assert.ok((await page.locator("figure[data-chart]:not([data-empty])").count()) > 0);
-    assert.deepEqual(await emptyCharts(page), []);
-    assert.deepEqual(await axe(page), []);
-    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= (options.width ?? 1280));
-    quiet(page);
-    await shot(page, name);
-    await page.context().close();
-  }
 });

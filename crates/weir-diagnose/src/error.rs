@@ -53,6 +53,17 @@ pub enum DiagnoseError {
         /// What would have been needed.
         missing: &'static str,
     },
+    /// Packets were sent, and none came: no loss, route or rate is seen, only that the far end cannot be reached so.
+    #[error(
+        "no packet was received of {sent} that run {run} sent, so that nothing can be said of the path; see that the \
+         far host is up and that UDP to the agent's ports (--udp-ports there) passes, and measure again"
+    )]
+    Unheard {
+        /// The run.
+        run: RunId,
+        /// Packets that were sent.
+        sent: u64,
+    },
 }
 
 /// What may hold text of the database, as one line that can be read.

@@ -79,10 +79,28 @@ pub fn load(store: &Store, run: RunId) -> Result<Measured, DiagnoseError> {
         let missing = "finished measurement and no rows of one";
         return Err(DiagnoseError::Nothing { run, missing });
     }
+    if let Some(sent) = unheard(&measured) {
+        return Err(DiagnoseError::Unheard { run, sent });
+    }
     if let Some(rtt) = &measured.rtt {
         measured.previous_rtt = previous_rtt(store, &head, rtt)?;
     }
     Ok(measured)
+}
+
+/// How many packets were sent, where nothing at all came through.
+fn unheard(measured: &Measured) -> Option<u64> {
+    let (flows, rtt) = (&measured.flow_tests, &measured.rtt);
+    let heard = measured.mtu.is_some()
+        || !measured.tcp.is_empty()
+        || flows.iter().any(|test| test.received > 0)
+        || rtt.iter().any(|test| test.rtt.is_some());
+    let sent = flows
+        .iter()
+        .map(|test| test.sent)
+        .chain(rtt.iter().map(|test| test.sent));
+    let sent = sent.fold(0, u64::saturating_add);
+    (!heard && sent > 0).then_some(sent)
 }
 
 fn take_part(store: &Store, part: &Run, measured: &mut Measured) -> Result<(), DiagnoseError> {

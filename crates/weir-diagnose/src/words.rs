@@ -1,6 +1,5 @@
 //! Words for sentences: flows, times and lists as people write them. It must not know findings.
 
-use weir_measure::survey::direction_name;
 use weir_results::{Direction, RunId};
 use weir_stats::Counted;
 use weir_units::{format_count, format_duration, format_percent};
@@ -35,7 +34,7 @@ pub(crate) fn time(nanoseconds: f64) -> String {
 
 /// The condition that picks the rows of a direction of a test.
 pub(crate) fn rows_of(run: RunId, direction: Direction) -> String {
-    format!("run_id = {run} AND direction = '{}'", direction_name(direction))
+    format!("run_id = {run} AND direction = '{}'", direction.as_str())
 }
 
 /// ` (from the agent)` for the direction that sentences have to name.
@@ -73,6 +72,6 @@ pub(crate) fn rows_of_runs(runs: &[RunId], direction: Direction) -> String {
     format!(
         "run_id IN ({}) AND direction = '{}'",
         listed.join(", "),
-        direction_name(direction)
+        direction.as_str()
     )
 }

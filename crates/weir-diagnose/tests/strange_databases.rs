@@ -174,6 +174,7 @@ fn expected(error: &DiagnoseError, what: &str) {
         DiagnoseError::Implausible { .. }
             | DiagnoseError::Unreadable { .. }
             | DiagnoseError::Nothing { .. }
+            | DiagnoseError::Unheard { .. }
             | DiagnoseError::Store(StoreError::StrangeValue { .. })
     );
     assert!(known, "{what}: {line}");
@@ -402,4 +403,46 @@ fn clocks_that_are_years_apart_are_diagnosed() {
             .unwrap();
     });
     assert!(said.is_ok(), "{said:?}");
+}
+
+/// A test whose payload the path MTU decides has none in its parameters, which are stored before it is found.
+#[test]
+fn a_payload_that_was_found_later_is_diagnosed() {
+    let sound = &*SOUND;
+    for (what, summary) in [("finished", "summary"), ("killed", "NULL")] {
+        let said = sound.changed(what, |connection| {
+            let changed = connection
+                .execute(
+                    &format!(
+                        "UPDATE runs SET parameters = json_set(parameters, '$.flows.length', 0), summary = {summary}
+                         WHERE kind = 'flows' AND json_type(parameters, '$.flows.length') = 'integer'"
+                    ),
+                    [],
+                )
+                .unwrap();
+            assert!(changed > 0);
+        });
+        assert!(said.is_ok(), "{what}: {said:?}");
+    }
+}
+
+/// Where nothing came through there is nothing to judge, and above all no limit at 0 bit/s and no clean path.
+#[test]
+fn a_test_that_received_nothing_says_so() {
+    let said = SOUND.changed("unheard", |connection| {
+        connection
+            .execute_batch(
+                "PRAGMA foreign_keys = ON;
+                 DELETE FROM runs WHERE kind IN ('mtu', 'tcp', 'rtt');
+                 UPDATE runs SET summary = NULL;
+                 UPDATE flow_seconds SET lost = lost + received, received = 0, bytes = 0;
+                 UPDATE stream_seconds SET lost = lost + received, received = 0, bytes = 0;",
+            )
+            .unwrap();
+    });
+    let error = said.unwrap_err();
+    assert!(
+        matches!(error, DiagnoseError::Unheard { sent: 1.., .. }),
+        "{error:?}"
+    );
 }

@@ -13,7 +13,7 @@ pub struct Progress {
     pub expected: u64,
     /// Packets known as lost so far.
     pub lost: u64,
-    /// Rate of the last second at the receiver, bits per second.
+    /// Rate at the receiver, bits per second: of the last second, or of windows with pauses between them the mean so far.
     pub rate: u64,
 }
 

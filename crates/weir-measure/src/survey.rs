@@ -89,7 +89,7 @@ impl Step {
             Step::Tcp(request) => {
                 format!(
                     "TCP {}, {} stream(s)",
-                    direction_name(request.direction),
+                    request.direction.as_str(),
                     request.streams
                 )
             }
@@ -115,14 +115,6 @@ impl Step {
             }
             Step::Flows(plan) => (plan.duration_ns + 2 * SETUP_NS, plan.bytes(ceiling)),
         }
-    }
-}
-
-/// A direction in one word.
-pub fn direction_name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Forward => "forward",
-        Direction::Reverse => "reverse",
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use weir_diagnose::Diagnosis;
-use weir_results::Run;
+use weir_results::{ClockStep, Run};
 
 /// What `format` says.
 pub const FORMAT: &str = "weir-report-data";
@@ -38,6 +38,8 @@ pub struct RunData {
     pub diagnosis: Option<Diagnosis>,
     /// Why there is no diagnosis, where there should be one.
     pub no_diagnosis: Option<String>,
+    /// When a host's clock was set back while it was recorded.
+    pub clock_steps: Vec<ClockStep>,
     /// By name; those without rows are left out.
     pub series: BTreeMap<&'static str, Series>,
 }

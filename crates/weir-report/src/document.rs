@@ -51,11 +51,13 @@ fn add(
             Err(error) => no_diagnosis = Some(error.to_string()),
         }
     }
+    let clock_steps = store.clock_steps(id)?;
     let series = series::of_run(store, &run)?;
     found.push(RunData {
         run,
         diagnosis,
         no_diagnosis,
+        clock_steps,
         series,
     });
     let mut parts = store.runs(&RunFilter {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use rusqlite::params;
 
 use crate::error::StoreError;
+use crate::read::WITH_PARTS;
 use crate::rows::Table;
 use crate::store::{RunId, Store};
 
@@ -49,14 +50,8 @@ impl Store {
     /// A run and all below it.
     fn with_parts(&self, run: RunId) -> Result<Vec<RunId>, StoreError> {
         let list = || {
-            let mut statement = self.connection.prepare(
-                "WITH RECURSIVE parts (run_id) AS (
-                     SELECT ?1
-                     UNION
-                     SELECT runs.run_id FROM runs JOIN parts ON runs.parent_run_id = parts.run_id
-                 )
-                 SELECT run_id FROM parts",
-            )?;
+            let sql = format!("{WITH_PARTS} SELECT run_id FROM parts");
+            let mut statement = self.connection.prepare(&sql)?;
             let rows = statement.query_map([run.0], |row| Ok(RunId(row.get(0)?)))?;
             rows.collect::<rusqlite::Result<Vec<RunId>>>()
         };

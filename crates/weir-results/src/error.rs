@@ -43,10 +43,10 @@ pub enum StoreError {
         /// The newest version that this crate knows.
         known: i64,
     },
-    /// Written by an earlier Weir and opened only for reading.
+    /// Written by an earlier Weir, in a file that cannot be written.
     #[error(
-        "{} has the older schema version {found} and cannot be brought up to date while it is only read: run any \
-         measurement with --db naming this file, or open a copy", path.display()
+        "{} has the older schema version {found} and cannot be brought up to date, because the file or its folder cannot \
+         be written: open a copy", path.display()
     )]
     OlderVersion {
         /// The file that was asked for.
@@ -258,7 +258,7 @@ pub(crate) fn advice(code: Option<ErrorCode>) -> &'static str {
         Some(ErrorCode::DiskFull) => "free some space on the disk that holds it",
         Some(ErrorCode::SystemIoFailure) => "the disk did not take it: check its free space and its health",
         Some(ErrorCode::CannotOpen) => {
-            "check that its directory exists and that you may write there (a reader, too, needs files beside it)"
+            "check that its directory exists and that you may write there (a reader, too, needs files beside one that is in use)"
         }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
             "you may not write it: change its permissions, or name another file with --db"

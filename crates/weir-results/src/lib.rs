@@ -22,7 +22,7 @@ mod writer;
 pub use error::StoreError;
 pub use list::{RunLine, RunQuery};
 pub use notes::{MOST_NOTE_CHARACTERS, MOST_TAG_CHARACTERS, MOST_TAGS};
-pub use ordered::{RttGroup, RttGroups, Snapshot, Subjects};
+pub use ordered::{ClockStep, RttGroup, RttGroups, Snapshot, Subjects};
 pub use read::{Run, RunFilter};
 pub use record::*;
 pub use rows::Table;

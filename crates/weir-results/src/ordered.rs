@@ -2,10 +2,11 @@
 //! them up as they stream by. It knows when a row's time begins, not what is summed.
 
 use rusqlite::params;
+use serde::Serialize;
 
 use crate::error::StoreError;
 use crate::record::Record;
-use crate::rows::{Table, clamped, from_row};
+use crate::rows::{Table, clamped};
 use crate::store::{RunId, Store};
 
 /// Packets whose RTTs are sorted in memory, 8 bytes each.
@@ -56,6 +57,20 @@ pub struct RttGroup {
     pub lost: u64,
 }
 
+/// A host's clock was set back while a run was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ClockStep {
+    /// The time to which it was set, Unix nanoseconds.
+    pub unix_ns: u64,
+    /// By how much, nanoseconds.
+    pub back_ns: u64,
+}
+
+/// Less is what records of one time can come out of order by.
+const LEAST_CLOCK_STEP: u32 = 500_000_000;
+/// Steps that are listed: a clock that is set back more often goes on being so.
+const MOST_CLOCK_STEPS: u32 = 20;
+
 /// What bins are counted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subjects {
@@ -85,21 +100,9 @@ impl Store {
         &self,
         run: RunId,
         table: Table,
-        mut visit: impl FnMut(Record) -> Result<(), StoreError>,
+        visit: impl FnMut(Record) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        const READ: &str = "read the records of the run in order";
-        let failed = || StoreError::at(READ, &self.path);
-        let mut statement = self
-            .connection
-            .prepare_cached(&table.select_by_time_sql())
-            .map_err(failed())?;
-        let mut rows = statement.query([run.0]).map_err(failed())?;
-        while let Some(row) = rows.next().map_err(failed())? {
-            let record = from_row(table, row)
-                .map_err(|error| StoreError::at_value(READ, &self.path, run, table.name(), row)(error))?;
-            visit(record)?;
-        }
-        Ok(())
+        self.each_row_of(run, table, &table.select_by_time_sql(), visit)
     }
 
     /// Rows of one table of a run.
@@ -145,6 +148,40 @@ impl Store {
                 |row| row.get(0),
             )
             .map_err(StoreError::at("count the times of the records", &self.path))
+    }
+
+    /// Where a run went back in time from one packet or second to the next; the first few.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn clock_steps(&self, run: RunId) -> Result<Vec<ClockStep>, StoreError> {
+        // Whatever the columns hold: a difference that is no 64-bit number becomes REAL, and the cast cuts it.
+        let sql = format!(
+            "WITH times AS (
+                 SELECT direction AS subject, id AS place, unix_ns AS ended, unix_ns - duration_ns AS began
+                 FROM stream_seconds WHERE run_id = ?1
+                 UNION ALL
+                 SELECT 'rtt', sequence, sent_unix_ns, sent_unix_ns FROM rtt_packets WHERE run_id = ?1
+             ), steps AS (
+                 SELECT began, lag(ended) OVER (PARTITION BY subject ORDER BY place) - began AS back FROM times
+             )
+             SELECT CAST(began AS INTEGER), CAST(back AS INTEGER) FROM steps
+             WHERE back > {LEAST_CLOCK_STEP} AND began >= 0 ORDER BY began LIMIT {MOST_CLOCK_STEPS}"
+        );
+        let read = || {
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            let rows = statement.query_map([run.0], |row| {
+                Ok(ClockStep {
+                    unix_ns: row.get(0)?,
+                    back_ns: row.get(1)?,
+                })
+            })?;
+            rows.collect::<rusqlite::Result<_>>()
+        };
+        read().map_err(StoreError::at(
+            "look for steps of the clock in the run",
+            &self.path,
+        ))
     }
 
     /// The number of payload lengths of an RTT test, the smallest and the largest; zeros if it has no packets.

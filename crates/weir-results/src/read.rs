@@ -74,6 +74,11 @@ const RUN_COLUMNS: &str = "run_id, parent_run_id, kind, target, started_unix_ns,
                            outcome, reason, local_host, remote_host, parameters, summary, weir_version, \
                            merged_records, lost_records, note, tags";
 
+/// The beginning of a statement that asks for run `?1` and all below it: `parts`.
+pub(crate) const WITH_PARTS: &str = "WITH RECURSIVE parts (run_id) AS (
+    SELECT ?1 UNION SELECT runs.run_id FROM runs JOIN parts ON runs.parent_run_id = parts.run_id
+)";
+
 impl Store {
     /// Runs, the latest first.
     pub fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {
@@ -152,14 +157,22 @@ impl Store {
         &self,
         run: RunId,
         table: Table,
+        visit: impl FnMut(Record) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.each_row_of(run, table, &table.select_sql(), visit)
+    }
+
+    /// Hands what `sql` selects, in the columns of `table` and of one run, to `visit`.
+    pub(crate) fn each_row_of<E: From<StoreError>>(
+        &self,
+        run: RunId,
+        table: Table,
+        sql: &str,
         mut visit: impl FnMut(Record) -> Result<(), E>,
     ) -> Result<(), E> {
         const READ: &str = "read the records of the run";
         let failed = || StoreError::at(READ, &self.path);
-        let mut statement = self
-            .connection
-            .prepare_cached(&table.select_sql())
-            .map_err(failed())?;
+        let mut statement = self.connection.prepare_cached(sql).map_err(failed())?;
         let mut rows = statement.query([run.0]).map_err(failed())?;
         while let Some(row) = rows.next().map_err(failed())? {
             let record = from_row(table, row)
@@ -213,13 +226,10 @@ impl Store {
         let alive = self
             .connection
             .query_row(
-                "WITH RECURSIVE parts (run_id) AS (
-                     SELECT ?1
-                     UNION
-                     SELECT runs.run_id FROM runs JOIN parts ON runs.parent_run_id = parts.run_id
-                 )
-                 SELECT run_id FROM runs
-                 WHERE run_id IN (SELECT run_id FROM parts) AND outcome = 'running' AND last_unix_ns >= ?2",
+                &format!(
+                    "{WITH_PARTS} SELECT run_id FROM runs
+                     WHERE run_id IN (SELECT run_id FROM parts) AND outcome = 'running' AND last_unix_ns >= ?2"
+                ),
                 [run.0, clamped(now_unix_ns().saturating_sub(HEARTBEAT_LIMIT_NS))],
                 |row| row.get(0),
             )

@@ -13,6 +13,16 @@ pub enum Direction {
     Reverse,
 }
 
+impl Direction {
+    /// The word for it, in the store as in what people read.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Direction::Forward => "forward",
+            Direction::Reverse => "reverse",
+        }
+    }
+}
+
 /// Which of the two hosts a record describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -21,6 +31,16 @@ pub enum Side {
     Local,
     /// The agent's host.
     Remote,
+}
+
+impl Side {
+    /// The word for it, in the store as in what people read.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Side::Local => "local",
+            Side::Remote => "remote",
+        }
+    }
 }
 
 /// Quantiles of a set of durations, in nanoseconds; signed because a one-way delay computed from two clocks

@@ -590,11 +590,7 @@ impl Cell for Quantiles {
 
 impl Cell for Direction {
     fn put(&self, values: &mut Vec<Value>) {
-        let name = match self {
-            Direction::Forward => "forward",
-            Direction::Reverse => "reverse",
-        };
-        values.push(Value::Text(name.to_string()));
+        values.push(Value::Text(self.as_str().to_owned()));
     }
     fn take(cells: &mut Cells<'_>) -> rusqlite::Result<Self> {
         // The table's CHECK admits only these two.
@@ -608,11 +604,7 @@ impl Cell for Direction {
 
 impl Cell for Side {
     fn put(&self, values: &mut Vec<Value>) {
-        let name = match self {
-            Side::Local => "local",
-            Side::Remote => "remote",
-        };
-        values.push(Value::Text(name.to_string()));
+        values.push(Value::Text(self.as_str().to_owned()));
     }
     fn take(cells: &mut Cells<'_>) -> rusqlite::Result<Self> {
         Ok(if cells.is("remote")? {

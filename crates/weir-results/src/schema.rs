@@ -1,7 +1,8 @@
 //! Opens the file and brings its schema up to date. It knows versions and settings of the database, not what a
 //! run is.
 
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::limits::Limit;
@@ -55,16 +56,23 @@ pub(crate) fn open(path: &Path, mode: Mode) -> Result<Connection, StoreError> {
             Mode::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
             Mode::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
         };
-    let mut connection = Connection::open_with_flags(path, flags).map_err(failed("open the database"))?;
-    connection
-        .busy_timeout(BUSY_TIMEOUT)
-        .map_err(failed("open the database"))?;
-    connection
-        .set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_ROW)
-        .map_err(failed("open the database"))?;
+    let connect = |name: &Path, flags| {
+        let connection = Connection::open_with_flags(name, flags)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_ROW)?;
+        Ok(connection)
+    };
+    let mut connection = connect(path, flags).map_err(failed("open the database"))?;
 
     // Looks before it writes: another program's database must stay as it is, journal mode included.
-    let version = recognise(&connection, path)?;
+    let mut looked = recognise(&connection, path);
+    if mode == Mode::Read && looked.as_ref().is_err_and(refused) && !has_log(path) {
+        // On a file system that cannot be written, where SQLite cannot make the files that it needs beside its own.
+        let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+        connection = connect(&immutable(path), flags).map_err(failed("open the database"))?;
+        looked = recognise(&connection, path);
+    }
+    let version = looked?;
     if version > SCHEMA_VERSION {
         return Err(StoreError::NewerVersion {
             path: path.to_path_buf(),
@@ -78,10 +86,11 @@ pub(crate) fn open(path: &Path, mode: Mode) -> Result<Connection, StoreError> {
                 path: path.to_path_buf(),
             }),
             SCHEMA_VERSION => Ok(connection),
-            found => Err(StoreError::OlderVersion {
-                path: path.to_path_buf(),
-                found,
-            }),
+            found => {
+                drop(connection);
+                bring_up_to_date(path, found)?;
+                open(path, mode)
+            }
         };
     }
 
@@ -131,6 +140,55 @@ fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
             other => return other,
         }
     }
+}
+
+/// Brings a file of an older Weir up to date for one who only wants to read it.
+fn bring_up_to_date(path: &Path, found: i64) -> Result<(), StoreError> {
+    match open(path, Mode::Write) {
+        Err(error) if refused(&error) => Err(StoreError::OlderVersion {
+            path: path.to_path_buf(),
+            found,
+        }),
+        other => other.map(drop),
+    }
+}
+
+/// Whether the file or its folder may not be written.
+fn refused(error: &StoreError) -> bool {
+    let codes = [
+        ErrorCode::ReadOnly,
+        ErrorCode::CannotOpen,
+        ErrorCode::PermissionDenied,
+    ];
+    match error {
+        StoreError::Sqlite { source, .. } => source
+            .sqlite_error_code()
+            .is_some_and(|code| codes.contains(&code)),
+        _ => false,
+    }
+}
+
+/// Whether there is a write-ahead log, from which a writer has yet to take its rows into the file, or is about to.
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    Path::new(&log).exists()
+}
+
+/// The name by which SQLite reads a file as one that nobody changes, without files beside it:
+/// <https://www.sqlite.org/uri.html>.
+fn immutable(path: &Path) -> PathBuf {
+    let mut name = String::from(if path.is_absolute() { "file://" } else { "file:" });
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                name.push(char::from(*byte))
+            }
+            byte => name.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    name.push_str("?immutable=1");
+    PathBuf::from(name)
 }
 
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

@@ -108,7 +108,8 @@ impl Store {
         Store::open_in(path.as_ref(), Mode::Write)
     }
 
-    /// Opens a file that exists and leaves its content as it is. Others may write to it meanwhile.
+    /// Opens a file that exists and leaves its runs as they are; brings the schema up to date where it is of an older
+    /// Weir. Others may write to it meanwhile.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Store, StoreError> {
         Store::open_in(path.as_ref(), Mode::Read)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::sleep;
 use weir_report::PAGE;
-use weir_results::{Store, StoreError};
+use weir_results::Store;
 
 use crate::app::{App, Limits};
 use crate::connections;
@@ -59,7 +59,8 @@ impl Server {
         if !is_loopback(address) && config.token.as_ref().is_none_or(Vec::is_empty) {
             return Err(UiError::NoToken { address });
         }
-        open_once(&config)?;
+        // Finds out at once whether the database can be read.
+        Store::open_read_only(&config.database)?;
         let failed = |source| UiError::Bind { address, source };
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
@@ -118,14 +119,5 @@ impl Server {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         connections::serve(listener, router(Arc::new(app)), &limits, stopping).await;
         Ok(())
-    }
-}
-
-/// Finds out at once whether the database can be read, and brings an older one up to date, which whoever only reads
-/// could not.
-fn open_once(config: &Config) -> Result<(), StoreError> {
-    match Store::open_read_only(&config.database) {
-        Err(StoreError::OlderVersion { .. }) => Store::open_existing(&config.database).map(drop),
-        other => other.map(drop),
     }
 }

@@ -27,6 +27,21 @@ const NOMINAL: [(&str, u32); 8] = [
     ("239.76", 240_000),
 ];
 
+impl FrameRate {
+    /// A rate in lowest terms; none if either part is zero.
+    pub fn new(numerator: u32, denominator: u32) -> Option<FrameRate> {
+        if numerator == 0 || denominator == 0 {
+            return None;
+        }
+        let common = greatest_common_divisor(u128::from(numerator), u128::from(denominator));
+        let common = u32::try_from(common).unwrap_or(1);
+        Some(FrameRate {
+            numerator: numerator / common,
+            denominator: denominator / common,
+        })
+    }
+}
+
 impl FromStr for FrameRate {
     type Err = UnitError;
 
@@ -61,12 +76,7 @@ impl FromStr for FrameRate {
                 write: "write a rate such as 59.94",
             });
         }
-        let common = greatest_common_divisor(u128::from(numerator), u128::from(denominator));
-        let common = u32::try_from(common).unwrap_or(1);
-        Ok(FrameRate {
-            numerator: numerator / common,
-            denominator: denominator / common,
-        })
+        FrameRate::new(numerator, denominator).ok_or_else(wrong)
     }
 }
 

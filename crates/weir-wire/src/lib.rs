@@ -25,8 +25,11 @@ pub use handshake::{
 pub use key::{SessionKeys, Token, UdpKey};
 pub use spread::{Spread, SpreadKind, UnknownSpread};
 pub use udp::{
-    FLOW_HEADER_LENGTH, FlowData, HELLO_LENGTH, Hello, HelloAck, Kind, MTU_HEADER_LENGTH, MtuAck, MtuProbe,
-    RTT_HEADER_LENGTH, RttReply, RttRequest, START_LENGTH, peek,
+    FEEDBACK_HEADER_LENGTH, FLOW_HEADER_LENGTH, FRAMING_LENGTH, FeedbackLists, FlowData, FlowStatus,
+    HELLO_LENGTH, Hello, HelloAck, Kind, MAX_FEEDBACK_FLOWS, MAX_FEEDBACK_LENGTH, MAX_MISSING_RANGES,
+    MEDIA_HEADER_LENGTH, MTU_HEADER_LENGTH, MediaData, MediaFeedback, MediaFraming, MediaRepair,
+    MissingRange, MtuAck, MtuProbe, REPAIR_HEADER_LENGTH, RTT_HEADER_LENGTH, RttReply, RttRequest,
+    START_LENGTH, peek,
 };
 
 /// Version of the UDP packets and of the handshake that this crate speaks.

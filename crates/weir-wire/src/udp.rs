@@ -16,6 +16,7 @@
 
 mod flow;
 mod hello;
+mod media;
 mod mtu;
 mod rtt;
 
@@ -24,6 +25,11 @@ use crate::{DecodeError, SessionId, UdpKey, VERSION};
 
 pub use flow::{FLOW_HEADER_LENGTH, FlowData};
 pub use hello::{HELLO_LENGTH, Hello, HelloAck};
+pub use media::{
+    FEEDBACK_HEADER_LENGTH, FRAMING_LENGTH, FeedbackLists, FlowStatus, MAX_FEEDBACK_FLOWS,
+    MAX_FEEDBACK_LENGTH, MAX_MISSING_RANGES, MEDIA_HEADER_LENGTH, MediaData, MediaFeedback, MediaFraming,
+    MediaRepair, MissingRange, REPAIR_HEADER_LENGTH,
+};
 pub use mtu::{MTU_HEADER_LENGTH, MtuAck, MtuProbe};
 pub use rtt::{RTT_HEADER_LENGTH, RttReply, RttRequest};
 
@@ -54,6 +60,12 @@ pub enum Kind {
     MtuProbe = 6,
     /// [`MtuAck`].
     MtuAck = 7,
+    /// [`MediaData`].
+    MediaData = 8,
+    /// [`MediaRepair`].
+    MediaRepair = 9,
+    /// [`MediaFeedback`].
+    MediaFeedback = 10,
 }
 
 impl Kind {
@@ -66,6 +78,9 @@ impl Kind {
             5 => Self::HelloAck,
             6 => Self::MtuProbe,
             7 => Self::MtuAck,
+            8 => Self::MediaData,
+            9 => Self::MediaRepair,
+            10 => Self::MediaFeedback,
             other => return Err(DecodeError::Kind(other)),
         })
     }
@@ -101,8 +116,15 @@ fn begin<const N: usize>(out: &mut [u8; N], kind: Kind, session: SessionId) {
 /// Writes the tag over everything that was written before.
 #[inline]
 fn seal<const N: usize>(out: &mut [u8; N], key: &UdpKey) {
-    let tag = key.tag(&out[..N - TAG_LENGTH]);
-    put_u64(out, N - TAG_LENGTH, tag);
+    seal_slice(out, key);
+}
+
+/// The same for what has no fixed length; it is longer than a tag.
+#[inline]
+fn seal_slice(out: &mut [u8], key: &UdpKey) {
+    let covered = out.len() - TAG_LENGTH;
+    let tag = key.tag(&out[..covered]);
+    put_u64(out, covered, tag);
 }
 
 /// The header of a datagram, once its kind, session and tag are found right.
@@ -119,6 +141,13 @@ fn open<'a, const N: usize>(
             got: datagram.len(),
         });
     };
+    open_slice(header, kind, session, key)?;
+    Ok(header)
+}
+
+/// Checks what has no fixed length: its kind, session, and the tag at its end.
+#[inline]
+fn open_slice(header: &[u8], kind: Kind, session: SessionId, key: &UdpKey) -> Result<(), DecodeError> {
     let (found, of) = peek(header)?;
     if found != kind {
         return Err(DecodeError::Kind(found as u8));
@@ -128,8 +157,9 @@ fn open<'a, const N: usize>(
     }
     // Two registers are compared in one step: the time taken tells nothing about how much of the tag was
     // right.
-    if key.tag(&header[..N - TAG_LENGTH]) != u64_at(header, N - TAG_LENGTH) {
+    let covered = header.len() - TAG_LENGTH;
+    if key.tag(&header[..covered]) != u64_at(header, covered) {
         return Err(DecodeError::Tag);
     }
-    Ok(header)
+    Ok(())
 }

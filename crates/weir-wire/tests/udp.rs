@@ -4,7 +4,8 @@
 
 use proptest::prelude::*;
 use weir_wire::{
-    DecodeError, FlowData, FlowId, Hello, HelloAck, Kind, MtuAck, MtuProbe, RttReply, RttRequest, Sequence,
+    DecodeError, FlowData, FlowId, FlowStatus, Hello, HelloAck, Kind, MAX_FEEDBACK_LENGTH, MediaData,
+    MediaFeedback, MediaFraming, MediaRepair, MissingRange, MtuAck, MtuProbe, RttReply, RttRequest, Sequence,
     SessionId, UdpKey, UnixNanos, peek,
 };
 
@@ -96,6 +97,58 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn media_data()(
+        session in session(), symbol: u32, in_flow: u32, flow: u16, flags: u8, sent: u64, frame: u32,
+        (offset, frame_length, format) in any::<(u32, u32, u16)>(), framing_flags: u16, timestamp_ns: u64,
+    ) -> MediaData {
+        MediaData {
+            session,
+            symbol: Sequence(symbol),
+            flow_sequence: Sequence(in_flow),
+            flow: FlowId(flow),
+            flags,
+            sent: UnixNanos(sent),
+            framing: MediaFraming { frame, offset, frame_length, flags: framing_flags, format, timestamp_ns },
+        }
+    }
+}
+
+prop_compose! {
+    fn media_feedback()(
+        session in session(), (number, newest, settled) in any::<(u32, u32, u32)>(), received: u32, lost: u32, unrepaired: u32,
+        echo: u64, held_ns: u32, late: u32,
+    ) -> MediaFeedback {
+        MediaFeedback {
+            session,
+            number: Sequence(number),
+            newest: Sequence(newest),
+            settled: Sequence(settled),
+            received,
+            lost,
+            unrepaired,
+            echo: UnixNanos(echo),
+            held_ns,
+            late,
+        }
+    }
+}
+
+fn flow_status() -> impl Strategy<Value = FlowStatus> {
+    any::<(u32, u32, u32)>().prop_map(|(newest, lost, silent_us)| FlowStatus {
+        newest: Sequence(newest),
+        lost,
+        silent_us,
+    })
+}
+
+fn missing_range() -> impl Strategy<Value = MissingRange> {
+    any::<(u32, u16)>().prop_map(|(first, count)| MissingRange {
+        first: Sequence(first),
+        count,
+    })
+}
+
 fn request_of(reply: RttReply) -> RttRequest {
     RttRequest {
         session: reply.session,
@@ -122,6 +175,41 @@ proptest! {
     fn flow(packet in flow_data()) {
         prop_assert_eq!(packet.is_last_of_frame(), packet.flags & 1 == 1);
         check!(FlowData, 48, packet);
+    }
+
+    #[test]
+    fn media(packet in media_data(), flow_sequence: u32, payload_id: [u8; 8]) {
+        prop_assert_eq!(packet.is_copy(), packet.flags & 1 == 1);
+        check!(MediaData, 64, packet);
+        let MediaData { session, flow, sent, .. } = packet;
+        let flow_sequence = Sequence(flow_sequence);
+        check!(MediaRepair, 48, MediaRepair { session, flow_sequence, flow, sent, payload_id });
+    }
+
+    #[test]
+    fn feedback(
+        feedback in media_feedback(), flows in prop::collection::vec(flow_status(), 0..70),
+        missing in prop::collection::vec(missing_range(), 0..60),
+    ) {
+        let mut bytes = [0xaa; MAX_FEEDBACK_LENGTH];
+        let length = feedback.encode(&KEY, &flows, &missing, &mut bytes);
+        let (flows, missing) = (&flows[..flows.len().min(64)], &missing[..missing.len().min(56)]);
+        prop_assert_eq!(length, 56 + 12 * flows.len() + 6 * missing.len() + 8);
+        let session = feedback.session;
+        let (found, lists) = MediaFeedback::decode(&KEY, session, &bytes[..length]).unwrap();
+        prop_assert_eq!(found, feedback);
+        prop_assert_eq!(lists.flows().collect::<Vec<_>>(), flows);
+        prop_assert_eq!(lists.missing().collect::<Vec<_>>(), missing);
+        for shorter in 0..length {
+            let found = MediaFeedback::decode(&KEY, session, &bytes[..shorter]);
+            prop_assert!(matches!(found, Err(DecodeError::Truncated { .. })), "{:?}", found);
+        }
+        for bit in 0..length * 8 {
+            let mut changed = bytes;
+            changed[bit / 8] ^= 1 << (bit % 8);
+            prop_assert!(MediaFeedback::decode(&KEY, session, &changed[..length]).is_err(), "bit {}", bit);
+        }
+        prop_assert!(MediaFeedback::decode(&OTHER_KEY, session, &bytes[..length]).is_err());
     }
 
     #[test]

@@ -5,9 +5,10 @@
 
 use weir_wire::stamp::{self, ErrorEstimate, Mode, NtpTimestamp, StampKey};
 use weir_wire::{
-    AgentHandshake, ClientHandshake, Established, FlowData, FlowId, FrameOpener, FrameSealer, Hello,
-    HelloAck, MtuAck, MtuProbe, Role, RttReply, RttRequest, Sequence, SessionId, Spread, SpreadKind, Token,
-    UdpKey, UnixNanos,
+    AgentHandshake, ClientHandshake, Established, FlowData, FlowId, FlowStatus, FrameOpener, FrameSealer,
+    Hello, HelloAck, MAX_FEEDBACK_LENGTH, MediaData, MediaFeedback, MediaFraming, MediaRepair, MissingRange,
+    MtuAck, MtuProbe, Role, RttReply, RttRequest, Sequence, SessionId, Spread, SpreadKind, Token, UdpKey,
+    UnixNanos,
 };
 
 const VECTORS: &str = include_str!("data/vectors.txt");
@@ -47,6 +48,69 @@ macro_rules! check_udp {
         assert_eq!(encoded[..], expected[..], $name);
         assert_eq!($type::decode(&udp_key(), SESSION, &expected), Ok(packet), $name);
     }};
+}
+
+#[test]
+fn media_packets() {
+    let data = MediaData {
+        session: SESSION,
+        symbol: Sequence(4_000_000_000),
+        flow_sequence: Sequence(12_345),
+        flow: FlowId(15),
+        flags: MediaData::COPY,
+        sent: UnixNanos(SENT),
+        framing: MediaFraming {
+            frame: 77,
+            offset: 5_176_000,
+            frame_length: 5_184_000,
+            flags: MediaFraming::END,
+            format: 3,
+            timestamp_ns: 1_284_616_666,
+        },
+    };
+    check_udp!("media-data", MediaData, 64, data);
+    let repair = MediaRepair {
+        session: SESSION,
+        flow_sequence: Sequence(12_346),
+        flow: FlowId(14),
+        sent: UnixNanos(SENT),
+        payload_id: [0xbe, 0xef, 0xf0, 0x60, 0xee, 0x6b, 0x27, 0xa0],
+    };
+    check_udp!("media-repair", MediaRepair, 48, repair);
+}
+
+#[test]
+fn media_feedback() {
+    let feedback = MediaFeedback {
+        session: SESSION,
+        number: Sequence(41),
+        newest: Sequence(4_000_000_020),
+        settled: Sequence(3_999_999_990),
+        received: 4_000_000,
+        lost: 10,
+        unrepaired: 1,
+        echo: UnixNanos(SENT),
+        held_ns: 250_000,
+        late: 5,
+    };
+    let status = |newest, lost, silent_us| FlowStatus {
+        newest: Sequence(newest),
+        lost,
+        silent_us,
+    };
+    let flows = [status(12_345, 7, 120), status(12_340, 0, u32::MAX)];
+    let range = |first, count| MissingRange {
+        first: Sequence(first),
+        count,
+    };
+    let missing = [range(3_999_999_995, 2), range(4_000_000_010, 1)];
+    let expected = vector("media-feedback");
+    let mut encoded = [0; MAX_FEEDBACK_LENGTH];
+    let length = feedback.encode(&udp_key(), &flows, &missing, &mut encoded);
+    assert_eq!(encoded[..length], expected[..]);
+    let (found, lists) = MediaFeedback::decode(&udp_key(), SESSION, &expected).unwrap();
+    assert_eq!(found, feedback);
+    assert!(lists.flows().eq(flows) && lists.missing().eq(missing));
 }
 
 #[test]

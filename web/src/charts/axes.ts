@@ -59,8 +59,9 @@ export function log(
     if (every > 1 && power % every !== 0) continue;
     for (const step of steps) {
       const value = Number(`${step}e${power}`);
-      if (value >= domain[0] * 0.999999 && value <= domain[1] * 1.000001)
-        ticks.push({ at: scale(value), text: format(value) });
+      const text = format(value);
+      if (text && value >= domain[0] * 0.999999 && value <= domain[1] * 1.000001)
+        ticks.push({ at: scale(value), text });
     }
   }
   return make(

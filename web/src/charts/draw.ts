@@ -99,18 +99,21 @@ function drawBars(
   place: (v: number) => number,
   box: Box,
 ): void {
+  // Bars of several layers share the place of a value: drawn over each other, one would hide the other.
+  const beside = spec.layers.filter((one) => one.kind === "bars");
+  const nth = beside.indexOf(layer);
   for (const i of kept) {
     const value = layer.y[i] ?? null;
     if (value === null) continue;
     const at = layer.x[i]!;
-    const half = spec.x.kind === "log" ? 0 : 0.4;
-    const left = spec.x.kind === "log" ? x(at * 0.93) : x(at - half);
-    const right = spec.x.kind === "log" ? x(at * 1.075) : x(at + half);
+    const left = spec.x.kind === "log" ? x(Math.max(at * 0.93, at - 0.45)) : x(at - 0.4);
+    const right = spec.x.kind === "log" ? x(Math.min(at * 1.075, at + 0.45)) : x(at + 0.4);
+    const wide = Math.max(3, (right - left) / beside.length);
     const top = place(value);
     parent.append(
       s("rect", {
-        x: round(Math.min(left, x(at) - 1.5)),
-        width: round(Math.max(3, right - left)),
+        x: round((left + right) / 2 + (nth - beside.length / 2) * wide),
+        width: round(wide),
         y: round(top),
         height: round(Math.max(1, box.bottom - top)),
         fill: layer.colour,

@@ -1,5 +1,19 @@
-// Zooming a time chart: by wheel, by dragging over a part, and by keyboard.
+// Zooming a time chart: by wheel, by dragging over a part, by two fingers, and by keyboard.
 import type { TimeView } from "./view";
+
+/** A finger: where it is, in pixels, and the time that it was put on. */
+interface Finger {
+  x: number;
+  time: number;
+}
+
+/** The part of time that keeps two fingers on their times, in a plot from `left` to `right`; none if they meet. */
+export function pinched(one: Finger, two: Finger, left: number, right: number): [number, number] | null {
+  const perPixel = (two.time - one.time) / (two.x - one.x);
+  if (!Number.isFinite(perPixel) || perPixel <= 0) return null;
+  const from = one.time - (one.x - left) * perPixel;
+  return [from, from + (right - left) * perPixel];
+}
 
 export interface ZoomArea {
   /** The pixels between which time runs. */
@@ -9,7 +23,8 @@ export interface ZoomArea {
 
 /**
  * The wheel zooms while the chart has the focus (after a click) or with Ctrl; else it scrolls the page, as anywhere.
- * Dragging selects a part; with Shift it moves what is shown. Two clicks show the whole.
+ * Dragging selects a part; with Shift it moves what is shown. Two fingers hold what is under them. Two clicks show the
+ * whole.
  */
 export function attachZoom(plot: HTMLElement, view: TimeView, area: () => ZoomArea): void {
   const select = document.createElement("div");
@@ -37,9 +52,23 @@ export function attachZoom(plot: HTMLElement, view: TimeView, area: () => ZoomAr
   let start: number | null = null;
   let moved = 0;
   let moving = false;
+  const fingers = new Map<number, Finger>();
+  const pinch = () => {
+    const [one, two] = [...fingers.values()] as [Finger, Finger];
+    const { left, right } = area();
+    const shown = pinched(one, two, left, right);
+    if (shown) view.set(...shown);
+  };
+
   plot.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     const x = pixel(event);
+    if (event.pointerType === "touch") fingers.set(event.pointerId, { x, time: at(x) });
+    if (fingers.size > 1) {
+      start = null;
+      select.hidden = true;
+      return;
+    }
     const { left, right } = area();
     if (x < left || x > right) return;
     start = moved = x;
@@ -48,8 +77,11 @@ export function attachZoom(plot: HTMLElement, view: TimeView, area: () => ZoomAr
     plot.focus({ preventScroll: true });
   });
   plot.addEventListener("pointermove", (event) => {
-    if (start === null) return;
     const x = pixel(event);
+    const finger = fingers.get(event.pointerId);
+    if (finger) finger.x = x;
+    if (fingers.size === 2) return pinch();
+    if (start === null) return;
     if (moving) {
       const { left, right } = area();
       view.pan((moved - x) / Math.max(1, right - left));
@@ -62,6 +94,7 @@ export function attachZoom(plot: HTMLElement, view: TimeView, area: () => ZoomAr
     select.style.width = `${Math.abs(x - start)}px`;
   });
   const end = (event: PointerEvent) => {
+    fingers.delete(event.pointerId);
     if (start === null) return;
     const from = start;
     start = null;

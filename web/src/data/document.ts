@@ -76,6 +76,7 @@ export interface Run {
   tags: string[];
   diagnosis: Diagnosis | null;
   no_diagnosis: string | null;
+  clock_steps: { unix_ns: number; back_ns: number }[];
   series: Record<string, Series>;
 }
 

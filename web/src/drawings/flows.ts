@@ -4,12 +4,25 @@ import { askedRate, dig, direction, num } from "../data/facts";
 import { Table } from "../data/table";
 import { h, table as tableOf } from "../dom";
 import { bytes, count, digits, nanoseconds, percent, plural, rate } from "../format";
-import type { Drawing } from "../kinds/describe";
-import { C, colour, completeness, contentOf, ends, gapOf, median, notes, peak, when, xs } from "./common";
+import type { Context, Drawing } from "../kinds/describe";
+import { contentOf, gapOf, median, peak, xs } from "./columns";
 import { flowDirections } from "./lanes";
+import { C, colour } from "./palette";
 import { exactNs } from "./rtt";
+import { completeness, ends, notes, when } from "./wording";
 
 const NONE = "No packets were received.";
+/** Nothing between whole numbers is named on an axis of counts. */
+const whole = (value: number) => (Number.isInteger(value) ? count(value) : "");
+
+/** When a test that has ended stopped sending: after it the receiver only waits for what is late. */
+function sentUntil({ run }: Context, name: string): number {
+  if (run.outcome === "running") return Infinity;
+  const table = Table.of(run, "sender_seconds").where("direction", name);
+  const durations = table.numbers("duration_ns");
+  const last = peak(table.numbers("at_ns"));
+  return last ? last.value + (durations[last.index] ?? 0) : Infinity;
+}
 
 export const mediaRate: Drawing = (context): XYSpec => {
   const names = flowDirections(context);
@@ -19,14 +32,18 @@ export const mediaRate: Drawing = (context): XYSpec => {
   const layers: Layer[] = names.map((name, i) => {
     const table = tables[i]!;
     const durations = table.numbers("duration_ns");
+    const x = xs(table, "at_ns");
+    const sent = sentUntil(context, name);
     return {
       kind: "line",
       name: names.length > 1 ? ends(name) : "received",
       colour: colour(i),
-      x: xs(table, "at_ns"),
+      x,
       y: table
         .numbers("bytes")
-        .map((value, row) => (value === null || !durations[row] ? null : (value * 8e9) / durations[row])),
+        .map((value, row) =>
+          value === null || !durations[row] || (value === 0 && x[row]! >= sent) ? null : (value * 8e9) / durations[row],
+        ),
       gap: gapOf(table),
     };
   });
@@ -159,7 +176,7 @@ export const burstLengths: Drawing = (context): XYSpec | null => {
         : "No bursts of lost packets",
     note: all > 0 ? "Consecutive lost packets of the whole stream, after reordering." : null,
     empty: all > 0 ? null : received > 0 ? "No packets of the stream were lost." : NONE,
-    x: { kind: "log", label: "lost in a row (packets)", format: count, domain: [0.8, Math.max(10, longest * 1.3)] },
+    x: { kind: "log", label: "lost in a row (packets)", format: whole, domain: [0.8, Math.max(10, longest * 1.3)] },
     y: {
       kind: "log",
       label: "how often",

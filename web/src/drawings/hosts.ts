@@ -3,7 +3,9 @@ import type { Layer, XYSpec } from "../charts/model";
 import { Table } from "../data/table";
 import { count, digits, plural } from "../format";
 import type { Drawing } from "../kinds/describe";
-import { C, completeness, contentOf, gapOf, peak, when, xs } from "./common";
+import { contentOf, gapOf, peak, xs } from "./columns";
+import { C } from "./palette";
+import { completeness, when } from "./wording";
 
 const NAMES: Record<string, string> = { local: "this host", remote: "the agent's host" };
 

@@ -4,7 +4,7 @@ import { direction as account, dig, num } from "../data/facts";
 import { directions, Table } from "../data/table";
 import { count, nanoseconds, plural } from "../format";
 import type { Context, Drawing } from "../kinds/describe";
-import { completeness, notes, when } from "./common";
+import { completeness, notes, when } from "./wording";
 
 const none = (): Marks => ({ at: [], duration: [], value: [] });
 

@@ -3,8 +3,10 @@ import type { Layer, XYSpec } from "../charts/model";
 import { directions, Table } from "../data/table";
 import { bytes, count, nanoseconds, plural, rate, words } from "../format";
 import type { Drawing } from "../kinds/describe";
-import { C, colour, completeness, contentOf, ends, gapOf, xs } from "./common";
+import { contentOf, gapOf, xs } from "./columns";
+import { C, colour } from "./palette";
 import { exactNs } from "./rtt";
+import { completeness, ends } from "./wording";
 
 const of = (run: Parameters<typeof Table.of>[0]) => {
   const all = Table.of(run, "link_seconds");

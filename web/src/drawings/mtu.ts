@@ -4,7 +4,8 @@ import { dig, num } from "../data/facts";
 import { Table } from "../data/table";
 import { bytes, count } from "../format";
 import type { Drawing } from "../kinds/describe";
-import { C, contentOf, xs } from "./common";
+import { contentOf, xs } from "./columns";
+import { C } from "./palette";
 
 export const mtuProbes: Drawing = (context): XYSpec => {
   const table = Table.of(context.run, "mtu_probes").sortedBy("at_ns");

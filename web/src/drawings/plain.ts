@@ -4,7 +4,9 @@ import { Table } from "../data/table";
 import { h, table as tableOf } from "../dom";
 import { count, inUnit, number, words } from "../format";
 import type { Context } from "../kinds/describe";
-import { colour, completeness, contentOf, gapOf, xs } from "./common";
+import { contentOf, gapOf, xs } from "./columns";
+import { colour } from "./palette";
+import { completeness } from "./wording";
 
 /** Columns that name what a row is about, rather than measure something. */
 const KEYS = [

@@ -5,7 +5,9 @@ import { quantile } from "../data/facts";
 import { Table } from "../data/table";
 import { count, nanoseconds, percent, plural } from "../format";
 import type { Context, Drawing } from "../kinds/describe";
-import { C, completeness, contentOf, gapOf, median, notes, peak, when, xs } from "./common";
+import { contentOf, gapOf, median, peak, xs } from "./columns";
+import { C } from "./palette";
+import { completeness, notes, when } from "./wording";
 
 export const exactNs = (value: number) => nanoseconds(value, 7);
 const NONE = "No packets were answered, so there is no RTT to draw.";
@@ -170,7 +172,7 @@ function byGroup(
       title:
         known.length > 0
           ? told(mean(known.slice(0, few)), mean(known.slice(-few)), known[0]![0], known[known.length - 1]![0])
-          : label,
+          : `P90 of the RTT by ${label}`,
       empty: known.length === 0 ? NONE : null,
       x: { kind: "linear", label, format: (v) => `${count(Math.round(v * 100) / 100)}${unit ? ` ${unit}` : ""}` },
       y: {

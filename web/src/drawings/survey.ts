@@ -5,7 +5,8 @@ import type { Run } from "../data/document";
 import { dig, num } from "../data/facts";
 import { count, percent, plural, rate } from "../format";
 import type { Context, Drawing } from "../kinds/describe";
-import { C, ends } from "./common";
+import { C } from "./palette";
+import { ends } from "./wording";
 
 interface Step {
   flows: number;

@@ -4,7 +4,9 @@ import { dig, num } from "../data/facts";
 import { Table } from "../data/table";
 import { count, nanoseconds, plural, rate } from "../format";
 import type { Drawing } from "../kinds/describe";
-import { C, colour, completeness, contentOf, ends, xs } from "./common";
+import { contentOf, xs } from "./columns";
+import { C, colour } from "./palette";
+import { completeness, ends } from "./wording";
 
 const perSecond = (table: Table) => {
   const durations = table.numbers("duration_ns");

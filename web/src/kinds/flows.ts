@@ -1,7 +1,7 @@
 // A multi-flow test.
 import { askedRate, dig, loss, num } from "../data/facts";
 import { Table } from "../data/table";
-import { ends, median } from "../drawings/common";
+import { median } from "../drawings/columns";
 import {
   attribution,
   burstLengths,
@@ -13,6 +13,8 @@ import {
 } from "../drawings/flows";
 import { hostCpu, hostDrops } from "../drawings/hosts";
 import { flowDirections, flowLanes } from "../drawings/lanes";
+import { lossTogether } from "../drawings/loss-windows";
+import { ends } from "../drawings/wording";
 import { bytes, count, nanoseconds, percent, rate } from "../format";
 import type { Description, Figure } from "./describe";
 
@@ -65,7 +67,7 @@ export const flows: Description = {
   sections: [
     { title: "Flows over time", overTime: true, drawings: [flowLanes("forward"), flowLanes("reverse")] },
     { title: "The stream", overTime: true, drawings: [mediaRate, streamLoss, oneWayDelay] },
-    { title: "What was lost, and where", drawings: [burstLengths, attribution, flowTable] },
+    { title: "What was lost, and where", drawings: [burstLengths, lossTogether, attribution, flowTable] },
     { title: "The hosts", overTime: true, drawings: [scheduleError, hostCpu, hostDrops] },
   ],
 };

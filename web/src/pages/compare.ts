@@ -6,7 +6,7 @@ import type { Run } from "../data/document";
 import { dig, loss, num, quantile } from "../data/facts";
 import { Table } from "../data/table";
 import { h, table } from "../dom";
-import { colour } from "../drawings/common";
+import { colour } from "../drawings/palette";
 import { oneIn, tail, tailDomain } from "../drawings/rtt";
 import { flowSteps } from "../drawings/survey";
 import { count, digits, nanoseconds, percent, rate } from "../format";

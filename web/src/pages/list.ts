@@ -22,6 +22,7 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
   let shown: RunRow[] = [];
   let more = false;
   let newest = 0;
+  let asking = 0;
 
   const body = h("tbody");
   const message = h("p", { class: "empty", role: "status" }, "Loading…");
@@ -111,6 +112,7 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
 
   const load = async (older: boolean) => {
     const ticket = ++newest;
+    asking++;
     try {
       const before = older ? String(shown[shown.length - 1]?.run_id ?? "") : "";
       const found = await api.runs({ ...filter, limit: String(PAGE), before });
@@ -121,6 +123,8 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
       render();
     } catch (error) {
       if (ticket === newest && !signal.aborted) fail(error);
+    } finally {
+      asking--;
     }
   };
 
@@ -147,9 +151,16 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
     ),
   );
 
-  // While something runs, or a new run may come, the list keeps itself fresh; older pages and choices stay.
+  // While something runs, or a new run may come, the list keeps itself fresh; older pages and choices stay. A server that
+  // is slow to answer, because somebody holds the database, is not asked again before it has: nothing would ever be shown.
   const timer = setInterval(() => {
-    if (shown.length <= PAGE && chosen.size === 0 && !document.hidden && !wrap.contains(document.activeElement))
+    if (
+      asking === 0 &&
+      shown.length <= PAGE &&
+      chosen.size === 0 &&
+      !document.hidden &&
+      !wrap.contains(document.activeElement)
+    )
       void load(false);
   }, REFRESH_MS);
   signal.addEventListener("abort", () => clearInterval(timer));

@@ -4,7 +4,7 @@ import type { TimeView } from "../charts/view";
 import type { Run } from "../data/document";
 import { flatten } from "../data/facts";
 import { h, table } from "../dom";
-import { duration, inUnit, words } from "../format";
+import { duration, inUnit, nanoseconds, words } from "../format";
 import { type Context, contextOf, type Description } from "../kinds/describe";
 import { descriptionOf, kindName } from "../kinds/registry";
 import { both, localClock, toDate } from "../time";
@@ -59,7 +59,17 @@ function header(run: Run): HTMLElement {
           `The results file could not keep up: ${run.merged_records} records were merged, ${run.lost_records} lost.`,
         )
       : null,
+    ...clockSteps(run).map((text) => h("p", { class: "note warning", "data-warning": "clock-step" }, text)),
   );
+}
+
+/** What is said of a clock that was set back: once, though each direction shows it. */
+function clockSteps(run: Run): string[] {
+  const said = run.clock_steps.map(
+    (step) =>
+      `A clock was set back by ${nanoseconds(step.back_ns, 2)}, to ${both(toDate(step.unix_ns, 0))}, while this run was recorded: what was measured before and after it overlaps in the charts over time. Counts, quantiles and rates are right.`,
+  );
+  return [...new Set(said)];
 }
 
 function figures(description: Description, context: Context): HTMLElement | null {

@@ -1,6 +1,6 @@
 // The verdict: findings with their evidence, and the settings that are recommended, as commands to copy.
 
-import type { Evidence, Finding, Recommendation, Recovery, Run } from "../data/document";
+import type { Evidence, Finding, Recommendation, Run } from "../data/document";
 import { askedRate } from "../data/facts";
 import { copyButton, h, s, table } from "../dom";
 import { bytes, count, digits, inUnit, nanoseconds, percent, plural } from "../format";
@@ -87,10 +87,11 @@ function evidenceTables(evidence: Evidence[]): HTMLElement[] {
   return out;
 }
 
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
 function findingElement(finding: Finding): HTMLElement {
   const { confidence } = finding;
   const p = confidence.p_value;
-  const sentence = finding.sentence[0]?.toUpperCase() + finding.sentence.slice(1);
   return h(
     "li",
     { class: `finding ${finding.severity}`, "data-finding": finding.name },
@@ -104,7 +105,7 @@ function findingElement(finding: Finding): HTMLElement {
         h("span", { class: `severity ${finding.severity}` }, NAMES[finding.severity]),
         finding.direction === "reverse" ? h("span", { class: "way" }, "on the way back") : null,
         " ",
-        sentence,
+        capital(finding.sentence),
       ),
       h("p", { class: "finding-action" }, h("b", null, "What to do: "), finding.action),
       h(
@@ -175,10 +176,10 @@ export function command(run: Run, recommendation: Recommendation): string {
     .join(" ");
 }
 
-function recoveryText(recovery: Recovery): string {
+function recoveryText({ recovery, expected_residual_loss, target_loss }: Recommendation): string {
   switch (recovery.by) {
     case "none":
-      return "none needed for what was seen";
+      return expected_residual_loss > target_loss ? "none replaces that much" : "none needed for what was seen";
     case "fec":
       return `FEC: ${plural(recovery.repair_packets, "repair packet")} for each span of ${count(recovery.span_packets)} (${percent(recovery.overhead)} more to send), ${nanoseconds(recovery.latency_ns)} of latency`;
     case "arq":
@@ -195,7 +196,7 @@ function recommendationElement(run: Run, recommendation: Recommendation): HTMLEl
     "section",
     { class: "recommendation", "aria-label": "Recommendation" },
     h("h3", null, "Recommended settings"),
-    h("p", null, recommendation.sentence),
+    h("p", null, capital(recommendation.sentence)),
     h(
       "dl",
       { class: "settings" },
@@ -203,7 +204,7 @@ function recommendationElement(run: Run, recommendation: Recommendation): HTMLEl
         [
           ["flows", count(recommendation.flows)],
           ["payload", bytes(recommendation.payload)],
-          ["recovery", recoveryText(recommendation.recovery)],
+          ["recovery", recoveryText(recommendation)],
           [
             "loss that is left",
             `${percent(recommendation.expected_residual_loss)}${interval?.length === 2 ? ` (${percent(interval[0])} to ${percent(interval[1])})` : ""}, aimed at ${percent(recommendation.target_loss)}`,

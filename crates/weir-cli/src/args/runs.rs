@@ -168,7 +168,7 @@ pub struct ExportRun {
     #[arg(value_name = "RUN")]
     pub run: RunName,
     /// Form to write.
-    #[arg(long = "as", value_name = "FORM")]
+    #[arg(long = "as", value_name = "FORM", default_value = "json")]
     pub form: ExportForm,
     /// Table to write as CSV, such as rtt_packets, stream_seconds or flow_seconds.
     #[arg(long, value_name = "TABLE", required_if_eq("form", "csv"))]

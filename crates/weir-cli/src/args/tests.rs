@@ -302,7 +302,6 @@ fn options_that_exclude_or_need_one_another() {
         "weir rtt host --ssid 7",
         "weir rtt host --stamp-key-file k",
         "weir agent --stamp-key-file k",
-        "weir runs export 1",
         "weir runs export 1 --as csv",
         "weir runs delete",
         "weir runs note 1",

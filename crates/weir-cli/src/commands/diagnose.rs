@@ -5,6 +5,7 @@ use weir_diagnose::{DiagnoseError, Diagnosis, Options, Severity};
 use weir_results::{RunId, Store};
 
 use super::output::print;
+use super::progress::Waiting;
 use super::{Failure, Status, runs, tables};
 
 /// Reads the run and prints what it says.
@@ -14,7 +15,10 @@ pub fn run(args: &DiagnoseArgs, global: &GlobalOptions) -> Result<(), Failure> {
         target_loss: args.target_loss.map(|share| share.fraction()),
         ..Options::default()
     };
-    let diagnosis = of_run(&store, runs::find(&store, args.run)?, &options)?;
+    let run = runs::find(&store, args.run)?;
+    let waiting = Waiting::new("reading the run", global.quiet);
+    let diagnosis = of_run(&store, run, &options)?;
+    drop(waiting);
     if global.json {
         print(&format!("{}\n", super::run_store::json(&diagnosis)))?;
     } else {

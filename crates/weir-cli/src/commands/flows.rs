@@ -1,7 +1,7 @@
 //! `weir flows`: the multi-flow test.
 
 use weir_cli::args::{FlowsArgs, GlobalOptions, MOST_FLOWS, Spread, Way};
-use weir_measure::flows::{self, FlowsPlan, FlowsSummary, FlowsWays};
+use weir_measure::flows::{self, FlowsPlan, FlowsSummary, FlowsWays, LENGTH_FROM_PATH_MTU};
 use weir_measure::path_mtu::{self, largest_payload};
 use weir_measure::{MeasureError, Session, Stop};
 use weir_wire::SpreadKind;
@@ -10,15 +10,12 @@ use super::output::{closing_lines, print, print_json, storing_notes};
 use super::run_store::{Ended, OpenRun, RunStore, json, new_run};
 use super::{Failure, connect, tables, thresholds};
 
-/// Payload length as the run's parameters show it while it is still to be found.
-const FROM_PATH_MTU: u32 = 0;
-
 const _: () = assert!(MOST_FLOWS == flows::MOST_FLOWS);
 
 /// Runs the test and reports.
 pub fn run(args: &FlowsArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
     let mut plan = plan(args)?;
-    if plan.length != FROM_PATH_MTU {
+    if plan.length != LENGTH_FROM_PATH_MTU {
         plan.check()?;
     }
     let conditions = &args.measure.fail_if;
@@ -71,7 +68,7 @@ fn plan(args: &FlowsArgs) -> Result<FlowsPlan, Failure> {
     Ok(FlowsPlan {
         format,
         unpaced,
-        length: args.length.unwrap_or(FROM_PATH_MTU),
+        length: args.length.unwrap_or(LENGTH_FROM_PATH_MTU),
         flows: args.flows,
         spread: match args.spread {
             Spread::RoundRobin => SpreadKind::RoundRobin,
@@ -111,7 +108,7 @@ fn measure(
     let peer = session.address().ip();
     if let Some(smallest) = smallest {
         let largest = largest_payload(peer, smallest).min(session.limits.max_length);
-        if plan.length == FROM_PATH_MTU {
+        if plan.length == LENGTH_FROM_PATH_MTU {
             plan.length = largest;
         }
         if plan.length > largest && plan.length <= session.limits.max_length {

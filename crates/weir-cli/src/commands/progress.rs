@@ -1,4 +1,4 @@
-//! Progress of a running test on standard error: a bar on a terminal, nothing elsewhere.
+//! Progress on standard error: a bar for a running test on a terminal, a word for other long work, nothing elsewhere.
 
 use std::time::Duration;
 
@@ -40,8 +40,7 @@ impl ProgressLine {
             let (lost, expected) = (format_count(progress.lost), format_count(progress.expected));
             parts.push(format!("{lost} lost of {expected}"));
         }
-        let left = (total - elapsed) / 1_000_000_000;
-        parts.push(format!("{} left", format_duration(left * 1_000_000_000)));
+        parts.push(format!("{} left", whole_seconds(total - elapsed)));
         self.bar.set_message(parts.join(", "));
     }
 
@@ -52,6 +51,40 @@ impl ProgressLine {
         } else {
             self.bar.println(line);
         }
+    }
+}
+
+/// Without fractions, which would only flicker.
+fn whole_seconds(nanoseconds: u64) -> String {
+    match nanoseconds.div_ceil(1_000_000_000) {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds => format_duration(seconds * 1_000_000_000),
+    }
+}
+
+/// Says on a terminal what is being waited for, and since when, where nobody knows for how long.
+pub struct Waiting(ProgressBar);
+
+impl Waiting {
+    /// Shown until it is dropped.
+    pub fn new(what: &str, quiet: bool) -> Self {
+        let bar = if quiet {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::new_spinner()
+        };
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(500));
+        Waiting(bar)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }
 

@@ -12,6 +12,7 @@ use weir_report::{PAGE, ReportData, ReportError, report_data, write_page};
 use weir_results::{RunId, Store};
 
 use super::output::{print, say};
+use super::progress::Waiting;
 use super::runs::{find, is_same_file};
 use super::{Failure, Status, browser};
 
@@ -34,8 +35,10 @@ pub fn run(args: &ReportArgs, global: &GlobalOptions) -> Result<(), Failure> {
     if !args.force && path.symlink_metadata().is_ok() {
         return Err(exists(&path));
     }
+    let waiting = Waiting::new("reading the runs and writing the report", global.quiet);
     let data = report_data(&store, &runs, clock::unix_ns())?;
     let bytes = write(&path, &data, args.force)?;
+    drop(waiting);
     if global.json {
         let runs: Vec<RunId> = data.runs.iter().map(|run| run.run.id).collect();
         let object = json!({ "path": path.display().to_string(), "bytes": bytes, "runs": runs });

@@ -14,6 +14,7 @@ use weir_report::report_data;
 use weir_results::{Outcome, Run, RunFilter, RunId, Store, StoreError, Table};
 
 use super::output::print;
+use super::progress::Waiting;
 use super::{Failure, tables};
 
 /// Runs one of the subcommands.
@@ -66,11 +67,13 @@ fn show(name: RunName, global: &GlobalOptions) -> Result<(), Failure> {
         object["rows"] = rows.into();
         return print(&format!("{object}\n"));
     }
+    let waiting = Waiting::new("reading the run", global.quiet);
     let verdict = if global.quiet {
         String::new()
     } else {
         verdict(&store, &run)?
     };
+    drop(waiting);
     print(&tables::run(&run, &counts, &verdict))
 }
 
@@ -114,6 +117,7 @@ fn export(args: &ExportRun, global: &GlobalOptions) -> Result<(), Failure> {
             let failed =
                 |error: io::Error| Failure::environment(format!("cannot write {}: {error}", path.display()));
             let mut out = BufWriter::new(File::create(path).map_err(failed)?);
+            let _waiting = Waiting::new("exporting the run", global.quiet);
             write(&store, id, args.form, table, &mut out)
                 .map_err(|error| error.into_failure(&path.display().to_string()))?;
             out.flush().map_err(failed)
@@ -256,7 +260,9 @@ fn delete(names: &[RunName], global: &GlobalOptions) -> Result<(), Failure> {
         .iter()
         .map(|name| find(&store, *name))
         .collect::<Result<Vec<RunId>, Failure>>()?;
+    let waiting = Waiting::new("deleting rows", global.quiet);
     store.delete_runs(&ids)?;
+    drop(waiting);
     if global.quiet {
         return Ok(());
     }

@@ -402,7 +402,7 @@ fn a_run_that_cannot_be_believed_says_so() {
 /// A run whose command and far command go on for long.
 #[track_caller]
 fn endless() -> Running {
-    let command = "echo started; trap 'echo told; exit 9' INT; sleep 1000 & wait; wait";
+    let command = "trap 'echo told; exit 9' INT; echo started; sleep 1000 & wait; wait";
     let arguments = [
         "lab",
         "run",
@@ -411,6 +411,9 @@ fn endless() -> Running {
         "--far",
         "sleep 1000",
         "--",
+        // A shell cannot trap what was ignored when it began, as it is in what other shells run in the background.
+        "env",
+        "--default-signal=INT",
         "sh",
         "-c",
         command,

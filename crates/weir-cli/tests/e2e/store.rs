@@ -134,3 +134,34 @@ fn a_disk_that_fills_up_during_flows_keeps_the_result_on_the_screen() {
     drop(stored);
     run_within(LIMIT, weir(&["runs", "show", "last", "--db", &database])).expect_code(0);
 }
+
+#[test]
+fn a_database_on_a_file_system_that_cannot_be_written_is_read() {
+    isolated!();
+    let agent = Agent::start(Host::Near, &[]);
+    let place = lab::path("to be read?");
+    std::fs::create_dir(&place).expect("a mount point");
+    lab::run("mount", &["-t", "tmpfs", "-o", "size=4M", "tmpfs", &place]);
+    let (database, older) = (format!("{place}/weir.db"), format!("{place}/older.db"));
+    let arguments = ["rtt", &agent.local(), "--for", "1s", "-q"];
+    run_within(LIMIT, weir(&[&arguments[..], &["--db", &database]].concat())).expect_code(0);
+    std::fs::copy(&database, &older).expect("a copy");
+    Database::change(
+        &older,
+        "ALTER TABLE runs DROP COLUMN note; ALTER TABLE runs DROP COLUMN tags; PRAGMA user_version = 2;",
+    );
+    lab::run("mount", &["-o", "remount,ro", &place]);
+
+    let shown = run_within(LIMIT, weir(&["runs", "show", "last", "--db", &database])).expect_code(0);
+    assert!(shown.stdout.contains("\"answered\": 10"), "{}", shown.stdout);
+    let report = lab::path("report.html");
+    run_within(LIMIT, weir(&["report", "last", "--db", &database, "-o", &report])).expect_code(0);
+    let refused = run_within(LIMIT, weir(&["runs", "list", "--db", &older])).expect_code(3);
+    assert!(refused.one_error().contains("open a copy"), "{}", refused.stderr);
+
+    lab::run("mount", &["-o", "remount,rw", &place]);
+    let listed = run_within(LIMIT, weir(&["runs", "list", "--db", &older])).expect_code(0);
+    assert!(listed.stdout.contains("rtt"), "{}", listed.stdout);
+    let version: i64 = Database::open(&older).one("PRAGMA user_version");
+    assert!(version > 2, "{version}");
+}

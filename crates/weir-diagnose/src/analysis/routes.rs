@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_stats::{Counted, clusters, median, rate_classes};
+use weir_stats::{Counted, Variation, clusters, median, rate_classes};
 
 use super::{Outage, Step};
 use crate::measured::FlowTest;
@@ -157,9 +157,10 @@ pub(crate) fn joined(classes: Vec<Vec<usize>>, counts: &[Counted]) -> Vec<Vec<us
     joined
 }
 
-/// The routes of a step as far as they can be told apart: first by delay, then by loss (unless something else explains
-/// it), then by who was dark together.
-pub(crate) fn classes(step: &Step, explained: bool) -> Vec<RouteClass> {
+/// The routes of a step as far as they can be told apart: first by delay, then by loss, of which
+/// `variation` in time is known, then by who was dark together; by delay alone without `variation`, where something
+/// else explains the loss.
+pub(crate) fn classes(step: &Step, variation: Option<Variation>) -> Vec<RouteClass> {
     let mut classes: Vec<(Vec<u16>, f64)> = Vec::new();
     for (members, level) in step.routes.members.iter().zip(&step.routes.levels_ns) {
         let events: Vec<Vec<Counted>> = members
@@ -170,16 +171,15 @@ pub(crate) fn classes(step: &Step, explained: bool) -> Vec<RouteClass> {
             .iter()
             .map(|flow| step.flow_loss[usize::from(*flow)])
             .collect();
-        let parts = if explained {
-            vec![(0..members.len()).collect()]
-        } else {
-            joined(rate_classes(&events, LOSS_CHANCE, step.variation), &counts)
+        let parts = match variation {
+            Some(variation) => joined(rate_classes(&events, LOSS_CHANCE, variation), &counts),
+            None => vec![(0..members.len()).collect()],
         };
         for part in parts {
             classes.push((part.into_iter().map(|index| members[index]).collect(), *level));
         }
     }
-    let partial = |outage: &&Outage| !explained && outage.flows.len() < step.flow_count();
+    let partial = |outage: &&Outage| variation.is_some() && outage.flows.len() < step.flow_count();
     for outage in step.outages.iter().filter(partial) {
         classes = classes
             .into_iter()

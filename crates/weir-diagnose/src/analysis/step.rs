@@ -23,6 +23,8 @@ pub(crate) struct Steps<'a> {
     pub steps: Vec<Step<'a>>,
     /// What holds the stream below its rate, if anything does.
     pub limit: Option<Limit>,
+    /// How much the loss events of a flow vary in time, in all plain steps together.
+    pub variation: Variation,
 }
 
 /// One flow test.
@@ -36,8 +38,6 @@ pub(crate) struct Step<'a> {
     pub flow_loss: Vec<Counted>,
     /// Loss events of each flow in each slot of time, outside of its outages: bursts close together are one event.
     pub events: Vec<Vec<Counted>>,
-    /// How much those vary in time in all tests of the direction together.
-    pub variation: Variation,
     /// Flows by their delay.
     pub routes: RouteView,
     /// The delay that the path's queues add.
@@ -49,10 +49,8 @@ impl<'a> Step<'a> {
     pub fn new(test: &'a FlowTest) -> Self {
         let outages = outages::outages(test);
         let flow_loss = events::loss_outside(test, &outages);
-        let events = events::loss_events(test, &outages);
         Step {
-            variation: Variation::within(&events),
-            events,
+            events: events::loss_events(test, &outages),
             routes: routes::by_delay(test),
             queueing: Queueing::of(test),
             outages,
@@ -121,10 +119,10 @@ impl<'a> Steps<'a> {
             header_bytes: measured.header_bytes,
             steps,
             limit,
+            variation: Variation::default(),
         };
-        let variations = all.plain().map(|step| step.variation);
-        let variation = variations.fold(Variation::default(), Variation::plus);
-        all.steps.iter_mut().for_each(|step| step.variation = variation);
+        let variations = all.plain().map(|step| Variation::within(&step.events));
+        all.variation = variations.fold(Variation::default(), Variation::plus);
         all
     }
 

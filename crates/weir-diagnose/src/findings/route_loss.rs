@@ -234,10 +234,10 @@ fn by_flow(steps: &Steps) -> Option<Finding> {
     let candidates: Vec<&Step> = steps.plain().filter(|step| step.flow_count() > 1).collect();
     let (step, p_value) = candidates
         .iter()
-        .filter_map(|step| Some((*step, equal_rates_among(&step.events, step.variation)?.p_value)))
+        .filter_map(|step| Some((*step, equal_rates_among(&step.events, steps.variation)?.p_value)))
         .min_by(|a, b| a.1.total_cmp(&b.1))?;
     let p_value = (p_value * candidates.len() as f64).min(1.0);
-    let routes = classes(step, false);
+    let routes = classes(step, Some(steps.variation));
     if p_value >= ANY || routes.len() < 2 {
         return None;
     }

@@ -7,14 +7,17 @@ use crate::words::{flows_with_ports, letter, list, rows_of, time, way};
 
 /// The finding, from the test that tells the most routes apart; of several such, the one with the most flows.
 pub(crate) fn find(steps: &Steps) -> Option<Finding> {
-    let explained = |index: usize, step: &Step| steps.is_limited(index) || step.lost_on_host();
+    let variation = |index, step: &Step| {
+        let explained = steps.is_limited(index) || step.lost_on_host();
+        (!explained).then_some(steps.variation)
+    };
     let seen = steps
         .steps
         .iter()
         .enumerate()
         .filter(|(_, step)| step.flow_count() > 1);
     let (step, routes) = seen
-        .map(|(index, step)| (step, classes(step, explained(index, step))))
+        .map(|(index, step)| (step, classes(step, variation(index, step))))
         .max_by_key(|(step, routes)| (routes.len(), step.flow_count()))?;
     Some(if routes.len() > 1 {
         several(step, &routes)
@@ -73,7 +76,7 @@ fn one(step: &Step) -> Finding {
             step.flow_count(),
             way(step.test.direction)
         ),
-        evidence: evidence(step, &classes(step, true)),
+        evidence: evidence(step, &classes(step, None)),
         query: query(step),
         confidence: confidence(step),
         action: "Several flows are still worth having: routes that look alike may fail one by one."

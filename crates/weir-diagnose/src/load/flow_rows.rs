@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_measure::flows::{DirectionSummary, FlowsPlan};
+use weir_measure::flows::{DirectionSummary, FlowsPlan, LENGTH_FROM_PATH_MTU};
 use weir_results::{
     Direction, FlowBurst, FlowSecond, HostSecond, Record, Run, SenderSecond, Side, Store, StreamSecond, Table,
 };
@@ -253,6 +253,10 @@ impl Reading {
         test.slots = self.slots.into_values().collect();
         test.slot_seconds = u32::try_from(self.slot_seconds).unwrap_or(u32::MAX);
         test.flow_bursts.sort_by_key(|burst: &FlowBurst| burst.unix_ns);
+        if test.payload == LENGTH_FROM_PATH_MTU && test.received > 0 {
+            // Nearly: the last packet of a frame is shorter.
+            test.payload = (test.bytes / test.received).min(u64::from(plausible::LONGEST_PAYLOAD)) as u32;
+        }
         test.sent = test.received + test.lost;
         for flow in &mut test.flows {
             flow.sent = flow.received + flow.lost;

@@ -6,7 +6,7 @@
 //! The bounds leave several orders of magnitude above what hosts and networks do today, and fit together: a test's
 //! totals times its flows and a survey's parts stay below 2^63.
 
-use weir_measure::flows::{DirectionSummary, FlowsPlan, MOST_FLOWS};
+use weir_measure::flows::{DirectionSummary, FlowsPlan, LENGTH_FROM_PATH_MTU, MOST_FLOWS, SHORTEST};
 use weir_measure::rtt::RttPlan;
 use weir_measure::{BitRate, VideoFormat};
 use weir_results::{
@@ -42,7 +42,7 @@ const MOST_RATE: u64 = 1_000_000_000_000_000;
 /// Cores of a host.
 const MOST_CORES: f64 = 1_000_000.0;
 /// A UDP payload over IPv4.
-const LONGEST_PAYLOAD: u32 = 65_507;
+pub(super) const LONGEST_PAYLOAD: u32 = 65_507;
 
 /// What the rows of a run are held against.
 #[derive(Clone, Copy, Debug)]
@@ -212,9 +212,13 @@ pub(super) fn format(run: RunId, format: &VideoFormat) -> Result<(), DiagnoseErr
     rate(place, "parameters: the rate of the format", format.rate())
 }
 
-/// Checks a plan as the test itself did before it began.
+/// Checks a plan as the test itself did before it began: then a length that the path MTU decides is not yet known.
 pub(super) fn flows_plan(run: RunId, plan: &FlowsPlan) -> Result<(), DiagnoseError> {
     format(run, &plan.format)?;
+    let mut plan = plan.clone();
+    if plan.length == LENGTH_FROM_PATH_MTU {
+        plan.length = SHORTEST;
+    }
     plan.check().map_err(|error| of_plan(run, &error))
 }
 

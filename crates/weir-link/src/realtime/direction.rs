@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
 use weir_net::clock;
-use weir_net::realtime::{Sleeper, run_before_others};
+use weir_net::realtime::{Awake, Sleeper, run_before_others};
 use weir_net::tun::{TUN_BUFFER, TUN_HEADER, Tun};
 use weir_stats::DurationHistogram;
 
@@ -124,7 +124,7 @@ impl<'a> DirectionDriver<'a> {
                 clock::sleep_until(until);
             } else {
                 let due = self.link.next_departure().map_or(u64::MAX, |due| self.wall(due));
-                sleeper.until(wake_before(due, now).min(self.second_ends_ns))?;
+                sleep(&mut sleeper, due.min(self.second_ends_ns), now)?;
             }
         }
         self.end_second(clock::monotonic_ns());
@@ -353,14 +353,14 @@ impl<'a> DirectionDriver<'a> {
     }
 }
 
-/// When to wake for what is due: a core that has slept long takes long to wake, one that has slept for moments does
-/// not, so that a long sleep ends early and a short one follows.
-fn wake_before(due_ns: u64, now_ns: u64) -> u64 {
-    if due_ns.saturating_sub(now_ns) > 2 * EARLY_NS {
-        due_ns.saturating_sub(EARLY_NS)
-    } else {
-        due_ns
+/// Sleeps until `until_ns` or until something comes. A core that has slept long takes long to wake, one that has slept
+/// for moments does not: a long sleep ends early and a short one follows.
+fn sleep(sleeper: &mut Sleeper, until_ns: u64, now_ns: u64) -> io::Result<()> {
+    let early = until_ns.saturating_sub(EARLY_NS);
+    if early > now_ns + EARLY_NS && sleeper.until(early)? != Awake::default() {
+        return Ok(());
     }
+    sleeper.until(until_ns).map(drop)
 }
 
 /// A kernel takes the kinds of large packets that it gives.

@@ -20,7 +20,7 @@ pub(crate) use client::{SenderThread, join, spawn_sender};
 pub use packing::{Pacing, StreamPacker, StreamPacket};
 pub(crate) use receiver::{Receiver, ReceiverPlan};
 pub use report::{FlowReport, ReceiverReport};
-pub use request::{FlowsPlan, FlowsRequest, FlowsWays, MOST_FLOWS, SHORTEST};
+pub use request::{FlowsPlan, FlowsRequest, FlowsWays, LENGTH_FROM_PATH_MTU, MOST_FLOWS, SHORTEST};
 pub use schedule::{Block, FrameSchedule};
 pub use sender::SenderReport;
 pub(crate) use sender::{SenderPlan, run_sender};

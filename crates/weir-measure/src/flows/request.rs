@@ -8,6 +8,9 @@ use crate::{BitRate, FrameRate, MeasureError, VideoFormat};
 
 /// Shortest payload: the packet header alone.
 pub const SHORTEST: u32 = weir_wire::FLOW_HEADER_LENGTH as u32;
+
+/// Payload length of a stored plan whose length the path MTU decides, which is found after the run has begun.
+pub const LENGTH_FROM_PATH_MTU: u32 = 0;
 /// Most flows in one test. Its final report has an entry for each, and travels in one control frame of at most 1 MiB.
 pub const MOST_FLOWS: u16 = 1024;
 /// Most bytes in one burst unless asked otherwise: what a receiving socket of default size can hold.

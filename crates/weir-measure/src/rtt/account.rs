@@ -129,6 +129,7 @@ pub struct RttAccount {
     jitter: InterarrivalJitter,
     ipdv: Ipdv,
     delta_ttl: Option<i32>,
+    answered_bytes: u64,
     finished: Vec<RttPacket>,
 }
 
@@ -154,6 +155,7 @@ impl RttAccount {
             jitter: InterarrivalJitter::new(),
             ipdv: Ipdv::new(),
             delta_ttl: None,
+            answered_bytes: 0,
             finished: Vec::new(),
         }
     }
@@ -221,6 +223,11 @@ impl RttAccount {
         (totals.sent, totals.received, totals.lost)
     }
 
+    /// Payload bytes of the packets that were answered so far.
+    pub fn answered_bytes(&self) -> u64 {
+        self.answered_bytes
+    }
+
     /// Ends the account: what still waits is lost.
     pub fn finish(&mut self, unix_ns: u64) {
         self.clock = self.estimator.estimate(unix_ns).map(ClockEstimate::from);
@@ -251,6 +258,7 @@ impl RttAccount {
     fn measure(&mut self, packet: &mut RttPacket, times: &ReplyTimes) {
         let rtt = times.rtt_ns;
         packet.rtt_ns = Some(rtt);
+        self.answered_bytes += u64::from(packet.length);
         self.rtt.record(rtt as i64);
         self.by_length.record(packet.length, rtt as i64);
         self.by_position.record(packet.position, rtt as i64);

@@ -386,13 +386,16 @@ impl<'a> Prober<'a> {
     }
 
     fn tell(&self, sink: &dyn Sink, elapsed_ns: u64) {
-        let (expected, _, lost) = self.shared.account().counts();
+        let account = self.shared.account();
+        let (expected, _, lost) = account.counts();
+        let bits = 8.0 * account.answered_bytes() as f64;
+        drop(account);
         sink.progress(Progress {
             elapsed_ns,
             total_ns: self.plan.duration_ns,
             expected,
             lost,
-            rate: 0,
+            rate: (bits * 1e9 / elapsed_ns.max(1) as f64) as u64,
         });
     }
 }

@@ -6,7 +6,7 @@ use weir_results::{Direction, Record, StoreError, Table};
 
 use super::keep::Keep;
 use super::limits::{MOST_FLOW_BURSTS, MOST_LOSS_WINDOWS, MOST_MTU_PROBES, MOST_SILENCES};
-use super::{Named, Source, direction_name, int, number};
+use super::{Named, Source, int, number};
 use crate::data::{Series, Values};
 
 const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
@@ -23,9 +23,7 @@ pub(super) fn stream_burst_lengths(source: Source<'_>, rows: u64) -> Result<Name
             }
             Ok(())
         })?;
-    let words = bursts
-        .keys()
-        .map(|(direction, _)| direction_name(*direction).into());
+    let words = bursts.keys().map(|(direction, _)| direction.as_str().into());
     let lengths = bursts.keys().map(|(_, length)| Some(int(*length)));
     let counts = bursts.values().map(|count| Some(*count));
     let columns = vec![

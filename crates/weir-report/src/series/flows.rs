@@ -9,7 +9,7 @@ use super::bins::{Binner, Cell, Layout, Rule, shortest};
 use super::keep::Keep;
 use super::limits::{MOST_FLOW_BIN_ENTRIES, MOST_FLOW_BINS, MOST_FLOW_EVENTS};
 use super::streams::known;
-use super::{Source, direction_name, int};
+use super::{Source, int};
 use crate::data::{Series, Values};
 
 /// The table has no duration: its rows are seconds.
@@ -107,7 +107,7 @@ fn add_to_bin(source: Source<'_>, binner: &mut Binner, direction: Direction, row
         known(owd, owd.p50),
     ];
     let at = source.began(row.unix_ns, SECOND_NS);
-    binner.add((direction_name(direction), row.flow), at, &values);
+    binner.add((direction.as_str(), row.flow), at, &values);
 }
 
 /// Adds a second to the totals, which are in the order of [`TOTALS`].
@@ -161,9 +161,7 @@ fn event(direction: Direction, at: i64, row: &FlowSecond) -> [i64; 11] {
 }
 
 fn of_totals(totals: &BTreeMap<(Direction, u16), [i64; 11]>, rows: u64) -> Series {
-    let words = totals
-        .keys()
-        .map(|(direction, _)| direction_name(*direction).into());
+    let words = totals.keys().map(|(direction, _)| direction.as_str().into());
     let flows = totals.keys().map(|(_, flow)| Some(i64::from(*flow)));
     let mut columns = vec![
         ("direction", Values::Words(words.collect())),

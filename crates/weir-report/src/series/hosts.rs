@@ -4,7 +4,7 @@ use weir_results::{Record, StoreError, Table};
 
 use super::bins::{Binner, Layout, Rule};
 use super::streams::bins_for;
-use super::{Named, Source, side_name};
+use super::{Named, Source};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -31,7 +31,7 @@ pub(super) fn host_seconds(source: Source<'_>, rows: u64) -> Result<Named, Store
     let series = Binner::read(source, table, HOST, bin_ns, |binner, record| {
         let Record::HostSecond(row) = record else { return };
         binner.add(
-            (side_name(row.side), 0),
+            (row.side.as_str(), 0),
             source.began(row.unix_ns, SECOND_NS),
             &[
                 row.udp_rcvbuf_errors.into(),

@@ -4,7 +4,7 @@ use weir_results::{Record, StoreError, Table};
 
 use super::bins::{Binner, Layout, Rule};
 use super::streams::{bins_for, known};
-use super::{Named, Source, direction_name};
+use super::{Named, Source};
 
 const LINK: Layout = Layout {
     subject: &["direction"],
@@ -47,7 +47,7 @@ pub(super) fn link_seconds(source: Source<'_>, rows: u64) -> Result<Named, Store
         };
         let late = &row.lateness;
         binner.add(
-            (direction_name(direction), 0),
+            (direction.as_str(), 0),
             source.began(row.unix_ns, row.duration_ns),
             &[
                 row.duration_ns.into(),

@@ -14,7 +14,7 @@ mod tcp;
 
 use std::collections::BTreeMap;
 
-use weir_results::{Direction, Run, RunId, Side, Store, StoreError, Table};
+use weir_results::{Direction, Run, RunId, Store, StoreError, Table};
 
 use crate::data::Series;
 
@@ -77,23 +77,9 @@ pub(crate) fn of_run(store: &Store, run: &Run) -> Result<BTreeMap<&'static str, 
 /// A series by its name; none without rows.
 type Named = Option<(&'static str, Series)>;
 
-fn direction_name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Forward => "forward",
-        Direction::Reverse => "reverse",
-    }
-}
-
 /// A direction as a number, for rows of numbers: its place among `forward` and `reverse`.
 fn number(direction: Direction) -> i64 {
     i64::from(direction == Direction::Reverse)
-}
-
-fn side_name(side: Side) -> &'static str {
-    match side {
-        Side::Local => "local",
-        Side::Remote => "remote",
-    }
 }
 
 /// A count as a value; those beyond 2^63 are not in the store either.

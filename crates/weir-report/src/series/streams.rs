@@ -4,7 +4,7 @@ use weir_results::{Quantiles, Record, StoreError, Subjects, Table};
 
 use super::bins::{Binner, Cell, Layout, Rule, shortest};
 use super::limits::MOST_SECONDS;
-use super::{Named, Source, direction_name};
+use super::{Named, Source};
 
 const STREAM: Layout = Layout {
     subject: &["direction"],
@@ -65,7 +65,7 @@ pub(super) fn stream_seconds(source: Source<'_>, rows: u64) -> Result<Named, Sto
         };
         let owd = &row.owd;
         binner.add(
-            (direction_name(direction), 0),
+            (direction.as_str(), 0),
             source.began(row.unix_ns, row.duration_ns),
             &[
                 row.duration_ns.into(),
@@ -94,7 +94,7 @@ pub(super) fn sender_seconds(source: Source<'_>, rows: u64) -> Result<Named, Sto
         };
         let late = &row.schedule_error;
         binner.add(
-            (direction_name(direction), 0),
+            (direction.as_str(), 0),
             source.began(row.unix_ns, row.duration_ns),
             &[
                 row.duration_ns.into(),

@@ -28,6 +28,7 @@ fn an_empty_run_has_no_series_and_says_why_there_is_no_diagnosis() {
             .unwrap()
             .contains("nothing to diagnose")
     );
+    assert_eq!(shown["clock_steps"], json!([]));
     assert_eq!((&shown["note"], &shown["tags"]), (&json!(""), &json!([])));
 }
 
@@ -127,6 +128,12 @@ fn a_clock_that_steps_back_gives_negative_times_in_order_and_loses_nothing() {
     }));
     let run = sample.run("flows", None, &records);
     let document = sample.document(&[run]);
+    // The stream's third second began at -2, when 2 had been reached; the third packet left at -1.
+    let step = |unix_ns: u64, seconds: u64| json!({ "unix_ns": unix_ns, "back_ns": seconds * SECOND });
+    assert_eq!(
+        document["runs"][0]["clock_steps"],
+        json!([step(START - 2 * SECOND, 4), step(START - SECOND + 5, 3)])
+    );
     let seconds = |seconds: &[i64]| -> Vec<Option<i64>> {
         seconds
             .iter()

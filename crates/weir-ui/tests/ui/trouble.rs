@@ -47,7 +47,6 @@ fn an_older_database_is_brought_up_to_date() {
             "ALTER TABLE runs DROP COLUMN note; ALTER TABLE runs DROP COLUMN tags; PRAGMA user_version = 2;",
         )
         .unwrap();
-    assert!(Store::open_read_only(&sample.path).is_err());
     let ui = Ui::start(&sample.path);
     assert_eq!(ui.json("/api/v1/runs")["runs"].as_array().unwrap().len(), 0);
 }

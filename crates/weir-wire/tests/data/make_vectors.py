@@ -93,6 +93,22 @@ def udp_packets():
     emit("hello-ack", udp(5, struct.pack(">HHQ", 513, 0, 0xA1B2C3D4E5F60718)))
     emit("mtu-probe", udp(6, struct.pack(">IIIQ", 9, 8973, 0, sent)))
     emit("mtu-ack", udp(7, struct.pack(">IIIQ", 9, 8973, 0, sent)))
+    framing = (77, 5176000, 5184000, 2, 3, 1284616666)
+    emit("media-data", udp(8, struct.pack(">IIHBBQIIIHHQ", 4000000000, 12345, 15, 1, 0, sent, *framing)))
+    payload_id = struct.pack(">HHI", 0xBEEF, 0xF060, 3999999904)
+    emit("media-repair", udp(9, struct.pack(">IHBBQ8sI", 12346, 14, 0, 0, sent, payload_id, 0)))
+    counts = (3999999990, 4000000, 10, 1)
+    flows = ((12345, 7, 120), (12340, 0, 0xFFFFFFFF))
+    ranges = ((3999999995, 2), (4000000010, 1))
+    emit(
+        "media-feedback",
+        udp(
+            10,
+            struct.pack(">IIIIIIQIHHI", 41, 4000000020, *counts, sent, 250000, len(flows), len(ranges), 5)
+            + b"".join(struct.pack(">III", *flow) for flow in flows)
+            + b"".join(struct.pack(">IH", *missing) for missing in ranges),
+        ),
+    )
 
 
 # Handshake

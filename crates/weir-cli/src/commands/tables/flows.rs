@@ -3,7 +3,6 @@
 use comfy_table::Table;
 use weir_cli::units::{format_bytes, format_count, format_duration, format_signed_duration};
 use weir_measure::flows::{DirectionSummary, FlowsSummary};
-use weir_measure::survey::direction_name;
 
 use super::{histogram, loss, quantile_table, table, titled};
 
@@ -23,7 +22,7 @@ pub fn burst_histograms(summary: &FlowsSummary, width: usize) -> String {
     let of_direction = |direction: &DirectionSummary| {
         let title = format!(
             "{}: bursts of lost packets by length",
-            direction_name(direction.direction)
+            direction.direction.as_str()
         );
         histogram::bursts(&title, &direction.receiver.burst_lengths, width)
     };
@@ -40,7 +39,7 @@ fn direction(summary: &DirectionSummary) -> String {
     let fields = &summary.receiver;
     let mut text = format!(
         "{}: {} over {} flow(s), {} bytes a packet, bursts of {}\n",
-        direction_name(summary.direction),
+        summary.direction.as_str(),
         rate_against_asked(summary),
         summary.flows,
         summary.length,

@@ -5,7 +5,7 @@ use weir_cli::units::{format_bytes, format_count, format_duration, format_percen
 use weir_diagnose::Diagnosis;
 use weir_measure::flows::DirectionSummary;
 use weir_measure::path_mtu::{MtuReport, MtuSummary};
-use weir_measure::survey::{StepSummary, SurveySummary, direction_name};
+use weir_measure::survey::{StepSummary, SurveySummary};
 use weir_measure::tcp_throughput::TcpSummary;
 use weir_results::Quantiles;
 
@@ -133,7 +133,7 @@ fn tcp_table(rows: &[TcpSummary]) -> Table {
     ]);
     for row in rows {
         shown.add_row([
-            direction_name(row.direction).to_owned(),
+            row.direction.as_str().to_owned(),
             row.streams.to_string(),
             row.goodput.to_string(),
             format_count(row.retransmits),

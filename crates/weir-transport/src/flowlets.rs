@@ -1,0 +1,349 @@
+//! Which flow carries which packet, and which flows are left because their receiver reports them silent or losing. It
+//! must not know what is in a packet.
+//!
+//! All live flows carry one packet each in every round, in an order that is drawn anew: a flow that goes dark then
+//! costs exactly one packet a round, which is what a sliding-window code repairs most easily. (A flow drawn for each
+//! packet alone gives runs of losses now and then, and those decide how much repair is needed.)
+
+use std::collections::VecDeque;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use weir_wire::{FlowId, FlowStatus, Sequence};
+
+/// A flow is silent if nothing came over it for this long while others brought something.
+const SILENT_NS: u64 = 2_000_000;
+/// How much less silent another flow has to be for that.
+const CONTRAST: u64 = 2;
+/// Packets after which the count of what a flow lost is halved, so that it is of the recent past.
+const REMEMBERED: u64 = 4_096;
+/// Fewest losses that say something of a flow.
+const LEAST_LOST: u64 = 8;
+/// Share of its packets that a flow has to lose to be left, and how many times that of the others.
+const LOSING: f64 = 0.01;
+const TIMES_OTHERS: f64 = 4.0;
+/// For how long a flow is left at first and at most.
+const FIRST_ABSENCE_NS: u64 = 100_000_000;
+const LONGEST_ABSENCE_NS: u64 = 4_000_000_000;
+/// Copies that are sent over a flow to try it again, and for how long their fate is waited for.
+const TRIAL_PACKETS: u64 = 16;
+const TRIAL_NS: u64 = 200_000_000;
+
+/// What a flow is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowState {
+    /// Carries its share.
+    Live,
+    /// Carries nothing.
+    Left,
+    /// Carries copies, to see whether they come through.
+    Tried,
+}
+
+/// Why a flow changed its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowChange {
+    /// Nothing came over it while others brought something.
+    Silent,
+    /// It lost much more than the others.
+    Losing,
+    /// A trial found it still bad.
+    StillBad,
+    /// A trial found it good: it carries its share again.
+    Back,
+}
+
+#[derive(Clone, Debug)]
+enum Use {
+    Live {
+        since_ns: u64,
+    },
+    Left {
+        until_ns: u64,
+    },
+    Tried {
+        first: u64,
+        sent: u64,
+        began_ns: u64,
+        /// What the receiver will have counted as lost if the trial loses nothing.
+        lost: u32,
+    },
+}
+
+#[derive(Clone, Debug)]
+struct Flow {
+    usage: Use,
+    absence_ns: u64,
+    next_sequence: u64,
+    /// As last reported: highest sequence that arrived (as an end, one above) and losses.
+    arrived_end: u64,
+    lost: u32,
+    reported: bool,
+    /// Of the recent past.
+    recent_packets: u64,
+    recent_lost: u64,
+}
+
+/// The flows of a sender.
+#[derive(Clone, Debug)]
+pub struct Flowlets {
+    flows: Vec<Flow>,
+    live: Vec<u16>,
+    /// What is left of the round, the next one last.
+    round: Vec<u16>,
+    /// Flows of the packets just before.
+    before: VecDeque<u16>,
+    random: Xoshiro256PlusPlus,
+}
+
+impl Flowlets {
+    /// `count` live flows (1 to 64). Equal seeds give equal orders.
+    ///
+    /// # Panics
+    /// Without flows, or with more than a feedback packet can report.
+    pub fn new(count: u16, seed: u64) -> Self {
+        assert!((1..=weir_wire::MAX_FEEDBACK_FLOWS as u16).contains(&count));
+        let flow = Flow {
+            usage: Use::Live { since_ns: 0 },
+            absence_ns: FIRST_ABSENCE_NS,
+            next_sequence: 0,
+            arrived_end: 0,
+            lost: 0,
+            reported: false,
+            recent_packets: 0,
+            recent_lost: 0,
+        };
+        Flowlets {
+            flows: vec![flow; usize::from(count)],
+            live: (0..count).collect(),
+            round: Vec::with_capacity(usize::from(count)),
+            before: VecDeque::with_capacity(usize::from(count)),
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+        }
+    }
+
+    /// Flows that carry their share.
+    pub fn live(&self) -> usize {
+        self.live.len()
+    }
+
+    /// What a flow is used for.
+    pub fn state(&self, flow: FlowId) -> FlowState {
+        match self.flows[usize::from(flow.0)].usage {
+            Use::Live { .. } => FlowState::Live,
+            Use::Left { .. } => FlowState::Left,
+            Use::Tried { .. } => FlowState::Tried,
+        }
+    }
+
+    /// The flow of the next source packet, and its sequence there.
+    pub fn for_source(&mut self) -> (FlowId, Sequence) {
+        self.begin_round();
+        let flow = self.round.pop().unwrap_or(self.live[0]);
+        self.take(flow)
+    }
+
+    /// The flow of a repair packet over the packets just before: one that carried none of the last `sources` of them,
+    /// if the round has such a flow left.
+    pub fn for_repair(&mut self, sources: usize) -> (FlowId, Sequence) {
+        self.begin_round();
+        let recent = self.before.iter().rev().take(sources);
+        let others = |flow: &u16| !recent.clone().any(|one| one == flow);
+        let place = self
+            .round
+            .iter()
+            .rposition(others)
+            .unwrap_or(self.round.len() - 1);
+        let flow = self.round.remove(place);
+        self.take(flow)
+    }
+
+    /// A flow for a packet that is sent again: of two that are drawn, the one that lost less of late. (Always the best
+    /// of all would get all copies, and would soon not be the best any more.)
+    pub fn for_copy(&mut self) -> (FlowId, Sequence) {
+        let (one, other) = (self.below(self.live.len()), self.below(self.live.len()));
+        let (one, other) = (self.live[one], self.live[other]);
+        let loss = |flow: u16| {
+            let flow = &self.flows[usize::from(flow)];
+            flow.recent_lost as f64 / flow.recent_packets.max(1) as f64
+        };
+        self.count(if loss(other) < loss(one) { other } else { one })
+    }
+
+    /// A flow over which a copy is to be sent now, to try it again.
+    pub fn for_trial(&mut self, now_ns: u64) -> Option<(FlowId, Sequence)> {
+        // Asked for with every packet.
+        if self.live.len() == self.flows.len() {
+            return None;
+        }
+        let flow = self.flows.iter().position(|flow| match flow.usage {
+            Use::Live { .. } => false,
+            Use::Left { until_ns } => until_ns <= now_ns,
+            Use::Tried { sent, .. } => sent < TRIAL_PACKETS,
+        })?;
+        let one = &mut self.flows[flow];
+        match &mut one.usage {
+            Use::Tried { sent, .. } => *sent += 1,
+            usage => {
+                // What was on its way when the flow was left is found missing with the first packet that comes.
+                let missing = one.next_sequence - one.arrived_end;
+                *usage = Use::Tried {
+                    first: one.next_sequence,
+                    sent: 1,
+                    began_ns: now_ns,
+                    lost: one.lost.wrapping_add(missing as u32),
+                };
+            }
+        }
+        Some(self.count(flow as u16))
+    }
+
+    fn begin_round(&mut self) {
+        if !self.round.is_empty() {
+            return;
+        }
+        self.round.extend_from_slice(&self.live);
+        for place in (1..self.round.len()).rev() {
+            let other = self.below(place + 1);
+            self.round.swap(place, other);
+        }
+    }
+
+    fn below(&mut self, count: usize) -> usize {
+        ((u128::from(self.random.next_u64()) * count as u128) >> 64) as usize
+    }
+
+    fn take(&mut self, flow: u16) -> (FlowId, Sequence) {
+        if self.before.len() == self.flows.len() {
+            self.before.pop_front();
+        }
+        self.before.push_back(flow);
+        self.count(flow)
+    }
+
+    fn count(&mut self, flow: u16) -> (FlowId, Sequence) {
+        let one = &mut self.flows[usize::from(flow)];
+        let sequence = Sequence::from(one.next_sequence);
+        one.next_sequence += 1;
+        (FlowId(flow), sequence)
+    }
+
+    /// Takes what the receiver, `rtt_ns` away, reports, flow by flow from 0 on, and hands each change to `changed`.
+    pub fn on_report(
+        &mut self,
+        now_ns: u64,
+        rtt_ns: u64,
+        report: impl Iterator<Item = FlowStatus>,
+        mut changed: impl FnMut(FlowId, FlowChange),
+    ) {
+        let mut silent_ns = [u64::MAX; weir_wire::MAX_FEEDBACK_FLOWS];
+        for ((flow, status), silence) in self.flows.iter_mut().zip(report).zip(&mut silent_ns) {
+            flow.take(&status);
+            *silence = match status.silent_us {
+                u32::MAX => u64::MAX,
+                microseconds => u64::from(microseconds) * 1_000,
+            };
+        }
+        let alive_ns = self.live.iter().map(|flow| silent_ns[usize::from(*flow)]).min();
+        let (packets, lost) = self.live.iter().fold((0, 0), |(packets, lost), flow| {
+            let flow = &self.flows[usize::from(*flow)];
+            (packets + flow.recent_packets, lost + flow.recent_lost)
+        });
+        for (index, silence) in silent_ns.into_iter().enumerate().take(self.flows.len()) {
+            let flow = FlowId(index as u16);
+            let change = match self.flows[index].usage {
+                Use::Live { since_ns } if self.live.len() > self.flows.len().div_ceil(2) => {
+                    // What was sent over it less than a round trip ago cannot have been reported.
+                    let used_ns = now_ns.saturating_sub(since_ns + rtt_ns);
+                    let silence = silence.min(used_ns);
+                    let others_alive = alive_ns.is_some_and(|alive| alive < silence / CONTRAST);
+                    self.flows[index].fault(silence, others_alive, packets, lost)
+                }
+                Use::Tried { .. } => self.flows[index].verdict(now_ns),
+                _ => None,
+            };
+            if let Some(change) = change {
+                self.apply(flow, change, now_ns);
+                changed(flow, change);
+            }
+        }
+    }
+
+    fn apply(&mut self, flow: FlowId, change: FlowChange, now_ns: u64) {
+        let one = &mut self.flows[usize::from(flow.0)];
+        (one.recent_packets, one.recent_lost) = (0, 0);
+        if change == FlowChange::Back {
+            one.usage = Use::Live { since_ns: now_ns };
+            self.live.push(flow.0);
+            self.live.sort_unstable();
+            return;
+        }
+        if change == FlowChange::StillBad {
+            one.absence_ns = (one.absence_ns * 2).min(LONGEST_ABSENCE_NS);
+        }
+        one.usage = Use::Left {
+            until_ns: now_ns + one.absence_ns,
+        };
+        self.live.retain(|other| *other != flow.0);
+        self.round.retain(|other| *other != flow.0);
+    }
+}
+
+impl Flow {
+    fn take(&mut self, status: &FlowStatus) {
+        let never = status.silent_us == u32::MAX && !self.reported;
+        if never {
+            return;
+        }
+        self.reported = true;
+        // A receiver cannot have seen what was not sent.
+        let end = (status.newest.extend(self.next_sequence) + 1).min(self.next_sequence);
+        let packets = end.saturating_sub(self.arrived_end);
+        self.arrived_end = self.arrived_end.max(end);
+        let lost = u64::from(status.lost.wrapping_sub(self.lost)).min(packets);
+        self.lost = status.lost;
+        self.recent_packets += packets;
+        self.recent_lost += lost;
+        if self.recent_packets > REMEMBERED {
+            self.recent_packets /= 2;
+            self.recent_lost /= 2;
+            // A long time without a fault: the next one is a new one.
+            self.absence_ns = self.absence_ns.max(2 * FIRST_ABSENCE_NS) / 2;
+        }
+    }
+
+    /// Why a live flow is to be left; `packets` and `lost` are those of all live flows.
+    fn fault(&self, silence_ns: u64, others_alive: bool, packets: u64, lost: u64) -> Option<FlowChange> {
+        if silence_ns >= SILENT_NS && others_alive && self.next_sequence > self.arrived_end {
+            return Some(FlowChange::Silent);
+        }
+        let others = (lost - self.recent_lost) as f64 / (packets - self.recent_packets).max(1) as f64;
+        let own = self.recent_lost as f64 / self.recent_packets.max(1) as f64;
+        let losing = self.recent_lost >= LEAST_LOST && own > LOSING && own > TIMES_OTHERS * others;
+        losing.then_some(FlowChange::Losing)
+    }
+
+    /// How a trial ended, if it has.
+    fn verdict(&self, now_ns: u64) -> Option<FlowChange> {
+        let Use::Tried {
+            first,
+            sent,
+            began_ns,
+            lost,
+        } = self.usage
+        else {
+            return None;
+        };
+        let seen = self.arrived_end.saturating_sub(first);
+        // One that is lost at the end of the trial, or within it, may be chance.
+        if sent >= TRIAL_PACKETS && seen + 1 >= TRIAL_PACKETS {
+            let good = self.lost.wrapping_sub(lost) as i32 <= 1;
+            return Some(if good {
+                FlowChange::Back
+            } else {
+                FlowChange::StillBad
+            });
+        }
+        (now_ns > began_ns + TRIAL_NS).then_some(FlowChange::StillBad)
+    }
+}

@@ -1,0 +1,362 @@
+//! Which symbols of the stream have come, which are missing, and when to ask for them again. It must not know frames or
+//! flows: it is told up to where everything that is still on its way must have come.
+
+use std::collections::VecDeque;
+
+use weir_wire::MissingRange;
+
+/// Symbols that are remembered.
+const REMEMBERED: u64 = 1 << 17;
+/// Missing symbols that are kept account of; more are given up.
+const MOST_MISSING: usize = 1 << 15;
+/// Missing symbols that are looked at for one request.
+const LOOKED_AT: usize = 4_096;
+/// A symbol that comes first of all and is below this belongs to the beginning of the stream.
+const BEGINNING: u64 = 4_096;
+
+/// What a symbol is that comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Not seen before.
+    New {
+        /// It had been noticed as missing: how long before, and how often it was asked for.
+        missed: Option<Missed>,
+    },
+    /// Seen before.
+    Duplicate,
+    /// Too long ago to know.
+    Old,
+    /// Further ahead than a stream can have gone on.
+    Far,
+}
+
+/// A symbol that was missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missed {
+    /// When it was noticed, nanoseconds.
+    pub noticed_ns: u64,
+    /// When it was last asked for.
+    pub asked_ns: u64,
+    /// How often it was asked for.
+    pub asked: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Missing {
+    symbol: u64,
+    missed: Missed,
+    deadline_ns: u64,
+    /// When to ask for it next.
+    next_ns: u64,
+}
+
+/// How missing symbols are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asking {
+    /// Round trip to the sender, nanoseconds: what is asked for later than this before its deadline comes too late.
+    pub rtt_ns: u64,
+    /// From one request to the next for the same symbol.
+    pub repeat_ns: u64,
+    /// From noticing it to the first request.
+    pub patience_ns: u64,
+    /// A repair over a symbol may come until so many symbols after it; it is asked for after that, or when it is high
+    /// time.
+    pub window: u64,
+}
+
+/// The account of symbols.
+#[derive(Debug)]
+pub struct Symbols {
+    /// A bit for each remembered symbol, by its number modulo their count.
+    seen: Vec<u64>,
+    /// The first that matters; none before anything came.
+    first: Option<u64>,
+    /// One above the highest that came.
+    end: u64,
+    /// All before it have come or been noticed as missing.
+    scanned: u64,
+    missing: VecDeque<Missing>,
+    noticed: u64,
+    given_up: u64,
+}
+
+impl Default for Symbols {
+    fn default() -> Self {
+        Symbols {
+            seen: vec![0; (REMEMBERED / 64) as usize],
+            first: None,
+            end: 0,
+            scanned: 0,
+            missing: VecDeque::new(),
+            noticed: 0,
+            given_up: 0,
+        }
+    }
+}
+
+impl Symbols {
+    /// One above the highest that came.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Symbols that were noticed as missing, whatever became of them.
+    pub fn noticed(&self) -> u64 {
+        self.noticed
+    }
+
+    /// Symbols whose time ended before they came.
+    pub fn given_up(&self) -> u64 {
+        self.given_up
+    }
+
+    /// All before this one have come or are given up.
+    pub fn settled(&self) -> u64 {
+        self.missing
+            .front()
+            .map_or(self.scanned, |missing| missing.symbol)
+    }
+
+    /// Whether a symbol has come, as far as is remembered.
+    pub fn has(&self, symbol: u64) -> bool {
+        symbol + REMEMBERED >= self.end && self.bit(symbol)
+    }
+
+    fn bit(&self, symbol: u64) -> bool {
+        let at = symbol % REMEMBERED;
+        self.seen[(at / 64) as usize] & (1 << (at % 64)) != 0
+    }
+
+    /// Notes a symbol that came, by whatever way.
+    pub fn come(&mut self, symbol: u64) -> Arrival {
+        let first = *self.first.get_or_insert_with(|| {
+            let first = if symbol < BEGINNING { 0 } else { symbol };
+            (self.scanned, self.end) = (first, first);
+            first
+        });
+        if symbol < first || symbol + REMEMBERED < self.end {
+            return Arrival::Old;
+        }
+        if symbol >= self.end + REMEMBERED {
+            return Arrival::Far;
+        }
+        while self.end <= symbol {
+            let at = self.end % REMEMBERED;
+            self.seen[(at / 64) as usize] &= !(1 << (at % 64));
+            self.end += 1;
+        }
+        if self.bit(symbol) {
+            return Arrival::Duplicate;
+        }
+        let at = symbol % REMEMBERED;
+        self.seen[(at / 64) as usize] |= 1 << (at % 64);
+        let missed = (symbol < self.scanned).then(|| self.found(symbol)).flatten();
+        Arrival::New { missed }
+    }
+
+    fn found(&mut self, symbol: u64) -> Option<Missed> {
+        let place = self
+            .missing
+            .binary_search_by_key(&symbol, |missing| missing.symbol)
+            .ok()?;
+        let missed = self.missing[place].missed;
+        self.drop_settled();
+        Some(missed)
+    }
+
+    fn drop_settled(&mut self) {
+        while self
+            .missing
+            .front()
+            .is_some_and(|missing| self.has(missing.symbol))
+        {
+            self.missing.pop_front();
+        }
+    }
+
+    /// Everything before `horizon` must have come by now: what has not is missing, and is of use until `deadline_ns`.
+    pub fn notice(&mut self, now_ns: u64, horizon: u64, deadline_ns: u64, asking: &Asking) {
+        let horizon = horizon.min(self.end);
+        for symbol in self.scanned..horizon {
+            if self.bit(symbol) {
+                continue;
+            }
+            self.noticed += 1;
+            if self.missing.len() == MOST_MISSING {
+                self.give_up_first();
+            }
+            let next_ns = if asking.window == 0 {
+                now_ns + asking.patience_ns
+            } else {
+                deadline_ns.saturating_sub(2 * asking.rtt_ns).max(now_ns)
+            };
+            self.missing.push_back(Missing {
+                symbol,
+                missed: Missed {
+                    noticed_ns: now_ns,
+                    asked_ns: 0,
+                    asked: 0,
+                },
+                deadline_ns,
+                next_ns,
+            });
+        }
+        self.scanned = self.scanned.max(horizon);
+    }
+
+    fn give_up_first(&mut self) {
+        if let Some(missing) = self.missing.pop_front()
+            && !self.has(missing.symbol)
+        {
+            self.given_up += 1;
+        }
+    }
+
+    /// Gives up what can no longer come in time.
+    pub fn expire(&mut self, now_ns: u64) {
+        while self
+            .missing
+            .front()
+            .is_some_and(|missing| missing.deadline_ns <= now_ns || self.has(missing.symbol))
+        {
+            self.give_up_first();
+        }
+    }
+
+    /// Missing symbols that are to be asked for now, as ranges, at most as many as `out` takes.
+    pub fn ask(&mut self, now_ns: u64, asking: &Asking, out: &mut Vec<MissingRange>, most: usize) {
+        out.clear();
+        let (end, seen) = (self.scanned, &self.seen);
+        let has = |symbol: u64| {
+            let at = symbol % REMEMBERED;
+            seen[(at / 64) as usize] & (1 << (at % 64)) != 0
+        };
+        let mut next_of_range = 0;
+        for missing in self.missing.iter_mut().take(LOOKED_AT) {
+            let window_passed =
+                missing.missed.asked == 0 && asking.window > 0 && missing.symbol + asking.window <= end;
+            let due = missing.next_ns <= now_ns || window_passed;
+            let in_time = now_ns + asking.rtt_ns <= missing.deadline_ns;
+            if !due || !in_time || has(missing.symbol) {
+                continue;
+            }
+            let full = out.len() == most;
+            let adjoins = next_of_range == missing.symbol;
+            match out.last_mut().filter(|range| adjoins && range.count < u16::MAX) {
+                Some(range) => range.count += 1,
+                None if full => return,
+                None => out.push(MissingRange {
+                    first: missing.symbol.into(),
+                    count: 1,
+                }),
+            }
+            next_of_range = missing.symbol + 1;
+            missing.missed.asked += 1;
+            missing.missed.asked_ns = now_ns;
+            missing.next_ns = now_ns + asking.repeat_ns;
+        }
+    }
+
+    /// When there may be something to ask for or to give up.
+    pub fn next_ns(&self, asking: Option<&Asking>) -> Option<u64> {
+        let first = self.missing.front()?.deadline_ns;
+        let Some(asking) = asking else { return Some(first) };
+        let asks = self.missing.iter().take(LOOKED_AT).filter(|missing| {
+            missing.next_ns + asking.rtt_ns <= missing.deadline_ns && !self.has(missing.symbol)
+        });
+        Some(
+            asks.map(|missing| missing.next_ns)
+                .min()
+                .map_or(first, |ask| ask.min(first)),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ASKING: Asking = Asking {
+        rtt_ns: 100,
+        repeat_ns: 150,
+        patience_ns: 10,
+        window: 0,
+    };
+
+    fn ask(symbols: &mut Symbols, now_ns: u64, asking: &Asking) -> Vec<(u32, u16)> {
+        let mut ranges = Vec::new();
+        symbols.ask(now_ns, asking, &mut ranges, 56);
+        ranges.iter().map(|range| (range.first.0, range.count)).collect()
+    }
+
+    fn come(symbols: &mut Symbols, all: impl IntoIterator<Item = u64>) {
+        for symbol in all {
+            assert_eq!(symbols.come(symbol), Arrival::New { missed: None });
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_asked_for_until_it_cannot_come_in_time() {
+        let mut symbols = Symbols::default();
+        come(&mut symbols, [0, 1, 5, 8]);
+        symbols.notice(1_000, 7, 1_400, &ASKING);
+        assert_eq!((symbols.noticed(), symbols.settled()), (4, 2));
+        assert_eq!(ask(&mut symbols, 1_005, &ASKING), [], "patience");
+        assert_eq!(ask(&mut symbols, 1_010, &ASKING), [(2, 3), (6, 1)]);
+        assert_eq!(ask(&mut symbols, 1_159, &ASKING), []);
+        let missed = |asked| Missed {
+            noticed_ns: 1_000,
+            asked_ns: 1_010,
+            asked,
+        };
+        assert_eq!(
+            symbols.come(3),
+            Arrival::New {
+                missed: Some(missed(1))
+            }
+        );
+        assert_eq!(symbols.come(3), Arrival::Duplicate);
+        assert_eq!(symbols.next_ns(Some(&ASKING)), Some(1_160));
+        assert_eq!(ask(&mut symbols, 1_160, &ASKING), [(2, 1), (4, 1), (6, 1)]);
+        // A third request would bring them at 1,410.
+        assert_eq!(ask(&mut symbols, 1_310, &ASKING), []);
+        assert_eq!(symbols.next_ns(Some(&ASKING)), Some(1_400));
+        symbols.expire(1_400);
+        assert_eq!((symbols.given_up(), symbols.settled()), (3, 7));
+    }
+
+    #[test]
+    fn with_a_code_requests_wait_until_its_window_has_passed_or_it_is_high_time() {
+        let asking = Asking { window: 10, ..ASKING };
+        let mut symbols = Symbols::default();
+        come(&mut symbols, (0..30).filter(|symbol| *symbol != 4));
+        symbols.notice(1_000, 8, 2_000, &asking);
+        assert_eq!(ask(&mut symbols, 1_000, &asking), []);
+        symbols.notice(1_100, 13, 2_100, &asking);
+        assert_eq!(ask(&mut symbols, 1_100, &asking), []);
+        symbols.notice(1_101, 14, 2_101, &asking);
+        assert_eq!(ask(&mut symbols, 1_101, &asking), [(4, 1)]);
+
+        let mut symbols = Symbols::default();
+        come(&mut symbols, (0..30).filter(|symbol| *symbol != 4));
+        symbols.notice(1_000, 8, 2_000, &asking);
+        assert_eq!(symbols.next_ns(Some(&asking)), Some(1_800));
+        assert_eq!(ask(&mut symbols, 1_799, &asking), []);
+        assert_eq!(ask(&mut symbols, 1_800, &asking), [(4, 1)]);
+    }
+
+    #[test]
+    fn a_late_beginning_a_jump_and_a_flood_of_losses_are_borne() {
+        let mut symbols = Symbols::default();
+        come(&mut symbols, [1_000_000]);
+        assert_eq!(symbols.come(999_999), Arrival::Old);
+        assert_eq!(symbols.come(1_000_000 + 2 * REMEMBERED), Arrival::Far);
+        come(&mut symbols, [1_000_000 + REMEMBERED]);
+        symbols.notice(5, u64::MAX, 100, &ASKING);
+        assert_eq!(symbols.noticed(), REMEMBERED - 1);
+        assert_eq!(symbols.given_up(), REMEMBERED - 1 - MOST_MISSING as u64);
+        symbols.expire(100);
+        assert_eq!(symbols.given_up(), REMEMBERED - 1);
+        assert_eq!(symbols.settled(), 1_000_001 + REMEMBERED);
+    }
+}

@@ -1,0 +1,455 @@
+//! The sender: frames go in, packets for each flow come out; what the receiver reports decides what is sent again, and
+//! over which flows. No socket, no clock: the caller passes the time, and asks again at [`Sender::next_ns`].
+
+use std::collections::VecDeque;
+
+use weir_fec::{Adu, CodeRate, Encoder, EncoderConfig};
+use weir_wire::{
+    DecodeError, FRAMING_LENGTH, FlowId, MEDIA_HEADER_LENGTH, MediaData, MediaFeedback, MediaFraming,
+    MediaRepair, REPAIR_HEADER_LENGTH, Sequence, SessionId, UdpKey, UnixNanos,
+};
+
+use crate::breaker::{Breaker, BreakerLimits, Broken};
+use crate::flowlets::{FlowChange, Flowlets};
+use crate::pacing::Pace;
+use crate::stored::{FrameStore, Piece};
+
+/// Retransmissions that may wait; what is asked for beyond them is asked for again.
+const MOST_WAITING: usize = 16_384;
+/// How long a frame that has been sent is kept beyond the receiver's budget: for its feedback to come.
+const GRACE_NS: u64 = 5_000_000;
+
+/// What a sender is to do.
+#[derive(Clone, Debug)]
+pub struct SenderConfig {
+    /// The session.
+    pub session: SessionId,
+    /// Its key.
+    pub key: UdpKey,
+    /// Flows, 1 to 64.
+    pub flows: u16,
+    /// Payload bytes of a packet, headers not included.
+    pub payload: u32,
+    /// Packets that go over a flow at a time, so that one system call carries them.
+    pub segments: u32,
+    /// How fast.
+    pub pace: Pace,
+    /// For how long the receiver waits for what is missing, nanoseconds.
+    pub latency_ns: u64,
+    /// Repair packets, if any.
+    pub fec: Option<CodeRate>,
+    /// Whether what the receiver misses is sent again.
+    pub arq: bool,
+    /// Bytes of frames that may be kept.
+    pub most_bytes: usize,
+    /// When to stop.
+    pub breaker: BreakerLimits,
+    /// Seed of the flows' order and of the repair keys.
+    pub seed: u64,
+}
+
+/// A packet that is to be sent now. Its bytes are `header` and then [`Sender::body`].
+#[derive(Clone, Copy, Debug)]
+pub struct Transmit {
+    /// Over which flow.
+    pub flow: FlowId,
+    header: [u8; MEDIA_HEADER_LENGTH],
+    header_length: u8,
+    body: Body,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Body {
+    Piece(Piece),
+    Repair(usize),
+}
+
+impl Transmit {
+    /// The bytes before the body.
+    pub fn header(&self) -> &[u8] {
+        &self.header[..usize::from(self.header_length)]
+    }
+}
+
+/// What happened to the sender.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SenderEvent {
+    /// A flow is used otherwise than before.
+    Flow(FlowId, FlowChange),
+    /// The stream has stopped for good.
+    Stopped(Broken),
+}
+
+/// What a sender has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounters {
+    /// Frames.
+    pub frames: u64,
+    /// Source packets, each once.
+    pub sources: u64,
+    /// Repair packets.
+    pub repairs: u64,
+    /// Packets that were sent again because the receiver missed them.
+    pub retransmitted: u64,
+    /// Copies that were sent to try flows.
+    pub trials: u64,
+    /// Requests for what was no longer kept or could not come in time.
+    pub refused: u64,
+    /// Feedback that was not from the receiver, damaged, or not newer than what came before.
+    pub rejected: u64,
+}
+
+/// A frame that is being sent.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    buffer: u64,
+    packets: u32,
+    next: u32,
+    start_ns: u64,
+    /// Of a frame; descriptions and the end go out at once.
+    paced: bool,
+}
+
+/// Sends one stream.
+pub struct Sender {
+    config: SenderConfig,
+    flows: Flowlets,
+    store: FrameStore,
+    waiting: VecDeque<Sending>,
+    last_start_ns: Option<u64>,
+    encoder: Option<Encoder>,
+    /// Framing and payload as one, for the encoder.
+    symbol: Vec<u8>,
+    repairs: Vec<Vec<u8>>,
+    repairs_used: usize,
+    /// Symbols that are to be sent again.
+    again: VecDeque<u64>,
+    settled: u64,
+    feedback: Option<u64>,
+    rtt_ns: Option<u64>,
+    breaker: Breaker,
+    stopped: bool,
+    events: VecDeque<SenderEvent>,
+    spare: Vec<Vec<u8>>,
+    counters: SenderCounters,
+}
+
+impl Sender {
+    /// A sender that has sent nothing.
+    pub fn new(config: SenderConfig, now_ns: u64) -> Self {
+        let encoder = config.fec.map(|rate| {
+            Encoder::new(EncoderConfig {
+                first_key: config.seed as u16,
+                ..EncoderConfig::new(rate, FRAMING_LENGTH + config.payload as usize)
+            })
+        });
+        Sender {
+            flows: Flowlets::new(config.flows, config.seed),
+            store: FrameStore::new(config.payload, config.most_bytes),
+            waiting: VecDeque::new(),
+            last_start_ns: None,
+            encoder,
+            symbol: Vec::with_capacity(FRAMING_LENGTH + config.payload as usize),
+            repairs: Vec::new(),
+            repairs_used: 0,
+            again: VecDeque::new(),
+            settled: 0,
+            feedback: None,
+            rtt_ns: None,
+            breaker: Breaker::new(config.breaker, now_ns),
+            stopped: false,
+            events: VecDeque::new(),
+            spare: Vec::new(),
+            counters: SenderCounters::default(),
+            config,
+        }
+    }
+
+    /// Whether a frame of so many bytes can be given now: the one before it has begun to leave, and there is room.
+    pub fn wants_frame(&self, bytes: usize) -> bool {
+        !self.stopped && self.waiting.len() <= 1 && self.store.has_room(bytes)
+    }
+
+    /// Takes a frame to be sent. Its offset in `framing` is of no meaning.
+    pub fn push_frame(&mut self, now_ns: u64, framing: MediaFraming, bytes: Vec<u8>) {
+        let start_ns = self.config.pace.start_ns(now_ns, self.last_start_ns);
+        self.last_start_ns = Some(start_ns);
+        self.counters.frames += 1;
+        self.push(framing, bytes, start_ns, true);
+    }
+
+    /// Takes a description of a format, or the end of the stream, to be sent after all frames before it.
+    pub fn push_notice(&mut self, now_ns: u64, framing: MediaFraming, bytes: Vec<u8>) {
+        self.push(framing, bytes, now_ns, false);
+    }
+
+    fn push(&mut self, framing: MediaFraming, bytes: Vec<u8>, start_ns: u64, paced: bool) {
+        let (buffer, packets) = self.store.keep(framing, bytes);
+        self.waiting.push_back(Sending {
+            buffer,
+            packets,
+            next: 0,
+            start_ns,
+            paced,
+        });
+    }
+
+    /// A buffer of a frame that is no longer kept, for another one.
+    pub fn spare_buffer(&mut self) -> Option<Vec<u8>> {
+        self.spare.pop()
+    }
+
+    /// Fills `out` with the packets that are due, those of a flow one after the other. Empty if none is due. The bodies
+    /// are there until the next call.
+    pub fn poll(&mut self, now_ns: u64, unix: UnixNanos, out: &mut Vec<Transmit>) {
+        out.clear();
+        self.repairs_used = 0;
+        if let Some(broken) = self.breaker.on_time(now_ns) {
+            self.stop(broken);
+        }
+        while let Some(bytes) = self.store.take_unwanted(now_ns, self.settled) {
+            self.spare.push(bytes);
+        }
+        if self.stopped {
+            return;
+        }
+        let block = self.flows.live() * self.config.segments.max(1) as usize;
+        self.poll_again(now_ns, unix, block, out);
+        // A block leaves as a whole when its first packet is due, and ends with its frame.
+        while out.len() < block && self.due_ns().is_some_and(|due| due <= now_ns) {
+            while out.len() < block
+                && let Some((piece, last)) = self.next_piece(now_ns)
+            {
+                self.send_source(piece, now_ns, unix, out);
+                if last {
+                    break;
+                }
+            }
+        }
+        out.sort_by_key(|transmit| transmit.flow);
+    }
+
+    /// When the next packet of the stream is due.
+    fn due_ns(&self) -> Option<u64> {
+        let first = self.waiting.front()?;
+        let index = if first.paced { first.next } else { 0 };
+        Some(self.config.pace.due_ns(first.start_ns, index, first.packets))
+    }
+
+    /// The next packet of the stream, and whether it is the last of its frame.
+    fn next_piece(&mut self, now_ns: u64) -> Option<(Piece, bool)> {
+        let first = self.waiting.front_mut()?;
+        let piece = self.store.piece(first.buffer, first.next)?;
+        first.next += 1;
+        let last = first.next == first.packets;
+        if last {
+            let expires_ns = now_ns + self.config.latency_ns + GRACE_NS + self.rtt_ns.unwrap_or(0);
+            self.store.sent(first.buffer, expires_ns);
+            self.waiting.pop_front();
+        }
+        Some((piece, last))
+    }
+
+    fn send_source(&mut self, piece: Piece, now_ns: u64, unix: UnixNanos, out: &mut Vec<Transmit>) {
+        let (flow, sequence) = self.flows.for_source();
+        self.counters.sources += 1;
+        out.push(self.packet(piece, flow, sequence, 0, unix));
+        if let Some((flow, sequence)) = self.flows.for_trial(now_ns) {
+            self.counters.trials += 1;
+            out.push(self.packet(piece, flow, sequence, MediaData::COPY, unix));
+        }
+        self.protect(piece, unix, out);
+    }
+
+    fn packet(
+        &self,
+        piece: Piece,
+        flow: FlowId,
+        flow_sequence: Sequence,
+        flags: u8,
+        sent: UnixNanos,
+    ) -> Transmit {
+        let data = MediaData {
+            session: self.config.session,
+            symbol: Sequence::from(piece.symbol),
+            flow_sequence,
+            flow,
+            flags,
+            sent,
+            framing: piece.framing,
+        };
+        let mut header = [0; MEDIA_HEADER_LENGTH];
+        data.encode(&self.config.key, &mut header);
+        Transmit {
+            flow,
+            header,
+            header_length: MEDIA_HEADER_LENGTH as u8,
+            body: Body::Piece(piece),
+        }
+    }
+
+    /// Gives a source packet to the code, and sends the repair that it completes.
+    fn protect(&mut self, piece: Piece, sent: UnixNanos, out: &mut Vec<Transmit>) {
+        let Some(encoder) = &mut self.encoder else { return };
+        let mut framing = [0; FRAMING_LENGTH];
+        piece.framing.encode(&mut framing);
+        self.symbol.clear();
+        self.symbol.extend_from_slice(&framing);
+        self.symbol.extend_from_slice(self.store.payload(&piece));
+        let adu = Adu {
+            flow: 0,
+            payload: &self.symbol,
+        };
+        let sources = usize::from(encoder.rate().sources());
+        // Payloads are no longer than the encoder was made for, so that it takes them all.
+        let Ok(Some(repair)) = encoder.push(adu) else {
+            return;
+        };
+        if self.repairs_used == self.repairs.len() {
+            self.repairs.push(Vec::new());
+        }
+        let kept = &mut self.repairs[self.repairs_used];
+        kept.clear();
+        kept.extend_from_slice(repair.symbol);
+        let payload_id = repair.id.encode();
+        let (flow, flow_sequence) = self.flows.for_repair(sources);
+        let packet = MediaRepair {
+            session: self.config.session,
+            flow_sequence,
+            flow,
+            sent,
+            payload_id,
+        };
+        let mut short = [0; REPAIR_HEADER_LENGTH];
+        packet.encode(&self.config.key, &mut short);
+        let mut header = [0; MEDIA_HEADER_LENGTH];
+        header[..REPAIR_HEADER_LENGTH].copy_from_slice(&short);
+        out.push(Transmit {
+            flow,
+            header,
+            header_length: REPAIR_HEADER_LENGTH as u8,
+            body: Body::Repair(self.repairs_used),
+        });
+        self.repairs_used += 1;
+        self.counters.repairs += 1;
+    }
+
+    /// Sends again what was asked for and can still come in time.
+    fn poll_again(&mut self, now_ns: u64, unix: UnixNanos, most: usize, out: &mut Vec<Transmit>) {
+        let one_way_ns = self.rtt_ns.unwrap_or(0) / 2;
+        while out.len() < most {
+            let Some(symbol) = self.again.pop_front() else {
+                return;
+            };
+            let piece = self.store.by_symbol(symbol).filter(|piece| {
+                let expires_ns = self.store.expiry(piece).unwrap_or(u64::MAX);
+                now_ns + one_way_ns < expires_ns
+            });
+            let Some(piece) = piece else {
+                self.counters.refused += 1;
+                continue;
+            };
+            let (flow, sequence) = self.flows.for_copy();
+            self.counters.retransmitted += 1;
+            out.push(self.packet(piece, flow, sequence, MediaData::COPY, unix));
+        }
+    }
+
+    /// The bytes behind a packet's header.
+    pub fn body(&self, transmit: &Transmit) -> &[u8] {
+        match &transmit.body {
+            Body::Piece(piece) => self.store.payload(piece),
+            Body::Repair(index) => self.repairs.get(*index).map_or(&[], Vec::as_slice),
+        }
+    }
+
+    /// Takes a datagram of the receiver.
+    ///
+    /// # Errors
+    /// When it is none; only a counter changes.
+    pub fn handle(&mut self, now_ns: u64, unix: UnixNanos, datagram: &[u8]) -> Result<(), DecodeError> {
+        let decoded = MediaFeedback::decode(&self.config.key, self.config.session, datagram);
+        let (feedback, lists) = decoded.inspect_err(|_| self.counters.rejected += 1)?;
+        let number = feedback.number.extend(self.feedback.unwrap_or(0));
+        if self.feedback.is_some_and(|last| number <= last) {
+            self.counters.rejected += 1;
+            return Ok(());
+        }
+        self.feedback = Some(number);
+        let next = self.store.next_symbol();
+        self.settled = self.settled.max(feedback.settled.extend(next).min(next));
+        if feedback.echo.0 > 0 {
+            let rtt = unix
+                .0
+                .saturating_sub(feedback.echo.0)
+                .saturating_sub(feedback.held_ns.into());
+            // Smoothed as in RFC 6298 section 2.
+            self.rtt_ns = Some(self.rtt_ns.map_or(rtt, |smooth| smooth - smooth / 8 + rtt / 8));
+        }
+        let events = &mut self.events;
+        let rtt_ns = self.rtt_ns.unwrap_or(0);
+        self.flows
+            .on_report(now_ns, rtt_ns, lists.flows(), |flow, change| {
+                events.push_back(SenderEvent::Flow(flow, change));
+            });
+        if self.config.arq {
+            for range in lists.missing() {
+                let first = range.first.extend(next);
+                let room = MOST_WAITING.saturating_sub(self.again.len());
+                let symbols = first..(first + u64::from(range.count)).min(next);
+                self.again.extend(symbols.take(room));
+            }
+        }
+        if let Some(broken) = self.breaker.on_report(now_ns, feedback.received, feedback.lost) {
+            self.stop(broken);
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self, broken: Broken) {
+        if !self.stopped {
+            self.stopped = true;
+            self.waiting.clear();
+            self.again.clear();
+            self.events.push_back(SenderEvent::Stopped(broken));
+        }
+    }
+
+    /// When to call [`poll`](Self::poll) next, nanoseconds; none when nothing is left to do.
+    pub fn next_ns(&self) -> Option<u64> {
+        if self.stopped {
+            return None;
+        }
+        if !self.again.is_empty() {
+            return Some(0);
+        }
+        [
+            self.due_ns(),
+            self.store.next_expiry(),
+            Some(self.breaker.next_ns()),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// What happened since the last call, one by one.
+    pub fn poll_event(&mut self) -> Option<SenderEvent> {
+        self.events.pop_front()
+    }
+
+    /// What has been done so far.
+    pub fn counters(&self) -> SenderCounters {
+        self.counters
+    }
+
+    /// The round-trip time to the receiver as smoothed, nanoseconds; none before its first feedback.
+    pub fn rtt_ns(&self) -> Option<u64> {
+        self.rtt_ns
+    }
+
+    /// The flows and what they are used for.
+    pub fn flows(&self) -> &Flowlets {
+        &self.flows
+    }
+}

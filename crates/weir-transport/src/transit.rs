@@ -1,0 +1,75 @@
+//! How long packets are under way, as far as one end can tell: how much longer than the fastest of late. It must not
+//! know what is done with late ones.
+
+use weir_wire::UnixNanos;
+
+/// The fastest packet is one of the last so many nanoseconds, at least, so that clocks may drift.
+const MEMORY_NS: u64 = 10_000_000_000;
+/// The most that is waited for a packet which others of its flow have overtaken.
+const LONGEST_PATIENCE_NS: u64 = 5_000_000;
+
+/// The difference of two clocks plus the shortest time under way, and how far packets of a flow overtake each other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Transit {
+    /// Smallest difference in the running period and in the one before it.
+    running: Option<i64>,
+    before: Option<i64>,
+    began_ns: u64,
+    overtaking_ns: u64,
+}
+
+impl Transit {
+    /// Notes a packet that came at `now_ns` and was `sent` by the sender's clock, which does not step.
+    pub fn sample(&mut self, now_ns: u64, sent: UnixNanos) {
+        let difference = (now_ns as i64).wrapping_sub(sent.0 as i64);
+        if now_ns.saturating_sub(self.began_ns) > MEMORY_NS {
+            self.before = self.running.take();
+            self.began_ns = now_ns;
+        }
+        self.running = Some(self.running.map_or(difference, |least| least.min(difference)));
+    }
+
+    /// When a packet would have come that was `sent` then, had it been as fast as the fastest; none before any came.
+    pub fn on_this_clock(&self, sent: UnixNanos) -> Option<u64> {
+        let least = [self.running, self.before].into_iter().flatten().min()?;
+        Some((sent.0 as i64).wrapping_add(least) as u64)
+    }
+
+    /// Notes a packet that came so long after it was taken for lost.
+    pub fn overtaken(&mut self, late_ns: u64) {
+        self.overtaking_ns = self
+            .overtaking_ns
+            .max(late_ns + late_ns / 4)
+            .min(LONGEST_PATIENCE_NS);
+    }
+
+    /// How long to wait for a packet that others of its flow have overtaken.
+    pub fn overtaking_ns(&self) -> u64 {
+        self.overtaking_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fastest_packet_of_late_sets_the_clock() {
+        let mut transit = Transit::default();
+        assert_eq!(transit.on_this_clock(UnixNanos(5)), None);
+        let (sender, own) = (1_700_000_000_000_000_000, 3_000_000);
+        for (at, under_way) in [(0, 500), (1_000, 300), (2_000, 900)] {
+            transit.sample(own + at + under_way, UnixNanos(sender + at));
+        }
+        assert_eq!(
+            transit.on_this_clock(UnixNanos(sender + 5_000)),
+            Some(own + 5_300)
+        );
+        // The path has become longer: after two periods the old one is forgotten.
+        for second in 1..=21 {
+            let at = second * 1_000_000_000;
+            transit.sample(own + at + 700, UnixNanos(sender + at));
+        }
+        assert_eq!(transit.on_this_clock(UnixNanos(sender)), Some(own + 700));
+    }
+}

@@ -1,0 +1,142 @@
+//! Random loss, flows that go dark, loss in bursts: what the code and retransmission leave.
+
+use weir_fec::CodeRate;
+use weir_transport::{FlowChange, SenderEvent};
+use weir_wire::FlowId;
+
+use crate::world::{FRAME_NS, MS, SECOND, Setup, World};
+
+const LOSSY: &str = "rtt = \"1ms\"\nforward.loss = \"0.04%\"";
+
+#[test]
+fn a_clean_path_takes_nothing_but_the_sources() {
+    let world = World::new(Setup::default()).run();
+    world.assert_whole();
+    let (sent, seen) = (world.sender.counters(), world.receiver.counters());
+    assert_eq!((seen.received, seen.lost, seen.asked), (sent.sources, 0, 0));
+    assert_eq!(
+        (seen.duplicates, seen.late, seen.rejected, seen.overtaken),
+        (0, 0, 0, 0)
+    );
+    assert!(world.longest_ns < FRAME_NS + MS, "{}", world.longest_ns);
+    assert_eq!(world.events, []);
+}
+
+#[test]
+fn retransmission_alone_repairs_random_loss() {
+    let world = World::new(Setup {
+        link: LOSSY,
+        arq: true,
+        for_ns: 20 * SECOND,
+        ..Setup::default()
+    })
+    .run();
+    world.assert_whole();
+    let seen = world.receiver.counters();
+    assert!(seen.lost > 200, "{seen:?}");
+    assert_eq!((seen.retransmitted, seen.unrepaired), (seen.lost, 0));
+    // One request for each, and a second one where the retransmission was lost too.
+    assert!(seen.asked <= seen.lost + seen.lost / 100 + 3, "{seen:?}");
+}
+
+#[test]
+fn the_code_alone_repairs_random_loss() {
+    let world = World::new(Setup {
+        link: LOSSY,
+        fec: Some(CodeRate::new(64, 128).unwrap()),
+        for_ns: 20 * SECOND,
+        ..Setup::default()
+    })
+    .run();
+    world.assert_whole();
+    let seen = world.receiver.counters();
+    assert!(seen.lost > 200, "{seen:?}");
+    assert_eq!((seen.recovered, seen.unrepaired), (seen.lost, 0));
+}
+
+fn dark(flow: u16) -> Option<(u16, u64, u64)> {
+    Some((flow, SECOND, 2 * SECOND))
+}
+
+#[test]
+fn the_code_alone_bears_a_flow_that_is_dark_for_a_second() {
+    let world = World::new(Setup {
+        link: LOSSY,
+        fec: Some(CodeRate::new(12, 96).unwrap()),
+        dark: dark(5),
+        ..Setup::default()
+    })
+    .run();
+    world.assert_whole();
+    let seen = world.receiver.counters();
+    assert_eq!(seen.unrepaired, 0);
+}
+
+#[test]
+fn retransmission_within_three_round_trips_bears_a_flow_that_is_dark_for_a_second() {
+    let world = World::new(Setup {
+        link: "rtt = \"10ms\"\nforward.loss = \"0.04%\"",
+        arq: true,
+        rtt_ns: 10 * MS,
+        latency_ns: 30 * MS,
+        dark: dark(5),
+        ..Setup::default()
+    })
+    .run();
+    world.assert_whole();
+    let left = world
+        .events
+        .iter()
+        .position(|(_, event)| *event == SenderEvent::Flow(FlowId(5), FlowChange::Silent));
+    let (at, _) = world.events[left.expect("the flow is left")];
+    assert!((SECOND..SECOND + 20 * MS).contains(&at), "left at {at}");
+    let back = world
+        .events
+        .iter()
+        .find(|(_, event)| *event == SenderEvent::Flow(FlowId(5), FlowChange::Back));
+    let (at, _) = back.expect("the flow is taken again");
+    assert_eq!(world.sender.flows().live(), 16, "{:?}", world.events);
+    assert!((2 * SECOND..3 * SECOND).contains(at), "back at {at}");
+}
+
+#[test]
+fn each_repairs_what_the_other_has_not() {
+    // Bursts longer than the code bears.
+    let world = World::new(Setup {
+        link: "rtt = \"4ms\"\nforward.loss = { mean = \"0.5%\", burst = 20 }",
+        fec: Some(CodeRate::new(12, 96).unwrap()),
+        arq: true,
+        rtt_ns: 4 * MS,
+        latency_ns: 40 * MS,
+        for_ns: 10 * SECOND,
+        ..Setup::default()
+    })
+    .run();
+    world.assert_whole();
+    let seen = world.receiver.counters();
+    assert!(seen.recovered > 100 && seen.retransmitted > 100, "{seen:?}");
+}
+
+#[test]
+fn what_cannot_be_repaired_is_given_up_at_the_end_of_the_budget() {
+    let world = World::new(Setup {
+        link: "rtt = \"1ms\"\nforward.loss = \"1%\"",
+        latency_ns: 5 * MS,
+        ..Setup::default()
+    })
+    .run();
+    let seen = world.receiver.counters();
+    assert!(
+        world.damaged > 1_000 && world.whole > 500 && world.lost == 0,
+        "{seen:?}"
+    );
+    assert_eq!(
+        (seen.unrepaired, seen.recovered, seen.retransmitted),
+        (seen.lost, 0, 0)
+    );
+    assert!(
+        world.longest_ns <= FRAME_NS + 5 * MS + MS / 2,
+        "{}",
+        world.longest_ns
+    );
+}

@@ -1,0 +1,5 @@
+//! Whole streams across emulated links, in virtual time: every frame that comes out is compared with what went in.
+
+mod losses;
+mod trouble;
+mod world;

@@ -1,0 +1,206 @@
+//! Garbage, replays and forgeries, late receivers, silent receivers, paths that do not carry the rate.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use weir_fec::CodeRate;
+use weir_transport::{BreakerLimits, Broken, Receiver, ReceiverEvent, Sender, SenderConfig, SenderEvent};
+use weir_wire::{FlowId, MAX_FEEDBACK_LENGTH, MediaData, MediaFeedback, MediaFraming, UdpKey, UnixNanos};
+
+use crate::world::{
+    KEY, MS, PAYLOAD, SECOND, SESSION, Setup, World, picture, receiver_config, sender_config,
+};
+
+#[test]
+fn garbage_replays_and_forgeries_change_nothing_but_a_counter() {
+    let honest = || Setup {
+        link: "rtt = \"1ms\"\nforward.loss = \"0.1%\"",
+        fec: Some(CodeRate::new(12, 96).unwrap()),
+        arq: true,
+        for_ns: 2 * SECOND,
+        ..Setup::default()
+    };
+    let plain = World::new(honest()).run();
+    plain.assert_whole();
+
+    let mut attacked = World::new(honest());
+    let added = Rc::new(RefCell::new((0u64, 0u64)));
+    let count = added.clone();
+    let mut old: Vec<Vec<u8>> = Vec::new();
+    attacked.meddle = Box::new(move |datagrams| {
+        let own = datagrams[0].clone();
+        let mut counts = count.borrow_mut();
+        // One bit of the header changed; cut short; signed with another key; nothing at all; one of before.
+        let mut forged = own.clone();
+        forged[own.len() % 40] ^= 4;
+        let data = MediaData {
+            session: SESSION,
+            symbol: weir_wire::Sequence(old.len() as u32 * 7),
+            flow: FlowId(3),
+            ..MediaData::default()
+        };
+        let mut foreign = vec![0; 64 + PAYLOAD as usize];
+        let mut header = [0; 64];
+        data.encode(&UdpKey::new(*b"another key here"), &mut header);
+        foreign[..64].copy_from_slice(&header);
+        datagrams.extend([forged, own[..40].to_vec(), foreign, Vec::new(), own.clone()]);
+        counts.0 += 4;
+        counts.1 += 1;
+        if old.len() > 100 {
+            datagrams.push(old[old.len() - 100].clone());
+            counts.1 += 1;
+        }
+        old.push(own);
+    });
+    let attacked = attacked.run();
+    attacked.assert_whole();
+    let (rejected, replayed) = *added.borrow();
+    let (with, without) = (attacked.receiver.counters(), plain.receiver.counters());
+    assert_eq!(with.rejected, rejected);
+    assert_eq!(with.duplicates, without.duplicates + replayed);
+    let rest = |mut counters: weir_transport::ReceiverCounters| {
+        (counters.rejected, counters.duplicates) = (0, 0);
+        counters
+    };
+    assert_eq!(rest(with), rest(without));
+    assert_eq!(attacked.sender.counters(), plain.sender.counters());
+}
+
+/// One second of a stream straight into a receiver, from the given packet on.
+fn straight(from: usize, config: SenderConfig) -> (Receiver, Vec<u64>) {
+    let mut sender = Sender::new(config, 0);
+    let mut receiver = Receiver::new(receiver_config(&Setup::default())).expect("a receiver");
+    let (mut out, mut given, mut number) = (Vec::new(), Vec::new(), 0);
+    let mut packets = 0;
+    for now in (0..SECOND).step_by(MS as usize / 10) {
+        while sender.wants_frame(0) {
+            let bytes = picture(u64::from(number));
+            let framing = MediaFraming {
+                frame: number,
+                frame_length: bytes.len() as u32,
+                format: 1,
+                ..MediaFraming::default()
+            };
+            if number % 100 == 0 {
+                let description = MediaFraming {
+                    flags: MediaFraming::DESCRIPTION,
+                    format: 1,
+                    ..MediaFraming::default()
+                };
+                sender.push_notice(now, description, b"what it is".to_vec());
+            }
+            sender.push_frame(now, framing, bytes);
+            number += 1;
+        }
+        sender.poll(now, UnixNanos(now + 5), &mut out);
+        for transmit in &out {
+            packets += 1;
+            if packets > from {
+                receiver.handle(now, &[transmit.header(), sender.body(transmit)].concat());
+            }
+        }
+        let mut feedback = [0; MAX_FEEDBACK_LENGTH];
+        if let Some((_, length)) = receiver.poll_feedback(now, &mut feedback) {
+            sender
+                .handle(now, UnixNanos(now + 5), &feedback[..length])
+                .expect("feedback");
+        }
+        while let Some(frame) = receiver.poll_frame(now) {
+            if let weir_transport::Given::Frame(frame) = frame
+                && frame.missing.is_empty()
+            {
+                given.push(frame.number);
+            }
+        }
+    }
+    (receiver, given)
+}
+
+#[test]
+fn a_receiver_that_comes_late_takes_the_stream_from_where_it_is() {
+    let config = sender_config(&Setup::default());
+    let (mut early, all) = straight(0, config.clone());
+    assert!(all.len() > 500 && all.iter().copied().eq(0..all.len() as u64));
+    let (late, rest) = straight(20_000, config);
+    // The frame that it came into, and perhaps the one after it, are not whole.
+    let first = rest[0];
+    assert!((313..316).contains(&first), "{first}");
+    assert!(rest.iter().copied().eq(first..all.len() as u64));
+    assert_eq!((late.counters().rejected, early.counters().lost), (0, 0));
+    let described = ReceiverEvent::Format {
+        format: 1,
+        description: b"what it is".to_vec(),
+    };
+    assert_eq!(early.poll_event(), Some(described));
+    assert_eq!(early.poll_event(), None, "told once, however often it is sent");
+}
+
+#[test]
+fn a_receiver_that_falls_silent_stops_the_sender() {
+    let mut sender = Sender::new(sender_config(&Setup::default()), 0);
+    let mut out = Vec::new();
+    let mut last = 0;
+    for now in (0..10 * SECOND).step_by(MS as usize) {
+        if sender.wants_frame(0) {
+            let framing = MediaFraming {
+                frame_length: PAYLOAD,
+                ..MediaFraming::default()
+            };
+            sender.push_frame(now, framing, vec![0; PAYLOAD as usize]);
+        }
+        sender.poll(now, UnixNanos(now), &mut out);
+        if !out.is_empty() {
+            last = now;
+        }
+    }
+    let silence_ns = BreakerLimits::default().silence_ns;
+    assert_eq!(
+        sender.poll_event(),
+        Some(SenderEvent::Stopped(Broken::Silence { silence_ns }))
+    );
+    assert!(last < silence_ns && last > silence_ns - 100 * MS, "{last}");
+    assert_eq!((sender.next_ns(), sender.wants_frame(0)), (None, false));
+}
+
+#[test]
+fn a_path_that_loses_too_much_stops_the_sender() {
+    let world = World::new(Setup {
+        link: "rtt = \"1ms\"\nforward.loss = \"20%\"",
+        fec: Some(CodeRate::new(2, 40).unwrap()),
+        for_ns: 8 * SECOND,
+        ..Setup::default()
+    });
+    let world = world.run();
+    let stopped = world.events.iter().find_map(|(at, event)| match event {
+        SenderEvent::Stopped(Broken::Loss { loss, .. }) => Some((*at, *loss)),
+        _ => None,
+    });
+    let (at, loss) = stopped.expect("the sender stops");
+    assert!((3 * SECOND..5 * SECOND).contains(&at), "{at}");
+    assert!((0.17..0.23).contains(&loss), "{loss}");
+}
+
+#[test]
+fn feedback_is_taken_once_and_only_from_the_receiver() {
+    let mut sender = Sender::new(sender_config(&Setup::default()), 0);
+    let feedback = |number| MediaFeedback {
+        session: SESSION,
+        number: weir_wire::Sequence(number),
+        ..MediaFeedback::default()
+    };
+    let mut bytes = [0; MAX_FEEDBACK_LENGTH];
+    let mut give = |sender: &mut Sender, number, key: &UdpKey| {
+        let length = feedback(number).encode(key, &[], &[], &mut bytes);
+        sender.handle(1, UnixNanos(1), &bytes[..length]).is_ok()
+    };
+    assert!(give(&mut sender, 4, &KEY));
+    assert!(
+        give(&mut sender, 4, &KEY) && give(&mut sender, 3, &KEY),
+        "old, and of no effect"
+    );
+    assert_eq!(sender.counters().rejected, 2);
+    assert!(!give(&mut sender, 5, &UdpKey::new(*b"another key here")));
+    assert_eq!(sender.counters().rejected, 3);
+    assert!(give(&mut sender, 5, &KEY));
+    assert_eq!(sender.counters().rejected, 3);
+}

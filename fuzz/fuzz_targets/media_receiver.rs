@@ -1,0 +1,149 @@
+//! The receiver of a media stream: whatever comes from a sender that holds the key, nothing may upset it, frames are
+//! given out once and in order, and all that it tells is read back.
+//!
+//! The input is a list of packets. Of each, the first byte chooses how the time goes on and what the packet is; its
+//! fields follow. Tags are right: what has a wrong one is refused by the decoder, which has a target of its own.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir_transport::{Given, Receiver, ReceiverConfig};
+use weir_wire::{
+    FlowId, MAX_FEEDBACK_LENGTH, MEDIA_HEADER_LENGTH, MediaData, MediaFeedback, MediaFraming, MediaRepair,
+    REPAIR_HEADER_LENGTH, Sequence, SessionId, UdpKey, UnixNanos,
+};
+
+const SESSION: SessionId = SessionId(7);
+const KEY: UdpKey = UdpKey::new(*b"key of a session");
+const PAYLOAD: u32 = 16;
+
+/// Takes integers off the front of the input; zeros at its end.
+struct Input<'a>(&'a [u8]);
+
+impl Input<'_> {
+    fn byte(&mut self) -> u8 {
+        let Some((first, rest)) = self.0.split_first() else {
+            return 0;
+        };
+        self.0 = rest;
+        *first
+    }
+
+    /// A small signed step from `near`, or any number.
+    fn number(&mut self, near: u32) -> u32 {
+        match self.byte() {
+            255 => u32::from_be_bytes(std::array::from_fn(|_| self.byte())),
+            step => near.wrapping_add_signed(i32::from(step as i8)),
+        }
+    }
+}
+
+fn framing(input: &mut Input<'_>, symbol: u32) -> MediaFraming {
+    let frame = input.number(symbol / 4);
+    MediaFraming {
+        frame,
+        offset: input.number(symbol % 4 * PAYLOAD),
+        frame_length: input.number(4 * PAYLOAD - 3),
+        flags: u16::from(input.byte() / 64),
+        format: u16::from(input.byte() / 128),
+        timestamp_ns: u64::from(frame) * 1_000,
+    }
+}
+
+fn datagram(input: &mut Input<'_>, what: u8, near: u32, now: u64) -> (u32, Vec<u8>) {
+    let flow = FlowId(u16::from(input.byte() % 5));
+    let flow_sequence = Sequence(input.number(near / 4));
+    let symbol = input.number(near);
+    let sent = UnixNanos(now.wrapping_add_signed(i64::from(input.byte() as i8) * 100_000));
+    let length = usize::from(input.byte() % 24);
+    let mut bytes = Vec::new();
+    if what & 4 == 0 {
+        let data = MediaData {
+            session: SESSION,
+            symbol: Sequence(symbol),
+            flow_sequence,
+            flow,
+            flags: what >> 3 & 1,
+            sent,
+            framing: framing(input, symbol),
+        };
+        let mut header = [0; MEDIA_HEADER_LENGTH];
+        data.encode(&KEY, &mut header);
+        bytes.extend_from_slice(&header);
+    } else {
+        let mut payload_id = [0; 8];
+        payload_id[..2].copy_from_slice(&[input.byte(), input.byte()]);
+        payload_id[2..4].copy_from_slice(&[0xf0, input.byte() % 40]);
+        payload_id[4..].copy_from_slice(&symbol.to_be_bytes());
+        let repair = MediaRepair {
+            session: SESSION,
+            flow_sequence,
+            flow,
+            sent,
+            payload_id,
+        };
+        let mut header = [0; REPAIR_HEADER_LENGTH];
+        repair.encode(&KEY, &mut header);
+        bytes.extend_from_slice(&header);
+    }
+    bytes.extend((0..length).map(|_| input.byte()));
+    (symbol, bytes)
+}
+
+fuzz_target!(|input: &[u8]| {
+    let mut input = Input(input);
+    let choice = input.byte();
+    let config = ReceiverConfig {
+        session: SESSION,
+        key: KEY,
+        flows: 4,
+        payload: PAYLOAD,
+        latency_ns: 5_000_000,
+        frames: 8,
+        frame_bytes: 100,
+        fec_window: (choice & 1 != 0).then_some(32),
+        fec_history: 128,
+        arq: choice & 2 != 0,
+        rtt_ns: 1_000_000,
+    };
+    let mut receiver = Receiver::new(config).expect("a configuration that can be");
+    let (mut now, mut near, mut next_frame) = (1_000_000_000u64, 0u32, None);
+    let mut feedback = [0; MAX_FEEDBACK_LENGTH];
+    while !input.0.is_empty() {
+        let what = input.byte();
+        now += [1_000, 30_000, 3_000_000, 1_000_000_000][usize::from(what & 3)];
+        let (symbol, bytes) = datagram(&mut input, what, near, now);
+        near = symbol;
+        receiver.handle(now, &bytes);
+        while let Some(given) = receiver.poll_frame(now) {
+            let number = match &given {
+                Given::Nothing(number) => *number,
+                Given::Frame(frame) => frame.number,
+            };
+            assert!(
+                next_frame.is_none_or(|next| next == number),
+                "in order, each once"
+            );
+            next_frame = Some(number + 1);
+            if let Given::Frame(frame) = given {
+                assert!(frame.bytes.len() <= 100);
+                receiver.recycle(frame);
+            }
+        }
+        while receiver.poll_event().is_some() {}
+        if let Some((flow, length)) = receiver.poll_feedback(now, &mut feedback) {
+            assert!(flow.0 < 4);
+            let (told, lists) = MediaFeedback::decode(&KEY, SESSION, &feedback[..length]).expect("feedback");
+            assert_eq!(lists.flows().count(), 4);
+            assert!(lists.missing().all(|range| range.count > 0));
+            let ahead = told.newest.0.wrapping_sub(told.settled.0).wrapping_add(1) as i32;
+            assert!(
+                ahead >= 0,
+                "nothing is settled that has not been reached: {told:?}"
+            );
+        }
+        if let Some(next) = receiver.next_ns(now) {
+            now = now.max(next.min(now + 20_000_000));
+        }
+    }
+});
