@@ -66,11 +66,24 @@ export async function open(url, { width = 1280, height = 900, dark = false, time
 /** Waits until every chart that is on the page and not folded away has been drawn. */
 export async function drawn(page) {
   await page.waitForSelector("article");
-  await page.waitForFunction(() =>
-    [...document.querySelectorAll("figure[data-chart]:not([data-empty])")]
-      .filter((figure) => figure.clientWidth > 0)
-      .every((figure) => figure.dataset.drawn === "true"),
+  await page.waitForFunction(
+    () =>
+      [...document.querySelectorAll("figure[data-chart]:not([data-empty])")]
+        .filter((figure) => figure.clientWidth > 0)
+        .every((figure) => figure.dataset.drawn === "true") &&
+      [...document.querySelectorAll("details[open]")].every((details) => details.childElementCount > 1),
   );
+}
+
+/**
+ * Clicks every summary that the selector names, and waits for what is made when a box opens: the event that makes it
+ * comes after the click has returned.
+ */
+export async function unfold(page, selector) {
+  const summaries = await page.$$(selector);
+  assert.ok(summaries.length > 0, `nothing to open: ${selector}`);
+  for (const summary of summaries) await summary.click();
+  await drawn(page);
 }
 
 /** Charts that are shown, are not honestly empty, and have no mark, line or area with a size. */

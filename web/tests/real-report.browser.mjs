@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { axe, download, drawn, emptyCharts, marks, open, quiet, shot, start, stop, zoomed } from "./browser.mjs";
+import { axe, download, drawn, emptyCharts, marks, open, quiet, shot, start, stop, unfold, zoomed } from "./browser.mjs";
 import { realRuns } from "./real-runs.mjs";
 import { csvRows, figure, numberIn, rttQuantiles, shows } from "./shown-values.mjs";
 import { sql, value, weir } from "./weir.mjs";
@@ -283,8 +283,7 @@ test("a survey: loss by flows, TCP throughput, path MTU, and all its steps", () 
       parts,
     );
     for (const part of parts) {
-      await page.click(`details[data-part="${part}"] > summary`);
-      await drawn(page);
+      await unfold(page, `details[data-part="${part}"] > summary`);
       const charts = await page.locator(`details[data-part="${part}"] figure[data-chart]:not([data-empty])`).count();
       assert.ok(charts > 0, `run ${part} has no chart`);
     }
@@ -426,12 +425,12 @@ for (const name of ["survey", "lossy", "delayed", "link", "silent", "silent-rtt"
       assert.equal(await page.locator("[data-save]:visible").count(), 0);
       assert.ok((await page.locator("figure svg.chart:visible").count()) > 0);
       await page.emulateMedia({ media: "screen" });
-      for (const summary of await page.$$(".evidence > summary, .facts summary")) await summary.click();
+      await unfold(page, ".evidence > summary, .facts summary");
       assert.deepEqual(await axe(page), []);
       await page.emulateMedia({ colorScheme: "dark" });
       assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(16, 19, 23)");
       assert.deepEqual(await axe(page), [], "dark");
-      for (const summary of await page.$$(".evidence > summary, .facts summary")) await summary.click();
+      await unfold(page, ".evidence > summary, .facts summary");
       await shot(page, `real-${name}-dark`);
       await page.setViewportSize({ width: 375, height: 740 });
       await drawn(page);

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { drawn, emptyCharts, marks, open, quiet, shot, start, stop } from "./browser.mjs";
+import { drawn, emptyCharts, marks, open, quiet, shot, start, stop, unfold } from "./browser.mjs";
 import { loopbackAgent, MARKUP, realRuns, TAG } from "./real-runs.mjs";
 import { figure, numberIn } from "./shown-values.mjs";
 import { background, copyOf, hold, sql, value, weir } from "./weir.mjs";
@@ -121,7 +121,7 @@ test("a run whose clock was set back is drawn in the order of its times, with al
 
 test("markup in a target, in host names, a note and a tag stays text", async () => {
   const page = await reported("marked", ids.marked);
-  for (const summary of await page.$$("details > summary")) await summary.click();
+  await unfold(page, "details > summary");
   assert.equal(await page.evaluate(() => window.hacked), undefined);
   assert.equal(await page.locator("img, main script, .tags b").count(), 0);
   assert.equal(await page.textContent("h1"), `${MARKUP} to ${MARKUP}`);

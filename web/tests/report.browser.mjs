@@ -14,6 +14,7 @@ import {
   shot,
   start,
   stop,
+  unfold,
   zoomed,
 } from "./browser.mjs";
 import { EVIL, FIXTURES } from "./fixtures.mjs";
@@ -178,11 +179,9 @@ test("a survey shows loss with its bounds by flows and by length, and its steps 
     all.map((one) => one.dataset.rule).sort(),
   );
   assert.deepEqual(clouds, ["AWS 0.000002 %", "Azure 0.036601 %", "Oracle 0.000308 %"]);
-  await page.click('details[data-part="17"] > summary');
-  await drawn(page);
+  await unfold(page, 'details[data-part="17"] > summary');
   assert.match(await page.textContent('details[data-part="17"] figure[data-chart="flow-lanes"] h4'), /Flow 3 was dark/);
-  for (const part of [11, 12, 13]) await page.click(`details[data-part="${part}"] > summary`);
-  await drawn(page);
+  for (const part of [11, 12, 13]) await unfold(page, `details[data-part="${part}"] > summary`);
   assert.deepEqual(await emptyCharts(page), []);
   quiet(page);
   await shot(page, "survey-open");
@@ -196,7 +195,7 @@ test("evidence is a click away: numbers, test, query, and the command to copy", 
   assert.equal(await page.getAttribute("[data-verdict]", "data-verdict"), "fault");
   const finding = '[data-finding="outage"]';
   assert.equal(await page.isVisible(`${finding} pre`), false);
-  await page.click(`${finding} summary`);
+  await unfold(page, `${finding} summary`);
   assert.equal(await page.isVisible(`${finding} pre`), true);
   assert.equal(await page.textContent(`${finding} pre code`), document.runs[0].diagnosis.findings[0].query);
   const text = await page.textContent(`${finding} .evidence`);
@@ -311,7 +310,7 @@ test("charts are saved as SVG, PNG and CSV with what they show", async () => {
   const png = await download(page, `${chart} [data-save=png]`);
   assert.equal(png.bytes.subarray(1, 4).toString(), "PNG");
   assert.ok(png.bytes.length > 5000);
-  await page.click(`${chart} .values summary`);
+  await unfold(page, `${chart} .values summary`);
   assert.equal(await page.locator(`${chart} .values tbody tr`).count(), values.length);
   quiet(page);
   await page.context().close();
@@ -336,8 +335,7 @@ test("runs without packets say so, in every chart, and are never blank", async (
 test("markup in names, notes and findings stays text", async () => {
   const page = await open(reportOf("hostile", FIXTURES.hostile()));
   await drawn(page);
-  for (const summary of await page.$$("details > summary")) await summary.click();
-  await page.waitForTimeout(200);
+  await unfold(page, "details > summary");
   assert.equal(await page.evaluate(() => window.hacked), undefined);
   assert.equal(await page.locator("img").count(), 0);
   assert.equal(await page.locator("main script").count(), 0);
@@ -477,8 +475,7 @@ test("axe-core finds nothing serious, in light and dark, with all opened", async
   ]) {
     const page = await open(reportOf(`axe-${name}`, FIXTURES[name]()), { dark });
     await drawn(page);
-    for (const summary of await page.$$(".evidence > summary, .facts summary, .values > summary"))
-      await summary.click();
+    await unfold(page, ".evidence > summary, .facts summary, .values > summary");
     assert.deepEqual(await axe(page), [], `${name}${dark ? ", dark" : ""}`);
     await page.context().close();
   }
