@@ -69,6 +69,12 @@ pub(crate) fn of_run(store: &Store, run: &Run) -> Result<BTreeMap<&'static str, 
             Table::TcpSeconds => series.extend(tcp::tcp_seconds(source)?),
             Table::MtuProbes => series.extend(events::mtu_probes(source)?),
             Table::LinkSeconds => series.extend(link::link_seconds(source, rows)?),
+            // Nothing is drawn of these yet.
+            Table::SendSeconds
+            | Table::RecvSeconds
+            | Table::FrameSeconds
+            | Table::FlowChanges
+            | Table::MediaEvents => {}
         }
     }
     Ok(series)
