@@ -17,6 +17,7 @@ pub mod namespace;
 mod netlink;
 pub mod process;
 pub mod realtime;
+pub mod pipe;
 mod receive;
 mod send;
 pub mod signals;
