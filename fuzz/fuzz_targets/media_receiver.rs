@@ -1,19 +1,21 @@
-//! The receiver of a media stream: whatever comes from a sender that holds the key, nothing may upset it, frames are
-//! given out once and in order, and all that it tells is read back.
+//! The receiver of a media stream of one or two senders, merged or one at a time: whatever comes from senders that hold
+//! their keys, nothing may upset it, frames are given out once and in order, and all that it tells is read back.
 //!
-//! The input is a list of packets. Of each, the first byte chooses how the time goes on and what the packet is; its
-//! fields follow. Tags are right: what has a wrong one is refused by the decoder, which has a target of its own.
+//! The input is a list of packets. Of each, the first byte chooses how the time goes on, what the packet is and whose; its
+//! fields follow. Tags are right: what has a wrong one is refused by the decoder, which has a target of its own. Now and
+//! then a sender goes, and comes back with a new session.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_transport::{Given, Receiver, ReceiverConfig};
+use weir_transport::{
+    Given, Join, Receiver, ReceiverConfig, ReceiverEvent, SenderIndex, SenderTerms, SwitchLimits,
+};
 use weir_wire::{
     FlowId, MAX_FEEDBACK_LENGTH, MEDIA_HEADER_LENGTH, MediaData, MediaFeedback, MediaFraming, MediaRepair,
     REPAIR_HEADER_LENGTH, Sequence, SessionId, UdpKey, UnixNanos,
 };
 
-const SESSION: SessionId = SessionId(7);
 const KEY: UdpKey = UdpKey::new(*b"key of a session");
 const PAYLOAD: u32 = 16;
 
@@ -50,7 +52,7 @@ fn framing(input: &mut Input<'_>, symbol: u32) -> MediaFraming {
     }
 }
 
-fn datagram(input: &mut Input<'_>, what: u8, near: u32, now: u64) -> (u32, Vec<u8>) {
+fn datagram(input: &mut Input<'_>, session: SessionId, what: u8, near: u32, now: u64) -> (u32, Vec<u8>) {
     let flow = FlowId(u16::from(input.byte() % 5));
     let flow_sequence = Sequence(input.number(near / 4));
     let symbol = input.number(near);
@@ -59,7 +61,7 @@ fn datagram(input: &mut Input<'_>, what: u8, near: u32, now: u64) -> (u32, Vec<u
     let mut bytes = Vec::new();
     if what & 4 == 0 {
         let data = MediaData {
-            session: SESSION,
+            session,
             symbol: Sequence(symbol),
             flow_sequence,
             flow,
@@ -76,7 +78,7 @@ fn datagram(input: &mut Input<'_>, what: u8, near: u32, now: u64) -> (u32, Vec<u
         payload_id[2..4].copy_from_slice(&[0xf0, input.byte() % 40]);
         payload_id[4..].copy_from_slice(&symbol.to_be_bytes());
         let repair = MediaRepair {
-            session: SESSION,
+            session,
             flow_sequence,
             flow,
             sent,
@@ -90,57 +92,139 @@ fn datagram(input: &mut Input<'_>, what: u8, near: u32, now: u64) -> (u32, Vec<u
     (symbol, bytes)
 }
 
-fuzz_target!(|input: &[u8]| {
-    let mut input = Input(input);
-    let choice = input.byte();
-    let config = ReceiverConfig {
-        session: SESSION,
-        key: KEY,
-        flows: 4,
+fn config(choice: u8) -> ReceiverConfig {
+    let limits = SwitchLimits {
+        silence_ns: 10_000_000,
+        unrepaired_share: 0.1,
+        over_ns: 80_000_000,
+        back_after_ns: 500_000_000,
+    };
+    ReceiverConfig {
         payload: PAYLOAD,
         latency_ns: 5_000_000,
         frames: 8,
         frame_bytes: 100,
+        join: if choice & 8 != 0 {
+            Join::Switch(limits)
+        } else {
+            Join::Merge
+        },
+    }
+}
+
+fn terms(choice: u8, session: SessionId) -> SenderTerms {
+    SenderTerms {
+        session,
+        key: KEY,
+        flows: 4,
         fec_window: (choice & 1 != 0).then_some(32),
         fec_history: 128,
         arq: choice & 2 != 0,
         rtt_ns: 1_000_000,
-    };
-    let mut receiver = Receiver::new(config).expect("a configuration that can be");
-    let (mut now, mut near, mut next_frame) = (1_000_000_000u64, 0u32, None);
+        rank: session.0 as u16 % 2,
+    }
+}
+
+/// One of the two senders.
+struct Peer {
+    index: SenderIndex,
+    session: SessionId,
+    near: u32,
+}
+
+/// What has come out so far.
+#[derive(Default)]
+struct Seen {
+    next_frame: Option<u64>,
+    wanted: Vec<SenderIndex>,
+}
+
+fn take_out(receiver: &mut Receiver, now: u64, seen: &mut Seen) {
+    while let Some(given) = receiver.poll_frame(now) {
+        let number = match &given {
+            Given::Nothing(number) => *number,
+            Given::Frame(frame) => frame.number,
+        };
+        assert!(
+            seen.next_frame.is_none_or(|next| next == number),
+            "in order, each once"
+        );
+        seen.next_frame = Some(number + 1);
+        if let Given::Frame(frame) = given {
+            assert!(frame.bytes.len() <= 100);
+            assert_eq!(frame.missing.is_empty(), frame.complete_ns.is_some());
+            receiver.recycle(frame);
+        }
+    }
+    while let Some(event) = receiver.poll_event() {
+        match event {
+            ReceiverEvent::Wanted { sender, wanted } => {
+                seen.wanted
+                    .retain(|one| *one != sender && receiver.senders().any(|there| there == *one));
+                seen.wanted.extend(wanted.then_some(sender));
+                assert!(
+                    seen.wanted.len() <= 2,
+                    "the one in use and the one that is to follow"
+                );
+            }
+            ReceiverEvent::Switched { from, to, .. } => assert_ne!(from, to),
+            ReceiverEvent::Format { .. } | ReceiverEvent::End { .. } => {}
+        }
+    }
+}
+
+fn check_feedback(receiver: &mut Receiver, now: u64, peer: &Peer) {
     let mut feedback = [0; MAX_FEEDBACK_LENGTH];
+    let Some((flow, length)) = receiver.poll_feedback(now, peer.index, &mut feedback) else {
+        return;
+    };
+    assert!(flow.0 < 4);
+    let (told, lists) = MediaFeedback::decode(&KEY, peer.session, &feedback[..length]).expect("feedback");
+    assert_eq!(lists.flows().count(), 4);
+    assert!(lists.missing().all(|range| range.count > 0));
+    let ahead = told.newest.0.wrapping_sub(told.settled.0).wrapping_add(1) as i32;
+    assert!(
+        ahead >= 0,
+        "nothing is settled that has not been reached: {told:?}"
+    );
+    let seen = receiver.counters(peer.index);
+    let accounted = seen.recovered + seen.retransmitted + seen.overtaken + seen.elsewhere + seen.unrepaired;
+    assert!(accounted <= seen.lost, "{seen:?}");
+}
+
+fuzz_target!(|input: &[u8]| {
+    let mut input = Input(input);
+    let choice = input.byte();
+    let mut receiver = Receiver::new(config(choice)).expect("a configuration that can be");
+    let (mut now, mut sessions) = (1_000_000_000u64, 0);
+    let mut join = |receiver: &mut Receiver, now| {
+        let session = SessionId(sessions);
+        sessions += 1;
+        let index = receiver.add_sender(now, terms(choice, session));
+        Peer {
+            index: index.expect("terms that can be"),
+            session,
+            near: 0,
+        }
+    };
+    let mut peers = [join(&mut receiver, now), join(&mut receiver, now)];
+    let mut seen = Seen::default();
     while !input.0.is_empty() {
         let what = input.byte();
         now += [1_000, 30_000, 3_000_000, 1_000_000_000][usize::from(what & 3)];
-        let (symbol, bytes) = datagram(&mut input, what, near, now);
-        near = symbol;
-        receiver.handle(now, &bytes);
-        while let Some(given) = receiver.poll_frame(now) {
-            let number = match &given {
-                Given::Nothing(number) => *number,
-                Given::Frame(frame) => frame.number,
-            };
-            assert!(
-                next_frame.is_none_or(|next| next == number),
-                "in order, each once"
-            );
-            next_frame = Some(number + 1);
-            if let Given::Frame(frame) = given {
-                assert!(frame.bytes.len() <= 100);
-                receiver.recycle(frame);
-            }
+        let peer = &mut peers[usize::from(what >> 4 & 1)];
+        if what >> 5 == 7 {
+            let gone = receiver.remove_sender(peer.index);
+            assert!(gone.is_some());
+            take_out(&mut receiver, now, &mut seen);
+            *peer = join(&mut receiver, now);
         }
-        while receiver.poll_event().is_some() {}
-        if let Some((flow, length)) = receiver.poll_feedback(now, &mut feedback) {
-            assert!(flow.0 < 4);
-            let (told, lists) = MediaFeedback::decode(&KEY, SESSION, &feedback[..length]).expect("feedback");
-            assert_eq!(lists.flows().count(), 4);
-            assert!(lists.missing().all(|range| range.count > 0));
-            let ahead = told.newest.0.wrapping_sub(told.settled.0).wrapping_add(1) as i32;
-            assert!(
-                ahead >= 0,
-                "nothing is settled that has not been reached: {told:?}"
-            );
+        let (symbol, bytes) = datagram(&mut input, peer.session, what, peer.near, now);
+        peer.near = symbol;
+        receiver.handle(now, peer.index, &bytes);
+        take_out(&mut receiver, now, &mut seen);
+        for peer in &peers {
+            check_feedback(&mut receiver, now, peer);
         }
         if let Some(next) = receiver.next_ns(now) {
             now = now.max(next.min(now + 20_000_000));

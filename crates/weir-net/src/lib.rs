@@ -17,6 +17,7 @@ pub mod namespace;
 mod netlink;
 pub mod process;
 pub mod realtime;
+pub mod pipe;
 mod receive;
 mod send;
 pub mod signals;
@@ -30,5 +31,5 @@ mod datagram_tests;
 
 pub use ancillary::Ancillary;
 pub use receive::{Datagram, ReceiveBatch};
-pub use send::{SendBatch, SendOutcome};
+pub use send::{MAX_HEADER, Outgoing, SendBatch, SendOutcome, Trains};
 pub use udp::{EADDRNOTAVAIL, EAFNOSUPPORT, EMSGSIZE, ENOBUFS, NetError, UdpOptions, UdpSocket};

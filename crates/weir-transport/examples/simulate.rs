@@ -10,7 +10,7 @@ mod world;
 
 use std::time::Instant;
 
-use world::{FRAME_NS, MS, SECOND, Setup, World};
+use world::{FRAME_NS, MS, Plan, SECOND, Setup, World};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let usage = "usage: simulate MINUTES none|arq|12/96|12/96+arq [dark] [LOSS]";
@@ -30,7 +30,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         fec,
         arq: repair.ends_with("arq"),
         latency_ns: 20 * MS,
-        dark: dark.then_some((5, SECOND, 2 * SECOND)),
+        stations: vec![Plan {
+            dark: dark.then_some((5, SECOND, 2 * SECOND)),
+            ..Plan::default()
+        }],
         for_ns: minutes * 60 * SECOND,
         seed: 2026,
         ..Setup::default()
@@ -38,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let began = Instant::now();
     let world = World::new(setup).run();
     let took = began.elapsed().as_secs_f64();
-    let (sent, seen) = (world.sender.counters(), world.receiver.counters());
+    let (sent, seen) = (world.sender().counters(), world.seen(0));
     println!(
         "{minutes} min, {repair}, loss {loss}{}: frames {} whole, {} damaged, {} lost",
         if dark { ", one flow dark for a second" } else { "" },

@@ -2,17 +2,26 @@
 //! what is missing told. It must not know symbols, flows, or why a packet is missing.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use weir_wire::MediaFraming;
+
+use crate::SenderIndex;
+use crate::past::Past;
 
 /// A frame as it is given out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its number, from 0.
+    /// Its number: higher than those of all frames before it, and equal to the sender's until a sender begins to count
+    /// anew.
     pub number: u64,
-    /// Which format description it is of.
+    /// The sender whose packet of it came first. In [`Join::Switch`](crate::Join::Switch) all of it is this one's.
+    pub sender: SenderIndex,
+    /// Its number as that sender counts (wraps).
+    pub sender_number: u32,
+    /// Which of that sender's format descriptions it is of.
     pub format: u16,
-    /// Media time, nanoseconds after the first frame's.
+    /// Media time, nanoseconds after the sender's first frame.
     pub timestamp_ns: u64,
     /// Its bytes; those of `missing` mean nothing.
     pub bytes: Vec<u8>,
@@ -20,6 +29,11 @@ pub struct Frame {
     pub missing: Vec<Piece>,
     /// When its first packet was sent, on the receiver's clock if the fastest packet took no time, nanoseconds.
     pub sent_ns: u64,
+    /// When its last piece came, nanoseconds; none if something is missing.
+    pub complete_ns: Option<u64>,
+    /// When it would have been given out at the latest, nanoseconds: `latency_ns` after the last of its packets that came
+    /// as first sent would have come, had it been as fast as the fastest.
+    pub deadline_ns: u64,
 }
 
 /// A part of a frame, bytes.
@@ -42,22 +56,39 @@ pub enum Given {
 
 /// What became of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placed {
+pub(crate) enum Placed {
     /// It is in its frame.
     New,
-    /// Its frame has been given out.
+    /// It is in its frame, which is complete by it.
+    Whole,
+    /// Its frame has been given out without it.
     Late,
     /// It was there.
     Duplicate,
+    /// It was there: another sender had brought it.
+    Merged,
     /// Its frame is further ahead than there is room for.
     NoRoom,
     /// It does not fit its frame.
     Malformed,
+    /// Frames are not taken from its sender now.
+    Unwanted,
+}
+
+/// Whether a packet is still of use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// It is missing.
+    Wanted,
+    /// Its frame has it.
+    Had,
+    /// Its frame was given out without it.
+    TooLate,
 }
 
 /// Bounds of what is put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameLimits {
+pub(crate) struct FrameLimits {
     /// Payload bytes of every packet but the last of a frame.
     pub payload: u32,
     /// Frames at a time.
@@ -66,83 +97,96 @@ pub struct FrameLimits {
     pub frame_bytes: u32,
 }
 
+/// When and by whom a payload came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    /// When it came.
+    pub now_ns: u64,
+    /// When it was sent, on this clock.
+    pub sent_ns: u64,
+    /// Until when its frame is wanted on its account.
+    pub deadline_ns: u64,
+    /// Whether it came as it was first sent, so that its time tells how late the frame is.
+    pub original: bool,
+    /// By whom.
+    pub sender: SenderIndex,
+    /// A bit for the sender.
+    pub mark: u8,
+}
+
 #[derive(Debug)]
 struct Slot {
     framing: MediaFraming,
+    sender: SenderIndex,
+    /// Bits of all senders that brought something of it.
+    marks: u8,
     bytes: Vec<u8>,
     /// One bit for each packet.
     seen: Vec<u64>,
     left: u32,
     sent_ns: u64,
+    complete_ns: Option<u64>,
     deadline_ns: u64,
+    /// No packet of this frame makes its deadline later than this: the frame after it has begun.
+    latest_ns: u64,
 }
 
 /// Frames from the next one to be given out on.
 #[derive(Debug)]
-pub struct Frames {
+pub(crate) struct Frames {
     limits: FrameLimits,
     slots: VecDeque<Option<Slot>>,
     /// Number of the first slot; none before the first packet.
     head: Option<u64>,
+    /// What goes out before the slots, after a jump: what there was before it, and then the numbers that were left out.
+    before: VecDeque<Given>,
+    skipped: Range<u64>,
+    /// The stream ends before this frame, and when those before it are given up.
+    end: Option<(u64, u64)>,
+    past: Past,
     spare: Vec<Vec<u8>>,
     spare_seen: Vec<Vec<u64>>,
 }
 
 impl Frames {
     /// Nothing yet.
-    pub fn new(limits: FrameLimits) -> Self {
+    pub(crate) fn new(limits: FrameLimits) -> Self {
         Frames {
             limits,
             slots: VecDeque::with_capacity(limits.frames),
             head: None,
+            before: VecDeque::new(),
+            skipped: 0..0,
+            end: None,
+            past: Past::default(),
             spare: Vec::new(),
             spare_seen: Vec::new(),
         }
     }
 
-    /// The number that a frame counter stands for.
-    pub fn number(&self, frame: u32) -> u64 {
-        weir_wire::Sequence(frame).extend(self.head.unwrap_or(u64::from(frame)))
+    /// Number of the first frame that has not been given out; none before [`begin`](Self::begin).
+    pub(crate) fn head(&self) -> Option<u64> {
+        self.head
     }
 
-    /// Puts a payload into its frame, which is wanted until `deadline_ns` or later. A frame's first number is taken from
-    /// the first packet, unless it may be that of the stream's beginning.
-    pub fn place(
-        &mut self,
-        framing: &MediaFraming,
-        payload: &[u8],
-        sent_ns: u64,
-        deadline_ns: u64,
-    ) -> Placed {
-        let number = self.number(framing.frame);
-        if !self.fits(framing, payload.len()) {
-            return Placed::Malformed;
-        }
-        let head = *self.head.get_or_insert(if number < self.limits.frames as u64 {
-            0
-        } else {
-            number
-        });
-        let Some(place) = number.checked_sub(head) else {
-            return Placed::Late;
-        };
-        if place >= self.limits.frames as u64 {
-            return Placed::NoRoom;
-        }
-        let place = place as usize;
-        while self.slots.len() <= place {
-            self.slots.push_back(None);
-        }
-        if self.slots[place].is_none() {
-            self.slots[place] = Some(self.open(framing, sent_ns, deadline_ns));
-        }
-        let Some(slot) = &mut self.slots[place] else {
-            return Placed::Malformed;
-        };
-        slot.put(framing, payload, self.limits.payload, sent_ns, deadline_ns)
+    /// One above the highest number of which something came.
+    pub(crate) fn reached(&self) -> u64 {
+        self.head.unwrap_or(0) + self.slots.len() as u64
     }
 
-    fn fits(&self, framing: &MediaFraming, length: usize) -> bool {
+    /// The first frame to be given out is this one, if none has been chosen.
+    pub(crate) fn begin(&mut self, number: u64) {
+        self.head.get_or_insert(number);
+    }
+
+    /// Whether there is room for a frame.
+    pub(crate) fn has_room(&self, number: u64) -> bool {
+        let ahead = self.head.and_then(|head| number.checked_sub(head));
+        ahead.is_some_and(|ahead| ahead < self.limits.frames as u64)
+    }
+
+    /// Whether a payload of so many bytes can be what its framing says.
+    pub(crate) fn fits(&self, framing: &MediaFraming, length: usize) -> bool {
         let payload = self.limits.payload;
         let whole = framing.frame_length;
         let left = whole.saturating_sub(framing.offset);
@@ -152,7 +196,44 @@ impl Frames {
             && length == left.min(payload) as usize
     }
 
-    fn open(&mut self, framing: &MediaFraming, sent_ns: u64, deadline_ns: u64) -> Slot {
+    /// Puts a payload into its frame, after [`begin`](Self::begin).
+    pub(crate) fn place(
+        &mut self,
+        number: u64,
+        framing: &MediaFraming,
+        payload: &[u8],
+        stamp: &Stamp,
+    ) -> Placed {
+        if !self.fits(framing, payload.len()) {
+            return Placed::Malformed;
+        }
+        let Some(place) = self.head.and_then(|head| number.checked_sub(head)) else {
+            return match self.need(number, framing.offset / self.limits.payload) {
+                Need::Had => Placed::Merged,
+                Need::Wanted | Need::TooLate => Placed::Late,
+            };
+        };
+        if place >= self.limits.frames as u64 {
+            return Placed::NoRoom;
+        }
+        let place = place as usize;
+        while self.slots.len() <= place {
+            self.slots.push_back(None);
+        }
+        if self.slots[place].is_none() {
+            self.slots[place] = Some(self.open(framing, stamp));
+            // Those before it were sent before it.
+            if let Some(Some(before)) = place.checked_sub(1).map(|before| &mut self.slots[before]) {
+                before.latest_ns = before.deadline_ns.max(stamp.deadline_ns);
+            }
+        }
+        match &mut self.slots[place] {
+            Some(slot) => slot.put(framing, payload, self.limits.payload, stamp),
+            None => Placed::Malformed,
+        }
+    }
+
+    fn open(&mut self, framing: &MediaFraming, stamp: &Stamp) -> Slot {
         let packets = framing.frame_length.div_ceil(self.limits.payload);
         let mut bytes = self.spare.pop().unwrap_or_default();
         let mut seen = self.spare_seen.pop().unwrap_or_default();
@@ -161,51 +242,145 @@ impl Frames {
         seen.resize(packets.div_ceil(64) as usize, 0);
         Slot {
             framing: *framing,
+            sender: stamp.sender,
+            marks: 0,
             bytes,
             seen,
             left: packets,
-            sent_ns,
-            deadline_ns,
+            sent_ns: stamp.sent_ns,
+            complete_ns: None,
+            deadline_ns: stamp.deadline_ns,
+            latest_ns: u64::MAX,
         }
+    }
+
+    fn slot(&self, number: u64) -> Option<&Slot> {
+        let place = number.checked_sub(self.head?)?;
+        self.slots.get(usize::try_from(place).ok()?)?.as_ref()
+    }
+
+    /// Whether a packet of a frame is of use.
+    pub(crate) fn need(&self, number: u64, index: u32) -> Need {
+        if self.head.is_none_or(|head| number >= head) {
+            let had = self.slot(number).is_some_and(|slot| slot.has(index));
+            return if had { Need::Had } else { Need::Wanted };
+        }
+        match self.past.had(number, index) {
+            Some(true) => Need::Had,
+            Some(false) | None => Need::TooLate,
+        }
+    }
+
+    /// When the first packet of a frame was sent, of those that came.
+    pub(crate) fn sent_ns(&self, number: u64) -> Option<u64> {
+        let slot = self.slot(number).map(|slot| slot.sent_ns);
+        slot.or_else(|| self.past.sent_ns(number))
+    }
+
+    /// The stream ends before this frame; those before it are wanted until then.
+    pub(crate) fn end(&mut self, number: u64, deadline_ns: u64) {
+        let limit = self.limits.frames as u64;
+        if self.head.is_some_and(|head| number.saturating_sub(head) <= limit) {
+            self.end = Some((number, deadline_ns));
+        }
+    }
+
+    /// The stream does not end where it was said to.
+    pub(crate) fn go_on(&mut self) {
+        self.end = None;
     }
 
     /// The next frame, if it is complete or its time is over.
-    pub fn take(&mut self, now_ns: u64) -> Option<Given> {
-        let head = self.head?;
-        let ready = match self.slots.front()? {
-            Some(slot) => slot.left == 0 || slot.deadline_ns <= now_ns,
-            // Nothing of it came: it is given up with the frame after it.
-            None => self.next_deadline().is_some_and(|deadline| deadline <= now_ns),
-        };
-        if !ready {
-            return None;
+    pub(crate) fn take(&mut self, now_ns: u64) -> Option<Given> {
+        if let Some(given) = self.before.pop_front() {
+            return Some(given);
         }
-        let slot = self.slots.pop_front()?;
-        self.head = Some(head + 1);
-        Some(match slot {
-            None => Given::Nothing(head),
-            Some(slot) => {
-                let missing = slot.missing(self.limits.payload);
-                self.spare_seen.push(slot.seen);
-                Given::Frame(Frame {
-                    number: head,
-                    format: slot.framing.format,
-                    timestamp_ns: slot.framing.timestamp_ns,
-                    bytes: slot.bytes,
-                    missing,
-                    sent_ns: slot.sent_ns,
-                })
-            }
-        })
+        if let Some(number) = self.skipped.next() {
+            return Some(Given::Nothing(number));
+        }
+        let ready = match self.slots.front() {
+            Some(Some(slot)) => slot.left == 0 || slot.deadline_ns <= now_ns,
+            // Nothing of it came: it is given up with the frame after it.
+            Some(None) | None => self.next_deadline().is_some_and(|deadline| deadline <= now_ns),
+        };
+        if ready { self.give() } else { None }
+    }
+
+    /// Takes out the first frame, as it is.
+    fn give(&mut self) -> Option<Given> {
+        let number = self.head?;
+        let slot = self.slots.pop_front().flatten();
+        self.head = Some(number + 1);
+        let Some(slot) = slot else {
+            self.past.note(number, None, false, Vec::new());
+            return Some(Given::Nothing(number));
+        };
+        let missing = slot.missing(self.limits.payload);
+        let seen = self
+            .past
+            .note(number, Some(slot.sent_ns), slot.left == 0, slot.seen);
+        if seen.capacity() > 0 && self.spare_seen.len() < self.limits.frames {
+            self.spare_seen.push(seen);
+        }
+        Some(Given::Frame(Frame {
+            number,
+            sender: slot.sender,
+            format: slot.framing.format,
+            timestamp_ns: slot.framing.timestamp_ns,
+            bytes: slot.bytes,
+            missing,
+            sent_ns: slot.sent_ns,
+            complete_ns: slot.complete_ns,
+            deadline_ns: slot.deadline_ns,
+        }))
     }
 
     /// When the next frame's time is over.
-    pub fn next_deadline(&self) -> Option<u64> {
-        self.slots.iter().flatten().map(|slot| slot.deadline_ns).next()
+    pub(crate) fn next_deadline(&self) -> Option<u64> {
+        if !self.before.is_empty() || !self.skipped.is_empty() {
+            return Some(0);
+        }
+        let first = self.slots.iter().flatten().map(|slot| slot.deadline_ns).next();
+        let end = self
+            .end
+            .filter(|(number, _)| self.head.is_some_and(|head| head < *number));
+        first.or(end.map(|(_, deadline)| deadline))
+    }
+
+    /// The next frame is `number`, ahead of all that there is room for: what is there goes out as it is, and what lies
+    /// between as nothing. False if the last jump is not over.
+    pub(crate) fn jump(&mut self, number: u64) -> bool {
+        if !self.before.is_empty() || !self.skipped.is_empty() || number < self.reached() {
+            return false;
+        }
+        while !self.slots.is_empty() {
+            let given = self.give();
+            self.before.extend(given);
+        }
+        self.skipped = self.reached()..number;
+        self.head = Some(number);
+        true
+    }
+
+    /// From frame `number` on, frames are those of `other` from `from` on.
+    pub(crate) fn go_on_with(&mut self, number: u64, other: &mut Frames, from: u64) {
+        let head = *self.head.get_or_insert(number);
+        let keep = usize::try_from(number.saturating_sub(head)).unwrap_or(usize::MAX);
+        while self.slots.len() > keep {
+            if let Some(slot) = self.slots.pop_back().flatten() {
+                self.recycle(slot.bytes);
+            }
+        }
+        while self.slots.len() < keep.min(self.limits.frames) {
+            self.slots.push_back(None);
+        }
+        let passed = usize::try_from(from.saturating_sub(other.head.unwrap_or(from))).unwrap_or(usize::MAX);
+        self.slots.extend(other.slots.drain(..).skip(passed));
+        self.end = None;
     }
 
     /// Takes back the buffer of a frame that was given out.
-    pub fn recycle(&mut self, bytes: Vec<u8>) {
+    pub(crate) fn recycle(&mut self, bytes: Vec<u8>) {
         if self.spare.len() < self.limits.frames {
             self.spare.push(bytes);
         }
@@ -213,14 +388,12 @@ impl Frames {
 }
 
 impl Slot {
-    fn put(
-        &mut self,
-        framing: &MediaFraming,
-        payload: &[u8],
-        each: u32,
-        sent_ns: u64,
-        deadline_ns: u64,
-    ) -> Placed {
+    fn has(&self, index: u32) -> bool {
+        let word = self.seen.get((index / 64) as usize).copied().unwrap_or(0);
+        word & (1 << (index % 64)) != 0
+    }
+
+    fn put(&mut self, framing: &MediaFraming, payload: &[u8], each: u32, stamp: &Stamp) -> Placed {
         let same = MediaFraming {
             offset: framing.offset,
             ..self.framing
@@ -228,18 +401,31 @@ impl Slot {
         if same != *framing {
             return Placed::Malformed;
         }
-        let index = (framing.offset / each) as usize;
-        let (word, bit) = (index / 64, 1 << (index % 64));
-        if self.seen[word] & bit != 0 {
-            return Placed::Duplicate;
+        if stamp.original {
+            self.sent_ns = self.sent_ns.min(stamp.sent_ns);
+            let latest_ns = stamp.deadline_ns.min(self.latest_ns);
+            self.deadline_ns = self.deadline_ns.max(latest_ns);
         }
-        self.seen[word] |= bit;
+        let index = framing.offset / each;
+        if self.has(index) {
+            let by_others = self.marks & !stamp.mark != 0;
+            self.marks |= stamp.mark;
+            return if by_others {
+                Placed::Merged
+            } else {
+                Placed::Duplicate
+            };
+        }
+        self.marks |= stamp.mark;
+        self.seen[(index / 64) as usize] |= 1 << (index % 64);
         self.left -= 1;
         let start = framing.offset as usize;
         self.bytes[start..start + payload.len()].copy_from_slice(payload);
-        self.sent_ns = self.sent_ns.min(sent_ns);
-        self.deadline_ns = self.deadline_ns.max(deadline_ns);
-        Placed::New
+        if self.left > 0 {
+            return Placed::New;
+        }
+        self.complete_ns = Some(stamp.now_ns);
+        Placed::Whole
     }
 
     fn missing(&self, each: u32) -> Vec<Piece> {
@@ -248,10 +434,7 @@ impl Slot {
             return missing;
         }
         let length = self.framing.frame_length;
-        for index in 0..length.div_ceil(each) {
-            if self.seen[(index / 64) as usize] & (1 << (index % 64)) != 0 {
-                continue;
-            }
+        for index in (0..length.div_ceil(each)).filter(|index| !self.has(*index)) {
             let (start, end) = (index * each, length.min(index * each + each));
             match missing.last_mut() {
                 Some(last) if last.end == start => last.end = end,
@@ -292,9 +475,21 @@ mod tests {
             .collect()
     }
 
+    fn stamp(deadline_ns: u64) -> Stamp {
+        Stamp {
+            now_ns: 5,
+            sent_ns: deadline_ns - 100,
+            deadline_ns,
+            original: true,
+            sender: SenderIndex(0),
+            mark: 1,
+        }
+    }
+
     fn place(frames: &mut Frames, frame: u32, offset: u32, deadline_ns: u64) -> Placed {
         let framing = part(frame, offset);
-        frames.place(&framing, &bytes(&framing), deadline_ns - 100, deadline_ns)
+        frames.begin(0);
+        frames.place(frame.into(), &framing, &bytes(&framing), &stamp(deadline_ns))
     }
 
     #[test]
@@ -304,9 +499,9 @@ mod tests {
             assert_eq!(place(&mut frames, frame, offset, 1_000), Placed::New);
         }
         assert_eq!(place(&mut frames, 0, 100, 1_000), Placed::Duplicate);
-        assert_eq!(place(&mut frames, 1, 100, 1_000), Placed::New);
+        assert_eq!(place(&mut frames, 1, 100, 1_000), Placed::Whole);
         assert_eq!(frames.take(999), None, "the second is complete, the first is not");
-        assert_eq!(place(&mut frames, 0, 0, 1_000), Placed::New);
+        assert_eq!(place(&mut frames, 0, 0, 1_000), Placed::Whole);
         for number in 0..2u64 {
             let Some(Given::Frame(frame)) = frames.take(999) else {
                 panic!("a frame");
@@ -320,7 +515,7 @@ mod tests {
             frames.recycle(frame.bytes);
         }
         assert_eq!(frames.take(u64::MAX), None);
-        assert_eq!(place(&mut frames, 1, 0, 1_000), Placed::Late);
+        assert_eq!(place(&mut frames, 1, 0, 1_000), Placed::Merged, "it was there");
     }
 
     #[test]
@@ -364,25 +559,53 @@ mod tests {
             MediaFraming { format: 9, ..whole },
         ] {
             assert_eq!(
-                frames.place(&wrong, &payload, 0, 1_000),
+                frames.place(0, &wrong, &payload, &stamp(1_000)),
                 Placed::Malformed,
                 "{wrong:?}"
             );
         }
-        assert_eq!(frames.place(&whole, &payload[1..], 0, 1_000), Placed::Malformed);
+        assert_eq!(
+            frames.place(0, &whole, &payload[1..], &stamp(1_000)),
+            Placed::Malformed
+        );
         assert_eq!(place(&mut frames, 4, 0, 1_000), Placed::NoRoom);
     }
 
     #[test]
-    fn a_receiver_that_comes_late_begins_where_the_stream_is_and_numbers_wrap() {
+    fn after_a_jump_what_was_there_goes_out_and_what_lies_between_as_nothing() {
         let mut frames = frames();
-        assert_eq!(place(&mut frames, u32::MAX, 0, 1_000), Placed::New);
-        assert_eq!(place(&mut frames, 0, 0, 2_000), Placed::New);
-        let number = |given| match given {
-            Some(Given::Frame(frame)) => frame.number,
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(number(frames.take(1_000)), u64::from(u32::MAX));
-        assert_eq!(number(frames.take(2_000)), 1 << 32);
+        assert_eq!(place(&mut frames, 1, 0, 1_000), Placed::New);
+        assert!(frames.jump(5) && !frames.jump(9), "one at a time");
+        assert_eq!(place(&mut frames, 5, 0, 2_000), Placed::New);
+        let numbers = std::iter::from_fn(|| frames.take(500)).map(|given| match given {
+            Given::Nothing(number) => (number, false),
+            Given::Frame(frame) => (frame.number, true),
+        });
+        let expected = [(0, false), (1, true), (2, false), (3, false), (4, false)];
+        assert_eq!(numbers.collect::<Vec<_>>(), expected);
+        assert_eq!((frames.head(), frames.next_deadline()), (Some(5), Some(2_000)));
+    }
+
+    #[test]
+    fn no_packet_of_a_frame_makes_its_deadline_later_than_that_of_the_frame_after_it() {
+        let mut frames = frames();
+        place(&mut frames, 0, 0, 1_000);
+        place(&mut frames, 0, 100, 1_400);
+        assert_eq!(frames.next_deadline(), Some(1_400));
+        place(&mut frames, 1, 0, 1_500);
+        place(&mut frames, 0, 100, 9_000);
+        assert_eq!(frames.next_deadline(), Some(1_500));
+    }
+
+    #[test]
+    fn frames_before_the_end_of_which_nothing_came_are_told() {
+        let mut frames = frames();
+        place(&mut frames, 0, 0, 1_000);
+        frames.end(3, 1_200);
+        assert!(matches!(frames.take(1_000), Some(Given::Frame(_))));
+        assert_eq!((frames.take(1_199), frames.next_deadline()), (None, Some(1_200)));
+        assert_eq!(frames.take(1_200), Some(Given::Nothing(1)));
+        assert_eq!(frames.take(1_200), Some(Given::Nothing(2)));
+        assert_eq!((frames.take(u64::MAX), frames.next_deadline()), (None, None));
     }
 }

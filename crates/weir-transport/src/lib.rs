@@ -1,6 +1,6 @@
 //! Flowlet transport of uncompressed video: a [`Sender`] that spreads frames over several flows, and a [`Receiver`] that
-//! puts them together again, with what the network lost repaired by a sliding-window code, by sending it again, or by
-//! both.
+//! puts them together again, from one sender or from several of the same stream, with what the network lost repaired by
+//! a sliding-window code, by sending it again, by another sender, or by all of these.
 //!
 //! State machines in the manner of quinn-proto: packets, frames and the time go in; packets, frames, events and the next
 //! time to call come out. No socket, no clock, no thread. What comes from the network may be anything: memory is
@@ -8,18 +8,29 @@
 
 mod arrivals;
 mod breaker;
+mod counters;
+mod feed;
 mod flowlets;
 mod frames;
+mod layout;
 mod missing;
 mod pacing;
+mod past;
 mod receiver;
 mod sender;
 mod stored;
+mod stream;
+mod switch;
 mod transit;
 
 pub use breaker::{Breaker, BreakerLimits, Broken};
+pub use counters::{ArrivalCounters, FrameCounters};
 pub use flowlets::{FlowChange, FlowState, Flowlets};
 pub use frames::{Frame, Given, Piece as MissingPiece};
 pub use pacing::Pace;
-pub use receiver::{Receiver, ReceiverConfig, ReceiverConfigError, ReceiverCounters, ReceiverEvent};
+pub use receiver::{
+    Join, Receiver, ReceiverConfig, ReceiverConfigError, ReceiverEvent, SenderIndex, SenderTerms,
+};
 pub use sender::{Sender, SenderConfig, SenderCounters, SenderEvent, Transmit};
+pub use stream::MAX_SENDERS;
+pub use switch::{SwitchLimits, SwitchReason};

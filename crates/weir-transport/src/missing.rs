@@ -2,8 +2,11 @@
 //! flows: it is told up to where everything that is still on its way must have come.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use weir_wire::MissingRange;
+
+use crate::frames::Need;
 
 /// Symbols that are remembered.
 const REMEMBERED: u64 = 1 << 17;
@@ -11,6 +14,8 @@ const REMEMBERED: u64 = 1 << 17;
 const MOST_MISSING: usize = 1 << 15;
 /// Missing symbols that are looked at for one request.
 const LOOKED_AT: usize = 4_096;
+/// Symbols that a jump leaves out and that are looked at one by one.
+const MOST_LEFT_OUT: u64 = 1 << 20;
 /// A symbol that comes first of all and is below this belongs to the beginning of the stream.
 const BEGINNING: u64 = 4_096;
 
@@ -50,6 +55,22 @@ struct Missing {
     next_ns: u64,
 }
 
+impl Missing {
+    /// One whose time is over.
+    fn over(symbol: u64) -> Self {
+        Missing {
+            symbol,
+            missed: Missed {
+                noticed_ns: 0,
+                asked_ns: 0,
+                asked: 0,
+            },
+            deadline_ns: 0,
+            next_ns: u64::MAX,
+        }
+    }
+}
+
 /// How missing symbols are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asking {
@@ -78,6 +99,11 @@ pub struct Symbols {
     missing: VecDeque<Missing>,
     noticed: u64,
     given_up: u64,
+    elsewhere: u64,
+    /// A symbol too far ahead: one more near it, and the stream has gone on there.
+    far: Option<u64>,
+    /// Symbols that such a jump left out, which are yet to be accounted for.
+    left_out: Range<u64>,
 }
 
 impl Default for Symbols {
@@ -90,6 +116,9 @@ impl Default for Symbols {
             missing: VecDeque::new(),
             noticed: 0,
             given_up: 0,
+            elsewhere: 0,
+            far: None,
+            left_out: 0..0,
         }
     }
 }
@@ -105,9 +134,24 @@ impl Symbols {
         self.noticed
     }
 
-    /// Symbols whose time ended before they came.
+    /// Symbols whose time ended before they came, and that were of use.
     pub fn given_up(&self) -> u64 {
         self.given_up
+    }
+
+    /// Symbols that did not come, and that were there by other ways.
+    pub fn elsewhere(&self) -> u64 {
+        self.elsewhere
+    }
+
+    /// Symbols of which it is known whether they came, were given back, or are given up.
+    pub fn accounted(&self) -> u64 {
+        self.settled() - self.first.unwrap_or(0)
+    }
+
+    /// Whether the first of all symbols is known.
+    pub fn is_from_start(&self) -> bool {
+        self.first == Some(0)
     }
 
     /// All before this one have come or are given up.
@@ -137,7 +181,7 @@ impl Symbols {
         if symbol < first || symbol + REMEMBERED < self.end {
             return Arrival::Old;
         }
-        if symbol >= self.end + REMEMBERED {
+        if symbol >= self.end + REMEMBERED && !self.jump(symbol) {
             return Arrival::Far;
         }
         while self.end <= symbol {
@@ -152,6 +196,34 @@ impl Symbols {
         self.seen[(at / 64) as usize] |= 1 << (at % 64);
         let missed = (symbol < self.scanned).then(|| self.found(symbol)).flatten();
         Arrival::New { missed }
+    }
+
+    /// A single symbol far ahead may be garbage. A second one near it shows that the stream has gone on there.
+    fn jump(&mut self, symbol: u64) -> bool {
+        let Some(other) = self.far.replace(symbol) else {
+            return false;
+        };
+        if other == symbol || other.abs_diff(symbol) >= BEGINNING {
+            return false;
+        }
+        self.far = None;
+        let to = symbol.min(other);
+        for symbol in self.scanned..self.end {
+            if self.bit(symbol) {
+                continue;
+            }
+            self.noticed += 1;
+            if self.missing.len() < MOST_MISSING {
+                self.missing.push_back(Missing::over(symbol));
+            } else {
+                self.given_up += 1;
+            }
+        }
+        self.noticed += to - self.end;
+        self.left_out = self.end..to;
+        (self.scanned, self.end) = (to, to);
+        self.seen.fill(0);
+        true
     }
 
     fn found(&mut self, symbol: u64) -> Option<Missed> {
@@ -175,7 +247,14 @@ impl Symbols {
     }
 
     /// Everything before `horizon` must have come by now: what has not is missing, and is of use until `deadline_ns`.
-    pub fn notice(&mut self, now_ns: u64, horizon: u64, deadline_ns: u64, asking: &Asking) {
+    pub fn notice(
+        &mut self,
+        now_ns: u64,
+        horizon: u64,
+        deadline_ns: u64,
+        asking: &Asking,
+        need: impl Fn(u64) -> Need,
+    ) {
         let horizon = horizon.min(self.end);
         for symbol in self.scanned..horizon {
             if self.bit(symbol) {
@@ -183,7 +262,7 @@ impl Symbols {
             }
             self.noticed += 1;
             if self.missing.len() == MOST_MISSING {
-                self.give_up_first();
+                self.give_up_first(&need);
             }
             let next_ns = if asking.window == 0 {
                 now_ns + asking.patience_ns
@@ -204,27 +283,48 @@ impl Symbols {
         self.scanned = self.scanned.max(horizon);
     }
 
-    fn give_up_first(&mut self) {
+    fn give_up_first(&mut self, need: impl Fn(u64) -> Need) {
         if let Some(missing) = self.missing.pop_front()
             && !self.has(missing.symbol)
         {
-            self.given_up += 1;
+            self.give_up(need(missing.symbol));
         }
     }
 
-    /// Gives up what can no longer come in time.
-    pub fn expire(&mut self, now_ns: u64) {
+    fn give_up(&mut self, need: Need) {
+        match need {
+            Need::Had => self.elsewhere += 1,
+            Need::Wanted | Need::TooLate => self.given_up += 1,
+        }
+    }
+
+    /// Gives up what can no longer come in time; `need` says what is missed.
+    pub fn expire(&mut self, now_ns: u64, need: impl Fn(u64) -> Need) {
         while self
             .missing
             .front()
             .is_some_and(|missing| missing.deadline_ns <= now_ns || self.has(missing.symbol))
         {
-            self.give_up_first();
+            self.give_up_first(&need);
         }
+        // What lies beyond is not looked at one by one.
+        let looked_at = self.left_out.end.min(self.left_out.start + MOST_LEFT_OUT);
+        self.given_up += self.left_out.end - looked_at;
+        for symbol in self.left_out.start..looked_at {
+            self.give_up(need(symbol));
+        }
+        self.left_out = 0..0;
     }
 
     /// Missing symbols that are to be asked for now, as ranges, at most as many as `out` takes.
-    pub fn ask(&mut self, now_ns: u64, asking: &Asking, out: &mut Vec<MissingRange>, most: usize) {
+    pub fn ask(
+        &mut self,
+        now_ns: u64,
+        asking: &Asking,
+        need: impl Fn(u64) -> Need,
+        out: &mut Vec<MissingRange>,
+        most: usize,
+    ) {
         out.clear();
         let (end, seen) = (self.scanned, &self.seen);
         let has = |symbol: u64| {
@@ -233,11 +333,17 @@ impl Symbols {
         };
         let mut next_of_range = 0;
         for missing in self.missing.iter_mut().take(LOOKED_AT) {
-            let window_passed =
-                missing.missed.asked == 0 && asking.window > 0 && missing.symbol + asking.window <= end;
+            let window_passed = missing.missed.asked == 0
+                && missing.next_ns < u64::MAX
+                && asking.window > 0
+                && missing.symbol + asking.window <= end;
             let due = missing.next_ns <= now_ns || window_passed;
             let in_time = now_ns + asking.rtt_ns <= missing.deadline_ns;
             if !due || !in_time || has(missing.symbol) {
+                continue;
+            }
+            if need(missing.symbol) != Need::Wanted {
+                missing.next_ns = u64::MAX;
                 continue;
             }
             let full = out.len() == most;
@@ -262,7 +368,7 @@ impl Symbols {
         let first = self.missing.front()?.deadline_ns;
         let Some(asking) = asking else { return Some(first) };
         let asks = self.missing.iter().take(LOOKED_AT).filter(|missing| {
-            missing.next_ns + asking.rtt_ns <= missing.deadline_ns && !self.has(missing.symbol)
+            missing.next_ns.saturating_add(asking.rtt_ns) <= missing.deadline_ns && !self.has(missing.symbol)
         });
         Some(
             asks.map(|missing| missing.next_ns)
@@ -285,8 +391,12 @@ mod tests {
 
     fn ask(symbols: &mut Symbols, now_ns: u64, asking: &Asking) -> Vec<(u32, u16)> {
         let mut ranges = Vec::new();
-        symbols.ask(now_ns, asking, &mut ranges, 56);
+        symbols.ask(now_ns, asking, wanted, &mut ranges, 56);
         ranges.iter().map(|range| (range.first.0, range.count)).collect()
+    }
+
+    fn wanted(_: u64) -> Need {
+        Need::Wanted
     }
 
     fn come(symbols: &mut Symbols, all: impl IntoIterator<Item = u64>) {
@@ -299,7 +409,7 @@ mod tests {
     fn what_is_missing_is_asked_for_until_it_cannot_come_in_time() {
         let mut symbols = Symbols::default();
         come(&mut symbols, [0, 1, 5, 8]);
-        symbols.notice(1_000, 7, 1_400, &ASKING);
+        symbols.notice(1_000, 7, 1_400, &ASKING, wanted);
         assert_eq!((symbols.noticed(), symbols.settled()), (4, 2));
         assert_eq!(ask(&mut symbols, 1_005, &ASKING), [], "patience");
         assert_eq!(ask(&mut symbols, 1_010, &ASKING), [(2, 3), (6, 1)]);
@@ -321,7 +431,7 @@ mod tests {
         // A third request would bring them at 1,410.
         assert_eq!(ask(&mut symbols, 1_310, &ASKING), []);
         assert_eq!(symbols.next_ns(Some(&ASKING)), Some(1_400));
-        symbols.expire(1_400);
+        symbols.expire(1_400, wanted);
         assert_eq!((symbols.given_up(), symbols.settled()), (3, 7));
     }
 
@@ -330,16 +440,16 @@ mod tests {
         let asking = Asking { window: 10, ..ASKING };
         let mut symbols = Symbols::default();
         come(&mut symbols, (0..30).filter(|symbol| *symbol != 4));
-        symbols.notice(1_000, 8, 2_000, &asking);
+        symbols.notice(1_000, 8, 2_000, &asking, wanted);
         assert_eq!(ask(&mut symbols, 1_000, &asking), []);
-        symbols.notice(1_100, 13, 2_100, &asking);
+        symbols.notice(1_100, 13, 2_100, &asking, wanted);
         assert_eq!(ask(&mut symbols, 1_100, &asking), []);
-        symbols.notice(1_101, 14, 2_101, &asking);
+        symbols.notice(1_101, 14, 2_101, &asking, wanted);
         assert_eq!(ask(&mut symbols, 1_101, &asking), [(4, 1)]);
 
         let mut symbols = Symbols::default();
         come(&mut symbols, (0..30).filter(|symbol| *symbol != 4));
-        symbols.notice(1_000, 8, 2_000, &asking);
+        symbols.notice(1_000, 8, 2_000, &asking, wanted);
         assert_eq!(symbols.next_ns(Some(&asking)), Some(1_800));
         assert_eq!(ask(&mut symbols, 1_799, &asking), []);
         assert_eq!(ask(&mut symbols, 1_800, &asking), [(4, 1)]);
@@ -351,12 +461,47 @@ mod tests {
         come(&mut symbols, [1_000_000]);
         assert_eq!(symbols.come(999_999), Arrival::Old);
         assert_eq!(symbols.come(1_000_000 + 2 * REMEMBERED), Arrival::Far);
+        assert_eq!(
+            symbols.come(1_000_000 + 4 * REMEMBERED),
+            Arrival::Far,
+            "not near it"
+        );
         come(&mut symbols, [1_000_000 + REMEMBERED]);
-        symbols.notice(5, u64::MAX, 100, &ASKING);
+        symbols.notice(5, u64::MAX, 100, &ASKING, wanted);
         assert_eq!(symbols.noticed(), REMEMBERED - 1);
         assert_eq!(symbols.given_up(), REMEMBERED - 1 - MOST_MISSING as u64);
-        symbols.expire(100);
+        symbols.expire(100, wanted);
         assert_eq!(symbols.given_up(), REMEMBERED - 1);
         assert_eq!(symbols.settled(), 1_000_001 + REMEMBERED);
+    }
+    #[test]
+    fn what_another_sender_has_brought_is_neither_asked_for_nor_given_up() {
+        let mut symbols = Symbols::default();
+        let had = |symbol: u64| if symbol == 2 { Need::Had } else { Need::Wanted };
+        come(&mut symbols, [0, 1, 5, 8]);
+        symbols.notice(1_000, 7, 1_400, &ASKING, had);
+        let mut ranges = Vec::new();
+        symbols.ask(1_010, &ASKING, had, &mut ranges, 56);
+        let asked: Vec<_> = ranges.iter().map(|range| (range.first.0, range.count)).collect();
+        assert_eq!(asked, [(3, 2), (6, 1)]);
+        symbols.expire(1_400, had);
+        assert_eq!(
+            (symbols.noticed(), symbols.given_up(), symbols.elsewhere()),
+            (4, 3, 1)
+        );
+    }
+
+    #[test]
+    fn a_stream_goes_on_after_an_outage_longer_than_what_is_remembered() {
+        let mut symbols = Symbols::default();
+        come(&mut symbols, [0, 1, 3]);
+        let far = 1_000_000;
+        assert_eq!(symbols.come(far + 1), Arrival::Far);
+        assert_eq!(symbols.come(far), Arrival::New { missed: None });
+        symbols.notice(5, far, 100, &ASKING, wanted);
+        symbols.expire(5, |symbol| if symbol < 1_000 { Need::Had } else { Need::Wanted });
+        assert_eq!((symbols.noticed(), symbols.elsewhere()), (far - 3, 1_000 - 3));
+        assert_eq!((symbols.given_up(), symbols.settled()), (far - 1_000, far));
+        come(&mut symbols, [far + 1, far + 2]);
     }
 }

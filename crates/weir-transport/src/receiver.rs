@@ -1,44 +1,56 @@
-//! The receiver: packets of all flows go in; frames in order, and feedback for the sender, come out. No socket, no
-//! clock: the caller passes the time, and asks again at [`Receiver::next_ns`].
+//! The receiver: packets of one or several senders of the same stream go in; frames in order, and feedback for each
+//! sender, come out. No socket, no clock: the caller passes the time, and asks again at [`Receiver::next_ns`].
 
 use std::collections::VecDeque;
 
-use weir_fec::{Adu, Decoder, DecoderConfig, DecoderConfigError, RepairPayloadId};
-use weir_wire::{
-    FRAMING_LENGTH, FlowId, Kind, MAX_FEEDBACK_LENGTH, MAX_MISSING_RANGES, MEDIA_HEADER_LENGTH, MediaData,
-    MediaFeedback, MediaFraming, MediaRepair, MissingRange, REPAIR_HEADER_LENGTH, Sequence, SessionId,
-    UdpKey, UnixNanos, peek,
-};
+use weir_fec::DecoderConfigError;
+use weir_wire::{FlowId, MAX_FEEDBACK_LENGTH, SessionId, UdpKey};
 
-use crate::arrivals::Arrivals;
-use crate::frames::{Frame, FrameLimits, Frames, Given, Placed};
-use crate::missing::{Arrival, Asking, Missed, Symbols};
-use crate::transit::Transit;
+use crate::counters::{ArrivalCounters, FrameCounters};
+use crate::feed::Feed;
+use crate::frames::{Frame, FrameLimits, Given};
+use crate::stream::{MAX_SENDERS, Stream};
+use crate::switch::{Order, Switch, SwitchLimits, SwitchReason};
 
-/// Feedback is sent at least so often while something comes, nanoseconds.
-const FEEDBACK_NS: u64 = 10_000_000;
-/// And at most so often.
-const LEAST_FEEDBACK_NS: u64 = 500_000;
-/// Descriptions and notices of the end are no longer than this, bytes.
-const LONGEST_DESCRIPTION: usize = 1_024;
+/// A sender of a receiver. Not used again for another one before 65,535 others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SenderIndex(pub u16);
+
+/// What becomes of several senders of the same stream.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Join {
+    /// All send, and each packet counts from whichever sender it comes first, in the manner of SMPTE ST 2022-7. They number
+    /// frames alike, and cut them into packets alike.
+    Merge,
+    /// One sends, until it is failing.
+    Switch(SwitchLimits),
+}
 
 /// What a receiver is to do.
 #[derive(Clone, Debug)]
 pub struct ReceiverConfig {
+    /// For how long what is missing is waited for, nanoseconds. With [`Join::Merge`], a sender is waited for that brings
+    /// its packets up to so much later than another.
+    pub latency_ns: u64,
+    /// Payload bytes of every packet but the last of a frame, 1 to 65,000.
+    pub payload: u32,
+    /// Most frames that are put together at a time, from 1.
+    pub frames: usize,
+    /// Most bytes of a frame.
+    pub frame_bytes: u32,
+    /// What becomes of several senders.
+    pub join: Join,
+}
+
+/// What a sender has agreed to.
+#[derive(Clone, Debug)]
+pub struct SenderTerms {
     /// The session.
     pub session: SessionId,
     /// Its key.
     pub key: UdpKey,
     /// Flows, 1 to 64.
     pub flows: u16,
-    /// Payload bytes of every packet but the last of a frame.
-    pub payload: u32,
-    /// For how long what is missing is waited for, nanoseconds.
-    pub latency_ns: u64,
-    /// Most frames that are put together at a time.
-    pub frames: usize,
-    /// Most bytes of a frame.
-    pub frame_bytes: u32,
     /// The most packets that a repair is over; none without a code.
     pub fec_window: Option<u16>,
     /// Packets for which the code remembers what came: those of the latency and of a window together.
@@ -47,9 +59,12 @@ pub struct ReceiverConfig {
     pub arq: bool,
     /// Round trip to the sender until it is measured, nanoseconds.
     pub rtt_ns: u64,
+    /// With [`Join::Switch`]: the sender with the lowest rank comes first. One that comes back with a new session has the
+    /// rank that it had.
+    pub rank: u16,
 }
 
-/// Why there cannot be such a receiver.
+/// Why there cannot be such a receiver or sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiverConfigError {
     /// No flows, or too many.
@@ -58,6 +73,12 @@ pub enum ReceiverConfigError {
     /// Payloads of no bytes, or longer than a datagram.
     #[error("a payload has 1 to 65000 bytes, not {0}")]
     Payload(u32),
+    /// No room for frames.
+    #[error("at least one frame has to be put together at a time")]
+    Frames,
+    /// Too many senders at a time.
+    #[error("a stream has at most 8 senders at a time")]
+    Senders,
     /// The code cannot be so.
     #[error(transparent)]
     Code(#[from] DecoderConfigError),
@@ -66,318 +87,272 @@ pub enum ReceiverConfigError {
 /// What happened to the receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReceiverEvent {
-    /// Frames of `format` are as described.
+    /// Frames of `format` of this sender are as described.
     Format {
+        /// Whose.
+        sender: SenderIndex,
         /// Number of the format.
         format: u16,
         /// Its description, as the sender wrote it.
         description: Vec<u8>,
     },
-    /// The stream ends before this frame.
+    /// The stream of this sender ends before a frame. That of all ends when [`Receiver::ended`] says so.
     End {
-        /// Its number.
+        /// Whose.
+        sender: SenderIndex,
+        /// The frame's number, as frames are given out.
         frame: u64,
+    },
+    /// With [`Join::Switch`]: whether a sender is to send from now on. It is to be told, again if need be.
+    Wanted {
+        /// Which.
+        sender: SenderIndex,
+        /// Whether it is to send.
+        wanted: bool,
+    },
+    /// With [`Join::Switch`]: frames are those of another sender.
+    Switched {
+        /// Whose they were.
+        from: SenderIndex,
+        /// Whose they are.
+        to: SenderIndex,
+        /// The first of them.
+        frame: u64,
+        /// Why.
+        why: SwitchReason,
     },
 }
 
-/// What a receiver has seen so far. Packets, where nothing else is said.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReceiverCounters {
-    /// Source packets that came and were new.
-    pub received: u64,
-    /// Repair packets that came.
-    pub repairs: u64,
-    /// Source packets that did not come as they were first sent.
-    pub lost: u64,
-    /// Of these, those that the code gave back.
-    pub recovered: u64,
-    /// Of these, those that came when they were sent again.
-    pub retransmitted: u64,
-    /// Of these, those that came late on their own: overtaken by packets of their own flow.
-    pub overtaken: u64,
-    /// Source packets that were given up.
-    pub unrepaired: u64,
-    /// Packets of frames that had been given out.
-    pub late: u64,
-    /// Packets that had come before.
-    pub duplicates: u64,
-    /// Packets that were not the sender's, or made no sense.
-    pub rejected: u64,
-    /// Symbols that were asked for, each time counted.
-    pub asked: u64,
-    /// Frames that were given out whole.
-    pub frames: u64,
-    /// Frames that were given out with something missing.
-    pub frames_damaged: u64,
-    /// Frames of which nothing came.
-    pub frames_lost: u64,
-}
-
-/// Receives one stream.
+/// Receives one stream of one or several senders.
 pub struct Receiver {
     config: ReceiverConfig,
-    arrivals: Arrivals,
-    symbols: Symbols,
-    frames: Frames,
-    decoder: Option<Decoder>,
-    /// Framing and payload as one, for the decoder.
-    symbol: Vec<u8>,
-    transit: Transit,
-    rtt_ns: u64,
-    described: Option<u16>,
-    ended: bool,
+    stream: Stream,
+    feeds: Vec<Feed>,
+    next_index: u16,
+    switch: Option<Switch>,
+    /// When the switch is to be asked next, if nothing happens.
+    switch_ns: u64,
+    /// Where the stream ends by a sender that is there or has gone.
+    last_end: Option<u64>,
+    ended: Option<u64>,
+    /// The time of the last call.
+    now_ns: u64,
     events: VecDeque<ReceiverEvent>,
-    ranges: Vec<MissingRange>,
-    feedback_number: u64,
-    feedback_ns: Option<u64>,
-    feedback_flow: u16,
-    echo: Option<(UnixNanos, u64)>,
-    counters: ReceiverCounters,
+    counters: FrameCounters,
 }
 
 impl Receiver {
-    /// A receiver to which nothing came.
+    /// A receiver without senders.
     ///
     /// # Errors
     /// When the configuration cannot be.
     pub fn new(config: ReceiverConfig) -> Result<Self, ReceiverConfigError> {
-        if config.flows == 0 || usize::from(config.flows) > weir_wire::MAX_FEEDBACK_FLOWS {
-            return Err(ReceiverConfigError::Flows(config.flows));
-        }
         if config.payload == 0 || config.payload > 65_000 {
             return Err(ReceiverConfigError::Payload(config.payload));
         }
-        let longest = FRAMING_LENGTH + config.payload as usize;
-        let decoder = config
-            .fec_window
-            .map(|window| {
-                Decoder::new(DecoderConfig {
-                    history: config.fec_history.max(window),
-                    // It is told what is lost, and need not guess.
-                    patience: u16::MAX,
-                    ..DecoderConfig::new(window, 0, longest)
-                })
-            })
-            .transpose()?;
+        if config.frames == 0 {
+            return Err(ReceiverConfigError::Frames);
+        }
+        let limits = FrameLimits {
+            payload: config.payload,
+            frames: config.frames,
+            frame_bytes: config.frame_bytes,
+        };
+        let switch = match config.join {
+            Join::Merge => None,
+            Join::Switch(limits) => Some(Switch::new(limits)),
+        };
         Ok(Receiver {
-            arrivals: Arrivals::new(config.flows),
-            symbols: Symbols::default(),
-            frames: Frames::new(FrameLimits {
-                payload: config.payload,
-                frames: config.frames,
-                frame_bytes: config.frame_bytes,
-            }),
-            decoder,
-            symbol: Vec::with_capacity(longest),
-            transit: Transit::default(),
-            rtt_ns: config.rtt_ns,
-            described: None,
-            ended: false,
+            stream: Stream::new(limits, config.latency_ns, switch.is_some()),
+            feeds: Vec::with_capacity(MAX_SENDERS),
+            next_index: 0,
+            switch,
+            switch_ns: u64::MAX,
+            last_end: None,
+            ended: None,
+            now_ns: 0,
             events: VecDeque::new(),
-            ranges: Vec::with_capacity(MAX_MISSING_RANGES),
-            feedback_number: 0,
-            feedback_ns: None,
-            feedback_flow: 0,
-            echo: None,
-            counters: ReceiverCounters::default(),
+            counters: FrameCounters::default(),
             config,
         })
     }
 
-    fn asking(&self) -> Asking {
-        Asking {
-            rtt_ns: self.rtt_ns,
-            repeat_ns: self.rtt_ns + self.rtt_ns / 2 + LEAST_FEEDBACK_NS,
-            patience_ns: self.transit.overtaking_ns(),
-            window: self.config.fec_window.map_or(0, u64::from),
+    /// There is another sender of the stream: the first, one that is redundant, or one that has come back with a new
+    /// session after [`remove_sender`](Self::remove_sender).
+    ///
+    /// # Errors
+    /// When there are 8 already, or its terms cannot be.
+    pub fn add_sender(
+        &mut self,
+        now_ns: u64,
+        terms: SenderTerms,
+    ) -> Result<SenderIndex, ReceiverConfigError> {
+        self.now_ns = now_ns;
+        let taken = |place: u8| self.feeds.iter().any(|feed| feed.place == place);
+        let place = (0..MAX_SENDERS as u8)
+            .find(|place| !taken(*place))
+            .ok_or(ReceiverConfigError::Senders)?;
+        let rank = terms.rank;
+        let sender = SenderIndex(self.next_index);
+        let feed = Feed::new(sender, place, terms, self.config.payload, self.config.latency_ns)?;
+        self.next_index = self.next_index.wrapping_add(1);
+        if self.feeds.is_empty() {
+            self.last_end = None;
         }
+        self.stream.join(place);
+        self.feeds.push(feed);
+        if let Some(switch) = &mut self.switch {
+            switch.add(now_ns, sender, rank);
+        }
+        self.decide(now_ns);
+        self.update_end(now_ns);
+        Ok(sender)
     }
 
-    /// Takes a datagram.
-    pub fn handle(&mut self, now_ns: u64, datagram: &[u8]) {
-        let (key, session) = (self.config.key, self.config.session);
-        match peek(datagram) {
-            Ok((Kind::MediaData, _)) => {
-                if let Ok(data) = MediaData::decode(&key, session, datagram) {
-                    return self.take_source(now_ns, &data, &datagram[MEDIA_HEADER_LENGTH..]);
-                }
-            }
-            Ok((Kind::MediaRepair, _)) => {
-                if let Ok(repair) = MediaRepair::decode(&key, session, datagram) {
-                    return self.take_repair(now_ns, &repair, &datagram[REPAIR_HEADER_LENGTH..]);
-                }
-            }
-            _ => {}
+    /// A sender has gone: its session has ended, or another one will follow. Gives what came of it; none if there is no
+    /// such sender.
+    pub fn remove_sender(&mut self, sender: SenderIndex) -> Option<ArrivalCounters> {
+        let now_ns = self.now_ns;
+        let at = self.feeds.iter().position(|feed| feed.sender == sender)?;
+        let feed = self.feeds.swap_remove(at);
+        self.stream.leave(sender, feed.place, self.feeds.is_empty());
+        if let Some(switch) = &mut self.switch {
+            switch.remove(sender);
         }
-        self.counters.rejected += 1;
+        self.decide(now_ns);
+        self.update_end(now_ns);
+        Some(feed.counters())
     }
 
-    fn take_source(&mut self, now_ns: u64, data: &MediaData, payload: &[u8]) {
-        if payload.len() > self.config.payload as usize {
-            self.counters.rejected += 1;
-            return;
-        }
-        if !self.arrivals.come(data.flow.0, data.flow_sequence, now_ns) {
-            self.counters.duplicates += 1;
-            return;
-        }
-        self.echo = Some((data.sent, now_ns));
-        let symbol = data.symbol.extend(self.symbols.end());
-        let arrival = self.symbols.come(symbol);
-        if !data.is_copy() {
-            self.transit.sample(now_ns, data.sent);
-            self.arrivals.reached(data.flow.0, symbol + 1, now_ns);
-        }
-        match arrival {
-            Arrival::New { missed } => {
-                self.counters.received += 1;
-                if let Some(missed) = missed {
-                    self.found(now_ns, &missed, data.is_copy());
-                }
-                self.accept(now_ns, &data.framing, payload, data.sent);
-                self.teach(symbol, &data.framing, payload);
-            }
-            Arrival::Duplicate => self.counters.duplicates += 1,
-            Arrival::Old => self.counters.late += 1,
-            Arrival::Far => self.counters.rejected += 1,
-        }
-        self.notice(now_ns);
-        self.take_recovered(now_ns, data.sent);
+    fn feed(&self, sender: SenderIndex) -> Option<&Feed> {
+        self.feeds.iter().find(|feed| feed.sender == sender)
     }
 
-    /// A symbol came that was taken for lost.
-    fn found(&mut self, now_ns: u64, missed: &Missed, copy: bool) {
-        if copy {
-            self.counters.retransmitted += 1;
-            // Asked for once only: it is known which request it answers (Karn's rule, RFC 6298 section 3).
-            if missed.asked == 1 {
-                let rtt = now_ns.saturating_sub(missed.asked_ns);
-                self.rtt_ns = self.rtt_ns - self.rtt_ns / 8 + rtt / 8;
-            }
-        } else {
-            self.counters.overtaken += 1;
-            self.transit.overtaken(now_ns.saturating_sub(missed.noticed_ns));
-        }
-    }
-
-    fn take_repair(&mut self, now_ns: u64, repair: &MediaRepair, symbol: &[u8]) {
-        if !self.arrivals.come(repair.flow.0, repair.flow_sequence, now_ns) {
-            self.counters.duplicates += 1;
-            return;
-        }
-        self.counters.repairs += 1;
-        self.echo = Some((repair.sent, now_ns));
-        let Some(decoder) = &mut self.decoder else { return };
-        let Ok(id) = RepairPayloadId::decode(&repair.payload_id) else {
-            self.counters.rejected += 1;
+    /// Takes a datagram that came over a flow of this sender. One of a sender that has gone is of no effect.
+    pub fn handle(&mut self, now_ns: u64, sender: SenderIndex, datagram: &[u8]) {
+        self.now_ns = now_ns;
+        let Some(feed) = self.feeds.iter_mut().find(|feed| feed.sender == sender) else {
             return;
         };
-        let end = Sequence(id.first_esi().wrapping_add(id.sources().into())).extend(self.symbols.end());
-        decoder.repair(id, symbol);
-        self.transit.sample(now_ns, repair.sent);
-        self.arrivals.reached(repair.flow.0, end, now_ns);
-        self.notice(now_ns);
-        self.take_recovered(now_ns, repair.sent);
+        let had_ended = feed.ended.is_some();
+        let new = feed.handle(now_ns, datagram, &mut self.stream, &mut self.events);
+        if feed.ended.is_some() && !had_ended {
+            self.note_end(now_ns, sender);
+        }
+        if new && let Some(switch) = &mut self.switch {
+            switch.heard(now_ns, sender);
+            self.take_over(now_ns);
+        }
+        if now_ns >= self.switch_ns {
+            self.decide(now_ns);
+        }
     }
 
-    /// Gives a source packet to the code.
-    fn teach(&mut self, symbol: u64, framing: &MediaFraming, payload: &[u8]) {
-        let Some(decoder) = &mut self.decoder else { return };
-        let mut head = [0; FRAMING_LENGTH];
-        framing.encode(&mut head);
-        self.symbol.clear();
-        self.symbol.extend_from_slice(&head);
-        self.symbol.extend_from_slice(payload);
-        let adu = Adu {
-            flow: 0,
-            payload: &self.symbol,
-        };
-        decoder.source(Sequence::from(symbol).0, adu);
+    fn note_end(&mut self, now_ns: u64, sender: SenderIndex) {
+        self.last_end = self.last_end.max(self.feed(sender).and_then(|feed| feed.ended));
+        if let Some(switch) = &mut self.switch {
+            switch.ended(sender);
+        }
+        self.update_end(now_ns);
     }
 
-    fn take_recovered(&mut self, now_ns: u64, sent: UnixNanos) {
-        while let Some(decoder) = &mut self.decoder
-            && let Some(recovered) = decoder.poll_recovered()
+    /// Whether all senders that are wanted have ended or gone.
+    fn update_end(&mut self, now_ns: u64) {
+        let active = self.switch.as_ref().map(Switch::active);
+        let wanted = |feed: &&Feed| active.is_none_or(|active| active == Some(feed.sender));
+        let mut going = self
+            .feeds
+            .iter()
+            .filter(wanted)
+            .filter(|feed| feed.ended.is_none());
+        let ended = self.last_end.filter(|_| going.next().is_none());
+        if ended == self.ended {
+            return;
+        }
+        self.ended = ended;
+        match ended {
+            Some(frame) => self.stream.frames.end(frame, self.stream.deadline_ns(now_ns)),
+            None => self.stream.frames.go_on(),
+        }
+    }
+
+    /// The stream has ended before this frame: all senders that are wanted have said so, or have gone after one that had.
+    /// Frames before it may still be to come, until [`next_ns`](Self::next_ns) tells of none.
+    pub fn ended(&self) -> Option<u64> {
+        self.ended
+    }
+
+    /// Whether the stream has ended and all of its frames have been given out.
+    pub fn is_finished(&self) -> bool {
+        self.ended.is_some() && self.stream.frames.next_deadline().is_none()
+    }
+
+    /// Lets the switch decide, and does what it says.
+    fn decide(&mut self, now_ns: u64) {
+        let Some(switch) = &mut self.switch else { return };
+        if let Some(active) = switch.active()
+            && let Some(feed) = self.feeds.iter().find(|feed| feed.sender == active)
         {
-            let Some((head, payload)) = recovered.adu.payload.split_first_chunk::<FRAMING_LENGTH>() else {
-                self.counters.rejected += 1;
-                continue;
-            };
-            let framing = MediaFraming::decode(head);
-            let symbol = Sequence(recovered.esi).extend(self.symbols.end());
-            self.symbol.clear();
-            self.symbol.extend_from_slice(payload);
-            match self.symbols.come(symbol) {
-                Arrival::New { .. } => {
-                    self.counters.recovered += 1;
-                    let payload = std::mem::take(&mut self.symbol);
-                    self.accept(now_ns, &framing, &payload, sent);
-                    self.symbol = payload;
+            switch.count(now_ns, feed.accounted(), feed.counters().unrepaired);
+        }
+        switch.tick(now_ns);
+        self.obey(now_ns);
+    }
+
+    fn obey(&mut self, now_ns: u64) {
+        let Some(switch) = &mut self.switch else { return };
+        while let Some(order) = switch.poll_order() {
+            match order {
+                Order::Activate(sender) => self.stream.activate(sender),
+                Order::Wanted(sender, wanted) => {
+                    self.events.push_back(ReceiverEvent::Wanted { sender, wanted });
                 }
-                Arrival::Duplicate | Arrival::Old | Arrival::Far => {}
+                Order::Stage(sender) => {
+                    // What it sent before was not taken, and its numbers are not known here.
+                    if let Some(feed) = self.feeds.iter_mut().find(|feed| Some(feed.sender) == sender) {
+                        feed.layout.clear();
+                    }
+                    self.stream.stage(sender);
+                }
             }
         }
+        self.switch_ns = switch.next_ns().unwrap_or(u64::MAX).max(now_ns + 1);
     }
 
-    /// Puts a payload where it belongs, or reads what it says.
-    fn accept(&mut self, now_ns: u64, framing: &MediaFraming, payload: &[u8], sent: UnixNanos) {
-        if framing.flags & MediaFraming::END != 0 {
-            let frame = self.frames.number(framing.frame);
-            if !self.ended {
-                self.events.push_back(ReceiverEvent::End { frame });
-            }
-            self.ended = true;
+    /// Takes frames from another sender, if that has brought a whole one.
+    fn take_over(&mut self, now_ns: u64) {
+        let Some((frame, shift)) = self.stream.take_over(now_ns) else {
             return;
+        };
+        let switched = self.switch.as_mut().and_then(|switch| switch.take_over(now_ns));
+        let Some((from, to, why)) = switched else { return };
+        if let Some(feed) = self.feeds.iter_mut().find(|feed| feed.sender == to) {
+            feed.layout.renumber(shift);
         }
-        if framing.flags & MediaFraming::DESCRIPTION != 0 {
-            if payload.len() <= LONGEST_DESCRIPTION && self.described != Some(framing.format) {
-                self.described = Some(framing.format);
-                self.events.push_back(ReceiverEvent::Format {
-                    format: framing.format,
-                    description: payload.to_vec(),
-                });
-            }
-            return;
-        }
-        let sent_ns = self.transit.on_this_clock(sent).unwrap_or(now_ns).min(now_ns);
-        match self
-            .frames
-            .place(framing, payload, sent_ns, sent_ns + self.config.latency_ns)
-        {
-            Placed::New => {}
-            Placed::Late => self.counters.late += 1,
-            Placed::Duplicate => self.counters.duplicates += 1,
-            Placed::NoRoom | Placed::Malformed => self.counters.rejected += 1,
-        }
-    }
-
-    /// Finds what is missing by now.
-    fn notice(&mut self, now_ns: u64) {
-        let horizon = self.arrivals.horizon(now_ns);
-        let asking = self.asking();
-        self.symbols
-            .notice(now_ns, horizon, now_ns + self.config.latency_ns, &asking);
-        if let Some(decoder) = &mut self.decoder
-            && decoder.pending() > 0
-        {
-            decoder.presume_lost(Sequence::from(horizon).0);
-        }
+        self.events
+            .push_back(ReceiverEvent::Switched { from, to, frame, why });
+        self.obey(now_ns);
+        self.update_end(now_ns);
     }
 
     /// The next frame that is complete, or whose time is over.
     pub fn poll_frame(&mut self, now_ns: u64) -> Option<Given> {
-        let given = self.frames.take(now_ns)?;
+        self.now_ns = now_ns;
+        if now_ns >= self.switch_ns {
+            self.decide(now_ns);
+        }
+        let given = self.stream.frames.take(now_ns)?;
         match &given {
             Given::Frame(frame) if frame.missing.is_empty() => self.counters.frames += 1,
-            Given::Frame(_) => self.counters.frames_damaged += 1,
-            Given::Nothing(_) => self.counters.frames_lost += 1,
+            Given::Frame(_) => self.counters.damaged += 1,
+            Given::Nothing(_) => self.counters.lost += 1,
         }
         Some(given)
     }
 
     /// Takes back the buffer of a frame.
     pub fn recycle(&mut self, frame: Frame) {
-        self.frames.recycle(frame.bytes);
+        self.stream.frames.recycle(frame.bytes);
     }
 
     /// What happened since the last call, one by one.
@@ -385,97 +360,45 @@ impl Receiver {
         self.events.pop_front()
     }
 
-    /// Writes feedback for the sender, if there is any now, and says how long it is and over which flow it goes.
+    /// Writes feedback for a sender, if there is any now, and says how long it is and over which flow it goes.
     pub fn poll_feedback(
         &mut self,
         now_ns: u64,
+        sender: SenderIndex,
         out: &mut [u8; MAX_FEEDBACK_LENGTH],
     ) -> Option<(FlowId, usize)> {
-        let since = self
-            .feedback_ns
-            .map_or(u64::MAX, |last| now_ns.saturating_sub(last));
-        let (echo, came_ns) = self.echo?;
-        if since < LEAST_FEEDBACK_NS {
-            return None;
-        }
-        self.notice(now_ns);
-        self.symbols.expire(now_ns);
-        if let Some(decoder) = &mut self.decoder {
-            decoder.advance(Sequence::from(self.symbols.settled()).0);
-        }
-        self.ranges.clear();
-        if self.config.arq {
-            let asking = self.asking();
-            self.symbols
-                .ask(now_ns, &asking, &mut self.ranges, MAX_MISSING_RANGES);
-        }
-        if self.ranges.is_empty() && since < FEEDBACK_NS {
-            return None;
-        }
-        self.counters.asked += self
-            .ranges
-            .iter()
-            .map(|range| u64::from(range.count))
-            .sum::<u64>();
-        let counters = self.counters();
-        let feedback = MediaFeedback {
-            session: self.config.session,
-            number: Sequence::from(self.feedback_number),
-            newest: Sequence::from(self.symbols.end().wrapping_sub(1)),
-            settled: Sequence::from(self.symbols.settled()),
-            received: counters.received as u32,
-            lost: counters.lost as u32,
-            unrepaired: counters.unrepaired as u32,
-            echo,
-            held_ns: u32::try_from(now_ns.saturating_sub(came_ns)).unwrap_or(u32::MAX),
-            late: counters.late as u32,
-        };
-        let flows: Vec<_> = self.arrivals.status(now_ns).collect();
-        let length = feedback.encode(&self.config.key, &flows, &self.ranges, out);
-        self.feedback_number += 1;
-        self.feedback_ns = Some(now_ns);
-        // Each over another flow: one that is dark costs one report in so many.
-        self.feedback_flow = (self.feedback_flow + 1) % self.config.flows;
-        Some((FlowId(self.feedback_flow), length))
+        let feed = self.feeds.iter_mut().find(|feed| feed.sender == sender)?;
+        feed.poll_feedback(now_ns, &self.stream, out)
     }
 
-    /// When to call [`poll_frame`](Self::poll_frame) and [`poll_feedback`](Self::poll_feedback) next, nanoseconds; none
-    /// before anything came.
+    /// When to call [`poll_frame`](Self::poll_frame), and [`poll_feedback`](Self::poll_feedback) for all senders, next,
+    /// nanoseconds; none if there is nothing to wait for.
     pub fn next_ns(&self, now_ns: u64) -> Option<u64> {
-        self.echo?;
-        let may_send_ns = self.feedback_ns.map_or(0, |last| last + LEAST_FEEDBACK_NS);
-        let must_send_ns = self.feedback_ns.map_or(0, |last| last + FEEDBACK_NS);
-        let asking = self.asking();
-        let ask_ns = self
-            .symbols
-            .next_ns(self.config.arq.then_some(&asking))
-            .map(|at| at.max(may_send_ns));
-        let silence_ns = self
-            .arrivals
-            .next_silence_ns(now_ns)
-            .map(|at| at.max(may_send_ns));
-        [
-            Some(must_send_ns),
-            ask_ns,
-            silence_ns,
-            self.frames.next_deadline(),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        let switch_ns = Some(self.switch_ns).filter(|at| *at < u64::MAX);
+        let feeds = self.feeds.iter().filter_map(|feed| feed.next_ns(now_ns));
+        feeds
+            .chain(self.stream.frames.next_deadline())
+            .chain(switch_ns)
+            .min()
     }
 
-    /// What has been seen so far.
-    pub fn counters(&self) -> ReceiverCounters {
-        ReceiverCounters {
-            lost: self.symbols.noticed(),
-            unrepaired: self.symbols.given_up(),
-            ..self.counters
-        }
+    /// What came from a sender so far; nothing of one that is not there.
+    pub fn counters(&self, sender: SenderIndex) -> ArrivalCounters {
+        self.feed(sender).map(Feed::counters).unwrap_or_default()
     }
 
-    /// The round-trip time by which requests are timed, nanoseconds.
-    pub fn rtt_ns(&self) -> u64 {
-        self.rtt_ns
+    /// What was given out so far.
+    pub fn frame_counters(&self) -> FrameCounters {
+        self.counters
+    }
+
+    /// The round-trip time by which requests to a sender are timed, nanoseconds.
+    pub fn rtt_ns(&self, sender: SenderIndex) -> Option<u64> {
+        self.feed(sender).map(Feed::rtt_ns)
+    }
+
+    /// The senders that are there.
+    pub fn senders(&self) -> impl Iterator<Item = SenderIndex> + '_ {
+        self.feeds.iter().map(|feed| feed.sender)
     }
 }

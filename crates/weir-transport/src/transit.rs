@@ -3,36 +3,88 @@
 
 use weir_wire::UnixNanos;
 
-/// The fastest packet is one of the last so many nanoseconds, at least, so that clocks may drift.
-const MEMORY_NS: u64 = 10_000_000_000;
+/// The fastest packet is one of the last so many nanoseconds, at least, so that clocks may drift: a clock that is 100 ppm
+/// slow is 0.4 ms behind after twice as long.
+const MEMORY_NS: u64 = 2_000_000_000;
+/// If for so long every packet was later than the budget, the path has become longer, or the sender's clock was set back.
+const LATER_NS: u64 = 50_000_000;
+/// No packet is so much longer under way than others: the sender's clock was set back.
+const STEP_NS: i64 = 1_000_000_000;
 /// The most that is waited for a packet which others of its flow have overtaken.
 const LONGEST_PATIENCE_NS: u64 = 5_000_000;
 
 /// The difference of two clocks plus the shortest time under way, and how far packets of a flow overtake each other.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Transit {
+    budget_ns: i64,
     /// Smallest difference in the running period and in the one before it.
     running: Option<i64>,
     before: Option<i64>,
     began_ns: u64,
+    /// Smallest difference in the running short period.
+    recent: Option<i64>,
+    recent_began_ns: u64,
     overtaking_ns: u64,
 }
 
 impl Transit {
-    /// Notes a packet that came at `now_ns` and was `sent` by the sender's clock, which does not step.
+    /// Nothing is known; packets that are under way for `budget_ns` longer than the fastest are too late.
+    pub fn new(budget_ns: u64) -> Self {
+        Transit {
+            budget_ns: i64::try_from(budget_ns).unwrap_or(i64::MAX),
+            running: None,
+            before: None,
+            began_ns: 0,
+            recent: None,
+            recent_began_ns: 0,
+            overtaking_ns: 0,
+        }
+    }
+
+    /// Notes a packet that came at `now_ns` and was `sent` by the sender's clock.
     pub fn sample(&mut self, now_ns: u64, sent: UnixNanos) {
         let difference = (now_ns as i64).wrapping_sub(sent.0 as i64);
+        if self
+            .least()
+            .is_some_and(|least| difference.saturating_sub(least) > STEP_NS)
+        {
+            self.begin(now_ns, difference);
+        }
         if now_ns.saturating_sub(self.began_ns) > MEMORY_NS {
             self.before = self.running.take();
             self.began_ns = now_ns;
         }
         self.running = Some(self.running.map_or(difference, |least| least.min(difference)));
+        self.follow(now_ns, difference);
+    }
+
+    /// Forgets the fastest packet if all of late were later than the budget: nothing would be in time otherwise.
+    fn follow(&mut self, now_ns: u64, difference: i64) {
+        self.recent = Some(self.recent.map_or(difference, |least| least.min(difference)));
+        if now_ns.saturating_sub(self.recent_began_ns) < LATER_NS {
+            return;
+        }
+        if let (Some(recent), Some(least)) = (self.recent.take(), self.least())
+            && recent.saturating_sub(least) > self.budget_ns
+        {
+            self.begin(now_ns, recent);
+        }
+        self.recent_began_ns = now_ns;
+    }
+
+    fn begin(&mut self, now_ns: u64, difference: i64) {
+        (self.running, self.before) = (Some(difference), None);
+        (self.recent, self.recent_began_ns) = (None, now_ns);
+        self.began_ns = now_ns;
+    }
+
+    fn least(&self) -> Option<i64> {
+        [self.running, self.before].into_iter().flatten().min()
     }
 
     /// When a packet would have come that was `sent` then, had it been as fast as the fastest; none before any came.
     pub fn on_this_clock(&self, sent: UnixNanos) -> Option<u64> {
-        let least = [self.running, self.before].into_iter().flatten().min()?;
-        Some((sent.0 as i64).wrapping_add(least) as u64)
+        Some((sent.0 as i64).wrapping_add(self.least()?) as u64)
     }
 
     /// Notes a packet that came so long after it was taken for lost.
@@ -55,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_fastest_packet_of_late_sets_the_clock() {
-        let mut transit = Transit::default();
+        let mut transit = Transit::new(1_000);
         assert_eq!(transit.on_this_clock(UnixNanos(5)), None);
         let (sender, own) = (1_700_000_000_000_000_000, 3_000_000);
         for (at, under_way) in [(0, 500), (1_000, 300), (2_000, 900)] {
@@ -66,7 +118,7 @@ mod tests {
             Some(own + 5_300)
         );
         // The path has become longer: after two periods the old one is forgotten.
-        for second in 1..=21 {
+        for second in 1..=5 {
             let at = second * 1_000_000_000;
             transit.sample(own + at + 700, UnixNanos(sender + at));
         }

@@ -4,7 +4,7 @@ use weir_fec::CodeRate;
 use weir_transport::{FlowChange, SenderEvent};
 use weir_wire::FlowId;
 
-use crate::world::{FRAME_NS, MS, SECOND, Setup, World};
+use crate::world::{FRAME_NS, MS, Plan, SECOND, Setup, World};
 
 const LOSSY: &str = "rtt = \"1ms\"\nforward.loss = \"0.04%\"";
 
@@ -12,14 +12,14 @@ const LOSSY: &str = "rtt = \"1ms\"\nforward.loss = \"0.04%\"";
 fn a_clean_path_takes_nothing_but_the_sources() {
     let world = World::new(Setup::default()).run();
     world.assert_whole();
-    let (sent, seen) = (world.sender.counters(), world.receiver.counters());
+    let (sent, seen) = (world.sender().counters(), world.seen(0));
     assert_eq!((seen.received, seen.lost, seen.asked), (sent.sources, 0, 0));
     assert_eq!(
         (seen.duplicates, seen.late, seen.rejected, seen.overtaken),
         (0, 0, 0, 0)
     );
     assert!(world.longest_ns < FRAME_NS + MS, "{}", world.longest_ns);
-    assert_eq!(world.events, []);
+    assert_eq!(world.stations[0].events, []);
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn retransmission_alone_repairs_random_loss() {
     })
     .run();
     world.assert_whole();
-    let seen = world.receiver.counters();
+    let seen = world.seen(0);
     assert!(seen.lost > 200, "{seen:?}");
     assert_eq!((seen.retransmitted, seen.unrepaired), (seen.lost, 0));
     // One request for each, and a second one where the retransmission was lost too.
@@ -49,13 +49,18 @@ fn the_code_alone_repairs_random_loss() {
     })
     .run();
     world.assert_whole();
-    let seen = world.receiver.counters();
+    let seen = world.seen(0);
     assert!(seen.lost > 200, "{seen:?}");
     assert_eq!((seen.recovered, seen.unrepaired), (seen.lost, 0));
 }
 
-fn dark(flow: u16) -> Option<(u16, u64, u64)> {
-    Some((flow, SECOND, 2 * SECOND))
+/// One sender, with a flow that is dark for a second.
+fn dark(flow: u16) -> Vec<Plan> {
+    let dark = Some((flow, SECOND, 2 * SECOND));
+    vec![Plan {
+        dark,
+        ..Plan::default()
+    }]
 }
 
 #[test]
@@ -63,12 +68,12 @@ fn the_code_alone_bears_a_flow_that_is_dark_for_a_second() {
     let world = World::new(Setup {
         link: LOSSY,
         fec: Some(CodeRate::new(12, 96).unwrap()),
-        dark: dark(5),
+        stations: dark(5),
         ..Setup::default()
     })
     .run();
     world.assert_whole();
-    let seen = world.receiver.counters();
+    let seen = world.seen(0);
     assert_eq!(seen.unrepaired, 0);
 }
 
@@ -79,23 +84,28 @@ fn retransmission_within_three_round_trips_bears_a_flow_that_is_dark_for_a_secon
         arq: true,
         rtt_ns: 10 * MS,
         latency_ns: 30 * MS,
-        dark: dark(5),
+        stations: dark(5),
         ..Setup::default()
     })
     .run();
     world.assert_whole();
-    let left = world
+    let left = world.stations[0]
         .events
         .iter()
         .position(|(_, event)| *event == SenderEvent::Flow(FlowId(5), FlowChange::Silent));
-    let (at, _) = world.events[left.expect("the flow is left")];
+    let (at, _) = world.stations[0].events[left.expect("the flow is left")];
     assert!((SECOND..SECOND + 20 * MS).contains(&at), "left at {at}");
-    let back = world
+    let back = world.stations[0]
         .events
         .iter()
         .find(|(_, event)| *event == SenderEvent::Flow(FlowId(5), FlowChange::Back));
     let (at, _) = back.expect("the flow is taken again");
-    assert_eq!(world.sender.flows().live(), 16, "{:?}", world.events);
+    assert_eq!(
+        world.sender().flows().live(),
+        16,
+        "{:?}",
+        world.stations[0].events
+    );
     assert!((2 * SECOND..3 * SECOND).contains(at), "back at {at}");
 }
 
@@ -113,7 +123,7 @@ fn each_repairs_what_the_other_has_not() {
     })
     .run();
     world.assert_whole();
-    let seen = world.receiver.counters();
+    let seen = world.seen(0);
     assert!(seen.recovered > 100 && seen.retransmitted > 100, "{seen:?}");
 }
 
@@ -125,7 +135,7 @@ fn what_cannot_be_repaired_is_given_up_at_the_end_of_the_budget() {
         ..Setup::default()
     })
     .run();
-    let seen = world.receiver.counters();
+    let seen = world.seen(0);
     assert!(
         world.damaged > 1_000 && world.whole > 500 && world.lost == 0,
         "{seen:?}"

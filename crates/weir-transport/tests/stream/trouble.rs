@@ -4,11 +4,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use weir_fec::CodeRate;
-use weir_transport::{BreakerLimits, Broken, Receiver, ReceiverEvent, Sender, SenderConfig, SenderEvent};
+use weir_transport::{
+    BreakerLimits, Broken, Receiver, ReceiverEvent, Sender, SenderConfig, SenderEvent, SenderIndex,
+};
 use weir_wire::{FlowId, MAX_FEEDBACK_LENGTH, MediaData, MediaFeedback, MediaFraming, UdpKey, UnixNanos};
 
 use crate::world::{
-    KEY, MS, PAYLOAD, SECOND, SESSION, Setup, World, picture, receiver_config, sender_config,
+    KEY, MS, PAYLOAD, SECOND, SESSION, Setup, World, picture, receiver_config, sender_config, terms,
 };
 
 #[test]
@@ -27,7 +29,7 @@ fn garbage_replays_and_forgeries_change_nothing_but_a_counter() {
     let added = Rc::new(RefCell::new((0u64, 0u64)));
     let count = added.clone();
     let mut old: Vec<Vec<u8>> = Vec::new();
-    attacked.meddle = Box::new(move |datagrams| {
+    attacked.stations[0].meddle = Box::new(move |datagrams| {
         let own = datagrams[0].clone();
         let mut counts = count.borrow_mut();
         // One bit of the header changed; cut short; signed with another key; nothing at all; one of before.
@@ -55,21 +57,23 @@ fn garbage_replays_and_forgeries_change_nothing_but_a_counter() {
     let attacked = attacked.run();
     attacked.assert_whole();
     let (rejected, replayed) = *added.borrow();
-    let (with, without) = (attacked.receiver.counters(), plain.receiver.counters());
+    let (with, without) = (attacked.seen(0), plain.seen(0));
     assert_eq!(with.rejected, rejected);
     assert_eq!(with.duplicates, without.duplicates + replayed);
-    let rest = |mut counters: weir_transport::ReceiverCounters| {
+    let rest = |mut counters: weir_transport::ArrivalCounters| {
         (counters.rejected, counters.duplicates) = (0, 0);
         counters
     };
     assert_eq!(rest(with), rest(without));
-    assert_eq!(attacked.sender.counters(), plain.sender.counters());
+    assert_eq!(attacked.sender().counters(), plain.sender().counters());
 }
 
 /// One second of a stream straight into a receiver, from the given packet on.
-fn straight(from: usize, config: SenderConfig) -> (Receiver, Vec<u64>) {
+fn straight(from: usize, config: SenderConfig) -> (Receiver, SenderIndex, Vec<u64>) {
     let mut sender = Sender::new(config, 0);
-    let mut receiver = Receiver::new(receiver_config(&Setup::default())).expect("a receiver");
+    let setup = Setup::default();
+    let mut receiver = Receiver::new(receiver_config(&setup)).expect("a receiver");
+    let index = receiver.add_sender(0, terms(&setup, 0)).expect("a sender");
     let (mut out, mut given, mut number) = (Vec::new(), Vec::new(), 0);
     let mut packets = 0;
     for now in (0..SECOND).step_by(MS as usize / 10) {
@@ -96,11 +100,11 @@ fn straight(from: usize, config: SenderConfig) -> (Receiver, Vec<u64>) {
         for transmit in &out {
             packets += 1;
             if packets > from {
-                receiver.handle(now, &[transmit.header(), sender.body(transmit)].concat());
+                receiver.handle(now, index, &[transmit.header(), sender.body(transmit)].concat());
             }
         }
         let mut feedback = [0; MAX_FEEDBACK_LENGTH];
-        if let Some((_, length)) = receiver.poll_feedback(now, &mut feedback) {
+        if let Some((_, length)) = receiver.poll_feedback(now, index, &mut feedback) {
             sender
                 .handle(now, UnixNanos(now + 5), &feedback[..length])
                 .expect("feedback");
@@ -113,21 +117,25 @@ fn straight(from: usize, config: SenderConfig) -> (Receiver, Vec<u64>) {
             }
         }
     }
-    (receiver, given)
+    (receiver, index, given)
 }
 
 #[test]
 fn a_receiver_that_comes_late_takes_the_stream_from_where_it_is() {
-    let config = sender_config(&Setup::default());
-    let (mut early, all) = straight(0, config.clone());
+    let config = sender_config(&Setup::default(), 0);
+    let (mut early, first_of_early, all) = straight(0, config.clone());
     assert!(all.len() > 500 && all.iter().copied().eq(0..all.len() as u64));
-    let (late, rest) = straight(20_000, config);
+    let (late, index, rest) = straight(20_000, config);
     // The frame that it came into, and perhaps the one after it, are not whole.
     let first = rest[0];
     assert!((313..316).contains(&first), "{first}");
     assert!(rest.iter().copied().eq(first..all.len() as u64));
-    assert_eq!((late.counters().rejected, early.counters().lost), (0, 0));
+    assert_eq!(
+        (late.counters(index).rejected, early.counters(first_of_early).lost),
+        (0, 0)
+    );
     let described = ReceiverEvent::Format {
+        sender: first_of_early,
         format: 1,
         description: b"what it is".to_vec(),
     };
@@ -137,7 +145,7 @@ fn a_receiver_that_comes_late_takes_the_stream_from_where_it_is() {
 
 #[test]
 fn a_receiver_that_falls_silent_stops_the_sender() {
-    let mut sender = Sender::new(sender_config(&Setup::default()), 0);
+    let mut sender = Sender::new(sender_config(&Setup::default(), 0), 0);
     let mut out = Vec::new();
     let mut last = 0;
     for now in (0..10 * SECOND).step_by(MS as usize) {
@@ -171,10 +179,13 @@ fn a_path_that_loses_too_much_stops_the_sender() {
         ..Setup::default()
     });
     let world = world.run();
-    let stopped = world.events.iter().find_map(|(at, event)| match event {
-        SenderEvent::Stopped(Broken::Loss { loss, .. }) => Some((*at, *loss)),
-        _ => None,
-    });
+    let stopped = world.stations[0]
+        .events
+        .iter()
+        .find_map(|(at, event)| match event {
+            SenderEvent::Stopped(Broken::Loss { loss, .. }) => Some((*at, *loss)),
+            _ => None,
+        });
     let (at, loss) = stopped.expect("the sender stops");
     assert!((3 * SECOND..5 * SECOND).contains(&at), "{at}");
     assert!((0.17..0.23).contains(&loss), "{loss}");
@@ -182,7 +193,7 @@ fn a_path_that_loses_too_much_stops_the_sender() {
 
 #[test]
 fn feedback_is_taken_once_and_only_from_the_receiver() {
-    let mut sender = Sender::new(sender_config(&Setup::default()), 0);
+    let mut sender = Sender::new(sender_config(&Setup::default(), 0), 0);
     let feedback = |number| MediaFeedback {
         session: SESSION,
         number: weir_wire::Sequence(number),

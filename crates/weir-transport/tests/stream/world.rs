@@ -1,4 +1,4 @@
-//! A sender and a receiver with an emulated link between them, in virtual time.
+//! Senders and a receiver with an emulated link between each and it, in virtual time.
 
 use std::path::Path;
 
@@ -12,16 +12,17 @@ pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000 * MS;
 pub const KEY: UdpKey = UdpKey::new(*b"key of a session");
 pub const SESSION: SessionId = SessionId(0x5e55);
-/// The sender's clock at the beginning.
+/// The senders' clocks at the beginning.
 const EPOCH: u64 = 1_700_000_000_000_000_000;
 /// Bytes of a payload and packets of a frame: short packets at the pace of long ones.
 pub const PAYLOAD: u32 = 60;
 pub const PACKETS: u32 = 64;
 /// 26 microseconds from packet to packet: 2.5 Gbit/s of 8,100 bytes.
 pub const FRAME_NS: u64 = PACKETS as u64 * 26_000;
-const FRAME_BYTES: u32 = PACKETS * PAYLOAD - 20;
+pub const FRAME_BYTES: u32 = PACKETS * PAYLOAD - 20;
 
 /// What is changed from the plain case.
+#[derive(Clone)]
 pub struct Setup {
     pub link: &'static str,
     pub flows: u16,
@@ -29,8 +30,9 @@ pub struct Setup {
     pub arq: bool,
     pub latency_ns: u64,
     pub rtt_ns: u64,
-    /// A flow that carries nothing, from when to when.
-    pub dark: Option<(u16, u64, u64)>,
+    pub join: Join,
+    /// The senders, by what is changed of each.
+    pub stations: Vec<Plan>,
     pub for_ns: u64,
     pub seed: u64,
 }
@@ -44,34 +46,81 @@ impl Default for Setup {
             arq: false,
             latency_ns: 20 * MS,
             rtt_ns: MS,
-            dark: None,
+            join: Join::Merge,
+            stations: vec![Plan::default()],
             for_ns: 4 * SECOND,
             seed: 1,
         }
     }
 }
 
+/// What is changed of a sender.
+#[derive(Clone, Default)]
+pub struct Plan {
+    /// Another link than that of all.
+    pub link: Option<&'static str>,
+    /// A flow that carries nothing, from when to when.
+    pub dark: Option<(u16, u64, u64)>,
+    /// The path carries nothing, from when to when.
+    pub cut: Option<(u64, u64)>,
+    /// When it joins, and when it is killed.
+    pub from_ns: u64,
+    pub killed_ns: Option<u64>,
+    /// When the receiver is told that it has gone.
+    pub removed_ns: Option<u64>,
+    /// How far the numbers of its frames are behind those of its pictures.
+    pub numbers_behind: u32,
+    /// How long after the time of the picture it sends a frame.
+    pub lag_ns: u64,
+    /// Its pictures are its own.
+    pub own_pictures: bool,
+    /// How fast its clock is, parts per million, and how far it is set on at a time, nanoseconds.
+    pub drift_ppm: i64,
+    pub step: Option<(u64, i64)>,
+    pub rank: u16,
+}
+
 /// Changes what arrives.
 pub type Meddler = Box<dyn FnMut(&mut Vec<Vec<u8>>)>;
+
+/// A sender with its links.
+pub struct Station {
+    pub plan: Plan,
+    tag: u64,
+    pub sender: Sender,
+    pub index: Option<SenderIndex>,
+    forward: Link<Vec<u8>>,
+    reverse: Link<Vec<u8>>,
+    /// The next picture.
+    pushed: u32,
+    ended: bool,
+    pub wanted: bool,
+    pub events: Vec<(u64, SenderEvent)>,
+    /// Every datagram as it arrives may be changed, or others added.
+    pub meddle: Meddler,
+    /// Its counters when it was removed.
+    last: Option<ArrivalCounters>,
+}
 
 pub struct World {
     setup: Setup,
     pub now: u64,
-    pub sender: Sender,
+    pub stations: Vec<Station>,
     pub receiver: Receiver,
-    forward: Link<Vec<u8>>,
-    reverse: Link<Vec<u8>>,
-    pushed: u32,
     next_number: u64,
     /// Frames that came whole, damaged, and not at all.
     pub whole: u64,
     pub damaged: u64,
     pub lost: u64,
+    /// Bytes that were missing in damaged frames, in payloads.
+    pub missing: u64,
     /// Longest time from a frame's first packet to its being given out, nanoseconds.
     pub longest_ns: u64,
-    pub events: Vec<(u64, SenderEvent)>,
-    /// Every datagram as it arrives may be changed, or others added.
-    pub meddle: Meddler,
+    /// By how much frames were given out after the time of the last packet of their picture, at most.
+    pub latest_ns: u64,
+    pub events: Vec<(u64, ReceiverEvent)>,
+    /// Sender, picture and number of each frame.
+    pub given: Vec<(u16, u32, u64)>,
 }
 
 /// The bytes of a frame.
@@ -82,9 +131,13 @@ pub fn picture(number: u64) -> Vec<u8> {
         .collect()
 }
 
-pub fn sender_config(setup: &Setup) -> SenderConfig {
+pub fn session(index: usize) -> SessionId {
+    SessionId(SESSION.0 + index as u64)
+}
+
+pub fn sender_config(setup: &Setup, index: usize) -> SenderConfig {
     SenderConfig {
-        session: SESSION,
+        session: session(index),
         key: KEY,
         flows: setup.flows,
         payload: PAYLOAD,
@@ -95,140 +148,262 @@ pub fn sender_config(setup: &Setup) -> SenderConfig {
         arq: setup.arq,
         most_bytes: 64 << 20,
         breaker: BreakerLimits::default(),
-        seed: setup.seed,
+        seed: setup.seed + index as u64,
     }
 }
 
 pub fn receiver_config(setup: &Setup) -> ReceiverConfig {
     ReceiverConfig {
-        session: SESSION,
-        key: KEY,
-        flows: setup.flows,
-        payload: PAYLOAD,
         latency_ns: setup.latency_ns,
+        payload: PAYLOAD,
         frames: 64,
         frame_bytes: FRAME_BYTES,
+        join: setup.join,
+    }
+}
+
+pub fn terms(setup: &Setup, index: usize) -> SenderTerms {
+    SenderTerms {
+        session: session(index),
+        key: KEY,
+        flows: setup.flows,
         fec_window: setup.fec.map(|rate| rate.window()),
         fec_history: 4_096,
         arq: setup.arq,
         rtt_ns: setup.rtt_ns,
+        rank: setup.stations.get(index).map_or(0, |plan| plan.rank),
+    }
+}
+
+impl Station {
+    fn new(setup: &Setup, index: usize) -> Self {
+        let plan = setup.stations[index].clone();
+        let text = format!(
+            "seed = {}\n{}",
+            setup.seed + 1_000 * index as u64,
+            plan.link.unwrap_or(setup.link)
+        );
+        let spec: LinkSpec = parse(&text, "test", Path::new(".")).expect("a link");
+        Station {
+            tag: if plan.own_pictures {
+                (index as u64 + 1) << 32
+            } else {
+                0
+            },
+            sender: Sender::new(sender_config(setup, index), plan.from_ns),
+            index: None,
+            forward: Link::forward(&spec),
+            reverse: Link::reverse(&spec),
+            pushed: 0,
+            ended: false,
+            wanted: setup.join == Join::Merge,
+            events: Vec::new(),
+            meddle: Box::new(|_| {}),
+            last: None,
+            plan,
+        }
+    }
+
+    fn unix(&self, now: u64) -> UnixNanos {
+        let step = self
+            .plan
+            .step
+            .map_or(0, |(at, step)| if now >= at { step } else { 0 });
+        let drift = (now as i128 * i128::from(self.plan.drift_ppm) / 1_000_000) as i64;
+        UnixNanos((EPOCH + now).wrapping_add_signed(step + drift))
+    }
+
+    fn is_dark(&self, now: u64, flow: u16) -> bool {
+        let within = |(from, to): (u64, u64)| (from..to).contains(&now);
+        let dark = |(dark, from, to)| dark == flow && within((from, to));
+        self.plan.dark.is_some_and(dark) || self.plan.cut.is_some_and(within)
+    }
+
+    fn is_alive(&self, now: u64) -> bool {
+        now >= self.plan.from_ns && self.plan.killed_ns.is_none_or(|killed| now < killed)
+    }
+
+    /// Gives the sender its pictures: one that joins later or was not wanted begins with that of the time.
+    fn feed(&mut self, now: u64, frames: u32) {
+        let live = (now.saturating_sub(self.plan.lag_ns) / FRAME_NS) as u32;
+        if self.pushed + 2 < live {
+            self.pushed = live;
+        }
+        let due = |picture: u32| u64::from(picture) * FRAME_NS + self.plan.lag_ns <= now + FRAME_NS;
+        while self.wanted && !self.ended && due(self.pushed) && self.sender.wants_frame(FRAME_BYTES as usize)
+        {
+            if self.pushed >= frames {
+                let end = MediaFraming {
+                    frame: self.pushed - self.plan.numbers_behind,
+                    flags: MediaFraming::END,
+                    ..MediaFraming::default()
+                };
+                self.sender.push_notice(now, end, Vec::new());
+                self.ended = true;
+                return;
+            }
+            let framing = MediaFraming {
+                frame: self.pushed - self.plan.numbers_behind,
+                frame_length: FRAME_BYTES,
+                timestamp_ns: u64::from(self.pushed) * FRAME_NS,
+                ..MediaFraming::default()
+            };
+            let bytes = picture(u64::from(self.pushed) + self.tag);
+            self.sender.push_frame(now, framing, bytes);
+            self.pushed += 1;
+        }
+    }
+
+    fn send(&mut self, now: u64, out: &mut Vec<Transmit>) {
+        loop {
+            self.sender.poll(now, self.unix(now), out);
+            if out.is_empty() {
+                return;
+            }
+            for transmit in out.iter() {
+                let datagram = [transmit.header(), self.sender.body(transmit)].concat();
+                if !self.is_dark(now, transmit.flow.0) {
+                    offer(&mut self.forward, now, transmit.flow.0, datagram);
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, now: u64, receiver: &mut Receiver) {
+        while let Some(departure) = self.forward.poll(Nanos(now)) {
+            let mut datagrams = vec![departure.packet.payload];
+            (self.meddle)(&mut datagrams);
+            for datagram in datagrams {
+                if let Some(index) = self.index {
+                    receiver.handle(now, index, &datagram);
+                }
+            }
+        }
+        while let Some(departure) = self.reverse.poll(Nanos(now)) {
+            let unix = self.unix(now);
+            self.sender
+                .handle(now, unix, &departure.packet.payload)
+                .expect("the receiver's feedback");
+        }
+    }
+
+    fn report(&mut self, now: u64, receiver: &mut Receiver, feedback: &mut [u8; MAX_FEEDBACK_LENGTH]) {
+        let Some(index) = self.index else { return };
+        while let Some((flow, length)) = receiver.poll_feedback(now, index, feedback) {
+            if !self.is_dark(now, flow.0) {
+                offer(&mut self.reverse, now, flow.0, feedback[..length].to_vec());
+            }
+        }
     }
 }
 
 impl World {
     pub fn new(setup: Setup) -> Self {
-        let text = format!("seed = {}\n{}", setup.seed, setup.link);
-        let spec: LinkSpec = parse(&text, "test", Path::new(".")).expect("a link");
         World {
             now: 0,
-            sender: Sender::new(sender_config(&setup), 0),
+            stations: (0..setup.stations.len())
+                .map(|index| Station::new(&setup, index))
+                .collect(),
             receiver: Receiver::new(receiver_config(&setup)).expect("a receiver"),
-            forward: Link::forward(&spec),
-            reverse: Link::reverse(&spec),
             setup,
-            pushed: 0,
             next_number: 0,
             whole: 0,
             damaged: 0,
             lost: 0,
+            missing: 0,
             longest_ns: 0,
+            latest_ns: 0,
             events: Vec::new(),
-            meddle: Box::new(|_| {}),
+            given: Vec::new(),
         }
     }
 
-    fn frames(&self) -> u32 {
+    pub fn frames(&self) -> u32 {
         (self.setup.for_ns / FRAME_NS) as u32
     }
 
-    fn unix(&self) -> UnixNanos {
-        UnixNanos(EPOCH + self.now)
+    /// The first sender.
+    pub fn sender(&self) -> &Sender {
+        &self.stations[0].sender
     }
 
-    fn is_dark(&self, flow: u16) -> bool {
-        self.setup
-            .dark
-            .is_some_and(|(dark, from, to)| dark == flow && (from..to).contains(&self.now))
+    /// What came of a sender.
+    pub fn seen(&self, station: usize) -> ArrivalCounters {
+        let station = &self.stations[station];
+        let index = station.index.map(|index| self.receiver.counters(index));
+        station.last.or(index).unwrap_or_default()
     }
 
     /// Runs to the end of the stream and some time beyond.
     pub fn run(mut self) -> Self {
         let end = self.setup.for_ns + self.setup.latency_ns + SECOND;
         let (mut out, mut feedback) = (Vec::new(), [0; MAX_FEEDBACK_LENGTH]);
+        let frames = self.frames();
         while self.now < end {
-            self.feed();
-            self.send(&mut out);
-            self.deliver();
-            while let Some((flow, length)) = self.receiver.poll_feedback(self.now, &mut feedback) {
-                if !self.is_dark(flow.0) {
-                    offer(&mut self.reverse, self.now, flow.0, feedback[..length].to_vec());
+            self.join();
+            for station in &mut self.stations {
+                if station.is_alive(self.now) {
+                    station.feed(self.now, frames);
+                    station.send(self.now, &mut out);
                 }
+                station.deliver(self.now, &mut self.receiver);
+                station.report(self.now, &mut self.receiver, &mut feedback);
             }
             self.take_frames();
-            while let Some(event) = self.sender.poll_event() {
-                self.events.push((self.now, event));
-            }
+            self.take_events();
             self.now = self.next().clamp(self.now + 1, end);
         }
         self
     }
 
-    fn next(&self) -> u64 {
-        let links = [&self.forward, &self.reverse].map(|link| link.next_departure().map(|at| at.0));
-        let ends = [self.sender.next_ns(), self.receiver.next_ns(self.now)];
-        links.into_iter().chain(ends).flatten().min().unwrap_or(u64::MAX)
-    }
-
-    fn feed(&mut self) {
-        while self.pushed < self.frames() && self.sender.wants_frame(FRAME_BYTES as usize) {
-            let framing = MediaFraming {
-                frame: self.pushed,
-                frame_length: FRAME_BYTES,
-                timestamp_ns: u64::from(self.pushed) * FRAME_NS,
-                ..MediaFraming::default()
-            };
-            let bytes = picture(u64::from(self.pushed));
-            self.sender.push_frame(self.now, framing, bytes);
-            self.pushed += 1;
-            if self.pushed == self.frames() {
-                let end = MediaFraming {
-                    frame: self.pushed,
-                    flags: MediaFraming::END,
-                    ..MediaFraming::default()
-                };
-                self.sender.push_notice(self.now, end, Vec::new());
+    fn join(&mut self) {
+        for at in 0..self.stations.len() {
+            let station = &mut self.stations[at];
+            let gone = station.plan.removed_ns.is_some_and(|removed| self.now >= removed);
+            if gone && let Some(index) = station.index.take() {
+                station.last = self.receiver.remove_sender(index);
+            }
+            if !gone && station.index.is_none() && self.now >= station.plan.from_ns {
+                let terms = terms(&self.setup, at);
+                station.index = Some(self.receiver.add_sender(self.now, terms).expect("a sender"));
             }
         }
     }
 
-    fn send(&mut self, out: &mut Vec<Transmit>) {
-        loop {
-            self.sender.poll(self.now, self.unix(), out);
-            if out.is_empty() {
-                return;
+    fn next(&self) -> u64 {
+        let mut next = self.receiver.next_ns(self.now).unwrap_or(u64::MAX);
+        for station in &self.stations {
+            let links = [&station.forward, &station.reverse].map(|link| link.next_departure().map(|at| at.0));
+            let alive = station.is_alive(self.now);
+            let sends = station.sender.next_ns().filter(|_| alive);
+            let plan = &station.plan;
+            let joins = [Some(plan.from_ns), plan.removed_ns].map(|at| at.filter(|at| *at > self.now));
+            // With a lag or a pause, pictures come by their own time.
+            let picture = (alive && (plan.lag_ns > 0 || plan.from_ns > 0 || self.setup.join != Join::Merge))
+                .then_some(self.now + MS / 10);
+            let all = links.into_iter().chain(joins).chain([sends, picture]);
+            next = all.flatten().fold(next, u64::min);
+        }
+        next
+    }
+
+    fn take_events(&mut self) {
+        for station in &mut self.stations {
+            while let Some(event) = station.sender.poll_event() {
+                station.events.push((self.now, event));
             }
-            for transmit in out.iter() {
-                let datagram = [transmit.header(), self.sender.body(transmit)].concat();
-                if !self.is_dark(transmit.flow.0) {
-                    offer(&mut self.forward, self.now, transmit.flow.0, datagram);
+        }
+        while let Some(event) = self.receiver.poll_event() {
+            if let ReceiverEvent::Wanted { sender, wanted } = &event {
+                let station = self
+                    .stations
+                    .iter_mut()
+                    .find(|station| station.index == Some(*sender));
+                if let Some(station) = station {
+                    station.wanted = *wanted;
                 }
             }
-        }
-    }
-
-    fn deliver(&mut self) {
-        while let Some(departure) = self.forward.poll(Nanos(self.now)) {
-            let mut datagrams = vec![departure.packet.payload];
-            (self.meddle)(&mut datagrams);
-            for datagram in datagrams {
-                self.receiver.handle(self.now, &datagram);
-            }
-        }
-        while let Some(departure) = self.reverse.poll(Nanos(self.now)) {
-            let unix = self.unix();
-            self.sender
-                .handle(self.now, unix, &departure.packet.payload)
-                .expect("the receiver's feedback");
+            self.events.push((self.now, event));
         }
     }
 
@@ -239,37 +414,60 @@ impl World {
                     assert_eq!(number, self.next_number, "in order");
                     self.lost += 1;
                 }
-                Given::Frame(frame) => {
-                    assert_eq!(frame.number, self.next_number, "in order");
-                    let expected = picture(frame.number);
-                    if frame.missing.is_empty() {
-                        assert!(frame.bytes == expected, "frame {}", frame.number);
-                        self.whole += 1;
-                    } else {
-                        self.damaged += 1;
-                    }
-                    self.longest_ns = self.longest_ns.max(self.now - frame.sent_ns);
-                    self.receiver.recycle(frame);
-                }
+                Given::Frame(frame) => self.take_frame(frame),
             }
             self.next_number += 1;
         }
     }
 
+    fn take_frame(&mut self, frame: Frame) {
+        assert_eq!(frame.number, self.next_number, "in order");
+        let shown = frame.timestamp_ns / FRAME_NS;
+        self.given.push((frame.sender.0, shown as u32, frame.number));
+        if frame.missing.is_empty() {
+            let station = self
+                .stations
+                .iter()
+                .find(|station| station.index == Some(frame.sender));
+            let tag = station.map_or(0, |station| station.tag);
+            assert!(frame.bytes == picture(shown + tag), "frame {}", frame.number);
+            let complete = frame.complete_ns.expect("a whole frame was complete some time");
+            assert!(complete <= self.now && complete >= frame.sent_ns, "{complete}");
+            self.whole += 1;
+        } else {
+            assert_eq!(frame.complete_ns, None);
+            self.damaged += 1;
+            let missing = frame
+                .missing
+                .iter()
+                .map(|piece| (piece.end - piece.start).div_ceil(PAYLOAD));
+            self.missing += u64::from(missing.sum::<u32>());
+        }
+        assert!(
+            self.now <= frame.deadline_ns || frame.complete_ns.is_none(),
+            "in time"
+        );
+        self.longest_ns = self.longest_ns.max(self.now - frame.sent_ns);
+        self.latest_ns = self
+            .latest_ns
+            .max(self.now.saturating_sub((shown + 1) * FRAME_NS));
+        self.receiver.recycle(frame);
+    }
+
     /// All frames came whole.
     #[track_caller]
     pub fn assert_whole(&self) {
-        let counters = self.receiver.counters();
         assert_eq!(
             (self.whole, self.damaged, self.lost),
             (u64::from(self.frames()), 0, 0),
-            "{counters:?} {:?}",
-            self.sender.counters()
+            "{:?} {:?}",
+            self.seen(0),
+            self.sender().counters()
         );
     }
 }
 
-fn offer(link: &mut Link<Vec<u8>>, now: u64, flow: u16, datagram: Vec<u8>) {
+pub fn offer(link: &mut Link<Vec<u8>>, now: u64, flow: u16, datagram: Vec<u8>) {
     let packet = Packet {
         length: datagram.len() as u32 + 28,
         flow: FlowKey {

@@ -1,0 +1,478 @@
+//! What comes from one sender: packets of all its flows, the account of its symbols, the code, and the feedback to it.
+//! It must not know other senders; payloads go to the [`Stream`].
+
+use std::collections::VecDeque;
+
+use weir_fec::{Adu, Decoder, DecoderConfig, RepairPayloadId};
+use weir_wire::{
+    FRAMING_LENGTH, FlowId, Kind, MAX_FEEDBACK_LENGTH, MAX_MISSING_RANGES, MEDIA_HEADER_LENGTH, MediaData,
+    MediaFeedback, MediaFraming, MediaRepair, MissingRange, REPAIR_HEADER_LENGTH, Sequence, UnixNanos, peek,
+};
+
+use crate::arrivals::Arrivals;
+use crate::counters::ArrivalCounters;
+use crate::frames::Placed;
+use crate::layout::Layout;
+use crate::missing::{Arrival, Asking, Missed, Symbols};
+use crate::receiver::{ReceiverConfigError, ReceiverEvent, SenderIndex, SenderTerms};
+use crate::stream::{Came, Stream};
+use crate::transit::Transit;
+
+/// Feedback is sent at least so often while something comes, nanoseconds.
+const FEEDBACK_NS: u64 = 10_000_000;
+/// And at most so often.
+const LEAST_FEEDBACK_NS: u64 = 500_000;
+/// Descriptions and notices of the end are no longer than this, bytes.
+const LONGEST_DESCRIPTION: usize = 1_024;
+
+/// One sender, as the receiver sees it.
+pub(crate) struct Feed {
+    pub(crate) sender: SenderIndex,
+    /// Which of the places for senders it has.
+    pub(crate) place: u8,
+    terms: SenderTerms,
+    payload: u32,
+    latency_ns: u64,
+    arrivals: Arrivals,
+    symbols: Symbols,
+    pub(crate) layout: Layout,
+    decoder: Option<Decoder>,
+    /// Framing and payload as one, for the decoder.
+    symbol: Vec<u8>,
+    transit: Transit,
+    rtt_ns: u64,
+    described: Option<u16>,
+    /// Its stream ends before this frame.
+    pub(crate) ended: Option<u64>,
+    ranges: Vec<MissingRange>,
+    feedback_number: u64,
+    feedback_ns: Option<u64>,
+    feedback_flow: u16,
+    echo: Option<(UnixNanos, u64)>,
+    counters: ArrivalCounters,
+}
+
+/// What a payload belongs to, and how it came.
+#[derive(Clone, Copy)]
+struct Content<'a> {
+    symbol: u64,
+    framing: &'a MediaFraming,
+    payload: &'a [u8],
+    sent: UnixNanos,
+    original: bool,
+}
+
+impl Feed {
+    /// A sender from which nothing came.
+    pub(crate) fn new(
+        sender: SenderIndex,
+        place: u8,
+        terms: SenderTerms,
+        payload: u32,
+        latency_ns: u64,
+    ) -> Result<Self, ReceiverConfigError> {
+        if terms.flows == 0 || usize::from(terms.flows) > weir_wire::MAX_FEEDBACK_FLOWS {
+            return Err(ReceiverConfigError::Flows(terms.flows));
+        }
+        let longest = FRAMING_LENGTH + payload as usize;
+        let decoder = terms
+            .fec_window
+            .map(|window| {
+                Decoder::new(DecoderConfig {
+                    history: terms.fec_history.max(window),
+                    // It is told what is lost, and need not guess.
+                    patience: u16::MAX,
+                    ..DecoderConfig::new(window, 0, longest)
+                })
+            })
+            .transpose()?;
+        Ok(Feed {
+            sender,
+            place,
+            arrivals: Arrivals::new(terms.flows),
+            symbols: Symbols::default(),
+            layout: Layout::default(),
+            decoder,
+            symbol: Vec::with_capacity(longest),
+            transit: Transit::new(latency_ns),
+            rtt_ns: terms.rtt_ns,
+            terms,
+            payload,
+            latency_ns,
+            described: None,
+            ended: None,
+            ranges: Vec::with_capacity(MAX_MISSING_RANGES),
+            feedback_number: 0,
+            feedback_ns: None,
+            feedback_flow: 0,
+            echo: None,
+            counters: ArrivalCounters::default(),
+        })
+    }
+
+    fn asking(&self) -> Asking {
+        Asking {
+            rtt_ns: self.rtt_ns,
+            repeat_ns: self.rtt_ns + self.rtt_ns / 2 + LEAST_FEEDBACK_NS,
+            patience_ns: self.transit.overtaking_ns(),
+            window: self.terms.fec_window.map_or(0, u64::from),
+        }
+    }
+
+    /// Takes a datagram. False if it is none of this sender, or came before.
+    pub(crate) fn handle(
+        &mut self,
+        now_ns: u64,
+        datagram: &[u8],
+        stream: &mut Stream,
+        events: &mut VecDeque<ReceiverEvent>,
+    ) -> bool {
+        let (key, session) = (self.terms.key, self.terms.session);
+        let came = match peek(datagram) {
+            Ok((Kind::MediaData, _)) => MediaData::decode(&key, session, datagram)
+                .ok()
+                .and_then(|data| self.take_source(now_ns, &data, datagram, stream, events)),
+            Ok((Kind::MediaRepair, _)) => MediaRepair::decode(&key, session, datagram)
+                .ok()
+                .and_then(|repair| self.take_repair(now_ns, &repair, datagram)),
+            _ => None,
+        };
+        let Some(sent) = came else {
+            self.counters.rejected += 1;
+            return false;
+        };
+        let Some(sent) = sent else { return false };
+        self.counters.bytes += datagram.len() as u64;
+        self.notice(now_ns, stream);
+        self.take_recovered(now_ns, sent, stream, events);
+        true
+    }
+
+    /// Gives when it was sent, if it was not sent before; or none if it makes no sense.
+    fn take_source(
+        &mut self,
+        now_ns: u64,
+        data: &MediaData,
+        datagram: &[u8],
+        stream: &mut Stream,
+        events: &mut VecDeque<ReceiverEvent>,
+    ) -> Option<Option<UnixNanos>> {
+        let payload = &datagram[MEDIA_HEADER_LENGTH..];
+        if payload.len() > self.payload as usize {
+            return None;
+        }
+        if !self.arrivals.come(data.flow.0, data.flow_sequence, now_ns) {
+            self.counters.duplicates += 1;
+            return Some(None);
+        }
+        self.echo = Some((data.sent, now_ns));
+        let symbol = data.symbol.extend(self.symbols.end());
+        let arrival = self.symbols.come(symbol);
+        if !data.is_copy() {
+            self.transit.sample(now_ns, data.sent);
+            self.arrivals.reached(data.flow.0, symbol + 1, now_ns);
+        }
+        match arrival {
+            Arrival::New { missed } => {
+                self.counters.received += 1;
+                if let Some(missed) = missed {
+                    self.found(now_ns, &missed, data.is_copy());
+                }
+                let content = Content {
+                    symbol,
+                    framing: &data.framing,
+                    payload,
+                    sent: data.sent,
+                    original: !data.is_copy(),
+                };
+                self.accept(now_ns, &content, stream, events);
+                self.teach(symbol, &data.framing, payload);
+            }
+            Arrival::Duplicate => self.counters.duplicates += 1,
+            Arrival::Old => self.counters.late += 1,
+            Arrival::Far => self.counters.rejected += 1,
+        }
+        Some(Some(data.sent))
+    }
+
+    /// A symbol came that was taken for lost.
+    fn found(&mut self, now_ns: u64, missed: &Missed, copy: bool) {
+        if copy {
+            self.counters.retransmitted += 1;
+            // Asked for once only: it is known which request it answers (Karn's rule, RFC 6298 section 3).
+            if missed.asked == 1 {
+                let rtt = now_ns.saturating_sub(missed.asked_ns);
+                self.rtt_ns = self.rtt_ns - self.rtt_ns / 8 + rtt / 8;
+            }
+        } else {
+            self.counters.overtaken += 1;
+            self.transit.overtaken(now_ns.saturating_sub(missed.noticed_ns));
+        }
+    }
+
+    fn take_repair(
+        &mut self,
+        now_ns: u64,
+        repair: &MediaRepair,
+        datagram: &[u8],
+    ) -> Option<Option<UnixNanos>> {
+        if !self.arrivals.come(repair.flow.0, repair.flow_sequence, now_ns) {
+            self.counters.duplicates += 1;
+            return Some(None);
+        }
+        self.counters.repairs += 1;
+        self.echo = Some((repair.sent, now_ns));
+        let Some(decoder) = &mut self.decoder else {
+            return Some(Some(repair.sent));
+        };
+        let Ok(id) = RepairPayloadId::decode(&repair.payload_id) else {
+            self.counters.rejected += 1;
+            return Some(Some(repair.sent));
+        };
+        let end = Sequence(id.first_esi().wrapping_add(id.sources().into())).extend(self.symbols.end());
+        decoder.repair(id, &datagram[REPAIR_HEADER_LENGTH..]);
+        self.transit.sample(now_ns, repair.sent);
+        self.arrivals.reached(repair.flow.0, end, now_ns);
+        Some(Some(repair.sent))
+    }
+
+    /// Gives a source packet to the code.
+    fn teach(&mut self, symbol: u64, framing: &MediaFraming, payload: &[u8]) {
+        let Some(decoder) = &mut self.decoder else { return };
+        let mut head = [0; FRAMING_LENGTH];
+        framing.encode(&mut head);
+        self.symbol.clear();
+        self.symbol.extend_from_slice(&head);
+        self.symbol.extend_from_slice(payload);
+        let adu = Adu {
+            flow: 0,
+            payload: &self.symbol,
+        };
+        decoder.source(Sequence::from(symbol).0, adu);
+    }
+
+    fn take_recovered(
+        &mut self,
+        now_ns: u64,
+        sent: UnixNanos,
+        stream: &mut Stream,
+        events: &mut VecDeque<ReceiverEvent>,
+    ) {
+        while let Some(decoder) = &mut self.decoder
+            && let Some(recovered) = decoder.poll_recovered()
+        {
+            let Some((head, payload)) = recovered.adu.payload.split_first_chunk::<FRAMING_LENGTH>() else {
+                self.counters.rejected += 1;
+                continue;
+            };
+            let framing = MediaFraming::decode(head);
+            let symbol = Sequence(recovered.esi).extend(self.symbols.end());
+            self.symbol.clear();
+            self.symbol.extend_from_slice(payload);
+            let Arrival::New { .. } = self.symbols.come(symbol) else {
+                continue;
+            };
+            self.counters.recovered += 1;
+            let payload = std::mem::take(&mut self.symbol);
+            let content = Content {
+                symbol,
+                framing: &framing,
+                payload: &payload,
+                sent,
+                original: false,
+            };
+            self.accept(now_ns, &content, stream, events);
+            self.symbol = payload;
+        }
+    }
+
+    /// Puts a payload where it belongs, or reads what it says.
+    fn accept(
+        &mut self,
+        now_ns: u64,
+        content: &Content<'_>,
+        stream: &mut Stream,
+        events: &mut VecDeque<ReceiverEvent>,
+    ) {
+        let framing = content.framing;
+        if framing.flags & MediaFraming::END != 0 {
+            let frame = stream.number_of(framing.frame);
+            let sender = self.sender;
+            if self.ended.replace(frame).is_none() {
+                events.push_back(ReceiverEvent::End { sender, frame });
+            }
+            return;
+        }
+        if framing.flags & MediaFraming::DESCRIPTION != 0 {
+            self.describe(framing.format, content.payload, events);
+            return;
+        }
+        let sent_ns = self
+            .transit
+            .on_this_clock(content.sent)
+            .unwrap_or(now_ns)
+            .min(now_ns);
+        let came = Came {
+            now_ns,
+            sent_ns,
+            original: content.original,
+            sender: self.sender,
+            place: self.place,
+            symbol: content.symbol,
+            from_start: self.symbols.is_from_start(),
+            framing,
+            payload: content.payload,
+        };
+        let (placed, number) = stream.place(&came);
+        if let Some(number) = number {
+            let packets = framing.frame_length.div_ceil(self.payload);
+            self.layout
+                .note(content.symbol, number, framing.offset / self.payload, packets);
+        }
+        match placed {
+            Placed::New | Placed::Whole => {}
+            Placed::Late => self.counters.late += 1,
+            Placed::Duplicate => self.counters.duplicates += 1,
+            Placed::Merged => self.counters.merged += 1,
+            Placed::Unwanted => self.counters.unwanted += 1,
+            Placed::NoRoom | Placed::Malformed => self.counters.rejected += 1,
+        }
+    }
+
+    fn describe(&mut self, format: u16, description: &[u8], events: &mut VecDeque<ReceiverEvent>) {
+        if description.len() > LONGEST_DESCRIPTION || self.described == Some(format) {
+            return;
+        }
+        self.described = Some(format);
+        events.push_back(ReceiverEvent::Format {
+            sender: self.sender,
+            format,
+            description: description.to_vec(),
+        });
+    }
+
+    /// Finds what is missing by now.
+    fn notice(&mut self, now_ns: u64, stream: &Stream) {
+        let horizon = self.arrivals.horizon(now_ns);
+        let asking = self.asking();
+        let (layout, sender) = (&self.layout, self.sender);
+        let need = |symbol| stream.need(sender, layout.find(symbol));
+        self.symbols
+            .notice(now_ns, horizon, now_ns + self.latency_ns, &asking, need);
+        if let Some(decoder) = &mut self.decoder
+            && decoder.pending() > 0
+        {
+            decoder.presume_lost(Sequence::from(horizon).0);
+        }
+    }
+
+    /// Writes feedback for the sender, if there is any now, and says how long it is and over which flow it goes.
+    pub(crate) fn poll_feedback(
+        &mut self,
+        now_ns: u64,
+        stream: &Stream,
+        out: &mut [u8; MAX_FEEDBACK_LENGTH],
+    ) -> Option<(FlowId, usize)> {
+        let since = self
+            .feedback_ns
+            .map_or(u64::MAX, |last| now_ns.saturating_sub(last));
+        let (echo, came_ns) = self.echo?;
+        if since < LEAST_FEEDBACK_NS {
+            return None;
+        }
+        self.notice(now_ns, stream);
+        let (layout, sender) = (&self.layout, self.sender);
+        let need = |symbol| stream.need(sender, layout.find(symbol));
+        self.symbols.expire(now_ns, need);
+        if let Some(decoder) = &mut self.decoder {
+            decoder.advance(Sequence::from(self.symbols.settled()).0);
+        }
+        self.ranges.clear();
+        if self.terms.arq {
+            let asking = self.asking();
+            let (layout, sender) = (&self.layout, self.sender);
+            let need = |symbol| stream.need(sender, layout.find(symbol));
+            self.symbols
+                .ask(now_ns, &asking, need, &mut self.ranges, MAX_MISSING_RANGES);
+        }
+        if self.ranges.is_empty() && since < FEEDBACK_NS {
+            return None;
+        }
+        let asked = self.ranges.iter().map(|range| u64::from(range.count));
+        self.counters.asked += asked.sum::<u64>();
+        Some(self.write_feedback(now_ns, echo, came_ns, out))
+    }
+
+    fn write_feedback(
+        &mut self,
+        now_ns: u64,
+        echo: UnixNanos,
+        came_ns: u64,
+        out: &mut [u8; MAX_FEEDBACK_LENGTH],
+    ) -> (FlowId, usize) {
+        let counters = self.counters();
+        let feedback = MediaFeedback {
+            session: self.terms.session,
+            number: Sequence::from(self.feedback_number),
+            newest: Sequence::from(self.symbols.end().wrapping_sub(1)),
+            settled: Sequence::from(self.symbols.settled()),
+            received: counters.received as u32,
+            lost: counters.lost as u32,
+            unrepaired: counters.unrepaired as u32,
+            echo,
+            held_ns: u32::try_from(now_ns.saturating_sub(came_ns)).unwrap_or(u32::MAX),
+            late: counters.late as u32,
+        };
+        let mut flows = [weir_wire::FlowStatus::default(); weir_wire::MAX_FEEDBACK_FLOWS];
+        for (to, status) in flows.iter_mut().zip(self.arrivals.status(now_ns)) {
+            *to = status;
+        }
+        let flows = &flows[..usize::from(self.terms.flows)];
+        let length = feedback.encode(&self.terms.key, flows, &self.ranges, out);
+        self.feedback_number += 1;
+        self.feedback_ns = Some(now_ns);
+        // Each over another flow: one that is dark costs one report in so many.
+        self.feedback_flow = (self.feedback_flow + 1) % self.terms.flows;
+        (FlowId(self.feedback_flow), length)
+    }
+
+    /// When to ask for feedback next.
+    pub(crate) fn next_ns(&self, now_ns: u64) -> Option<u64> {
+        self.echo?;
+        let may_send_ns = self.feedback_ns.map_or(0, |last| last + LEAST_FEEDBACK_NS);
+        let must_send_ns = self.feedback_ns.map_or(0, |last| last + FEEDBACK_NS);
+        let asking = self.asking();
+        let ask_ns = self
+            .symbols
+            .next_ns(self.terms.arq.then_some(&asking))
+            .map(|at| at.max(may_send_ns));
+        let silence_ns = self
+            .arrivals
+            .next_silence_ns(now_ns)
+            .map(|at| at.max(may_send_ns));
+        [Some(must_send_ns), ask_ns, silence_ns]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Source packets of which it is known what became of them.
+    pub(crate) fn accounted(&self) -> u64 {
+        self.symbols.accounted()
+    }
+
+    /// What has been seen so far.
+    pub(crate) fn counters(&self) -> ArrivalCounters {
+        ArrivalCounters {
+            lost: self.symbols.noticed(),
+            unrepaired: self.symbols.given_up(),
+            elsewhere: self.symbols.elsewhere(),
+            ..self.counters
+        }
+    }
+
+    /// The round-trip time by which requests are timed.
+    pub(crate) fn rtt_ns(&self) -> u64 {
+        self.rtt_ns
+    }
+}

@@ -1,0 +1,439 @@
+//! What the senders of a stream have in common: the frames that they bring together, and how the numbers of each are
+//! those of the frames that are given out. It must not know sessions, flows or the code.
+
+use weir_wire::{MediaFraming, Sequence};
+
+use crate::SenderIndex;
+use crate::frames::{FrameLimits, Frames, Need, Placed, Stamp};
+use crate::layout::Place;
+
+/// Senders at a time.
+pub const MAX_SENDERS: usize = 8;
+/// After so long without anything that continues the numbers so far, other numbers are taken, nanoseconds; and not before
+/// two latencies.
+const ASTRAY_NS: u64 = 100_000_000;
+/// A sender from which nothing came for so long is not waited for.
+const ABSENT_NS: u64 = 100_000_000;
+/// Longest gap in the numbers that is given out frame by frame: a minute of 60 a second. Beyond it, numbering begins anew.
+const LONGEST_GAP: u64 = 4_096;
+
+/// A payload that came, or was recovered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Came<'a> {
+    /// When.
+    pub now_ns: u64,
+    /// When it was sent, on this clock.
+    pub sent_ns: u64,
+    /// Whether as it was first sent.
+    pub original: bool,
+    /// By whom, and the place of that sender in the account, 0 to 7.
+    pub sender: SenderIndex,
+    pub place: u8,
+    /// Which symbol it is, and whether the symbols are known from the sender's first on.
+    pub symbol: u64,
+    pub from_start: bool,
+    pub framing: &'a MediaFraming,
+    pub payload: &'a [u8],
+}
+
+/// What is known of the frames of one sender.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    /// How much later than the first sender it brings its frames, nanoseconds.
+    lag_ns: u64,
+    seen_ns: Option<u64>,
+    /// Highest frame, and highest symbol of a frame.
+    frame: Option<u64>,
+    symbol: Option<u64>,
+}
+
+/// Frames of a sender that is to take over, in its own numbers.
+#[derive(Debug)]
+struct Staged {
+    sender: SenderIndex,
+    frames: Frames,
+    /// A frame that is complete.
+    whole: Option<u64>,
+}
+
+/// A sender whose frames before `until` are still taken.
+#[derive(Clone, Copy, Debug)]
+struct Draining {
+    sender: SenderIndex,
+    shift: u64,
+    until: u64,
+}
+
+/// Whose frames are taken.
+#[derive(Debug)]
+enum Taken {
+    /// Those of all.
+    All,
+    /// Those of one, with another one that is to take over, and the one before.
+    One {
+        active: Option<SenderIndex>,
+        staged: Option<Box<Staged>>,
+        draining: Option<Draining>,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Role {
+    Taken,
+    Staged,
+    Draining(Draining),
+    Unwanted,
+}
+
+/// Frames of all senders.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    limits: FrameLimits,
+    latency_ns: u64,
+    pub(crate) frames: Frames,
+    /// What is added to a sender's number to give that of the frame, modulo 2^64.
+    shift: u64,
+    /// When something last continued the numbers.
+    fitted_ns: u64,
+    /// Nobody is there who knows the numbers so far.
+    orphaned: bool,
+    taken: Taken,
+    accounts: [Account; MAX_SENDERS],
+}
+
+impl Stream {
+    /// Nothing has come. Of all senders, or of one at a time.
+    pub(crate) fn new(limits: FrameLimits, latency_ns: u64, one_at_a_time: bool) -> Self {
+        Stream {
+            limits,
+            latency_ns,
+            frames: Frames::new(limits),
+            shift: 0,
+            fitted_ns: 0,
+            orphaned: false,
+            taken: match one_at_a_time {
+                true => Taken::One {
+                    active: None,
+                    staged: None,
+                    draining: None,
+                },
+                false => Taken::All,
+            },
+            accounts: [Account::default(); MAX_SENDERS],
+        }
+    }
+
+    /// There is a new sender at a place.
+    pub(crate) fn join(&mut self, place: u8) {
+        self.accounts[usize::from(place)] = Account::default();
+    }
+
+    /// A sender has gone; `alone` if it was the last.
+    pub(crate) fn leave(&mut self, sender: SenderIndex, place: u8, alone: bool) {
+        self.join(place);
+        self.orphaned |= alone;
+        if let Taken::One {
+            active,
+            staged,
+            draining,
+        } = &mut self.taken
+        {
+            active.take_if(|active| *active == sender);
+            staged.take_if(|staged| staged.sender == sender);
+            draining.take_if(|draining| draining.sender == sender);
+        }
+    }
+
+    /// Frames are taken from this sender from the first on.
+    pub(crate) fn activate(&mut self, sender: SenderIndex) {
+        if let Taken::One { active, .. } = &mut self.taken {
+            *active = Some(sender);
+        }
+    }
+
+    /// Frames of this sender are put together, to be taken from the first whole one on; or of none.
+    pub(crate) fn stage(&mut self, sender: Option<SenderIndex>) {
+        if let Taken::One { staged, .. } = &mut self.taken {
+            *staged = sender.map(|sender| {
+                Box::new(Staged {
+                    sender,
+                    frames: Frames::new(self.limits),
+                    whole: None,
+                })
+            });
+        }
+    }
+
+    /// If the sender that is to take over has brought a whole frame, it takes over: gives the number of that frame, and
+    /// what is added to its sender's numbers.
+    pub(crate) fn take_over(&mut self, now_ns: u64) -> Option<(u64, u64)> {
+        let Taken::One {
+            active,
+            staged,
+            draining,
+        } = &mut self.taken
+        else {
+            return None;
+        };
+        let whole = staged.as_ref()?.whole?;
+        let mut new = staged.take()?;
+        let number = whole.wrapping_add(self.shift);
+        let begun = self.frames.head().is_some();
+        // Numbers that continue are kept; others begin behind all that there is.
+        let number = if !begun || self.frames.has_room(number) {
+            number
+        } else {
+            self.frames.reached()
+        };
+        *draining = active.map(|sender| Draining {
+            sender,
+            shift: self.shift,
+            until: number,
+        });
+        *active = Some(new.sender);
+        self.shift = number.wrapping_sub(whole);
+        self.frames.go_on_with(number, &mut new.frames, whole);
+        (self.fitted_ns, self.orphaned) = (now_ns, false);
+        Some((number, self.shift))
+    }
+
+    fn role(&self, sender: SenderIndex) -> Role {
+        let Taken::One {
+            active,
+            staged,
+            draining,
+        } = &self.taken
+        else {
+            return Role::Taken;
+        };
+        if *active == Some(sender) {
+            return Role::Taken;
+        }
+        if staged.as_ref().is_some_and(|staged| staged.sender == sender) {
+            return Role::Staged;
+        }
+        match draining {
+            Some(draining) if draining.sender == sender => Role::Draining(*draining),
+            _ => Role::Unwanted,
+        }
+    }
+
+    /// Puts a payload where it belongs. Gives the number by which its sender's frame is known here, if it has one.
+    pub(crate) fn place(&mut self, came: &Came<'_>) -> (Placed, Option<u64>) {
+        if !self.frames.fits(came.framing, came.payload.len()) {
+            return (Placed::Malformed, None);
+        }
+        match self.role(came.sender) {
+            Role::Taken => self.take(came),
+            Role::Staged => self.take_staged(came),
+            Role::Draining(draining) => self.take_draining(came, &draining),
+            Role::Unwanted => (Placed::Unwanted, None),
+        }
+    }
+
+    fn take(&mut self, came: &Came<'_>) -> (Placed, Option<u64>) {
+        let number = match self.number(came) {
+            Ok(number) => number,
+            Err(placed) => return (placed, None),
+        };
+        self.note(came, number);
+        let own_ns = self.accounts[usize::from(came.place)].lag_ns;
+        let wait_ns = self.longest_lag_ns(came.now_ns).saturating_sub(own_ns);
+        let placed = self.frames.place(
+            number,
+            came.framing,
+            came.payload,
+            &came.stamp(self.latency_ns + wait_ns),
+        );
+        let account = &mut self.accounts[usize::from(came.place)];
+        account.frame = account.frame.max(Some(number));
+        account.symbol = account.symbol.max(Some(came.symbol));
+        (placed, Some(number))
+    }
+
+    /// The number of the frame that a packet is of.
+    fn number(&mut self, came: &Came<'_>) -> Result<u64, Placed> {
+        let Some(head) = self.frames.head() else {
+            let number = u64::from(came.framing.frame);
+            self.frames.begin(came.first_frame(number, self.limits.payload));
+            self.fitted_ns = came.now_ns;
+            return Ok(number);
+        };
+        let own = Sequence(came.framing.frame).extend(head.wrapping_sub(self.shift));
+        let number = own.wrapping_add(self.shift);
+        let known = number < self.frames.reached();
+        if self.frames.has_room(number) && !(self.orphaned && known) {
+            (self.fitted_ns, self.orphaned) = (came.now_ns, false);
+            return Ok(number);
+        }
+        if !self.is_astray(came) {
+            return if number < head {
+                Ok(number)
+            } else {
+                Err(Placed::NoRoom)
+            };
+        }
+        self.begin_anew(came, own, number)
+    }
+
+    /// Whether a packet shows that the numbers so far are no longer those of its sender: nothing has continued them for
+    /// some time, and it is newer than all that this sender has brought of them.
+    fn is_astray(&self, came: &Came<'_>) -> bool {
+        let patience_ns = ASTRAY_NS.max(2 * self.latency_ns);
+        let over = self.orphaned || came.now_ns.saturating_sub(self.fitted_ns) > patience_ns;
+        let newest = self.accounts[usize::from(came.place)].symbol;
+        over && newest.is_none_or(|newest| came.symbol > newest)
+    }
+
+    /// Goes on with a sender's number `own`, which would be `number` so far: where it lies not too far ahead, what is
+    /// between is lost; else it follows what there is.
+    fn begin_anew(&mut self, came: &Came<'_>, own: u64, number: u64) -> Result<u64, Placed> {
+        let reached = self.frames.reached();
+        let ahead = number.checked_sub(reached).is_some_and(|gap| gap < LONGEST_GAP);
+        if ahead && !self.frames.has_room(number) {
+            if !self.frames.jump(number) {
+                return Err(Placed::NoRoom);
+            }
+        } else {
+            let first = came.first_frame(own, self.limits.payload);
+            let fits = own - first < self.limits.frames as u64;
+            self.shift = reached.wrapping_sub(if fits { first } else { own });
+        }
+        (self.fitted_ns, self.orphaned) = (came.now_ns, false);
+        let number = own.wrapping_add(self.shift);
+        if self.frames.has_room(number) {
+            Ok(number)
+        } else {
+            Err(Placed::NoRoom)
+        }
+    }
+
+    fn take_staged(&mut self, came: &Came<'_>) -> (Placed, Option<u64>) {
+        let Taken::One {
+            staged: Some(staged), ..
+        } = &mut self.taken
+        else {
+            return (Placed::Unwanted, None);
+        };
+        let near = staged.frames.head().unwrap_or(u64::from(came.framing.frame));
+        let number = Sequence(came.framing.frame).extend(near);
+        if staged.frames.head().is_some_and(|head| number >= head) && !staged.frames.has_room(number) {
+            // None of so many was whole, or the numbers have begun anew.
+            staged.frames = Frames::new(self.limits);
+        }
+        staged.frames.begin(number.saturating_sub(1));
+        let stamp = came.stamp(self.latency_ns);
+        let placed = staged.frames.place(number, came.framing, came.payload, &stamp);
+        if placed == Placed::Whole {
+            staged.whole = staged.whole.or(Some(number));
+        }
+        (placed, Some(number))
+    }
+
+    fn take_draining(&mut self, came: &Came<'_>, draining: &Draining) -> (Placed, Option<u64>) {
+        let near = draining.until.wrapping_sub(draining.shift);
+        let number = Sequence(came.framing.frame)
+            .extend(near)
+            .wrapping_add(draining.shift);
+        if number >= draining.until || !self.frames.has_room(number) {
+            return (Placed::Unwanted, None);
+        }
+        let stamp = came.stamp(self.latency_ns);
+        let placed = self.frames.place(number, came.framing, came.payload, &stamp);
+        (placed, Some(number))
+    }
+
+    /// Learns how much later than the first sender this one brings a frame, from its first packet of it. One that is more
+    /// than a latency behind is not waited for.
+    fn note(&mut self, came: &Came<'_>, number: u64) {
+        if !came.original {
+            return;
+        }
+        let first_ns = self.frames.sent_ns(number).unwrap_or(came.sent_ns);
+        let account = &mut self.accounts[usize::from(came.place)];
+        account.seen_ns = Some(came.now_ns);
+        if account.frame.is_some_and(|newest| number <= newest) {
+            return;
+        }
+        let lag_ns = came.sent_ns.saturating_sub(first_ns);
+        account.lag_ns = if lag_ns > self.latency_ns {
+            0
+        } else if lag_ns > account.lag_ns {
+            lag_ns
+        } else {
+            account.lag_ns - (account.lag_ns - lag_ns) / 16
+        };
+    }
+
+    /// The lag of the last of the senders that are there.
+    fn longest_lag_ns(&self, now_ns: u64) -> u64 {
+        let there = self
+            .accounts
+            .iter()
+            .filter(|account| account.seen_ns.is_some_and(|seen| now_ns < seen + ABSENT_NS));
+        there.map(|account| account.lag_ns).max().unwrap_or(0)
+    }
+
+    /// Whether a symbol of a sender is of use.
+    pub(crate) fn need(&self, sender: SenderIndex, place: Place) -> Need {
+        let role = self.role(sender);
+        let Place::Packet { frame, index } = place else {
+            return match role {
+                Role::Unwanted => Need::Had,
+                _ => Need::Wanted,
+            };
+        };
+        match (role, &self.taken) {
+            (Role::Taken, _) => self.frames.need(frame, index),
+            (Role::Draining(draining), _) if frame < draining.until => self.frames.need(frame, index),
+            (
+                Role::Staged,
+                Taken::One {
+                    staged: Some(staged), ..
+                },
+            ) => staged.frames.need(frame, index),
+            _ => Need::Had,
+        }
+    }
+
+    /// The number of a sender's frame, as far as it can be told.
+    pub(crate) fn number_of(&self, frame: u32) -> u64 {
+        let Some(head) = self.frames.head() else {
+            return frame.into();
+        };
+        Sequence(frame)
+            .extend(head.wrapping_sub(self.shift))
+            .wrapping_add(self.shift)
+    }
+
+    /// When all that was sent by `now_ns` is given up.
+    pub(crate) fn deadline_ns(&self, now_ns: u64) -> u64 {
+        now_ns + self.latency_ns + self.longest_lag_ns(now_ns)
+    }
+}
+
+impl Came<'_> {
+    fn stamp(&self, wait_ns: u64) -> Stamp {
+        Stamp {
+            now_ns: self.now_ns,
+            sent_ns: self.sent_ns,
+            deadline_ns: self.sent_ns + wait_ns,
+            original: self.original,
+            sender: self.sender,
+            mark: 1 << (self.place % 8),
+        }
+    }
+
+    /// The number of its sender's first frame, if its symbols are known from the first on and all frames before this one
+    /// were as long; else this one's, `number`.
+    fn first_frame(&self, number: u64, payload: u32) -> u64 {
+        let packets = self.framing.frame_length.div_ceil(payload).max(1);
+        let first = self
+            .symbol
+            .saturating_sub(u64::from(self.framing.offset / payload));
+        match self.from_start {
+            true => number.saturating_sub(first / u64::from(packets)),
+            false => number,
+        }
+    }
+}
