@@ -94,7 +94,8 @@ function received(next, second, { sender = 0, lost, left = 0, elsewhere = 0, lat
     0,
     retransmitted * 2,
     0,
-    550e6 + Math.floor(next() * 3e7),
+    // One thread serves all senders: its time stands in the row of the first that is there.
+    sender === 0 || second >= 15 ? 550e6 + Math.floor(next() * 3e7) : 0,
   ];
 }
 
@@ -118,6 +119,26 @@ function frames(next, second, { damaged = 0, lost = 0, dropped = 0, slow = false
   ];
 }
 
+/** The summary that goes with these seconds. */
+function recvSummary(rows, given, from) {
+  const sum = (all, names, name) => all.reduce((n, row) => n + row[names.indexOf(name)], 0);
+  const senders = from.map((name, index) => {
+    const own = rows.filter((row) => row[0] === index);
+    const counts = ["bytes", "received", "repairs", "lost", "recovered", "retransmitted", "overtaken", "elsewhere"];
+    const more = ["unrepaired", "late", "duplicates", "rejected", "socket_drops"];
+    return {
+      from: name,
+      sessions: 1,
+      ...Object.fromEntries([...counts, ...more].map((one) => [one, sum(own, RECV, one)])),
+      rtt_ns: 3e6,
+    };
+  });
+  const frames = Object.fromEntries(
+    ["damaged", "lost", "dropped", "verified", "unequal"].map((one) => [`frames_${one}`, sum(given, FRAME, one)]),
+  );
+  return { budget_ns: BUDGET, frames: sum(given, FRAME, "frames"), ...frames, senders };
+}
+
 /** One flow of sixteen is dark for a second; thin loss on all; nothing stays lost. */
 export function recvRun(id = 90, { seconds = 60, more = {} } = {}) {
   const next = random(11);
@@ -131,13 +152,13 @@ export function recvRun(id = 90, { seconds = 60, more = {} } = {}) {
   return run(id, "recv", {
     seconds,
     parameters: { from: ["studio-b:5004"], flows: FLOWS, latency_ns: BUDGET },
-    summary: { frames: 60 * seconds, unrepaired: 0 },
+    summary: recvSummary(rows, given, ["studio-b:5004"]),
     series: {
       recv_seconds: series(RECV, rows),
       frame_seconds: series(FRAME, given),
       flow_changes: series(CHANGE, darkFlow()),
       media_events: series(EVENT, [
-        [120e6, 0, "connected", "session 4f2a with studio-b:5004, 16 flows"],
+        [120e6, 0, "connected", "session 4f2a, 16 flows"],
         [130e6, 0, "format", "1920 x 1080, 59.94 frames/s, 4:2:2, 10 bit"],
         [(seconds - 1) * 1e9, 0, "ended", "the input ended"],
       ]),
@@ -176,9 +197,9 @@ export function mergedRun(id = 91) {
         [1, 2, 19.3e9, "used"],
       ]),
       media_events: series(EVENT, [
-        [1e8, 0, "connected", "studio-b:5004"],
-        [2e8, 1, "connected", "studio-c:5004"],
-        [15.1e9, 0, "disconnected", "nothing came for 100 ms"],
+        [1e8, 0, "connected", "16 flows"],
+        [2e8, 1, "connected", "16 flows"],
+        [15.1e9, 0, "disconnected", "studio-b:5004 is gone: nothing came for 100 ms"],
         [15.1e9, null, "switched", "from studio-b:5004 to studio-c:5004, at frame 905"],
         [30e9, null, "slow_reader", "6 frames were thrown away: the output was not read"],
       ]),
@@ -216,7 +237,7 @@ export function sendRun(id = 92, { seconds = 60, stop = false } = {}) {
   return run(id, "send", {
     seconds,
     parameters: { flows: FLOWS, fec: { sources: 12, window: 96 } },
-    summary: { frames: 60 * seconds - 2 },
+    summary: { frames: 60 * seconds - 2, frames_skipped: 2, unsent: 5 },
     series: {
       send_seconds: series(SEND, rows),
       flow_changes: series(CHANGE, darkFlow()),
@@ -229,7 +250,8 @@ export function sendRun(id = 92, { seconds = 60, stop = false } = {}) {
 export function hostileMediaRun(id = 93) {
   const base = recvRun(id, { seconds: 20 });
   base.parameters.from = [EVIL];
-  base.summary = { sentence: EVIL };
+  base.summary.senders[0].from = EVIL;
+  base.summary.sentence = EVIL;
   const { event, detail } = base.series.media_events.columns;
   detail.values.fill(EVIL);
   event.values[1] = EVIL;

@@ -184,7 +184,7 @@ test("the lanes show which flow was left, when and why, and events are marks and
   assert.deepEqual(
     rows.map(([, what, text]) => [what, text]),
     [
-      ["connected", "studio-b:5004: session 4f2a with studio-b:5004, 16 flows"],
+      ["connected", "studio-b:5004: session 4f2a, 16 flows"],
       ["format", "studio-b:5004: 1920 x 1080, 59.94 frames/s, 4:2:2, 10 bit"],
       ["ended", "studio-b:5004: the input ended"],
     ],

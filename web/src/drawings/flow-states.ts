@@ -1,14 +1,13 @@
 // What the sender of media did with each flow over time, and what happened meanwhile, as lanes; and the same events as a
 // list.
 import type { Content, Marks, Moment, StateLane, StateLook, StatesSpec } from "../charts/model";
-import { dig, num } from "../data/facts";
 import { Table } from "../data/table";
 import { h, table as tableOf } from "../dom";
 import { count, nanoseconds, percent, plural } from "../format";
 import type { Context, Drawing } from "../kinds/describe";
 import { both, toDate } from "../time";
 import { C } from "./palette";
-import { senderName } from "./senders";
+import { flowsOf, senderName, senders } from "./senders";
 import { completeness, notes, when } from "./wording";
 
 const LOOKS: StateLook[] = [
@@ -79,11 +78,10 @@ export function flowStates(context: Context): FlowStates {
     of.set(key, found);
     return found;
   };
-  // Flows of which nothing is told were used all the time, where the parameters say how many there are.
-  const planned = Math.min(MOST_FLOWS, num(dig(run.parameters, "flows")) ?? num(dig(run.summary, "flows")) ?? 0);
-  const named = new Set(sender.map((one) => one ?? 0));
-  if (named.size === 0 && planned > 0) named.add(0);
-  for (const one of named) for (let i = 0; i < planned; i++) known(one, i);
+  // Flows of which nothing is told were used all the time, where the run says how many there are.
+  const named = new Set([...sender.map((one) => one ?? 0), ...senders(run).map((one) => one.index)]);
+  if (named.size === 0) named.add(0);
+  for (const one of named) for (let i = 0; i < Math.min(MOST_FLOWS, flowsOf(run, one) ?? 0); i++) known(one, i);
   for (let i = 0; i < changes.length; i++) known(sender[i] ?? 0, flow[i] ?? 0).rows.push(i);
   const all = [...of.values()].sort((a, b) => a.sender - b.sender || a.flow - b.flow);
   const several = new Set(all.map((one) => one.sender)).size > 1;
@@ -134,11 +132,15 @@ function moments(context: Context): Moment[] {
   const sender = events.numbers("sender");
   const event = events.values("event").map(String);
   const detail = events.values("detail").map(String);
+  const about = (index: number | null, text: string) => {
+    const name = index === null ? "" : senderName(context.run, index);
+    return name && !text.includes(name) ? `${name}: ${text}` : text;
+  };
   return Array.from({ length: Math.min(MOST_MOMENTS, events.length) }, (_, i) => ({
     at: at[i] ?? 0,
     kind: event[i]!,
     name: eventName(event[i]!),
-    text: [sender[i] === null ? "" : senderName(context.run, sender[i]!), detail[i]!].filter(Boolean).join(": "),
+    text: about(sender[i] ?? null, detail[i]!),
   }));
 }
 

@@ -2,6 +2,7 @@
 // latency budget they took.
 import type { Layer, XYSpec } from "../charts/model";
 import type { Run } from "../data/document";
+import { dig, num } from "../data/facts";
 import { Table } from "../data/table";
 import { count, nanoseconds, percent, plural } from "../format";
 import type { Context, Drawing } from "../kinds/describe";
@@ -32,16 +33,14 @@ export interface Frames {
   unequal: number;
 }
 
+/** What the summary says; what the seconds come to before there is one. */
 export function framesOf(run: Run): Frames {
   const table = Table.of(run, "frame_seconds");
-  const [whole, damaged, lost, dropped] = ["frames", "damaged", "lost", "dropped"].map((name) => table.sum(name)) as [
-    number,
-    number,
-    number,
-    number,
-  ];
+  const of = (name: string) => num(dig(run.summary, `frames_${name}`)) ?? table.sum(name);
+  const whole = num(dig(run.summary, "frames")) ?? table.sum("frames");
+  const [damaged, lost, dropped] = [of("damaged"), of("lost"), of("dropped")];
   const all = whole + damaged + lost + dropped;
-  return { whole, damaged, lost, dropped, all, verified: table.sum("verified"), unequal: table.sum("unequal") };
+  return { whole, damaged, lost, dropped, all, verified: of("verified"), unequal: of("unequal") };
 }
 
 /** The share of frames that came whole, with as many digits as it takes to tell it from all of them. */

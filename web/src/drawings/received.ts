@@ -6,7 +6,7 @@ import { count, digits, nanoseconds, percent, plural, rate } from "../format";
 import type { Context, Drawing } from "../kinds/describe";
 import { contentOf, gapOf, median, peak, xs } from "./columns";
 import { C, colour } from "./palette";
-import { expected, type Sender, senders } from "./senders";
+import { type Account, accountOf, accountOfSender, expected, type Sender, senders } from "./senders";
 import { type Part, stackOf } from "./stack";
 import { completeness, notes, when } from "./wording";
 
@@ -62,7 +62,7 @@ export const recvRate: Drawing = (context): XYSpec | null => {
 };
 
 /** What became of packets that were missed; what was not repaired stands on the axis. */
-export const REPAIRS: (Part & { by: string })[] = [
+export const REPAIRS: (Part & { column: keyof Account; by: string })[] = [
   { column: "unrepaired", name: "stayed lost", colour: C.red, by: "" },
   { column: "recovered", name: "recovered by FEC", colour: C.blue, by: "by FEC" },
   { column: "retransmitted", name: "sent again (ARQ)", colour: C.orange, by: "by ARQ" },
@@ -71,15 +71,15 @@ export const REPAIRS: (Part & { by: string })[] = [
 ];
 
 /** Loss of a sender before and after repair, as a sentence without a full stop. */
-export function repairSentence(table: Table): string {
-  const lost = table.sum("lost");
-  const all = expected(table);
+export function repairSentence(account: Account): string {
+  const { lost } = account;
+  const all = expected(account);
   const share = (n: number) => (all > 0 ? percent(n / all) : "–");
   if (lost === 0) return `Nothing of ${plural(all, "packet")} was lost on the way`;
-  const by = REPAIRS.filter((one) => one.by && table.sum(one.column) > 0).map(
-    (one) => `${count(table.sum(one.column))} came ${one.by}`,
+  const by = REPAIRS.filter((one) => one.by && account[one.column] > 0).map(
+    (one) => `${count(account[one.column])} came ${one.by}`,
   );
-  const left = table.sum("unrepaired");
+  const left = account.unrepaired;
   const told = by.length > 0 ? `: ${by.join(", ")}` : "";
   const after =
     left > 0
@@ -96,7 +96,7 @@ function lossOf(context: Context, one: Sender, several: boolean): XYSpec {
   const parts = stackOf(table, REPAIRS);
   const lost = table.sum("lost");
   const named = several ? `${one.name}: ` : "";
-  const sentence = repairSentence(table);
+  const sentence = repairSentence(accountOf(table));
   return {
     type: "xy",
     id: several ? `recv-loss-${one.index}` : "recv-loss",
@@ -182,56 +182,55 @@ export const recvLate: Drawing = (context): XYSpec | null => {
   };
 };
 
-/** CPU of the threads that carry, in cores. */
-export function cpuChart(context: Context, id: string, named: { name: string; table: Table }[]): XYSpec | null {
-  const there = named.filter((one) => one.table.sum("cpu_ns") > 0);
-  if (there.length === 0) return null;
+/** CPU of the thread that carries, in cores. */
+export function cpuChart(
+  context: Context,
+  id: string,
+  name: string,
+  table: Table,
+  seconds: { at: number; duration: number; cpu: number }[],
+): XYSpec | null {
+  const x = seconds.map((one) => one.at);
+  const y = seconds.map((one) => (one.duration > 0 ? one.cpu / one.duration : null));
+  const [usual, top] = [median(y), peak(y)];
+  if (usual === null || !top || top.value === 0) return null;
   const cores = (value: number) => `${digits(value, 3)} ${value === 1 ? "core" : "cores"}`;
-  const layers = there.map((one, i): Layer => {
-    const durations = one.table.numbers("duration_ns");
-    return {
-      kind: "line",
-      name: one.name,
-      colour: colour(i),
-      x: xs(one.table, "at_ns"),
-      y: one.table
-        .numbers("cpu_ns")
-        .map((value, row) => (value === null || !durations[row] ? null : value / durations[row])),
-      gap: gapOf(one.table),
-    };
-  });
-  const top = layers
-    .map((layer) => ({ layer, top: peak(layer.y) }))
-    .sort((a, b) => (b.top?.value ?? 0) - (a.top?.value ?? 0))[0]!;
-  const usual = median(top.layer.y);
   return {
     type: "xy",
     id,
-    title: `${usual === null ? "CPU" : `${top.layer.name.charAt(0).toUpperCase()}${top.layer.name.slice(1)} took ${cores(usual)} in the middle`}${top.top ? `, at most ${cores(top.top.value)} at ${when(context, top.layer.x[top.top.index]!)}` : ""}`,
-    note: completeness(there[0]!.table),
+    title: `${name.charAt(0).toUpperCase()}${name.slice(1)} took ${cores(usual)} in the middle, at most ${cores(top.value)} at ${when(context, x[top.index]!)}`,
+    note: completeness(table),
     x: TIME,
     y: { kind: "linear", label: "CPU (cores)", format: (v) => digits(v, 3), exact: cores },
-    layers,
+    layers: [{ kind: "line", name, colour: C.blue, x, y, gap: gapOf(table) }],
     view: context.view,
     startedUnixNs: context.run.started_unix_ns,
     height: 200,
-    content: contentOf(...there.map((one) => one.table)),
+    content: contentOf(table),
   };
 }
 
+/**
+ * CPU of the receiver: one thread may serve all senders, and its time then stands in the row of one of them. Rows that
+ * begin together are one second.
+ */
 export const recvCpu: Drawing = (context): XYSpec | null => {
-  const all = senders(context.run);
-  const name = (one: Sender) => (all.length > 1 ? `the receiving thread of ${one.name}` : "the receiving thread");
-  return cpuChart(
-    context,
-    "recv-cpu",
-    all.map((one) => ({ name: name(one), table: one.table })),
-  );
+  const all = Table.of(context.run, "recv_seconds").sortedBy("at_ns");
+  const [at, durations, cpu] = ["at_ns", "duration_ns", "cpu_ns"].map((name) => all.numbers(name));
+  const seconds: { at: number; duration: number; cpu: number }[] = [];
+  for (let i = 0; i < all.length; i++) {
+    const [began, duration, spent] = [at![i] ?? 0, durations![i] ?? 0, cpu![i] ?? 0];
+    const last = seconds[seconds.length - 1];
+    if (last && began - last.at < last.duration / 4) last.cpu += spent;
+    else seconds.push({ at: began, duration, cpu: spent });
+  }
+  return cpuChart(context, "recv-cpu", "the receiving thread", all, seconds);
 };
 
 /** Loss of all senders together, before and after repair; null before there are packets. */
 export function lossOfAll(run: Run): { lost: number; left: number; expected: number } | null {
-  const all = Table.of(run, "recv_seconds");
-  const of = expected(all);
-  return of > 0 ? { lost: all.sum("lost"), left: all.sum("unrepaired"), expected: of } : null;
+  const accounts = senders(run).map((one) => accountOfSender(run, one));
+  const sum = (of: (account: Account) => number) => accounts.reduce((n, account) => n + of(account), 0);
+  const all = sum(expected);
+  return all > 0 ? { lost: sum((one) => one.lost), left: sum((one) => one.unrepaired), expected: all } : null;
 }

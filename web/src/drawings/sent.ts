@@ -141,5 +141,9 @@ export const sendRtt: Drawing = (context): XYSpec | null => {
   };
 };
 
-export const sendCpu: Drawing = (context): XYSpec | null =>
-  cpuChart(context, "send-cpu", [{ name: "the sending thread", table: seconds(context.run) }]);
+export const sendCpu: Drawing = (context): XYSpec | null => {
+  const table = seconds(context.run);
+  const [durations, cpu] = [table.numbers("duration_ns"), table.numbers("cpu_ns")];
+  const rows = xs(table, "at_ns").map((at, i) => ({ at, duration: durations[i] ?? 0, cpu: cpu[i] ?? 0 }));
+  return cpuChart(context, "send-cpu", "the sending thread", table, rows);
+};

@@ -5,7 +5,7 @@ import { eventList, flowLanesOfSender } from "../drawings/flow-states";
 import { budgetUse, frameDelay, framesOf, framesOverTime, framesSentence, wholeShare } from "../drawings/frames";
 import { hostCpu, hostDrops } from "../drawings/hosts";
 import { bitsPerSecond, lossOfAll, recvCpu, recvLate, recvLoss, recvRate, repairSentence } from "../drawings/received";
-import { senders } from "../drawings/senders";
+import { accountOfSender, senders } from "../drawings/senders";
 import { count, nanoseconds, percent, plural, rate } from "../format";
 import type { Context, Description, Figure, Headline } from "./describe";
 import { saidOf, stopped } from "./send";
@@ -55,8 +55,8 @@ function headlines(context: Context): Headline[] {
   const found: Headline[] = [{ severity: bad ? "fault" : "information", sentence: `${framesSentence(frames)}.` }];
   for (const one of all)
     found.push({
-      severity: one.table.sum("unrepaired") > 0 ? "notice" : "information",
-      sentence: `${all.length > 1 ? `${one.name}: ` : ""}${repairSentence(one.table)}.`,
+      severity: accountOfSender(run, one).unrepaired > 0 ? "notice" : "information",
+      sentence: `${all.length > 1 ? `${one.name}: ` : ""}${repairSentence(accountOfSender(run, one))}.`,
     });
   return [...said, ...stopped(context), ...found];
 }

@@ -1,5 +1,5 @@
 // Media that was sent.
-import { dig } from "../data/facts";
+import { dig, num } from "../data/facts";
 import { Table } from "../data/table";
 import { median } from "../drawings/columns";
 import { eventList, flowLanesOfSender } from "../drawings/flow-states";
@@ -57,9 +57,8 @@ function windowText(table: Table): string | undefined {
 
 function headlines(context: Context): Headline[] {
   const table = Table.of(context.run, "send_seconds");
-  const frames = table.sum("frames");
-  const skipped = table.sum("frames_skipped");
-  const unsent = table.sum("unsent");
+  const of = (name: string) => num(dig(context.run.summary, name)) ?? table.sum(name);
+  const [frames, skipped, unsent] = [of("frames"), of("frames_skipped"), of("unsent")];
   const found: Headline[] = [
     frames === 0
       ? { severity: "fault", sentence: "no frame was sent." }

@@ -4,8 +4,8 @@ import type { Run } from "../../src/data/document";
 import { Table } from "../../src/data/table";
 import { flowLanesOfSender, flowStates } from "../../src/drawings/flow-states";
 import { framesOf, framesSentence, wholeShare } from "../../src/drawings/frames";
-import { recvLate, recvLoss, repairSentence } from "../../src/drawings/received";
-import { expected, senderName, senders } from "../../src/drawings/senders";
+import { recvCpu, recvLate, recvLoss, repairSentence } from "../../src/drawings/received";
+import { accountOf, accountOfSender, expected, flowsOf, senderName, senders } from "../../src/drawings/senders";
 import { sendCode, sendTrouble } from "../../src/drawings/sent";
 import { stackOf } from "../../src/drawings/stack";
 import { contextOf } from "../../src/kinds/describe";
@@ -83,8 +83,8 @@ test("what came late or again is expected once", () => {
     },
   });
   const table = Table.of(base, "recv_seconds");
-  expect(expected(table)).toBe(100);
-  expect(repairSentence(table)).toBe(
+  expect(expected(accountOf(table))).toBe(100);
+  expect(repairSentence(accountOf(table))).toBe(
     "10 packets of 100 did not come at first (10 %): 2 came by FEC, 3 came by ARQ, 4 came late by themselves; 1 stayed lost (1 %)",
   );
 });
@@ -147,6 +147,27 @@ test("senders are named as the receiver was told of them", () => {
   expect(senders(base).map((one) => one.name)).toEqual(["studio-b:5004", "studio-c:5004"]);
   expect(senderName(base, 2)).toBe("sender 2");
   expect(senderName(nothing("recv"), 0)).toBe("sender 0");
+  base.summary = { senders: [{ from: "a", flows: 9 }] };
+  expect([senderName(base, 0), senderName(base, 1)]).toEqual(["a", "studio-c:5004"]);
+  expect([flowsOf(base, 0), flowsOf(base, 1)]).toEqual([9, null]);
+});
+
+test("the summary's counts go before those of the seconds, where it has them", () => {
+  const base = recvRun(1, { seconds: 5 });
+  const [only] = senders(base);
+  const counted = accountOf(only!.table);
+  expect(accountOfSender(base, only!)).toEqual(counted);
+  base.summary = { frames: 7, frames_lost: 3, senders: [{ lost: 1e6 }] };
+  expect(accountOfSender(base, only!)).toEqual({ ...counted, lost: 1e6 });
+  expect(framesOf(base)).toMatchObject({ whole: 7, lost: 3, damaged: 0, all: 10 });
+});
+
+test("the CPU of one thread that serves two senders is not counted for either alone", () => {
+  const base = mergedRun(1);
+  const spec = recvCpu(context(base));
+  const [layer] = spec && "layers" in spec ? spec.layers : [];
+  expect(layer?.x).toHaveLength(40);
+  for (const value of layer!.y) expect(value).toBeGreaterThan(0.5);
 });
 
 test("a run without rows has no charts, and one to which nothing came says so", () => {
