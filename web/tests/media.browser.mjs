@@ -182,14 +182,14 @@ test("the lanes show which flow was left, when and why, and events are marks and
     all.map((row) => [...row.children].map((cell) => cell.textContent)),
   );
   assert.deepEqual(
-    rows.map(([, what, text]) => [what, text]),
+    rows.map(([, what]) => what),
     [
-      ["connected", "studio-b:5004: session 4f2a, 16 flows"],
-      ["format", "studio-b:5004: 1920 x 1080, 59.94 frames/s, 4:2:2, 10 bit"],
-      ["ended", "studio-b:5004: the input ended"],
+      "connected: studio-b:5004: session 4f2a, 16 flows",
+      "format: studio-b:5004: 1920 x 1080, 59.94 frames/s, 4:2:2, 10 bit",
+      "ended: studio-b:5004: the input ended",
     ],
   );
-  assert.match(rows[0][0], /^2026-11-21 06:32:08\.\d{3} \(/);
+  assert.match(rows[0][0], /^2026-11-21 06:32:08\.\d{3}05:32:08\.\d{3} UTC$/);
   // By keyboard: from the events down to the flow, then to what happened to it.
   await page.focus(`${chart} .plot`);
   for (let i = 0; i < 1 + DARK.flow; i++) await page.keyboard.press("ArrowDown");

@@ -5,7 +5,7 @@ import { Table } from "../data/table";
 import { h, table as tableOf } from "../dom";
 import { count, nanoseconds, percent, plural } from "../format";
 import type { Context, Drawing } from "../kinds/describe";
-import { both, toDate } from "../time";
+import { bothLines, toDate } from "../time";
 import { C } from "./palette";
 import { flowsOf, senderName, senders } from "./senders";
 import { completeness, notes, when } from "./wording";
@@ -189,7 +189,13 @@ export const eventList: Drawing = (context): HTMLElement | null => {
   if (all.length === 0) return null;
   const there = Table.of(run, "media_events").series?.rows ?? all.length;
   const shown = all.slice(0, MOST_ROWS);
-  const rows = shown.map((one) => [both(toDate(run.started_unix_ns, one.at), 3), one.name, one.text]);
+  const rows = shown.map((one) => {
+    const [local, utc] = bothLines(toDate(run.started_unix_ns, one.at), 3);
+    return [
+      h("span", null, local, utc ? h("span", { class: "detail" }, utc) : null),
+      h("span", null, h("b", null, one.name), one.text ? `: ${one.text}` : ""),
+    ];
+  });
   const caption = there > shown.length ? `Events, the first ${shown.length} of ${count(there)}` : "Events";
-  return h("div", { class: "panel", "data-table": "media-events" }, tableOf(caption, ["when", "what", "detail"], rows));
+  return h("div", { class: "panel", "data-table": "media-events" }, tableOf(caption, ["when", "what"], rows));
 };

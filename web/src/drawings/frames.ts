@@ -126,7 +126,11 @@ function quantiles(context: Context, prefix: string): { table: Table; layers: La
   };
 }
 
-function chart(context: Context, prefix: string, told: { id: string; title: string; note: string; label: string }) {
+function chart(
+  context: Context,
+  prefix: string,
+  told: { id: string; title: string; note: string; label: string; zero: boolean },
+) {
   const { table, layers } = quantiles(context, prefix);
   return {
     type: "xy",
@@ -134,7 +138,7 @@ function chart(context: Context, prefix: string, told: { id: string; title: stri
     title: told.title,
     note: notes(told.note, completeness(table)),
     x: TIME,
-    y: { kind: "linear", label: told.label, format: (v) => nanoseconds(v), exact: exactNs },
+    y: { kind: "linear", label: told.label, format: (v) => nanoseconds(v), exact: exactNs, zero: told.zero },
     layers,
     view: context.view,
     startedUnixNs: context.run.started_unix_ns,
@@ -153,6 +157,8 @@ export const frameDelay: Drawing = (context): XYSpec | null => {
     title: `From capture to output, frames took ${nanoseconds(middle)} (P50) and ${nanoseconds(high)} (P99.9), with a budget of ${nanoseconds(budget)}`,
     note: "From capture at the sender to output at the receiver: the clocks of two hosts are compared.",
     label: "capture to output",
+    // It is the budget and little more: from 0 on, all lines would be one.
+    zero: false,
   });
 };
 
@@ -170,5 +176,6 @@ export const budgetUse: Drawing = (context): XYSpec | null => {
     title: `Frames were complete after ${nanoseconds(middle)} of the latency budget (P50)${most}`,
     note: "How much of the budget had passed when a frame was complete: its last packet had come or was repaired.",
     label: "budget used",
+    zero: true,
   });
 };
