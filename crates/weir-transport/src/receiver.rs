@@ -13,7 +13,7 @@ use crate::stream::{MAX_SENDERS, Stream};
 use crate::switch::{Order, Switch, SwitchLimits, SwitchReason};
 
 /// A sender of a receiver. Not used again for another one before 65,535 others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SenderIndex(pub u16);
 
 /// What becomes of several senders of the same stream.

@@ -128,6 +128,7 @@ pub struct Sender {
     feedback: Option<u64>,
     rtt_ns: Option<u64>,
     breaker: Breaker,
+    active: bool,
     stopped: bool,
     events: VecDeque<SenderEvent>,
     spare: Vec<Vec<u8>>,
@@ -157,6 +158,7 @@ impl Sender {
             feedback: None,
             rtt_ns: None,
             breaker: Breaker::new(config.breaker, now_ns),
+            active: true,
             stopped: false,
             events: VecDeque::new(),
             spare: Vec::new(),
@@ -194,6 +196,21 @@ impl Sender {
         });
     }
 
+    /// Frames and notices that have not left wholly.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether packets are to be sent from now on. A receiver that wants none says nothing, which is no fault of the path.
+    pub fn set_active(&mut self, now_ns: u64, active: bool) {
+        self.active = active;
+        self.breaker = Breaker::new(self.config.breaker, now_ns);
+        if !active {
+            self.waiting.clear();
+            self.again.clear();
+        }
+    }
+
     /// A buffer of a frame that is no longer kept, for another one.
     pub fn spare_buffer(&mut self) -> Option<Vec<u8>> {
         self.spare.pop()
@@ -204,7 +221,9 @@ impl Sender {
     pub fn poll(&mut self, now_ns: u64, unix: UnixNanos, out: &mut Vec<Transmit>) {
         out.clear();
         self.repairs_used = 0;
-        if let Some(broken) = self.breaker.on_time(now_ns) {
+        if self.active
+            && let Some(broken) = self.breaker.on_time(now_ns)
+        {
             self.stop(broken);
         }
         while let Some(bytes) = self.store.take_unwanted(now_ns, self.settled) {
@@ -426,7 +445,7 @@ impl Sender {
         [
             self.due_ns(),
             self.store.next_expiry(),
-            Some(self.breaker.next_ns()),
+            self.active.then(|| self.breaker.next_ns()),
         ]
         .into_iter()
         .flatten()

@@ -17,8 +17,6 @@ use crate::{CarryError, DEFAULT_SEND_PORT, PACKET_OVERHEAD, RecvLive, SENDER};
 const NAP: Duration = Duration::from_millis(10);
 /// How long a sender is waited for before it is tried again.
 const AGAIN: Duration = Duration::from_millis(500);
-/// A sender has this long to say what it will send once it knows; an input that tells nothing yet may take longer.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where a sender is, and what is wanted of it.
 #[derive(Clone, Debug)]
@@ -29,8 +27,6 @@ pub(super) struct LinkPlan {
     pub token: Token,
     pub latency_ns: u64,
     pub hashes: bool,
-    /// Whether it is to send from the beginning.
-    pub active: bool,
     /// How long the sender is looked for at first; for ever once it has been there.
     pub patience: Duration,
     pub receive_buffer: usize,
@@ -48,7 +44,11 @@ pub(super) enum ToLink {
 pub(super) enum FromLink {
     /// There is a session: its sockets are to be received from.
     Open(Box<Opened>),
-    Flow { unix_ns: u64, flow: u16, state: String },
+    Flow {
+        unix_ns: u64,
+        flow: u16,
+        state: String,
+    },
     Hashes(Vec<(u32, u64)>),
     /// The session is over; another may follow.
     Lost(String),
@@ -243,7 +243,9 @@ fn may_pass(error: &CarryError) -> bool {
         CarryError::Control(_) | CarryError::Blocked { .. } => true,
         CarryError::Connect(Unreachable { .. }) => true,
         // Another receiver's session may not be over yet. A wrong token stays wrong.
-        CarryError::Connect(Handshake { reason, .. }) => !reason.contains("token") && !reason.contains("version"),
+        CarryError::Connect(Handshake { reason, .. }) => {
+            !reason.contains("token") && !reason.contains("version")
+        }
         _ => false,
     }
 }
@@ -257,7 +259,9 @@ fn check(terms: Terms) -> Result<Terms, CarryError> {
         && !terms.ports.contains(&0)
         && (1..=10_000_000_000).contains(&terms.frame_ns)
         && (1..=weir_media::raw::MAX_FRAME_BYTES).contains(&terms.frame_bytes)
-        && terms.fec_window.is_none_or(|window| window <= weir_fec::MAX_WINDOW);
+        && terms
+            .fec_window
+            .is_none_or(|window| window <= weir_fec::MAX_WINDOW);
     if fits {
         Ok(terms)
     } else {

@@ -233,7 +233,11 @@ impl<'a> Data<'a> {
     /// Describes the format in the stream.
     fn describe(&mut self, now: u64) {
         self.described_ns = Some(now);
-        self.notice(now, MediaFraming::DESCRIPTION, self.format.media_type().into_bytes());
+        self.notice(
+            now,
+            MediaFraming::DESCRIPTION,
+            self.format.media_type().into_bytes(),
+        );
     }
 
     fn notice(&mut self, now: u64, flags: u16, bytes: Vec<u8>) {
@@ -293,7 +297,8 @@ impl<'a> Data<'a> {
                 header: block[index].header(),
                 body: sender.body(&block[index]),
             });
-            self.account.add(sent.map_err(|error| cannot_send(socket, error))?);
+            self.account
+                .add(sent.map_err(|error| cannot_send(socket, error))?);
             rest = &rest[end..];
         }
         Ok(())

@@ -98,7 +98,10 @@ mod tests {
             assert!(concealer.keep(format, frame(7, vec![])).is_none());
             let mut second = frame(9, hole());
             concealer.mend(format, &mut second);
-            assert_eq!((second.bytes[99], second.bytes[100], second.bytes[200]), (9, instead, 9));
+            assert_eq!(
+                (second.bytes[99], second.bytes[100], second.bytes[200]),
+                (9, instead, 9)
+            );
             let (_, shown) = concealer.instead().expect("something");
             assert_eq!(shown[0], instead);
         }
