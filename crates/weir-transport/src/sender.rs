@@ -129,6 +129,7 @@ pub struct Sender {
     rtt_ns: Option<u64>,
     breaker: Breaker,
     stopped: bool,
+    held: bool,
     events: VecDeque<SenderEvent>,
     spare: Vec<Vec<u8>>,
     counters: SenderCounters,
@@ -158,6 +159,7 @@ impl Sender {
             rtt_ns: None,
             breaker: Breaker::new(config.breaker, now_ns),
             stopped: false,
+            held: false,
             events: VecDeque::new(),
             spare: Vec::new(),
             counters: SenderCounters::default(),
@@ -167,7 +169,16 @@ impl Sender {
 
     /// Whether a frame of so many bytes can be given now: the one before it has begun to leave, and there is room.
     pub fn wants_frame(&self, bytes: usize) -> bool {
-        !self.stopped && self.waiting.len() <= 1 && self.store.has_room(bytes)
+        !self.stopped && !self.held && self.waiting.len() <= 1 && self.store.has_room(bytes)
+    }
+
+    /// Whether the receiver wants the stream from this sender; at first it does. One that is not wanted takes no frames,
+    /// sends those that it has taken, and is not stopped by the receiver's silence.
+    pub fn set_wanted(&mut self, now_ns: u64, wanted: bool) {
+        if self.held && wanted {
+            self.breaker.resume(now_ns);
+        }
+        self.held = !wanted;
     }
 
     /// Takes a frame to be sent. Its offset in `framing` is of no meaning.
@@ -204,7 +215,9 @@ impl Sender {
     pub fn poll(&mut self, now_ns: u64, unix: UnixNanos, out: &mut Vec<Transmit>) {
         out.clear();
         self.repairs_used = 0;
-        if let Some(broken) = self.breaker.on_time(now_ns) {
+        if !self.held
+            && let Some(broken) = self.breaker.on_time(now_ns)
+        {
             self.stop(broken);
         }
         while let Some(bytes) = self.store.take_unwanted(now_ns, self.settled) {
@@ -426,7 +439,7 @@ impl Sender {
         [
             self.due_ns(),
             self.store.next_expiry(),
-            Some(self.breaker.next_ns()),
+            Some(self.breaker.next_ns()).filter(|_| !self.held),
         ]
         .into_iter()
         .flatten()
