@@ -2,5 +2,6 @@
 
 mod losses;
 mod merging;
+mod switching;
 mod trouble;
 mod world;
