@@ -312,6 +312,11 @@ impl Run<'_> {
                 };
                 self.watch.record(Record::FlowChange(row));
             }
+            FromLink::Rtt(rtt_ns) => {
+                if let Some(stream) = &self.stream {
+                    stream.commands.send(Command::Rtt { sender, rtt_ns }).ok();
+                }
+            }
             FromLink::Hashes(hashes) => {
                 if let Some(stream) = &self.stream {
                     stream.to_output.send(ToOutput::Hashes(hashes)).ok();

@@ -35,7 +35,7 @@ pub(crate) struct Feed {
     latency_ns: u64,
     arrivals: Arrivals,
     symbols: Symbols,
-    pub(crate) layout: Layout,
+    layout: Layout,
     decoder: Option<Decoder>,
     /// Framing and payload as one, for the decoder.
     symbol: Vec<u8>,
@@ -456,9 +456,20 @@ impl Feed {
             .min()
     }
 
-    /// Source packets of which it is known what became of them.
-    pub(crate) fn accounted(&self) -> u64 {
-        self.symbols.accounted()
+    /// Frames of it are about to be taken: what it sent before was not, and its frames have no numbers yet.
+    pub(crate) fn begin_anew(&mut self) {
+        self.layout.clear();
+        self.symbols.count_anew();
+    }
+
+    /// Its frames have other numbers from now on: `by` is added, modulo 2^64.
+    pub(crate) fn renumber(&mut self, by: u64) {
+        self.layout.renumber(by);
+    }
+
+    /// Source packets since then of which it is known what became of them, and those that were given up.
+    pub(crate) fn counted(&self) -> (u64, u64) {
+        self.symbols.counted()
     }
 
     /// What has been seen so far.
@@ -469,6 +480,11 @@ impl Feed {
             elsewhere: self.symbols.elsewhere(),
             ..self.counters
         }
+    }
+
+    /// The round-trip time by which requests are timed from now on, nanoseconds.
+    pub(crate) fn set_rtt(&mut self, rtt_ns: u64) {
+        self.rtt_ns = rtt_ns;
     }
 
     /// The round-trip time by which requests are timed.

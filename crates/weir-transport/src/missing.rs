@@ -100,6 +100,9 @@ pub struct Symbols {
     noticed: u64,
     given_up: u64,
     elsewhere: u64,
+    /// Those given up from this symbol on are counted on their own.
+    counted_from: u64,
+    counted: u64,
     /// A symbol too far ahead: one more near it, and the stream has gone on there.
     far: Option<u64>,
     /// Symbols that such a jump left out, which are yet to be accounted for.
@@ -117,6 +120,8 @@ impl Default for Symbols {
             noticed: 0,
             given_up: 0,
             elsewhere: 0,
+            counted_from: 0,
+            counted: 0,
             far: None,
             left_out: 0..0,
         }
@@ -144,9 +149,15 @@ impl Symbols {
         self.elsewhere
     }
 
-    /// Symbols of which it is known whether they came, were given back, or are given up.
-    pub fn accounted(&self) -> u64 {
-        self.settled() - self.first.unwrap_or(0)
+    /// What is lost is counted anew, from the next new symbol on: what was sent before may yet be found missing.
+    pub fn count_anew(&mut self) {
+        (self.counted_from, self.counted) = (u64::MAX, 0);
+    }
+
+    /// Since [`count_anew`](Self::count_anew): symbols of which it is known whether they came, were given back, or are
+    /// given up, and those that are given up.
+    pub fn counted(&self) -> (u64, u64) {
+        (self.settled().saturating_sub(self.counted_from), self.counted)
     }
 
     /// Whether the first of all symbols is known.
@@ -184,6 +195,9 @@ impl Symbols {
         if symbol >= self.end + REMEMBERED && !self.jump(symbol) {
             return Arrival::Far;
         }
+        if symbol >= self.end && self.counted_from == u64::MAX {
+            self.counted_from = symbol;
+        }
         while self.end <= symbol {
             let at = self.end % REMEMBERED;
             self.seen[(at / 64) as usize] &= !(1 << (at % 64));
@@ -217,6 +231,7 @@ impl Symbols {
                 self.missing.push_back(Missing::over(symbol));
             } else {
                 self.given_up += 1;
+                self.counted += u64::from(symbol >= self.counted_from);
             }
         }
         self.noticed += to - self.end;
@@ -287,14 +302,17 @@ impl Symbols {
         if let Some(missing) = self.missing.pop_front()
             && !self.has(missing.symbol)
         {
-            self.give_up(need(missing.symbol));
+            self.give_up(missing.symbol, need(missing.symbol));
         }
     }
 
-    fn give_up(&mut self, need: Need) {
+    fn give_up(&mut self, symbol: u64, need: Need) {
         match need {
             Need::Had => self.elsewhere += 1,
-            Need::Wanted | Need::TooLate => self.given_up += 1,
+            Need::Wanted | Need::TooLate => {
+                self.given_up += 1;
+                self.counted += u64::from(symbol >= self.counted_from);
+            }
         }
     }
 
@@ -310,8 +328,9 @@ impl Symbols {
         // What lies beyond is not looked at one by one.
         let looked_at = self.left_out.end.min(self.left_out.start + MOST_LEFT_OUT);
         self.given_up += self.left_out.end - looked_at;
+        self.counted += self.left_out.end - looked_at;
         for symbol in self.left_out.start..looked_at {
-            self.give_up(need(symbol));
+            self.give_up(symbol, need(symbol));
         }
         self.left_out = 0..0;
     }

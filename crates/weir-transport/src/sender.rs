@@ -128,8 +128,8 @@ pub struct Sender {
     feedback: Option<u64>,
     rtt_ns: Option<u64>,
     breaker: Breaker,
-    active: bool,
     stopped: bool,
+    held: bool,
     events: VecDeque<SenderEvent>,
     spare: Vec<Vec<u8>>,
     counters: SenderCounters,
@@ -158,8 +158,8 @@ impl Sender {
             feedback: None,
             rtt_ns: None,
             breaker: Breaker::new(config.breaker, now_ns),
-            active: true,
             stopped: false,
+            held: false,
             events: VecDeque::new(),
             spare: Vec::new(),
             counters: SenderCounters::default(),
@@ -169,7 +169,16 @@ impl Sender {
 
     /// Whether a frame of so many bytes can be given now: the one before it has begun to leave, and there is room.
     pub fn wants_frame(&self, bytes: usize) -> bool {
-        !self.stopped && self.waiting.len() <= 1 && self.store.has_room(bytes)
+        !self.stopped && !self.held && self.waiting.len() <= 1 && self.store.has_room(bytes)
+    }
+
+    /// Whether the receiver wants the stream from this sender; at first it does. One that is not wanted takes no frames,
+    /// sends those that it has taken, and is not stopped by the receiver's silence.
+    pub fn set_wanted(&mut self, now_ns: u64, wanted: bool) {
+        if self.held && wanted {
+            self.breaker.resume(now_ns);
+        }
+        self.held = !wanted;
     }
 
     /// Takes a frame to be sent. Its offset in `framing` is of no meaning.
@@ -201,16 +210,6 @@ impl Sender {
         self.waiting.len()
     }
 
-    /// Whether packets are to be sent from now on. A receiver that wants none says nothing, which is no fault of the path.
-    pub fn set_active(&mut self, now_ns: u64, active: bool) {
-        self.active = active;
-        self.breaker = Breaker::new(self.config.breaker, now_ns);
-        if !active {
-            self.waiting.clear();
-            self.again.clear();
-        }
-    }
-
     /// A buffer of a frame that is no longer kept, for another one.
     pub fn spare_buffer(&mut self) -> Option<Vec<u8>> {
         self.spare.pop()
@@ -221,7 +220,7 @@ impl Sender {
     pub fn poll(&mut self, now_ns: u64, unix: UnixNanos, out: &mut Vec<Transmit>) {
         out.clear();
         self.repairs_used = 0;
-        if self.active
+        if !self.held
             && let Some(broken) = self.breaker.on_time(now_ns)
         {
             self.stop(broken);
@@ -445,7 +444,7 @@ impl Sender {
         [
             self.due_ns(),
             self.store.next_expiry(),
-            self.active.then(|| self.breaker.next_ns()),
+            Some(self.breaker.next_ns()).filter(|_| !self.held),
         ]
         .into_iter()
         .flatten()

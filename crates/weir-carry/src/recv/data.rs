@@ -32,6 +32,8 @@ pub(super) enum Command {
         format: VideoFormat,
         sockets: Vec<UdpSocket>,
     },
+    /// The round trip to a sender, nanoseconds.
+    Rtt { sender: u16, rtt_ns: u64 },
     /// A sender is gone.
     Remove { sender: u16 },
 }
@@ -129,6 +131,16 @@ impl Running {
                     sockets,
                 }) => {
                     self.add(now, sender, (terms, format), sockets)?;
+                }
+                Ok(Command::Rtt { sender, rtt_ns }) => {
+                    let known = self
+                        .sources
+                        .iter()
+                        .flatten()
+                        .find(|source| source.sender == sender);
+                    if let Some(index) = known.map(|source| source.index) {
+                        self.data.receiver.set_rtt(index, rtt_ns);
+                    }
                 }
                 Ok(Command::Remove { sender }) => self.remove(now, sender),
                 Err(TryRecvError::Empty) => return Ok(true),

@@ -49,6 +49,8 @@ pub(super) enum FromLink {
         flow: u16,
         state: String,
     },
+    /// The round trip to the sender, nanoseconds.
+    Rtt(u64),
     Hashes(Vec<(u32, u64)>),
     /// The session is over; another may follow.
     Lost(String),
@@ -64,7 +66,7 @@ pub(super) struct Opened {
     pub session: SessionId,
     pub key: UdpKey,
     pub sockets: Vec<UdpSocket>,
-    /// Round trip of the control connection, nanoseconds.
+    /// Round trip as the kernel saw it during the handshake, nanoseconds.
     pub rtt_ns: u64,
     pub peer: SocketAddr,
 }
@@ -114,10 +116,8 @@ impl Link {
 
     fn session(&mut self, was_there: &mut bool) -> Result<End, CarryError> {
         let address = resolve(&self.plan.host, DEFAULT_SEND_PORT, self.plan.family)?;
-        let began = Instant::now();
         let connected = connect(address, &self.plan.token, SENDER)?;
-        // Four messages there and back: connection, and handshake.
-        let rtt_ns = began.elapsed().as_nanos() as u64 / 3;
+        let rtt_ns = weir_net::tcp::read(&connected.stream).map_or(1_000_000, |it| it.rtt_ns);
         let lost = |error: std::io::Error| CarryError::FarEnd(error.to_string());
         let local = connected.stream.local_addr().map_err(lost)?;
         let keys = connected.established.keys;
@@ -227,6 +227,7 @@ impl Link {
                 Some(ToReceiver::Flow { unix_ns, flow, state }) => {
                     self.tell(FromLink::Flow { unix_ns, flow, state });
                 }
+                Some(ToReceiver::Rtt { rtt_ns }) => self.tell(FromLink::Rtt(rtt_ns)),
                 Some(ToReceiver::Hashes(hashes)) => self.tell(FromLink::Hashes(hashes)),
                 Some(ToReceiver::Ended { reason }) => return Ok(End::Over(reason)),
                 Some(other) => return Err(nonsense(&other)),

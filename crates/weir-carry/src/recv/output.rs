@@ -276,8 +276,9 @@ impl Writing {
                     let compared = self.verifier.came(&frame);
                     self.count_compared(compared);
                 }
-                let used = frame.complete_ns.unwrap_or(frame.deadline_ns);
-                self.second.used.record(used.saturating_sub(frame.sent_ns) as i64);
+                let due_ns = frame.deadline_ns.saturating_sub(self.output.plan.budget_ns);
+                let done_ns = frame.complete_ns.unwrap_or(frame.deadline_ns);
+                self.second.used.record(done_ns.saturating_sub(due_ns) as i64);
                 let sent_ns = frame.sent_ns.saturating_sub(timed.least_transit_ns);
                 self.write(frame)?;
                 let now = clock::monotonic_ns();

@@ -376,6 +376,7 @@ impl Following<'_, '_, '_> {
         for told in telling.try_iter() {
             match told {
                 Told::Second(second, used) => self.second(*second, used),
+                Told::Rtt(rtt_ns) => self.session.control.writer.send(&ToReceiver::Rtt { rtt_ns })?,
                 Told::Flow(flow, change) => self.flow(flow.0, change)?,
                 Told::Format(format) => self.format(format),
                 Told::Hash(frame, hash) => self.hashes.push((frame, hash)),

@@ -31,6 +31,8 @@ pub struct Setup {
     pub latency_ns: u64,
     pub rtt_ns: u64,
     pub join: Join,
+    /// For how long the receiver may be silent.
+    pub silence_ns: u64,
     /// The senders, by what is changed of each.
     pub stations: Vec<Plan>,
     pub for_ns: u64,
@@ -47,6 +49,7 @@ impl Default for Setup {
             latency_ns: 20 * MS,
             rtt_ns: MS,
             join: Join::Merge,
+            silence_ns: 3 * SECOND,
             stations: vec![Plan::default()],
             for_ns: 4 * SECOND,
             seed: 1,
@@ -147,7 +150,10 @@ pub fn sender_config(setup: &Setup, index: usize) -> SenderConfig {
         fec: setup.fec,
         arq: setup.arq,
         most_bytes: 64 << 20,
-        breaker: BreakerLimits::default(),
+        breaker: BreakerLimits {
+            silence_ns: setup.silence_ns,
+            ..BreakerLimits::default()
+        },
         seed: setup.seed + index as u64,
     }
 }
@@ -401,6 +407,7 @@ impl World {
                     .find(|station| station.index == Some(*sender));
                 if let Some(station) = station {
                     station.wanted = *wanted;
+                    station.sender.set_wanted(self.now, *wanted);
                 }
             }
             self.events.push((self.now, event));

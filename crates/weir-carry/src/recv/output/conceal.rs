@@ -78,7 +78,7 @@ mod tests {
 
     fn frame(fill: u8, missing: Vec<MissingPiece>) -> Frame {
         Frame {
-            bytes: vec![fill; 64 * 64],
+            bytes: vec![fill; 64 * 64 * 3 / 2],
             missing,
             ..Frame::default()
         }
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_comes_from_the_frame_before_or_is_black() {
-        let format: VideoFormat = "64x64@25:gray".parse().expect("a format");
+        let format: VideoFormat = "64x64@25:yuv420p".parse().expect("a format");
         let hole = || vec![MissingPiece { start: 100, end: 200 }];
         for (how, instead) in [(Conceal::Repeat, 7), (Conceal::Blank, 16)] {
             let mut concealer = Concealer::new(how);
