@@ -19,6 +19,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 const IDLE_NS: u64 = 2_000_000;
 /// Buffers that are taken from a socket at once; with merging each holds many packets.
 const BUFFERS: usize = 32;
+/// Rounds in which all sockets are read before frames are handed out.
+const ROUNDS: u32 = 16;
 /// Sockets of a sender that [`Waiter`] can tell apart.
 const MOST_FLOWS: usize = weir_wire::MAX_FEEDBACK_FLOWS;
 
@@ -198,8 +200,24 @@ impl Running {
         }
     }
 
+    /// Takes all that lies at the sockets before anything is judged by the time: a thread that had to wait for its turn
+    /// must not take for late what was there before.
     fn receive(&mut self) -> Result<(), CarryError> {
+        for _ in 0..ROUNDS {
+            if !self.receive_round()? {
+                return Ok(());
+            }
+            self.waiter
+                .wait_ns(0)
+                .map_err(|error| NetError::io("wait for", "sockets", error))?;
+        }
+        Ok(())
+    }
+
+    /// Takes some of what lies at each socket; true when there is more.
+    fn receive_round(&mut self) -> Result<bool, CarryError> {
         let (receiver, batch) = (&mut self.data.receiver, &mut self.batch);
+        let mut more = false;
         for ready in self.waiter.ready() {
             let Some(Some(source)) = self.sources.get(ready / MOST_FLOWS) else {
                 continue;
@@ -207,15 +225,16 @@ impl Running {
             let Some(socket) = source.sockets.get(ready % MOST_FLOWS) else {
                 continue;
             };
-            batch
+            let filled = batch
                 .receive(socket)
                 .map_err(|error| NetError::io("receive at", socket.local(), error))?;
+            more |= filled == BUFFERS;
             let now = clock::monotonic_ns();
             for datagram in batch.datagrams() {
                 receiver.handle(now, source.index, datagram.bytes);
             }
         }
-        Ok(())
+        Ok(more)
     }
 
     fn hand_out(&mut self, now: u64) {
