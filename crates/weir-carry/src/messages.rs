@@ -45,6 +45,10 @@ pub(crate) enum ToReceiver {
         flow: u16,
         state: String,
     },
+    /// The round trip that its packets and the receiver's reports of them take.
+    Rtt {
+        rtt_ns: u64,
+    },
     /// Numbers of frames, and their hashes.
     Hashes(Vec<(u32, u64)>),
     /// No more is sent; after the last frame unless there is a reason.

@@ -2,6 +2,7 @@
 //! packets are put together or repaired.
 
 mod data;
+mod hooks;
 mod link;
 mod output;
 
@@ -16,14 +17,17 @@ use weir_media::raw::VideoFormat;
 use weir_net::clock;
 use weir_net::host::HostFacts;
 use weir_results::{FlowChange, FrameSecond, Quantiles, Record, RecvSecond, Side};
-use weir_transport::{Join, Receiver, ReceiverConfig, ReceiverEvent, SenderTerms};
+use weir_transport::{Join, Receiver, ReceiverConfig, ReceiverEvent, SenderTerms, SwitchReason};
 use weir_wire::Token;
 
+use crate::messages::Terms;
 use crate::{CarryError, Event, EventKind, Live, RecvLive, Watch};
 use data::{Command, Data, Told};
+use hooks::Hooks;
 use link::{FromLink, Link, LinkPlan, Opened, ToLink};
 use output::{Output, OutputEnd, OutputTotals, ToOutput, quantiles};
 
+pub use hooks::Hook;
 pub use output::{Conceal, Form, OutputPlan, Target};
 
 const NAP: Duration = Duration::from_millis(20);
@@ -47,6 +51,8 @@ pub struct RecvConfig {
     pub latency_ns: u64,
     /// Where frames go. Its budget is `latency_ns`.
     pub output: OutputPlan,
+    /// Who is told of events.
+    pub hooks: Vec<Hook>,
     /// How long senders are looked for.
     pub patience: Duration,
     /// Receive buffer of each flow, bytes.
@@ -143,7 +149,9 @@ pub fn run(
     watch: &dyn Watch,
 ) -> Result<(), CarryError> {
     if config.from.is_empty() {
-        return Err(CarryError::Parameters("there is no sender; name one with --from HOST".into()));
+        return Err(CarryError::Parameters(
+            "there is no sender; name one with --from HOST".into(),
+        ));
     }
     let cpu_ns = clock::process_cpu_ns();
     summary.budget_ns = config.latency_ns;
@@ -165,6 +173,7 @@ pub fn run(
         config,
         summary,
         watch,
+        hooks: Hooks::start(&config.hooks)?,
         links,
         stream: None,
         started: Instant::now(),
@@ -197,7 +206,6 @@ fn start_link(
         token: config.token.clone(),
         latency_ns: config.latency_ns,
         hashes: config.output.verify,
-        active,
         patience: config.patience,
         receive_buffer: config.receive_buffer,
         merge: config.merge,
@@ -247,6 +255,7 @@ struct Run<'a> {
     config: &'a RecvConfig,
     summary: &'a mut RecvSummary,
     watch: &'a dyn Watch,
+    hooks: Hooks,
     links: Vec<LinkState>,
     stream: Option<Stream>,
     started: Instant,
@@ -284,9 +293,10 @@ impl Run<'_> {
     fn is_over(&self) -> bool {
         let frames = self.live.frames + self.live.concealed;
         self.config.most_frames.is_some_and(|most| frames >= most)
-            || self.config.duration.is_some_and(|most| {
-                self.first_session.unwrap_or(self.started).elapsed() >= most
-            })
+            || self
+                .config
+                .duration
+                .is_some_and(|most| self.first_session.unwrap_or(self.started).elapsed() >= most)
     }
 
     fn happened(&mut self, sender: Option<u16>, event: EventKind, detail: impl Into<String>) {
@@ -294,6 +304,7 @@ impl Run<'_> {
         self.summary.events += 1;
         self.watch.record(event.record());
         self.watch.event(&event);
+        self.hooks.tell(&event);
     }
 
     fn take_link(&mut self, sender: u16, told: FromLink) -> Result<(), CarryError> {
@@ -309,6 +320,11 @@ impl Run<'_> {
                 };
                 self.watch.record(Record::FlowChange(row));
             }
+            FromLink::Rtt(rtt_ns) => {
+                if let Some(stream) = &self.stream {
+                    stream.commands.send(Command::Rtt { sender, rtt_ns }).ok();
+                }
+            }
             FromLink::Hashes(hashes) => {
                 if let Some(stream) = &self.stream {
                     stream.to_output.send(ToOutput::Hashes(hashes)).ok();
@@ -316,15 +332,27 @@ impl Run<'_> {
             }
             FromLink::Lost(reason) => {
                 self.close(sender);
-                self.happened(Some(sender), EventKind::Disconnected, format!("{name} is gone: {reason}"));
+                self.happened(
+                    Some(sender),
+                    EventKind::Disconnected,
+                    format!("{name} is gone: {reason}"),
+                );
             }
             FromLink::Ended(None) => {
                 self.links[usize::from(sender)].over = true;
-                self.happened(Some(sender), EventKind::Ended, format!("the stream of {name} has ended"));
+                self.happened(
+                    Some(sender),
+                    EventKind::Ended,
+                    format!("the stream of {name} has ended"),
+                );
             }
             FromLink::Ended(Some(reason)) => {
                 self.links[usize::from(sender)].over = true;
-                self.happened(Some(sender), EventKind::Stopped, format!("{name} has stopped: {reason}"));
+                self.happened(
+                    Some(sender),
+                    EventKind::Stopped,
+                    format!("{name} has stopped: {reason}"),
+                );
                 self.failure = Some(CarryError::FarEnd(format!("{name} has stopped: {reason}")));
                 self.close(sender);
             }
@@ -356,14 +384,22 @@ impl Run<'_> {
         let first = self.summary.senders[usize::from(sender)].sessions == 0;
         self.summary.senders[usize::from(sender)].sessions += 1;
         self.summary.format = Some(terms.format.clone());
-        let detail = format!("{name} ({}) sends {} over {} flows", opened.peer, terms.format, terms.flows);
+        let detail = format!(
+            "{name} ({}) sends {} over {} flows",
+            opened.peer, terms.format, terms.flows
+        );
         let add = Command::Add {
             sender,
-            terms: sender_terms(self.config, &opened),
+            terms: sender_terms(self.config, sender, &opened),
+            format: format_of(terms)?,
             sockets: opened.sockets,
         };
         stream.commands.send(add).ok();
-        let kind = if first { EventKind::Connected } else { EventKind::Restarted };
+        let kind = if first {
+            EventKind::Connected
+        } else {
+            EventKind::Restarted
+        };
         self.links[usize::from(sender)].connected = true;
         self.happened(Some(sender), kind, detail);
         Ok(())
@@ -398,18 +434,31 @@ impl Run<'_> {
                 let text = String::from_utf8_lossy(&description).into_owned();
                 let known = self.summary.format.replace(text.clone());
                 if known.as_ref() != Some(&text) {
-                    self.happened(sender, EventKind::Format, format!("frames are {text} from here on"));
+                    self.happened(
+                        sender,
+                        EventKind::Format,
+                        format!("frames are {text} from here on"),
+                    );
                 }
             }
             ReceiverEvent::End { .. } => {}
             ReceiverEvent::Wanted { wanted, .. } => {
                 if let Some(sender) = sender {
-                    self.links[usize::from(sender)].orders.send(ToLink::Active(wanted)).ok();
+                    self.links[usize::from(sender)]
+                        .orders
+                        .send(ToLink::Active(wanted))
+                        .ok();
                 }
             }
             ReceiverEvent::Switched { why, frame, .. } => {
-                let name = sender.map_or("another", |it| &self.config.from[usize::from(it)]).to_owned();
-                self.happened(sender, EventKind::Switched, format!("frames are {name}'s from frame {frame} on: {why}"));
+                let name = sender
+                    .map_or("another", |it| &self.config.from[usize::from(it)])
+                    .to_owned();
+                self.happened(
+                    sender,
+                    EventKind::Switched,
+                    format!("frames are {name}'s from frame {frame} on: {}", because(why)),
+                );
             }
         }
     }
@@ -489,7 +538,9 @@ impl Run<'_> {
             }
         }
         self.drain();
-        let Some(stream) = self.stream.take() else { return Ok(()) };
+        let Some(stream) = self.stream.take() else {
+            return Ok(());
+        };
         let Stream {
             commands,
             told,
@@ -551,7 +602,7 @@ impl Run<'_> {
     }
 }
 
-fn sender_terms(config: &RecvConfig, opened: &Opened) -> SenderTerms {
+fn sender_terms(config: &RecvConfig, rank: u16, opened: &Opened) -> SenderTerms {
     let terms = &opened.terms;
     let window = terms.fec_window.unwrap_or(0);
     let within = terms.packets_per_second() * config.latency_ns as f64 / 1e9;
@@ -564,7 +615,23 @@ fn sender_terms(config: &RecvConfig, opened: &Opened) -> SenderTerms {
         fec_history: (within * 1.25) as u16 + window,
         arq: terms.arq,
         rtt_ns: opened.rtt_ns,
+        rank,
     }
+}
+
+/// Why another sender's frames are taken.
+fn because(why: SwitchReason) -> &'static str {
+    match why {
+        SwitchReason::Silence => "nothing came from the other",
+        SwitchReason::Unrepaired => "too much of what the other sent stayed lost",
+        SwitchReason::Removed => "the other is gone",
+        SwitchReason::Back => "it comes first, and has been there again for long enough",
+    }
+}
+
+fn format_of(terms: &Terms) -> Result<VideoFormat, CarryError> {
+    VideoFormat::from_media_type(terms.format.as_bytes())
+        .map_err(|error| CarryError::FarEnd(format!("the sender's format makes no sense: {error}")))
 }
 
 fn start_stream(config: &RecvConfig, opened: &Opened) -> Result<Stream, CarryError> {
@@ -582,9 +649,6 @@ fn start_stream(config: &RecvConfig, opened: &Opened) -> Result<Stream, CarryErr
     let (telling, told) = channel();
     let output_stop = Stop::default();
     let (output, queue, to_output) = Output::new(config.output.clone(), telling.clone(), output_stop.clone());
-    let format = VideoFormat::from_media_type(terms.format.as_bytes())
-        .map_err(|error| CarryError::FarEnd(format!("the sender's format makes no sense: {error}")))?;
-    queue.format(0, format);
     let writing = std::thread::Builder::new()
         .name("output".into())
         .spawn(move || output.run())

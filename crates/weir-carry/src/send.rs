@@ -13,7 +13,7 @@ use serde::Serialize;
 use weir_control::Stop;
 use weir_fec::Choice;
 use weir_media::raw::VideoFormat;
-use weir_transport::{AdaptiveLimits, BreakerLimits};
+use weir_transport::BreakerLimits;
 use weir_wire::Token;
 
 use crate::source::{FromSource, Source, SourceConfig};
@@ -32,8 +32,6 @@ pub enum FecPlan {
     Off,
     /// Always the same.
     Fixed(Choice),
-    /// As the measured loss asks for, within limits.
-    Adaptive(AdaptiveLimits),
 }
 
 /// How frames are spread over time.
@@ -184,7 +182,10 @@ impl Stream<'_> {
                 }
                 Ok(SessionEnd::Stopped) => return Ok(()),
                 Ok(SessionEnd::Left(why)) => {
-                    self.happened(EventKind::Disconnected, format!("receiver {peer} has left: {why}"));
+                    self.happened(
+                        EventKind::Disconnected,
+                        format!("receiver {peer} has left: {why}"),
+                    );
                 }
                 Err(error) => {
                     self.happened(EventKind::Stopped, error.to_string());

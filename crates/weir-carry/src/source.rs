@@ -420,7 +420,10 @@ mod tests {
             };
             let mut expected = vec![0; format.frame_bytes()];
             pattern.render(index as u64, &mut expected).expect("a frame");
-            assert_eq!((frame.number as usize, frame.timestamp_ns), (index, index as u64 * 40_000_000));
+            assert_eq!(
+                (frame.number as usize, frame.timestamp_ns),
+                (index, index as u64 * 40_000_000)
+            );
             assert_eq!((&frame.bytes, frame.hash), (&expected, Some(xxh3_64(&expected))));
         }
         assert!(matches!(all[4], FromSource::End(None)));

@@ -5,7 +5,7 @@ use weir_results::Record;
 use crate::Event;
 
 /// Takes what happens. Calls come from the thread that follows the control connection, never from the packet path.
-pub trait Watch: Sync {
+pub trait Watch {
     /// A record to keep.
     fn record(&self, record: Record);
     /// Something happened that people want to know at once. Also a record, which the caller makes.

@@ -15,9 +15,9 @@ pub mod interface;
 
 pub mod namespace;
 mod netlink;
+pub mod pipe;
 pub mod process;
 pub mod realtime;
-pub mod pipe;
 mod receive;
 mod send;
 pub mod signals;

@@ -87,6 +87,11 @@ impl Breaker {
         (sustained_ns >= self.limits.sustained_ns).then_some(Broken::Loss { loss, sustained_ns })
     }
 
+    /// The circuit is closed again after a time in which nothing was expected of the receiver.
+    pub fn resume(&mut self, now_ns: u64) {
+        (self.heard_ns, self.bad_since_ns) = (now_ns, None);
+    }
+
     /// To be asked now and then: whether the receiver has been silent for too long.
     pub fn on_time(&self, now_ns: u64) -> Option<Broken> {
         let silence_ns = now_ns.saturating_sub(self.heard_ns);
@@ -137,6 +142,8 @@ mod tests {
     #[test]
     fn silence_breaks() {
         let mut breaker = Breaker::new(BreakerLimits::default(), 0);
+        breaker.resume(SECOND_NS);
+        assert_eq!(breaker.on_time(4 * SECOND_NS - 1), None);
         assert_eq!(breaker.on_report(2 * SECOND_NS, 1, 0), None);
         assert_eq!(breaker.next_ns(), 5 * SECOND_NS);
         assert_eq!(breaker.on_time(5 * SECOND_NS - 1), None);

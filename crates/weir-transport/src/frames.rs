@@ -10,7 +10,7 @@ use crate::SenderIndex;
 use crate::past::Past;
 
 /// A frame as it is given out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
     /// Its number: higher than those of all frames before it, and equal to the sender's until a sender begins to count
     /// anew.
@@ -325,6 +325,7 @@ impl Frames {
         Some(Given::Frame(Frame {
             number,
             sender: slot.sender,
+            sender_number: slot.framing.frame,
             format: slot.framing.format,
             timestamp_ns: slot.framing.timestamp_ns,
             bytes: slot.bytes,

@@ -16,6 +16,8 @@ const MOST_MISSING: usize = 1 << 15;
 const LOOKED_AT: usize = 4_096;
 /// Symbols that a jump leaves out and that are looked at one by one.
 const MOST_LEFT_OUT: u64 = 1 << 20;
+/// The furthest that a stream can have gone on, well within what 32 bits can tell: hours of it.
+const LONGEST_JUMP: u64 = 1 << 30;
 /// A symbol that comes first of all and is below this belongs to the beginning of the stream.
 const BEGINNING: u64 = 4_096;
 
@@ -33,6 +35,17 @@ pub enum Arrival {
     Old,
     /// Further ahead than a stream can have gone on.
     Far,
+}
+
+/// What a symbol is that the code gives back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// It was missing.
+    New,
+    /// It had been given up.
+    GivenUp,
+    /// It was there, or makes no sense.
+    Useless,
 }
 
 /// A symbol that was missing.
@@ -100,6 +113,9 @@ pub struct Symbols {
     noticed: u64,
     given_up: u64,
     elsewhere: u64,
+    /// Those given up from this symbol on are counted on their own.
+    counted_from: u64,
+    counted: u64,
     /// A symbol too far ahead: one more near it, and the stream has gone on there.
     far: Option<u64>,
     /// Symbols that such a jump left out, which are yet to be accounted for.
@@ -117,6 +133,8 @@ impl Default for Symbols {
             noticed: 0,
             given_up: 0,
             elsewhere: 0,
+            counted_from: 0,
+            counted: 0,
             far: None,
             left_out: 0..0,
         }
@@ -144,9 +162,15 @@ impl Symbols {
         self.elsewhere
     }
 
-    /// Symbols of which it is known whether they came, were given back, or are given up.
-    pub fn accounted(&self) -> u64 {
-        self.settled() - self.first.unwrap_or(0)
+    /// What is lost is counted anew, from the next new symbol on: what was sent before may yet be found missing.
+    pub fn count_anew(&mut self) {
+        (self.counted_from, self.counted) = (u64::MAX, 0);
+    }
+
+    /// Since [`count_anew`](Self::count_anew): symbols of which it is known whether they came, were given back, or are
+    /// given up, and those that are given up.
+    pub fn counted(&self) -> (u64, u64) {
+        (self.settled().saturating_sub(self.counted_from), self.counted)
     }
 
     /// Whether the first of all symbols is known.
@@ -184,6 +208,9 @@ impl Symbols {
         if symbol >= self.end + REMEMBERED && !self.jump(symbol) {
             return Arrival::Far;
         }
+        if symbol >= self.end && self.counted_from == u64::MAX {
+            self.counted_from = symbol;
+        }
         while self.end <= symbol {
             let at = self.end % REMEMBERED;
             self.seen[(at / 64) as usize] &= !(1 << (at % 64));
@@ -198,8 +225,25 @@ impl Symbols {
         Arrival::New { missed }
     }
 
+    /// Notes a symbol that the code gave back. It counts as missing even if that was not noticed before; not if it had
+    /// been given up.
+    pub fn recover(&mut self, symbol: u64) -> Recovery {
+        let noticed = symbol < self.scanned;
+        match self.come(symbol) {
+            Arrival::New { missed } if noticed && missed.is_none() => Recovery::GivenUp,
+            Arrival::New { .. } => {
+                self.noticed += u64::from(!noticed);
+                Recovery::New
+            }
+            Arrival::Duplicate | Arrival::Old | Arrival::Far => Recovery::Useless,
+        }
+    }
+
     /// A single symbol far ahead may be garbage. A second one near it shows that the stream has gone on there.
     fn jump(&mut self, symbol: u64) -> bool {
+        if symbol - self.end > LONGEST_JUMP {
+            return false;
+        }
         let Some(other) = self.far.replace(symbol) else {
             return false;
         };
@@ -217,6 +261,7 @@ impl Symbols {
                 self.missing.push_back(Missing::over(symbol));
             } else {
                 self.given_up += 1;
+                self.counted += u64::from(symbol >= self.counted_from);
             }
         }
         self.noticed += to - self.end;
@@ -287,14 +332,17 @@ impl Symbols {
         if let Some(missing) = self.missing.pop_front()
             && !self.has(missing.symbol)
         {
-            self.give_up(need(missing.symbol));
+            self.give_up(missing.symbol, need(missing.symbol));
         }
     }
 
-    fn give_up(&mut self, need: Need) {
+    fn give_up(&mut self, symbol: u64, need: Need) {
         match need {
             Need::Had => self.elsewhere += 1,
-            Need::Wanted | Need::TooLate => self.given_up += 1,
+            Need::Wanted | Need::TooLate => {
+                self.given_up += 1;
+                self.counted += u64::from(symbol >= self.counted_from);
+            }
         }
     }
 
@@ -310,8 +358,9 @@ impl Symbols {
         // What lies beyond is not looked at one by one.
         let looked_at = self.left_out.end.min(self.left_out.start + MOST_LEFT_OUT);
         self.given_up += self.left_out.end - looked_at;
+        self.counted += self.left_out.end - looked_at;
         for symbol in self.left_out.start..looked_at {
-            self.give_up(need(symbol));
+            self.give_up(symbol, need(symbol));
         }
         self.left_out = 0..0;
     }

@@ -3,25 +3,29 @@
 
 use std::collections::VecDeque;
 
-/// Frames that are remembered: 17 seconds of 60 a second.
-const REMEMBERED: usize = 1_024;
+/// Frames whose times are remembered.
+const TIMES: usize = 128;
+/// Frames with something missing that are remembered; all others were complete.
+const DAMAGED: usize = 1_024;
 
-/// A frame that was given out.
+/// A frame that was given out with something missing.
 #[derive(Debug)]
-struct Gone {
-    /// When its first packet was sent; none if nothing of it came.
-    sent_ns: Option<u64>,
-    complete: bool,
-    /// One bit for each packet that was there, if not all were.
+struct Damaged {
+    number: u64,
+    /// One bit for each packet that was there.
     seen: Vec<u64>,
 }
 
 /// The frames before the next one to be given out.
 #[derive(Debug, Default)]
 pub(crate) struct Past {
-    gone: VecDeque<Gone>,
-    /// One above the last one's number.
+    /// What is known begins with this frame,
+    first: u64,
+    /// and ends before this one.
     end: u64,
+    damaged: VecDeque<Damaged>,
+    /// When the first packet of each was sent, of the last ones.
+    sent_ns: VecDeque<Option<u64>>,
 }
 
 impl Past {
@@ -32,42 +36,48 @@ impl Past {
         number: u64,
         sent_ns: Option<u64>,
         complete: bool,
-        mut seen: Vec<u64>,
+        seen: Vec<u64>,
     ) -> Vec<u64> {
         if number != self.end {
-            self.gone.clear();
+            self.first = number;
+            self.damaged.clear();
+            self.sent_ns.clear();
         }
         self.end = number + 1;
-        let mut spare = match self.gone.len() {
-            REMEMBERED => self.gone.pop_front().map_or_else(Vec::new, |gone| gone.seen),
-            _ => Vec::new(),
-        };
-        if complete {
-            spare = std::mem::take(&mut seen);
+        if self.sent_ns.len() == TIMES {
+            self.sent_ns.pop_front();
         }
-        self.gone.push_back(Gone {
-            sent_ns,
-            complete,
-            seen,
-        });
-        spare
-    }
-
-    fn find(&self, number: u64) -> Option<&Gone> {
-        let back = usize::try_from(self.end.checked_sub(number)?).ok()?;
-        self.gone.get(self.gone.len().checked_sub(back)?)
+        self.sent_ns.push_back(sent_ns);
+        if complete {
+            return seen;
+        }
+        let spare = match self.damaged.len() {
+            DAMAGED => self.damaged.pop_front(),
+            _ => None,
+        };
+        self.damaged.push_back(Damaged { number, seen });
+        let Some(spare) = spare else { return Vec::new() };
+        self.first = spare.number + 1;
+        spare.seen
     }
 
     /// Whether a packet was in its frame when that was given out; none if that is not remembered.
     pub(crate) fn had(&self, number: u64, index: u32) -> Option<bool> {
-        let gone = self.find(number)?;
-        let word = gone.seen.get((index / 64) as usize).copied().unwrap_or(0);
-        Some(gone.complete || word & (1 << (index % 64)) != 0)
+        if !(self.first..self.end).contains(&number) {
+            return None;
+        }
+        let found = self
+            .damaged
+            .binary_search_by_key(&number, |damaged| damaged.number);
+        let Ok(place) = found else { return Some(true) };
+        let word = self.damaged[place].seen.get((index / 64) as usize);
+        Some(word.is_some_and(|word| word & (1 << (index % 64)) != 0))
     }
 
     /// When a frame's first packet was sent, if that is remembered.
     pub(crate) fn sent_ns(&self, number: u64) -> Option<u64> {
-        self.find(number)?.sent_ns
+        let back = usize::try_from(self.end.checked_sub(number)?).ok()?;
+        *self.sent_ns.get(self.sent_ns.len().checked_sub(back)?)?
     }
 }
 
@@ -76,22 +86,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_known_what_was_there_for_a_thousand_frames() {
+    fn it_is_known_what_was_there() {
         let mut past = Past::default();
         past.note(7, Some(70), true, vec![1]);
         past.note(8, Some(80), false, vec![0b101, 1]);
         past.note(9, None, false, Vec::new());
         assert_eq!((past.had(6, 0), past.had(10, 0)), (None, None));
         assert_eq!((past.had(7, 0), past.had(7, 700)), (Some(true), Some(true)));
-        let eighth = [0, 1, 2, 64, 65, 900].map(|index| past.had(8, index).unwrap());
-        assert_eq!(eighth, [true, false, true, true, false, false]);
+        let eighth = [0, 1, 2, 64, 65, 900].map(|index| past.had(8, index));
+        assert_eq!(eighth, [true, false, true, true, false, false].map(Some));
         assert_eq!((past.had(9, 0), past.sent_ns(9)), (Some(false), None));
-        assert_eq!(past.sent_ns(8), Some(80));
-        for number in 10..REMEMBERED as u64 + 8 {
-            past.note(number, None, true, Vec::new());
+        assert_eq!((past.sent_ns(8), past.sent_ns(10)), (Some(80), None));
+        for number in 10..1_000_000 {
+            past.note(number, Some(1), true, Vec::new());
         }
-        assert_eq!((past.had(7, 0), past.had(8, 2)), (None, Some(true)));
+        assert_eq!((past.had(8, 2), past.had(500_000, 3)), (Some(true), Some(true)));
+        assert_eq!((past.sent_ns(999_999), past.sent_ns(8)), (Some(1), None));
+        for number in 1_000_000..1_000_000 + DAMAGED as u64 {
+            past.note(number, None, false, Vec::new());
+        }
+        assert_eq!((past.had(9, 0), past.had(500_000, 3)), (None, Some(true)));
         past.note(5_000_000, None, true, Vec::new());
-        assert_eq!(past.had(9, 0), None, "after a jump");
+        assert_eq!(past.had(500_000, 0), None, "after a jump");
     }
 }

@@ -13,7 +13,7 @@ use crate::stream::{MAX_SENDERS, Stream};
 use crate::switch::{Order, Switch, SwitchLimits, SwitchReason};
 
 /// A sender of a receiver. Not used again for another one before 65,535 others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SenderIndex(pub u16);
 
 /// What becomes of several senders of the same stream.
@@ -293,7 +293,8 @@ impl Receiver {
         if let Some(active) = switch.active()
             && let Some(feed) = self.feeds.iter().find(|feed| feed.sender == active)
         {
-            switch.count(now_ns, feed.accounted(), feed.counters().unrepaired);
+            let (packets, unrepaired) = feed.counted();
+            switch.count(now_ns, packets, unrepaired);
         }
         switch.tick(now_ns);
         self.obey(now_ns);
@@ -308,9 +309,8 @@ impl Receiver {
                     self.events.push_back(ReceiverEvent::Wanted { sender, wanted });
                 }
                 Order::Stage(sender) => {
-                    // What it sent before was not taken, and its numbers are not known here.
                     if let Some(feed) = self.feeds.iter_mut().find(|feed| Some(feed.sender) == sender) {
-                        feed.layout.clear();
+                        feed.begin_anew();
                     }
                     self.stream.stage(sender);
                 }
@@ -327,7 +327,7 @@ impl Receiver {
         let switched = self.switch.as_mut().and_then(|switch| switch.take_over(now_ns));
         let Some((from, to, why)) = switched else { return };
         if let Some(feed) = self.feeds.iter_mut().find(|feed| feed.sender == to) {
-            feed.layout.renumber(shift);
+            feed.renumber(shift);
         }
         self.events
             .push_back(ReceiverEvent::Switched { from, to, frame, why });
@@ -390,6 +390,13 @@ impl Receiver {
     /// What was given out so far.
     pub fn frame_counters(&self) -> FrameCounters {
         self.counters
+    }
+
+    /// The round-trip time to a sender as it has measured it, nanoseconds.
+    pub fn set_rtt(&mut self, sender: SenderIndex, rtt_ns: u64) {
+        if let Some(feed) = self.feeds.iter_mut().find(|feed| feed.sender == sender) {
+            feed.set_rtt(rtt_ns);
+        }
     }
 
     /// The round-trip time by which requests to a sender are timed, nanoseconds.

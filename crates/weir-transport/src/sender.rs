@@ -9,6 +9,7 @@ use weir_wire::{
     MediaRepair, REPAIR_HEADER_LENGTH, Sequence, SessionId, UdpKey, UnixNanos,
 };
 
+use crate::adaptive::{Adaptive, Fec};
 use crate::breaker::{Breaker, BreakerLimits, Broken};
 use crate::flowlets::{FlowChange, Flowlets};
 use crate::pacing::Pace;
@@ -37,7 +38,7 @@ pub struct SenderConfig {
     /// For how long the receiver waits for what is missing, nanoseconds.
     pub latency_ns: u64,
     /// Repair packets, if any.
-    pub fec: Option<CodeRate>,
+    pub fec: Option<Fec>,
     /// Whether what the receiver misses is sent again.
     pub arq: bool,
     /// Bytes of frames that may be kept.
@@ -118,6 +119,7 @@ pub struct Sender {
     waiting: VecDeque<Sending>,
     last_start_ns: Option<u64>,
     encoder: Option<Encoder>,
+    adaptive: Option<Adaptive>,
     /// Framing and payload as one, for the encoder.
     symbol: Vec<u8>,
     repairs: Vec<Vec<u8>>,
@@ -129,6 +131,7 @@ pub struct Sender {
     rtt_ns: Option<u64>,
     breaker: Breaker,
     stopped: bool,
+    held: bool,
     events: VecDeque<SenderEvent>,
     spare: Vec<Vec<u8>>,
     counters: SenderCounters,
@@ -137,7 +140,15 @@ pub struct Sender {
 impl Sender {
     /// A sender that has sent nothing.
     pub fn new(config: SenderConfig, now_ns: u64) -> Self {
-        let encoder = config.fec.map(|rate| {
+        let (rate, adaptive) = match config.fec {
+            None => (None, None),
+            Some(Fec::Fixed(rate)) => (Some(rate), None),
+            Some(Fec::Adaptive(limits)) => {
+                let adaptive = Adaptive::new(limits);
+                (Some(adaptive.rate()), Some(adaptive))
+            }
+        };
+        let encoder = rate.map(|rate| {
             Encoder::new(EncoderConfig {
                 first_key: config.seed as u16,
                 ..EncoderConfig::new(rate, FRAMING_LENGTH + config.payload as usize)
@@ -149,6 +160,7 @@ impl Sender {
             waiting: VecDeque::new(),
             last_start_ns: None,
             encoder,
+            adaptive,
             symbol: Vec::with_capacity(FRAMING_LENGTH + config.payload as usize),
             repairs: Vec::new(),
             repairs_used: 0,
@@ -158,6 +170,7 @@ impl Sender {
             rtt_ns: None,
             breaker: Breaker::new(config.breaker, now_ns),
             stopped: false,
+            held: false,
             events: VecDeque::new(),
             spare: Vec::new(),
             counters: SenderCounters::default(),
@@ -167,7 +180,16 @@ impl Sender {
 
     /// Whether a frame of so many bytes can be given now: the one before it has begun to leave, and there is room.
     pub fn wants_frame(&self, bytes: usize) -> bool {
-        !self.stopped && self.waiting.len() <= 1 && self.store.has_room(bytes)
+        !self.stopped && !self.held && self.waiting.len() <= 1 && self.store.has_room(bytes)
+    }
+
+    /// Whether the receiver wants the stream from this sender; at first it does. One that is not wanted takes no frames,
+    /// sends those that it has taken, and is not stopped by the receiver's silence.
+    pub fn set_wanted(&mut self, now_ns: u64, wanted: bool) {
+        if self.held && wanted {
+            self.breaker.resume(now_ns);
+        }
+        self.held = !wanted;
     }
 
     /// Takes a frame to be sent. Its offset in `framing` is of no meaning.
@@ -194,6 +216,11 @@ impl Sender {
         });
     }
 
+    /// Frames and notices that have not left wholly.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// A buffer of a frame that is no longer kept, for another one.
     pub fn spare_buffer(&mut self) -> Option<Vec<u8>> {
         self.spare.pop()
@@ -204,7 +231,9 @@ impl Sender {
     pub fn poll(&mut self, now_ns: u64, unix: UnixNanos, out: &mut Vec<Transmit>) {
         out.clear();
         self.repairs_used = 0;
-        if let Some(broken) = self.breaker.on_time(now_ns) {
+        if !self.held
+            && let Some(broken) = self.breaker.on_time(now_ns)
+        {
             self.stop(broken);
         }
         while let Some(bytes) = self.store.take_unwanted(now_ns, self.settled) {
@@ -388,10 +417,16 @@ impl Sender {
         }
         let events = &mut self.events;
         let rtt_ns = self.rtt_ns.unwrap_or(0);
-        self.flows
+        let observed = self
+            .flows
             .on_report(now_ns, rtt_ns, lists.flows(), |flow, change| {
                 events.push_back(SenderEvent::Flow(flow, change));
             });
+        if let (Some(adaptive), Some(encoder)) = (&mut self.adaptive, &mut self.encoder)
+            && let Some(rate) = adaptive.on_report(now_ns, &observed)
+        {
+            encoder.set_rate(rate);
+        }
         if self.config.arq {
             for range in lists.missing() {
                 let first = range.first.extend(next);
@@ -426,7 +461,7 @@ impl Sender {
         [
             self.due_ns(),
             self.store.next_expiry(),
-            Some(self.breaker.next_ns()),
+            Some(self.breaker.next_ns()).filter(|_| !self.held),
         ]
         .into_iter()
         .flatten()
@@ -446,6 +481,12 @@ impl Sender {
     /// The round-trip time to the receiver as smoothed, nanoseconds; none before its first feedback.
     pub fn rtt_ns(&self) -> Option<u64> {
         self.rtt_ns
+    }
+
+    /// The code rate of the next repairs; none without repairs.
+    pub fn fec_rate(&self) -> Option<CodeRate> {
+        let adapted = self.adaptive.as_ref().map(Adaptive::rate);
+        adapted.or(self.encoder.as_ref().map(Encoder::rate))
     }
 
     /// The flows and what they are used for.

@@ -14,6 +14,8 @@ pub const MAX_SENDERS: usize = 8;
 const ASTRAY_NS: u64 = 100_000_000;
 /// A sender from which nothing came for so long is not waited for.
 const ABSENT_NS: u64 = 100_000_000;
+/// A sender that takes over and is no more frames than this behind numbers frames like the one before.
+const LITTLE_BEHIND: u64 = 8;
 /// Longest gap in the numbers that is given out frame by frame: a minute of 60 a second. Beyond it, numbering begins anew.
 const LONGEST_GAP: u64 = 4_096;
 
@@ -164,8 +166,8 @@ impl Stream {
         }
     }
 
-    /// If the sender that is to take over has brought a whole frame, it takes over: gives the number of that frame, and
-    /// what is added to its sender's numbers.
+    /// If the sender that is to take over has brought a whole frame, it takes over: gives the number of the first frame that
+    /// is taken from it, and what is added to its numbers.
     pub(crate) fn take_over(&mut self, now_ns: u64) -> Option<(u64, u64)> {
         let Taken::One {
             active,
@@ -177,22 +179,27 @@ impl Stream {
         };
         let whole = staged.as_ref()?.whole?;
         let mut new = staged.take()?;
+        let shift = self.shift;
         let number = whole.wrapping_add(self.shift);
-        let begun = self.frames.head().is_some();
-        // Numbers that continue are kept; others begin behind all that there is.
-        let number = if !begun || self.frames.has_room(number) {
-            number
-        } else {
-            self.frames.reached()
+        let number = match self.frames.head() {
+            None => number,
+            // It is a little behind, and goes on with the frame that is next.
+            Some(head) if number < head && head - number <= LITTLE_BEHIND => head,
+            Some(_) if self.frames.has_room(number) => number,
+            // Other numbers begin behind all that there is.
+            Some(_) => {
+                self.shift = self.frames.reached().wrapping_sub(whole);
+                self.frames.reached()
+            }
         };
         *draining = active.map(|sender| Draining {
             sender,
-            shift: self.shift,
+            shift,
             until: number,
         });
         *active = Some(new.sender);
-        self.shift = number.wrapping_sub(whole);
-        self.frames.go_on_with(number, &mut new.frames, whole);
+        let first = number.wrapping_sub(self.shift);
+        self.frames.go_on_with(number, &mut new.frames, first);
         (self.fitted_ns, self.orphaned) = (now_ns, false);
         Some((number, self.shift))
     }

@@ -190,7 +190,7 @@ impl Switch {
         }
     }
 
-    /// Counts of the active sender since its session began: source packets that are settled, and of these, those that
+    /// Counts of the active sender, which only grow while it is active: source packets that are settled, and of these, those that
     /// stayed lost.
     pub(crate) fn count(&mut self, now_ns: u64, packets: u64, unrepaired: u64) {
         let part_ns = self.part_ns();

@@ -4,9 +4,10 @@
 use std::os::fd::AsRawFd;
 use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox};
 
+use weir_media::raw::VideoFormat;
 use weir_net::wait::Waiter;
 use weir_net::{NetError, ReceiveBatch, UdpSocket, clock};
-use weir_results::{RecvSecond, Record};
+use weir_results::{Record, RecvSecond};
 use weir_transport::{Given, Receiver, ReceiverEvent, SenderIndex, SenderTerms};
 use weir_wire::MAX_FEEDBACK_LENGTH;
 
@@ -18,6 +19,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 const IDLE_NS: u64 = 2_000_000;
 /// Buffers that are taken from a socket at once; with merging each holds many packets.
 const BUFFERS: usize = 32;
+/// Rounds in which all sockets are read before frames are handed out.
+const ROUNDS: u32 = 16;
 /// Sockets of a sender that [`Waiter`] can tell apart.
 const MOST_FLOWS: usize = weir_wire::MAX_FEEDBACK_FLOWS;
 
@@ -27,8 +30,12 @@ pub(super) enum Command {
     Add {
         sender: u16,
         terms: SenderTerms,
+        /// Of its first frames.
+        format: VideoFormat,
         sockets: Vec<UdpSocket>,
     },
+    /// The round trip to a sender, nanoseconds.
+    Rtt { sender: u16, rtt_ns: u64 },
     /// A sender is gone.
     Remove { sender: u16 },
 }
@@ -98,9 +105,10 @@ impl Running {
             }
             self.receive()?;
             let now = clock::monotonic_ns();
+            // A description goes before the frames that it is of.
+            self.tell_events();
             self.hand_out(now);
             self.send_feedback(now);
-            self.tell_events();
             if now >= self.second_ends_ns {
                 self.close_second(now);
             }
@@ -118,7 +126,24 @@ impl Running {
         use std::sync::mpsc::TryRecvError;
         loop {
             match self.data.commands.try_recv() {
-                Ok(Command::Add { sender, terms, sockets }) => self.add(now, sender, terms, sockets)?,
+                Ok(Command::Add {
+                    sender,
+                    terms,
+                    format,
+                    sockets,
+                }) => {
+                    self.add(now, sender, (terms, format), sockets)?;
+                }
+                Ok(Command::Rtt { sender, rtt_ns }) => {
+                    let known = self
+                        .sources
+                        .iter()
+                        .flatten()
+                        .find(|source| source.sender == sender);
+                    if let Some(index) = known.map(|source| source.index) {
+                        self.data.receiver.set_rtt(index, rtt_ns);
+                    }
+                }
                 Ok(Command::Remove { sender }) => self.remove(now, sender),
                 Err(TryRecvError::Empty) => return Ok(true),
                 Err(TryRecvError::Disconnected) => return Ok(false),
@@ -130,14 +155,12 @@ impl Running {
         &mut self,
         now: u64,
         sender: u16,
-        terms: SenderTerms,
+        (terms, format): (SenderTerms, VideoFormat),
         sockets: Vec<UdpSocket>,
     ) -> Result<(), CarryError> {
-        let index = self
-            .data
-            .receiver
-            .add_sender(now, terms)
-            .map_err(|error| CarryError::FarEnd(error.to_string()))?;
+        let added = self.data.receiver.add_sender(now, terms);
+        let index = added.map_err(|error| CarryError::FarEnd(error.to_string()))?;
+        self.data.frames.format((index, 0), format);
         let place = match self.sources.iter().position(Option::is_none) {
             Some(place) => place,
             None => {
@@ -168,14 +191,33 @@ impl Running {
                 && let Some(mut source) = place.take()
             {
                 let row = source.second(&self.data.receiver, now, self.second_began_ns, cpu_ns);
-                self.data.told.send(Told::Records(vec![Record::RecvSecond(row)])).ok();
-                self.data.receiver.remove_sender(now, source.index);
+                self.data
+                    .told
+                    .send(Told::Records(vec![Record::RecvSecond(row)]))
+                    .ok();
+                self.data.receiver.remove_sender(source.index);
             }
         }
     }
 
+    /// Takes all that lies at the sockets before anything is judged by the time: a thread that had to wait for its turn
+    /// must not take for late what was there before.
     fn receive(&mut self) -> Result<(), CarryError> {
+        for _ in 0..ROUNDS {
+            if !self.receive_round()? {
+                return Ok(());
+            }
+            self.waiter
+                .wait_ns(0)
+                .map_err(|error| NetError::io("wait for", "sockets", error))?;
+        }
+        Ok(())
+    }
+
+    /// Takes some of what lies at each socket; true when there is more.
+    fn receive_round(&mut self) -> Result<bool, CarryError> {
         let (receiver, batch) = (&mut self.data.receiver, &mut self.batch);
+        let mut more = false;
         for ready in self.waiter.ready() {
             let Some(Some(source)) = self.sources.get(ready / MOST_FLOWS) else {
                 continue;
@@ -183,15 +225,16 @@ impl Running {
             let Some(socket) = source.sockets.get(ready % MOST_FLOWS) else {
                 continue;
             };
-            batch
+            let filled = batch
                 .receive(socket)
                 .map_err(|error| NetError::io("receive at", socket.local(), error))?;
+            more |= filled == BUFFERS;
             let now = clock::monotonic_ns();
             for datagram in batch.datagrams() {
                 receiver.handle(now, source.index, datagram.bytes);
             }
         }
-        Ok(())
+        Ok(more)
     }
 
     fn hand_out(&mut self, now: u64) {
@@ -201,13 +244,14 @@ impl Running {
         }
         while let Some(given) = receiver.poll_frame(now) {
             let rtt_ns = match &given {
-                Given::Frame(_) => self.sources.iter().flatten().map(|it| receiver.rtt_ns(it.index)).min(),
+                Given::Frame(frame) => receiver.rtt_ns(frame.sender),
                 Given::Nothing(_) => None,
             };
-            if let Some(Given::Frame(frame)) = frames.offer(Timed {
+            let timed = Timed {
                 given,
                 least_transit_ns: rtt_ns.unwrap_or(0) / 2,
-            }) {
+            };
+            if let Some(Given::Frame(frame)) = frames.offer(timed) {
                 receiver.recycle(frame);
             }
         }
@@ -216,7 +260,8 @@ impl Running {
     fn send_feedback(&mut self, now: u64) {
         let mut packet = [0; MAX_FEEDBACK_LENGTH];
         for source in self.sources.iter().flatten() {
-            while let Some((flow, length)) = self.data.receiver.poll_feedback(now, source.index, &mut packet) {
+            while let Some((flow, length)) = self.data.receiver.poll_feedback(now, source.index, &mut packet)
+            {
                 // Feedback that is lost is followed by the next.
                 let _ = source.sockets[usize::from(flow.0)].send(&packet[..length]);
             }
@@ -225,10 +270,18 @@ impl Running {
 
     fn tell_events(&mut self) {
         while let Some(event) = self.data.receiver.poll_event() {
-            let about = event.sender().and_then(|index| {
-                let mut sources = self.sources.iter().flatten();
-                sources.find(|source| source.index == index).map(|source| source.sender)
-            });
+            if let ReceiverEvent::Format {
+                sender,
+                format,
+                description,
+            } = &event
+                && let Ok(described) = VideoFormat::from_media_type(description)
+            {
+                self.data.frames.format((*sender, *format), described);
+            }
+            let mut sources = self.sources.iter().flatten();
+            let about = sources.find(|source| source.index == subject(&event));
+            let about = about.map(|source| source.sender);
             self.data.told.send(Told::Event(about, event)).ok();
         }
     }
@@ -247,6 +300,16 @@ impl Running {
         self.second_began_ns = now;
         self.second_ends_ns = self.second_ends_ns.max(now) + SECOND_NS;
         self.data.told.send(Told::Records(records)).ok();
+    }
+}
+
+/// Whom an event is about.
+fn subject(event: &ReceiverEvent) -> SenderIndex {
+    match event {
+        ReceiverEvent::Format { sender, .. }
+        | ReceiverEvent::End { sender, .. }
+        | ReceiverEvent::Wanted { sender, .. } => *sender,
+        ReceiverEvent::Switched { to, .. } => *to,
     }
 }
 
@@ -278,7 +341,7 @@ impl Source {
             unix_ns: clock::unix_ns(),
             duration_ns: now.saturating_sub(began_ns),
             sender: self.sender,
-            rtt_ns: receiver.rtt_ns(self.index),
+            rtt_ns: receiver.rtt_ns(self.index).unwrap_or(0),
             received: total.received - before.received,
             bytes: total.bytes - before.bytes,
             repairs: total.repairs - before.repairs,

@@ -17,8 +17,6 @@ use crate::{CarryError, DEFAULT_SEND_PORT, PACKET_OVERHEAD, RecvLive, SENDER};
 const NAP: Duration = Duration::from_millis(10);
 /// How long a sender is waited for before it is tried again.
 const AGAIN: Duration = Duration::from_millis(500);
-/// A sender has this long to say what it will send once it knows; an input that tells nothing yet may take longer.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where a sender is, and what is wanted of it.
 #[derive(Clone, Debug)]
@@ -29,8 +27,6 @@ pub(super) struct LinkPlan {
     pub token: Token,
     pub latency_ns: u64,
     pub hashes: bool,
-    /// Whether it is to send from the beginning.
-    pub active: bool,
     /// How long the sender is looked for at first; for ever once it has been there.
     pub patience: Duration,
     pub receive_buffer: usize,
@@ -48,7 +44,13 @@ pub(super) enum ToLink {
 pub(super) enum FromLink {
     /// There is a session: its sockets are to be received from.
     Open(Box<Opened>),
-    Flow { unix_ns: u64, flow: u16, state: String },
+    Flow {
+        unix_ns: u64,
+        flow: u16,
+        state: String,
+    },
+    /// The round trip to the sender, nanoseconds.
+    Rtt(u64),
     Hashes(Vec<(u32, u64)>),
     /// The session is over; another may follow.
     Lost(String),
@@ -64,7 +66,7 @@ pub(super) struct Opened {
     pub session: SessionId,
     pub key: UdpKey,
     pub sockets: Vec<UdpSocket>,
-    /// Round trip of the control connection, nanoseconds.
+    /// Round trip as the kernel saw it during the handshake, nanoseconds.
     pub rtt_ns: u64,
     pub peer: SocketAddr,
 }
@@ -114,10 +116,8 @@ impl Link {
 
     fn session(&mut self, was_there: &mut bool) -> Result<End, CarryError> {
         let address = resolve(&self.plan.host, DEFAULT_SEND_PORT, self.plan.family)?;
-        let began = Instant::now();
         let connected = connect(address, &self.plan.token, SENDER)?;
-        // Four messages there and back: connection, and handshake.
-        let rtt_ns = began.elapsed().as_nanos() as u64 / 3;
+        let rtt_ns = weir_net::tcp::read(&connected.stream).map_or(1_000_000, |it| it.rtt_ns);
         let lost = |error: std::io::Error| CarryError::FarEnd(error.to_string());
         let local = connected.stream.local_addr().map_err(lost)?;
         let keys = connected.established.keys;
@@ -227,6 +227,7 @@ impl Link {
                 Some(ToReceiver::Flow { unix_ns, flow, state }) => {
                     self.tell(FromLink::Flow { unix_ns, flow, state });
                 }
+                Some(ToReceiver::Rtt { rtt_ns }) => self.tell(FromLink::Rtt(rtt_ns)),
                 Some(ToReceiver::Hashes(hashes)) => self.tell(FromLink::Hashes(hashes)),
                 Some(ToReceiver::Ended { reason }) => return Ok(End::Over(reason)),
                 Some(other) => return Err(nonsense(&other)),
@@ -243,7 +244,9 @@ fn may_pass(error: &CarryError) -> bool {
         CarryError::Control(_) | CarryError::Blocked { .. } => true,
         CarryError::Connect(Unreachable { .. }) => true,
         // Another receiver's session may not be over yet. A wrong token stays wrong.
-        CarryError::Connect(Handshake { reason, .. }) => !reason.contains("token") && !reason.contains("version"),
+        CarryError::Connect(Handshake { reason, .. }) => {
+            !reason.contains("token") && !reason.contains("version")
+        }
         _ => false,
     }
 }
@@ -257,7 +260,9 @@ fn check(terms: Terms) -> Result<Terms, CarryError> {
         && !terms.ports.contains(&0)
         && (1..=10_000_000_000).contains(&terms.frame_ns)
         && (1..=weir_media::raw::MAX_FRAME_BYTES).contains(&terms.frame_bytes)
-        && terms.fec_window.is_none_or(|window| window <= weir_fec::MAX_WINDOW);
+        && terms
+            .fec_window
+            .is_none_or(|window| window <= weir_fec::MAX_WINDOW);
     if fits {
         Ok(terms)
     } else {

@@ -15,7 +15,7 @@ use weir_media::raw::{PixelFormat, VideoFormat};
 use weir_net::clock;
 use weir_results::{FrameSecond, Quantiles, Record};
 use weir_stats::DurationHistogram;
-use weir_transport::{Frame, Given};
+use weir_transport::{Frame, Given, SenderIndex};
 
 use super::data::Told;
 use crate::CarryError;
@@ -47,6 +47,9 @@ pub struct OutputPlan {
     pub budget_ns: u64,
 }
 
+/// A sender, and its number of a format.
+type FormatId = (SenderIndex, u16);
+
 /// A frame, and what its delay is counted from.
 #[derive(Debug)]
 pub(super) struct Timed {
@@ -58,7 +61,7 @@ pub(super) struct Timed {
 /// What the thread is told.
 pub(super) enum ToOutput {
     Given(Box<Timed>),
-    Format(u16, VideoFormat),
+    Format(FormatId, VideoFormat),
     Hashes(Vec<(u32, u64)>),
 }
 
@@ -84,7 +87,7 @@ impl FrameQueue {
     }
 
     /// Frames have this format from here on.
-    pub(super) fn format(&self, number: u16, format: VideoFormat) {
+    pub(super) fn format(&self, number: FormatId, format: VideoFormat) {
         self.out.send(ToOutput::Format(number, format)).ok();
     }
 
@@ -129,7 +132,11 @@ pub(super) struct Output {
 
 impl Output {
     /// The thread's work, the receiving thread's end, and a way to tell it hashes.
-    pub(super) fn new(plan: OutputPlan, told: Outbox<Told>, stop: Stop) -> (Self, FrameQueue, Outbox<ToOutput>) {
+    pub(super) fn new(
+        plan: OutputPlan,
+        told: Outbox<Told>,
+        stop: Stop,
+    ) -> (Self, FrameQueue, Outbox<ToOutput>) {
         let (out, incoming) = channel();
         let (back, returned) = channel();
         let (queued, dropped) = (Arc::<AtomicUsize>::default(), Arc::<AtomicU64>::default());
@@ -199,7 +206,7 @@ struct Writing {
     sink: Sink,
     concealer: Concealer,
     verifier: Verifier,
-    formats: Vec<(u16, VideoFormat)>,
+    formats: Vec<(FormatId, VideoFormat)>,
     totals: OutputTotals,
     second: Second,
     dropped_before: u64,
@@ -216,7 +223,11 @@ impl Writing {
                 self.close_second(now);
             }
             let left = (self.began_ns + SECOND_NS).saturating_sub(now);
-            match self.output.incoming.recv_timeout(Duration::from_nanos(left.min(SECOND_NS))) {
+            match self
+                .output
+                .incoming
+                .recv_timeout(Duration::from_nanos(left.min(SECOND_NS)))
+            {
                 Ok(ToOutput::Given(timed)) => {
                     let done = self.take(*timed);
                     self.output.queued.fetch_sub(1, Ordering::AcqRel);
@@ -235,9 +246,9 @@ impl Writing {
         }
     }
 
-    fn set_format(&mut self, number: u16, format: VideoFormat) {
+    fn set_format(&mut self, number: FormatId, format: VideoFormat) {
         /// Formats are few; a sender that has more at a time is making them up.
-        const MOST: usize = 8;
+        const MOST: usize = 16;
         self.formats.retain(|(known, _)| *known != number);
         if self.formats.len() == MOST {
             self.formats.remove(0);
@@ -265,8 +276,9 @@ impl Writing {
                     let compared = self.verifier.came(&frame);
                     self.count_compared(compared);
                 }
-                let used = frame.complete_ns.unwrap_or(frame.deadline_ns);
-                self.second.used.record(used.saturating_sub(frame.sent_ns) as i64);
+                let due_ns = frame.deadline_ns.saturating_sub(self.output.plan.budget_ns);
+                let done_ns = frame.complete_ns.unwrap_or(frame.deadline_ns);
+                self.second.used.record(done_ns.saturating_sub(due_ns) as i64);
                 let sent_ns = frame.sent_ns.saturating_sub(timed.least_transit_ns);
                 self.write(frame)?;
                 let now = clock::monotonic_ns();
@@ -277,7 +289,10 @@ impl Writing {
     }
 
     fn write(&mut self, mut frame: Frame) -> Result<(), WriteEnd> {
-        let format = self.formats.iter().find(|(number, _)| *number == frame.format);
+        let format = self
+            .formats
+            .iter()
+            .find(|(number, _)| *number == (frame.sender, frame.format));
         let format = format
             .map(|(_, format)| *format)
             .filter(|format| format.frame_bytes() == frame.bytes.len());
@@ -328,7 +343,10 @@ impl Writing {
         totals.delay.merge(&second.delay);
         totals.used.merge(&second.used);
         (self.dropped_before, self.began_ns) = (dropped, now);
-        self.output.told.send(Told::Records(vec![Record::FrameSecond(row)])).ok();
+        self.output
+            .told
+            .send(Told::Records(vec![Record::FrameSecond(row)]))
+            .ok();
     }
 }
 

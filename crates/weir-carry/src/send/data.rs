@@ -42,6 +42,8 @@ pub(super) enum Order {
 pub(super) enum Told {
     /// A second, and how many flows were used at its end.
     Second(Box<SendSecond>, u16),
+    /// The round trip to the receiver, nanoseconds: when it is first known, and with every second.
+    Rtt(u64),
     Flow(FlowId, FlowChange),
     Format(VideoFormat),
     Hash(u32, u64),
@@ -78,6 +80,7 @@ pub(super) struct Data<'a> {
     described_ns: Option<u64>,
     next_frame: u32,
     active: bool,
+    rtt_told: bool,
     ended: Option<Ended>,
     account: Account,
 }
@@ -104,8 +107,10 @@ impl<'a> Data<'a> {
                 .map_err(|error| NetError::io("wait for", socket.local(), error))?;
         }
         let latency_ns = plan.config.latency_ns;
+        let mut sender = Sender::new(plan.config, now);
+        sender.set_wanted(now, plan.active);
         Ok(Data {
-            sender: Sender::new(plan.config, now),
+            sender,
             source,
             sockets: plan.sockets,
             trains: Trains::new(&plan.destinations, plan.segments),
@@ -120,6 +125,7 @@ impl<'a> Data<'a> {
             described_ns: None,
             next_frame: 0,
             active: plan.active,
+            rtt_told: false,
             ended: None,
             account: Account::new(now),
         })
@@ -156,7 +162,7 @@ impl<'a> Data<'a> {
             match order {
                 Order::Active(active) => {
                     self.active = active;
-                    self.sender.set_active(now, active);
+                    self.sender.set_wanted(now, active);
                     self.described_ns = None;
                 }
                 Order::Leave => return true,
@@ -233,7 +239,11 @@ impl<'a> Data<'a> {
     /// Describes the format in the stream.
     fn describe(&mut self, now: u64) {
         self.described_ns = Some(now);
-        self.notice(now, MediaFraming::DESCRIPTION, self.format.media_type().into_bytes());
+        self.notice(
+            now,
+            MediaFraming::DESCRIPTION,
+            self.format.media_type().into_bytes(),
+        );
     }
 
     fn notice(&mut self, now: u64, flags: u16, bytes: Vec<u8>) {
@@ -293,7 +303,8 @@ impl<'a> Data<'a> {
                 header: block[index].header(),
                 body: sender.body(&block[index]),
             });
-            self.account.add(sent.map_err(|error| cannot_send(socket, error))?);
+            self.account
+                .add(sent.map_err(|error| cannot_send(socket, error))?);
             rest = &rest[end..];
         }
         Ok(())
@@ -302,6 +313,10 @@ impl<'a> Data<'a> {
     /// Tells what happened; true when the stream was stopped.
     fn tell_events(&mut self) -> bool {
         let mut stopped = false;
+        if let Some(rtt_ns) = self.sender.rtt_ns().filter(|_| !self.rtt_told) {
+            self.rtt_told = true;
+            self.told.send(Told::Rtt(rtt_ns)).ok();
+        }
         while let Some(event) = self.sender.poll_event() {
             let told = match event {
                 SenderEvent::Flow(flow, change) => Told::Flow(flow, change),
@@ -318,6 +333,7 @@ impl<'a> Data<'a> {
     fn close_second(&mut self, now: u64) {
         let second = self.account.close(now, &self.sender);
         let used = self.sender.flows().live() as u16;
+        self.rtt_told = false;
         self.told.send(Told::Second(Box::new(second), used)).ok();
     }
 

@@ -154,20 +154,22 @@ impl Porter {
                 continue;
             }
             let porter = self.clone();
-            let spawned = std::thread::Builder::new().name("handshake".into()).spawn(move || {
-                let caller = match porter.admit(stream) {
-                    Ok((stream, established, place)) => Caller::Client(Box::new(Client {
-                        stream,
-                        established,
-                        peer,
-                        place,
-                    })),
-                    Err(reason) => Caller::Refused(peer, reason),
-                };
-                porter.handshakes.fetch_sub(1, Ordering::Relaxed);
-                // A sender that has ended serves nobody.
-                let _ = porter.callers.send(caller);
-            });
+            let spawned = std::thread::Builder::new()
+                .name("handshake".into())
+                .spawn(move || {
+                    let caller = match porter.admit(stream) {
+                        Ok((stream, established, place)) => Caller::Client(Box::new(Client {
+                            stream,
+                            established,
+                            peer,
+                            place,
+                        })),
+                        Err(reason) => Caller::Refused(peer, reason),
+                    };
+                    porter.handshakes.fetch_sub(1, Ordering::Relaxed);
+                    // A sender that has ended serves nobody.
+                    let _ = porter.callers.send(caller);
+                });
             if spawned.is_err() {
                 self.handshakes.fetch_sub(1, Ordering::Relaxed);
             }

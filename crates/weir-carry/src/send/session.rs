@@ -13,7 +13,7 @@ use weir_media::raw::VideoFormat;
 use weir_net::host::HostFacts;
 use weir_net::{UdpOptions, UdpSocket};
 use weir_results::{FlowChange as FlowRow, Record, SendSecond, Side};
-use weir_transport::{Fec, FlowChange, Pace, SenderConfig};
+use weir_transport::{FlowChange, Pace, SenderConfig};
 use weir_wire::frame::Role;
 use weir_wire::{SessionId, UdpKey};
 
@@ -22,7 +22,7 @@ use super::door::Client;
 use super::{FecPlan, Pacing, SendConfig, Stream};
 use crate::messages::{Terms, ToReceiver, ToSender, Want};
 use crate::source::{FromSource, Source};
-use crate::{CarryError, EventKind, Live, PACKET_OVERHEAD, RecvLive, SendLive};
+use crate::{CarryError, EventKind, Live, PACKET_OVERHEAD, SendLive};
 
 const NAP: Duration = Duration::from_millis(10);
 /// A receiver has this long to say what it wants, and to get ready.
@@ -116,7 +116,7 @@ struct Agreed {
     want: Want,
     terms: Terms,
     format: VideoFormat,
-    fec: Option<Fec>,
+    fec: Option<CodeRate>,
 }
 
 impl Session<'_, '_> {
@@ -179,9 +179,12 @@ impl Session<'_, '_> {
             match source.next_within(NAP) {
                 Some(FromSource::Format(format)) => self.stream.format = Some(format),
                 Some(FromSource::End(error)) => {
-                    let error = error.unwrap_or_else(|| CarryError::Parameters("the input has no frames".into()));
+                    let error =
+                        error.unwrap_or_else(|| CarryError::Parameters("the input has no frames".into()));
                     let reason = error.to_string();
-                    self.control.writer.send(&ToReceiver::Ended { reason: Some(reason) })?;
+                    self.control
+                        .writer
+                        .send(&ToReceiver::Ended { reason: Some(reason) })?;
                     return Err(error.into());
                 }
                 Some(FromSource::Frame(frame)) => source.recycle(frame.bytes),
@@ -228,9 +231,8 @@ impl Session<'_, '_> {
                 let rate: CodeRate = choice
                     .at(packets_per_second)
                     .map_err(|error| CarryError::Parameters(error.to_string()))?;
-                (Some(Fec::Fixed(rate)), Some(rate.window()))
+                (Some(rate), Some(rate.window()))
             }
-            FecPlan::Adaptive(limits) => (Some(Fec::Adaptive(*limits)), Some(limits.window)),
         };
         let terms = Terms {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -374,6 +376,7 @@ impl Following<'_, '_, '_> {
         for told in telling.try_iter() {
             match told {
                 Told::Second(second, used) => self.second(*second, used),
+                Told::Rtt(rtt_ns) => self.session.control.writer.send(&ToReceiver::Rtt { rtt_ns })?,
                 Told::Flow(flow, change) => self.flow(flow.0, change)?,
                 Told::Format(format) => self.format(format),
                 Told::Hash(frame, hash) => self.hashes.push((frame, hash)),
@@ -467,7 +470,10 @@ impl Following<'_, '_, '_> {
 fn nonsense(message: &ToSender) -> Fault {
     let text = format!("{message:?}");
     let name = text.split(['(', '{', ' ']).next().unwrap_or_default();
-    ControlError::Message(format!("{name} makes no sense here; do both ends run the same version of Weir?")).into()
+    ControlError::Message(format!(
+        "{name} makes no sense here; do both ends run the same version of Weir?"
+    ))
+    .into()
 }
 
 /// UDP payload of a packet: what was asked for, or what the interface takes.

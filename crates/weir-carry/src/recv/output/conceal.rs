@@ -78,7 +78,7 @@ mod tests {
 
     fn frame(fill: u8, missing: Vec<MissingPiece>) -> Frame {
         Frame {
-            bytes: vec![fill; 64 * 64],
+            bytes: vec![fill; 64 * 64 * 3 / 2],
             missing,
             ..Frame::default()
         }
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_comes_from_the_frame_before_or_is_black() {
-        let format: VideoFormat = "64x64@25:gray".parse().expect("a format");
+        let format: VideoFormat = "64x64@25:yuv420p".parse().expect("a format");
         let hole = || vec![MissingPiece { start: 100, end: 200 }];
         for (how, instead) in [(Conceal::Repeat, 7), (Conceal::Blank, 16)] {
             let mut concealer = Concealer::new(how);
@@ -98,7 +98,10 @@ mod tests {
             assert!(concealer.keep(format, frame(7, vec![])).is_none());
             let mut second = frame(9, hole());
             concealer.mend(format, &mut second);
-            assert_eq!((second.bytes[99], second.bytes[100], second.bytes[200]), (9, instead, 9));
+            assert_eq!(
+                (second.bytes[99], second.bytes[100], second.bytes[200]),
+                (9, instead, 9)
+            );
             let (_, shown) = concealer.instead().expect("something");
             assert_eq!(shown[0], instead);
         }

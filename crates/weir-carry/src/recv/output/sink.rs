@@ -111,7 +111,9 @@ impl Sink {
         if self.stream.as_ref().is_none_or(|stream| stream.from != format) {
             self.begin(format)?;
         }
-        let Some(stream) = &mut self.stream else { return Ok(()) };
+        let Some(stream) = &mut self.stream else {
+            return Ok(());
+        };
         let bytes = if stream.packer.from() == stream.packer.to() {
             frame
         } else {
@@ -130,12 +132,15 @@ impl Sink {
         let Some(opened) = before.or_else(|| self.opened.take()) else {
             return Ok(());
         };
-        let packing = self.plan.packing.unwrap_or(match (self.plan.form, format.pixels()) {
-            // Y4M knows planes only.
-            (Form::Y4m, PixelFormat::St2110 | PixelFormat::V210) => PixelFormat::Yuv422p10le,
-            (Form::Y4m, PixelFormat::Uyvy422) => PixelFormat::Yuv422p,
-            (_, pixels) => pixels,
-        });
+        let packing = self
+            .plan
+            .packing
+            .unwrap_or(match (self.plan.form, format.pixels()) {
+                // Y4M knows planes only.
+                (Form::Y4m, PixelFormat::St2110 | PixelFormat::V210) => PixelFormat::Yuv422p10le,
+                (Form::Y4m, PixelFormat::Uyvy422) => PixelFormat::Yuv422p,
+                (_, pixels) => pixels,
+            });
         let packer = Repacker::new(format, packing).map_err(|error| WriteEnd::Failed(error.into()))?;
         let writer = match self.plan.form {
             Form::Raw => FrameWriter::raw(opened, packer.to()),
