@@ -29,8 +29,9 @@ pub struct Frame {
     pub sent_ns: u64,
     /// When its last piece came, nanoseconds; none if something is missing.
     pub complete_ns: Option<u64>,
-    /// When it would have been given out at the latest, nanoseconds: `latency_ns` after the last of its packets that came
-    /// as first sent would have come, had it been as fast as the fastest.
+    /// When it would have been given out at the latest, nanoseconds: `latency_ns` after its last packet would have come, had
+    /// it been as fast as the fastest. The time of the last packet is that of those that came, or what the frames before
+    /// took, whichever is later, and no later than that of the next frame's first packet.
     pub deadline_ns: u64,
 }
 
@@ -104,6 +105,8 @@ pub(crate) struct Stamp {
     pub sent_ns: u64,
     /// Until when its frame is wanted on its account.
     pub deadline_ns: u64,
+    /// Until when its frame is wanted, by what is known of how long frames take.
+    pub expected_ns: u64,
     /// Whether it came as it was first sent, so that its time tells how late the frame is.
     pub original: bool,
     /// By whom.
@@ -124,7 +127,9 @@ struct Slot {
     left: u32,
     sent_ns: u64,
     complete_ns: Option<u64>,
-    deadline_ns: u64,
+    /// The deadline of the packets that came, and that of those that are expected.
+    came_ns: u64,
+    expected_ns: u64,
     /// No packet of this frame makes its deadline later than this: the frame after it has begun.
     latest_ns: u64,
 }
@@ -222,7 +227,8 @@ impl Frames {
             self.slots[place] = Some(self.open(framing, stamp));
             // Those before it were sent before it.
             if let Some(Some(before)) = place.checked_sub(1).map(|before| &mut self.slots[before]) {
-                before.latest_ns = before.deadline_ns.max(stamp.deadline_ns);
+                before.latest_ns = before.came_ns.max(stamp.deadline_ns);
+                before.expected_ns = before.expected_ns.min(before.latest_ns);
             }
         }
         match &mut self.slots[place] {
@@ -247,7 +253,8 @@ impl Frames {
             left: packets,
             sent_ns: stamp.sent_ns,
             complete_ns: None,
-            deadline_ns: stamp.deadline_ns,
+            came_ns: stamp.deadline_ns,
+            expected_ns: stamp.expected_ns,
             latest_ns: u64::MAX,
         }
     }
@@ -297,7 +304,7 @@ impl Frames {
             return Some(Given::Nothing(number));
         }
         let ready = match self.slots.front() {
-            Some(Some(slot)) => slot.left == 0 || slot.deadline_ns <= now_ns,
+            Some(Some(slot)) => slot.left == 0 || slot.deadline_ns() <= now_ns,
             // Nothing of it came: it is given up with the frame after it.
             Some(None) | None => self.next_deadline().is_some_and(|deadline| deadline <= now_ns),
         };
@@ -314,6 +321,7 @@ impl Frames {
             return Some(Given::Nothing(number));
         };
         let missing = slot.missing(self.limits.payload);
+        let deadline_ns = slot.deadline_ns();
         let seen = self
             .past
             .note(number, Some(slot.sent_ns), slot.left == 0, slot.seen);
@@ -329,7 +337,7 @@ impl Frames {
             missing,
             sent_ns: slot.sent_ns,
             complete_ns: slot.complete_ns,
-            deadline_ns: slot.deadline_ns,
+            deadline_ns,
         }))
     }
 
@@ -338,7 +346,7 @@ impl Frames {
         if !self.before.is_empty() || !self.skipped.is_empty() {
             return Some(0);
         }
-        let first = self.slots.iter().flatten().map(|slot| slot.deadline_ns).next();
+        let first = self.slots.iter().flatten().map(Slot::deadline_ns).next();
         let end = self
             .end
             .filter(|(number, _)| self.head.is_some_and(|head| head < *number));
@@ -386,6 +394,10 @@ impl Frames {
 }
 
 impl Slot {
+    fn deadline_ns(&self) -> u64 {
+        self.came_ns.max(self.expected_ns)
+    }
+
     fn has(&self, index: u32) -> bool {
         let word = self.seen.get((index / 64) as usize).copied().unwrap_or(0);
         word & (1 << (index % 64)) != 0
@@ -401,8 +413,7 @@ impl Slot {
         }
         if stamp.original {
             self.sent_ns = self.sent_ns.min(stamp.sent_ns);
-            let latest_ns = stamp.deadline_ns.min(self.latest_ns);
-            self.deadline_ns = self.deadline_ns.max(latest_ns);
+            self.came_ns = self.came_ns.max(stamp.deadline_ns.min(self.latest_ns));
         }
         let index = framing.offset / each;
         if self.has(index) {
@@ -478,6 +489,7 @@ mod tests {
             now_ns: 5,
             sent_ns: deadline_ns - 100,
             deadline_ns,
+            expected_ns: 0,
             original: true,
             sender: SenderIndex(0),
             mark: 1,
@@ -593,6 +605,24 @@ mod tests {
         place(&mut frames, 1, 0, 1_500);
         place(&mut frames, 0, 100, 9_000);
         assert_eq!(frames.next_deadline(), Some(1_500));
+    }
+
+    #[test]
+    fn a_frame_is_given_up_when_the_frames_before_had_ended_or_the_next_one_begins() {
+        let mut frames = frames();
+        frames.begin(0);
+        for (frame, deadline_ns) in [(0, 1_000), (1, 1_600)] {
+            let framing = part(frame, 0);
+            let stamp = Stamp {
+                expected_ns: 5_000,
+                ..stamp(deadline_ns)
+            };
+            assert_eq!(frames.next_deadline().unwrap_or(5_000), 5_000);
+            frames.place(frame.into(), &framing, &bytes(&framing), &stamp);
+        }
+        assert_eq!(frames.next_deadline(), Some(1_600));
+        frames.take(1_600);
+        assert_eq!(frames.next_deadline(), Some(5_000));
     }
 
     #[test]

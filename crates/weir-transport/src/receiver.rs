@@ -309,10 +309,12 @@ impl Receiver {
                     self.events.push_back(ReceiverEvent::Wanted { sender, wanted });
                 }
                 Order::Stage(sender) => {
-                    if let Some(feed) = self.feeds.iter_mut().find(|feed| Some(feed.sender) == sender) {
+                    let feed = self.feeds.iter_mut().find(|feed| Some(feed.sender) == sender);
+                    self.stream
+                        .stage(feed.as_ref().map(|feed| (feed.sender, feed.place)));
+                    if let Some(feed) = feed {
                         feed.begin_anew();
                     }
-                    self.stream.stage(sender);
                 }
             }
         }
