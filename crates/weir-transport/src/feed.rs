@@ -337,7 +337,11 @@ impl Feed {
                 .note(content.symbol, number, framing.offset / self.payload, packets);
         }
         match placed {
-            Placed::New | Placed::Whole => {}
+            Placed::New | Placed::Whole => {
+                // It has not ended where it said.
+                self.ended
+                    .take_if(|end| number.is_some_and(|number| number >= *end));
+            }
             Placed::Late => self.counters.late += 1,
             Placed::Duplicate => self.counters.duplicates += 1,
             Placed::Merged => self.counters.merged += 1,

@@ -15,6 +15,8 @@ use crate::adaptive::Observed;
 
 /// A flow is silent if nothing came over it for this long while others brought something.
 const SILENT_NS: u64 = 2_000_000;
+/// After so long without a packet, nothing was expected of a flow.
+const PAUSE_NS: u64 = 50_000_000;
 /// How much less silent another flow has to be for that.
 const CONTRAST: u64 = 2;
 /// Packets after which the count of what a flow lost is halved, so that it is of the recent past.
@@ -77,6 +79,10 @@ struct Flow {
     usage: Use,
     absence_ns: u64,
     next_sequence: u64,
+    /// When the last packet was sent over it, and since when something has been expected of it: since the first packet
+    /// after all before it had come, or after a pause.
+    sent_ns: u64,
+    expected_ns: u64,
     /// As last reported: highest sequence that arrived (as an end, one above) and losses.
     arrived_end: u64,
     lost: u32,
@@ -98,6 +104,7 @@ pub struct Flowlets {
     /// Flows of the packets just before.
     before: VecDeque<u16>,
     random: Xoshiro256PlusPlus,
+    now_ns: u64,
 }
 
 impl Flowlets {
@@ -111,6 +118,8 @@ impl Flowlets {
             usage: Use::Live { since_ns: 0 },
             absence_ns: FIRST_ABSENCE_NS,
             next_sequence: 0,
+            sent_ns: 0,
+            expected_ns: 0,
             arrived_end: 0,
             lost: 0,
             reported: false,
@@ -124,6 +133,7 @@ impl Flowlets {
             round: Vec::with_capacity(usize::from(count)),
             before: VecDeque::with_capacity(usize::from(count)),
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            now_ns: 0,
         }
     }
 
@@ -139,6 +149,11 @@ impl Flowlets {
             Use::Left { .. } => FlowState::Left,
             Use::Tried { .. } => FlowState::Tried,
         }
+    }
+
+    /// Packets from now on are sent at this time.
+    pub fn set_time(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
     }
 
     /// The flow of the next source packet, and its sequence there.
@@ -229,6 +244,11 @@ impl Flowlets {
     fn count(&mut self, flow: u16) -> (FlowId, Sequence) {
         let one = &mut self.flows[usize::from(flow)];
         let sequence = Sequence::from(one.next_sequence);
+        let paused = self.now_ns.saturating_sub(one.sent_ns) >= PAUSE_NS;
+        if paused || one.next_sequence == one.arrived_end {
+            one.expected_ns = self.now_ns;
+        }
+        one.sent_ns = self.now_ns;
         one.next_sequence += 1;
         (FlowId(flow), sequence)
     }
@@ -272,6 +292,7 @@ impl Flowlets {
             let change = match one.usage {
                 Use::Live { since_ns } => {
                     // What was sent over it less than a round trip ago cannot have been reported.
+                    let since_ns = since_ns.max(one.expected_ns);
                     let used_ns = now_ns.saturating_sub(since_ns + rtt_ns);
                     let dark = is_dark(silence.min(used_ns)) && one.next_sequence > one.arrived_end;
                     observed.dark += usize::from(dark);

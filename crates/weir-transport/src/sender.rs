@@ -228,6 +228,7 @@ impl Sender {
     pub fn poll(&mut self, now_ns: u64, unix: UnixNanos, out: &mut Vec<Transmit>) {
         out.clear();
         self.repairs_used = 0;
+        self.flows.set_time(now_ns);
         if !self.held
             && let Some(broken) = self.breaker.on_time(now_ns)
         {

@@ -183,10 +183,10 @@ impl Switch {
         }
     }
 
-    /// A sender's stream has ended.
-    pub(crate) fn ended(&mut self, sender: SenderIndex) {
+    /// Whether a sender's stream has ended.
+    pub(crate) fn ended(&mut self, sender: SenderIndex, ended: bool) {
         if let Some(member) = self.member_mut(sender) {
-            member.ended = true;
+            member.ended = ended;
         }
     }
 

@@ -78,6 +78,8 @@ pub struct Plan {
     pub worse: Option<(u64, u64, u32)>,
     /// The path carries nothing, from when to when.
     pub cut: Option<(u64, u64)>,
+    /// It has no pictures, from when to when.
+    pub pause: Option<(u64, u64)>,
     /// When it joins, and when it is killed.
     pub from_ns: u64,
     pub killed_ns: Option<u64>,
@@ -284,6 +286,13 @@ impl Station {
 
     /// Gives the sender its pictures: one that joins later or was not wanted begins with that of the time.
     fn feed(&mut self, now: u64, frames: u32) {
+        if self
+            .plan
+            .pause
+            .is_some_and(|(from, to)| (from..to).contains(&now))
+        {
+            return;
+        }
         let live = (now.saturating_sub(self.plan.lag_ns) / self.frame_ns) as u32;
         if self.pushed + 2 < live {
             self.pushed = live;
@@ -475,7 +484,11 @@ impl World {
             let plan = &station.plan;
             let joins = [Some(plan.from_ns), plan.removed_ns].map(|at| at.filter(|at| *at > self.now));
             // With a lag or a pause, pictures come by their own time.
-            let picture = (alive && (plan.lag_ns > 0 || plan.from_ns > 0 || self.setup.join != Join::Merge))
+            let picture = (alive
+                && (plan.lag_ns > 0
+                    || plan.from_ns > 0
+                    || plan.pause.is_some()
+                    || self.setup.join != Join::Merge))
                 .then_some(self.now + MS / 10);
             let all = links.into_iter().chain(joins).chain([sends, picture]);
             next = all.flatten().fold(next, u64::min);
