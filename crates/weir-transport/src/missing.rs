@@ -309,10 +309,12 @@ impl Symbols {
             if self.missing.len() == MOST_MISSING {
                 self.give_up_first(&need);
             }
+            // Then there is time for a second request.
+            let high_time_ns = deadline_ns.saturating_sub(2 * asking.rtt_ns).max(now_ns);
             let next_ns = if asking.window == 0 {
-                now_ns + asking.patience_ns
+                high_time_ns.min(now_ns + asking.patience_ns)
             } else {
-                deadline_ns.saturating_sub(2 * asking.rtt_ns).max(now_ns)
+                high_time_ns
             };
             self.missing.push_back(Missing {
                 symbol,
@@ -413,17 +415,15 @@ impl Symbols {
     }
 
     /// When there may be something to ask for or to give up.
-    pub fn next_ns(&self, asking: Option<&Asking>) -> Option<u64> {
+    pub fn next_ns(&self, now_ns: u64, asking: Option<&Asking>) -> Option<u64> {
         let first = self.missing.front()?.deadline_ns;
         let Some(asking) = asking else { return Some(first) };
         let asks = self.missing.iter().take(LOOKED_AT).filter(|missing| {
-            missing.next_ns.saturating_add(asking.rtt_ns) <= missing.deadline_ns && !self.has(missing.symbol)
+            let ask_ns = missing.next_ns.max(now_ns);
+            ask_ns.saturating_add(asking.rtt_ns) <= missing.deadline_ns && !self.has(missing.symbol)
         });
-        Some(
-            asks.map(|missing| missing.next_ns)
-                .min()
-                .map_or(first, |ask| ask.min(first)),
-        )
+        let ask = asks.map(|missing| missing.next_ns).min();
+        Some(ask.map_or(first, |ask| ask.min(first)))
     }
 }
 

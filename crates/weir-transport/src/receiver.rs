@@ -385,7 +385,10 @@ impl Receiver {
     /// nanoseconds; none if there is nothing to wait for.
     pub fn next_ns(&self, now_ns: u64) -> Option<u64> {
         let switch_ns = Some(self.switch_ns).filter(|at| *at < u64::MAX);
-        let feeds = self.feeds.iter().filter_map(|feed| feed.next_ns(now_ns));
+        let feeds = self
+            .feeds
+            .iter()
+            .filter_map(|feed| feed.next_ns(now_ns, &self.stream));
         feeds
             .chain(self.stream.frames.next_deadline())
             .chain(switch_ns)

@@ -14,6 +14,8 @@ pub const MAX_SENDERS: usize = 8;
 const ASTRAY_NS: u64 = 100_000_000;
 /// A sender from which nothing came for so long is not waited for.
 const ABSENT_NS: u64 = 100_000_000;
+/// Senders that are equally fast bring the same packet within this time, nanoseconds: they send several at a time.
+const TOGETHER_NS: u64 = 1_000_000;
 /// Sending a frame takes no longer than this: what takes longer has been interrupted.
 const LONGEST_SPREAD_NS: u64 = 1_000_000_000;
 /// A sender that takes over and is no more frames than this behind numbers frames like the one before.
@@ -57,6 +59,10 @@ struct Account {
 }
 
 impl Account {
+    fn is_there(&self, now_ns: u64) -> bool {
+        self.seen_ns.is_some_and(|seen| now_ns < seen + ABSENT_NS)
+    }
+
     /// Learns from a packet of a frame. Gives whether it is the first of the frame.
     fn note(&mut self, came: &Came<'_>, frame: u64) -> bool {
         self.seen_ns = Some(came.now_ns);
@@ -425,11 +431,28 @@ impl Stream {
 
     /// The lag of the last of the senders that are there.
     fn longest_lag_ns(&self, now_ns: u64) -> u64 {
-        let there = self
+        let there = self.accounts.iter().filter(|account| account.is_there(now_ns));
+        there.map(|account| account.lag_ns).max().unwrap_or(0)
+    }
+
+    /// For how long another sender may yet bring what this one has lost.
+    pub(crate) fn patience_ns(&self, place: u8, now_ns: u64) -> u64 {
+        let own = usize::from(place);
+        let others = self
             .accounts
             .iter()
-            .filter(|account| account.seen_ns.is_some_and(|seen| now_ns < seen + ABSENT_NS));
-        there.map(|account| account.lag_ns).max().unwrap_or(0)
+            .enumerate()
+            .filter(|(place, _)| *place != own);
+        let mut lags_ns = others
+            .filter(|(_, other)| other.is_there(now_ns))
+            .map(|(_, other)| other.lag_ns);
+        match (&self.taken, lags_ns.next()) {
+            (Taken::All, Some(first)) => {
+                let longest_ns = lags_ns.fold(first, u64::max);
+                longest_ns.saturating_sub(self.accounts[own].lag_ns) + TOGETHER_NS
+            }
+            _ => 0,
+        }
     }
 
     /// Whether a symbol of a sender is of use.
