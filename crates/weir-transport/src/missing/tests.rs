@@ -91,6 +91,10 @@ fn a_late_beginning_a_jump_and_a_flood_of_losses_are_borne() {
     );
     come(&mut symbols, [1_000_000 + REMEMBERED]);
     symbols.notice(5, u64::MAX, 100, &ASKING, wanted);
+    assert_eq!(symbols.noticed(), NOTICED_AT_A_TIME, "some at a time");
+    for _ in 0..REMEMBERED / NOTICED_AT_A_TIME {
+        symbols.notice(5, u64::MAX, 100, &ASKING, wanted);
+    }
     assert_eq!(symbols.noticed(), REMEMBERED - 1);
     assert_eq!(symbols.given_up(), REMEMBERED - 1 - MOST_MISSING as u64);
     symbols.expire(100, wanted);
@@ -122,8 +126,22 @@ fn a_stream_goes_on_after_an_outage_longer_than_what_is_remembered() {
     assert_eq!(symbols.come(far + 1), Arrival::Far);
     assert_eq!(symbols.come(far), Arrival::New { missed: None });
     symbols.notice(5, far, 100, &ASKING, wanted);
-    symbols.expire(5, |symbol| if symbol < 1_000 { Need::Had } else { Need::Wanted });
+    for _ in 0..=MOST_LEFT_OUT / LEFT_OUT_AT_A_TIME {
+        symbols.expire(5, |symbol| if symbol < 1_000 { Need::Had } else { Need::Wanted });
+    }
     assert_eq!((symbols.noticed(), symbols.elsewhere()), (far - 3, 1_000 - 3));
     assert_eq!((symbols.given_up(), symbols.settled()), (far - 1_000, far));
     come(&mut symbols, [far + 1, far + 2]);
+}
+
+/// Symbols that nobody has noticed when their place is used again.
+#[test]
+fn what_is_left_behind_is_given_up() {
+    let mut symbols = Symbols::default();
+    come(&mut symbols, (0..100).chain([150, REMEMBERED + 119]));
+    assert_eq!((symbols.noticed(), symbols.given_up()), (20, 0));
+    symbols.expire(0, wanted);
+    assert_eq!((symbols.given_up(), symbols.settled()), (20, 120));
+    assert_eq!(symbols.come(110), Arrival::Old);
+    assert!(symbols.has(150));
 }
