@@ -272,3 +272,19 @@ fn of_three_the_one_that_is_able_takes_over() {
     assert_eq!(world.damaged, 0);
     assert!(world.receiver.is_finished());
 }
+
+#[test]
+fn between_two_that_lose_too_much_it_does_not_go_to_and_fro() {
+    let world = World::new(Setup {
+        link: "rtt = \"1ms\"\nforward.loss = \"1%\"",
+        for_ns: 10 * SECOND,
+        ..two(Plan::default(), Plan::default())
+    })
+    .run();
+    assert_boundaries(&world, true);
+    let switches = switches(&world);
+    println!("{switches:?}");
+    // Each is left no sooner than the other has rested: one second, then two, four and so on.
+    assert!((3..=7).contains(&switches.len()), "{switches:?}");
+    assert_eq!(world.lost, 0);
+}
