@@ -318,7 +318,7 @@ impl Stream {
     fn number(&mut self, came: &Came<'_>) -> Result<u64, Placed> {
         let Some(head) = self.frames.head() else {
             let number = u64::from(came.framing.frame);
-            self.frames.begin(came.first_frame(number, self.limits.payload));
+            self.frames.begin(came.first_frame(number, &self.limits));
             self.fitted_ns = came.now_ns;
             return Ok(number);
         };
@@ -358,9 +358,7 @@ impl Stream {
                 return Err(Placed::NoRoom);
             }
         } else {
-            let first = came.first_frame(own, self.limits.payload);
-            let fits = own - first < self.limits.frames as u64;
-            self.shift = reached.wrapping_sub(if fits { first } else { own });
+            self.shift = reached.wrapping_sub(came.first_frame(own, &self.limits));
         }
         (self.fitted_ns, self.orphaned) = (came.now_ns, false);
         let number = own.wrapping_add(self.shift);
@@ -507,16 +505,16 @@ impl Came<'_> {
         }
     }
 
-    /// The number of its sender's first frame, if its symbols are known from the first on and all frames before this one
-    /// were as long; else this one's, `number`.
-    fn first_frame(&self, number: u64, payload: u32) -> u64 {
-        let packets = self.framing.frame_length.div_ceil(payload).max(1);
-        let first = self
-            .symbol
-            .saturating_sub(u64::from(self.framing.offset / payload));
-        match self.from_start {
-            true => number.saturating_sub(first / u64::from(packets)),
-            false => number,
+    /// The number of its sender's first frame, if its symbols are known from the first on, all frames before this one were
+    /// as long, and there is room for them; else this one's, `number`.
+    fn first_frame(&self, number: u64, limits: &FrameLimits) -> u64 {
+        let packets = self.framing.frame_length.div_ceil(limits.payload).max(1);
+        let index = self.framing.offset / limits.payload;
+        let before = self.symbol.saturating_sub(index.into()) / u64::from(packets);
+        if self.from_start && before < limits.frames as u64 {
+            number.saturating_sub(before)
+        } else {
+            number
         }
     }
 }

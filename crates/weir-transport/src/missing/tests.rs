@@ -101,6 +101,7 @@ fn a_late_beginning_a_jump_and_a_flood_of_losses_are_borne() {
     assert_eq!(symbols.given_up(), REMEMBERED - 1);
     assert_eq!(symbols.settled(), 1_000_001 + REMEMBERED);
 }
+
 #[test]
 fn what_another_sender_has_brought_is_neither_asked_for_nor_given_up() {
     let mut symbols = Symbols::default();

@@ -181,3 +181,16 @@ fn a_pause_of_the_source_is_no_fault_of_any_flow() {
         );
     }
 }
+
+/// Blocks of 32 packets leave every 83 ms: a frame is waited for until it has been sent, not for a budget of 20 ms only.
+#[test]
+fn frames_that_take_longer_than_the_budget_to_send_are_not_cut() {
+    let world = World::new(Setup {
+        slower: 100,
+        for_ns: 20 * SECOND,
+        ..Setup::default()
+    })
+    .run();
+    world.assert_whole();
+    assert!(world.longest_ns < 100 * FRAME_NS + MS, "{}", world.longest_ns);
+}
