@@ -5,7 +5,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { axe, download, drawn, emptyCharts, marks, open, quiet, shot, start, stop, unfold, zoomed } from "./browser.mjs";
+import {
+  axe,
+  download,
+  drawn,
+  emptyCharts,
+  marks,
+  open,
+  quiet,
+  shot,
+  start,
+  stop,
+  unfold,
+  zoomed,
+} from "./browser.mjs";
 import { realRuns } from "./real-runs.mjs";
 import { csvRows, figure, numberIn, rttQuantiles, shows } from "./shown-values.mjs";
 import { sql, value, weir } from "./weir.mjs";

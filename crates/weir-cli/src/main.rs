@@ -31,6 +31,8 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Rtt(args) => commands::rtt::run(args, global, &stop_on_signals()?),
         Command::Flows(args) => commands::flows::run(args, global, &stop_on_signals()?),
         Command::Survey(args) => commands::survey::run(args, global, &stop_on_signals()?),
+        Command::Send(args) => commands::send::run(args, global, &stop_on_signals()?),
+        Command::Recv(args) => commands::recv::run(args, global, &stop_on_signals()?),
         Command::Diagnose(args) => commands::diagnose::run(args, global),
         Command::Report(args) => commands::report::run(args, global),
         Command::Ui(args) => commands::ui::run(args, global, stop_on_signals()?),

@@ -1,19 +1,12 @@
-//! The control session between client and agent: what they say to each other, and the authenticated frames on
-//! the TCP connection that carry it. It knows nothing of what a test measures beyond its parameters.
+//! What client and agent say to each other in a control session. It knows nothing of what a test measures beyond its
+//! parameters.
 
-use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
-use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 use weir_net::host::HostFacts;
 use weir_net::tcp::TcpReading;
 use weir_results::Record;
-use weir_wire::frame::{FrameOpener, FrameSealer, Role};
 
 use crate::flows::{FlowsRequest, ReceiverReport, SenderReport};
 use crate::limits::Limits;
@@ -21,12 +14,8 @@ use crate::path_mtu::MtuReport;
 use crate::rtt::{ReflectorReport, RttRequest};
 use crate::tcp_throughput::TcpRequest;
 
-/// A peer that says nothing for this long is gone.
-pub(crate) const SILENCE_LIMIT: Duration = Duration::from_secs(10);
 /// How long an agent may take to open its side of a test.
 pub(crate) const READY_LIMIT: Duration = Duration::from_secs(20);
-/// How often each side says that it is there.
-const BEAT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a client says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -107,127 +96,6 @@ pub(crate) struct StreamReading {
     pub second: u32,
     pub stream: u16,
     pub reading: TcpReading,
-}
-
-/// The control connection failed.
-#[derive(Debug, Error)]
-pub(crate) enum ControlError {
-    #[error("the control connection was closed")]
-    Closed,
-    #[error("nothing heard on the control connection for {} s", SILENCE_LIMIT.as_secs())]
-    Silent,
-    #[error("the control connection failed: {0}")]
-    Io(io::Error),
-    #[error("an unreadable control message: {0}")]
-    Message(String),
-}
-
-impl From<io::Error> for ControlError {
-    fn from(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::UnexpectedEof
-            | io::ErrorKind::ConnectionReset
-            | io::ErrorKind::BrokenPipe
-            | io::ErrorKind::ConnectionAborted => ControlError::Closed,
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ControlError::Silent,
-            _ => ControlError::Io(error),
-        }
-    }
-}
-
-/// The sending half; clones share the connection.
-#[derive(Clone)]
-pub(crate) struct ControlWriter {
-    inner: Arc<Mutex<(TcpStream, FrameSealer)>>,
-}
-
-impl ControlWriter {
-    pub(crate) fn send<M: Serialize>(&self, message: &M) -> Result<(), ControlError> {
-        let payload =
-            serde_json::to_vec(message).map_err(|error| ControlError::Message(error.to_string()))?;
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let (stream, sealer) = &mut *inner;
-        let header = sealer
-            .seal(&payload)
-            .map_err(|error| ControlError::Message(error.to_string()))?;
-        let mut frame = Vec::with_capacity(header.len() + payload.len());
-        frame.extend_from_slice(&header);
-        frame.extend_from_slice(&payload);
-        stream.write_all(&frame)?;
-        Ok(())
-    }
-
-    fn close(&self) {
-        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        // A connection that is already gone cannot be shut down; both end the same.
-        let _ = inner.0.shutdown(Shutdown::Both);
-    }
-}
-
-/// Both halves. A thread reads, another keeps the connection alive; both end when this is dropped.
-pub(crate) struct Control<M> {
-    pub writer: ControlWriter,
-    pub incoming: Receiver<Result<M, ControlError>>,
-}
-
-impl<M: DeserializeOwned + Send + 'static> Control<M> {
-    /// Takes over a connection whose handshake is done. `beat` is the message that says "I am here".
-    pub(crate) fn start<B: Serialize + Send + 'static>(
-        stream: TcpStream,
-        control_key: &[u8; 32],
-        role: Role,
-        beat: B,
-    ) -> io::Result<Self> {
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(SILENCE_LIMIT))?;
-        stream.set_write_timeout(Some(SILENCE_LIMIT))?;
-        let mut reading = stream.try_clone()?;
-        let mut opener = FrameOpener::new(control_key, role);
-        let writer = ControlWriter {
-            inner: Arc::new(Mutex::new((stream, FrameSealer::new(control_key, role)))),
-        };
-        let (sender, incoming) = channel();
-        std::thread::Builder::new()
-            .name("control-read".into())
-            .spawn(move || {
-                loop {
-                    let message = read_message(&mut reading, &mut opener);
-                    let ended = message.is_err();
-                    if sender.send(message).is_err() || ended {
-                        break;
-                    }
-                }
-            })?;
-        let beating = writer.clone();
-        std::thread::Builder::new()
-            .name("control-beat".into())
-            .spawn(move || {
-                while beating.send(&beat).is_ok() {
-                    std::thread::sleep(BEAT_INTERVAL);
-                }
-            })?;
-        Ok(Control { writer, incoming })
-    }
-}
-
-impl<M> Drop for Control<M> {
-    fn drop(&mut self) {
-        self.writer.close();
-    }
-}
-
-fn read_message<M: DeserializeOwned>(
-    stream: &mut TcpStream,
-    opener: &mut FrameOpener,
-) -> Result<M, ControlError> {
-    let mut header = [0; 20];
-    stream.read_exact(&mut header)?;
-    let bad = |error: &dyn std::fmt::Display| ControlError::Message(error.to_string());
-    let length = opener.payload_length(&header).map_err(|error| bad(&error))?;
-    let mut payload = vec![0; length];
-    stream.read_exact(&mut payload)?;
-    opener.open(&header, &payload).map_err(|error| bad(&error))?;
-    serde_json::from_slice(&payload).map_err(|error| bad(&error))
 }
 
 #[cfg(test)]

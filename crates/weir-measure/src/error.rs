@@ -1,35 +1,15 @@
 //! What can go wrong with a measurement, in words for the user: what was tried, what happened, what to do next.
 
 use thiserror::Error;
+use weir_control::ConnectError;
 use weir_net::NetError;
 
 /// A measurement that could not begin or go on.
 #[derive(Debug, Error)]
 pub enum MeasureError {
-    /// The name has no address.
-    #[error("cannot resolve host '{host}': {reason}; check the name or give an IP address")]
-    Resolve {
-        /// As the user gave it.
-        host: String,
-        /// What the resolver said.
-        reason: String,
-    },
-    /// Nobody answered on the control port.
-    #[error("cannot reach an agent at {address}: {source}; start one there with 'weir agent'")]
-    Connect {
-        /// Where.
-        address: String,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The handshake failed.
-    #[error("handshake with the agent at {address} failed: {reason}")]
-    Handshake {
-        /// Where.
-        address: String,
-        /// Why, and what to do.
-        reason: String,
-    },
+    /// There is no session with the agent.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
     /// The control connection broke.
     #[error(
         "lost the agent at {address}: {reason}; what was measured until then is kept (is 'weir agent' still running there?)"
@@ -102,7 +82,10 @@ impl MeasureError {
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
-            MeasureError::Parameters(_) | MeasureError::TooLong { .. } | MeasureError::Refused(_)
+            MeasureError::Parameters(_)
+                | MeasureError::TooLong { .. }
+                | MeasureError::Refused(_)
+                | MeasureError::Connect(ConnectError::Token(_))
         )
     }
 }

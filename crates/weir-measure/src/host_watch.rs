@@ -13,7 +13,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const NAP: Duration = Duration::from_millis(20);
 
 /// A sampling thread; ends when dropped, with a last sample.
-pub(crate) struct HostWatch {
+pub struct HostWatch {
     stop: Stop,
     thread: Option<JoinHandle<()>>,
 }
@@ -23,7 +23,7 @@ impl HostWatch {
     ///
     /// # Errors
     /// When the thread cannot be started: without it a host's own drops would pass for the network's.
-    pub(crate) fn start(
+    pub fn start(
         side: Side,
         interface: Option<String>,
         records: Sender<Vec<Record>>,

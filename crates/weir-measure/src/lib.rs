@@ -18,18 +18,18 @@ mod rate;
 pub mod rtt;
 mod session;
 mod sink;
-mod stop;
 pub mod survey;
 pub mod tcp_throughput;
 
 pub use clock_watch::{ClockEstimate, estimator as clock_estimator};
 pub use error::MeasureError;
 pub use format::{FORMATS, FrameRate, VideoFormat};
+pub use host_watch::HostWatch;
 pub use limits::Limits;
 pub use rate::BitRate;
-pub use session::{AgentAddress, Family, Session, read_token, resolve};
+pub use session::{AgentAddress, Session};
 pub use sink::{Progress, Sink};
-pub use stop::Stop;
+pub use weir_control::{Family, Stop};
 
 /// TCP port that an agent listens on unless told otherwise.
 pub const DEFAULT_CONTROL_PORT: u16 = 4747;

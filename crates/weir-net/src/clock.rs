@@ -27,6 +27,11 @@ pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// CPU time of all threads of this process in nanoseconds.
+pub fn process_cpu_ns() -> u64 {
+    read(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
 /// Sleeps until [`monotonic_ns`] reaches `deadline_ns`; returns at once when it has passed.
 pub fn sleep_until(deadline_ns: u64) {
     let until = libc::timespec {

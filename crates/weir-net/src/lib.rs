@@ -15,6 +15,7 @@ pub mod interface;
 
 pub mod namespace;
 mod netlink;
+pub mod pipe;
 pub mod process;
 pub mod realtime;
 mod receive;
@@ -30,5 +31,5 @@ mod datagram_tests;
 
 pub use ancillary::Ancillary;
 pub use receive::{Datagram, ReceiveBatch};
-pub use send::{SendBatch, SendOutcome};
+pub use send::{MAX_HEADER, Outgoing, SendBatch, SendOutcome, Trains};
 pub use udp::{EADDRNOTAVAIL, EAFNOSUPPORT, EMSGSIZE, ENOBUFS, NetError, UdpOptions, UdpSocket};

@@ -19,13 +19,6 @@ const ROOM_RETRIES: u32 = 50;
 /// Longest header that a packet can carry in front of its payload.
 pub const MAX_HEADER: usize = 64;
 
-#[derive(Clone, Copy)]
-struct Packet {
-    destination: u16,
-    header_length: u8,
-    payload_length: u16,
-}
-
 /// What became of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendOutcome {
@@ -43,12 +36,26 @@ pub struct SendOutcome {
 #[derive(Clone, Copy)]
 struct SegmentControl([u8; 24]);
 
-/// Packets gathered for one call, in the order in which they are to leave.
-pub struct SendBatch {
+/// A packet that is to be sent. The kernel gathers its two parts.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing<'a> {
+    /// Index of the destination.
+    pub destination: usize,
+    /// Its first bytes.
+    pub header: &'a [u8],
+    /// The others.
+    pub body: &'a [u8],
+}
+
+impl Outgoing<'_> {
+    fn length(&self) -> usize {
+        self.header.len() + self.body.len()
+    }
+}
+
+/// Sends packets that lie wherever they lie, in the order in which they are to leave.
+pub struct Trains {
     destinations: Vec<SockAddr>,
-    payload: Vec<u8>,
-    headers: Vec<[u8; MAX_HEADER]>,
-    packets: Vec<Packet>,
     parts: Vec<libc::iovec>,
     controls: Vec<SegmentControl>,
     messages: Vec<libc::mmsghdr>,
@@ -57,18 +64,16 @@ pub struct SendBatch {
     segments: bool,
 }
 
-// SAFETY: the raw pointers inside point only into vectors that the batch owns and are set anew in each call.
-unsafe impl Send for SendBatch {}
+// SAFETY: the raw pointers inside are set anew in each call, from what the call borrows and from vectors that the
+// value itself owns, and are not followed after it.
+unsafe impl Send for Trains {}
 
-impl SendBatch {
-    /// A batch towards `destinations`, whose packets take their payload from the start of `payload`. With
-    /// `segments` off, or once the kernel or device has refused a train, each packet is a message of its own.
-    pub fn new(destinations: &[SocketAddr], payload: Vec<u8>, segments: bool) -> Self {
-        SendBatch {
+impl Trains {
+    /// Towards `destinations`. With `segments` off, or once the kernel or device has refused a train, each packet is a
+    /// message of its own.
+    pub fn new(destinations: &[SocketAddr], segments: bool) -> Self {
+        Trains {
             destinations: destinations.iter().copied().map(SockAddr::from).collect(),
-            payload,
-            headers: Vec::new(),
-            packets: Vec::new(),
             parts: Vec::new(),
             controls: Vec::new(),
             messages: Vec::new(),
@@ -82,107 +87,65 @@ impl SendBatch {
         self.segments
     }
 
-    /// Removes all packets, keeping the memory.
-    pub fn clear(&mut self) {
-        self.headers.clear();
-        self.packets.clear();
-    }
-
-    /// Adds a packet of `header` and the first `payload_length` bytes of the payload, for the destination with
-    /// that index.
-    ///
-    /// # Panics
-    /// When `header` is longer than [`MAX_HEADER`], or there is no such destination or payload, or either number
-    /// is above 65,535: a fault of the calling code.
-    pub fn push(&mut self, destination: usize, header: &[u8], payload_length: usize) {
-        assert!(destination < self.destinations.len() && payload_length <= self.payload.len());
-        assert!(destination <= usize::from(u16::MAX) && payload_length <= usize::from(u16::MAX));
-        let mut slot = [0; MAX_HEADER];
-        slot[..header.len()].copy_from_slice(header);
-        self.headers.push(slot);
-        self.packets.push(Packet {
-            destination: destination as u16,
-            header_length: header.len() as u8,
-            payload_length: payload_length as u16,
-        });
-    }
-
-    /// Sends all packets, waiting for room in the socket.
+    /// Sends `count` packets, of which `packet` tells the one with an index, waiting for room in the socket.
     ///
     /// # Errors
     /// As `sendmmsg(2)`: `EMSGSIZE` when a single packet does not fit the interface. What was sent before the
     /// error has left.
-    pub fn send(&mut self, socket: &UdpSocket) -> io::Result<SendOutcome> {
+    ///
+    /// # Panics
+    /// When a packet is for a destination that there is not: a fault of the calling code.
+    pub fn send<'a>(
+        &mut self,
+        socket: &UdpSocket,
+        count: usize,
+        packet: impl Fn(usize) -> Outgoing<'a>,
+    ) -> io::Result<SendOutcome> {
         let mut outcome = SendOutcome::default();
         let mut first = 0;
-        while first < self.packets.len() {
-            self.assemble(first);
+        while first < count {
+            self.assemble(first, count, &packet);
             first += self.send_messages(socket, &mut outcome)?;
         }
         Ok(outcome)
     }
 
     /// Lays out messages for all packets from `first` on.
-    fn assemble(&mut self, first: usize) {
+    fn assemble<'a>(&mut self, first: usize, count: usize, packet: &impl Fn(usize) -> Outgoing<'a>) {
         self.parts.clear();
         self.messages.clear();
         self.sizes.clear();
-        let count = self.packets.len() - first;
-        self.parts.reserve(2 * count);
+        let left = count - first;
+        self.parts.reserve(2 * left);
         self.controls
-            .resize(self.controls.len().max(count), SegmentControl([0; 24]));
-        for index in first..self.packets.len() {
-            let packet = self.packets[index];
-            self.parts.push(libc::iovec {
-                iov_base: self.headers[index].as_mut_ptr().cast(),
-                iov_len: usize::from(packet.header_length),
-            });
-            self.parts.push(libc::iovec {
-                iov_base: self.payload.as_mut_ptr().cast(),
-                iov_len: usize::from(packet.payload_length),
-            });
+            .resize(self.controls.len().max(left), SegmentControl([0; 24]));
+        for index in first..count {
+            let Outgoing { header, body, .. } = packet(index);
+            // The kernel only reads what these point to.
+            for part in [header, body] {
+                self.parts.push(libc::iovec {
+                    iov_base: part.as_ptr().cast_mut().cast(),
+                    iov_len: part.len(),
+                });
+            }
         }
         let mut start = first;
-        while start < self.packets.len() {
+        while start < count {
             let end = if self.segments {
-                self.train_end(start)
+                train_end(start, count, packet)
             } else {
                 start + 1
             };
-            self.push_message(first, start, end);
+            let destination = packet(start).destination;
+            self.push_message((first, start, end), destination);
             start = end;
         }
     }
 
-    /// One past the last packet that can leave in one train with packet `start`: same destination, same
-    /// length but for a shorter last one.
-    fn train_end(&self, start: usize) -> usize {
-        let length = |packet: &Packet| usize::from(packet.header_length) + usize::from(packet.payload_length);
-        let segment = length(&self.packets[start]);
-        let mut bytes = segment;
-        let mut end = start + 1;
-        while end < self.packets.len() && end - start < TRAIN_PACKETS {
-            let next = &self.packets[end];
-            let next_length = length(next);
-            let fits = next.destination == self.packets[start].destination
-                && next_length <= segment
-                && bytes + next_length <= TRAIN_BYTES;
-            if !fits {
-                break;
-            }
-            bytes += next_length;
-            end += 1;
-            if next_length < segment {
-                break;
-            }
-        }
-        end
-    }
-
-    fn push_message(&mut self, first: usize, start: usize, end: usize) {
+    fn push_message(&mut self, (first, start, end): (usize, usize, usize), destination: usize) {
         let parts = &mut self.parts[2 * (start - first)..2 * (end - first)];
         let bytes: usize = parts.iter().map(|part| part.iov_len).sum();
-        let destination = &self.destinations[usize::from(self.packets[start].destination)];
+        let destination = &self.destinations[destination];
         // SAFETY: an all-zero mmsghdr is valid; the pointers set here stay valid until the vectors change,
         // which is after the call that uses them.
         let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
@@ -252,6 +215,104 @@ impl SendBatch {
             }
         }
         Ok(done)
+    }
+}
+
+/// One past the last packet that can leave in one train with packet `start`: same destination, same length but for a
+/// shorter last one.
+fn train_end<'a>(start: usize, count: usize, packet: &impl Fn(usize) -> Outgoing<'a>) -> usize {
+    let first = packet(start);
+    let segment = first.length();
+    let mut bytes = segment;
+    let mut end = start + 1;
+    while end < count && end - start < TRAIN_PACKETS {
+        let next = packet(end);
+        let length = next.length();
+        let fits =
+            next.destination == first.destination && length <= segment && bytes + length <= TRAIN_BYTES;
+        if !fits {
+            break;
+        }
+        bytes += length;
+        end += 1;
+        if length < segment {
+            break;
+        }
+    }
+    end
+}
+
+#[derive(Clone, Copy)]
+struct Packet {
+    destination: u16,
+    header_length: u8,
+    payload_length: u16,
+}
+
+/// Packets of own headers and one payload that all share, gathered for one call.
+pub struct SendBatch {
+    trains: Trains,
+    payload: Vec<u8>,
+    headers: Vec<[u8; MAX_HEADER]>,
+    packets: Vec<Packet>,
+}
+
+impl SendBatch {
+    /// A batch towards `destinations`, whose packets take their payload from the start of `payload`; `segments` as in
+    /// [`Trains::new`].
+    pub fn new(destinations: &[SocketAddr], payload: Vec<u8>, segments: bool) -> Self {
+        SendBatch {
+            trains: Trains::new(destinations, segments),
+            payload,
+            headers: Vec::new(),
+            packets: Vec::new(),
+        }
+    }
+
+    /// Trains are in use.
+    pub fn segments(&self) -> bool {
+        self.trains.segments()
+    }
+
+    /// Removes all packets, keeping the memory.
+    pub fn clear(&mut self) {
+        self.headers.clear();
+        self.packets.clear();
+    }
+
+    /// Adds a packet of `header` and the first `payload_length` bytes of the payload, for the destination with
+    /// that index.
+    ///
+    /// # Panics
+    /// When `header` is longer than [`MAX_HEADER`], or there is no such destination or payload, or either number
+    /// is above 65,535: a fault of the calling code.
+    pub fn push(&mut self, destination: usize, header: &[u8], payload_length: usize) {
+        assert!(destination < self.trains.destinations.len() && payload_length <= self.payload.len());
+        assert!(destination <= usize::from(u16::MAX) && payload_length <= usize::from(u16::MAX));
+        let mut slot = [0; MAX_HEADER];
+        slot[..header.len()].copy_from_slice(header);
+        self.headers.push(slot);
+        self.packets.push(Packet {
+            destination: destination as u16,
+            header_length: header.len() as u8,
+            payload_length: payload_length as u16,
+        });
+    }
+
+    /// Sends all packets, waiting for room in the socket.
+    ///
+    /// # Errors
+    /// As [`Trains::send`].
+    pub fn send(&mut self, socket: &UdpSocket) -> io::Result<SendOutcome> {
+        let (headers, packets, payload) = (&self.headers, &self.packets, &self.payload);
+        self.trains.send(socket, packets.len(), |index| {
+            let packet = packets[index];
+            Outgoing {
+                destination: packet.destination.into(),
+                header: &headers[index][..packet.header_length.into()],
+                body: &payload[..packet.payload_length.into()],
+            }
+        })
     }
 }
 

@@ -64,6 +64,38 @@ impl Waiter {
                 timeout,
             )
         };
+        self.found(i64::from(count))
+    }
+
+    /// As [`Waiter::wait`], to the nanosecond; to the millisecond on kernels before 5.11.
+    ///
+    /// # Errors
+    /// As `epoll_pwait2(2)`, but for `EINTR`, which counts as nothing ready.
+    pub fn wait_ns(&mut self, timeout_ns: u64) -> io::Result<usize> {
+        let timeout = libc::timespec {
+            tv_sec: (timeout_ns / 1_000_000_000) as libc::time_t,
+            tv_nsec: (timeout_ns % 1_000_000_000) as libc::c_long,
+        };
+        // SAFETY: the kernel writes at most `events.len()` entries, reads `timeout`, and takes no set of signals.
+        let count = unsafe {
+            libc::syscall(
+                libc::SYS_epoll_pwait2,
+                self.epoll.as_raw_fd(),
+                self.events.as_mut_ptr(),
+                self.events.len() as libc::c_int,
+                &timeout,
+                std::ptr::null::<libc::sigset_t>(),
+                0_usize,
+            )
+        };
+        if count < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ENOSYS) {
+            return self.wait(u32::try_from(timeout_ns.div_ceil(1_000_000)).unwrap_or(u32::MAX));
+        }
+        self.found(count)
+    }
+
+    /// Keeps how many are ready; below 0 is an error.
+    fn found(&mut self, count: i64) -> io::Result<usize> {
         self.ready = usize::try_from(count).unwrap_or(0);
         if count < 0 {
             let error = io::Error::last_os_error();

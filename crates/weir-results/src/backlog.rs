@@ -1,15 +1,16 @@
 //! Holds records that the writer has no room for yet, and makes fewer of them: rows of counts of one flow, host
 //! or connection become one row that covers a longer time. It knows what may be added up, not who stores it.
 //!
-//! Only rows that sum up a period are merged. Events (a packet, a burst, a silence, a loss window, a probe) are
+//! Only rows that sum up a period are merged. Events (a packet, a burst, a silence, a loss window, a probe, a change of a
+//! flow) are
 //! kept as they are while there is room: two of them added up would be an event that never happened.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::record::{
-    Direction, FlowSecond, HostSecond, LinkSecond, Quantiles, Record, SenderSecond, Side, StreamSecond,
-    TcpSecond,
+    Direction, FlowSecond, FrameSecond, HostSecond, LinkSecond, Quantiles, Record, RecvSecond, SendSecond,
+    SenderSecond, Side, StreamSecond, TcpSecond,
 };
 
 /// What became of a record that was put into the backlog.
@@ -42,6 +43,10 @@ enum Key {
     /// Number of connections, index of this one, congestion control.
     Tcp(Direction, u16, u16, String),
     Link(Direction),
+    Send,
+    /// Index of the sender.
+    Recv(u16),
+    Frames,
 }
 
 #[derive(Debug)]
@@ -109,12 +114,17 @@ fn key(record: &Record) -> Option<Key> {
             row.congestion_control.clone(),
         )),
         Record::LinkSecond(direction, _) => Some(Key::Link(*direction)),
+        Record::SendSecond(..) => Some(Key::Send),
+        Record::RecvSecond(row) => Some(Key::Recv(row.sender)),
+        Record::FrameSecond(..) => Some(Key::Frames),
         Record::RttPacket(..)
         | Record::StreamBurst(..)
         | Record::FlowBurst(..)
         | Record::Silence(..)
         | Record::LossWindow(..)
-        | Record::MtuProbe(..) => None,
+        | Record::MtuProbe(..)
+        | Record::FlowChange(..)
+        | Record::MediaEvent(..) => None,
     }
 }
 
@@ -127,6 +137,9 @@ fn add(sum: &mut Record, record: Record, parts: u32) {
         (Record::HostSecond(sum), Record::HostSecond(row)) => add_host(sum, &row, parts),
         (Record::TcpSecond(_, sum), Record::TcpSecond(_, row)) => add_tcp(sum, &row),
         (Record::LinkSecond(_, sum), Record::LinkSecond(_, row)) => add_link(sum, &row),
+        (Record::SendSecond(sum), Record::SendSecond(row)) => add_send(sum, &row),
+        (Record::RecvSecond(sum), Record::RecvSecond(row)) => add_recv(sum, &row),
+        (Record::FrameSecond(sum), Record::FrameSecond(row)) => add_frames(sum, &row),
         // Equal keys mean equal kinds.
         _ => debug_assert!(false, "records of two kinds under one key"),
     }
@@ -186,6 +199,37 @@ fn add_link(sum: &mut LinkSecond, row: &LinkSecond) {
         dropped_queue, duplicated, corrupted, own_losses, cpu_ns);
     sum.most_queued_bytes = sum.most_queued_bytes.max(row.most_queued_bytes);
     add_quantiles(&mut sum.lateness, &row.lateness);
+}
+
+fn add_send(sum: &mut SendSecond, row: &SendSecond) {
+    sum_fields!(sum, row: duration_ns, frames, frames_skipped, sources, bytes, repairs, retransmitted, trials, refused,
+        unsent, rejected, cpu_ns);
+    // States, not counts: the later one stands.
+    if row.unix_ns >= sum.unix_ns {
+        sum.unix_ns = row.unix_ns;
+        sum.receiver_rtt_ns = row.receiver_rtt_ns;
+        sum.fec_sources = row.fec_sources;
+        sum.fec_window = row.fec_window;
+    }
+}
+
+fn add_recv(sum: &mut RecvSecond, row: &RecvSecond) {
+    sum_fields!(sum, row: duration_ns, received, bytes, repairs, lost, recovered, retransmitted, overtaken, elsewhere,
+        unrepaired, late, duplicates, rejected, asked, socket_drops, cpu_ns);
+    if row.unix_ns >= sum.unix_ns {
+        sum.unix_ns = row.unix_ns;
+        sum.rtt_ns = row.rtt_ns;
+    }
+}
+
+fn add_frames(sum: &mut FrameSecond, row: &FrameSecond) {
+    sum_fields!(sum, row: duration_ns, frames, damaged, lost, dropped, verified, unequal);
+    if row.unix_ns >= sum.unix_ns {
+        sum.unix_ns = row.unix_ns;
+        sum.budget_ns = row.budget_ns;
+    }
+    add_quantiles(&mut sum.delay, &row.delay);
+    add_quantiles(&mut sum.used, &row.used);
 }
 
 /// Count, smallest and largest stay exact; a quantile of the whole lies at or below the larger of the two

@@ -6,8 +6,8 @@ use rusqlite::params;
 
 use crate::error::StoreError;
 use crate::read::WITH_PARTS;
-use crate::rows::Table;
 use crate::store::{RunId, Store};
+use crate::table::Table;
 
 /// Rows that one transaction deletes: some ten milliseconds.
 const ROWS: i64 = 2_000;

@@ -9,8 +9,8 @@ use serde::ser::{SerializeMap, Serializer};
 
 use crate::error::StoreError;
 use crate::read::Run;
-use crate::rows::Table;
 use crate::store::{RunId, Store};
+use crate::table::Table;
 
 /// Columns of records that hold JSON, which the JSON export gives as values rather than as text in text.
 const JSON_COLUMNS: [&str; 1] = ["flows"];

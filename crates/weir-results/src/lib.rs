@@ -5,6 +5,7 @@
 //! describes the file itself.
 
 mod backlog;
+mod cells;
 mod delete;
 mod error;
 mod export;
@@ -17,6 +18,7 @@ mod rows;
 mod schema;
 mod so_far;
 mod store;
+mod table;
 mod writer;
 
 pub use error::StoreError;
@@ -25,8 +27,8 @@ pub use notes::{MOST_NOTE_CHARACTERS, MOST_TAG_CHARACTERS, MOST_TAGS};
 pub use ordered::{ClockStep, RttGroup, RttGroups, Snapshot, Subjects};
 pub use read::{Run, RunFilter};
 pub use record::*;
-pub use rows::Table;
 pub use schema::SCHEMA_VERSION;
 pub use so_far::SoFar;
 pub use store::{HEARTBEAT_LIMIT_NS, NewRun, Outcome, RunId, Store};
+pub use table::Table;
 pub use writer::{Recorder, Writer, WriterHandle, WriterReport};

@@ -4,10 +4,11 @@
 use rusqlite::params;
 use serde::Serialize;
 
+use crate::cells::clamped;
 use crate::error::StoreError;
 use crate::record::Record;
-use crate::rows::{Table, clamped};
 use crate::store::{RunId, Store};
+use crate::table::Table;
 
 /// Packets whose RTTs are sorted in memory, 8 bytes each.
 const MOST_SORTED_HERE: u64 = 16_000_000;
@@ -160,6 +161,10 @@ impl Store {
             "WITH times AS (
                  SELECT direction AS subject, id AS place, unix_ns AS ended, unix_ns - duration_ns AS began
                  FROM stream_seconds WHERE run_id = ?1
+                 UNION ALL
+                 SELECT 'send', id, unix_ns, unix_ns - duration_ns FROM send_seconds WHERE run_id = ?1
+                 UNION ALL
+                 SELECT sender, id, unix_ns, unix_ns - duration_ns FROM recv_seconds WHERE run_id = ?1
                  UNION ALL
                  SELECT 'rtt', sequence, sent_unix_ns, sent_unix_ns FROM rtt_packets WHERE run_id = ?1
              ), steps AS (

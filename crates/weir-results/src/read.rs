@@ -4,11 +4,13 @@ use rusqlite::{OptionalExtension, Row, params_from_iter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::cells::clamped;
 use crate::error::StoreError;
 use crate::notes::tags_from_column;
 use crate::record::Record;
-use crate::rows::{Table, clamped, from_row};
+use crate::rows::from_row;
 use crate::store::{ABANDONED, HEARTBEAT_LIMIT_NS, Outcome, RunId, Store, is_abandoned, now_unix_ns};
+use crate::table::Table;
 
 /// A row of `runs`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,11 @@
 //! What a run leaves behind, one struct per table. Every time is Unix nanoseconds UTC, every length bytes,
 //! every duration nanoseconds, every rate bits per second. A record knows nothing of how it was measured.
 
+mod media;
+
 use serde::{Deserialize, Serialize};
+
+pub use media::{FlowChange, FrameSecond, MediaEvent, RecvSecond, SendSecond};
 
 /// Which way the measured packets travelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -391,4 +395,14 @@ pub enum Record {
     MtuProbe(Direction, MtuProbe),
     /// Table `link_seconds`.
     LinkSecond(Direction, LinkSecond),
+    /// Table `send_seconds`.
+    SendSecond(SendSecond),
+    /// Table `recv_seconds`.
+    RecvSecond(RecvSecond),
+    /// Table `frame_seconds`.
+    FrameSecond(FrameSecond),
+    /// Table `flow_changes`.
+    FlowChange(FlowChange),
+    /// Table `media_events`.
+    MediaEvent(MediaEvent),
 }

@@ -1,237 +1,16 @@
-//! Between a [`Record`] and a row of its table. It knows columns and their order, not files or runs.
-
-use std::str::FromStr;
+//! Between a [`Record`] and a row of its table: which field is which column, and their order. It does not know files or
+//! runs.
 
 use rusqlite::Row;
 use rusqlite::types::Value;
 
-use crate::error::StoreError;
+use crate::cells::{Cell, Cells};
 use crate::record::{
-    Direction, FlowBurst, FlowSecond, HostSecond, LinkSecond, LossWindow, MtuProbe, Quantiles, Record,
-    RttPacket, SenderSecond, Side, Silence, StreamBurst, StreamSecond, TcpSecond,
+    Direction, FlowBurst, FlowChange, FlowSecond, FrameSecond, HostSecond, LinkSecond, LossWindow,
+    MediaEvent, MtuProbe, Record, RecvSecond, RttPacket, SendSecond, SenderSecond, Silence, StreamBurst,
+    StreamSecond, TcpSecond,
 };
-
-/// A table of records; every kind of [`Record`] has one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Table {
-    /// One packet of a windowed RTT test.
-    RttPackets,
-    /// A second of the whole stream.
-    StreamSeconds,
-    /// A second of one flow.
-    FlowSeconds,
-    /// Consecutive lost packets of the stream.
-    StreamBursts,
-    /// Consecutive lost packets of a flow.
-    FlowBursts,
-    /// A flow that delivered nothing while others did.
-    Silences,
-    /// A short window with loss, and on which flows.
-    LossWindows,
-    /// A second of the sender.
-    SenderSeconds,
-    /// A second of a host's counters.
-    HostSeconds,
-    /// A second of a TCP connection.
-    TcpSeconds,
-    /// A probe of the path MTU search.
-    MtuProbes,
-    /// A second of one direction of an emulated link.
-    LinkSeconds,
-}
-
-impl Table {
-    /// All tables of records, in the order in which exports give them.
-    pub const ALL: [Table; 12] = [
-        Table::RttPackets,
-        Table::StreamSeconds,
-        Table::FlowSeconds,
-        Table::StreamBursts,
-        Table::FlowBursts,
-        Table::Silences,
-        Table::LossWindows,
-        Table::SenderSeconds,
-        Table::HostSeconds,
-        Table::TcpSeconds,
-        Table::MtuProbes,
-        Table::LinkSeconds,
-    ];
-
-    /// The table's name in the database.
-    pub fn name(self) -> &'static str {
-        match self {
-            Table::RttPackets => "rtt_packets",
-            Table::StreamSeconds => "stream_seconds",
-            Table::FlowSeconds => "flow_seconds",
-            Table::StreamBursts => "stream_bursts",
-            Table::FlowBursts => "flow_bursts",
-            Table::Silences => "silences",
-            Table::LossWindows => "loss_windows",
-            Table::SenderSeconds => "sender_seconds",
-            Table::HostSeconds => "host_seconds",
-            Table::TcpSeconds => "tcp_seconds",
-            Table::MtuProbes => "mtu_probes",
-            Table::LinkSeconds => "link_seconds",
-        }
-    }
-
-    /// The table that keeps this record.
-    pub fn of(record: &Record) -> Table {
-        match record {
-            Record::RttPacket(..) => Table::RttPackets,
-            Record::StreamSecond(..) => Table::StreamSeconds,
-            Record::FlowSecond(..) => Table::FlowSeconds,
-            Record::StreamBurst(..) => Table::StreamBursts,
-            Record::FlowBurst(..) => Table::FlowBursts,
-            Record::Silence(..) => Table::Silences,
-            Record::LossWindow(..) => Table::LossWindows,
-            Record::SenderSecond(..) => Table::SenderSeconds,
-            Record::HostSecond(..) => Table::HostSeconds,
-            Record::TcpSecond(..) => Table::TcpSeconds,
-            Record::MtuProbe(..) => Table::MtuProbes,
-            Record::LinkSecond(..) => Table::LinkSeconds,
-        }
-    }
-
-    /// Columns after `id` and `run_id`, comma separated, in the order of the record's fields.
-    fn columns(self) -> (bool, &'static str) {
-        match self {
-            Table::RttPackets => (false, RttPacket::COLUMNS),
-            Table::StreamSeconds => (true, StreamSecond::COLUMNS),
-            Table::FlowSeconds => (true, FlowSecond::COLUMNS),
-            Table::StreamBursts => (true, StreamBurst::COLUMNS),
-            Table::FlowBursts => (true, FlowBurst::COLUMNS),
-            Table::Silences => (true, Silence::COLUMNS),
-            Table::LossWindows => (true, LossWindow::COLUMNS),
-            Table::SenderSeconds => (true, SenderSecond::COLUMNS),
-            Table::HostSeconds => (false, HostSecond::COLUMNS),
-            Table::TcpSeconds => (true, TcpSecond::COLUMNS),
-            Table::MtuProbes => (true, MtuProbe::COLUMNS),
-            Table::LinkSeconds => (true, LinkSecond::COLUMNS),
-        }
-    }
-
-    fn column_list(self) -> String {
-        let (directed, columns) = self.columns();
-        if directed {
-            format!("direction, {columns}")
-        } else {
-            columns.to_string()
-        }
-    }
-
-    /// The statement that adds a row; its parameters are those of [`to_values`].
-    pub(crate) fn insert_sql(self) -> String {
-        let columns = self.column_list();
-        let places = ", ?".repeat(columns.split(',').count());
-        format!(
-            "INSERT INTO {} (run_id, {columns}) VALUES (?{places})",
-            self.name()
-        )
-    }
-
-    /// The statement that reads a run's rows for [`from_row`], in the order in which they were stored. A run's rows
-    /// lie together: the way by their numbers reads them one after the other, where the index by run would have
-    /// SQLite sort them all first.
-    pub(crate) fn select_sql(self) -> String {
-        let table = self.name();
-        format!(
-            "SELECT {} FROM {table} NOT INDEXED
-             WHERE run_id = ?1
-               AND id >= (SELECT min(id) FROM {table} WHERE run_id = ?1)
-               AND id <= (SELECT max(id) FROM {table} WHERE run_id = ?1)
-             ORDER BY id",
-            self.column_list(),
-        )
-    }
-
-    /// Who a row is about, beside the run: columns that come first in [`Table::select_by_time_sql`].
-    fn subject(self) -> &'static str {
-        match self {
-            Table::RttPackets => "",
-            Table::FlowSeconds | Table::FlowBursts | Table::Silences => "direction, flow, ",
-            Table::HostSeconds => "side, ",
-            Table::TcpSeconds => "direction, streams, stream, ",
-            Table::StreamSeconds
-            | Table::StreamBursts
-            | Table::LossWindows
-            | Table::SenderSeconds
-            | Table::MtuProbes
-            | Table::LinkSeconds => "direction, ",
-        }
-    }
-
-    /// When what a row tells of began, as SQL: Unix nanoseconds.
-    pub(crate) fn began_sql(self) -> &'static str {
-        match self {
-            Table::RttPackets => "sent_unix_ns",
-            Table::StreamSeconds | Table::SenderSeconds | Table::TcpSeconds | Table::LinkSeconds => {
-                "(unix_ns - duration_ns)"
-            }
-            Table::FlowSeconds | Table::HostSeconds => "(unix_ns - 1000000000)",
-            Table::StreamBursts
-            | Table::FlowBursts
-            | Table::Silences
-            | Table::LossWindows
-            | Table::MtuProbes => "unix_ns",
-        }
-    }
-
-    /// Like [`Table::select_sql`], by whom the rows are about and then by when that began.
-    pub(crate) fn select_by_time_sql(self) -> String {
-        format!(
-            "SELECT {} FROM {} WHERE run_id = ?1 ORDER BY {}{}, id",
-            self.column_list(),
-            self.name(),
-            self.subject(),
-            self.began_sql(),
-        )
-    }
-
-    /// The statement that counts bins of ?3 ns, from ?2 on, that have rows; with `by_subject`, each subject's own.
-    pub(crate) fn count_bins_sql(self, by_subject: bool) -> String {
-        let began = format!("({} - ?2)", self.began_sql());
-        // SQLite divides towards zero; bins before the start have negative numbers.
-        format!(
-            "SELECT count(*) FROM (
-                 SELECT DISTINCT {}({began} - (({began} % ?3) + ?3) % ?3) / ?3 FROM {} WHERE run_id = ?1
-             )",
-            if by_subject { self.subject() } else { "" },
-            self.name(),
-        )
-    }
-
-    /// The statement that counts the subjects, and the rows of the one that has most.
-    pub(crate) fn count_subjects_sql(self) -> String {
-        format!(
-            "SELECT count(*), coalesce(max(n), 0) FROM (
-                 SELECT count(*) AS n FROM {} WHERE run_id = ?1 GROUP BY {}run_id
-             )",
-            self.name(),
-            self.subject(),
-        )
-    }
-}
-
-impl std::fmt::Display for Table {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Table {
-    type Err = StoreError;
-
-    fn from_str(name: &str) -> Result<Table, StoreError> {
-        Table::ALL
-            .into_iter()
-            .find(|table| table.name() == name)
-            .ok_or_else(|| StoreError::UnknownTable {
-                name: name.to_string(),
-                known: Table::ALL.map(Table::name).join(", "),
-            })
-    }
-}
+use crate::table::Table;
 
 /// Appends the parameters of [`Table::insert_sql`] for this record.
 pub(crate) fn to_values(run_id: i64, record: &Record, values: &mut Vec<Value>) {
@@ -253,15 +32,25 @@ pub(crate) fn to_values(run_id: i64, record: &Record, values: &mut Vec<Value>) {
         Record::LinkSecond(direction, row) => directed(direction, row),
         Record::RttPacket(row) => row.put_row(values),
         Record::HostSecond(row) => row.put_row(values),
+        Record::SendSecond(row) => row.put_row(values),
+        Record::RecvSecond(row) => row.put_row(values),
+        Record::FrameSecond(row) => row.put_row(values),
+        Record::FlowChange(row) => row.put_row(values),
+        Record::MediaEvent(row) => row.put_row(values),
     }
 }
 
 /// Reads one row of [`Table::select_sql`].
 pub(crate) fn from_row(table: Table, row: &Row<'_>) -> rusqlite::Result<Record> {
-    let cells = &mut Cells { row, next: 0 };
+    let cells = &mut Cells::new(row);
     Ok(match table {
         Table::RttPackets => Record::RttPacket(RttPacket::take_row(cells)?),
         Table::HostSeconds => Record::HostSecond(HostSecond::take_row(cells)?),
+        Table::SendSeconds => Record::SendSecond(SendSecond::take_row(cells)?),
+        Table::RecvSeconds => Record::RecvSecond(RecvSecond::take_row(cells)?),
+        Table::FrameSeconds => Record::FrameSecond(FrameSecond::take_row(cells)?),
+        Table::FlowChanges => Record::FlowChange(FlowChange::take_row(cells)?),
+        Table::MediaEvents => Record::MediaEvent(MediaEvent::take_row(cells)?),
         Table::StreamSeconds => Record::StreamSecond(Direction::take(cells)?, StreamSecond::take_row(cells)?),
         Table::FlowSeconds => Record::FlowSecond(Direction::take(cells)?, FlowSecond::take_row(cells)?),
         Table::StreamBursts => Record::StreamBurst(Direction::take(cells)?, StreamBurst::take_row(cells)?),
@@ -275,37 +64,6 @@ pub(crate) fn from_row(table: Table, row: &Row<'_>) -> rusqlite::Result<Record> 
     })
 }
 
-/// Walks the columns of a row from left to right.
-struct Cells<'a> {
-    row: &'a Row<'a>,
-    next: usize,
-}
-
-impl Cells<'_> {
-    fn get<T: rusqlite::types::FromSql>(&mut self) -> rusqlite::Result<T> {
-        let index = self.next;
-        self.next += 1;
-        self.row.get(index)
-    }
-
-    /// Whether the next cell is this word; compares where it lies, since a long run has millions of them.
-    fn is(&mut self, word: &str) -> rusqlite::Result<bool> {
-        let index = self.next;
-        self.next += 1;
-        let cell = self.row.get_ref(index)?;
-        let text = cell.as_str().map_err(|error| {
-            rusqlite::Error::FromSqlConversionFailure(index, cell.data_type(), Box::new(error))
-        })?;
-        Ok(text == word)
-    }
-}
-
-/// A field of a record; most are one column.
-trait Cell: Sized {
-    fn put(&self, values: &mut Vec<Value>);
-    fn take(cells: &mut Cells<'_>) -> rusqlite::Result<Self>;
-}
-
 trait PutRow {
     fn put_row(&self, values: &mut Vec<Value>);
 }
@@ -314,7 +72,7 @@ trait PutRow {
 macro_rules! row {
     ($record:ident { $first:ident: $column:expr $(, $field:ident: $columns:expr)* $(,)? }) => {
         impl $record {
-            const COLUMNS: &'static str = concat!($column $(, ", ", $columns)*);
+            pub(crate) const COLUMNS: &'static str = concat!($column $(, ", ", $columns)*);
 
             fn take_row(cells: &mut Cells<'_>) -> rusqlite::Result<Self> {
                 // Struct fields are evaluated in the order written here, which is that of the columns.
@@ -499,133 +257,71 @@ row!(LinkSecond {
     cpu_ns: "cpu_ns",
 });
 
-/// SQLite's integers are signed: a count beyond 2^63 - 1 (only a faulty peer sends one) is stored as that
-/// rather than stopping the whole run's writer.
-pub(crate) fn clamped(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
+row!(SendSecond {
+    unix_ns: "unix_ns",
+    duration_ns: "duration_ns",
+    receiver_rtt_ns: "receiver_rtt_ns",
+    frames: "frames",
+    frames_skipped: "frames_skipped",
+    sources: "sources",
+    bytes: "bytes",
+    repairs: "repairs",
+    retransmitted: "retransmitted",
+    trials: "trials",
+    refused: "refused",
+    unsent: "unsent",
+    rejected: "rejected",
+    fec_sources: "fec_sources",
+    fec_window: "fec_window",
+    cpu_ns: "cpu_ns",
+});
 
-impl Cell for u64 {
-    fn put(&self, values: &mut Vec<Value>) {
-        values.push(Value::Integer(clamped(*self)));
-    }
-    fn take(cells: &mut Cells<'_>) -> rusqlite::Result<Self> {
-        cells.get()
-    }
-}
+row!(RecvSecond {
+    unix_ns: "unix_ns",
+    duration_ns: "duration_ns",
+    sender: "sender",
+    rtt_ns: "rtt_ns",
+    received: "received",
+    bytes: "bytes",
+    repairs: "repairs",
+    lost: "lost",
+    recovered: "recovered",
+    retransmitted: "retransmitted",
+    overtaken: "overtaken",
+    elsewhere: "elsewhere",
+    unrepaired: "unrepaired",
+    late: "late",
+    duplicates: "duplicates",
+    rejected: "rejected",
+    asked: "asked",
+    socket_drops: "socket_drops",
+    cpu_ns: "cpu_ns",
+});
 
-impl Cell for Option<u64> {
-    fn put(&self, values: &mut Vec<Value>) {
-        values.push(self.map_or(Value::Null, |count| Value::Integer(clamped(count))));
-    }
-    fn take(cells: &mut Cells<'_>) -> rusqlite::Result<Self> {
-        cells.get()
-    }
-}
+row!(FrameSecond {
+    unix_ns: "unix_ns",
+    duration_ns: "duration_ns",
+    frames: "frames",
+    damaged: "damaged",
+    lost: "lost",
+    dropped: "dropped",
+    verified: "verified",
+    unequal: "unequal",
+    budget_ns: "budget_ns",
+    delay: quantiles!("delay"),
+    used: quantiles!("used"),
+});
 
-/// Types that SQLite holds as they are.
-macro_rules! plain_cell {
-    ($($type:ty),*) => {$(
-        impl Cell for $type {
-            fn put(&self, values: &mut Vec<Value>) {
-                values.push(self.clone().into());
-            }
-            fn take(cells: &mut Cells<'_>) -> rusqlite::Result<Self> {
-                cells.get()
-            }
-        }
-    )*};
-}
-plain_cell!(u32, bool, String, Option<i64>, Option<i32>);
+row!(FlowChange {
+    unix_ns: "unix_ns",
+    sender: "sender",
+    flow: "flow",
+    state: "state",
+});
 
-impl Cell for u16 {
-    fn put(&self, values: &mut Vec<Value>) {
-        values.push(Value::Integer((*self).into()));
-    }
-    fn take(cells: &mut Cells<'_>) -> rusqlite::Result<Self> {
-        cells.get()
-    }
-}
-
-impl Cell for f64 {
-    /// NULL for what is not a number: neither SQLite nor JSON has those.
-    fn put(&self, values: &mut Vec<Value>) {
-        values.push(if self.is_finite() {
-            Value::Real(*self)
-        } else {
-            Value::Null
-        });
-    }
-    fn take(cells: &mut Cells<'_>) -> rusqlite::Result<Self> {
-        Ok(cells.get::<Option<f64>>()?.unwrap_or(f64::NAN))
-    }
-}
-
-impl Cell for Quantiles {
-    /// NULL for all but the count where there were no values, so that averages in SQL leave those rows out.
-    fn put(&self, values: &mut Vec<Value>) {
-        self.count.put(values);
-        for value in [self.min, self.p50, self.p90, self.p99, self.p999, self.max] {
-            values.push(if self.count == 0 {
-                Value::Null
-            } else {
-                Value::Integer(value)
-            });
-        }
-    }
-    fn take(cells: &mut Cells<'_>) -> rusqlite::Result<Self> {
-        let count = cells.get()?;
-        let mut value = || Ok::<i64, rusqlite::Error>(cells.get::<Option<i64>>()?.unwrap_or_default());
-        Ok(Quantiles {
-            count,
-            min: value()?,
-            p50: value()?,
-            p90: value()?,
-            p99: value()?,
-            p999: value()?,
-            max: value()?,
-        })
-    }
-}
-
-impl Cell for Direction {
-    fn put(&self, values: &mut Vec<Value>) {
-        values.push(Value::Text(self.as_str().to_owned()));
-    }
-    fn take(cells: &mut Cells<'_>) -> rusqlite::Result<Self> {
-        // The table's CHECK admits only these two.
-        Ok(if cells.is("reverse")? {
-            Direction::Reverse
-        } else {
-            Direction::Forward
-        })
-    }
-}
-
-impl Cell for Side {
-    fn put(&self, values: &mut Vec<Value>) {
-        values.push(Value::Text(self.as_str().to_owned()));
-    }
-    fn take(cells: &mut Cells<'_>) -> rusqlite::Result<Self> {
-        Ok(if cells.is("remote")? {
-            Side::Remote
-        } else {
-            Side::Local
-        })
-    }
-}
-
-impl Cell for Vec<u16> {
-    /// A JSON array, so that SQL can take it apart with `json_each`.
-    fn put(&self, values: &mut Vec<Value>) {
-        let numbers: Vec<String> = self.iter().map(u16::to_string).collect();
-        values.push(Value::Text(format!("[{}]", numbers.join(","))));
-    }
-    fn take(cells: &mut Cells<'_>) -> rusqlite::Result<Self> {
-        let index = cells.next;
-        let text: String = cells.get()?;
-        serde_json::from_str(&text).map_err(|error| {
-            rusqlite::Error::FromSqlConversionFailure(index, rusqlite::types::Type::Text, Box::new(error))
-        })
-    }
-}
+row!(MediaEvent {
+    unix_ns: "unix_ns",
+    sender: "sender",
+    event: "event",
+    detail: "detail",
+});

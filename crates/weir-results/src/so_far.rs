@@ -14,13 +14,14 @@ const SAME_SECOND_NS: i64 = 500_000_000;
 pub struct SoFar {
     /// Packets that came and packets that were lost.
     pub expected: u64,
-    /// Packets that were lost.
+    /// Packets that were lost; of carried media, those that stayed lost after repair.
     pub lost: u64,
-    /// Payload bits per second in the newest second, all directions and connections together; none where no rate is
-    /// recorded.
+    /// Payload bits per second in the newest second, all directions, senders and connections together; none where no
+    /// rate is recorded.
     pub rate: Option<u64>,
     last_packet: i64,
     last_second: i64,
+    last_repaired: i64,
 }
 
 impl SoFar {
@@ -38,11 +39,22 @@ impl Store {
     pub fn count_on(&self, run: RunId, so_far: &mut SoFar) -> Result<(), StoreError> {
         let count = |so_far: &mut SoFar| {
             let mut next = so_far.clone();
-            let packets = ("rtt_packets", "count(*)");
+            let packets = ("rtt_packets", "count(*)", "sum(lost)");
             self.add(run, packets, &mut next, |so_far| &mut so_far.last_packet)?;
-            let seconds = ("stream_seconds", "sum(received) + sum(lost)");
+            let seconds = ("stream_seconds", "sum(received) + sum(lost)", "sum(lost)");
             self.add(run, seconds, &mut next, |so_far| &mut so_far.last_second)?;
-            next.rate = self.rate_of_streams(run)?.or(self.rate_of_connections(run)?);
+            // Those that came late or again are among those received, in the same row.
+            let repaired = (
+                "recv_seconds",
+                "max(0, sum(received) + sum(lost) - sum(overtaken) - sum(retransmitted))",
+                "sum(unrepaired)",
+            );
+            self.add(run, repaired, &mut next, |so_far| &mut so_far.last_repaired)?;
+            next.rate = self
+                .rate_of_streams(run)?
+                .or(self.rate_of(run, "recv_seconds")?)
+                .or(self.rate_of(run, "send_seconds")?)
+                .or(self.rate_of(run, "tcp_seconds")?);
             *so_far = next;
             Ok(())
         };
@@ -52,7 +64,7 @@ impl Store {
     fn add(
         &self,
         run: RunId,
-        (table, expected): (&str, &str),
+        (table, expected, lost): (&str, &str, &str),
         so_far: &mut SoFar,
         last: fn(&mut SoFar) -> &mut i64,
     ) -> rusqlite::Result<()> {
@@ -64,9 +76,8 @@ impl Store {
         } else {
             "id > ?2 AND +run_id"
         };
-        let sql = format!(
-            "SELECT {expected}, sum(lost), max(id) FROM {table} WHERE {which} = ?1 AND ?2 IS NOT NULL"
-        );
+        let sql =
+            format!("SELECT {expected}, {lost}, max(id) FROM {table} WHERE {which} = ?1 AND ?2 IS NOT NULL");
         let (new, lost, newest): (Option<u64>, Option<u64>, Option<i64>) = self
             .connection
             .prepare_cached(&sql)?
@@ -106,14 +117,14 @@ impl Store {
         Ok(Some(rates.sum::<f64>() as u64))
     }
 
-    fn rate_of_connections(&self, run: RunId) -> rusqlite::Result<Option<u64>> {
+    /// The rate of the newest rows of a table, one for each sender or connection.
+    fn rate_of(&self, run: RunId, table: &str) -> rusqlite::Result<Option<u64>> {
         let rate: Option<f64> = self
             .connection
-            .prepare_cached(
-                "SELECT sum(bytes * 8e9 / max(duration_ns, 1)) FROM tcp_seconds
-                 WHERE run_id = ?1
-                   AND unix_ns > (SELECT max(unix_ns) FROM tcp_seconds WHERE run_id = ?1) - ?2",
-            )?
+            .prepare_cached(&format!(
+                "SELECT sum(bytes * 8e9 / max(duration_ns, 1)) FROM {table}
+                 WHERE run_id = ?1 AND unix_ns > (SELECT max(unix_ns) FROM {table} WHERE run_id = ?1) - ?2"
+            ))?
             .query_row(params![run.0, SAME_SECOND_NS], |row| row.get(0))?;
         Ok(rate.map(|rate| rate as u64))
     }

@@ -8,8 +8,8 @@ use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::cells::clamped;
 use crate::error::StoreError;
-use crate::rows::clamped;
 use crate::schema::{self, Mode};
 
 /// A run whose heartbeat is older than this, in nanoseconds, is no longer being recorded.

@@ -12,15 +12,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use rusqlite::ffi::SQLITE_CONSTRAINT_CHECK;
 use rusqlite::types::Value;
 use rusqlite::{Connection, TransactionBehavior, params, params_from_iter};
 
 use crate::backlog::{Backlog, Fate};
+use crate::cells::clamped;
 use crate::error::{StoreError, advice};
 use crate::record::Record;
-use crate::rows::{Table, clamped, to_values};
+use crate::rows::to_values;
 use crate::schema::{self, Mode};
 use crate::store::{RunId, Store, beat, now_unix_ns};
+use crate::table::Table;
 
 /// Time between commits: half of the promised second, so that a commit that takes its time still keeps it.
 const COMMIT_EVERY: Duration = Duration::from_millis(500);
@@ -87,7 +90,7 @@ pub struct WriterReport {
     pub written: u64,
     /// Records that became part of another one's row because the writer fell behind.
     pub merged: u64,
-    /// Records for which there was no room at all.
+    /// Records for which there was no room at all, or which their table did not take.
     pub lost: u64,
 }
 
@@ -182,7 +185,7 @@ impl Store {
     /// When the run does not exist, or the file cannot be written.
     pub fn append(&mut self, run: RunId, records: &[Record]) -> Result<(), StoreError> {
         self.run(run)?;
-        store(&mut self.connection, run, records, (0, 0), now_unix_ns())
+        store(&mut self.connection, run, records, (0, 0), now_unix_ns(), Err)
             .map_err(StoreError::at("store the records", &self.path))
     }
 }
@@ -380,9 +383,23 @@ impl Worker {
         let lost = self.shared.lost.load(Ordering::Relaxed);
         let now = now_unix_ns();
         let counts = (merged - self.stored.0, lost - self.stored.1);
-        match store(&mut self.connection, self.run, &self.uncommitted, counts, now) {
+        let mut refused = 0;
+        let refuse = |_| {
+            refused += 1;
+            Ok(())
+        };
+        match store(
+            &mut self.connection,
+            self.run,
+            &self.uncommitted,
+            counts,
+            now,
+            refuse,
+        ) {
             Ok(()) => {
-                self.written += self.uncommitted.len() as u64;
+                self.written += self.uncommitted.len() as u64 - refused;
+                let lost = lost + refused;
+                self.shared.lost.fetch_add(refused, Ordering::Relaxed);
                 self.uncommitted.clear();
                 // After a long lock this is large; a run of days should not keep it.
                 self.uncommitted.shrink_to(self.limits.uncommitted / 4);
@@ -419,6 +436,7 @@ impl Worker {
             &[],
             (merged, lost),
             self.stored_until_unix_ns,
+            Err,
         );
     }
 
@@ -434,14 +452,25 @@ impl Worker {
     }
 }
 
-/// One commit: rows, the counts of what was merged and lost since the last one, and the heartbeat.
+/// Whether a row holds what its table does not take, such as a word that it does not know: every further attempt would
+/// fail the same way.
+fn never_fits(error: &rusqlite::Error) -> bool {
+    error
+        .sqlite_error()
+        .is_some_and(|error| error.extended_code == SQLITE_CONSTRAINT_CHECK)
+}
+
+/// One commit: rows, the counts of what was merged and lost since the last one, and the heartbeat. A row that its table
+/// refuses goes to `refuse`, which says whether the others are stored without it; it is then counted as lost.
 fn store(
     connection: &mut Connection,
     run: RunId,
     records: &[Record],
     (merged, lost): (u64, u64),
     now_unix_ns: u64,
+    mut refuse: impl FnMut(rusqlite::Error) -> rusqlite::Result<()>,
 ) -> rusqlite::Result<()> {
+    let mut lost = lost;
     // Takes the write lock at once: a transaction that reads first cannot wait for it later.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     {
@@ -455,7 +484,13 @@ fn store(
             };
             values.clear();
             to_values(run.0, record, &mut values);
-            statement.execute(params_from_iter(values.drain(..)))?;
+            match statement.execute(params_from_iter(values.drain(..))) {
+                Err(error) if never_fits(&error) => {
+                    refuse(error)?;
+                    lost += 1;
+                }
+                other => drop(other?),
+            }
         }
     }
     if merged > 0 || lost > 0 {

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::record::{
-    Direction, FlowSecond, HostSecond, Quantiles, RttPacket, SenderSecond, Side, StreamSecond, TcpSecond,
+    Direction, FlowChange, FlowSecond, FrameSecond, HostSecond, MediaEvent, Quantiles, RecvSecond, RttPacket,
+    SendSecond, SenderSecond, Side, StreamSecond, TcpSecond,
 };
 use crate::store::{NewRun, Store};
 use crate::{Outcome, RunFilter};
@@ -470,6 +471,138 @@ fn longest_bursts_host_loads_and_tcp_states_are_not_added_up() {
         (20, 20, 200, 4)
     );
     assert_eq!((sum.rtt_ns, sum.cwnd_bytes), (7, 14), "the later state stands");
+}
+
+/// Twice every number of a record but its states, by the names that serde gives them.
+fn doubled<T: serde::Serialize + serde::de::DeserializeOwned>(row: &T, states: &[&str]) -> T {
+    let mut row = serde_json::to_value(row).unwrap();
+    for (name, value) in row.as_object_mut().unwrap() {
+        if let Some(count) = value.as_u64()
+            && !states.contains(&name.as_str())
+        {
+            *value = (count * 2).into();
+        }
+    }
+    serde_json::from_value(row).unwrap()
+}
+
+#[test]
+fn seconds_of_media_add_up_and_the_later_state_stands() {
+    let send = SendSecond {
+        unix_ns: 20,
+        duration_ns: 10,
+        receiver_rtt_ns: Some(1),
+        frames: 2,
+        frames_skipped: 3,
+        sources: 4,
+        bytes: 5,
+        repairs: 6,
+        retransmitted: 7,
+        trials: 8,
+        refused: 9,
+        unsent: 10,
+        rejected: 11,
+        fec_sources: Some(12),
+        fec_window: Some(96),
+        cpu_ns: 13,
+    };
+    let earlier = SendSecond {
+        unix_ns: 10,
+        receiver_rtt_ns: None,
+        fec_sources: None,
+        fec_window: None,
+        ..send.clone()
+    };
+    let states = ["unix_ns", "receiver_rtt_ns", "fec_sources", "fec_window"];
+    let sum = Record::SendSecond(doubled(&send, &states));
+    let [send, earlier] = [send, earlier].map(Record::SendSecond);
+    assert_eq!(merged(send.clone(), earlier.clone()), sum);
+    assert_eq!(merged(earlier, send), sum);
+
+    let recv = RecvSecond {
+        unix_ns: 20,
+        duration_ns: 10,
+        sender: 3,
+        rtt_ns: 1,
+        received: 2,
+        bytes: 3,
+        repairs: 4,
+        lost: 5,
+        recovered: 6,
+        retransmitted: 7,
+        overtaken: 8,
+        elsewhere: 9,
+        unrepaired: 10,
+        late: 11,
+        duplicates: 12,
+        rejected: 13,
+        asked: 14,
+        socket_drops: 15,
+        cpu_ns: 16,
+    };
+    let earlier = RecvSecond {
+        unix_ns: 10,
+        rtt_ns: 9,
+        ..recv.clone()
+    };
+    let sum = Record::RecvSecond(doubled(&recv, &["unix_ns", "sender", "rtt_ns"]));
+    let [recv, earlier] = [recv, earlier].map(Record::RecvSecond);
+    assert_eq!(merged(recv.clone(), earlier.clone()), sum);
+    assert_eq!(merged(earlier, recv), sum);
+
+    let delay = quantiles(2, [1, 2, 3, 4, 5, 6]);
+    let frames = FrameSecond {
+        unix_ns: 20,
+        duration_ns: 10,
+        frames: 1,
+        damaged: 2,
+        lost: 3,
+        dropped: 4,
+        verified: 5,
+        unequal: 6,
+        budget_ns: 7,
+        delay,
+        used: Quantiles::default(),
+    };
+    let earlier = FrameSecond {
+        unix_ns: 10,
+        budget_ns: 99,
+        used: delay,
+        ..frames.clone()
+    };
+    let sum = Record::FrameSecond(FrameSecond {
+        delay: Quantiles { count: 4, ..delay },
+        used: delay,
+        ..doubled(&frames, &["unix_ns", "budget_ns"])
+    });
+    assert_eq!(
+        merged(Record::FrameSecond(frames), Record::FrameSecond(earlier)),
+        sum
+    );
+}
+
+#[test]
+fn senders_stay_apart_and_what_happened_is_never_merged() {
+    let mut backlog = Backlog::new(5);
+    let recv = |sender| {
+        Record::RecvSecond(RecvSecond {
+            sender,
+            ..RecvSecond::default()
+        })
+    };
+    let others = [
+        Record::FlowChange(FlowChange::default()),
+        Record::MediaEvent(MediaEvent::default()),
+        Record::MediaEvent(MediaEvent::default()),
+    ];
+    for record in [recv(0), recv(1)].into_iter().chain(others.clone()) {
+        assert_eq!(backlog.put(record), Fate::Kept);
+    }
+    assert_eq!(backlog.put(recv(1)), Fate::Merged);
+    for record in others {
+        assert_eq!(backlog.put(record), Fate::Lost);
+    }
+    assert_eq!(backlog.take().len(), 5);
 }
 
 #[test]

@@ -10,13 +10,15 @@ use crate::SenderIndex;
 use crate::past::Past;
 
 /// A frame as it is given out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
     /// Its number: higher than those of all frames before it, and equal to the sender's until a sender begins to count
     /// anew.
     pub number: u64,
     /// The sender whose packet of it came first. In [`Join::Switch`](crate::Join::Switch) all of it is this one's.
     pub sender: SenderIndex,
+    /// Its number as that sender counts (wraps).
+    pub sender_number: u32,
     /// Which of that sender's format descriptions it is of.
     pub format: u16,
     /// Media time, nanoseconds after the sender's first frame.
@@ -338,6 +340,7 @@ impl Frames {
         Some(Given::Frame(Frame {
             number,
             sender: slot.sender,
+            sender_number: slot.framing.frame,
             format: slot.framing.format,
             timestamp_ns: slot.framing.timestamp_ns,
             bytes: slot.bytes,

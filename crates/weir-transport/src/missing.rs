@@ -18,8 +18,8 @@ const LOOKED_AT: usize = 4_096;
 const MOST_LEFT_OUT: u64 = 1 << 18;
 /// And at a time.
 const LEFT_OUT_AT_A_TIME: u64 = 1 << 14;
-/// Symbols that are noticed as missing for one packet: a packet comes for each that is sent, so that this is many.
-const NOTICED_AT_A_TIME: u64 = 64;
+/// Symbols that are noticed as missing at a time: many more than come between one call and the next.
+const NOTICED_AT_A_TIME: u64 = 1_024;
 /// The furthest that a stream can have gone on, well within what 32 bits can tell: hours of it.
 const LONGEST_JUMP: u64 = 1 << 30;
 /// A symbol that comes first of all and is below this belongs to the beginning of the stream.

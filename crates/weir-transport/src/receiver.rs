@@ -13,7 +13,7 @@ use crate::stream::{MAX_SENDERS, Stream};
 use crate::switch::{Order, Switch, SwitchLimits, SwitchReason};
 
 /// A sender of a receiver. Not used again for another one before 65,535 others have been there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SenderIndex(pub u16);
 
 /// What becomes of several senders of the same stream.
@@ -233,6 +233,13 @@ impl Receiver {
 
     /// Takes a datagram that came over a flow of this sender. One of a sender that has gone is of no effect.
     pub fn handle(&mut self, now_ns: u64, sender: SenderIndex, datagram: &[u8]) {
+        self.take(now_ns, sender, datagram);
+        self.settle(now_ns);
+    }
+
+    /// As [`handle`](Self::handle), without looking for what is missing: for one of several datagrams that are there at
+    /// the same time, with [`settle`](Self::settle) after the last. A packet that lies at another socket is not missing.
+    pub fn take(&mut self, now_ns: u64, sender: SenderIndex, datagram: &[u8]) {
         self.now_ns = now_ns;
         let Some(feed) = self.feeds.iter_mut().find(|feed| feed.sender == sender) else {
             return;
@@ -248,6 +255,13 @@ impl Receiver {
         }
         if now_ns >= self.switch_ns {
             self.decide(now_ns);
+        }
+    }
+
+    /// Finds what is missing by now.
+    pub fn settle(&mut self, now_ns: u64) {
+        for feed in &mut self.feeds {
+            feed.settle(now_ns, &mut self.stream, &mut self.events);
         }
     }
 
@@ -403,6 +417,13 @@ impl Receiver {
     /// What was given out so far.
     pub fn frame_counters(&self) -> FrameCounters {
         self.counters
+    }
+
+    /// The round-trip time to a sender as it has measured it, nanoseconds.
+    pub fn set_rtt(&mut self, sender: SenderIndex, rtt_ns: u64) {
+        if let Some(feed) = self.feeds.iter_mut().find(|feed| feed.sender == sender) {
+            feed.set_rtt(rtt_ns);
+        }
     }
 
     /// The round-trip time by which requests to a sender are timed, nanoseconds.

@@ -218,6 +218,11 @@ impl Sender {
         });
     }
 
+    /// Frames and notices that have not left wholly.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// A buffer of a frame that is no longer kept, for another one.
     pub fn spare_buffer(&mut self) -> Option<Vec<u8>> {
         self.spare.pop()
@@ -228,7 +233,6 @@ impl Sender {
     pub fn poll(&mut self, now_ns: u64, unix: UnixNanos, out: &mut Vec<Transmit>) {
         out.clear();
         self.repairs_used = 0;
-        self.flows.set_time(now_ns);
         if !self.held
             && let Some(broken) = self.breaker.on_time(now_ns)
         {
@@ -240,6 +244,7 @@ impl Sender {
         if self.stopped {
             return;
         }
+        self.flows.set_time(now_ns);
         let block = self.flows.live() * self.config.segments.max(1) as usize;
         self.poll_again(now_ns, unix, block, out);
         // A block leaves as a whole when its first packet is due, and ends with its frame.

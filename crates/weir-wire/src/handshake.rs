@@ -86,23 +86,23 @@ pub enum HandshakeError {
         value: u64,
     },
     /// The agent asks for a token and this side was given none.
-    #[error("the agent asks for a token")]
+    #[error("it asks for a token")]
     TokenNeeded,
     /// The agent is in open mode and this side was given a token. Going on would let anybody on the path pass
     /// for the agent.
-    #[error("the agent is open to everybody, but a token was given: connect without one to use it so")]
+    #[error("it is open to everybody, but a token was given: connect without one to use it so")]
     AgentIsOpen,
     /// The client did not prove that it has the token, or the session's key.
     #[error("wrong token")]
     WrongToken,
     /// The agent did not prove that it has the token, or the session's key.
-    #[error("the agent could not prove that it has the token")]
+    #[error("it could not prove that it has the token")]
     AgentNotProven,
     /// The agent has as many sessions or connections as it allows.
-    #[error("the agent is busy")]
+    #[error("it is busy")]
     Busy,
     /// The agent has no such session.
-    #[error("the agent does not know the session")]
+    #[error("it does not know the session")]
     UnknownSession,
     /// A message was handed over before the one that has to come first, or a second time.
     #[error("handshake message out of order")]

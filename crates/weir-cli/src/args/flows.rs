@@ -110,7 +110,7 @@ pub struct FlowsArgs {
 /// Largest receive buffer: the kernel takes the size as a signed 32-bit number, and doubles it.
 const MOST_RECEIVE_BUFFER: u64 = 1 << 30;
 
-fn receive_buffer(text: &str) -> Result<ByteCount, UnitError> {
+pub(super) fn receive_buffer(text: &str) -> Result<ByteCount, UnitError> {
     let bytes = ByteCount::positive(text)?;
     if bytes.0 >= MOST_RECEIVE_BUFFER {
         let most = ByteCount(MOST_RECEIVE_BUFFER - (1 << 20)).to_string();

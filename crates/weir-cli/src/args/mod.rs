@@ -5,16 +5,21 @@ mod agent;
 mod diagnose;
 mod flows;
 mod lab;
+mod recv;
 mod report;
 mod rtt;
 mod runs;
+mod send;
 mod survey;
 mod traffic;
 mod ui;
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
+
+use weir_media::raw::PixelFormat;
 
 use crate::fail_if::FailIf;
 
@@ -22,9 +27,11 @@ pub use agent::AgentArgs;
 pub use diagnose::{DiagnoseArgs, FailOn};
 pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{DEFAULT_LINK, End, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs};
+pub use recv::{ConcealBy, JoinBy, RecvArgs, WriteAs};
 pub use report::ReportArgs;
 pub use rtt::RttArgs;
 pub use runs::{ExportForm, ExportRun, ListRuns, RunName, RunNameError, RunsCommand};
+pub use send::{FecChoice, Numbers, Pace, SendArgs};
 pub use survey::SurveyArgs;
 pub use traffic::{DEFAULT_FORMAT, FORMAT_NAMES, Traffic};
 pub use ui::UiArgs;
@@ -114,6 +121,19 @@ pub enum Command {
     /// other, then says in words how many flows and which payload length to use, with the numbers behind it. It shows
     /// how much data it will send before it starts, and never asks anything.
     Survey(SurveyArgs),
+    /// Send raw video over several flows to one receiver.
+    ///
+    /// Reads raw frames or Y4M from a file, a FIFO or standard input, waits for 'weir recv' on another host, and sends
+    /// every frame at its time, split over flows that differ in their UDP destination port. What the network loses is
+    /// sent again, or given back by repair packets (--fec), within the receiver's latency budget. A path that loses too
+    /// much for seconds stops the stream.
+    Send(SendArgs),
+    /// Receive raw video from one or more senders.
+    ///
+    /// Connects to 'weir send' on other hosts and writes the frames, each exactly once and in order, as they were sent.
+    /// What is still missing when the latency budget is spent is concealed and counted. Two senders of the same stream
+    /// make up for each other's losses.
+    Recv(RecvArgs),
     /// Say in words what a stored run tells about the path.
     ///
     /// Names routes, outages, kinds of loss, limits, faults of hosts and changes of the RTT, each with the numbers
@@ -207,6 +227,13 @@ pub struct MeasureOptions {
     /// Use IPv6 only.
     #[arg(short = '6', long)]
     pub ipv6: bool,
+}
+
+/// Reads the name of a packing.
+fn packing_names() -> impl TypedValueParser<Value = PixelFormat> {
+    let names = PixelFormat::ALL.map(|pixels| PossibleValue::new(pixels.name()));
+    // Only names of this list get there, and each has its pixels.
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<PixelFormat>())
 }
 
 impl Cli {

@@ -4,14 +4,15 @@ use std::path::Path;
 
 use weir_cli::args::{MeasureOptions, TOKEN_VARIABLE, Traffic};
 use weir_cli::units::{FrameRate, RateOrMax};
-use weir_measure::{AgentAddress, BitRate, Family, MeasureError, Session, VideoFormat, read_token};
+use weir_control::{ConnectError, Family, read_token};
+use weir_measure::{AgentAddress, BitRate, Session, VideoFormat};
 use weir_net::host::HostFacts;
 use weir_wire::Token;
 
 use super::Failure;
 
 /// The token: from the file, else from the environment, else none.
-pub fn token(file: Option<&Path>) -> Result<Token, MeasureError> {
+pub fn token(file: Option<&Path>) -> Result<Token, ConnectError> {
     if let Some(file) = file {
         return read_token(file);
     }

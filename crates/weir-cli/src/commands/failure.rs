@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use weir_control::ConnectError;
 use weir_measure::MeasureError;
 use weir_results::StoreError;
 
@@ -59,6 +60,12 @@ impl From<MeasureError> for Failure {
             status,
             message: error.to_string(),
         }
+    }
+}
+
+impl From<ConnectError> for Failure {
+    fn from(error: ConnectError) -> Self {
+        MeasureError::from(error).into()
     }
 }
 

@@ -5,9 +5,11 @@ pub mod agent;
 pub mod diagnose;
 pub mod flows;
 pub mod lab;
+pub mod recv;
 pub mod report;
 pub mod rtt;
 pub mod runs;
+pub mod send;
 pub mod survey;
 pub mod ui;
 

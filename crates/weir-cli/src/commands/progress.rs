@@ -54,6 +54,52 @@ impl ProgressLine {
     }
 }
 
+/// A line for something that goes on until it ends.
+pub struct LiveLine {
+    bar: ProgressBar,
+    quiet: bool,
+}
+
+impl LiveLine {
+    /// A line titled `title`; hidden when `quiet` or when standard error is no terminal.
+    pub fn new(title: &str, quiet: bool) -> Self {
+        let bar = if quiet {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::new_spinner()
+        };
+        if let Ok(style) = ProgressStyle::with_template("{prefix} {elapsed} {wide_msg}") {
+            bar.set_style(style);
+        }
+        bar.set_prefix(title.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(500));
+        LiveLine { bar, quiet }
+    }
+
+    /// Shows how it goes.
+    pub fn show(&self, line: &str) {
+        self.bar.set_message(line.to_owned());
+    }
+
+    /// A line above it, also where standard error is no terminal.
+    pub fn say(&self, line: &str) {
+        if self.quiet {
+            return;
+        }
+        if self.bar.is_hidden() {
+            super::output::say(&format!("weir: {line}"));
+        } else {
+            self.bar.println(line);
+        }
+    }
+}
+
+impl Drop for LiveLine {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// Without fractions, which would only flicker.
 fn whole_seconds(nanoseconds: u64) -> String {
     match nanoseconds.div_ceil(1_000_000_000) {

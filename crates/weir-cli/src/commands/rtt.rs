@@ -1,8 +1,9 @@
 //! `weir rtt`: the windowed RTT test, against an agent or a STAMP Session-Reflector.
 
 use weir_cli::args::{GlobalOptions, RttArgs};
+use weir_control::resolve;
 use weir_measure::rtt::{self, RttPlan, RttSummary, Span, stamp};
-use weir_measure::{MeasureError, Session, Stop, resolve};
+use weir_measure::{MeasureError, Session, Stop};
 use weir_net::host::HostFacts;
 use weir_results::{Record, RunId, Store, Table};
 

@@ -82,14 +82,8 @@ impl Ended {
     pub fn of<T>(result: &Result<T, MeasureError>, stop: &Stop) -> Self {
         match result {
             Err(error) => Ended::failed(error),
-            Ok(_) if stop.is_set() => Ended {
-                outcome: Outcome::Interrupted,
-                reason: None,
-            },
-            Ok(_) => Ended {
-                outcome: Outcome::Finished,
-                reason: None,
-            },
+            Ok(_) if stop.is_set() => Ended::interrupted(),
+            Ok(_) => Ended::finished(),
         }
     }
 
@@ -97,6 +91,14 @@ impl Ended {
     pub fn finished() -> Self {
         Ended {
             outcome: Outcome::Finished,
+            reason: None,
+        }
+    }
+
+    /// Of a run that was told to stop.
+    pub fn interrupted() -> Self {
+        Ended {
+            outcome: Outcome::Interrupted,
             reason: None,
         }
     }

@@ -73,7 +73,14 @@ impl Expected {
             Record::SenderSecond(_, row) => sender_second(place, row),
             Record::HostSecond(row) => host_second(place, row),
             // Nothing is computed from the rows of these.
-            Record::TcpSecond(..) | Record::MtuProbe(..) | Record::LinkSecond(..) => Ok(()),
+            Record::TcpSecond(..)
+            | Record::MtuProbe(..)
+            | Record::LinkSecond(..)
+            | Record::SendSecond(..)
+            | Record::RecvSecond(..)
+            | Record::FrameSecond(..)
+            | Record::FlowChange(..)
+            | Record::MediaEvent(..) => Ok(()),
         }
     }
 

@@ -1,18 +1,14 @@
 //! How a new connection becomes a session, or part of one: the agent's half of the handshake, with a limit on the time
 //! that a stranger can take.
 
-use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::time::{Duration, Instant};
 
+use weir_control::Stranger;
 use weir_wire::SessionId;
 use weir_wire::handshake::{AgentHandshake, Established, HANDSHAKE_LENGTH, Purpose, Refusal, Refused};
 
 use super::{SessionEntry, Shared};
-
-/// A stranger has this long to finish the handshake, however slowly it speaks.
-const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
 
 /// A control connection that has become a session, with the data connections that will join it.
 pub(super) type Admitted = (TcpStream, Established, Receiver<(u32, TcpStream)>);
@@ -22,7 +18,7 @@ pub(super) type Admitted = (TcpStream, Established, Receiver<(u32, TcpStream)>);
 pub(super) fn admit(stream: TcpStream, shared: &Shared) -> Result<Option<Admitted>, String> {
     let mut stranger = Stranger::new(stream)?;
     let message = stranger.read()?;
-    let nonce = crate::session::nonce().map_err(|error| error.to_string())?;
+    let nonce = weir_control::nonce().map_err(|error| error.to_string())?;
     let key_of = |session| {
         shared
             .sessions()
@@ -41,7 +37,7 @@ pub(super) fn admit(stream: TcpStream, shared: &Shared) -> Result<Option<Admitte
         Purpose::Data { session, stream } => {
             // Welcome first: the session may answer on this connection as soon as it has it.
             stranger.write(&welcome)?;
-            join(stranger.stream, session, stream, shared).map(|()| None)
+            join(stranger.into_stream(), session, stream, shared).map(|()| None)
         }
         Purpose::Control => open(stranger, established, &welcome, shared).map(Some),
     }
@@ -85,66 +81,7 @@ fn open(
         shared.sessions().remove(&established.session);
         return Err(error);
     }
-    Ok((stranger.stream, established, joined))
-}
-
-/// A connection of somebody who has not proven anything.
-struct Stranger {
-    stream: TcpStream,
-    deadline: Instant,
-}
-
-impl Stranger {
-    fn new(stream: TcpStream) -> Result<Self, String> {
-        let text = |error: std::io::Error| error.to_string();
-        stream.set_nonblocking(false).map_err(text)?;
-        stream.set_nodelay(true).map_err(text)?;
-        stream.set_write_timeout(Some(HANDSHAKE_LIMIT)).map_err(text)?;
-        Ok(Stranger {
-            stream,
-            deadline: Instant::now() + HANDSHAKE_LIMIT,
-        })
-    }
-
-    /// The next message, all of it before the deadline.
-    fn read(&mut self) -> Result<[u8; HANDSHAKE_LENGTH], String> {
-        let mut message = [0; HANDSHAKE_LENGTH];
-        let mut filled = 0;
-        while filled < message.len() {
-            let left = self.deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(format!("not done within {} s", HANDSHAKE_LIMIT.as_secs()));
-            }
-            self.stream
-                .set_read_timeout(Some(left))
-                .map_err(|error| error.to_string())?;
-            match self.stream.read(&mut message[filled..]) {
-                Ok(0) => return Err("the connection was closed".into()),
-                Ok(count) => filled += count,
-                Err(error) if is_pause(&error) => {}
-                Err(error) => return Err(error.to_string()),
-            }
-        }
-        Ok(message)
-    }
-
-    /// Messages of the handshake are small enough for the socket's buffer: this does not wait for the stranger.
-    fn write(&mut self, message: &[u8]) -> Result<(), String> {
-        self.stream.write_all(message).map_err(|error| error.to_string())
-    }
-
-    fn refuse(&mut self, refused: Refused) -> String {
-        if let Some(reply) = refused.reply {
-            // A stranger who has left does not need to know why.
-            let _ = self.stream.write_all(&reply);
-        }
-        refused.error.to_string()
-    }
-}
-
-fn is_pause(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
-    matches!(error.kind(), WouldBlock | TimedOut | Interrupted)
+    Ok((stranger.into_stream(), established, joined))
 }
 
 fn new_session(shared: &Shared) -> Result<SessionId, Refusal> {
@@ -153,7 +90,7 @@ fn new_session(shared: &Shared) -> Result<SessionId, Refusal> {
         return Err(Refusal::Busy);
     }
     loop {
-        let bytes = crate::session::nonce().map_err(|_| Refusal::Busy)?;
+        let bytes = weir_control::nonce().map_err(|_| Refusal::Busy)?;
         let mut id = [0; 8];
         id.copy_from_slice(&bytes[..8]);
         let session = SessionId(u64::from_be_bytes(id));

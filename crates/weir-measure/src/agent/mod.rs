@@ -15,6 +15,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use weir_control::listen_on_all;
 use weir_net::NetError;
 use weir_wire::handshake::{AgentHandshake, Refusal};
 use weir_wire::{SessionId, Token};
@@ -83,7 +84,7 @@ impl Agent {
     /// # Errors
     /// When a port is taken or an address is not this host's.
     pub fn bind(config: AgentConfig, stop: Stop) -> Result<Self, MeasureError> {
-        let listeners = listen_on_all(&config)?;
+        let listeners = listen(&config)?;
         let bound: Vec<IpAddr> = listeners
             .iter()
             .filter_map(|listener| Some(listener.local_addr().ok()?.ip()))
@@ -150,47 +151,18 @@ fn listen_addresses(config: &AgentConfig) -> Vec<IpAddr> {
     vec![Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()]
 }
 
-fn listen_on_all(config: &AgentConfig) -> Result<Vec<TcpListener>, MeasureError> {
-    let mut listeners = Vec::new();
-    let mut port = config.port;
-    for address in listen_addresses(config) {
-        match listen(SocketAddr::new(address, port)) {
-            Ok(listener) => {
-                port = listener.local_addr().map_or(port, |bound| bound.port());
-                listeners.push(listener);
-            }
-            // A host without IPv6 still serves IPv4 when neither was asked for by name.
-            Err(error) if config.listen.is_empty() && address.is_ipv6() && is_without_family(&error) => {}
-            Err(error) => return Err(cannot_listen(address, port, error)),
-        }
-    }
-    Ok(listeners)
+fn listen(config: &AgentConfig) -> Result<Vec<TcpListener>, MeasureError> {
+    // A host without IPv6 still serves IPv4 when neither was asked for by name.
+    let any_family = config.listen.is_empty();
+    listen_on_all(&listen_addresses(config), config.port, any_family)
+        .map_err(|(address, error)| cannot_listen(address, error))
 }
 
-/// The host knows no such addresses, or has none. A port that is taken is something else.
-fn is_without_family(error: &std::io::Error) -> bool {
-    let code = error.raw_os_error();
-    code == Some(weir_net::EAFNOSUPPORT) || code == Some(weir_net::EADDRNOTAVAIL)
-}
-
-fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
-    use socket2::{Domain, Protocol, Socket, Type};
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    if address.is_ipv6() {
-        socket.set_only_v6(true)?;
-    }
-    socket.set_reuse_address(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(128)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket.into())
-}
-
-fn cannot_listen(address: IpAddr, port: u16, error: std::io::Error) -> MeasureError {
-    let address = SocketAddr::new(address, port);
+fn cannot_listen(address: SocketAddr, error: std::io::Error) -> MeasureError {
     if error.kind() == std::io::ErrorKind::AddrInUse {
         return MeasureError::Parameters(format!(
-            "control port {port} on {} is in use; stop the other agent or choose another with --port",
+            "control port {} on {} is in use; stop the other agent or choose another with --port",
+            address.port(),
             address.ip()
         ));
     }

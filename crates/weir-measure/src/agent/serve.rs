@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use weir_control::{Control, ControlError};
 use weir_net::host::HostFacts;
 use weir_net::{UdpOptions, UdpSocket};
 use weir_results::{Record, Side};
@@ -17,7 +18,7 @@ use weir_wire::frame::Role;
 use weir_wire::handshake::Established;
 
 use super::Shared;
-use crate::control::{Control, ControlError, FromAgent, Ready, ToAgent};
+use crate::control::{FromAgent, Ready, ToAgent};
 use crate::host_watch::HostWatch;
 use crate::rtt::{Bounds, Reflector, RttRequest};
 use crate::{Limits, MeasureError};

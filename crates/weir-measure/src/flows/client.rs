@@ -1,13 +1,12 @@
 //! Runs a multi-flow test from this end, in either direction or both, and joins both ends' accounts.
 
-use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver as Inbox, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use weir_control::greet;
 use weir_net::{UdpOptions, UdpSocket};
 use weir_results::{Direction, Record, Side};
-use weir_wire::{FlowId, HELLO_LENGTH, Hello, HelloAck, SessionId, UdpKey};
 
 use super::request::FlowsPlan;
 use super::{
@@ -158,7 +157,13 @@ impl<'a> Test<'a> {
             socket.connect(source)?;
             sockets.push(socket);
         }
-        greet(&sockets, self.session.id(), &self.session.key(), source)?;
+        if !greet(&sockets, self.session.id(), &self.session.key())? {
+            return Err(MeasureError::Blocked {
+                peer: source.to_string(),
+                hint: "the agent did not answer the hello of every flow; does a firewall let UDP replies back in?"
+                    .into(),
+            });
+        }
         let ports = sockets.iter().map(|socket| socket.local().port()).collect();
         let plan = ReceiverPlan {
             account: account_plan(&self.plan, Direction::Reverse, ports, self.clock_at_start),
@@ -327,51 +332,4 @@ pub(crate) fn join(thread: SenderThread) -> Result<SenderReport, MeasureError> {
     thread
         .join()
         .unwrap_or_else(|_| Err(MeasureError::Internal("the sending thread broke off".into())))
-}
-
-/// Says hello from each flow's socket until the agent has answered all: it then knows where to send, and any
-/// address translation in between is open.
-fn greet(
-    sockets: &[UdpSocket],
-    session: SessionId,
-    key: &UdpKey,
-    agent: SocketAddr,
-) -> Result<(), MeasureError> {
-    const TRIES: u32 = 25;
-    let mut nonce = [0; 8];
-    getrandom::fill(&mut nonce)
-        .map_err(|error| MeasureError::Internal(format!("no random numbers from the system: {error}")))?;
-    let nonce = u64::from_le_bytes(nonce);
-    let mut answered = vec![false; sockets.len()];
-    for attempt in 0..TRIES {
-        for (flow, socket) in sockets.iter().enumerate().filter(|(flow, _)| !answered[*flow]) {
-            let hello = Hello {
-                session,
-                flow: FlowId(flow as u16),
-                nonce,
-                ..Hello::default()
-            };
-            let mut packet = [0; HELLO_LENGTH];
-            hello.encode(key, &mut packet);
-            // A hello that is lost or refused is said again.
-            let _ = socket.send(&packet);
-        }
-        std::thread::sleep(Duration::from_millis(if attempt == 0 { 10 } else { 100 }));
-        let mut buffer = [0; 256];
-        for (flow, socket) in sockets.iter().enumerate() {
-            while let Ok(Some((length, _, _))) = socket.receive(&mut buffer) {
-                // An acknowledgement of an earlier test's hello does not count.
-                answered[flow] |=
-                    HelloAck::decode(key, session, &buffer[..length]).is_ok_and(|ack| ack.nonce == nonce);
-            }
-        }
-        if answered.iter().all(|answered| *answered) {
-            return Ok(());
-        }
-    }
-    Err(MeasureError::Blocked {
-        peer: agent.to_string(),
-        hint: "the agent did not answer the hello of every flow; does a firewall let UDP replies back in?"
-            .into(),
-    })
 }

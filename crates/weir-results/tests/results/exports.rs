@@ -49,6 +49,20 @@ fn json_gives_the_run_and_then_every_row_by_column_name() {
     assert_eq!(first("loss_windows")["flows"], json!([0, 1]));
     assert_eq!(first("host_seconds")["cpu_busy_cores"], 1.75);
     assert_eq!(first("tcp_seconds")["congestion_control"], "cubic");
+    assert_eq!(first("recv_seconds")["elsewhere"], 309);
+    assert_eq!(first("frame_seconds")["used_p999_ns"], 31);
+    assert_eq!(
+        first("send_seconds")["fec_window"],
+        Value::Null,
+        "the first second had no FEC"
+    );
+    assert_eq!(
+        first("media_events"),
+        &json!({
+            "table": "media_events", "id": 1, "run_id": run, "unix_ns": 1000, "sender": null, "event": "connected",
+            "detail": "</script> \u{202e} \"1\"\n"
+        })
+    );
     let lost = lines
         .iter()
         .find(|line| line["lost"] == 1 && line["table"] == "rtt_packets")
@@ -75,6 +89,16 @@ fn csv_gives_one_table_with_a_header() {
         "id,run_id,direction,unix_ns,duration_ns,lost,flows_losing,flows\n\
          1,1,forward,1500,1000000,5,2,\"[0,1]\"\n\
          2,1,reverse,0,0,0,0,[]\n"
+    );
+    let mut text = Vec::new();
+    store.export_csv(run, Table::FlowChanges, &mut text).unwrap();
+    assert_eq!(
+        String::from_utf8(text).unwrap(),
+        "id,run_id,unix_ns,sender,flow,state\n\
+         1,1,2001,1,3,used\n\
+         2,1,2002,1,3,silent\n\
+         3,1,2003,1,3,losing\n\
+         4,1,2004,1,3,trial\n"
     );
     let mut text = Vec::new();
     store.export_csv(run, Table::RttPackets, &mut text).unwrap();

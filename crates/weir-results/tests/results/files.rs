@@ -19,8 +19,8 @@ fn a_new_database_has_the_settings_and_version_that_it_should() {
             .unwrap();
         format!("{value:?}")
     };
-    assert_eq!(SCHEMA_VERSION, 3);
-    assert_eq!(pragma("user_version"), "Integer(3)");
+    assert_eq!(SCHEMA_VERSION, 4);
+    assert_eq!(pragma("user_version"), "Integer(4)");
     assert_eq!(pragma("journal_mode"), "Text(\"wal\")");
     assert_eq!(pragma("integrity_check"), "Text(\"ok\")");
 }
@@ -30,7 +30,7 @@ fn a_newer_version_is_refused_and_left_alone() {
     let (_directory, path, _) = sample::database();
     Connection::open(&path)
         .unwrap()
-        .pragma_update(None, "user_version", 4)
+        .pragma_update(None, "user_version", 5)
         .unwrap();
     for error in [
         Store::open(&path).unwrap_err(),
@@ -42,8 +42,8 @@ fn a_newer_version_is_refused_and_left_alone() {
             matches!(
                 error,
                 StoreError::NewerVersion {
-                    found: 4,
-                    known: 3,
+                    found: 5,
+                    known: 4,
                     ..
                 }
             ),
@@ -118,6 +118,34 @@ fn a_file_of_version_2_gets_empty_notes_and_no_tags_and_keeps_its_runs() {
         (run.note.as_str(), run.tags),
         ("before the move", vec!["old".to_string()])
     );
+}
+
+/// A file as version 3 made it, by one who may only read it.
+#[test]
+fn a_file_of_version_3_gets_the_tables_of_carried_media() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("weir.db");
+    let connection = Connection::open(&path).unwrap();
+    connection
+        .execute_batch(concat!(
+            include_str!("../../src/schema_v1.sql"),
+            include_str!("../../src/schema_v2.sql"),
+            include_str!("../../src/schema_v3.sql"),
+            "PRAGMA user_version = 3; PRAGMA application_id = 0x57454952;
+             INSERT INTO runs (kind, target, started_unix_ns, last_unix_ns, outcome, parameters, local_host,
+                               weir_version, note)
+             VALUES ('rtt', 'far', 1000, 2000, 'finished', '{}', '{}', '0.1.0', 'kept');"
+        ))
+        .unwrap();
+    drop(connection);
+    let store = Store::open_read_only(&path).unwrap();
+    assert_eq!(store.run(RunId(1)).unwrap().note, "kept");
+    assert!(store.counts(RunId(1)).unwrap().contains(&(Table::SendSeconds, 0)));
+    let run = sample::add_run(&path, &sample::records());
+    let counts = store.counts(run).unwrap();
+    for table in [Table::RecvSeconds, Table::FrameSeconds, Table::MediaEvents] {
+        assert!(!counts.contains(&(table, 0)), "{counts:?}");
+    }
 }
 
 #[test]

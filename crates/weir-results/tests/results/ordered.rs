@@ -31,6 +31,16 @@ fn records_come_by_subject_and_begin_whatever_the_order_they_were_stored_in() {
             (forward, 1, 3_000)
         ]
     );
+    let mut seen = Vec::new();
+    store
+        .each_record_by_time(run, Table::RecvSeconds, |record| {
+            if let Record::RecvSecond(row) = record {
+                seen.push((row.sender, row.unix_ns));
+            }
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(seen, [(0, 2_000), (0, 3_000), (1, 2_000)]);
     for table in Table::ALL {
         let (mut rows, mut in_order) = (0, 0);
         store
@@ -80,6 +90,8 @@ fn bins_are_counted_by_subject_and_before_the_start_too() {
     assert_eq!(bins(Subjects::Each, 1 << 62), 2);
     let subjects = Table::ALL.map(|table| store.count_subjects(run, table).unwrap());
     assert_eq!(subjects[..4], [(1, 21), (2, 3), (2, 3), (2, 2)]);
+    // A sender; two senders at a receiver; frames; a flow of a sender; events.
+    assert_eq!(subjects[12..], [(1, 2), (2, 2), (1, 2), (1, 4), (1, 9)]);
 }
 
 #[test]
@@ -118,4 +130,43 @@ fn round_trip_times_ascend_within_their_group() {
         [group(0, 10, 1), group(1, 10, 0)]
     );
     assert_eq!(store.rtt_lengths(run).unwrap(), (2, 100, 1400));
+}
+
+#[test]
+fn a_clock_set_back_while_media_was_carried_is_found_for_each_sender_alone() {
+    let (_directory, path, _) = sample::database();
+    const SECOND: u64 = 1_000_000_000;
+    let send = |second: u64| {
+        Record::SendSecond(SendSecond {
+            unix_ns: second * SECOND,
+            duration_ns: SECOND,
+            ..SendSecond::default()
+        })
+    };
+    let recv = |sender, second: u64| {
+        Record::RecvSecond(RecvSecond {
+            unix_ns: second * SECOND,
+            duration_ns: SECOND,
+            sender,
+            ..RecvSecond::default()
+        })
+    };
+    let steps = |records: &[Record]| {
+        let run = sample::add_run(&path, records);
+        let steps = Store::open_read_only(&path).unwrap().clock_steps(run).unwrap();
+        steps
+            .iter()
+            .map(|step| (step.unix_ns / SECOND, step.back_ns / SECOND))
+            .collect::<Vec<_>>()
+    };
+    // One began an hour before the other, as far as rows can tell; neither went back.
+    assert_eq!(
+        steps(&[recv(0, 9_000), recv(1, 5_000), recv(0, 9_001), recv(1, 5_001)]),
+        []
+    );
+    assert_eq!(
+        steps(&[recv(0, 9_000), recv(0, 9_001), recv(0, 8_002)]),
+        [(8_001, 1_000)]
+    );
+    assert_eq!(steps(&[send(70), send(71), send(62)]), [(61, 10)]);
 }

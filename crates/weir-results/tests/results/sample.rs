@@ -250,6 +250,96 @@ pub fn records() -> Vec<Record> {
             },
         ),
     ]);
+    records.extend(media());
+    records
+}
+
+/// Two seconds of media from two senders, the second of which has a flow go silent. Numbers are all different, so that
+/// no column can stand for another.
+fn media() -> Vec<Record> {
+    let send = |unix_ns, from: u64, fec: Option<(u32, u32)>| {
+        Record::SendSecond(SendSecond {
+            unix_ns,
+            duration_ns: 1_000,
+            receiver_rtt_ns: fec.map(|_| from + 1),
+            frames: from + 2,
+            frames_skipped: from + 3,
+            sources: from + 4,
+            bytes: from + 5,
+            repairs: from + 6,
+            retransmitted: from + 7,
+            trials: from + 8,
+            refused: from + 9,
+            unsent: from + 10,
+            rejected: from + 11,
+            fec_sources: fec.map(|(sources, _)| sources),
+            fec_window: fec.map(|(_, window)| window),
+            cpu_ns: from + 12,
+        })
+    };
+    let recv = |unix_ns, sender, from: u64| {
+        Record::RecvSecond(RecvSecond {
+            unix_ns,
+            duration_ns: 1_000,
+            sender,
+            rtt_ns: from + 1,
+            received: from + 2,
+            bytes: from + 3,
+            repairs: from + 4,
+            lost: from + 5,
+            recovered: from + 6,
+            retransmitted: from + 7,
+            overtaken: from + 8,
+            elsewhere: from + 9,
+            unrepaired: from + 10,
+            late: from + 11,
+            duplicates: from + 12,
+            rejected: from + 13,
+            asked: from + 14,
+            socket_drops: from + 15,
+            cpu_ns: from + 16,
+        })
+    };
+    let frames = |unix_ns, from: u64, used: Quantiles| {
+        Record::FrameSecond(FrameSecond {
+            unix_ns,
+            duration_ns: 1_000,
+            frames: from + 1,
+            damaged: from + 2,
+            lost: from + 3,
+            dropped: from + 4,
+            verified: from + 5,
+            unequal: from + 6,
+            budget_ns: from + 7,
+            delay: quantiles(from + 8),
+            used,
+        })
+    };
+    let mut records = vec![
+        send(2_000, 100, None),
+        send(3_000, 200, Some((12, 96))),
+        recv(2_000, 0, 300),
+        recv(2_000, 1, 400),
+        recv(3_000, 0, 500),
+        frames(2_000, 600, quantiles(9)),
+        frames(3_000, 700, Quantiles::default()),
+    ];
+    records.extend(FlowChange::STATES.into_iter().zip(1u64..).map(|(state, place)| {
+        Record::FlowChange(FlowChange {
+            unix_ns: 2_000 + place,
+            sender: 1,
+            flow: 3,
+            state: state.into(),
+        })
+    }));
+    records.extend(MediaEvent::EVENTS.into_iter().zip(1u64..).map(|(event, place)| {
+        Record::MediaEvent(MediaEvent {
+            unix_ns: 1_000 * place,
+            sender: (place % 2 == 0).then_some(1),
+            event: event.into(),
+            detail: format!("</script> \u{202e} \"{place}\"\n"),
+        })
+    }));
     records
 }
 

@@ -84,6 +84,46 @@ fn numbers_at_the_edge_are_kept_or_clamped_and_never_stop_the_writer() {
     assert_eq!(host.cpu_weir, 0.5);
 }
 
+#[test]
+fn words_that_no_table_takes_are_counted_as_lost_and_stop_neither_the_writer_nor_other_rows() {
+    let (_directory, path, _) = sample::database();
+    let mut store = Store::open(&path).unwrap();
+    let run = store.begin_run(&sample::new_run()).unwrap();
+    let change = |state: &str| {
+        Record::FlowChange(FlowChange {
+            state: state.into(),
+            ..FlowChange::default()
+        })
+    };
+    let event = |event: &str| {
+        Record::MediaEvent(MediaEvent {
+            event: event.into(),
+            ..MediaEvent::default()
+        })
+    };
+    let (recorder, handle) = Writer::spawn(&path, run).unwrap();
+    let records = [change("used"), change("gone"), event(""), event("stopped")];
+    for record in records.clone() {
+        recorder.record(record);
+    }
+    let report = handle.finish().unwrap();
+    assert_eq!(
+        report,
+        WriterReport {
+            written: 2,
+            merged: 0,
+            lost: 2
+        }
+    );
+    let kept = [change("used"), event("stopped")];
+    assert_eq!(store.records(run).unwrap(), kept);
+    assert_eq!(store.run(run).unwrap().lost_records, 2);
+
+    // One who stores all at once is told, and nothing is stored.
+    assert!(store.append(run, &records).is_err());
+    assert_eq!(store.records(run).unwrap(), kept);
+}
+
 /// All rows of a query, with the names of its columns.
 fn select(connection: &Connection, sql: &str) -> (Vec<String>, Vec<Vec<Cell>>) {
     let mut statement = connection.prepare(sql).unwrap();

@@ -1,5 +1,6 @@
 //! Results as tables for people.
 
+mod carry;
 mod diagnosis;
 mod flows;
 mod histogram;
@@ -12,6 +13,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use weir_cli::units::{format_count, format_percent, format_signed_duration};
 use weir_results::Quantiles;
 
+pub use carry::{live, received, sent};
 pub use diagnosis::{diagnosis, findings};
 pub use flows::{burst_histograms, flows, flows_notes};
 pub use histogram::{Times, width};

@@ -1,12 +1,12 @@
 //! The agent's half of a multi-flow test.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver as Inbox, Sender, channel};
 use std::time::{Duration, Instant};
 
+use weir_control::Greeted;
 use weir_net::{UdpOptions, UdpSocket};
 use weir_results::{Direction, Record, Side};
-use weir_wire::{HELLO_LENGTH, Hello, HelloAck, SessionId, UdpKey};
 
 use super::{HAND_ON, NAP, Outcome, PATIENCE, Served, Serving, not_begun};
 use crate::clock_watch::ClockEstimate;
@@ -17,9 +17,6 @@ use crate::flows::{
 use crate::host_watch::HostWatch;
 use crate::rtt::Reflector;
 use crate::{MeasureError, Stop};
-
-/// Hellos taken before the control connection is looked at again.
-const HELLOS_AT_ONCE: u32 = 256;
 
 /// Sockets of a test that has not begun.
 struct OpenFlows {
@@ -228,12 +225,8 @@ impl Serving<'_> {
         flows: u16,
         destinations: &mut Vec<SocketAddr>,
     ) -> Served<Option<Outcome>> {
-        let mut greeted = Greeted {
-            session: self.established.session,
-            key: self.established.keys.udp,
-            client: self.client,
-            known: vec![None; usize::from(flows)],
-        };
+        let keys = &self.established.keys;
+        let mut greeted = Greeted::new(self.established.session, keys.udp, self.client, flows);
         let deadline = Instant::now() + PATIENCE;
         loop {
             greeted.answer(socket);
@@ -246,12 +239,12 @@ impl Serving<'_> {
         }
         // A hello may still be in the socket when the word to begin is here.
         greeted.answer(socket);
-        destinations.extend(greeted.known.iter().flatten());
-        if destinations.len() < usize::from(flows) {
+        let Some(known) = greeted.destinations() else {
             return Ok(Some(Err(MeasureError::FarEnd(
                 "the hello of a flow did not come".into(),
             ))));
-        }
+        };
+        destinations.extend(known);
         Ok(None)
     }
 }
@@ -261,46 +254,6 @@ impl RunningFlows {
         self.sending
             .as_ref()
             .is_some_and(std::thread::JoinHandle::is_finished)
-    }
-}
-
-/// Where the client's flows have said hello from.
-struct Greeted {
-    session: SessionId,
-    key: UdpKey,
-    client: IpAddr,
-    known: Vec<Option<SocketAddr>>,
-}
-
-impl Greeted {
-    /// Answers the hellos that are there.
-    fn answer(&mut self, socket: &UdpSocket) {
-        let mut buffer = [0; 2048];
-        for _ in 0..HELLOS_AT_ONCE {
-            let Ok(Some((length, source, _))) = socket.receive(&mut buffer) else {
-                return;
-            };
-            if let Some(ack) = self.take(&buffer[..length], source) {
-                let mut packet = [0; HELLO_LENGTH];
-                ack.encode(&self.key, &mut packet);
-                // An acknowledgement that is lost is asked for again.
-                let _ = socket.send_to(&packet, source);
-            }
-        }
-    }
-
-    /// The acknowledgement of a hello that counts. The first of a flow says where it is: a recorded one, sent again
-    /// from elsewhere, moves nothing.
-    fn take(&mut self, datagram: &[u8], source: SocketAddr) -> Option<HelloAck> {
-        let hello = Hello::decode(&self.key, self.session, datagram).ok()?;
-        let slot = self.known.get_mut(usize::from(hello.flow.0))?;
-        let counts = source.ip() == self.client && *slot.get_or_insert(source) == source;
-        counts.then_some(HelloAck {
-            session: hello.session,
-            flow: hello.flow,
-            flags: hello.flags,
-            nonce: hello.nonce,
-        })
     }
 }
 

@@ -1,0 +1,683 @@
+//! The receiver: connects to one sender, or to several of the same stream, and gives the frames out. It must not know how
+//! packets are put together or repaired.
+
+mod data;
+mod hooks;
+mod link;
+mod output;
+
+use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use weir_control::{Family, Stop};
+use weir_measure::{BitRate, HostWatch};
+use weir_media::raw::VideoFormat;
+use weir_net::clock;
+use weir_net::host::HostFacts;
+use weir_results::{FlowChange, FrameSecond, Quantiles, Record, RecvSecond, Side};
+use weir_transport::{Join, Receiver, ReceiverConfig, ReceiverEvent, SenderTerms, SwitchReason};
+use weir_wire::Token;
+
+use crate::messages::Terms;
+use crate::{CarryError, Event, EventKind, Live, RecvLive, Watch};
+use data::{Command, Data, Told};
+use hooks::Hooks;
+use link::{FromLink, Link, LinkPlan, Opened, ToLink};
+use output::{Output, OutputEnd, OutputTotals, ToOutput, quantiles};
+
+pub use hooks::Hook;
+pub use output::{Conceal, Form, OutputPlan, Target};
+
+const NAP: Duration = Duration::from_millis(20);
+/// What a slow reader is given to take the last frames.
+const LAST_FRAMES: Duration = Duration::from_secs(2);
+/// Frames that may be put together at a time, whatever the latency.
+const MOST_FRAMES: u64 = 1_024;
+
+/// What to receive, from whom, and where it goes.
+#[derive(Clone, Debug)]
+pub struct RecvConfig {
+    /// Senders, host names or addresses with optional ports.
+    pub from: Vec<String>,
+    /// IP version.
+    pub family: Family,
+    /// Shared secret; empty for none.
+    pub token: Token,
+    /// How several senders are joined.
+    pub join: Join,
+    /// For how long what is missing is waited for, nanoseconds.
+    pub latency_ns: u64,
+    /// Where frames go. Its budget is `latency_ns`.
+    pub output: OutputPlan,
+    /// Who is told of events.
+    pub hooks: Vec<Hook>,
+    /// How long senders are looked for.
+    pub patience: Duration,
+    /// Receive buffer of each flow, bytes.
+    pub receive_buffer: usize,
+    /// Whether the kernel may merge packets.
+    pub merge: bool,
+    /// Frames after which to end.
+    pub most_frames: Option<u64>,
+    /// Time after which to end.
+    pub duration: Option<Duration>,
+}
+
+/// What was received.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RecvSummary {
+    /// Media type of the frames.
+    pub format: Option<String>,
+    /// Time from the first session on, nanoseconds.
+    pub duration_ns: u64,
+    /// The latency budget, nanoseconds.
+    pub budget_ns: u64,
+    /// Frames given out whole.
+    pub frames: u64,
+    /// Frames with something missing, concealed.
+    pub frames_damaged: u64,
+    /// Frames of which nothing came, concealed.
+    pub frames_lost: u64,
+    /// Frames thrown away because the reader was slow.
+    pub frames_dropped: u64,
+    /// Frames that have the sender's hash.
+    pub frames_verified: u64,
+    /// Frames that have not.
+    pub frames_unequal: u64,
+    /// From the first packet of a frame to its output, nanoseconds.
+    pub delay: Quantiles,
+    /// Of the latency budget, until a frame was complete, nanoseconds.
+    pub used: Quantiles,
+    /// Each sender.
+    pub senders: Vec<SenderSummary>,
+    /// CPU time of the receiving thread, nanoseconds.
+    pub cpu_ns: u64,
+    /// CPU time of all threads, nanoseconds.
+    pub process_cpu_ns: u64,
+    /// Events, all together.
+    pub events: u64,
+}
+
+/// What came from one sender.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SenderSummary {
+    /// As on the command line.
+    pub from: String,
+    /// Sessions with it.
+    pub sessions: u64,
+    /// UDP payload bytes.
+    pub bytes: u64,
+    /// Source packets that came.
+    pub received: u64,
+    /// Repair packets that came.
+    pub repairs: u64,
+    /// Source packets that did not come as first sent, not even late.
+    pub lost: u64,
+    /// Those that were taken for lost for a while, too.
+    #[serde(skip)]
+    missed: u64,
+    /// Of these, given back by FEC.
+    pub recovered: u64,
+    /// Of these, sent again in time.
+    pub retransmitted: u64,
+    /// Source packets that were taken for lost, and then came on their own.
+    pub overtaken: u64,
+    /// Of those lost, brought by another sender.
+    pub elsewhere: u64,
+    /// Of these, never repaired.
+    pub unrepaired: u64,
+    /// Packets of frames that had been given out.
+    pub late: u64,
+    /// Packets that had come before.
+    pub duplicates: u64,
+    /// Datagrams that were not the sender's.
+    pub rejected: u64,
+    /// Packets that the kernel dropped at the sockets.
+    pub socket_drops: u64,
+    /// Round-trip time at the end, nanoseconds.
+    pub rtt_ns: u64,
+}
+
+/// Receives until the stream ends, or `stop` is set.
+///
+/// # Errors
+/// When no sender can be reached, the stream was stopped, or the output cannot be written. What came until then is in
+/// `summary`.
+pub fn run(
+    config: &RecvConfig,
+    summary: &mut RecvSummary,
+    stop: &Stop,
+    watch: &dyn Watch,
+) -> Result<(), CarryError> {
+    if config.from.is_empty() {
+        return Err(CarryError::Parameters(
+            "there is no sender; name one with --from HOST".into(),
+        ));
+    }
+    let cpu_ns = clock::process_cpu_ns();
+    summary.budget_ns = config.latency_ns;
+    summary.senders = config
+        .from
+        .iter()
+        .map(|from| SenderSummary {
+            from: from.clone(),
+            ..SenderSummary::default()
+        })
+        .collect();
+    // Threads end with this, not with the caller's flag: what is under way is finished first.
+    let ending = Stop::default();
+    let (told, from_links) = channel();
+    let links = (0..config.from.len())
+        .map(|index| start_link(config, index as u16, told.clone(), ending.clone()))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut run = Run {
+        config,
+        summary,
+        watch,
+        hooks: Hooks::start(&config.hooks)?,
+        links,
+        stream: None,
+        started: Instant::now(),
+        first_session: None,
+        live: RecvLive {
+            budget_ns: config.latency_ns,
+            ..RecvLive::default()
+        },
+        failure: None,
+    };
+    let followed = run.follow(&from_links, stop);
+    ending.set();
+    let finished = run.finish(&from_links);
+    summary.process_cpu_ns = clock::process_cpu_ns() - cpu_ns;
+    followed.and(finished)
+}
+
+fn start_link(
+    config: &RecvConfig,
+    index: u16,
+    told: Outbox<(u16, FromLink)>,
+    stop: Stop,
+) -> Result<LinkState, CarryError> {
+    let (to_link, orders) = channel();
+    let active = index == 0 || matches!(config.join, Join::Merge);
+    let plan = LinkPlan {
+        index,
+        host: config.from[usize::from(index)].clone(),
+        family: config.family,
+        token: config.token.clone(),
+        latency_ns: config.latency_ns,
+        hashes: config.output.verify,
+        patience: config.patience,
+        receive_buffer: config.receive_buffer,
+        merge: config.merge,
+    };
+    let link = Link {
+        plan,
+        orders,
+        told,
+        stop,
+        active,
+    };
+    let thread = std::thread::Builder::new()
+        .name("link".into())
+        .spawn(move || link.run())
+        .map_err(|error| CarryError::thread(&error))?;
+    Ok(LinkState {
+        orders: to_link,
+        thread: Some(thread),
+        connected: false,
+        over: false,
+    })
+}
+
+/// A sender, as the main thread sees it.
+struct LinkState {
+    orders: Outbox<ToLink>,
+    thread: Option<JoinHandle<()>>,
+    connected: bool,
+    /// It will not send any more.
+    over: bool,
+}
+
+/// Threads and channels from the first session on.
+struct Stream {
+    commands: Outbox<Command>,
+    told: Inbox<Told>,
+    to_output: Outbox<ToOutput>,
+    receiving: JoinHandle<Result<(), CarryError>>,
+    writing: JoinHandle<(OutputTotals, OutputEnd)>,
+    output_stop: Stop,
+    payload: u32,
+    _watch: HostWatch,
+    watched: Inbox<Vec<Record>>,
+}
+
+struct Run<'a> {
+    config: &'a RecvConfig,
+    summary: &'a mut RecvSummary,
+    watch: &'a dyn Watch,
+    hooks: Hooks,
+    links: Vec<LinkState>,
+    stream: Option<Stream>,
+    started: Instant,
+    first_session: Option<Instant>,
+    live: RecvLive,
+    /// Why the last sender that failed did.
+    failure: Option<CarryError>,
+}
+
+impl Run<'_> {
+    /// Runs until there is no more to receive.
+    fn follow(&mut self, from_links: &Inbox<(u16, FromLink)>, stop: &Stop) -> Result<(), CarryError> {
+        let senders = self.config.from.join(" and ");
+        self.watch.live(&Live::Waiting(format!("for {senders}")));
+        while !stop.is_set() && !self.is_over() {
+            if let Ok((sender, told)) = from_links.recv_timeout(NAP) {
+                self.take_link(sender, told)?;
+            }
+            self.drain();
+            let ended = self.stream.as_ref().is_some_and(|stream| {
+                // A thread that ends before its time says why when it is joined.
+                stream.receiving.is_finished() || stream.writing.is_finished()
+            });
+            if ended || self.links.iter().all(|link| link.over) {
+                break;
+            }
+        }
+        match self.failure.take() {
+            Some(error) if self.links.iter().all(|link| link.over) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// As much has come as was asked for.
+    fn is_over(&self) -> bool {
+        let frames = self.live.frames + self.live.concealed;
+        self.config.most_frames.is_some_and(|most| frames >= most)
+            || self
+                .config
+                .duration
+                .is_some_and(|most| self.first_session.unwrap_or(self.started).elapsed() >= most)
+    }
+
+    fn happened(&mut self, sender: Option<u16>, event: EventKind, detail: impl Into<String>) {
+        let event = Event::now(sender, event, detail);
+        self.summary.events += 1;
+        self.watch.record(event.record());
+        self.watch.event(&event);
+        self.hooks.tell(&event);
+    }
+
+    fn take_link(&mut self, sender: u16, told: FromLink) -> Result<(), CarryError> {
+        let name = self.config.from[usize::from(sender)].clone();
+        match told {
+            FromLink::Open(opened) => self.open(sender, &name, *opened)?,
+            FromLink::Flow { unix_ns, flow, state } => {
+                let row = FlowChange {
+                    unix_ns,
+                    sender,
+                    flow,
+                    state,
+                };
+                self.watch.record(Record::FlowChange(row));
+            }
+            FromLink::Rtt(rtt_ns) => {
+                if let Some(stream) = &self.stream {
+                    stream.commands.send(Command::Rtt { sender, rtt_ns }).ok();
+                }
+            }
+            FromLink::Hashes(hashes) => {
+                if let Some(stream) = &self.stream {
+                    stream.to_output.send(ToOutput::Hashes(hashes)).ok();
+                }
+            }
+            FromLink::Lost(reason) => {
+                self.close(sender);
+                self.happened(
+                    Some(sender),
+                    EventKind::Disconnected,
+                    format!("{name} is gone: {reason}"),
+                );
+            }
+            FromLink::Ended(None) => {
+                self.links[usize::from(sender)].over = true;
+                self.happened(
+                    Some(sender),
+                    EventKind::Ended,
+                    format!("the stream of {name} has ended"),
+                );
+            }
+            FromLink::Ended(Some(reason)) => {
+                self.links[usize::from(sender)].over = true;
+                self.happened(
+                    Some(sender),
+                    EventKind::Stopped,
+                    format!("{name} has stopped: {reason}"),
+                );
+                self.failure = Some(CarryError::FarEnd(format!("{name} has stopped: {reason}")));
+                self.close(sender);
+            }
+            FromLink::Failed(error) => {
+                self.links[usize::from(sender)].over = true;
+                self.happened(Some(sender), EventKind::Refused, error.to_string());
+                self.failure = Some(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// A sender's session is ready: its packets are received from now on.
+    fn open(&mut self, sender: u16, name: &str, opened: Opened) -> Result<(), CarryError> {
+        let terms = &opened.terms;
+        if self.stream.is_none() {
+            self.stream = Some(start_stream(self.config, &opened)?);
+            self.first_session = Some(Instant::now());
+        }
+        let Some(stream) = &self.stream else { return Ok(()) };
+        if stream.payload != terms.payload() {
+            let reason = format!(
+                "{name} sends packets of {} bytes and another sender packets of {}: give both the same --length",
+                terms.length,
+                stream.payload + crate::PACKET_OVERHEAD
+            );
+            return Err(CarryError::FarEnd(reason));
+        }
+        let first = self.summary.senders[usize::from(sender)].sessions == 0;
+        self.summary.senders[usize::from(sender)].sessions += 1;
+        self.summary.format = Some(terms.format.clone());
+        let detail = format!(
+            "{name} ({}) sends {} over {} flows",
+            opened.peer, terms.format, terms.flows
+        );
+        let add = Command::Add {
+            sender,
+            terms: sender_terms(self.config, sender, &opened),
+            format: format_of(terms)?,
+            sockets: opened.sockets,
+        };
+        stream.commands.send(add).ok();
+        let kind = if first {
+            EventKind::Connected
+        } else {
+            EventKind::Restarted
+        };
+        self.links[usize::from(sender)].connected = true;
+        self.happened(Some(sender), kind, detail);
+        Ok(())
+    }
+
+    fn close(&mut self, sender: u16) {
+        self.links[usize::from(sender)].connected = false;
+        if let Some(stream) = &self.stream {
+            stream.commands.send(Command::Remove { sender }).ok();
+        }
+    }
+
+    /// Hands on what the threads have told.
+    fn drain(&mut self) {
+        let Some(stream) = &self.stream else { return };
+        let told: Vec<Told> = stream.told.try_iter().collect();
+        let watched: Vec<Record> = stream.watched.try_iter().flatten().collect();
+        for record in watched {
+            self.watch.record(record);
+        }
+        for told in told {
+            match told {
+                Told::Records(records) => records.into_iter().for_each(|record| self.take_record(record)),
+                Told::Event(sender, event) => self.take_event(sender, event),
+            }
+        }
+    }
+
+    fn take_event(&mut self, sender: Option<u16>, event: ReceiverEvent) {
+        match event {
+            ReceiverEvent::Format { description, .. } => {
+                let text = String::from_utf8_lossy(&description).into_owned();
+                let known = self.summary.format.replace(text.clone());
+                if known.as_ref() != Some(&text) {
+                    self.happened(
+                        sender,
+                        EventKind::Format,
+                        format!("frames are {text} from here on"),
+                    );
+                }
+            }
+            ReceiverEvent::End { .. } => {}
+            ReceiverEvent::Wanted { wanted, .. } => {
+                if let Some(sender) = sender {
+                    self.links[usize::from(sender)]
+                        .orders
+                        .send(ToLink::Active(wanted))
+                        .ok();
+                }
+            }
+            ReceiverEvent::Switched { why, frame, .. } => {
+                let name = sender
+                    .map_or("another", |it| &self.config.from[usize::from(it)])
+                    .to_owned();
+                self.happened(
+                    sender,
+                    EventKind::Switched,
+                    format!("frames are {name}'s from frame {frame} on: {}", because(why)),
+                );
+            }
+        }
+    }
+
+    fn take_record(&mut self, record: Record) {
+        match &record {
+            Record::RecvSecond(row) => self.count_packets(row),
+            Record::FrameSecond(row) => self.count_frames(row),
+            _ => {}
+        }
+        self.watch.record(record);
+    }
+
+    fn count_packets(&mut self, row: &RecvSecond) {
+        self.summary.cpu_ns += row.cpu_ns;
+        let sender = &mut self.summary.senders[usize::from(row.sender)];
+        sender.bytes += row.bytes;
+        sender.received += row.received;
+        sender.repairs += row.repairs;
+        sender.missed += row.lost;
+        sender.recovered += row.recovered;
+        sender.retransmitted += row.retransmitted;
+        sender.overtaken += row.overtaken;
+        sender.lost = sender.missed.saturating_sub(sender.overtaken);
+        sender.elsewhere += row.elsewhere;
+        sender.unrepaired += row.unrepaired;
+        sender.late += row.late;
+        sender.duplicates += row.duplicates;
+        sender.rejected += row.rejected;
+        sender.socket_drops += row.socket_drops;
+        sender.rtt_ns = row.rtt_ns;
+        let live = &mut self.live;
+        live.rate += BitRate::of(row.bytes, row.duration_ns).0;
+        live.received += row.received;
+        live.lost += row.lost.saturating_sub(row.overtaken);
+        live.recovered += row.recovered;
+        live.retransmitted += row.retransmitted;
+        live.unrepaired += row.unrepaired;
+        live.late += row.late;
+    }
+
+    /// Frames come once a second, after the packets of about the same second.
+    fn count_frames(&mut self, row: &FrameSecond) {
+        if row.dropped > 0 && self.live.dropped == 0 {
+            let detail = "the reader of the output is slower than the stream; whole frames are thrown away";
+            self.happened(None, EventKind::SlowReader, detail);
+        }
+        let live = &mut self.live;
+        live.frames += row.frames;
+        live.concealed += row.damaged + row.lost;
+        live.dropped += row.dropped;
+        live.used_ns = u64::try_from(row.used.max).unwrap_or(0);
+        self.watch.live(&Live::Receiving(*live));
+        for link in self.links.iter().filter(|link| link.connected) {
+            link.orders.send(ToLink::Second(*live)).ok();
+        }
+        self.live = RecvLive {
+            budget_ns: live.budget_ns,
+            frames: live.frames,
+            concealed: live.concealed,
+            dropped: live.dropped,
+            ..RecvLive::default()
+        };
+    }
+
+    /// Ends the threads and takes what is left.
+    fn finish(&mut self, from_links: &Inbox<(u16, FromLink)>) -> Result<(), CarryError> {
+        for link in &mut self.links {
+            if let Some(thread) = link.thread.take() {
+                // A link that broke off has nothing more to tell.
+                thread.join().ok();
+            }
+        }
+        // Hashes may still be on their way to the output.
+        while let Ok((sender, told)) = from_links.try_recv() {
+            if let FromLink::Hashes(_) = told {
+                self.take_link(sender, told)?;
+            }
+        }
+        self.drain();
+        let Some(stream) = self.stream.take() else {
+            return Ok(());
+        };
+        let Stream {
+            commands,
+            told,
+            to_output,
+            receiving,
+            writing,
+            output_stop,
+            ..
+        } = stream;
+        drop((commands, to_output));
+        let received = receiving
+            .join()
+            .unwrap_or_else(|_| Err(CarryError::Internal("the receiving thread broke off".into())));
+        output_stop.set();
+        let deadline = Instant::now() + LAST_FRAMES;
+        while !writing.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(NAP);
+        }
+        let written = writing.is_finished().then(|| writing.join());
+        for told in told.try_iter() {
+            if let Told::Records(records) = told {
+                records.into_iter().for_each(|record| self.take_record(record));
+            }
+        }
+        if let Some(first) = self.first_session {
+            self.summary.duration_ns = first.elapsed().as_nanos() as u64;
+        }
+        let ended = match written {
+            Some(Ok((totals, end))) => {
+                self.sum_up(&totals);
+                match end {
+                    OutputEnd::Done => Ok(()),
+                    OutputEnd::ReaderLeft => {
+                        self.happened(None, EventKind::SlowReader, "the reader of the output has left");
+                        Ok(())
+                    }
+                    OutputEnd::Failed(error) => Err(error),
+                }
+            }
+            Some(Err(_)) => Err(CarryError::Internal("the writing thread broke off".into())),
+            None => Err(CarryError::Output {
+                output: "the output".into(),
+                reason: "its reader does not take the last frames".into(),
+            }),
+        };
+        received.and(ended)
+    }
+
+    fn sum_up(&mut self, totals: &OutputTotals) {
+        let summary = &mut self.summary;
+        summary.frames = totals.frames;
+        summary.frames_damaged = totals.damaged;
+        summary.frames_lost = totals.lost;
+        summary.frames_dropped = totals.dropped;
+        summary.frames_verified = totals.verified;
+        summary.frames_unequal = totals.unequal;
+        summary.delay = quantiles(&totals.delay);
+        summary.used = quantiles(&totals.used);
+    }
+}
+
+fn sender_terms(config: &RecvConfig, rank: u16, opened: &Opened) -> SenderTerms {
+    let terms = &opened.terms;
+    let window = terms.fec_window.unwrap_or(0);
+    let within = terms.packets_per_second() * config.latency_ns as f64 / 1e9;
+    SenderTerms {
+        session: opened.session,
+        key: opened.key,
+        flows: terms.flows,
+        fec_window: terms.fec_window,
+        // A quarter more than the budget holds: packets do not come evenly.
+        fec_history: (within * 1.25) as u16 + window,
+        arq: terms.arq,
+        rtt_ns: opened.rtt_ns,
+        rank,
+    }
+}
+
+/// Why another sender's frames are taken.
+fn because(why: SwitchReason) -> &'static str {
+    match why {
+        SwitchReason::Silence => "nothing came from the other",
+        SwitchReason::Unrepaired => "too much of what the other sent stayed lost",
+        SwitchReason::Removed => "the other is gone",
+        SwitchReason::Back => "it comes first, and has been there again for long enough",
+    }
+}
+
+fn format_of(terms: &Terms) -> Result<VideoFormat, CarryError> {
+    VideoFormat::from_media_type(terms.format.as_bytes())
+        .map_err(|error| CarryError::FarEnd(format!("the sender's format makes no sense: {error}")))
+}
+
+fn start_stream(config: &RecvConfig, opened: &Opened) -> Result<Stream, CarryError> {
+    let terms = &opened.terms;
+    let frames = (8 + 2 * config.latency_ns / terms.frame_ns).min(MOST_FRAMES) as usize;
+    let receiver = Receiver::new(ReceiverConfig {
+        latency_ns: config.latency_ns,
+        payload: terms.payload(),
+        frames,
+        frame_bytes: weir_media::raw::MAX_FRAME_BYTES as u32,
+        join: config.join,
+    })
+    .map_err(|error| CarryError::FarEnd(error.to_string()))?;
+    let (commands, to_obey) = channel();
+    let (telling, told) = channel();
+    let output_stop = Stop::default();
+    let (output, queue, to_output) = Output::new(config.output.clone(), telling.clone(), output_stop.clone());
+    let writing = std::thread::Builder::new()
+        .name("output".into())
+        .spawn(move || output.run())
+        .map_err(|error| CarryError::thread(&error))?;
+    let data = Data {
+        receiver,
+        commands: to_obey,
+        told: telling,
+        frames: queue,
+    };
+    let receiving = std::thread::Builder::new()
+        .name("receive".into())
+        .spawn(move || data.run())
+        .map_err(|error| CarryError::thread(&error))?;
+    let (records, watched) = channel();
+    let interface = HostFacts::read(Some(opened.peer.ip())).interface;
+    Ok(Stream {
+        commands,
+        told,
+        to_output,
+        receiving,
+        writing,
+        output_stop,
+        payload: terms.payload(),
+        _watch: HostWatch::start(Side::Local, interface, records)?,
+        watched,
+    })
+}

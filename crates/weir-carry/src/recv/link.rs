@@ -1,0 +1,281 @@
+//! The control session with one sender: connects, agrees, opens the flows' sockets and hands them to the receiving
+//! thread, and connects again when the sender is gone.
+
+use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, Sender as Outbox};
+use std::time::{Duration, Instant};
+
+use weir_control::{Control, ControlError, Family, Stop, connect, greet, resolve};
+use weir_net::host::HostFacts;
+use weir_net::{UdpOptions, UdpSocket};
+use weir_wire::frame::Role;
+use weir_wire::{SessionId, Token, UdpKey};
+
+use crate::messages::{Terms, ToReceiver, ToSender, Want};
+use crate::{CarryError, DEFAULT_SEND_PORT, PACKET_OVERHEAD, RecvLive, SENDER};
+
+const NAP: Duration = Duration::from_millis(10);
+/// How long a sender is waited for before it is tried again.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// Where a sender is, and what is wanted of it.
+#[derive(Clone, Debug)]
+pub(super) struct LinkPlan {
+    pub index: u16,
+    pub host: String,
+    pub family: Family,
+    pub token: Token,
+    pub latency_ns: u64,
+    pub hashes: bool,
+    /// How long the sender is looked for at first; for ever once it has been there.
+    pub patience: Duration,
+    pub receive_buffer: usize,
+    pub merge: bool,
+}
+
+/// What a link is told.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ToLink {
+    Active(bool),
+    Second(RecvLive),
+}
+
+/// What a link tells; each comes with the sender's index.
+pub(super) enum FromLink {
+    /// There is a session: its sockets are to be received from.
+    Open(Box<Opened>),
+    Flow {
+        unix_ns: u64,
+        flow: u16,
+        state: String,
+    },
+    /// The round trip to the sender, nanoseconds.
+    Rtt(u64),
+    Hashes(Vec<(u32, u64)>),
+    /// The session is over; another may follow.
+    Lost(String),
+    /// The stream is over, by the sender's word: why, unless it is the input's end.
+    Ended(Option<String>),
+    /// There is no such sender, or it will not have us.
+    Failed(CarryError),
+}
+
+/// A session that is ready.
+pub(super) struct Opened {
+    pub terms: Terms,
+    pub session: SessionId,
+    pub key: UdpKey,
+    pub sockets: Vec<UdpSocket>,
+    /// Round trip as the kernel saw it during the handshake, nanoseconds.
+    pub rtt_ns: u64,
+    pub peer: SocketAddr,
+}
+
+/// How a session ended.
+enum End {
+    Stopped,
+    Over(Option<String>),
+    Refused(String),
+}
+
+pub(super) struct Link {
+    pub plan: LinkPlan,
+    pub orders: Inbox<ToLink>,
+    pub told: Outbox<(u16, FromLink)>,
+    pub stop: Stop,
+    pub active: bool,
+}
+
+impl Link {
+    /// Runs until the stream is over, the sender cannot be reached, or `stop` is set.
+    pub(super) fn run(mut self) {
+        let began = Instant::now();
+        let mut was_there = false;
+        while !self.stop.is_set() {
+            match self.session(&mut was_there) {
+                Ok(End::Stopped) => return,
+                Ok(End::Over(reason)) => return self.tell(FromLink::Ended(reason)),
+                Ok(End::Refused(reason)) => return self.tell(FromLink::Failed(CarryError::FarEnd(reason))),
+                Err(error) if was_there && may_pass(&error) => self.tell(FromLink::Lost(error.to_string())),
+                Err(error) if may_pass(&error) && began.elapsed() < self.plan.patience => {
+                    tracing::debug!(host = self.plan.host, %error, "trying again");
+                }
+                Err(error) => return self.tell(FromLink::Failed(error)),
+            }
+            let again = Instant::now() + AGAIN;
+            while Instant::now() < again && !self.stop.is_set() {
+                std::thread::sleep(NAP);
+            }
+        }
+    }
+
+    fn tell(&self, told: FromLink) {
+        // A receiver that has ended needs no more news.
+        self.told.send((self.plan.index, told)).ok();
+    }
+
+    fn session(&mut self, was_there: &mut bool) -> Result<End, CarryError> {
+        let address = resolve(&self.plan.host, DEFAULT_SEND_PORT, self.plan.family)?;
+        let connected = connect(address, &self.plan.token, SENDER)?;
+        let rtt_ns = weir_net::tcp::read(&connected.stream).map_or(1_000_000, |it| it.rtt_ns);
+        let lost = |error: std::io::Error| CarryError::FarEnd(error.to_string());
+        let local = connected.stream.local_addr().map_err(lost)?;
+        let keys = connected.established.keys;
+        let control: Control<ToReceiver> =
+            Control::start(connected.stream, &keys.control, Role::Client, ToSender::Beat).map_err(lost)?;
+        control.writer.send(&ToSender::Want(Box::new(Want {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            host: HostFacts::read(Some(address.ip())),
+            latency_ns: self.plan.latency_ns,
+            hashes: self.plan.hashes,
+        })))?;
+        let terms = match self.await_terms(&control)? {
+            Ok(terms) => terms,
+            Err(end) => return Ok(end),
+        };
+        let sockets = self.sockets(local, address, &terms)?;
+        if !greet(&sockets, connected.established.session, &keys.udp)? {
+            return Err(CarryError::Blocked {
+                peer: address.ip().to_string(),
+                hint: "the sender did not answer the hello of every flow; do firewalls let its UDP port (--media-port there) pass?",
+            });
+        }
+        self.tell(FromLink::Open(Box::new(Opened {
+            terms,
+            session: connected.established.session,
+            key: keys.udp,
+            sockets,
+            rtt_ns,
+            peer: address,
+        })));
+        *was_there = true;
+        control.writer.send(&ToSender::Go { active: self.active })?;
+        self.follow(&control)
+    }
+
+    /// The next message but beats; none when none comes within `limit`.
+    fn next(control: &Control<ToReceiver>, limit: Duration) -> Result<Option<ToReceiver>, ControlError> {
+        match control.incoming.recv_timeout(limit) {
+            Ok(Ok(ToReceiver::Beat)) | Err(RecvTimeoutError::Timeout) => Ok(None),
+            Ok(message) => message.map(Some),
+            Err(RecvTimeoutError::Disconnected) => Err(ControlError::Closed),
+        }
+    }
+
+    /// The sender's terms, or the end. A sender that is alive may wait for its input as long as it likes.
+    fn await_terms(&mut self, control: &Control<ToReceiver>) -> Result<Result<Terms, End>, CarryError> {
+        while !self.stop.is_set() {
+            match Self::next(control, NAP)? {
+                Some(ToReceiver::Terms(terms)) => return check(*terms).map(Ok),
+                Some(ToReceiver::Refused { reason }) => return Ok(Err(End::Refused(reason))),
+                Some(ToReceiver::Ended { reason }) => return Ok(Err(End::Over(reason))),
+                Some(other) => return Err(nonsense(&other)),
+                None => self.take_orders(control, false)?,
+            }
+        }
+        control.writer.send(&ToSender::Leave)?;
+        Ok(Err(End::Stopped))
+    }
+
+    /// A socket for each flow, so that flows differ in their destination port.
+    fn sockets(
+        &self,
+        local: SocketAddr,
+        sender: SocketAddr,
+        terms: &Terms,
+    ) -> Result<Vec<UdpSocket>, CarryError> {
+        let options = UdpOptions {
+            receive_buffer: self.plan.receive_buffer,
+            merge_receive: self.plan.merge,
+            ..UdpOptions::default()
+        };
+        let mut sockets = Vec::new();
+        for flow in 0..usize::from(terms.flows) {
+            let socket = UdpSocket::bind(SocketAddr::new(local.ip(), 0), &options)?;
+            let port = terms.ports.get(flow).or(terms.ports.first()).copied();
+            socket.connect(SocketAddr::new(sender.ip(), port.unwrap_or(0)))?;
+            sockets.push(socket);
+        }
+        Ok(sockets)
+    }
+
+    fn take_orders(&mut self, control: &Control<ToReceiver>, connected: bool) -> Result<(), ControlError> {
+        while let Ok(order) = self.orders.try_recv() {
+            let message = match order {
+                ToLink::Active(active) => {
+                    self.active = active;
+                    ToSender::Active(active)
+                }
+                ToLink::Second(live) => ToSender::Second(live),
+            };
+            if connected {
+                control.writer.send(&message)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, control: &Control<ToReceiver>) -> Result<End, CarryError> {
+        loop {
+            if self.stop.is_set() {
+                // Gone already, or about to be told: it is over either way.
+                control.writer.send(&ToSender::Leave).ok();
+                return Ok(End::Stopped);
+            }
+            self.take_orders(control, true)?;
+            match Self::next(control, NAP)? {
+                Some(ToReceiver::Flow { unix_ns, flow, state }) => {
+                    self.tell(FromLink::Flow { unix_ns, flow, state });
+                }
+                Some(ToReceiver::Rtt { rtt_ns }) => self.tell(FromLink::Rtt(rtt_ns)),
+                Some(ToReceiver::Hashes(hashes)) => self.tell(FromLink::Hashes(hashes)),
+                Some(ToReceiver::Ended { reason }) => return Ok(End::Over(reason)),
+                Some(other) => return Err(nonsense(&other)),
+                None => {}
+            }
+        }
+    }
+}
+
+/// Whether what went wrong may be right the next time.
+fn may_pass(error: &CarryError) -> bool {
+    use weir_control::ConnectError::{Handshake, Unreachable};
+    match error {
+        CarryError::Control(_) | CarryError::Blocked { .. } => true,
+        CarryError::Connect(Unreachable { .. }) => true,
+        // Another receiver's session may not be over yet. A wrong token stays wrong.
+        CarryError::Connect(Handshake { reason, .. }) => {
+            !reason.contains("token") && !reason.contains("version")
+        }
+        _ => false,
+    }
+}
+
+/// What a sender says is bounded before anything is made of it.
+fn check(terms: Terms) -> Result<Terms, CarryError> {
+    let flows = 1..=weir_wire::MAX_FEEDBACK_FLOWS;
+    let fits = flows.contains(&usize::from(terms.flows))
+        && (PACKET_OVERHEAD + 1..=65_507).contains(&terms.length)
+        && (terms.ports.len() == 1 || terms.ports.len() == usize::from(terms.flows))
+        && !terms.ports.contains(&0)
+        && (1..=10_000_000_000).contains(&terms.frame_ns)
+        && (1..=weir_media::raw::MAX_FRAME_BYTES).contains(&terms.frame_bytes)
+        && terms
+            .fec_window
+            .is_none_or(|window| window <= weir_fec::MAX_WINDOW);
+    if fits {
+        Ok(terms)
+    } else {
+        Err(CarryError::FarEnd(
+            "the sender's terms make no sense; do both ends run the same version of Weir?".into(),
+        ))
+    }
+}
+
+fn nonsense(message: &ToReceiver) -> CarryError {
+    let text = format!("{message:?}");
+    let name = text.split(['(', '{', ' ']).next().unwrap_or_default();
+    CarryError::FarEnd(format!(
+        "the sender said {name} where that makes no sense; do both ends run the same version of Weir?"
+    ))
+}

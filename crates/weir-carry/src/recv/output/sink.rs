@@ -1,0 +1,181 @@
+//! The file, FIFO or standard output that frames are written to. It must not know where frames come from.
+
+use std::fs::File;
+use std::io::{self, Stdout, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use weir_control::Stop;
+use weir_media::raw::{FrameWriteError, FrameWriter, PixelFormat, Repacker, VideoFormat};
+use weir_net::pipe;
+
+use super::{OutputPlan, WriteEnd};
+use crate::CarryError;
+
+/// Where frames go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Standard output.
+    Standard,
+    /// A file, or a FIFO.
+    Path(PathBuf),
+    /// Nowhere: they are only counted, and checked if asked.
+    Nowhere,
+}
+
+/// As what frames are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// Frames and nothing else.
+    #[default]
+    Raw,
+    /// Y4M.
+    Y4m,
+}
+
+/// What frames are written into.
+enum Opened {
+    Standard(Stdout),
+    File(File),
+}
+
+impl Write for Opened {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Opened::Standard(out) => out.write(bytes),
+            Opened::File(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Opened::Standard(out) => out.flush(),
+            Opened::File(file) => file.flush(),
+        }
+    }
+}
+
+/// Frames of one format on their way.
+struct Stream {
+    from: VideoFormat,
+    packer: Repacker,
+    writer: FrameWriter<Opened>,
+}
+
+pub(super) struct Sink {
+    plan: OutputPlan,
+    opened: Option<Opened>,
+    stream: Option<Stream>,
+    packed: Vec<u8>,
+}
+
+impl Sink {
+    pub(super) fn new(plan: &OutputPlan) -> Self {
+        Sink {
+            plan: plan.clone(),
+            opened: None,
+            stream: None,
+            packed: Vec::new(),
+        }
+    }
+
+    /// Opens the output; waits for the reader of a FIFO.
+    pub(super) fn open(&mut self, stop: &Stop) -> Result<(), WriteEnd> {
+        let opened = match &self.plan.target {
+            Target::Nowhere => return Ok(()),
+            Target::Standard => {
+                pipe::enlarge(&io::stdout());
+                Opened::Standard(io::stdout())
+            }
+            Target::Path(path) => loop {
+                match pipe::open_for_writing(path) {
+                    Ok(Some(file)) => {
+                        pipe::enlarge(&file);
+                        break Opened::File(file);
+                    }
+                    Ok(None) if stop.is_set() => return Err(WriteEnd::Stopped),
+                    Ok(None) => std::thread::sleep(Duration::from_millis(20)),
+                    Err(error) => return Err(self.failed(&error)),
+                }
+            },
+        };
+        self.opened = Some(opened);
+        Ok(())
+    }
+
+    /// Writes a frame of this format.
+    pub(super) fn write(&mut self, format: VideoFormat, frame: &[u8]) -> Result<(), WriteEnd> {
+        if self.plan.target == Target::Nowhere {
+            return Ok(());
+        }
+        if self.stream.as_ref().is_none_or(|stream| stream.from != format) {
+            self.begin(format)?;
+        }
+        let Some(stream) = &mut self.stream else {
+            return Ok(());
+        };
+        let bytes = if stream.packer.from() == stream.packer.to() {
+            frame
+        } else {
+            self.packed.resize(stream.packer.to().frame_bytes(), 0);
+            let packed = stream.packer.run(frame, &mut self.packed);
+            packed.map_err(|error| WriteEnd::Failed(error.into()))?;
+            &self.packed
+        };
+        let written = stream.writer.write_frame(bytes);
+        written.map_err(|error| self.write_failed(&error))
+    }
+
+    /// Frames of another format begin; Y4M gets another header.
+    fn begin(&mut self, format: VideoFormat) -> Result<(), WriteEnd> {
+        let before = self.stream.take().map(|stream| stream.writer.into_inner());
+        let Some(opened) = before.or_else(|| self.opened.take()) else {
+            return Ok(());
+        };
+        let packing = self
+            .plan
+            .packing
+            .unwrap_or(match (self.plan.form, format.pixels()) {
+                // Y4M knows planes only.
+                (Form::Y4m, PixelFormat::St2110 | PixelFormat::V210) => PixelFormat::Yuv422p10le,
+                (Form::Y4m, PixelFormat::Uyvy422) => PixelFormat::Yuv422p,
+                (_, pixels) => pixels,
+            });
+        let packer = Repacker::new(format, packing).map_err(|error| WriteEnd::Failed(error.into()))?;
+        let writer = match self.plan.form {
+            Form::Raw => FrameWriter::raw(opened, packer.to()),
+            Form::Y4m => FrameWriter::y4m(opened, packer.to()).map_err(|error| self.write_failed(&error))?,
+        };
+        self.stream = Some(Stream {
+            from: format,
+            packer,
+            writer,
+        });
+        Ok(())
+    }
+
+    pub(super) fn flush(&mut self) -> Result<(), WriteEnd> {
+        let flushed = match &mut self.stream {
+            Some(stream) => stream.writer.flush(),
+            None => Ok(()),
+        };
+        flushed.map_err(|error| self.write_failed(&error))
+    }
+
+    fn write_failed(&self, error: &FrameWriteError) -> WriteEnd {
+        match error {
+            FrameWriteError::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => WriteEnd::ReaderLeft,
+            error => self.failed(error),
+        }
+    }
+
+    fn failed(&self, reason: &impl std::fmt::Display) -> WriteEnd {
+        WriteEnd::Failed(CarryError::Output {
+            output: match &self.plan.target {
+                Target::Path(path) => path.display().to_string(),
+                Target::Standard | Target::Nowhere => "standard output".into(),
+            },
+            reason: reason.to_string(),
+        })
+    }
+}

@@ -1,0 +1,446 @@
+//! Where frames come from: a file, a pipe or a test pattern, read and packed by a thread of its own, a few frames ahead.
+//! It must not know receivers.
+//!
+//! Nothing but the first bytes, which tell the format, is read before the stream begins.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
+use std::os::unix::fs::FileTypeExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel, sync_channel};
+use std::time::Duration;
+
+use weir_media::raw::{FrameReader, Next, PixelFormat, Repacker, TestPattern, VideoFormat};
+use weir_net::{clock, pipe};
+use weir_units::FrameRate;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::CarryError;
+
+/// Frames that are read ahead.
+const AHEAD: usize = 2;
+
+/// What gives the frames.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A test pattern.
+    Pattern(VideoFormat),
+    /// Standard input.
+    Standard,
+    /// A file, or a FIFO.
+    Path(PathBuf),
+}
+
+/// How frames are numbered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Numbering {
+    /// From 0 on.
+    #[default]
+    Count,
+    /// By the time at which a frame was read, so that several senders of one live source agree.
+    Clock,
+}
+
+/// What to read, and how.
+#[derive(Clone, Debug)]
+pub struct SourceConfig {
+    /// What gives the frames.
+    pub input: Input,
+    /// Format of raw frames; for Y4M it gives at most an unknown frame rate.
+    pub format: Option<VideoFormat>,
+    /// Packing to send in; as they come if none.
+    pub packing: Option<PixelFormat>,
+    /// How frames are numbered.
+    pub numbering: Numbering,
+    /// Frames after which the stream ends.
+    pub most_frames: Option<u64>,
+}
+
+impl SourceConfig {
+    /// Whether the input has a clock of its own, as a camera behind a pipe has, and files do not.
+    pub fn is_live(&self) -> bool {
+        match &self.input {
+            Input::Pattern(_) => false,
+            Input::Standard => {
+                // What cannot be looked at is taken for a pipe.
+                let stdin = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned();
+                !stdin.is_ok_and(|fd| File::from(fd).metadata().is_ok_and(|it| it.is_file()))
+            }
+            Input::Path(path) => path.metadata().is_ok_and(|it| it.file_type().is_fifo()),
+        }
+    }
+}
+
+/// A frame that was read.
+#[derive(Debug)]
+pub struct SourceFrame {
+    /// Its number (wraps).
+    pub number: u32,
+    /// Media time, nanoseconds after the first frame's.
+    pub timestamp_ns: u64,
+    /// Its bytes, packed as they are sent.
+    pub bytes: Vec<u8>,
+    /// Their hash (XXH3, 64 bits), if one is wanted.
+    pub hash: Option<u64>,
+}
+
+/// What comes next.
+#[derive(Debug)]
+pub enum FromSource {
+    /// Frames have this format from here on.
+    Format(VideoFormat),
+    /// A frame.
+    Frame(SourceFrame),
+    /// There are no more; with an error if there should have been.
+    End(Option<CarryError>),
+}
+
+/// Frames as a thread reads them.
+#[derive(Debug)]
+pub struct Source {
+    frames: Receiver<FromSource>,
+    spare: Sender<Vec<u8>>,
+    begin: Option<Sender<()>>,
+    hashing: Arc<AtomicBool>,
+}
+
+impl Source {
+    /// Starts the thread, which opens the input and finds out its format, and then waits for [`Source::begin`].
+    ///
+    /// # Errors
+    /// When there is no such input, or the arguments contradict each other.
+    pub fn start(config: SourceConfig) -> Result<Self, CarryError> {
+        let opened = open(&config.input)?;
+        let (to_frames, frames) = sync_channel(AHEAD);
+        let (spare, from_spare) = channel();
+        let (begin, begun) = channel();
+        let hashing = Arc::new(AtomicBool::new(false));
+        let reading = Reading {
+            out: to_frames,
+            spare: from_spare,
+            begun,
+            hashing: hashing.clone(),
+            count: 0,
+            first: 0,
+            next: 0,
+            config,
+        };
+        std::thread::Builder::new()
+            .name("source".into())
+            .spawn(move || reading.run(opened))
+            .map_err(|error| CarryError::thread(&error))?;
+        Ok(Source {
+            frames,
+            spare,
+            begin: Some(begin),
+            hashing,
+        })
+    }
+
+    /// Frames are wanted from now on.
+    pub fn begin(&mut self) {
+        if let Some(begin) = self.begin.take() {
+            // A thread that has ended has said why.
+            let _ = begin.send(());
+        }
+    }
+
+    /// Frames have been asked for.
+    pub fn has_begun(&self) -> bool {
+        self.begin.is_none()
+    }
+
+    /// Whether hashes are wanted.
+    pub fn set_hashing(&self, wanted: bool) {
+        self.hashing.store(wanted, Ordering::Relaxed);
+    }
+
+    /// What comes next, if it is there.
+    pub fn try_next(&self) -> Option<FromSource> {
+        match self.frames.try_recv() {
+            Ok(next) => Some(next),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(broke_off()),
+        }
+    }
+
+    /// What comes next, if it is there within `limit`.
+    pub fn next_within(&self, limit: Duration) -> Option<FromSource> {
+        match self.frames.recv_timeout(limit) {
+            Ok(next) => Some(next),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(broke_off()),
+        }
+    }
+
+    /// Takes back the bytes of a frame.
+    pub fn recycle(&self, bytes: Vec<u8>) {
+        // Nobody reads any more: the memory is given up.
+        let _ = self.spare.send(bytes);
+    }
+}
+
+fn broke_off() -> FromSource {
+    FromSource::End(Some(CarryError::Internal("the reading thread broke off".into())))
+}
+
+/// Opens what can be opened without waiting; a FIFO is opened by the thread.
+fn open(input: &Input) -> Result<Option<File>, CarryError> {
+    match input {
+        Input::Pattern(_) => Ok(None),
+        Input::Standard if io::stdin().is_terminal() => Err(CarryError::Parameters(
+            "there is no video on standard input, which is a terminal; pipe raw frames or Y4M into it, name a file, or use --test-pattern"
+                .into(),
+        )),
+        Input::Standard => Ok(None),
+        Input::Path(path) => {
+            let fail = |source| CarryError::OpenInput {
+                path: path.clone(),
+                source,
+            };
+            let metadata = path.metadata().map_err(fail)?;
+            if metadata.is_dir() {
+                return Err(fail(io::Error::other("it is a directory")));
+            }
+            if metadata.file_type().is_fifo() {
+                return Ok(None);
+            }
+            File::open(path).map(Some).map_err(fail)
+        }
+    }
+}
+
+struct Reading {
+    config: SourceConfig,
+    out: SyncSender<FromSource>,
+    spare: Receiver<Vec<u8>>,
+    begun: Receiver<()>,
+    hashing: Arc<AtomicBool>,
+    /// Frames so far.
+    count: u64,
+    /// Number of the first frame.
+    first: u64,
+    /// The least that the next frame's number may be.
+    next: u64,
+}
+
+/// The other end of the channel is gone, so that nobody wants more.
+struct Unwanted;
+
+type Step = Result<(), Unwanted>;
+
+impl Reading {
+    fn run(mut self, opened: Option<File>) {
+        let ended = match self.config.input.clone() {
+            Input::Pattern(format) => self.pattern(format),
+            Input::Standard => self.stream(io::stdin().lock(), None),
+            Input::Path(path) => match opened.map_or_else(|| File::open(&path), Ok) {
+                Ok(file) => self.stream(&file, Some(&file)),
+                Err(source) => Ok(Some(CarryError::OpenInput { path, source })),
+            },
+        };
+        if let Ok(error) = ended {
+            // Nobody listens any more: there is nobody to tell.
+            let _ = self.out.send(FromSource::End(error));
+        }
+    }
+
+    fn say(&self, what: FromSource) -> Step {
+        self.out.send(what).map_err(|_| Unwanted)
+    }
+
+    fn wait_for_begin(&self) -> Step {
+        self.begun.recv().map_err(|_| Unwanted)
+    }
+
+    fn is_over(&self) -> bool {
+        self.config.most_frames.is_some_and(|most| self.count >= most)
+    }
+
+    fn buffer(&self, bytes: usize) -> Vec<u8> {
+        let mut buffer = self.spare.try_recv().unwrap_or_default();
+        buffer.resize(bytes, 0);
+        buffer
+    }
+
+    fn frame(&mut self, rate: FrameRate, bytes: Vec<u8>) -> Step {
+        let number = match self.config.numbering {
+            Numbering::Count => self.next,
+            // A source that is held up skips numbers, and one that is fast does not use one twice.
+            Numbering::Clock => frames_in(rate, clock::unix_ns()).max(self.next),
+        };
+        if self.count == 0 {
+            self.first = number;
+        }
+        self.count += 1;
+        self.next = number + 1;
+        let hash = self.hashing.load(Ordering::Relaxed).then(|| xxh3_64(&bytes));
+        self.say(FromSource::Frame(SourceFrame {
+            number: number as u32,
+            timestamp_ns: time_of(rate, number - self.first),
+            bytes,
+            hash,
+        }))
+    }
+
+    fn pattern(&mut self, format: VideoFormat) -> Result<Option<CarryError>, Unwanted> {
+        let mut pattern = match TestPattern::new(format) {
+            Ok(pattern) => pattern,
+            Err(error) => return Ok(Some(error.into())),
+        };
+        self.say(FromSource::Format(format))?;
+        self.wait_for_begin()?;
+        while !self.is_over() {
+            let mut bytes = self.buffer(format.frame_bytes());
+            if let Err(error) = pattern.render(self.count, &mut bytes) {
+                return Ok(Some(error.into()));
+            }
+            self.frame(format.frame_rate(), bytes)?;
+        }
+        Ok(None)
+    }
+
+    fn stream(&mut self, input: impl Read, file: Option<&File>) -> Result<Option<CarryError>, Unwanted> {
+        // A larger pipe saves the writer and this thread most of their turns; not all kernels allow it.
+        match file {
+            Some(file) => pipe::enlarge(file),
+            None => pipe::enlarge(&io::stdin()),
+        }
+        let failed = |frames, source| Ok(Some(CarryError::Input { frames, source }));
+        let mut reader = match FrameReader::open(input, self.config.format) {
+            Ok(reader) => reader,
+            Err(error) => return failed(0, error),
+        };
+        let mut packer = match self.packer(reader.format()) {
+            Ok(packer) => packer,
+            Err(error) => return Ok(Some(error)),
+        };
+        self.say(FromSource::Format(packer.to()))?;
+        self.wait_for_begin()?;
+        let mut unpacked = Vec::new();
+        while !self.is_over() {
+            let format = reader.format();
+            let repacks = packer.from() != packer.to();
+            let mut bytes = if repacks {
+                std::mem::take(&mut unpacked)
+            } else {
+                self.buffer(0)
+            };
+            bytes.resize(format.frame_bytes(), 0);
+            match reader.read_frame(&mut bytes) {
+                Ok(Next::Frame) if repacks => {
+                    let mut packed = self.buffer(packer.to().frame_bytes());
+                    if let Err(error) = packer.run(&bytes, &mut packed) {
+                        return Ok(Some(error.into()));
+                    }
+                    unpacked = bytes;
+                    self.frame(format.frame_rate(), packed)?;
+                }
+                Ok(Next::Frame) => self.frame(format.frame_rate(), bytes)?,
+                Ok(Next::FormatChanged(format)) => {
+                    packer = match self.packer(format) {
+                        Ok(packer) => packer,
+                        Err(error) => return Ok(Some(error)),
+                    };
+                    self.say(FromSource::Format(packer.to()))?;
+                }
+                Ok(Next::End) => return Ok(None),
+                Err(error) => return failed(self.count, error),
+            }
+        }
+        Ok(None)
+    }
+
+    fn packer(&self, format: VideoFormat) -> Result<Repacker, CarryError> {
+        let to = self.config.packing.unwrap_or(format.pixels());
+        Ok(Repacker::new(format, to)?)
+    }
+}
+
+/// Frames of this rate in a time.
+fn frames_in(rate: FrameRate, time_ns: u64) -> u64 {
+    let frames = u128::from(time_ns) * u128::from(rate.numerator);
+    // Of a day's, and a year's, frames there are far fewer than 2^64.
+    (frames / (u128::from(rate.denominator) * 1_000_000_000)) as u64
+}
+
+/// When frame `count` is, after frame 0.
+fn time_of(rate: FrameRate, count: u64) -> u64 {
+    let time = u128::from(count) * u128::from(rate.denominator) * 1_000_000_000;
+    (time / u128::from(rate.numerator)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_times_follow_the_frame_rate_without_drift() {
+        let rate = FrameRate::new(60_000, 1_001).expect("a rate");
+        assert_eq!(time_of(rate, 60_000), 1_001_000_000_000);
+        assert_eq!(frames_in(rate, 1_001_000_000_000), 60_000);
+        // A century of it.
+        let century = 100 * 365 * 86_400_000_000_000;
+        let frames = frames_in(rate, century);
+        assert!(century - time_of(rate, frames) < 17_000_000);
+    }
+
+    fn read(config: SourceConfig) -> Vec<FromSource> {
+        let mut source = Source::start(config).expect("a source");
+        source.set_hashing(true);
+        source.begin();
+        let mut all = Vec::new();
+        loop {
+            let next = source.next_within(Duration::from_secs(10)).expect("in time");
+            let ended = matches!(next, FromSource::End(_));
+            all.push(next);
+            if ended {
+                return all;
+            }
+        }
+    }
+
+    #[test]
+    fn a_pattern_ends_after_its_frames() {
+        let format: VideoFormat = "64x64@25:gray".parse().expect("a format");
+        let all = read(SourceConfig {
+            input: Input::Pattern(format),
+            format: None,
+            packing: None,
+            numbering: Numbering::Count,
+            most_frames: Some(3),
+        });
+        assert!(matches!(all[0], FromSource::Format(_)));
+        let mut pattern = TestPattern::new(format).expect("a pattern");
+        for (index, next) in all[1..4].iter().enumerate() {
+            let FromSource::Frame(frame) = next else {
+                panic!("a frame");
+            };
+            let mut expected = vec![0; format.frame_bytes()];
+            pattern.render(index as u64, &mut expected).expect("a frame");
+            assert_eq!(
+                (frame.number as usize, frame.timestamp_ns),
+                (index, index as u64 * 40_000_000)
+            );
+            assert_eq!((&frame.bytes, frame.hash), (&expected, Some(xxh3_64(&expected))));
+        }
+        assert!(matches!(all[4], FromSource::End(None)));
+    }
+
+    #[test]
+    fn what_cannot_be_opened_is_said_at_once() {
+        let config = |path: &str| SourceConfig {
+            input: Input::Path(path.into()),
+            format: None,
+            packing: None,
+            numbering: Numbering::Count,
+            most_frames: None,
+        };
+        for (path, said) in [("/nowhere/at/all", "No such file"), ("/tmp", "directory")] {
+            let error = Source::start(config(path)).expect_err("an error").to_string();
+            assert!(error.contains(path) && error.contains(said), "{error}");
+        }
+    }
+}
