@@ -12,12 +12,21 @@ import { completeness, notes, when } from "./wording";
 
 const TIME = { kind: "time", label: "", format: String } as const;
 
+/** Values in each nanosecond of their rows. A short rest at the end of a run says nothing of a second. */
+export function perNs(values: (number | null)[], durations: (number | null)[]): (number | null)[] {
+  const rest = (median(durations) ?? 0) / 2;
+  return values.map((value, i) => {
+    const duration = durations[i];
+    if (value === null || !duration || (i === values.length - 1 && duration < rest)) return null;
+    return value / duration;
+  });
+}
+
 /** Bits per second of a table of seconds. */
 export function bitsPerSecond(table: Table): (number | null)[] {
-  const durations = table.numbers("duration_ns");
-  return table
-    .numbers("bytes")
-    .map((value, i) => (value === null || !durations[i] ? null : (value * 8e9) / durations[i]));
+  return perNs(table.numbers("bytes"), table.numbers("duration_ns")).map((value) =>
+    value === null ? null : value * 8e9,
+  );
 }
 
 /** How long a point of a series over time sums up, in words for an axis. */
@@ -191,7 +200,10 @@ export function cpuChart(
   seconds: { at: number; duration: number; cpu: number }[],
 ): XYSpec | null {
   const x = seconds.map((one) => one.at);
-  const y = seconds.map((one) => (one.duration > 0 ? one.cpu / one.duration : null));
+  const y = perNs(
+    seconds.map((one) => one.cpu),
+    seconds.map((one) => one.duration),
+  );
   const [usual, top] = [median(y), peak(y)];
   if (usual === null || !top || top.value === 0) return null;
   const cores = (value: number) => `${digits(value, 3)} ${value === 1 ? "core" : "cores"}`;

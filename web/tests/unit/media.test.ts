@@ -3,8 +3,8 @@ import type { Layer } from "../../src/charts/model";
 import type { Run } from "../../src/data/document";
 import { Table } from "../../src/data/table";
 import { flowLanesOfSender, flowStates } from "../../src/drawings/flow-states";
-import { framesOf, framesSentence, wholeShare } from "../../src/drawings/frames";
-import { recvCpu, recvLate, recvLoss, repairSentence } from "../../src/drawings/received";
+import { framesOf, framesSentence, overall, wholeShare } from "../../src/drawings/frames";
+import { perNs, recvCpu, recvLate, recvLoss, repairSentence } from "../../src/drawings/received";
 import { accountOf, accountOfSender, expected, flowsOf, senderName, senders } from "../../src/drawings/senders";
 import { sendCode, sendTrouble } from "../../src/drawings/sent";
 import { stackOf } from "../../src/drawings/stack";
@@ -55,7 +55,7 @@ test("the lanes say which flow was left longest, and that none was", () => {
     return spec && "title" in spec ? spec.title : null;
   };
   expect(title(mergedRun(1))).toMatch(
-    /^6 of 6 flows were left 7 times; the longest: studio-b:5004, flow 0 was left for 25 s at \S+, because it was silent$/,
+    /^6 flows were left 7 times; the longest: studio-b:5004, flow 0 was left for 25 s at \S+, because it was silent$/,
   );
   const calm = recvRun(1);
   delete calm.series.flow_changes;
@@ -195,6 +195,21 @@ test("what did not happen has no chart", () => {
   expect(sendTrouble(context(calm))).toBeNull();
   calm.series.send_seconds.columns.fec_sources.values.fill(null);
   expect(sendCode(context(calm))).toBeNull();
+});
+
+test("a rest of a second at the end says nothing of the rate, an outage up to the end does", () => {
+  expect(perNs([8, 8, 0], [1, 1, 0.01])).toEqual([8, 8, null]);
+  expect(perNs([8, 8, 0], [1, 1, 1])).toEqual([8, 8, 0]);
+  expect(perNs([8, null, 4], [1, 1, 0])).toEqual([8, null, null]);
+});
+
+test("quantiles of the whole run go before those of its seconds", () => {
+  const base = recvRun(1);
+  expect(overall(base, "delay", "p999")).toBeCloseTo(20.7e6, -5);
+  base.summary.delay = { count: 60, p50: 1, p999: 27.6e6 };
+  expect(overall(base, "delay", "p999")).toBe(27.6e6);
+  base.summary.delay.count = 0;
+  expect(overall(base, "delay", "p999")).toBeCloseTo(20.7e6, -5);
 });
 
 test("a code rate that changes is told by its bounds", () => {
