@@ -13,7 +13,7 @@ import {
 } from "../drawings/frames";
 import { hostCpu, hostDrops } from "../drawings/hosts";
 import { bitsPerSecond, lossOfAll, recvCpu, recvLate, recvLoss, recvRate, repairSentence } from "../drawings/received";
-import { accountOfSender, senders } from "../drawings/senders";
+import { accountOf, senders } from "../drawings/senders";
 import { count, nanoseconds, percent, plural, rate } from "../format";
 import type { Context, Description, Figure, Headline } from "./describe";
 import { saidOf, stopped } from "./send";
@@ -63,8 +63,8 @@ function headlines(context: Context): Headline[] {
   const found: Headline[] = [{ severity: bad ? "fault" : "information", sentence: `${framesSentence(frames)}.` }];
   for (const one of all)
     found.push({
-      severity: accountOfSender(run, one).unrepaired > 0 ? "notice" : "information",
-      sentence: `${all.length > 1 ? `${one.name}: ` : ""}${repairSentence(accountOfSender(run, one))}.`,
+      severity: accountOf(one.table).unrepaired > 0 ? "notice" : "information",
+      sentence: `${all.length > 1 ? `${one.name}: ` : ""}${repairSentence(accountOf(one.table))}.`,
     });
   return [...said, ...stopped(context), ...found];
 }
