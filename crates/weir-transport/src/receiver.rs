@@ -12,7 +12,7 @@ use crate::frames::{Frame, FrameLimits, Given};
 use crate::stream::{MAX_SENDERS, Stream};
 use crate::switch::{Order, Switch, SwitchLimits, SwitchReason};
 
-/// A sender of a receiver. Not used again for another one before 65,535 others.
+/// A sender of a receiver. Not used again for another one before 65,535 others have been there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SenderIndex(pub u16);
 
@@ -193,6 +193,9 @@ impl Receiver {
             .find(|place| !taken(*place))
             .ok_or(ReceiverConfigError::Senders)?;
         let rank = terms.rank;
+        while self.feed(SenderIndex(self.next_index)).is_some() {
+            self.next_index = self.next_index.wrapping_add(1);
+        }
         let sender = SenderIndex(self.next_index);
         let feed = Feed::new(sender, place, terms, self.config.payload, self.config.latency_ns)?;
         self.next_index = self.next_index.wrapping_add(1);
@@ -323,10 +326,12 @@ impl Receiver {
                     self.events.push_back(ReceiverEvent::Wanted { sender, wanted });
                 }
                 Order::Stage(sender) => {
-                    if let Some(feed) = self.feeds.iter_mut().find(|feed| Some(feed.sender) == sender) {
+                    let feed = self.feeds.iter_mut().find(|feed| Some(feed.sender) == sender);
+                    self.stream
+                        .stage(feed.as_ref().map(|feed| (feed.sender, feed.place)));
+                    if let Some(feed) = feed {
                         feed.begin_anew();
                     }
-                    self.stream.stage(sender);
                 }
             }
         }

@@ -14,6 +14,8 @@ pub const MAX_SENDERS: usize = 8;
 const ASTRAY_NS: u64 = 100_000_000;
 /// A sender from which nothing came for so long is not waited for.
 const ABSENT_NS: u64 = 100_000_000;
+/// Sending a frame takes no longer than this: what takes longer has been interrupted.
+const LONGEST_SPREAD_NS: u64 = 1_000_000_000;
 /// A sender that takes over and is no more frames than this behind numbers frames like the one before.
 const LITTLE_BEHIND: u64 = 8;
 /// Longest gap in the numbers that is given out frame by frame: a minute of 60 a second. Beyond it, numbering begins anew.
@@ -47,12 +49,58 @@ struct Account {
     /// Highest frame, and highest symbol of a frame.
     frame: Option<u64>,
     symbol: Option<u64>,
+    /// When the first packet of that frame was sent, and how long after that the last.
+    first_ns: u64,
+    lasts_ns: u64,
+    /// How long sending a frame takes; none before a second one has begun.
+    spread_ns: Option<u64>,
+}
+
+impl Account {
+    /// Learns from a packet of a frame. Gives whether it is the first of the frame.
+    fn note(&mut self, came: &Came<'_>, frame: u64) -> bool {
+        self.seen_ns = Some(came.now_ns);
+        if self.frame == Some(frame) {
+            self.lasts_ns = self.lasts_ns.max(came.sent_ns.saturating_sub(self.first_ns));
+        }
+        if self.frame.is_some_and(|newest| frame <= newest) {
+            return false;
+        }
+        if self.frame.is_some() {
+            let lasts_ns = self.lasts_ns.min(LONGEST_SPREAD_NS);
+            let spread_ns = self.spread_ns.unwrap_or(lasts_ns);
+            self.spread_ns = Some(follow(spread_ns, lasts_ns));
+        }
+        (self.frame, self.first_ns, self.lasts_ns) = (Some(frame), came.sent_ns, 0);
+        true
+    }
+
+    /// How long after a packet of a frame its last one is sent, as far as is known.
+    fn rest_ns(&self, came: &Came<'_>, frame: u64) -> u64 {
+        let spread_ns = self.spread_ns.unwrap_or(LONGEST_SPREAD_NS);
+        match self.frame {
+            Some(newest) if newest == frame => (self.first_ns + spread_ns).saturating_sub(came.sent_ns),
+            // The rest of an earlier frame has been sent.
+            Some(newest) if newest > frame => 0,
+            _ => spread_ns,
+        }
+    }
+}
+
+/// Follows a quantity that is wanted from above: up at once, down slowly.
+fn follow(value: u64, now: u64) -> u64 {
+    if now > value {
+        now
+    } else {
+        value - (value - now) / 16
+    }
 }
 
 /// Frames of a sender that is to take over, in its own numbers.
 #[derive(Debug)]
 struct Staged {
     sender: SenderIndex,
+    place: u8,
     frames: Frames,
     /// A frame that is complete.
     whole: Option<u64>,
@@ -154,15 +202,19 @@ impl Stream {
     }
 
     /// Frames of this sender are put together, to be taken from the first whole one on; or of none.
-    pub(crate) fn stage(&mut self, sender: Option<SenderIndex>) {
+    pub(crate) fn stage(&mut self, sender: Option<(SenderIndex, u8)>) {
         if let Taken::One { staged, .. } = &mut self.taken {
-            *staged = sender.map(|sender| {
+            *staged = sender.map(|(sender, place)| {
                 Box::new(Staged {
                     sender,
+                    place,
                     frames: Frames::new(self.limits),
                     whole: None,
                 })
             });
+        }
+        if let Some((_, place)) = sender {
+            self.join(place);
         }
     }
 
@@ -200,6 +252,9 @@ impl Stream {
         *active = Some(new.sender);
         let first = number.wrapping_sub(self.shift);
         self.frames.go_on_with(number, &mut new.frames, first);
+        // Its frames have other numbers from now on.
+        let account = &mut self.accounts[usize::from(new.place)];
+        (account.frame, account.symbol) = (None, None);
         (self.fitted_ns, self.orphaned) = (now_ns, false);
         Some((number, self.shift))
     }
@@ -244,16 +299,11 @@ impl Stream {
             Err(placed) => return (placed, None),
         };
         self.note(came, number);
-        let own_ns = self.accounts[usize::from(came.place)].lag_ns;
-        let wait_ns = self.longest_lag_ns(came.now_ns).saturating_sub(own_ns);
-        let placed = self.frames.place(
-            number,
-            came.framing,
-            came.payload,
-            &came.stamp(self.latency_ns + wait_ns),
-        );
+        let account = self.accounts[usize::from(came.place)];
+        let lag_ns = self.longest_lag_ns(came.now_ns).saturating_sub(account.lag_ns);
+        let stamp = came.stamp(self.latency_ns + lag_ns, account.rest_ns(came, number));
+        let placed = self.frames.place(number, came.framing, came.payload, &stamp);
         let account = &mut self.accounts[usize::from(came.place)];
-        account.frame = account.frame.max(Some(number));
         account.symbol = account.symbol.max(Some(came.symbol));
         (placed, Some(number))
     }
@@ -329,7 +379,11 @@ impl Stream {
             staged.frames = Frames::new(self.limits);
         }
         staged.frames.begin(number.saturating_sub(1));
-        let stamp = came.stamp(self.latency_ns);
+        let account = &mut self.accounts[usize::from(came.place)];
+        if came.original {
+            account.note(came, number);
+        }
+        let stamp = came.stamp(self.latency_ns, account.rest_ns(came, number));
         let placed = staged.frames.place(number, came.framing, came.payload, &stamp);
         if placed == Placed::Whole {
             staged.whole = staged.whole.or(Some(number));
@@ -345,12 +399,12 @@ impl Stream {
         if number >= draining.until || !self.frames.has_room(number) {
             return (Placed::Unwanted, None);
         }
-        let stamp = came.stamp(self.latency_ns);
+        let stamp = came.stamp(self.latency_ns, 0);
         let placed = self.frames.place(number, came.framing, came.payload, &stamp);
         (placed, Some(number))
     }
 
-    /// Learns how much later than the first sender this one brings a frame, from its first packet of it. One that is more
+    /// Learns how long a sender's frames take, and how much later than the first sender it brings one. One that is more
     /// than a latency behind is not waited for.
     fn note(&mut self, came: &Came<'_>, number: u64) {
         if !came.original {
@@ -358,17 +412,14 @@ impl Stream {
         }
         let first_ns = self.frames.sent_ns(number).unwrap_or(came.sent_ns);
         let account = &mut self.accounts[usize::from(came.place)];
-        account.seen_ns = Some(came.now_ns);
-        if account.frame.is_some_and(|newest| number <= newest) {
+        if !account.note(came, number) {
             return;
         }
         let lag_ns = came.sent_ns.saturating_sub(first_ns);
         account.lag_ns = if lag_ns > self.latency_ns {
             0
-        } else if lag_ns > account.lag_ns {
-            lag_ns
         } else {
-            account.lag_ns - (account.lag_ns - lag_ns) / 16
+            follow(account.lag_ns, lag_ns)
         };
     }
 
@@ -420,11 +471,13 @@ impl Stream {
 }
 
 impl Came<'_> {
-    fn stamp(&self, wait_ns: u64) -> Stamp {
+    /// Its frame's last packet is sent `rest_ns` after it, and is waited for `wait_ns` more.
+    fn stamp(&self, wait_ns: u64, rest_ns: u64) -> Stamp {
         Stamp {
             now_ns: self.now_ns,
             sent_ns: self.sent_ns,
             deadline_ns: self.sent_ns + wait_ns,
+            expected_ns: self.sent_ns + wait_ns + rest_ns,
             original: self.original,
             sender: self.sender,
             mark: 1 << (self.place % 8),

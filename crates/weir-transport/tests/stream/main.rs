@@ -1,6 +1,7 @@
 //! Whole streams across emulated links, in virtual time: every frame that comes out is compared with what went in.
 
 mod adapting;
+mod clocks;
 mod losses;
 mod merging;
 mod switching;

@@ -36,6 +36,8 @@ pub struct Setup {
     /// The senders, by what is changed of each.
     pub stations: Vec<Plan>,
     pub for_ns: u64,
+    /// By how much everything is slower.
+    pub slower: u64,
     pub seed: u64,
 }
 
@@ -52,6 +54,7 @@ impl Default for Setup {
             silence_ns: 3 * SECOND,
             stations: vec![Plan::default()],
             for_ns: 4 * SECOND,
+            slower: 1,
             seed: 1,
         }
     }
@@ -93,6 +96,7 @@ pub type Meddler = Box<dyn FnMut(&mut Vec<Vec<u8>>)>;
 pub struct Station {
     pub plan: Plan,
     tag: u64,
+    frame_ns: u64,
     pub sender: Sender,
     pub index: Option<SenderIndex>,
     forward: Link<Vec<u8>>,
@@ -123,8 +127,8 @@ pub struct World {
     pub missing: u64,
     /// Longest time from a frame's first packet to its being given out, nanoseconds.
     pub longest_ns: u64,
-    /// By how much frames were given out after the time of the last packet of their picture, at most.
-    pub latest_ns: u64,
+    /// How long after the time of their last packet frames were given out with something missing, at least and at most.
+    pub waited_ns: (u64, u64),
     pub events: Vec<(u64, ReceiverEvent)>,
     /// Sender, picture and number of each frame.
     pub given: Vec<(u16, u32, u64)>,
@@ -159,7 +163,9 @@ pub fn sender_config(setup: &Setup, index: usize) -> SenderConfig {
         flows: setup.flows,
         payload: PAYLOAD,
         segments: 2,
-        pace: Pace::Rate { frame_ns: FRAME_NS },
+        pace: Pace::Rate {
+            frame_ns: setup.frame_ns(),
+        },
         latency_ns: setup.latency_ns,
         fec: setup.fec,
         arq: setup.arq,
@@ -195,6 +201,12 @@ pub fn terms(setup: &Setup, index: usize) -> SenderTerms {
     }
 }
 
+impl Setup {
+    fn frame_ns(&self) -> u64 {
+        FRAME_NS * self.slower
+    }
+}
+
 impl Station {
     fn new(setup: &Setup, index: usize) -> Self {
         let plan = setup.stations[index].clone();
@@ -210,6 +222,7 @@ impl Station {
             } else {
                 0
             },
+            frame_ns: setup.frame_ns(),
             sender: Sender::new(sender_config(setup, index), plan.from_ns),
             index: None,
             forward: Link::forward(&spec),
@@ -259,11 +272,12 @@ impl Station {
 
     /// Gives the sender its pictures: one that joins later or was not wanted begins with that of the time.
     fn feed(&mut self, now: u64, frames: u32) {
-        let live = (now.saturating_sub(self.plan.lag_ns) / FRAME_NS) as u32;
+        let live = (now.saturating_sub(self.plan.lag_ns) / self.frame_ns) as u32;
         if self.pushed + 2 < live {
             self.pushed = live;
         }
-        let due = |picture: u32| u64::from(picture) * FRAME_NS + self.plan.lag_ns <= now + FRAME_NS;
+        let (frame_ns, lag_ns) = (self.frame_ns, self.plan.lag_ns);
+        let due = |picture: u32| u64::from(picture) * frame_ns + lag_ns <= now + frame_ns;
         while self.wanted && !self.ended && due(self.pushed) && self.sender.wants_frame(FRAME_BYTES as usize)
         {
             if self.pushed >= frames {
@@ -279,7 +293,7 @@ impl Station {
             let framing = MediaFraming {
                 frame: self.pushed - self.plan.numbers_behind,
                 frame_length: FRAME_BYTES,
-                timestamp_ns: u64::from(self.pushed) * FRAME_NS,
+                timestamp_ns: u64::from(self.pushed) * self.frame_ns,
                 ..MediaFraming::default()
             };
             let bytes = picture(u64::from(self.pushed) + self.tag);
@@ -346,7 +360,7 @@ impl World {
             lost: 0,
             missing: 0,
             longest_ns: 0,
-            latest_ns: 0,
+            waited_ns: (u64::MAX, 0),
             events: Vec::new(),
             given: Vec::new(),
             damage: Vec::new(),
@@ -355,7 +369,7 @@ impl World {
     }
 
     pub fn frames(&self) -> u32 {
-        (self.setup.for_ns / FRAME_NS) as u32
+        (self.setup.for_ns / self.setup.frame_ns()) as u32
     }
 
     /// The first sender.
@@ -469,7 +483,7 @@ impl World {
 
     fn take_frame(&mut self, frame: Frame) {
         assert_eq!(frame.number, self.next_number, "in order");
-        let shown = frame.timestamp_ns / FRAME_NS;
+        let shown = frame.timestamp_ns / self.setup.frame_ns();
         self.given.push((frame.sender.0, shown as u32, frame.number));
         if frame.missing.is_empty() {
             let station = self
@@ -497,9 +511,12 @@ impl World {
             "in time"
         );
         self.longest_ns = self.longest_ns.max(self.now - frame.sent_ns);
-        self.latest_ns = self
-            .latest_ns
-            .max(self.now.saturating_sub((shown + 1) * FRAME_NS));
+        if frame.complete_ns.is_none() {
+            // It was sent evenly, all packets at the time of their place.
+            let last_ns = (shown + 1) * self.setup.frame_ns();
+            let waited_ns = self.now.saturating_sub(last_ns);
+            self.waited_ns = (self.waited_ns.0.min(waited_ns), self.waited_ns.1.max(waited_ns));
+        }
         self.receiver.recycle(frame);
     }
 
