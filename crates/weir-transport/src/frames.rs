@@ -32,8 +32,9 @@ pub struct Frame {
     /// When its last piece came, nanoseconds; none if something is missing.
     pub complete_ns: Option<u64>,
     /// When it would have been given out at the latest, nanoseconds: `latency_ns` after its last packet would have come, had
-    /// it been as fast as the fastest. The time of the last packet is that of those that came, or what the frames before
-    /// took, whichever is later, and no later than that of the next frame's first packet.
+    /// that been as fast as the fastest, or as the fastest of the sender that is later. The last packet is the last that
+    /// came as first sent; of a frame with something missing no sooner than frames before it had ended, and no later than
+    /// the next one began.
     pub deadline_ns: u64,
 }
 
@@ -325,7 +326,11 @@ impl Frames {
             return Some(Given::Nothing(number));
         };
         let missing = slot.missing(self.limits.payload);
-        let deadline_ns = slot.deadline_ns();
+        let deadline_ns = match slot.complete_ns {
+            // What was expected has come.
+            Some(complete_ns) => slot.came_ns.max(complete_ns),
+            None => slot.deadline_ns(),
+        };
         let seen = self
             .past
             .note(number, Some(slot.sent_ns), slot.left == 0, slot.seen);

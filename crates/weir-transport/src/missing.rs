@@ -16,6 +16,10 @@ const MOST_MISSING: usize = 1 << 15;
 const LOOKED_AT: usize = 4_096;
 /// Symbols that a jump leaves out and that are looked at one by one.
 const MOST_LEFT_OUT: u64 = 1 << 18;
+/// And at a time.
+const LEFT_OUT_AT_A_TIME: u64 = 1 << 14;
+/// Symbols that are noticed as missing at a time: many more than come between one call and the next.
+const NOTICED_AT_A_TIME: u64 = 1_024;
 /// The furthest that a stream can have gone on, well within what 32 bits can tell: hours of it.
 const LONGEST_JUMP: u64 = 1 << 30;
 /// A symbol that comes first of all and is below this belongs to the beginning of the stream.
@@ -211,6 +215,8 @@ impl Symbols {
         if symbol >= self.end && self.counted_from == u64::MAX {
             self.counted_from = symbol;
         }
+        // Their bits are about to be used again.
+        self.give_up_unseen((symbol + 1).saturating_sub(REMEMBERED));
         while self.end <= symbol {
             let at = self.end % REMEMBERED;
             self.seen[(at / 64) as usize] &= !(1 << (at % 64));
@@ -252,7 +258,22 @@ impl Symbols {
         }
         self.far = None;
         let to = symbol.min(other);
-        for symbol in self.scanned..self.end {
+        self.give_up_unseen(self.end);
+        self.noticed += to - self.end;
+        // What lies beyond is not looked at one by one.
+        let looked_at = to.min(self.end + MOST_LEFT_OUT);
+        let unseen = to - looked_at + (self.left_out.end - self.left_out.start);
+        self.given_up += unseen;
+        self.counted += unseen;
+        self.left_out = self.end..looked_at;
+        (self.scanned, self.end) = (to, to);
+        self.seen.fill(0);
+        true
+    }
+
+    /// What has not come before a symbol is missing, and its time is over.
+    fn give_up_unseen(&mut self, to: u64) {
+        for symbol in self.scanned..to {
             if self.bit(symbol) {
                 continue;
             }
@@ -264,11 +285,7 @@ impl Symbols {
                 self.counted += u64::from(symbol >= self.counted_from);
             }
         }
-        self.noticed += to - self.end;
-        self.left_out = self.end..to;
-        (self.scanned, self.end) = (to, to);
-        self.seen.fill(0);
-        true
+        self.scanned = self.scanned.max(to);
     }
 
     fn found(&mut self, symbol: u64) -> Option<Missed> {
@@ -300,7 +317,8 @@ impl Symbols {
         asking: &Asking,
         need: impl Fn(u64) -> Need,
     ) {
-        let horizon = horizon.min(self.end);
+        // The rest at the next packets: a long outage does not hold up what comes after it.
+        let horizon = horizon.min(self.end).min(self.scanned + NOTICED_AT_A_TIME);
         for symbol in self.scanned..horizon {
             if self.bit(symbol) {
                 continue;
@@ -309,10 +327,12 @@ impl Symbols {
             if self.missing.len() == MOST_MISSING {
                 self.give_up_first(&need);
             }
+            // Then there is time for a second request.
+            let high_time_ns = deadline_ns.saturating_sub(2 * asking.rtt_ns).max(now_ns);
             let next_ns = if asking.window == 0 {
-                now_ns + asking.patience_ns
+                high_time_ns.min(now_ns + asking.patience_ns)
             } else {
-                deadline_ns.saturating_sub(2 * asking.rtt_ns).max(now_ns)
+                high_time_ns
             };
             self.missing.push_back(Missing {
                 symbol,
@@ -355,14 +375,11 @@ impl Symbols {
         {
             self.give_up_first(&need);
         }
-        // What lies beyond is not looked at one by one.
-        let looked_at = self.left_out.end.min(self.left_out.start + MOST_LEFT_OUT);
-        self.given_up += self.left_out.end - looked_at;
-        self.counted += self.left_out.end - looked_at;
-        for symbol in self.left_out.start..looked_at {
+        let some = self.left_out.end.min(self.left_out.start + LEFT_OUT_AT_A_TIME);
+        for symbol in self.left_out.start..some {
             self.give_up(symbol, need(symbol));
         }
-        self.left_out = 0..0;
+        self.left_out.start = some;
     }
 
     /// Missing symbols that are to be asked for now, as ranges, at most as many as `out` takes.
@@ -413,17 +430,15 @@ impl Symbols {
     }
 
     /// When there may be something to ask for or to give up.
-    pub fn next_ns(&self, asking: Option<&Asking>) -> Option<u64> {
+    pub fn next_ns(&self, now_ns: u64, asking: Option<&Asking>) -> Option<u64> {
         let first = self.missing.front()?.deadline_ns;
         let Some(asking) = asking else { return Some(first) };
         let asks = self.missing.iter().take(LOOKED_AT).filter(|missing| {
-            missing.next_ns.saturating_add(asking.rtt_ns) <= missing.deadline_ns && !self.has(missing.symbol)
+            let ask_ns = missing.next_ns.max(now_ns);
+            ask_ns.saturating_add(asking.rtt_ns) <= missing.deadline_ns && !self.has(missing.symbol)
         });
-        Some(
-            asks.map(|missing| missing.next_ns)
-                .min()
-                .map_or(first, |ask| ask.min(first)),
-        )
+        let ask = asks.map(|missing| missing.next_ns).min();
+        Some(ask.map_or(first, |ask| ask.min(first)))
     }
 }
 

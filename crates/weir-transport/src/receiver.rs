@@ -246,7 +246,7 @@ impl Receiver {
         };
         let had_ended = feed.ended.is_some();
         let new = feed.handle(now_ns, datagram, &mut self.stream, &mut self.events);
-        if feed.ended.is_some() && !had_ended {
+        if feed.ended.is_some() != had_ended {
             self.note_end(now_ns, sender);
         }
         if new && let Some(switch) = &mut self.switch {
@@ -266,9 +266,14 @@ impl Receiver {
     }
 
     fn note_end(&mut self, now_ns: u64, sender: SenderIndex) {
-        self.last_end = self.last_end.max(self.feed(sender).and_then(|feed| feed.ended));
+        let end = self.feed(sender).and_then(|feed| feed.ended);
+        self.last_end = match end {
+            Some(_) => self.last_end.max(end),
+            // It goes on.
+            None => self.feeds.iter().filter_map(|feed| feed.ended).max(),
+        };
         if let Some(switch) = &mut self.switch {
-            switch.ended(sender);
+            switch.ended(sender, end.is_some());
         }
         self.update_end(now_ns);
     }
@@ -394,7 +399,10 @@ impl Receiver {
     /// nanoseconds; none if there is nothing to wait for.
     pub fn next_ns(&self, now_ns: u64) -> Option<u64> {
         let switch_ns = Some(self.switch_ns).filter(|at| *at < u64::MAX);
-        let feeds = self.feeds.iter().filter_map(|feed| feed.next_ns(now_ns));
+        let feeds = self
+            .feeds
+            .iter()
+            .filter_map(|feed| feed.next_ns(now_ns, &self.stream));
         feeds
             .chain(self.stream.frames.next_deadline())
             .chain(switch_ns)

@@ -14,6 +14,8 @@ pub const MAX_SENDERS: usize = 8;
 const ASTRAY_NS: u64 = 100_000_000;
 /// A sender from which nothing came for so long is not waited for.
 const ABSENT_NS: u64 = 100_000_000;
+/// Senders that are equally fast bring the same packet within this time, nanoseconds: they send several at a time.
+const TOGETHER_NS: u64 = 1_000_000;
 /// Sending a frame takes no longer than this: what takes longer has been interrupted.
 const LONGEST_SPREAD_NS: u64 = 1_000_000_000;
 /// A sender that takes over and is no more frames than this behind numbers frames like the one before.
@@ -57,6 +59,10 @@ struct Account {
 }
 
 impl Account {
+    fn is_there(&self, now_ns: u64) -> bool {
+        self.seen_ns.is_some_and(|seen| now_ns < seen + ABSENT_NS)
+    }
+
     /// Learns from a packet of a frame. Gives whether it is the first of the frame.
     fn note(&mut self, came: &Came<'_>, frame: u64) -> bool {
         self.seen_ns = Some(came.now_ns);
@@ -312,7 +318,7 @@ impl Stream {
     fn number(&mut self, came: &Came<'_>) -> Result<u64, Placed> {
         let Some(head) = self.frames.head() else {
             let number = u64::from(came.framing.frame);
-            self.frames.begin(came.first_frame(number, self.limits.payload));
+            self.frames.begin(came.first_frame(number, &self.limits));
             self.fitted_ns = came.now_ns;
             return Ok(number);
         };
@@ -352,9 +358,7 @@ impl Stream {
                 return Err(Placed::NoRoom);
             }
         } else {
-            let first = came.first_frame(own, self.limits.payload);
-            let fits = own - first < self.limits.frames as u64;
-            self.shift = reached.wrapping_sub(if fits { first } else { own });
+            self.shift = reached.wrapping_sub(came.first_frame(own, &self.limits));
         }
         (self.fitted_ns, self.orphaned) = (came.now_ns, false);
         let number = own.wrapping_add(self.shift);
@@ -425,11 +429,28 @@ impl Stream {
 
     /// The lag of the last of the senders that are there.
     fn longest_lag_ns(&self, now_ns: u64) -> u64 {
-        let there = self
+        let there = self.accounts.iter().filter(|account| account.is_there(now_ns));
+        there.map(|account| account.lag_ns).max().unwrap_or(0)
+    }
+
+    /// For how long another sender may yet bring what this one has lost.
+    pub(crate) fn patience_ns(&self, place: u8, now_ns: u64) -> u64 {
+        let own = usize::from(place);
+        let others = self
             .accounts
             .iter()
-            .filter(|account| account.seen_ns.is_some_and(|seen| now_ns < seen + ABSENT_NS));
-        there.map(|account| account.lag_ns).max().unwrap_or(0)
+            .enumerate()
+            .filter(|(place, _)| *place != own);
+        let mut lags_ns = others
+            .filter(|(_, other)| other.is_there(now_ns))
+            .map(|(_, other)| other.lag_ns);
+        match (&self.taken, lags_ns.next()) {
+            (Taken::All, Some(first)) => {
+                let longest_ns = lags_ns.fold(first, u64::max);
+                longest_ns.saturating_sub(self.accounts[own].lag_ns) + TOGETHER_NS
+            }
+            _ => 0,
+        }
     }
 
     /// Whether a symbol of a sender is of use.
@@ -484,16 +505,16 @@ impl Came<'_> {
         }
     }
 
-    /// The number of its sender's first frame, if its symbols are known from the first on and all frames before this one
-    /// were as long; else this one's, `number`.
-    fn first_frame(&self, number: u64, payload: u32) -> u64 {
-        let packets = self.framing.frame_length.div_ceil(payload).max(1);
-        let first = self
-            .symbol
-            .saturating_sub(u64::from(self.framing.offset / payload));
-        match self.from_start {
-            true => number.saturating_sub(first / u64::from(packets)),
-            false => number,
+    /// The number of its sender's first frame, if its symbols are known from the first on, all frames before this one were
+    /// as long, and there is room for them; else this one's, `number`.
+    fn first_frame(&self, number: u64, limits: &FrameLimits) -> u64 {
+        let packets = self.framing.frame_length.div_ceil(limits.payload).max(1);
+        let index = self.framing.offset / limits.payload;
+        let before = self.symbol.saturating_sub(index.into()) / u64::from(packets);
+        if self.from_start && before < limits.frames as u64 {
+            number.saturating_sub(before)
+        } else {
+            number
         }
     }
 }

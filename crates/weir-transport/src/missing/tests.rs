@@ -44,11 +44,16 @@ fn what_is_missing_is_asked_for_until_it_cannot_come_in_time() {
         }
     );
     assert_eq!(symbols.come(3), Arrival::Duplicate);
-    assert_eq!(symbols.next_ns(Some(&ASKING)), Some(1_160));
+    assert_eq!(symbols.next_ns(1_000, Some(&ASKING)), Some(1_160));
+    assert_eq!(
+        symbols.next_ns(1_301, Some(&ASKING)),
+        Some(1_400),
+        "it is too late to ask"
+    );
     assert_eq!(ask(&mut symbols, 1_160, &ASKING), [(2, 1), (4, 1), (6, 1)]);
     // A third request would bring them at 1,410.
     assert_eq!(ask(&mut symbols, 1_310, &ASKING), []);
-    assert_eq!(symbols.next_ns(Some(&ASKING)), Some(1_400));
+    assert_eq!(symbols.next_ns(1_310, Some(&ASKING)), Some(1_400));
     symbols.expire(1_400, wanted);
     assert_eq!((symbols.given_up(), symbols.settled()), (3, 7));
 }
@@ -68,7 +73,7 @@ fn with_a_code_requests_wait_until_its_window_has_passed_or_it_is_high_time() {
     let mut symbols = Symbols::default();
     come(&mut symbols, (0..30).filter(|symbol| *symbol != 4));
     symbols.notice(1_000, 8, 2_000, &asking, wanted);
-    assert_eq!(symbols.next_ns(Some(&asking)), Some(1_800));
+    assert_eq!(symbols.next_ns(1_000, Some(&asking)), Some(1_800));
     assert_eq!(ask(&mut symbols, 1_799, &asking), []);
     assert_eq!(ask(&mut symbols, 1_800, &asking), [(4, 1)]);
 }
@@ -86,12 +91,17 @@ fn a_late_beginning_a_jump_and_a_flood_of_losses_are_borne() {
     );
     come(&mut symbols, [1_000_000 + REMEMBERED]);
     symbols.notice(5, u64::MAX, 100, &ASKING, wanted);
+    assert_eq!(symbols.noticed(), NOTICED_AT_A_TIME, "some at a time");
+    for _ in 0..REMEMBERED / NOTICED_AT_A_TIME {
+        symbols.notice(5, u64::MAX, 100, &ASKING, wanted);
+    }
     assert_eq!(symbols.noticed(), REMEMBERED - 1);
     assert_eq!(symbols.given_up(), REMEMBERED - 1 - MOST_MISSING as u64);
     symbols.expire(100, wanted);
     assert_eq!(symbols.given_up(), REMEMBERED - 1);
     assert_eq!(symbols.settled(), 1_000_001 + REMEMBERED);
 }
+
 #[test]
 fn what_another_sender_has_brought_is_neither_asked_for_nor_given_up() {
     let mut symbols = Symbols::default();
@@ -117,8 +127,22 @@ fn a_stream_goes_on_after_an_outage_longer_than_what_is_remembered() {
     assert_eq!(symbols.come(far + 1), Arrival::Far);
     assert_eq!(symbols.come(far), Arrival::New { missed: None });
     symbols.notice(5, far, 100, &ASKING, wanted);
-    symbols.expire(5, |symbol| if symbol < 1_000 { Need::Had } else { Need::Wanted });
+    for _ in 0..=MOST_LEFT_OUT / LEFT_OUT_AT_A_TIME {
+        symbols.expire(5, |symbol| if symbol < 1_000 { Need::Had } else { Need::Wanted });
+    }
     assert_eq!((symbols.noticed(), symbols.elsewhere()), (far - 3, 1_000 - 3));
     assert_eq!((symbols.given_up(), symbols.settled()), (far - 1_000, far));
     come(&mut symbols, [far + 1, far + 2]);
+}
+
+/// Symbols that nobody has noticed when their place is used again.
+#[test]
+fn what_is_left_behind_is_given_up() {
+    let mut symbols = Symbols::default();
+    come(&mut symbols, (0..100).chain([150, REMEMBERED + 119]));
+    assert_eq!((symbols.noticed(), symbols.given_up()), (20, 0));
+    symbols.expire(0, wanted);
+    assert_eq!((symbols.given_up(), symbols.settled()), (20, 120));
+    assert_eq!(symbols.come(110), Arrival::Old);
+    assert!(symbols.has(150));
 }

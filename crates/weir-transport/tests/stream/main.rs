@@ -2,6 +2,7 @@
 
 mod adapting;
 mod clocks;
+mod hostile;
 mod losses;
 mod merging;
 mod switching;

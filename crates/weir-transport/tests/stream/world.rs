@@ -36,6 +36,10 @@ pub struct Setup {
     /// The senders, by what is changed of each.
     pub stations: Vec<Plan>,
     pub for_ns: u64,
+    /// Formats are described, and from this frame on there is another one.
+    pub format_from: Option<u32>,
+    /// No packet of this frame or of those after it comes through, but the end does.
+    pub lose_frames_from: Option<u32>,
     /// By how much everything is slower.
     pub slower: u64,
     pub seed: u64,
@@ -54,6 +58,8 @@ impl Default for Setup {
             silence_ns: 3 * SECOND,
             stations: vec![Plan::default()],
             for_ns: 4 * SECOND,
+            format_from: None,
+            lose_frames_from: None,
             slower: 1,
             seed: 1,
         }
@@ -72,6 +78,8 @@ pub struct Plan {
     pub worse: Option<(u64, u64, u32)>,
     /// The path carries nothing, from when to when.
     pub cut: Option<(u64, u64)>,
+    /// It has no pictures, from when to when.
+    pub pause: Option<(u64, u64)>,
     /// When it joins, and when it is killed.
     pub from_ns: u64,
     pub killed_ns: Option<u64>,
@@ -97,6 +105,8 @@ pub struct Station {
     pub plan: Plan,
     tag: u64,
     frame_ns: u64,
+    format_from: Option<u32>,
+    lose_frames_from: Option<u32>,
     pub sender: Sender,
     pub index: Option<SenderIndex>,
     forward: Link<Vec<u8>>,
@@ -136,6 +146,8 @@ pub struct World {
     pub damage: Vec<(u64, u64)>,
     /// The first sender's code rates, and from when on.
     pub rates: Vec<(u64, CodeRate)>,
+    /// Formats of all frames.
+    pub formats: Vec<u16>,
 }
 
 /// A code rate that does not change.
@@ -223,6 +235,8 @@ impl Station {
                 0
             },
             frame_ns: setup.frame_ns(),
+            format_from: setup.format_from,
+            lose_frames_from: setup.lose_frames_from,
             sender: Sender::new(sender_config(setup, index), plan.from_ns),
             index: None,
             forward: Link::forward(&spec),
@@ -272,6 +286,13 @@ impl Station {
 
     /// Gives the sender its pictures: one that joins later or was not wanted begins with that of the time.
     fn feed(&mut self, now: u64, frames: u32) {
+        if self
+            .plan
+            .pause
+            .is_some_and(|(from, to)| (from..to).contains(&now))
+        {
+            return;
+        }
         let live = (now.saturating_sub(self.plan.lag_ns) / self.frame_ns) as u32;
         if self.pushed + 2 < live {
             self.pushed = live;
@@ -290,9 +311,11 @@ impl Station {
                 self.ended = true;
                 return;
             }
+            let format = self.describe(now);
             let framing = MediaFraming {
                 frame: self.pushed - self.plan.numbers_behind,
                 frame_length: FRAME_BYTES,
+                format,
                 timestamp_ns: u64::from(self.pushed) * self.frame_ns,
                 ..MediaFraming::default()
             };
@@ -300,6 +323,22 @@ impl Station {
             self.sender.push_frame(now, framing, bytes);
             self.pushed += 1;
         }
+    }
+
+    /// Sends a description of the format now and then; gives the number of the format.
+    fn describe(&mut self, now: u64) -> u16 {
+        let Some(from) = self.format_from else { return 0 };
+        let format = if self.pushed < from { 1 } else { 2 };
+        if self.pushed.is_multiple_of(100) {
+            let description = MediaFraming {
+                flags: MediaFraming::DESCRIPTION,
+                format,
+                ..MediaFraming::default()
+            };
+            let text = format!("format {format}").into_bytes();
+            self.sender.push_notice(now, description, text);
+        }
+        format
     }
 
     fn send(&mut self, now: u64, out: &mut Vec<Transmit>) {
@@ -310,7 +349,12 @@ impl Station {
             }
             for transmit in out.iter() {
                 let datagram = [transmit.header(), self.sender.body(transmit)].concat();
-                if !self.is_dark(now, transmit.flow.0) && !self.loses(now) {
+                let gone = self.lose_frames_from.is_some_and(|from| {
+                    let framing: [u8; 24] = datagram[32..56].try_into().expect("a framing");
+                    let framing = MediaFraming::decode(&framing);
+                    framing.frame >= from && framing.flags == 0
+                });
+                if !gone && !self.is_dark(now, transmit.flow.0) && !self.loses(now) {
                     offer(&mut self.forward, now, transmit.flow.0, datagram);
                 }
             }
@@ -365,6 +409,7 @@ impl World {
             given: Vec::new(),
             damage: Vec::new(),
             rates: Vec::new(),
+            formats: Vec::new(),
         }
     }
 
@@ -439,7 +484,11 @@ impl World {
             let plan = &station.plan;
             let joins = [Some(plan.from_ns), plan.removed_ns].map(|at| at.filter(|at| *at > self.now));
             // With a lag or a pause, pictures come by their own time.
-            let picture = (alive && (plan.lag_ns > 0 || plan.from_ns > 0 || self.setup.join != Join::Merge))
+            let picture = (alive
+                && (plan.lag_ns > 0
+                    || plan.from_ns > 0
+                    || plan.pause.is_some()
+                    || self.setup.join != Join::Merge))
                 .then_some(self.now + MS / 10);
             let all = links.into_iter().chain(joins).chain([sends, picture]);
             next = all.flatten().fold(next, u64::min);
@@ -484,6 +533,7 @@ impl World {
     fn take_frame(&mut self, frame: Frame) {
         assert_eq!(frame.number, self.next_number, "in order");
         let shown = frame.timestamp_ns / self.setup.frame_ns();
+        self.formats.push(frame.format);
         self.given.push((frame.sender.0, shown as u32, frame.number));
         if frame.missing.is_empty() {
             let station = self
