@@ -11,9 +11,11 @@ import {
   outageRun,
 } from "./flow-fixtures.mjs";
 import { document, random, report, run, series } from "./make.mjs";
+import { hostileMediaRun, mediaDayRun, mergedRun, recvRun, sendRun, silentRun } from "./media-fixtures.mjs";
 
 export * from "./flow-fixtures.mjs";
 export * from "./make.mjs";
+export * from "./media-fixtures.mjs";
 
 const RTT = [
   "at_ns",
@@ -339,6 +341,13 @@ export const FIXTURES = {
   "clock-step": () => document(clockStepRun()),
   lab: () => document(labRun()),
   strange: () => document(strangeRun()),
+  recv: () => document(recvRun()),
+  merged: () => document(mergedRun()),
+  send: () => document(sendRun()),
+  "send-stopped": () => document(sendRun(96, { seconds: 30, stop: true })),
+  "hostile-media": () => document(hostileMediaRun()),
+  "silent-media": () => document(silentRun()),
+  "media-day": () => document(mediaDayRun()),
   compare: () =>
     document(
       rttRun(1),

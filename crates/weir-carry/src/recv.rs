@@ -2,6 +2,7 @@
 //! packets are put together or repaired.
 
 mod data;
+mod hooks;
 mod link;
 mod output;
 
@@ -22,9 +23,11 @@ use weir_wire::Token;
 use crate::messages::Terms;
 use crate::{CarryError, Event, EventKind, Live, RecvLive, Watch};
 use data::{Command, Data, Told};
+use hooks::Hooks;
 use link::{FromLink, Link, LinkPlan, Opened, ToLink};
 use output::{Output, OutputEnd, OutputTotals, ToOutput, quantiles};
 
+pub use hooks::Hook;
 pub use output::{Conceal, Form, OutputPlan, Target};
 
 const NAP: Duration = Duration::from_millis(20);
@@ -48,6 +51,8 @@ pub struct RecvConfig {
     pub latency_ns: u64,
     /// Where frames go. Its budget is `latency_ns`.
     pub output: OutputPlan,
+    /// Who is told of events.
+    pub hooks: Vec<Hook>,
     /// How long senders are looked for.
     pub patience: Duration,
     /// Receive buffer of each flow, bytes.
@@ -168,6 +173,7 @@ pub fn run(
         config,
         summary,
         watch,
+        hooks: Hooks::start(&config.hooks)?,
         links,
         stream: None,
         started: Instant::now(),
@@ -249,6 +255,7 @@ struct Run<'a> {
     config: &'a RecvConfig,
     summary: &'a mut RecvSummary,
     watch: &'a dyn Watch,
+    hooks: Hooks,
     links: Vec<LinkState>,
     stream: Option<Stream>,
     started: Instant,
@@ -297,6 +304,7 @@ impl Run<'_> {
         self.summary.events += 1;
         self.watch.record(event.record());
         self.watch.event(&event);
+        self.hooks.tell(&event);
     }
 
     fn take_link(&mut self, sender: u16, told: FromLink) -> Result<(), CarryError> {

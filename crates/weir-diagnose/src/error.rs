@@ -53,6 +53,15 @@ pub enum DiagnoseError {
         /// What would have been needed.
         missing: &'static str,
     },
+    /// The run carried media: it has its own account of that, and measured nothing besides.
+    #[error(
+        "run {run} carried media and measured nothing: there is nothing to diagnose; 'weir runs show {run}' and 'weir \
+         report {run}' tell how it went"
+    )]
+    Carried {
+        /// The run.
+        run: RunId,
+    },
     /// Packets were sent, and none came: no loss, route or rate is seen, only that the far end cannot be reached so.
     #[error(
         "no packet was received of {sent} that run {run} sent, so that nothing can be said of the path; see that the \

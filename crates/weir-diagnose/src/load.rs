@@ -24,6 +24,9 @@ pub use rtt_rows::MOST_WINDOWS;
 /// Earlier runs that are looked through for one of the same pair.
 const EARLIER_RUNS: usize = 1_000;
 
+/// Kinds of runs that carry media.
+const CARRIED: [&str; 2] = ["send", "recv"];
+
 /// Reads what `run` has measured. The parts of a survey belong to it; any other run is its own part.
 ///
 /// # Errors
@@ -76,6 +79,9 @@ pub fn load(store: &Store, run: RunId) -> Result<Measured, DiagnoseError> {
         && measured.mtu.is_none()
         && measured.tcp.is_empty()
     {
+        if CARRIED.contains(&head.kind.as_str()) {
+            return Err(DiagnoseError::Carried { run });
+        }
         let missing = "finished measurement and no rows of one";
         return Err(DiagnoseError::Nothing { run, missing });
     }

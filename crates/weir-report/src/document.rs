@@ -48,6 +48,8 @@ fn add(
         match weir_diagnose::load(store, id) {
             Ok(measured) => diagnosis = Some(weir_diagnose::diagnose(&measured)),
             Err(DiagnoseError::Store(error)) => return Err(error.into()),
+            // Nothing is missing: it has its own account of how it went.
+            Err(DiagnoseError::Carried { .. }) => {}
             Err(error) => no_diagnosis = Some(error.to_string()),
         }
     }

@@ -10,6 +10,7 @@ mod world;
 
 use std::time::Instant;
 
+use weir_transport::Fec;
 use world::{FRAME_NS, MS, Plan, SECOND, Setup, World};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -23,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let loss = loss.map_or("0.04%", String::as_str);
     let fec = match repair.trim_end_matches("+arq") {
         "none" | "arq" => None,
-        code => Some(code.parse()?),
+        code => Some(Fec::Fixed(code.parse()?)),
     };
     let setup = Setup {
         link: format!("rtt = \"1ms\"\nforward.loss = \"{loss}\"").leak(),

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use weir_fec::{Adu, Decoder, DecoderConfig, RepairPayloadId};
+use weir_fec::{Adu, Decoder, DecoderConfig, RepairArrival, RepairPayloadId};
 use weir_wire::{
     FRAMING_LENGTH, FlowId, Kind, MAX_FEEDBACK_LENGTH, MAX_MISSING_RANGES, MEDIA_HEADER_LENGTH, MediaData,
     MediaFeedback, MediaFraming, MediaRepair, MissingRange, REPAIR_HEADER_LENGTH, Sequence, UnixNanos, peek,
@@ -13,7 +13,7 @@ use crate::arrivals::Arrivals;
 use crate::counters::ArrivalCounters;
 use crate::frames::Placed;
 use crate::layout::Layout;
-use crate::missing::{Arrival, Asking, Missed, Symbols};
+use crate::missing::{Arrival, Asking, Missed, Recovery, Symbols};
 use crate::receiver::{ReceiverConfigError, ReceiverEvent, SenderIndex, SenderTerms};
 use crate::stream::{Came, Stream};
 use crate::transit::Transit;
@@ -37,6 +37,8 @@ pub(crate) struct Feed {
     symbols: Symbols,
     layout: Layout,
     decoder: Option<Decoder>,
+    /// The most packets that a repair is over; of the repair that came last, once one has.
+    window: u16,
     /// Framing and payload as one, for the decoder.
     symbol: Vec<u8>,
     transit: Transit,
@@ -93,6 +95,7 @@ impl Feed {
             symbols: Symbols::default(),
             layout: Layout::default(),
             decoder,
+            window: terms.fec_window.unwrap_or(0),
             symbol: Vec::with_capacity(longest),
             transit: Transit::new(latency_ns),
             rtt_ns: terms.rtt_ns,
@@ -115,7 +118,7 @@ impl Feed {
             rtt_ns: self.rtt_ns,
             repeat_ns: self.rtt_ns + self.rtt_ns / 2 + LEAST_FEEDBACK_NS,
             patience_ns: self.transit.overtaking_ns(),
-            window: self.terms.fec_window.map_or(0, u64::from),
+            window: self.window.into(),
         }
     }
 
@@ -230,7 +233,10 @@ impl Feed {
             return Some(Some(repair.sent));
         };
         let end = Sequence(id.first_esi().wrapping_add(id.sources().into())).extend(self.symbols.end());
-        decoder.repair(id, &datagram[REPAIR_HEADER_LENGTH..]);
+        self.window = id.sources().min(self.terms.fec_window.unwrap_or(0));
+        if decoder.repair(id, &datagram[REPAIR_HEADER_LENGTH..]) == RepairArrival::Malformed {
+            self.counters.rejected += 1;
+        }
         self.transit.sample(now_ns, repair.sent);
         self.arrivals.reached(repair.flow.0, end, now_ns);
         Some(Some(repair.sent))
@@ -269,10 +275,11 @@ impl Feed {
             let symbol = Sequence(recovered.esi).extend(self.symbols.end());
             self.symbol.clear();
             self.symbol.extend_from_slice(payload);
-            let Arrival::New { .. } = self.symbols.come(symbol) else {
-                continue;
-            };
-            self.counters.recovered += 1;
+            match self.symbols.recover(symbol) {
+                Recovery::New => self.counters.recovered += 1,
+                Recovery::GivenUp => {}
+                Recovery::Useless => continue,
+            }
             let payload = std::mem::take(&mut self.symbol);
             let content = Content {
                 symbol,

@@ -11,6 +11,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use weir_wire::{FlowId, FlowStatus, Sequence};
 
+use crate::adaptive::Observed;
+
 /// A flow is silent if nothing came over it for this long while others brought something.
 const SILENT_NS: u64 = 2_000_000;
 /// How much less silent another flow has to be for that.
@@ -79,6 +81,8 @@ struct Flow {
     arrived_end: u64,
     lost: u32,
     reported: bool,
+    /// While others brought something, nothing came over it when it was last reported.
+    dark: bool,
     /// Of the recent past.
     recent_packets: u64,
     recent_lost: u64,
@@ -110,6 +114,7 @@ impl Flowlets {
             arrived_end: 0,
             lost: 0,
             reported: false,
+            dark: false,
             recent_packets: 0,
             recent_lost: 0,
         };
@@ -229,16 +234,22 @@ impl Flowlets {
     }
 
     /// Takes what the receiver, `rtt_ns` away, reports, flow by flow from 0 on, and hands each change to `changed`.
-    pub fn on_report(
+    pub(crate) fn on_report(
         &mut self,
         now_ns: u64,
         rtt_ns: u64,
         report: impl Iterator<Item = FlowStatus>,
         mut changed: impl FnMut(FlowId, FlowChange),
-    ) {
+    ) -> Observed {
         let mut silent_ns = [u64::MAX; weir_wire::MAX_FEEDBACK_FLOWS];
+        let (mut observed, mut lost_since) = (Observed::default(), 0);
         for ((flow, status), silence) in self.flows.iter_mut().zip(report).zip(&mut silent_ns) {
-            flow.take(&status);
+            let (packets, lost) = flow.take(&status);
+            // What a dark flow lost is found missing with the first packet that comes over it again.
+            if !flow.dark {
+                observed.packets += packets;
+                lost_since += lost;
+            }
             *silence = match status.silent_us {
                 u32::MAX => u64::MAX,
                 microseconds => u64::from(microseconds) * 1_000,
@@ -249,15 +260,23 @@ impl Flowlets {
             let flow = &self.flows[usize::from(*flow)];
             (packets + flow.recent_packets, lost + flow.recent_lost)
         });
+        observed.lost = u64::try_from(lost_since).unwrap_or(0);
+        observed.live = self.live.len();
         for (index, silence) in silent_ns.into_iter().enumerate().take(self.flows.len()) {
             let flow = FlowId(index as u16);
-            let change = match self.flows[index].usage {
-                Use::Live { since_ns } if self.live.len() > self.flows.len().div_ceil(2) => {
+            let is_dark = |silence: u64| {
+                silence >= SILENT_NS && alive_ns.is_some_and(|alive| alive < silence / CONTRAST)
+            };
+            let one = &mut self.flows[index];
+            one.dark = is_dark(silence);
+            let change = match one.usage {
+                Use::Live { since_ns } => {
                     // What was sent over it less than a round trip ago cannot have been reported.
                     let used_ns = now_ns.saturating_sub(since_ns + rtt_ns);
-                    let silence = silence.min(used_ns);
-                    let others_alive = alive_ns.is_some_and(|alive| alive < silence / CONTRAST);
-                    self.flows[index].fault(silence, others_alive, packets, lost)
+                    let dark = is_dark(silence.min(used_ns)) && one.next_sequence > one.arrived_end;
+                    observed.dark += usize::from(dark);
+                    let may_leave = self.live.len() > self.flows.len().div_ceil(2);
+                    self.flows[index].fault(dark, packets, lost).filter(|_| may_leave)
                 }
                 Use::Tried { .. } => self.flows[index].verdict(now_ns),
                 _ => None,
@@ -267,6 +286,7 @@ impl Flowlets {
                 changed(flow, change);
             }
         }
+        observed
     }
 
     fn apply(&mut self, flow: FlowId, change: FlowChange, now_ns: u64) {
@@ -290,31 +310,37 @@ impl Flowlets {
 }
 
 impl Flow {
-    fn take(&mut self, status: &FlowStatus) {
+    /// Takes a report, and gives what it tells of new: packets whose fate is known, and those of them that did not come.
+    fn take(&mut self, status: &FlowStatus) -> (u64, i64) {
         let never = status.silent_us == u32::MAX && !self.reported;
         if never {
-            return;
+            return (0, 0);
         }
         self.reported = true;
         // A receiver cannot have seen what was not sent.
         let end = (status.newest.extend(self.next_sequence) + 1).min(self.next_sequence);
         let packets = end.saturating_sub(self.arrived_end);
         self.arrived_end = self.arrived_end.max(end);
-        let lost = u64::from(status.lost.wrapping_sub(self.lost)).min(packets);
+        // Less than before, where a packet that was overtaken has come.
+        let lost = i64::from(status.lost.wrapping_sub(self.lost) as i32).min(packets as i64);
         self.lost = status.lost;
         self.recent_packets += packets;
-        self.recent_lost += lost;
+        self.recent_lost = self
+            .recent_lost
+            .saturating_add_signed(lost)
+            .min(self.recent_packets);
         if self.recent_packets > REMEMBERED {
             self.recent_packets /= 2;
             self.recent_lost /= 2;
             // A long time without a fault: the next one is a new one.
             self.absence_ns = self.absence_ns.max(2 * FIRST_ABSENCE_NS) / 2;
         }
+        (packets, lost)
     }
 
     /// Why a live flow is to be left; `packets` and `lost` are those of all live flows.
-    fn fault(&self, silence_ns: u64, others_alive: bool, packets: u64, lost: u64) -> Option<FlowChange> {
-        if silence_ns >= SILENT_NS && others_alive && self.next_sequence > self.arrived_end {
+    fn fault(&self, dark: bool, packets: u64, lost: u64) -> Option<FlowChange> {
+        if dark {
             return Some(FlowChange::Silent);
         }
         let others = (lost - self.recent_lost) as f64 / (packets - self.recent_packets).max(1) as f64;

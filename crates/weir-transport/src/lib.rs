@@ -6,6 +6,7 @@
 //! time to call come out. No socket, no clock, no thread. What comes from the network may be anything: memory is
 //! bounded by the configuration, and the work for a packet by a constant.
 
+mod adaptive;
 mod arrivals;
 mod breaker;
 mod counters;
@@ -23,6 +24,7 @@ mod stream;
 mod switch;
 mod transit;
 
+pub use adaptive::{AdaptiveLimits, Fec};
 pub use breaker::{Breaker, BreakerLimits, Broken};
 pub use counters::{ArrivalCounters, FrameCounters};
 pub use flowlets::{FlowChange, FlowState, Flowlets};

@@ -16,6 +16,8 @@ const MOST_MISSING: usize = 1 << 15;
 const LOOKED_AT: usize = 4_096;
 /// Symbols that a jump leaves out and that are looked at one by one.
 const MOST_LEFT_OUT: u64 = 1 << 20;
+/// The furthest that a stream can have gone on, well within what 32 bits can tell: hours of it.
+const LONGEST_JUMP: u64 = 1 << 30;
 /// A symbol that comes first of all and is below this belongs to the beginning of the stream.
 const BEGINNING: u64 = 4_096;
 
@@ -33,6 +35,17 @@ pub enum Arrival {
     Old,
     /// Further ahead than a stream can have gone on.
     Far,
+}
+
+/// What a symbol is that the code gives back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// It was missing.
+    New,
+    /// It had been given up.
+    GivenUp,
+    /// It was there, or makes no sense.
+    Useless,
 }
 
 /// A symbol that was missing.
@@ -212,8 +225,25 @@ impl Symbols {
         Arrival::New { missed }
     }
 
+    /// Notes a symbol that the code gave back. It counts as missing even if that was not noticed before; not if it had
+    /// been given up.
+    pub fn recover(&mut self, symbol: u64) -> Recovery {
+        let noticed = symbol < self.scanned;
+        match self.come(symbol) {
+            Arrival::New { missed } if noticed && missed.is_none() => Recovery::GivenUp,
+            Arrival::New { .. } => {
+                self.noticed += u64::from(!noticed);
+                Recovery::New
+            }
+            Arrival::Duplicate | Arrival::Old | Arrival::Far => Recovery::Useless,
+        }
+    }
+
     /// A single symbol far ahead may be garbage. A second one near it shows that the stream has gone on there.
     fn jump(&mut self, symbol: u64) -> bool {
+        if symbol - self.end > LONGEST_JUMP {
+            return false;
+        }
         let Some(other) = self.far.replace(symbol) else {
             return false;
         };

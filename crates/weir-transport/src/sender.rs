@@ -9,6 +9,7 @@ use weir_wire::{
     MediaRepair, REPAIR_HEADER_LENGTH, Sequence, SessionId, UdpKey, UnixNanos,
 };
 
+use crate::adaptive::{Adaptive, Fec};
 use crate::breaker::{Breaker, BreakerLimits, Broken};
 use crate::flowlets::{FlowChange, Flowlets};
 use crate::pacing::Pace;
@@ -37,7 +38,7 @@ pub struct SenderConfig {
     /// For how long the receiver waits for what is missing, nanoseconds.
     pub latency_ns: u64,
     /// Repair packets, if any.
-    pub fec: Option<CodeRate>,
+    pub fec: Option<Fec>,
     /// Whether what the receiver misses is sent again.
     pub arq: bool,
     /// Bytes of frames that may be kept.
@@ -118,6 +119,7 @@ pub struct Sender {
     waiting: VecDeque<Sending>,
     last_start_ns: Option<u64>,
     encoder: Option<Encoder>,
+    adaptive: Option<Adaptive>,
     /// Framing and payload as one, for the encoder.
     symbol: Vec<u8>,
     repairs: Vec<Vec<u8>>,
@@ -138,7 +140,15 @@ pub struct Sender {
 impl Sender {
     /// A sender that has sent nothing.
     pub fn new(config: SenderConfig, now_ns: u64) -> Self {
-        let encoder = config.fec.map(|rate| {
+        let (rate, adaptive) = match config.fec {
+            None => (None, None),
+            Some(Fec::Fixed(rate)) => (Some(rate), None),
+            Some(Fec::Adaptive(limits)) => {
+                let adaptive = Adaptive::new(limits);
+                (Some(adaptive.rate()), Some(adaptive))
+            }
+        };
+        let encoder = rate.map(|rate| {
             Encoder::new(EncoderConfig {
                 first_key: config.seed as u16,
                 ..EncoderConfig::new(rate, FRAMING_LENGTH + config.payload as usize)
@@ -150,6 +160,7 @@ impl Sender {
             waiting: VecDeque::new(),
             last_start_ns: None,
             encoder,
+            adaptive,
             symbol: Vec::with_capacity(FRAMING_LENGTH + config.payload as usize),
             repairs: Vec::new(),
             repairs_used: 0,
@@ -406,10 +417,16 @@ impl Sender {
         }
         let events = &mut self.events;
         let rtt_ns = self.rtt_ns.unwrap_or(0);
-        self.flows
+        let observed = self
+            .flows
             .on_report(now_ns, rtt_ns, lists.flows(), |flow, change| {
                 events.push_back(SenderEvent::Flow(flow, change));
             });
+        if let (Some(adaptive), Some(encoder)) = (&mut self.adaptive, &mut self.encoder)
+            && let Some(rate) = adaptive.on_report(now_ns, &observed)
+        {
+            encoder.set_rate(rate);
+        }
         if self.config.arq {
             for range in lists.missing() {
                 let first = range.first.extend(next);
@@ -464,6 +481,12 @@ impl Sender {
     /// The round-trip time to the receiver as smoothed, nanoseconds; none before its first feedback.
     pub fn rtt_ns(&self) -> Option<u64> {
         self.rtt_ns
+    }
+
+    /// The code rate of the next repairs; none without repairs.
+    pub fn fec_rate(&self) -> Option<CodeRate> {
+        let adapted = self.adaptive.as_ref().map(Adaptive::rate);
+        adapted.or(self.encoder.as_ref().map(Encoder::rate))
     }
 
     /// The flows and what they are used for.

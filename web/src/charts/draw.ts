@@ -1,5 +1,15 @@
 // Draws the layers of an x-y chart: lines, areas, bars and points, from the rows that are in view.
-import { area, line, symbol, symbolCircle, symbolDiamond, symbolSquare, symbolTriangle } from "d3-shape";
+import {
+  area,
+  curveLinear,
+  curveStepAfter,
+  line,
+  symbol,
+  symbolCircle,
+  symbolDiamond,
+  symbolSquare,
+  symbolTriangle,
+} from "d3-shape";
 import { s } from "../dom";
 import type { Box, Scale } from "./axes";
 import { textWidth } from "./axes";
@@ -37,6 +47,7 @@ export function drawLayer(group: SVGGElement, layer: Layer, spec: XYSpec, x: Sca
   const parent = s("g", { "data-layer": layer.name, "data-rows": layer.x.length });
   group.append(parent);
   if (layer.kind === "area") return drawArea(parent, layer, range, x, place, width);
+  if (layer.kind === "stack") return drawStack(parent, layer, range, x, place);
   const gap = layer.gap && spec.view ? Math.max(layer.gap, (3 * spec.view.span) / width) : layer.gap;
   const kept = decimate(layer.x, layer.y, range, x, width);
   parent.setAttribute("data-drawn", String(kept.length));
@@ -46,6 +57,7 @@ export function drawLayer(group: SVGGElement, layer: Layer, spec: XYSpec, x: Sca
       gap,
     );
     const path = line<Point>()
+      .curve(layer.step ? curveStepAfter : curveLinear)
       .defined((p) => p.y !== null && (spec.y.kind !== "log" || p.y > 0))
       .x((p) => round(x(p.x)))
       .y((p) => round(place(p.y!)));
@@ -88,6 +100,62 @@ function drawArea(
     s("path", { class: "area", d: path(filled), fill: layer.colour, "fill-opacity": layer.opacity ?? 0.2 }),
   );
   return [];
+}
+
+/**
+ * A part of a stack of columns that stand side by side. Of several columns in one pixel the weightiest is drawn: it
+ * is the same one for all parts, so that they still stand on each other.
+ */
+function drawStack(
+  parent: SVGGElement,
+  layer: Layer,
+  [first, end]: [number, number],
+  x: Scale,
+  place: (v: number) => number,
+): number[] {
+  const kept: number[] = [];
+  let taken = Number.NaN;
+  for (let i = first; i < end; i++) {
+    const column = Math.round(x(layer.x[i]!));
+    const last = kept.length - 1;
+    if (column !== taken) kept.push(i);
+    else if ((layer.weight?.[i] ?? 0) > (layer.weight?.[kept[last]!] ?? 0)) kept[last] = i;
+    taken = column;
+  }
+  parent.setAttribute("data-drawn", String(kept.length));
+  const shape = (i: number) => {
+    const left = Math.round(x(layer.x[i]!));
+    const right = Math.max(left + 1, Math.round(x(layer.x[i]! + (layer.wide?.[i] ?? 0))));
+    const top = round(place(layer.hi?.[i] ?? 0));
+    const bottom = round(place(layer.lo?.[i] ?? 0));
+    // One packet among a hundred thousand is still seen.
+    return { left, right, bottom, top: Math.min(top, bottom - 1.5) };
+  };
+  const there = kept.filter((i) => (layer.y[i] ?? 0) > 0);
+  if (there.length > MARKS) {
+    const d = there.map((i) => {
+      const { left, right, top, bottom } = shape(i);
+      return `M${left} ${bottom}V${top}H${right}V${bottom}Z`;
+    });
+    parent.append(s("path", { class: "stack", d: d.join(""), fill: layer.colour }));
+    return kept;
+  }
+  for (const i of there) {
+    const { left, right, top, bottom } = shape(i);
+    parent.append(
+      s("rect", {
+        class: "stack",
+        x: left,
+        width: right - left,
+        y: top,
+        height: round(bottom - top),
+        fill: layer.colour,
+        "data-x": layer.x[i]!,
+        "data-value": layer.y[i] ?? 0,
+      }),
+    );
+  }
+  return kept;
 }
 
 function drawBars(
@@ -254,7 +322,8 @@ export function legendKey(layer: Layer): (x: number, y: number) => SVGElement {
         fill: layer.colour,
         "fill-opacity": layer.opacity ?? 0.2,
       });
-    if (layer.kind === "bars") return s("rect", { x: x + 3, y: y - 6, width: 12, height: 12, fill: layer.colour });
+    if (layer.kind === "bars" || layer.kind === "stack")
+      return s("rect", { x: x + 3, y: y - 6, width: 12, height: 12, fill: layer.colour });
     if (layer.kind === "points")
       return s("path", {
         d: symbol(SHAPES[layer.shape ?? "circle"], 64)() ?? "",

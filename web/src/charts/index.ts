@@ -2,6 +2,7 @@
 import { BarsChart } from "./bars";
 import { LanesChart } from "./lanes";
 import type { ChartSpec } from "./model";
+import { StatesChart } from "./states";
 import { XYChart } from "./xy";
 
 export function chart(spec: ChartSpec): HTMLElement {
@@ -10,6 +11,8 @@ export function chart(spec: ChartSpec): HTMLElement {
       return new XYChart(spec).element;
     case "lanes":
       return new LanesChart(spec).element;
+    case "states":
+      return new StatesChart(spec).element;
     case "bars":
       return new BarsChart(spec).element;
   }

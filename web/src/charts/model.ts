@@ -42,17 +42,22 @@ export interface YAxis {
 }
 
 export interface Layer {
-  kind: "line" | "area" | "bars" | "points";
+  kind: "line" | "area" | "bars" | "points" | "stack";
   name: string;
   /** A colour of the palette: `var(--c1)`. */
   colour: string;
   x: number[];
   y: Numbers;
-  /** Areas lie between these; points have bars from one to the other. */
+  /** Areas and parts of a stack lie between these; points have bars from one to the other. */
   lo?: Numbers;
   hi?: Numbers;
+  /** Of a stack: how long each of its columns is on the x-axis, and how much it matters that this one is seen. */
+  wide?: number[];
+  weight?: number[];
   dash?: string;
   shape?: "circle" | "square" | "diamond" | "triangle";
+  /** A line that stays at each value until the next: what it tells of lasts that long. */
+  step?: boolean;
   /** Lines break where neighbours are further apart than this. */
   gap?: number;
   opacity?: number;
@@ -109,10 +114,47 @@ export interface LanesSpec extends Common {
   startedUnixNs: number;
 }
 
+/** What something was, from a time to another. */
+export interface StateLane {
+  name: string;
+  label: string;
+  states: Record<string, Marks>;
+  summary: string;
+}
+
+/** Something that happened at a time, with a sentence on it. */
+export interface Moment {
+  at: number;
+  /** Name for tests. */
+  kind: string;
+  name: string;
+  text: string;
+}
+
+/** How the states of a chart look: the first is how things should be, the last matters most and is drawn over the rest. */
+export interface StateLook {
+  state: string;
+  name: string;
+  colour: string;
+  /** Share of the lane's height, so that colour is not all that tells states apart. */
+  height: number;
+}
+
+export interface StatesSpec extends Common {
+  type: "states";
+  looks: StateLook[];
+  lanes: StateLane[];
+  /** In a lane of their own above the others; none without any. */
+  moments: Moment[];
+  momentLooks: Record<string, { colour: string; shape: "circle" | "square" | "diamond" | "triangle" }>;
+  view: TimeView;
+  startedUnixNs: number;
+}
+
 export interface BarsSpec extends Common {
   type: "bars";
   unit: string;
   bars: { name: string; value: number; text: string; colour: string; group?: string }[];
 }
 
-export type ChartSpec = XYSpec | LanesSpec | BarsSpec;
+export type ChartSpec = XYSpec | LanesSpec | StatesSpec | BarsSpec;

@@ -200,13 +200,15 @@ export class XYChart implements Drawable {
       const write = layer.exact ?? exact;
       const lo = layer.lo?.[i];
       const hi = layer.hi?.[i];
-      const interval = typeof lo === "number" && typeof hi === "number" ? `${write(lo)} to ${write(hi)}` : null;
+      const between = layer.kind !== "stack" && typeof lo === "number" && typeof hi === "number";
+      const interval = between ? `${write(lo)} to ${write(hi)}` : null;
       const own = layer.kind === "area" ? null : layer.y[i];
       const text = typeof own === "number" ? write(own) + (interval ? ` (${interval})` : "") : interval;
       if (text === null) continue;
       lines.push({ name: layer.name, text, colour: layer.colour });
       if (typeof own === "number" && this.y) {
-        const place = spec.y.kind === "log" && own <= this.y.domain[0] ? this.box.bottom : this.y(own);
+        const level = layer.kind === "stack" ? (hi ?? own) : own;
+        const place = spec.y.kind === "log" && level <= this.y.domain[0] ? this.box.bottom : this.y(level);
         mark.append(s("circle", { class: "cursor-point", cx: at, cy: place, r: 4.5, stroke: layer.colour }));
       }
     }

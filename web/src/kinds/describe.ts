@@ -2,7 +2,7 @@
 // beside this one and a line in registry.ts.
 import type { ChartSpec } from "../charts/model";
 import { TimeView } from "../charts/view";
-import type { Run } from "../data/document";
+import type { Finding, Run } from "../data/document";
 
 export interface Context {
   run: Run;
@@ -18,8 +18,14 @@ export interface Figure {
   detail?: string;
 }
 
-/** A chart, a table or other element; null leaves it out, because this run cannot have it. */
-export type Drawing = (context: Context) => ChartSpec | HTMLElement | null;
+/** A chart, a table or other element, or several of them; null leaves it out, because this run cannot have it. */
+export type Drawing = (context: Context) => ChartSpec | HTMLElement | (ChartSpec | HTMLElement)[] | null;
+
+/** How a run went, in a sentence, where nothing is diagnosed. */
+export interface Headline {
+  severity: Finding["severity"];
+  sentence: string;
+}
 
 export interface Section {
   title: string;
@@ -32,6 +38,7 @@ export interface Description {
   kind: string;
   name: string;
   figures: (context: Context) => Figure[];
+  headlines?: (context: Context) => Headline[];
   sections: Section[];
   /** Parts are shown folded below the run's own sections. */
   showParts?: boolean;

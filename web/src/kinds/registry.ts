@@ -4,11 +4,13 @@ import { fallback } from "./fallback";
 import { flows } from "./flows";
 import { lab } from "./lab";
 import { mtu } from "./mtu";
+import { recv } from "./recv";
 import { rtt } from "./rtt";
+import { send } from "./send";
 import { survey } from "./survey";
 import { tcp } from "./tcp";
 
-const KINDS: Description[] = [rtt, flows, survey, tcp, mtu, lab];
+const KINDS: Description[] = [rtt, flows, survey, tcp, mtu, lab, send, recv];
 
 export function descriptionOf(context: Context): Description {
   return KINDS.find((one) => one.kind === context.run.kind) ?? fallback(context.run.kind, context);

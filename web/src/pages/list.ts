@@ -4,7 +4,7 @@ import { h } from "../dom";
 import { duration } from "../format";
 import { kindName } from "../kinds/registry";
 import { bothLines, toDate } from "../time";
-import { outcomeBadge } from "./run";
+import { outcomeBadge, pairOf } from "./run";
 import { severityIcon } from "./verdict";
 
 const PAGE = 100;
@@ -38,7 +38,9 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
     "select",
     { name: "kind" },
     h("option", { value: "" }, "all"),
-    ...["survey", "flows", "rtt", "tcp", "mtu", "lab"].map((name) => h("option", { value: name }, kindName(name))),
+    ...["survey", "flows", "rtt", "send", "recv", "tcp", "mtu", "lab"].map((name) =>
+      h("option", { value: name }, kindName(name)),
+    ),
   );
   const tag = h("input", { type: "text", name: "tag", placeholder: "any" });
   let typing = 0;
@@ -74,7 +76,7 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
       h(
         "th",
         { scope: "row" },
-        h("a", { href: `#/runs/${row.run_id}` }, `${row.local_name ?? "this host"} to ${row.target}`),
+        h("a", { href: `#/runs/${row.run_id}` }, pairOf(row.kind, row.local_name, row.target)),
         row.remote_name && row.remote_name !== row.target ? h("span", { class: "detail" }, row.remote_name) : null,
       ),
       h("td", null, kindName(row.kind)),

@@ -8,7 +8,7 @@ import { duration, inUnit, nanoseconds, words } from "../format";
 import { type Context, contextOf, type Description } from "../kinds/describe";
 import { descriptionOf, kindName } from "../kinds/registry";
 import { both, localClock, toDate } from "../time";
-import { verdict } from "./verdict";
+import { headlines, verdict } from "./verdict";
 
 const OUTCOMES: Record<string, string> = {
   finished: "finished",
@@ -30,11 +30,15 @@ function lengthOf(run: Run): number {
   return (run.ended_unix_ns ?? run.last_unix_ns) - run.started_unix_ns;
 }
 
+/** The two hosts of a run, in the way that was measured or that media went. */
+export function pairOf(kind: string, local: string | null, target: string): string {
+  return `${local ?? "this host"} ${kind === "recv" ? "from" : "to"} ${target}`;
+}
+
 export function pairText(run: Run): string {
-  const local = hostName(run.local_host);
   const remote = hostName(run.remote_host);
-  if (!remote || remote === run.target) return `${local ?? "this host"} to ${run.target}`;
-  return `${local ?? "this host"} to ${run.target} (${remote})`;
+  const pair = pairOf(run.kind, hostName(run.local_host), run.target);
+  return !remote || remote === run.target ? pair : `${pair} (${remote})`;
 }
 
 function header(run: Run): HTMLElement {
@@ -126,7 +130,7 @@ function zoomBar(context: Context): HTMLElement {
 function sections(description: Description, context: Context, level: 2 | 3): HTMLElement[] {
   const out: HTMLElement[] = [];
   for (const section of description.sections) {
-    const drawn = section.drawings.map((drawing) => drawing(context)).filter((one) => one !== null);
+    const drawn = section.drawings.flatMap((drawing) => drawing(context)).filter((one) => one !== null);
     if (drawn.length === 0) continue;
     const bar =
       section.overTime && drawn.some((one) => !(one instanceof HTMLElement) && !one.empty) ? zoomBar(context) : null;
@@ -237,7 +241,7 @@ function body(run: Run, all: Run[], level: 2 | 3): DocumentFragment {
   const tiles = figures(description, context);
   if (tiles) fragment.append(tiles);
   if (level === 2) {
-    const found = verdict(run);
+    const found = description.headlines && !run.diagnosis ? headlines(description.headlines(context)) : verdict(run);
     if (found) fragment.append(found);
   }
   const drawn = sections(description, context, level);

@@ -4,6 +4,7 @@ import type { Evidence, Finding, Recommendation, Run } from "../data/document";
 import { askedRate } from "../data/facts";
 import { copyButton, h, s, table } from "../dom";
 import { bytes, count, digits, inUnit, nanoseconds, percent, plural } from "../format";
+import type { Headline } from "../kinds/describe";
 
 type Severity = Finding["severity"];
 const ORDER: Severity[] = ["fault", "notice", "information"];
@@ -220,6 +221,39 @@ function recommendationElement(run: Run, recommendation: Recommendation): HTMLEl
       { class: "code" },
       h("div", { class: "code-head" }, "Measure with these settings", copyButton(text, "the command")),
       h("pre", { tabindex: 0, role: "region", "aria-label": "Command" }, h("code", { "data-command": "" }, text)),
+    ),
+  );
+}
+
+/** How a run went that is not diagnosed: each sentence with its severity. */
+export function headlines(all: Headline[]): HTMLElement | null {
+  if (all.length === 0) return null;
+  const severity = ORDER.find((one) => all.some((headline) => headline.severity === one)) ?? "none";
+  return h(
+    "section",
+    { class: "verdict", "data-verdict": severity },
+    h("h2", null, "How it went"),
+    h(
+      "ul",
+      { class: "findings" },
+      ...all.map((one) =>
+        h(
+          "li",
+          { class: `finding ${one.severity}`, "data-headline": "" },
+          severityIcon(one.severity),
+          h(
+            "div",
+            { class: "finding-body" },
+            h(
+              "p",
+              { class: "finding-sentence" },
+              h("span", { class: `severity ${one.severity}` }, NAMES[one.severity]),
+              " ",
+              capital(one.sentence),
+            ),
+          ),
+        ),
+      ),
     ),
   );
 }

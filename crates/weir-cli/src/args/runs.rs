@@ -129,7 +129,7 @@ Example:
 /// Arguments of `weir runs list`.
 #[derive(Clone, Debug, Args)]
 pub struct ListRuns {
-    /// Only runs of this kind, such as rtt, flows or survey.
+    /// Only runs of this kind, such as rtt, flows, survey or recv.
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
     /// List the steps of surveys too.

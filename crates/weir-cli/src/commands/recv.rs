@@ -114,6 +114,12 @@ fn config(args: &RecvArgs) -> Result<RecvConfig, Failure> {
             verify: args.verify,
             budget_ns: args.latency.0,
         },
+        // Anything is a hook.
+        hooks: args
+            .on_event
+            .iter()
+            .filter_map(|text| text.parse().ok())
+            .collect(),
         patience: Duration::from_nanos(args.wait.0),
         receive_buffer: args.receive_buffer.0 as usize,
         merge: !args.no_gro,
@@ -133,6 +139,7 @@ fn parameters(args: &RecvArgs) -> Value {
         "conceal": match args.conceal { ConcealBy::Repeat => "repeat", ConcealBy::Blank => "blank" },
         "receive_buffer": args.receive_buffer.0,
         "gro": !args.no_gro,
+        "on_event": args.on_event,
     })
 }
 

@@ -13,6 +13,7 @@ mod lab;
 mod agent_limits;
 mod attribution;
 mod bad_input;
+mod carried;
 mod carry;
 mod directions;
 mod flows_exact;

@@ -73,13 +73,22 @@ impl From<f64> for Cell {
     }
 }
 
-/// Whom a row is about: a direction or side, and a flow where there are several.
+/// Whom a row is about: a direction or side, and a flow or sender where there are several.
 pub(super) type Subject = (&'static str, u16);
 
-/// Names of the columns that tell the subject, and the columns of values with their rules.
+/// A column that tells the subject.
+#[derive(Clone, Copy)]
+pub(super) enum Name {
+    /// Of its word.
+    Word(&'static str),
+    /// Of its number.
+    Number(&'static str),
+}
+
+/// The columns that tell the subject, and the columns of values with their rules.
 #[derive(Clone, Copy)]
 pub(super) struct Layout {
-    pub(super) subject: &'static [&'static str],
+    pub(super) subject: &'static [Name],
     pub(super) values: &'static [(&'static str, Rule)],
 }
 
@@ -313,16 +322,16 @@ impl Binner {
             lanes.iter().flat_map(of_lane).collect()
         };
         let mut columns = Vec::new();
-        for (place, name) in self.layout.subject.iter().enumerate() {
-            let values = if place == 0 {
-                let words = lanes
-                    .iter()
-                    .flat_map(|((word, _), lane)| vec![(*word).into(); lane.at.len()]);
-                Values::Words(words.collect())
-            } else {
-                Values::Integers(each(|(_, flow)| i64::from(*flow)))
-            };
-            columns.push((*name, values));
+        for name in self.layout.subject {
+            columns.push(match name {
+                Name::Word(name) => {
+                    let words = lanes
+                        .iter()
+                        .flat_map(|((word, _), lane)| vec![(*word).into(); lane.at.len()]);
+                    (*name, Values::Words(words.collect()))
+                }
+                Name::Number(name) => (*name, Values::Integers(each(|(_, number)| i64::from(*number)))),
+            });
         }
         let times = lanes.values().flat_map(|lane| lane.at.iter().copied().map(Some));
         columns.push(("at_ns", Values::Integers(times.collect())));
@@ -344,7 +353,7 @@ mod tests {
     use super::*;
 
     const LAYOUT: Layout = Layout {
-        subject: &["direction"],
+        subject: &[Name::Word("direction")],
         values: &[
             ("sum", Rule::Sum),
             ("least", Rule::Smallest),

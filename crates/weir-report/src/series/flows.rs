@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use weir_results::{Direction, FlowSecond, Record, StoreError, Subjects, Table};
 
-use super::bins::{Binner, Cell, Layout, Rule, shortest};
+use super::bins::{Binner, Cell, Layout, Name, Rule, shortest};
 use super::keep::Keep;
 use super::limits::{MOST_FLOW_BIN_ENTRIES, MOST_FLOW_BINS, MOST_FLOW_EVENTS};
 use super::streams::known;
@@ -16,7 +16,7 @@ use crate::data::{Series, Values};
 const SECOND_NS: u64 = 1_000_000_000;
 
 const BINS: Layout = Layout {
-    subject: &["direction", "flow"],
+    subject: &[Name::Word("direction"), Name::Number("flow")],
     values: &[
         ("received", Rule::Sum),
         ("bytes", Rule::Sum),

@@ -2,14 +2,14 @@
 
 use weir_results::{Record, StoreError, Table};
 
-use super::bins::{Binner, Layout, Rule};
+use super::bins::{Binner, Layout, Name, Rule};
 use super::streams::bins_for;
 use super::{Named, Source};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 const HOST: Layout = Layout {
-    subject: &["side"],
+    subject: &[Name::Word("side")],
     values: &[
         ("udp_rcvbuf_errors", Rule::Sum),
         ("udp_in_errors", Rule::Sum),

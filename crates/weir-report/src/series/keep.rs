@@ -38,15 +38,21 @@ impl<const N: usize> Keep<N> {
         self.seen - self.heap.len() as u64
     }
 
+    /// The rows in order of their values from left to right, and how many were left out.
+    pub(super) fn into_rows(self) -> (Vec<[i64; N]>, u64) {
+        let left_out = self.left_out();
+        let mut rows: Vec<[i64; N]> = self.heap.into_iter().map(|(_, row)| row).collect();
+        rows.sort_unstable();
+        (rows, left_out)
+    }
+
     /// The rows as a series, ordered by their values from left to right; none without rows. The first value of a row
     /// stands for one of `words`.
     pub(super) fn into_series(self, names: [&'static str; N], words: &[&'static str]) -> Option<Series> {
-        let left_out = self.left_out();
-        let mut rows: Vec<[i64; N]> = self.heap.into_iter().map(|(_, row)| row).collect();
+        let (rows, left_out) = self.into_rows();
         if rows.is_empty() {
             return None;
         }
-        rows.sort_unstable();
         let columns = names
             .into_iter()
             .enumerate()

@@ -20,3 +20,11 @@ pub const MOST_TCP_SECONDS: usize = 100_000;
 pub const MOST_MTU_PROBES: usize = 100_000;
 /// Entries of `rtt_by_length`.
 pub const MOST_LENGTHS: u64 = 200;
+/// Entries of `send_seconds`, `recv_seconds` and `frame_seconds`, each: a day is bins of five seconds.
+pub const MOST_MEDIA_SECONDS: u64 = 20_000;
+/// Entries of `flow_changes`.
+pub const MOST_FLOW_CHANGES: usize = 50_000;
+/// Entries of `media_events`.
+pub const MOST_MEDIA_EVENTS: usize = 2_000;
+/// Characters of a `detail` of `media_events`.
+pub const MOST_DETAIL_CHARACTERS: usize = 300;

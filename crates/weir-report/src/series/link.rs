@@ -2,12 +2,12 @@
 
 use weir_results::{Record, StoreError, Table};
 
-use super::bins::{Binner, Layout, Rule};
+use super::bins::{Binner, Layout, Name, Rule};
 use super::streams::{bins_for, known};
 use super::{Named, Source};
 
 const LINK: Layout = Layout {
-    subject: &["direction"],
+    subject: &[Name::Word("direction")],
     values: &[
         ("duration_ns", Rule::Sum),
         ("offered", Rule::Sum),

@@ -4,10 +4,12 @@
 mod bins;
 mod events;
 mod flows;
+mod happened;
 mod hosts;
 mod keep;
 pub mod limits;
 mod link;
+mod media;
 mod rtt;
 mod streams;
 mod tcp;
@@ -69,12 +71,11 @@ pub(crate) fn of_run(store: &Store, run: &Run) -> Result<BTreeMap<&'static str, 
             Table::TcpSeconds => series.extend(tcp::tcp_seconds(source)?),
             Table::MtuProbes => series.extend(events::mtu_probes(source)?),
             Table::LinkSeconds => series.extend(link::link_seconds(source, rows)?),
-            // Nothing is drawn of these yet.
-            Table::SendSeconds
-            | Table::RecvSeconds
-            | Table::FrameSeconds
-            | Table::FlowChanges
-            | Table::MediaEvents => {}
+            Table::SendSeconds => series.extend(media::send_seconds(source, rows)?),
+            Table::RecvSeconds => series.extend(media::recv_seconds(source, rows)?),
+            Table::FrameSeconds => series.extend(media::frame_seconds(source, rows)?),
+            Table::FlowChanges => series.extend(happened::flow_changes(source)?),
+            Table::MediaEvents => series.extend(happened::media_events(source)?),
         }
     }
     Ok(series)

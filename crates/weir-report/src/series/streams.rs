@@ -2,12 +2,12 @@
 
 use weir_results::{Quantiles, Record, StoreError, Subjects, Table};
 
-use super::bins::{Binner, Cell, Layout, Rule, shortest};
+use super::bins::{Binner, Cell, Layout, Name, Rule, shortest};
 use super::limits::MOST_SECONDS;
 use super::{Named, Source};
 
 const STREAM: Layout = Layout {
-    subject: &["direction"],
+    subject: &[Name::Word("direction")],
     values: &[
         ("duration_ns", Rule::Sum),
         ("received", Rule::Sum),
@@ -24,7 +24,7 @@ const STREAM: Layout = Layout {
 };
 
 const SENDER: Layout = Layout {
-    subject: &["direction"],
+    subject: &[Name::Word("direction")],
     values: &[
         ("duration_ns", Rule::Sum),
         ("sent", Rule::Sum),
@@ -39,12 +39,22 @@ const SENDER: Layout = Layout {
 
 /// The bins that a table of seconds needs; none where every row has an entry of its own.
 pub(super) fn bins_for(source: Source<'_>, table: Table, rows: u64) -> Result<Option<u64>, StoreError> {
-    if rows <= MOST_SECONDS {
+    bins_of_at_most(MOST_SECONDS, source, table, rows)
+}
+
+/// The same where there may be `most` bins.
+pub(super) fn bins_of_at_most(
+    most: u64,
+    source: Source<'_>,
+    table: Table,
+    rows: u64,
+) -> Result<Option<u64>, StoreError> {
+    if rows <= most {
         return Ok(None);
     }
     // Rows are seconds, so that shorter bins would be too many: they need not be counted.
-    let least = rows.div_ceil(MOST_SECONDS);
-    shortest(source, table, Subjects::Each, least, MOST_SECONDS).map(Some)
+    let least = rows.div_ceil(most);
+    shortest(source, table, Subjects::Each, least, most).map(Some)
 }
 
 /// A quantile of a row; none where there were no values.

@@ -7,5 +7,6 @@ mod exact;
 mod file;
 mod form;
 mod limits;
+mod media;
 mod odd;
 mod sample;

@@ -316,3 +316,98 @@ pub fn others() -> Vec<Record> {
     }
     records
 }
+
+pub fn send_second(second: u64) -> Record {
+    let fec = (second >= 2).then_some(12 + second as u32 % 3);
+    Record::SendSecond(SendSecond {
+        unix_ns: START + (second + 1) * SECOND + second % 900,
+        duration_ns: SECOND + second % 700,
+        receiver_rtt_ns: (second > 0).then_some(3_000_000 + second),
+        frames: 60 - second % 2,
+        frames_skipped: second % 2,
+        sources: 18_000 + second % 50,
+        bytes: 160_000_000 + second,
+        repairs: 1_500 + second % 11,
+        retransmitted: second % 7,
+        trials: second % 5,
+        refused: second % 4,
+        unsent: second % 3,
+        rejected: second % 13,
+        fec_sources: fec,
+        fec_window: fec.map(|sources| sources * 8),
+        cpu_ns: 400_000_000 + second,
+    })
+}
+
+pub fn recv_second(sender: u16, second: u64) -> Record {
+    let salt = second * 31 + u64::from(sender) * 17;
+    Record::RecvSecond(RecvSecond {
+        unix_ns: START + (second + 1) * SECOND + salt % 900,
+        duration_ns: SECOND + salt % 700,
+        sender,
+        rtt_ns: 3_000_000 + salt % 999,
+        received: 18_000 + salt % 50,
+        bytes: 160_000_000 + salt,
+        repairs: 1_500 + salt % 3,
+        lost: salt % 41,
+        recovered: salt % 11,
+        retransmitted: salt % 7,
+        overtaken: salt % 5,
+        elsewhere: salt % 3,
+        unrepaired: salt % 2,
+        late: salt % 13,
+        duplicates: salt % 17,
+        rejected: salt % 19,
+        asked: salt % 23,
+        socket_drops: salt % 29,
+        cpu_ns: 300_000_000 + salt,
+    })
+}
+
+pub fn frame_second(second: u64) -> Record {
+    let none = second % 10 == 9;
+    let known = |by: i64| {
+        if none {
+            Quantiles::default()
+        } else {
+            quantiles(60, by)
+        }
+    };
+    Record::FrameSecond(FrameSecond {
+        unix_ns: START + (second + 1) * SECOND + second % 900,
+        duration_ns: SECOND + second % 700,
+        frames: if none { 0 } else { 60 },
+        damaged: second % 3,
+        lost: second % 5,
+        dropped: second % 7,
+        verified: second % 61,
+        unequal: second % 2,
+        budget_ns: 20_000_000 + second % 4 * 1_000_000,
+        delay: known(21_000_000 + second as i64 * 13 % 1_000),
+        used: known(4_000_000 + second as i64 * 7 % 1_000),
+    })
+}
+
+/// 60 seconds of media from two senders, flows that were left and used again, and events.
+pub fn media() -> Vec<Record> {
+    let mut records = Vec::new();
+    for second in 0..60 {
+        records.extend([send_second(second), frame_second(second)]);
+        records.extend([1, 0].map(|sender| recv_second(sender, second)));
+    }
+    for number in 0..20u64 {
+        records.push(Record::FlowChange(FlowChange {
+            unix_ns: START + number % 6 * SECOND,
+            sender: (number % 2) as u16,
+            flow: (number % 3) as u16,
+            state: FlowChange::STATES[number as usize % 4].into(),
+        }));
+        records.push(Record::MediaEvent(MediaEvent {
+            unix_ns: START + (20 - number) * SECOND,
+            sender: (number % 3 > 0).then(|| (number % 3) as u16 - 1),
+            event: MediaEvent::EVENTS[number as usize % 9].into(),
+            detail: format!("</script><b>{number}</b>"),
+        }));
+    }
+    records
+}

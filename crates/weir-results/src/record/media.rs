@@ -80,7 +80,8 @@ pub struct RecvSecond {
     pub asked: u64,
     /// Packets that the kernel dropped at the sockets because their buffers were full.
     pub socket_drops: u64,
-    /// CPU time of the receiving thread.
+    /// CPU time of the receiving thread; where one thread serves several senders, in the row of one of them, and 0 in
+    /// those of the others.
     pub cpu_ns: u64,
 }
 

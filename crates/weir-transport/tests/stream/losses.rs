@@ -1,10 +1,9 @@
 //! Random loss, flows that go dark, loss in bursts: what the code and retransmission leave.
 
-use weir_fec::CodeRate;
 use weir_transport::{FlowChange, SenderEvent};
 use weir_wire::FlowId;
 
-use crate::world::{FRAME_NS, MS, Plan, SECOND, Setup, World};
+use crate::world::{FRAME_NS, MS, Plan, SECOND, Setup, World, code};
 
 const LOSSY: &str = "rtt = \"1ms\"\nforward.loss = \"0.04%\"";
 
@@ -43,7 +42,7 @@ fn retransmission_alone_repairs_random_loss() {
 fn the_code_alone_repairs_random_loss() {
     let world = World::new(Setup {
         link: LOSSY,
-        fec: Some(CodeRate::new(64, 128).unwrap()),
+        fec: code(64, 128),
         for_ns: 20 * SECOND,
         ..Setup::default()
     })
@@ -67,7 +66,7 @@ fn dark(flow: u16) -> Vec<Plan> {
 fn the_code_alone_bears_a_flow_that_is_dark_for_a_second() {
     let world = World::new(Setup {
         link: LOSSY,
-        fec: Some(CodeRate::new(12, 96).unwrap()),
+        fec: code(12, 96),
         stations: dark(5),
         ..Setup::default()
     })
@@ -114,7 +113,7 @@ fn each_repairs_what_the_other_has_not() {
     // Bursts longer than the code bears.
     let world = World::new(Setup {
         link: "rtt = \"4ms\"\nforward.loss = { mean = \"0.5%\", burst = 20 }",
-        fec: Some(CodeRate::new(12, 96).unwrap()),
+        fec: code(12, 96),
         arq: true,
         rtt_ns: 4 * MS,
         latency_ns: 40 * MS,

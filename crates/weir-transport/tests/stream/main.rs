@@ -1,5 +1,6 @@
 //! Whole streams across emulated links, in virtual time: every frame that comes out is compared with what went in.
 
+mod adapting;
 mod losses;
 mod merging;
 mod switching;

@@ -3,21 +3,20 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use weir_fec::CodeRate;
 use weir_transport::{
     BreakerLimits, Broken, Receiver, ReceiverEvent, Sender, SenderConfig, SenderEvent, SenderIndex,
 };
 use weir_wire::{FlowId, MAX_FEEDBACK_LENGTH, MediaData, MediaFeedback, MediaFraming, UdpKey, UnixNanos};
 
 use crate::world::{
-    KEY, MS, PAYLOAD, SECOND, SESSION, Setup, World, picture, receiver_config, sender_config, terms,
+    KEY, MS, PAYLOAD, SECOND, SESSION, Setup, World, code, picture, receiver_config, sender_config, terms,
 };
 
 #[test]
 fn garbage_replays_and_forgeries_change_nothing_but_a_counter() {
     let honest = || Setup {
         link: "rtt = \"1ms\"\nforward.loss = \"0.1%\"",
-        fec: Some(CodeRate::new(12, 96).unwrap()),
+        fec: code(12, 96),
         arq: true,
         for_ns: 2 * SECOND,
         ..Setup::default()
@@ -174,7 +173,7 @@ fn a_receiver_that_falls_silent_stops_the_sender() {
 fn a_path_that_loses_too_much_stops_the_sender() {
     let world = World::new(Setup {
         link: "rtt = \"1ms\"\nforward.loss = \"20%\"",
-        fec: Some(CodeRate::new(2, 40).unwrap()),
+        fec: code(2, 40),
         for_ns: 8 * SECOND,
         ..Setup::default()
     });

@@ -26,7 +26,7 @@ pub const FRAME_BYTES: u32 = PACKETS * PAYLOAD - 20;
 pub struct Setup {
     pub link: &'static str,
     pub flows: u16,
-    pub fec: Option<CodeRate>,
+    pub fec: Option<Fec>,
     pub arq: bool,
     pub latency_ns: u64,
     pub rtt_ns: u64,
@@ -64,6 +64,9 @@ pub struct Plan {
     pub link: Option<&'static str>,
     /// A flow that carries nothing, from when to when.
     pub dark: Option<(u16, u64, u64)>,
+    pub dark_again: Option<(u16, u64, u64)>,
+    /// One packet in so many is lost besides, from when to when.
+    pub worse: Option<(u64, u64, u32)>,
     /// The path carries nothing, from when to when.
     pub cut: Option<(u64, u64)>,
     /// When it joins, and when it is killed.
@@ -94,6 +97,7 @@ pub struct Station {
     pub index: Option<SenderIndex>,
     forward: Link<Vec<u8>>,
     reverse: Link<Vec<u8>>,
+    random: u64,
     /// The next picture.
     pushed: u32,
     ended: bool,
@@ -124,6 +128,16 @@ pub struct World {
     pub events: Vec<(u64, ReceiverEvent)>,
     /// Sender, picture and number of each frame.
     pub given: Vec<(u16, u32, u64)>,
+    /// When frames were given out damaged, and of how many packets.
+    pub damage: Vec<(u64, u64)>,
+    /// The first sender's code rates, and from when on.
+    pub rates: Vec<(u64, CodeRate)>,
+}
+
+/// A code rate that does not change.
+pub fn code(sources: u16, window: u16) -> Option<Fec> {
+    let rate = CodeRate::new(sources, window).expect("a code rate");
+    Some(Fec::Fixed(rate))
 }
 
 /// The bytes of a frame.
@@ -173,7 +187,7 @@ pub fn terms(setup: &Setup, index: usize) -> SenderTerms {
         session: session(index),
         key: KEY,
         flows: setup.flows,
-        fec_window: setup.fec.map(|rate| rate.window()),
+        fec_window: setup.fec.map(|fec| fec.window()),
         fec_history: 4_096,
         arq: setup.arq,
         rtt_ns: setup.rtt_ns,
@@ -200,6 +214,7 @@ impl Station {
             index: None,
             forward: Link::forward(&spec),
             reverse: Link::reverse(&spec),
+            random: setup.seed,
             pushed: 0,
             ended: false,
             wanted: setup.join == Join::Merge,
@@ -222,7 +237,20 @@ impl Station {
     fn is_dark(&self, now: u64, flow: u16) -> bool {
         let within = |(from, to): (u64, u64)| (from..to).contains(&now);
         let dark = |(dark, from, to)| dark == flow && within((from, to));
-        self.plan.dark.is_some_and(dark) || self.plan.cut.is_some_and(within)
+        self.plan.dark.is_some_and(dark)
+            || self.plan.dark_again.is_some_and(dark)
+            || self.plan.cut.is_some_and(within)
+    }
+
+    fn loses(&mut self, now: u64) -> bool {
+        let Some((from, to, one_in)) = self.plan.worse else {
+            return false;
+        };
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (from..to).contains(&now) && ((self.random >> 33) as u32).is_multiple_of(one_in)
     }
 
     fn is_alive(&self, now: u64) -> bool {
@@ -268,7 +296,7 @@ impl Station {
             }
             for transmit in out.iter() {
                 let datagram = [transmit.header(), self.sender.body(transmit)].concat();
-                if !self.is_dark(now, transmit.flow.0) {
+                if !self.is_dark(now, transmit.flow.0) && !self.loses(now) {
                     offer(&mut self.forward, now, transmit.flow.0, datagram);
                 }
             }
@@ -321,6 +349,8 @@ impl World {
             latest_ns: 0,
             events: Vec::new(),
             given: Vec::new(),
+            damage: Vec::new(),
+            rates: Vec::new(),
         }
     }
 
@@ -357,6 +387,16 @@ impl World {
             }
             self.take_frames();
             self.take_events();
+            if let Some(rate) = self.stations[0].sender.fec_rate() {
+                self.rates.push((self.now, rate));
+                // The last one of a second is that of its end.
+                let same = |pair: &[(u64, CodeRate)]| {
+                    pair[0].1 == pair[1].1 && pair[0].0 / SECOND == pair[1].0 / SECOND
+                };
+                if self.rates.len() > 1 && same(&self.rates[self.rates.len() - 2..]) {
+                    self.rates.pop();
+                }
+            }
             self.now = self.next().clamp(self.now + 1, end);
         }
         self
@@ -448,7 +488,9 @@ impl World {
                 .missing
                 .iter()
                 .map(|piece| (piece.end - piece.start).div_ceil(PAYLOAD));
-            self.missing += u64::from(missing.sum::<u32>());
+            let missing = u64::from(missing.sum::<u32>());
+            self.missing += missing;
+            self.damage.push((self.now, missing));
         }
         assert!(
             self.now <= frame.deadline_ns || frame.complete_ns.is_none(),

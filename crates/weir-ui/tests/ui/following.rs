@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use weir_results::{Direction, NewRun, Outcome, Record, RunId, Store, StreamSecond, TcpSecond};
+use weir_results::{Direction, NewRun, Outcome, Record, RecvSecond, RunId, Store, StreamSecond, TcpSecond};
 use weir_ui::Limits;
 
 use crate::client::{Answer, Ui};
@@ -58,6 +58,47 @@ fn ended(events: &mut Answer) -> Value {
             return data;
         }
     }
+}
+
+/// Of media that is received the loss is what stayed lost, and the rate that of all senders.
+#[test]
+fn media_that_is_received_is_followed_after_repair() {
+    let sample = Sample::new();
+    let mut store = Store::open(&sample.path).unwrap();
+    let run = begin(&store, "recv", None, json!({ "from": ["a", "b"] }));
+    let ui = Ui::start_with(&sample.path, None, quick());
+    let mut events = ui.get(&format!("/api/v1/runs/{run}/events")).expect(200);
+    let second = |sender, [received, lost, unrepaired]: [u64; 3]| {
+        Record::RecvSecond(RecvSecond {
+            unix_ns: START + SECOND,
+            duration_ns: SECOND,
+            sender,
+            received,
+            bytes: received * 1_000,
+            lost,
+            recovered: lost - unrepaired,
+            unrepaired,
+            ..RecvSecond::default()
+        })
+    };
+    store
+        .append(run, &[second(0, [950, 50, 0]), second(1, [900, 100, 5])])
+        .unwrap();
+    let seen = until(&mut events, |data| data["loss"].is_number());
+    assert_eq!(
+        (&seen["rate_bits"], &seen["loss"]),
+        (&json!(1_850 * 8_000), &json!(5.0 / 2_000.0))
+    );
+    end(&store, run, Outcome::Finished);
+    assert_eq!(ended(&mut events)["outcome"], "finished");
+    let list = ui.json("/api/v1/runs?kind=recv");
+    conforms("List", &list);
+    assert_eq!(
+        (&list["runs"][0]["run_id"], &list["runs"][0]["verdict"]),
+        (&json!(run.0), &Value::Null)
+    );
+    let data = ui.json(&format!("/api/v1/runs/{run}/data"));
+    assert_eq!(data["runs"][0]["series"]["recv_seconds"]["rows"], 2);
 }
 
 #[test]

@@ -39,8 +39,9 @@ pub fn runs(runs: &[Run]) -> String {
 /// One run; `verdict` is what it says in words.
 pub fn run(run: &Run, counts: &[(weir_results::Table, u64)], verdict: &str) -> String {
     let pretty = |value: &serde_json::Value| serde_json::to_string_pretty(value).unwrap_or_default();
+    let way = if run.kind == "recv" { "from" } else { "to" };
     let mut text = format!(
-        "run {}: {} to {}, {}\n",
+        "run {}: {} {way} {}, {}\n",
         run.id, run.kind, run.target, run.outcome
     );
     text.push_str(&format!("started {} UTC", utc(run.started_unix_ns)));

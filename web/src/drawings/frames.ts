@@ -1,0 +1,174 @@
+// Charts of the frames that a receiver of media gave out: how many were whole, how old they were, and how much of the
+// latency budget they took.
+import type { Layer, XYSpec } from "../charts/model";
+import type { Run } from "../data/document";
+import { dig, num } from "../data/facts";
+import { Table } from "../data/table";
+import { count, nanoseconds, percent, plural } from "../format";
+import type { Context, Drawing } from "../kinds/describe";
+import { contentOf, gapOf, median, peak, xs } from "./columns";
+import { C } from "./palette";
+import { each } from "./received";
+import { exactNs } from "./rtt";
+import { type Part, stackOf } from "./stack";
+import { completeness, notes, when } from "./wording";
+
+const TIME = { kind: "time", label: "", format: String } as const;
+
+/** What is wrong stands on the axis, where it is seen; whole frames stand above it. */
+const PARTS: Part[] = [
+  { column: "lost", name: "lost: nothing came", colour: C.red },
+  { column: "damaged", name: "damaged: something was missing", colour: C.orange },
+  { column: "dropped", name: "thrown away: the output was slow", colour: C.purple },
+  { column: "frames", name: "whole", colour: "var(--delivered)", good: true },
+];
+
+export interface Frames {
+  whole: number;
+  damaged: number;
+  lost: number;
+  dropped: number;
+  all: number;
+  verified: number;
+  unequal: number;
+}
+
+/** What the summary says; what the seconds come to before there is one. */
+export function framesOf(run: Run): Frames {
+  const table = Table.of(run, "frame_seconds");
+  const of = (name: string) => num(dig(run.summary, `frames_${name}`)) ?? table.sum(name);
+  const whole = num(dig(run.summary, "frames")) ?? table.sum("frames");
+  const [damaged, lost, dropped] = [of("damaged"), of("lost"), of("dropped")];
+  const all = whole + damaged + lost + dropped;
+  return { whole, damaged, lost, dropped, all, verified: of("verified"), unequal: of("unequal") };
+}
+
+/** The share of frames that came whole, with as many digits as it takes to tell it from all of them. */
+export function wholeShare({ whole, all }: Frames): string {
+  const bad = all > 0 ? (all - whole) / all : 0;
+  return percent(1 - bad, bad > 0 ? Math.max(4, Math.ceil(-Math.log10(bad)) + 2) : 3);
+}
+
+/** How the frames fared, as a sentence without a full stop. */
+export function framesSentence(frames: Frames): string {
+  if (frames.all === 0) return "No frame was given out";
+  const wrong = [
+    [frames.damaged, "damaged"],
+    [frames.lost, "lost"],
+    [frames.dropped, "thrown away because the output was slow"],
+  ] as const;
+  const told = wrong.filter(([n]) => n > 0).map(([n, what]) => `${count(n)} ${what}`);
+  const hashes =
+    frames.unequal > 0
+      ? `; the hashes of ${count(frames.unequal)} differ from those of the sender`
+      : frames.verified > 0
+        ? `; ${frames.verified >= frames.whole ? "all hashes are" : `the hashes of ${count(frames.verified)} are`} those of the sender`
+        : "";
+  if (told.length === 0) return `All ${plural(frames.all, "frame")} came whole${hashes}`;
+  return `${count(frames.whole)} of ${plural(frames.all, "frame")} came whole (${wholeShare(frames)}): ${told.join(", ")}${hashes}`;
+}
+
+export const framesOverTime: Drawing = (context): XYSpec | null => {
+  const table = Table.of(context.run, "frame_seconds").sortedBy("at_ns");
+  if (table.length === 0) return null;
+  const frames = framesOf(context.run);
+  return {
+    type: "xy",
+    id: "frames",
+    title: framesSentence(frames),
+    note: notes(
+      frames.damaged + frames.lost > 0 && "What is missing of damaged and lost frames is concealed.",
+      completeness(table),
+    ),
+    empty: frames.all === 0 ? "No frame was given out." : null,
+    x: TIME,
+    y: { kind: "linear", label: `frames in ${each(table)}`, format: count },
+    layers: stackOf(table, PARTS),
+    view: context.view,
+    startedUnixNs: context.run.started_unix_ns,
+    height: 220,
+    content: contentOf(table),
+  };
+};
+
+/** Quantiles of `delay` or `used` over time, with the budget as a line to compare with. */
+function quantiles(context: Context, prefix: string): { table: Table; layers: Layer[]; middle: number | null } {
+  const table = Table.of(context.run, "frame_seconds").sortedBy("at_ns");
+  const x = xs(table, "at_ns");
+  const gap = gapOf(table);
+  const line = (q: string, name: string, paint: string, dash?: string): Layer => ({
+    kind: "line",
+    name,
+    colour: paint,
+    dash,
+    x,
+    y: table.numbers(`${prefix}_${q}_ns`),
+    gap,
+  });
+  return {
+    table,
+    middle: median(table.numbers(`${prefix}_p50_ns`)),
+    layers: [
+      line("p50", "P50", C.blue),
+      line("p99", "P99", C.green, "8 3"),
+      line("p999", "P99.9", C.orange, "5 3"),
+      line("max", "largest", C.red, "1 3"),
+      {
+        kind: "line",
+        name: "latency budget",
+        colour: "var(--text)",
+        dash: "12 4",
+        x,
+        y: table.numbers("budget_ns"),
+        gap,
+      },
+    ],
+  };
+}
+
+function chart(context: Context, prefix: string, told: { id: string; title: string; note: string; label: string }) {
+  const { table, layers } = quantiles(context, prefix);
+  return {
+    type: "xy",
+    id: told.id,
+    title: told.title,
+    note: notes(told.note, completeness(table)),
+    x: TIME,
+    y: { kind: "linear", label: told.label, format: (v) => nanoseconds(v), exact: exactNs },
+    layers,
+    view: context.view,
+    startedUnixNs: context.run.started_unix_ns,
+    height: 240,
+    content: contentOf(table),
+  } satisfies XYSpec;
+}
+
+export const frameDelay: Drawing = (context): XYSpec | null => {
+  const { table, middle } = quantiles(context, "delay");
+  if (middle === null) return null;
+  const high = median(table.numbers("delay_p999_ns"));
+  const budget = median(table.numbers("budget_ns"));
+  return chart(context, "delay", {
+    id: "frame-delay",
+    title: `From capture to output, frames took ${nanoseconds(middle)} (P50) and ${nanoseconds(high)} (P99.9), with a budget of ${nanoseconds(budget)}`,
+    note: "From capture at the sender to output at the receiver: the clocks of two hosts are compared.",
+    label: "capture to output",
+  });
+};
+
+export const budgetUse: Drawing = (context): XYSpec | null => {
+  const { table, middle } = quantiles(context, "used");
+  if (middle === null) return null;
+  const top = peak(table.numbers("used_max_ns"));
+  const budget = top ? (table.numbers("budget_ns")[top.index] ?? null) : null;
+  const most =
+    top && budget
+      ? `, at most ${nanoseconds(top.value)} (${percent(top.value / budget)} of it) at ${when(context, xs(table, "at_ns")[top.index]!)}`
+      : "";
+  return chart(context, "used", {
+    id: "budget-use",
+    title: `Frames were complete after ${nanoseconds(middle)} of the latency budget (P50)${most}`,
+    note: "How much of the budget had passed when a frame was complete: its last packet had come or was repaired.",
+    label: "budget used",
+  });
+};

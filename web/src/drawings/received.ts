@@ -1,0 +1,236 @@
+// Charts of a receiver of media: what came, what was lost and what repaired it, what came too late, CPU.
+import type { Layer, XYSpec } from "../charts/model";
+import type { Run } from "../data/document";
+import { Table } from "../data/table";
+import { count, digits, nanoseconds, percent, plural, rate } from "../format";
+import type { Context, Drawing } from "../kinds/describe";
+import { contentOf, gapOf, median, peak, xs } from "./columns";
+import { C, colour } from "./palette";
+import { type Account, accountOf, accountOfSender, expected, type Sender, senders } from "./senders";
+import { type Part, stackOf } from "./stack";
+import { completeness, notes, when } from "./wording";
+
+const TIME = { kind: "time", label: "", format: String } as const;
+
+/** Bits per second of a table of seconds. */
+export function bitsPerSecond(table: Table): (number | null)[] {
+  const durations = table.numbers("duration_ns");
+  return table
+    .numbers("bytes")
+    .map((value, i) => (value === null || !durations[i] ? null : (value * 8e9) / durations[i]));
+}
+
+/** How long a point of a series over time sums up, in words for an axis. */
+export function each(table: Table): string {
+  return nanoseconds(table.series?.bin_ns ?? 1e9);
+}
+
+const tables = (all: Sender[]) => all.map((one) => one.table);
+
+export const recvRate: Drawing = (context): XYSpec | null => {
+  const all = senders(context.run);
+  if (all.length === 0) return null;
+  const layers = all.map((one, i): Layer => {
+    return {
+      kind: "line",
+      name: one.name,
+      colour: colour(i),
+      x: xs(one.table, "at_ns"),
+      y: bitsPerSecond(one.table),
+      gap: gapOf(one.table),
+    };
+  });
+  const means = layers.map((layer) => median(layer.y));
+  const some = Table.of(context.run, "recv_seconds").sum("bytes") > 0;
+  return {
+    type: "xy",
+    id: "recv-rate",
+    title:
+      all.length === 1
+        ? `${rate(means[0])} arrived`
+        : `${all.map((one, i) => `${rate(means[i])} arrived from ${one.name}`).join(", ")}`,
+    note: notes("All packets: source, repair and retransmitted ones.", completeness(all[0]!.table)),
+    empty: some ? null : "No packets were received.",
+    x: TIME,
+    y: { kind: "linear", label: "UDP payload received", format: rate, exact: (v) => rate(Math.round(v)) },
+    layers,
+    view: context.view,
+    startedUnixNs: context.run.started_unix_ns,
+    height: 230,
+    content: contentOf(...tables(all)),
+  };
+};
+
+/** What became of packets that were missed; what was not repaired stands on the axis. */
+export const REPAIRS: (Part & { column: keyof Account; by: string })[] = [
+  { column: "unrepaired", name: "stayed lost", colour: C.red, by: "" },
+  { column: "recovered", name: "recovered by FEC", colour: C.blue, by: "by FEC" },
+  { column: "retransmitted", name: "sent again (ARQ)", colour: C.orange, by: "by ARQ" },
+  { column: "elsewhere", name: "brought by another sender", colour: C.green, by: "by another sender" },
+  { column: "overtaken", name: "came late by itself", colour: C.sky, by: "late by themselves" },
+];
+
+/** Loss of a sender before and after repair, as a sentence without a full stop. */
+export function repairSentence(account: Account): string {
+  const { lost } = account;
+  const all = expected(account);
+  const share = (n: number) => (all > 0 ? percent(n / all) : "–");
+  if (lost === 0) return `Nothing of ${plural(all, "packet")} was lost on the way`;
+  const by = REPAIRS.filter((one) => one.by && account[one.column] > 0).map(
+    (one) => `${count(account[one.column])} came ${one.by}`,
+  );
+  const left = account.unrepaired;
+  const told = by.length > 0 ? `: ${by.join(", ")}` : "";
+  const after =
+    left > 0
+      ? `${count(left)} stayed lost (${share(left)})`
+      : by.length > 0
+        ? "none stayed lost"
+        : "what became of them is not known";
+  return `${plural(lost, "packet")} of ${count(all)} did not come at first (${share(lost)})${told}; ${after}`;
+}
+
+function lossOf(context: Context, one: Sender, several: boolean): XYSpec {
+  const { table } = one;
+  const x = xs(table, "at_ns");
+  const parts = stackOf(table, REPAIRS);
+  const lost = table.sum("lost");
+  const named = several ? `${one.name}: ` : "";
+  const sentence = repairSentence(accountOf(table));
+  return {
+    type: "xy",
+    id: several ? `recv-loss-${one.index}` : "recv-loss",
+    title: named + (named ? sentence.charAt(0).toLowerCase() + sentence.slice(1) : sentence),
+    note: notes(
+      "A packet is counted as lost when it is missed, and under its repair when that comes, which may be in the next second.",
+      completeness(table),
+    ),
+    empty: lost + parts.length === 0 ? "No packet was missed, so there was nothing to repair." : null,
+    x: TIME,
+    y: { kind: "linear", label: `packets in ${each(table)}`, format: count },
+    layers: [
+      ...parts,
+      {
+        kind: "line",
+        name: "lost before repair",
+        colour: "var(--text)",
+        dash: "5 3",
+        step: true,
+        x,
+        y: table.numbers("lost"),
+        gap: gapOf(table),
+      },
+    ],
+    view: context.view,
+    startedUnixNs: context.run.started_unix_ns,
+    height: 250,
+    content: contentOf(table),
+  };
+}
+
+export const recvLoss: Drawing = (context): XYSpec[] => {
+  const all = senders(context.run);
+  return all.map((one) => lossOf(context, one, all.length > 1));
+};
+
+const IDLE: (Part & { dash?: string })[] = [
+  { column: "late", name: "too late: after the playout deadline", colour: C.red },
+  { column: "duplicates", name: "duplicates", colour: C.sky, dash: "5 3" },
+  { column: "rejected", name: "rejected: wrong tag, session or form", colour: C.purple, dash: "1 3" },
+  { column: "socket_drops", name: "dropped at the socket", colour: C.orange, dash: "8 3 2 3" },
+];
+
+/** Only where there were any: most runs have none. */
+export const recvLate: Drawing = (context): XYSpec | null => {
+  const all = senders(context.run);
+  const layers = all.flatMap((one): Layer[] =>
+    IDLE.filter((part) => one.table.sum(part.column) > 0).map((part) => ({
+      kind: "line",
+      name: all.length > 1 ? `${one.name}: ${part.name}` : part.name,
+      colour: part.colour,
+      dash: part.dash,
+      x: xs(one.table, "at_ns"),
+      y: one.table.numbers(part.column),
+      gap: gapOf(one.table),
+    })),
+  );
+  if (layers.length === 0) return null;
+  const sum = (column: string) => all.reduce((n, one) => n + one.table.sum(column), 0);
+  const late = sum("late");
+  const worst = all
+    .map((one) => ({ x: xs(one.table, "at_ns"), top: peak(one.table.numbers("late")) }))
+    .sort((a, b) => (b.top?.value ?? 0) - (a.top?.value ?? 0))[0];
+  const rest = IDLE.slice(1)
+    .filter((part) => sum(part.column) > 0)
+    .map((part) => `${count(sum(part.column))} ${part.name.split(":")[0]}`);
+  const first =
+    late > 0
+      ? `${plural(late, "packet")} came too late, the most at ${when(context, worst!.x[worst!.top!.index]!)}`
+      : "No packet came too late";
+  return {
+    type: "xy",
+    id: "recv-late",
+    title: [first, ...rest].join("; "),
+    note: completeness(all[0]!.table),
+    x: TIME,
+    y: { kind: "linear", label: `packets in ${each(all[0]!.table)}`, format: count },
+    layers,
+    view: context.view,
+    startedUnixNs: context.run.started_unix_ns,
+    height: 210,
+    content: contentOf(...tables(all)),
+  };
+};
+
+/** CPU of the thread that carries, in cores. */
+export function cpuChart(
+  context: Context,
+  id: string,
+  name: string,
+  table: Table,
+  seconds: { at: number; duration: number; cpu: number }[],
+): XYSpec | null {
+  const x = seconds.map((one) => one.at);
+  const y = seconds.map((one) => (one.duration > 0 ? one.cpu / one.duration : null));
+  const [usual, top] = [median(y), peak(y)];
+  if (usual === null || !top || top.value === 0) return null;
+  const cores = (value: number) => `${digits(value, 3)} ${value === 1 ? "core" : "cores"}`;
+  return {
+    type: "xy",
+    id,
+    title: `${name.charAt(0).toUpperCase()}${name.slice(1)} took ${cores(usual)} in the middle, at most ${cores(top.value)} at ${when(context, x[top.index]!)}`,
+    note: completeness(table),
+    x: TIME,
+    y: { kind: "linear", label: "CPU (cores)", format: (v) => digits(v, 3), exact: cores },
+    layers: [{ kind: "line", name, colour: C.blue, x, y, gap: gapOf(table) }],
+    view: context.view,
+    startedUnixNs: context.run.started_unix_ns,
+    height: 200,
+    content: contentOf(table),
+  };
+}
+
+/**
+ * CPU of the receiver: one thread may serve all senders, and its time then stands in the row of one of them. Rows that
+ * begin together are one second.
+ */
+export const recvCpu: Drawing = (context): XYSpec | null => {
+  const all = Table.of(context.run, "recv_seconds").sortedBy("at_ns");
+  const [at, durations, cpu] = ["at_ns", "duration_ns", "cpu_ns"].map((name) => all.numbers(name));
+  const seconds: { at: number; duration: number; cpu: number }[] = [];
+  for (let i = 0; i < all.length; i++) {
+    const [began, duration, spent] = [at![i] ?? 0, durations![i] ?? 0, cpu![i] ?? 0];
+    const last = seconds[seconds.length - 1];
+    if (last && began - last.at < last.duration / 4) last.cpu += spent;
+    else seconds.push({ at: began, duration, cpu: spent });
+  }
+  return cpuChart(context, "recv-cpu", "the receiving thread", all, seconds);
+};
+
+/** Loss of all senders together, before and after repair; null before there are packets. */
+export function lossOfAll(run: Run): { lost: number; left: number; expected: number } | null {
+  const accounts = senders(run).map((one) => accountOfSender(run, one));
+  const sum = (of: (account: Account) => number) => accounts.reduce((n, account) => n + of(account), 0);
+  const all = sum(expected);
+  return all > 0 ? { lost: sum((one) => one.lost), left: sum((one) => one.unrepaired), expected: all } : null;
+}

@@ -1,0 +1,69 @@
+// Which senders a run of carried media has, and what is counted of each. It knows no chart.
+import type { Run } from "../data/document";
+import { dig, num } from "../data/facts";
+import { Table } from "../data/table";
+
+/** More than these have no charts of their own: the tables of values have all. */
+export const MOST_SENDERS = 8;
+const LONGEST_NAME = 40;
+
+export interface Sender {
+  index: number;
+  name: string;
+  table: Table;
+}
+
+/** Source packets: those that came and were new, those that were missed, and what became of these. */
+const COUNTS = ["received", "lost", "recovered", "retransmitted", "overtaken", "elsewhere", "unrepaired"] as const;
+export type Account = Record<(typeof COUNTS)[number], number>;
+
+function fromSummary(run: Run, index: number): unknown {
+  const all = dig(run.summary, "senders");
+  return Array.isArray(all) ? all[index] : undefined;
+}
+
+/** As the receiver was told of it, where the run says so. */
+export function senderName(run: Run, index: number): string {
+  const from = dig(run.parameters, "from");
+  const named = dig(fromSummary(run, index), "from") ?? (Array.isArray(from) ? from[index] : null);
+  if (typeof named !== "string" || named === "") return `sender ${index}`;
+  return named.length > LONGEST_NAME ? `${named.slice(0, LONGEST_NAME)}…` : named;
+}
+
+/** How many flows a sender has, as far as the run says. */
+export function flowsOf(run: Run, index: number): number | null {
+  return num(dig(fromSummary(run, index), "flows")) ?? num(dig(run.parameters, "flows"));
+}
+
+/** Seconds of the receiver with each of its senders. */
+export function senders(run: Run): Sender[] {
+  const all = Table.of(run, "recv_seconds");
+  return (all.distinct("sender") as number[])
+    .sort((a, b) => a - b)
+    .slice(0, MOST_SENDERS)
+    .map((index) => ({
+      index,
+      name: senderName(run, index),
+      table: all.where("sender", index).sortedBy("at_ns"),
+    }));
+}
+
+const accountFrom = (of: (name: (typeof COUNTS)[number]) => number) =>
+  Object.fromEntries(COUNTS.map((name) => [name, of(name)])) as Account;
+
+/** What the seconds come to. */
+export function accountOf(table: Table): Account {
+  return accountFrom((name) => table.sum(name));
+}
+
+/** What the summary says of a sender; what its seconds come to before there is one. */
+export function accountOfSender(run: Run, sender: Sender): Account {
+  const said = fromSummary(run, sender.index);
+  const counted = accountOf(sender.table);
+  return accountFrom((name) => num(dig(said, name)) ?? counted[name]);
+}
+
+/** Source packets that were expected: those that came late or again are among those received, and were missed before. */
+export function expected(account: Account): number {
+  return Math.max(0, account.received + account.lost - account.overtaken - account.retransmitted);
+}

@@ -1,0 +1,149 @@
+// Charts of a sender of media: rate, packets by cause, code rate, what could not be sent, round trip, CPU.
+import type { Layer, XYSpec } from "../charts/model";
+import type { Run } from "../data/document";
+import { Table } from "../data/table";
+import { count, nanoseconds, percent, plural, rate } from "../format";
+import type { Context, Drawing } from "../kinds/describe";
+import { contentOf, gapOf, median, peak, xs } from "./columns";
+import { C } from "./palette";
+import { bitsPerSecond, cpuChart, each } from "./received";
+import { exactNs } from "./rtt";
+import { completeness, notes, when } from "./wording";
+
+const TIME = { kind: "time", label: "", format: String } as const;
+
+const seconds = (run: Run) => Table.of(run, "send_seconds").sortedBy("at_ns");
+
+function lineOf(table: Table, name: string, y: (number | null)[], colour: string, dash?: string): Layer {
+  return { kind: "line", name, colour, dash, x: xs(table, "at_ns"), y, gap: gapOf(table) };
+}
+
+function frame(context: Context, table: Table) {
+  return {
+    type: "xy",
+    x: TIME,
+    view: context.view,
+    startedUnixNs: context.run.started_unix_ns,
+    content: contentOf(table),
+  } as const;
+}
+
+export const sendRate: Drawing = (context): XYSpec | null => {
+  const table = seconds(context.run);
+  if (table.length === 0) return null;
+  const y = bitsPerSecond(table);
+  return {
+    ...frame(context, table),
+    id: "send-rate",
+    title: `${rate(median(y))} were sent`,
+    note: notes("All packets: source, repair and retransmitted ones, and those that try flows.", completeness(table)),
+    empty: table.sum("bytes") === 0 ? "No packets were sent." : null,
+    y: { kind: "linear", label: "UDP payload sent", format: rate, exact: (v) => rate(Math.round(v)) },
+    layers: [lineOf(table, "sent", y, C.blue)],
+    height: 230,
+  };
+};
+
+const CAUSES: [string, string, string, string | undefined][] = [
+  ["sources", "source packets", C.blue, undefined],
+  ["repairs", "repair packets (FEC)", C.green, "8 3"],
+  ["retransmitted", "sent again (ARQ)", C.orange, "5 3"],
+  ["trials", "copies that try flows", C.purple, "1 3"],
+];
+
+export const sendPackets: Drawing = (context): XYSpec | null => {
+  const table = seconds(context.run);
+  const there = CAUSES.filter(([column]) => table.sum(column) > 0);
+  if (there.length === 0) return null;
+  const sources = table.sum("sources");
+  const share = (column: string) => (sources > 0 ? ` (${percent(table.sum(column) / sources)})` : "");
+  const more = there
+    .filter(([column]) => column !== "sources")
+    .map(([column, name]) => `${count(table.sum(column))} ${name}${share(column)}`);
+  return {
+    ...frame(context, table),
+    id: "send-packets",
+    title: `${plural(sources, "source packet")} were sent${more.length > 0 ? `, and ${more.join(", ")}` : ", and no others"}`,
+    note: completeness(table),
+    y: { kind: "log", label: `packets in ${each(table)}`, format: count },
+    layers: there.map(([column, name, colour, dash]) => lineOf(table, name, table.numbers(column), colour, dash)),
+    height: 240,
+  };
+};
+
+/** Repair packets for each source packet; null where there is no FEC. */
+export function codeRate(table: Table): (number | null)[] {
+  return table.numbers("fec_sources").map((sources) => (sources ? 1 / sources : null));
+}
+
+export const sendCode: Drawing = (context): XYSpec | null => {
+  const table = seconds(context.run);
+  const y = codeRate(table);
+  const usual = median(y);
+  if (usual === null) return null;
+  const windows = table.numbers("fec_window");
+  const [low, high] = [Math.min(...real(y)), Math.max(...real(y))];
+  return {
+    ...frame(context, table),
+    id: "send-code",
+    title:
+      low === high
+        ? `FEC sent a repair packet for every ${count(1 / usual)} source packets (${percent(usual)}), over the last ${count(median(windows))}`
+        : `FEC sent between ${percent(low)} and ${percent(high)} of repair packets`,
+    note: completeness(table),
+    y: { kind: "linear", label: "repair packets for each source packet", format: percent, exact: (v) => percent(v, 5) },
+    layers: [{ ...lineOf(table, "code rate", y, C.green), step: true }],
+    height: 190,
+  };
+};
+
+const real = (values: (number | null)[]) => values.filter((value): value is number => value !== null);
+
+const TROUBLE: [string, string, string, string | undefined][] = [
+  ["unsent", "packets that the kernel had no room for", C.red, undefined],
+  ["refused", "requests that could not be met in time", C.orange, "5 3"],
+  ["rejected", "feedback that was not the receiver's", C.purple, "1 3"],
+  ["frames_skipped", "frames that were not sent", C.sky, "8 3"],
+];
+
+/** Only where there was any. */
+export const sendTrouble: Drawing = (context): XYSpec | null => {
+  const table = seconds(context.run);
+  const there = TROUBLE.filter(([column]) => table.sum(column) > 0);
+  if (there.length === 0) return null;
+  const [first] = there as [(typeof TROUBLE)[number]];
+  const top = peak(table.numbers(first[0]))!;
+  return {
+    ...frame(context, table),
+    id: "send-trouble",
+    title: `${there.map(([column, name]) => `${count(table.sum(column))} ${name}`).join("; ")}; of the first the most at ${when(context, xs(table, "at_ns")[top.index]!)}`,
+    note: completeness(table),
+    y: { kind: "linear", label: `in ${each(table)}`, format: count },
+    layers: there.map(([column, name, colour, dash]) => lineOf(table, name, table.numbers(column), colour, dash)),
+    height: 210,
+  };
+};
+
+export const sendRtt: Drawing = (context): XYSpec | null => {
+  const table = seconds(context.run);
+  const y = table.numbers("receiver_rtt_ns");
+  const usual = median(y);
+  const top = peak(y);
+  if (usual === null || !top) return null;
+  return {
+    ...frame(context, table),
+    id: "send-rtt",
+    title: `The round trip to the receiver took ${nanoseconds(usual)} in the middle, at most ${nanoseconds(top.value)} at ${when(context, xs(table, "at_ns")[top.index]!)}`,
+    note: completeness(table),
+    y: { kind: "linear", label: "RTT to the receiver", format: (v) => nanoseconds(v), exact: exactNs },
+    layers: [lineOf(table, "RTT", y, C.blue)],
+    height: 190,
+  };
+};
+
+export const sendCpu: Drawing = (context): XYSpec | null => {
+  const table = seconds(context.run);
+  const [durations, cpu] = [table.numbers("duration_ns"), table.numbers("cpu_ns")];
+  const rows = xs(table, "at_ns").map((at, i) => ({ at, duration: durations[i] ?? 0, cpu: cpu[i] ?? 0 }));
+  return cpuChart(context, "send-cpu", "the sending thread", table, rows);
+};

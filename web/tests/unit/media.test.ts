@@ -1,0 +1,205 @@
+import { expect, test } from "vitest";
+import type { Layer } from "../../src/charts/model";
+import type { Run } from "../../src/data/document";
+import { Table } from "../../src/data/table";
+import { flowLanesOfSender, flowStates } from "../../src/drawings/flow-states";
+import { framesOf, framesSentence, wholeShare } from "../../src/drawings/frames";
+import { recvCpu, recvLate, recvLoss, repairSentence } from "../../src/drawings/received";
+import { accountOf, accountOfSender, expected, flowsOf, senderName, senders } from "../../src/drawings/senders";
+import { sendCode, sendTrouble } from "../../src/drawings/sent";
+import { stackOf } from "../../src/drawings/stack";
+import { contextOf } from "../../src/kinds/describe";
+import { descriptionOf } from "../../src/kinds/registry";
+// @ts-expect-error: a script of its own, without types
+import { mergedRun, recvRun, run, sendRun, series, silentRun } from "../fixtures.mjs";
+
+const context = (one: Run) => contextOf(one, [one]);
+const nothing = (kind: string): Run => run(1, kind, {});
+
+test("a flow is used before its first change, and each state lasts until the next", () => {
+  const base = recvRun(1, { seconds: 30 });
+  const { lanes, left } = flowStates(context(base));
+  expect(lanes).toHaveLength(16);
+  expect(lanes[0]).toMatchObject({ name: "flow 0", summary: "used all the time" });
+  expect(lanes[5]!.states).toEqual({
+    used: { at: [0, 21.08e9], duration: [20.03e9, 8.92e9], value: [20.03e9, 8.92e9] },
+    silent: { at: [20.03e9], duration: [1e9], value: [1e9] },
+    trial: { at: [21.03e9], duration: [5e7], value: [5e7] },
+  });
+  expect(left).toEqual([{ lane: "flow 5", at: 20.03e9, length: 1e9, state: "silent" }]);
+});
+
+test("changes that change nothing, or at one time, or out of order, make no state of no length", () => {
+  const base = recvRun(1, { seconds: 30 });
+  base.parameters = {};
+  base.series.flow_changes = series(
+    ["sender", "flow", "at_ns", "state"],
+    [
+      [0, 3, 9e9, "used"],
+      [0, 3, 5e9, "losing"],
+      [0, 3, 5e9, "silent"],
+      [0, 3, 7e9, "silent"],
+      [0, 3, 0, "used"],
+    ],
+  );
+  const { lanes, left } = flowStates(context(base));
+  expect(lanes.map((lane) => lane.name)).toEqual(["flow 3"]);
+  expect(lanes[0]!.states.losing?.at).toEqual([]);
+  expect(lanes[0]!.states.silent).toEqual({ at: [5e9], duration: [4e9], value: [4e9] });
+  expect(left).toHaveLength(1);
+});
+
+test("the lanes say which flow was left longest, and that none was", () => {
+  const title = (one: Run) => {
+    const spec = flowLanesOfSender(context(one));
+    return spec && "title" in spec ? spec.title : null;
+  };
+  expect(title(mergedRun(1))).toMatch(
+    /^6 of 6 flows were left 7 times; the longest: studio-b:5004, flow 0 was left for 25 s at \S+, because it was silent$/,
+  );
+  const calm = recvRun(1);
+  delete calm.series.flow_changes;
+  expect(title(calm)).toBe("All 16 flows were used throughout");
+  calm.parameters = {};
+  expect(title(calm)).toBe("What happened, and when");
+  delete calm.series.media_events;
+  expect(title(calm)).toBeNull();
+});
+
+test("however many flows the parameters claim, there are not more lanes than can be drawn", () => {
+  const base = recvRun(1);
+  base.parameters = { flows: 1e9 };
+  expect(flowStates(context(base)).lanes.length).toBeLessThanOrEqual(1024);
+});
+
+test("what came late or again is expected once", () => {
+  // 100 packets: 90 came at first, 4 late, 3 again, 2 were recovered, 1 never came.
+  const base = run(1, "recv", {
+    series: {
+      recv_seconds: series(
+        ["sender", "at_ns", "received", "lost", "recovered", "retransmitted", "overtaken", "elsewhere", "unrepaired"],
+        [[0, 0, 97, 10, 2, 3, 4, 0, 1]],
+      ),
+    },
+  });
+  const table = Table.of(base, "recv_seconds");
+  expect(expected(accountOf(table))).toBe(100);
+  expect(repairSentence(accountOf(table))).toBe(
+    "10 packets of 100 did not come at first (10 %): 2 came by FEC, 3 came by ARQ, 4 came late by themselves; 1 stayed lost (1 %)",
+  );
+});
+
+test("frames are told apart, and one of a million is not all of them", () => {
+  const of = (rows: number[]) =>
+    framesOf(
+      run(1, "recv", {
+        series: {
+          frame_seconds: series(
+            ["at_ns", "frames", "damaged", "lost", "dropped", "verified", "unequal"],
+            [[0, ...rows]],
+          ),
+        },
+      }),
+    );
+  expect(framesSentence(of([60, 0, 0, 0, 0, 0]))).toBe("All 60 frames came whole");
+  expect(framesSentence(of([60, 0, 0, 0, 60, 0]))).toBe("All 60 frames came whole; all hashes are those of the sender");
+  expect(framesSentence(of([60, 0, 0, 0, 58, 2]))).toBe(
+    "All 60 frames came whole; the hashes of 2 differ from those of the sender",
+  );
+  expect(framesSentence(of([57, 1, 2, 0, 0, 0]))).toBe("57 of 60 frames came whole (95 %): 1 damaged, 2 lost");
+  expect(framesSentence(of([0, 0, 0, 0, 0, 0]))).toBe("No frame was given out");
+  expect(wholeShare(of([999_999, 1, 0, 0, 0, 0]))).toBe("99.9999 %");
+  expect(wholeShare(of([1e6, 0, 0, 0, 0, 0]))).toBe("100 %");
+});
+
+test("parts of a stack stand on each other, and a column with something bad outweighs any without", () => {
+  const base = run(1, "recv", {
+    series: {
+      s: series(
+        ["at_ns", "duration_ns", "bad", "worse", "none", "fine"],
+        [
+          [0, 1e9, 0, 0, 0, 60],
+          [1e9, 1e9, 1, 2, 0, 40],
+          [2e9, 1e9, 0, 0, 0, 10],
+        ],
+      ),
+    },
+  });
+  const layers: Layer[] = stackOf(Table.of(base, "s"), [
+    { column: "bad", name: "bad", colour: "" },
+    { column: "none", name: "none", colour: "" },
+    { column: "worse", name: "worse", colour: "" },
+    { column: "fine", name: "fine", colour: "", good: true },
+  ]);
+  expect(layers.map((layer) => layer.name)).toEqual(["bad", "worse", "fine"]);
+  expect(layers.map((layer) => [layer.lo?.[1], layer.hi?.[1]])).toEqual([
+    [0, 1],
+    [1, 3],
+    [3, 43],
+  ]);
+  const weight = layers[0]!.weight!;
+  expect(weight[1]!).toBeGreaterThan(weight[2]!);
+  expect(weight[2]!).toBeGreaterThan(weight[0]!);
+});
+
+test("senders are named as the receiver was told of them", () => {
+  const base = mergedRun(1);
+  expect(senders(base).map((one) => one.name)).toEqual(["studio-b:5004", "studio-c:5004"]);
+  expect(senderName(base, 2)).toBe("sender 2");
+  expect(senderName(nothing("recv"), 0)).toBe("sender 0");
+  base.summary = { senders: [{ from: "a", flows: 9 }] };
+  expect([senderName(base, 0), senderName(base, 1)]).toEqual(["a", "studio-c:5004"]);
+  expect([flowsOf(base, 0), flowsOf(base, 1)]).toEqual([9, null]);
+});
+
+test("the summary's counts go before those of the seconds, where it has them", () => {
+  const base = recvRun(1, { seconds: 5 });
+  const [only] = senders(base);
+  const counted = accountOf(only!.table);
+  expect(accountOfSender(base, only!)).toEqual(counted);
+  base.summary = { frames: 7, frames_lost: 3, senders: [{ lost: 1e6 }] };
+  expect(accountOfSender(base, only!)).toEqual({ ...counted, lost: 1e6 });
+  expect(framesOf(base)).toMatchObject({ whole: 7, lost: 3, damaged: 0, all: 10 });
+});
+
+test("the CPU of one thread that serves two senders is not counted for either alone", () => {
+  const base = mergedRun(1);
+  const spec = recvCpu(context(base));
+  const [layer] = spec && "layers" in spec ? spec.layers : [];
+  expect(layer?.x).toHaveLength(40);
+  for (const value of layer!.y) expect(value).toBeGreaterThan(0.5);
+});
+
+test("a run without rows has no charts, and one to which nothing came says so", () => {
+  for (const kind of ["send", "recv"]) {
+    const all = context(nothing(kind));
+    const { sections, figures } = descriptionOf(all);
+    expect(sections.flatMap((section) => section.drawings.flatMap((drawing) => drawing(all))).filter(Boolean)).toEqual(
+      [],
+    );
+    expect(figures(all)).toEqual([]);
+  }
+  const silent = context(silentRun());
+  const loss = recvLoss(silent) as { empty: string | null }[];
+  expect(loss.map((spec) => spec.empty)).toEqual(["No packet was missed, so there was nothing to repair."]);
+  expect(descriptionOf(silent).headlines?.(silent)).toEqual([
+    { severity: "fault", sentence: "no media was received." },
+  ]);
+});
+
+test("what did not happen has no chart", () => {
+  expect(recvLate(context(recvRun(1)))).toBeNull();
+  const calm = sendRun(1);
+  for (const column of ["unsent", "refused", "rejected", "frames_skipped"])
+    calm.series.send_seconds.columns[column].values.fill(0);
+  expect(sendTrouble(context(calm))).toBeNull();
+  calm.series.send_seconds.columns.fec_sources.values.fill(null);
+  expect(sendCode(context(calm))).toBeNull();
+});
+
+test("a code rate that changes is told by its bounds", () => {
+  const base = sendRun(1);
+  base.series.send_seconds.columns.fec_sources.values.fill(10, 30);
+  const spec = sendCode(context(base));
+  expect(spec && "title" in spec ? spec.title : null).toBe("FEC sent between 8.33 % and 10 % of repair packets");
+});
