@@ -113,15 +113,18 @@ pub struct SenderSummary {
     pub received: u64,
     /// Repair packets that came.
     pub repairs: u64,
-    /// Source packets that did not come as first sent.
+    /// Source packets that did not come as first sent, not even late.
     pub lost: u64,
+    /// Those that were taken for lost for a while, too.
+    #[serde(skip)]
+    missed: u64,
     /// Of these, given back by FEC.
     pub recovered: u64,
     /// Of these, sent again in time.
     pub retransmitted: u64,
-    /// Of these, late on their own.
+    /// Source packets that were taken for lost, and then came on their own.
     pub overtaken: u64,
-    /// Of these, brought by another sender.
+    /// Of those lost, brought by another sender.
     pub elsewhere: u64,
     /// Of these, never repaired.
     pub unrepaired: u64,
@@ -478,10 +481,11 @@ impl Run<'_> {
         sender.bytes += row.bytes;
         sender.received += row.received;
         sender.repairs += row.repairs;
-        sender.lost += row.lost;
+        sender.missed += row.lost;
         sender.recovered += row.recovered;
         sender.retransmitted += row.retransmitted;
         sender.overtaken += row.overtaken;
+        sender.lost = sender.missed.saturating_sub(sender.overtaken);
         sender.elsewhere += row.elsewhere;
         sender.unrepaired += row.unrepaired;
         sender.late += row.late;
@@ -492,7 +496,7 @@ impl Run<'_> {
         let live = &mut self.live;
         live.rate += BitRate::of(row.bytes, row.duration_ns).0;
         live.received += row.received;
-        live.lost += row.lost;
+        live.lost += row.lost.saturating_sub(row.overtaken);
         live.recovered += row.recovered;
         live.retransmitted += row.retransmitted;
         live.unrepaired += row.unrepaired;

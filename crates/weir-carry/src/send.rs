@@ -32,6 +32,8 @@ pub enum FecPlan {
     Off,
     /// Always the same.
     Fixed(Choice),
+    /// As the measured loss asks for, up to this share of the source packets, 1/64 to 1.
+    Adaptive(f64),
 }
 
 /// How frames are spread over time.

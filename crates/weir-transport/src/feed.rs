@@ -146,9 +146,16 @@ impl Feed {
         };
         let Some(sent) = sent else { return false };
         self.counters.bytes += datagram.len() as u64;
-        self.notice(now_ns, stream);
         self.take_recovered(now_ns, sent, stream, events);
         true
+    }
+
+    /// Finds what is missing, once all that has come by now was taken.
+    pub(crate) fn settle(&mut self, now_ns: u64, stream: &mut Stream, events: &mut VecDeque<ReceiverEvent>) {
+        self.notice(now_ns, stream);
+        if let Some((sent, _)) = self.echo {
+            self.take_recovered(now_ns, sent, stream, events);
+        }
     }
 
     /// Gives when it was sent, if it was not sent before; or none if it makes no sense.

@@ -17,6 +17,9 @@ use crate::adaptive::Observed;
 const SILENT_NS: u64 = 2_000_000;
 /// How much less silent another flow has to be for that.
 const CONTRAST: u64 = 2;
+/// How far apart the packets are whose time of sending is kept, and how many there are at most.
+const MARK_NS: u64 = 500_000;
+const MOST_MARKS: usize = 512;
 /// Packets after which the count of what a flow lost is halved, so that it is of the recent past.
 const REMEMBERED: u64 = 4_096;
 /// Fewest losses that say something of a flow.
@@ -79,6 +82,8 @@ struct Flow {
     next_sequence: u64,
     /// As last reported: highest sequence that arrived (as an end, one above) and losses.
     arrived_end: u64,
+    /// Some packets that have not arrived, by sequence, and when they were sent, nanoseconds.
+    unarrived: VecDeque<(u64, u64)>,
     lost: u32,
     reported: bool,
     /// While others brought something, nothing came over it when it was last reported.
@@ -97,6 +102,7 @@ pub struct Flowlets {
     round: Vec<u16>,
     /// Flows of the packets just before.
     before: VecDeque<u16>,
+    now_ns: u64,
     random: Xoshiro256PlusPlus,
 }
 
@@ -112,6 +118,7 @@ impl Flowlets {
             absence_ns: FIRST_ABSENCE_NS,
             next_sequence: 0,
             arrived_end: 0,
+            unarrived: VecDeque::new(),
             lost: 0,
             reported: false,
             dark: false,
@@ -123,8 +130,14 @@ impl Flowlets {
             live: (0..count).collect(),
             round: Vec::with_capacity(usize::from(count)),
             before: VecDeque::with_capacity(usize::from(count)),
+            now_ns: 0,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
         }
+    }
+
+    /// Packets that are given flows from now on are sent at this time.
+    pub fn set_time(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
     }
 
     /// Flows that carry their share.
@@ -229,6 +242,13 @@ impl Flowlets {
     fn count(&mut self, flow: u16) -> (FlowId, Sequence) {
         let one = &mut self.flows[usize::from(flow)];
         let sequence = Sequence::from(one.next_sequence);
+        let marked = one
+            .unarrived
+            .back()
+            .is_some_and(|(_, at)| self.now_ns < at + MARK_NS);
+        if !marked && one.unarrived.len() < MOST_MARKS {
+            one.unarrived.push_back((one.next_sequence, self.now_ns));
+        }
         one.next_sequence += 1;
         (FlowId(flow), sequence)
     }
@@ -272,7 +292,8 @@ impl Flowlets {
             let change = match one.usage {
                 Use::Live { since_ns } => {
                     // What was sent over it less than a round trip ago cannot have been reported.
-                    let used_ns = now_ns.saturating_sub(since_ns + rtt_ns);
+                    let sent_ns = one.unarrived.front().map_or(now_ns, |(_, at)| *at);
+                    let used_ns = now_ns.saturating_sub(since_ns.max(sent_ns) + rtt_ns);
                     let dark = is_dark(silence.min(used_ns)) && one.next_sequence > one.arrived_end;
                     observed.dark += usize::from(dark);
                     let may_leave = self.live.len() > self.flows.len().div_ceil(2);
@@ -321,6 +342,13 @@ impl Flow {
         let end = (status.newest.extend(self.next_sequence) + 1).min(self.next_sequence);
         let packets = end.saturating_sub(self.arrived_end);
         self.arrived_end = self.arrived_end.max(end);
+        while self
+            .unarrived
+            .front()
+            .is_some_and(|(sequence, _)| *sequence < end)
+        {
+            self.unarrived.pop_front();
+        }
         // Less than before, where a packet that was overtaken has come.
         let lost = i64::from(status.lost.wrapping_sub(self.lost) as i32).min(packets as i64);
         self.lost = status.lost;

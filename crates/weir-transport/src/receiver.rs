@@ -230,6 +230,13 @@ impl Receiver {
 
     /// Takes a datagram that came over a flow of this sender. One of a sender that has gone is of no effect.
     pub fn handle(&mut self, now_ns: u64, sender: SenderIndex, datagram: &[u8]) {
+        self.take(now_ns, sender, datagram);
+        self.settle(now_ns);
+    }
+
+    /// As [`handle`](Self::handle), without looking for what is missing: for one of several datagrams that are there at
+    /// the same time, with [`settle`](Self::settle) after the last. A packet that lies at another socket is not missing.
+    pub fn take(&mut self, now_ns: u64, sender: SenderIndex, datagram: &[u8]) {
         self.now_ns = now_ns;
         let Some(feed) = self.feeds.iter_mut().find(|feed| feed.sender == sender) else {
             return;
@@ -245,6 +252,13 @@ impl Receiver {
         }
         if now_ns >= self.switch_ns {
             self.decide(now_ns);
+        }
+    }
+
+    /// Finds what is missing by now.
+    pub fn settle(&mut self, now_ns: u64) {
+        for feed in &mut self.feeds {
+            feed.settle(now_ns, &mut self.stream, &mut self.events);
         }
     }
 

@@ -242,6 +242,7 @@ impl Sender {
         if self.stopped {
             return;
         }
+        self.flows.set_time(now_ns);
         let block = self.flows.live() * self.config.segments.max(1) as usize;
         self.poll_again(now_ns, unix, block, out);
         // A block leaves as a whole when its first packet is due, and ends with its frame.

@@ -105,6 +105,7 @@ impl Running {
             }
             self.receive()?;
             let now = clock::monotonic_ns();
+            self.data.receiver.settle(now);
             // A description goes before the frames that it is of.
             self.tell_events();
             self.hand_out(now);
@@ -231,7 +232,7 @@ impl Running {
             more |= filled == BUFFERS;
             let now = clock::monotonic_ns();
             for datagram in batch.datagrams() {
-                receiver.handle(now, source.index, datagram.bytes);
+                receiver.take(now, source.index, datagram.bytes);
             }
         }
         Ok(more)

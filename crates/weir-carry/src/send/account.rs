@@ -48,7 +48,7 @@ impl Account {
     /// Ends the second.
     pub(super) fn close(&mut self, now: u64, sender: &Sender) -> SendSecond {
         let (after, before) = (sender.counters(), self.before);
-        let fec: Option<weir_fec::CodeRate> = None;
+        let fec = sender.fec_rate();
         let cpu_ns = clock::thread_cpu_ns();
         let second = SendSecond {
             unix_ns: clock::unix_ns(),

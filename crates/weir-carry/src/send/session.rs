@@ -13,7 +13,7 @@ use weir_media::raw::VideoFormat;
 use weir_net::host::HostFacts;
 use weir_net::{UdpOptions, UdpSocket};
 use weir_results::{FlowChange as FlowRow, Record, SendSecond, Side};
-use weir_transport::{FlowChange, Pace, SenderConfig};
+use weir_transport::{AdaptiveLimits, Fec, FlowChange, Pace, SenderConfig};
 use weir_wire::frame::Role;
 use weir_wire::{SessionId, UdpKey};
 
@@ -31,6 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const MOST_LENGTH: u32 = 8972;
 /// Bytes that leave over a flow at a time.
 const BURST_BYTES: u32 = 33_000;
+/// Longest window of an adaptive code, packets: longer ones cost more than they give.
+const LONGEST_WINDOW: u16 = 256;
 /// Most bytes of frames that are kept.
 const MOST_BYTES: u64 = 4 << 30;
 /// What the latency budget may be, nanoseconds.
@@ -116,7 +118,7 @@ struct Agreed {
     want: Want,
     terms: Terms,
     format: VideoFormat,
-    fec: Option<CodeRate>,
+    fec: Option<Fec>,
 }
 
 impl Session<'_, '_> {
@@ -231,7 +233,11 @@ impl Session<'_, '_> {
                 let rate: CodeRate = choice
                     .at(packets_per_second)
                     .map_err(|error| CarryError::Parameters(error.to_string()))?;
-                (Some(rate), Some(rate.window()))
+                (Some(Fec::Fixed(rate)), Some(rate.window()))
+            }
+            FecPlan::Adaptive(most_overhead) => {
+                let limits = adaptive_limits(packets_per_second, want.latency_ns, *most_overhead);
+                (Some(Fec::Adaptive(limits)), Some(limits.window))
             }
         };
         let terms = Terms {
@@ -493,6 +499,15 @@ fn length(config: &SendConfig, peer: SocketAddr) -> Result<u32, CarryError> {
         )));
     }
     Ok(length)
+}
+
+/// Repairs are over what is sent within three quarters of the budget at most: later ones come too late.
+fn adaptive_limits(packets_per_second: f64, latency_ns: u64, most_overhead: f64) -> AdaptiveLimits {
+    let within = packets_per_second * latency_ns as f64 / 1e9 * 0.75;
+    AdaptiveLimits {
+        window: (within as u16).clamp(4, LONGEST_WINDOW),
+        most_overhead,
+    }
 }
 
 fn sender_config(config: &SendConfig, agreed: &Agreed, (session, key): (SessionId, UdpKey)) -> SenderConfig {

@@ -4,21 +4,31 @@ use serde_json::{Value, json};
 use weir_carry::send::{self, FecPlan, Pacing, SendConfig, SendSummary};
 use weir_carry::source::{Input, Numbering, SourceConfig};
 use weir_carry::{CarryError, Event, Live, Watch};
-use weir_cli::args::{FecChoice, GlobalOptions, Numbers, Pace, SendArgs};
+use weir_cli::args::{FecChoice, GlobalOptions, Numbers, Pace, RunName, SendArgs};
+use weir_diagnose::{Options, Recovery};
+use weir_fec::{Choice, CodeRate, MAX_WINDOW};
 use weir_measure::{Sink, Stop};
 use weir_net::host::HostFacts;
 use weir_results::Record;
 use weir_transport::BreakerLimits;
+use weir_wire::MAX_FEEDBACK_FLOWS;
 
-use super::output::{closing_lines, print, print_json, storing_notes};
+use super::output::{closing_lines, print, print_json, say, storing_notes};
 use super::progress::LiveLine;
 use super::run_store::{Ended, OpenRun, RunStore, json as stored, new_run};
-use super::{Failure, connect, tables};
+use super::{Failure, connect, diagnose, runs, tables};
+
+/// The most that --fec auto adds, as a share of the source packets.
+const MOST_OVERHEAD: f64 = 0.25;
 
 /// Sends until the input ends, and reports.
 pub fn run(args: &SendArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
-    let config = config(args)?;
     let store = RunStore::open(&global.db)?;
+    let advice = args
+        .from_run
+        .map(|run| Advice::of(&store, run, global))
+        .transpose()?;
+    let config = config(args, advice.unwrap_or_default())?;
     let local = HostFacts::read(None);
     let run = store.begin(
         &new_run("send", &target(args), &parameters(args, &config), &local),
@@ -63,7 +73,50 @@ fn target(args: &SendArgs) -> String {
     }
 }
 
-fn config(args: &SendArgs) -> Result<SendConfig, Failure> {
+/// What a run's diagnosis recommends.
+#[derive(Clone, Copy, Debug, Default)]
+struct Advice {
+    flows: Option<u16>,
+    length: Option<u32>,
+    fec: Option<Choice>,
+}
+
+impl Advice {
+    fn of(store: &RunStore, run: RunName, global: &GlobalOptions) -> Result<Self, Failure> {
+        let run = runs::find(store.store(), run)?;
+        let diagnosis = diagnose::of_run(store.store(), run, &Options::default())?;
+        let Some(advice) = diagnosis.recommendation else {
+            return Err(Failure::usage(format!(
+                "run {run} recommends nothing, since no flows were measured; name a run of 'weir survey' or 'weir flows'"
+            )));
+        };
+        let fec = match advice.recovery {
+            Recovery::Fec {
+                repair_packets,
+                span_packets,
+                ..
+            } => Some(rate(span_packets, repair_packets)?),
+            Recovery::None | Recovery::Arq { .. } => None,
+        };
+        if !global.quiet {
+            say(&format!("weir: run {run} recommends: {}", advice.sentence));
+        }
+        Ok(Advice {
+            flows: Some(advice.flows.clamp(1, MAX_FEEDBACK_FLOWS as u16)),
+            length: Some(advice.payload),
+            fec: fec.map(Choice::Packets),
+        })
+    }
+}
+
+/// The code rate with so many repair packets in the time of a span, each over all of it.
+fn rate(span: u32, repairs: u32) -> Result<CodeRate, Failure> {
+    let window = span.clamp(1, u32::from(MAX_WINDOW)) as u16;
+    let sources = (span / repairs.max(1)).clamp(1, u32::from(window)) as u16;
+    CodeRate::new(sources, window).map_err(|error| Failure::environment(error.to_string()))
+}
+
+fn config(args: &SendArgs, advice: Advice) -> Result<SendConfig, Failure> {
     let source = source(args)?;
     let pacing = match args.pace {
         Some(Pace::FrameRate) => Pacing::FrameRate,
@@ -71,10 +124,10 @@ fn config(args: &SendArgs) -> Result<SendConfig, Failure> {
         None if source.is_live() => Pacing::Input,
         None => Pacing::FrameRate,
     };
-    let fec = match args.fec {
-        None | Some(FecChoice::Off) => FecPlan::Off,
-        Some(FecChoice::Fixed(choice)) => FecPlan::Fixed(choice),
-        Some(FecChoice::Auto) => return Err(Failure::usage("--fec auto comes later")),
+    let fec = match (args.fec, advice.fec) {
+        (Some(FecChoice::Off), _) | (None, None) => FecPlan::Off,
+        (Some(FecChoice::Auto), _) => FecPlan::Adaptive(MOST_OVERHEAD),
+        (Some(FecChoice::Fixed(choice)), _) | (None, Some(choice)) => FecPlan::Fixed(choice),
     };
     Ok(SendConfig {
         source,
@@ -85,8 +138,8 @@ fn config(args: &SendArgs) -> Result<SendConfig, Failure> {
         source_ports: args.source_ports,
         token: connect::token(args.token_file.as_deref())?,
         open: args.open,
-        flows: args.flows.unwrap_or(8),
-        length: args.length,
+        flows: args.flows.or(advice.flows).unwrap_or(8),
+        length: args.length.or(advice.length),
         segments: args.burst,
         segmentation: !args.no_gso,
         fec,
@@ -144,6 +197,7 @@ fn parameters(args: &SendArgs, config: &SendConfig) -> Value {
         "fec": match &config.fec {
             FecPlan::Off => "off".to_owned(),
             FecPlan::Fixed(choice) => choice.to_string(),
+            FecPlan::Adaptive(_) => "auto".to_owned(),
         },
         "arq": config.arq,
         "source_ports": config.source_ports,

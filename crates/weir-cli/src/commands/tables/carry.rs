@@ -177,9 +177,9 @@ fn from_sender(sender: &SenderSummary, duration_ns: u64) -> String {
         share(sender.lost, expected),
         format_count(sender.unrepaired),
     );
-    if sender.lost > 0 {
+    if sender.lost + sender.overtaken > 0 {
         text.push_str(&format!(
-            "  repaired {} by FEC, {} by ARQ, {} by another sender; {} only late; {} dropped at sockets\n",
+            "  repaired {} by FEC, {} by ARQ, {} by another sender; {} overtaken by others; {} dropped at sockets\n",
             format_count(sender.recovered),
             format_count(sender.retransmitted),
             format_count(sender.elsewhere),
