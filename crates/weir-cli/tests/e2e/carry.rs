@@ -32,11 +32,20 @@ const LOCAL: [&str; 4] = ["--from", "127.0.0.1", "--latency", "200ms"];
 const SENT: &str = "send.db";
 const RECEIVED: &str = "recv.db";
 
+/// The command with these options, and a database of its own unless they name one.
+fn arguments<'a>(command: &'a str, database: &'a str, options: &[&'a str]) -> Vec<&'a str> {
+    let mut arguments = vec![command, "--json"];
+    if !options.contains(&"--db") {
+        arguments.extend(["--db", database]);
+    }
+    arguments.extend(options);
+    arguments
+}
+
 /// `weir send` on a host.
 #[track_caller]
 fn send_on(host: Host, options: &[&str]) -> Running {
-    let arguments = [&["send", "--json", "--db", SENT], options].concat();
-    Running::start(host.command(weir(&arguments)))
+    Running::start(host.command(weir(&arguments("send", SENT, options))))
 }
 
 /// `weir send` on this host.
@@ -48,8 +57,7 @@ fn send(options: &[&str]) -> Running {
 /// `weir recv` on this host; where from is among the options.
 #[track_caller]
 fn recv(options: &[&str]) -> Running {
-    let arguments = [&["recv", "--json", "--db", RECEIVED], options].concat();
-    Running::start(weir(&arguments))
+    Running::start(weir(&arguments("recv", RECEIVED, options)))
 }
 
 /// What both ends said when they had ended well.
@@ -200,14 +208,24 @@ fn events(database: &str) -> Vec<String> {
     Database::open(database).all("SELECT event FROM media_events ORDER BY unix_ns, id")
 }
 
-/// Checks that a program failed with this status, and with one line of error that has these words.
+/// Checks that a program failed with this status, and that the last thing it said is one line with these words, which it
+/// had not said before.
 #[track_caller]
 fn failed(done: Finished, code: i32, words: &[&str]) -> Finished {
     let done = done.expect_code(code);
-    let line = done.one_error();
+    let mut lines: Vec<&str> = done.stderr.lines().collect();
+    let last = lines.pop().unwrap_or_default();
+    let error = last
+        .strip_prefix("weir: ")
+        .expect("a line that begins with the program's name");
     for word in words {
-        assert!(line.contains(word), "'{word}' in: {line}");
+        assert!(error.contains(word), "'{word}' in: {last}");
     }
+    assert!(
+        !lines.iter().any(|line| line.contains(error)),
+        "said twice:\n{}",
+        done.stderr
+    );
     done
 }
 

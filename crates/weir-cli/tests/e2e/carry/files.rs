@@ -21,7 +21,10 @@ fn a_test_pattern_comes_whole_and_both_ends_keep_their_run() {
     assert!(count(&sent["repairs"]) > 0, "{sent}");
     assert_eq!(count(&received["senders"][0]["unrepaired"]), 0, "{received}");
 
-    for (database, kind, table) in [(SENT, "send", "send_seconds"), (RECEIVED, "recv", "frame_seconds")] {
+    for (database, kind, table) in [
+        (SENT, "send", "send_seconds"),
+        (RECEIVED, "recv", "frame_seconds"),
+    ] {
         let stored = Database::open(database);
         assert_eq!(stored.one::<String>("SELECT kind FROM runs"), kind);
         assert_eq!(stored.one::<String>("SELECT outcome FROM runs"), "finished");
@@ -37,7 +40,16 @@ fn a_file_comes_as_it_was_over_flows_that_differ_in_both_ports() {
     isolated!();
     write_file("in.raw", &noise_frames(50, 1));
     let carried = carry(
-        &["in.raw", "--format", FORMAT, "--source-ports", "--flows", "5", "--length", "1400"],
+        &[
+            "in.raw",
+            "--format",
+            FORMAT,
+            "--source-ports",
+            "--flows",
+            "5",
+            "--length",
+            "1400",
+        ],
         &["out.raw", "--no-gro"],
     );
     carried.all_whole(50);
@@ -85,7 +97,9 @@ fn frames_are_packed_for_the_way_and_unpacked_for_the_output() {
 fn standard_input_comes_out_of_standard_output() {
     isolated!();
     write_file("in.raw", &noise_frames(50, 4));
-    let sender = Running::start(shell(&format!("cat in.raw | weir send --format {FORMAT} --db send.db")));
+    let sender = Running::start(shell(&format!(
+        "cat in.raw | weir send --format {FORMAT} --db send.db"
+    )));
     let receiver = run_within(
         LIMIT,
         shell("weir recv --from 127.0.0.1 --latency 200ms --db recv.db - | cat > out.raw"),
@@ -94,7 +108,11 @@ fn standard_input_comes_out_of_standard_output() {
     let sent = sender.wait(LIMIT).expect_code(0);
     same_files("in.raw", "out.raw");
     // The account of the receiver goes to standard error, that of the sender to standard output.
-    assert!(receiver.stderr.contains("50 frames whole, 0 damaged, 0 lost"), "{}", receiver.stderr);
+    assert!(
+        receiver.stderr.contains("50 frames whole, 0 damaged, 0 lost"),
+        "{}",
+        receiver.stderr
+    );
     assert!(sent.stdout.contains("50 frames in"), "{}", sent.stdout);
 }
 
