@@ -229,6 +229,7 @@ fn start_link(
         thread: Some(thread),
         connected: false,
         over: false,
+        ended: false,
     })
 }
 
@@ -239,6 +240,8 @@ struct LinkState {
     connected: bool,
     /// It will not send any more.
     over: bool,
+    /// That is since its stream has ended in order.
+    ended: bool,
 }
 
 /// Threads and channels from the first session on.
@@ -282,7 +285,7 @@ impl Run<'_> {
                 // A thread that ends before its time says why when it is joined.
                 stream.receiving.is_finished() || stream.writing.is_finished()
             });
-            if ended || self.links.iter().all(|link| link.over) {
+            if ended || self.nothing_comes() {
                 break;
             }
         }
@@ -290,6 +293,13 @@ impl Run<'_> {
             Some(error) if self.links.iter().all(|link| link.over) => Err(error),
             _ => Ok(()),
         }
+    }
+
+    /// No sender will send any more: each has said so, or is gone where another has said that the stream has ended.
+    fn nothing_comes(&self) -> bool {
+        let ended = self.links.iter().any(|link| link.ended);
+        let gone = |link: &LinkState| link.over || (ended && !link.connected);
+        self.links.iter().all(gone)
     }
 
     /// As much has come as was asked for.
@@ -359,7 +369,8 @@ impl Run<'_> {
                 );
             }
             FromLink::Ended(None) => {
-                self.links[usize::from(sender)].over = true;
+                let link = &mut self.links[usize::from(sender)];
+                (link.over, link.ended) = (true, true);
                 self.happened(
                     Some(sender),
                     EventKind::Ended,
