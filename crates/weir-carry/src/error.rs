@@ -35,7 +35,7 @@ pub enum CarryError {
         source: std::io::Error,
     },
     /// The input cannot be read, or is not what it should be.
-    #[error("the input ended after {frames} frames: {source}")]
+    #[error("cannot read the input after {frames} frames: {source}")]
     Input {
         /// Whole frames read before.
         frames: u64,

@@ -23,8 +23,10 @@ use weir_control::Service;
 pub const DEFAULT_SEND_PORT: u16 = 4848;
 /// UDP port from which it sends unless told otherwise.
 pub const DEFAULT_MEDIA_PORT: u16 = 4848;
-/// Header bytes of the longest packet, a repair packet, in front of the payload that it covers.
-pub const PACKET_OVERHEAD: u32 = (weir_wire::REPAIR_HEADER_LENGTH + weir_wire::FRAMING_LENGTH) as u32;
+/// Bytes of the longest packet, a repair packet, in front of the payload that it covers: its header, what the code puts in
+/// front of each packet that it protects, and the protected part of that packet's header.
+pub const PACKET_OVERHEAD: u32 =
+    (weir_wire::REPAIR_HEADER_LENGTH + weir_fec::ADUI_HEADER + weir_wire::FRAMING_LENGTH) as u32;
 
 /// What listens at the far end of a receiver.
 const SENDER: Service = Service {

@@ -229,6 +229,7 @@ fn start_link(
         thread: Some(thread),
         connected: false,
         over: false,
+        ended: false,
     })
 }
 
@@ -239,6 +240,8 @@ struct LinkState {
     connected: bool,
     /// It will not send any more.
     over: bool,
+    /// That is since its stream has ended in order.
+    ended: bool,
 }
 
 /// Threads and channels from the first session on.
@@ -282,7 +285,7 @@ impl Run<'_> {
                 // A thread that ends before its time says why when it is joined.
                 stream.receiving.is_finished() || stream.writing.is_finished()
             });
-            if ended || self.links.iter().all(|link| link.over) {
+            if ended || self.nothing_comes() {
                 break;
             }
         }
@@ -290,6 +293,13 @@ impl Run<'_> {
             Some(error) if self.links.iter().all(|link| link.over) => Err(error),
             _ => Ok(()),
         }
+    }
+
+    /// No sender will send any more: each has said so, or is gone where another has said that the stream has ended.
+    fn nothing_comes(&self) -> bool {
+        let ended = self.links.iter().any(|link| link.ended);
+        let gone = |link: &LinkState| link.over || (ended && !link.connected);
+        self.links.iter().all(gone)
     }
 
     /// As much has come as was asked for.
@@ -304,10 +314,27 @@ impl Run<'_> {
 
     fn happened(&mut self, sender: Option<u16>, event: EventKind, detail: impl Into<String>) {
         let event = Event::now(sender, event, detail);
+        self.note(&event);
+        self.watch.event(&event);
+    }
+
+    /// Keeps an event and tells the hooks of it.
+    fn note(&mut self, event: &Event) {
         self.summary.events += 1;
         self.watch.record(event.record());
-        self.watch.event(&event);
-        self.hooks.tell(&event);
+        self.hooks.tell(event);
+    }
+
+    /// Nothing more comes from a sender, by a fault.
+    fn failed(&mut self, sender: u16, kind: EventKind, error: CarryError) {
+        self.links[usize::from(sender)].over = true;
+        let event = Event::now(Some(sender), kind, error.to_string());
+        self.note(&event);
+        // After the last of them the run fails with these words, which people need to read once only.
+        if self.links.iter().any(|link| !link.over) {
+            self.watch.event(&event);
+        }
+        self.failure = Some(error);
     }
 
     fn take_link(&mut self, sender: u16, told: FromLink) -> Result<(), CarryError> {
@@ -342,7 +369,8 @@ impl Run<'_> {
                 );
             }
             FromLink::Ended(None) => {
-                self.links[usize::from(sender)].over = true;
+                let link = &mut self.links[usize::from(sender)];
+                (link.over, link.ended) = (true, true);
                 self.happened(
                     Some(sender),
                     EventKind::Ended,
@@ -350,20 +378,11 @@ impl Run<'_> {
                 );
             }
             FromLink::Ended(Some(reason)) => {
-                self.links[usize::from(sender)].over = true;
-                self.happened(
-                    Some(sender),
-                    EventKind::Stopped,
-                    format!("{name} has stopped: {reason}"),
-                );
-                self.failure = Some(CarryError::FarEnd(format!("{name} has stopped: {reason}")));
+                let error = CarryError::FarEnd(format!("{name} has stopped: {reason}"));
+                self.failed(sender, EventKind::Stopped, error);
                 self.close(sender);
             }
-            FromLink::Failed(error) => {
-                self.links[usize::from(sender)].over = true;
-                self.happened(Some(sender), EventKind::Refused, error.to_string());
-                self.failure = Some(error);
-            }
+            FromLink::Failed(error) => self.failed(sender, EventKind::Refused, error),
         }
         Ok(())
     }
@@ -652,7 +671,12 @@ fn start_stream(config: &RecvConfig, opened: &Opened) -> Result<Stream, CarryErr
     let (commands, to_obey) = channel();
     let (telling, told) = channel();
     let output_stop = Stop::default();
-    let (output, queue, to_output) = Output::new(config.output.clone(), telling.clone(), output_stop.clone());
+    let (output, queue, to_output) = Output::new(
+        config.output.clone(),
+        terms.frame_ns,
+        telling.clone(),
+        output_stop.clone(),
+    );
     let writing = std::thread::Builder::new()
         .name("output".into())
         .spawn(move || output.run())

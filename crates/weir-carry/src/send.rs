@@ -190,7 +190,9 @@ impl Stream<'_> {
                     );
                 }
                 Err(error) => {
-                    self.happened(EventKind::Stopped, error.to_string());
+                    // The run fails with these words, which people need to read once only.
+                    let event = Event::now(None, EventKind::Stopped, error.to_string());
+                    self.watch.record(event.record());
                     return Err(error);
                 }
             }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel, sync_channel};
 use std::time::Duration;
 
-use weir_media::raw::{FrameReader, Next, PixelFormat, Repacker, TestPattern, VideoFormat};
+use weir_media::raw::{FrameReadError, FrameReader, Next, PixelFormat, Repacker, TestPattern, VideoFormat};
 use weir_net::{clock, pipe};
 use weir_units::FrameRate;
 use xxhash_rust::xxh3::xxh3_64;
@@ -311,6 +311,10 @@ impl Reading {
         let failed = |frames, source| Ok(Some(CarryError::Input { frames, source }));
         let mut reader = match FrameReader::open(input, self.config.format) {
             Ok(reader) => reader,
+            Err(FrameReadError::FormatNeeded) => {
+                let reason = "the input is not Y4M, so that it does not tell its format; give it with --format, such as --format 1920x1080@59.94:yuv422p10le";
+                return Ok(Some(CarryError::Parameters(reason.into())));
+            }
             Err(error) => return failed(0, error),
         };
         let mut packer = match self.packer(reader.format()) {

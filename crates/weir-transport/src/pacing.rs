@@ -22,6 +22,13 @@ pub enum Pace {
 const LESS: u64 = 4;
 
 impl Pace {
+    /// The time of a frame, nanoseconds.
+    pub fn frame_ns(self) -> u64 {
+        match self {
+            Pace::Rate { frame_ns } | Pace::AsGiven { frame_ns } => frame_ns,
+        }
+    }
+
     /// How long a frame's packets take, nanoseconds.
     pub fn spread_ns(self) -> u64 {
         match self {

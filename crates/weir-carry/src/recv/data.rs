@@ -186,11 +186,13 @@ impl Running {
 
     /// Closing its sockets takes them out of what is waited for.
     fn remove(&mut self, now: u64, sender: u16) {
-        let cpu_ns = 0;
+        let spent_ns = clock::thread_cpu_ns();
         for place in &mut self.sources {
             if place.as_ref().is_some_and(|source| source.sender == sender)
                 && let Some(mut source) = place.take()
             {
+                // It may be the last row, and then no other tells of this time.
+                let cpu_ns = spent_ns.saturating_sub(std::mem::replace(&mut self.cpu_ns, spent_ns));
                 let row = source.second(&self.data.receiver, now, self.second_began_ns, cpu_ns);
                 self.data
                     .told

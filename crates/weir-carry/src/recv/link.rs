@@ -92,12 +92,15 @@ impl Link {
         let began = Instant::now();
         let mut was_there = false;
         while !self.stop.is_set() {
-            match self.session(&mut was_there) {
+            let mut is_there = false;
+            let session = self.session(&mut is_there);
+            was_there |= is_there;
+            match session {
                 Ok(End::Stopped) => return,
                 Ok(End::Over(reason)) => return self.tell(FromLink::Ended(reason)),
                 Ok(End::Refused(reason)) => return self.tell(FromLink::Failed(CarryError::FarEnd(reason))),
-                Err(error) if was_there && may_pass(&error) => self.tell(FromLink::Lost(error.to_string())),
-                Err(error) if may_pass(&error) && began.elapsed() < self.plan.patience => {
+                Err(error) if is_there && may_pass(&error) => self.tell(FromLink::Lost(error.to_string())),
+                Err(error) if may_pass(&error) && (was_there || began.elapsed() < self.plan.patience) => {
                     tracing::debug!(host = self.plan.host, %error, "trying again");
                 }
                 Err(error) => return self.tell(FromLink::Failed(error)),
@@ -114,7 +117,7 @@ impl Link {
         self.told.send((self.plan.index, told)).ok();
     }
 
-    fn session(&mut self, was_there: &mut bool) -> Result<End, CarryError> {
+    fn session(&mut self, is_there: &mut bool) -> Result<End, CarryError> {
         let address = resolve(&self.plan.host, DEFAULT_SEND_PORT, self.plan.family)?;
         let connected = connect(address, &self.plan.token, SENDER)?;
         let rtt_ns = weir_net::tcp::read(&connected.stream).map_or(1_000_000, |it| it.rtt_ns);
@@ -148,7 +151,7 @@ impl Link {
             rtt_ns,
             peer: address,
         })));
-        *was_there = true;
+        *is_there = true;
         control.writer.send(&ToSender::Go { active: self.active })?;
         self.follow(&control)
     }

@@ -27,7 +27,7 @@ pub use conceal::Conceal;
 pub use sink::{Form, Target};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Frames that may wait for the reader.
+/// Frames that may wait for the reader, besides those that come all at once when one before them is repaired at last.
 const QUEUE: usize = 3;
 
 /// What is to be done with frames.
@@ -71,12 +71,14 @@ pub(super) struct FrameQueue {
     back: Inbox<Frame>,
     queued: Arc<AtomicUsize>,
     dropped: Arc<AtomicU64>,
+    /// Frames that may wait.
+    most: usize,
 }
 
 impl FrameQueue {
     /// Gives a frame; what there is no room for comes back.
     pub(super) fn offer(&self, timed: Timed) -> Option<Given> {
-        if self.queued.load(Ordering::Acquire) >= QUEUE {
+        if self.queued.load(Ordering::Acquire) >= self.most {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return Some(timed.given);
         }
@@ -131,9 +133,10 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// The thread's work, the receiving thread's end, and a way to tell it hashes.
+    /// The thread's work, the receiving thread's end, and a way to tell it hashes, for frames of so many nanoseconds.
     pub(super) fn new(
         plan: OutputPlan,
+        frame_ns: u64,
         told: Outbox<Told>,
         stop: Stop,
     ) -> (Self, FrameQueue, Outbox<ToOutput>) {
@@ -145,6 +148,7 @@ impl Output {
             back: returned,
             queued: queued.clone(),
             dropped: dropped.clone(),
+            most: QUEUE + (plan.budget_ns / frame_ns.max(1)).min(super::MOST_FRAMES) as usize,
         };
         let output = Output {
             plan,

@@ -80,6 +80,10 @@ pub(super) struct Data<'a> {
     described_ns: Option<u64>,
     next_frame: u32,
     active: bool,
+    /// Before that no frame is skipped.
+    skip_ns: u64,
+    /// Of a frame.
+    frame_ns: u64,
     rtt_told: bool,
     ended: Option<Ended>,
     account: Account,
@@ -107,6 +111,7 @@ impl<'a> Data<'a> {
                 .map_err(|error| NetError::io("wait for", socket.local(), error))?;
         }
         let latency_ns = plan.config.latency_ns;
+        let frame_ns = plan.config.pace.frame_ns();
         let mut sender = Sender::new(plan.config, now);
         sender.set_wanted(now, plan.active);
         Ok(Data {
@@ -125,6 +130,8 @@ impl<'a> Data<'a> {
             described_ns: None,
             next_frame: 0,
             active: plan.active,
+            skip_ns: 0,
+            frame_ns,
             rtt_told: false,
             ended: None,
             account: Account::new(now),
@@ -198,6 +205,10 @@ impl<'a> Data<'a> {
             if self.active && !self.sender.wants_frame(self.format.frame_bytes()) {
                 return;
             }
+            // Frames that nobody wants pass as fast as they would be sent: a file must not run ahead of the stream.
+            if !self.active && now < self.skip_ns {
+                return;
+            }
             match self.source.try_next() {
                 None => return,
                 Some(FromSource::Format(format)) => {
@@ -211,6 +222,7 @@ impl<'a> Data<'a> {
                     if !self.active {
                         self.account.skip();
                         self.source.recycle(frame.bytes);
+                        self.skip_ns = now.max(self.skip_ns + self.frame_ns);
                         continue;
                     }
                     if let Some(hash) = frame.hash {

@@ -129,8 +129,10 @@ impl Session<'_, '_> {
         let Some(format) = self.await_format(source)? else {
             return Ok(SessionEnd::Stopped);
         };
-        let sockets = self.sockets()?;
-        let agreed = match self.agree(want, format, &sockets) {
+        let agreed = self
+            .sockets()
+            .and_then(|sockets| Ok((self.agree(want, format, &sockets)?, sockets)));
+        let (agreed, sockets) = match agreed {
             Ok(agreed) => agreed,
             Err(error) => {
                 let reason = error.to_string();
@@ -317,13 +319,16 @@ impl Session<'_, '_> {
                 live: SendLive::default(),
                 hashes: Vec::new(),
             };
-            let followed = following.follow(&orders, &telling, &watched);
+            let followed = following.follow(&orders, &telling, &watched, &|| sending.is_finished());
             // Whatever ended the session, its thread ends with it, and what it has told by then is kept.
             orders.send(Order::Leave).ok();
             let sent = sending
                 .join()
                 .unwrap_or_else(|_| Err(CarryError::Internal("the sending thread broke off".into())));
             let last = following.drain(&telling, &watched);
+            if let Err(error) = &sent {
+                following.say_why(error);
+            }
             sent?;
             match (followed?, last?) {
                 (SessionEnd::Left(_), Some(end)) => Ok(end),
@@ -347,10 +352,17 @@ impl Following<'_, '_, '_> {
         orders: &Outbox<Order>,
         telling: &Inbox<Told>,
         watched: &Inbox<Vec<Record>>,
+        broke_off: &dyn Fn() -> bool,
     ) -> Result<SessionEnd, Fault> {
         loop {
+            // Asked before what the thread has told last is taken.
+            let broke_off = broke_off();
             if let Some(end) = self.drain(telling, watched)? {
                 return Ok(end);
+            }
+            if broke_off {
+                // It says why when it is joined.
+                return Ok(SessionEnd::Stopped);
             }
             if self.session.stream.stop.is_set() {
                 let reason = Some("the sender was stopped".to_owned());
@@ -404,6 +416,16 @@ impl Following<'_, '_, '_> {
         }
         self.say_hashes()?;
         Ok(end)
+    }
+
+    /// The receiver is told why nothing more comes, if it is still there.
+    fn say_why(&self, error: &CarryError) {
+        let reason = Some(error.to_string());
+        self.session
+            .control
+            .writer
+            .send(&ToReceiver::Ended { reason })
+            .ok();
     }
 
     fn say_hashes(&mut self) -> Result<(), ControlError> {

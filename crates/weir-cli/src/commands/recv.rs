@@ -46,6 +46,12 @@ pub fn run(args: &RecvArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), F
     let outcome = end.outcome();
     let kept = run.finish(&end, &stored(&summary));
     let notes = kept.as_ref().map(storing_notes).unwrap_or_default();
+    // Nothing was begun: what went wrong says it all.
+    if summary.format.is_none()
+        && let Err(error) = result
+    {
+        return Err(error.into());
+    }
     if global.json {
         print_json(&store, id, "recv", outcome, &summary, &notes)?;
     } else {

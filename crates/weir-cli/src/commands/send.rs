@@ -51,6 +51,12 @@ pub fn run(args: &SendArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), F
     let outcome = end.outcome();
     let kept = run.finish(&end, &stored(&summary));
     let notes = kept.as_ref().map(storing_notes).unwrap_or_default();
+    // Nothing was begun: what went wrong says it all.
+    if summary.receivers == 0
+        && let Err(error) = result
+    {
+        return Err(error.into());
+    }
     if global.json {
         print_json(&store, id, "send", outcome, &summary, &notes)?;
     } else {

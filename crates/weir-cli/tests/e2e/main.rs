@@ -14,6 +14,7 @@ mod agent_limits;
 mod attribution;
 mod bad_input;
 mod carried;
+mod carry;
 mod directions;
 mod flows_exact;
 mod given_up;
