@@ -73,8 +73,7 @@ fn a_sender_that_dies_is_switched_from() {
     second.wait(LIMIT).expect_code(0);
     let received = end(receiver);
     assert!(events(RECEIVED).contains(&"switched".to_owned()));
-    let about: i64 =
-        Database::open(RECEIVED).one("SELECT sender FROM media_events WHERE event = 'switched'");
+    let about: i64 = Database::open(RECEIVED).one("SELECT sender FROM media_events WHERE event = 'switched'");
     assert_eq!(about, 1);
     // The output is cut at frames, ends with the file's end, and begins with its beginning.
     let out = read_file("out.raw");
@@ -84,7 +83,11 @@ fn a_sender_that_dies_is_switched_from() {
     same_bytes(&raw[raw.len() - last..], &out[out.len() - last..]);
     assert_eq!(count(&received["frames_dropped"]), 0, "{received}");
     let counted = ["frames", "frames_damaged", "frames_lost"].map(|name| count(&received[name]));
-    assert_eq!(counted.iter().sum::<u64>() * FRAME_BYTES as u64, out.len() as u64, "{received}");
+    assert_eq!(
+        counted.iter().sum::<u64>() * FRAME_BYTES as u64,
+        out.len() as u64,
+        "{received}"
+    );
 }
 
 #[test]
