@@ -331,6 +331,7 @@ impl Run<'_> {
         }
         let first = self.summary.senders[usize::from(sender)].sessions == 0;
         self.summary.senders[usize::from(sender)].sessions += 1;
+        self.summary.senders[usize::from(sender)].flows = terms.flows;
         self.summary.format = Some(terms.format.clone());
         let detail = format!(
             "{name} ({}) sends {} over {} flows",

@@ -49,6 +49,8 @@ pub struct SenderSummary {
     pub from: String,
     /// Sessions with it.
     pub sessions: u64,
+    /// Flows of the last one.
+    pub flows: u16,
     /// UDP payload bytes.
     pub bytes: u64,
     /// Source packets that came.
