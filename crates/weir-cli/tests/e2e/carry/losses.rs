@@ -4,9 +4,7 @@
 use serde_json::Value;
 
 use super::{Carried, FORMAT, RECEIVED, SENT, all_whole, finish, from_one, recv, send_on, wait_for_rows};
-use crate::lab::{
-    Database, FAR_IPV4, Host, isolated, join_by_veth, nft, nft_counter, run, udp_ports_in_use,
-};
+use crate::lab::{Database, FAR_IPV4, Host, isolated, join_by_veth, nft, nft_counter, run, udp_ports_in_use};
 use crate::{LIMIT, count};
 
 /// What a receiver on the near host needs: the sender is on the far one.
@@ -60,7 +58,11 @@ fn what_is_reported_as_lost_is_what_was_dropped() {
     assert!(lost > 100, "{lost}");
     assert_eq!(count(&sender["lost"]), lost, "{received}");
     assert_eq!(count(&sender["unrepaired"]), lost, "{received}");
-    assert_eq!(count(&sender["received"]) + lost, count(&sent["sources"]), "{sent} {received}");
+    assert_eq!(
+        count(&sender["received"]) + lost,
+        count(&sent["sources"]),
+        "{sent} {received}"
+    );
     let rows: i64 = Database::open(RECEIVED).one("SELECT sum(unrepaired) FROM recv_seconds");
     assert_eq!(rows as u64, lost);
     // Nothing repairs it: frames are given out all the same, at their deadline, and none is taken for a whole one.
@@ -91,7 +93,11 @@ fn random_loss_is_repaired_by_sending_again() {
     repaired(&carried, "retransmitted");
     let sender = from_one(&carried.received);
     // What was lost came again; some of what came again was lost too, and was sent once more.
-    assert_eq!(count(&sender["lost"]), count(&sender["retransmitted"]), "{sender}");
+    assert_eq!(
+        count(&sender["lost"]),
+        count(&sender["retransmitted"]),
+        "{sender}"
+    );
     // A packet that came again before it came itself counts as lost, and then as a duplicate.
     let came = count(&sender["duplicates"]);
     assert!(count(&sender["lost"]) <= dropped() + came, "{sender}");
@@ -131,7 +137,13 @@ fn a_flow_that_goes_dark_for_a_second_costs_no_frame() {
         let before = dropped();
         let (sent, stored) = (format!("{name}-{SENT}"), format!("{name}-{RECEIVED}"));
         let pattern = [
-            "--open", "--test-pattern", FORMAT, "--frames", "200", "--db", &sent,
+            "--open",
+            "--test-pattern",
+            FORMAT,
+            "--frames",
+            "200",
+            "--db",
+            &sent,
         ];
         let sender = send_on(Host::Far, &[&pattern, options].concat());
         let receiver = recv(&[&FROM_FAR[..], &["--verify", "--db", &stored]].concat());

@@ -68,7 +68,14 @@ fn garbage_forgeries_and_replays_change_nothing_but_a_counter() {
     std::fs::write(&script, INTRUDER).expect("a file");
     let token = lab::path("token");
     std::fs::write(&token, "a secret\n").expect("a file");
-    let pattern = ["--test-pattern", FORMAT, "--frames", "250", "--token-file", &token];
+    let pattern = [
+        "--test-pattern",
+        FORMAT,
+        "--frames",
+        "250",
+        "--token-file",
+        &token,
+    ];
     // Reading sees the packets one by one.
     for (host, interface) in [(Host::Near, "near"), (Host::Far, "far")] {
         for feature in ["tso", "gso", "gro", "tx-udp-segmentation"] {
@@ -83,7 +90,13 @@ fn garbage_forgeries_and_replays_change_nothing_but_a_counter() {
     }
     let sender = send_on(Host::Far, &pattern);
     let receiver = recv(&[
-        "--from", FAR_IPV4, "--latency", "300ms", "--verify", "--token-file", &token,
+        "--from",
+        FAR_IPV4,
+        "--latency",
+        "300ms",
+        "--verify",
+        "--token-file",
+        &token,
     ]);
     wait_for_rows(RECEIVED, "frame_seconds", 1);
     assert_eq!(udp_ports_in_use(Host::Far), [4848]);
@@ -93,16 +106,30 @@ fn garbage_forgeries_and_replays_change_nothing_but_a_counter() {
     let carried = finish(sender, receiver);
     let thrown = thrown.wait(crate::LIMIT).expect_code(0).stdout;
     let (forged, copies) = thrown.trim().split_once(' ').expect("two numbers");
-    let (forged, copies): (u64, u64) = (forged.parse().expect("a number"), copies.parse().expect("a number"));
+    let (forged, copies): (u64, u64) = (
+        forged.parse().expect("a number"),
+        copies.parse().expect("a number"),
+    );
     assert!(copies > 50, "{thrown}");
 
     carried.all_whole(250);
-    assert_eq!(count(&carried.received["frames_verified"]), 250, "{}", carried.received);
+    assert_eq!(
+        count(&carried.received["frames_verified"]),
+        250,
+        "{}",
+        carried.received
+    );
     let received = from_one(&carried.received);
     // Those thrown last may have come when the sockets had closed.
     let rejected = count(&received["rejected"]);
-    assert!(rejected <= forged && rejected + 8 >= forged, "{rejected} of {forged}: {received}");
-    assert!(count(&received["duplicates"]) + 2 >= copies, "{copies}: {received}");
+    assert!(
+        rejected <= forged && rejected + 8 >= forged,
+        "{rejected} of {forged}: {received}"
+    );
+    assert!(
+        count(&received["duplicates"]) + 2 >= copies,
+        "{copies}: {received}"
+    );
     assert_eq!(count(&received["unrepaired"]), 0, "{received}");
     let rejected = count(&carried.sent["rejected"]);
     assert!(
