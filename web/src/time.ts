@@ -43,8 +43,8 @@ export function both(date: Date, fraction = 0): string {
 }
 
 /** The same as two texts, for narrow columns; the second is empty where local time is UTC. */
-export function bothLines(date: Date): [string, string] {
-  const text = both(date);
+export function bothLines(date: Date, fraction = 0): [string, string] {
+  const text = both(date, fraction);
   const at = text.indexOf(" (");
   return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 2, -1)];
 }

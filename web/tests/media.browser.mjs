@@ -61,7 +61,7 @@ test("loss before and after repair is that of the document, stacked by what repa
   const page = await open(reportOf("recv-values", document));
   await drawn(page);
   const of = (key) => column(document, "recv_seconds", key);
-  assert.deepEqual(await values(page, "recv-loss", "lost before repair"), of("lost"));
+  assert.deepEqual(await values(page, "recv-loss", "missed at first"), of("lost"));
   for (const [layer, key] of [
     ["recovered by FEC", "recovered"],
     ["sent again (ARQ)", "retransmitted"],
@@ -76,11 +76,9 @@ test("loss before and after repair is that of the document, stacked by what repa
     all.map((one) => one.dataset.layer),
   );
   assert.ok(!layers.includes("stayed lost") && !layers.includes("brought by another sender"), layers.join());
-  const lost = sum(of("lost"));
-  assert.ok(
-    (await title(page, "recv-loss")).startsWith(`${lost.toLocaleString("en")} packets of 2,304,000 did not come`),
-  );
-  assert.match(await title(page, "recv-loss"), /; none stayed lost$/);
+  const lost = sum(of("lost")) - sum(of("overtaken"));
+  assert.ok((await title(page, "recv-loss")).startsWith(`${lost.toLocaleString("en")} packets of 2,304,000 were lost`));
+  assert.match(await title(page, "recv-loss"), /; none stayed lost; 60 came late by themselves$/);
   assert.equal(await figure(page, "lost after repair"), "0 %");
   assert.equal(await detail(page, "lost before repair"), `${lost.toLocaleString("en")} packets`);
   // The columns stand on each other: each begins where the one below ends.
@@ -130,7 +128,7 @@ test("frames, delay and budget are those of the document", async () => {
   assert.equal(await page.getAttribute("[data-verdict]", "data-verdict"), "fault");
   assert.equal(await figure(page, "frames whole"), "99.5 %");
   // Two senders: one chart of loss and one line each, named as the receiver was told of them.
-  assert.match(await title(page, "recv-loss-0"), /^studio-b:5004: 450 packets .* 150 came by another sender/);
+  assert.match(await title(page, "recv-loss-0"), /^studio-b:5004: 435 packets .* 150 came by another sender/);
   assert.match(await title(page, "recv-loss-1"), /^studio-c:5004: .*; 37 stayed lost/);
   assert.deepEqual(await values(page, "recv-loss-1", "stayed lost"), [37]);
   assert.deepEqual(
@@ -182,14 +180,14 @@ test("the lanes show which flow was left, when and why, and events are marks and
     all.map((row) => [...row.children].map((cell) => cell.textContent)),
   );
   assert.deepEqual(
-    rows.map(([, what, text]) => [what, text]),
+    rows.map(([, what]) => what),
     [
-      ["connected", "studio-b:5004: session 4f2a, 16 flows"],
-      ["format", "studio-b:5004: 1920 x 1080, 59.94 frames/s, 4:2:2, 10 bit"],
-      ["ended", "studio-b:5004: the input ended"],
+      "connected: studio-b:5004: session 4f2a, 16 flows",
+      "format: studio-b:5004: 1920 x 1080, 59.94 frames/s, 4:2:2, 10 bit",
+      "ended: studio-b:5004: the input ended",
     ],
   );
-  assert.match(rows[0][0], /^2026-11-21 06:32:08\.\d{3} \(/);
+  assert.match(rows[0][0], /^2026-11-21 06:32:08\.\d{3}05:32:08\.\d{3} UTC$/);
   // By keyboard: from the events down to the flow, then to what happened to it.
   await page.focus(`${chart} .plot`);
   for (let i = 0; i < 1 + DARK.flow; i++) await page.keyboard.press("ArrowDown");
@@ -217,7 +215,11 @@ test("a sender's packets by cause, code rate and trouble are those of the docume
     ["sent again (ARQ)", "retransmitted"],
     ["copies that try flows", "trials"],
   ])
-    assert.deepEqual(await values(page, "send-packets", layer), of(key), layer);
+    assert.deepEqual(
+      await values(page, "send-packets", layer),
+      of(key).filter((value) => value > 0),
+      layer,
+    );
   assert.deepEqual(
     await values(page, "send-rate"),
     of("bytes").map((value) => value * 8),

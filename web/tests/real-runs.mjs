@@ -25,7 +25,9 @@ export function realRuns() {
 
 /** How long each test lasts also tells it from the others of its kind, and the seed a link from the others. */
 const SECONDS = { lossy: 5, delayed: 4, clean: 3, near: 6, silent: 2, "silent-rtt": 1, interrupted: 50, killed: 60 };
-const SEEDS = { "survey-link": 11, link: 12, "silent-link": 13 };
+const SEEDS = { "survey-link": 11, link: 12, "silent-link": 13, "media-link": 14 };
+/** Runs of which there is one of its kind. */
+const KINDS = ["survey", "send", "recv"];
 
 const quote = (word) => `'${word.replaceAll("'", "'\\''")}'`;
 
@@ -84,6 +86,22 @@ const silent = () =>
         "nft add rule inet weir in udp length 1600-65535 drop",
         "sleep 100",
       ].join(" && "),
+    },
+  );
+
+/** Video from the far host to the near one: loss on both routes, and one of them is dark for most of a second. */
+const media = () =>
+  lab(
+    SEEDS["media-link"],
+    ["--rtt", "4ms", "--loss", "0.5%", "--routes", "2", "--set", 'route.1.dark=[{from="3s",to="3.8s"}]', "--no-agent"],
+    [["recv", "--from", "far", "--latency", "40ms", "--verify", "--wait", "10s"]],
+    {
+      far: [
+        ...[WEIR, "send", "--test-pattern", "160x90@50:yuv422p10le", "--flows", "8", "--length", "700"],
+        ...["--fec", "12/96", "--open", "--for", "6s", "--db", database, "-q"],
+      ]
+        .map(quote)
+        .join(" "),
     },
   );
 
@@ -174,8 +192,9 @@ async function make() {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const began = Date.now();
-  await Promise.all([survey(), lossy().then(silent), onLoopback()]);
-  const ids = { survey: value(database, "SELECT run_id FROM runs WHERE kind = 'survey'") };
+  await Promise.all([survey().then(media), lossy().then(silent), onLoopback()]);
+  const ids = {};
+  for (const kind of KINDS) ids[kind] = value(database, `SELECT max(run_id) FROM runs WHERE kind = '${kind}'`);
   for (const name of Object.keys(SECONDS)) ids[name] = find(name, /rtt|delayed|near/.test(name) ? "rtt" : "flows");
   for (const name of Object.keys(SEEDS)) ids[name] = find(name, "lab");
   const missing = Object.keys(ids).filter((name) => !ids[name]);

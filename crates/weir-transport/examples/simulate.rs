@@ -1,71 +1,139 @@
-//! A stream of 1080p59.94 in 10-bit 4:2:2 (2.49 Gbit/s, 8,100 bytes a packet) across an emulated link for some minutes, in
-//! virtual time: what the code and retransmission leave of the loss. Packets carry 60 bytes in place of 8,100, so that it
-//! is quick; every frame is compared with what was sent.
+//! A stream of 1080p59.94 in 10-bit 4:2:2 (2.49 Gbit/s, 8,100 bytes a packet) across emulated links for some minutes, in
+//! virtual time: what the code, retransmission and a second sender leave of the loss. Packets carry 60 bytes in place of
+//! 8,100, so that it is quick; every frame is compared with what was sent.
 //!
-//!     cargo run --release -p weir-transport --example simulate -- MINUTES none|arq|12/96|12/96+arq [dark] [LOSS]
+//!     cargo run --release -p weir-transport --example simulate -- MINUTES none|arq|12/96|12/96+arq|adaptive|adaptive+arq
+//!         [dark] [LOSS] [--senders N] [--kill SECONDS]
 
 #[path = "../tests/stream/world.rs"]
 #[allow(dead_code)]
 mod world;
 
+use std::error::Error;
 use std::time::Instant;
 
-use weir_transport::Fec;
+use weir_transport::{AdaptiveLimits, Fec};
 use world::{FRAME_NS, MS, Plan, SECOND, Setup, World};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let usage = "usage: simulate MINUTES none|arq|12/96|12/96+arq [dark] [LOSS]";
-    let mut words = std::env::args().skip(1);
-    let minutes: u64 = words.next().ok_or(usage)?.parse()?;
-    let repair = words.next().ok_or(usage)?;
-    let rest: Vec<String> = words.collect();
-    let dark = rest.iter().any(|word| word == "dark");
-    let loss = rest.iter().find(|word| word.ends_with('%'));
-    let loss = loss.map_or("0.04%", String::as_str);
-    let fec = match repair.trim_end_matches("+arq") {
-        "none" | "arq" => None,
-        code => Some(Fec::Fixed(code.parse()?)),
-    };
-    let setup = Setup {
-        link: format!("rtt = \"1ms\"\nforward.loss = \"{loss}\"").leak(),
-        fec,
-        arq: repair.ends_with("arq"),
-        latency_ns: 20 * MS,
-        stations: vec![Plan {
-            dark: dark.then_some((5, SECOND, 2 * SECOND)),
-            ..Plan::default()
-        }],
-        for_ns: minutes * 60 * SECOND,
-        seed: 2026,
-        ..Setup::default()
-    };
+const USAGE: &str = "usage: simulate MINUTES none|arq|12/96|12/96+arq|adaptive|adaptive+arq [dark] [LOSS] [--senders N] \
+                     [--kill SECONDS]";
+
+/// What is simulated, in words.
+struct Words {
+    minutes: u64,
+    repair: String,
+    dark: bool,
+    loss: String,
+    senders: usize,
+    kill_ns: Option<u64>,
+}
+
+impl Words {
+    fn read(mut words: impl Iterator<Item = String>) -> Result<Self, Box<dyn Error>> {
+        let mut read = Words {
+            minutes: words.next().ok_or(USAGE)?.parse()?,
+            repair: words.next().ok_or(USAGE)?,
+            dark: false,
+            loss: "0.04%".to_owned(),
+            senders: 1,
+            kill_ns: None,
+        };
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "dark" => read.dark = true,
+                "--senders" => read.senders = words.next().ok_or(USAGE)?.parse()?,
+                "--kill" => {
+                    let seconds: f64 = words.next().ok_or(USAGE)?.parse()?;
+                    read.kill_ns = Some((seconds * SECOND as f64) as u64);
+                }
+                loss if loss.ends_with('%') => read.loss = word,
+                _ => return Err(USAGE.into()),
+            }
+        }
+        Ok(read)
+    }
+
+    fn fec(&self) -> Result<Option<Fec>, Box<dyn Error>> {
+        Ok(match self.repair.trim_end_matches("+arq") {
+            "none" | "arq" => None,
+            // As many packets as come in half of the latency.
+            "adaptive" => Some(Fec::Adaptive(AdaptiveLimits {
+                window: 384,
+                most_overhead: 0.25,
+            })),
+            code => Some(Fec::Fixed(code.parse()?)),
+        })
+    }
+
+    fn setup(&self) -> Result<Setup, Box<dyn Error>> {
+        let mut stations = vec![Plan::default(); self.senders];
+        let first = stations.first_mut().ok_or(USAGE)?;
+        first.dark = self.dark.then_some((5, SECOND, 2 * SECOND));
+        // Within a frame.
+        first.killed_ns = self.kill_ns.map(|at| at + FRAME_NS / 2);
+        first.removed_ns = self.kill_ns.map(|at| at + SECOND);
+        Ok(Setup {
+            link: format!("rtt = \"1ms\"\nforward.loss = \"{}\"", self.loss).leak(),
+            fec: self.fec()?,
+            arq: self.repair.ends_with("arq"),
+            latency_ns: 20 * MS,
+            stations,
+            for_ns: self.minutes * 60 * SECOND,
+            seed: 2026,
+            ..Setup::default()
+        })
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words = Words::read(std::env::args().skip(1))?;
     let began = Instant::now();
-    let world = World::new(setup).run();
+    let world = World::new(words.setup()?).run();
     let took = began.elapsed().as_secs_f64();
-    let (sent, seen) = (world.sender().counters(), world.seen(0));
     println!(
-        "{minutes} min, {repair}, loss {loss}{}: frames {} whole, {} damaged, {} lost",
-        if dark { ", one flow dark for a second" } else { "" },
+        "{} min, {} sender{}, {}, loss {}{}{}: frames {} whole, {} damaged, {} lost",
+        words.minutes,
+        words.senders,
+        if words.senders == 1 { "" } else { "s" },
+        words.repair,
+        words.loss,
+        if words.dark {
+            ", one flow dark for a second"
+        } else {
+            ""
+        },
+        if words.kill_ns.is_some() {
+            ", one sender killed"
+        } else {
+            ""
+        },
         world.whole,
         world.damaged,
         world.lost
     );
-    println!(
-        "packets: {} sources, {} repairs, {} sent again; {} lost, {} given back by the code, {} by retransmission, {} by \
-         neither",
-        sent.sources,
-        sent.repairs,
-        sent.retransmitted,
-        seen.lost,
-        seen.recovered,
-        seen.retransmitted,
-        seen.unrepaired
-    );
+    let mut packets = 0;
+    for (at, station) in world.stations.iter().enumerate() {
+        let (sent, seen) = (station.sender.counters(), world.seen(at));
+        packets += sent.sources + sent.repairs;
+        println!(
+            "sender {at}: {} sources, {} repairs ({:.2} %), {} sent again; {} lost, {} given back by the code, {} by \
+             retransmission, {} there by another sender, {} by none",
+            sent.sources,
+            sent.repairs,
+            sent.repairs as f64 / sent.sources.max(1) as f64 * 100.0,
+            sent.retransmitted,
+            seen.lost,
+            seen.recovered,
+            seen.retransmitted,
+            seen.elsewhere,
+            seen.unrepaired
+        );
+    }
     println!(
         "longest from a frame's first packet to its output: {:.2} ms, of which {:.2} ms to send it; {:.1} million packets/s",
         world.longest_ns as f64 / 1e6,
         FRAME_NS as f64 / 1e6,
-        (sent.sources + sent.repairs) as f64 / took / 1e6
+        packets as f64 / took / 1e6
     );
     Ok(())
 }

@@ -32,8 +32,10 @@ struct FlowArrivals {
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     flows: Vec<FlowArrivals>,
-    /// When the first packet of all came.
+    /// When the first packet of all came, or the first one after a time in which nothing came.
     began_ns: Option<u64>,
+    /// When the last one came that was sent for the first time.
+    fresh_ns: u64,
 }
 
 impl Arrivals {
@@ -52,6 +54,7 @@ impl Arrivals {
         Arrivals {
             flows: vec![flow; usize::from(count)],
             began_ns: None,
+            fresh_ns: 0,
         }
     }
 
@@ -75,10 +78,14 @@ impl Arrivals {
 
     /// Notes that a packet of a flow was sent for the first time, with all symbols before `horizon` sent by then.
     pub fn reached(&mut self, flow: u16, horizon: u64, now_ns: u64) {
-        self.began_ns.get_or_insert(now_ns);
         let Some(flow) = self.flows.get_mut(usize::from(flow)) else {
             return;
         };
+        let pause_ns = now_ns.saturating_sub(self.fresh_ns);
+        if self.began_ns.is_none() || pause_ns >= SILENT_NS.max(SILENT_GAPS * flow.gap_ns) {
+            self.began_ns = Some(now_ns);
+        }
+        self.fresh_ns = now_ns;
         flow.horizon = flow.horizon.max(horizon);
         if let Some(before) = flow.fresh_ns.replace(now_ns) {
             // Packets that are sent as one come together.
@@ -108,12 +115,15 @@ impl Arrivals {
     }
 
     /// The flows, and from when on each is silent if nothing more comes. One that has yet to bring something is waited
-    /// for like others from the first packet of all on.
+    /// for like others from the first packet of all on, or from the first one after a pause of all.
     fn silences(&self) -> impl Iterator<Item = (&FlowArrivals, u64)> {
         let began_ns = self.began_ns.unwrap_or(0);
         self.flows.iter().map(move |flow| {
             let patience_ns = SILENT_NS.max(SILENT_GAPS * flow.gap_ns);
-            (flow, flow.fresh_ns.unwrap_or(began_ns) + patience_ns)
+            (
+                flow,
+                flow.fresh_ns.unwrap_or(began_ns).max(began_ns) + patience_ns,
+            )
         })
     }
 
@@ -192,6 +202,12 @@ mod tests {
         assert_eq!(arrivals.next_silence_ns(1_500_000), Some(2_001_000));
         assert_eq!(arrivals.horizon(2_001_000), 19);
         assert_eq!(arrivals.horizon(90_000_000), 20, "all are silent");
+        // After a pause of all, each is waited for again.
+        arrivals.reached(1, 30, 90_000_000);
+        assert_eq!(arrivals.horizon(90_000_000), 19);
+        arrivals.reached(1, 40, 91_999_999);
+        assert_eq!(arrivals.horizon(91_999_999), 19);
+        assert_eq!(arrivals.horizon(92_000_000), 40);
     }
 
     #[test]

@@ -113,11 +113,12 @@ impl Feed {
         })
     }
 
-    fn asking(&self) -> Asking {
+    fn asking(&self, now_ns: u64, stream: &Stream) -> Asking {
+        let others_ns = stream.patience_ns(self.place, now_ns);
         Asking {
             rtt_ns: self.rtt_ns,
             repeat_ns: self.rtt_ns + self.rtt_ns / 2 + LEAST_FEEDBACK_NS,
-            patience_ns: self.transit.overtaking_ns(),
+            patience_ns: self.transit.overtaking_ns().max(others_ns),
             window: self.window.into(),
         }
     }
@@ -344,7 +345,11 @@ impl Feed {
                 .note(content.symbol, number, framing.offset / self.payload, packets);
         }
         match placed {
-            Placed::New | Placed::Whole => {}
+            Placed::New | Placed::Whole => {
+                // It has not ended where it said.
+                self.ended
+                    .take_if(|end| number.is_some_and(|number| number >= *end));
+            }
             Placed::Late => self.counters.late += 1,
             Placed::Duplicate => self.counters.duplicates += 1,
             Placed::Merged => self.counters.merged += 1,
@@ -368,7 +373,7 @@ impl Feed {
     /// Finds what is missing by now.
     fn notice(&mut self, now_ns: u64, stream: &Stream) {
         let horizon = self.arrivals.horizon(now_ns);
-        let asking = self.asking();
+        let asking = self.asking(now_ns, stream);
         let (layout, sender) = (&self.layout, self.sender);
         let need = |symbol| stream.need(sender, layout.find(symbol));
         self.symbols
@@ -403,7 +408,7 @@ impl Feed {
         }
         self.ranges.clear();
         if self.terms.arq {
-            let asking = self.asking();
+            let asking = self.asking(now_ns, stream);
             let (layout, sender) = (&self.layout, self.sender);
             let need = |symbol| stream.need(sender, layout.find(symbol));
             self.symbols
@@ -451,14 +456,14 @@ impl Feed {
     }
 
     /// When to ask for feedback next.
-    pub(crate) fn next_ns(&self, now_ns: u64) -> Option<u64> {
+    pub(crate) fn next_ns(&self, now_ns: u64, stream: &Stream) -> Option<u64> {
         self.echo?;
         let may_send_ns = self.feedback_ns.map_or(0, |last| last + LEAST_FEEDBACK_NS);
         let must_send_ns = self.feedback_ns.map_or(0, |last| last + FEEDBACK_NS);
-        let asking = self.asking();
+        let asking = self.asking(now_ns, stream);
         let ask_ns = self
             .symbols
-            .next_ns(self.terms.arq.then_some(&asking))
+            .next_ns(now_ns, self.terms.arq.then_some(&asking))
             .map(|at| at.max(may_send_ns));
         let silence_ns = self
             .arrivals

@@ -15,6 +15,8 @@ use crate::adaptive::Observed;
 
 /// A flow is silent if nothing came over it for this long while others brought something.
 const SILENT_NS: u64 = 2_000_000;
+/// After so long without a packet, nothing was expected of a flow.
+const PAUSE_NS: u64 = 50_000_000;
 /// How much less silent another flow has to be for that.
 const CONTRAST: u64 = 2;
 /// How far apart the packets are whose time of sending is kept, and how many there are at most.
@@ -242,10 +244,12 @@ impl Flowlets {
     fn count(&mut self, flow: u16) -> (FlowId, Sequence) {
         let one = &mut self.flows[usize::from(flow)];
         let sequence = Sequence::from(one.next_sequence);
-        let marked = one
-            .unarrived
-            .back()
-            .is_some_and(|(_, at)| self.now_ns < at + MARK_NS);
+        // What was sent before a pause tells nothing of what is sent after it.
+        let last_ns = one.unarrived.back().map(|(_, at)| *at);
+        if last_ns.is_some_and(|at| self.now_ns >= at + PAUSE_NS) {
+            one.unarrived.clear();
+        }
+        let marked = last_ns.is_some_and(|at| self.now_ns < at + MARK_NS);
         if !marked && one.unarrived.len() < MOST_MARKS {
             one.unarrived.push_back((one.next_sequence, self.now_ns));
         }

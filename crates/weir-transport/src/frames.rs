@@ -31,8 +31,10 @@ pub struct Frame {
     pub sent_ns: u64,
     /// When its last piece came, nanoseconds; none if something is missing.
     pub complete_ns: Option<u64>,
-    /// When it would have been given out at the latest, nanoseconds: `latency_ns` after the last of its packets that came
-    /// as first sent would have come, had it been as fast as the fastest.
+    /// When it would have been given out at the latest, nanoseconds: `latency_ns` after its last packet would have come, had
+    /// that been as fast as the fastest, or as the fastest of the sender that is later. The last packet is the last that
+    /// came as first sent; of a frame with something missing no sooner than frames before it had ended, and no later than
+    /// the next one began.
     pub deadline_ns: u64,
 }
 
@@ -106,6 +108,8 @@ pub(crate) struct Stamp {
     pub sent_ns: u64,
     /// Until when its frame is wanted on its account.
     pub deadline_ns: u64,
+    /// Until when its frame is wanted, by what is known of how long frames take.
+    pub expected_ns: u64,
     /// Whether it came as it was first sent, so that its time tells how late the frame is.
     pub original: bool,
     /// By whom.
@@ -126,7 +130,11 @@ struct Slot {
     left: u32,
     sent_ns: u64,
     complete_ns: Option<u64>,
-    deadline_ns: u64,
+    /// The deadline of all frames before it.
+    before_ns: u64,
+    /// The deadline of the packets that came, and that of those that are expected.
+    came_ns: u64,
+    expected_ns: u64,
     /// No packet of this frame makes its deadline later than this: the frame after it has begun.
     latest_ns: u64,
 }
@@ -224,7 +232,8 @@ impl Frames {
             self.slots[place] = Some(self.open(framing, stamp));
             // Those before it were sent before it.
             if let Some(Some(before)) = place.checked_sub(1).map(|before| &mut self.slots[before]) {
-                before.latest_ns = before.deadline_ns.max(stamp.deadline_ns);
+                before.latest_ns = before.came_ns.max(stamp.deadline_ns);
+                before.expected_ns = before.expected_ns.min(before.latest_ns);
             }
         }
         match &mut self.slots[place] {
@@ -249,7 +258,9 @@ impl Frames {
             left: packets,
             sent_ns: stamp.sent_ns,
             complete_ns: None,
-            deadline_ns: stamp.deadline_ns,
+            before_ns: stamp.deadline_ns,
+            came_ns: stamp.deadline_ns,
+            expected_ns: stamp.expected_ns,
             latest_ns: u64::MAX,
         }
     }
@@ -299,8 +310,7 @@ impl Frames {
             return Some(Given::Nothing(number));
         }
         let ready = match self.slots.front() {
-            Some(Some(slot)) => slot.left == 0 || slot.deadline_ns <= now_ns,
-            // Nothing of it came: it is given up with the frame after it.
+            Some(Some(slot)) => slot.left == 0 || slot.deadline_ns() <= now_ns,
             Some(None) | None => self.next_deadline().is_some_and(|deadline| deadline <= now_ns),
         };
         if ready { self.give() } else { None }
@@ -316,6 +326,11 @@ impl Frames {
             return Some(Given::Nothing(number));
         };
         let missing = slot.missing(self.limits.payload);
+        let deadline_ns = match slot.complete_ns {
+            // What was expected has come.
+            Some(complete_ns) => slot.came_ns.max(complete_ns),
+            None => slot.deadline_ns(),
+        };
         let seen = self
             .past
             .note(number, Some(slot.sent_ns), slot.left == 0, slot.seen);
@@ -332,7 +347,7 @@ impl Frames {
             missing,
             sent_ns: slot.sent_ns,
             complete_ns: slot.complete_ns,
-            deadline_ns: slot.deadline_ns,
+            deadline_ns,
         }))
     }
 
@@ -341,7 +356,11 @@ impl Frames {
         if !self.before.is_empty() || !self.skipped.is_empty() {
             return Some(0);
         }
-        let first = self.slots.iter().flatten().map(|slot| slot.deadline_ns).next();
+        let first = match self.slots.front() {
+            Some(Some(slot)) => Some(slot.deadline_ns()),
+            // Nothing of it came, and it was sent before the first packet of those after it.
+            Some(None) | None => self.slots.iter().flatten().map(|slot| slot.before_ns).next(),
+        };
         let end = self
             .end
             .filter(|(number, _)| self.head.is_some_and(|head| head < *number));
@@ -389,6 +408,10 @@ impl Frames {
 }
 
 impl Slot {
+    fn deadline_ns(&self) -> u64 {
+        self.came_ns.max(self.expected_ns)
+    }
+
     fn has(&self, index: u32) -> bool {
         let word = self.seen.get((index / 64) as usize).copied().unwrap_or(0);
         word & (1 << (index % 64)) != 0
@@ -404,8 +427,7 @@ impl Slot {
         }
         if stamp.original {
             self.sent_ns = self.sent_ns.min(stamp.sent_ns);
-            let latest_ns = stamp.deadline_ns.min(self.latest_ns);
-            self.deadline_ns = self.deadline_ns.max(latest_ns);
+            self.came_ns = self.came_ns.max(stamp.deadline_ns.min(self.latest_ns));
         }
         let index = framing.offset / each;
         if self.has(index) {
@@ -447,166 +469,4 @@ impl Slot {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn frames() -> Frames {
-        Frames::new(FrameLimits {
-            payload: 100,
-            frames: 4,
-            frame_bytes: 1_000,
-        })
-    }
-
-    fn part(frame: u32, offset: u32) -> MediaFraming {
-        MediaFraming {
-            frame,
-            offset,
-            frame_length: 250,
-            timestamp_ns: u64::from(frame) * 10,
-            ..MediaFraming::default()
-        }
-    }
-
-    /// The bytes of a frame's part, by where they are.
-    fn bytes(framing: &MediaFraming) -> Vec<u8> {
-        let end = framing.frame_length.min(framing.offset + 100);
-        (framing.offset..end)
-            .map(|at| (at as u8) ^ (framing.frame as u8))
-            .collect()
-    }
-
-    fn stamp(deadline_ns: u64) -> Stamp {
-        Stamp {
-            now_ns: 5,
-            sent_ns: deadline_ns - 100,
-            deadline_ns,
-            original: true,
-            sender: SenderIndex(0),
-            mark: 1,
-        }
-    }
-
-    fn place(frames: &mut Frames, frame: u32, offset: u32, deadline_ns: u64) -> Placed {
-        let framing = part(frame, offset);
-        frames.begin(0);
-        frames.place(frame.into(), &framing, &bytes(&framing), &stamp(deadline_ns))
-    }
-
-    #[test]
-    fn frames_come_whole_and_in_order_whatever_the_order_of_packets() {
-        let mut frames = frames();
-        for (frame, offset) in [(1, 200), (0, 100), (1, 0), (0, 200)] {
-            assert_eq!(place(&mut frames, frame, offset, 1_000), Placed::New);
-        }
-        assert_eq!(place(&mut frames, 0, 100, 1_000), Placed::Duplicate);
-        assert_eq!(place(&mut frames, 1, 100, 1_000), Placed::Whole);
-        assert_eq!(frames.take(999), None, "the second is complete, the first is not");
-        assert_eq!(place(&mut frames, 0, 0, 1_000), Placed::Whole);
-        for number in 0..2u64 {
-            let Some(Given::Frame(frame)) = frames.take(999) else {
-                panic!("a frame");
-            };
-            assert_eq!(
-                (frame.number, frame.timestamp_ns, frame.missing),
-                (number, number * 10, vec![])
-            );
-            let expected: Vec<u8> = (0..250u32).map(|at| (at as u8) ^ (number as u8)).collect();
-            assert_eq!(frame.bytes, expected);
-            frames.recycle(frame.bytes);
-        }
-        assert_eq!(frames.take(u64::MAX), None);
-        assert_eq!(place(&mut frames, 1, 0, 1_000), Placed::Merged, "it was there");
-    }
-
-    #[test]
-    fn at_the_deadline_a_frame_goes_with_what_is_missing_and_one_without_packets_as_nothing() {
-        let mut frames = frames();
-        assert_eq!(place(&mut frames, 0, 100, 1_000), Placed::New);
-        assert_eq!(place(&mut frames, 2, 0, 2_000), Placed::New);
-        assert_eq!(frames.next_deadline(), Some(1_000));
-        assert_eq!(frames.take(999), None);
-        let Some(Given::Frame(frame)) = frames.take(1_000) else {
-            panic!("a frame");
-        };
-        let piece = |start, end| Piece { start, end };
-        assert_eq!(frame.missing, [piece(0, 100), piece(200, 250)]);
-        assert_eq!(frames.take(1_999), None);
-        assert_eq!(frames.take(2_000), Some(Given::Nothing(1)));
-        let Some(Given::Frame(frame)) = frames.take(2_000) else {
-            panic!("a frame");
-        };
-        assert_eq!((frame.number, frame.missing), (2, vec![piece(100, 250)]));
-    }
-
-    #[test]
-    fn what_does_not_fit_is_refused() {
-        let mut frames = frames();
-        assert_eq!(place(&mut frames, 0, 0, 1_000), Placed::New);
-        let whole = part(0, 100);
-        let payload = [0; 100];
-        for wrong in [
-            MediaFraming { offset: 50, ..whole },
-            MediaFraming { offset: 300, ..whole },
-            MediaFraming { offset: 200, ..whole },
-            MediaFraming {
-                frame_length: 1_001,
-                ..whole
-            },
-            MediaFraming {
-                frame_length: 260,
-                ..whole
-            },
-            MediaFraming { format: 9, ..whole },
-        ] {
-            assert_eq!(
-                frames.place(0, &wrong, &payload, &stamp(1_000)),
-                Placed::Malformed,
-                "{wrong:?}"
-            );
-        }
-        assert_eq!(
-            frames.place(0, &whole, &payload[1..], &stamp(1_000)),
-            Placed::Malformed
-        );
-        assert_eq!(place(&mut frames, 4, 0, 1_000), Placed::NoRoom);
-    }
-
-    #[test]
-    fn after_a_jump_what_was_there_goes_out_and_what_lies_between_as_nothing() {
-        let mut frames = frames();
-        assert_eq!(place(&mut frames, 1, 0, 1_000), Placed::New);
-        assert!(frames.jump(5) && !frames.jump(9), "one at a time");
-        assert_eq!(place(&mut frames, 5, 0, 2_000), Placed::New);
-        let numbers = std::iter::from_fn(|| frames.take(500)).map(|given| match given {
-            Given::Nothing(number) => (number, false),
-            Given::Frame(frame) => (frame.number, true),
-        });
-        let expected = [(0, false), (1, true), (2, false), (3, false), (4, false)];
-        assert_eq!(numbers.collect::<Vec<_>>(), expected);
-        assert_eq!((frames.head(), frames.next_deadline()), (Some(5), Some(2_000)));
-    }
-
-    #[test]
-    fn no_packet_of_a_frame_makes_its_deadline_later_than_that_of_the_frame_after_it() {
-        let mut frames = frames();
-        place(&mut frames, 0, 0, 1_000);
-        place(&mut frames, 0, 100, 1_400);
-        assert_eq!(frames.next_deadline(), Some(1_400));
-        place(&mut frames, 1, 0, 1_500);
-        place(&mut frames, 0, 100, 9_000);
-        assert_eq!(frames.next_deadline(), Some(1_500));
-    }
-
-    #[test]
-    fn frames_before_the_end_of_which_nothing_came_are_told() {
-        let mut frames = frames();
-        place(&mut frames, 0, 0, 1_000);
-        frames.end(3, 1_200);
-        assert!(matches!(frames.take(1_000), Some(Given::Frame(_))));
-        assert_eq!((frames.take(1_199), frames.next_deadline()), (None, Some(1_200)));
-        assert_eq!(frames.take(1_200), Some(Given::Nothing(1)));
-        assert_eq!(frames.take(1_200), Some(Given::Nothing(2)));
-        assert_eq!((frames.take(u64::MAX), frames.next_deadline()), (None, None));
-    }
-}
+mod tests;

@@ -37,10 +37,18 @@ pub(crate) enum Place {
 }
 
 /// The frames of one sender, by symbols.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Layout {
     /// In the order of symbols, none overlapping.
     runs: VecDeque<Run>,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Layout {
+            runs: VecDeque::with_capacity(REMEMBERED),
+        }
+    }
 }
 
 impl Layout {

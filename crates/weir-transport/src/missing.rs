@@ -15,7 +15,11 @@ const MOST_MISSING: usize = 1 << 15;
 /// Missing symbols that are looked at for one request.
 const LOOKED_AT: usize = 4_096;
 /// Symbols that a jump leaves out and that are looked at one by one.
-const MOST_LEFT_OUT: u64 = 1 << 20;
+const MOST_LEFT_OUT: u64 = 1 << 18;
+/// And at a time.
+const LEFT_OUT_AT_A_TIME: u64 = 1 << 14;
+/// Symbols that are noticed as missing at a time: many more than come between one call and the next.
+const NOTICED_AT_A_TIME: u64 = 1_024;
 /// The furthest that a stream can have gone on, well within what 32 bits can tell: hours of it.
 const LONGEST_JUMP: u64 = 1 << 30;
 /// A symbol that comes first of all and is below this belongs to the beginning of the stream.
@@ -211,6 +215,8 @@ impl Symbols {
         if symbol >= self.end && self.counted_from == u64::MAX {
             self.counted_from = symbol;
         }
+        // Their bits are about to be used again.
+        self.give_up_unseen((symbol + 1).saturating_sub(REMEMBERED));
         while self.end <= symbol {
             let at = self.end % REMEMBERED;
             self.seen[(at / 64) as usize] &= !(1 << (at % 64));
@@ -252,7 +258,22 @@ impl Symbols {
         }
         self.far = None;
         let to = symbol.min(other);
-        for symbol in self.scanned..self.end {
+        self.give_up_unseen(self.end);
+        self.noticed += to - self.end;
+        // What lies beyond is not looked at one by one.
+        let looked_at = to.min(self.end + MOST_LEFT_OUT);
+        let unseen = to - looked_at + (self.left_out.end - self.left_out.start);
+        self.given_up += unseen;
+        self.counted += unseen;
+        self.left_out = self.end..looked_at;
+        (self.scanned, self.end) = (to, to);
+        self.seen.fill(0);
+        true
+    }
+
+    /// What has not come before a symbol is missing, and its time is over.
+    fn give_up_unseen(&mut self, to: u64) {
+        for symbol in self.scanned..to {
             if self.bit(symbol) {
                 continue;
             }
@@ -264,11 +285,7 @@ impl Symbols {
                 self.counted += u64::from(symbol >= self.counted_from);
             }
         }
-        self.noticed += to - self.end;
-        self.left_out = self.end..to;
-        (self.scanned, self.end) = (to, to);
-        self.seen.fill(0);
-        true
+        self.scanned = self.scanned.max(to);
     }
 
     fn found(&mut self, symbol: u64) -> Option<Missed> {
@@ -300,7 +317,8 @@ impl Symbols {
         asking: &Asking,
         need: impl Fn(u64) -> Need,
     ) {
-        let horizon = horizon.min(self.end);
+        // The rest at the next packets: a long outage does not hold up what comes after it.
+        let horizon = horizon.min(self.end).min(self.scanned + NOTICED_AT_A_TIME);
         for symbol in self.scanned..horizon {
             if self.bit(symbol) {
                 continue;
@@ -309,10 +327,12 @@ impl Symbols {
             if self.missing.len() == MOST_MISSING {
                 self.give_up_first(&need);
             }
+            // Then there is time for a second request.
+            let high_time_ns = deadline_ns.saturating_sub(2 * asking.rtt_ns).max(now_ns);
             let next_ns = if asking.window == 0 {
-                now_ns + asking.patience_ns
+                high_time_ns.min(now_ns + asking.patience_ns)
             } else {
-                deadline_ns.saturating_sub(2 * asking.rtt_ns).max(now_ns)
+                high_time_ns
             };
             self.missing.push_back(Missing {
                 symbol,
@@ -355,14 +375,11 @@ impl Symbols {
         {
             self.give_up_first(&need);
         }
-        // What lies beyond is not looked at one by one.
-        let looked_at = self.left_out.end.min(self.left_out.start + MOST_LEFT_OUT);
-        self.given_up += self.left_out.end - looked_at;
-        self.counted += self.left_out.end - looked_at;
-        for symbol in self.left_out.start..looked_at {
+        let some = self.left_out.end.min(self.left_out.start + LEFT_OUT_AT_A_TIME);
+        for symbol in self.left_out.start..some {
             self.give_up(symbol, need(symbol));
         }
-        self.left_out = 0..0;
+        self.left_out.start = some;
     }
 
     /// Missing symbols that are to be asked for now, as ranges, at most as many as `out` takes.
@@ -413,144 +430,17 @@ impl Symbols {
     }
 
     /// When there may be something to ask for or to give up.
-    pub fn next_ns(&self, asking: Option<&Asking>) -> Option<u64> {
+    pub fn next_ns(&self, now_ns: u64, asking: Option<&Asking>) -> Option<u64> {
         let first = self.missing.front()?.deadline_ns;
         let Some(asking) = asking else { return Some(first) };
         let asks = self.missing.iter().take(LOOKED_AT).filter(|missing| {
-            missing.next_ns.saturating_add(asking.rtt_ns) <= missing.deadline_ns && !self.has(missing.symbol)
+            let ask_ns = missing.next_ns.max(now_ns);
+            ask_ns.saturating_add(asking.rtt_ns) <= missing.deadline_ns && !self.has(missing.symbol)
         });
-        Some(
-            asks.map(|missing| missing.next_ns)
-                .min()
-                .map_or(first, |ask| ask.min(first)),
-        )
+        let ask = asks.map(|missing| missing.next_ns).min();
+        Some(ask.map_or(first, |ask| ask.min(first)))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ASKING: Asking = Asking {
-        rtt_ns: 100,
-        repeat_ns: 150,
-        patience_ns: 10,
-        window: 0,
-    };
-
-    fn ask(symbols: &mut Symbols, now_ns: u64, asking: &Asking) -> Vec<(u32, u16)> {
-        let mut ranges = Vec::new();
-        symbols.ask(now_ns, asking, wanted, &mut ranges, 56);
-        ranges.iter().map(|range| (range.first.0, range.count)).collect()
-    }
-
-    fn wanted(_: u64) -> Need {
-        Need::Wanted
-    }
-
-    fn come(symbols: &mut Symbols, all: impl IntoIterator<Item = u64>) {
-        for symbol in all {
-            assert_eq!(symbols.come(symbol), Arrival::New { missed: None });
-        }
-    }
-
-    #[test]
-    fn what_is_missing_is_asked_for_until_it_cannot_come_in_time() {
-        let mut symbols = Symbols::default();
-        come(&mut symbols, [0, 1, 5, 8]);
-        symbols.notice(1_000, 7, 1_400, &ASKING, wanted);
-        assert_eq!((symbols.noticed(), symbols.settled()), (4, 2));
-        assert_eq!(ask(&mut symbols, 1_005, &ASKING), [], "patience");
-        assert_eq!(ask(&mut symbols, 1_010, &ASKING), [(2, 3), (6, 1)]);
-        assert_eq!(ask(&mut symbols, 1_159, &ASKING), []);
-        let missed = |asked| Missed {
-            noticed_ns: 1_000,
-            asked_ns: 1_010,
-            asked,
-        };
-        assert_eq!(
-            symbols.come(3),
-            Arrival::New {
-                missed: Some(missed(1))
-            }
-        );
-        assert_eq!(symbols.come(3), Arrival::Duplicate);
-        assert_eq!(symbols.next_ns(Some(&ASKING)), Some(1_160));
-        assert_eq!(ask(&mut symbols, 1_160, &ASKING), [(2, 1), (4, 1), (6, 1)]);
-        // A third request would bring them at 1,410.
-        assert_eq!(ask(&mut symbols, 1_310, &ASKING), []);
-        assert_eq!(symbols.next_ns(Some(&ASKING)), Some(1_400));
-        symbols.expire(1_400, wanted);
-        assert_eq!((symbols.given_up(), symbols.settled()), (3, 7));
-    }
-
-    #[test]
-    fn with_a_code_requests_wait_until_its_window_has_passed_or_it_is_high_time() {
-        let asking = Asking { window: 10, ..ASKING };
-        let mut symbols = Symbols::default();
-        come(&mut symbols, (0..30).filter(|symbol| *symbol != 4));
-        symbols.notice(1_000, 8, 2_000, &asking, wanted);
-        assert_eq!(ask(&mut symbols, 1_000, &asking), []);
-        symbols.notice(1_100, 13, 2_100, &asking, wanted);
-        assert_eq!(ask(&mut symbols, 1_100, &asking), []);
-        symbols.notice(1_101, 14, 2_101, &asking, wanted);
-        assert_eq!(ask(&mut symbols, 1_101, &asking), [(4, 1)]);
-
-        let mut symbols = Symbols::default();
-        come(&mut symbols, (0..30).filter(|symbol| *symbol != 4));
-        symbols.notice(1_000, 8, 2_000, &asking, wanted);
-        assert_eq!(symbols.next_ns(Some(&asking)), Some(1_800));
-        assert_eq!(ask(&mut symbols, 1_799, &asking), []);
-        assert_eq!(ask(&mut symbols, 1_800, &asking), [(4, 1)]);
-    }
-
-    #[test]
-    fn a_late_beginning_a_jump_and_a_flood_of_losses_are_borne() {
-        let mut symbols = Symbols::default();
-        come(&mut symbols, [1_000_000]);
-        assert_eq!(symbols.come(999_999), Arrival::Old);
-        assert_eq!(symbols.come(1_000_000 + 2 * REMEMBERED), Arrival::Far);
-        assert_eq!(
-            symbols.come(1_000_000 + 4 * REMEMBERED),
-            Arrival::Far,
-            "not near it"
-        );
-        come(&mut symbols, [1_000_000 + REMEMBERED]);
-        symbols.notice(5, u64::MAX, 100, &ASKING, wanted);
-        assert_eq!(symbols.noticed(), REMEMBERED - 1);
-        assert_eq!(symbols.given_up(), REMEMBERED - 1 - MOST_MISSING as u64);
-        symbols.expire(100, wanted);
-        assert_eq!(symbols.given_up(), REMEMBERED - 1);
-        assert_eq!(symbols.settled(), 1_000_001 + REMEMBERED);
-    }
-    #[test]
-    fn what_another_sender_has_brought_is_neither_asked_for_nor_given_up() {
-        let mut symbols = Symbols::default();
-        let had = |symbol: u64| if symbol == 2 { Need::Had } else { Need::Wanted };
-        come(&mut symbols, [0, 1, 5, 8]);
-        symbols.notice(1_000, 7, 1_400, &ASKING, had);
-        let mut ranges = Vec::new();
-        symbols.ask(1_010, &ASKING, had, &mut ranges, 56);
-        let asked: Vec<_> = ranges.iter().map(|range| (range.first.0, range.count)).collect();
-        assert_eq!(asked, [(3, 2), (6, 1)]);
-        symbols.expire(1_400, had);
-        assert_eq!(
-            (symbols.noticed(), symbols.given_up(), symbols.elsewhere()),
-            (4, 3, 1)
-        );
-    }
-
-    #[test]
-    fn a_stream_goes_on_after_an_outage_longer_than_what_is_remembered() {
-        let mut symbols = Symbols::default();
-        come(&mut symbols, [0, 1, 3]);
-        let far = 1_000_000;
-        assert_eq!(symbols.come(far + 1), Arrival::Far);
-        assert_eq!(symbols.come(far), Arrival::New { missed: None });
-        symbols.notice(5, far, 100, &ASKING, wanted);
-        symbols.expire(5, |symbol| if symbol < 1_000 { Need::Had } else { Need::Wanted });
-        assert_eq!((symbols.noticed(), symbols.elsewhere()), (far - 3, 1_000 - 3));
-        assert_eq!((symbols.given_up(), symbols.settled()), (far - 1_000, far));
-        come(&mut symbols, [far + 1, far + 2]);
-    }
-}
+mod tests;

@@ -17,7 +17,7 @@ struct Damaged {
 }
 
 /// The frames before the next one to be given out.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Past {
     /// What is known begins with this frame,
     first: u64,
@@ -26,6 +26,17 @@ pub(crate) struct Past {
     damaged: VecDeque<Damaged>,
     /// When the first packet of each was sent, of the last ones.
     sent_ns: VecDeque<Option<u64>>,
+}
+
+impl Default for Past {
+    fn default() -> Self {
+        Past {
+            first: 0,
+            end: 0,
+            damaged: VecDeque::new(),
+            sent_ns: VecDeque::with_capacity(TIMES),
+        }
+    }
 }
 
 impl Past {

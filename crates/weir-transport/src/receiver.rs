@@ -12,7 +12,7 @@ use crate::frames::{Frame, FrameLimits, Given};
 use crate::stream::{MAX_SENDERS, Stream};
 use crate::switch::{Order, Switch, SwitchLimits, SwitchReason};
 
-/// A sender of a receiver. Not used again for another one before 65,535 others.
+/// A sender of a receiver. Not used again for another one before 65,535 others have been there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SenderIndex(pub u16);
 
@@ -193,6 +193,9 @@ impl Receiver {
             .find(|place| !taken(*place))
             .ok_or(ReceiverConfigError::Senders)?;
         let rank = terms.rank;
+        while self.feed(SenderIndex(self.next_index)).is_some() {
+            self.next_index = self.next_index.wrapping_add(1);
+        }
         let sender = SenderIndex(self.next_index);
         let feed = Feed::new(sender, place, terms, self.config.payload, self.config.latency_ns)?;
         self.next_index = self.next_index.wrapping_add(1);
@@ -243,7 +246,7 @@ impl Receiver {
         };
         let had_ended = feed.ended.is_some();
         let new = feed.handle(now_ns, datagram, &mut self.stream, &mut self.events);
-        if feed.ended.is_some() && !had_ended {
+        if feed.ended.is_some() != had_ended {
             self.note_end(now_ns, sender);
         }
         if new && let Some(switch) = &mut self.switch {
@@ -263,9 +266,14 @@ impl Receiver {
     }
 
     fn note_end(&mut self, now_ns: u64, sender: SenderIndex) {
-        self.last_end = self.last_end.max(self.feed(sender).and_then(|feed| feed.ended));
+        let end = self.feed(sender).and_then(|feed| feed.ended);
+        self.last_end = match end {
+            Some(_) => self.last_end.max(end),
+            // It goes on.
+            None => self.feeds.iter().filter_map(|feed| feed.ended).max(),
+        };
         if let Some(switch) = &mut self.switch {
-            switch.ended(sender);
+            switch.ended(sender, end.is_some());
         }
         self.update_end(now_ns);
     }
@@ -323,10 +331,12 @@ impl Receiver {
                     self.events.push_back(ReceiverEvent::Wanted { sender, wanted });
                 }
                 Order::Stage(sender) => {
-                    if let Some(feed) = self.feeds.iter_mut().find(|feed| Some(feed.sender) == sender) {
+                    let feed = self.feeds.iter_mut().find(|feed| Some(feed.sender) == sender);
+                    self.stream
+                        .stage(feed.as_ref().map(|feed| (feed.sender, feed.place)));
+                    if let Some(feed) = feed {
                         feed.begin_anew();
                     }
-                    self.stream.stage(sender);
                 }
             }
         }
@@ -389,7 +399,10 @@ impl Receiver {
     /// nanoseconds; none if there is nothing to wait for.
     pub fn next_ns(&self, now_ns: u64) -> Option<u64> {
         let switch_ns = Some(self.switch_ns).filter(|at| *at < u64::MAX);
-        let feeds = self.feeds.iter().filter_map(|feed| feed.next_ns(now_ns));
+        let feeds = self
+            .feeds
+            .iter()
+            .filter_map(|feed| feed.next_ns(now_ns, &self.stream));
         feeds
             .chain(self.stream.frames.next_deadline())
             .chain(switch_ns)

@@ -17,6 +17,8 @@ use crate::stored::{FrameStore, Piece};
 
 /// Retransmissions that may wait; what is asked for beyond them is asked for again.
 const MOST_WAITING: usize = 16_384;
+/// No round trip takes longer, nanoseconds.
+const LONGEST_RTT_NS: u64 = 5_000_000_000;
 /// How long a frame that has been sent is kept beyond the receiver's budget: for its feedback to come.
 const GRACE_NS: u64 = 5_000_000;
 
@@ -408,14 +410,7 @@ impl Sender {
         self.feedback = Some(number);
         let next = self.store.next_symbol();
         self.settled = self.settled.max(feedback.settled.extend(next).min(next));
-        if feedback.echo.0 > 0 {
-            let rtt = unix
-                .0
-                .saturating_sub(feedback.echo.0)
-                .saturating_sub(feedback.held_ns.into());
-            // Smoothed as in RFC 6298 section 2.
-            self.rtt_ns = Some(self.rtt_ns.map_or(rtt, |smooth| smooth - smooth / 8 + rtt / 8));
-        }
+        self.learn_rtt(unix, &feedback);
         let events = &mut self.events;
         let rtt_ns = self.rtt_ns.unwrap_or(0);
         let observed = self
@@ -440,6 +435,19 @@ impl Sender {
             self.stop(broken);
         }
         Ok(())
+    }
+
+    fn learn_rtt(&mut self, unix: UnixNanos, feedback: &MediaFeedback) {
+        let passed = unix
+            .0
+            .checked_sub(feedback.echo.0)
+            .filter(|_| feedback.echo.0 > 0);
+        let rtt = passed.map(|passed| passed.saturating_sub(feedback.held_ns.into()));
+        // Where it cannot be, this host's clock was set in between.
+        if let Some(rtt) = rtt.filter(|rtt| *rtt < LONGEST_RTT_NS) {
+            // Smoothed as in RFC 6298 section 2.
+            self.rtt_ns = Some(self.rtt_ns.map_or(rtt, |smooth| smooth - smooth / 8 + rtt / 8));
+        }
     }
 
     fn stop(&mut self, broken: Broken) {

@@ -14,6 +14,10 @@ pub const MAX_SENDERS: usize = 8;
 const ASTRAY_NS: u64 = 100_000_000;
 /// A sender from which nothing came for so long is not waited for.
 const ABSENT_NS: u64 = 100_000_000;
+/// Senders that are equally fast bring the same packet within this time, nanoseconds: they send several at a time.
+const TOGETHER_NS: u64 = 1_000_000;
+/// Sending a frame takes no longer than this: what takes longer has been interrupted.
+const LONGEST_SPREAD_NS: u64 = 1_000_000_000;
 /// A sender that takes over and is no more frames than this behind numbers frames like the one before.
 const LITTLE_BEHIND: u64 = 8;
 /// Longest gap in the numbers that is given out frame by frame: a minute of 60 a second. Beyond it, numbering begins anew.
@@ -47,12 +51,62 @@ struct Account {
     /// Highest frame, and highest symbol of a frame.
     frame: Option<u64>,
     symbol: Option<u64>,
+    /// When the first packet of that frame was sent, and how long after that the last.
+    first_ns: u64,
+    lasts_ns: u64,
+    /// How long sending a frame takes; none before a second one has begun.
+    spread_ns: Option<u64>,
+}
+
+impl Account {
+    fn is_there(&self, now_ns: u64) -> bool {
+        self.seen_ns.is_some_and(|seen| now_ns < seen + ABSENT_NS)
+    }
+
+    /// Learns from a packet of a frame. Gives whether it is the first of the frame.
+    fn note(&mut self, came: &Came<'_>, frame: u64) -> bool {
+        self.seen_ns = Some(came.now_ns);
+        if self.frame == Some(frame) {
+            self.lasts_ns = self.lasts_ns.max(came.sent_ns.saturating_sub(self.first_ns));
+        }
+        if self.frame.is_some_and(|newest| frame <= newest) {
+            return false;
+        }
+        if self.frame.is_some() {
+            let lasts_ns = self.lasts_ns.min(LONGEST_SPREAD_NS);
+            let spread_ns = self.spread_ns.unwrap_or(lasts_ns);
+            self.spread_ns = Some(follow(spread_ns, lasts_ns));
+        }
+        (self.frame, self.first_ns, self.lasts_ns) = (Some(frame), came.sent_ns, 0);
+        true
+    }
+
+    /// How long after a packet of a frame its last one is sent, as far as is known.
+    fn rest_ns(&self, came: &Came<'_>, frame: u64) -> u64 {
+        let spread_ns = self.spread_ns.unwrap_or(LONGEST_SPREAD_NS);
+        match self.frame {
+            Some(newest) if newest == frame => (self.first_ns + spread_ns).saturating_sub(came.sent_ns),
+            // The rest of an earlier frame has been sent.
+            Some(newest) if newest > frame => 0,
+            _ => spread_ns,
+        }
+    }
+}
+
+/// Follows a quantity that is wanted from above: up at once, down slowly.
+fn follow(value: u64, now: u64) -> u64 {
+    if now > value {
+        now
+    } else {
+        value - (value - now) / 16
+    }
 }
 
 /// Frames of a sender that is to take over, in its own numbers.
 #[derive(Debug)]
 struct Staged {
     sender: SenderIndex,
+    place: u8,
     frames: Frames,
     /// A frame that is complete.
     whole: Option<u64>,
@@ -154,15 +208,19 @@ impl Stream {
     }
 
     /// Frames of this sender are put together, to be taken from the first whole one on; or of none.
-    pub(crate) fn stage(&mut self, sender: Option<SenderIndex>) {
+    pub(crate) fn stage(&mut self, sender: Option<(SenderIndex, u8)>) {
         if let Taken::One { staged, .. } = &mut self.taken {
-            *staged = sender.map(|sender| {
+            *staged = sender.map(|(sender, place)| {
                 Box::new(Staged {
                     sender,
+                    place,
                     frames: Frames::new(self.limits),
                     whole: None,
                 })
             });
+        }
+        if let Some((_, place)) = sender {
+            self.join(place);
         }
     }
 
@@ -200,6 +258,9 @@ impl Stream {
         *active = Some(new.sender);
         let first = number.wrapping_sub(self.shift);
         self.frames.go_on_with(number, &mut new.frames, first);
+        // Its frames have other numbers from now on.
+        let account = &mut self.accounts[usize::from(new.place)];
+        (account.frame, account.symbol) = (None, None);
         (self.fitted_ns, self.orphaned) = (now_ns, false);
         Some((number, self.shift))
     }
@@ -244,16 +305,11 @@ impl Stream {
             Err(placed) => return (placed, None),
         };
         self.note(came, number);
-        let own_ns = self.accounts[usize::from(came.place)].lag_ns;
-        let wait_ns = self.longest_lag_ns(came.now_ns).saturating_sub(own_ns);
-        let placed = self.frames.place(
-            number,
-            came.framing,
-            came.payload,
-            &came.stamp(self.latency_ns + wait_ns),
-        );
+        let account = self.accounts[usize::from(came.place)];
+        let lag_ns = self.longest_lag_ns(came.now_ns).saturating_sub(account.lag_ns);
+        let stamp = came.stamp(self.latency_ns + lag_ns, account.rest_ns(came, number));
+        let placed = self.frames.place(number, came.framing, came.payload, &stamp);
         let account = &mut self.accounts[usize::from(came.place)];
-        account.frame = account.frame.max(Some(number));
         account.symbol = account.symbol.max(Some(came.symbol));
         (placed, Some(number))
     }
@@ -262,7 +318,7 @@ impl Stream {
     fn number(&mut self, came: &Came<'_>) -> Result<u64, Placed> {
         let Some(head) = self.frames.head() else {
             let number = u64::from(came.framing.frame);
-            self.frames.begin(came.first_frame(number, self.limits.payload));
+            self.frames.begin(came.first_frame(number, &self.limits));
             self.fitted_ns = came.now_ns;
             return Ok(number);
         };
@@ -302,9 +358,7 @@ impl Stream {
                 return Err(Placed::NoRoom);
             }
         } else {
-            let first = came.first_frame(own, self.limits.payload);
-            let fits = own - first < self.limits.frames as u64;
-            self.shift = reached.wrapping_sub(if fits { first } else { own });
+            self.shift = reached.wrapping_sub(came.first_frame(own, &self.limits));
         }
         (self.fitted_ns, self.orphaned) = (came.now_ns, false);
         let number = own.wrapping_add(self.shift);
@@ -329,7 +383,11 @@ impl Stream {
             staged.frames = Frames::new(self.limits);
         }
         staged.frames.begin(number.saturating_sub(1));
-        let stamp = came.stamp(self.latency_ns);
+        let account = &mut self.accounts[usize::from(came.place)];
+        if came.original {
+            account.note(came, number);
+        }
+        let stamp = came.stamp(self.latency_ns, account.rest_ns(came, number));
         let placed = staged.frames.place(number, came.framing, came.payload, &stamp);
         if placed == Placed::Whole {
             staged.whole = staged.whole.or(Some(number));
@@ -345,12 +403,12 @@ impl Stream {
         if number >= draining.until || !self.frames.has_room(number) {
             return (Placed::Unwanted, None);
         }
-        let stamp = came.stamp(self.latency_ns);
+        let stamp = came.stamp(self.latency_ns, 0);
         let placed = self.frames.place(number, came.framing, came.payload, &stamp);
         (placed, Some(number))
     }
 
-    /// Learns how much later than the first sender this one brings a frame, from its first packet of it. One that is more
+    /// Learns how long a sender's frames take, and how much later than the first sender it brings one. One that is more
     /// than a latency behind is not waited for.
     fn note(&mut self, came: &Came<'_>, number: u64) {
         if !came.original {
@@ -358,27 +416,41 @@ impl Stream {
         }
         let first_ns = self.frames.sent_ns(number).unwrap_or(came.sent_ns);
         let account = &mut self.accounts[usize::from(came.place)];
-        account.seen_ns = Some(came.now_ns);
-        if account.frame.is_some_and(|newest| number <= newest) {
+        if !account.note(came, number) {
             return;
         }
         let lag_ns = came.sent_ns.saturating_sub(first_ns);
         account.lag_ns = if lag_ns > self.latency_ns {
             0
-        } else if lag_ns > account.lag_ns {
-            lag_ns
         } else {
-            account.lag_ns - (account.lag_ns - lag_ns) / 16
+            follow(account.lag_ns, lag_ns)
         };
     }
 
     /// The lag of the last of the senders that are there.
     fn longest_lag_ns(&self, now_ns: u64) -> u64 {
-        let there = self
+        let there = self.accounts.iter().filter(|account| account.is_there(now_ns));
+        there.map(|account| account.lag_ns).max().unwrap_or(0)
+    }
+
+    /// For how long another sender may yet bring what this one has lost.
+    pub(crate) fn patience_ns(&self, place: u8, now_ns: u64) -> u64 {
+        let own = usize::from(place);
+        let others = self
             .accounts
             .iter()
-            .filter(|account| account.seen_ns.is_some_and(|seen| now_ns < seen + ABSENT_NS));
-        there.map(|account| account.lag_ns).max().unwrap_or(0)
+            .enumerate()
+            .filter(|(place, _)| *place != own);
+        let mut lags_ns = others
+            .filter(|(_, other)| other.is_there(now_ns))
+            .map(|(_, other)| other.lag_ns);
+        match (&self.taken, lags_ns.next()) {
+            (Taken::All, Some(first)) => {
+                let longest_ns = lags_ns.fold(first, u64::max);
+                longest_ns.saturating_sub(self.accounts[own].lag_ns) + TOGETHER_NS
+            }
+            _ => 0,
+        }
     }
 
     /// Whether a symbol of a sender is of use.
@@ -420,27 +492,29 @@ impl Stream {
 }
 
 impl Came<'_> {
-    fn stamp(&self, wait_ns: u64) -> Stamp {
+    /// Its frame's last packet is sent `rest_ns` after it, and is waited for `wait_ns` more.
+    fn stamp(&self, wait_ns: u64, rest_ns: u64) -> Stamp {
         Stamp {
             now_ns: self.now_ns,
             sent_ns: self.sent_ns,
             deadline_ns: self.sent_ns + wait_ns,
+            expected_ns: self.sent_ns + wait_ns + rest_ns,
             original: self.original,
             sender: self.sender,
             mark: 1 << (self.place % 8),
         }
     }
 
-    /// The number of its sender's first frame, if its symbols are known from the first on and all frames before this one
-    /// were as long; else this one's, `number`.
-    fn first_frame(&self, number: u64, payload: u32) -> u64 {
-        let packets = self.framing.frame_length.div_ceil(payload).max(1);
-        let first = self
-            .symbol
-            .saturating_sub(u64::from(self.framing.offset / payload));
-        match self.from_start {
-            true => number.saturating_sub(first / u64::from(packets)),
-            false => number,
+    /// The number of its sender's first frame, if its symbols are known from the first on, all frames before this one were
+    /// as long, and there is room for them; else this one's, `number`.
+    fn first_frame(&self, number: u64, limits: &FrameLimits) -> u64 {
+        let packets = self.framing.frame_length.div_ceil(limits.payload).max(1);
+        let index = self.framing.offset / limits.payload;
+        let before = self.symbol.saturating_sub(index.into()) / u64::from(packets);
+        if self.from_start && before < limits.frames as u64 {
+            number.saturating_sub(before)
+        } else {
+            number
         }
     }
 }

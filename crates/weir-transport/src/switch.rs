@@ -183,10 +183,10 @@ impl Switch {
         }
     }
 
-    /// A sender's stream has ended.
-    pub(crate) fn ended(&mut self, sender: SenderIndex) {
+    /// Whether a sender's stream has ended.
+    pub(crate) fn ended(&mut self, sender: SenderIndex, ended: bool) {
         if let Some(member) = self.member_mut(sender) {
-            member.ended = true;
+            member.ended = ended;
         }
     }
 
@@ -223,8 +223,8 @@ impl Switch {
         let (Some(first), Some(last)) = (self.counts.front(), self.counts.back()) else {
             return false;
         };
-        let packets = (last.packets - first.packets) as f64;
-        let unrepaired = (last.unrepaired - first.unrepaired) as f64;
+        let packets = last.packets.saturating_sub(first.packets) as f64;
+        let unrepaired = last.unrepaired.saturating_sub(first.unrepaired) as f64;
         first.at_ns + self.limits.over_ns <= now_ns && unrepaired > self.limits.unrepaired_share * packets
     }
 
@@ -257,6 +257,11 @@ impl Switch {
             .saturating_add(self.limits.back_after_ns.saturating_mul(1 << doublings))
     }
 
+    /// Whether a member has not failed of late.
+    fn is_rested(&self, now_ns: u64, member: &Member) -> bool {
+        member.failures == 0 || self.back_ns(member) <= now_ns
+    }
+
     /// A sender to go back to: it comes before the active one, and has been there for long enough.
     fn preferred(&self) -> Option<&Member> {
         let rank = self.member(self.active?)?.rank;
@@ -273,9 +278,8 @@ impl Switch {
         let others = self.members.iter().filter(|member| {
             Some(member.sender) != self.active && Some(member.sender) != besides && !member.ended
         });
-        let able = |member: &Member| member.failures == 0 || self.back_ns(member) <= now_ns;
         let best = others.min_by_key(|member| {
-            let rested = able(member);
+            let rested = self.is_rested(now_ns, member);
             (
                 !rested,
                 if rested { 0 } else { member.able_ns },
@@ -296,7 +300,14 @@ impl Switch {
             return;
         }
         if let Some(why) = failing {
-            if let Some(sender) = self.candidate(now_ns, None) {
+            let able = |sender: &SenderIndex| {
+                // A sender that loses some of its packets is better than none, and no worse than another that does.
+                let rested = self
+                    .member(*sender)
+                    .is_some_and(|member| self.is_rested(now_ns, member));
+                why != SwitchReason::Unrepaired || rested
+            };
+            if let Some(sender) = self.candidate(now_ns, None).filter(able) {
                 self.aim(now_ns, sender, why);
             }
         } else if let Some(member) = self.preferred()

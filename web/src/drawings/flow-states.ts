@@ -5,7 +5,7 @@ import { Table } from "../data/table";
 import { h, table as tableOf } from "../dom";
 import { count, nanoseconds, percent, plural } from "../format";
 import type { Context, Drawing } from "../kinds/describe";
-import { both, toDate } from "../time";
+import { bothLines, toDate } from "../time";
 import { C } from "./palette";
 import { flowsOf, senderName, senders } from "./senders";
 import { completeness, notes, when } from "./wording";
@@ -59,6 +59,8 @@ export interface FlowStates {
   lanes: StateLane[];
   /** Times that a flow was left, with the lane. */
   left: { lane: string; at: number; length: number; state: string }[];
+  /** The run says how many flows there are. */
+  all: boolean;
 }
 
 /** The flows of every sender: before its first change a flow is used. */
@@ -110,11 +112,11 @@ export function flowStates(context: Context): FlowStates {
       times > 0 ? `used ${percent(share)} of the time, left ${plural(times, "time")}` : "used all the time";
     return lane;
   });
-  return { lanes, left };
+  return { lanes, left, all: [...named].every((one) => flowsOf(run, one) !== null) };
 }
 
 /** What is seen: the longest absence first. */
-function told(context: Context, { lanes, left }: FlowStates): string {
+function told(context: Context, { lanes, left, all }: FlowStates): string {
   if (lanes.length === 0) return "What happened, and when";
   if (left.length === 0)
     return lanes.length === 1 ? "The flow was used throughout" : `All ${lanes.length} flows were used throughout`;
@@ -123,7 +125,7 @@ function told(context: Context, { lanes, left }: FlowStates): string {
   const one = `${name} was left for ${nanoseconds(longest.length)} at ${when(context, longest.at)}, because it was ${longest.state}`;
   if (left.length === 1) return one;
   const flows = new Set(left.map((each) => each.lane)).size;
-  return `${flows} of ${plural(lanes.length, "flow")} ${flows === 1 ? "was" : "were"} left ${plural(left.length, "time")}; the longest: ${one.charAt(0).toLowerCase()}${one.slice(1)}`;
+  return `${all ? `${flows} of ${plural(lanes.length, "flow")}` : plural(flows, "flow")} ${flows === 1 ? "was" : "were"} left ${plural(left.length, "time")}; the longest: ${one.charAt(0).toLowerCase()}${one.slice(1)}`;
 }
 
 function moments(context: Context): Moment[] {
@@ -171,6 +173,7 @@ export const flowLanesOfSender: Drawing = (context): StatesSpec | null => {
       completeness(changes),
       states.lanes.length > 0 &&
         "Grey is in use. The sender leaves a flow that its receiver reports as silent or losing, and tries it again later.",
+      states.lanes.length > 0 && !states.all && "Flows that were used throughout are not shown.",
     ),
     looks: LOOKS,
     lanes: states.lanes,
@@ -189,7 +192,13 @@ export const eventList: Drawing = (context): HTMLElement | null => {
   if (all.length === 0) return null;
   const there = Table.of(run, "media_events").series?.rows ?? all.length;
   const shown = all.slice(0, MOST_ROWS);
-  const rows = shown.map((one) => [both(toDate(run.started_unix_ns, one.at), 3), one.name, one.text]);
+  const rows = shown.map((one) => {
+    const [local, utc] = bothLines(toDate(run.started_unix_ns, one.at), 3);
+    return [
+      h("span", null, local, utc ? h("span", { class: "detail" }, utc) : null),
+      h("span", null, h("b", null, one.name), one.text ? `: ${one.text}` : ""),
+    ];
+  });
   const caption = there > shown.length ? `Events, the first ${shown.length} of ${count(there)}` : "Events";
-  return h("div", { class: "panel", "data-table": "media-events" }, tableOf(caption, ["when", "what", "detail"], rows));
+  return h("div", { class: "panel", "data-table": "media-events" }, tableOf(caption, ["when", "what"], rows));
 };

@@ -91,8 +91,18 @@ export const framesOverTime: Drawing = (context): XYSpec | null => {
   };
 };
 
+/** A quantile of `delay` or `used` over the whole run; before there is a summary, the median of those of the seconds. */
+export function overall(run: Run, prefix: "delay" | "used", q: "p50" | "p999"): number | null {
+  const said = dig(run.summary, prefix);
+  if (num(dig(said, "count"))) return num(dig(said, q));
+  return median(Table.of(run, "frame_seconds").numbers(`${prefix}_${q}_ns`));
+}
+
 /** Quantiles of `delay` or `used` over time, with the budget as a line to compare with. */
-function quantiles(context: Context, prefix: string): { table: Table; layers: Layer[]; middle: number | null } {
+function quantiles(
+  context: Context,
+  prefix: "delay" | "used",
+): { table: Table; layers: Layer[]; middle: number | null } {
   const table = Table.of(context.run, "frame_seconds").sortedBy("at_ns");
   const x = xs(table, "at_ns");
   const gap = gapOf(table);
@@ -107,7 +117,7 @@ function quantiles(context: Context, prefix: string): { table: Table; layers: La
   });
   return {
     table,
-    middle: median(table.numbers(`${prefix}_p50_ns`)),
+    middle: overall(context.run, prefix, "p50"),
     layers: [
       line("p50", "P50", C.blue),
       line("p99", "P99", C.green, "8 3"),
@@ -126,7 +136,11 @@ function quantiles(context: Context, prefix: string): { table: Table; layers: La
   };
 }
 
-function chart(context: Context, prefix: string, told: { id: string; title: string; note: string; label: string }) {
+function chart(
+  context: Context,
+  prefix: "delay" | "used",
+  told: { id: string; title: string; note: string; label: string; zero: boolean },
+) {
   const { table, layers } = quantiles(context, prefix);
   return {
     type: "xy",
@@ -134,7 +148,7 @@ function chart(context: Context, prefix: string, told: { id: string; title: stri
     title: told.title,
     note: notes(told.note, completeness(table)),
     x: TIME,
-    y: { kind: "linear", label: told.label, format: (v) => nanoseconds(v), exact: exactNs },
+    y: { kind: "linear", label: told.label, format: (v) => nanoseconds(v), exact: exactNs, zero: told.zero },
     layers,
     view: context.view,
     startedUnixNs: context.run.started_unix_ns,
@@ -146,13 +160,15 @@ function chart(context: Context, prefix: string, told: { id: string; title: stri
 export const frameDelay: Drawing = (context): XYSpec | null => {
   const { table, middle } = quantiles(context, "delay");
   if (middle === null) return null;
-  const high = median(table.numbers("delay_p999_ns"));
+  const high = overall(context.run, "delay", "p999");
   const budget = median(table.numbers("budget_ns"));
   return chart(context, "delay", {
     id: "frame-delay",
     title: `From capture to output, frames took ${nanoseconds(middle)} (P50) and ${nanoseconds(high)} (P99.9), with a budget of ${nanoseconds(budget)}`,
-    note: "From capture at the sender to output at the receiver: the clocks of two hosts are compared.",
+    note: "Counted from when the sender sent the first packet of a frame.",
     label: "capture to output",
+    // It is the budget and little more: from 0 on, all lines would be one.
+    zero: false,
   });
 };
 
@@ -170,5 +186,6 @@ export const budgetUse: Drawing = (context): XYSpec | null => {
     title: `Frames were complete after ${nanoseconds(middle)} of the latency budget (P50)${most}`,
     note: "How much of the budget had passed when a frame was complete: its last packet had come or was repaired.",
     label: "budget used",
+    zero: true,
   });
 };

@@ -6,18 +6,27 @@ import { count, digits, nanoseconds, percent, plural, rate } from "../format";
 import type { Context, Drawing } from "../kinds/describe";
 import { contentOf, gapOf, median, peak, xs } from "./columns";
 import { C, colour } from "./palette";
-import { type Account, accountOf, accountOfSender, expected, type Sender, senders } from "./senders";
+import { type Account, accountOf, expected, lostOf, type Sender, senders } from "./senders";
 import { type Part, stackOf } from "./stack";
 import { completeness, notes, when } from "./wording";
 
 const TIME = { kind: "time", label: "", format: String } as const;
 
+/** Values in each nanosecond of their rows. A short rest at the end of a run says nothing of a second. */
+export function perNs(values: (number | null)[], durations: (number | null)[]): (number | null)[] {
+  const rest = (median(durations) ?? 0) / 2;
+  return values.map((value, i) => {
+    const duration = durations[i];
+    if (value === null || !duration || (i === values.length - 1 && duration < rest)) return null;
+    return value / duration;
+  });
+}
+
 /** Bits per second of a table of seconds. */
 export function bitsPerSecond(table: Table): (number | null)[] {
-  const durations = table.numbers("duration_ns");
-  return table
-    .numbers("bytes")
-    .map((value, i) => (value === null || !durations[i] ? null : (value * 8e9) / durations[i]));
+  return perNs(table.numbers("bytes"), table.numbers("duration_ns")).map((value) =>
+    value === null ? null : value * 8e9,
+  );
 }
 
 /** How long a point of a series over time sums up, in words for an axis. */
@@ -67,15 +76,16 @@ export const REPAIRS: (Part & { column: keyof Account; by: string })[] = [
   { column: "recovered", name: "recovered by FEC", colour: C.blue, by: "by FEC" },
   { column: "retransmitted", name: "sent again (ARQ)", colour: C.orange, by: "by ARQ" },
   { column: "elsewhere", name: "brought by another sender", colour: C.green, by: "by another sender" },
-  { column: "overtaken", name: "came late by itself", colour: C.sky, by: "late by themselves" },
+  { column: "overtaken", name: "came late by itself", colour: C.sky, by: "" },
 ];
 
 /** Loss of a sender before and after repair, as a sentence without a full stop. */
 export function repairSentence(account: Account): string {
-  const { lost } = account;
   const all = expected(account);
+  const lost = lostOf(account);
   const share = (n: number) => (all > 0 ? percent(n / all) : "–");
-  if (lost === 0) return `Nothing of ${plural(all, "packet")} was lost on the way`;
+  const late = account.overtaken > 0 ? `; ${count(account.overtaken)} came late by themselves` : "";
+  if (lost === 0) return `Nothing of ${plural(all, "packet")} was lost on the way${late}`;
   const by = REPAIRS.filter((one) => one.by && account[one.column] > 0).map(
     (one) => `${count(account[one.column])} came ${one.by}`,
   );
@@ -87,7 +97,7 @@ export function repairSentence(account: Account): string {
       : by.length > 0
         ? "none stayed lost"
         : "what became of them is not known";
-  return `${plural(lost, "packet")} of ${count(all)} did not come at first (${share(lost)})${told}; ${after}`;
+  return `${plural(lost, "packet")} of ${count(all)} ${lost === 1 ? "was" : "were"} lost on the way (${share(lost)})${told}; ${after}${late}`;
 }
 
 function lossOf(context: Context, one: Sender, several: boolean): XYSpec {
@@ -102,7 +112,7 @@ function lossOf(context: Context, one: Sender, several: boolean): XYSpec {
     id: several ? `recv-loss-${one.index}` : "recv-loss",
     title: named + (named ? sentence.charAt(0).toLowerCase() + sentence.slice(1) : sentence),
     note: notes(
-      "A packet is counted as lost when it is missed, and under its repair when that comes, which may be in the next second.",
+      "A packet is counted when it is missed, and again under what brought it when that comes, which may be in the next second.",
       completeness(table),
     ),
     empty: lost + parts.length === 0 ? "No packet was missed, so there was nothing to repair." : null,
@@ -112,7 +122,7 @@ function lossOf(context: Context, one: Sender, several: boolean): XYSpec {
       ...parts,
       {
         kind: "line",
-        name: "lost before repair",
+        name: "missed at first",
         colour: "var(--text)",
         dash: "5 3",
         step: true,
@@ -191,7 +201,10 @@ export function cpuChart(
   seconds: { at: number; duration: number; cpu: number }[],
 ): XYSpec | null {
   const x = seconds.map((one) => one.at);
-  const y = seconds.map((one) => (one.duration > 0 ? one.cpu / one.duration : null));
+  const y = perNs(
+    seconds.map((one) => one.cpu),
+    seconds.map((one) => one.duration),
+  );
   const [usual, top] = [median(y), peak(y)];
   if (usual === null || !top || top.value === 0) return null;
   const cores = (value: number) => `${digits(value, 3)} ${value === 1 ? "core" : "cores"}`;
@@ -229,8 +242,8 @@ export const recvCpu: Drawing = (context): XYSpec | null => {
 
 /** Loss of all senders together, before and after repair; null before there are packets. */
 export function lossOfAll(run: Run): { lost: number; left: number; expected: number } | null {
-  const accounts = senders(run).map((one) => accountOfSender(run, one));
+  const accounts = senders(run).map((one) => accountOf(one.table));
   const sum = (of: (account: Account) => number) => accounts.reduce((n, account) => n + of(account), 0);
   const all = sum(expected);
-  return all > 0 ? { lost: sum((one) => one.lost), left: sum((one) => one.unrepaired), expected: all } : null;
+  return all > 0 ? { lost: sum(lostOf), left: sum((one) => one.unrepaired), expected: all } : null;
 }

@@ -13,7 +13,7 @@ export interface Sender {
   table: Table;
 }
 
-/** Source packets: those that came and were new, those that were missed, and what became of these. */
+/** Source packets: those that came and were new, those that did not come at first (`lost`), and what became of these. */
 const COUNTS = ["received", "lost", "recovered", "retransmitted", "overtaken", "elsewhere", "unrepaired"] as const;
 export type Account = Record<(typeof COUNTS)[number], number>;
 
@@ -48,19 +48,14 @@ export function senders(run: Run): Sender[] {
     }));
 }
 
-const accountFrom = (of: (name: (typeof COUNTS)[number]) => number) =>
-  Object.fromEntries(COUNTS.map((name) => [name, of(name)])) as Account;
-
 /** What the seconds come to. */
 export function accountOf(table: Table): Account {
-  return accountFrom((name) => table.sum(name));
+  return Object.fromEntries(COUNTS.map((name) => [name, table.sum(name)])) as Account;
 }
 
-/** What the summary says of a sender; what its seconds come to before there is one. */
-export function accountOfSender(run: Run, sender: Sender): Account {
-  const said = fromSummary(run, sender.index);
-  const counted = accountOf(sender.table);
-  return accountFrom((name) => num(dig(said, name)) ?? counted[name]);
+/** Missed and not merely late: packets that others of their flow overtook came by themselves. */
+export function lostOf(account: Account): number {
+  return Math.max(0, account.lost - account.overtaken);
 }
 
 /** Source packets that were expected: those that came late or again are among those received, and were missed before. */

@@ -66,7 +66,16 @@ export const sendPackets: Drawing = (context): XYSpec | null => {
     title: `${plural(sources, "source packet")} were sent${more.length > 0 ? `, and ${more.join(", ")}` : ", and no others"}`,
     note: completeness(table),
     y: { kind: "log", label: `packets in ${each(table)}`, format: count },
-    layers: there.map(([column, name, colour, dash]) => lineOf(table, name, table.numbers(column), colour, dash)),
+    // A logarithmic axis has no place for 0.
+    layers: there.map(([column, name, colour, dash]) =>
+      lineOf(
+        table,
+        name,
+        table.numbers(column).map((value) => value || null),
+        colour,
+        dash,
+      ),
+    ),
     height: 240,
   };
 };

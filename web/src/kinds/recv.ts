@@ -2,10 +2,18 @@
 import { Table } from "../data/table";
 import { median } from "../drawings/columns";
 import { eventList, flowLanesOfSender } from "../drawings/flow-states";
-import { budgetUse, frameDelay, framesOf, framesOverTime, framesSentence, wholeShare } from "../drawings/frames";
+import {
+  budgetUse,
+  frameDelay,
+  framesOf,
+  framesOverTime,
+  framesSentence,
+  overall,
+  wholeShare,
+} from "../drawings/frames";
 import { hostCpu, hostDrops } from "../drawings/hosts";
 import { bitsPerSecond, lossOfAll, recvCpu, recvLate, recvLoss, recvRate, repairSentence } from "../drawings/received";
-import { accountOfSender, senders } from "../drawings/senders";
+import { accountOf, senders } from "../drawings/senders";
 import { count, nanoseconds, percent, plural, rate } from "../format";
 import type { Context, Description, Figure, Headline } from "./describe";
 import { saidOf, stopped } from "./send";
@@ -34,12 +42,12 @@ function figures({ run }: Context): Figure[] {
       detail: all.length > 1 ? `from ${all.length} senders` : undefined,
     });
   const seconds = Table.of(run, "frame_seconds");
-  const delay = median(seconds.numbers("delay_p50_ns"));
+  const delay = overall(run, "delay", "p50");
   if (delay !== null)
     found.push({
       name: "capture to output, P50",
       value: nanoseconds(delay),
-      detail: `P99.9 ${nanoseconds(median(seconds.numbers("delay_p999_ns")))}\nbudget ${nanoseconds(median(seconds.numbers("budget_ns")))}`,
+      detail: `P99.9 ${nanoseconds(overall(run, "delay", "p999"))}\nbudget ${nanoseconds(median(seconds.numbers("budget_ns")))}`,
     });
   return found;
 }
@@ -55,8 +63,8 @@ function headlines(context: Context): Headline[] {
   const found: Headline[] = [{ severity: bad ? "fault" : "information", sentence: `${framesSentence(frames)}.` }];
   for (const one of all)
     found.push({
-      severity: accountOfSender(run, one).unrepaired > 0 ? "notice" : "information",
-      sentence: `${all.length > 1 ? `${one.name}: ` : ""}${repairSentence(accountOfSender(run, one))}.`,
+      severity: accountOf(one.table).unrepaired > 0 ? "notice" : "information",
+      sentence: `${all.length > 1 ? `${one.name}: ` : ""}${repairSentence(accountOf(one.table))}.`,
     });
   return [...said, ...stopped(context), ...found];
 }

@@ -30,9 +30,10 @@ function lengthOf(run: Run): number {
   return (run.ended_unix_ns ?? run.last_unix_ns) - run.started_unix_ns;
 }
 
-/** The two hosts of a run, in the way that was measured or that media went. */
+/** The two hosts of a run, in the way that was measured or that media went; the target of a sender is its input. */
 export function pairOf(kind: string, local: string | null, target: string): string {
-  return `${local ?? "this host"} ${kind === "recv" ? "from" : "to"} ${target}`;
+  const between = { send: "sends", recv: "receives from" }[kind] ?? "to";
+  return `${local ?? "this host"} ${between} ${target}`;
 }
 
 export function pairText(run: Run): string {

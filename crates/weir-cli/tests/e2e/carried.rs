@@ -137,7 +137,7 @@ fn runs_of_carried_media_are_listed_shown_exported_and_drawn_and_not_diagnosed()
         let rows = shown["rows"].as_object().expect("rows");
         assert_eq!(rows.values().map(count).sum::<u64>(), wanted);
         let human = command(&["runs", "show", &run]).expect_code(0).stdout;
-        let way = if kind == "recv" { "from" } else { "to" };
+        let way = if kind == "recv" { "from" } else { "of" };
         assert!(human.contains(&format!("{kind} {way} far.example")), "{human}");
         assert!(human.contains("9 rows in media_events"), "{human}");
 

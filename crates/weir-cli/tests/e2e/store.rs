@@ -148,7 +148,9 @@ fn a_database_on_a_file_system_that_cannot_be_written_is_read() {
     std::fs::copy(&database, &older).expect("a copy");
     Database::change(
         &older,
-        "ALTER TABLE runs DROP COLUMN note; ALTER TABLE runs DROP COLUMN tags; PRAGMA user_version = 2;",
+        "DROP TABLE send_seconds; DROP TABLE recv_seconds; DROP TABLE frame_seconds; DROP TABLE flow_changes;
+             DROP TABLE media_events; ALTER TABLE runs DROP COLUMN note; ALTER TABLE runs DROP COLUMN tags;
+             PRAGMA user_version = 2;",
     );
     lab::run("mount", &["-o", "remount,ro", &place]);
 

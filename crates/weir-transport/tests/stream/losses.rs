@@ -149,3 +149,48 @@ fn what_cannot_be_repaired_is_given_up_at_the_end_of_the_budget() {
         world.longest_ns
     );
 }
+
+/// After a pause flows have been silent for longer than others, of which a first packet has come.
+#[test]
+fn a_pause_of_the_source_is_no_fault_of_any_flow() {
+    for link in ["rtt = \"1ms\"\nrate = \"60Mbit/s\"", "rtt = \"30ms\"", LOSSY] {
+        let world = World::new(Setup {
+            link,
+            arq: true,
+            latency_ns: 100 * MS,
+            stations: vec![Plan {
+                pause: Some((SECOND, 2 * SECOND)),
+                ..Plan::default()
+            }],
+            ..Setup::default()
+        })
+        .run();
+        assert_eq!(world.stations[0].events, [], "{link}");
+        let seen = world.seen(0);
+        assert_eq!(
+            (seen.overtaken, seen.retransmitted),
+            (0, seen.lost),
+            "{link}: {seen:?}"
+        );
+        // Numbers leave out what was not sent.
+        assert_eq!(world.damaged, 0, "{link}");
+        assert!(
+            world.lost.abs_diff(SECOND / FRAME_NS) <= 3,
+            "{link}: {}",
+            world.lost
+        );
+    }
+}
+
+/// Blocks of 32 packets leave every 83 ms: a frame is waited for until it has been sent, not for a budget of 20 ms only.
+#[test]
+fn frames_that_take_longer_than_the_budget_to_send_are_not_cut() {
+    let world = World::new(Setup {
+        slower: 100,
+        for_ns: 20 * SECOND,
+        ..Setup::default()
+    })
+    .run();
+    world.assert_whole();
+    assert!(world.longest_ns < 100 * FRAME_NS + MS, "{}", world.longest_ns);
+}

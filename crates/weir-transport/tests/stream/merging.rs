@@ -2,7 +2,7 @@
 
 use weir_transport::{ArrivalCounters, ReceiverEvent};
 
-use crate::world::{FRAME_NS, MS, PACKETS, Plan, SECOND, Setup, World};
+use crate::world::{FRAME_NS, MS, PACKETS, Plan, SECOND, Setup, World, code};
 
 fn two(first: Plan, second: Plan) -> Setup {
     Setup {
@@ -71,6 +71,26 @@ fn a_sender_that_is_killed_within_a_frame_costs_none_though_both_lose_packets() 
     }
 }
 
+/// Each sender's own code gives back what it lost, whether the other one has brought it or not.
+#[test]
+fn senders_with_a_code_bear_what_either_or_both_lose() {
+    let dark = Plan {
+        dark: Some((5, SECOND, 2 * SECOND)),
+        ..Plan::default()
+    };
+    let world = World::new(Setup {
+        link: "rtt = \"1ms\"\nforward.loss = \"1%\"",
+        fec: code(12, 96),
+        ..two(dark, Plan::default())
+    })
+    .run();
+    world.assert_whole();
+    for seen in [world.seen(0), world.seen(1)] {
+        assert_accounted(&seen);
+        assert!(seen.recovered > 1_000, "{seen:?}");
+    }
+}
+
 /// Without repair a packet is missing if both lose it: with 1 % each, independently, one in 10,000.
 #[test]
 fn what_both_lose_is_the_product_of_what_each_loses() {
@@ -123,23 +143,32 @@ fn of_each_sender_a_flow_may_be_dark_without_any_repair() {
     }
 }
 
+/// Whether it comes at the same time, before, or later; only what both have lost is asked for.
 #[test]
-fn what_the_other_sender_has_brought_is_not_asked_for() {
-    let far = Plan {
-        link: Some("rtt = \"6ms\"\nforward.loss = \"1%\""),
-        ..Plan::default()
-    };
-    let world = World::new(Setup {
-        arq: true,
-        rtt_ns: 6 * MS,
-        ..two(Plan::default(), far)
-    })
-    .run();
-    world.assert_whole();
-    let [near, far] = [world.seen(0), world.seen(1)];
-    assert_accounted(&far);
-    assert!(far.lost > 1_000, "{far:?}");
-    assert_eq!((far.asked, far.elsewhere, near.lost), (0, far.lost, 0));
+fn what_the_other_sender_brings_is_not_asked_for() {
+    for rtt in [1, 6, 12] {
+        let link = format!("rtt = \"{rtt}ms\"\nforward.loss = \"1%\"");
+        let far = Plan {
+            link: Some(link.leak()),
+            ..Plan::default()
+        };
+        let world = World::new(Setup {
+            link: "rtt = \"1ms\"\nforward.loss = \"1%\"",
+            arq: true,
+            rtt_ns: MS,
+            for_ns: 10 * SECOND,
+            ..two(Plan::default(), far)
+        })
+        .run();
+        world.assert_whole();
+        let (mut lost, mut asked) = (0, 0);
+        for seen in [world.seen(0), world.seen(1)] {
+            assert_accounted(&seen);
+            (lost, asked) = (lost + seen.lost, asked + seen.asked);
+        }
+        println!("{rtt} ms: {lost} lost, {asked} asked for");
+        assert!(lost > 7_000 && asked < lost / 20, "{rtt}: {lost} {asked}");
+    }
 }
 
 /// The frames of a sender that is 8 ms behind are waited for, in a budget of 10 ms.

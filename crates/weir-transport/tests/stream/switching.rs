@@ -245,3 +245,46 @@ fn a_sender_that_brings_nothing_is_not_switched_to() {
         world.lost
     );
 }
+
+#[test]
+fn of_three_the_one_that_is_able_takes_over() {
+    let cut = Plan {
+        cut: Some((SECOND, 10 * SECOND)),
+        ..Plan::default()
+    };
+    let mut setup = Setup {
+        for_ns: 3 * SECOND,
+        ..two(cut.clone(), cut)
+    };
+    setup.stations.push(Plan {
+        own_pictures: true,
+        rank: 2,
+        ..Plan::default()
+    });
+    let world = World::new(setup).run();
+    assert_boundaries(&world, true);
+    let switches = switches(&world);
+    // The second one is waited for half a second.
+    let [(at, 0, 2, SwitchReason::Silence)] = switches[..] else {
+        panic!("{switches:?}");
+    };
+    assert!((1_519..1_530).contains(&at), "{at}");
+    assert_eq!(world.damaged, 0);
+    assert!(world.receiver.is_finished());
+}
+
+#[test]
+fn between_two_that_lose_too_much_it_does_not_go_to_and_fro() {
+    let world = World::new(Setup {
+        link: "rtt = \"1ms\"\nforward.loss = \"1%\"",
+        for_ns: 10 * SECOND,
+        ..two(Plan::default(), Plan::default())
+    })
+    .run();
+    assert_boundaries(&world, true);
+    let switches = switches(&world);
+    println!("{switches:?}");
+    // Each is left no sooner than the other has rested: one second, then two, four and so on.
+    assert!((3..=7).contains(&switches.len()), "{switches:?}");
+    assert_eq!(world.lost, 0);
+}

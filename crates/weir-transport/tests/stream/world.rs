@@ -36,6 +36,12 @@ pub struct Setup {
     /// The senders, by what is changed of each.
     pub stations: Vec<Plan>,
     pub for_ns: u64,
+    /// Formats are described, and from this frame on there is another one.
+    pub format_from: Option<u32>,
+    /// No packet of this frame or of those after it comes through, but the end does.
+    pub lose_frames_from: Option<u32>,
+    /// By how much everything is slower.
+    pub slower: u64,
     pub seed: u64,
 }
 
@@ -52,6 +58,9 @@ impl Default for Setup {
             silence_ns: 3 * SECOND,
             stations: vec![Plan::default()],
             for_ns: 4 * SECOND,
+            format_from: None,
+            lose_frames_from: None,
+            slower: 1,
             seed: 1,
         }
     }
@@ -69,6 +78,8 @@ pub struct Plan {
     pub worse: Option<(u64, u64, u32)>,
     /// The path carries nothing, from when to when.
     pub cut: Option<(u64, u64)>,
+    /// It has no pictures, from when to when.
+    pub pause: Option<(u64, u64)>,
     /// When it joins, and when it is killed.
     pub from_ns: u64,
     pub killed_ns: Option<u64>,
@@ -93,6 +104,9 @@ pub type Meddler = Box<dyn FnMut(&mut Vec<Vec<u8>>)>;
 pub struct Station {
     pub plan: Plan,
     tag: u64,
+    frame_ns: u64,
+    format_from: Option<u32>,
+    lose_frames_from: Option<u32>,
     pub sender: Sender,
     pub index: Option<SenderIndex>,
     forward: Link<Vec<u8>>,
@@ -123,8 +137,8 @@ pub struct World {
     pub missing: u64,
     /// Longest time from a frame's first packet to its being given out, nanoseconds.
     pub longest_ns: u64,
-    /// By how much frames were given out after the time of the last packet of their picture, at most.
-    pub latest_ns: u64,
+    /// How long after the time of their last packet frames were given out with something missing, at least and at most.
+    pub waited_ns: (u64, u64),
     pub events: Vec<(u64, ReceiverEvent)>,
     /// Sender, picture and number of each frame.
     pub given: Vec<(u16, u32, u64)>,
@@ -132,6 +146,8 @@ pub struct World {
     pub damage: Vec<(u64, u64)>,
     /// The first sender's code rates, and from when on.
     pub rates: Vec<(u64, CodeRate)>,
+    /// Formats of all frames.
+    pub formats: Vec<u16>,
 }
 
 /// A code rate that does not change.
@@ -159,7 +175,9 @@ pub fn sender_config(setup: &Setup, index: usize) -> SenderConfig {
         flows: setup.flows,
         payload: PAYLOAD,
         segments: 2,
-        pace: Pace::Rate { frame_ns: FRAME_NS },
+        pace: Pace::Rate {
+            frame_ns: setup.frame_ns(),
+        },
         latency_ns: setup.latency_ns,
         fec: setup.fec,
         arq: setup.arq,
@@ -195,6 +213,12 @@ pub fn terms(setup: &Setup, index: usize) -> SenderTerms {
     }
 }
 
+impl Setup {
+    fn frame_ns(&self) -> u64 {
+        FRAME_NS * self.slower
+    }
+}
+
 impl Station {
     fn new(setup: &Setup, index: usize) -> Self {
         let plan = setup.stations[index].clone();
@@ -210,6 +234,9 @@ impl Station {
             } else {
                 0
             },
+            frame_ns: setup.frame_ns(),
+            format_from: setup.format_from,
+            lose_frames_from: setup.lose_frames_from,
             sender: Sender::new(sender_config(setup, index), plan.from_ns),
             index: None,
             forward: Link::forward(&spec),
@@ -259,11 +286,19 @@ impl Station {
 
     /// Gives the sender its pictures: one that joins later or was not wanted begins with that of the time.
     fn feed(&mut self, now: u64, frames: u32) {
-        let live = (now.saturating_sub(self.plan.lag_ns) / FRAME_NS) as u32;
+        if self
+            .plan
+            .pause
+            .is_some_and(|(from, to)| (from..to).contains(&now))
+        {
+            return;
+        }
+        let live = (now.saturating_sub(self.plan.lag_ns) / self.frame_ns) as u32;
         if self.pushed + 2 < live {
             self.pushed = live;
         }
-        let due = |picture: u32| u64::from(picture) * FRAME_NS + self.plan.lag_ns <= now + FRAME_NS;
+        let (frame_ns, lag_ns) = (self.frame_ns, self.plan.lag_ns);
+        let due = |picture: u32| u64::from(picture) * frame_ns + lag_ns <= now + frame_ns;
         while self.wanted && !self.ended && due(self.pushed) && self.sender.wants_frame(FRAME_BYTES as usize)
         {
             if self.pushed >= frames {
@@ -276,16 +311,34 @@ impl Station {
                 self.ended = true;
                 return;
             }
+            let format = self.describe(now);
             let framing = MediaFraming {
                 frame: self.pushed - self.plan.numbers_behind,
                 frame_length: FRAME_BYTES,
-                timestamp_ns: u64::from(self.pushed) * FRAME_NS,
+                format,
+                timestamp_ns: u64::from(self.pushed) * self.frame_ns,
                 ..MediaFraming::default()
             };
             let bytes = picture(u64::from(self.pushed) + self.tag);
             self.sender.push_frame(now, framing, bytes);
             self.pushed += 1;
         }
+    }
+
+    /// Sends a description of the format now and then; gives the number of the format.
+    fn describe(&mut self, now: u64) -> u16 {
+        let Some(from) = self.format_from else { return 0 };
+        let format = if self.pushed < from { 1 } else { 2 };
+        if self.pushed.is_multiple_of(100) {
+            let description = MediaFraming {
+                flags: MediaFraming::DESCRIPTION,
+                format,
+                ..MediaFraming::default()
+            };
+            let text = format!("format {format}").into_bytes();
+            self.sender.push_notice(now, description, text);
+        }
+        format
     }
 
     fn send(&mut self, now: u64, out: &mut Vec<Transmit>) {
@@ -296,7 +349,12 @@ impl Station {
             }
             for transmit in out.iter() {
                 let datagram = [transmit.header(), self.sender.body(transmit)].concat();
-                if !self.is_dark(now, transmit.flow.0) && !self.loses(now) {
+                let gone = self.lose_frames_from.is_some_and(|from| {
+                    let framing: [u8; 24] = datagram[32..56].try_into().expect("a framing");
+                    let framing = MediaFraming::decode(&framing);
+                    framing.frame >= from && framing.flags == 0
+                });
+                if !gone && !self.is_dark(now, transmit.flow.0) && !self.loses(now) {
                     offer(&mut self.forward, now, transmit.flow.0, datagram);
                 }
             }
@@ -346,16 +404,17 @@ impl World {
             lost: 0,
             missing: 0,
             longest_ns: 0,
-            latest_ns: 0,
+            waited_ns: (u64::MAX, 0),
             events: Vec::new(),
             given: Vec::new(),
             damage: Vec::new(),
             rates: Vec::new(),
+            formats: Vec::new(),
         }
     }
 
     pub fn frames(&self) -> u32 {
-        (self.setup.for_ns / FRAME_NS) as u32
+        (self.setup.for_ns / self.setup.frame_ns()) as u32
     }
 
     /// The first sender.
@@ -425,7 +484,11 @@ impl World {
             let plan = &station.plan;
             let joins = [Some(plan.from_ns), plan.removed_ns].map(|at| at.filter(|at| *at > self.now));
             // With a lag or a pause, pictures come by their own time.
-            let picture = (alive && (plan.lag_ns > 0 || plan.from_ns > 0 || self.setup.join != Join::Merge))
+            let picture = (alive
+                && (plan.lag_ns > 0
+                    || plan.from_ns > 0
+                    || plan.pause.is_some()
+                    || self.setup.join != Join::Merge))
                 .then_some(self.now + MS / 10);
             let all = links.into_iter().chain(joins).chain([sends, picture]);
             next = all.flatten().fold(next, u64::min);
@@ -469,7 +532,8 @@ impl World {
 
     fn take_frame(&mut self, frame: Frame) {
         assert_eq!(frame.number, self.next_number, "in order");
-        let shown = frame.timestamp_ns / FRAME_NS;
+        let shown = frame.timestamp_ns / self.setup.frame_ns();
+        self.formats.push(frame.format);
         self.given.push((frame.sender.0, shown as u32, frame.number));
         if frame.missing.is_empty() {
             let station = self
@@ -497,9 +561,12 @@ impl World {
             "in time"
         );
         self.longest_ns = self.longest_ns.max(self.now - frame.sent_ns);
-        self.latest_ns = self
-            .latest_ns
-            .max(self.now.saturating_sub((shown + 1) * FRAME_NS));
+        if frame.complete_ns.is_none() {
+            // It was sent evenly, all packets at the time of their place.
+            let last_ns = (shown + 1) * self.setup.frame_ns();
+            let waited_ns = self.now.saturating_sub(last_ns);
+            self.waited_ns = (self.waited_ns.0.min(waited_ns), self.waited_ns.1.max(waited_ns));
+        }
         self.receiver.recycle(frame);
     }
 

@@ -44,7 +44,9 @@ fn an_older_database_is_brought_up_to_date() {
     let connection = Connection::open(&sample.path).unwrap();
     connection
         .execute_batch(
-            "ALTER TABLE runs DROP COLUMN note; ALTER TABLE runs DROP COLUMN tags; PRAGMA user_version = 2;",
+            "DROP TABLE send_seconds; DROP TABLE recv_seconds; DROP TABLE frame_seconds; DROP TABLE flow_changes;
+             DROP TABLE media_events; ALTER TABLE runs DROP COLUMN note; ALTER TABLE runs DROP COLUMN tags;
+             PRAGMA user_version = 2;",
         )
         .unwrap();
     let ui = Ui::start(&sample.path);

@@ -39,7 +39,12 @@ pub fn runs(runs: &[Run]) -> String {
 /// One run; `verdict` is what it says in words.
 pub fn run(run: &Run, counts: &[(weir_results::Table, u64)], verdict: &str) -> String {
     let pretty = |value: &serde_json::Value| serde_json::to_string_pretty(value).unwrap_or_default();
-    let way = if run.kind == "recv" { "from" } else { "to" };
+    // The target of a sender is its input.
+    let way = match run.kind.as_str() {
+        "send" => "of",
+        "recv" => "from",
+        _ => "to",
+    };
     let mut text = format!(
         "run {}: {} {way} {}, {}\n",
         run.id, run.kind, run.target, run.outcome
