@@ -30,6 +30,11 @@ need_compiler() {
         "$compiler" -x "$language" -o /dev/null - 2>/dev/null || missing+=("$@")
 }
 
+# need_gstreamer_element ELEMENT PACKAGE
+need_gstreamer_element() {
+    gst-inspect-1.0 --exists "$1" 2>/dev/null || missing+=("$2")
+}
+
 # SQLite is compiled into weir; the namespaces of the demo and of the tests are made with ip and ethtool.
 look_for_common() {
     need_compiler cc c stdio.h gcc libc6-dev
@@ -50,8 +55,12 @@ look_for() {
         need_command nft nftables
         need_command ss iproute2
         need_command unshare util-linux
-        # Packings, Y4M and the test pattern are compared with what it makes of them.
+        # Packings, Y4M and the test pattern are compared with what it makes of them; it and GStreamer (20 MB more) stand at
+        # both ends of the recipes.
         need_command ffmpeg ffmpeg
+        need_command gst-launch-1.0 gstreamer1.0-tools
+        need_gstreamer_element rawvideoparse gstreamer1.0-plugins-base
+        need_gstreamer_element y4menc gstreamer1.0-plugins-good
         # The page is tested in a real browser.
         [[ -n ${CHROMIUM:-} ]] || need_command chromium chromium
         ;;

@@ -9,7 +9,6 @@ mod files;
 mod inputs;
 mod losses;
 mod outputs;
-mod programs;
 mod recipes;
 mod redundant;
 mod strangers;
