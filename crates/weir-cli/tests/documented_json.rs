@@ -491,11 +491,7 @@ fn the_commands_reach_all_parts_of_the_schemas() {
     );
     // Those that are left out here tell of silence and of flows that are left, which loopback does not make.
     let tables = strings("runs-export", "table");
-    let left_out = [
-        "silences",
-        "flow_bursts",
-        "flow_changes",
-    ];
+    let left_out = ["silences", "flow_bursts", "flow_changes"];
     let wanted = weir_results::Table::ALL
         .map(weir_results::Table::name)
         .into_iter()
