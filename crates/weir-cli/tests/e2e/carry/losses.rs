@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Carried, FORMAT, RECEIVED, SENT, all_whole, finish, from_one, recv, send_on, wait_for_rows};
+use super::{Carried, FORMAT, RECEIVED, SENT, finish, from_one, recv, send_on, wait_for_rows};
 use crate::lab::{Database, FAR_IPV4, Host, isolated, join_by_veth, nft, nft_counter, run, udp_ports_in_use};
 use crate::{LIMIT, count};
 
@@ -185,5 +185,4 @@ fn what_the_path_does_not_carry_is_stopped() {
     assert_eq!(sent["run"]["outcome"], "failed", "{sent}");
     super::failed(receiver.wait(LIMIT), 3, &words);
     assert_eq!(super::events(RECEIVED), ["connected", "stopped"]);
-    let _ = all_whole;
 }
