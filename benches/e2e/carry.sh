@@ -73,6 +73,15 @@ wait_for_line() {
     [ -s "$1" ]
 }
 
+# The video itself counts, without headers and repairs, as it does for the peers.
+frame_bytes() {
+    case $1 in
+    1080p*-422-10) echo 5184000 ;;
+    1080p*-4444-16) echo 16588800 ;;
+    *) fail "how long is a frame of $1?" ;;
+    esac
+}
+
 try_weir() {
     local format=$1 fec=$2 near=$scratch/near far=$scratch/far receiver
     rm -f "$near" "$far"
@@ -88,9 +97,9 @@ try_weir() {
     stop_all
     local frames lost seconds
     frames=$(field frames "$far")
-    lost=$(($(field frames "$near") - frames))
+    lost=$(($(field frames "$near") - frames + $(field frames_damaged "$far")))
     seconds=$(awk -v ns="$(field duration_ns "$near")" 'BEGIN { print ns / 1e9 }')
-    row weir "$format, FEC $fec" "$(awk -v bytes="$(field bytes "$near")" 'BEGIN { print bytes * 8 / 1e9 }')" \
+    row weir "$format, FEC $fec" "$(awk -v n="$frames" -v bytes="$(frame_bytes "$format")" 'BEGIN { print n * bytes * 8 / 1e9 }')" \
         "$lost frames" "$(($(field process_cpu_ns "$near") / 1000000))" \
         "$(($(field process_cpu_ns "$far") / 1000000))" "$seconds"
     python3 - "$near" "$far" <<'PYTHON'
