@@ -68,6 +68,8 @@ look_for() {
         need_command iperf3 iperf3
         need_command tc iproute2
         need_command irtt irtt
+        need_command srt-live-transmit srt-tools
+        need_command ristsender rist-tools
         need_command python3 python3
         ;;
     *) fail "unknown purpose '$purpose': use demo, test or bench" ;;

@@ -7,7 +7,7 @@
 #   LONG=20             seconds of a run of Weir; 600 for figures to quote
 #   STEP=5 STEPS=5      seconds of one step of the search for a peer's highest rate, and their number
 #   TRIES=2             how often a step may fail before its rate counts as lossy
-#   LATENCY=100ms       Weir's latency budget; the peers keep their own defaults
+#   LATENCY=100ms       Weir's latency budget; SRT keeps its usual 120 ms, RIST gets 100 ms
 #   FORMATS="1080p59.94-422-10:off 1080p59.94-422-10:10/100 1080p59.94-4444-16:off"   format:FEC
 #   TOOLS="weir srt rist"
 #   WEIR                the binary; target/release/weir
@@ -40,10 +40,13 @@ cpu_of() {
 
 # row TOOL CASE GBITS LOST NEAR_MS FAR_MS SECONDS
 row() {
-    awk -v tool="$1" -v what="$2" -v gbits="$3" -v lost="$4" -v near="$5" -v far="$6" -v seconds="$7" 'BEGIN {
-        printf "%-6s %-28s %8.3f %10s %9.2f %9.2f %12.4f\n", tool, what, gbits / seconds, lost,
-            near / 1000 / seconds, far / 1000 / seconds, (near + far) / 1000 / gbits
-    }' | tee -a "$scratch/rows"
+    awk -v rows="$scratch/rows" -v tool="$1" -v what="$2" -v gbits="$3" -v lost="$4" -v near="$5" -v far="$6" \
+        -v seconds="$7" 'BEGIN {
+        each = (near + far) / 1000 / gbits
+        printf "%-6s %-30s %8.3f %10s %9.2f %9.2f %12.4f\n", tool, what, gbits / seconds, lost,
+            near / 1000 / seconds, far / 1000 / seconds, each
+        printf "%s\t%s\t%f\t%d\t%f\n", tool, what, gbits / seconds, lost, each >>rows
+    }'
 }
 
 # field NAME FILE: a number of a JSON result.
@@ -51,18 +54,52 @@ field() {
     python3 -c 'import json, sys; print(json.load(open(sys.argv[2]))[sys.argv[1]])' "$1" "$2"
 }
 
+# Like start_far, on near; what it is given as standard input stays so in the background. KILL, because srt-live-transmit
+# does not heed TERM while it waits for input.
+start_near() {
+    nsenter --net=/run/netns/near -- setpriv --pdeathsig KILL -- "$@" <&0 &
+    NEAR_PID=$!
+    FAR_PIDS+=("$NEAR_PID")
+}
+
+# wait_for_line FILE PID SECONDS: until PID has written what it has to say into FILE.
+wait_for_line() {
+    local n
+    for ((n = 0; n < $3 * 10; n++)); do
+        [ ! -s "$1" ] || return 0
+        kill -0 "$2" 2>/dev/null || break
+        sleep 0.1
+    done
+    [ -s "$1" ]
+}
+
+# The video itself counts, without headers and repairs, as it does for the peers.
+frame_bytes() {
+    case $1 in
+    1080p*-422-10) echo 5184000 ;;
+    1080p*-4444-16) echo 16588800 ;;
+    *) fail "how long is a frame of $1?" ;;
+    esac
+}
+
 try_weir() {
-    local format=$1 fec=$2 near=$scratch/near far=$scratch/far
+    local format=$1 fec=$2 near=$scratch/near far=$scratch/far receiver
+    rm -f "$near" "$far"
     start_far "$weir" recv --from "$NEAR_ADDRESS" --latency "$latency" --wait 20s --json -q >"$far" 2>"$far.log"
-    local receiver=$FAR_PID
-    in_near "$weir" send --test-pattern "$format" --for "${long}s" --fec "$fec" --open --json -q >"$near" 2>"$near.log" ||
-        fail "weir send failed: $(cat "$near.log" "$far.log")"
-    wait "$receiver" || fail "weir recv failed: $(cat "$far.log")"
+    receiver=$FAR_PID
+    start_near "$weir" send --test-pattern "$format" --for "${long}s" --fec "$fec" --open --json -q >"$near" 2>"$near.log"
+    if ! wait_for_line "$near" "$NEAR_PID" $((long + 30)) || ! wait_for_line "$far" "$receiver" 30 ||
+        ! wait "$NEAR_PID" "$receiver"; then
+        echo "weir, $format, FEC $fec: failed: $(tail -n 3 "$near.log" "$far.log" | tr '\n' ' ')"
+        stop_all
+        return
+    fi
+    stop_all
     local frames lost seconds
     frames=$(field frames "$far")
-    lost=$(($(field frames "$near") - frames))
+    lost=$(($(field frames "$near") - frames + $(field frames_damaged "$far")))
     seconds=$(awk -v ns="$(field duration_ns "$near")" 'BEGIN { print ns / 1e9 }')
-    row weir "$format, FEC $fec" "$(awk -v bytes="$(field bytes "$near")" 'BEGIN { print bytes * 8 / 1e9 }')" \
+    row weir "$format, FEC $fec" "$(awk -v n="$frames" -v bytes="$(frame_bytes "$format")" 'BEGIN { print n * bytes * 8 / 1e9 }')" \
         "$lost frames" "$(($(field process_cpu_ns "$near") / 1000000))" \
         "$(($(field process_cpu_ns "$far") / 1000000))" "$seconds"
     python3 - "$near" "$far" <<'PYTHON'
@@ -77,89 +114,132 @@ print(f"       sending thread {near['cpu_ns'] / 1e9 / seconds:.2f}, receiving th
 PYTHON
 }
 
-# Like start_far, on near.
-start_near() {
-    nsenter --net=/run/netns/near -- setpriv --pdeathsig TERM -- "$@" &
-    NEAR_PID=$!
-    FAR_PIDS+=("$NEAR_PID")
+# follow NEAR FAR FEEDER SECONDS: waits until all is fed; sets $sent, $took (seconds), and what CPU both ends took.
+follow() {
+    local near_before far_before
+    kill -0 "$1" "$2" 2>/dev/null || return
+    near_before=$(cpu_of "$1")
+    far_before=$(cpu_of "$2")
+    # A peer that cannot keep up holds the feeder back, but not for ever.
+    wait_for_line "$scratch/sent" "$3" $(($4 * 2 + 5)) || return
+    read -r sent took <"$scratch/sent"
+    # What was fed last is still on its way for as long as the peer's latency.
+    sleep 0.2
+    kill -0 "$1" "$2" 2>/dev/null || return
+    near_ms=$(($(cpu_of "$1") - near_before))
+    far_ms=$(($(cpu_of "$2") - far_before))
 }
 
-# Notes the CPU of both ends until the feeder $3 has ended, and what it fed has come out.
-follow_cpu() {
-    near_ms=0 far_ms=0
-    while kill -0 "$3" 2>/dev/null; do
-        near_ms=$(cpu_of "$1" 2>/dev/null) && far_ms=$(cpu_of "$2" 2>/dev/null) || break
-        sleep 0.1
-    done
-    sleep 1
-}
-
-# measure_srt RATE SECONDS _: sets $sent $came $near_ms $far_ms.
+# measure_srt RATE SECONDS LENGTH: sets $sent and $came, in pieces of LENGTH bytes, and what follow sets. FIFOs are opened
+# for reading and writing, which waits for nobody and breaks no pipe. srt-live-transmit does not send its last pieces
+# before others follow, and does not end when its input does: the feeder goes on slowly with pieces that do not count.
 measure_srt() {
-    local buffers="payloadsize=1456&rcvbuf=200000000&sndbuf=200000000&fc=200000" counter far near
-    "$peer_traffic" count-bytes <"$scratch/output" >"$scratch/came" &
-    counter=$!
-    start_far srt-live-transmit -q -chunk:1456 "srt://:9000?mode=listener&$buffers" file://con \
-        >"$scratch/output" 2>"$scratch/srt.log"
+    local buffers="payloadsize=$3&rcvbuf=200000000&sndbuf=200000000&fc=200000" counter far near
+    start_near "$peer_traffic" count-bytes "$3" 0.5 <>"$scratch/output" >"$scratch/came"
+    counter=$NEAR_PID
+    start_far srt-live-transmit -q "-chunk:$3" "srt://:9000?mode=listener&$buffers" file://con \
+        1<>"$scratch/output" 2>"$scratch/log"
     far=$FAR_PID
     sleep 0.5
-    start_near srt-live-transmit -q -chunk:1456 file://con "srt://$FAR_ADDRESS:9000?$buffers" \
-        <>"$scratch/input" 2>>"$scratch/srt.log"
+    start_near srt-live-transmit -q "-chunk:$3" file://con "srt://$FAR_ADDRESS:9000?$buffers" \
+        <>"$scratch/input" >>"$scratch/log" 2>&1
     near=$NEAR_PID
-    "$peer_traffic" feed-bytes "$1" "$2" 1456 >"$scratch/input" 2>"$scratch/sent" &
-    follow_cpu "$near" "$far" "$!"
+    sleep 0.5
+    start_near "$peer_traffic" feed-bytes "$1" "$2" "$3" 1<>"$scratch/input" 2>"$scratch/sent"
+    follow "$near" "$far" "$NEAR_PID" "$2" || return
+    sleep 0.5
     stop "$near"
     stop "$far"
-    wait "$counter" || true
-    sent=$(tail -n 1 "$scratch/sent") came=$(cat "$scratch/came")
+    wait_for_line "$scratch/came" "$counter" 10 || return
+    came=$(cat "$scratch/came")
 }
 
-# measure_rist RATE SECONDS LENGTH: the same.
+# Datagrams that came over far's loopback: nothing but the output of ristreceiver goes there. So nobody need read them.
+came_far() {
+    in_far awk '$1 == "lo:" { print $3 }' /proc/net/dev
+}
+
+# measure_rist RATE SECONDS LENGTH: the same, in datagrams. Above `bandwidth`, 100 Mbit/s if not set, it drops repeats.
 measure_rist() {
-    local counter far near
-    start_far ristreceiver -i "rist://@$FAR_ADDRESS:7000?buffer=100" -o udp://127.0.0.1:6000 >"$scratch/rist.log" 2>&1
+    local options="buffer=100&bandwidth=10000000" far near before
+    start_far "$peer_traffic" hold-udp 6000
+    before=$(came_far)
+    start_far ristreceiver -v 3 -S 0 -i "rist://@$FAR_ADDRESS:7000?$options" -o udp://127.0.0.1:6000 >"$scratch/log" 2>&1
     far=$FAR_PID
-    start_near ristsender -i udp://@127.0.0.1:5000 -o "rist://$FAR_ADDRESS:7000?buffer=100" >>"$scratch/rist.log" 2>&1
+    start_near ristsender -v 3 -S 0 -i udp://@127.0.0.1:5000 -o "rist://$FAR_ADDRESS:7000?$options" >>"$scratch/log" 2>&1
     near=$NEAR_PID
-    in_far "$peer_traffic" count-udp 6000 1 >"$scratch/came" &
-    counter=$!
+    # The session has to stand.
     sleep 1
-    in_near "$peer_traffic" feed-udp "$1" "$2" "$3" 127.0.0.1 5000 >"$scratch/sent" &
-    follow_cpu "$near" "$far" "$!"
-    wait "$counter" || true
-    stop "$near"
-    stop "$far"
-    sent=$(cat "$scratch/sent") came=$(cat "$scratch/came")
+    start_near "$peer_traffic" feed-udp "$1" "$2" "$3" 127.0.0.1 5000 >"$scratch/sent"
+    follow "$near" "$far" "$NEAR_PID" "$2" || return
+    sleep 1
+    came=$(($(came_far) - before))
+}
+
+# measure TOOL RATE SECONDS LENGTH: false if anything was lost, or failed.
+measure() {
+    local tool=$1 failed=
+    shift
+    rm -f "$scratch/sent" "$scratch/came"
+    sent=0 came=0
+    "measure_$tool" "$@" || failed=yes
+    stop_all
+    if [ -n "$failed" ]; then
+        echo "warning: $tool failed at $1 Mbit/s, $3 B: $(tail -n 3 "$scratch/log" | tr '\n' ' ')" >&2
+        return 1
+    fi
+    echo "       $tool at $1 Mbit/s, $3 B, took $took s: $((sent - came)) of $sent lost" >&2
+    [ "$came" -ge "$sent" ] && [ "$sent" -gt 0 ]
 }
 
 clean_at() {
     local try
     for ((try = 0; try < tries; try++)); do
-        if "measure_$1" "$2" "$step" "$3" && [ "$came" -ge "$sent" ] && [ "$sent" -gt 0 ]; then
-            return 0
-        fi
+        ! measure "$1" "$2" "$step" "$3" || return 0
     done
     return 1
 }
 
-# search TOOL LENGTH HIGH: halves the range up to HIGH Mbit/s.
+# search TOOL LENGTH HIGH: halves the range up to HIGH Mbit/s. What was carried counts, not what was asked for: the feeder
+# waits for a peer that takes its time.
 search() {
-    local tool=$1 length=$2 low=0 high=$3 n middle best=
+    local tool=$1 length=$2 low=0 high=$3 n middle best=0 carried kept=
     for ((n = 0; n < steps; n++)); do
         middle=$(((low + high) / 2))
         if clean_at "$tool" "$middle" "$length"; then
             low=$middle
-            best="$(awk -v bytes="$came" 'BEGIN { print bytes * 8 / 1e9 }') 0 $near_ms $far_ms $step"
+            carried=$(awk -v n="$came" -v length_="$length" -v took="$took" 'BEGIN { printf "%d", n * length_ * 8 / took }')
+            if [ "$carried" -gt "$best" ]; then
+                best=$carried
+                kept="$(awk -v n="$came" -v length_="$length" 'BEGIN { print n * length_ * 8 / 1e9 }') 0 $near_ms $far_ms $took"
+            fi
         else
             high=$middle
         fi
     done
-    if [ -z "$best" ]; then
-        echo "$tool, $length B: lost something at every rate that was tried" | tee -a "$scratch/rows"
+    if [ -z "$kept" ]; then
+        echo "$tool, $length B: lost something at every rate that was tried"
         return
     fi
     # shellcheck disable=SC2086
-    row "$tool" "$length B, highest without loss" $best
+    row "$tool" "$length B, highest without loss" $kept
+}
+
+# Weir at the highest rate of those that lost nothing, over each peer.
+compare() {
+    awk -F '\t' '
+        $1 == "weir" { if ($4 == 0 && $3 > rate) { rate = $3; each = $5; what = $2 }; next }
+        { name[++peers] = $1 ", " $2; its_rate[peers] = $3; its_each[peers] = $5 }
+        function verdict(met) { return met ? "met" : "missed" }
+        END {
+            if (!rate || !peers) exit
+            printf "\n%-44s %21s %21s\n", "Weir (" what ") over", "rate, goal >= 3", "CPU s/Gbit, <= 0.5"
+            for (n = 1; n <= peers; n++) {
+                faster = rate / its_rate[n]
+                cheaper = each / its_each[n]
+                printf "%-44s %14.2f %6s %14.2f %6s\n", name[n], faster, verdict(faster >= 3), cheaper, verdict(cheaper <= 0.5)
+            }
+        }' "$scratch/rows"
 }
 
 check_weir
@@ -171,17 +251,20 @@ namespaces_cut on
 scratch=$(mktemp -d -p /run)
 export WEIR_DB=$scratch/weir.db
 mkfifo "$scratch/input" "$scratch/output"
+touch "$scratch/rows"
 echo "$(date -u '+%Y-%m-%d %H:%M UTC'), $(uname -sr), $(nproc) x $(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1)"
 "$weir" --version
 echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg)"
-printf '%-6s %-28s %8s %10s %9s %9s %12s\n' tool case Gbit/s lost "near CPU" "far CPU" "CPU s/Gbit"
+printf '%-6s %-30s %8s %10s %9s %9s %12s\n' tool case Gbit/s lost "near CPU" "far CPU" "CPU s/Gbit"
 if wants weir; then
     for case in $formats; do
         try_weir "${case%%:*}" "${case##*:}"
     done
 fi
+# The longest piece that SRT takes in live mode; for RIST the usual one, and the longest that fits the link.
 ! wants srt || search srt 1456 3000
 if wants rist; then
     search rist 1400 2000
-    search rist 8100 4000
+    search rist 8900 4000
 fi
+compare

@@ -8,7 +8,8 @@
 #   in_far COMMAND...
 #   start_far COMMAND...           run COMMAND in the background on far; its process id is in $FAR_PID
 #   stop PID                       end it
-#   namespaces_destroy             end what start_far started, remove the namespaces
+#   stop_all                       end what start_far started
+#   namespaces_destroy             stop_all, and remove the namespaces
 #
 # All of it happens in namespaces of the script's own, so it needs no root where users may make user namespaces,
 # nothing of it can be seen outside, and the kernel removes what is left when the script ends, however it ends.
@@ -110,12 +111,17 @@ stop() {
     wait "$1" 2>/dev/null || true
 }
 
-namespaces_destroy() {
-    local pid name
+stop_all() {
+    local pid
     for pid in "${FAR_PIDS[@]}"; do
         stop "$pid"
     done
     FAR_PIDS=()
+}
+
+namespaces_destroy() {
+    local name
+    stop_all
     for name in near far; do
         [ ! -e "/run/netns/$name" ] || ip netns delete "$name"
     done
