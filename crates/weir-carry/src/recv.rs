@@ -5,18 +5,18 @@ mod data;
 mod hooks;
 mod link;
 mod output;
+mod summary;
 
 use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
 use weir_control::{Family, Stop};
-use weir_measure::{BitRate, HostWatch};
+use weir_measure::HostWatch;
 use weir_media::raw::VideoFormat;
 use weir_net::clock;
 use weir_net::host::HostFacts;
-use weir_results::{FlowChange, FrameSecond, Quantiles, Record, RecvSecond, Side};
+use weir_results::{FlowChange, FrameSecond, Record, Side};
 use weir_transport::{Join, Receiver, ReceiverConfig, ReceiverEvent, SenderTerms, SwitchReason};
 use weir_wire::Token;
 
@@ -25,10 +25,11 @@ use crate::{CarryError, Event, EventKind, Live, RecvLive, Watch};
 use data::{Command, Data, Told};
 use hooks::Hooks;
 use link::{FromLink, Link, LinkPlan, Opened, ToLink};
-use output::{Output, OutputEnd, OutputTotals, ToOutput, quantiles};
+use output::{Output, OutputEnd, OutputTotals, ToOutput};
 
 pub use hooks::Hook;
 pub use output::{Conceal, Form, OutputPlan, Target};
+pub use summary::{RecvSummary, SenderSummary};
 
 const NAP: Duration = Duration::from_millis(20);
 /// What a slow reader is given to take the last frames.
@@ -63,81 +64,6 @@ pub struct RecvConfig {
     pub most_frames: Option<u64>,
     /// Time after which to end.
     pub duration: Option<Duration>,
-}
-
-/// What was received.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct RecvSummary {
-    /// Media type of the frames.
-    pub format: Option<String>,
-    /// Time from the first session on, nanoseconds.
-    pub duration_ns: u64,
-    /// The latency budget, nanoseconds.
-    pub budget_ns: u64,
-    /// Frames given out whole.
-    pub frames: u64,
-    /// Frames with something missing, concealed.
-    pub frames_damaged: u64,
-    /// Frames of which nothing came, concealed.
-    pub frames_lost: u64,
-    /// Frames thrown away because the reader was slow.
-    pub frames_dropped: u64,
-    /// Frames that have the sender's hash.
-    pub frames_verified: u64,
-    /// Frames that have not.
-    pub frames_unequal: u64,
-    /// From the first packet of a frame to its output, nanoseconds.
-    pub delay: Quantiles,
-    /// Of the latency budget, until a frame was complete, nanoseconds.
-    pub used: Quantiles,
-    /// Each sender.
-    pub senders: Vec<SenderSummary>,
-    /// CPU time of the receiving thread, nanoseconds.
-    pub cpu_ns: u64,
-    /// CPU time of all threads, nanoseconds.
-    pub process_cpu_ns: u64,
-    /// Events, all together.
-    pub events: u64,
-}
-
-/// What came from one sender.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct SenderSummary {
-    /// As on the command line.
-    pub from: String,
-    /// Sessions with it.
-    pub sessions: u64,
-    /// UDP payload bytes.
-    pub bytes: u64,
-    /// Source packets that came.
-    pub received: u64,
-    /// Repair packets that came.
-    pub repairs: u64,
-    /// Source packets that did not come as first sent, not even late.
-    pub lost: u64,
-    /// Those that were taken for lost for a while, too.
-    #[serde(skip)]
-    missed: u64,
-    /// Of these, given back by FEC.
-    pub recovered: u64,
-    /// Of these, sent again in time.
-    pub retransmitted: u64,
-    /// Source packets that were taken for lost, and then came on their own.
-    pub overtaken: u64,
-    /// Of those lost, brought by another sender.
-    pub elsewhere: u64,
-    /// Of these, never repaired.
-    pub unrepaired: u64,
-    /// Packets of frames that had been given out.
-    pub late: u64,
-    /// Packets that had come before.
-    pub duplicates: u64,
-    /// Datagrams that were not the sender's.
-    pub rejected: u64,
-    /// Packets that the kernel dropped at the sockets.
-    pub socket_drops: u64,
-    /// Round-trip time at the end, nanoseconds.
-    pub rtt_ns: u64,
 }
 
 /// Receives until the stream ends, or `stop` is set.
@@ -405,6 +331,7 @@ impl Run<'_> {
         }
         let first = self.summary.senders[usize::from(sender)].sessions == 0;
         self.summary.senders[usize::from(sender)].sessions += 1;
+        self.summary.senders[usize::from(sender)].flows = terms.flows;
         self.summary.format = Some(terms.format.clone());
         let detail = format!(
             "{name} ({}) sends {} over {} flows",
@@ -487,39 +414,14 @@ impl Run<'_> {
 
     fn take_record(&mut self, record: Record) {
         match &record {
-            Record::RecvSecond(row) => self.count_packets(row),
+            Record::RecvSecond(row) => {
+                self.summary.add(row);
+                self.live.add(row);
+            }
             Record::FrameSecond(row) => self.count_frames(row),
             _ => {}
         }
         self.watch.record(record);
-    }
-
-    fn count_packets(&mut self, row: &RecvSecond) {
-        self.summary.cpu_ns += row.cpu_ns;
-        let sender = &mut self.summary.senders[usize::from(row.sender)];
-        sender.bytes += row.bytes;
-        sender.received += row.received;
-        sender.repairs += row.repairs;
-        sender.missed += row.lost;
-        sender.recovered += row.recovered;
-        sender.retransmitted += row.retransmitted;
-        sender.overtaken += row.overtaken;
-        sender.lost = sender.missed.saturating_sub(sender.overtaken);
-        sender.elsewhere += row.elsewhere;
-        sender.unrepaired += row.unrepaired;
-        sender.late += row.late;
-        sender.duplicates += row.duplicates;
-        sender.rejected += row.rejected;
-        sender.socket_drops += row.socket_drops;
-        sender.rtt_ns = row.rtt_ns;
-        let live = &mut self.live;
-        live.rate += BitRate::of(row.bytes, row.duration_ns).0;
-        live.received += row.received;
-        live.lost += row.lost.saturating_sub(row.overtaken);
-        live.recovered += row.recovered;
-        live.retransmitted += row.retransmitted;
-        live.unrepaired += row.unrepaired;
-        live.late += row.late;
     }
 
     /// Frames come once a second, after the packets of about the same second.
@@ -593,7 +495,7 @@ impl Run<'_> {
         }
         let ended = match written {
             Some(Ok((totals, end))) => {
-                self.sum_up(&totals);
+                self.summary.set_frames(&totals);
                 match end {
                     OutputEnd::Done => Ok(()),
                     OutputEnd::ReaderLeft => {
@@ -610,18 +512,6 @@ impl Run<'_> {
             }),
         };
         received.and(ended)
-    }
-
-    fn sum_up(&mut self, totals: &OutputTotals) {
-        let summary = &mut self.summary;
-        summary.frames = totals.frames;
-        summary.frames_damaged = totals.damaged;
-        summary.frames_lost = totals.lost;
-        summary.frames_dropped = totals.dropped;
-        summary.frames_verified = totals.verified;
-        summary.frames_unequal = totals.unequal;
-        summary.delay = quantiles(&totals.delay);
-        summary.used = quantiles(&totals.used);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use weir_carry::CarryError;
 use weir_control::ConnectError;
 use weir_measure::MeasureError;
 use weir_results::StoreError;
@@ -66,6 +67,16 @@ impl From<MeasureError> for Failure {
 impl From<ConnectError> for Failure {
     fn from(error: ConnectError) -> Self {
         MeasureError::from(error).into()
+    }
+}
+
+impl From<CarryError> for Failure {
+    fn from(error: CarryError) -> Self {
+        if error.is_usage() {
+            Failure::usage(error.to_string())
+        } else {
+            Failure::environment(error.to_string())
+        }
     }
 }
 

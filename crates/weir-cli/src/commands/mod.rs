@@ -21,6 +21,7 @@ mod progress;
 mod run_store;
 mod tables;
 mod thresholds;
+mod watching;
 
 pub use failure::{Failure, Status};
 pub use output::say;

@@ -4,17 +4,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use weir_carry::recv::{self, Conceal, Form, OutputPlan, RecvConfig, RecvSummary, Target};
-use weir_carry::{Event, Live, Watch};
 use weir_cli::args::{ConcealBy, GlobalOptions, JoinBy, RecvArgs, WriteAs};
 use weir_control::Family;
-use weir_measure::{Sink, Stop};
+use weir_measure::Stop;
 use weir_net::host::HostFacts;
-use weir_results::Record;
 use weir_transport::{Join, SwitchLimits};
 
 use super::output::{closing_lines, print, print_json, say, storing_notes};
-use super::progress::LiveLine;
-use super::run_store::{Ended, OpenRun, RunStore, json as stored, new_run};
+use super::run_store::{Ended, RunStore, json as stored, new_run};
+use super::watching::Watching;
 use super::{Failure, Status, connect, tables};
 
 /// Receives until the stream ends, and reports.
@@ -31,10 +29,7 @@ pub fn run(args: &RecvArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), F
     let new = new_run("recv", &config.from.join(", "), &parameters(args), &local);
     let run = store.begin(&new, "recv", true)?;
     let id = run.id();
-    let watching = Watching {
-        run: &run,
-        line: LiveLine::new("recv", global.quiet),
-    };
+    let watching = Watching::new(&run, "recv", global.quiet);
     let mut summary = RecvSummary::default();
     let result = recv::run(&config, &mut summary, stop, &watching);
     drop(watching);
@@ -147,24 +142,4 @@ fn parameters(args: &RecvArgs) -> Value {
         "gro": !args.no_gro,
         "on_event": args.on_event,
     })
-}
-
-/// Keeps what happens and shows it.
-struct Watching<'a> {
-    run: &'a OpenRun<'a>,
-    line: LiveLine,
-}
-
-impl Watch for Watching<'_> {
-    fn record(&self, record: Record) {
-        self.run.record(record);
-    }
-
-    fn event(&self, event: &Event) {
-        self.line.say(&event.detail);
-    }
-
-    fn live(&self, live: &Live) {
-        self.line.show(&tables::live(live));
-    }
 }

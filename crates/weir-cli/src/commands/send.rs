@@ -3,19 +3,17 @@
 use serde_json::{Value, json};
 use weir_carry::send::{self, FecPlan, Pacing, SendConfig, SendSummary};
 use weir_carry::source::{Input, Numbering, SourceConfig};
-use weir_carry::{CarryError, Event, Live, Watch};
 use weir_cli::args::{FecChoice, GlobalOptions, Numbers, Pace, RunName, SendArgs};
 use weir_diagnose::{Options, Recovery};
 use weir_fec::{Choice, CodeRate, MAX_WINDOW};
-use weir_measure::{Sink, Stop};
+use weir_measure::Stop;
 use weir_net::host::HostFacts;
-use weir_results::Record;
 use weir_transport::BreakerLimits;
 use weir_wire::MAX_FEEDBACK_FLOWS;
 
 use super::output::{closing_lines, print, print_json, say, storing_notes};
-use super::progress::LiveLine;
-use super::run_store::{Ended, OpenRun, RunStore, json as stored, new_run};
+use super::run_store::{Ended, RunStore, json as stored, new_run};
+use super::watching::Watching;
 use super::{Failure, connect, diagnose, runs, tables};
 
 /// The most that --fec auto adds, as a share of the source packets.
@@ -36,10 +34,7 @@ pub fn run(args: &SendArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), F
         true,
     )?;
     let id = run.id();
-    let watching = Watching {
-        run: &run,
-        line: LiveLine::new("send", global.quiet),
-    };
+    let watching = Watching::new(&run, "send", global.quiet);
     let mut summary = SendSummary::default();
     let result = send::run(&config, &mut summary, stop, &watching);
     drop(watching);
@@ -209,34 +204,4 @@ fn parameters(args: &SendArgs, config: &SendConfig) -> Value {
         "source_ports": config.source_ports,
         "gso": config.segmentation,
     })
-}
-
-/// Keeps what happens and shows it.
-struct Watching<'a> {
-    run: &'a OpenRun<'a>,
-    line: LiveLine,
-}
-
-impl Watch for Watching<'_> {
-    fn record(&self, record: Record) {
-        self.run.record(record);
-    }
-
-    fn event(&self, event: &Event) {
-        self.line.say(&event.detail);
-    }
-
-    fn live(&self, live: &Live) {
-        self.line.show(&tables::live(live));
-    }
-}
-
-impl From<CarryError> for Failure {
-    fn from(error: CarryError) -> Self {
-        if error.is_usage() {
-            Failure::usage(error.to_string())
-        } else {
-            Failure::environment(error.to_string())
-        }
-    }
 }

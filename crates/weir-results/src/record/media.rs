@@ -106,7 +106,8 @@ pub struct FrameSecond {
     pub unequal: u64,
     /// The latency budget.
     pub budget_ns: u64,
-    /// From capture at the sender to output at the receiver, by both clocks.
+    /// From capture, taken as the time when its first packet left the sender, to output at the receiver; the fastest packet is
+    /// taken to have been on its way for half a round trip.
     pub delay: Quantiles,
     /// How much of the budget had passed when the frame was complete.
     pub used: Quantiles,

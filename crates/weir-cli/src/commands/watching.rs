@@ -1,0 +1,39 @@
+//! What a stream that runs tells: kept in the store, and shown on a line.
+
+use weir_carry::{Event, Live, Watch};
+use weir_measure::Sink;
+use weir_results::Record;
+
+use super::progress::LiveLine;
+use super::run_store::OpenRun;
+use super::tables;
+
+/// Keeps what happens and shows it.
+pub struct Watching<'a> {
+    run: &'a OpenRun<'a>,
+    line: LiveLine,
+}
+
+impl<'a> Watching<'a> {
+    /// Of this run, with a line titled `title` unless `quiet`.
+    pub fn new(run: &'a OpenRun<'a>, title: &str, quiet: bool) -> Self {
+        Watching {
+            run,
+            line: LiveLine::new(title, quiet),
+        }
+    }
+}
+
+impl Watch for Watching<'_> {
+    fn record(&self, record: Record) {
+        self.run.record(record);
+    }
+
+    fn event(&self, event: &Event) {
+        self.line.say(&event.detail);
+    }
+
+    fn live(&self, live: &Live) {
+        self.line.show(&tables::live(live));
+    }
+}
