@@ -118,11 +118,12 @@ fn random_loss_is_repaired_by_the_code_alone() {
 }
 
 #[test]
-fn a_code_that_follows_the_loss_sends_repairs_only_when_there_is_some() {
+fn a_code_that_follows_the_loss_repairs_it() {
     isolated!(heavy);
     lossy_link("numgen random mod 100 < 2");
     let carried = carry_across(&["--fec", "auto"]);
-    repaired(&carried, "retransmitted");
+    // By which of the two is a matter of time.
+    repaired(&carried, "lost");
     assert!(count(&carried.sent["repairs"]) > 0, "{}", carried.sent);
 }
 
