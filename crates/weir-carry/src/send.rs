@@ -167,8 +167,7 @@ struct Stream<'a> {
 
 impl Stream<'_> {
     fn run(&mut self, source: &mut Source) -> Result<(), CarryError> {
-        let places: Vec<String> = self.door.addresses().iter().map(SocketAddr::to_string).collect();
-        tracing::info!("waiting for a receiver at {}", places.join(" and "));
+        self.watch.listening(self.door.addresses());
         while !self.stop.is_set() {
             self.watch.live(&Live::Waiting("for a receiver".into()));
             let Some(client) = self.await_client(source)? else {

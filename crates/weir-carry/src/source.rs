@@ -59,6 +59,14 @@ pub struct SourceConfig {
 }
 
 impl SourceConfig {
+    /// Looks whether there is such an input.
+    ///
+    /// # Errors
+    /// When there is none, or it can be none.
+    pub fn check(&self) -> Result<(), CarryError> {
+        open(&self.input).map(drop)
+    }
+
     /// Whether the input has a clock of its own, as a camera behind a pipe has, and files do not.
     pub fn is_live(&self) -> bool {
         match &self.input {

@@ -1,5 +1,7 @@
 //! What a running stream tells those who watch it.
 
+use std::net::SocketAddr;
+
 use weir_results::Record;
 
 use crate::Event;
@@ -8,6 +10,10 @@ use crate::Event;
 pub trait Watch {
     /// A record to keep.
     fn record(&self, record: Record);
+    /// A sender listens at these addresses.
+    fn listening(&self, addresses: &[SocketAddr]) {
+        let _ = addresses;
+    }
     /// Something happened that people want to know at once. Also a record, which the caller makes.
     fn event(&self, event: &Event);
     /// About once a second: how it goes.

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use weir_control::{Stop, Stranger, listen_on_all, nonce};
@@ -16,6 +16,8 @@ use crate::CarryError;
 /// Handshakes at once.
 const MAX_HANDSHAKES: u32 = 16;
 const NAP: Duration = Duration::from_millis(50);
+/// Callers that the sender has not looked at yet: while it serves one it looks at none.
+const WAITING: usize = 16;
 
 /// A receiver that has proven the token.
 pub(super) struct Client {
@@ -76,7 +78,7 @@ impl Door {
             .filter_map(|listener| listener.local_addr().ok())
             .collect();
         let stop = Stop::default();
-        let (to_callers, callers) = channel();
+        let (to_callers, callers) = sync_channel(WAITING);
         let taken = Arc::new(AtomicBool::new(false));
         let handshakes = Arc::new(AtomicU32::new(0));
         for listener in listeners {
@@ -139,7 +141,7 @@ struct Porter {
     token: Token,
     taken: Arc<AtomicBool>,
     handshakes: Arc<AtomicU32>,
-    callers: Sender<Caller>,
+    callers: SyncSender<Caller>,
 }
 
 impl Porter {

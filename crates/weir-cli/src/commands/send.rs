@@ -21,6 +21,7 @@ const MOST_OVERHEAD: f64 = 0.25;
 
 /// Sends until the input ends, and reports.
 pub fn run(args: &SendArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
+    source(args)?.check()?;
     let store = RunStore::open(&global.db)?;
     let advice = args
         .from_run

@@ -1,5 +1,7 @@
 //! What a stream that runs tells: kept in the store, and shown on a line.
 
+use std::net::SocketAddr;
+
 use weir_carry::{Event, Live, Watch};
 use weir_measure::Sink;
 use weir_results::Record;
@@ -27,6 +29,12 @@ impl<'a> Watching<'a> {
 impl Watch for Watching<'_> {
     fn record(&self, record: Record) {
         self.run.record(record);
+    }
+
+    fn listening(&self, addresses: &[SocketAddr]) {
+        let places: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+        self.line
+            .say(&format!("waiting for a receiver at {}", places.join(" and ")));
     }
 
     fn event(&self, event: &Event) {
