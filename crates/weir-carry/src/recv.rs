@@ -60,8 +60,6 @@ pub struct RecvConfig {
     pub receive_buffer: usize,
     /// Whether the kernel may merge packets.
     pub merge: bool,
-    /// Frames after which to end.
-    pub most_frames: Option<u64>,
     /// Time after which to end.
     pub duration: Option<Duration>,
 }
@@ -228,14 +226,10 @@ impl Run<'_> {
         self.links.iter().all(gone)
     }
 
-    /// As much has come as was asked for.
+    /// The time that was asked for is over.
     fn is_over(&self) -> bool {
-        let frames = self.live.frames + self.live.concealed;
-        self.config.most_frames.is_some_and(|most| frames >= most)
-            || self
-                .config
-                .duration
-                .is_some_and(|most| self.first_session.unwrap_or(self.started).elapsed() >= most)
+        let since = self.first_session.unwrap_or(self.started);
+        self.config.duration.is_some_and(|most| since.elapsed() >= most)
     }
 
     fn happened(&mut self, sender: Option<u16>, event: EventKind, detail: impl Into<String>) {

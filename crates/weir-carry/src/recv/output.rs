@@ -43,6 +43,8 @@ pub struct OutputPlan {
     pub conceal: Conceal,
     /// Whether they are compared with the sender's hashes.
     pub verify: bool,
+    /// Frames after which to end, concealed ones counted.
+    pub most_frames: Option<u64>,
     /// The latency budget, for the record, nanoseconds.
     pub budget_ns: u64,
 }
@@ -173,6 +175,7 @@ impl Output {
             second: Second::default(),
             dropped_before: 0,
             began_ns: clock::monotonic_ns(),
+            given: 0,
             output: self,
         };
         let end = match writing.run() {
@@ -215,6 +218,8 @@ struct Writing {
     second: Second,
     dropped_before: u64,
     began_ns: u64,
+    /// Frames that were written, or concealed.
+    given: u64,
 }
 
 impl Writing {
@@ -236,6 +241,15 @@ impl Writing {
                     let done = self.take(*timed);
                     self.output.queued.fetch_sub(1, Ordering::AcqRel);
                     done?;
+                    self.given += 1;
+                    if self
+                        .output
+                        .plan
+                        .most_frames
+                        .is_some_and(|most| self.given >= most)
+                    {
+                        return self.sink.flush();
+                    }
                 }
                 Ok(ToOutput::Format(number, format)) => self.set_format(number, format),
                 Ok(ToOutput::Hashes(hashes)) => {

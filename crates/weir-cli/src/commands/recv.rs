@@ -113,6 +113,7 @@ fn config(args: &RecvArgs) -> Result<RecvConfig, Failure> {
                 ConcealBy::Blank => Conceal::Blank,
             },
             verify: args.verify,
+            most_frames: args.frames,
             budget_ns: args.latency.0,
         },
         // Anything is a hook.
@@ -124,7 +125,6 @@ fn config(args: &RecvArgs) -> Result<RecvConfig, Failure> {
         patience: Duration::from_nanos(args.wait.0),
         receive_buffer: args.receive_buffer.0 as usize,
         merge: !args.no_gro,
-        most_frames: args.frames,
         duration: args.duration.map(|time| Duration::from_nanos(time.0)),
     })
 }

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use weir_carry::recv::RecvSummary;
+use weir_carry::send::SendSummary;
 use weir_results::{
     FlowChange, FrameSecond, MediaEvent, NewRun, Outcome, Quantiles, Record, RecvSecond, RunId, SendSecond,
     Store,
@@ -75,6 +77,36 @@ fn records(kind: &str) -> Vec<Record> {
     records
 }
 
+/// As the commands keep them.
+fn parameters(kind: &str) -> Value {
+    if kind == "send" {
+        return json!({
+            "input": "test pattern", "format": "1920x1080@59.94:st2110-20", "packing": null, "pace": "frame_rate",
+            "flows": 16, "length": null, "fec": "12/96", "arq": true, "source_ports": false, "gso": true,
+        });
+    }
+    json!({
+        "from": ["far.example"], "join": "merge", "latency_ns": 20_000_000, "verify": false, "output": null,
+        "packing": null, "conceal": "repeat", "receive_buffer": 4_194_304, "gro": true, "on_event": [],
+    })
+}
+
+/// What they end with.
+fn summary(kind: &str) -> Value {
+    let summary = if kind == "send" {
+        serde_json::to_value(SendSummary {
+            frames: 600,
+            ..SendSummary::default()
+        })
+    } else {
+        serde_json::to_value(RecvSummary {
+            frames: 600,
+            ..RecvSummary::default()
+        })
+    };
+    summary.expect("JSON")
+}
+
 /// A finished run of that kind.
 fn carried(database: &str, kind: &str) -> RunId {
     let mut store = Store::open(database).expect("a database");
@@ -82,7 +114,7 @@ fn carried(database: &str, kind: &str) -> RunId {
         .begin_run(&NewRun {
             kind: kind.into(),
             target: "far.example".into(),
-            parameters: json!({ "flows": 16 }),
+            parameters: parameters(kind),
             local_host: json!({
                 "name": "near", "kernel": "6.1", "cpu": "one", "cores": 2, "interface": null, "driver": null,
                 "interface_rate": null, "mtu": null, "rmem_max": null, "wmem_max": null, "cloud": null,
@@ -94,9 +126,8 @@ fn carried(database: &str, kind: &str) -> RunId {
         })
         .expect("a run");
     store.append(run, &records(kind)).expect("rows");
-    let (end, summary) = (START + 10 * SECOND, json!({ "frames": 600 }));
     store
-        .end_run(run, Outcome::Finished, None, end, &summary)
+        .end_run(run, Outcome::Finished, None, START + 10 * SECOND, &summary(kind))
         .expect("an end");
     run
 }

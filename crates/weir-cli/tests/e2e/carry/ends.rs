@@ -170,7 +170,7 @@ fn an_interrupted_receiver_keeps_its_run_and_the_sender_waits_for_another() {
 
     wait_for_words(&mut sender, "has left");
     let again = recv(&[&LOCAL[..], &["--frames", "10", "--db", "again.db"]].concat());
-    assert!(count(&again.wait(LIMIT).expect_code(0).json()["frames"]) >= 10);
+    assert_eq!(count(&again.wait(LIMIT).expect_code(0).json()["frames"]), 10);
     sender.signal("INT");
     let sent = sender.wait(LIMIT).expect_code(0).json();
     assert_eq!(sent["run"]["outcome"], "interrupted", "{sent}");
