@@ -36,6 +36,8 @@ pub struct Arrivals {
     began_ns: Option<u64>,
     /// When the last one came that was sent for the first time.
     fresh_ns: u64,
+    /// One above the highest symbol of which a copy came.
+    copied: u64,
 }
 
 impl Arrivals {
@@ -55,6 +57,7 @@ impl Arrivals {
             flows: vec![flow; usize::from(count)],
             began_ns: None,
             fresh_ns: 0,
+            copied: 0,
         }
     }
 
@@ -99,11 +102,19 @@ impl Arrivals {
         }
     }
 
+    /// Notes a copy of the symbol before `horizon`: over whatever flow, it does not show that the flow is in use.
+    pub fn copied(&mut self, horizon: u64) {
+        self.copied = self.copied.max(horizon);
+    }
+
     /// All symbols before this one must have come. Where every flow is silent: all before the highest.
     pub fn horizon(&self, now_ns: u64) -> u64 {
         let alive = self.silences().filter(|(_, from)| *from > now_ns);
         let reached = alive.map(|(flow, _)| flow.horizon).min();
-        reached.unwrap_or_else(|| self.flows.iter().map(|flow| flow.horizon).max().unwrap_or(0))
+        reached.unwrap_or_else(|| {
+            let highest = self.flows.iter().map(|flow| flow.horizon).max();
+            highest.unwrap_or(0).max(self.copied)
+        })
     }
 
     /// When a flow that is alive will be silent if nothing comes.
@@ -202,6 +213,9 @@ mod tests {
         assert_eq!(arrivals.next_silence_ns(1_500_000), Some(2_001_000));
         assert_eq!(arrivals.horizon(2_001_000), 19);
         assert_eq!(arrivals.horizon(90_000_000), 20, "all are silent");
+        // A copy of the last one, of which nothing else has come.
+        arrivals.copied(23);
+        assert_eq!(arrivals.horizon(90_000_000), 23);
         // After a pause of all, each is waited for again.
         arrivals.reached(1, 30, 90_000_000);
         assert_eq!(arrivals.horizon(90_000_000), 19);

@@ -50,6 +50,8 @@ pub(crate) struct Feed {
     feedback_number: u64,
     feedback_ns: Option<u64>,
     feedback_flow: u16,
+    /// The sender waits to hear that the end has come.
+    hurry: bool,
     echo: Option<(UnixNanos, u64)>,
     counters: ArrivalCounters,
 }
@@ -108,6 +110,7 @@ impl Feed {
             feedback_number: 0,
             feedback_ns: None,
             feedback_flow: 0,
+            hurry: false,
             echo: None,
             counters: ArrivalCounters::default(),
         })
@@ -179,7 +182,11 @@ impl Feed {
         self.echo = Some((data.sent, now_ns));
         let symbol = data.symbol.extend(self.symbols.end());
         let arrival = self.symbols.come(symbol);
-        if !data.is_copy() {
+        if data.is_copy() {
+            if arrival != Arrival::Far {
+                self.arrivals.copied(symbol + 1);
+            }
+        } else {
             self.transit.sample(now_ns, data.sent);
             self.arrivals.reached(data.flow.0, symbol + 1, now_ns);
         }
@@ -313,6 +320,7 @@ impl Feed {
         if framing.flags & MediaFraming::END != 0 {
             let frame = stream.number_of(framing.frame);
             let sender = self.sender;
+            self.hurry = true;
             if self.ended.replace(frame).is_none() {
                 events.push_back(ReceiverEvent::End { sender, frame });
             }
@@ -414,7 +422,7 @@ impl Feed {
             self.symbols
                 .ask(now_ns, &asking, need, &mut self.ranges, MAX_MISSING_RANGES);
         }
-        if self.ranges.is_empty() && since < FEEDBACK_NS {
+        if self.ranges.is_empty() && since < FEEDBACK_NS && !self.hurry {
             return None;
         }
         let asked = self.ranges.iter().map(|range| u64::from(range.count));
@@ -448,6 +456,7 @@ impl Feed {
         }
         let flows = &flows[..usize::from(self.terms.flows)];
         let length = feedback.encode(&self.terms.key, flows, &self.ranges, out);
+        self.hurry = false;
         self.feedback_number += 1;
         self.feedback_ns = Some(now_ns);
         // Each over another flow: one that is dark costs one report in so many.
@@ -459,7 +468,10 @@ impl Feed {
     pub(crate) fn next_ns(&self, now_ns: u64, stream: &Stream) -> Option<u64> {
         self.echo?;
         let may_send_ns = self.feedback_ns.map_or(0, |last| last + LEAST_FEEDBACK_NS);
-        let must_send_ns = self.feedback_ns.map_or(0, |last| last + FEEDBACK_NS);
+        let must_send_ns = match self.feedback_ns {
+            Some(last) if !self.hurry => last + FEEDBACK_NS,
+            _ => may_send_ns,
+        };
         let asking = self.asking(now_ns, stream);
         let ask_ns = self
             .symbols

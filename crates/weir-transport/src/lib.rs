@@ -22,6 +22,7 @@ mod sender;
 mod stored;
 mod stream;
 mod switch;
+mod tail;
 mod transit;
 
 pub use adaptive::{AdaptiveLimits, Fec};

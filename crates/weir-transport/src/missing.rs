@@ -97,8 +97,8 @@ pub struct Asking {
     pub repeat_ns: u64,
     /// From noticing it to the first request.
     pub patience_ns: u64,
-    /// A repair over a symbol may come until so many symbols after it; it is asked for after that, or when it is high
-    /// time.
+    /// A repair over a symbol may come until so many symbols after it; it is asked for after that, or when half of its time
+    /// is over.
     pub window: u64,
 }
 
@@ -327,13 +327,14 @@ impl Symbols {
             if self.missing.len() == MOST_MISSING {
                 self.give_up_first(&need);
             }
-            // Then there is time for a second request.
-            let high_time_ns = deadline_ns.saturating_sub(2 * asking.rtt_ns).max(now_ns);
-            let next_ns = if asking.window == 0 {
-                high_time_ns.min(now_ns + asking.patience_ns)
-            } else {
-                high_time_ns
+            // Then there is time for a second request. A code has half of the time at most: at a pause or the end of a
+            // stream no window passes, and hosts take their time too.
+            let left_ns = deadline_ns.saturating_sub(now_ns);
+            let patience_ns = match asking.window {
+                0 => asking.patience_ns,
+                _ => left_ns / 2,
             };
+            let next_ns = now_ns + patience_ns.min(left_ns.saturating_sub(2 * asking.rtt_ns));
             self.missing.push_back(Missing {
                 symbol,
                 missed: Missed {

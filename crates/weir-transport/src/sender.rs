@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use weir_fec::{Adu, CodeRate, Encoder, EncoderConfig};
+use weir_fec::{Adu, CodeRate, Encoder, EncoderConfig, Repair, RepairPayloadId};
 use weir_wire::{
     DecodeError, FRAMING_LENGTH, FlowId, MEDIA_HEADER_LENGTH, MediaData, MediaFeedback, MediaFraming,
     MediaRepair, REPAIR_HEADER_LENGTH, Sequence, SessionId, UdpKey, UnixNanos,
@@ -14,6 +14,7 @@ use crate::breaker::{Breaker, BreakerLimits, Broken};
 use crate::flowlets::{FlowChange, Flowlets};
 use crate::pacing::Pace;
 use crate::stored::{FrameStore, Piece};
+use crate::tail::Tail;
 
 /// Retransmissions that may wait; what is asked for beyond them is asked for again.
 const MOST_WAITING: usize = 16_384;
@@ -94,7 +95,7 @@ pub struct SenderCounters {
     pub repairs: u64,
     /// Packets that were sent again because the receiver missed them.
     pub retransmitted: u64,
-    /// Copies that were sent to try flows.
+    /// Copies that were sent to try flows, and of the last packet to see whether it came.
     pub trials: u64,
     /// Requests for what was no longer kept or could not come in time.
     pub refused: u64,
@@ -128,7 +129,12 @@ pub struct Sender {
     repairs_used: usize,
     /// Symbols that are to be sent again.
     again: VecDeque<u64>,
+    tail: Tail,
+    /// Whether the last packet so far is the end of the stream.
+    at_end: bool,
     settled: u64,
+    /// The newest symbol that the receiver has told of.
+    newest: Option<Sequence>,
     feedback: Option<u64>,
     rtt_ns: Option<u64>,
     breaker: Breaker,
@@ -167,7 +173,10 @@ impl Sender {
             repairs: Vec::new(),
             repairs_used: 0,
             again: VecDeque::new(),
+            tail: Tail::new(config.latency_ns),
+            at_end: false,
             settled: 0,
+            newest: None,
             feedback: None,
             rtt_ns: None,
             breaker: Breaker::new(config.breaker, now_ns),
@@ -258,6 +267,7 @@ impl Sender {
                 }
             }
         }
+        self.poll_tail(now_ns, unix, out);
         out.sort_by_key(|transmit| transmit.flow);
     }
 
@@ -279,7 +289,47 @@ impl Sender {
             self.store.sent(first.buffer, expires_ns);
             self.waiting.pop_front();
         }
+        if self.waiting.is_empty() {
+            self.at_end = piece.framing.flags & MediaFraming::END != 0;
+            self.tail.is_last(now_ns);
+        } else {
+            self.tail.is_followed();
+        }
         Some((piece, last))
+    }
+
+    /// While nothing follows what was sent, the repairs that are in the making go out at once; and the last packet goes
+    /// again until the receiver has told of it, since nothing else would show that it was lost (as in RFC 8985, section
+    /// 7). Without ARQ only the end of the stream, which the receiver has to know.
+    fn poll_tail(&mut self, now_ns: u64, unix: UnixNanos, out: &mut Vec<Transmit>) {
+        if self.tail.due_ns().is_none_or(|due| due > now_ns) {
+            return;
+        }
+        self.flush(unix, out);
+        let last = self.store.next_symbol().wrapping_sub(1);
+        let known = self.newest == Some(Sequence::from(last));
+        let piece = self.store.by_symbol(last).filter(|piece| {
+            let expires_ns = self.store.expiry(piece).unwrap_or(u64::MAX);
+            !known && (self.config.arq || self.at_end) && now_ns < expires_ns
+        });
+        let Some(piece) = piece else {
+            self.tail.is_over();
+            return;
+        };
+        let (flow, sequence) = self.flows.for_copy();
+        self.counters.trials += 1;
+        out.push(self.packet(piece, flow, sequence, MediaData::COPY, unix));
+        self.tail.is_last(now_ns);
+    }
+
+    /// Sends the repairs that are in the making.
+    fn flush(&mut self, unix: UnixNanos, out: &mut Vec<Transmit>) {
+        while let Some(encoder) = &mut self.encoder {
+            let sources = usize::from(encoder.rate().sources());
+            let Some(repair) = encoder.flush() else { return };
+            let id = keep_repair(&mut self.repairs, self.repairs_used, &repair);
+            self.send_repair(id, sources, unix, out);
+        }
     }
 
     fn send_source(&mut self, piece: Piece, now_ns: u64, unix: UnixNanos, out: &mut Vec<Transmit>) {
@@ -291,6 +341,9 @@ impl Sender {
             out.push(self.packet(piece, flow, sequence, MediaData::COPY, unix));
         }
         self.protect(piece, unix, out);
+        if piece.framing.flags & MediaFraming::END != 0 {
+            self.flush(unix, out);
+        }
     }
 
     fn packet(
@@ -337,20 +390,19 @@ impl Sender {
         let Ok(Some(repair)) = encoder.push(adu) else {
             return;
         };
-        if self.repairs_used == self.repairs.len() {
-            self.repairs.push(Vec::new());
-        }
-        let kept = &mut self.repairs[self.repairs_used];
-        kept.clear();
-        kept.extend_from_slice(repair.symbol);
-        let payload_id = repair.id.encode();
+        let id = keep_repair(&mut self.repairs, self.repairs_used, &repair);
+        self.send_repair(id, sources, sent, out);
+    }
+
+    /// Sends the repair that was kept last, after so many sources.
+    fn send_repair(&mut self, id: RepairPayloadId, sources: usize, sent: UnixNanos, out: &mut Vec<Transmit>) {
         let (flow, flow_sequence) = self.flows.for_repair(sources);
         let packet = MediaRepair {
             session: self.config.session,
             flow_sequence,
             flow,
             sent,
-            payload_id,
+            payload_id: id.encode(),
         };
         let mut short = [0; REPAIR_HEADER_LENGTH];
         packet.encode(&self.config.key, &mut short);
@@ -409,6 +461,7 @@ impl Sender {
         }
         self.feedback = Some(number);
         let next = self.store.next_symbol();
+        self.newest = Some(feedback.newest);
         self.settled = self.settled.max(feedback.settled.extend(next).min(next));
         self.learn_rtt(unix, &feedback);
         let events = &mut self.events;
@@ -469,6 +522,7 @@ impl Sender {
         }
         [
             self.due_ns(),
+            self.tail.due_ns(),
             self.store.next_expiry(),
             Some(self.breaker.next_ns()).filter(|_| !self.held),
         ]
@@ -502,4 +556,14 @@ impl Sender {
     pub fn flows(&self) -> &Flowlets {
         &self.flows
     }
+}
+
+/// Keeps the bytes of a repair until they have been sent; gives what it is over.
+fn keep_repair(repairs: &mut Vec<Vec<u8>>, at: usize, repair: &Repair<'_>) -> RepairPayloadId {
+    if at == repairs.len() {
+        repairs.push(Vec::new());
+    }
+    repairs[at].clear();
+    repairs[at].extend_from_slice(repair.symbol);
+    repair.id
 }

@@ -103,17 +103,16 @@ impl Running {
                 self.close_second(now);
                 return Ok(());
             }
-            self.receive()?;
-            let now = clock::monotonic_ns();
-            self.data.receiver.settle(now);
+            let looked_ns = self.receive()?;
+            self.data.receiver.settle(looked_ns);
             // A description goes before the frames that it is of.
             self.tell_events();
-            self.hand_out(now);
-            self.send_feedback(now);
+            self.hand_out(looked_ns);
+            self.send_feedback(looked_ns);
+            let now = clock::monotonic_ns();
             if now >= self.second_ends_ns {
                 self.close_second(now);
             }
-            let now = clock::monotonic_ns();
             let next = self.data.receiver.next_ns(now).unwrap_or(u64::MAX);
             let until = next.min(now + IDLE_NS);
             self.waiter
@@ -203,18 +202,21 @@ impl Running {
         }
     }
 
-    /// Takes all that lies at the sockets before anything is judged by the time: a thread that had to wait for its turn
-    /// must not take for late what was there before.
-    fn receive(&mut self) -> Result<(), CarryError> {
+    /// Takes all that lies at the sockets, and says when it was looked for: by that time frames are judged, since of what
+    /// came later it is not known whether it has come. A thread that had to wait for its turn, wherever it was, must not
+    /// take for late what lay there all the while.
+    fn receive(&mut self) -> Result<u64, CarryError> {
+        let mut looked_ns = clock::monotonic_ns();
         for _ in 0..ROUNDS {
-            if !self.receive_round()? {
-                return Ok(());
-            }
             self.waiter
                 .wait_ns(0)
                 .map_err(|error| NetError::io("wait for", "sockets", error))?;
+            if !self.receive_round()? {
+                break;
+            }
+            looked_ns = clock::monotonic_ns();
         }
-        Ok(())
+        Ok(looked_ns)
     }
 
     /// Takes some of what lies at each socket; true when there is more.

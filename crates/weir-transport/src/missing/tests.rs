@@ -73,9 +73,15 @@ fn with_a_code_requests_wait_until_its_window_has_passed_or_it_is_high_time() {
     let mut symbols = Symbols::default();
     come(&mut symbols, (0..30).filter(|symbol| *symbol != 4));
     symbols.notice(1_000, 8, 2_000, &asking, wanted);
-    assert_eq!(symbols.next_ns(1_000, Some(&asking)), Some(1_800));
-    assert_eq!(ask(&mut symbols, 1_799, &asking), []);
-    assert_eq!(ask(&mut symbols, 1_800, &asking), [(4, 1)]);
+    assert_eq!(symbols.next_ns(1_000, Some(&asking)), Some(1_500));
+    assert_eq!(ask(&mut symbols, 1_499, &asking), []);
+    assert_eq!(ask(&mut symbols, 1_500, &asking), [(4, 1)]);
+
+    // Half of the time would leave none for a second request.
+    let mut symbols = Symbols::default();
+    come(&mut symbols, (0..30).filter(|symbol| *symbol != 4));
+    symbols.notice(1_000, 8, 1_300, &asking, wanted);
+    assert_eq!(symbols.next_ns(1_000, Some(&asking)), Some(1_100));
 }
 
 #[test]

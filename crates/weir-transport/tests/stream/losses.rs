@@ -182,6 +182,75 @@ fn a_pause_of_the_source_is_no_fault_of_any_flow() {
     }
 }
 
+/// The path carries nothing while the last packets are sent, and the end of the stream.
+#[test]
+fn what_is_lost_at_the_end_is_asked_for() {
+    for fec in [None, code(12, 96)] {
+        let end = FRAME_NS * (SECOND / FRAME_NS);
+        let world = World::new(Setup {
+            arq: true,
+            fec,
+            for_ns: SECOND,
+            stations: vec![Plan {
+                cut: Some((end - MS, end + 3 * MS)),
+                ..Plan::default()
+            }],
+            ..Setup::default()
+        })
+        .run();
+        world.assert_whole();
+        assert!(world.receiver.is_finished(), "{fec:?}");
+        let (sent, seen) = (world.sender().counters(), world.seen(0));
+        assert!(seen.lost > 30 && seen.unrepaired == 0, "{seen:?}");
+        assert!((1..=8).contains(&sent.trials), "until it is known: {sent:?}");
+    }
+}
+
+/// After these packets no other repair comes than those that were in the making.
+#[test]
+fn the_code_repairs_the_last_packets_like_others() {
+    let end = FRAME_NS * (SECOND / FRAME_NS);
+    let world = World::new(Setup {
+        fec: code(4, 64),
+        flows: 1,
+        for_ns: SECOND,
+        stations: vec![Plan {
+            cut: Some((end - 130_000, end - 60_000)),
+            ..Plan::default()
+        }],
+        ..Setup::default()
+    })
+    .run();
+    world.assert_whole();
+    let seen = world.seen(0);
+    assert!((2..=4).contains(&seen.lost), "{seen:?}");
+    assert_eq!((seen.recovered, seen.unrepaired), (seen.lost, 0));
+}
+
+#[test]
+fn what_is_lost_before_a_pause_is_repaired_in_it() {
+    let from = FRAME_NS * (SECOND / FRAME_NS);
+    for fec in [None, code(12, 96)] {
+        let world = World::new(Setup {
+            arq: true,
+            fec,
+            stations: vec![Plan {
+                pause: Some((from, 2 * from)),
+                // What was given before goes on for a frame.
+                cut: Some((from + FRAME_NS - MS, from + FRAME_NS + MS)),
+                ..Plan::default()
+            }],
+            ..Setup::default()
+        })
+        .run();
+        let seen = world.seen(0);
+        assert!(seen.lost > 10 && seen.unrepaired == 0, "{seen:?}");
+        assert_eq!(world.damaged, 0, "{:?}", world.damage);
+        // Those that would have been sent in the pause.
+        assert!(world.lost.abs_diff(from / FRAME_NS) <= 3, "{}", world.lost);
+    }
+}
+
 /// Blocks of 32 packets leave every 83 ms: a frame is waited for until it has been sent, not for a budget of 20 ms only.
 #[test]
 fn frames_that_take_longer_than_the_budget_to_send_are_not_cut() {
