@@ -123,7 +123,7 @@ fn config(args: &RecvArgs) -> Result<RecvConfig, Failure> {
             .filter_map(|text| text.parse().ok())
             .collect(),
         patience: Duration::from_nanos(args.wait.0),
-        receive_buffer: args.receive_buffer.0 as usize,
+        receive_buffer: args.receive_buffer.map(|bytes| bytes.0 as usize),
         merge: !args.no_gro,
         duration: args.duration.map(|time| Duration::from_nanos(time.0)),
     })
@@ -138,7 +138,7 @@ fn parameters(args: &RecvArgs) -> Value {
         "output": args.output.as_ref().map(|path| path.display().to_string()),
         "packing": args.packing.map(|packing| packing.name()),
         "conceal": match args.conceal { ConcealBy::Repeat => "repeat", ConcealBy::Blank => "blank" },
-        "receive_buffer": args.receive_buffer.0,
+        "receive_buffer": args.receive_buffer.map(|bytes| bytes.0),
         "gro": !args.no_gro,
         "on_event": args.on_event,
     })
