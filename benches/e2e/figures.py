@@ -197,10 +197,10 @@ def link_flows_figures(path):
     return round(flows["rate"]), flows["sent"], flows["lost"], own_losses(account), cores_taken, lateness
 
 
-CARRY_LINK = "{:<10} {:>7} {:>7} {:>8} {:>8} {:>6} {:>8} {:>8} {:>8} {:>9} {:>8} {:>8} {:>9} {:>9} {:>5}"
+CARRY_LINK = "{:<10} {:>7} {:>7} {:>8} {:>8} {:>6} {:>8} {:>8} {:>8} {:>9} {:>8} {:>8} {:>9} {:>9} {:>9} {:>5}"
 CARRY_LINK_HEAD = (
     "case", "seconds", "frames", "not", "packets", "lost", "by FEC", "by ARQ", "by other", "left", "out P50",
-    "P99.9", "link CPU", "late P99", "own",
+    "P99.9", "link CPU", "late P99", "late max", "own",
 )
 
 
@@ -224,7 +224,8 @@ def draw_carry_link(name, path, link):
             name, f"{result['duration_ns'] / 1e9:.0f}", whole, others, total("received"), total("lost"),
             total("recovered"), total("retransmitted"), total("elsewhere"), total("unrepaired"),
             f"{delay['p50'] / 1e6:.1f}", f"{delay['p999'] / 1e6:.1f}", f"{cores_of_link(account):.2f}",
-            f"{account['reverse']['lateness']['p99'] / 1e6:.2f}", own_losses(account),
+            f"{account['reverse']['lateness']['p99'] / 1e6:.2f}", f"{account['reverse']['lateness']['max'] / 1e6:.1f}",
+            own_losses(account),
         )
     )
 
