@@ -8,6 +8,7 @@
 mod error;
 mod events;
 mod messages;
+mod priority;
 pub mod recv;
 pub mod send;
 pub mod source;

@@ -13,6 +13,7 @@ use weir_wire::MAX_FEEDBACK_LENGTH;
 
 use super::output::{FrameQueue, Timed};
 use crate::CarryError;
+use crate::priority::run_in_time;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How often commands are looked at when nothing comes.
@@ -81,7 +82,7 @@ struct Running {
 impl Data {
     /// Runs until nobody gives commands any more.
     pub(super) fn run(self) -> Result<(), CarryError> {
-        clock::sharpen_timers();
+        run_in_time();
         let now = clock::monotonic_ns();
         let mut running = Running {
             data: self,

@@ -15,6 +15,7 @@ use weir_wire::{FlowId, MAX_FEEDBACK_LENGTH, MediaFraming, UnixNanos};
 
 use super::account::Account;
 use crate::CarryError;
+use crate::priority::run_in_time;
 use crate::source::{FromSource, Source};
 
 /// How often the source and the orders are looked at when nothing else is to do.
@@ -140,7 +141,7 @@ impl<'a> Data<'a> {
 
     /// Runs until the stream is over ([`Told::Ended`], [`Told::Stopped`]) or the receiver is gone.
     pub(super) fn run(mut self) -> Result<(), CarryError> {
-        clock::sharpen_timers();
+        run_in_time();
         self.account = Account::new(clock::monotonic_ns());
         let mut over = false;
         while !over {
