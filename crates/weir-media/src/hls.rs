@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use crate::index::{TrackIndex, TrackKind};
 use crate::package::{PackageError, media_segment};
-use crate::presentation::{Presentation, Rendition, Resource, nanoseconds, segments};
+use crate::presentation::{Presentation, Rendition, Resource, segments};
 
 /// The media type of a playlist.
 pub const PLAYLIST_TYPE: &str = "application/vnd.apple.mpegurl";
@@ -211,8 +211,9 @@ fn write_variant(
     video: &Rendition,
     audio: Option<&AudioGroup<'_>>,
 ) {
-    let peak = video.segments.peak_bitrate() + audio.map_or(0, AudioGroup::peak);
-    let average = video.segments.average_bitrate() + audio.map_or(0, AudioGroup::average);
+    let (audio_peak, audio_average) = audio.map_or((0, 0), |group| (group.peak(), group.average()));
+    let peak = video.segments.peak_bitrate().saturating_add(audio_peak);
+    let average = video.segments.average_bitrate().saturating_add(audio_average);
     let codecs: Vec<&str> = [Some(video.info.codec.as_str()), audio.and_then(AudioGroup::codec)]
         .into_iter()
         .flatten()
@@ -281,18 +282,23 @@ fn write_i_frame_variant(text: &mut String, presentation: &Presentation, video: 
     push(text, format_args!(",URI={}\n", quoted(&address)));
 }
 
+/// A time in these parts of a second, rounded to the nearest.
+fn rounded(time: u64, timescale: u32, parts: u32) -> u128 {
+    let timescale = u128::from(timescale.max(1));
+    (u128::from(time) * u128::from(parts) + timescale / 2) / timescale
+}
+
 /// Seconds with six decimals from one time to another. Both are rounded, not their difference, so that the sum of all
 /// durations stays that of the whole however many there are.
 fn seconds(start: u64, end: u64, timescale: u32) -> String {
-    let microseconds = |time: u64| (nanoseconds(time, timescale) + 500) / 1000;
+    let microseconds = |time: u64| rounded(time, timescale, 1_000_000);
     let length = microseconds(end).saturating_sub(microseconds(start));
     format!("{}.{:06}", length / 1_000_000, length % 1_000_000)
 }
 
 /// The least whole number of seconds that no segment is longer than when it is rounded (RFC 8216, 4.3.3.1).
-fn target_duration(rendition: &Rendition) -> u64 {
-    let longest = nanoseconds(rendition.segments.longest(), rendition.segments.timescale);
-    ((longest + 500_000_000) / 1_000_000_000).max(1)
+fn target_duration(rendition: &Rendition) -> u128 {
+    rounded(rendition.segments.longest(), rendition.segments.timescale, 1).max(1)
 }
 
 /// The media playlist of a track. Addresses in it are relative to its own.

@@ -20,6 +20,7 @@
 //! # Ok::<(), weir_media::index::IndexError>(())
 //! ```
 
+mod ahead;
 mod builder;
 mod codec;
 mod columns;

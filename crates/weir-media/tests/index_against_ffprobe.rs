@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use sources::{AAC, AUDIO, H264, VIDEO, index, index_bytes, make, packets};
-use weir_media::index::{FileIndex, TrackIndex, TrackKind};
+use weir_media::index::{FileIndex, IndexBuilder, Step, TrackIndex, TrackKind};
 
 /// Compares every sample with the packets of the stream. ffprobe passes over the edit list, so both count media time; for
 /// negative composition offsets it moves all decode times back, so that none is behind its presentation time.
@@ -217,6 +217,39 @@ fn fragmented_files_have_the_samples_that_ffprobe_shows() {
         let file = compare(&path);
         assert_eq!(file.tracks.len(), tracks, "{name}");
     }
+}
+
+#[test]
+fn fragments_that_a_segment_index_tells_of_are_read_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    // Far enough apart that each fragment is a read of its own.
+    let path = make(
+        folder.path(),
+        "dash.mp4",
+        "-f lavfi -i testsrc2=size=640x360:rate=25:duration=40,noise=alls=40 -c:v libx264 -preset ultrafast \
+         -b:v 4M -g 50 -pix_fmt yuv420p -movflags +dash+global_sidx",
+    );
+    let bytes = fs::read(&path).unwrap();
+    let (one_by_one, reads) = index_bytes(&bytes).unwrap();
+    compare(&path);
+    assert!(reads.len() > 15, "{reads:?}");
+    let mut builder = IndexBuilder::new(bytes.len() as u64);
+    let mut waits = 0;
+    let side_by_side = loop {
+        match builder.step().unwrap() {
+            Step::Done(index) => break index,
+            Step::Read(range) => {
+                waits += 1;
+                let others = builder.read_ahead(8);
+                // The answers come in another order than they were asked for.
+                for range in others.iter().rev().chain([&range]) {
+                    builder.give(range.start, &bytes[range.start as usize..range.end as usize]);
+                }
+            }
+        }
+    };
+    assert_eq!(side_by_side, one_by_one);
+    assert!(waits * 4 < reads.len(), "{waits} of {}", reads.len());
 }
 
 #[test]

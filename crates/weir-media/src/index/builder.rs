@@ -3,13 +3,14 @@
 //!
 //! It walks the boxes of the file's top level. The head of the file is read first; `mdat` is jumped over; `moov` is read at
 //! once, wherever it is. Of a fragmented file every `moof` is read too, with the header behind it that says where the next
-//! one is: a `sidx` would tell where they are, but not what is in them, and the walk needs no read more than with one. How
-//! much is read ahead follows from how far apart the fragments lie.
+//! one is. How much is read ahead follows from how far apart the fragments lie. A `sidx` tells where they are, but not what
+//! is in them: with one the walk needs no fewer reads, but they can be made side by side ([`IndexBuilder::read_ahead`]).
 
 use std::ops::Range;
 
 use crate::bmff::{BmffError, BoxHeader, Boxes, FourCc, Mp4Box};
 
+use super::ahead::{Ahead, fragment_starts};
 use super::error::IndexError;
 use super::fragment::read_fragment;
 use super::movie::{Movie, MovieLimits};
@@ -25,6 +26,8 @@ const FRAGMENT_BYTES: u64 = 4 << 10;
 const CLOSE_BYTES: u64 = 256 << 10;
 /// So much at a time.
 const AHEAD_BYTES: u64 = 1 << 20;
+/// A longer `sidx` is passed over; it has at most 65,535 entries of 12 bytes.
+const MOST_SIDX_BYTES: u64 = 1 << 20;
 
 /// What is taken from a file at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +84,7 @@ pub struct IndexBuilder {
     last_fragment: Option<(u64, u64)>,
     /// From one fragment to the next.
     stride: Option<u64>,
+    ahead: Ahead,
 }
 
 impl IndexBuilder {
@@ -103,6 +107,7 @@ impl IndexBuilder {
             finished: false,
             last_fragment: None,
             stride: None,
+            ahead: Ahead::default(),
         }
     }
 
@@ -135,10 +140,23 @@ impl IndexBuilder {
         }
     }
 
+    /// Ranges that [`Self::step`] will ask for later, at most so many, none twice: a caller that can read several at once
+    /// reads them beside the one that was asked for, and gives them in any order. Up to 16 MiB are kept. Empty where the
+    /// file does not say where its fragments are. What is not given is asked for when its turn comes.
+    pub fn read_ahead(&mut self, most: usize) -> Vec<Range<u64>> {
+        if self.finished || self.movie.as_ref().is_none_or(|movie| !movie.fragmented) {
+            return Vec::new();
+        }
+        let from = self.wanted.end.max(self.window_end()).max(self.at);
+        let length = self.ahead_bytes();
+        self.ahead.ranges(most, length, from, self.file_length)
+    }
+
     /// Takes bytes of the file from `offset` on; what was not asked for is not kept.
     pub fn give(&mut self, offset: u64, bytes: &[u8]) {
         let end = self.window_end();
         if offset != end || !self.wanted.contains(&offset) {
+            self.ahead.give(offset, bytes);
             return;
         }
         let room = usize::try_from(self.wanted.end - end).unwrap_or(usize::MAX);
@@ -159,7 +177,10 @@ impl IndexBuilder {
         let room = self.file_length - self.at;
         let header_end = self.at + BoxHeader::MOST_BYTES.min(room);
         let Some(bytes) = self.bytes(self.at..header_end) else {
-            let ahead = self.ahead();
+            if self.use_ahead(self.at) {
+                return Ok(None);
+            }
+            let ahead = self.ahead_bytes();
             return Ok(Some(self.request(self.at..header_end, ahead)));
         };
         let header = BoxHeader::parse(bytes, self.at)?.ok_or(BmffError::Remainder {
@@ -174,6 +195,7 @@ impl IndexBuilder {
         let limit = match &header.kind.0 {
             b"moov" => self.limits.movie_bytes,
             b"moof" => self.limits.fragment_bytes,
+            b"sidx" if length <= MOST_SIDX_BYTES => MOST_SIDX_BYTES,
             _ => u64::MAX,
         };
         if limit < u64::MAX {
@@ -187,6 +209,9 @@ impl IndexBuilder {
             // The header behind it comes along.
             let wanted_end = (end + BoxHeader::MOST_BYTES).min(self.file_length);
             if self.bytes(self.at..end).is_none() {
+                if self.use_ahead(self.at) {
+                    return Ok(None);
+                }
                 return Ok(Some(self.request(self.at..wanted_end, 0)));
             }
             self.read_box(end)?;
@@ -203,23 +228,39 @@ impl IndexBuilder {
         Ok(None)
     }
 
-    /// Reads the `moov` or `moof` box that ends at `end` and is in the window.
+    /// Goes on with bytes that have come ahead, if they have this one.
+    fn use_ahead(&mut self, at: u64) -> bool {
+        let Some((start, piece)) = self.ahead.take(at) else {
+            return false;
+        };
+        self.window = piece;
+        self.window_start = start;
+        true
+    }
+
+    /// Reads the `moov`, `moof` or `sidx` box that ends at `end` and is in the window.
     fn read_box(&mut self, end: u64) -> Result<(), IndexError> {
         let limits = MovieLimits {
             tracks: self.limits.tracks,
             samples: self.limits.samples,
             file_length: self.file_length,
         };
-        let mut movie = self.movie.take();
+        let movie = self.movie.take();
         let Some(bytes) = self.bytes(self.at..end) else {
             return Ok(());
         };
         let Some(found) = Boxes::new(bytes, self.at).next().transpose()? else {
             return Ok(());
         };
+        if found.kind.0 == *b"sidx" {
+            // It is only of use to read ahead, so a damaged one does no harm.
+            let starts = fragment_starts(&found).unwrap_or_default();
+            self.ahead.add(&starts, self.file_length);
+            self.movie = movie;
+            return Ok(());
+        }
         let is_fragment = found.kind.0 == *b"moof";
-        movie = Some(read_into(movie, &found, limits)?);
-        self.movie = movie;
+        self.movie = Some(read_into(movie, &found, limits)?);
         if is_fragment {
             if let Some((start, _)) = self.last_fragment {
                 self.stride = Some(self.at - start);
@@ -230,7 +271,7 @@ impl IndexBuilder {
     }
 
     /// How much to read for the next header and what may follow it.
-    fn ahead(&self) -> u64 {
+    fn ahead_bytes(&self) -> u64 {
         match (self.at, &self.movie, self.stride) {
             (0, _, _) => HEAD_BYTES,
             (at, None, _) if self.file_length - at <= TAIL_BYTES => TAIL_BYTES,
