@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use sources::{AAC, AUDIO, H264, VIDEO, index, index_bytes, make, packets};
-use weir_media::index::{FileIndex, IndexBuilder, Step, TrackIndex, TrackKind};
+use weir_media::index::{FileIndex, IndexBuilder, Step, StoredIndexError, TrackIndex, TrackKind};
 
 /// Compares every sample with the packets of the stream. ffprobe passes over the edit list, so both count media time; for
 /// negative composition offsets it moves all decode times back, so that none is behind its presentation time.
@@ -293,28 +293,125 @@ fn codecs_have_their_names() {
     }
 }
 
-/// The boxes of a file with `change` made to the content of those at the end of `path`, and all lengths put right.
-fn changed_boxes(bytes: &[u8], path: &[&[u8; 4]], change: &dyn Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+/// Type and content of a box.
+type Changed = ([u8; 4], Vec<u8>);
+
+/// The boxes of a file with those at the end of `path` changed, and all lengths put right.
+fn changed_boxes(bytes: &[u8], path: &[&[u8; 4]], change: &dyn Fn(&[u8]) -> Changed) -> Vec<u8> {
     let mut made = Vec::new();
     let mut rest = bytes;
     while rest.len() >= 8 {
         let length = u32::from_be_bytes(rest[..4].try_into().unwrap()) as usize;
         let (this, behind) = rest.split_at(length);
-        let content = match path {
-            [only] if this[4..8] == **only => change(&this[8..]),
+        let kind: [u8; 4] = this[4..8].try_into().unwrap();
+        let (kind, content) = match path {
+            [only] if kind == **only => change(&this[8..]),
             // Its entries stand behind version, flags and a count.
-            [first, more @ ..] if this[4..8] == **first && *first == b"dref" => {
-                [&this[8..16], &changed_boxes(&this[16..], more, change)].concat()
+            [b"dref", more @ ..] if kind == *b"dref" => {
+                let inside = changed_boxes(&this[16..], more, change);
+                (kind, [&this[8..16], &inside].concat())
             }
-            [first, more @ ..] if this[4..8] == **first => changed_boxes(&this[8..], more, change),
-            _ => this[8..].to_vec(),
+            [first, more @ ..] if kind == **first => (kind, changed_boxes(&this[8..], more, change)),
+            _ => (kind, this[8..].to_vec()),
         };
         made.extend((content.len() as u32 + 8).to_be_bytes());
-        made.extend(&this[4..8]);
+        made.extend(kind);
         made.extend(content);
         rest = behind;
     }
     made
+}
+
+fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes
+        .chunks_exact(4)
+        .map(|word| u32::from_be_bytes(word.try_into().unwrap()))
+        .collect()
+}
+
+#[test]
+fn tables_of_other_widths_are_read_as_ffprobe_reads_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = make(
+        folder.path(),
+        "plain.mp4",
+        &format!("{VIDEO} {AUDIO} {H264} {AAC}"),
+    );
+    let (plain, _) = index(&path);
+    let bytes = fs::read(&path).unwrap();
+    let table = |kind| [b"moov", b"trak", b"mdia", b"minf", b"stbl", kind];
+    // Chunk offsets of 64 bits.
+    let long = changed_boxes(&bytes, &table(b"stco"), &|content| {
+        let mut made = content[..8].to_vec();
+        for offset in words(&content[8..]) {
+            made.extend(u64::from(offset).to_be_bytes());
+        }
+        (*b"co64", made)
+    });
+    // Sizes of 16 bits: no sample of this source is larger.
+    let compact = changed_boxes(&long, &table(b"stsz"), &|content| {
+        let mut made = vec![0, 0, 0, 0, 0, 0, 0, 16];
+        made.extend(&content[8..12]);
+        for size in words(&content[12..]) {
+            made.extend(u16::try_from(size).unwrap().to_be_bytes());
+        }
+        (*b"stz2", made)
+    });
+    let path = folder.path().join("other.mp4");
+    fs::write(&path, &compact).unwrap();
+    assert_eq!(compare(&path).tracks, plain.tracks);
+
+    // The media in a box with a length of 64 bits: its header is 8 bytes longer, and ffmpeg leaves just those free.
+    let at = compact.windows(4).position(|kind| kind == b"mdat").unwrap() - 4;
+    assert_eq!(compact[at - 8..at], *b"\0\0\0\x08free");
+    let length = u32::from_be_bytes(compact[at..at + 4].try_into().unwrap());
+    let mut large = compact.clone();
+    large[at - 8..at].copy_from_slice(b"\0\0\0\x01mdat");
+    large[at..at + 8].copy_from_slice(&(u64::from(length) + 8).to_be_bytes());
+    fs::write(&path, &large).unwrap();
+    assert_eq!(compare(&path).tracks, plain.tracks);
+}
+
+#[test]
+fn a_stored_index_that_is_changed_anywhere_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = make(folder.path(), "media.mp4", &format!("{AUDIO} {AAC} -t 1"));
+    let stored = index(&path).0.to_bytes();
+    assert!(FileIndex::from_bytes(&stored).is_ok());
+    for place in 0..stored.len() {
+        let mut damaged = stored.clone();
+        damaged[place] ^= 0x10;
+        let error = FileIndex::from_bytes(&damaged).unwrap_err();
+        match place {
+            0..8 => assert_eq!(error, StoredIndexError::NotAnIndex),
+            8..12 => assert!(matches!(error, StoredIndexError::Version { .. })),
+            _ => assert_eq!(error, StoredIndexError::Checksum),
+        }
+        assert!(FileIndex::from_bytes(&stored[..place]).is_err());
+    }
+}
+
+#[test]
+fn what_is_no_mp4_is_refused_in_a_line() {
+    let refused = |bytes: &[u8]| index_bytes(bytes).unwrap_err().to_string();
+    assert_eq!(refused(b""), "the file is empty");
+    assert_eq!(refused(b"abc"), "3 bytes at byte 0 are too few for a box");
+    assert_eq!(
+        refused(b"<!DOCTYPE html>\n<html>"),
+        "this is no MP4 file: it begins with 'CTYP' where 'ftyp' is expected"
+    );
+    assert_eq!(
+        refused(b"\0\0\0\x04ftyp"),
+        "box 'ftyp' at byte 0 says that it is 4 bytes long, less than its own header"
+    );
+    assert_eq!(
+        refused(b"\0\0\0\x10ftypisom\0\0\0\0\0\0\x01\0mdat\0\0"),
+        "box 'mdat' at byte 16 says that it is 256 bytes long, where 10 are left"
+    );
+    assert_eq!(
+        refused(b"\0\0\0\x10ftypisom\0\0\0\0"),
+        "there is no 'moov' box in the file"
+    );
 }
 
 #[test]
@@ -331,7 +428,7 @@ fn a_movie_that_refers_to_another_file_is_an_index_of_that_file() {
     let at = bytes.windows(4).rposition(|kind| kind == b"moov").unwrap() - 4;
     let steps: [&[u8; 4]; 7] = [b"moov", b"trak", b"mdia", b"minf", b"dinf", b"dref", b"url "];
     let reference = changed_boxes(&bytes[at..], &steps, &|_| {
-        b"\0\0\0\0https://example.org/media.mp4\0".to_vec()
+        (*b"url ", b"\0\0\0\0https://example.org/media.mp4\0".to_vec())
     });
     let (found, reads) = index_bytes(&reference).unwrap();
     assert_eq!(reads.len(), 1);
@@ -362,7 +459,7 @@ fn edit_lists_that_play_several_parts_are_refused() {
     let one = 1 << 16;
     // Chunk offsets are now wrong by some bytes, but within the file: only the list counts here.
     let shift = |entries: &[[i32; 3]]| {
-        let mut changed = changed_boxes(&bytes, &steps, &|_| list(entries));
+        let mut changed = changed_boxes(&bytes, &steps, &|_| (*b"elst", list(entries)));
         changed.extend([0, 0, 0, 64, b'f', b'r', b'e', b'e']);
         changed.extend([0; 56]);
         index_bytes(&changed).map(|(file, _)| file.tracks[0].head().presentation_shift)
