@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use weir_media::index::{FileIndex, IndexBuilder, IndexError, Limits, Step, TrackIndex, TrackKind};
-use weir_media::package::{init_segment, media_segment};
+use weir_media::package::{init_segment, media_segment, reference_movie};
 use weir_media::presentation::{Presentation, Rendition};
 use weir_media::segments::{SegmentPlan, TrackSegments};
 use weir_media::{dash, hls};
@@ -68,6 +68,7 @@ fuzz_target!(|file: &[u8]| {
         }
     };
     assert_eq!(FileIndex::from_bytes(&index.to_bytes()).as_ref(), Ok(&index));
+    assert!(!reference_movie(&index, "media.mp4").is_empty());
     let of_kind = |kind| -> Vec<&TrackIndex> {
         let tracks = index.tracks.iter();
         tracks.filter(|track| track.info().kind == kind).collect()

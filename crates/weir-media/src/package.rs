@@ -6,12 +6,19 @@
 //! after it. Where it delays the track, decode times are later by the delay and no edit is needed: players that pass over
 //! empty edits are right all the same.
 
+mod movie;
+mod reference;
+
 use std::ops::Range;
 
 use thiserror::Error;
 
-use crate::bmff::{BoxHeader, BoxWriter};
-use crate::index::{Sample, TrackIndex, TrackInfo, TrackKind};
+use crate::bmff::BoxWriter;
+use crate::index::{Sample, TrackIndex};
+
+use movie::{Edits, TrackShape, write_movie_header, write_track};
+
+pub use reference::reference_movie;
 
 /// Every segment has one track, which has this number.
 const TRACK_ID: u32 = 1;
@@ -58,9 +65,17 @@ pub fn init_segment(track: &TrackIndex) -> Vec<u8> {
         ftyp.u32(0);
         ftyp.bytes(b"iso6cmfcdash");
     });
+    // Samples and durations are those of the fragments.
+    let shape = TrackShape {
+        track_id: TRACK_ID,
+        duration: 0,
+        movie_duration: 0,
+        media: None,
+        edits: Edits::without_delay(track),
+    };
     writer.nest(b"moov", |moov| {
-        write_movie_header(moov, track);
-        moov.nest(b"trak", |trak| write_track(trak, track));
+        write_movie_header(moov, track.info().timescale, 0, TRACK_ID + 1);
+        moov.nest(b"trak", |trak| write_track(trak, track, &shape, write_no_samples));
         moov.nest(b"mvex", |mvex| {
             mvex.nest_full(b"mehd", 1, 0, |mehd| {
                 mehd.u64(track.info().end.max(0).unsigned_abs());
@@ -75,129 +90,12 @@ pub fn init_segment(track: &TrackIndex) -> Vec<u8> {
     writer.into_bytes()
 }
 
-/// 8.2.2: no duration of its own, since all samples are in fragments.
-fn write_movie_header(moov: &mut BoxWriter, track: &TrackIndex) {
-    moov.nest_full(b"mvhd", 0, 0, |mvhd| {
-        mvhd.zeros(8);
-        mvhd.u32(track.info().timescale);
-        mvhd.u32(0);
-        mvhd.u32(0x0001_0000);
-        mvhd.u16(0x0100);
-        mvhd.zeros(10);
-        for value in [0x0001_0000, 0, 0, 0, 0x0001_0000, 0, 0, 0, 0x4000_0000] {
-            mvhd.u32(value);
-        }
-        mvhd.zeros(24);
-        mvhd.u32(TRACK_ID + 1);
-    });
-}
-
-fn write_track(trak: &mut BoxWriter, track: &TrackIndex) {
-    let head = track.head();
-    // Enabled, and part of the movie.
-    trak.nest_full(b"tkhd", 0, 3, |tkhd| {
-        tkhd.zeros(8);
-        tkhd.u32(TRACK_ID);
-        tkhd.zeros(4 + 4 + 8 + 4);
-        tkhd.u16(match head.kind {
-            TrackKind::Video => 0,
-            TrackKind::Audio => 0x0100,
-        });
-        tkhd.zeros(2);
-        tkhd.bytes(&head.display.matrix);
-        tkhd.u32(head.display.width);
-        tkhd.u32(head.display.height);
-    });
-    if head.presentation_shift < 0 {
-        trak.nest(b"edts", |edts| {
-            edts.nest_full(b"elst", 1, 0, |elst| {
-                elst.u32(1);
-                // Up to the end, whatever comes in fragments.
-                elst.u64(0);
-                elst.u64(head.presentation_shift.unsigned_abs());
-                elst.u32(0x0001_0000);
-            });
-        });
-    }
-    trak.nest(b"mdia", |mdia| {
-        write_media(mdia, track.info(), &head.sample_entry)
-    });
-}
-
-fn write_media(mdia: &mut BoxWriter, info: &TrackInfo, sample_entry: &[u8]) {
-    let language = packed_language(&info.language);
-    mdia.nest_full(b"mdhd", 0, 0, |mdhd| {
-        mdhd.zeros(8);
-        mdhd.u32(info.timescale);
-        mdhd.u32(0);
-        mdhd.u16(language.unwrap_or(UNDETERMINED));
-        mdhd.zeros(2);
-    });
-    mdia.nest_full(b"hdlr", 0, 0, |hdlr| {
-        hdlr.zeros(4);
-        hdlr.bytes(match info.kind {
-            TrackKind::Video => b"vide",
-            TrackKind::Audio => b"soun",
-        });
-        hdlr.zeros(12 + 1);
-    });
-    if language.is_none() {
-        mdia.nest_full(b"elng", 0, 0, |elng| {
-            elng.bytes(info.language.as_bytes());
-            elng.u8(0);
-        });
-    }
-    mdia.nest(b"minf", |minf| {
-        match info.kind {
-            TrackKind::Video => minf.nest_full(b"vmhd", 0, 1, |vmhd| vmhd.zeros(8)),
-            TrackKind::Audio => minf.nest_full(b"smhd", 0, 0, |smhd| smhd.zeros(4)),
-        }
-        minf.nest(b"dinf", |dinf| {
-            dinf.nest_full(b"dref", 0, 0, |dref| {
-                dref.u32(1);
-                // The media are in the same file.
-                dref.nest_full(b"url ", 0, 1, |_| {});
-            });
-        });
-        minf.nest(b"stbl", |stbl| {
-            stbl.nest_full(b"stsd", 0, 0, |stsd| {
-                stsd.u32(1);
-                stsd.bytes(&with_first_reference(sample_entry));
-            });
-            stbl.nest_full(b"stts", 0, 0, |stts| stts.zeros(4));
-            stbl.nest_full(b"stsc", 0, 0, |stsc| stsc.zeros(4));
-            stbl.nest_full(b"stsz", 0, 0, |stsz| stsz.zeros(8));
-            stbl.nest_full(b"stco", 0, 0, |stco| stco.zeros(4));
-        });
-    });
-}
-
-/// `und` in five bits a letter.
-const UNDETERMINED: u16 = 0x55c4;
-
-/// Three letters in five bits each; none for what is not three letters.
-fn packed_language(language: &str) -> Option<u16> {
-    let letters: [u8; 3] = language.as_bytes().try_into().ok()?;
-    if !letters.iter().all(u8::is_ascii_lowercase) {
-        return None;
-    }
-    Some(
-        letters
-            .iter()
-            .fold(0, |packed, letter| packed << 5 | u16::from(letter - 0x60)),
-    )
-}
-
-/// The sample entry as it is, but for its data reference, which is here the only one.
-fn with_first_reference(sample_entry: &[u8]) -> Vec<u8> {
-    let mut entry = sample_entry.to_vec();
-    if let Ok(Some(header)) = BoxHeader::parse(sample_entry, 0) {
-        let at = header.header_length as usize + 6;
-        if let Some(reference) = entry.get_mut(at..at + 2) {
-            reference.copy_from_slice(&[0, 1]);
-        }
-    }
-    entry
+/// Sample tables that say that there are none here.
+fn write_no_samples(stbl: &mut BoxWriter) {
+    stbl.nest_full(b"stts", 0, 0, |stts| stts.zeros(4));
+    stbl.nest_full(b"stsc", 0, 0, |stsc| stsc.zeros(4));
+    stbl.nest_full(b"stsz", 0, 0, |stsz| stsz.zeros(8));
+    stbl.nest_full(b"stco", 0, 0, |stco| stco.zeros(4));
 }
 
 /// A media segment of these samples, by number in decoding order. `sequence` is the number of the segment, counted from

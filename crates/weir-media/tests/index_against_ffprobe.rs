@@ -10,6 +10,7 @@ use std::path::Path;
 
 use sources::{AAC, AUDIO, H264, VIDEO, index, index_bytes, make, packets};
 use weir_media::index::{FileIndex, IndexBuilder, Step, StoredIndexError, TrackIndex, TrackKind};
+use weir_media::package::reference_movie;
 
 /// Compares every sample with the packets of the stream. ffprobe passes over the edit list, so both count media time; for
 /// negative composition offsets it moves all decode times back, so that none is behind its presentation time.
@@ -438,6 +439,43 @@ fn a_movie_that_refers_to_another_file_is_an_index_of_that_file() {
     // Without the reference the samples would lie behind the end of the file.
     let error = index_bytes(&bytes[at..]).unwrap_err().to_string();
     assert!(error.contains("behind the end of the file"), "{error}");
+}
+
+#[test]
+fn a_reference_movie_of_any_file_has_its_samples() {
+    let folder = tempfile::tempdir().unwrap();
+    let both = format!("{VIDEO} {AUDIO} {H264} {AAC}");
+    for (name, flags) in [
+        ("plain.mp4", ""),
+        ("negative.mp4", "-movflags +negative_cts_offsets"),
+        ("late.mp4", "-output_ts_offset 1.5"),
+        ("fragments.mp4", "-movflags +frag_keyframe+empty_moov"),
+    ] {
+        let path = make(folder.path(), name, &format!("{both} {flags}"));
+        let (whole, _) = index(&path);
+        let reference = reference_movie(&whole, "media/film.mp4");
+        let (found, _) = index_bytes(&reference).unwrap();
+        assert_eq!(found.media.as_deref(), Some("media/film.mp4"));
+        for (found, whole) in found.tracks.iter().zip(&whole.tracks) {
+            assert!(found.samples().iter().eq(whole.samples().iter()), "{name}");
+            assert_eq!(found.info(), whole.info(), "{name}");
+        }
+        // For ffprobe the movie is put behind the media, and says that they are in the same file.
+        let steps: [&[u8; 4]; 7] = [b"moov", b"trak", b"mdia", b"minf", b"dinf", b"dref", b"url "];
+        let own = changed_boxes(&reference, &steps, &|_| (*b"url ", vec![0, 0, 0, 1]));
+        let mut media = fs::read(&path).unwrap();
+        for kind in [b"moov", b"moof", b"mfra"] {
+            while let Some(at) = media.windows(4).position(|found| found == kind) {
+                media[at..at + 4].copy_from_slice(b"free");
+            }
+        }
+        media.extend(&own[24 - 4..]);
+        let path = folder.path().join(format!("referring-{name}"));
+        fs::write(&path, &media).unwrap();
+        for (stream, track) in compare(&path).tracks.iter().enumerate() {
+            compare_presentation(&path, stream, track);
+        }
+    }
 }
 
 #[test]
