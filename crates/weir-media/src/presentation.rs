@@ -57,10 +57,7 @@ impl Rendition {
 
     /// What stands in front of its name in addresses: `video` or `audio`.
     pub fn folder(&self) -> &'static str {
-        match self.info.kind {
-            TrackKind::Video => "video",
-            TrackKind::Audio => "audio",
-        }
+        address::folder(self.info.kind)
     }
 }
 

@@ -318,3 +318,93 @@ impl<'a> Fields<'a> {
         Ok(table)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Type, place of the content, and its length.
+    type Found = ([u8; 4], u64, usize);
+
+    fn kinds(bytes: &[u8]) -> Vec<Result<Found, String>> {
+        Boxes::new(bytes, 100)
+            .map(|found| match found {
+                Ok(found) => Ok((found.kind.0, found.content_at, found.content.len())),
+                Err(error) => Err(error.to_string()),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn headers_of_every_length_are_read() {
+        let mut bytes = b"\0\0\0\x0afreeab".to_vec();
+        bytes.extend(b"\0\0\0\x01mdat\0\0\0\0\0\0\0\x13abc");
+        bytes.extend(b"\0\0\0\x19uuid0123456789abcdefx");
+        bytes.extend(b"\0\0\0\0mdatto the end");
+        assert_eq!(
+            kinds(&bytes),
+            [
+                Ok((*b"free", 108, 2)),
+                Ok((*b"mdat", 126, 3)),
+                Ok((*b"uuid", 153, 1)),
+                Ok((*b"mdat", 162, 10)),
+            ]
+        );
+        // QuickTime's end of a list.
+        assert_eq!(kinds(b"\0\0\0\x08free\0\0\0\0").len(), 1);
+    }
+
+    #[test]
+    fn lengths_that_cannot_be_end_the_list_with_an_error() {
+        let error = |bytes: &[u8]| match &kinds(bytes)[..] {
+            [Err(error)] => error.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            error(b"\0\0\0\x07free\0\0\0\x08free"),
+            "box 'free' at byte 100 says that it is 7 bytes long, less than its own header"
+        );
+        assert_eq!(
+            error(b"\0\0\0\x01mdat\0\0\0\0\0\0\0\x0f"),
+            "box 'mdat' at byte 100 says that it is 15 bytes long, less than its own header"
+        );
+        assert_eq!(
+            error(b"\0\0\0\x10uuid0123456789abcdef"),
+            "box 'uuid' at byte 100 says that it is 16 bytes long, less than its own header"
+        );
+        assert_eq!(
+            error(b"\0\0\0\x01mdat\xff\xff\xff\xff\xff\xff\xff\xff"),
+            "box 'mdat' at byte 100 says that it is 18446744073709551615 bytes long, where 16 are left"
+        );
+        assert_eq!(
+            error(b"\0\0\0\x08fr"),
+            "6 bytes at byte 100 are too few for a box"
+        );
+        assert_eq!(
+            error(b"\0\0\0\x01mdat\0"),
+            "9 bytes at byte 100 are too few for a box"
+        );
+        assert_eq!(
+            error(b"\0\0\0\x09\n\xffab"),
+            "box '\\n\\xffab' at byte 100 says that it is 9 bytes long, where 8 are left"
+        );
+    }
+
+    #[test]
+    fn a_table_is_no_longer_than_its_box() {
+        let bytes = b"\0\0\0\x14stts\0\0\0\0\xff\xff\xff\xff\0\0\0\x01";
+        let table = Boxes::new(bytes, 7).next().unwrap().unwrap();
+        let mut fields = table.fields();
+        assert_eq!(fields.version_and_flags(), Ok((0, 0)));
+        let count = fields.u32().unwrap();
+        assert_eq!(
+            fields.table(count, 8).unwrap_err().to_string(),
+            "box 'stts' at byte 7 says that it has 4294967295 entries, more than its bytes hold"
+        );
+        assert_eq!(fields.u32(), Ok(1));
+        assert_eq!(
+            fields.u8().unwrap_err().to_string(),
+            "box 'stts' at byte 7 ends in the middle of its fields"
+        );
+    }
+}

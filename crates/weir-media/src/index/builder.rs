@@ -45,12 +45,12 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Enough for a day of 120 frames a second.
+    /// Enough for 19 hours of 60 frames a second.
     fn default() -> Self {
         Limits {
             movie_bytes: 64 << 20,
             fragment_bytes: 8 << 20,
-            samples: 1 << 24,
+            samples: 1 << 22,
             tracks: 64,
             boxes: 1 << 21,
         }

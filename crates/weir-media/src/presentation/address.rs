@@ -26,7 +26,8 @@ pub enum Resource {
     SubtitleText(String),
 }
 
-fn folder(kind: TrackKind) -> &'static str {
+/// What addresses of tracks of this kind begin with.
+pub(super) fn folder(kind: TrackKind) -> &'static str {
     match kind {
         TrackKind::Video => "video",
         TrackKind::Audio => "audio",
