@@ -1,5 +1,5 @@
-//! The MPD of DASH (ISO/IEC 23009-1): static, profile `isoff-live`, with a SegmentTemplate and SegmentTimeline for each
-//! track. It writes what a presentation describes, and must not know where that came from or who asks for it.
+//! The MPDs of DASH (ISO/IEC 23009-1), both static: of profile `isoff-live` with a SegmentTemplate and SegmentTimeline for
+//! each track, and of profile `isoff-on-demand` with the tracks as single files. It writes what a presentation describes, and must not know where that came from or who asks for it.
 
 use std::fmt::Write;
 
@@ -9,25 +9,58 @@ use crate::presentation::{Presentation, Rendition, Resource, Subtitles, segments
 /// The media type of an MPD.
 pub const MPD_TYPE: &str = "application/dash+xml";
 
-/// The MPD of a presentation. Times in it are exact: those of the segments, in the timescale of their track.
+/// Where initialization segment and segment index of a track lie in its single file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexRange {
+    /// Bytes of the initialization segment, with which the file begins; above zero.
+    pub init_length: u64,
+    /// Bytes of both; more than that of the first.
+    pub head_length: u64,
+}
+
+/// How the MPD says where segments are.
+#[derive(Clone, Copy)]
+enum Addressing<'r> {
+    /// Each has its address.
+    Template,
+    /// They are ranges of single files, which these are in the order of the renditions.
+    SingleFiles(&'r [IndexRange]),
+}
+
+/// The MPD of a presentation, profile `isoff-live`. Times in it are exact: those of the segments, in the timescale of their
+/// track.
 pub fn mpd(presentation: &Presentation) -> String {
+    write_mpd(presentation, Addressing::Template)
+}
+
+/// The MPD of a presentation, profile `isoff-on-demand`: players read the segment index of each track's single file and ask
+/// for ranges. `ranges` has as many entries as the presentation has renditions, in their order; A presentation that is cut has no such files: they are always whole.
+pub fn on_demand_mpd(presentation: &Presentation, ranges: &[IndexRange]) -> String {
+    write_mpd(presentation, Addressing::SingleFiles(ranges))
+}
+
+fn write_mpd(presentation: &Presentation, addressing: Addressing<'_>) -> String {
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let duration = xs_duration(presentation.duration_nanoseconds());
     let buffer = xs_duration(presentation.longest_segment_nanoseconds());
+    let profile = match addressing {
+        Addressing::Template => "isoff-live",
+        Addressing::SingleFiles(_) => "isoff-on-demand",
+    };
     push(
         &mut text,
         format_args!(
-            "<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\" profiles=\"urn:mpeg:dash:profile:isoff-live:2011\" \
+            "<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\" profiles=\"urn:mpeg:dash:profile:{profile}:2011\" \
              type=\"static\" mediaPresentationDuration=\"{duration}\" minBufferTime=\"{buffer}\">\n  \
              <Period id=\"0\" start=\"PT0S\" duration=\"{duration}\">\n"
         ),
     );
-    for (number, set) in adaptation_sets(presentation).iter().enumerate() {
-        write_set(&mut text, presentation, number, set);
+    let sets = adaptation_sets(presentation);
+    for (number, set) in sets.iter().enumerate() {
+        write_set(&mut text, presentation, number, set, addressing);
     }
-    let before = adaptation_sets(presentation).len();
     for (number, subtitles) in presentation.subtitles().iter().enumerate() {
-        write_subtitles(&mut text, before + number, subtitles);
+        write_subtitles(&mut text, sets.len() + number, subtitles);
     }
     text.push_str("  </Period>\n</MPD>\n");
     text
@@ -107,7 +140,13 @@ fn channels(rendition: &Rendition) -> Option<u32> {
     rendition.info.audio().map(|audio| audio.channels)
 }
 
-fn write_set(text: &mut String, presentation: &Presentation, number: usize, set: &[&Rendition]) {
+fn write_set(
+    text: &mut String,
+    presentation: &Presentation,
+    number: usize,
+    set: &[&Rendition],
+    addressing: Addressing<'_>,
+) {
     let Some(first) = set.first() else {
         return;
     };
@@ -125,12 +164,14 @@ fn write_set(text: &mut String, presentation: &Presentation, number: usize, set:
     text.push_str(">\n");
     write_label_and_roles(text, first.label.as_deref(), &first.roles, first.default);
     // One timeline for all of them where it is the same, which makes the MPD of a long title several times shorter.
-    let is_shared = set.iter().all(|rendition| same_timeline(rendition, first));
+    let is_shared = matches!(addressing, Addressing::Template)
+        && set.iter().all(|rendition| same_timeline(rendition, first));
     if is_shared {
         write_template(text, presentation, first, 6);
     }
     for rendition in set {
-        write_representation(text, presentation, rendition, !is_shared);
+        let of_its_own = (!is_shared).then_some(addressing);
+        write_representation(text, presentation, rendition, of_its_own);
     }
     text.push_str("    </AdaptationSet>\n");
 }
@@ -207,11 +248,12 @@ fn write_timeline(text: &mut String, rendition: &Rendition, indent: usize) {
     }
 }
 
+/// `addressing` is how its own segments are addressed; none if the set says it for all.
 fn write_representation(
     text: &mut String,
     presentation: &Presentation,
     rendition: &Rendition,
-    own_template: bool,
+    addressing: Option<Addressing<'_>>,
 ) {
     let info = &rendition.info;
     push(
@@ -253,16 +295,43 @@ fn write_representation(
             );
         }
     }
-    if !own_template && configuration.is_empty() {
+    if addressing.is_none() && configuration.is_empty() {
         text.push_str("/>\n");
         return;
     }
     text.push_str(">\n");
     text.push_str(&configuration);
-    if own_template {
-        write_template(text, presentation, rendition, 8);
+    match addressing {
+        None => {}
+        Some(Addressing::Template) => write_template(text, presentation, rendition, 8),
+        Some(Addressing::SingleFiles(ranges)) => write_single_file(text, presentation, rendition, ranges),
     }
     text.push_str("      </Representation>\n");
+}
+
+fn write_single_file(
+    text: &mut String,
+    presentation: &Presentation,
+    rendition: &Rendition,
+    ranges: &[IndexRange],
+) {
+    let mut all = presentation.renditions().iter().zip(ranges);
+    let Some((_, range)) = all.find(|(other, _)| std::ptr::eq(*other, rendition)) else {
+        return;
+    };
+    let address = Resource::SingleFile(rendition.info.kind, rendition.name.clone()).path();
+    push(
+        text,
+        format_args!(
+            "        <BaseURL>{}</BaseURL>\n        <SegmentBase timescale=\"{}\" indexRange=\"{}-{}\">\n          \
+             <Initialization range=\"0-{}\"/>\n        </SegmentBase>\n",
+            escaped(&address),
+            rendition.segments.timescale,
+            range.init_length,
+            range.head_length.saturating_sub(1),
+            range.init_length.saturating_sub(1)
+        ),
+    );
 }
 
 fn write_subtitles(text: &mut String, number: usize, subtitles: &Subtitles) {

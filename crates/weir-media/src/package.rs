@@ -8,6 +8,7 @@
 
 mod movie;
 mod reference;
+mod single_file;
 
 use std::ops::Range;
 
@@ -19,6 +20,7 @@ use crate::index::{Sample, TrackIndex};
 use movie::{Edits, TrackShape, write_movie_header, write_track};
 
 pub use reference::reference_movie;
+pub use single_file::SingleFile;
 
 /// Every segment has one track, which has this number.
 const TRACK_ID: u32 = 1;
@@ -40,6 +42,18 @@ pub enum PackageError {
         samples: Range<u32>,
         /// What there is.
         count: u32,
+    },
+    /// More than a segment index can count.
+    #[error("{count} segments are too many for one file; 65535 are the most")]
+    TooManySegments {
+        /// How many there are.
+        count: usize,
+    },
+    /// Longer than a segment index can say.
+    #[error("the segment of samples {} up to {} has 2 GiB or more, too long for a file with an index", samples.start, samples.end)]
+    SegmentTooLong {
+        /// Its samples.
+        samples: Range<u32>,
     },
 }
 

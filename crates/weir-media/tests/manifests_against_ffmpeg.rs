@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde_json::Value;
 use sources::{AAC, AUDIO, H264, VIDEO, hashes, index, make, run};
 use weir_media::index::{FileIndex, TrackIndex, TrackKind};
-use weir_media::package::{init_segment, media_segment};
+use weir_media::package::{SingleFile, init_segment, media_segment};
 use weir_media::presentation::{Filter, Presentation, Rendition, Resource, Subtitles};
 use weir_media::segments::SegmentPlan;
 use weir_media::{dash, hls};
@@ -230,6 +230,83 @@ fn byte_ranges_of_sync_samples_hold_one_picture_that_can_be_decoded() {
         found += 1;
     }
     assert_eq!(found, 3);
+}
+
+/// Reads a segment index at a place in a file: earliest presentation time and, for each reference, size and duration.
+const READ_SIDX: &str = r#"
+import json, struct, sys
+data = open(sys.argv[1], "rb").read()[int(sys.argv[2]):int(sys.argv[3]) + 1]
+length, kind, version = struct.unpack(">I4sB", data[:9])
+assert (length, kind, version) == (len(data), b"sidx", 1)
+start, first_offset, _, count = struct.unpack(">QQHH", data[20:40])
+assert first_offset == 0 and len(data) == 40 + 12 * count
+references = [struct.unpack(">III", data[40 + 12 * n:52 + 12 * n]) for n in range(count)]
+json.dump([start, [[size, duration] for size, duration, _ in references]], sys.stdout)
+"#;
+
+#[test]
+fn single_files_of_the_on_demand_profile_are_indexed_and_play() {
+    let title = title();
+    let folder = title.folder.path();
+    let mut ranges = Vec::new();
+    for (rendition, (path, file)) in title.presentation.renditions().iter().zip(&title.sources) {
+        let source = fs::read(path).unwrap();
+        let track = &file.tracks[0];
+        let single = SingleFile::new(track, &rendition.segments).unwrap();
+        let mut bytes = single.head.clone();
+        for (number, segment) in rendition.segments.segments.iter().enumerate() {
+            assert_eq!(single.offsets[number], bytes.len() as u64);
+            let made = media_segment(track, segment.samples.clone(), number as u32 + 1).unwrap();
+            bytes.extend(made.header);
+            for piece in made.pieces {
+                bytes.extend(&source[piece.start as usize..piece.end as usize]);
+            }
+        }
+        assert_eq!(single.length(), bytes.len() as u64);
+        let resource = Resource::SingleFile(rendition.info.kind, rendition.name.clone());
+        assert_eq!(Resource::parse(&resource.path()).as_ref(), Some(&resource));
+        let path = write(folder, &resource, &bytes);
+        ranges.push(dash::IndexRange {
+            init_length: single.init_length,
+            head_length: single.head.len() as u64,
+        });
+        let (from, to) = (
+            single.init_length.to_string(),
+            (single.head.len() - 1).to_string(),
+        );
+        let read = run("python3", ["-c", READ_SIDX, path.to_str().unwrap(), &from, &to]);
+        let read: Value = serde_json::from_slice(&read).unwrap();
+        let expected: Vec<[u64; 2]> = rendition
+            .segments
+            .segments
+            .iter()
+            .zip(single.offsets.windows(2))
+            .map(|(segment, offsets)| [offsets[1] - offsets[0], segment.duration])
+            .collect();
+        assert_eq!(read, serde_json::json!([0, expected]));
+    }
+    same_frames(
+        &folder.join("video/large/track.mp4"),
+        "",
+        "0:0",
+        &title.sources[1].0,
+    );
+    let text = dash::on_demand_mpd(&title.presentation, &ranges);
+    let mpd = write(folder, &Resource::OnDemandMpd, text.as_bytes());
+    write(folder, &Resource::SubtitleText("fr".to_owned()), b"WEBVTT\n");
+    same_frames(&mpd, "-allowed_extensions ALL", "0:v:1", &title.sources[1].0);
+    let read = read_mpd(&mpd);
+    assert_eq!(
+        read["mpd"]["profiles"],
+        "urn:mpeg:dash:profile:isoff-on-demand:2011"
+    );
+    assert_eq!(read["representations"][1]["base"], "video/large/track.mp4");
+    let index = format!(
+        "indexRange=\"{}-{}\"",
+        ranges[1].init_length,
+        ranges[1].head_length - 1
+    );
+    assert!(text.contains(&index), "{text}");
 }
 
 #[test]

@@ -18,6 +18,10 @@ pub enum Resource {
     IFramePlaylist(String),
     /// `video/NAME/init.mp4`: the initialization segment of a track.
     InitSegment(TrackKind, String),
+    /// `video/NAME/track.mp4`: a track as one file, of which players ask for ranges.
+    SingleFile(TrackKind, String),
+    /// `on-demand.mpd`: the MPD of DASH whose tracks are single files.
+    OnDemandMpd,
     /// `video/NAME/TIME.m4s`: a media segment.
     MediaSegment(TrackKind, String, u64),
     /// `subtitles/NAME/playlist.m3u8`: the playlist of subtitles.
@@ -43,6 +47,8 @@ impl Resource {
             Resource::MediaPlaylist(kind, name) => format!("{}/{name}/playlist.m3u8", folder(*kind)),
             Resource::IFramePlaylist(name) => format!("video/{name}/iframes.m3u8"),
             Resource::InitSegment(kind, name) => format!("{}/{name}/init.mp4", folder(*kind)),
+            Resource::SingleFile(kind, name) => format!("{}/{name}/track.mp4", folder(*kind)),
+            Resource::OnDemandMpd => "on-demand.mpd".to_owned(),
             Resource::MediaSegment(kind, name, time) => format!("{}/{name}/{time}.m4s", folder(*kind)),
             Resource::SubtitlePlaylist(name) => format!("subtitles/{name}/playlist.m3u8"),
             Resource::SubtitleText(name) => format!("subtitles/{name}/text.vtt"),
@@ -54,6 +60,7 @@ impl Resource {
     pub fn parse(path: &str) -> Option<Resource> {
         match path {
             "manifest.mpd" => return Some(Resource::Mpd),
+            "on-demand.mpd" => return Some(Resource::OnDemandMpd),
             "master.m3u8" => return Some(Resource::MultivariantPlaylist),
             _ => {}
         }
@@ -72,6 +79,7 @@ impl Resource {
         match (kind, file) {
             (_, "playlist.m3u8") => Some(Resource::MediaPlaylist(kind, name)),
             (TrackKind::Video, "iframes.m3u8") => Some(Resource::IFramePlaylist(name)),
+            (_, "track.mp4") => Some(Resource::SingleFile(kind, name)),
             (_, "init.mp4") => Some(Resource::InitSegment(kind, name)),
             _ => {
                 let time = whole_number(file.strip_suffix(".m4s")?)?;
