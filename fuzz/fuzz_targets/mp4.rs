@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use weir_media::index::{FileIndex, IndexBuilder, IndexError, Limits, Step, TrackIndex, TrackKind};
-use weir_media::package::{init_segment, media_segment, reference_movie};
+use weir_media::package::{SingleFile, init_segment, media_segment, reference_movie};
 use weir_media::presentation::{Presentation, Rendition};
 use weir_media::segments::{SegmentPlan, TrackSegments};
 use weir_media::{dash, hls};
@@ -42,6 +42,10 @@ fn build(file: &[u8], side_by_side: usize) -> Result<FileIndex, IndexError> {
 
 fn package(track: &TrackIndex, segments: &TrackSegments, in_file: Option<u64>) {
     assert!(!init_segment(track).is_empty());
+    if let Ok(single) = SingleFile::new(track, segments) {
+        assert_eq!(single.offsets.len(), segments.segments.len() + 1);
+        assert!(single.offsets.is_sorted());
+    }
     for segment in segments.segments.iter().take(64) {
         let Ok(made) = media_segment(track, segment.samples.clone(), 1) else {
             panic!("a planned segment is not packaged");
