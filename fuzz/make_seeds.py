@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the seed inputs in seeds/ from weir-wire's and weir-fec's test vectors, weir-link's packets and profiles, and a
-few texts and streams. Run it in its folder."""
+"""Makes the seed inputs in seeds/ from weir-wire's and weir-fec's test vectors, weir-link's packets and profiles, a few
+texts and streams, and MP4 files of ffmpeg. Run it in its folder."""
 
 import pathlib
+import subprocess
+import tempfile
 
 VECTORS = pathlib.Path("../crates/weir-wire/tests/data/vectors.txt")
 PACKETS = pathlib.Path("../crates/weir-link/tests/data/packets.txt")
@@ -175,3 +177,28 @@ for name, stream in {
     "raw": b"abcdefg",
 }.items():
     seed("y4m", name, b"\3" + stream)
+
+# Small MP4 files of several layouts, and their stored indexes behind magic, version and checksum.
+INDEX = "cargo run --quiet --manifest-path ../Cargo.toml -p weir-media --example mp4_index --".split()
+STORED_HEADER_BYTES = 8 + 4 + 8
+SOURCES = (
+    "-f lavfi -i testsrc2=size=32x32:rate=8:duration=2 -f lavfi -i sine=sample_rate=8000:duration=1 "
+    "-c:v libx264 -g 4 -bf 2 -x264-params sync-lookahead=0:rc-lookahead=4 -pix_fmt yuv420p -c:a aac -b:a 8k -ac 1 -bitexact "
+)
+for name, flags in {
+    "end": "",
+    "front": "-movflags +faststart",
+    "fragments": "-movflags +frag_keyframe+empty_moov",
+    "base": "-movflags +frag_every_frame+empty_moov+default_base_moof",
+    "dash": "-map 0 -movflags +dash+global_sidx",
+    "negative": "-map 0 -movflags +negative_cts_offsets",
+    "variable": "-vf select='not(eq(mod(n,7),3))' -vsync vfr",
+}.items():
+    with tempfile.NamedTemporaryFile(suffix=".mp4") as made:
+        arguments = ["ffmpeg", "-nostdin", "-v", "error", "-y"] + (SOURCES + flags).split() + [made.name]
+        subprocess.run(arguments, check=True)
+        seed("mp4", name, pathlib.Path(made.name).read_bytes())
+        stored = made.name + ".index"
+        subprocess.run(INDEX + [made.name, stored], check=True, stdout=subprocess.DEVNULL)
+        seed("stored_index", name, pathlib.Path(stored).read_bytes()[STORED_HEADER_BYTES:])
+        pathlib.Path(stored).unlink()

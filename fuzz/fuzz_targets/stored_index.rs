@@ -1,0 +1,36 @@
+//! Stored indexes: no bytes may upset the reader, even with a right checksum, and what it takes it writes back so that it
+//! is read as the same.
+//!
+//! Input: what stands behind the checksum.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir_media::index::{FileIndex, INDEX_VERSION};
+use xxhash_rust::xxh3::xxh3_64;
+
+fuzz_target!(|body: &[u8]| {
+    let mut bytes = b"weirindx".to_vec();
+    bytes.extend(INDEX_VERSION.to_le_bytes());
+    bytes.extend(xxh3_64(body).to_le_bytes());
+    bytes.extend(body);
+    match FileIndex::from_bytes(&bytes) {
+        Ok(index) => {
+            for track in &index.tracks {
+                assert_eq!(track.samples().iter().count(), track.samples().len() as usize);
+                let end = if index.media.is_some() {
+                    u64::MAX
+                } else {
+                    index.file_length
+                };
+                assert!(track.samples().iter().all(|sample| sample.end() <= end));
+            }
+            assert_eq!(FileIndex::from_bytes(&index.to_bytes()), Ok(index));
+        }
+        Err(error) => {
+            let line = error.to_string();
+            assert!(!line.chars().any(char::is_control), "{line}");
+            assert!(line.len() < 600, "{line}");
+        }
+    }
+});
