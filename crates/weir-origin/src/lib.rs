@@ -17,5 +17,5 @@ pub use metrics::{Kind, Metrics, Tier};
 pub use path::{ObjectPath, PathError};
 pub use server::{Config, Limits, OriginError, Server};
 pub use storage::{
-    Access, Bucket, Meta, OpenError, Patience, Place, PlaceError, Reading, S3Style, Storage, StorageError,
+    Access, Bucket, Meta, OpenError, Patience, Place, PlaceError, Provider, Reading, S3Style, Storage, StorageError,
 };

@@ -23,20 +23,9 @@ use object_store::{ClientOptions, GetOptions, GetRange, GetResult, ObjectMeta, O
 use super::ByteStream;
 use super::fault::Fault;
 use super::meta::Meta;
-use super::place::{Access, S3Style};
+use super::place::{Access, Bucket, Provider, S3Style};
 use super::transport::{Transport, discard};
 use crate::path::ObjectPath;
-
-/// Which object store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Provider {
-    /// S3 and what speaks its protocol.
-    S3,
-    /// Google Cloud Storage.
-    Google,
-    /// Azure Blob Storage.
-    Azure,
-}
 
 /// A bucket, and a prefix below which the objects are.
 #[derive(Debug)]
@@ -46,31 +35,29 @@ pub struct Cloud {
 }
 
 impl Cloud {
-    /// Objects below `prefix` in a bucket or container. Credentials come from the environment, as each provider's own
+    /// Objects in a bucket or container. Credentials come from the environment, as each provider's own
     /// tools name them.
     ///
     /// # Errors
     /// When settings are missing or contradict each other.
     pub fn new(
-        provider: Provider,
-        bucket: &str,
-        prefix: &str,
+        bucket: &Bucket,
         access: &Access,
         transport: Transport,
     ) -> Result<Self, object_store::Error> {
         let wire = Wire { transport };
-        let store: Arc<dyn ObjectStore> = match provider {
-            Provider::S3 => Arc::new(s3(bucket, access, wire)?),
+        let store: Arc<dyn ObjectStore> = match bucket.provider {
+            Provider::S3 => Arc::new(s3(&bucket.name, access, wire)?),
             Provider::Google => Arc::new(
                 GoogleCloudStorageBuilder::from_env()
-                    .with_bucket_name(bucket)
+                    .with_bucket_name(&bucket.name)
                     .with_retry(no_retries())
                     .with_http_connector(wire)
                     .build()?,
             ),
             Provider::Azure => Arc::new(
                 MicrosoftAzureBuilder::from_env()
-                    .with_container_name(bucket)
+                    .with_container_name(&bucket.name)
                     .with_skip_signature(access.anonymous)
                     .with_retry(no_retries())
                     .with_http_connector(wire)
@@ -79,7 +66,7 @@ impl Cloud {
         };
         Ok(Cloud {
             store,
-            prefix: prefix.trim_matches('/').to_owned(),
+            prefix: bucket.prefix.clone(),
         })
     }
 

@@ -11,8 +11,7 @@ use super::folder::Folder;
 use super::place::{Access, Place};
 use super::plain::Plain;
 use super::transport::{Patience, Transport};
-use super::{Answer, Ask, OpenError};
-use super::meta::Meta;
+use super::{Answer, Ask, Meta, OpenError};
 use crate::metrics::Metrics;
 use crate::path::ObjectPath;
 
@@ -50,14 +49,13 @@ impl Endpoint {
         };
         let transport =
             || Transport::new(pooled, patience, metrics.clone()).map_err(|fault| settings(fault.to_string()));
-        let backend = match (place, place.bucket()) {
-            (Place::Folder(folder), _) => Backend::Folder(open_folder(folder)?),
-            (Place::Http(base), _) => Backend::Plain(Plain::new(transport()?, base)),
-            (_, Some((provider, bucket))) => {
-                let cloud = Cloud::new(provider, &bucket.name, &bucket.prefix, access, transport()?);
+        let backend = match place {
+            Place::Folder(folder) => Backend::Folder(open_folder(folder)?),
+            Place::Http(base) => Backend::Plain(Plain::new(transport()?, base)),
+            Place::Bucket(bucket) => {
+                let cloud = Cloud::new(bucket, access, transport()?);
                 Backend::Cloud(cloud.map_err(|error| settings(Fault::innermost(&error)))?)
             }
-            (_, None) => return Err(settings("it is no place to read from".to_owned())),
         };
         Ok(Endpoint {
             name: place.to_string().into(),

@@ -27,7 +27,7 @@ use fault::Fault;
 
 pub use error::StorageError;
 pub use meta::Meta;
-pub use place::{Access, Bucket, Place, PlaceError, S3Style};
+pub use place::{Access, Bucket, Place, PlaceError, Provider, S3Style};
 pub use reading::Reading;
 pub use transport::Patience;
 

@@ -6,8 +6,6 @@ use std::str::FromStr;
 
 use http::Uri;
 
-use super::cloud::Provider;
-
 /// A folder, a bucket with a prefix, or a path on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -15,17 +13,36 @@ pub enum Place {
     Folder(PathBuf),
     /// A server that knows range requests.
     Http(Uri),
-    /// `s3://BUCKET/PREFIX`.
-    S3(Bucket),
-    /// `gs://BUCKET/PREFIX`.
-    Google(Bucket),
-    /// `az://CONTAINER/PREFIX`.
-    Azure(Bucket),
+    /// A bucket of an object store.
+    Bucket(Bucket),
+}
+
+/// Who keeps a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Provider {
+    /// S3 and what speaks its protocol: `s3://BUCKET/PREFIX`.
+    S3,
+    /// Google Cloud Storage: `gs://BUCKET/PREFIX`.
+    Google,
+    /// Azure Blob Storage: `az://CONTAINER/PREFIX`.
+    Azure,
+}
+
+impl Provider {
+    fn scheme(self) -> &'static str {
+        match self {
+            Provider::S3 => "s3",
+            Provider::Google => "gs",
+            Provider::Azure => "az",
+        }
+    }
 }
 
 /// A bucket or container, and a prefix of names in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bucket {
+    /// Who keeps it.
+    pub provider: Provider,
     /// Its name.
     pub name: String,
     /// Without slashes at its ends; may be empty.
@@ -80,9 +97,9 @@ impl FromStr for Place {
         };
         match scheme {
             "http" | "https" => address(text).map(Place::Http),
-            "s3" => bucket(text, rest).map(Place::S3),
-            "gs" => bucket(text, rest).map(Place::Google),
-            "az" => bucket(text, rest).map(Place::Azure),
+            "s3" => bucket(Provider::S3, text, rest),
+            "gs" => bucket(Provider::Google, text, rest),
+            "az" => bucket(Provider::Azure, text, rest),
             _ => Err(PlaceError::Scheme(text.to_owned())),
         }
     }
@@ -101,43 +118,29 @@ fn address(text: &str) -> Result<Uri, PlaceError> {
     Ok(uri)
 }
 
-fn bucket(text: &str, rest: &str) -> Result<Bucket, PlaceError> {
+fn bucket(provider: Provider, text: &str, rest: &str) -> Result<Place, PlaceError> {
     let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
     if name.is_empty() {
         return Err(PlaceError::Nowhere(text.to_owned()));
     }
-    Ok(Bucket {
+    Ok(Place::Bucket(Bucket {
+        provider,
         name: name.to_owned(),
         prefix: prefix.trim_matches('/').to_owned(),
-    })
-}
-
-impl Place {
-    /// What is needed to reach it over a network: the provider, if it is a bucket.
-    pub(super) fn bucket(&self) -> Option<(Provider, &Bucket)> {
-        match self {
-            Place::S3(bucket) => Some((Provider::S3, bucket)),
-            Place::Google(bucket) => Some((Provider::Google, bucket)),
-            Place::Azure(bucket) => Some((Provider::Azure, bucket)),
-            Place::Folder(_) | Place::Http(_) => None,
-        }
-    }
+    }))
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (scheme, bucket) = match self {
-            Place::Folder(folder) => return write!(out, "{}", folder.display()),
-            Place::Http(uri) => return write!(out, "{uri}"),
-            Place::S3(bucket) => ("s3", bucket),
-            Place::Google(bucket) => ("gs", bucket),
-            Place::Azure(bucket) => ("az", bucket),
-        };
-        write!(out, "{scheme}://{}", bucket.name)?;
-        if bucket.prefix.is_empty() {
-            return Ok(());
+        match self {
+            Place::Folder(folder) => write!(out, "{}", folder.display()),
+            Place::Http(uri) => write!(out, "{uri}"),
+            Place::Bucket(bucket) => {
+                let slash = if bucket.prefix.is_empty() { "" } else { "/" };
+                let scheme = bucket.provider.scheme();
+                write!(out, "{scheme}://{}{slash}{}", bucket.name, bucket.prefix)
+            }
         }
-        write!(out, "/{}", bucket.prefix)
     }
 }
 
