@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Shared, WeakShared};
+use futures_util::future::{BoxFuture, WeakShared};
 
 type Work<V> = BoxFuture<'static, V>;
 
@@ -49,21 +49,26 @@ impl<K: Eq + Hash + Clone, V: Clone> Flights<K, V> {
                 }
             }
         };
-        let mut passenger = Passenger {
+        // Declared before the wait, so that it is dropped after it: the last to leave finds nobody aboard.
+        let _passenger = Passenger {
             under_way: &self.under_way,
             key,
-            shared: Some(shared),
         };
-        let value = match passenger.shared.as_mut() {
-            Some(shared) => shared.clone().await,
-            // It is there until the passenger is dropped.
-            None => unreachable!("a passenger without a flight"),
-        };
+        let value = shared.await;
         (value, is_first)
     }
 
-    /// Work that somebody waits for.
-    #[cfg(test)]
+}
+
+#[cfg(test)]
+impl<V: Clone> Flights<&'static str, V> {
+    /// How many wait for the work under that key.
+    fn waiting(&self, key: &str) -> usize {
+        let shared = self.under_way.lock().get(key).and_then(WeakShared::upgrade);
+        // The look itself counts too.
+        shared.and_then(|shared| shared.strong_count()).map_or(0, |count| count - 1)
+    }
+
     fn len(&self) -> usize {
         self.under_way.lock().len()
     }
@@ -79,13 +84,10 @@ impl<K, V: Clone> UnderWay<K, V> {
 struct Passenger<'a, K: Eq + Hash, V: Clone> {
     under_way: &'a UnderWay<K, V>,
     key: K,
-    shared: Option<Shared<Work<V>>>,
 }
 
 impl<K: Eq + Hash, V: Clone> Drop for Passenger<'_, K, V> {
     fn drop(&mut self) {
-        // Before the lock: what ends with the work may take its time.
-        self.shared = None;
         let mut under_way = self.under_way.lock();
         if under_way.get(&self.key).is_some_and(|weak| weak.upgrade().is_none()) {
             under_way.remove(&self.key);
@@ -125,7 +127,7 @@ mod tests {
                 });
             }
             // The work ends only once everybody is aboard.
-            while flights.under_way.lock().get("key").and_then(WeakShared::upgrade).is_none_or(|shared| shared.strong_count() < Some(201)) {
+            while flights.waiting("key") < 200 {
                 tokio::task::yield_now().await;
             }
             gate.notify_one();
@@ -160,8 +162,7 @@ mod tests {
                 })
             };
             let aboard = async |passengers: usize| {
-                // One for each, and one for whom the look itself takes.
-                while flights.under_way.lock().get("key").and_then(WeakShared::upgrade).is_none_or(|shared| shared.strong_count() < Some(2 * passengers + 1)) {
+                while flights.waiting("key") < passengers {
                     tokio::task::yield_now().await;
                 }
             };

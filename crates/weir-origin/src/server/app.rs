@@ -1,0 +1,130 @@
+//! What all requests share: storage, caches, counts, limits. It must not know what a request is.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::access_log::AccessLog;
+use super::{Config, Limits, OriginError};
+use crate::cache::{DiskCache, Flights, MemoryCache};
+use crate::configuration::Configuration;
+use crate::metrics::{Kind, Metrics, Tier};
+use crate::path::ObjectPath;
+use crate::storage::{Meta, Storage, StorageError};
+
+/// Ranges longer than this are not cached but read for each request, so that a request takes little memory.
+const LONGEST_CACHED: u64 = 32 << 20;
+
+type Ranged = Result<Bytes, StorageError>;
+
+/// What all requests share.
+#[derive(Debug)]
+pub struct App {
+    pub storage: Storage,
+    pub configuration: Configuration,
+    pub metrics: Arc<Metrics>,
+    pub limits: Limits,
+    /// Stored files are served as they are.
+    pub files: bool,
+    pub log: Option<AccessLog>,
+    ranges: MemoryCache<Arc<str>, Bytes>,
+    disk: Option<DiskCache>,
+    reads: Flights<Arc<str>, Ranged>,
+}
+
+impl App {
+    pub fn new(
+        config: &Config,
+        storage: Storage,
+        log: Option<AccessLog>,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, OriginError> {
+        let disk = match &config.disk_cache {
+            Some((folder, limit)) => Some(DiskCache::open(folder, *limit)?),
+            None => None,
+        };
+        Ok(App {
+            storage,
+            configuration: config.configuration,
+            metrics,
+            limits: config.limits.clone(),
+            files: config.files,
+            log,
+            ranges: MemoryCache::new(config.memory_cache),
+            disk,
+            reads: Flights::default(),
+        })
+    }
+
+    /// Whether a range goes through the cache.
+    pub fn caches(&self, kind: Kind, length: u64) -> bool {
+        let wanted = match kind {
+            Kind::Manifest | Kind::Index => self.configuration.caches_indexes(),
+            _ => self.configuration.caches_media(),
+        };
+        wanted && length <= LONGEST_CACHED
+    }
+
+    /// A range of one version of an object: from the caches, or read once for all who ask at the same time.
+    pub async fn cached(
+        self: &Arc<Self>,
+        kind: Kind,
+        path: &ObjectPath,
+        version: &Meta,
+        range: std::ops::Range<u64>,
+    ) -> Ranged {
+        let key: Arc<str> = format!("range\n{path}\n{}\n{}-{}", version.version(), range.start, range.end).into();
+        if let Some(bytes) = self.ranges.get(&key) {
+            self.metrics.looked_up(kind, Tier::Memory);
+            return Ok(bytes);
+        }
+        let begin = || {
+            let (app, key) = (self.clone(), key.clone());
+            let (path, version) = (path.clone(), version.clone());
+            async move { app.fetch(kind, &key, &path, &version, range).await }
+        };
+        let (bytes, is_first) = self.reads.join(key.clone(), begin).await;
+        if !is_first {
+            self.metrics.looked_up(kind, Tier::Shared);
+        }
+        bytes
+    }
+
+    async fn fetch(
+        &self,
+        kind: Kind,
+        key: &Arc<str>,
+        path: &ObjectPath,
+        version: &Meta,
+        range: std::ops::Range<u64>,
+    ) -> Ranged {
+        // Who came just after another had finished finds it here.
+        if let Some(bytes) = self.ranges.get(key) {
+            self.metrics.looked_up(kind, Tier::Memory);
+            return Ok(bytes);
+        }
+        let length = range.end - range.start;
+        if let Some(disk) = &self.disk
+            && let Some(bytes) = disk.get(key).await
+            && bytes.len() as u64 == length
+        {
+            self.metrics.looked_up(kind, Tier::Disk);
+            self.ranges.insert(key.clone(), bytes.clone(), length);
+            return Ok(bytes);
+        }
+        self.metrics.looked_up(kind, Tier::Missed);
+        let (_, bytes) = self.storage.read_whole(kind, path, range, Some(version)).await?;
+        self.ranges.insert(key.clone(), bytes.clone(), length);
+        if let Some(disk) = &self.disk {
+            disk.insert(key, bytes.clone()).await;
+        }
+        Ok(bytes)
+    }
+
+    /// Writes what is left of the access log.
+    pub fn finish_log(&self) {
+        if let Some(log) = &self.log {
+            log.finish();
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What can be asked for, and which part of the origin finds it. It must not know how it is found, nor how it is sent.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use http::header::{RANGE, USER_AGENT};
+use http::{HeaderName, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use serde_json::json;
+
+use super::access_log::Line;
+use super::answer::{self, Answer, Found, Keep, METHODS};
+use super::app::App;
+use super::body::{Account, Body, nanoseconds};
+use super::content::{Content, Part, Stored};
+use super::problem::Problem;
+use crate::metrics::{Kind, Metrics};
+use crate::path::ObjectPath;
+
+/// Seconds for which caches may keep a stored file. Its name says no version, so that a CDN has to ask in the end.
+const FILE_KEPT: u32 = 3600;
+
+/// Answers a request; what is wrong is an answer too.
+pub async fn respond(app: Arc<App>, request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
+    let began = Instant::now();
+    let method = request.method();
+    let answered = match answer(&app, &request).await {
+        Ok(answer) => answer,
+        Err(problem) => answer::problem(&problem, method),
+    };
+    let Answer {
+        kind,
+        status,
+        headers,
+        bytes,
+        cause,
+    } = answered;
+    let first_byte = began.elapsed();
+    app.metrics.answered(kind, status.as_u16(), first_byte);
+    let line = app.log.is_some().then(|| {
+        let mut line = line(&request, peer);
+        line.status = status.as_u16();
+        line.kind = kind.name();
+        line.first_byte_ns = nanoseconds(first_byte);
+        Box::new(line)
+    });
+    let mut account = Account {
+        app,
+        began,
+        line,
+        kind,
+        cause: None,
+        bytes: 0,
+    };
+    if let Some(cause) = cause {
+        account.failed(cause);
+    }
+    let mut response = Response::new(Body::new(bytes, account));
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}
+
+async fn answer(app: &Arc<App>, request: &Request<Incoming>) -> Result<Answer, Problem> {
+    let method = request.method();
+    if *method == Method::OPTIONS {
+        return Ok(answer::options());
+    }
+    if *method != Method::GET && *method != Method::HEAD {
+        return Err(Problem::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method",
+            format!("this origin takes {METHODS} only"),
+        ));
+    }
+    let found = find(app, request.uri().path()).await?;
+    found.answer(app, method, request.headers()).await
+}
+
+async fn find(app: &Arc<App>, path: &str) -> Result<Found, Problem> {
+    match path {
+        "/healthz" => return health(app),
+        "/metrics" => return Ok(Found::text(Metrics::CONTENT_TYPE, app.metrics.text())),
+        _ => {}
+    }
+    let path = ObjectPath::from_request(path)?;
+    if app.files {
+        return file(app, path).await;
+    }
+    Err(Problem::nothing(format!(
+        "there is nothing at /{path}; stored files themselves are served with --files only"
+    )))
+}
+
+/// Whether media can be read: at least one storage answered when it was asked last.
+fn health(app: &App) -> Result<Found, Problem> {
+    let storages = app.storage.health();
+    if storages.iter().all(|(_, up)| !up) {
+        return Err(Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "storage_unavailable",
+            "no storage answers",
+        ));
+    }
+    let told: Vec<_> = storages
+        .iter()
+        .map(|(name, up)| json!({ "name": name.as_ref(), "up": up }))
+        .collect();
+    let text = format!("{}\n", json!({ "status": "ok", "storage": told }));
+    Ok(Found::text("application/json", text))
+}
+
+async fn file(app: &Arc<App>, path: ObjectPath) -> Result<Found, Problem> {
+    let version = app.storage.head(Kind::File, &path).await?;
+    let (etag, modified) = (version.etag.clone(), version.modified);
+    let parts = match version.length {
+        0 => Vec::new(),
+        length => vec![Part::Stored(Stored {
+            path: path.clone(),
+            version,
+            keep: std::iter::once(0..length).collect(),
+        })],
+    };
+    Ok(Found {
+        kind: Kind::File,
+        content_type: content_type(path.name()),
+        etag,
+        modified,
+        keep: Keep::Seconds(FILE_KEPT),
+        content: Content::new(parts),
+    })
+}
+
+/// What a file is, by the end of its name.
+fn content_type(name: &str) -> &'static str {
+    let end = name.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase());
+    match end.as_deref() {
+        Some("mp4" | "m4v" | "cmfv") => "video/mp4",
+        Some("m4a" | "cmfa") => "audio/mp4",
+        Some("m4s" | "cmft") => "video/iso.segment",
+        Some("mpd") => "application/dash+xml",
+        Some("m3u8") => "application/vnd.apple.mpegurl",
+        Some("vtt") => "text/vtt; charset=utf-8",
+        Some("json") => "application/json",
+        Some("jpg" | "jpeg") => "image/jpeg",
+        Some("png") => "image/png",
+        _ => "application/octet-stream",
+    }
+}
+
+fn line(request: &Request<Incoming>, peer: SocketAddr) -> Line {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let header = |name: HeaderName| {
+        let value = request.headers().get(name)?;
+        Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+    };
+    let path = request.uri().path_and_query().map_or("", |path| path.as_str());
+    Line {
+        time_ns: nanoseconds(since),
+        client: peer.ip().to_canonical(),
+        method: request.method().to_string(),
+        path: path.to_owned(),
+        status: 0,
+        kind: Kind::Other.name(),
+        bytes: 0,
+        first_byte_ns: 0,
+        total_ns: 0,
+        cause: None,
+        range: header(RANGE),
+        user_agent: header(USER_AGENT),
+    }
+}
