@@ -98,31 +98,41 @@ pub struct Config {
     pub limits: Limits,
 }
 
-/// A server that has its port.
+/// A server that has its port, its storage and its caches.
 #[derive(Debug)]
 pub struct Server {
-    config: Config,
+    app: Arc<App>,
+    threads: Option<usize>,
     listener: TcpListener,
     address: SocketAddr,
-    metrics: Arc<Metrics>,
 }
 
 impl Server {
-    /// Takes the port.
+    /// Opens storage, caches and log, and takes the port.
     ///
     /// # Errors
-    /// When the port cannot be taken.
-    pub fn bind(config: Config) -> Result<Self, OriginError> {
+    /// When any of them cannot be had.
+    pub fn bind(config: &Config) -> Result<Self, OriginError> {
+        let metrics = Arc::<Metrics>::default();
+        let storage = Storage::open(
+            &config.places,
+            &config.access,
+            config.configuration.pools_connections(),
+            config.patience.clone(),
+            metrics.clone(),
+        )?;
         let address = config.listen;
         let failed = |source| OriginError::Bind { address, source };
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        let log = config.access_log.as_ref().map(|to| AccessLog::open(to, metrics.clone()));
+        let app = App::new(config, storage, log.transpose()?, metrics)?;
         Ok(Server {
-            config,
+            app: Arc::new(app),
+            threads: config.threads,
             listener,
             address,
-            metrics: Arc::default(),
         })
     }
 
@@ -133,54 +143,43 @@ impl Server {
 
     /// What it counts.
     pub fn metrics(&self) -> Arc<Metrics> {
-        self.metrics.clone()
+        self.app.metrics.clone()
     }
 
     /// Serves until `stop` says so; answers that are on their way get the time of [`Limits::drain`].
     ///
     /// # Errors
-    /// When storage or a cache cannot be opened, or the operating system gives no threads or descriptors.
+    /// When the operating system gives no threads or descriptors.
     pub fn run(self, stop: impl Fn() -> bool + Send + 'static) -> Result<(), OriginError> {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
-        if let Some(threads) = self.config.threads {
+        if let Some(threads) = self.threads {
             builder.worker_threads(threads);
         }
         let runtime = builder.enable_io().enable_time().thread_name("weir-origin").build()?;
-        let result = runtime.block_on(self.serve(stop));
+        let result = runtime.block_on(serve(&self.app, self.listener, stop));
         // A read of a disk that hangs must not keep the process.
         runtime.shutdown_background();
+        self.app.finish_log();
         result
     }
+}
 
-    async fn serve(self, stop: impl Fn() -> bool + Send + 'static) -> Result<(), OriginError> {
-        let Server {
-            config,
-            listener,
-            metrics,
-            ..
-        } = self;
-        let storage = Storage::open(
-            &config.places,
-            &config.access,
-            config.configuration.pools_connections(),
-            config.patience.clone(),
-            metrics.clone(),
-        )?;
-        let log = config.access_log.as_ref().map(|to| AccessLog::open(to, metrics.clone()));
-        let app = Arc::new(App::new(&config, storage, log.transpose()?, metrics)?);
-        let (tell, stopping) = watch::channel(false);
-        tokio::spawn(async move {
-            while !stop() {
-                sleep(STOP_INTERVAL).await;
-            }
-            // When nobody listens any more, it has ended by itself.
-            let _ = tell.send(true);
-        });
-        let storage = app.storage.clone();
-        tokio::spawn(async move { storage.watch().await });
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        connections::serve(listener, &app, stopping).await;
-        app.finish_log();
-        Ok(())
-    }
+async fn serve(
+    app: &Arc<App>,
+    listener: TcpListener,
+    stop: impl Fn() -> bool + Send + 'static,
+) -> Result<(), OriginError> {
+    let (tell, stopping) = watch::channel(false);
+    tokio::spawn(async move {
+        while !stop() {
+            sleep(STOP_INTERVAL).await;
+        }
+        // When nobody listens any more, it has ended by itself.
+        let _ = tell.send(true);
+    });
+    let storage = app.storage.clone();
+    tokio::spawn(async move { storage.watch().await });
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    connections::serve(listener, app, stopping).await;
+    Ok(())
 }
