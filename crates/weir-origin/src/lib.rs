@@ -6,6 +6,7 @@
 
 mod cache;
 mod configuration;
+mod content;
 mod metrics;
 mod path;
 mod server;

@@ -21,8 +21,8 @@ const A: &str = "\"a\"";
 fn patience() -> Patience {
     Patience {
         connect: Duration::from_secs(5),
-        answer: Duration::from_millis(400),
-        stall: Duration::from_millis(400),
+        answer: Duration::from_secs(1),
+        stall: Duration::from_secs(1),
         tries: 3,
         pause: Duration::from_millis(10),
     }

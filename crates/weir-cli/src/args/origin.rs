@@ -42,6 +42,9 @@ pub struct OriginArgs {
     /// again, nothing kept; D: as C, everything kept; E: as C, index and manifests kept, media read for each request.
     #[arg(long, value_name = "NAME", default_value = "E", help_heading = "Caches")]
     pub configuration: Configuration,
+    /// How long a kept object counts as unchanged before the storage is asked again.
+    #[arg(long, value_name = "TIME", default_value = "2s", help_heading = "Caches")]
+    pub fresh: TimeSpan,
     /// Memory for what is kept.
     #[arg(long, value_name = "BYTES", default_value = "512MiB", help_heading = "Caches")]
     pub memory_cache: ByteCount,

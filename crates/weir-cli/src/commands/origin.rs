@@ -44,6 +44,7 @@ fn config(args: &OriginArgs) -> Config {
         configuration: args.configuration,
         memory_cache: args.memory_cache.0,
         disk_cache: args.disk_cache.clone().map(|folder| (folder, args.disk_cache_size.0)),
+        fresh: duration(args.fresh),
         files: args.files,
         access_log: args.access_log.clone().map(|path| match path.to_str() {
             Some("-") => LogTo::StandardOutput,

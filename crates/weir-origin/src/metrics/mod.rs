@@ -88,7 +88,7 @@ const STATUSES: [u16; 19] = [
 ];
 
 /// Causes of errors that are told apart, as `StorageError::cause` and the server's own say them; others count together.
-const CAUSES: [&str; 17] = [
+const CAUSES: [&str; 18] = [
     "storage_not_found",
     "storage_forbidden",
     "storage_changed",
@@ -97,6 +97,7 @@ const CAUSES: [&str; 17] = [
     "storage_timed_out",
     "storage_unavailable",
     "storage_wrong_answer",
+    "storage_no_lists",
     "storage_file",
     "bad_path",
     "bad_query",

@@ -13,10 +13,12 @@ use serde_json::json;
 
 use super::app::App;
 use super::conditions::{self, Current, Verdict};
-use super::content::{Content, Flow, Part};
+use super::flow::Flow;
 use super::problem::Problem;
 use super::range::{Wanted, wanted};
+use crate::content::{Content, Part};
 use crate::metrics::Kind;
+use crate::path::ObjectPath;
 
 /// How long caches may keep an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub struct Found {
     pub modified: Option<SystemTime>,
     pub keep: Keep,
     pub content: Content,
+    /// What is to be looked at anew if it turns out to have changed.
+    pub of: Option<ObjectPath>,
 }
 
 /// An answer before it is sent.
@@ -67,6 +71,7 @@ impl Found {
             modified: None,
             keep: Keep::Never,
             content: Content::new(vec![Part::Bytes(text.into())]),
+            of: None,
         }
     }
 

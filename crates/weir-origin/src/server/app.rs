@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::access_log::AccessLog;
+use super::versions::Versions;
 use super::{Config, Limits, OriginError};
 use crate::cache::{DiskCache, Flights, MemoryCache};
 use crate::configuration::Configuration;
@@ -30,6 +31,7 @@ pub struct App {
     ranges: MemoryCache<Arc<str>, Bytes>,
     disk: Option<DiskCache>,
     reads: Flights<Arc<str>, Ranged>,
+    versions: Versions,
 }
 
 impl App {
@@ -53,6 +55,7 @@ impl App {
             ranges: MemoryCache::new(config.memory_cache),
             disk,
             reads: Flights::default(),
+            versions: Versions::new(config.fresh),
         })
     }
 
@@ -63,6 +66,19 @@ impl App {
             _ => self.configuration.caches_media(),
         };
         wanted && length <= LONGEST_CACHED
+    }
+
+    /// The version of an object that there is: from storage, or as it said a short time ago where something of it is kept.
+    pub async fn version(&self, kind: Kind, path: &ObjectPath) -> Result<Meta, StorageError> {
+        if self.caches(kind, 0) {
+            return self.versions.current(&self.storage, &self.metrics, kind, path).await;
+        }
+        self.storage.head(kind, path).await
+    }
+
+    /// An object is no longer what it was.
+    pub fn changed(&self, path: &ObjectPath) {
+        self.versions.forget(path);
     }
 
     /// A range of one version of an object: from the caches, or read once for all who ask at the same time.

@@ -7,11 +7,12 @@ mod app;
 mod body;
 mod conditions;
 mod connections;
-mod content;
 mod error;
+mod flow;
 mod problem;
 mod range;
 mod routes;
+mod versions;
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -90,6 +91,8 @@ pub struct Config {
     pub memory_cache: u64,
     /// A folder for the cache on disk, and its bytes.
     pub disk_cache: Option<(PathBuf, u64)>,
+    /// How long an object counts as unchanged, where it is kept, before storage is asked again.
+    pub fresh: Duration,
     /// Stored files are served as they are, too.
     pub files: bool,
     /// One line for each request.

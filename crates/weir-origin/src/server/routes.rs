@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use http::header::{RANGE, USER_AGENT};
-use http::{HeaderName, Method, Request, Response, StatusCode};
+use http::{HeaderName, Method, Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
 use serde_json::json;
 
@@ -13,13 +13,15 @@ use super::access_log::Line;
 use super::answer::{self, Answer, Found, Keep, METHODS};
 use super::app::App;
 use super::body::{Account, Body, nanoseconds};
-use super::content::{Content, Part, Stored};
 use super::problem::Problem;
+use crate::content::{Content, Part, Stored};
 use crate::metrics::{Kind, Metrics};
 use crate::path::ObjectPath;
 
 /// Seconds for which caches may keep a stored file. Its name says no version, so that a CDN has to ask in the end.
 const FILE_KEPT: u32 = 3600;
+/// The cause of errors that come of an object that was replaced.
+const CHANGED: &str = "storage_changed";
 
 /// Answers a request; what is wrong is an answer too.
 pub async fn respond(app: Arc<App>, request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
@@ -74,17 +76,26 @@ async fn answer(app: &Arc<App>, request: &Request<Incoming>) -> Result<Answer, P
             format!("this origin takes {METHODS} only"),
         ));
     }
-    let found = find(app, request.uri().path()).await?;
-    found.answer(app, method, request.headers()).await
+    let found = find(app, request.uri()).await?;
+    let of = found.of.clone();
+    match (found.answer(app, method, request.headers()).await, of) {
+        // What was kept of it is of a version that is gone: it is looked at anew, once.
+        (Err(problem), Some(of)) if problem.cause == CHANGED => {
+            app.changed(&of);
+            let found = find(app, request.uri()).await?;
+            found.answer(app, method, request.headers()).await
+        }
+        (answered, _) => answered,
+    }
 }
 
-async fn find(app: &Arc<App>, path: &str) -> Result<Found, Problem> {
-    match path {
+async fn find(app: &Arc<App>, uri: &Uri) -> Result<Found, Problem> {
+    match uri.path() {
         "/healthz" => return health(app),
         "/metrics" => return Ok(Found::text(Metrics::CONTENT_TYPE, app.metrics.text())),
         _ => {}
     }
-    let path = ObjectPath::from_request(path)?;
+    let path = ObjectPath::from_request(uri.path())?;
     if app.files {
         return file(app, path).await;
     }
@@ -112,7 +123,7 @@ fn health(app: &App) -> Result<Found, Problem> {
 }
 
 async fn file(app: &Arc<App>, path: ObjectPath) -> Result<Found, Problem> {
-    let version = app.storage.head(Kind::File, &path).await?;
+    let version = app.version(Kind::File, &path).await?;
     let (etag, modified) = (version.etag.clone(), version.modified);
     let parts = match version.length {
         0 => Vec::new(),
@@ -129,6 +140,7 @@ async fn file(app: &Arc<App>, path: ObjectPath) -> Result<Found, Problem> {
         modified,
         keep: Keep::Seconds(FILE_KEPT),
         content: Content::new(parts),
+        of: Some(path),
     })
 }
 

@@ -20,7 +20,7 @@ use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
 use object_store::{ClientOptions, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, RetryConfig};
 
-use super::ByteStream;
+use super::{ByteStream, MOST_LISTED};
 use super::fault::Fault;
 use super::meta::Meta;
 use super::place::{Access, Bucket, Provider, S3Style};
@@ -97,6 +97,21 @@ impl Cloud {
         Ok((meta, given, stream))
     }
 
+    /// Objects that lie in a folder.
+    pub async fn list(&self, folder: &ObjectPath) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
+        let listed = self.store.list_with_delimiter(Some(&self.location(folder)?)).await;
+        let objects = listed.map_err(|error| fault(&error))?.objects;
+        let named = objects.into_iter().filter_map(|object| {
+            let path = folder.join(object.location.filename()?).ok()?;
+            Some((path, meta(&object)))
+        });
+        let named: Vec<_> = named.take(MOST_LISTED).collect();
+        if named.is_empty() {
+            return Err(Fault::NotFound);
+        }
+        Ok(named)
+    }
+
     /// Whether the store answers at all: an object that is not there, or not for us, is an answer.
     pub async fn probe(&self) -> Result<(), Fault> {
         let options = GetOptions {
@@ -111,16 +126,19 @@ impl Cloud {
     }
 
     async fn get(&self, path: &ObjectPath, options: GetOptions) -> Result<GetResult, Fault> {
+        self.store
+            .get_opts(&self.location(path)?, options)
+            .await
+            .map_err(|error| fault(&error))
+    }
+
+    fn location(&self, path: &ObjectPath) -> Result<Path, Fault> {
         let whole = if self.prefix.is_empty() {
             path.as_str().to_owned()
         } else {
             format!("{}/{path}", self.prefix)
         };
-        let location = Path::parse(whole).map_err(|error| Fault::Wrong(error.to_string()))?;
-        self.store
-            .get_opts(&location, options)
-            .await
-            .map_err(|error| fault(&error))
+        Path::parse(whole).map_err(|error| Fault::Wrong(error.to_string()))
     }
 }
 
@@ -201,7 +219,7 @@ impl HttpConnector for Wire {
 impl HttpService for Wire {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let (parts, body) = request.into_parts();
-        let is_read = parts.method == Method::GET && parts.headers.contains_key(RANGE);
+        let is_read = parts.method == Method::GET || parts.method == Method::HEAD;
         let asked = parts.headers.get(RANGE).and_then(|range| bounded(range.to_str().ok()?));
         let body = body.collect().await?.to_bytes();
         let request = http::Request::from_parts(parts, Full::new(body));

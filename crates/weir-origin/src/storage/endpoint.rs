@@ -103,6 +103,15 @@ impl Endpoint {
         })
     }
 
+    /// Objects that lie in a folder, in any order.
+    pub async fn list(&self, folder: &ObjectPath) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
+        match &self.backend {
+            Backend::Folder(root) => root.list(folder).await,
+            Backend::Plain(_) => Err(Fault::NoLists),
+            Backend::Cloud(cloud) => cloud.list(folder).await,
+        }
+    }
+
     /// Whether it is worth asking before the others.
     pub fn is_up(&self) -> bool {
         self.failures.load(Ordering::Relaxed) < FAILURES

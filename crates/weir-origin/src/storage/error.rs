@@ -74,6 +74,14 @@ pub enum StorageError {
         /// What is wrong with it.
         why: String,
     },
+    /// The storage cannot say what is in a folder.
+    #[error("the storage {endpoint} cannot list the files of {path}; name one of them as the title, as in /{path}/FILE.mp4/manifest.mpd")]
+    NoLists {
+        /// Which storage.
+        endpoint: Arc<str>,
+        /// The folder.
+        path: ObjectPath,
+    },
     /// The file system of this host failed.
     #[error("cannot read {path} from {endpoint}: {why}")]
     File {
@@ -103,6 +111,7 @@ impl StorageError {
             Fault::TimedOut(limit) => StorageError::TimedOut { endpoint, limit },
             Fault::Unavailable(status) => StorageError::Unavailable { endpoint, status },
             Fault::Wrong(why) => StorageError::WrongAnswer { endpoint, path, why },
+            Fault::NoLists => StorageError::NoLists { endpoint, path },
             Fault::File(why) => StorageError::File { endpoint, path, why },
         }
     }
@@ -118,15 +127,27 @@ impl StorageError {
             StorageError::TimedOut { .. } => "storage_timed_out",
             StorageError::Unavailable { .. } => "storage_unavailable",
             StorageError::WrongAnswer { .. } => "storage_wrong_answer",
+            StorageError::NoLists { .. } => "storage_no_lists",
             StorageError::File { .. } => "storage_file",
         }
+    }
+
+    /// Whether storage may give the object when it is asked later.
+    pub fn is_passing(&self) -> bool {
+        matches!(
+            self,
+            StorageError::Unreachable { .. }
+                | StorageError::BrokeOff { .. }
+                | StorageError::TimedOut { .. }
+                | StorageError::Unavailable { .. }
+        )
     }
 
     /// What whoever asked the origin is answered. A refusal by the storage is no refusal of that client, so it is a bad
     /// gateway too.
     pub fn status(&self) -> StatusCode {
         match self {
-            StorageError::NotFound { .. } => StatusCode::NOT_FOUND,
+            StorageError::NotFound { .. } | StorageError::NoLists { .. } => StatusCode::NOT_FOUND,
             StorageError::Forbidden { .. }
             | StorageError::Unreachable { .. }
             | StorageError::BrokeOff { .. }

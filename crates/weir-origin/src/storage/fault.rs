@@ -30,6 +30,9 @@ pub enum Fault {
     Unavailable(u16),
     #[error("{0}")]
     Wrong(String),
+    /// The storage cannot say what is in a folder.
+    #[error("no lists")]
+    NoLists,
     /// The file system of this host refused.
     #[error("{0}")]
     File(String),

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::ByteStream;
+use super::{ByteStream, MOST_LISTED};
 use super::fault::Fault;
 use super::meta::Meta;
 use crate::path::ObjectPath;
@@ -41,7 +41,13 @@ impl Folder {
     /// What is known of a file.
     pub async fn head(&self, path: &ObjectPath) -> Result<Meta, Fault> {
         let (root, path) = (self.root.clone(), path.clone());
-        beside(move || opened(&root, &path).map(|(_, meta)| meta)).await
+        beside(move || found(&root, &path)).await
+    }
+
+    /// Files that lie in a folder below.
+    pub async fn list(&self, folder: &ObjectPath) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
+        let (root, folder) = (self.root.clone(), folder.clone());
+        beside(move || listed(&root, &folder)).await
     }
 
     /// Begins to read a range, which must not be empty. A file that was replaced in the meantime is read as it was.
@@ -115,21 +121,51 @@ async fn beside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Fault> + Sen
         .unwrap_or_else(|_| Err(Fault::File("the reading stopped".to_owned())))
 }
 
-/// Opens a file that lies below the root with all symbolic links resolved. What is no file, or lies elsewhere, is not
-/// there: strangers need not learn more.
+/// Opens a file that lies below the root.
 fn opened(root: &Path, path: &ObjectPath) -> Result<(File, Meta), Fault> {
+    let failed = |error: io::Error| Fault::from_file(&error);
+    let (real, _) = resolved(root, path)?;
+    let file = File::open(real).map_err(failed)?;
+    let meta = meta(&file.metadata().map_err(failed)?);
+    Ok((file, meta))
+}
+
+/// Where a file lies with all symbolic links resolved. What lies elsewhere than below the root, or is no file, is not
+/// there: strangers need not learn more. Nothing is opened for that: to open a FIFO would wait for its writer.
+fn resolved(root: &Path, path: &ObjectPath) -> Result<(PathBuf, Metadata), Fault> {
     let failed = |error: io::Error| Fault::from_file(&error);
     let real = root.join(path.as_str()).canonicalize().map_err(failed)?;
     if !real.starts_with(root) {
         return Err(Fault::NotFound);
     }
-    // Before it is opened: to open a FIFO would wait for its writer.
-    if !real.metadata().map_err(failed)?.is_file() {
+    let metadata = real.metadata().map_err(failed)?;
+    if !metadata.is_file() {
         return Err(Fault::NotFound);
     }
-    let file = File::open(real).map_err(failed)?;
-    let meta = meta(&file.metadata().map_err(failed)?);
-    Ok((file, meta))
+    Ok((real, metadata))
+}
+
+/// What has no name that can be asked for, is no file, or leads elsewhere is passed over.
+fn listed(root: &Path, folder: &ObjectPath) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
+    let failed = |error: io::Error| Fault::from_file(&error);
+    let real = root.join(folder.as_str()).canonicalize().map_err(failed)?;
+    if !real.starts_with(root) {
+        return Err(Fault::NotFound);
+    }
+    let entries = std::fs::read_dir(real).map_err(failed)?;
+    let names = entries.take(MOST_LISTED).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let paths = names.filter_map(|name| folder.join(&name).ok());
+    let files = paths.filter_map(|path| {
+        let meta = found(root, &path).ok()?;
+        Some((path, meta))
+    });
+    Ok(files.collect())
+}
+
+/// What is known of a file that lies below the root with all symbolic links resolved.
+fn found(root: &Path, path: &ObjectPath) -> Result<Meta, Fault> {
+    let (_, metadata) = resolved(root, path)?;
+    Ok(meta(&metadata))
 }
 
 fn meta(file: &Metadata) -> Meta {

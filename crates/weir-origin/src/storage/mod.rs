@@ -34,6 +34,8 @@ pub use transport::Patience;
 /// Bytes of one answer as they arrive.
 type ByteStream = BoxStream<'static, Result<Bytes, Fault>>;
 
+/// Objects of a folder that are looked at: more belong to no title.
+const MOST_LISTED: usize = 10_000;
 /// From one look at a storage that failed to the next.
 const PROBE_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -177,6 +179,29 @@ impl Storage {
         Ok((meta, whole.freeze()))
     }
 
+    /// Objects that lie in a folder, without those in folders below, by name.
+    ///
+    /// # Errors
+    /// When there is no such folder, the storage cannot list, does not list for us, or fails again and again.
+    pub async fn list(&self, kind: Kind, folder: &ObjectPath) -> Result<Vec<(ObjectPath, Meta)>, StorageError> {
+        let mut tries = self.tries();
+        loop {
+            let endpoint = self.endpoint(tries.made);
+            self.shared.metrics.reading(kind);
+            let began = Instant::now();
+            let listed = endpoint.list(folder).await;
+            endpoint.judge(listed.as_ref().err());
+            match listed {
+                Ok(mut listed) => {
+                    self.shared.metrics.storage_answered(began.elapsed());
+                    listed.sort_by(|(one, _), (other, _)| one.cmp(other));
+                    return Ok(listed);
+                }
+                Err(fault) => self.wait_or_give_up(fault, endpoint, folder, &mut tries).await?,
+            }
+        }
+    }
+
     /// Looks after storages that failed, until it is dropped: one that answers again is read from again.
     pub async fn watch(&self) {
         loop {
@@ -215,13 +240,25 @@ impl Storage {
                 Ok(answer) => return Ok(answer),
                 Err(fault) => fault,
             };
-            tries.made += 1;
-            if !fault.is_passing() || tries.made >= tries.most {
-                return Err(StorageError::new(fault, endpoint.name(), path));
-            }
-            tracing::debug!(endpoint = %endpoint.name(), %path, %fault, "storage is asked again");
-            self.pause(tries.made).await;
+            self.wait_or_give_up(fault, endpoint, path, tries).await?;
         }
+    }
+
+    /// After a fault: waits for the next try, or says why there is none.
+    async fn wait_or_give_up(
+        &self,
+        fault: Fault,
+        endpoint: &Endpoint,
+        path: &ObjectPath,
+        tries: &mut Tries,
+    ) -> Result<(), StorageError> {
+        tries.made += 1;
+        if !fault.is_passing() || tries.made >= tries.most {
+            return Err(StorageError::new(fault, endpoint.name(), path));
+        }
+        tracing::debug!(endpoint = %endpoint.name(), %path, %fault, "storage is asked again");
+        self.pause(tries.made).await;
+        Ok(())
     }
 
     async fn ask_once(
