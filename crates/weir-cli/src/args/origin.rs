@@ -43,7 +43,7 @@ pub struct OriginArgs {
     #[arg(long, value_name = "NAME", default_value = "E", help_heading = "Caches")]
     pub configuration: Configuration,
     /// How long a kept object counts as unchanged before the storage is asked again.
-    #[arg(long, value_name = "TIME", default_value = "2s", help_heading = "Caches")]
+    #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Caches")]
     pub fresh: TimeSpan,
     /// Memory for what is kept.
     #[arg(long, value_name = "BYTES", default_value = "512MiB", help_heading = "Caches")]
