@@ -108,6 +108,9 @@ mod tests {
         assert_eq!(told("e"), (true, true, false));
         assert_eq!(Configuration::default(), Configuration::E);
         let error = "F".parse::<Configuration>().expect_err("no configuration");
-        assert_eq!(error.to_string(), "'F' is no configuration; write A, B, C, D or E");
+        assert_eq!(
+            error.to_string(),
+            "'F' is no configuration; write A, B, C, D or E"
+        );
     }
 }

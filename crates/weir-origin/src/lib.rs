@@ -18,5 +18,6 @@ pub use metrics::{Kind, Metrics, Tier};
 pub use path::{ObjectPath, PathError};
 pub use server::{Config, Limits, LogTo, OriginError, Server};
 pub use storage::{
-    Access, Bucket, Meta, OpenError, Patience, Place, PlaceError, Provider, Reading, S3Style, Storage, StorageError,
+    Access, Bucket, Meta, OpenError, Patience, Place, PlaceError, Provider, Reading, S3Style, Storage,
+    StorageError,
 };

@@ -35,7 +35,9 @@ pub enum PathError {
     #[error("the path is not encoded as UTF-8 with percent signs")]
     Encoding,
     /// More than the limits.
-    #[error("the path is longer than {LONGEST} bytes, has a part longer than {LONGEST_PART}, or more than {DEEPEST} parts")]
+    #[error(
+        "the path is longer than {LONGEST} bytes, has a part longer than {LONGEST_PART}, or more than {DEEPEST} parts"
+    )]
     Long,
 }
 

@@ -7,7 +7,7 @@ mod misbehaving;
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -88,7 +88,10 @@ def ask(method, path, headers={}):
     return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
 "#;
         let port = self.address.port().to_string();
-        let done = Command::new("python3").args(["-c", &format!("{ASK}{script}"), &port]).output().expect("python3");
+        let done = Command::new("python3")
+            .args(["-c", &format!("{ASK}{script}"), &port])
+            .output()
+            .expect("python3");
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }
 
@@ -103,7 +106,6 @@ def ask(method, path, headers={}):
         let mut stream = self.connect();
         // The server may have ended the connection before all was sent.
         let _ = stream.write_all(bytes);
-        let _ = stream.shutdown(Shutdown::Write);
         let mut all = Vec::new();
         let _ = stream.read_to_end(&mut all);
         String::from_utf8_lossy(&all).into_owned()
@@ -116,16 +118,27 @@ def ask(method, path, headers={}):
         stream.write_all(request.as_bytes()).expect("a request");
         let mut all = Vec::new();
         stream.read_to_end(&mut all).expect("an answer");
-        let end = all.windows(4).position(|four| four == b"\r\n\r\n").expect("headers") + 4;
-        let status = std::str::from_utf8(&all[9..12]).expect("a status").parse().expect("a number");
+        let end = all
+            .windows(4)
+            .position(|four| four == b"\r\n\r\n")
+            .expect("headers")
+            + 4;
+        let status = std::str::from_utf8(&all[9..12])
+            .expect("a status")
+            .parse()
+            .expect("a number");
         (status, all[end..].to_vec())
     }
 
     fn metric(&self, sample: &str) -> f64 {
         let (_, text) = self.get("/metrics");
         let text = String::from_utf8(text).expect("text");
-        let line = text.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
-        line.unwrap_or_else(|| panic!("{sample} is not in {text}")).parse().expect("a number")
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{sample} is not in {text}"))
+            .parse()
+            .expect("a number")
     }
 
     fn stop(&mut self) -> Result<(), OriginError> {
@@ -203,7 +216,10 @@ status, headers, body = ask("GET", "/healthz")
 assert (status, json.loads(body)["status"]) == (200, "ok") and headers["cache-control"] == "no-store"
 "#,
     );
-    assert_eq!(served.metric("weir_origin_requests_total{kind=\"file\",status=\"416\"}"), 1.0);
+    assert_eq!(
+        served.metric("weir_origin_requests_total{kind=\"file\",status=\"416\"}"),
+        1.0
+    );
     // One for the script, one for the metrics.
     assert_eq!(served.metric("weir_origin_connections_total"), 3.0);
 }
@@ -228,8 +244,12 @@ fn no_path_leads_out_of_the_folder() {
         ("/%252e%252e/secret", 404),
         ("/secret%00.mp4", 400),
     ] {
-        let answer = served.raw(format!("GET {path} HTTP/1.1\r\nHost: o\r\nConnection: close\r\n\r\n").as_bytes());
-        assert!(answer.starts_with(&format!("HTTP/1.1 {expected}")), "{path}: {answer}");
+        let answer =
+            served.raw(format!("GET {path} HTTP/1.1\r\nHost: o\r\nConnection: close\r\n\r\n").as_bytes());
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {expected}")),
+            "{path}: {answer}"
+        );
         assert!(!answer.ends_with("secret"), "{path}: {answer}");
     }
     assert!(served.metric("weir_origin_errors_total{cause=\"bad_path\"}") > 0.0);
@@ -255,7 +275,17 @@ fn what_is_wrong_with_the_storage_is_a_status_and_a_cause() {
         (|_| status(503), 503, "storage_unavailable"),
         (|_| vec![Act::Reset], 502, "storage_broke_off"),
         (|_| vec![Act::Hang], 504, "storage_timed_out"),
-        (|asked| if asked.method == "HEAD" { answer(asked, &object(10), A) } else { status(200) }, 502, "storage_wrong_answer"),
+        (
+            |asked| {
+                if asked.method == "HEAD" {
+                    answer(asked, &object(10), A)
+                } else {
+                    status(200)
+                }
+            },
+            502,
+            "storage_wrong_answer",
+        ),
     ];
     for (behave, code, cause) in table {
         let storage = Misbehaving::start(behave);
@@ -265,7 +295,10 @@ fn what_is_wrong_with_the_storage_is_a_status_and_a_cause() {
         let (status, body) = served.get("/a.mp4");
         let told: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
         assert_eq!((status, told["cause"].as_str()), (code, Some(cause)));
-        assert_eq!(served.metric(&format!("weir_origin_errors_total{{cause=\"{cause}\"}}")), 1.0);
+        assert_eq!(
+            served.metric(&format!("weir_origin_errors_total{{cause=\"{cause}\"}}")),
+            1.0
+        );
     }
 }
 
@@ -282,8 +315,15 @@ fn an_object_that_is_replaced_while_it_is_sent_breaks_the_connection() {
     });
     let served = Served::start(&config(&storage.url()));
     let (status, body) = served.get("/a.mp4");
-    assert_eq!((status, body.len()), (200, 200_000), "not a byte of the other version");
-    assert_eq!(served.metric("weir_origin_errors_total{cause=\"storage_changed\"}"), 1.0);
+    assert_eq!(
+        (status, body.len()),
+        (200, 200_000),
+        "not a byte of the other version"
+    );
+    assert_eq!(
+        served.metric("weir_origin_errors_total{cause=\"storage_changed\"}"),
+        1.0
+    );
     // The next one finds what there is.
     assert_eq!(served.get("/a.mp4").1.len(), 400_000);
 }
@@ -320,7 +360,9 @@ fn a_herd_of_first_requests_makes_one_read() {
     });
     std::thread::scope(|scope| {
         let all: Vec<_> = (0..200).map(|_| scope.spawn(|| served.get("/a.mp4"))).collect();
-        wait_until("all requests", || served.metrics.requests(Kind::File, 200) == 0 && connections(&served) >= 200);
+        wait_until("all requests", || {
+            served.metrics.requests(Kind::File, 200) == 0 && connections(&served) >= 200
+        });
         storage.open_gate();
         for one in all {
             let (status, body) = one.join().expect("no panic");
@@ -354,8 +396,16 @@ fn only_configuration_d_keeps_media_and_a_and_b_open_a_connection_for_each_read(
         for _ in 0..4 {
             assert_eq!(served.get("/a.mp4").1.len(), 50_000);
         }
-        let reads = storage.asked().iter().filter(|asked| asked.method == "GET").count();
-        assert_eq!(reads, if configuration == Configuration::D { 1 } else { 4 }, "{configuration}");
+        let reads = storage
+            .asked()
+            .iter()
+            .filter(|asked| asked.method == "GET")
+            .count();
+        assert_eq!(
+            reads,
+            if configuration == Configuration::D { 1 } else { 4 },
+            "{configuration}"
+        );
         let connections = match configuration {
             Configuration::A | Configuration::B => storage.count(),
             _ => 1,
@@ -378,7 +428,11 @@ fn the_disk_tier_outlives_the_server() {
         assert_eq!(served.get("/a.mp4"), (200, object(50_000)));
         served.stop().expect("an orderly end");
     }
-    let reads = storage.asked().iter().filter(|asked| asked.method == "GET").count();
+    let reads = storage
+        .asked()
+        .iter()
+        .filter(|asked| asked.method == "GET")
+        .count();
     assert_eq!(reads, 1);
 }
 
@@ -398,11 +452,20 @@ fn who_is_slow_to_ask_or_asks_for_too_long_is_cut_off() {
     }
     let long = format!("GET / HTTP/1.1\r\nX-A: {}\r\n\r\n", "a".repeat(100_000));
     let answer = served.raw(long.as_bytes());
-    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
+    assert!(
+        answer.is_empty() || answer.starts_with("HTTP/1.1 431"),
+        "{answer}"
+    );
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(1000));
     let answer = served.raw(many.as_bytes());
-    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
-    assert!(served.raw(b"\x16\x03\x01\x02\x00").is_empty() || served.raw(b"\x16\x03\x01").starts_with("HTTP/1.1 400"));
+    assert!(
+        answer.is_empty() || answer.starts_with("HTTP/1.1 431"),
+        "{answer}"
+    );
+    assert!(
+        served.raw(b"\x16\x03\x01\x02\x00").is_empty()
+            || served.raw(b"\x16\x03\x01").starts_with("HTTP/1.1 400")
+    );
     assert_eq!(served.get("/films/a%20b.mp4").0, 200, "others are served");
 }
 
@@ -413,12 +476,21 @@ fn a_client_that_takes_nothing_is_given_up_and_holds_little_meanwhile() {
     config.limits.stalled = Duration::from_secs(1);
     let served = Served::start(&config);
     let mut client = served.connect();
-    client.write_all(b"GET /a.mp4 HTTP/1.1\r\nHost: o\r\n\r\n").expect("a request");
+    client
+        .write_all(b"GET /a.mp4 HTTP/1.1\r\nHost: o\r\n\r\n")
+        .expect("a request");
     wait_until("the answer", || served.metrics.requests(Kind::File, 200) == 1);
     wait_until("the end of the connection", || connections(&served) == 0);
     // What the sockets on the way hold, and not the file.
-    assert!(served.metrics.bytes_in(Kind::File) < 32 << 20, "{}", served.metrics.bytes_in(Kind::File));
-    assert_eq!(served.metric("weir_origin_errors_total{cause=\"client_gone\"}"), 1.0);
+    assert!(
+        served.metrics.bytes_in(Kind::File) < 32 << 20,
+        "{}",
+        served.metrics.bytes_in(Kind::File)
+    );
+    assert_eq!(
+        served.metric("weir_origin_errors_total{cause=\"client_gone\"}"),
+        1.0
+    );
     drop(client);
 }
 
@@ -429,11 +501,17 @@ fn an_answer_that_is_on_its_way_arrives_when_the_server_ends() {
         if asked.method == "HEAD" {
             return vec![Act::Send(head)];
         }
-        vec![Act::Send([head, body[..500].to_vec()].concat()), Act::Gate, Act::Send(body[500..].to_vec())]
+        vec![
+            Act::Send([head, body[..500].to_vec()].concat()),
+            Act::Gate,
+            Act::Send(body[500..].to_vec()),
+        ]
     });
     let mut served = Served::start(&config(&storage.url()));
     let mut client = served.connect();
-    client.write_all(b"GET /a.mp4 HTTP/1.1\r\nHost: o\r\n\r\n").expect("a request");
+    client
+        .write_all(b"GET /a.mp4 HTTP/1.1\r\nHost: o\r\n\r\n")
+        .expect("a request");
     let mut got = Vec::new();
     let mut buffer = [0; 4096];
     while !got.windows(4).any(|four| four == b"\r\n\r\n") {
@@ -441,7 +519,9 @@ fn an_answer_that_is_on_its_way_arrives_when_the_server_ends() {
         got.extend_from_slice(&buffer[..read]);
     }
     served.stop.store(true, Ordering::SeqCst);
-    wait_until("the end of listening", || TcpStream::connect(served.address).is_err());
+    wait_until("the end of listening", || {
+        TcpStream::connect(served.address).is_err()
+    });
     storage.open_gate();
     client.read_to_end(&mut got).expect("the rest");
     assert!(got.ends_with(&object(1000)));
@@ -452,13 +532,19 @@ fn an_answer_that_is_on_its_way_arrives_when_the_server_ends() {
 fn the_end_does_not_wait_for_ever() {
     let storage = Misbehaving::start(|asked| {
         let (head, _) = right(asked, &object(1000), A);
-        if asked.method == "HEAD" { vec![Act::Send(head)] } else { vec![Act::Send(head), Act::Hang] }
+        if asked.method == "HEAD" {
+            vec![Act::Send(head)]
+        } else {
+            vec![Act::Send(head), Act::Hang]
+        }
     });
     let mut config = config(&storage.url());
     config.limits.drain = Duration::from_millis(300);
     let mut served = Served::start(&config);
     let mut client = served.connect();
-    client.write_all(b"GET /a.mp4 HTTP/1.1\r\nHost: o\r\n\r\n").expect("a request");
+    client
+        .write_all(b"GET /a.mp4 HTTP/1.1\r\nHost: o\r\n\r\n")
+        .expect("a request");
     wait_until("the read", || storage.count() == 2);
     let began = Instant::now();
     served.stop().expect("an end");
@@ -473,8 +559,12 @@ fn connections_beyond_the_limit_wait() {
     let served = Served::start(&config);
     let (first, second) = (served.connect(), served.connect());
     let mut third = served.connect();
-    third.write_all(b"GET /healthz HTTP/1.1\r\nHost: o\r\nConnection: close\r\n\r\n").expect("a request");
-    third.set_read_timeout(Some(Duration::from_millis(300))).expect("an option");
+    third
+        .write_all(b"GET /healthz HTTP/1.1\r\nHost: o\r\nConnection: close\r\n\r\n")
+        .expect("a request");
+    third
+        .set_read_timeout(Some(Duration::from_millis(300)))
+        .expect("an option");
     let mut buffer = [0; 100];
     assert!(third.read(&mut buffer).is_err(), "it waits");
     drop((first, second));
@@ -505,12 +595,35 @@ ask("GET", "/none")
     assert_eq!(lines.len(), 2);
     let first = &lines[0];
     assert_eq!(
-        (&first["path"], &first["status"], &first["bytes"], &first["kind"], &first["range"]),
-        (&"/films/a%20b.mp4?session=7".into(), &206.into(), &100.into(), &"file".into(), &"bytes=0-99".into())
+        (
+            &first["path"],
+            &first["status"],
+            &first["bytes"],
+            &first["kind"],
+            &first["range"]
+        ),
+        (
+            &"/films/a%20b.mp4?session=7".into(),
+            &206.into(),
+            &100.into(),
+            &"file".into(),
+            &"bytes=0-99".into()
+        )
     );
-    assert!(first["user_agent"].as_str().expect("a name").starts_with("player \"one\""));
-    assert!(first["total_ns"].as_u64() >= first["first_byte_ns"].as_u64() && first["first_byte_ns"].as_u64() > Some(0));
-    assert_eq!((&lines[1]["status"], &lines[1]["cause"]), (&404.into(), &"storage_not_found".into()));
+    assert!(
+        first["user_agent"]
+            .as_str()
+            .expect("a name")
+            .starts_with("player \"one\"")
+    );
+    assert!(
+        first["total_ns"].as_u64() >= first["first_byte_ns"].as_u64()
+            && first["first_byte_ns"].as_u64() > Some(0)
+    );
+    assert_eq!(
+        (&lines[1]["status"], &lines[1]["cause"]),
+        (&404.into(), &"storage_not_found".into())
+    );
 }
 
 #[test]
@@ -523,8 +636,26 @@ fn what_cannot_be_served_is_said() {
     };
     refused(config("/nowhere/at/all"), "name a folder that is there");
     let served = Served::folder(folder.path());
-    refused(Config { listen: served.address, ..config(place) }, "--listen");
-    refused(Config { access_log: Some(LogTo::File("/nowhere/log".into())), ..config(place) }, "--access-log");
+    refused(
+        Config {
+            listen: served.address,
+            ..config(place)
+        },
+        "--listen",
+    );
+    refused(
+        Config {
+            access_log: Some(LogTo::File("/nowhere/log".into())),
+            ..config(place)
+        },
+        "--access-log",
+    );
     let file = folder.path().join("empty.vtt");
-    refused(Config { disk_cache: Some((file, 1 << 20)), ..config(place) }, "name a folder that can be written to");
+    refused(
+        Config {
+            disk_cache: Some((file, 1 << 20)),
+            ..config(place)
+        },
+        "name a folder that can be written to",
+    );
 }

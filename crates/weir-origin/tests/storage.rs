@@ -11,9 +11,7 @@ use std::time::Duration;
 
 use misbehaving::{Act, Asked, Misbehaving, answer, object, right, status};
 use tempfile::TempDir;
-use weir_origin::{
-    Access, Kind, Meta, Metrics, ObjectPath, Patience, Place, S3Style, Storage, StorageError,
-};
+use weir_origin::{Access, Kind, Meta, Metrics, ObjectPath, Patience, Place, S3Style, Storage, StorageError};
 
 const A: &str = "\"a\"";
 
@@ -39,7 +37,10 @@ fn patient() -> Patience {
 
 fn storage(places: &[&str], pooled: bool, patience: Patience) -> (Storage, Arc<Metrics>) {
     let metrics = Arc::<Metrics>::default();
-    let places: Vec<Place> = places.iter().map(|place| place.parse().expect("a place")).collect();
+    let places: Vec<Place> = places
+        .iter()
+        .map(|place| place.parse().expect("a place"))
+        .collect();
     let storage = Storage::open(&places, &Access::default(), pooled, patience, metrics.clone());
     (storage.expect("storage"), metrics)
 }
@@ -49,12 +50,21 @@ fn path(name: &str) -> ObjectPath {
 }
 
 fn run<T>(test: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
     runtime.block_on(test)
 }
 
-async fn whole(storage: &Storage, range: std::ops::Range<u64>, version: Option<&Meta>) -> Result<Vec<u8>, StorageError> {
-    let read = storage.read_whole(Kind::Media, &path("films/a b.mp4"), range, version).await;
+async fn whole(
+    storage: &Storage,
+    range: std::ops::Range<u64>,
+    version: Option<&Meta>,
+) -> Result<Vec<u8>, StorageError> {
+    let read = storage
+        .read_whole(Kind::Media, &path("films/a b.mp4"), range, version)
+        .await;
     read.map(|(_, bytes)| bytes.to_vec())
 }
 
@@ -65,12 +75,26 @@ fn a_range_is_read_from_a_plain_server() {
     let server = Misbehaving::start(move |asked| answer(asked, &served, A));
     let (storage, metrics) = storage(&[&format!("{}/vod/", server.url())], true, patient());
     run(async {
-        let meta = storage.head(Kind::Index, &path("films/a b.mp4")).await.expect("what is known");
+        let meta = storage
+            .head(Kind::Index, &path("films/a b.mp4"))
+            .await
+            .expect("what is known");
         assert_eq!((meta.length, meta.etag.as_deref()), (100_000, Some(A)));
-        assert_eq!(whole(&storage, 500..70_000, Some(&meta)).await.expect("the range"), bytes[500..70_000]);
+        assert_eq!(
+            whole(&storage, 500..70_000, Some(&meta))
+                .await
+                .expect("the range"),
+            bytes[500..70_000]
+        );
         // Without a version the range may go beyond the end.
-        assert_eq!(whole(&storage, 99_000..200_000, None).await.expect("the end"), bytes[99_000..]);
-        assert_eq!(whole(&storage, 500..500, Some(&meta)).await.expect("nothing"), Vec::<u8>::new());
+        assert_eq!(
+            whole(&storage, 99_000..200_000, None).await.expect("the end"),
+            bytes[99_000..]
+        );
+        assert_eq!(
+            whole(&storage, 500..500, Some(&meta)).await.expect("nothing"),
+            Vec::<u8>::new()
+        );
     });
     let asked = server.asked();
     assert_eq!(asked.len(), 3);
@@ -89,11 +113,18 @@ fn bytes_come_before_the_last_one_is_there() {
     let served = bytes.clone();
     let server = Misbehaving::start(move |asked| {
         let (head, body) = right(asked, &served, A);
-        vec![Act::Send([head, body[..300].to_vec()].concat()), Act::Gate, Act::Send(body[300..].to_vec())]
+        vec![
+            Act::Send([head, body[..300].to_vec()].concat()),
+            Act::Gate,
+            Act::Send(body[300..].to_vec()),
+        ]
     });
     let (storage, _) = storage(&[&server.url()], true, patient());
     run(async {
-        let mut reading = storage.read(Kind::Media, &path("a"), 0..1000, None).await.expect("a read");
+        let mut reading = storage
+            .read(Kind::Media, &path("a"), 0..1000, None)
+            .await
+            .expect("a read");
         let mut got = Vec::new();
         while got.len() < 300 {
             got.extend_from_slice(&reading.next().await.expect("bytes").expect("no error"));
@@ -118,7 +149,11 @@ fn breaks_off(bytes: Vec<u8>, then: Act, later_etag: &'static str) -> Misbehavin
         }
         let (head, body) = right(asked, &bytes, A);
         let half = body.len() / 2;
-        vec![Act::Send([head, body[..half].to_vec()].concat()), Act::Pause(Duration::from_millis(50)), then.clone()]
+        vec![
+            Act::Send([head, body[..half].to_vec()].concat()),
+            Act::Pause(Duration::from_millis(50)),
+            then.clone(),
+        ]
     })
 }
 
@@ -135,7 +170,10 @@ fn a_read_that_breaks_off_goes_on_where_it_was() {
         assert_eq!(asked[1].headers["if-match"], A);
         // A reset may take bytes with it that were not read yet.
         let first = asked[1].range(40_000).start;
-        assert!(first <= 20_000 && asked[1].range(40_000).end == 40_000, "{then:?}: {first}");
+        assert!(
+            first <= 20_000 && asked[1].range(40_000).end == 40_000,
+            "{then:?}: {first}"
+        );
     }
 }
 
@@ -145,7 +183,10 @@ fn bytes_of_two_versions_are_never_joined() {
     let server = breaks_off(bytes.clone(), Act::Close, "\"b\"");
     let (storage, _) = storage(&[&server.url()], true, patient());
     run(async {
-        let mut reading = storage.read(Kind::Media, &path("a"), 0..40_000, None).await.expect("a read");
+        let mut reading = storage
+            .read(Kind::Media, &path("a"), 0..40_000, None)
+            .await
+            .expect("a read");
         let mut got = Vec::new();
         let error = loop {
             match reading.next().await.expect("bytes or an error") {
@@ -173,18 +214,34 @@ fn a_replaced_object_is_not_taken_for_the_one_that_was_meant() {
         });
         let (storage, _) = storage(&[&server.url()], true, patient());
         run(async {
-            let meta = storage.head(Kind::Index, &path("a")).await.expect("what is known");
-            let error = whole(&storage, 0..10, Some(&meta)).await.expect_err("another version");
+            let meta = storage
+                .head(Kind::Index, &path("a"))
+                .await
+                .expect("what is known");
+            let error = whole(&storage, 0..10, Some(&meta))
+                .await
+                .expect_err("another version");
             assert!(matches!(error, StorageError::Changed { .. }), "{error}");
         });
         assert_eq!(server.count(), 2, "a change is no reason to ask again");
     }
     // Shorter than the range that was meant.
-    let server = Misbehaving::start(|asked| if asked.number == 0 { answer(asked, &object(1000), A) } else { status(416) });
+    let server = Misbehaving::start(|asked| {
+        if asked.number == 0 {
+            answer(asked, &object(1000), A)
+        } else {
+            status(416)
+        }
+    });
     let (storage, _) = storage(&[&server.url()], true, patient());
     run(async {
-        let meta = storage.head(Kind::Index, &path("a")).await.expect("what is known");
-        let error = whole(&storage, 900..1000, Some(&meta)).await.expect_err("too short");
+        let meta = storage
+            .head(Kind::Index, &path("a"))
+            .await
+            .expect("what is known");
+        let error = whole(&storage, 900..1000, Some(&meta))
+            .await
+            .expect_err("too short");
         assert!(matches!(error, StorageError::Changed { .. }), "{error}");
     });
 }
@@ -219,7 +276,11 @@ fn each_wrong_answer_is_an_error_of_its_kind() {
         let server = Misbehaving::start(behave);
         let (storage, _) = storage(&[&server.url()], true, patience());
         let error = run(whole(&storage, 0..10, None)).expect_err(what);
-        assert_eq!((error.cause(), error.status().as_u16()), (cause, code), "{what}: {error}");
+        assert_eq!(
+            (error.cause(), error.status().as_u16()),
+            (cause, code),
+            "{what}: {error}"
+        );
         assert_eq!(server.count(), requests, "{what}");
     }
 }
@@ -232,16 +293,32 @@ fn nobody_there_is_said() {
     let (storage, metrics) = storage(&[&format!("http://{address}")], true, patience());
     let error = run(whole(&storage, 0..10, None)).expect_err("nobody");
     assert!(matches!(&error, StorageError::Unreachable { .. }), "{error:?}");
-    assert!(error.to_string().contains(&address.to_string()) && error.to_string().contains("refused"), "{error}");
+    assert!(
+        error.to_string().contains(&address.to_string()) && error.to_string().contains("refused"),
+        "{error}"
+    );
     assert_eq!(metrics.reads(Kind::Media), 3);
 }
 
 #[test]
 fn what_passes_is_waited_out() {
-    let server = Misbehaving::start(|asked| if asked.number < 2 { status(503) } else { answer(asked, &object(100), A) });
+    let server = Misbehaving::start(|asked| {
+        if asked.number < 2 {
+            status(503)
+        } else {
+            answer(asked, &object(100), A)
+        }
+    });
     let (storage, _) = storage(&[&server.url()], true, patient());
-    assert_eq!(run(whole(&storage, 0..100, None)).expect("the third"), object(100));
-    assert_eq!((server.count(), server.connections()), (3, 1), "refusals leave the connection usable");
+    assert_eq!(
+        run(whole(&storage, 0..100, None)).expect("the third"),
+        object(100)
+    );
+    assert_eq!(
+        (server.count(), server.connections()),
+        (3, 1),
+        "refusals leave the connection usable"
+    );
 }
 
 #[test]
@@ -249,16 +326,30 @@ fn the_next_storage_is_read_while_the_first_fails_and_the_first_again_when_it_is
     let ill = Arc::new(std::sync::atomic::AtomicBool::new(true));
     let seen = ill.clone();
     let first = Misbehaving::start(move |asked| {
-        if seen.load(std::sync::atomic::Ordering::SeqCst) { status(500) } else { answer(asked, &object(100), A) }
+        if seen.load(std::sync::atomic::Ordering::SeqCst) {
+            status(500)
+        } else {
+            answer(asked, &object(100), A)
+        }
     });
     let second = Misbehaving::start(|asked| answer(asked, &object(100), A));
     let (storage, _) = storage(&[&first.url(), &second.url()], true, patient());
     run(async {
         for _ in 0..10 {
-            assert_eq!(whole(&storage, 0..100, None).await.expect("from the second"), object(100));
+            assert_eq!(
+                whole(&storage, 0..100, None).await.expect("from the second"),
+                object(100)
+            );
         }
-        assert_eq!((first.count(), second.count()), (3, 10), "after three failures it is asked last");
-        assert_eq!(storage.health().iter().map(|(_, up)| *up).collect::<Vec<_>>(), [false, true]);
+        assert_eq!(
+            (first.count(), second.count()),
+            (3, 10),
+            "after three failures it is asked last"
+        );
+        assert_eq!(
+            storage.health().iter().map(|(_, up)| *up).collect::<Vec<_>>(),
+            [false, true]
+        );
         ill.store(false, std::sync::atomic::Ordering::SeqCst);
         let back = async {
             while !storage.health()[0].1 {
@@ -301,7 +392,10 @@ fn to_drop_a_read_ends_it() {
     let server = Misbehaving::start(|asked| answer(asked, &object(64 << 20), A));
     let (storage, metrics) = storage(&[&server.url()], true, patient());
     run(async {
-        let mut reading = storage.read(Kind::Media, &path("a"), 0..64 << 20, None).await.expect("a read");
+        let mut reading = storage
+            .read(Kind::Media, &path("a"), 0..64 << 20, None)
+            .await
+            .expect("a read");
         reading.next().await.expect("bytes").expect("no error");
         drop(reading);
         for _ in 0..1000 {
@@ -312,7 +406,10 @@ fn to_drop_a_read_ends_it() {
         }
     });
     assert_eq!(server.broken_sends(), 1);
-    assert!(metrics.bytes_in(Kind::Media) < 1 << 20, "nothing is read that nobody asks for");
+    assert!(
+        metrics.bytes_in(Kind::Media) < 1 << 20,
+        "nothing is read that nobody asks for"
+    );
 }
 
 #[test]
@@ -325,7 +422,11 @@ fn connections_are_used_again_where_they_are_pooled() {
                 whole(&storage, 0..100, None).await.expect("the range");
             }
         });
-        assert_eq!((server.count(), server.connections()), (5, connections), "pooled: {pooled}");
+        assert_eq!(
+            (server.count(), server.connections()),
+            (5, connections),
+            "pooled: {pooled}"
+        );
         assert_eq!(metrics.storage_connections(), connections as u64);
     }
 }
@@ -370,16 +471,32 @@ fn a_bucket_is_read_like_a_plain_server() {
             return dated(answer(asked, &served, A));
         }
         let (head, body) = right(asked, &served, A);
-        dated(vec![Act::Send([head, body[..10_000].to_vec()].concat()), Act::Close])
+        dated(vec![
+            Act::Send([head, body[..10_000].to_vec()].concat()),
+            Act::Close,
+        ])
     });
     let storage = bucket(&server, patient());
     run(async {
-        let meta = storage.head(Kind::Index, &path("films/a b.mp4")).await.expect("what is known");
+        let meta = storage
+            .head(Kind::Index, &path("films/a b.mp4"))
+            .await
+            .expect("what is known");
         assert_eq!((meta.length, meta.etag.as_deref()), (40_000, Some(A)));
-        assert!(whole(&storage, 0..40_000, Some(&meta)).await.expect("in two parts") == bytes);
+        assert!(
+            whole(&storage, 0..40_000, Some(&meta))
+                .await
+                .expect("in two parts")
+                == bytes
+        );
     });
     let asked = server.asked();
-    assert!(asked.iter().all(|asked| asked.path == "/films/2026/films/a%20b.mp4"), "{asked:?}");
+    assert!(
+        asked
+            .iter()
+            .all(|asked| asked.path == "/films/2026/films/a%20b.mp4"),
+        "{asked:?}"
+    );
     assert_eq!(asked.len(), 3);
     assert_eq!(asked[1].headers["if-match"], A);
     assert_eq!(asked[2].headers["range"], "bytes=10000-39999");
@@ -424,24 +541,55 @@ fn files_below_the_folder_are_read_and_nothing_else() {
     std::os::unix::fs::symlink("../secret", root.join("outside")).expect("a link");
     std::os::unix::fs::symlink("..", root.join("up")).expect("a link");
     std::os::unix::fs::symlink("loop", root.join("loop")).expect("a link");
-    let made = std::process::Command::new("mkfifo").arg(root.join("pipe")).status().expect("mkfifo");
+    let made = std::process::Command::new("mkfifo")
+        .arg(root.join("pipe"))
+        .status()
+        .expect("mkfifo");
     assert!(made.success());
     let (storage, _) = storage(&[root.to_str().expect("a name")], true, patient());
     run(async {
-        let meta = storage.head(Kind::Index, &path("films/a b.mp4")).await.expect("what is known");
+        let meta = storage
+            .head(Kind::Index, &path("films/a b.mp4"))
+            .await
+            .expect("what is known");
         assert_eq!(meta.length, 300_000);
-        assert!(whole(&storage, 1000..299_000, Some(&meta)).await.expect("a range") == bytes[1000..299_000]);
+        assert!(
+            whole(&storage, 1000..299_000, Some(&meta))
+                .await
+                .expect("a range")
+                == bytes[1000..299_000]
+        );
         assert!(whole(&storage, 299_000..400_000, None).await.expect("the end") == bytes[299_000..]);
-        let beyond = whole(&storage, 300_000..300_001, Some(&meta)).await.expect_err("beyond the end");
+        let beyond = whole(&storage, 300_000..300_001, Some(&meta))
+            .await
+            .expect_err("beyond the end");
         assert_eq!(beyond.cause(), "storage_changed");
-        assert_eq!(storage.head(Kind::Index, &path("inside")).await.expect("a link"), meta);
-        for name in ["outside", "up/secret", "up", "films", "pipe", "nowhere", "films/a b.mp4/more", "secret"] {
+        assert_eq!(
+            storage.head(Kind::Index, &path("inside")).await.expect("a link"),
+            meta
+        );
+        for name in [
+            "outside",
+            "up/secret",
+            "up",
+            "films",
+            "pipe",
+            "nowhere",
+            "films/a b.mp4/more",
+            "secret",
+        ] {
             let error = storage.head(Kind::Index, &path(name)).await.expect_err(name);
             assert!(matches!(error, StorageError::NotFound { .. }), "{name}: {error}");
-            let error = storage.read(Kind::Media, &path(name), 0..1, None).await.expect_err(name);
+            let error = storage
+                .read(Kind::Media, &path(name), 0..1, None)
+                .await
+                .expect_err(name);
             assert!(matches!(error, StorageError::NotFound { .. }), "{name}: {error}");
         }
-        let error = storage.head(Kind::Index, &path("loop")).await.expect_err("a loop");
+        let error = storage
+            .head(Kind::Index, &path("loop"))
+            .await
+            .expect_err("a loop");
         assert_eq!(error.cause(), "storage_file");
     });
 }
@@ -454,8 +602,14 @@ fn a_file_that_is_replaced_is_read_as_it_was_and_one_that_is_written_over_is_not
     let (storage, _) = storage(&[folder.path().to_str().expect("a name")], true, patient());
     run(async {
         fs::write(&file, &bytes).expect("a file");
-        let meta = storage.head(Kind::Index, &path("a")).await.expect("what is known");
-        let mut reading = storage.read(Kind::Media, &path("a"), 0..4 << 20, Some(&meta)).await.expect("a read");
+        let meta = storage
+            .head(Kind::Index, &path("a"))
+            .await
+            .expect("what is known");
+        let mut reading = storage
+            .read(Kind::Media, &path("a"), 0..4 << 20, Some(&meta))
+            .await
+            .expect("a read");
         let mut got = reading.next().await.expect("bytes").expect("no error").to_vec();
         fs::write(folder.path().join("new"), vec![0; 4 << 20]).expect("a file");
         fs::rename(folder.path().join("new"), &file).expect("a name");
@@ -463,10 +617,16 @@ fn a_file_that_is_replaced_is_read_as_it_was_and_one_that_is_written_over_is_not
             got.extend_from_slice(&piece.expect("no error"));
         }
         assert!(got == bytes);
-        let error = storage.read(Kind::Media, &path("a"), 0..10, Some(&meta)).await.expect_err("another file");
+        let error = storage
+            .read(Kind::Media, &path("a"), 0..10, Some(&meta))
+            .await
+            .expect_err("another file");
         assert!(matches!(error, StorageError::Changed { .. }), "{error}");
 
-        let mut reading = storage.read(Kind::Media, &path("a"), 0..4 << 20, None).await.expect("a read");
+        let mut reading = storage
+            .read(Kind::Media, &path("a"), 0..4 << 20, None)
+            .await
+            .expect("a read");
         reading.next().await.expect("bytes").expect("no error");
         fs::write(&file, &bytes).expect("the same file");
         let error = loop {
@@ -483,7 +643,9 @@ fn a_file_that_is_replaced_is_read_as_it_was_and_one_that_is_written_over_is_not
 fn what_cannot_be_opened_is_said() {
     let open = |place: &str| {
         let place: Place = place.parse().expect("a place");
-        Storage::open(&[place], &Access::default(), true, patient(), Arc::default()).expect_err("no storage").to_string()
+        Storage::open(&[place], &Access::default(), true, patient(), Arc::default())
+            .expect_err("no storage")
+            .to_string()
     };
     assert!(open("/nowhere/at/all").contains("name a folder that is there"));
     assert!(open("/etc/hostname").contains("name a folder that is there"));

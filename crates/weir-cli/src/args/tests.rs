@@ -380,12 +380,21 @@ fn the_origin_reads_places_and_keeps_what_e_keeps_unless_told() {
     assert_eq!(origin.place.to_string(), "media");
     assert_eq!(origin.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(origin.configuration.name(), "E");
-    assert_eq!((origin.memory_cache, origin.storage_tries), (ByteCount(512 << 20), 4));
+    assert_eq!(
+        (origin.memory_cache, origin.storage_tries),
+        (ByteCount(512 << 20), 4)
+    );
     assert!(!origin.files && !origin.anonymous && origin.disk_cache.is_none());
     let line = "weir origin s3://films/2026 --mirror https://b.example/films --mirror spare --configuration b --s3-style virtual";
     let origin = command!(line, Command::Origin);
-    assert_eq!((origin.place.to_string().as_str(), origin.mirror.len()), ("s3://films/2026", 2));
-    assert_eq!((origin.configuration.name(), origin.s3_style), ("B", BucketStyle::Virtual));
+    assert_eq!(
+        (origin.place.to_string().as_str(), origin.mirror.len()),
+        ("s3://films/2026", 2)
+    );
+    assert_eq!(
+        (origin.configuration.name(), origin.s3_style),
+        ("B", BucketStyle::Virtual)
+    );
     for line in [
         "weir origin ftp://host/films",
         "weir origin s3://",

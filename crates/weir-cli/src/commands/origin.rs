@@ -23,7 +23,10 @@ pub fn run(args: &OriginArgs, global: &GlobalOptions, stop: Stop) -> Result<(), 
 fn config(args: &OriginArgs) -> Config {
     let waits = duration(args.storage_timeout);
     Config {
-        places: std::iter::once(&args.place).chain(&args.mirror).cloned().collect(),
+        places: std::iter::once(&args.place)
+            .chain(&args.mirror)
+            .cloned()
+            .collect(),
         access: Access {
             s3_endpoint: args.s3_endpoint.clone(),
             s3_style: match args.s3_style {
@@ -43,7 +46,10 @@ fn config(args: &OriginArgs) -> Config {
         threads: args.threads.map(usize::from),
         configuration: args.configuration,
         memory_cache: args.memory_cache.0,
-        disk_cache: args.disk_cache.clone().map(|folder| (folder, args.disk_cache_size.0)),
+        disk_cache: args
+            .disk_cache
+            .clone()
+            .map(|folder| (folder, args.disk_cache_size.0)),
         fresh: duration(args.fresh),
         files: args.files,
         access_log: args.access_log.clone().map(|path| match path.to_str() {

@@ -259,7 +259,9 @@ mod tests {
     use super::*;
 
     fn run(test: impl Future<Output = ()>) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .expect("a runtime");
         runtime.block_on(test);
     }
 
@@ -287,7 +289,10 @@ mod tests {
             drop(again);
             let small = DiskCache::open(folder.path(), 3000).expect("a cache");
             assert!(small.bytes() <= 3000);
-            assert_eq!((small.get("a").await, small.get("b").await), (None, Some(body(2, 2000))));
+            assert_eq!(
+                (small.get("a").await, small.get("b").await),
+                (None, Some(body(2, 2000)))
+            );
             assert!(folder.path().join("other.txt").exists());
         });
     }
@@ -345,6 +350,9 @@ mod tests {
         let file = folder.path().join("file");
         fs::write(&file, "").expect("a file");
         let error = DiskCache::open(&file, 1 << 20).expect_err("no folder");
-        assert!(error.to_string().contains("name a folder that can be written to"), "{error}");
+        assert!(
+            error.to_string().contains("name a folder that can be written to"),
+            "{error}"
+        );
     }
 }

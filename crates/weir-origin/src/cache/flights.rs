@@ -57,7 +57,6 @@ impl<K: Eq + Hash + Clone, V: Clone> Flights<K, V> {
         let value = shared.await;
         (value, is_first)
     }
-
 }
 
 #[cfg(test)]
@@ -66,7 +65,9 @@ impl<V: Clone> Flights<&'static str, V> {
     fn waiting(&self, key: &str) -> usize {
         let shared = self.under_way.lock().get(key).and_then(WeakShared::upgrade);
         // The look itself counts too.
-        shared.and_then(|shared| shared.strong_count()).map_or(0, |count| count - 1)
+        shared
+            .and_then(|shared| shared.strong_count())
+            .map_or(0, |count| count - 1)
     }
 
     fn len(&self) -> usize {
@@ -89,7 +90,10 @@ struct Passenger<'a, K: Eq + Hash, V: Clone> {
 impl<K: Eq + Hash, V: Clone> Drop for Passenger<'_, K, V> {
     fn drop(&mut self) {
         let mut under_way = self.under_way.lock();
-        if under_way.get(&self.key).is_some_and(|weak| weak.upgrade().is_none()) {
+        if under_way
+            .get(&self.key)
+            .is_some_and(|weak| weak.upgrade().is_none())
+        {
             under_way.remove(&self.key);
         }
     }
@@ -105,7 +109,10 @@ mod tests {
     use super::*;
 
     fn run(test: impl Future<Output = ()>) {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().expect("a runtime");
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .build()
+            .expect("a runtime");
         runtime.block_on(test);
     }
 
@@ -148,7 +155,10 @@ mod tests {
             }
         }
         run(async {
-            let (flights, ended) = (Arc::new(Flights::<_, u32>::default()), Arc::new(AtomicU32::new(0)));
+            let (flights, ended) = (
+                Arc::new(Flights::<_, u32>::default()),
+                Arc::new(AtomicU32::new(0)),
+            );
             let gate = Arc::new(Notify::new());
             let ask = |number: u32| {
                 let (flights, gate, ended) = (flights.clone(), gate.clone(), Ended(ended.clone()));

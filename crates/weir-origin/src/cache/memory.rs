@@ -118,7 +118,10 @@ mod tests {
         }
         assert_eq!(cache.get(&0), Some(0));
         cache.insert(10, 10, 1000);
-        assert_eq!((cache.get(&1), cache.get(&0), cache.get(&10)), (None, Some(0), Some(10)));
+        assert_eq!(
+            (cache.get(&1), cache.get(&0), cache.get(&10)),
+            (None, Some(0), Some(10))
+        );
         assert_eq!(cache.bytes(), 10 * (1000 + OVERHEAD));
     }
 

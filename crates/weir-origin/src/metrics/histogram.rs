@@ -62,6 +62,9 @@ mod tests {
         let counts = histogram.cumulative();
         assert_eq!(counts[..4], [2, 3, 3, 4]);
         assert_eq!((counts[12], counts[13], histogram.count()), (4, 5, 6));
-        assert_eq!(histogram.sum_ns(), 1_000 * (500 + 501 + 4_999 + 10_000_000 + 10_000_001));
+        assert_eq!(
+            histogram.sum_ns(),
+            1_000 * (500 + 501 + 4_999 + 10_000_000 + 10_000_001)
+        );
     }
 }

@@ -24,13 +24,25 @@ impl Metrics {
     }
 
     fn write_requests(&self, out: &mut Text) {
-        out.family("weir_origin_requests_total", "counter", "Requests that were answered.");
+        out.family(
+            "weir_origin_requests_total",
+            "counter",
+            "Requests that were answered.",
+        );
         for kind in Kind::ALL {
             for (place, status) in STATUSES.iter().enumerate() {
                 let count = get(&self.requests[kind as usize][place]);
                 if count > 0 {
-                    let status = if *status == 0 { "other".to_owned() } else { status.to_string() };
-                    out.sample("weir_origin_requests_total", &[("kind", kind.name()), ("status", &status)], count);
+                    let status = if *status == 0 {
+                        "other".to_owned()
+                    } else {
+                        status.to_string()
+                    };
+                    out.sample(
+                        "weir_origin_requests_total",
+                        &[("kind", kind.name()), ("status", &status)],
+                        count,
+                    );
                 }
             }
         }
@@ -42,32 +54,78 @@ impl Metrics {
     }
 
     fn write_bytes(&self, out: &mut Text) {
-        out.family("weir_origin_sent_bytes_total", "counter", "Bytes of bodies sent to clients (OUT).");
+        out.family(
+            "weir_origin_sent_bytes_total",
+            "counter",
+            "Bytes of bodies sent to clients (OUT).",
+        );
         for kind in Kind::ALL {
-            out.sample("weir_origin_sent_bytes_total", &[("kind", kind.name())], self.bytes_out(kind));
+            out.sample(
+                "weir_origin_sent_bytes_total",
+                &[("kind", kind.name())],
+                self.bytes_out(kind),
+            );
         }
-        out.family("weir_origin_storage_bytes_total", "counter", "Bytes of bodies read from storage (IN).");
+        out.family(
+            "weir_origin_storage_bytes_total",
+            "counter",
+            "Bytes of bodies read from storage (IN).",
+        );
         for kind in Kind::ALL {
-            out.sample("weir_origin_storage_bytes_total", &[("kind", kind.name())], self.bytes_in(kind));
+            out.sample(
+                "weir_origin_storage_bytes_total",
+                &[("kind", kind.name())],
+                self.bytes_in(kind),
+            );
         }
         let sum = |of: &dyn Fn(Kind) -> u64| Kind::ALL.into_iter().map(of).sum::<u64>();
-        let (sent, received) = (sum(&|kind| self.bytes_out(kind)), sum(&|kind| self.bytes_in(kind)));
+        let (sent, received) = (
+            sum(&|kind| self.bytes_out(kind)),
+            sum(&|kind| self.bytes_in(kind)),
+        );
         if received > 0 {
-            out.family("weir_origin_efficiency_ratio", "gauge", "Bytes sent for each byte read from storage (OUT/IN).");
+            out.family(
+                "weir_origin_efficiency_ratio",
+                "gauge",
+                "Bytes sent for each byte read from storage (OUT/IN).",
+            );
             // Exact up to 2^53 bytes, eight petabytes.
-            out.line(&format!("weir_origin_efficiency_ratio {}", sent as f64 / received as f64));
+            out.line(&format!(
+                "weir_origin_efficiency_ratio {}",
+                sent as f64 / received as f64
+            ));
         }
     }
 
     fn write_storage(&self, out: &mut Text) {
-        out.family("weir_origin_storage_reads_total", "counter", "Requests made to storage, retries included.");
+        out.family(
+            "weir_origin_storage_reads_total",
+            "counter",
+            "Requests made to storage, retries included.",
+        );
         for kind in Kind::ALL {
-            out.sample("weir_origin_storage_reads_total", &[("kind", kind.name())], self.reads(kind));
+            out.sample(
+                "weir_origin_storage_reads_total",
+                &[("kind", kind.name())],
+                self.reads(kind),
+            );
         }
-        out.family("weir_origin_storage_retries_total", "counter", "Requests to storage that were made again.");
+        out.family(
+            "weir_origin_storage_retries_total",
+            "counter",
+            "Requests to storage that were made again.",
+        );
         out.sample("weir_origin_storage_retries_total", &[], get(&self.retries));
-        out.family("weir_origin_storage_connections_total", "counter", "Connections opened to storage.");
-        out.sample("weir_origin_storage_connections_total", &[], self.storage_connections());
+        out.family(
+            "weir_origin_storage_connections_total",
+            "counter",
+            "Connections opened to storage.",
+        );
+        out.sample(
+            "weir_origin_storage_connections_total",
+            &[],
+            self.storage_connections(),
+        );
         out.histogram(
             "weir_origin_storage_latency_seconds",
             "From a request to storage to the beginning of its answer.",
@@ -76,7 +134,11 @@ impl Metrics {
     }
 
     fn write_cache(&self, out: &mut Text) {
-        out.family("weir_origin_cache_lookups_total", "counter", "Where what was wanted was found.");
+        out.family(
+            "weir_origin_cache_lookups_total",
+            "counter",
+            "Where what was wanted was found.",
+        );
         for kind in Kind::ALL {
             for tier in Tier::ALL {
                 let count = self.lookups(kind, tier);
@@ -89,16 +151,36 @@ impl Metrics {
     }
 
     fn write_rest(&self, out: &mut Text) {
-        out.family("weir_origin_errors_total", "counter", "What went wrong, by cause.");
+        out.family(
+            "weir_origin_errors_total",
+            "counter",
+            "What went wrong, by cause.",
+        );
         for (place, cause) in CAUSES.iter().enumerate() {
-            out.sample("weir_origin_errors_total", &[("cause", cause)], get(&self.errors[place]));
+            out.sample(
+                "weir_origin_errors_total",
+                &[("cause", cause)],
+                get(&self.errors[place]),
+            );
         }
         out.family("weir_origin_connections", "gauge", "Connections of clients now.");
         out.sample("weir_origin_connections", &[], get(&self.connections));
-        out.family("weir_origin_connections_total", "counter", "Connections of clients.");
+        out.family(
+            "weir_origin_connections_total",
+            "counter",
+            "Connections of clients.",
+        );
         out.sample("weir_origin_connections_total", &[], get(&self.connections_total));
-        out.family("weir_origin_access_log_lost_total", "counter", "Lines of the access log that were not written.");
-        out.sample("weir_origin_access_log_lost_total", &[], get(&self.log_lines_lost));
+        out.family(
+            "weir_origin_access_log_lost_total",
+            "counter",
+            "Lines of the access log that were not written.",
+        );
+        out.sample(
+            "weir_origin_access_log_lost_total",
+            &[],
+            get(&self.log_lines_lost),
+        );
     }
 }
 

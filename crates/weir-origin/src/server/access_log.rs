@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::error::OriginError;
 use super::LogTo;
+use super::error::OriginError;
 use crate::metrics::Metrics;
 
 /// Lines that wait to be written.

@@ -5,8 +5,9 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::header::{
-    self, ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LENGTH,
-    CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
+    self, ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL,
+    CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED, RETRY_AFTER,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::json;
@@ -105,7 +106,11 @@ impl Found {
             insert(headers, CONTENT_RANGE, &told);
         }
         if *method != Method::HEAD {
-            let content = if status == StatusCode::OK { self.content } else { self.content.slice(&range) };
+            let content = if status == StatusCode::OK {
+                self.content
+            } else {
+                self.content.slice(&range)
+            };
             answer.bytes = begin(app, self.kind, content).await?;
         }
         Ok(answer)
@@ -149,7 +154,10 @@ async fn begin(app: &Arc<App>, kind: Kind, content: Content) -> Result<Outgoing,
 pub fn options() -> Answer {
     let mut headers = common_headers();
     headers.insert(header::ALLOW, HeaderValue::from_static(METHODS));
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
+    headers.insert(
+        header::ACCESS_CONTROL_ALLOW_METHODS,
+        HeaderValue::from_static(METHODS),
+    );
     headers.insert(
         header::ACCESS_CONTROL_ALLOW_HEADERS,
         HeaderValue::from_static("Range, If-Match, If-None-Match, If-Modified-Since, If-Range"),
@@ -169,11 +177,18 @@ pub const METHODS: &str = "GET, HEAD, OPTIONS";
 
 /// The answer when something is wrong: `{"error": "...", "cause": "..."}`.
 pub fn problem(problem: &Problem, method: &Method) -> Answer {
-    let body = format!("{}\n", json!({ "error": problem.message, "cause": problem.cause }));
+    let body = format!(
+        "{}\n",
+        json!({ "error": problem.message, "cause": problem.cause })
+    );
     let mut headers = common_headers();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     // A CDN that asks for what is not there does not ask again at once.
-    let keep = if problem.status == StatusCode::NOT_FOUND { "public, max-age=5" } else { "no-store" };
+    let keep = if problem.status == StatusCode::NOT_FOUND {
+        "public, max-age=5"
+    } else {
+        "no-store"
+    };
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(keep));
     insert(&mut headers, CONTENT_LENGTH, &body.len().to_string());
     match problem.status {
@@ -185,7 +200,11 @@ pub fn problem(problem: &Problem, method: &Method) -> Answer {
         }
         _ => {}
     }
-    let bytes = if *method == Method::HEAD { Bytes::new() } else { body.into() };
+    let bytes = if *method == Method::HEAD {
+        Bytes::new()
+    } else {
+        body.into()
+    };
     Answer {
         kind: Kind::Other,
         status: problem.status,
@@ -203,7 +222,10 @@ fn common_headers() -> HeaderMap {
         ACCESS_CONTROL_EXPOSE_HEADERS,
         HeaderValue::from_static("Accept-Ranges, Content-Length, Content-Range, Date, ETag, Last-Modified"),
     );
-    headers.insert(HeaderName::from_static("timing-allow-origin"), HeaderValue::from_static("*"));
+    headers.insert(
+        HeaderName::from_static("timing-allow-origin"),
+        HeaderValue::from_static("*"),
+    );
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers
 }

@@ -71,7 +71,10 @@ impl App {
     /// The version of an object that there is: from storage, or as it said a short time ago where something of it is kept.
     pub async fn version(&self, kind: Kind, path: &ObjectPath) -> Result<Meta, StorageError> {
         if self.caches(kind, 0) {
-            return self.versions.current(&self.storage, &self.metrics, kind, path).await;
+            return self
+                .versions
+                .current(&self.storage, &self.metrics, kind, path)
+                .await;
         }
         self.storage.head(kind, path).await
     }
@@ -89,7 +92,13 @@ impl App {
         version: &Meta,
         range: std::ops::Range<u64>,
     ) -> Ranged {
-        let key: Arc<str> = format!("range\n{path}\n{}\n{}-{}", version.version(), range.start, range.end).into();
+        let key: Arc<str> = format!(
+            "range\n{path}\n{}\n{}-{}",
+            version.version(),
+            range.start,
+            range.end
+        )
+        .into();
         if let Some(bytes) = self.ranges.get(&key) {
             self.metrics.looked_up(kind, Tier::Memory);
             return Ok(bytes);

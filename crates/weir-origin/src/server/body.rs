@@ -61,7 +61,11 @@ impl Body {
                 (Source::Stream(stream.boxed()), length)
             }
         };
-        Body { source, left, account }
+        Body {
+            source,
+            left,
+            account,
+        }
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
@@ -76,7 +80,8 @@ impl Body {
         if self.account.began.elapsed() > limit {
             return Poll::Ready(Some(Err(BodyError::TooSlow(limit))));
         }
-        stream.poll_next_unpin(context).map(|piece| Some(Ok(piece?.map_err(BodyError::from)?)))
+        let polled = stream.poll_next_unpin(context);
+        polled.map(|piece| piece.map(|piece| piece.map_err(BodyError::from)))
     }
 }
 

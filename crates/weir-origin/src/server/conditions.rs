@@ -4,7 +4,9 @@
 use std::time::{Duration, SystemTime};
 
 use http::HeaderMap;
-use http::header::{HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE};
+use http::header::{
+    HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, RANGE,
+};
 
 /// What there is now.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +34,9 @@ pub fn judge(headers: &HeaderMap, current: Current<'_>) -> Verdict {
             return Verdict::Failed;
         }
     } else if let Some(date) = date(headers, &IF_UNMODIFIED_SINCE)
-        && current.modified.is_some_and(|modified| seconds(modified) > seconds(date))
+        && current
+            .modified
+            .is_some_and(|modified| seconds(modified) > seconds(date))
     {
         return Verdict::Failed;
     }
@@ -41,7 +45,9 @@ pub fn judge(headers: &HeaderMap, current: Current<'_>) -> Verdict {
             return Verdict::NotModified;
         }
     } else if let Some(date) = date(headers, &IF_MODIFIED_SINCE)
-        && current.modified.is_some_and(|modified| seconds(modified) <= seconds(date))
+        && current
+            .modified
+            .is_some_and(|modified| seconds(modified) <= seconds(date))
     {
         return Verdict::NotModified;
     }
@@ -78,10 +84,13 @@ impl Names<'_> {
         }
         let bare = etag.trim_start_matches("W/");
         // A comma inside a name splits it into two that match nothing, which costs an answer and is never wrong.
-        self.0.split(',').map(str::trim).any(|name| match name.strip_prefix("W/") {
-            Some(weak) => !strong && weak == bare,
-            None => name == bare,
-        })
+        self.0
+            .split(',')
+            .map(str::trim)
+            .any(|name| match name.strip_prefix("W/") {
+                Some(weak) => !strong && weak == bare,
+                None => name == bare,
+            })
     }
 }
 
@@ -99,7 +108,9 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 
 /// Dates in headers are whole seconds.
 fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs()
+    time.duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or(Duration::ZERO)
+        .as_secs()
 }
 
 #[cfg(test)]
@@ -132,7 +143,10 @@ mod tests {
             (vec![(IF_NONE_MATCH, "\"b\", W/\"a\"")], Verdict::NotModified),
             (vec![(IF_NONE_MATCH, "*")], Verdict::NotModified),
             (vec![(IF_NONE_MATCH, "\"b\"")], Verdict::Answer),
-            (vec![(IF_NONE_MATCH, "\"b\""), (IF_MODIFIED_SINCE, DATE)], Verdict::Answer),
+            (
+                vec![(IF_NONE_MATCH, "\"b\""), (IF_MODIFIED_SINCE, DATE)],
+                Verdict::Answer,
+            ),
             (vec![(IF_MODIFIED_SINCE, DATE)], Verdict::NotModified),
             (vec![(IF_MODIFIED_SINCE, BEFORE)], Verdict::Answer),
             (vec![(IF_MODIFIED_SINCE, "yesterday")], Verdict::Answer),
@@ -140,7 +154,10 @@ mod tests {
             (vec![(IF_MATCH, "*")], Verdict::Answer),
             (vec![(IF_MATCH, "W/\"a\"")], Verdict::Failed),
             (vec![(IF_MATCH, "\"b\"")], Verdict::Failed),
-            (vec![(IF_MATCH, "\"a\""), (IF_NONE_MATCH, "\"a\"")], Verdict::NotModified),
+            (
+                vec![(IF_MATCH, "\"a\""), (IF_NONE_MATCH, "\"a\"")],
+                Verdict::NotModified,
+            ),
             (vec![(IF_UNMODIFIED_SINCE, DATE)], Verdict::Answer),
             (vec![(IF_UNMODIFIED_SINCE, BEFORE)], Verdict::Failed),
         ] {

@@ -16,7 +16,9 @@ pub enum OriginError {
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// The access log cannot be written.
-    #[error("cannot write the access log {path}: {source}; name a file that can be written to with --access-log, or - for standard output")]
+    #[error(
+        "cannot write the access log {path}: {source}; name a file that can be written to with --access-log, or - for standard output"
+    )]
     Log {
         /// As it was named.
         path: String,

@@ -68,29 +68,29 @@ impl Flow {
         match self.parts.pop_front() {
             None => return Ok(false),
             Some(Part::Bytes(bytes)) => self.ready.push_back(bytes),
-            Some(Part::Stored(stored)) => self.under_way = self.open(stored).await?,
+            Some(Part::Stored(stored)) => self.under_way = open(&self.app, self.kind, stored).await?,
         }
         Ok(true)
     }
+}
 
-    async fn open(&self, stored: Stored) -> Result<Option<Picking>, StorageError> {
-        let Stored { path, version, keep } = stored;
-        let (Some(first), Some(last)) = (keep.first(), keep.last()) else {
-            return Ok(None);
-        };
-        let range = first.start..last.end;
-        let position = range.start;
-        let source = if self.app.caches(self.kind, range.end - range.start) {
-            Source::Whole(Some(self.app.cached(self.kind, &path, &version, range).await?))
-        } else {
-            Source::Reading(self.app.storage.read(self.kind, &path, range, Some(&version)).await?)
-        };
-        Ok(Some(Picking {
-            source,
-            position,
-            keep: keep.into(),
-        }))
-    }
+async fn open(app: &Arc<App>, kind: Kind, stored: Stored) -> Result<Option<Picking>, StorageError> {
+    let Stored { path, version, keep } = stored;
+    let (Some(first), Some(last)) = (keep.first(), keep.last()) else {
+        return Ok(None);
+    };
+    let range = first.start..last.end;
+    let position = range.start;
+    let source = if app.caches(kind, range.end - range.start) {
+        Source::Whole(Some(app.cached(kind, &path, &version, range).await?))
+    } else {
+        Source::Reading(app.storage.read(kind, &path, range, Some(&version)).await?)
+    };
+    Ok(Some(Picking {
+        source,
+        position,
+        keep: keep.into(),
+    }))
 }
 
 enum Source {

@@ -129,7 +129,10 @@ impl Server {
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let log = config.access_log.as_ref().map(|to| AccessLog::open(to, metrics.clone()));
+        let log = config
+            .access_log
+            .as_ref()
+            .map(|to| AccessLog::open(to, metrics.clone()));
         let app = App::new(config, storage, log.transpose()?, metrics)?;
         Ok(Server {
             app: Arc::new(app),
@@ -158,7 +161,11 @@ impl Server {
         if let Some(threads) = self.threads {
             builder.worker_threads(threads);
         }
-        let runtime = builder.enable_io().enable_time().thread_name("weir-origin").build()?;
+        let runtime = builder
+            .enable_io()
+            .enable_time()
+            .thread_name("weir-origin")
+            .build()?;
         let result = runtime.block_on(serve(&self.app, self.listener, stop));
         // A read of a disk that hangs must not keep the process.
         runtime.shutdown_background();

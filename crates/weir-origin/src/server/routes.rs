@@ -162,7 +162,9 @@ fn content_type(name: &str) -> &'static str {
 }
 
 fn line(request: &Request<Incoming>, peer: SocketAddr) -> Line {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
     let header = |name: HeaderName| {
         let value = request.headers().get(name)?;
         Some(String::from_utf8_lossy(value.as_bytes()).into_owned())

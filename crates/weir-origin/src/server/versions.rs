@@ -70,7 +70,8 @@ impl Versions {
     /// Storage has just said that this is the version.
     pub fn learn(&self, path: &ObjectPath, meta: &Meta) {
         let bytes = path.as_str().len() as u64 + BYTES;
-        self.known.insert(path.clone(), (meta.clone(), Instant::now()), bytes);
+        self.known
+            .insert(path.clone(), (meta.clone(), Instant::now()), bytes);
     }
 
     /// What is known is no longer true.

@@ -14,17 +14,18 @@ use http_body_util::{BodyExt, Full};
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
+    HttpService,
 };
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
 use object_store::{ClientOptions, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, RetryConfig};
 
-use super::{ByteStream, MOST_LISTED};
 use super::fault::Fault;
 use super::meta::Meta;
 use super::place::{Access, Bucket, Provider, S3Style};
 use super::transport::{Transport, discard};
+use super::{ByteStream, MOST_LISTED};
 use crate::path::ObjectPath;
 
 /// A bucket, and a prefix below which the objects are.
@@ -40,11 +41,7 @@ impl Cloud {
     ///
     /// # Errors
     /// When settings are missing or contradict each other.
-    pub fn new(
-        bucket: &Bucket,
-        access: &Access,
-        transport: Transport,
-    ) -> Result<Self, object_store::Error> {
+    pub fn new(bucket: &Bucket, access: &Access, transport: Transport) -> Result<Self, object_store::Error> {
         let wire = Wire { transport };
         let store: Arc<dyn ObjectStore> = match bucket.provider {
             Provider::S3 => Arc::new(s3(&bucket.name, access, wire)?),
@@ -99,7 +96,10 @@ impl Cloud {
 
     /// Objects that lie in a folder.
     pub async fn list(&self, folder: &ObjectPath) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
-        let listed = self.store.list_with_delimiter(Some(&self.location(folder)?)).await;
+        let listed = self
+            .store
+            .list_with_delimiter(Some(&self.location(folder)?))
+            .await;
         let objects = listed.map_err(|error| fault(&error))?.objects;
         let named = objects.into_iter().filter_map(|object| {
             let path = folder.join(object.location.filename()?).ok()?;
@@ -118,7 +118,10 @@ impl Cloud {
             head: true,
             ..GetOptions::default()
         };
-        let asked = self.store.get_opts(&Path::from("weir-origin-probe"), options).await;
+        let asked = self
+            .store
+            .get_opts(&Path::from("weir-origin-probe"), options)
+            .await;
         match asked.map_err(|error| fault(&error)) {
             Err(fault) if fault.is_passing() => Err(fault),
             _ => Ok(()),
@@ -220,7 +223,10 @@ impl HttpService for Wire {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let (parts, body) = request.into_parts();
         let is_read = parts.method == Method::GET || parts.method == Method::HEAD;
-        let asked = parts.headers.get(RANGE).and_then(|range| bounded(range.to_str().ok()?));
+        let asked = parts
+            .headers
+            .get(RANGE)
+            .and_then(|range| bounded(range.to_str().ok()?));
         let body = body.collect().await?.to_bytes();
         let request = http::Request::from_parts(parts, Full::new(body));
         let response = self.transport.send(request).await.map_err(failed)?;
@@ -267,15 +273,27 @@ mod tests {
 
     #[test]
     fn a_bucket_gets_a_host_name_below_the_endpoint() {
-        assert_eq!(with_bucket("https://s3.example.net/", "films"), "https://films.s3.example.net");
-        assert_eq!(with_bucket("http://127.0.0.1:9000", "films"), "http://films.127.0.0.1:9000");
+        assert_eq!(
+            with_bucket("https://s3.example.net/", "films"),
+            "https://films.s3.example.net"
+        );
+        assert_eq!(
+            with_bucket("http://127.0.0.1:9000", "films"),
+            "http://films.127.0.0.1:9000"
+        );
     }
 
     #[test]
     fn ranges_of_requests_are_read() {
         assert_eq!(bounded("bytes=0-0"), Some(0..1));
         assert_eq!(bounded("bytes=10-19"), Some(10..20));
-        for other in ["bytes=10-", "bytes=-10", "bytes=20-10", "items=1-2", "bytes=0-1,4-5"] {
+        for other in [
+            "bytes=10-",
+            "bytes=-10",
+            "bytes=20-10",
+            "items=1-2",
+            "bytes=0-1,4-5",
+        ] {
             assert_eq!(bounded(other), None, "{other}");
         }
     }

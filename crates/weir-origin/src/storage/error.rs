@@ -19,7 +19,9 @@ pub enum StorageError {
         path: ObjectPath,
     },
     /// The storage does not accept the origin's credentials, or these have no right to the object.
-    #[error("the storage refuses to give {path} to this origin (status {status}); check the origin's credentials and their rights")]
+    #[error(
+        "the storage refuses to give {path} to this origin (status {status}); check the origin's credentials and their rights"
+    )]
     Forbidden {
         /// The object.
         path: ObjectPath,
@@ -75,7 +77,9 @@ pub enum StorageError {
         why: String,
     },
     /// The storage cannot say what is in a folder.
-    #[error("the storage {endpoint} cannot list the files of {path}; name one of them as the title, as in /{path}/FILE.mp4/manifest.mpd")]
+    #[error(
+        "the storage {endpoint} cannot list the files of {path}; name one of them as the title, as in /{path}/FILE.mp4/manifest.mpd"
+    )]
     NoLists {
         /// Which storage.
         endpoint: Arc<str>,
@@ -153,7 +157,9 @@ impl StorageError {
             | StorageError::BrokeOff { .. }
             | StorageError::WrongAnswer { .. } => StatusCode::BAD_GATEWAY,
             StorageError::TimedOut { .. } => StatusCode::GATEWAY_TIMEOUT,
-            StorageError::Changed { .. } | StorageError::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            StorageError::Changed { .. } | StorageError::Unavailable { .. } => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             StorageError::File { .. } => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }

@@ -65,7 +65,9 @@ impl Fault {
     /// From the file system.
     pub fn from_file(error: &io::Error) -> Fault {
         match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory => Fault::NotFound,
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory => {
+                Fault::NotFound
+            }
             io::ErrorKind::PermissionDenied => Fault::Forbidden(403),
             _ => Fault::File(error.to_string()),
         }

@@ -10,9 +10,9 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::{ByteStream, MOST_LISTED};
 use super::fault::Fault;
 use super::meta::Meta;
+use super::{ByteStream, MOST_LISTED};
 use crate::path::ObjectPath;
 
 /// Bytes of one read: enough that the way to a thread beside costs little, little enough for many slow clients.
@@ -63,7 +63,8 @@ impl Folder {
             if given.is_empty() {
                 return Err(Fault::BeyondEnd);
             }
-            file.seek(SeekFrom::Start(given.start)).map_err(|error| Fault::from_file(&error))?;
+            file.seek(SeekFrom::Start(given.start))
+                .map_err(|error| Fault::from_file(&error))?;
             let reader = Reader {
                 file,
                 meta: meta.clone(),
@@ -74,7 +75,9 @@ impl Folder {
         .await?;
         let stream = stream::try_unfold(reader.ahead(), |next| async move {
             let Some(next) = next else { return Ok(None) };
-            let (piece, reader) = next.await.map_err(|_| Fault::File("the reading stopped".to_owned()))??;
+            let (piece, reader) = next
+                .await
+                .map_err(|_| Fault::File("the reading stopped".to_owned()))??;
             Ok(Some((piece, reader.ahead())))
         });
         Ok((meta, given, stream.boxed()))
@@ -100,7 +103,10 @@ impl Reader {
         let length = self.left.min(PIECE);
         let mut piece = Vec::with_capacity(length as usize);
         let failed = |error: io::Error| Fault::from_file(&error);
-        (&self.file).take(length).read_to_end(&mut piece).map_err(failed)?;
+        (&self.file)
+            .take(length)
+            .read_to_end(&mut piece)
+            .map_err(failed)?;
         // One that is written over in place has bytes of two versions.
         let now = meta(&self.file.metadata().map_err(failed)?);
         if !now.is_same_version(&self.meta) {
@@ -115,7 +121,9 @@ impl Reader {
 }
 
 /// Does work that may block on a thread beside.
-async fn beside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Fault> + Send + 'static) -> Result<T, Fault> {
+async fn beside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
     spawn_blocking(work)
         .await
         .unwrap_or_else(|_| Err(Fault::File("the reading stopped".to_owned())))
@@ -153,7 +161,9 @@ fn listed(root: &Path, folder: &ObjectPath) -> Result<Vec<(ObjectPath, Meta)>, F
         return Err(Fault::NotFound);
     }
     let entries = std::fs::read_dir(real).map_err(failed)?;
-    let names = entries.take(MOST_LISTED).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names = entries
+        .take(MOST_LISTED)
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let paths = names.filter_map(|name| folder.join(&name).ok());
     let files = paths.filter_map(|path| {
         let meta = found(root, &path).ok()?;

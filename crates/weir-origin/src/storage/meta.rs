@@ -23,11 +23,11 @@ impl Meta {
     /// Whether both are the same version: by ETag where both have one, else by time and length.
     pub fn is_same_version(&self, other: &Meta) -> bool {
         let same_name = match (&self.etag, &other.etag) {
-            (Some(one), Some(other)) => return one == other && self.length == other.length,
-            (None, None) => true,
+            (Some(own), Some(others)) => own == others,
+            (None, None) => self.modified == other.modified,
             _ => false,
         };
-        same_name && self.length == other.length && self.modified == other.modified
+        same_name && self.length == other.length
     }
 
     /// Whether a second read can be told from one of another version.
@@ -45,7 +45,9 @@ impl Meta {
         match (&self.etag, self.modified) {
             (Some(etag), _) => format!("{etag}/{}", self.length),
             (None, Some(modified)) => {
-                let since = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                let since = modified
+                    .duration_since(SystemTime::UNIX_EPOCH)
+                    .unwrap_or_default();
                 format!("{}/{}", since.as_nanos(), self.length)
             }
             (None, None) => self.length.to_string(),
@@ -74,8 +76,8 @@ impl Meta {
             )));
         }
         let said = text(headers, &CONTENT_RANGE).unwrap_or_default();
-        let (given, length) = content_range(said)
-            .ok_or_else(|| Fault::Wrong(format!("its Content-Range is '{said}'")))?;
+        let (given, length) =
+            content_range(said).ok_or_else(|| Fault::Wrong(format!("its Content-Range is '{said}'")))?;
         if given.start != asked.start || given.end != asked.end.min(length) {
             return Err(Fault::Wrong(format!(
                 "bytes {}-{} were asked for, and it gives {said}",
@@ -103,7 +105,8 @@ fn text<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> Option<&'a str> 
 fn content_range(said: &str) -> Option<(Range<u64>, u64)> {
     let (range, length) = said.strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = range.split_once('-')?;
-    let (first, last, length): (u64, u64, u64) = (first.parse().ok()?, last.parse().ok()?, length.parse().ok()?);
+    let (first, last, length): (u64, u64, u64) =
+        (first.parse().ok()?, last.parse().ok()?, length.parse().ok()?);
     (first <= last && last < length).then(|| (first..last + 1, length))
 }
 

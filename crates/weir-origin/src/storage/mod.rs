@@ -183,7 +183,11 @@ impl Storage {
     ///
     /// # Errors
     /// When there is no such folder, the storage cannot list, does not list for us, or fails again and again.
-    pub async fn list(&self, kind: Kind, folder: &ObjectPath) -> Result<Vec<(ObjectPath, Meta)>, StorageError> {
+    pub async fn list(
+        &self,
+        kind: Kind,
+        folder: &ObjectPath,
+    ) -> Result<Vec<(ObjectPath, Meta)>, StorageError> {
         let mut tries = self.tries();
         loop {
             let endpoint = self.endpoint(tries.made);

@@ -54,13 +54,17 @@ pub struct Bucket {
 #[non_exhaustive]
 pub enum PlaceError {
     /// Another scheme than those that are known.
-    #[error("'{0}' is no place to read from; name a folder, or write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or https://HOST/PATH")]
+    #[error(
+        "'{0}' is no place to read from; name a folder, or write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or https://HOST/PATH"
+    )]
     Scheme(String),
     /// A scheme and nothing behind it.
     #[error("'{0}' names no bucket or host; write it behind the slashes, as in s3://films/2026")]
     Nowhere(String),
     /// An address with a query, a fragment or a password.
-    #[error("'{0}' is no address of a folder on a server; write it as https://HOST/PATH, without a query, a fragment or a password")]
+    #[error(
+        "'{0}' is no address of a folder on a server; write it as https://HOST/PATH, without a query, a fragment or a password"
+    )]
     Address(String),
 }
 

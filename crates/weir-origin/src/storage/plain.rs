@@ -76,7 +76,10 @@ impl Plain {
         version: Option<&str>,
     ) -> Result<Response<Incoming>, Fault> {
         let address = format!("{}/{}", self.base, utf8_percent_encode(path.as_str(), KEPT));
-        let response = self.transport.send(request(method, &address, range, version)?).await?;
+        let response = self
+            .transport
+            .send(request(method, &address, range, version)?)
+            .await?;
         if response.status().is_success() {
             return Ok(response);
         }
@@ -92,7 +95,10 @@ fn request(
     range: Option<&Range<u64>>,
     version: Option<&str>,
 ) -> Result<Request<Full<Bytes>>, Fault> {
-    let mut request = Request::builder().method(method).uri(address).header(USER_AGENT, AGENT);
+    let mut request = Request::builder()
+        .method(method)
+        .uri(address)
+        .header(USER_AGENT, AGENT);
     if let Some(range) = range {
         request = request.header(RANGE, range_header(range));
     }

@@ -85,8 +85,9 @@ impl Reading {
             self.source = None;
         }
         loop {
+            let left = self.left();
             let source = self.source.as_mut()?;
-            let fault = match source.piece(self.left()).await {
+            let fault = match source.piece(left).await {
                 Ok(piece) => {
                     self.left.start += piece.len() as u64;
                     return Some(Ok(piece));
@@ -115,7 +116,13 @@ impl Reading {
         let ask = Ask::Range(self.left.clone());
         let answer = source
             .storage
-            .ask(source.kind, &source.path, &ask, Some(&self.meta), &mut source.tries)
+            .ask(
+                source.kind,
+                &source.path,
+                &ask,
+                Some(&self.meta),
+                &mut source.tries,
+            )
             .await?;
         source.endpoint = answer.endpoint;
         if let Some(stream) = answer.stream {
@@ -134,7 +141,10 @@ impl Source {
                 .await
                 .map_err(|_| Fault::TimedOut(stall))?
                 .ok_or_else(|| Fault::Broken("the answer ended early".to_owned()))??;
-            self.storage.shared.metrics.received(self.kind, piece.len() as u64);
+            self.storage
+                .shared
+                .metrics
+                .received(self.kind, piece.len() as u64);
             if piece.len() as u64 > left {
                 return Err(Fault::Wrong("more bytes than were asked for".to_owned()));
             }

@@ -29,8 +29,12 @@ impl Asked {
         let Some(range) = self.headers.get("range") else {
             return 0..length;
         };
-        let (first, last) = range.trim_start_matches("bytes=").split_once('-').expect("a range");
-        let (first, last): (usize, usize) = (first.parse().expect("a number"), last.parse().expect("a number"));
+        let (first, last) = range
+            .trim_start_matches("bytes=")
+            .split_once('-')
+            .expect("a range");
+        let (first, last): (usize, usize) =
+            (first.parse().expect("a number"), last.parse().expect("a number"));
         first..(last + 1).min(length)
     }
 }
@@ -191,7 +195,10 @@ pub fn status(code: u16) -> Vec<Act> {
 /// The head of a right answer to that request for an object of these bytes and that name, and the body that goes with it.
 pub fn right(asked: &Asked, object: &[u8], etag: &str) -> (Vec<u8>, Vec<u8>) {
     if asked.headers.get("if-match").is_some_and(|wanted| wanted != etag) {
-        return (b"HTTP/1.1 412 Said\r\nContent-Length: 0\r\n\r\n".to_vec(), Vec::new());
+        return (
+            b"HTTP/1.1 412 Said\r\nContent-Length: 0\r\n\r\n".to_vec(),
+            Vec::new(),
+        );
     }
     let range = asked.range(object.len());
     let told = if asked.headers.contains_key("range") {
@@ -205,7 +212,11 @@ pub fn right(asked: &Asked, object: &[u8], etag: &str) -> (Vec<u8>, Vec<u8>) {
         "HTTP/1.1 200 Said\r\n".to_owned()
     };
     let head = format!("{told}ETag: {etag}\r\nContent-Length: {}\r\n\r\n", range.len());
-    let body = if asked.method == "HEAD" { &[] } else { &object[range] };
+    let body = if asked.method == "HEAD" {
+        &[]
+    } else {
+        &object[range]
+    };
     (head.into_bytes(), body.to_vec())
 }
 
