@@ -36,6 +36,8 @@ type ByteStream = BoxStream<'static, Result<Bytes, Fault>>;
 
 /// Objects of a folder that are looked at: more belong to no title.
 const MOST_LISTED: usize = 10_000;
+/// Storages that hold the same, at most.
+const MOST_PLACES: usize = 64;
 /// From one look at a storage that failed to the next.
 const PROBE_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -65,6 +67,9 @@ pub enum OpenError {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// None, or more than can be kept in mind.
+    #[error("{0} places to read from; name from 1 to {MOST_PLACES}")]
+    Places(usize),
     /// The settings of an object store are incomplete or contradict each other.
     #[error("cannot use {place}: {why}; see 'weir origin --help' for its options and variables")]
     Settings {
@@ -96,13 +101,15 @@ struct Answer {
 struct Tries {
     made: u32,
     most: u32,
+    /// Storages that were asked in this round, a bit for each.
+    asked: u64,
 }
 
 impl Storage {
     /// Storage at the first of `places`; the others hold the same, and are read while those before them fail.
     ///
     /// # Errors
-    /// When a folder cannot be read, or what is known of an object store is not enough.
+    /// When there is no place or more than 64, a folder cannot be read, or what is known of an object store is not enough.
     pub fn open(
         places: &[Place],
         access: &Access,
@@ -110,6 +117,9 @@ impl Storage {
         patience: Patience,
         metrics: Arc<Metrics>,
     ) -> Result<Self, OpenError> {
+        if !(1..=MOST_PLACES).contains(&places.len()) {
+            return Err(OpenError::Places(places.len()));
+        }
         let open = |place| Endpoint::open(place, access, pooled, &patience, &metrics);
         let endpoints = places.iter().map(open).collect::<Result<_, _>>()?;
         let shared = Shared {
@@ -190,7 +200,7 @@ impl Storage {
     ) -> Result<Vec<(ObjectPath, Meta)>, StorageError> {
         let mut tries = self.tries();
         loop {
-            let endpoint = self.endpoint(tries.made);
+            let endpoint = self.endpoint(&mut tries);
             self.shared.metrics.reading(kind);
             let began = Instant::now();
             let listed = endpoint.list(folder).await;
@@ -226,6 +236,7 @@ impl Storage {
         Tries {
             made: 0,
             most: self.shared.patience.tries,
+            asked: 0,
         }
     }
 
@@ -239,7 +250,7 @@ impl Storage {
         tries: &mut Tries,
     ) -> Result<Answer, StorageError> {
         loop {
-            let endpoint = self.endpoint(tries.made);
+            let endpoint = self.endpoint(tries);
             let fault = match self.ask_once(endpoint, kind, path, ask, version).await {
                 Ok(answer) => return Ok(answer),
                 Err(fault) => fault,
@@ -290,14 +301,19 @@ impl Storage {
         }
     }
 
-    /// The storage for a try: first those that answered when they were asked last, each once, then again.
-    fn endpoint(&self, made: u32) -> &Endpoint {
+    /// The storage for a try: of those that were not asked in this round yet, the first that answered lately, else the
+    /// first. When all were asked, another round begins.
+    fn endpoint(&self, tries: &mut Tries) -> &Endpoint {
         let all = &self.shared.endpoints;
-        let up = all.iter().filter(|endpoint| endpoint.is_up());
-        let down = all.iter().filter(|endpoint| !endpoint.is_up());
-        let place = made as usize % all.len();
-        // Health may change between the two looks; the first is always there.
-        up.chain(down).nth(place).unwrap_or(&all[0])
+        if tries.asked.count_ones() as usize >= all.len() {
+            tries.asked = 0;
+        }
+        let asked = tries.asked;
+        let mut left = (0..all.len()).filter(|place| asked & (1 << place) == 0);
+        let first = left.clone().next().unwrap_or(0);
+        let place = left.find(|place| all[*place].is_up()).unwrap_or(first);
+        tries.asked |= 1 << place;
+        &all[place]
     }
 
     /// Waits before a try; not when another storage is asked next. Half of the time is by chance, so that many that failed
