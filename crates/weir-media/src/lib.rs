@@ -1,10 +1,18 @@
-//! What media are made of: for now raw video, its formats, its files and pipes, its packings and a test pattern.
+//! What media are made of: raw video with its formats, files and packings; MP4 files with the index of their samples;
+//! segments, and the manifests of DASH and HLS that describe them.
 //!
 //! This crate works on bytes that it is given, and on `Read` and `Write` at most. It must not know where the bytes come
-//! from or go to: it opens no file and no socket, reads no clock and starts no thread. How frames are paced, cut into
-//! packets and carried is no business of its either.
+//! from or go to: it opens no file and no socket, knows neither HTTP nor storage, reads no clock and starts no thread. How
+//! frames are paced, cut into packets and carried is no business of its either.
 //!
-//! What comes from outside (format texts, media type parameters, Y4M) is bounded before anything is allocated for it, and
-//! refused with an error that says what would have been right.
+//! What comes from outside (boxes, indexes, format texts, media type parameters, Y4M) is bounded before anything is
+//! allocated for it, and refused with an error that says what is wrong or what would have been right.
 
+pub mod bmff;
+pub mod dash;
+pub mod hls;
+pub mod index;
+pub mod package;
+pub mod presentation;
 pub mod raw;
+pub mod segments;

@@ -1,0 +1,308 @@
+//! The MPD of DASH (ISO/IEC 23009-1): static, profile `isoff-live`, with a SegmentTemplate and SegmentTimeline for each
+//! track. It writes what a presentation describes, and must not know where that came from or who asks for it.
+
+use std::fmt::Write;
+
+use crate::index::{MediaInfo, TrackKind};
+use crate::presentation::{Presentation, Rendition, Resource, Subtitles, segments};
+
+/// The media type of an MPD.
+pub const MPD_TYPE: &str = "application/dash+xml";
+
+/// The MPD of a presentation. Times in it are exact: those of the segments, in the timescale of their track.
+pub fn mpd(presentation: &Presentation) -> String {
+    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let duration = xs_duration(presentation.duration_nanoseconds());
+    let buffer = xs_duration(presentation.longest_segment_nanoseconds());
+    push(
+        &mut text,
+        format_args!(
+            "<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\" profiles=\"urn:mpeg:dash:profile:isoff-live:2011\" \
+             type=\"static\" mediaPresentationDuration=\"{duration}\" minBufferTime=\"{buffer}\">\n  \
+             <Period id=\"0\" start=\"PT0S\" duration=\"{duration}\">\n"
+        ),
+    );
+    for (number, set) in adaptation_sets(presentation).iter().enumerate() {
+        write_set(&mut text, presentation, number, set);
+    }
+    let before = adaptation_sets(presentation).len();
+    for (number, subtitles) in presentation.subtitles().iter().enumerate() {
+        write_subtitles(&mut text, before + number, subtitles);
+    }
+    text.push_str("  </Period>\n</MPD>\n");
+    text
+}
+
+fn push(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    // Writing into a String cannot fail.
+    let _ = text.write_fmt(arguments);
+}
+
+/// Nanoseconds as xs:duration, without zeros at the end.
+fn xs_duration(nanoseconds: u64) -> String {
+    let mut text = format!(
+        "PT{}.{:09}",
+        nanoseconds / 1_000_000_000,
+        nanoseconds % 1_000_000_000
+    );
+    text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+    text.push('S');
+    text
+}
+
+/// Text as it stands in an attribute or element of XML. Characters that XML 1.0 does not allow are left out.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&apos;"),
+            '\u{fffe}' | '\u{ffff}' => {}
+            c if c.is_control() => {}
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// Renditions between which a player may switch: of one kind, language, codec, label and roles.
+fn adaptation_sets(presentation: &Presentation) -> Vec<Vec<&Rendition>> {
+    let mut sets: Vec<Vec<&Rendition>> = Vec::new();
+    for kind in [TrackKind::Video, TrackKind::Audio] {
+        for rendition in presentation.of_kind(kind) {
+            let fits =
+                |set: &&mut Vec<&Rendition>| set.first().is_some_and(|first| switches(first, rendition));
+            match sets.iter_mut().find(fits) {
+                Some(set) => set.push(rendition),
+                None => sets.push(vec![rendition]),
+            }
+        }
+    }
+    sets
+}
+
+fn switches(one: &Rendition, other: &Rendition) -> bool {
+    one.info.kind == other.info.kind
+        && one.language == other.language
+        && family(one) == family(other)
+        && one.label == other.label
+        && one.roles == other.roles
+        && channels(one) == channels(other)
+}
+
+/// What a decoder has to be able to in order to switch: the codec without profile and level for video, all of it for
+/// audio.
+fn family(rendition: &Rendition) -> &str {
+    let codec = rendition.info.codec.as_str();
+    match rendition.info.kind {
+        TrackKind::Video => codec.split('.').next().unwrap_or(codec),
+        TrackKind::Audio => codec,
+    }
+}
+
+fn channels(rendition: &Rendition) -> Option<u32> {
+    rendition.info.audio().map(|audio| audio.channels)
+}
+
+fn write_set(text: &mut String, presentation: &Presentation, number: usize, set: &[&Rendition]) {
+    let Some(first) = set.first() else {
+        return;
+    };
+    let kind = first.folder();
+    push(
+        text,
+        format_args!(
+            "    <AdaptationSet id=\"{number}\" contentType=\"{kind}\" mimeType=\"{kind}/mp4\" \
+             segmentAlignment=\"true\" startWithSAP=\"1\""
+        ),
+    );
+    if let Some(language) = &first.language {
+        push(text, format_args!(" lang=\"{}\"", escaped(language)));
+    }
+    text.push_str(">\n");
+    write_label_and_roles(text, first.label.as_deref(), &first.roles, first.default);
+    // One timeline for all of them where it is the same, which makes the MPD of a long title several times shorter.
+    let is_shared = set.iter().all(|rendition| same_timeline(rendition, first));
+    if is_shared {
+        write_template(text, presentation, first, 6);
+    }
+    for rendition in set {
+        write_representation(text, presentation, rendition, !is_shared);
+    }
+    text.push_str("    </AdaptationSet>\n");
+}
+
+fn same_timeline(one: &Rendition, other: &Rendition) -> bool {
+    one.segments.timescale == other.segments.timescale
+        && one.segments.segments.len() == other.segments.segments.len()
+        && segments(one)
+            .zip(segments(other))
+            .all(|(one, other)| (one.start, one.duration) == (other.start, other.duration))
+}
+
+fn write_label_and_roles(text: &mut String, label: Option<&str>, roles: &[String], default: bool) {
+    if let Some(label) = label {
+        push(text, format_args!("      <Label>{}</Label>\n", escaped(label)));
+    }
+    let main = default && !roles.iter().any(|role| role == "main");
+    for role in roles.iter().map(String::as_str).chain(main.then_some("main")) {
+        push(
+            text,
+            format_args!(
+                "      <Role schemeIdUri=\"urn:mpeg:dash:role:2011\" value=\"{}\"/>\n",
+                escaped(role)
+            ),
+        );
+    }
+}
+
+fn write_template(text: &mut String, presentation: &Presentation, rendition: &Rendition, indent: usize) {
+    let kind = rendition.folder();
+    let timescale = rendition.segments.timescale;
+    push(
+        text,
+        format_args!(
+            "{:indent$}<SegmentTemplate timescale=\"{timescale}\" \
+             initialization=\"{kind}/$RepresentationID$/init.mp4\" media=\"{kind}/$RepresentationID$/$Time$.m4s\"",
+            ""
+        ),
+    );
+    let offset = presentation.start_in(timescale);
+    if offset > 0 {
+        push(text, format_args!(" presentationTimeOffset=\"{offset}\""));
+    }
+    push(text, format_args!(">\n{:indent$}  <SegmentTimeline>\n", ""));
+    write_timeline(text, rendition, indent + 4);
+    push(
+        text,
+        format_args!(
+            "{0:indent$}  </SegmentTimeline>\n{0:indent$}</SegmentTemplate>\n",
+            ""
+        ),
+    );
+}
+
+/// Segments of equal duration in a row are one entry.
+fn write_timeline(text: &mut String, rendition: &Rendition, indent: usize) {
+    let mut rest = segments(rendition).peekable();
+    let mut is_first = true;
+    while let Some(segment) = rest.next() {
+        let mut repeated = 0_u32;
+        while rest.next_if(|next| next.duration == segment.duration).is_some() {
+            repeated += 1;
+        }
+        push(text, format_args!("{:indent$}<S", ""));
+        if is_first {
+            push(text, format_args!(" t=\"{}\"", segment.start));
+            is_first = false;
+        }
+        push(text, format_args!(" d=\"{}\"", segment.duration));
+        if repeated > 0 {
+            push(text, format_args!(" r=\"{repeated}\""));
+        }
+        text.push_str("/>\n");
+    }
+}
+
+fn write_representation(
+    text: &mut String,
+    presentation: &Presentation,
+    rendition: &Rendition,
+    own_template: bool,
+) {
+    let info = &rendition.info;
+    push(
+        text,
+        format_args!(
+            "      <Representation id=\"{}\" codecs=\"{}\" bandwidth=\"{}\"",
+            escaped(&rendition.name),
+            escaped(&info.codec),
+            rendition.segments.peak_bitrate()
+        ),
+    );
+    let mut configuration = String::new();
+    match &info.media {
+        MediaInfo::Video(video) => {
+            let (x, y) = video.pixel_aspect;
+            push(
+                text,
+                format_args!(
+                    " width=\"{}\" height=\"{}\" sar=\"{x}:{y}\"",
+                    video.width, video.height
+                ),
+            );
+            if let Some(rate) = video.frame_rate {
+                match rate.denominator {
+                    1 => push(text, format_args!(" frameRate=\"{}\"", rate.numerator)),
+                    below => push(text, format_args!(" frameRate=\"{}/{below}\"", rate.numerator)),
+                }
+            }
+        }
+        MediaInfo::Audio(audio) => {
+            push(text, format_args!(" audioSamplingRate=\"{}\"", audio.sample_rate));
+            push(
+                &mut configuration,
+                format_args!(
+                    "        <AudioChannelConfiguration \
+                     schemeIdUri=\"urn:mpeg:dash:23003:3:audio_channel_configuration:2011\" value=\"{}\"/>\n",
+                    audio.channels
+                ),
+            );
+        }
+    }
+    if !own_template && configuration.is_empty() {
+        text.push_str("/>\n");
+        return;
+    }
+    text.push_str(">\n");
+    text.push_str(&configuration);
+    if own_template {
+        write_template(text, presentation, rendition, 8);
+    }
+    text.push_str("      </Representation>\n");
+}
+
+fn write_subtitles(text: &mut String, number: usize, subtitles: &Subtitles) {
+    push(
+        text,
+        format_args!("    <AdaptationSet id=\"{number}\" contentType=\"text\" mimeType=\"text/vtt\""),
+    );
+    if let Some(language) = &subtitles.language {
+        push(text, format_args!(" lang=\"{}\"", escaped(language)));
+    }
+    text.push_str(">\n");
+    let usual = ["subtitle".to_owned()];
+    let roles = if subtitles.roles.is_empty() {
+        &usual[..]
+    } else {
+        &subtitles.roles
+    };
+    write_label_and_roles(text, subtitles.label.as_deref(), roles, subtitles.default);
+    let address = Resource::SubtitleText(subtitles.name.clone()).path();
+    push(
+        text,
+        format_args!(
+            "      <Representation id=\"subtitles-{}\" bandwidth=\"1000\">\n        \
+             <BaseURL>{}</BaseURL>\n      </Representation>\n    </AdaptationSet>\n",
+            escaped(&subtitles.name),
+            escaped(&address)
+        ),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_those_of_xml_schema() {
+        assert_eq!(xs_duration(0), "PT0S");
+        assert_eq!(xs_duration(4_004_000_000), "PT4.004S");
+        assert_eq!(xs_duration(4_800_000_000_000), "PT4800S");
+        assert_eq!(xs_duration(1), "PT0.000000001S");
+        assert_eq!(xs_duration(10_000_000_000), "PT10S");
+    }
+}

@@ -1,0 +1,207 @@
+//! Choosing tracks by what they are: `codec=avc1;height<=720;bitrate<3000000;language=en,de`. A condition on something
+//! that a kind of track does not have (the height of audio) leaves that kind alone: bitrates and heights choose among
+//! video, and a codec among the kind of track that it belongs to.
+
+use thiserror::Error;
+
+use crate::index::{TrackInfo, TrackKind};
+
+use super::{Presentation, Rendition};
+
+/// Bytes of a filter, at most.
+const MAX_FILTER_BYTES: usize = 512;
+
+/// Conditions that tracks have to meet, all of them.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Filter {
+    conditions: Vec<Condition>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Condition {
+    /// Codec strings begin with one of these.
+    Codec(Vec<String>),
+    /// Languages, or what they begin with up to a hyphen.
+    Language(Vec<String>),
+    Number(Quantity, Comparison, u64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Quantity {
+    Height,
+    Bitrate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    AtMost,
+    Below,
+    AtLeast,
+    Above,
+    Equal,
+}
+
+/// A filter that is none, or leaves nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FilterError {
+    /// Too long.
+    #[error("a filter of {length} bytes; {MAX_FILTER_BYTES} are the most")]
+    TooLong {
+        /// Bytes given.
+        length: usize,
+    },
+    /// A condition that cannot be read.
+    #[error(
+        "'{}' is no condition of a filter; write like codec=avc1, height<=720, bitrate<3000000 or language=en,de, with ';' between them",
+        condition.escape_debug()
+    )]
+    Condition {
+        /// What was given.
+        condition: String,
+    },
+    /// No track meets it.
+    #[error("no track meets the filter")]
+    NothingLeft,
+}
+
+impl Filter {
+    /// Reads conditions with semicolons between them.
+    ///
+    /// # Errors
+    ///
+    /// Texts above 512 bytes, and conditions of another form.
+    pub fn parse(text: &str) -> Result<Filter, FilterError> {
+        if text.len() > MAX_FILTER_BYTES {
+            return Err(FilterError::TooLong { length: text.len() });
+        }
+        let conditions = text
+            .split(';')
+            .filter(|condition| !condition.is_empty())
+            .map(|condition| {
+                parse_condition(condition).ok_or_else(|| FilterError::Condition {
+                    condition: condition.to_owned(),
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Filter { conditions })
+    }
+
+    fn admits(&self, rendition: &Rendition) -> bool {
+        self.conditions
+            .iter()
+            .all(|condition| condition.admits(rendition))
+    }
+}
+
+fn parse_condition(text: &str) -> Option<Condition> {
+    let at = text.find(['<', '>', '='])?;
+    let (name, rest) = text.split_at(at);
+    let (comparison, value) = [
+        ("<=", Comparison::AtMost),
+        (">=", Comparison::AtLeast),
+        ("<", Comparison::Below),
+        (">", Comparison::Above),
+        ("=", Comparison::Equal),
+    ]
+    .into_iter()
+    .find_map(|(sign, comparison)| Some((comparison, rest.strip_prefix(sign)?)))?;
+    let list = || {
+        let values: Vec<String> = value.split(',').map(str::to_ascii_lowercase).collect();
+        let whole = comparison == Comparison::Equal && values.iter().all(|value| !value.is_empty());
+        whole.then_some(values)
+    };
+    let number = || {
+        let digits = value.bytes().all(|byte| byte.is_ascii_digit());
+        value.parse().ok().filter(|_| digits)
+    };
+    match name {
+        "codec" => list().map(Condition::Codec),
+        "language" => list().map(Condition::Language),
+        "height" => Some(Condition::Number(Quantity::Height, comparison, number()?)),
+        "bitrate" => Some(Condition::Number(Quantity::Bitrate, comparison, number()?)),
+        _ => None,
+    }
+}
+
+impl Condition {
+    fn admits(&self, rendition: &Rendition) -> bool {
+        let info = &rendition.info;
+        match self {
+            Condition::Codec(codecs) => {
+                let kinds = codecs.iter().map(|codec| kind_of(codec));
+                let concerned = kinds.flatten().any(|kind| kind == info.kind);
+                let codec = info.codec.to_ascii_lowercase();
+                !concerned || codecs.iter().any(|wanted| codec.starts_with(wanted))
+            }
+            Condition::Language(languages) => {
+                let Some(language) = rendition.language.as_deref() else {
+                    return true;
+                };
+                let language = language.to_ascii_lowercase();
+                let primary = language.split('-').next().unwrap_or_default();
+                languages
+                    .iter()
+                    .any(|wanted| *wanted == language || wanted == primary)
+            }
+            Condition::Number(quantity, comparison, limit) => {
+                quantity.of(info).is_none_or(|value| match comparison {
+                    Comparison::AtMost => value <= *limit,
+                    Comparison::Below => value < *limit,
+                    Comparison::AtLeast => value >= *limit,
+                    Comparison::Above => value > *limit,
+                    Comparison::Equal => value == *limit,
+                })
+            }
+        }
+    }
+}
+
+impl Quantity {
+    fn of(self, info: &TrackInfo) -> Option<u64> {
+        let video = info.video()?;
+        Some(match self {
+            Quantity::Height => video.height.into(),
+            Quantity::Bitrate => info.average_bitrate,
+        })
+    }
+}
+
+/// The kind of track that a codec belongs to.
+fn kind_of(codec: &str) -> Option<TrackKind> {
+    const VIDEO: [&str; 3] = ["av", "hvc", "hev"];
+    const AUDIO: [&str; 4] = ["mp4a", "opus", "ac-3", "ec-3"];
+    if VIDEO.iter().any(|start| codec.starts_with(start)) {
+        return Some(TrackKind::Video);
+    }
+    let is_audio = AUDIO.iter().any(|start| codec.starts_with(start));
+    is_audio.then_some(TrackKind::Audio)
+}
+
+impl Presentation {
+    /// The tracks that meet the filter, and the subtitles of the languages that it asks for.
+    ///
+    /// # Errors
+    ///
+    /// Filters that no video track meets where there are some, or no track at all.
+    pub fn filter(&self, filter: &Filter) -> Result<Presentation, FilterError> {
+        let mut kept = self.clone();
+        kept.renditions.retain(|rendition| filter.admits(rendition));
+        let wanted = |language: Option<&str>| {
+            filter.conditions.iter().all(|condition| match condition {
+                Condition::Language(languages) => language.is_none_or(|language| {
+                    languages
+                        .iter()
+                        .any(|wanted| wanted.eq_ignore_ascii_case(language))
+                }),
+                _ => true,
+            })
+        };
+        kept.subtitles.retain(|text| wanted(text.language.as_deref()));
+        let had_video = self.of_kind(TrackKind::Video).next().is_some();
+        let has_video = kept.of_kind(TrackKind::Video).next().is_some();
+        if kept.renditions.is_empty() || had_video && !has_video {
+            return Err(FilterError::NothingLeft);
+        }
+        Ok(kept)
+    }
+}
