@@ -47,6 +47,8 @@ bench: prepare-bench build ## kernels (criterion), then whole paths beside iperf
 	@benches/e2e/link.sh
 	@echo "==> benches/e2e/carry.sh"
 	@benches/e2e/carry.sh
+	@echo "==> benches/e2e/carry_links.sh"
+	@benches/e2e/carry_links.sh
 
 diagnosis: ## the tables of docs/diagnosis.md, from 200 random networks of each kind (NETWORKS=n for others)
 	@cargo run --release -p weir-simulate --example diagnosis_table -- --networks "$${NETWORKS:-200}" --seed "$${SEED:-2026}"

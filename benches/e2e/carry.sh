@@ -78,16 +78,27 @@ frame_bytes() {
     case $1 in
     1080p*-422-10) echo 5184000 ;;
     1080p*-4444-16) echo 16588800 ;;
+    2160p*-422-10) echo 20736000 ;;
     *) fail "how long is a frame of $1?" ;;
     esac
 }
 
+# sample_memory NEAR FAR: resident memory of both in MB, sixty times in a run.
+sample_memory() {
+    local interval=$(((long + 59) / 60))
+    while sleep "$interval" && kill -0 "$1" "$2" 2>/dev/null; do
+        awk '/^VmRSS/ { printf "%d ", $2 / 1024 } END { print "" }' "/proc/$1/status" "/proc/$2/status" 2>/dev/null
+    done >"$scratch/memory"
+}
+
 try_weir() {
-    local format=$1 fec=$2 near=$scratch/near far=$scratch/far receiver
+    local format=$1 fec=$2 near=$scratch/near far=$scratch/far receiver sampler
     rm -f "$near" "$far"
     start_far "$weir" recv --from "$NEAR_ADDRESS" --latency "$latency" --wait 20s --json -q >"$far" 2>"$far.log"
     receiver=$FAR_PID
     start_near "$weir" send --test-pattern "$format" --for "${long}s" --fec "$fec" --open --json -q >"$near" 2>"$near.log"
+    sample_memory "$NEAR_PID" "$receiver" &
+    sampler=$!
     if ! wait_for_line "$near" "$NEAR_PID" $((long + 30)) || ! wait_for_line "$far" "$receiver" 30 ||
         ! wait "$NEAR_PID" "$receiver"; then
         echo "weir, $format, FEC $fec: failed: $(tail -n 3 "$near.log" "$far.log" | tr '\n' ' ')"
@@ -95,6 +106,7 @@ try_weir() {
         return
     fi
     stop_all
+    wait "$sampler"
     local frames lost seconds
     frames=$(field frames "$far")
     lost=$(($(field frames "$near") - frames + $(field frames_damaged "$far")))
@@ -102,15 +114,23 @@ try_weir() {
     row weir "$format, FEC $fec" "$(awk -v n="$frames" -v bytes="$(frame_bytes "$format")" 'BEGIN { print n * bytes * 8 / 1e9 }')" \
         "$lost frames" "$(($(field process_cpu_ns "$near") / 1000000))" \
         "$(($(field process_cpu_ns "$far") / 1000000))" "$seconds"
-    python3 - "$near" "$far" <<'PYTHON'
+    python3 - "$near" "$far" "$scratch/memory" <<'PYTHON'
 import json, sys
 
-near, far = (json.load(open(path)) for path in sys.argv[1:])
+near, far = (json.load(open(path)) for path in sys.argv[1:3])
+memory = [tuple(map(int, line.split())) for line in open(sys.argv[3]) if len(line.split()) == 2]
 seconds = near["duration_ns"] / 1e9
 delay, used = far["delay"], far["used"]
 print(f"       sending thread {near['cpu_ns'] / 1e9 / seconds:.2f}, receiving thread {far['cpu_ns'] / 1e9 / seconds:.2f} of a core;",
       f"frames out after P50 {delay['p50'] / 1e6:.1f}, P99.9 {delay['p999'] / 1e6:.1f} ms;",
       f"budget used P50 {used['p50'] / 1e6:.2f}, P99.9 {used['p999'] / 1e6:.2f} ms")
+(sender,) = far["senders"]
+print(f"       frames: {far['frames_damaged']} damaged, {far['frames_lost']} lost, {far['frames_dropped']} dropped;",
+      f"packets: {sender['lost']} lost ({sender['socket_drops']} at sockets, {near['unsent']} never sent),",
+      f"{sender['recovered']} by FEC, {sender['retransmitted']} by ARQ, {sender['unrepaired']} left")
+for name, column in zip(("sender", "receiver"), zip(*memory)):
+    sixth = column[len(column) // 6]
+    print(f"       memory of the {name}: {sixth} MB after a sixth of the run, {column[-1]} MB at its end, at most {max(column)} MB")
 PYTHON
 }
 

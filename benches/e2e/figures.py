@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads what the tools under test print, and draws the tables of flows.sh, rtt.sh and link.sh.
+"""Reads what the tools under test print, and draws the tables of flows.sh, rtt.sh, link.sh and carry_links.sh.
 
     figures.py iperf3 FILE           rate at the receiver in bit/s, packets sent, packets lost
     figures.py weir FILE             the same
@@ -13,6 +13,8 @@
     figures.py link-udp FILE         the same of a UDP run
     figures.py link-idle FILE FIELD RTT   P50 and P99 of the round trip above RTT, in ns; FIELD as above
     figures.py link-flows FILE       rate, packets sent and lost, packets that the link lost, cores, lateness P99 in ns
+    figures.py carry-link-head       the heads of the columns of the next
+    figures.py carry-link NAME FILE LINK   a row of what `weir recv --json` printed, and the link's account
     figures.py link FILE             tables from the rows that link.sh collects
 """
 
@@ -195,6 +197,39 @@ def link_flows_figures(path):
     return round(flows["rate"]), flows["sent"], flows["lost"], own_losses(account), cores_taken, lateness
 
 
+CARRY_LINK = "{:<10} {:>7} {:>7} {:>8} {:>8} {:>6} {:>8} {:>8} {:>8} {:>9} {:>8} {:>8} {:>9} {:>9} {:>9} {:>5}"
+CARRY_LINK_HEAD = (
+    "case", "seconds", "frames", "not", "packets", "lost", "by FEC", "by ARQ", "by other", "left", "out P50",
+    "P99.9", "link CPU", "late P99", "late max", "own",
+)
+
+
+def draw_carry_link_head():
+    print(CARRY_LINK.format(*CARRY_LINK_HEAD))
+    print("(not: frames that were damaged, lost, dropped for a slow reader; times in ms; own: packets that the link lost by its own fault, which count as lost)")
+
+
+def draw_carry_link(name, path, link):
+    result, account = load(path), load(link)
+    senders = result["senders"]
+
+    def total(field):
+        return sum(sender[field] for sender in senders)
+
+    whole = result["frames_verified"] - result["frames_unequal"]
+    others = "/".join(str(result[name]) for name in ("frames_damaged", "frames_lost", "frames_dropped"))
+    delay = result["delay"]
+    print(
+        CARRY_LINK.format(
+            name, f"{result['duration_ns'] / 1e9:.0f}", whole, others, total("received"), total("lost"),
+            total("recovered"), total("retransmitted"), total("elsewhere"), total("unrepaired"),
+            f"{delay['p50'] / 1e6:.1f}", f"{delay['p999'] / 1e6:.1f}", f"{cores_of_link(account):.2f}",
+            f"{account['reverse']['lateness']['p99'] / 1e6:.2f}", f"{account['reverse']['lateness']['max'] / 1e6:.1f}",
+            own_losses(account),
+        )
+    )
+
+
 IDLE = {"network_rtt": "between kernel timestamps", "rtt": "application to application"}
 
 
@@ -257,6 +292,8 @@ def main(arguments):
         "link-idle": lambda path, field, rtt: print(*link_idle_figures(path, field, rtt)),
         "link-flows": lambda path: print(*link_flows_figures(path)),
         "link": draw_link,
+        "carry-link-head": draw_carry_link_head,
+        "carry-link": draw_carry_link,
     }
     if not arguments or arguments[0] not in commands:
         sys.exit(__doc__)

@@ -56,8 +56,8 @@ pub struct RecvConfig {
     pub hooks: Vec<Hook>,
     /// How long senders are looked for.
     pub patience: Duration,
-    /// Receive buffer of each flow, bytes.
-    pub receive_buffer: usize,
+    /// Receive buffer of each flow, bytes; if none, for what comes in the latency and a little longer.
+    pub receive_buffer: Option<usize>,
     /// Whether the kernel may merge packets.
     pub merge: bool,
     /// Time after which to end.

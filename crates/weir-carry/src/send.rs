@@ -102,7 +102,7 @@ pub struct SendSummary {
     pub repairs: u64,
     /// Packets that were sent again.
     pub retransmitted: u64,
-    /// Copies that were sent to try flows.
+    /// Copies that were sent to try flows, or to see whether the last packet came.
     pub trials: u64,
     /// Requests that could not be met in time.
     pub refused: u64,

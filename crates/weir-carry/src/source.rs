@@ -273,12 +273,16 @@ impl Reading {
         buffer
     }
 
-    fn frame(&mut self, rate: FrameRate, bytes: Vec<u8>) -> Step {
-        let number = match self.config.numbering {
+    /// The number of a frame that is there now.
+    fn number(&self, rate: FrameRate) -> u64 {
+        match self.config.numbering {
             Numbering::Count => self.next,
             // A source that is held up skips numbers, and one that is fast does not use one twice.
             Numbering::Clock => frames_in(rate, clock::unix_ns()).max(self.next),
-        };
+        }
+    }
+
+    fn frame(&mut self, rate: FrameRate, number: u64, bytes: Vec<u8>) -> Step {
         if self.count == 0 {
             self.first = number;
         }
@@ -302,10 +306,12 @@ impl Reading {
         self.wait_for_begin()?;
         while !self.is_over() {
             let mut bytes = self.buffer(format.frame_bytes());
-            if let Err(error) = pattern.render(self.count, &mut bytes) {
+            // Two senders with the same numbers show the same.
+            let number = self.number(format.frame_rate());
+            if let Err(error) = pattern.render(number, &mut bytes) {
                 return Ok(Some(error.into()));
             }
-            self.frame(format.frame_rate(), bytes)?;
+            self.frame(format.frame_rate(), number, bytes)?;
         }
         Ok(None)
     }
@@ -348,9 +354,11 @@ impl Reading {
                         return Ok(Some(error.into()));
                     }
                     unpacked = bytes;
-                    self.frame(format.frame_rate(), packed)?;
+                    self.frame(format.frame_rate(), self.number(format.frame_rate()), packed)?;
                 }
-                Ok(Next::Frame) => self.frame(format.frame_rate(), bytes)?,
+                Ok(Next::Frame) => {
+                    self.frame(format.frame_rate(), self.number(format.frame_rate()), bytes)?
+                }
                 Ok(Next::FormatChanged(format)) => {
                     packer = match self.packer(format) {
                         Ok(packer) => packer,

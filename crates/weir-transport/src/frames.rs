@@ -316,6 +316,14 @@ impl Frames {
         if ready { self.give() } else { None }
     }
 
+    /// The next frame, if it is complete.
+    pub(crate) fn take_whole(&mut self) -> Option<Given> {
+        let whole = self.before.is_empty()
+            && self.skipped.is_empty()
+            && matches!(self.slots.front(), Some(Some(slot)) if slot.left == 0);
+        if whole { self.give() } else { None }
+    }
+
     /// Takes out the first frame, as it is.
     fn give(&mut self) -> Option<Given> {
         let number = self.head?;

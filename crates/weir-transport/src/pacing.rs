@@ -20,6 +20,36 @@ pub enum Pace {
 
 /// How much less, in parts of 64.
 const LESS: u64 = 4;
+/// A frame that begins so much later than it should is not made up for, nanoseconds.
+const MOST_BEHIND_NS: u64 = 1_000_000_000;
+
+/// When a frame is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    /// When it begins.
+    pub start_ns: u64,
+    /// How long its packets take.
+    pub spread_ns: u64,
+    /// When it would begin if none before it had been held up.
+    on_time_ns: u64,
+}
+
+impl Slot {
+    /// For what goes out at once.
+    pub(crate) fn at_once(now_ns: u64) -> Self {
+        Slot {
+            start_ns: now_ns,
+            spread_ns: 0,
+            on_time_ns: now_ns,
+        }
+    }
+
+    /// When the `index`-th of `count` packets is due.
+    pub(crate) fn due_ns(&self, index: u32, count: u32) -> u64 {
+        let within = u128::from(self.spread_ns) * u128::from(index) / u128::from(count.max(1));
+        self.start_ns + within as u64
+    }
+}
 
 impl Pace {
     /// The time of a frame, nanoseconds.
@@ -29,26 +59,36 @@ impl Pace {
         }
     }
 
-    /// How long a frame's packets take, nanoseconds.
-    pub fn spread_ns(self) -> u64 {
+    /// When a frame is sent that is given now, after one that was sent at `before`. At a rate, one that is late because it
+    /// was given late takes a little less time, and so do those after it until they are on time again: an hour of video
+    /// takes an hour.
+    pub(crate) fn slot(self, now_ns: u64, before: Option<Slot>) -> Slot {
+        let free_ns = before.map_or(0, |before| before.start_ns + before.spread_ns);
+        let fast = |frame_ns: u64| frame_ns - frame_ns * LESS / 64;
         match self {
-            Pace::Rate { frame_ns } => frame_ns,
-            Pace::AsGiven { frame_ns } => frame_ns - frame_ns * LESS / 64,
+            Pace::AsGiven { frame_ns } => Slot {
+                start_ns: now_ns.max(free_ns),
+                spread_ns: fast(frame_ns),
+                on_time_ns: now_ns,
+            },
+            Pace::Rate { frame_ns } => {
+                let on_time_ns = before.map_or(now_ns, |before| before.on_time_ns + frame_ns);
+                let start_ns = now_ns.max(free_ns).max(on_time_ns);
+                let behind_ns = start_ns - on_time_ns;
+                if behind_ns > MOST_BEHIND_NS {
+                    return Slot {
+                        start_ns,
+                        spread_ns: frame_ns,
+                        on_time_ns: start_ns,
+                    };
+                }
+                Slot {
+                    start_ns,
+                    spread_ns: fast(frame_ns).max(frame_ns.saturating_sub(behind_ns)),
+                    on_time_ns,
+                }
+            }
         }
-    }
-
-    /// When a frame begins that is given now, after one that began at `before_ns`.
-    pub fn start_ns(self, now_ns: u64, before_ns: Option<u64>) -> u64 {
-        match before_ns {
-            Some(before) => now_ns.max(before + self.spread_ns()),
-            None => now_ns,
-        }
-    }
-
-    /// When the `index`-th of `count` packets is due, in a frame that begins at `start_ns`.
-    pub fn due_ns(self, start_ns: u64, index: u32, count: u32) -> u64 {
-        let within = u128::from(self.spread_ns()) * u128::from(index) / u128::from(count.max(1));
-        start_ns + within as u64
     }
 }
 
@@ -56,15 +96,39 @@ impl Pace {
 mod tests {
     use super::*;
 
+    const FRAME_NS: u64 = 16_000_000;
+
     #[test]
-    fn frames_of_a_file_follow_each_other_and_those_of_a_camera_keep_its_time() {
-        let file = Pace::Rate { frame_ns: 16_000_000 };
-        assert_eq!(file.start_ns(5, None), 5);
-        assert_eq!(file.start_ns(6, Some(5)), 16_000_005);
-        assert_eq!(file.due_ns(5, 320, 640), 8_000_005);
-        let camera = Pace::AsGiven { frame_ns: 16_000_000 };
-        assert_eq!(camera.due_ns(0, 640, 640), 15_000_000);
+    fn frames_of_a_camera_keep_its_time() {
+        let camera = Pace::AsGiven { frame_ns: FRAME_NS };
+        let first = camera.slot(5, None);
+        assert_eq!((first.start_ns, first.due_ns(320, 640)), (5, 7_500_005));
         // Given a little earlier than the nominal time: not held up.
-        assert_eq!(camera.start_ns(15_990_000, Some(0)), 15_990_000);
+        assert_eq!(camera.slot(15_990_000, Some(first)).start_ns, 15_990_000);
+        assert_eq!(camera.slot(6, Some(first)).start_ns, 15_000_005);
+    }
+
+    #[test]
+    fn frames_of_a_file_follow_each_other_and_what_was_late_is_made_up_for() {
+        let file = Pace::Rate { frame_ns: FRAME_NS };
+        let first = file.slot(5, None);
+        assert_eq!((first.start_ns, first.due_ns(320, 640)), (5, 8_000_005));
+        let second = file.slot(6, Some(first));
+        assert_eq!((second.start_ns, second.spread_ns), (16_000_005, FRAME_NS));
+        // 3 ms late: the next ones take 15 ms until that is made up for.
+        let mut frame = file.slot(35_000_005, Some(second));
+        let mut begun = vec![frame.start_ns];
+        for _ in 0..4 {
+            frame = file.slot(40_000_000, Some(frame));
+            begun.push(frame.start_ns);
+        }
+        assert_eq!(
+            begun,
+            [35_000_005, 50_000_005, 65_000_005, 80_000_005, 96_000_005]
+        );
+        // So long a stop is one for good.
+        let late = file.slot(2_000_000_000, Some(frame));
+        assert_eq!((late.start_ns, late.spread_ns), (2_000_000_000, FRAME_NS));
+        assert_eq!(file.slot(0, Some(late)).start_ns, 2_016_000_000);
     }
 }

@@ -366,12 +366,23 @@ impl Receiver {
             self.decide(now_ns);
         }
         let given = self.stream.frames.take(now_ns)?;
+        Some(self.count(given))
+    }
+
+    /// The next frame, if it is complete, whatever the time: for a caller who has not taken all that has come, and does
+    /// not know yet what is late.
+    pub fn poll_whole(&mut self) -> Option<Given> {
+        let given = self.stream.frames.take_whole()?;
+        Some(self.count(given))
+    }
+
+    fn count(&mut self, given: Given) -> Given {
         match &given {
             Given::Frame(frame) if frame.missing.is_empty() => self.counters.frames += 1,
             Given::Frame(_) => self.counters.damaged += 1,
             Given::Nothing(_) => self.counters.lost += 1,
         }
-        Some(given)
+        given
     }
 
     /// Takes back the buffer of a frame.

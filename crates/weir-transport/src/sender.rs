@@ -12,7 +12,7 @@ use weir_wire::{
 use crate::adaptive::{Adaptive, Fec};
 use crate::breaker::{Breaker, BreakerLimits, Broken};
 use crate::flowlets::{FlowChange, Flowlets};
-use crate::pacing::Pace;
+use crate::pacing::{Pace, Slot};
 use crate::stored::{FrameStore, Piece};
 use crate::tail::Tail;
 
@@ -109,9 +109,7 @@ struct Sending {
     buffer: u64,
     packets: u32,
     next: u32,
-    start_ns: u64,
-    /// Of a frame; descriptions and the end go out at once.
-    paced: bool,
+    slot: Slot,
 }
 
 /// Sends one stream.
@@ -120,7 +118,7 @@ pub struct Sender {
     flows: Flowlets,
     store: FrameStore,
     waiting: VecDeque<Sending>,
-    last_start_ns: Option<u64>,
+    last_slot: Option<Slot>,
     encoder: Option<Encoder>,
     adaptive: Option<Adaptive>,
     /// Framing and payload as one, for the encoder.
@@ -166,7 +164,7 @@ impl Sender {
             flows: Flowlets::new(config.flows, config.seed),
             store: FrameStore::new(config.payload, config.most_bytes),
             waiting: VecDeque::new(),
-            last_start_ns: None,
+            last_slot: None,
             encoder,
             adaptive,
             symbol: Vec::with_capacity(FRAMING_LENGTH + config.payload as usize),
@@ -205,25 +203,24 @@ impl Sender {
 
     /// Takes a frame to be sent. Its offset in `framing` is of no meaning.
     pub fn push_frame(&mut self, now_ns: u64, framing: MediaFraming, bytes: Vec<u8>) {
-        let start_ns = self.config.pace.start_ns(now_ns, self.last_start_ns);
-        self.last_start_ns = Some(start_ns);
+        let slot = self.config.pace.slot(now_ns, self.last_slot);
+        self.last_slot = Some(slot);
         self.counters.frames += 1;
-        self.push(framing, bytes, start_ns, true);
+        self.push(framing, bytes, slot);
     }
 
     /// Takes a description of a format, or the end of the stream, to be sent after all frames before it.
     pub fn push_notice(&mut self, now_ns: u64, framing: MediaFraming, bytes: Vec<u8>) {
-        self.push(framing, bytes, now_ns, false);
+        self.push(framing, bytes, Slot::at_once(now_ns));
     }
 
-    fn push(&mut self, framing: MediaFraming, bytes: Vec<u8>, start_ns: u64, paced: bool) {
+    fn push(&mut self, framing: MediaFraming, bytes: Vec<u8>, slot: Slot) {
         let (buffer, packets) = self.store.keep(framing, bytes);
         self.waiting.push_back(Sending {
             buffer,
             packets,
             next: 0,
-            start_ns,
-            paced,
+            slot,
         });
     }
 
@@ -274,8 +271,7 @@ impl Sender {
     /// When the next packet of the stream is due.
     fn due_ns(&self) -> Option<u64> {
         let first = self.waiting.front()?;
-        let index = if first.paced { first.next } else { 0 };
-        Some(self.config.pace.due_ns(first.start_ns, index, first.packets))
+        Some(first.slot.due_ns(first.next, first.packets))
     }
 
     /// The next packet of the stream, and whether it is the last of its frame.

@@ -17,10 +17,12 @@ use crate::CarryError;
 const SECOND_NS: u64 = 1_000_000_000;
 /// How often commands are looked at when nothing comes.
 const IDLE_NS: u64 = 2_000_000;
-/// Buffers that are taken from a socket at once; with merging each holds many packets.
-const BUFFERS: usize = 32;
-/// Rounds in which all sockets are read before frames are handed out.
-const ROUNDS: u32 = 16;
+/// Buffers that are taken from a socket at once; with merging each holds several packets. Few, so that after a time in
+/// which this thread did not run the flows are read in step: a flow that is far ahead of another is reordering, of which
+/// the code bears only so much.
+const BUFFERS: usize = 8;
+/// Rounds in which all sockets are read before anything is taken for late: together more than the sockets hold.
+const ROUNDS: u32 = 128;
 /// Sockets of a sender that [`Waiter`] can tell apart.
 const MOST_FLOWS: usize = weir_wire::MAX_FEEDBACK_FLOWS;
 
@@ -99,7 +101,7 @@ impl Running {
         loop {
             let now = clock::monotonic_ns();
             if !self.take_commands(now)? {
-                self.hand_out(now);
+                self.hand_out(|receiver| receiver.poll_frame(now));
                 self.close_second(now);
                 return Ok(());
             }
@@ -107,7 +109,7 @@ impl Running {
             self.data.receiver.settle(looked_ns);
             // A description goes before the frames that it is of.
             self.tell_events();
-            self.hand_out(looked_ns);
+            self.hand_out(|receiver| receiver.poll_frame(looked_ns));
             self.send_feedback(looked_ns);
             let now = clock::monotonic_ns();
             if now >= self.second_ends_ns {
@@ -214,6 +216,9 @@ impl Running {
             if !self.receive_round()? {
                 break;
             }
+            // So that there is room for those after them.
+            self.tell_events();
+            self.hand_out(Receiver::poll_whole);
             looked_ns = clock::monotonic_ns();
         }
         Ok(looked_ns)
@@ -242,12 +247,12 @@ impl Running {
         Ok(more)
     }
 
-    fn hand_out(&mut self, now: u64) {
+    fn hand_out(&mut self, poll: impl Fn(&mut Receiver) -> Option<Given>) {
         let Data { receiver, frames, .. } = &mut self.data;
         while let Some(frame) = frames.take_back() {
             receiver.recycle(frame);
         }
-        while let Some(given) = receiver.poll_frame(now) {
+        while let Some(given) = poll(receiver) {
             let rtt_ns = match &given {
                 Given::Frame(frame) => receiver.rtt_ns(frame.sender),
                 Given::Nothing(_) => None,

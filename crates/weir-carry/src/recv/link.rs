@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, Sender as Outbox};
 use std::time::{Duration, Instant};
 
 use weir_control::{Control, ControlError, Family, Stop, connect, greet, resolve};
+use weir_media::raw::VideoFormat;
 use weir_net::host::HostFacts;
 use weir_net::{UdpOptions, UdpSocket};
 use weir_wire::frame::Role;
@@ -18,6 +19,12 @@ const NAP: Duration = Duration::from_millis(10);
 /// How long a sender is waited for before it is tried again.
 const AGAIN: Duration = Duration::from_millis(500);
 
+/// For so long beyond the latency the receiving thread may have to wait for its turn.
+const HELD_UP_NS: u64 = 100_000_000;
+/// Bounds of a flow's receive buffer, bytes.
+const LEAST_BUFFER: u64 = 4 << 20;
+const MOST_BUFFER: u64 = 64 << 20;
+
 /// Where a sender is, and what is wanted of it.
 #[derive(Clone, Debug)]
 pub(super) struct LinkPlan {
@@ -29,7 +36,7 @@ pub(super) struct LinkPlan {
     pub hashes: bool,
     /// How long the sender is looked for at first; for ever once it has been there.
     pub patience: Duration,
-    pub receive_buffer: usize,
+    pub receive_buffer: Option<usize>,
     pub merge: bool,
 }
 
@@ -188,7 +195,10 @@ impl Link {
         terms: &Terms,
     ) -> Result<Vec<UdpSocket>, CarryError> {
         let options = UdpOptions {
-            receive_buffer: self.plan.receive_buffer,
+            receive_buffer: self
+                .plan
+                .receive_buffer
+                .unwrap_or_else(|| enough_buffer(terms, self.plan.latency_ns)),
             merge_receive: self.plan.merge,
             ..UdpOptions::default()
         };
@@ -281,4 +291,14 @@ fn nonsense(message: &ToReceiver) -> CarryError {
     CarryError::FarEnd(format!(
         "the sender said {name} where that makes no sense; do both ends run the same version of Weir?"
     ))
+}
+
+/// A receive buffer for a flow: what a thread that is held up finds there is not lost. The kernel counts a packet as up to
+/// twice its length.
+fn enough_buffer(terms: &Terms, latency_ns: u64) -> usize {
+    let frame_bytes = VideoFormat::from_media_type(terms.format.as_bytes()).map_or(0, |it| it.frame_bytes());
+    let span_ns = u128::from(latency_ns.saturating_add(HELD_UP_NS));
+    let bytes = 2 * frame_bytes as u128 * span_ns / u128::from(terms.frame_ns.max(1));
+    let each = u64::try_from(bytes / u128::from(terms.flows.max(1))).unwrap_or(u64::MAX);
+    each.clamp(LEAST_BUFFER, MOST_BUFFER) as usize
 }

@@ -27,8 +27,10 @@ pub use conceal::Conceal;
 pub use sink::{Form, Target};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Frames that may wait for the reader, besides those that come all at once when one before them is repaired at last.
-const QUEUE: usize = 3;
+/// Frames of so much time, and at least so many, may wait for the reader, besides those that come all at once when one
+/// before them is repaired at last: this thread's turn may be late like any other's.
+const QUEUE_NS: u64 = 250_000_000;
+const LEAST_QUEUE: u64 = 3;
 
 /// What is to be done with frames.
 #[derive(Clone, Debug)]
@@ -145,12 +147,14 @@ impl Output {
         let (out, incoming) = channel();
         let (back, returned) = channel();
         let (queued, dropped) = (Arc::<AtomicUsize>::default(), Arc::<AtomicU64>::default());
+        let within = |span_ns: u64| span_ns / frame_ns.max(1);
+        let most = within(QUEUE_NS).max(LEAST_QUEUE) + within(plan.budget_ns);
         let queue = FrameQueue {
             out: out.clone(),
             back: returned,
             queued: queued.clone(),
             dropped: dropped.clone(),
-            most: QUEUE + (plan.budget_ns / frame_ns.max(1)).min(super::MOST_FRAMES) as usize,
+            most: most.min(super::MOST_FRAMES) as usize,
         };
         let output = Output {
             plan,

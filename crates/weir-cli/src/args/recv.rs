@@ -96,9 +96,9 @@ pub struct RecvArgs {
     /// How long to look for a sender that is not there yet.
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Session")]
     pub wait: TimeSpan,
-    /// Receive buffer to ask the kernel for, for each flow.
-    #[arg(long, value_name = "BYTES", default_value = "4MiB", value_parser = super::flows::receive_buffer, help_heading = "Session")]
-    pub receive_buffer: ByteCount,
+    /// Receive buffer to ask the kernel for, for each flow [default: for what comes in the latency and 100 ms, 4MiB to 64MiB].
+    #[arg(long, value_name = "BYTES", value_parser = super::flows::receive_buffer, help_heading = "Session")]
+    pub receive_buffer: Option<ByteCount>,
     /// Receive packets one by one, without merging.
     #[arg(long, help_heading = "Session")]
     pub no_gro: bool,

@@ -33,11 +33,7 @@ pub fn run(args: &RecvArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), F
     let mut summary = RecvSummary::default();
     let result = recv::run(&config, &mut summary, stop, &watching);
     drop(watching);
-    let end = match &result {
-        Err(error) => Ended::failed(error),
-        Ok(()) if stop.is_set() => Ended::interrupted(),
-        Ok(()) => Ended::finished(),
-    };
+    let end = Ended::of(&result, stop);
     let outcome = end.outcome();
     let kept = run.finish(&end, &stored(&summary));
     let notes = kept.as_ref().map(storing_notes).unwrap_or_default();
@@ -123,7 +119,7 @@ fn config(args: &RecvArgs) -> Result<RecvConfig, Failure> {
             .filter_map(|text| text.parse().ok())
             .collect(),
         patience: Duration::from_nanos(args.wait.0),
-        receive_buffer: args.receive_buffer.0 as usize,
+        receive_buffer: args.receive_buffer.map(|bytes| bytes.0 as usize),
         merge: !args.no_gro,
         duration: args.duration.map(|time| Duration::from_nanos(time.0)),
     })
@@ -138,7 +134,7 @@ fn parameters(args: &RecvArgs) -> Value {
         "output": args.output.as_ref().map(|path| path.display().to_string()),
         "packing": args.packing.map(|packing| packing.name()),
         "conceal": match args.conceal { ConcealBy::Repeat => "repeat", ConcealBy::Blank => "blank" },
-        "receive_buffer": args.receive_buffer.0,
+        "receive_buffer": args.receive_buffer.map(|bytes| bytes.0),
         "gro": !args.no_gro,
         "on_event": args.on_event,
     })

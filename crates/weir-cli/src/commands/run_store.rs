@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use serde_json::Value;
-use weir_measure::{MeasureError, Progress, Sink, Stop};
+use weir_measure::{Progress, Sink, Stop};
 use weir_net::clock;
 use weir_results::{NewRun, Outcome, Record, Recorder, RunId, Store, Writer, WriterHandle};
 
@@ -78,8 +78,8 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// From what the measurement gave and whether it was told to stop.
-    pub fn of<T>(result: &Result<T, MeasureError>, stop: &Stop) -> Self {
+    /// From what the run gave and whether it was told to stop.
+    pub fn of<T>(result: &Result<T, impl Display>, stop: &Stop) -> Self {
         match result {
             Err(error) => Ended::failed(error),
             Ok(_) if stop.is_set() => Ended::interrupted(),

@@ -39,11 +39,7 @@ pub fn run(args: &SendArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), F
     let mut summary = SendSummary::default();
     let result = send::run(&config, &mut summary, stop, &watching);
     drop(watching);
-    let end = match &result {
-        Err(error) => Ended::failed(error),
-        Ok(()) if stop.is_set() => Ended::interrupted(),
-        Ok(()) => Ended::finished(),
-    };
+    let end = Ended::of(&result, stop);
     let outcome = end.outcome();
     let kept = run.finish(&end, &stored(&summary));
     let notes = kept.as_ref().map(storing_notes).unwrap_or_default();

@@ -87,7 +87,7 @@ fn parameters(kind: &str) -> Value {
     }
     json!({
         "from": ["far.example"], "join": "merge", "latency_ns": 20_000_000, "verify": false, "output": null,
-        "packing": null, "conceal": "repeat", "receive_buffer": 4_194_304, "gro": true, "on_event": [],
+        "packing": null, "conceal": "repeat", "receive_buffer": null, "gro": true, "on_event": [],
     })
 }
 

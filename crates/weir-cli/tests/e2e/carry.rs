@@ -5,6 +5,7 @@
 //! nothing that the test does not take away.
 
 mod advice;
+mod concealed;
 mod ends;
 mod files;
 mod inputs;

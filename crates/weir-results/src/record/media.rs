@@ -25,7 +25,7 @@ pub struct SendSecond {
     pub repairs: u64,
     /// Source packets sent again because the receiver asked for them.
     pub retransmitted: u64,
-    /// Copies of packets that were sent to try flows.
+    /// Copies of packets that were sent to try flows, or to see whether the last packet came.
     pub trials: u64,
     /// Requests of the receiver that could not be met in time.
     pub refused: u64,

@@ -56,6 +56,32 @@ fn a_file_comes_as_it_was_over_flows_that_differ_in_both_ports() {
     same_files("in.raw", "out.raw");
 }
 
+/// One IPv6 socket for all flows, then one for each.
+#[test]
+fn frames_come_over_ipv6_too() {
+    isolated!();
+    write_file("in.raw", &noise_frames(50, 2));
+    for (name, spread) in [("ports", &[][..]), ("source", &["--source-ports"])] {
+        let (sent, stored) = (format!("{name}-{SENT}"), format!("{name}-{RECEIVED}"));
+        let input = ["in.raw", "--format", FORMAT, "--fec", "4/16", "--db", &sent];
+        let sender = send(&[&input[..], spread].concat());
+        let options = [
+            "--from",
+            "[::1]",
+            "--latency",
+            "200ms",
+            "--db",
+            &stored,
+            "out.raw",
+        ];
+        let carried = finish(sender, recv(&options));
+        carried.all_whole(50);
+        same_files("in.raw", "out.raw");
+        let from = &carried.received["senders"][0]["from"];
+        assert_eq!(from, "[::1]", "{}", carried.received);
+    }
+}
+
 #[test]
 fn y4m_comes_as_it_was_whatever_it_is_packed_in_on_the_way() {
     isolated!();

@@ -8,11 +8,11 @@ use crate::lab::{Database, FAR_IPV4, Host, isolated, join_by_veth, nft, nft_coun
 use crate::{LIMIT, count};
 
 /// What a receiver on the near host needs: the sender is on the far one.
-const FROM_FAR: [&str; 4] = ["--from", FAR_IPV4, "--latency", "300ms"];
+pub(super) const FROM_FAR: [&str; 4] = ["--from", FAR_IPV4, "--latency", "300ms"];
 
 /// A link whose packets of media are counted and dropped where `rule` says so, before they come to the near host's
 /// sockets. Packets are filtered one by one, so that the hosts must not hand over several as one.
-fn lossy_link(rule: &str) {
+pub(super) fn lossy_link(rule: &str) {
     join_by_veth(1500);
     for (host, interface) in [(Host::Near, "near"), (Host::Far, "far")] {
         for feature in ["tso", "gso", "gro", "tx-udp-segmentation"] {
@@ -115,6 +115,28 @@ fn random_loss_is_repaired_by_the_code_alone() {
     assert_eq!(count(&sender["retransmitted"]), 0, "{sender}");
     assert_eq!(count(&carried.sent["retransmitted"]), 0, "{}", carried.sent);
     assert_eq!(count(&sender["lost"]), count(&sender["recovered"]), "{sender}");
+}
+
+/// What came while the receiver did not run lies at its sockets, and is not late; what was lost is repaired all the same.
+#[test]
+fn a_receiver_that_is_held_up_for_longer_than_the_budget_loses_nothing() {
+    isolated!(heavy);
+    lossy_link("numgen random mod 100 < 2");
+    let pattern = ["--open", "--test-pattern", FORMAT, "--frames", "150"];
+    let sender = send_on(
+        Host::Far,
+        &[&pattern[..], &["--no-arq", "--fec", "4/64"]].concat(),
+    );
+    let receiver = recv(&[&FROM_FAR[..], &["--verify"]].concat());
+    wait_for_rows(RECEIVED, "frame_seconds", 1);
+    receiver.signal("STOP");
+    let until = now_ms() + 500;
+    crate::lab::wait_until("half a second", LIMIT, || (now_ms() >= until).then_some(()));
+    receiver.signal("CONT");
+    let carried = finish(sender, receiver);
+    repaired(&carried, "recovered");
+    let delay = count(&carried.received["delay"]["max"]);
+    assert!(delay > 400_000_000, "it was held up: {delay} ns");
 }
 
 #[test]
