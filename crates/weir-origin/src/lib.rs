@@ -11,6 +11,7 @@ mod metrics;
 mod path;
 mod server;
 mod storage;
+mod titles;
 
 pub use cache::{CacheError, DiskCache, Flights, MemoryCache};
 pub use configuration::{Configuration, UnknownConfiguration};

@@ -40,6 +40,7 @@ fn config(place: &str) -> Config {
         memory_cache: 64 << 20,
         disk_cache: None,
         fresh: Duration::from_secs(60),
+        segment: Duration::from_secs(4),
         files: true,
         access_log: None,
         limits: Limits::default(),

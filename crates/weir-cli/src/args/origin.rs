@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, value_parser};
+use weir_media::segments::{LONGEST_DURATION, SHORTEST_DURATION};
 use weir_origin::{Configuration, Place};
 
-use crate::units::{ByteCount, TimeSpan};
+use crate::units::{ByteCount, TimeSpan, UnitError};
 
 /// Arguments of `weir origin`.
 #[derive(Clone, Debug, Args)]
@@ -30,6 +31,9 @@ pub struct OriginArgs {
     /// Threads that serve [default: as many as this host has cores].
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// About how long segments are, from 2 to 10 s: they begin at sync samples that all video tracks have.
+    #[arg(long, value_name = "TIME", default_value = "4s", value_parser = segment_time)]
+    pub segment: TimeSpan,
     /// Serve the stored files too, as they are.
     #[arg(long)]
     pub files: bool,
@@ -84,6 +88,16 @@ pub struct OriginArgs {
     /// How long answers that are on their way may take after Ctrl-C or SIGTERM.
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Limits")]
     pub drain: TimeSpan,
+}
+
+/// Reads a duration of segments.
+fn segment_time(text: &str) -> Result<TimeSpan, String> {
+    let time: TimeSpan = text.parse().map_err(|error: UnitError| error.to_string())?;
+    let allowed = SHORTEST_DURATION.as_nanos()..=LONGEST_DURATION.as_nanos();
+    if allowed.contains(&u128::from(time.0)) {
+        return Ok(time);
+    }
+    Err("segments take from 2 to 10 seconds; write a time such as 4s".to_owned())
 }
 
 /// How buckets of S3 are addressed.

@@ -402,6 +402,8 @@ fn the_origin_reads_places_and_keeps_what_e_keeps_unless_told() {
         "weir origin media --listen 8080",
         "weir origin media --memory-cache 512",
         "weir origin media --threads 0",
+        "weir origin media --segment 1s",
+        "weir origin media --segment 11s",
     ] {
         assert_eq!(refusal(line).kind(), ErrorKind::ValueValidation, "{line}");
     }

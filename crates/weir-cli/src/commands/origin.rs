@@ -51,6 +51,7 @@ fn config(args: &OriginArgs) -> Config {
             .clone()
             .map(|folder| (folder, args.disk_cache_size.0)),
         fresh: duration(args.fresh),
+        segment: duration(args.segment),
         files: args.files,
         access_log: args.access_log.clone().map(|path| match path.to_str() {
             Some("-") => LogTo::StandardOutput,

@@ -12,6 +12,7 @@ use crate::configuration::Configuration;
 use crate::metrics::{Kind, Metrics, Tier};
 use crate::path::ObjectPath;
 use crate::storage::{Meta, Storage, StorageError};
+use crate::titles::{TitleSettings, Titles};
 
 /// Ranges longer than this are not cached but read for each request, so that a request takes little memory.
 const LONGEST_CACHED: u64 = 32 << 20;
@@ -28,6 +29,7 @@ pub struct App {
     /// Stored files are served as they are.
     pub files: bool,
     pub log: Option<AccessLog>,
+    pub titles: Arc<Titles>,
     ranges: MemoryCache<Arc<str>, Bytes>,
     disk: Option<DiskCache>,
     reads: Flights<Arc<str>, Ranged>,
@@ -45,14 +47,25 @@ impl App {
             Some((folder, limit)) => Some(DiskCache::open(folder, *limit)?),
             None => None,
         };
+        let configuration = config.configuration;
+        // Media, where it is kept, takes half of the memory, and titles the other half.
+        let for_ranges = if configuration.caches_media() { config.memory_cache / 2 } else { 0 };
+        let settings = TitleSettings {
+            segment: config.segment,
+            keep: configuration.caches_indexes(),
+            memory: config.memory_cache - for_ranges,
+            fresh: config.fresh,
+        };
+        let titles = Titles::new(settings, storage.clone(), disk.clone(), metrics.clone());
         Ok(App {
+            titles: Arc::new(titles),
             storage,
-            configuration: config.configuration,
+            configuration,
             metrics,
             limits: config.limits.clone(),
             files: config.files,
             log,
-            ranges: MemoryCache::new(config.memory_cache),
+            ranges: MemoryCache::new(for_ranges),
             disk,
             reads: Flights::default(),
             versions: Versions::new(config.fresh),
@@ -79,9 +92,10 @@ impl App {
         self.storage.head(kind, path).await
     }
 
-    /// An object is no longer what it was.
+    /// An object, or a file of a title, is no longer what it was.
     pub fn changed(&self, path: &ObjectPath) {
         self.versions.forget(path);
+        self.titles.forget(path);
     }
 
     /// A range of one version of an object: from the caches, or read once for all who ask at the same time.

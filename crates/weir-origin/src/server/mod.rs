@@ -93,6 +93,8 @@ pub struct Config {
     pub disk_cache: Option<(PathBuf, u64)>,
     /// How long an object counts as unchanged, where it is kept, before storage is asked again.
     pub fresh: Duration,
+    /// About how long segments are: from 2 to 10 seconds.
+    pub segment: Duration,
     /// Stored files are served as they are, too.
     pub files: bool,
     /// One line for each request.

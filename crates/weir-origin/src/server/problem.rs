@@ -4,6 +4,7 @@ use http::StatusCode;
 
 use crate::path::PathError;
 use crate::storage::StorageError;
+use crate::titles::TitleError;
 
 /// Why a request is not answered as it was meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +34,25 @@ impl Problem {
 impl From<StorageError> for Problem {
     fn from(error: StorageError) -> Self {
         Problem::new(error.status(), error.cause(), error.to_string())
+    }
+}
+
+/// Media that cannot be served come from storage like any other wrong answer.
+impl From<TitleError> for Problem {
+    fn from(error: TitleError) -> Self {
+        let message = error.to_string();
+        let (status, cause) = match error {
+            TitleError::Storage(error) => return error.into(),
+            TitleError::Nothing { .. } => (StatusCode::NOT_FOUND, "not_found"),
+            TitleError::Query { .. } => (StatusCode::BAD_REQUEST, "bad_query"),
+            TitleError::Stopped => (StatusCode::INTERNAL_SERVER_ERROR, "other"),
+            TitleError::Media { .. }
+            | TitleError::NoTracks { .. }
+            | TitleError::Plan { .. }
+            | TitleError::Presentation { .. }
+            | TitleError::Package(_) => (StatusCode::BAD_GATEWAY, "bad_media"),
+        };
+        Problem::new(status, cause, message)
     }
 }
 

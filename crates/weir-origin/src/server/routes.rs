@@ -8,6 +8,7 @@ use http::header::{RANGE, USER_AGENT};
 use http::{HeaderName, Method, Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
 use serde_json::json;
+use weir_media::presentation::Resource;
 
 use super::access_log::Line;
 use super::answer::{self, Answer, Found, Keep, METHODS};
@@ -17,9 +18,14 @@ use super::problem::Problem;
 use crate::content::{Content, Part, Stored};
 use crate::metrics::{Kind, Metrics};
 use crate::path::ObjectPath;
+use crate::titles;
 
 /// Seconds for which caches may keep a stored file. Its name says no version, so that a CDN has to ask in the end.
 const FILE_KEPT: u32 = 3600;
+/// The same for manifests, which change when tracks are added to a title.
+const MANIFEST_KEPT: u32 = 60;
+/// The same for segments.
+const SEGMENT_KEPT: u32 = 86_400;
 /// The cause of errors that come of an object that was replaced.
 const CHANGED: &str = "storage_changed";
 
@@ -95,12 +101,19 @@ async fn find(app: &Arc<App>, uri: &Uri) -> Result<Found, Problem> {
         "/metrics" => return Ok(Found::text(Metrics::CONTENT_TYPE, app.metrics.text())),
         _ => {}
     }
+    if let Some((title, resource)) = titles::split(uri.path())? {
+        match part(app, uri, title, &resource).await {
+            // It may be a stored file that is called as a part of a title would be.
+            Err(problem) if app.files && problem.status == StatusCode::NOT_FOUND => {}
+            found => return found,
+        }
+    }
     let path = ObjectPath::from_request(uri.path())?;
     if app.files {
         return file(app, path).await;
     }
     Err(Problem::nothing(format!(
-        "there is nothing at /{path}; stored files themselves are served with --files only"
+        "there is nothing at /{path}; a title is at /TITLE/manifest.mpd and /TITLE/master.m3u8, and stored files themselves are served with --files only"
     )))
 }
 
@@ -120,6 +133,24 @@ fn health(app: &App) -> Result<Found, Problem> {
         .collect();
     let text = format!("{}\n", json!({ "status": "ok", "storage": told }));
     Ok(Found::text("application/json", text))
+}
+
+async fn part(app: &Arc<App>, uri: &Uri, path: ObjectPath, resource: &Resource) -> Result<Found, Problem> {
+    let title = app.titles.get(&path).await?;
+    let query = uri.query().unwrap_or_default();
+    let piece = title.piece(resource, query)?;
+    let piece = piece.ok_or_else(|| Problem::nothing(format!("the title /{path} has no {}", resource.path())))?;
+    let is_manifest = piece.kind == Kind::Manifest;
+    let name = if is_manifest { format!("{}?{query}", resource.path()) } else { resource.path() };
+    Ok(Found {
+        kind: piece.kind,
+        content_type: piece.content_type,
+        etag: Some(title.etag(&name)),
+        modified: title.modified(),
+        keep: Keep::Seconds(if is_manifest { MANIFEST_KEPT } else { SEGMENT_KEPT }),
+        content: piece.content,
+        of: Some(path),
+    })
 }
 
 async fn file(app: &Arc<App>, path: ObjectPath) -> Result<Found, Problem> {

@@ -22,7 +22,6 @@ use title::{Source, is_media, is_subtitles};
 
 pub use address::split;
 pub use error::TitleError;
-pub use piece::Piece;
 pub use title::Title;
 
 type Loaded = Result<Arc<Title>, TitleError>;

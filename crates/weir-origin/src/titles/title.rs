@@ -76,8 +76,8 @@ impl Title {
             let why = passed_over(&sources);
             return Err(TitleError::NoTracks { path: path.clone(), why });
         }
-        let of = |candidates: &[Candidate<'_>]| candidates.iter().map(|one| one.track).collect::<Vec<_>>();
-        let plan = SegmentPlan::new(&of(&videos), &of(&others), segment).map_err(|error| TitleError::Plan {
+        let (video, other) = (tracks_of(&videos), tracks_of(&others));
+        let plan = SegmentPlan::new(&video, &other, segment).map_err(|error| TitleError::Plan {
             path: path.clone(),
             error,
         })?;
@@ -175,6 +175,10 @@ fn candidates(sources: &[Source]) -> (Vec<Candidate<'_>>, Vec<Candidate<'_>>) {
     let (mut videos, others): (Vec<_>, Vec<_>) = all.partition(|one| one.track.info().kind == TrackKind::Video);
     videos.sort_by_key(|one| std::cmp::Reverse(one.track.info().average_bitrate));
     (videos, others)
+}
+
+fn tracks_of<'s>(candidates: &[Candidate<'s>]) -> Vec<&'s TrackIndex> {
+    candidates.iter().map(|one| one.track).collect()
 }
 
 fn passed_over(sources: &[Source]) -> String {
