@@ -10,13 +10,16 @@ use crate::lab::{self, Finished, Running, isolated, run_within, weir};
 const PICTURES: &str = "-f lavfi -i testsrc2=size=320x180:rate=25:duration=10";
 const TONE: &str = "-f lavfi -i sine=frequency=440:sample_rate=48000:duration=10";
 /// With B-frames, and a sync sample every second.
-const VIDEO: &str = "-c:v libx264 -preset veryfast -bf 2 -g 25 -keyint_min 25 -sc_threshold 0 -pix_fmt yuv420p";
+const VIDEO: &str =
+    "-c:v libx264 -preset veryfast -bf 2 -g 25 -keyint_min 25 -sc_threshold 0 -pix_fmt yuv420p";
 const SOUND: &str = "-c:a aac -b:a 96k";
 
 #[track_caller]
 fn ffmpeg(arguments: &str) -> Finished {
     let mut command = Command::new("ffmpeg");
-    command.args(["-nostdin", "-loglevel", "error", "-y"]).args(arguments.split_whitespace());
+    command
+        .args(["-nostdin", "-loglevel", "error", "-y"])
+        .args(arguments.split_whitespace());
     let done = run_within(LIMIT, command).expect_code(0);
     assert!(done.stderr.is_empty(), "ffmpeg {arguments}: {}", done.stderr);
     done
@@ -27,7 +30,9 @@ fn ffmpeg(arguments: &str) -> Finished {
 fn frames(input: &str, stream: &str) -> Vec<String> {
     let done = ffmpeg(&format!("-i {input} -map 0:{stream} -f framemd5 -"));
     let lines = done.stdout.lines().filter(|line| !line.starts_with('#'));
-    let hashes: Vec<String> = lines.filter_map(|line| Some(line.rsplit(',').next()?.trim().to_owned())).collect();
+    let hashes: Vec<String> = lines
+        .filter_map(|line| Some(line.rsplit(',').next()?.trim().to_owned()))
+        .collect();
     assert!(!hashes.is_empty(), "{input} has no frames of {stream}");
     hashes
 }
@@ -37,7 +42,12 @@ fn frames(input: &str, stream: &str) -> Vec<String> {
 #[track_caller]
 fn assert_same_sound(played: &[String], source: &[String]) {
     assert!(played.ends_with(source), "{played:?} is not {source:?}");
-    assert!(played.len() <= source.len() + 1, "{} frames for {}", played.len(), source.len());
+    assert!(
+        played.len() <= source.len() + 1,
+        "{} frames for {}",
+        played.len(),
+        source.len()
+    );
 }
 
 /// Titles: one of several files, one of a single file, and one that is damaged.
@@ -46,7 +56,9 @@ fn make_titles(root: &str) {
         std::fs::create_dir_all(format!("{root}/{folder}")).expect("a folder");
     }
     ffmpeg(&format!("{PICTURES} {VIDEO} -b:v 600k {root}/several/high.mp4"));
-    ffmpeg(&format!("{PICTURES} {VIDEO} -b:v 150k -vf scale=160:90 {root}/several/low.mp4"));
+    ffmpeg(&format!(
+        "{PICTURES} {VIDEO} -b:v 150k -vf scale=160:90 {root}/several/low.mp4"
+    ));
     ffmpeg(&format!("{TONE} {SOUND} {root}/several/sound.mp4"));
     let subtitles = "WEBVTT\n\n00:01.000 --> 00:02.000\nGuten Tag\n";
     std::fs::write(format!("{root}/several/film.de.vtt"), subtitles).expect("a file");
@@ -116,8 +128,13 @@ fn get(urls: &[String]) -> Vec<(u64, String)> {
     python.args(["-c", GET]).args(urls);
     let told = run_within(LIMIT, python).expect_code(0).json();
     let told = told.as_array().expect("answers").iter();
-    told.map(|answer| (crate::count(&answer["status"]), answer["body"].as_str().expect("a body").to_owned()))
-        .collect()
+    told.map(|answer| {
+        (
+            crate::count(&answer["status"]),
+            answer["body"].as_str().expect("a body").to_owned(),
+        )
+    })
+    .collect()
 }
 
 #[test]
@@ -146,17 +163,29 @@ fn media_is_read_once_and_the_index_once_for_all() {
     assert_eq!(answers[1].1.matches("<Representation ").count(), 3);
     assert!(answers[3].1.contains("Guten Tag"));
     assert!(answers[6].1.contains("bad_media"), "{}", answers[6].1);
-    let segments: Vec<String> = answers[2].1.lines().filter(|line| line.ends_with(".m4s")).map(|line| at(&format!("several/video/v1/{line}"))).collect();
+    let segments: Vec<String> = answers[2]
+        .1
+        .lines()
+        .filter(|line| line.ends_with(".m4s"))
+        .map(|line| at(&format!("several/video/v1/{line}")))
+        .collect();
     assert_eq!(segments.len(), 5);
     let before = metrics(&url);
-    let sent: usize = get(&segments).iter().map(|(status, body)| if *status == 200 { body.len() } else { 0 }).sum();
+    let sent: u64 = get(&segments)
+        .iter()
+        .map(|(status, body)| {
+            assert_eq!(*status, 200);
+            // Each byte is a character in Latin-1.
+            body.chars().count() as u64
+        })
+        .sum();
     let after = metrics(&url);
     let grown = |name: &str| value(&after, name) - value(&before, name);
     assert_eq!(grown("weir_origin_storage_reads_total{kind=\"media\"}"), 5);
     assert_eq!(grown("weir_origin_storage_reads_total{kind=\"index\"}"), 0);
-    assert_eq!(grown("weir_origin_sent_bytes_total{kind=\"media\"}"), sent as u64);
+    assert_eq!(grown("weir_origin_sent_bytes_total{kind=\"media\"}"), sent);
     let read = grown("weir_origin_storage_bytes_total{kind=\"media\"}");
-    assert!(read < sent as u64 && read > sent as u64 * 9 / 10, "{read} for {sent}");
+    assert!(read < sent && read > sent * 9 / 10, "{read} for {sent}");
     stop(process);
     assert!(Path::new(&cache).read_dir().expect("a cache").count() >= 3);
 }
@@ -168,8 +197,12 @@ fn metrics(url: &str) -> String {
 
 #[track_caller]
 fn value(metrics: &str, sample: &str) -> u64 {
-    let line = metrics.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
-    line.unwrap_or_else(|| panic!("no {sample} in {metrics}")).parse().expect("a number")
+    let line = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {sample} in {metrics}"))
+        .parse()
+        .expect("a number")
 }
 
 #[test]

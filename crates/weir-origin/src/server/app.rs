@@ -49,7 +49,11 @@ impl App {
         };
         let configuration = config.configuration;
         // Media, where it is kept, takes half of the memory, and titles the other half.
-        let for_ranges = if configuration.caches_media() { config.memory_cache / 2 } else { 0 };
+        let for_ranges = if configuration.caches_media() {
+            config.memory_cache / 2
+        } else {
+            0
+        };
         let settings = TitleSettings {
             segment: config.segment,
             keep: configuration.caches_indexes(),

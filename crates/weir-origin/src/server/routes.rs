@@ -139,9 +139,14 @@ async fn part(app: &Arc<App>, uri: &Uri, path: ObjectPath, resource: &Resource) 
     let title = app.titles.get(&path).await?;
     let query = uri.query().unwrap_or_default();
     let piece = title.piece(resource, query)?;
-    let piece = piece.ok_or_else(|| Problem::nothing(format!("the title /{path} has no {}", resource.path())))?;
+    let piece =
+        piece.ok_or_else(|| Problem::nothing(format!("the title /{path} has no {}", resource.path())))?;
     let is_manifest = piece.kind == Kind::Manifest;
-    let name = if is_manifest { format!("{}?{query}", resource.path()) } else { resource.path() };
+    let name = if is_manifest {
+        format!("{}?{query}", resource.path())
+    } else {
+        resource.path()
+    };
     Ok(Found {
         kind: piece.kind,
         content_type: piece.content_type,

@@ -41,15 +41,26 @@ mod tests {
         };
         let of = |title: &str, resource| Some((title.to_owned(), resource));
         assert_eq!(told("/a/manifest.mpd"), of("a", Resource::Mpd));
-        assert_eq!(told("/a/b%20c/master.m3u8"), of("a/b c", Resource::MultivariantPlaylist));
+        assert_eq!(
+            told("/a/b%20c/master.m3u8"),
+            of("a/b c", Resource::MultivariantPlaylist)
+        );
         assert_eq!(
             told("/a/b.mp4/video/v1/96000.m4s"),
-            of("a/b.mp4", Resource::MediaSegment(TrackKind::Video, "v1".to_owned(), 96_000))
+            of(
+                "a/b.mp4",
+                Resource::MediaSegment(TrackKind::Video, "v1".to_owned(), 96_000)
+            )
         );
         for nothing in ["/a/b.mp4", "/a/other.mpd", "/a/video/v1/other.mp4", "/a", ""] {
             assert_eq!(told(nothing), None, "{nothing}");
         }
-        for wrong in ["/manifest.mpd", "/../manifest.mpd", "/a/%2e%2e/master.m3u8", "//video/v1/init.mp4"] {
+        for wrong in [
+            "/manifest.mpd",
+            "/../manifest.mpd",
+            "/a/%2e%2e/master.m3u8",
+            "//video/v1/init.mp4",
+        ] {
             assert!(split(wrong).is_err(), "{wrong}");
         }
     }

@@ -91,7 +91,10 @@ impl Shared {
                 Step::Done(index) => return Ok(index),
             };
             let from = range.start;
-            let (_, bytes) = self.storage.read_whole(Kind::Index, path, range, Some(version)).await?;
+            let (_, bytes) = self
+                .storage
+                .read_whole(Kind::Index, path, range, Some(version))
+                .await?;
             builder.give(from, &bytes);
         }
     }

@@ -58,7 +58,12 @@ struct Kept {
 
 impl Titles {
     /// Titles in that storage, their indexes on that disk too.
-    pub fn new(settings: TitleSettings, storage: Storage, disk: Option<DiskCache>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(
+        settings: TitleSettings,
+        storage: Storage,
+        disk: Option<DiskCache>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         let disk = disk.filter(|_| settings.keep);
         Titles {
             settings,

@@ -31,26 +31,37 @@ pub fn narrowed(presentation: &Presentation, query: &str) -> Result<Presentation
     let mut narrowed = presentation.clone();
     if let Some(filter) = filter {
         let filter = Filter::parse(&filter).map_err(|error| wrong(error.to_string()))?;
-        narrowed = narrowed.filter(&filter).map_err(|error| wrong(error.to_string()))?;
+        narrowed = narrowed
+            .filter(&filter)
+            .map_err(|error| wrong(error.to_string()))?;
     }
     if start.is_some() || end.is_some() {
         let span = (start.unwrap_or(0), end.unwrap_or(u64::MAX));
-        narrowed = narrowed.clip(span.0, span.1).map_err(|error| wrong(error.to_string()))?;
+        narrowed = narrowed
+            .clip(span.0, span.1)
+            .map_err(|error| wrong(error.to_string()))?;
     }
     Ok(narrowed.with_query(query))
 }
 
 fn text(value: &str) -> Result<String, TitleError> {
     let decoded = percent_decode_str(value).decode_utf8();
-    decoded.map(|text| text.into_owned()).map_err(|_| TitleError::Query {
-        why: "the query is not encoded as UTF-8 with percent signs".to_owned(),
-    })
+    decoded
+        .map(|text| text.into_owned())
+        .map_err(|_| TitleError::Query {
+            why: "the query is not encoded as UTF-8 with percent signs".to_owned(),
+        })
 }
 
 fn nanoseconds(name: &str, value: &str) -> Result<u64, TitleError> {
     let plain = value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let seconds = value.parse::<f64>().ok().filter(|seconds| plain && (0.0..=LATEST).contains(seconds));
-    seconds.map(|seconds| (seconds * 1e9).round() as u64).ok_or_else(|| TitleError::Query {
-        why: format!("'{name}' is a time in seconds from 0 to {LATEST}, as in {name}=90.5"),
-    })
+    let seconds = value
+        .parse::<f64>()
+        .ok()
+        .filter(|seconds| plain && (0.0..=LATEST).contains(seconds));
+    seconds
+        .map(|seconds| (seconds * 1e9).round() as u64)
+        .ok_or_else(|| TitleError::Query {
+            why: format!("'{name}' is a time in seconds from 0 to {LATEST}, as in {name}=90.5"),
+        })
 }

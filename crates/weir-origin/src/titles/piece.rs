@@ -5,7 +5,9 @@ use std::sync::PoisonError;
 
 use bytes::Bytes;
 use weir_media::dash::{MPD_TYPE, mpd};
-use weir_media::hls::{PLAYLIST_TYPE, i_frame_playlist, media_playlist, multivariant_playlist, subtitle_playlist};
+use weir_media::hls::{
+    PLAYLIST_TYPE, i_frame_playlist, media_playlist, multivariant_playlist, subtitle_playlist,
+};
 use weir_media::index::TrackKind;
 use weir_media::package::{MediaSegment, init_segment, media_segment};
 use weir_media::presentation::{Presentation, Resource};
@@ -51,7 +53,10 @@ impl Title {
     }
 
     fn media(&self, kind: TrackKind, name: &str, start: u64) -> Result<Option<Piece>, TitleError> {
-        let found = self.presentation().rendition(kind, name).zip(self.track(kind, name));
+        let found = self
+            .presentation()
+            .rendition(kind, name)
+            .zip(self.track(kind, name));
         let Some((rendition, (source, track))) = found else {
             return Ok(None);
         };
@@ -73,7 +78,9 @@ impl Title {
         let stored = Stored {
             path: path.clone(),
             version: version.clone(),
-            keep: std::iter::once(0..version.length).filter(|whole| !whole.is_empty()).collect(),
+            keep: std::iter::once(0..version.length)
+                .filter(|whole| !whole.is_empty())
+                .collect(),
         };
         Some(Piece {
             kind: Kind::Subtitles,
@@ -120,7 +127,9 @@ impl Title {
             Resource::IFramePlaylist(name) => {
                 let video = presentation.rendition(TrackKind::Video, name);
                 let found = video.zip(self.track(TrackKind::Video, name));
-                found.map(|(video, (_, track))| i_frame_playlist(video, track)).transpose()?
+                found
+                    .map(|(video, (_, track))| i_frame_playlist(video, track))
+                    .transpose()?
             }
             Resource::SubtitlePlaylist(name) => {
                 let there = presentation.subtitles().iter().any(|text| text.name == *name);

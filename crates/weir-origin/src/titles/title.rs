@@ -74,7 +74,10 @@ impl Title {
         let (videos, others) = candidates(&sources);
         if videos.is_empty() && others.is_empty() {
             let why = passed_over(&sources);
-            return Err(TitleError::NoTracks { path: path.clone(), why });
+            return Err(TitleError::NoTracks {
+                path: path.clone(),
+                why,
+            });
         }
         let (video, other) = (tracks_of(&videos), tracks_of(&others));
         let plan = SegmentPlan::new(&video, &other, segment).map_err(|error| TitleError::Plan {
@@ -94,12 +97,15 @@ impl Title {
             }
         }
         let (offered, subtitles) = offered_subtitles(subtitles);
-        let presentation = Presentation::new(renditions, offered).map_err(|error| TitleError::Presentation {
-            path: path.clone(),
-            error,
-        })?;
+        let presentation =
+            Presentation::new(renditions, offered).map_err(|error| TitleError::Presentation {
+                path: path.clone(),
+                error,
+            })?;
         let versions = sources.iter().map(|source| (&source.path, &source.version));
-        let versions: Vec<_> = versions.chain(subtitles.values().map(|(path, version)| (path, version))).collect();
+        let versions: Vec<_> = versions
+            .chain(subtitles.values().map(|(path, version)| (path, version)))
+            .collect();
         let modified = versions.iter().filter_map(|(_, version)| version.modified).max();
         let tag = tag(&versions, segment);
         Ok(Title {
@@ -146,7 +152,9 @@ impl Title {
         let media = self.sources.iter().map(|source| (&source.path, &source.version));
         let own = media.chain(self.subtitles.values().map(|(path, version)| (path, version)));
         let own: HashMap<_, _> = own.collect();
-        let same = |(path, version): &(ObjectPath, Meta)| own.get(path).is_some_and(|own| own.is_same_version(version));
+        let same = |(path, version): &(ObjectPath, Meta)| {
+            own.get(path).is_some_and(|own| own.is_same_version(version))
+        };
         files.len() == own.len() && files.iter().all(same)
     }
 
@@ -172,7 +180,8 @@ fn candidates(sources: &[Source]) -> (Vec<Candidate<'_>>, Vec<Candidate<'_>>) {
             track,
         })
     });
-    let (mut videos, others): (Vec<_>, Vec<_>) = all.partition(|one| one.track.info().kind == TrackKind::Video);
+    let (mut videos, others): (Vec<_>, Vec<_>) =
+        all.partition(|one| one.track.info().kind == TrackKind::Video);
     videos.sort_by_key(|one| std::cmp::Reverse(one.track.info().average_bitrate));
     (videos, others)
 }
@@ -199,7 +208,10 @@ fn offered_subtitles(files: Vec<(ObjectPath, Meta)>) -> (Vec<Subtitles>, Subtitl
         let name = format!("s{}", number + 1);
         let stem = path.name().rsplit_once('.').map_or("", |(stem, _)| stem);
         let last = stem.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
-        let language = (2..=3).contains(&last.len()).then(|| short_language(&last)).flatten();
+        let language = (2..=3)
+            .contains(&last.len())
+            .then(|| short_language(&last))
+            .flatten();
         offered.push(Subtitles {
             name: name.clone(),
             label: language.is_none().then(|| stem.to_owned()),
@@ -213,7 +225,10 @@ fn offered_subtitles(files: Vec<(ObjectPath, Meta)>) -> (Vec<Subtitles>, Subtitl
 }
 
 fn tag(versions: &[(&ObjectPath, &Meta)], segment: Duration) -> u64 {
-    let mut lines: Vec<String> = versions.iter().map(|(path, version)| format!("{path}\n{}\n", version.version())).collect();
+    let mut lines: Vec<String> = versions
+        .iter()
+        .map(|(path, version)| format!("{path}\n{}\n", version.version()))
+        .collect();
     lines.sort();
     let text = format!("{FORM}\n{}\n{}", segment.as_nanos(), lines.concat());
     xxh3_64(text.as_bytes())
