@@ -36,6 +36,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Diagnose(args) => commands::diagnose::run(args, global),
         Command::Report(args) => commands::report::run(args, global),
         Command::Ui(args) => commands::ui::run(args, global, stop_on_signals()?),
+        Command::Origin(args) => commands::origin::run(args, global, stop_on_signals()?),
         Command::Lab(command) => return commands::lab::run(command, global),
         Command::Runs(command) => commands::runs::run(command, global),
         Command::Completions { shell } => {

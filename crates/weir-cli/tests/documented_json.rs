@@ -12,7 +12,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-const SCHEMAS: [&str; 22] = [
+const SCHEMAS: [&str; 23] = [
     "agent",
     "rtt",
     "flows",
@@ -29,6 +29,7 @@ const SCHEMAS: [&str; 22] = [
     "report",
     "report-data",
     "ui",
+    "origin",
     "lab-run",
     "lab-link-show",
     "lab-link-down",
@@ -318,6 +319,7 @@ fn print_everything() -> Vec<Document> {
     take("report", 0, &["report", "1", "last", "--json"]);
     take("runs-delete", 0, &["runs", "delete", "1", "last", "--json"]);
     documents.push(print_page(folder.path()));
+    documents.push(print_origin(folder.path()));
     documents
 }
 
@@ -344,21 +346,32 @@ fn print_stream(folder: &Path) -> [(&'static str, Value); 2] {
     [("send", sent), ("recv", received)]
 }
 
-/// What the local page says when it is there; then it is ended.
+/// What the local page says when it is there.
 fn print_page(folder: &Path) -> Document {
-    let mut page = weir(folder)
-        .args(["ui", "--json", "--no-open", "--listen", "127.0.0.1:0"])
+    let said = first_line(folder, &["ui", "--json", "--no-open", "--listen", "127.0.0.1:0"]);
+    ("ui", "weir ui".to_owned(), said)
+}
+
+/// What the origin says when it is there.
+fn print_origin(folder: &Path) -> Document {
+    let said = first_line(folder, &["origin", ".", "--json", "--listen", "127.0.0.1:0"]);
+    ("origin", "weir origin".to_owned(), said)
+}
+
+/// The first line of a command that would go on; then it is ended.
+fn first_line(folder: &Path, arguments: &[&str]) -> Value {
+    let mut command = weir(folder)
+        .args(arguments)
         .stdout(Stdio::piped())
         .spawn()
-        .expect("the page is served");
+        .expect("it is served");
     let mut line = String::new();
-    let said = page.stdout.take().map(BufReader::new);
+    let said = command.stdout.take().map(BufReader::new);
     said.expect("its output").read_line(&mut line).expect("a line");
     // It may have ended by itself; then the line says too little.
-    let _ = page.kill();
-    let _ = page.wait();
-    let said = serde_json::from_str(&line).unwrap_or_else(|error| panic!("weir ui: {error}: {line}"));
-    ("ui", "weir ui".to_owned(), said)
+    let _ = command.kill();
+    let _ = command.wait();
+    serde_json::from_str(&line).unwrap_or_else(|error| panic!("weir {arguments:?}: {error}: {line}"))
 }
 
 /// A link with something in every place where it can have something.

@@ -5,6 +5,7 @@ mod agent;
 mod diagnose;
 mod flows;
 mod lab;
+mod origin;
 mod recv;
 mod report;
 mod rtt;
@@ -27,6 +28,7 @@ pub use agent::AgentArgs;
 pub use diagnose::{DiagnoseArgs, FailOn};
 pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{DEFAULT_LINK, End, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs};
+pub use origin::{BucketStyle, OriginArgs};
 pub use recv::{ConcealBy, JoinBy, RecvArgs, WriteAs};
 pub use report::ReportArgs;
 pub use rtt::RttArgs;
@@ -150,6 +152,11 @@ pub enum Command {
     /// Serves a page from this host to its own users: it lists runs, draws them, follows one that is being recorded, and
     /// takes notes and tags. It asks no other host for anything, and runs until it is interrupted.
     Ui(UiArgs),
+    /// Serve media from a folder or from object storage over HTTP.
+    ///
+    /// Reads titles from where they lie, packages them when they are asked for, and keeps what is worth keeping. It runs
+    /// until it is interrupted, and lets answers finish that are on their way.
+    Origin(OriginArgs),
     /// Make networks on this host: emulated links with chosen faults.
     ///
     /// Two hosts that are network namespaces, and between them a link whose rate, delay, queue, loss and routes are

@@ -4,7 +4,7 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 
 use super::*;
-use crate::units::{FrameRate, LengthSpan, PortRange, Rate, RateOrMax, ReorderDepth, TimeSpan};
+use crate::units::{ByteCount, FrameRate, LengthSpan, PortRange, Rate, RateOrMax, ReorderDepth, TimeSpan};
 
 /// Splits like a shell, as far as the examples need: quotes and spaces, up to a redirection.
 fn words(line: &str) -> Vec<String> {
@@ -371,6 +371,44 @@ fn names_of_runs() {
             assert_eq!(runs, [RunName::Number(3), RunName::Last, RunName::Number(7)]);
         }
         other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_origin_reads_places_and_keeps_what_e_keeps_unless_told() {
+    let origin = command!("weir origin media", Command::Origin);
+    assert_eq!(origin.place.to_string(), "media");
+    assert_eq!(origin.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(origin.configuration.name(), "E");
+    assert_eq!(
+        (origin.memory_cache, origin.storage_tries),
+        (ByteCount(512 << 20), 4)
+    );
+    assert!(!origin.files && !origin.anonymous && origin.disk_cache.is_none());
+    let line = "weir origin s3://films/2026 --mirror https://b.example/films --mirror spare --configuration b --s3-style virtual";
+    let origin = command!(line, Command::Origin);
+    assert_eq!(
+        (origin.place.to_string().as_str(), origin.mirror.len()),
+        ("s3://films/2026", 2)
+    );
+    assert_eq!(
+        (origin.configuration.name(), origin.s3_style),
+        ("B", BucketStyle::Virtual)
+    );
+    for line in [
+        "weir origin ftp://host/films",
+        "weir origin s3://",
+        "weir origin media --configuration F",
+        "weir origin media --listen 8080",
+        "weir origin media --memory-cache 512",
+        "weir origin media --threads 0",
+        "weir origin media --segment 1s",
+        "weir origin media --segment 11s",
+    ] {
+        assert_eq!(refusal(line).kind(), ErrorKind::ValueValidation, "{line}");
+    }
+    for line in ["weir origin", "weir origin media --disk-cache-size 1GiB"] {
+        assert_eq!(refusal(line).kind(), ErrorKind::MissingRequiredArgument, "{line}");
     }
 }
 

@@ -22,7 +22,7 @@ pub fn run(args: &UiArgs, global: &GlobalOptions, stop: Stop) -> Result<(), Fail
         limits: Limits::default(),
     })?;
     let address = server.address();
-    let url = url(address);
+    let url = super::url_on_this_host(address);
     announce(&url, address, guarded, global)?;
     if !args.no_open
         && browser::has_desktop()
@@ -65,16 +65,6 @@ fn read_token(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(token.to_vec())
 }
 
-/// Where a browser on this host finds the page.
-fn url(address: SocketAddr) -> String {
-    let port = address.port();
-    match address {
-        _ if !address.ip().is_unspecified() => format!("http://{address}/"),
-        SocketAddr::V4(_) => format!("http://127.0.0.1:{port}/"),
-        SocketAddr::V6(_) => format!("http://[::1]:{port}/"),
-    }
-}
-
 fn announce(url: &str, address: SocketAddr, guarded: bool, global: &GlobalOptions) -> Result<(), Failure> {
     if global.json {
         let database = global.db.display().to_string();
@@ -105,24 +95,6 @@ impl From<UiError> for Failure {
         match error {
             UiError::NoToken { .. } => Failure::usage(error.to_string()),
             other => Failure::environment(other.to_string()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_page_is_found_where_it_listens_or_on_loopback() {
-        for (address, found) in [
-            ("127.0.0.1:4780", "http://127.0.0.1:4780/"),
-            ("[::1]:4780", "http://[::1]:4780/"),
-            ("0.0.0.0:80", "http://127.0.0.1:80/"),
-            ("[::]:80", "http://[::1]:80/"),
-            ("10.1.2.3:80", "http://10.1.2.3:80/"),
-        ] {
-            assert_eq!(url(address.parse().expect("an address")), found);
         }
     }
 }

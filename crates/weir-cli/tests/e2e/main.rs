@@ -24,6 +24,7 @@ mod lab_link;
 mod lab_run;
 mod listening;
 mod long_path;
+mod origin;
 mod relayed;
 mod report;
 mod routed;

@@ -1,0 +1,31 @@
+//! What a server on this host is called by a client on this host. It must not know what is served.
+
+use std::net::SocketAddr;
+
+/// Where a client on this host finds a server that listens on `address`.
+pub fn url_on_this_host(address: SocketAddr) -> String {
+    let port = address.port();
+    match address {
+        _ if !address.ip().is_unspecified() => format!("http://{address}/"),
+        SocketAddr::V4(_) => format!("http://127.0.0.1:{port}/"),
+        SocketAddr::V6(_) => format!("http://[::1]:{port}/"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_found_where_it_listens_or_on_loopback() {
+        for (address, found) in [
+            ("127.0.0.1:4780", "http://127.0.0.1:4780/"),
+            ("[::1]:4780", "http://[::1]:4780/"),
+            ("0.0.0.0:80", "http://127.0.0.1:80/"),
+            ("[::]:80", "http://[::1]:80/"),
+            ("10.1.2.3:80", "http://10.1.2.3:80/"),
+        ] {
+            assert_eq!(url_on_this_host(address.parse().expect("an address")), found);
+        }
+    }
+}

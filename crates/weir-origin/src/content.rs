@@ -1,0 +1,153 @@
+//! What an answer is made of: bytes at hand, and ranges of stored objects. It must not know what they mean, who asked, nor
+//! how they are read.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::path::ObjectPath;
+use crate::storage::Meta;
+
+/// A piece of an answer.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// At hand.
+    Bytes(Bytes),
+    /// In storage.
+    Stored(Stored),
+}
+
+/// Bytes of one version of an object: those in `keep`, which one read from the first to the last brings.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    pub path: ObjectPath,
+    pub version: Meta,
+    /// Ranges that are not empty, ascending, and do not overlap.
+    pub keep: Vec<Range<u64>>,
+}
+
+/// An answer's body, whose length is known before it is read.
+#[derive(Clone, Debug, Default)]
+pub struct Content {
+    parts: Vec<Part>,
+}
+
+impl Content {
+    pub fn new(parts: Vec<Part>) -> Self {
+        Content { parts }
+    }
+
+    /// Its pieces, in order.
+    pub fn into_parts(self) -> Vec<Part> {
+        self.parts
+    }
+
+    /// Bytes in all.
+    pub fn length(&self) -> u64 {
+        self.parts.iter().map(Part::length).sum()
+    }
+
+    /// All of it, if nothing of it is in storage.
+    pub fn at_hand(&self) -> Option<Bytes> {
+        match self.parts.as_slice() {
+            [] => Some(Bytes::new()),
+            [Part::Bytes(bytes)] => Some(bytes.clone()),
+            _ => None,
+        }
+    }
+
+    /// Those bytes of it.
+    pub fn slice(&self, wanted: &Range<u64>) -> Content {
+        let mut from = 0;
+        let mut parts = Vec::new();
+        for part in &self.parts {
+            let to = from + part.length();
+            let within = wanted.start.clamp(from, to) - from..wanted.end.clamp(from, to) - from;
+            if !within.is_empty() {
+                parts.push(part.slice(&within));
+            }
+            from = to;
+        }
+        Content { parts }
+    }
+}
+
+impl Part {
+    fn length(&self) -> u64 {
+        match self {
+            Part::Bytes(bytes) => bytes.len() as u64,
+            Part::Stored(stored) => stored.keep.iter().map(|range| range.end - range.start).sum(),
+        }
+    }
+
+    fn slice(&self, wanted: &Range<u64>) -> Part {
+        match self {
+            // Lengths of bytes at hand fit.
+            Part::Bytes(bytes) => Part::Bytes(bytes.slice(wanted.start as usize..wanted.end as usize)),
+            Part::Stored(stored) => Part::Stored(Stored {
+                keep: slice_ranges(&stored.keep, wanted),
+                ..stored.clone()
+            }),
+        }
+    }
+}
+
+/// The part of some ranges, put one after the other, that `wanted` counts.
+fn slice_ranges(ranges: &[Range<u64>], wanted: &Range<u64>) -> Vec<Range<u64>> {
+    let mut from = 0;
+    let mut kept = Vec::new();
+    for range in ranges {
+        let to = from + (range.end - range.start);
+        let (start, end) = (wanted.start.clamp(from, to), wanted.end.clamp(from, to));
+        if start < end {
+            kept.push(range.start + (start - from)..range.start + (end - from));
+        }
+        from = to;
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(keep: Vec<Range<u64>>) -> Part {
+        Part::Stored(Stored {
+            path: ObjectPath::new("a").expect("a path"),
+            version: Meta {
+                length: 1000,
+                etag: None,
+                modified: None,
+            },
+            keep,
+        })
+    }
+
+    #[test]
+    fn a_slice_goes_across_parts_and_ranges() {
+        let content = Content::new(vec![
+            Part::Bytes(Bytes::from_static(b"0123")),
+            stored(vec![100..103, 110..112]),
+            Part::Bytes(Bytes::from_static(b"9")),
+        ]);
+        assert_eq!(content.length(), 10);
+        let told = |wanted: Range<u64>| {
+            let sliced = content.slice(&wanted);
+            assert_eq!(sliced.length(), wanted.end - wanted.start);
+            sliced
+                .parts
+                .iter()
+                .map(|part| match part {
+                    Part::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+                    Part::Stored(stored) => format!("{:?}", stored.keep),
+                })
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert_eq!(told(0..10), "0123 [100..103, 110..112] 9");
+        assert_eq!(told(3..8), "3 [100..103, 110..111]");
+        assert_eq!(told(5..6), "[101..102]");
+        assert_eq!(told(7..9), "[110..112]");
+        assert_eq!(told(9..10), "9");
+    }
+}

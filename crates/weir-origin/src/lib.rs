@@ -1,0 +1,24 @@
+//! The origin: it reads media from storage, keeps what is worth keeping, and answers players and CDNs over HTTP. It
+//! knows storage, caches and HTTP; it must not know how load is made, nor what a player does with an answer.
+//!
+//! [`Storage`] reads objects from a folder, an object store or another server, [`Server`] answers requests from it. What
+//! is kept between requests is decided by a [`Configuration`].
+
+mod cache;
+mod configuration;
+mod content;
+mod metrics;
+mod path;
+mod server;
+mod storage;
+mod titles;
+
+pub use cache::{CacheError, DiskCache, Flights, MemoryCache};
+pub use configuration::{Configuration, UnknownConfiguration};
+pub use metrics::{Kind, Metrics, Tier};
+pub use path::{ObjectPath, PathError};
+pub use server::{Config, Limits, LogTo, OriginError, Server};
+pub use storage::{
+    Access, Bucket, Meta, OpenError, Patience, Place, PlaceError, Provider, Reading, S3Style, Storage,
+    StorageError,
+};

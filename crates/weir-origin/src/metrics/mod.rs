@@ -1,0 +1,241 @@
+//! Counts of what the origin does, kept as it does it and read by whoever asks. It must not know what a request or a read
+//! is, only that one was made.
+
+mod histogram;
+mod text;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+pub use histogram::Histogram;
+
+/// What bytes are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// MPDs, playlists, and what titles are described by in storage.
+    Manifest,
+    /// What it takes to know where the samples of a file are.
+    Index,
+    /// Initialisation segments.
+    Init,
+    /// Media segments.
+    Media,
+    /// Subtitles.
+    Subtitles,
+    /// Stored files as they are.
+    File,
+    /// Health, metrics, and what there is nothing at.
+    Other,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 7] = [
+        Kind::Manifest,
+        Kind::Index,
+        Kind::Init,
+        Kind::Media,
+        Kind::Subtitles,
+        Kind::File,
+        Kind::Other,
+    ];
+
+    /// As labels and logs say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Manifest => "manifest",
+            Kind::Index => "index",
+            Kind::Init => "init",
+            Kind::Media => "media",
+            Kind::Subtitles => "subtitles",
+            Kind::File => "file",
+            Kind::Other => "other",
+        }
+    }
+}
+
+/// Where something that was wanted again was found, or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// In memory.
+    Memory,
+    /// In the folder beside.
+    Disk,
+    /// In a read that another request had begun.
+    Shared,
+    /// Nowhere.
+    Missed,
+}
+
+impl Tier {
+    /// All of them.
+    pub const ALL: [Tier; 4] = [Tier::Memory, Tier::Disk, Tier::Shared, Tier::Missed];
+
+    /// As labels say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tier::Memory => "memory",
+            Tier::Disk => "disk",
+            Tier::Shared => "shared",
+            Tier::Missed => "missed",
+        }
+    }
+}
+
+/// Statuses that are told apart; others count together.
+const STATUSES: [u16; 19] = [
+    200, 204, 206, 304, 400, 403, 404, 405, 408, 412, 414, 416, 429, 431, 500, 502, 503, 504, 0,
+];
+
+/// Causes of errors that are told apart, as `StorageError::cause` and the server's own say them; others count together.
+const CAUSES: [&str; 18] = [
+    "storage_not_found",
+    "storage_forbidden",
+    "storage_changed",
+    "storage_unreachable",
+    "storage_broke_off",
+    "storage_timed_out",
+    "storage_unavailable",
+    "storage_wrong_answer",
+    "storage_no_lists",
+    "storage_file",
+    "bad_path",
+    "bad_query",
+    "bad_media",
+    "not_found",
+    "method",
+    "client_stalled",
+    "client_gone",
+    "other",
+];
+
+type PerKind = [AtomicU64; Kind::ALL.len()];
+
+/// All counts, from the start of the process.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    requests: [[AtomicU64; STATUSES.len()]; Kind::ALL.len()],
+    bytes_out: PerKind,
+    bytes_in: PerKind,
+    reads: PerKind,
+    retries: AtomicU64,
+    storage_connections: AtomicU64,
+    cache: [[AtomicU64; Tier::ALL.len()]; Kind::ALL.len()],
+    errors: [AtomicU64; CAUSES.len()],
+    connections: AtomicU64,
+    connections_total: AtomicU64,
+    log_lines_lost: AtomicU64,
+    storage_latency: Histogram,
+    first_byte: Histogram,
+}
+
+impl Metrics {
+    /// A request was answered with that status; its first byte left after `first_byte`.
+    pub fn answered(&self, kind: Kind, status: u16, first_byte: Duration) {
+        let place = STATUSES
+            .iter()
+            .position(|known| *known == status)
+            .unwrap_or(STATUSES.len() - 1);
+        add(&self.requests[kind as usize][place], 1);
+        self.first_byte.add(first_byte);
+    }
+
+    /// Bytes of bodies went to clients.
+    pub fn sent(&self, kind: Kind, bytes: u64) {
+        add(&self.bytes_out[kind as usize], bytes);
+    }
+
+    /// A read of storage was begun, a retry included.
+    pub fn reading(&self, kind: Kind) {
+        add(&self.reads[kind as usize], 1);
+    }
+
+    /// The storage's answer to a read began after this time.
+    pub fn storage_answered(&self, after: Duration) {
+        self.storage_latency.add(after);
+    }
+
+    /// Bytes of bodies came from storage.
+    pub fn received(&self, kind: Kind, bytes: u64) {
+        add(&self.bytes_in[kind as usize], bytes);
+    }
+
+    /// A read was tried again.
+    pub fn retried(&self) {
+        add(&self.retries, 1);
+    }
+
+    /// A connection to storage was opened.
+    pub fn storage_connected(&self) {
+        add(&self.storage_connections, 1);
+    }
+
+    /// Something was looked for in a cache.
+    pub fn looked_up(&self, kind: Kind, tier: Tier) {
+        add(&self.cache[kind as usize][tier as usize], 1);
+    }
+
+    /// Something went wrong, for that cause.
+    pub fn failed(&self, cause: &str) {
+        let place = CAUSES
+            .iter()
+            .position(|known| *known == cause)
+            .unwrap_or(CAUSES.len() - 1);
+        add(&self.errors[place], 1);
+    }
+
+    /// A client connected.
+    pub fn connected(&self) {
+        add(&self.connections, 1);
+        add(&self.connections_total, 1);
+    }
+
+    /// A client's connection ended.
+    pub fn disconnected(&self) {
+        self.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A line of the access log could not be written.
+    pub fn log_line_lost(&self) {
+        add(&self.log_lines_lost, 1);
+    }
+
+    /// Reads of storage so far, retries included.
+    pub fn reads(&self, kind: Kind) -> u64 {
+        get(&self.reads[kind as usize])
+    }
+
+    /// Connections to storage so far.
+    pub fn storage_connections(&self) -> u64 {
+        get(&self.storage_connections)
+    }
+
+    /// Bytes that came from storage so far.
+    pub fn bytes_in(&self, kind: Kind) -> u64 {
+        get(&self.bytes_in[kind as usize])
+    }
+
+    /// Bytes that went to clients so far.
+    pub fn bytes_out(&self, kind: Kind) -> u64 {
+        get(&self.bytes_out[kind as usize])
+    }
+
+    /// How often something was found there, or not.
+    pub fn lookups(&self, kind: Kind, tier: Tier) -> u64 {
+        get(&self.cache[kind as usize][tier as usize])
+    }
+
+    /// Requests of that kind that were answered with that status.
+    pub fn requests(&self, kind: Kind, status: u16) -> u64 {
+        let place = STATUSES.iter().position(|known| *known == status);
+        place.map_or(0, |place| get(&self.requests[kind as usize][place]))
+    }
+}
+
+fn add(counter: &AtomicU64, amount: u64) {
+    counter.fetch_add(amount, Ordering::Relaxed);
+}
+
+fn get(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}

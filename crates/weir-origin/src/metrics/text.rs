@@ -1,0 +1,292 @@
+//! The counts in the text form that Prometheus reads (exposition format 0.0.4). It must not know how they came about.
+
+use std::fmt::Write;
+
+use super::histogram::STEPS_US;
+use super::{CAUSES, Histogram, Kind, Metrics, STATUSES, Tier, get};
+
+/// What the text is, as a header says it.
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+impl Metrics {
+    /// What the text is, as a header says it.
+    pub const CONTENT_TYPE: &'static str = CONTENT_TYPE;
+
+    /// All counts as text.
+    pub fn text(&self) -> String {
+        let mut out = Text::default();
+        self.write_requests(&mut out);
+        self.write_bytes(&mut out);
+        self.write_storage(&mut out);
+        self.write_cache(&mut out);
+        self.write_rest(&mut out);
+        out.0
+    }
+
+    fn write_requests(&self, out: &mut Text) {
+        out.family(
+            "weir_origin_requests_total",
+            "counter",
+            "Requests that were answered.",
+        );
+        for kind in Kind::ALL {
+            for (place, status) in STATUSES.iter().enumerate() {
+                let count = get(&self.requests[kind as usize][place]);
+                if count > 0 {
+                    let status = if *status == 0 {
+                        "other".to_owned()
+                    } else {
+                        status.to_string()
+                    };
+                    out.sample(
+                        "weir_origin_requests_total",
+                        &[("kind", kind.name()), ("status", &status)],
+                        count,
+                    );
+                }
+            }
+        }
+        out.histogram(
+            "weir_origin_first_byte_seconds",
+            "From a request's headers to the first byte of its answer.",
+            &self.first_byte,
+        );
+    }
+
+    fn write_bytes(&self, out: &mut Text) {
+        out.family(
+            "weir_origin_sent_bytes_total",
+            "counter",
+            "Bytes of bodies sent to clients (OUT).",
+        );
+        for kind in Kind::ALL {
+            out.sample(
+                "weir_origin_sent_bytes_total",
+                &[("kind", kind.name())],
+                self.bytes_out(kind),
+            );
+        }
+        out.family(
+            "weir_origin_storage_bytes_total",
+            "counter",
+            "Bytes of bodies read from storage (IN).",
+        );
+        for kind in Kind::ALL {
+            out.sample(
+                "weir_origin_storage_bytes_total",
+                &[("kind", kind.name())],
+                self.bytes_in(kind),
+            );
+        }
+        let sum = |of: &dyn Fn(Kind) -> u64| Kind::ALL.into_iter().map(of).sum::<u64>();
+        let (sent, received) = (
+            sum(&|kind| self.bytes_out(kind)),
+            sum(&|kind| self.bytes_in(kind)),
+        );
+        if received > 0 {
+            out.family(
+                "weir_origin_efficiency_ratio",
+                "gauge",
+                "Bytes sent for each byte read from storage (OUT/IN).",
+            );
+            // Exact up to 2^53 bytes, eight petabytes.
+            out.line(&format!(
+                "weir_origin_efficiency_ratio {}",
+                sent as f64 / received as f64
+            ));
+        }
+    }
+
+    fn write_storage(&self, out: &mut Text) {
+        out.family(
+            "weir_origin_storage_reads_total",
+            "counter",
+            "Requests made to storage, retries included.",
+        );
+        for kind in Kind::ALL {
+            out.sample(
+                "weir_origin_storage_reads_total",
+                &[("kind", kind.name())],
+                self.reads(kind),
+            );
+        }
+        out.family(
+            "weir_origin_storage_retries_total",
+            "counter",
+            "Requests to storage that were made again.",
+        );
+        out.sample("weir_origin_storage_retries_total", &[], get(&self.retries));
+        out.family(
+            "weir_origin_storage_connections_total",
+            "counter",
+            "Connections opened to storage.",
+        );
+        out.sample(
+            "weir_origin_storage_connections_total",
+            &[],
+            self.storage_connections(),
+        );
+        out.histogram(
+            "weir_origin_storage_latency_seconds",
+            "From a request to storage to the beginning of its answer.",
+            &self.storage_latency,
+        );
+    }
+
+    fn write_cache(&self, out: &mut Text) {
+        out.family(
+            "weir_origin_cache_lookups_total",
+            "counter",
+            "Where what was wanted was found.",
+        );
+        for kind in Kind::ALL {
+            for tier in Tier::ALL {
+                let count = self.lookups(kind, tier);
+                if count > 0 {
+                    let labels = [("kind", kind.name()), ("tier", tier.name())];
+                    out.sample("weir_origin_cache_lookups_total", &labels, count);
+                }
+            }
+        }
+    }
+
+    fn write_rest(&self, out: &mut Text) {
+        out.family(
+            "weir_origin_errors_total",
+            "counter",
+            "What went wrong, by cause.",
+        );
+        for (place, cause) in CAUSES.iter().enumerate() {
+            out.sample(
+                "weir_origin_errors_total",
+                &[("cause", cause)],
+                get(&self.errors[place]),
+            );
+        }
+        out.family("weir_origin_connections", "gauge", "Connections of clients now.");
+        out.sample("weir_origin_connections", &[], get(&self.connections));
+        out.family(
+            "weir_origin_connections_total",
+            "counter",
+            "Connections of clients.",
+        );
+        out.sample("weir_origin_connections_total", &[], get(&self.connections_total));
+        out.family(
+            "weir_origin_access_log_lost_total",
+            "counter",
+            "Lines of the access log that were not written.",
+        );
+        out.sample(
+            "weir_origin_access_log_lost_total",
+            &[],
+            get(&self.log_lines_lost),
+        );
+    }
+}
+
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    fn line(&mut self, line: &str) {
+        self.0.push_str(line);
+        self.0.push('\n');
+    }
+
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        self.line(&format!("# HELP {name} {help}"));
+        self.line(&format!("# TYPE {name} {kind}"));
+    }
+
+    /// Values of labels are names of our own, with nothing to escape.
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: u64) {
+        let mut line = name.to_owned();
+        for (place, (label, text)) in labels.iter().enumerate() {
+            line.push(if place == 0 { '{' } else { ',' });
+            // Writing to a string does not fail.
+            let _ = write!(line, "{label}=\"{text}\"");
+        }
+        if !labels.is_empty() {
+            line.push('}');
+        }
+        let _ = write!(line, " {value}");
+        self.line(&line);
+    }
+
+    fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) {
+        self.family(name, "histogram", help);
+        let bucket = format!("{name}_bucket");
+        // A sum that is read before its count never says more than was counted.
+        let sum = histogram.sum_ns();
+        for (count, end) in histogram.cumulative().into_iter().zip(STEPS_US) {
+            let end = (end as f64 / 1e6).to_string();
+            self.sample(&bucket, &[("le", &end)], count);
+        }
+        let count = histogram.count();
+        self.sample(&bucket, &[("le", "+Inf")], count);
+        self.line(&format!("{name}_sum {}", sum as f64 / 1e9));
+        self.sample(&format!("{name}_count"), &[], count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn counts_are_told_with_their_labels() {
+        let metrics = Metrics::default();
+        metrics.answered(Kind::Media, 206, Duration::from_millis(3));
+        metrics.answered(Kind::Media, 206, Duration::from_millis(30));
+        metrics.answered(Kind::Other, 418, Duration::ZERO);
+        metrics.sent(Kind::Media, 900);
+        metrics.received(Kind::Media, 800);
+        metrics.received(Kind::Index, 200);
+        metrics.looked_up(Kind::Index, Tier::Shared);
+        metrics.failed("storage_timed_out");
+        metrics.failed("something new");
+        let text = metrics.text();
+        for line in [
+            "weir_origin_requests_total{kind=\"media\",status=\"206\"} 2",
+            "weir_origin_requests_total{kind=\"other\",status=\"other\"} 1",
+            "weir_origin_sent_bytes_total{kind=\"media\"} 900",
+            "weir_origin_storage_bytes_total{kind=\"index\"} 200",
+            "weir_origin_efficiency_ratio 0.9",
+            "weir_origin_cache_lookups_total{kind=\"index\",tier=\"shared\"} 1",
+            "weir_origin_errors_total{cause=\"storage_timed_out\"} 1",
+            "weir_origin_errors_total{cause=\"other\"} 1",
+            "weir_origin_first_byte_seconds_bucket{le=\"0.005\"} 2",
+            "weir_origin_first_byte_seconds_bucket{le=\"+Inf\"} 3",
+            "weir_origin_first_byte_seconds_sum 0.033",
+            "weir_origin_first_byte_seconds_count 3",
+            "# TYPE weir_origin_storage_latency_seconds histogram",
+        ] {
+            assert!(text.lines().any(|said| said == line), "{line} is not in:\n{text}");
+        }
+    }
+
+    #[test]
+    fn every_sample_belongs_to_a_family_and_no_line_comes_twice() {
+        let metrics = Metrics::default();
+        metrics.received(Kind::Media, 1);
+        let text = metrics.text();
+        let families: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
+            .collect();
+        let mut seen = std::collections::HashSet::new();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (sample, value) = line.rsplit_once(' ').expect("a value");
+            assert!(value.parse::<f64>().is_ok(), "{line}");
+            let name = sample.split('{').next().expect("a name");
+            let bare = ["_bucket", "_sum", "_count"]
+                .iter()
+                .find_map(|end| name.strip_suffix(end))
+                .unwrap_or(name);
+            assert!(families.contains(&bare) || families.contains(&name), "{line}");
+            assert!(seen.insert(sample), "{sample} twice");
+        }
+    }
+}

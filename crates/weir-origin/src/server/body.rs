@@ -1,0 +1,164 @@
+//! The body of an answer on its way, and the account of the request that is closed with it. It must not know what it
+//! carries.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
+use http_body::{Frame, SizeHint};
+
+use super::access_log::Line;
+use super::answer::Outgoing;
+use super::app::App;
+use crate::storage::StorageError;
+
+/// Why a body ends before its length. The connection is broken then, so that nobody takes a part for the whole.
+#[derive(Debug, thiserror::Error)]
+pub enum BodyError {
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error("the answer took longer than {0:?}")]
+    TooSlow(Duration),
+}
+
+impl BodyError {
+    fn cause(&self) -> &'static str {
+        match self {
+            BodyError::Storage(error) => error.cause(),
+            BodyError::TooSlow(_) => "client_stalled",
+        }
+    }
+}
+
+/// A body. What is not asked for is not read.
+pub struct Body {
+    source: Source,
+    left: u64,
+    account: Account,
+}
+
+enum Source {
+    Bytes(Bytes),
+    Stream(BoxStream<'static, Result<Bytes, StorageError>>),
+}
+
+impl Body {
+    pub fn new(outgoing: Outgoing, account: Account) -> Self {
+        let (source, left) = match outgoing {
+            Outgoing::Bytes(bytes) => {
+                let left = bytes.len() as u64;
+                (Source::Bytes(bytes), left)
+            }
+            Outgoing::Flow(flow, length) => {
+                let stream = stream::unfold(flow, |mut flow| async move {
+                    let piece = flow.next().await?;
+                    Some((piece, flow))
+                });
+                (Source::Stream(stream.boxed()), length)
+            }
+        };
+        Body {
+            source,
+            left,
+            account,
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        if self.left == 0 {
+            return Poll::Ready(None);
+        }
+        let stream = match &mut self.source {
+            Source::Bytes(bytes) => return Poll::Ready(Some(Ok(std::mem::take(bytes)))),
+            Source::Stream(stream) => stream,
+        };
+        let limit = self.account.app.limits.request_time;
+        if self.account.began.elapsed() > limit {
+            return Poll::Ready(Some(Err(BodyError::TooSlow(limit))));
+        }
+        let polled = stream.poll_next_unpin(context);
+        polled.map(|piece| piece.map(|piece| piece.map_err(BodyError::from)))
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let polled = self.poll(context);
+        if let Poll::Ready(Some(piece)) = &polled {
+            match piece {
+                Ok(bytes) => {
+                    self.left = self.left.saturating_sub(bytes.len() as u64);
+                    self.account.sent(bytes.len() as u64);
+                }
+                Err(error) => self.account.failed(error.cause()),
+            }
+        }
+        polled.map(|piece| piece.map(|piece| piece.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        if self.left > 0 && self.account.cause.is_none() {
+            self.account.failed("client_gone");
+        }
+    }
+}
+
+/// What is known of a request, counted and logged when its answer has ended.
+pub struct Account {
+    pub app: Arc<App>,
+    pub began: Instant,
+    /// What is told in the log; without what is known only at the end.
+    pub line: Option<Box<Line>>,
+    pub kind: crate::metrics::Kind,
+    pub cause: Option<&'static str>,
+    pub bytes: u64,
+}
+
+impl Account {
+    fn sent(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        self.app.metrics.sent(self.kind, bytes);
+    }
+
+    /// Notes what went wrong.
+    pub fn failed(&mut self, cause: &'static str) {
+        self.app.metrics.failed(cause);
+        self.cause = Some(cause);
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        if let (Some(log), Some(mut line)) = (&self.app.log, self.line.take()) {
+            line.total_ns = nanoseconds(self.began.elapsed());
+            line.bytes = self.bytes;
+            line.cause = self.cause;
+            log.write(line);
+        }
+    }
+}
+
+/// As the log and the results store count time.
+pub fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

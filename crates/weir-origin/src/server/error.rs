@@ -1,0 +1,41 @@
+//! Why the origin cannot serve at all, in words for the person who started it. It must not know how it serves.
+
+use std::net::SocketAddr;
+
+use crate::cache::CacheError;
+use crate::storage::OpenError;
+
+/// Why the server does not start, or ends.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OriginError {
+    /// Media cannot be read from where it is said to be.
+    #[error(transparent)]
+    Storage(#[from] OpenError),
+    /// The folder of the cache cannot be used.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// The access log cannot be written.
+    #[error(
+        "cannot write the access log {path}: {source}; name a file that can be written to with --access-log, or - for standard output"
+    )]
+    Log {
+        /// As it was named.
+        path: String,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The port is taken, or the address is not this host's.
+    #[error(
+        "cannot listen on {address}: {source}; name another address and port with --listen, such as 127.0.0.1:0 for any port that is free"
+    )]
+    Bind {
+        /// What was asked for.
+        address: SocketAddr,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The operating system gave no thread or no descriptor.
+    #[error("cannot serve: {0}; lower the load of this host, or raise its limits")]
+    System(#[from] std::io::Error),
+}

@@ -1,0 +1,160 @@
+//! An answer's body as it is read: bytes at hand, and what storage gives, as it arrives. It must not know what it means, nor
+//! who asked.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::app::App;
+use crate::content::{Content, Part, Stored};
+use crate::metrics::Kind;
+use crate::storage::{Reading, StorageError};
+
+/// A content that is being read.
+pub struct Flow {
+    app: Arc<App>,
+    kind: Kind,
+    parts: VecDeque<Part>,
+    ready: VecDeque<Bytes>,
+    under_way: Option<Picking>,
+}
+
+impl Flow {
+    /// Begins to read what is stored first, so that what is wrong with it is known before anything is answered.
+    pub async fn begin(app: Arc<App>, kind: Kind, content: Content) -> Result<Self, StorageError> {
+        let mut flow = Flow {
+            app,
+            kind,
+            parts: content.into_parts().into(),
+            ready: VecDeque::new(),
+            under_way: None,
+        };
+        while flow.under_way.is_none() && flow.turn_to_next_part().await? {}
+        Ok(flow)
+    }
+
+    /// The next bytes; nothing at the end.
+    pub async fn next(&mut self) -> Option<Result<Bytes, StorageError>> {
+        loop {
+            if let Some(bytes) = self.ready.pop_front() {
+                return Some(Ok(bytes));
+            }
+            match self.go_on().await {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => {
+                    self.parts.clear();
+                    self.under_way = None;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+
+    /// Takes more from what is read, or turns to the next part; says whether there was anything.
+    async fn go_on(&mut self) -> Result<bool, StorageError> {
+        let Some(picking) = self.under_way.as_mut() else {
+            return self.turn_to_next_part().await;
+        };
+        if !picking.take(&mut self.ready).await? {
+            self.under_way = None;
+        }
+        Ok(true)
+    }
+
+    async fn turn_to_next_part(&mut self) -> Result<bool, StorageError> {
+        match self.parts.pop_front() {
+            None => return Ok(false),
+            Some(Part::Bytes(bytes)) => self.ready.push_back(bytes),
+            Some(Part::Stored(stored)) => self.under_way = open(&self.app, self.kind, stored).await?,
+        }
+        Ok(true)
+    }
+}
+
+async fn open(app: &Arc<App>, kind: Kind, stored: Stored) -> Result<Option<Picking>, StorageError> {
+    let Stored { path, version, keep } = stored;
+    let (Some(first), Some(last)) = (keep.first(), keep.last()) else {
+        return Ok(None);
+    };
+    let range = first.start..last.end;
+    let position = range.start;
+    let source = if app.caches(kind, range.end - range.start) {
+        Source::Whole(Some(app.cached(kind, &path, &version, range).await?))
+    } else {
+        Source::Reading(app.storage.read(kind, &path, range, Some(&version)).await?)
+    };
+    Ok(Some(Picking {
+        source,
+        position,
+        keep: keep.into(),
+    }))
+}
+
+enum Source {
+    Reading(Reading),
+    Whole(Option<Bytes>),
+}
+
+/// A read of which some ranges are kept.
+struct Picking {
+    source: Source,
+    /// Of the next byte, in the object.
+    position: u64,
+    keep: VecDeque<Range<u64>>,
+}
+
+impl Picking {
+    /// Takes the next bytes of the read and adds what is kept of them; says whether there were any.
+    async fn take(&mut self, ready: &mut VecDeque<Bytes>) -> Result<bool, StorageError> {
+        let piece = match &mut self.source {
+            Source::Reading(reading) => reading.next().await.transpose()?,
+            Source::Whole(bytes) => bytes.take(),
+        };
+        let Some(piece) = piece else { return Ok(false) };
+        self.pick(&piece, ready);
+        Ok(true)
+    }
+
+    fn pick(&mut self, piece: &Bytes, ready: &mut VecDeque<Bytes>) {
+        let (from, to) = (self.position, self.position + piece.len() as u64);
+        self.position = to;
+        while let Some(range) = self.keep.front() {
+            let (start, end) = (range.start.clamp(from, to), range.end.clamp(from, to));
+            if start < end {
+                ready.push_back(piece.slice((start - from) as usize..(end - from) as usize));
+            }
+            if range.end > to {
+                return;
+            }
+            self.keep.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_between_the_kept_ranges_is_left_out() {
+        let object: Vec<u8> = (0..100).collect();
+        for piece_length in [1, 7, 30, 90] {
+            let mut picking = Picking {
+                source: Source::Whole(None),
+                position: 10,
+                keep: vec![10..20, 20..21, 40..45, 60..100].into(),
+            };
+            let mut ready = VecDeque::new();
+            for piece in object[10..].chunks(piece_length) {
+                picking.pick(&Bytes::copy_from_slice(piece), &mut ready);
+            }
+            let kept: Vec<u8> = ready.iter().flatten().copied().collect();
+            let expected: Vec<u8> = (10..21).chain(40..45).chain(60..100).collect();
+            assert_eq!(kept, expected, "pieces of {piece_length}");
+            assert!(picking.keep.is_empty() && ready.iter().all(|bytes| !bytes.is_empty()));
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What an answer says when something is wrong: a status, a cause in one word, and one line. It must not know who asked.
+
+use http::StatusCode;
+
+use crate::path::PathError;
+use crate::storage::StorageError;
+use crate::titles::TitleError;
+
+/// Why a request is not answered as it was meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub status: StatusCode,
+    /// One of the causes that are counted.
+    pub cause: &'static str,
+    /// For whoever asked.
+    pub message: String,
+}
+
+impl Problem {
+    pub fn new(status: StatusCode, cause: &'static str, message: impl Into<String>) -> Self {
+        Problem {
+            status,
+            cause,
+            message: message.into(),
+        }
+    }
+
+    /// There is nothing at that path.
+    pub fn nothing(message: impl Into<String>) -> Self {
+        Problem::new(StatusCode::NOT_FOUND, "not_found", message)
+    }
+}
+
+impl From<StorageError> for Problem {
+    fn from(error: StorageError) -> Self {
+        Problem::new(error.status(), error.cause(), error.to_string())
+    }
+}
+
+/// Media that cannot be served come from storage like any other wrong answer.
+impl From<TitleError> for Problem {
+    fn from(error: TitleError) -> Self {
+        let message = error.to_string();
+        let (status, cause) = match error {
+            TitleError::Storage(error) => return error.into(),
+            TitleError::Nothing { .. } => (StatusCode::NOT_FOUND, "not_found"),
+            TitleError::Query { .. } => (StatusCode::BAD_REQUEST, "bad_query"),
+            TitleError::Stopped => (StatusCode::INTERNAL_SERVER_ERROR, "other"),
+            TitleError::Media { .. }
+            | TitleError::NoTracks { .. }
+            | TitleError::Plan { .. }
+            | TitleError::Presentation { .. }
+            | TitleError::Package(_) => (StatusCode::BAD_GATEWAY, "bad_media"),
+        };
+        Problem::new(status, cause, message)
+    }
+}
+
+impl From<PathError> for Problem {
+    fn from(error: PathError) -> Self {
+        Problem::new(StatusCode::BAD_REQUEST, "bad_path", error.to_string())
+    }
+}

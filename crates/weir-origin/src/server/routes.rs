@@ -1,0 +1,223 @@
+//! What can be asked for, and which part of the origin finds it. It must not know how it is found, nor how it is sent.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use http::header::{RANGE, USER_AGENT};
+use http::{HeaderName, Method, Request, Response, StatusCode, Uri};
+use hyper::body::Incoming;
+use serde_json::json;
+use weir_media::presentation::Resource;
+
+use super::access_log::Line;
+use super::answer::{self, Answer, Found, Keep, METHODS};
+use super::app::App;
+use super::body::{Account, Body, nanoseconds};
+use super::problem::Problem;
+use crate::content::{Content, Part, Stored};
+use crate::metrics::{Kind, Metrics};
+use crate::path::ObjectPath;
+use crate::titles;
+
+/// Seconds for which caches may keep a stored file. Its name says no version, so that a CDN has to ask in the end.
+const FILE_KEPT: u32 = 3600;
+/// The same for manifests, which change when tracks are added to a title.
+const MANIFEST_KEPT: u32 = 60;
+/// The same for segments.
+const SEGMENT_KEPT: u32 = 86_400;
+/// The cause of errors that come of an object that was replaced.
+const CHANGED: &str = "storage_changed";
+
+/// Answers a request; what is wrong is an answer too.
+pub async fn respond(app: Arc<App>, request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
+    let began = Instant::now();
+    let method = request.method();
+    let answered = match answer(&app, &request).await {
+        Ok(answer) => answer,
+        Err(problem) => answer::problem(&problem, method),
+    };
+    let Answer {
+        kind,
+        status,
+        headers,
+        bytes,
+        cause,
+    } = answered;
+    let first_byte = began.elapsed();
+    app.metrics.answered(kind, status.as_u16(), first_byte);
+    let line = app.log.is_some().then(|| {
+        let mut line = line(&request, peer);
+        line.status = status.as_u16();
+        line.kind = kind.name();
+        line.first_byte_ns = nanoseconds(first_byte);
+        Box::new(line)
+    });
+    let mut account = Account {
+        app,
+        began,
+        line,
+        kind,
+        cause: None,
+        bytes: 0,
+    };
+    if let Some(cause) = cause {
+        account.failed(cause);
+    }
+    let mut response = Response::new(Body::new(bytes, account));
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}
+
+async fn answer(app: &Arc<App>, request: &Request<Incoming>) -> Result<Answer, Problem> {
+    let method = request.method();
+    if *method == Method::OPTIONS {
+        return Ok(answer::options());
+    }
+    if *method != Method::GET && *method != Method::HEAD {
+        return Err(Problem::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method",
+            format!("this origin takes {METHODS} only"),
+        ));
+    }
+    let found = find(app, request.uri()).await?;
+    let of = found.of.clone();
+    match (found.answer(app, method, request.headers()).await, of) {
+        // What was kept of it is of a version that is gone: it is looked at anew, once.
+        (Err(problem), Some(of)) if problem.cause == CHANGED => {
+            app.changed(&of);
+            let found = find(app, request.uri()).await?;
+            found.answer(app, method, request.headers()).await
+        }
+        (answered, _) => answered,
+    }
+}
+
+async fn find(app: &Arc<App>, uri: &Uri) -> Result<Found, Problem> {
+    match uri.path() {
+        "/healthz" => return health(app),
+        "/metrics" => return Ok(Found::text(Metrics::CONTENT_TYPE, app.metrics.text())),
+        _ => {}
+    }
+    if let Some((title, resource)) = titles::split(uri.path())? {
+        match part(app, uri, title, &resource).await {
+            // It may be a stored file that is called as a part of a title would be.
+            Err(problem) if app.files && problem.status == StatusCode::NOT_FOUND => {}
+            found => return found,
+        }
+    }
+    let path = ObjectPath::from_request(uri.path())?;
+    if app.files {
+        return file(app, path).await;
+    }
+    Err(Problem::nothing(format!(
+        "there is nothing at /{path}; a title is at /TITLE/manifest.mpd and /TITLE/master.m3u8, and stored files themselves are served with --files only"
+    )))
+}
+
+/// Whether media can be read: at least one storage answered when it was asked last.
+fn health(app: &App) -> Result<Found, Problem> {
+    let storages = app.storage.health();
+    if storages.iter().all(|(_, up)| !up) {
+        return Err(Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "storage_unavailable",
+            "no storage answers",
+        ));
+    }
+    let told: Vec<_> = storages
+        .iter()
+        .map(|(name, up)| json!({ "name": name.as_ref(), "up": up }))
+        .collect();
+    let text = format!("{}\n", json!({ "status": "ok", "storage": told }));
+    Ok(Found::text("application/json", text))
+}
+
+async fn part(app: &Arc<App>, uri: &Uri, path: ObjectPath, resource: &Resource) -> Result<Found, Problem> {
+    let title = app.titles.get(&path).await?;
+    let query = uri.query().unwrap_or_default();
+    let piece = title.piece(resource, query)?;
+    let piece =
+        piece.ok_or_else(|| Problem::nothing(format!("the title /{path} has no {}", resource.path())))?;
+    let is_manifest = piece.kind == Kind::Manifest;
+    let name = if is_manifest {
+        format!("{}?{query}", resource.path())
+    } else {
+        resource.path()
+    };
+    Ok(Found {
+        kind: piece.kind,
+        content_type: piece.content_type,
+        etag: Some(title.etag(&name)),
+        modified: title.modified(),
+        keep: Keep::Seconds(if is_manifest { MANIFEST_KEPT } else { SEGMENT_KEPT }),
+        content: piece.content,
+        of: Some(path),
+    })
+}
+
+async fn file(app: &Arc<App>, path: ObjectPath) -> Result<Found, Problem> {
+    let version = app.version(Kind::File, &path).await?;
+    let (etag, modified) = (version.etag.clone(), version.modified);
+    let parts = match version.length {
+        0 => Vec::new(),
+        length => vec![Part::Stored(Stored {
+            path: path.clone(),
+            version,
+            keep: std::iter::once(0..length).collect(),
+        })],
+    };
+    Ok(Found {
+        kind: Kind::File,
+        content_type: content_type(path.name()),
+        etag,
+        modified,
+        keep: Keep::Seconds(FILE_KEPT),
+        content: Content::new(parts),
+        of: Some(path),
+    })
+}
+
+/// What a file is, by the end of its name.
+fn content_type(name: &str) -> &'static str {
+    let end = name.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase());
+    match end.as_deref() {
+        Some("mp4" | "m4v" | "cmfv") => "video/mp4",
+        Some("m4a" | "cmfa") => "audio/mp4",
+        Some("m4s" | "cmft") => "video/iso.segment",
+        Some("mpd") => "application/dash+xml",
+        Some("m3u8") => "application/vnd.apple.mpegurl",
+        Some("vtt") => "text/vtt; charset=utf-8",
+        Some("json") => "application/json",
+        Some("jpg" | "jpeg") => "image/jpeg",
+        Some("png") => "image/png",
+        _ => "application/octet-stream",
+    }
+}
+
+fn line(request: &Request<Incoming>, peer: SocketAddr) -> Line {
+    let since = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    let header = |name: HeaderName| {
+        let value = request.headers().get(name)?;
+        Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+    };
+    let path = request.uri().path_and_query().map_or("", |path| path.as_str());
+    Line {
+        time_ns: nanoseconds(since),
+        client: peer.ip().to_canonical(),
+        method: request.method().to_string(),
+        path: path.to_owned(),
+        status: 0,
+        kind: Kind::Other.name(),
+        bytes: 0,
+        first_byte_ns: 0,
+        total_ns: 0,
+        cause: None,
+        range: header(RANGE),
+        user_agent: header(USER_AGENT),
+    }
+}

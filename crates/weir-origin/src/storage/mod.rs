@@ -1,0 +1,338 @@
+//! Objects in storage: a folder, an object store or a plain server, or several of them that hold the same. It knows how to
+//! read ranges of one version of an object, to ask again, and to turn to the next storage; it must not know what the bytes
+//! are, nor what is kept of them.
+
+mod cloud;
+mod endpoint;
+mod error;
+mod fault;
+mod folder;
+mod meta;
+mod place;
+mod plain;
+mod reading;
+mod transport;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::stream::BoxStream;
+
+use crate::metrics::{Kind, Metrics};
+use crate::path::ObjectPath;
+use endpoint::Endpoint;
+use fault::Fault;
+
+pub use error::StorageError;
+pub use meta::Meta;
+pub use place::{Access, Bucket, Place, PlaceError, Provider, S3Style};
+pub use reading::Reading;
+pub use transport::Patience;
+
+/// Bytes of one answer as they arrive.
+type ByteStream = BoxStream<'static, Result<Bytes, Fault>>;
+
+/// Objects of a folder that are looked at: more belong to no title.
+const MOST_LISTED: usize = 10_000;
+/// Storages that hold the same, at most.
+const MOST_PLACES: usize = 64;
+/// From one look at a storage that failed to the next.
+const PROBE_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Storage that is read from. Clones share connections and counts.
+#[derive(Clone, Debug)]
+pub struct Storage {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// In order of preference.
+    endpoints: Vec<Endpoint>,
+    patience: Patience,
+    metrics: Arc<Metrics>,
+}
+
+/// Why storage cannot be used at all.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// No folder, or none that can be read.
+    #[error("cannot read from the folder {folder}: {source}; name a folder that is there")]
+    Folder {
+        /// As it was named.
+        folder: String,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// None, or more than can be kept in mind.
+    #[error("{0} places to read from; name from 1 to {MOST_PLACES}")]
+    Places(usize),
+    /// The settings of an object store are incomplete or contradict each other.
+    #[error("cannot use {place}: {why}; see 'weir origin --help' for its options and variables")]
+    Settings {
+        /// As it was named.
+        place: String,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+/// What one request to storage asks.
+#[derive(Clone, Debug)]
+enum Ask {
+    Head,
+    Range(Range<u64>),
+}
+
+/// What it was answered.
+struct Answer {
+    meta: Meta,
+    range: Range<u64>,
+    /// Nothing for [`Ask::Head`].
+    stream: Option<ByteStream>,
+    endpoint: Arc<str>,
+}
+
+/// How many requests a read may still make.
+#[derive(Clone, Copy, Debug)]
+struct Tries {
+    made: u32,
+    most: u32,
+    /// Storages that were asked in this round, a bit for each.
+    asked: u64,
+}
+
+impl Storage {
+    /// Storage at the first of `places`; the others hold the same, and are read while those before them fail.
+    ///
+    /// # Errors
+    /// When there is no place or more than 64, a folder cannot be read, or what is known of an object store is not enough.
+    pub fn open(
+        places: &[Place],
+        access: &Access,
+        pooled: bool,
+        patience: Patience,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, OpenError> {
+        if !(1..=MOST_PLACES).contains(&places.len()) {
+            return Err(OpenError::Places(places.len()));
+        }
+        let open = |place| Endpoint::open(place, access, pooled, &patience, &metrics);
+        let endpoints = places.iter().map(open).collect::<Result<_, _>>()?;
+        let shared = Shared {
+            endpoints,
+            patience,
+            metrics,
+        };
+        Ok(Storage {
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// What is known of an object, without its bytes.
+    ///
+    /// # Errors
+    /// When it is not there, not for us, or the storage fails again and again.
+    pub async fn head(&self, kind: Kind, path: &ObjectPath) -> Result<Meta, StorageError> {
+        let mut tries = self.tries();
+        let answer = self.ask(kind, path, &Ask::Head, None, &mut tries).await?;
+        Ok(answer.meta)
+    }
+
+    /// Begins to read a range. The bytes come as they arrive; a read that breaks off is taken up where it was, of the same
+    /// version. To drop the reading ends it. Without `version`, whichever version is there is read, and the range may lie
+    /// beyond its end in part.
+    ///
+    /// # Errors
+    /// When the object is not there, not for us, of another version, or the storage fails again and again.
+    pub async fn read(
+        &self,
+        kind: Kind,
+        path: &ObjectPath,
+        range: Range<u64>,
+        version: Option<&Meta>,
+    ) -> Result<Reading, StorageError> {
+        if range.is_empty()
+            && let Some(version) = version
+        {
+            return Ok(Reading::nothing(version.clone(), range));
+        }
+        let mut tries = self.tries();
+        let ask = Ask::Range(range);
+        let answer = self.ask(kind, path, &ask, version, &mut tries).await?;
+        Ok(Reading::new(self.clone(), kind, path.clone(), answer, tries))
+    }
+
+    /// Reads a range whole.
+    ///
+    /// # Errors
+    /// As [`Storage::read`].
+    pub async fn read_whole(
+        &self,
+        kind: Kind,
+        path: &ObjectPath,
+        range: Range<u64>,
+        version: Option<&Meta>,
+    ) -> Result<(Meta, Bytes), StorageError> {
+        let mut reading = self.read(kind, path, range, version).await?;
+        let meta = reading.meta().clone();
+        // What is said to come is allocated only as far as it is usual; the rest as it comes.
+        const USUAL: u64 = 16 << 20;
+        let expected = reading.left().min(USUAL);
+        let mut whole = BytesMut::with_capacity(expected as usize);
+        while let Some(piece) = reading.next().await {
+            whole.extend_from_slice(&piece?);
+        }
+        Ok((meta, whole.freeze()))
+    }
+
+    /// Objects that lie in a folder, without those in folders below, by name.
+    ///
+    /// # Errors
+    /// When there is no such folder, the storage cannot list, does not list for us, or fails again and again.
+    pub async fn list(
+        &self,
+        kind: Kind,
+        folder: &ObjectPath,
+    ) -> Result<Vec<(ObjectPath, Meta)>, StorageError> {
+        let mut tries = self.tries();
+        loop {
+            let endpoint = self.endpoint(&mut tries);
+            self.shared.metrics.reading(kind);
+            let began = Instant::now();
+            let listed = endpoint.list(folder).await;
+            endpoint.judge(listed.as_ref().err());
+            match listed {
+                Ok(mut listed) => {
+                    self.shared.metrics.storage_answered(began.elapsed());
+                    listed.sort_by(|(one, _), (other, _)| one.cmp(other));
+                    return Ok(listed);
+                }
+                Err(fault) => self.wait_or_give_up(fault, endpoint, folder, &mut tries).await?,
+            }
+        }
+    }
+
+    /// Looks after storages that failed, until it is dropped: one that answers again is read from again.
+    pub async fn watch(&self) {
+        loop {
+            tokio::time::sleep(PROBE_INTERVAL).await;
+            for endpoint in &self.shared.endpoints {
+                endpoint.probe_if_down().await;
+            }
+        }
+    }
+
+    /// Names of the storages, and whether each answered when it was asked last.
+    pub fn health(&self) -> Vec<(Arc<str>, bool)> {
+        let told = |endpoint: &Endpoint| (endpoint.name().clone(), endpoint.is_up());
+        self.shared.endpoints.iter().map(told).collect()
+    }
+
+    fn tries(&self) -> Tries {
+        Tries {
+            made: 0,
+            most: self.shared.patience.tries,
+            asked: 0,
+        }
+    }
+
+    /// Asks until there is an answer, an error that stays, or no try left.
+    async fn ask(
+        &self,
+        kind: Kind,
+        path: &ObjectPath,
+        ask: &Ask,
+        version: Option<&Meta>,
+        tries: &mut Tries,
+    ) -> Result<Answer, StorageError> {
+        loop {
+            let endpoint = self.endpoint(tries);
+            let fault = match self.ask_once(endpoint, kind, path, ask, version).await {
+                Ok(answer) => return Ok(answer),
+                Err(fault) => fault,
+            };
+            self.wait_or_give_up(fault, endpoint, path, tries).await?;
+        }
+    }
+
+    /// After a fault: waits for the next try, or says why there is none.
+    async fn wait_or_give_up(
+        &self,
+        fault: Fault,
+        endpoint: &Endpoint,
+        path: &ObjectPath,
+        tries: &mut Tries,
+    ) -> Result<(), StorageError> {
+        tries.made += 1;
+        if !fault.is_passing() || tries.made >= tries.most {
+            return Err(StorageError::new(fault, endpoint.name(), path));
+        }
+        tracing::debug!(endpoint = %endpoint.name(), %path, %fault, "storage is asked again");
+        self.pause(tries.made).await;
+        Ok(())
+    }
+
+    async fn ask_once(
+        &self,
+        endpoint: &Endpoint,
+        kind: Kind,
+        path: &ObjectPath,
+        ask: &Ask,
+        version: Option<&Meta>,
+    ) -> Result<Answer, Fault> {
+        let metrics = &self.shared.metrics;
+        metrics.reading(kind);
+        let began = Instant::now();
+        let answer = endpoint.ask(path, ask, version).await;
+        endpoint.judge(answer.as_ref().err());
+        let answer = answer.map_err(|fault| match fault {
+            // Where a version was known, its length was too.
+            Fault::BeyondEnd if version.is_some() => Fault::Changed,
+            other => other,
+        })?;
+        metrics.storage_answered(began.elapsed());
+        match version {
+            Some(version) if !version.is_same_version(&answer.meta) => Err(Fault::Changed),
+            _ => Ok(answer),
+        }
+    }
+
+    /// The storage for a try: of those that were not asked in this round yet, the first that answered lately, else the
+    /// first. When all were asked, another round begins.
+    fn endpoint(&self, tries: &mut Tries) -> &Endpoint {
+        let all = &self.shared.endpoints;
+        if tries.asked.count_ones() as usize >= all.len() {
+            tries.asked = 0;
+        }
+        let asked = tries.asked;
+        let mut left = (0..all.len()).filter(|place| asked & (1 << place) == 0);
+        let first = left.clone().next().unwrap_or(0);
+        let place = left.find(|place| all[*place].is_up()).unwrap_or(first);
+        tries.asked |= 1 << place;
+        &all[place]
+    }
+
+    /// Waits before a try; not when another storage is asked next. Half of the time is by chance, so that many that failed
+    /// together do not come back together.
+    async fn pause(&self, made: u32) {
+        self.shared.metrics.retried();
+        let storages = self.shared.endpoints.len() as u32;
+        if !made.is_multiple_of(storages) {
+            return;
+        }
+        let doublings = (made / storages - 1).min(6);
+        let pause = self.shared.patience.pause * (1 << doublings);
+        tokio::time::sleep(pause / 2 + (pause / 2).mul_f64(by_chance())).await;
+    }
+}
+
+/// A number from 0 to 1, from the seed that the standard library gives its maps.
+fn by_chance() -> f64 {
+    use std::hash::{BuildHasher, Hasher};
+    let number = std::hash::RandomState::new().build_hasher().finish();
+    (number >> 11) as f64 / (1u64 << 53) as f64
+}

@@ -1,0 +1,68 @@
+//! Why a title cannot be offered, in words. It must not know who is told.
+
+use weir_media::index::IndexError;
+use weir_media::package::PackageError;
+use weir_media::presentation::PresentationError;
+use weir_media::segments::PlanError;
+
+use crate::path::ObjectPath;
+use crate::storage::StorageError;
+
+/// Why a title cannot be offered, or not as it was asked for.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TitleError {
+    /// Its files cannot be read.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// There are no media files.
+    #[error("there is no title at /{path}: its folder has no media files")]
+    Nothing {
+        /// Where it was looked for.
+        path: ObjectPath,
+    },
+    /// A file is damaged, or of a kind that is not served.
+    #[error("cannot serve {path}: {error}")]
+    Media {
+        /// The file.
+        path: ObjectPath,
+        /// What is wrong with it.
+        error: IndexError,
+    },
+    /// Files that hold nothing that can be played.
+    #[error("cannot serve {path}: none of its tracks can be played; {why}")]
+    NoTracks {
+        /// The title.
+        path: ObjectPath,
+        /// What is wrong with the tracks there are.
+        why: String,
+    },
+    /// Tracks that cannot be cut into segments.
+    #[error("cannot serve {path}: {error}")]
+    Plan {
+        /// The title.
+        path: ObjectPath,
+        /// What is wrong.
+        error: PlanError,
+    },
+    /// Tracks that cannot be offered together.
+    #[error("cannot serve {path}: {error}")]
+    Presentation {
+        /// The title.
+        path: ObjectPath,
+        /// What is wrong.
+        error: PresentationError,
+    },
+    /// A segment that cannot be made.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+    /// A query that is not understood, or asks for what there is not.
+    #[error("{why}")]
+    Query {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A thread of this program ended.
+    #[error("the work on this title stopped early; ask again, and please report this if it stays so")]
+    Stopped,
+}

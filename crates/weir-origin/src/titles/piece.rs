@@ -1,0 +1,176 @@
+//! One part of a title as it is sent: a manifest, an initialisation segment, a media segment, subtitles. It must not know how
+//! it is sent.
+
+use std::sync::PoisonError;
+
+use bytes::Bytes;
+use weir_media::dash::{MPD_TYPE, mpd};
+use weir_media::hls::{
+    PLAYLIST_TYPE, i_frame_playlist, media_playlist, multivariant_playlist, subtitle_playlist,
+};
+use weir_media::index::TrackKind;
+use weir_media::package::{MediaSegment, init_segment, media_segment};
+use weir_media::presentation::{Presentation, Resource};
+
+use super::error::TitleError;
+use super::narrow::narrowed;
+use super::title::{Source, Title};
+use crate::content::{Content, Part, Stored};
+use crate::metrics::Kind;
+
+/// A part of a title.
+#[derive(Debug)]
+pub struct Piece {
+    /// What its bytes are for.
+    pub kind: Kind,
+    /// Media type.
+    pub content_type: &'static str,
+    /// Its bytes.
+    pub content: Content,
+}
+
+impl Title {
+    /// The part of that name, narrowed as the query asks; nothing if there is none.
+    ///
+    /// # Errors
+    /// When the query makes no sense.
+    pub fn piece(&self, resource: &Resource, query: &str) -> Result<Option<Piece>, TitleError> {
+        match resource {
+            Resource::InitSegment(kind, name) => Ok(self.init(*kind, name)),
+            Resource::MediaSegment(kind, name, start) => self.media(*kind, name, *start),
+            Resource::SubtitleText(name) => Ok(self.subtitle_text(name)),
+            _ => self.manifest(resource, query),
+        }
+    }
+
+    fn init(&self, kind: TrackKind, name: &str) -> Option<Piece> {
+        let (_, track) = self.track(kind, name)?;
+        Some(Piece {
+            kind: Kind::Init,
+            content_type: mp4_type(kind),
+            content: at_hand(init_segment(track).into()),
+        })
+    }
+
+    fn media(&self, kind: TrackKind, name: &str, start: u64) -> Result<Option<Piece>, TitleError> {
+        let found = self
+            .presentation()
+            .rendition(kind, name)
+            .zip(self.track(kind, name));
+        let Some((rendition, (source, track))) = found else {
+            return Ok(None);
+        };
+        let Some((number, segment)) = rendition.segments.starting_at(start) else {
+            return Ok(None);
+        };
+        // Tracks have fewer samples than that.
+        let sequence = u32::try_from(number + 1).unwrap_or(u32::MAX);
+        let segment = media_segment(track, segment.samples.clone(), sequence)?;
+        Ok(Some(Piece {
+            kind: Kind::Media,
+            content_type: mp4_type(kind),
+            content: content(source, segment),
+        }))
+    }
+
+    fn subtitle_text(&self, name: &str) -> Option<Piece> {
+        let (path, version) = self.subtitle_file(name)?;
+        let stored = Stored {
+            path: path.clone(),
+            version: version.clone(),
+            keep: std::iter::once(0..version.length)
+                .filter(|whole| !whole.is_empty())
+                .collect(),
+        };
+        Some(Piece {
+            kind: Kind::Subtitles,
+            content_type: "text/vtt; charset=utf-8",
+            content: Content::new(vec![Part::Stored(stored)]),
+        })
+    }
+
+    fn manifest(&self, resource: &Resource, query: &str) -> Result<Option<Piece>, TitleError> {
+        let made = if query.is_empty() {
+            self.whole_manifest(resource)?
+        } else {
+            self.write(resource, &narrowed(self.presentation(), query)?)?
+        };
+        let content_type = match resource {
+            Resource::Mpd => MPD_TYPE,
+            _ => PLAYLIST_TYPE,
+        };
+        Ok(made.map(|bytes| Piece {
+            kind: Kind::Manifest,
+            content_type,
+            content: at_hand(bytes),
+        }))
+    }
+
+    /// The manifest of the whole title, made once.
+    fn whole_manifest(&self, resource: &Resource) -> Result<Option<Bytes>, TitleError> {
+        let manifests = || self.manifests.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bytes) = manifests().get(resource) {
+            return Ok(Some(bytes.clone()));
+        }
+        let made = self.write(resource, self.presentation())?;
+        if let Some(bytes) = &made {
+            manifests().insert(resource.clone(), bytes.clone());
+        }
+        Ok(made)
+    }
+
+    fn write(&self, resource: &Resource, presentation: &Presentation) -> Result<Option<Bytes>, TitleError> {
+        let text = match resource {
+            Resource::Mpd => Some(mpd(presentation)),
+            Resource::MultivariantPlaylist => Some(multivariant_playlist(presentation)),
+            Resource::MediaPlaylist(kind, name) => presentation.rendition(*kind, name).map(media_playlist),
+            Resource::IFramePlaylist(name) => {
+                let video = presentation.rendition(TrackKind::Video, name);
+                let found = video.zip(self.track(TrackKind::Video, name));
+                found
+                    .map(|(video, (_, track))| i_frame_playlist(video, track))
+                    .transpose()?
+            }
+            Resource::SubtitlePlaylist(name) => {
+                let there = presentation.subtitles().iter().any(|text| text.name == *name);
+                there.then(|| subtitle_playlist(presentation))
+            }
+            Resource::InitSegment(..) | Resource::MediaSegment(..) | Resource::SubtitleText(..) => None,
+        };
+        Ok(text.map(Bytes::from))
+    }
+}
+
+fn at_hand(bytes: Bytes) -> Content {
+    Content::new(vec![Part::Bytes(bytes)])
+}
+
+fn mp4_type(kind: TrackKind) -> &'static str {
+    match kind {
+        TrackKind::Video => "video/mp4",
+        TrackKind::Audio => "audio/mp4",
+    }
+}
+
+/// Headers, then the payload: in one read, where the samples lie in the file in the order in which they are decoded.
+fn content(source: &Source, segment: MediaSegment) -> Content {
+    let mut parts = vec![Part::Bytes(segment.header.into())];
+    let mut keep: Vec<std::ops::Range<u64>> = Vec::new();
+    let stored = |keep| {
+        Part::Stored(Stored {
+            path: source.path.clone(),
+            version: source.version.clone(),
+            keep,
+        })
+    };
+    for piece in segment.pieces {
+        if keep.last().is_some_and(|last| piece.start < last.end) {
+            parts.push(stored(std::mem::take(&mut keep)));
+        }
+        keep.push(piece);
+    }
+    if !keep.is_empty() {
+        parts.push(stored(keep));
+    }
+    Content::new(parts)
+}
