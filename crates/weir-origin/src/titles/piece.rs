@@ -135,6 +135,8 @@ impl Title {
                 let there = presentation.subtitles().iter().any(|text| text.name == *name);
                 there.then(|| subtitle_playlist(presentation))
             }
+            // Not offered: tracks as single files would have all their headers made for each range that is asked for.
+            Resource::OnDemandMpd | Resource::SingleFile(..) => None,
             Resource::InitSegment(..) | Resource::MediaSegment(..) | Resource::SubtitleText(..) => None,
         };
         Ok(text.map(Bytes::from))
