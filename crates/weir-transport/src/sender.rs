@@ -244,8 +244,11 @@ impl Sender {
         {
             self.stop(broken);
         }
-        while let Some(bytes) = self.store.take_unwanted(now_ns, self.settled) {
-            self.spare.push(bytes);
+        while let Some((framing, bytes)) = self.store.take_unwanted(now_ns, self.settled) {
+            // Those of notices would be made as long as frames, one more of them every second.
+            if framing.flags & (MediaFraming::DESCRIPTION | MediaFraming::END) == 0 {
+                self.spare.push(bytes);
+            }
         }
         if self.stopped {
             return;

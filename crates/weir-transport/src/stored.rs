@@ -132,9 +132,9 @@ impl FrameStore {
         }
     }
 
-    /// Takes out a frame that nobody wants any more: one whose time is over, or all of whose packets are settled at the
-    /// receiver. Gives its buffer.
-    pub fn take_unwanted(&mut self, now_ns: u64, settled: u64) -> Option<Vec<u8>> {
+    /// Takes out what nobody wants any more: what has no more time, or all of whose packets are settled at the receiver.
+    /// Gives what it was, and its buffer.
+    pub fn take_unwanted(&mut self, now_ns: u64, settled: u64) -> Option<(MediaFraming, Vec<u8>)> {
         let oldest = self.kept.front()?;
         let over = oldest.expires_ns? <= now_ns;
         if !over && oldest.first_symbol + u64::from(oldest.packets) > settled {
@@ -143,7 +143,7 @@ impl FrameStore {
         let oldest = self.kept.pop_front()?;
         self.first += 1;
         self.bytes -= oldest.bytes.len();
-        Some(oldest.bytes)
+        Some((oldest.framing, oldest.bytes))
     }
 
     /// When the oldest frame's time is over.
@@ -200,14 +200,16 @@ mod tests {
         store.sent(0, 1_000);
         store.sent(1, 2_000);
         assert_eq!(store.take_unwanted(999, 2), None);
-        assert_eq!(store.take_unwanted(999, 3).unwrap().len(), 250);
+        let (framing, bytes) = store.take_unwanted(999, 3).unwrap();
+        assert_eq!((framing.frame, bytes.len()), (7, 250));
         assert_eq!(
             (store.by_symbol(0), store.by_symbol(3).unwrap().framing.frame),
             (None, 8)
         );
         assert!(store.has_room(750) && !store.has_room(751));
         assert_eq!(store.take_unwanted(1_999, 3), None);
-        assert_eq!(store.take_unwanted(2_000, 3), Some(vec![8; 250]));
+        let (framing, bytes) = store.take_unwanted(2_000, 3).unwrap();
+        assert_eq!((framing.frame, bytes), (8, vec![8; 250]));
         assert_eq!(store.take_unwanted(2_000, 99), None, "the end is not sent");
     }
 }

@@ -9,7 +9,8 @@ use weir_transport::{
 use weir_wire::{FlowId, MAX_FEEDBACK_LENGTH, MediaData, MediaFeedback, MediaFraming, UdpKey, UnixNanos};
 
 use crate::world::{
-    KEY, MS, PAYLOAD, SECOND, SESSION, Setup, World, code, picture, receiver_config, sender_config, terms,
+    FRAME_BYTES, KEY, MS, PACKETS, PAYLOAD, SECOND, SESSION, Setup, World, code, picture, receiver_config,
+    sender_config, terms,
 };
 
 #[test]
@@ -213,4 +214,25 @@ fn feedback_is_taken_once_and_only_from_the_receiver() {
     assert_eq!(sender.counters().rejected, 3);
     assert!(give(&mut sender, 5, &KEY));
     assert_eq!(sender.counters().rejected, 3);
+}
+
+/// Buffers go round: as many come back as frames went in, and none more, however often the format is described.
+#[test]
+fn buffers_of_frames_come_back_and_no_others() {
+    let mut world = World::new(Setup {
+        format_from: Some(1_000),
+        ..Setup::default()
+    })
+    .run();
+    world.assert_whole();
+    let frames = u64::from(world.frames());
+    let station = &mut world.stations[0];
+    let sources = station.sender.counters().sources;
+    assert!(
+        sources > frames * u64::from(PACKETS) + 10,
+        "notices were sent too"
+    );
+    let back: Vec<Vec<u8>> = std::iter::from_fn(|| station.sender.spare_buffer()).collect();
+    assert!(back.iter().all(|buffer| buffer.len() == FRAME_BYTES as usize));
+    assert_eq!(back.len() as u64, frames);
 }
