@@ -230,7 +230,8 @@ impl<T> Outgoing<T> {
                     && sequence(header, layout) == self.next_sequence
             }
         };
-        ip && transport
+        // The first one's checksum stands for all, so that one which is wrong must not become right, or the other way.
+        ip && transport && layout.checksum_base(ours) == layout.checksum_base(header)
     }
 
     /// Identifications count on from packet to packet. Where fragmentation is forbidden they mean nothing (RFC 6864,

@@ -152,6 +152,37 @@ fn flows_that_alternate_are_put_together_each_by_itself() {
     assert_eq!(coalescer.outgoing().len(), 0);
 }
 
+/// One checksum stands for all that is put together: it must neither hide nor spread a wrong one.
+#[test]
+fn a_packet_with_a_wrong_checksum_stays_by_itself() {
+    let cases = cases();
+    let case = &cases[0];
+    let cut = Cut::of(&case.offload, &case.packet).unwrap().unwrap();
+    let at = usize::from(case.offload.checksum_start + case.offload.checksum_offset);
+    let mut wrong = case.packet.clone();
+    wrong[at] ^= 0x40;
+    let mut coalescer = Coalescer::new(ALL);
+    for index in 0..cut.count() {
+        let packet = if index == 1 { &wrong } else { &case.packet };
+        let payload = packet[cut.payload(index)].to_vec();
+        coalescer.push_segment(1, &cut, packet, index, payload);
+    }
+    coalescer.finish();
+    let members: Vec<usize> = coalescer
+        .outgoing()
+        .iter()
+        .map(|outgoing| outgoing.members().len())
+        .collect();
+    assert_eq!(members[..2], [1, 1]);
+    assert_eq!(members.iter().sum::<usize>(), cut.count());
+    let field = &coalescer.outgoing()[1].header()[at..at + 2];
+    assert_eq!(
+        field[0] & 0x40,
+        !coalescer.outgoing()[0].header()[at] & 0x40,
+        "as it was"
+    );
+}
+
 #[test]
 fn without_merging_every_segment_leaves_by_itself() {
     let cases = cases();
