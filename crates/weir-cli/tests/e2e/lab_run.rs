@@ -228,7 +228,9 @@ fn the_account_agrees_with_what_the_receiver_counts() {
     let lost = count(&flow["lost"]);
     // One in some hundred packets is an acknowledgement of the control connection, and may be among the lost.
     assert!((37..=40).contains(&lost), "{lost}");
-    assert_eq!(count(&link["offered"]), count(&link["delivered"]) + 40);
+    // The last of the control connection may still be on the link when it ends.
+    let under_way = count(&link["offered"]).checked_sub(count(&link["delivered"]) + 40);
+    assert!(under_way.is_some_and(|packets| packets <= 3), "{under_way:?}");
     assert!(count(&link["offered"]) > count(&flow["sent"]));
 
     // The same run, from the database: its rows add up to the account.
