@@ -191,7 +191,7 @@ impl<T> Outgoing<T> {
         self.offload = layout.offload();
         self.segment_size = payload;
         self.payload = payload;
-        self.open = payload > 0;
+        self.open = payload > 0 && layout.lengths_agree(header);
         if layout.transport == Transport::Tcp {
             let flags = header[layout.transport_start + TCP_FLAGS];
             self.next_sequence = sequence(header, layout).wrapping_add(payload as u32);
@@ -231,7 +231,9 @@ impl<T> Outgoing<T> {
             }
         };
         // The first one's checksum stands for all, so that one which is wrong must not become right, or the other way.
-        ip && transport && layout.checksum_base(ours) == layout.checksum_base(header)
+        ip && transport
+            && layout.lengths_agree(header)
+            && layout.checksum_base(ours) == layout.checksum_base(header)
     }
 
     /// Identifications count on from packet to packet. Where fragmentation is forbidden they mean nothing (RFC 6864,

@@ -141,6 +141,13 @@ impl Layout {
         sum.copy_from_slice(&fold(old + u32::from(!before) + u32::from(transport_length)).to_be_bytes());
     }
 
+    /// Whether the transport header tells the same length as the IP header, where it tells one.
+    pub(crate) fn lengths_agree(&self, header: &[u8]) -> bool {
+        let at = self.transport_start + 4;
+        self.transport == Transport::Tcp
+            || u16::from_be_bytes([header[at], header[at + 1]]) == self.transport_length(header)
+    }
+
     /// The partial checksum without the length in it: the same in all packets of a flow whose sums are right.
     pub(crate) fn checksum_base(&self, header: &[u8]) -> u16 {
         let sum = &header[self.checksum()..][..2];
