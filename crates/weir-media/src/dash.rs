@@ -34,7 +34,8 @@ pub fn mpd(presentation: &Presentation) -> String {
 }
 
 /// The MPD of a presentation, profile `isoff-on-demand`: players read the segment index of each track's single file and ask
-/// for ranges. `ranges` has as many entries as the presentation has renditions, in their order; A presentation that is cut has no such files: they are always whole.
+/// for ranges. `ranges` has as many entries as the presentation has renditions, in their order. A presentation that is
+/// cut has no such files: they are always whole.
 pub fn on_demand_mpd(presentation: &Presentation, ranges: &[IndexRange]) -> String {
     write_mpd(presentation, Addressing::SingleFiles(ranges))
 }

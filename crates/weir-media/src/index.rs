@@ -3,21 +3,22 @@
 //! nor how it is served: it says which bytes to read next, is given them, and in the end gives the index.
 //!
 //! ```no_run
-//! # fn read(range: std::ops::Range<u64>) -> Vec<u8> { unimplemented!() }
-//! # let file_length = 0;
 //! use weir_media::index::{IndexBuilder, Step};
 //!
-//! let mut builder = IndexBuilder::new(file_length);
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let film = std::fs::read("film.mp4")?;
+//! let mut builder = IndexBuilder::new(film.len() as u64);
 //! let index = loop {
 //!     match builder.step()? {
-//!         Step::Read(range) => builder.give(range.start, &read(range.clone())),
+//!         Step::Read(range) => builder.give(range.start, &film[range.start as usize..range.end as usize]),
 //!         Step::Done(index) => break index,
 //!     }
 //! };
 //! for track in &index.tracks {
 //!     println!("{} {} samples", track.info().codec, track.samples().len());
 //! }
-//! # Ok::<(), weir_media::index::IndexError>(())
+//! # Ok(())
+//! # }
 //! ```
 
 mod ahead;
@@ -26,7 +27,7 @@ mod codec;
 mod columns;
 mod edits;
 mod error;
-mod fragment;
+pub(crate) mod fragment;
 mod movie;
 mod samples;
 mod statistics;

@@ -15,6 +15,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 use crate::bmff::BoxWriter;
+use crate::index::fragment::{header_flag, run_flag};
 use crate::index::{Sample, TrackIndex};
 
 use movie::{Edits, TrackShape, write_movie_header, write_track};
@@ -250,20 +251,6 @@ struct Fragment<'s> {
     mdat_header: MdatHeader,
 }
 
-/// Flags of `tfhd` (8.8.7) and `trun` (8.8.8).
-mod flag {
-    pub const DEFAULT_DURATION: u32 = 0x8;
-    pub const DEFAULT_SIZE: u32 = 0x10;
-    pub const DEFAULT_FLAGS: u32 = 0x20;
-    pub const BASE_IS_MOOF: u32 = 0x2_0000;
-    pub const DATA_OFFSET: u32 = 0x1;
-    pub const FIRST_FLAGS: u32 = 0x4;
-    pub const DURATION: u32 = 0x100;
-    pub const SIZE: u32 = 0x200;
-    pub const FLAGS: u32 = 0x400;
-    pub const OFFSET: u32 = 0x800;
-}
-
 impl Fragment<'_> {
     fn write(&self) -> Vec<u8> {
         let mut writer = BoxWriter::new();
@@ -298,12 +285,12 @@ impl Fragment<'_> {
 
     fn write_track_header(&self, traf: &mut BoxWriter) {
         let defaults = [
-            (flag::DEFAULT_DURATION, self.shape.duration),
-            (flag::DEFAULT_SIZE, self.shape.size),
-            (flag::DEFAULT_FLAGS, self.default_flags()),
+            (header_flag::DURATION, self.shape.duration),
+            (header_flag::SIZE, self.shape.size),
+            (header_flag::FLAGS, self.default_flags()),
         ];
         let there = defaults.iter().filter(|(_, value)| value.is_some());
-        let flags = there.fold(flag::BASE_IS_MOOF, |flags, (flag, _)| flags | flag);
+        let flags = there.fold(header_flag::BASE_IS_MOOF, |flags, (flag, _)| flags | flag);
         traf.nest_full(b"tfhd", 0, flags, |tfhd| {
             tfhd.u32(TRACK_ID);
             for value in defaults.iter().filter_map(|(_, value)| *value) {
@@ -316,14 +303,14 @@ impl Fragment<'_> {
     fn write_run(&self, traf: &mut BoxWriter) -> usize {
         let shape = self.shape;
         let each = [
-            (flag::FIRST_FLAGS, shape.sync == SyncPattern::First),
-            (flag::DURATION, shape.duration.is_none()),
-            (flag::SIZE, shape.size.is_none()),
-            (flag::FLAGS, shape.sync == SyncPattern::Each),
-            (flag::OFFSET, shape.has_offsets),
+            (run_flag::FIRST_FLAGS, shape.sync == SyncPattern::First),
+            (run_flag::DURATION, shape.duration.is_none()),
+            (run_flag::SIZE, shape.size.is_none()),
+            (run_flag::FLAGS, shape.sync == SyncPattern::Each),
+            (run_flag::OFFSET, shape.has_offsets),
         ];
         let there = each.iter().filter(|(_, there)| *there);
-        let flags = there.fold(flag::DATA_OFFSET, |flags, (flag, _)| flags | flag);
+        let flags = there.fold(run_flag::DATA_OFFSET, |flags, (flag, _)| flags | flag);
         let mut offset_at = 0;
         traf.nest_full(b"trun", shape.has_negative_offsets.into(), flags, |trun| {
             trun.u32(u32::try_from(self.samples.len()).unwrap_or(u32::MAX));

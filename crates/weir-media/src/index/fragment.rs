@@ -8,7 +8,7 @@ use super::movie::{Draft, Movie, place, refused};
 use super::samples::Sample;
 
 /// Flags of `tfhd` (8.8.7).
-mod header_flag {
+pub(crate) mod header_flag {
     pub const BASE_DATA_OFFSET: u32 = 0x1;
     pub const DESCRIPTION: u32 = 0x2;
     pub const DURATION: u32 = 0x8;
@@ -18,7 +18,7 @@ mod header_flag {
 }
 
 /// Flags of `trun` (8.8.8).
-mod run_flag {
+pub(crate) mod run_flag {
     pub const DATA_OFFSET: u32 = 0x1;
     pub const FIRST_FLAGS: u32 = 0x4;
     pub const DURATION: u32 = 0x100;
