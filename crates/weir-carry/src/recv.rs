@@ -34,6 +34,8 @@ pub use summary::{RecvSummary, SenderSummary};
 const NAP: Duration = Duration::from_millis(20);
 /// What a slow reader is given to take the last frames.
 const LAST_FRAMES: Duration = Duration::from_secs(2);
+/// Bytes that a network card, or the kernel in its place, merges into one buffer, at most.
+const LONGEST_MERGED: u32 = 65_535;
 /// Frames that may be put together at a time, whatever the latency.
 const MOST_FRAMES: u64 = 1_024;
 
@@ -511,15 +513,17 @@ impl Run<'_> {
 
 fn sender_terms(config: &RecvConfig, rank: u16, opened: &Opened) -> SenderTerms {
     let terms = &opened.terms;
-    let window = terms.fec_window.unwrap_or(0);
     let within = terms.packets_per_second() * config.latency_ns as f64 / 1e9;
+    // One flow is read so far ahead of the others.
+    let apart = usize::from(terms.flows) * data::BUFFERS * (LONGEST_MERGED / terms.payload().max(1)) as usize;
+    // A quarter more than the budget holds: packets do not come evenly.
+    let history = within * 1.25 + apart as f64 + f64::from(terms.fec_window.unwrap_or(0));
     SenderTerms {
         session: opened.session,
         key: opened.key,
         flows: terms.flows,
         fec_window: terms.fec_window,
-        // A quarter more than the budget holds: packets do not come evenly.
-        fec_history: (within * 1.25) as u16 + window,
+        fec_history: history as u16,
         arq: terms.arq,
         rtt_ns: opened.rtt_ns,
         rank,

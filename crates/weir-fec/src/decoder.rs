@@ -16,7 +16,9 @@ use crate::adui::{ADUI_HEADER, Adu};
 use crate::coefficients::Coefficients;
 use crate::payload_id::RepairPayloadId;
 
-pub use config::{DecoderConfig, DecoderConfigError, DecoderCounters, RepairArrival, SourceArrival};
+pub use config::{
+    DecoderConfig, DecoderConfigError, DecoderCounters, MAX_HISTORY, RepairArrival, SourceArrival,
+};
 use equations::{Equations, Inserted};
 use sources::Sources;
 

@@ -52,7 +52,8 @@ pub use choice::{Choice, ChoiceError};
 pub use code_rate::{CodeRate, CodeRateError};
 pub use coefficients::{Coefficients, Density};
 pub use decoder::{
-    Decoder, DecoderConfig, DecoderConfigError, DecoderCounters, Recovered, RepairArrival, SourceArrival,
+    Decoder, DecoderConfig, DecoderConfigError, DecoderCounters, MAX_HISTORY, Recovered, RepairArrival,
+    SourceArrival,
 };
 pub use encoder::{Encoder, EncoderConfig, EncoderError, Repair};
 pub use engine::{Engine, Kernel};

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use weir_fec::{Adu, Decoder, DecoderConfig, RepairArrival, RepairPayloadId};
+use weir_fec::{Adu, Decoder, DecoderConfig, MAX_HISTORY, RepairArrival, RepairPayloadId};
 use weir_wire::{
     FRAMING_LENGTH, FlowId, Kind, MAX_FEEDBACK_LENGTH, MAX_MISSING_RANGES, MEDIA_HEADER_LENGTH, MediaData,
     MediaFeedback, MediaFraming, MediaRepair, MissingRange, REPAIR_HEADER_LENGTH, Sequence, UnixNanos, peek,
@@ -22,6 +22,8 @@ use crate::transit::Transit;
 const FEEDBACK_NS: u64 = 10_000_000;
 /// And at most so often.
 const LEAST_FEEDBACK_NS: u64 = 500_000;
+/// Repairs that may wait for packets of flows that are read later.
+const EQUATIONS: u16 = 256;
 /// Descriptions and notices of the end are no longer than this, bytes.
 const LONGEST_DESCRIPTION: usize = 1_024;
 
@@ -83,7 +85,8 @@ impl Feed {
             .fec_window
             .map(|window| {
                 Decoder::new(DecoderConfig {
-                    history: terms.fec_history.max(window),
+                    history: terms.fec_history.min(MAX_HISTORY).max(window),
+                    equations: EQUATIONS,
                     // It is told what is lost, and need not guess.
                     patience: u16::MAX,
                     ..DecoderConfig::new(window, 0, longest)

@@ -53,7 +53,8 @@ pub struct SenderTerms {
     pub flows: u16,
     /// The most packets that a repair is over; none without a code.
     pub fec_window: Option<u16>,
-    /// Packets for which the code remembers what came: those of the latency and of a window together.
+    /// Packets for which the code remembers what came: those of the latency and of a window together, and those by which
+    /// flows are apart that are read one after the other. It remembers [`weir_fec::MAX_HISTORY`] at most.
     pub fec_history: u16,
     /// Whether the sender sends again what is asked for.
     pub arq: bool,

@@ -21,9 +21,9 @@ const IDLE_NS: u64 = 2_000_000;
 /// Buffers that are taken from a socket at once; with merging each holds several packets. Few, so that after a time in
 /// which this thread did not run the flows are read in step: a flow that is far ahead of another is reordering, of which
 /// the code bears only so much.
-const BUFFERS: usize = 8;
-/// Rounds in which all sockets are read before anything is taken for late: together more than the sockets hold.
-const ROUNDS: u32 = 128;
+pub(super) const BUFFERS: usize = 2;
+/// Rounds in which all sockets are read before anything else is done: together more than the sockets hold.
+const ROUNDS: u32 = 512;
 /// Sockets of a sender that [`Waiter`] can tell apart.
 const MOST_FLOWS: usize = weir_wire::MAX_FEEDBACK_FLOWS;
 
@@ -107,7 +107,6 @@ impl Running {
                 return Ok(());
             }
             let looked_ns = self.receive()?;
-            self.data.receiver.settle(looked_ns);
             // A description goes before the frames that it is of.
             self.tell_events();
             self.hand_out(|receiver| receiver.poll_frame(looked_ns));
@@ -208,21 +207,27 @@ impl Running {
     /// Takes all that lies at the sockets, and says when it was looked for: by that time frames are judged, since of what
     /// came later it is not known whether it has come. A thread that had to wait for its turn, wherever it was, must not
     /// take for late what lay there all the while.
+    ///
+    /// What is missing is looked for after each round, since the code repairs it only as long as it remembers what came
+    /// with it: no longer than the latency.
     fn receive(&mut self) -> Result<u64, CarryError> {
-        let mut looked_ns = clock::monotonic_ns();
+        let began_ns = clock::monotonic_ns();
+        let mut looked_ns = began_ns;
         for _ in 0..ROUNDS {
             self.waiter
                 .wait_ns(0)
                 .map_err(|error| NetError::io("wait for", "sockets", error))?;
-            if !self.receive_round()? {
-                break;
+            let more = self.receive_round()?;
+            self.data.receiver.settle(looked_ns);
+            if !more {
+                return Ok(looked_ns);
             }
             // So that there is room for those after them.
             self.tell_events();
             self.hand_out(Receiver::poll_whole);
             looked_ns = clock::monotonic_ns();
         }
-        Ok(looked_ns)
+        Ok(began_ns)
     }
 
     /// Takes some of what lies at each socket; true when there is more.

@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::payload_id::MAX_WINDOW;
 
 /// The most sources that a decoder can remember.
-const MAX_HISTORY: u16 = 1 << 15;
+pub const MAX_HISTORY: u16 = 1 << 15;
 /// The most equations that a decoder can keep.
 const MAX_EQUATIONS: u16 = 1 << 12;
 
