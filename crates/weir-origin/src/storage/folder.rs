@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -12,7 +13,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::fault::Fault;
 use super::meta::Meta;
-use super::{ByteStream, MOST_LISTED};
+use super::{ByteStream, MOST_LISTED, MOST_LISTED_IN_ALL};
 use crate::path::ObjectPath;
 
 /// Bytes of one read: enough that the way to a thread beside costs little, little enough for many slow clients.
@@ -48,6 +49,18 @@ impl Folder {
     pub async fn list(&self, folder: &ObjectPath) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
         let (root, folder) = (self.root.clone(), folder.clone());
         beside(move || listed(&root, &folder)).await
+    }
+
+    /// All files below.
+    pub async fn list_all(&self) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
+        let root = self.root.clone();
+        beside(move || listed_in_all(&root)).await
+    }
+
+    /// Writes a file into a folder that is there, in place of the file of that name.
+    pub async fn put(&self, path: &ObjectPath, body: Bytes) -> Result<(), Fault> {
+        let (root, path) = (self.root.clone(), path.clone());
+        beside(move || written(&root, &path, &body)).await
     }
 
     /// Begins to read a range, which must not be empty. A file that was replaced in the meantime is read as it was.
@@ -170,6 +183,57 @@ fn listed(root: &Path, folder: &ObjectPath) -> Result<Vec<(ObjectPath, Meta)>, F
         Some((path, meta))
     });
     Ok(files.collect())
+}
+
+/// Walks through all folders. Those that are symbolic links are passed over, so that the walk ends.
+fn listed_in_all(root: &Path) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
+    let failed = |error: io::Error| Fault::from_file(&error);
+    let mut files = Vec::new();
+    let mut folders: Vec<Option<ObjectPath>> = vec![None];
+    while let Some(folder) = folders.pop() {
+        let real = folder.as_ref().map_or(root.to_owned(), |path| root.join(path.as_str()));
+        for entry in std::fs::read_dir(real).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
+            let path = match &folder {
+                Some(folder) => folder.join(&name),
+                None => ObjectPath::new(&name),
+            };
+            let Ok(path) = path else { continue };
+            if entry.file_type().map_err(failed)?.is_dir() {
+                folders.push(Some(path));
+            } else if let Ok(meta) = found(root, &path) {
+                files.push((path, meta));
+            }
+            if files.len() + folders.len() >= MOST_LISTED_IN_ALL {
+                return Ok(files);
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Writes a file under another name first, so that nobody reads a part of it.
+fn written(root: &Path, path: &ObjectPath, body: &[u8]) -> Result<(), Fault> {
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+    let failed = |error: io::Error| Fault::from_file(&error);
+    let folder = path.folder();
+    let folder = folder.map_or(root.to_owned(), |folder| root.join(folder.as_str()));
+    let folder = folder.canonicalize().map_err(failed)?;
+    if !folder.starts_with(root) {
+        return Err(Fault::NotFound);
+    }
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+    let new = folder.join(format!(".weir-{}-{number}.new", std::process::id()));
+    let done = std::fs::write(&new, body).and_then(|()| std::fs::rename(&new, folder.join(path.name())));
+    if let Err(error) = done {
+        // What is left of it is no use; that it cannot be removed either is no other error.
+        let _ = std::fs::remove_file(&new);
+        return Err(failed(error));
+    }
+    Ok(())
 }
 
 /// What is known of a file that lies below the root with all symbolic links resolved.
