@@ -2,6 +2,8 @@
 //! read ranges of one version of an object, to ask again, and to turn to the next storage; it must not know what the bytes
 //! are, nor what is kept of them.
 
+mod at_hand;
+mod buffers;
 mod cloud;
 mod endpoint;
 mod error;
