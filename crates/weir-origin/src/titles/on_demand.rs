@@ -10,7 +10,7 @@ use weir_media::package::{SingleFile, media_segment};
 use weir_media::presentation::{Presentation, Rendition};
 
 use super::error::TitleError;
-use super::piece::{Piece, at_hand, content, mp4_type};
+use super::piece::{Piece, content, mp4_type};
 use super::title::Title;
 use crate::content::{Content, Made, Maker, Part};
 use crate::metrics::Kind;

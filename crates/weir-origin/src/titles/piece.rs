@@ -146,7 +146,7 @@ impl Title {
     }
 }
 
-pub(super) fn at_hand(bytes: Bytes) -> Content {
+fn at_hand(bytes: Bytes) -> Content {
     Content::new(vec![Part::Bytes(bytes)])
 }
 

@@ -69,7 +69,7 @@ impl Title {
             check_reference(source)?;
         }
         let described = files.described.as_ref();
-        let (videos, others) = candidates(&sources, described.map(Arc::as_ref))?;
+        let (videos, others) = candidates(&sources, described.map(|one| &**one))?;
         if videos.is_empty() && others.is_empty() {
             let why = passed_over(&sources);
             return Err(TitleError::NoTracks {
