@@ -365,7 +365,15 @@ fn print_origin(folder: &Path) -> Document {
 fn print_indexes(folder: &Path) -> Vec<Document> {
     std::fs::create_dir(folder.join("films")).expect("a folder");
     let made = Command::new("ffmpeg")
-        .args(["-nostdin", "-loglevel", "error", "-f", "lavfi", "-i", "testsrc=duration=1"])
+        .args([
+            "-nostdin",
+            "-loglevel",
+            "error",
+            "-f",
+            "lavfi",
+            "-i",
+            "testsrc=duration=1",
+        ])
         .args(["-pix_fmt", "yuv420p"])
         .arg(folder.join("films/film.mp4"))
         .status()

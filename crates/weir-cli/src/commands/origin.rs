@@ -9,8 +9,8 @@ use weir_cli::units::TimeSpan;
 use weir_measure::Stop;
 use weir_origin::{Access, Config, Limits, LogTo, OriginError, Patience, Place, S3Style, Server};
 
-use super::{Failure, origin_dref, origin_index};
 use super::output::{print, say};
+use super::{Failure, origin_dref, origin_index};
 
 /// Serves until interrupted.
 pub fn run(args: &OriginArgs, global: &GlobalOptions, stop: Stop) -> Result<(), Failure> {
@@ -29,10 +29,7 @@ pub fn run(args: &OriginArgs, global: &GlobalOptions, stop: Stop) -> Result<(), 
 
 fn config(args: &OriginArgs, place: &Place) -> Config {
     Config {
-        places: std::iter::once(place)
-            .chain(&args.mirror)
-            .cloned()
-            .collect(),
+        places: std::iter::once(place).chain(&args.mirror).cloned().collect(),
         access: access(&args.storage),
         patience: patience(&args.storage),
         listen: args.listen,
