@@ -12,7 +12,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-const SCHEMAS: [&str; 23] = [
+const SCHEMAS: [&str; 25] = [
     "agent",
     "rtt",
     "flows",
@@ -30,6 +30,8 @@ const SCHEMAS: [&str; 23] = [
     "report-data",
     "ui",
     "origin",
+    "origin-index",
+    "origin-dref",
     "lab-run",
     "lab-link-show",
     "lab-link-down",
@@ -320,6 +322,7 @@ fn print_everything() -> Vec<Document> {
     take("runs-delete", 0, &["runs", "delete", "1", "last", "--json"]);
     documents.push(print_page(folder.path()));
     documents.push(print_origin(folder.path()));
+    documents.extend(print_indexes(folder.path()));
     documents
 }
 
@@ -356,6 +359,38 @@ fn print_page(folder: &Path) -> Document {
 fn print_origin(folder: &Path) -> Document {
     let said = first_line(folder, &["origin", ".", "--json", "--listen", "127.0.0.1:0"]);
     ("origin", "weir origin".to_owned(), said)
+}
+
+/// What is said of a film, of one whose index is there, and of one that is none.
+fn print_indexes(folder: &Path) -> Vec<Document> {
+    std::fs::create_dir(folder.join("films")).expect("a folder");
+    let made = Command::new("ffmpeg")
+        .args([
+            "-nostdin",
+            "-loglevel",
+            "error",
+            "-f",
+            "lavfi",
+            "-i",
+            "testsrc=duration=1",
+        ])
+        .args(["-pix_fmt", "yuv420p"])
+        .arg(folder.join("films/film.mp4"))
+        .status()
+        .expect("ffmpeg is needed for this test: apt-get install ffmpeg");
+    assert!(made.success());
+    let mut documents = Vec::new();
+    let mut take = |schema: &'static str, status: i32, arguments: &[&str]| {
+        let printed = lines(folder, status, arguments);
+        assert!(!printed.is_empty(), "{arguments:?} printed nothing");
+        let what = format!("weir {}", arguments.join(" "));
+        documents.extend(printed.into_iter().map(|line| (schema, what.clone(), line)));
+    };
+    take("origin-index", 0, &["origin", "index", "films", "--json"]);
+    std::fs::write(folder.join("films/broken.mp4"), "no film").expect("a file");
+    take("origin-index", 3, &["origin", "index", "films", "--json"]);
+    take("origin-dref", 0, &["origin", "dref", "films/film.mp4", "--json"]);
+    documents
 }
 
 /// The first line of a command that would go on; then it is ended.

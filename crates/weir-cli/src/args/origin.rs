@@ -3,14 +3,21 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, value_parser};
+use clap::{Args, value_parser};
 use weir_media::segments::{LONGEST_DURATION, SHORTEST_DURATION};
 use weir_origin::{Configuration, Place};
 
+use super::origin_commands::{OriginCommand, StorageArgs};
 use crate::units::{ByteCount, TimeSpan, UnitError};
 
 /// Arguments of `weir origin`.
 #[derive(Clone, Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    subcommand_help_heading = "Other commands",
+    subcommand_value_name = "COMMAND"
+)]
 #[command(after_help = "\
 Example:
     $ weir origin /srv/films --listen 0.0.0.0:8080
@@ -19,9 +26,12 @@ Example:
 Credentials come from the variables of each provider's own tools: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
 AWS_REGION; GOOGLE_APPLICATION_CREDENTIALS; AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY.")]
 pub struct OriginArgs {
+    /// What to do besides serving.
+    #[command(subcommand)]
+    pub command: Option<OriginCommand>,
     /// Where the media lies: a folder, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or https://HOST/PATH.
-    #[arg(value_name = "FOLDER-OR-URL")]
-    pub place: Place,
+    #[arg(value_name = "FOLDER-OR-URL", required = true)]
+    pub place: Option<Place>,
     /// Another place that holds the same, read while those before it fail; may be given more than once.
     #[arg(long, value_name = "FOLDER-OR-URL")]
     pub mirror: Vec<Place>,
@@ -58,24 +68,9 @@ pub struct OriginArgs {
     /// Bytes of that folder.
     #[arg(long, value_name = "BYTES", default_value = "10GiB", value_parser = ByteCount::positive, requires = "disk_cache", help_heading = "Caches")]
     pub disk_cache_size: ByteCount,
-    /// Address of an S3 service other than Amazon's.
-    #[arg(long, value_name = "URL", help_heading = "Storage")]
-    pub s3_endpoint: Option<String>,
-    /// How buckets of S3 are addressed: in the path, or as a host name (virtual).
-    #[arg(long, value_name = "STYLE", default_value = "path", help_heading = "Storage")]
-    pub s3_style: BucketStyle,
-    /// Region of S3 [default: AWS_REGION].
-    #[arg(long, value_name = "REGION", help_heading = "Storage")]
-    pub s3_region: Option<String>,
-    /// Do not sign requests to S3 and Azure: what is read is public.
-    #[arg(long, help_heading = "Storage")]
-    pub anonymous: bool,
-    /// How long the storage may take to begin an answer, or to go on with it.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = TimeSpan::positive, help_heading = "Storage")]
-    pub storage_timeout: TimeSpan,
-    /// Requests to the storage for one read, the first one included.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = value_parser!(u32).range(1..=20), help_heading = "Storage")]
-    pub storage_tries: u32,
+    /// How the storage is asked.
+    #[command(flatten)]
+    pub storage: StorageArgs,
     /// Connections of clients at once; others wait.
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = value_parser!(u32).range(1..=1_000_000), help_heading = "Limits")]
     pub max_connections: u32,
@@ -98,13 +93,4 @@ fn segment_time(text: &str) -> Result<TimeSpan, String> {
         return Ok(time);
     }
     Err("segments take from 2 to 10 seconds; write a time such as 4s".to_owned())
-}
-
-/// How buckets of S3 are addressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum BucketStyle {
-    /// https://ENDPOINT/BUCKET/KEY
-    Path,
-    /// https://BUCKET.ENDPOINT/KEY
-    Virtual,
 }

@@ -377,22 +377,25 @@ fn names_of_runs() {
 #[test]
 fn the_origin_reads_places_and_keeps_what_e_keeps_unless_told() {
     let origin = command!("weir origin media", Command::Origin);
-    assert_eq!(origin.place.to_string(), "media");
+    assert_eq!(
+        origin.place.map(|place| place.to_string()).as_deref(),
+        Some("media")
+    );
     assert_eq!(origin.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(origin.configuration.name(), "E");
     assert_eq!(
-        (origin.memory_cache, origin.storage_tries),
+        (origin.memory_cache, origin.storage.storage_tries),
         (ByteCount(512 << 20), 4)
     );
-    assert!(!origin.files && !origin.anonymous && origin.disk_cache.is_none());
+    assert!(!origin.files && !origin.storage.anonymous && origin.disk_cache.is_none());
     let line = "weir origin s3://films/2026 --mirror https://b.example/films --mirror spare --configuration b --s3-style virtual";
     let origin = command!(line, Command::Origin);
     assert_eq!(
-        (origin.place.to_string().as_str(), origin.mirror.len()),
-        ("s3://films/2026", 2)
+        (origin.place.map(|place| place.to_string()), origin.mirror.len()),
+        (Some("s3://films/2026".to_owned()), 2)
     );
     assert_eq!(
-        (origin.configuration.name(), origin.s3_style),
+        (origin.configuration.name(), origin.storage.s3_style),
         ("B", BucketStyle::Virtual)
     );
     for line in [
@@ -407,8 +410,34 @@ fn the_origin_reads_places_and_keeps_what_e_keeps_unless_told() {
     ] {
         assert_eq!(refusal(line).kind(), ErrorKind::ValueValidation, "{line}");
     }
-    for line in ["weir origin", "weir origin media --disk-cache-size 1GiB"] {
+    for line in [
+        "weir origin",
+        "weir origin index",
+        "weir origin dref",
+        "weir origin media --disk-cache-size 1GiB",
+    ] {
         assert_eq!(refusal(line).kind(), ErrorKind::MissingRequiredArgument, "{line}");
+    }
+}
+
+#[test]
+fn the_origin_has_commands_beside_serving() {
+    let index = command!("weir origin index media a b/c.ism --s3-region x", Command::Origin);
+    let Some(OriginCommand::Index(index)) = index.command else {
+        panic!("no index: {index:?}");
+    };
+    assert_eq!(
+        (index.place.to_string().as_str(), index.titles.len()),
+        ("media", 2)
+    );
+    assert!(!index.beside && index.output.is_none() && index.storage.s3_region.is_some());
+    let dref = command!("weir origin dref a.mp4 -o b.mp4", Command::Origin);
+    assert!(matches!(dref.command, Some(OriginCommand::Dref(dref)) if dref.output.is_some()));
+    for line in [
+        "weir origin index media --beside -o cache",
+        "weir origin media index media",
+    ] {
+        assert_eq!(refusal(line).kind(), ErrorKind::ArgumentConflict, "{line}");
     }
 }
 

@@ -6,6 +6,8 @@ pub mod diagnose;
 pub mod flows;
 pub mod lab;
 pub mod origin;
+mod origin_dref;
+mod origin_index;
 pub mod recv;
 pub mod report;
 pub mod rtt;

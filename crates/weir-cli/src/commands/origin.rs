@@ -4,44 +4,34 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::json;
-use weir_cli::args::{BucketStyle, GlobalOptions, OriginArgs};
+use weir_cli::args::{BucketStyle, GlobalOptions, OriginArgs, OriginCommand, StorageArgs};
 use weir_cli::units::TimeSpan;
 use weir_measure::Stop;
-use weir_origin::{Access, Config, Limits, LogTo, OriginError, Patience, S3Style, Server};
+use weir_origin::{Access, Config, Limits, LogTo, OriginError, Patience, Place, S3Style, Server};
 
-use super::Failure;
 use super::output::{print, say};
+use super::{Failure, origin_dref, origin_index};
 
 /// Serves until interrupted.
 pub fn run(args: &OriginArgs, global: &GlobalOptions, stop: Stop) -> Result<(), Failure> {
-    let server = Server::bind(&config(args))?;
-    announce(args, server.address(), global)?;
+    match &args.command {
+        Some(OriginCommand::Index(args)) => return origin_index::run(args, global, &stop),
+        Some(OriginCommand::Dref(args)) => return origin_dref::run(args, global),
+        None => {}
+    }
+    let place = args.place.as_ref();
+    let place = place.ok_or_else(|| Failure::usage("name the folder or URL where the media lies"))?;
+    let server = Server::bind(&config(args, place))?;
+    announce(place, args, server.address(), global)?;
     server.run(move || stop.is_set())?;
     Ok(())
 }
 
-fn config(args: &OriginArgs) -> Config {
-    let waits = duration(args.storage_timeout);
+fn config(args: &OriginArgs, place: &Place) -> Config {
     Config {
-        places: std::iter::once(&args.place)
-            .chain(&args.mirror)
-            .cloned()
-            .collect(),
-        access: Access {
-            s3_endpoint: args.s3_endpoint.clone(),
-            s3_style: match args.s3_style {
-                BucketStyle::Path => S3Style::Path,
-                BucketStyle::Virtual => S3Style::Virtual,
-            },
-            s3_region: args.s3_region.clone(),
-            anonymous: args.anonymous,
-        },
-        patience: Patience {
-            answer: waits,
-            stall: waits,
-            tries: args.storage_tries,
-            ..Patience::default()
-        },
+        places: std::iter::once(place).chain(&args.mirror).cloned().collect(),
+        access: access(&args.storage),
+        patience: patience(&args.storage),
         listen: args.listen,
         threads: args.threads.map(usize::from),
         configuration: args.configuration,
@@ -68,13 +58,42 @@ fn config(args: &OriginArgs) -> Config {
     }
 }
 
+/// What object stores are told.
+pub fn access(args: &StorageArgs) -> Access {
+    Access {
+        s3_endpoint: args.s3_endpoint.clone(),
+        s3_style: match args.s3_style {
+            BucketStyle::Path => S3Style::Path,
+            BucketStyle::Virtual => S3Style::Virtual,
+        },
+        s3_region: args.s3_region.clone(),
+        anonymous: args.anonymous,
+    }
+}
+
+/// How long storage is waited for.
+pub fn patience(args: &StorageArgs) -> Patience {
+    let waits = duration(args.storage_timeout);
+    Patience {
+        answer: waits,
+        stall: waits,
+        tries: args.storage_tries,
+        ..Patience::default()
+    }
+}
+
 fn duration(time: TimeSpan) -> Duration {
     Duration::from_nanos(time.0)
 }
 
-fn announce(args: &OriginArgs, address: SocketAddr, global: &GlobalOptions) -> Result<(), Failure> {
+fn announce(
+    place: &Place,
+    args: &OriginArgs,
+    address: SocketAddr,
+    global: &GlobalOptions,
+) -> Result<(), Failure> {
     let url = super::url_on_this_host(address);
-    let place = args.place.to_string();
+    let place = place.to_string();
     if global.json {
         let configuration = args.configuration.name();
         let line = json!({ "url": url, "address": address, "place": place, "configuration": configuration });

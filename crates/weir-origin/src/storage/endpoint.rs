@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use bytes::Bytes;
+
 use super::cloud::Cloud;
 use super::fault::Fault;
 use super::folder::Folder;
@@ -109,6 +111,24 @@ impl Endpoint {
             Backend::Folder(root) => root.list(folder).await,
             Backend::Plain(_) => Err(Fault::NoLists),
             Backend::Cloud(cloud) => cloud.list(folder).await,
+        }
+    }
+
+    /// All objects, in any order.
+    pub async fn list_all(&self) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
+        match &self.backend {
+            Backend::Folder(root) => root.list_all().await,
+            Backend::Plain(_) => Err(Fault::NoLists),
+            Backend::Cloud(cloud) => cloud.list_all().await,
+        }
+    }
+
+    /// Writes an object.
+    pub async fn put(&self, path: &ObjectPath, body: Bytes) -> Result<(), Fault> {
+        match &self.backend {
+            Backend::Folder(root) => root.put(path, body).await,
+            Backend::Plain(_) => Err(Fault::ReadOnly),
+            Backend::Cloud(cloud) => cloud.put(path, body).await,
         }
     }
 

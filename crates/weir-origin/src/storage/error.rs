@@ -86,8 +86,18 @@ pub enum StorageError {
         /// The folder.
         path: ObjectPath,
     },
+    /// The storage takes nothing that is written.
+    #[error(
+        "cannot write {path} to the storage {endpoint}, which can only be read; use -o to keep it in a folder"
+    )]
+    ReadOnly {
+        /// Which storage.
+        endpoint: Arc<str>,
+        /// The object.
+        path: ObjectPath,
+    },
     /// The file system of this host failed.
-    #[error("cannot read {path} from {endpoint}: {why}")]
+    #[error("the file system failed for {path} in {endpoint}: {why}")]
     File {
         /// The folder.
         endpoint: Arc<str>,
@@ -116,6 +126,7 @@ impl StorageError {
             Fault::Unavailable(status) => StorageError::Unavailable { endpoint, status },
             Fault::Wrong(why) => StorageError::WrongAnswer { endpoint, path, why },
             Fault::NoLists => StorageError::NoLists { endpoint, path },
+            Fault::ReadOnly => StorageError::ReadOnly { endpoint, path },
             Fault::File(why) => StorageError::File { endpoint, path, why },
         }
     }
@@ -132,6 +143,7 @@ impl StorageError {
             StorageError::Unavailable { .. } => "storage_unavailable",
             StorageError::WrongAnswer { .. } => "storage_wrong_answer",
             StorageError::NoLists { .. } => "storage_no_lists",
+            StorageError::ReadOnly { .. } => "storage_read_only",
             StorageError::File { .. } => "storage_file",
         }
     }
@@ -160,7 +172,7 @@ impl StorageError {
             StorageError::Changed { .. } | StorageError::Unavailable { .. } => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
-            StorageError::File { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+            StorageError::ReadOnly { .. } | StorageError::File { .. } => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 }

@@ -2,6 +2,8 @@
 //! read ranges of one version of an object, to ask again, and to turn to the next storage; it must not know what the bytes
 //! are, nor what is kept of them.
 
+mod at_hand;
+mod buffers;
 mod cloud;
 mod endpoint;
 mod error;
@@ -34,6 +36,8 @@ pub use transport::Patience;
 /// Bytes of one answer as they arrive.
 type ByteStream = BoxStream<'static, Result<Bytes, Fault>>;
 
+/// Objects that a place is listed with, at most.
+const MOST_LISTED_IN_ALL: usize = 1_000_000;
 /// Objects of a folder that are looked at: more belong to no title.
 const MOST_LISTED: usize = 10_000;
 /// Storages that hold the same, at most.
@@ -212,6 +216,48 @@ impl Storage {
                     return Ok(listed);
                 }
                 Err(fault) => self.wait_or_give_up(fault, endpoint, folder, &mut tries).await?,
+            }
+        }
+    }
+
+    /// All objects, by name; a million at most.
+    ///
+    /// # Errors
+    /// When the storage cannot list, does not list for us, or fails again and again.
+    pub async fn list_all(&self, kind: Kind) -> Result<Vec<(ObjectPath, Meta)>, StorageError> {
+        let mut tries = self.tries();
+        loop {
+            let endpoint = self.endpoint(&mut tries);
+            self.shared.metrics.reading(kind);
+            let listed = endpoint.list_all().await;
+            endpoint.judge(listed.as_ref().err());
+            match listed {
+                Ok(mut listed) => {
+                    listed.sort_by(|(one, _), (other, _)| one.cmp(other));
+                    return Ok(listed);
+                }
+                Err(fault) => {
+                    let whole = ObjectPath::whole();
+                    self.wait_or_give_up(fault, endpoint, &whole, &mut tries).await?;
+                }
+            }
+        }
+    }
+
+    /// Writes an object in place of the one that is there, if there is one. Who reads it at the same time reads one or the
+    /// other. Where several places hold the same, it is written to the first that takes it.
+    ///
+    /// # Errors
+    /// When the storage takes nothing, takes nothing from us, or fails again and again.
+    pub async fn put(&self, path: &ObjectPath, body: Bytes) -> Result<(), StorageError> {
+        let mut tries = self.tries();
+        loop {
+            let endpoint = self.endpoint(&mut tries);
+            let put = endpoint.put(path, body.clone()).await;
+            endpoint.judge(put.as_ref().err());
+            match put {
+                Ok(()) => return Ok(()),
+                Err(fault) => self.wait_or_give_up(fault, endpoint, path, &mut tries).await?,
             }
         }
     }
