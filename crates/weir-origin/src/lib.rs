@@ -7,6 +7,7 @@
 mod cache;
 mod configuration;
 mod content;
+mod keys;
 mod metrics;
 mod path;
 mod server;
@@ -14,6 +15,7 @@ mod storage;
 mod titles;
 
 pub use cache::{CacheError, DiskCache, Flights, MemoryCache};
+pub use keys::{KeySettings, KeysError};
 pub use configuration::{Configuration, UnknownConfiguration};
 pub use metrics::{Kind, Metrics, Tier};
 pub use path::{ObjectPath, PathError};

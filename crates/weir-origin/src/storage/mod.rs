@@ -27,9 +27,10 @@ use fault::Fault;
 
 pub use error::StorageError;
 pub use meta::Meta;
+pub use plain::AGENT;
 pub use place::{Access, Bucket, Place, PlaceError, Provider, S3Style};
 pub use reading::Reading;
-pub use transport::Patience;
+pub use transport::{Patience, Transport};
 
 /// Bytes of one answer as they arrive.
 type ByteStream = BoxStream<'static, Result<Bytes, Fault>>;

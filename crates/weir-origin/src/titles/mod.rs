@@ -6,6 +6,7 @@ mod error;
 mod indexes;
 mod narrow;
 mod piece;
+mod protected;
 mod title;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use title::{Source, is_media, is_subtitles};
 
 pub use address::split;
 pub use error::TitleError;
+pub use protected::Sealing;
 pub use title::Title;
 
 type Loaded = Result<Arc<Title>, TitleError>;

@@ -1,6 +1,7 @@
 //! One part of a title as it is sent: a manifest, an initialisation segment, a media segment, subtitles. It must not know how
 //! it is sent.
 
+use std::ops::Range;
 use std::sync::PoisonError;
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use weir_media::presentation::{Presentation, Resource};
 
 use super::error::TitleError;
 use super::narrow::narrowed;
+use super::protected::Sealing;
 use super::title::{Source, Title};
 use crate::content::{Content, Part, Stored};
 use crate::metrics::Kind;
@@ -27,6 +29,8 @@ pub struct Piece {
     pub content_type: &'static str,
     /// Its bytes.
     pub content: Content,
+    /// What has to be done with all of it before it is sent; none if it is sent as it is.
+    pub sealing: Option<Sealing>,
 }
 
 impl Title {
@@ -49,31 +53,58 @@ impl Title {
             kind: Kind::Init,
             content_type: mp4_type(kind),
             content: at_hand(init_segment(track).into()),
+            sealing: None,
         })
     }
 
     fn media(&self, kind: TrackKind, name: &str, start: u64) -> Result<Option<Piece>, TitleError> {
-        let found = self
-            .presentation()
-            .rendition(kind, name)
-            .zip(self.track(kind, name));
-        let Some((rendition, (source, track))) = found else {
+        let (Some((samples, sequence)), Some((source, track))) =
+            (self.segment(kind, name, start), self.track(kind, name))
+        else {
             return Ok(None);
         };
-        let Some((number, segment)) = rendition.segments.starting_at(start) else {
-            return Ok(None);
-        };
-        // Tracks have fewer samples than that.
-        let sequence = u32::try_from(number + 1).unwrap_or(u32::MAX);
-        let segment = media_segment(track, segment.samples.clone(), sequence)?;
+        let segment = media_segment(track, samples, sequence)?;
         Ok(Some(Piece {
             kind: Kind::Media,
             content_type: mp4_type(kind),
             content: content(source, segment),
+            sealing: None,
         }))
     }
 
-    fn subtitle_text(&self, name: &str) -> Option<Piece> {
+    /// The samples of the segment that begins then, and its number from 1.
+    pub(super) fn segment(&self, kind: TrackKind, name: &str, start: u64) -> Option<(Range<u32>, u32)> {
+        let rendition = self.presentation().rendition(kind, name)?;
+        let (number, segment) = rendition.segments.starting_at(start)?;
+        // Tracks have fewer samples than that.
+        let sequence = u32::try_from(number + 1).unwrap_or(u32::MAX);
+        Some((segment.samples.clone(), sequence))
+    }
+
+    /// What these samples hold, without any header.
+    pub(super) fn payload(
+        &self,
+        kind: TrackKind,
+        name: &str,
+        samples: Range<u32>,
+        sequence: u32,
+    ) -> Result<Option<Piece>, TitleError> {
+        let Some((source, track)) = self.track(kind, name) else {
+            return Ok(None);
+        };
+        let segment = MediaSegment {
+            header: Vec::new(),
+            ..media_segment(track, samples, sequence)?
+        };
+        Ok(Some(Piece {
+            kind: Kind::Media,
+            content_type: mp4_type(kind),
+            content: content(source, segment),
+            sealing: None,
+        }))
+    }
+
+    pub(super) fn subtitle_text(&self, name: &str) -> Option<Piece> {
         let (path, version) = self.subtitle_file(name)?;
         let stored = Stored {
             path: path.clone(),
@@ -86,6 +117,7 @@ impl Title {
             kind: Kind::Subtitles,
             content_type: "text/vtt; charset=utf-8",
             content: Content::new(vec![Part::Stored(stored)]),
+            sealing: None,
         })
     }
 
@@ -95,14 +127,11 @@ impl Title {
         } else {
             self.write(resource, &narrowed(self.presentation(), query)?)?
         };
-        let content_type = match resource {
-            Resource::Mpd => MPD_TYPE,
-            _ => PLAYLIST_TYPE,
-        };
         Ok(made.map(|bytes| Piece {
             kind: Kind::Manifest,
-            content_type,
+            content_type: manifest_type(resource),
             content: at_hand(bytes),
+            sealing: None,
         }))
     }
 
@@ -119,7 +148,7 @@ impl Title {
         Ok(made)
     }
 
-    fn write(&self, resource: &Resource, presentation: &Presentation) -> Result<Option<Bytes>, TitleError> {
+    pub(super) fn write(&self, resource: &Resource, presentation: &Presentation) -> Result<Option<Bytes>, TitleError> {
         let text = match resource {
             Resource::Mpd => Some(mpd(presentation)),
             Resource::MultivariantPlaylist => Some(multivariant_playlist(presentation)),
@@ -137,17 +166,27 @@ impl Title {
             }
             // Not offered: tracks as single files would have all their headers made for each range that is asked for.
             Resource::OnDemandMpd | Resource::SingleFile(..) => None,
-            Resource::InitSegment(..) | Resource::MediaSegment(..) | Resource::SubtitleText(..) => None,
+            Resource::InitSegment(..)
+            | Resource::MediaSegment(..)
+            | Resource::SyncSample(..)
+            | Resource::SubtitleText(..) => None,
         };
         Ok(text.map(Bytes::from))
     }
 }
 
-fn at_hand(bytes: Bytes) -> Content {
+pub(super) fn manifest_type(resource: &Resource) -> &'static str {
+    match resource {
+        Resource::Mpd => MPD_TYPE,
+        _ => PLAYLIST_TYPE,
+    }
+}
+
+pub(super) fn at_hand(bytes: Bytes) -> Content {
     Content::new(vec![Part::Bytes(bytes)])
 }
 
-fn mp4_type(kind: TrackKind) -> &'static str {
+pub(super) fn mp4_type(kind: TrackKind) -> &'static str {
     match kind {
         TrackKind::Video => "video/mp4",
         TrackKind::Audio => "audio/mp4",
@@ -157,7 +196,7 @@ fn mp4_type(kind: TrackKind) -> &'static str {
 /// Headers, then the payload: in one read, where the samples lie in the file in the order in which they are decoded.
 fn content(source: &Source, segment: MediaSegment) -> Content {
     let mut parts = vec![Part::Bytes(segment.header.into())];
-    let mut keep: Vec<std::ops::Range<u64>> = Vec::new();
+    let mut keep: Vec<Range<u64>> = Vec::new();
     let stored = |keep| {
         Part::Stored(Stored {
             path: source.path.clone(),

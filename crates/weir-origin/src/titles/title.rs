@@ -41,6 +41,8 @@ pub struct Title {
     modified: Option<SystemTime>,
     /// Manifests that were made, which do not depend on a query.
     pub(super) manifests: Mutex<HashMap<Resource, Bytes>>,
+    /// The same of the title when it is protected, with the tag of the key.
+    pub(super) protected_manifests: Mutex<(u64, HashMap<Resource, Bytes>)>,
 }
 
 /// Whether a file can have media in it.
@@ -116,12 +118,18 @@ impl Title {
             modified,
             sources,
             manifests: Mutex::default(),
+            protected_manifests: Mutex::default(),
         })
     }
 
     /// What players are offered.
     pub fn presentation(&self) -> &Presentation {
         &self.presentation
+    }
+
+    /// The files that its media are in.
+    pub fn media(&self) -> impl Iterator<Item = &ObjectPath> {
+        self.sources.iter().map(|source| &source.path)
     }
 
     /// When one of its files was last written.

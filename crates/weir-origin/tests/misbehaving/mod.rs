@@ -5,7 +5,7 @@
 #![allow(dead_code)]
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,6 +21,7 @@ pub struct Asked {
     pub path: String,
     /// Names in lower case.
     pub headers: HashMap<String, String>,
+    pub body: Vec<u8>,
 }
 
 impl Asked {
@@ -174,12 +175,16 @@ fn read_request(reader: &mut impl BufRead, seen: &Seen) -> Option<Asked> {
         let (name, value) = line.split_once(':')?;
         headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
     }
+    let length = headers.get("content-length").map_or(Ok(0), |length| length.parse());
+    let mut body = vec![0; length.ok()?];
+    reader.read_exact(&mut body).ok()?;
     let mut all = seen.asked.lock().expect("the requests");
     let asked = Asked {
         number: all.len(),
         method,
         path,
         headers,
+        body,
     };
     all.push(asked.clone());
     Some(asked)
