@@ -19,7 +19,9 @@ fn check_decrypted(folder: &Path, source: &Path, scheme: Scheme) {
     let made = encrypt(folder, source, scheme);
     let frames = hashes(source, "-ignore_editlist 1", "0:0", "");
     assert!(frames.len() > 20);
-    let options = format!("-ignore_editlist 1 -decryption_key {}", key_hex(&KEY));
+    // Fragment by fragment, as players get them: in a file that it can seek in, ffmpeg 5.1 takes what it has read of the
+    // second fragment for the first.
+    let options = format!("-seekable 0 -ignore_editlist 1 -decryption_key {}", key_hex(&KEY));
     assert_eq!(hashes(&made.path, &options, "0:0", ""), frames, "{source:?} {scheme}");
     // Packets too, so that nothing that a decoder passes over is lost.
     let packets = hashes(source, "-ignore_editlist 1", "0:0", "-c copy");
@@ -30,14 +32,15 @@ fn check_decrypted(folder: &Path, source: &Path, scheme: Scheme) {
 }
 
 #[test]
-fn cenc_is_decrypted_to_what_it_was() {
+fn what_is_encrypted_is_decrypted_to_what_it_was() {
     let folder = tempfile::tempdir().unwrap();
-    for (name, arguments) in SOURCES {
+    let sound = format!("{AUDIO} {AAC}");
+    for (name, arguments) in SOURCES.into_iter().chain([("sound", sound.as_str())]) {
         let source = make(folder.path(), &format!("{name}.mp4"), arguments);
-        check_decrypted(folder.path(), &source, Scheme::Cenc);
+        for scheme in [Scheme::Cenc, Scheme::Cbcs] {
+            check_decrypted(folder.path(), &source, scheme);
+        }
     }
-    let sound = make(folder.path(), "sound.mp4", &format!("{AUDIO} {AAC}"));
-    check_decrypted(folder.path(), &sound, Scheme::Cenc);
 }
 
 /// Slice headers as the bitstream filter `trace_headers` reads them: for each slice the bits up to its data.

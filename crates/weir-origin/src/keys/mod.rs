@@ -141,7 +141,8 @@ impl Keys {
         let (known, asked) = (known.cloned().unwrap_or_default(), title.clone());
         let begin = || async move { server.ask(&known, &asked).await.map(Arc::new) };
         let (found, is_first) = self.asks.join(title.clone(), begin).await;
-        let key = Arc::new(self.made(&found?, title)?);
+        let told = found?;
+        let key = Arc::new(self.made(&told, title)?);
         if is_first {
             let systems = key.protection.announcement.systems.iter();
             let boxes: u64 = systems.map(|pssh| pssh.bytes().len() as u64).sum();

@@ -192,7 +192,7 @@ fn address(
 /// Puts title and key identifier where `{title}` and `{key_id}` stand.
 pub fn put_in(address: &str, title: &ObjectPath, key_id: Option<KeyId>) -> String {
     let title = utf8_percent_encode(title.as_str(), KEPT).to_string();
-    let key_id = key_id.map(KeyId::hex).unwrap_or_default();
+    let key_id = key_id.map(|key_id| key_id.hex()).unwrap_or_default();
     address.replace("{title}", &title).replace("{key_id}", &key_id)
 }
 

@@ -150,7 +150,7 @@ fn health(app: &App) -> Result<Found, Problem> {
 async fn part(app: &Arc<App>, uri: &Uri, path: ObjectPath, resource: &Resource) -> Result<Found, Problem> {
     let title = app.titles.get(&path).await?;
     let query = uri.query().unwrap_or_default();
-    let key = app.keys.of_title(&path, title.media()).await?;
+    let key = app.keys.of_title(&path, title.media_files()).await?;
     let piece = match &key {
         None => title.piece(resource, query)?,
         Some(key) => title.protected_piece(resource, query, key)?,

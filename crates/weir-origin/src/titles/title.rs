@@ -128,7 +128,7 @@ impl Title {
     }
 
     /// The files that its media are in.
-    pub fn media(&self) -> impl Iterator<Item = &ObjectPath> {
+    pub fn media_files(&self) -> impl Iterator<Item = &ObjectPath> {
         self.sources.iter().map(|source| &source.path)
     }
 
