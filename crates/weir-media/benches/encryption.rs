@@ -65,7 +65,8 @@ fn measure(criterion: &mut Criterion, name: &str, arguments: &str) {
 }
 
 fn segments(criterion: &mut Criterion) {
-    let noise = "-f lavfi -i testsrc2=size=1920x1080:rate=25:duration=2,noise=alls=20:allf=t -pix_fmt yuv420p";
+    let noise =
+        "-f lavfi -i testsrc2=size=1920x1080:rate=25:duration=2,noise=alls=20:allf=t -pix_fmt yuv420p";
     measure(
         criterion,
         "H.264",

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use encrypted::{KEY, SOURCES, encrypt, key_hex, nal_units};
 use sources::{AAC, AUDIO, hashes, make, run};
-use weir_media::encryption::{NalFormat, Scheme, encrypt_whole, ContentKey};
+use weir_media::encryption::{ContentKey, NalFormat, Scheme, encrypt_whole};
 use weir_media::package::init_segment;
 
 /// Decrypted, all frames are those of the source; the scheme and the key matter for that.
@@ -22,13 +22,29 @@ fn check_decrypted(folder: &Path, source: &Path, scheme: Scheme) {
     // Fragment by fragment, as players get them: in a file that it can seek in, ffmpeg 5.1 takes what it has read of the
     // second fragment for the first.
     let options = format!("-seekable 0 -ignore_editlist 1 -decryption_key {}", key_hex(&KEY));
-    assert_eq!(hashes(&made.path, &options, "0:0", ""), frames, "{source:?} {scheme}");
+    assert_eq!(
+        hashes(&made.path, &options, "0:0", ""),
+        frames,
+        "{source:?} {scheme}"
+    );
     // Packets too, so that nothing that a decoder passes over is lost.
     let packets = hashes(source, "-ignore_editlist 1", "0:0", "-c copy");
-    assert_eq!(hashes(&made.path, &options, "0:0", "-c copy"), packets, "{source:?} {scheme}");
+    assert_eq!(
+        hashes(&made.path, &options, "0:0", "-c copy"),
+        packets,
+        "{source:?} {scheme}"
+    );
     let other = hashes(&made.path, "-ignore_editlist 1", "0:0", "-c copy");
-    let same = other.iter().zip(&packets).filter(|(one, other)| one == other).count();
-    assert!(same * 4 < packets.len(), "{same} of {} packets are clear", packets.len());
+    let same = other
+        .iter()
+        .zip(&packets)
+        .filter(|(one, other)| one == other)
+        .count();
+    assert!(
+        same * 4 < packets.len(),
+        "{same} of {} packets are clear",
+        packets.len()
+    );
 }
 
 #[test]
@@ -57,7 +73,10 @@ fn traced_headers(source: &Path) -> Vec<usize> {
     let text = String::from_utf8_lossy(&output.stderr);
     let mut headers = Vec::new();
     let mut in_slice = false;
-    for line in text.lines().filter_map(|line| line.strip_prefix("[trace_headers @ ")) {
+    for line in text
+        .lines()
+        .filter_map(|line| line.strip_prefix("[trace_headers @ "))
+    {
         let line = line.split_once("] ").unwrap().1;
         let mut words = line.split_whitespace();
         let Some(Ok(position)) = words.next().map(str::parse::<usize>) else {
@@ -137,7 +156,10 @@ fn whole_segments_are_decrypted_by_openssl() {
     let iv = [9; 16];
     let path = folder.path().join("init");
     let encrypted = encrypt_whole(&ContentKey::new(KEY), &iv, clear.clone());
-    assert_eq!(made.parts[0], encrypt_whole(&ContentKey::new(KEY), &encrypted::IV, clear.clone()));
+    assert_eq!(
+        made.parts[0],
+        encrypt_whole(&ContentKey::new(KEY), &encrypted::IV, clear.clone())
+    );
     std::fs::write(&path, encrypted).unwrap();
     let arguments = format!(
         "enc -d -aes-128-cbc -K {} -iv {} -in {}",

@@ -15,8 +15,8 @@ mod storage;
 mod titles;
 
 pub use cache::{CacheError, DiskCache, Flights, MemoryCache};
-pub use keys::{KeySettings, KeysError};
 pub use configuration::{Configuration, UnknownConfiguration};
+pub use keys::{KeySettings, KeysError};
 pub use metrics::{Kind, Metrics, Tier};
 pub use path::{ObjectPath, PathError};
 pub use server::{Config, Limits, LogTo, OriginError, Server};

@@ -103,7 +103,11 @@ fn check_refused(folder: &TempDir, server: String, expected: (u16, &str)) {
     for path in PARTS.iter().chain(&["/sita/content.key"]) {
         let (status, body) = served.get(path);
         assert!((400..600).contains(&status), "{path}: {status}");
-        assert!(!body.windows(32).any(|bytes| film.windows(32).step_by(32).take(100).any(|clear| clear == bytes)));
+        assert!(
+            !body
+                .windows(32)
+                .any(|bytes| film.windows(32).step_by(32).take(100).any(|clear| clear == bytes))
+        );
     }
     let (status, body) = served.get("/sita/video/v1/0.m4s");
     let body = text(body);
@@ -119,7 +123,10 @@ fn check_refused(folder: &TempDir, server: String, expected: (u16, &str)) {
 #[test]
 fn nothing_of_a_protected_title_is_served_without_its_key() {
     let films = films();
-    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let (unavailable, wrong) = ((503, "key_unavailable"), (502, "key_wrong"));
     check_refused(&films, format!("http://{gone}/"), unavailable);
     for code in [500, 503, 429] {
@@ -157,14 +164,20 @@ fn a_key_server_that_hangs_is_not_waited_for_forever() {
 
 fn said(json: &str) -> Vec<Act> {
     vec![Act::Send(
-        format!("HTTP/1.1 200 Said\r\nContent-Length: {}\r\n\r\n{json}", json.len()).into_bytes(),
+        format!(
+            "HTTP/1.1 200 Said\r\nContent-Length: {}\r\n\r\n{json}",
+            json.len()
+        )
+        .into_bytes(),
     )]
 }
 
 #[test]
 fn a_key_server_is_asked_once_for_all_by_the_title() {
     let films = films();
-    let json = format!("{{\"scheme\":\"cbcs\",\"key_id\":\"{KEY_ID}\",\"key\":\"{KEY}\",\"licence_url\":\"https://l/{{title}}?a&b\"}}");
+    let json = format!(
+        "{{\"scheme\":\"cbcs\",\"key_id\":\"{KEY_ID}\",\"key\":\"{KEY}\",\"licence_url\":\"https://l/{{title}}?a&b\"}}"
+    );
     let server = Misbehaving::start(move |_| {
         let mut acts = vec![Act::Pause(Duration::from_millis(200))];
         acts.extend(said(&json));
@@ -181,9 +194,15 @@ fn a_key_server_is_asked_once_for_all_by_the_title() {
     get(&served, "/sita/video/v1/0.m4s");
     assert_eq!(server.count(), 1);
     let asked = server.asked().remove(0);
-    assert_eq!((asked.method.as_str(), asked.path.as_str()), ("GET", "/keys?tenant=1&title=sita"));
+    assert_eq!(
+        (asked.method.as_str(), asked.path.as_str()),
+        ("GET", "/keys?tenant=1&title=sita")
+    );
     let manifest = text(get(&served, "/sita/manifest.mpd"));
-    assert!(manifest.contains(&format!("cenc:default_KID=\"{KEY_ID}\"")), "{manifest}");
+    assert!(
+        manifest.contains(&format!("cenc:default_KID=\"{KEY_ID}\"")),
+        "{manifest}"
+    );
     assert!(manifest.contains("value=\"cbcs\""), "{manifest}");
     assert!(manifest.contains(">https://l/sita?a&amp;b</"), "{manifest}");
 }
@@ -198,7 +217,10 @@ fn a_key_server_gives_a_licence_where_the_key_identifier_is_known() {
     let server = Misbehaving::start(move |_| said(&licence));
     let keys = format!("[[title]]\npath = 'sita'\nscheme = 'cenc'\nkey_id = '{KEY_ID}'\n");
     let served = Served::start(&with_keys(films.path(), &keys, Some(server.url()), true));
-    assert_eq!(get(&served, "/sita/content.key"), b"\0\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff");
+    assert_eq!(
+        get(&served, "/sita/content.key"),
+        b"\0\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff"
+    );
     let asked = server.asked().remove(0);
     assert_eq!(asked.method, "POST");
     assert_eq!(
@@ -211,7 +233,11 @@ fn a_key_server_gives_a_licence_where_the_key_identifier_is_known() {
 fn there_is_no_way_around_a_rule() {
     let films = films();
     fs::create_dir(films.path().join("other")).unwrap();
-    fs::copy(films.path().join("sita/film.mp4"), films.path().join("other/film.mp4")).unwrap();
+    fs::copy(
+        films.path().join("sita/film.mp4"),
+        films.path().join("other/film.mp4"),
+    )
+    .unwrap();
     let keys = format!("{}{}", rule("sita", "cenc"), rule("other/film.mp4", "cenc"));
     let served = Served::start(&with_keys(films.path(), &keys, None, false));
     // The title, and its file as a title: by the same key.
@@ -220,7 +246,13 @@ fn there_is_no_way_around_a_rule() {
         assert!(text(get(&served, &format!("/{title}/master.m3u8"))).starts_with("#EXTM3U"));
     }
     // The stored files, and a title that has the file of another one.
-    for path in ["/sita/film.mp4", "/sita/%66ilm.mp4", "/other/film.mp4", "/other/manifest.mpd", "/other/video/v1/0.m4s"] {
+    for path in [
+        "/sita/film.mp4",
+        "/sita/%66ilm.mp4",
+        "/other/film.mp4",
+        "/other/manifest.mpd",
+        "/other/video/v1/0.m4s",
+    ] {
         let (status, body) = served.get(path);
         let body = text(body);
         assert_eq!(status, 403, "{path}: {body}");
@@ -231,7 +263,7 @@ fn there_is_no_way_around_a_rule() {
         assert_eq!(served.get(&format!("/sita/{part}")).0, 404);
     }
     let (status, _) = served.get("/sita/content.key");
-    assert_eq!(status, 404, "keys are given to nobody unless that is asked for");
+    assert_eq!(status, 403, "keys are given to nobody unless that is asked for");
 }
 
 #[test]
@@ -246,7 +278,12 @@ fn encrypted_segments_are_the_same_bytes_each_time_and_by_ranges() {
             configuration: Configuration::A,
             ..settings
         });
-        for path in ["/sita/video/v1/init.mp4", "/sita/video/v1/0.m4s", "/sita/audio/a1/0.m4s", "/sita/video/v1/sync-0.m4s"] {
+        for path in [
+            "/sita/video/v1/init.mp4",
+            "/sita/video/v1/0.m4s",
+            "/sita/audio/a1/0.m4s",
+            "/sita/video/v1/sync-0.m4s",
+        ] {
             let whole = get(&served, path);
             assert_eq!(get(&again, path), whole, "{path}");
             assert_ne!(clear.get(path).1, whole, "{path}");
@@ -271,8 +308,13 @@ assert before == reads() and before
         let other = keys.replace("00112233", "99112233");
         let changed = Served::start(&with_keys(films.path(), &other, None, true));
         let etag = |served: &Served| {
-            let answer = served.raw(b"HEAD /sita/video/v1/0.m4s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-            answer.lines().find(|line| line.starts_with("etag")).unwrap().to_owned()
+            let answer =
+                served.raw(b"HEAD /sita/video/v1/0.m4s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+            answer
+                .lines()
+                .find(|line| line.starts_with("etag"))
+                .unwrap()
+                .to_owned()
         };
         assert_ne!(etag(&served), etag(&changed));
         assert_eq!(etag(&served), etag(&again));
@@ -285,11 +327,18 @@ fn whole_segments_are_decrypted_by_openssl_with_what_the_playlist_says() {
     let clear = Served::start(&config(films.path().to_str().unwrap()));
     let served = Served::start(&with_keys(films.path(), &rule("sita", "aes-128"), None, true));
     let playlist = text(get(&served, "/sita/video/v1/playlist.m3u8"));
-    let key = playlist.lines().find(|line| line.starts_with("#EXT-X-KEY")).unwrap();
+    let key = playlist
+        .lines()
+        .find(|line| line.starts_with("#EXT-X-KEY"))
+        .unwrap();
     let iv = key
         .strip_prefix("#EXT-X-KEY:METHOD=AES-128,URI=\"/sita/content.key\",IV=0x")
         .unwrap_or_else(|| panic!("{key}"));
-    for path in ["/sita/video/v1/init.mp4", "/sita/video/v1/0.m4s", "/sita/audio/a1/0.m4s"] {
+    for path in [
+        "/sita/video/v1/init.mp4",
+        "/sita/video/v1/0.m4s",
+        "/sita/audio/a1/0.m4s",
+    ] {
         let file = films.path().join("encrypted");
         fs::write(&file, get(&served, path)).unwrap();
         let decrypted = run(
@@ -302,7 +351,10 @@ fn whole_segments_are_decrypted_by_openssl_with_what_the_playlist_says() {
     assert_eq!(status, 404);
     assert!(text(body).contains("master.m3u8"));
     let iframes = text(get(&served, "/sita/video/v1/iframes.m3u8"));
-    assert!(iframes.contains("sync-0.m4s") && !iframes.contains("BYTERANGE"), "{iframes}");
+    assert!(
+        iframes.contains("sync-0.m4s") && !iframes.contains("BYTERANGE"),
+        "{iframes}"
+    );
 }
 
 #[test]
@@ -310,9 +362,15 @@ fn licences_and_keys_are_served_if_that_is_asked_for() {
     let films = films();
     let served = Served::start(&with_keys(films.path(), &rule("sita", "cenc"), None, true));
     let manifest = text(get(&served, "/sita/manifest.mpd"));
-    assert!(manifest.contains(">/sita/clearkey.json</dashif:Laurl>"), "{manifest}");
+    assert!(
+        manifest.contains(">/sita/clearkey.json</dashif:Laurl>"),
+        "{manifest}"
+    );
     let master = text(get(&served, "/sita/master.m3u8"));
-    assert!(master.contains("#EXT-X-SESSION-KEY:METHOD=SAMPLE-AES-CTR,URI=\"/sita/content.key\""), "{master}");
+    assert!(
+        master.contains("#EXT-X-SESSION-KEY:METHOD=SAMPLE-AES-CTR,URI=\"/sita/content.key\""),
+        "{master}"
+    );
     let ask = |path: &str, body: &str| {
         let length = body.len();
         served.raw(
@@ -331,8 +389,12 @@ fn licences_and_keys_are_served_if_that_is_asked_for() {
     assert!(ask("/sita/clearkey.json", "{").starts_with("HTTP/1.1 400"));
     assert!(ask("/sita/manifest.mpd", "{}").starts_with("HTTP/1.1 405"));
     assert!(ask("/none/clearkey.json", &request).starts_with("HTTP/1.1 404"));
-    let preflight = served.raw(b"OPTIONS /sita/clearkey.json HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    assert!(preflight.contains("POST") && preflight.contains("Content-Type"), "{preflight}");
+    let preflight =
+        served.raw(b"OPTIONS /sita/clearkey.json HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert!(
+        preflight.contains("POST") && preflight.contains("Content-Type"),
+        "{preflight}"
+    );
 }
 
 #[test]
@@ -346,7 +408,12 @@ fn video_that_cannot_be_encrypted_is_refused() {
         ),
     );
     let served = Served::start(&with_keys(films.path(), &rule("sita", "cenc"), None, false));
-    for path in ["/sita/manifest.mpd", "/sita/master.m3u8", "/sita/video/v1/init.mp4", "/sita/video/v1/0.m4s"] {
+    for path in [
+        "/sita/manifest.mpd",
+        "/sita/master.m3u8",
+        "/sita/video/v1/init.mp4",
+        "/sita/video/v1/0.m4s",
+    ] {
         let (status, body) = served.get(path);
         let body = text(body);
         assert_eq!(status, 501, "{path}: {body}");

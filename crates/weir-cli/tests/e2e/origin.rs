@@ -134,12 +134,31 @@ fn encrypted_titles_play_frame_for_frame() {
     let root = lab::path("media");
     make_titles(&root);
     let keys = lab::path("keys.toml");
-    write_keys(&keys, &[("several", "aes-128"), ("one.mp4", "cenc"), ("fragmented.mp4", "cbcs")]);
-    let (process, url) = start(&[&root, "--segment", "2s", "--keys", &keys, "--serve-keys", "--files"]);
+    write_keys(
+        &keys,
+        &[
+            ("several", "aes-128"),
+            ("one.mp4", "cenc"),
+            ("fragmented.mp4", "cbcs"),
+        ],
+    );
+    let (process, url) = start(&[
+        &root,
+        "--segment",
+        "2s",
+        "--keys",
+        &keys,
+        "--serve-keys",
+        "--files",
+    ]);
     // Players of HLS get the key by themselves.
     for (stream, file) in [("v:0", "several/high.mp4"), ("v:1", "several/low.mp4")] {
         let source = frames(&format!("{root}/{file}"), "v:0");
-        assert_eq!(frames(&format!("{url}several/master.m3u8"), stream), source, "{stream}");
+        assert_eq!(
+            frames(&format!("{url}several/master.m3u8"), stream),
+            source,
+            "{stream}"
+        );
     }
     let sound = frames(&format!("{root}/several/sound.mp4"), "a:0");
     assert_same_sound(&frames(&format!("{url}several/master.m3u8"), "a:0"), &sound);
@@ -158,7 +177,11 @@ fn encrypted_titles_play_frame_for_frame() {
     ]);
     let statuses: Vec<u64> = answers.iter().map(|(status, _)| *status).collect();
     assert_eq!(statuses, [403, 403, 200, 200]);
-    assert!(answers[2].1.contains("#EXT-X-SESSION-KEY:METHOD=AES-128"), "{}", answers[2].1);
+    assert!(
+        answers[2].1.contains("#EXT-X-SESSION-KEY:METHOD=AES-128"),
+        "{}",
+        answers[2].1
+    );
     assert!(answers[3].1.contains("value=\"cbcs\""), "{}", answers[3].1);
     stop(process);
 }
@@ -178,7 +201,13 @@ fn nothing_is_clear_while_the_key_server_is_down() {
     let statuses: Vec<u64> = answers.iter().map(|(status, _)| *status).collect();
     assert_eq!(statuses, [503, 503, 503, 403]);
     assert!(answers[1].1.contains("key_unavailable"), "{}", answers[1].1);
-    assert_eq!(value(&metrics(&url), "weir_origin_errors_total{cause=\"key_unavailable\"}"), 3);
+    assert_eq!(
+        value(
+            &metrics(&url),
+            "weir_origin_errors_total{cause=\"key_unavailable\"}"
+        ),
+        3
+    );
     stop(process);
 }
 

@@ -3,9 +3,9 @@
 //! where there are any, found at run time.
 
 use aes::Aes128;
-use cbc::Encryptor;
 use aes::cipher::block_padding::Pkcs7;
 use aes::cipher::{Block, BlockModeEncrypt, InnerIvInit, KeyInit, StreamCipher};
+use cbc::Encryptor;
 use ctr::{Ctr64BE, CtrCore};
 
 use super::protection::ContentKey;

@@ -79,7 +79,10 @@ pub enum EncryptionError {
         error: NalError,
     },
     /// More samples than initialization vectors.
-    #[error("sample {number} cannot be encrypted: a track has {} initialization vectors", super::track::MOST_SAMPLES)]
+    #[error(
+        "sample {number} cannot be encrypted: a track has {} initialization vectors",
+        super::track::MOST_SAMPLES
+    )]
     TooManySamples {
         /// The number of the sample.
         number: u32,

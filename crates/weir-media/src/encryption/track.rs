@@ -159,7 +159,9 @@ impl<'t> TrackEncryptor<'t> {
             let number = sample.number;
             let failed = |error| EncryptionError::Sample { number, error };
             // The sum of all sizes was compared with the payload.
-            let (bytes, behind) = rest.split_at_mut_checked(sample.size as usize).unwrap_or_default();
+            let (bytes, behind) = rest
+                .split_at_mut_checked(sample.size as usize)
+                .unwrap_or_default();
             rest = behind;
             let subsamples = match &mut format {
                 Some(format) => Some(format.subsamples(bytes, scheme).map_err(failed)?),
@@ -186,10 +188,9 @@ impl<'t> TrackEncryptor<'t> {
         subsamples: Option<&[Subsample]>,
         bytes: &mut [u8],
     ) {
-        let whole = [0..bytes.len()];
         let ranges: Vec<Range<usize>> = match subsamples {
             Some(subsamples) => protected_ranges(subsamples).collect(),
-            None => whole.to_vec(),
+            None => std::iter::once(0..bytes.len()).collect(),
         };
         let mut count = iv.map(|iv| cipher.counter(iv));
         for range in ranges {
@@ -225,7 +226,10 @@ mod tests {
     fn no_two_samples_of_a_track_have_the_same_counter() {
         let nonce = TrackNonce::from_hash(0xffff_ff12_3456_789a);
         assert_eq!(nonce.iv(0).unwrap(), *b"\x12\x34\x56\x78\x9a\0\0\0");
-        assert_eq!(nonce.iv(0x0001_0203).unwrap(), *b"\x12\x34\x56\x78\x9a\x01\x02\x03");
+        assert_eq!(
+            nonce.iv(0x0001_0203).unwrap(),
+            *b"\x12\x34\x56\x78\x9a\x01\x02\x03"
+        );
         assert!(nonce.iv(MOST_SAMPLES - 1).is_ok());
         assert!(nonce.iv(MOST_SAMPLES).is_err());
     }

@@ -101,7 +101,12 @@ pub fn encrypt(folder: &Path, source: &Path, scheme: Scheme) -> Encrypted {
     };
     let encryptor = TrackEncryptor::new(track, &protection, TrackNonce::from_hash(0x1234_5678_9abc)).unwrap();
     let mut parts = vec![encryptor.init_segment().unwrap()];
-    for (segments, sequence) in plan.video.iter().chain(&plan.other).flat_map(|track| track.segments.iter().zip(1..)) {
+    for (segments, sequence) in plan
+        .video
+        .iter()
+        .chain(&plan.other)
+        .flat_map(|track| track.segments.iter().zip(1..))
+    {
         let clear = media_segment(track, segments.samples.clone(), sequence).unwrap();
         let payload: Vec<u8> = clear
             .pieces
@@ -109,9 +114,16 @@ pub fn encrypt(folder: &Path, source: &Path, scheme: Scheme) -> Encrypted {
             .flat_map(|piece| &bytes[piece.start as usize..piece.end as usize])
             .copied()
             .collect();
-        let made = encryptor.media_segment(segments.samples.clone(), sequence, payload.clone()).unwrap();
+        let made = encryptor
+            .media_segment(segments.samples.clone(), sequence, payload.clone())
+            .unwrap();
         // The same each time.
-        assert_eq!(encryptor.media_segment(segments.samples.clone(), sequence, payload).unwrap(), made);
+        assert_eq!(
+            encryptor
+                .media_segment(segments.samples.clone(), sequence, payload)
+                .unwrap(),
+            made
+        );
         parts.push(made);
     }
     let name = source.file_stem().unwrap().to_str().unwrap();

@@ -46,7 +46,9 @@ pub enum KeyError {
         why: String,
     },
     /// The key server's answer has no key for it.
-    #[error("/{title} is protected and there is no key for it: {why}; nothing of it is served without encryption")]
+    #[error(
+        "/{title} is protected and there is no key for it: {why}; nothing of it is served without encryption"
+    )]
     Wrong {
         /// The title.
         title: ObjectPath,
@@ -60,7 +62,9 @@ pub enum KeyError {
         title: ObjectPath,
     },
     /// Media that is protected as part of another title.
-    #[error("/{title} is not served, since its file {file} is protected by another rule of the key file; give both one rule")]
+    #[error(
+        "/{title} is not served, since its file {file} is protected by another rule of the key file; give both one rule"
+    )]
     OtherRule {
         /// The title that was asked for.
         title: ObjectPath,

@@ -98,8 +98,12 @@ impl KeyServer {
         let key_id = key_id.map_err(|error| wrong(format!("'key_id': {error}")))?;
         let Some(key_id) = key_id.map(KeyId) else {
             let answer = self.send(Method::GET, None, title).await?;
-            let told: WrittenKey = serde_json::from_slice(&answer)
-                .map_err(|error| wrong(format!("the key server's answer cannot be read (line {})", error.line())))?;
+            let told: WrittenKey = serde_json::from_slice(&answer).map_err(|error| {
+                wrong(format!(
+                    "the key server's answer cannot be read (line {})",
+                    error.line()
+                ))
+            })?;
             return Ok(joined(known, told));
         };
         let request = LicenceRequest {
@@ -108,8 +112,12 @@ impl KeyServer {
         };
         let body = serde_json::to_vec(&request).map_err(|error| wrong(error.to_string()))?;
         let answer = self.send(Method::POST, Some((body, key_id)), title).await?;
-        let licence: Licence = serde_json::from_slice(&answer)
-            .map_err(|error| wrong(format!("the key server's licence cannot be read (line {})", error.line())))?;
+        let licence: Licence = serde_json::from_slice(&answer).map_err(|error| {
+            wrong(format!(
+                "the key server's licence cannot be read (line {})",
+                error.line()
+            ))
+        })?;
         let of_this = |key: &&LicenceKey| from_base64url(&key.kid) == Some(key_id.0);
         let key = licence.keys.iter().find(of_this);
         let key = key.and_then(|key| from_base64url(&key.k));
@@ -162,7 +170,8 @@ impl KeyServer {
                 return Err(if is_passing { unavailable(why) } else { wrong(why) });
             }
             let body = Limited::new(response.into_body(), LONGEST_ANSWER).collect().await;
-            let body = body.map_err(|error| unavailable(format!("the key server's answer broke off: {error}")))?;
+            let body =
+                body.map_err(|error| unavailable(format!("the key server's answer broke off: {error}")))?;
             Ok(body.to_bytes())
         };
         let answer = tokio::time::timeout(WAIT, answer).await;
@@ -181,7 +190,11 @@ fn joined(known: &WrittenKey, told: WrittenKey) -> WrittenKey {
         key_id: told.key_id,
         key: told.key,
         iv: told.iv.or(known.iv),
-        pssh: if told.pssh.is_empty() { known.pssh } else { told.pssh },
+        pssh: if told.pssh.is_empty() {
+            known.pssh
+        } else {
+            told.pssh
+        },
         licence_url: known.licence_url.or(told.licence_url),
         key_url: known.key_url.or(told.key_url),
     }

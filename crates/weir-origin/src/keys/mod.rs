@@ -63,9 +63,7 @@ impl Keys {
     /// When it cannot be read or says what makes no sense, and when the address of the key server is none.
     pub fn open(settings: &KeySettings) -> Result<Self, KeysError> {
         let server = settings.server.as_deref().map(KeyServer::new).transpose()?;
-        let addresses = Addresses {
-            own: settings.serve,
-        };
+        let addresses = Addresses { own: settings.serve };
         let rules = Rules::open(settings.file.as_deref(), server.is_some(), addresses)?;
         Ok(Keys {
             rules,
@@ -115,7 +113,7 @@ impl Keys {
             }
             Rule::Server(number) => {
                 let known = number.map(|number| self.rules.written(number));
-                self.from_server(known, title).await.map(Some)
+                self.asked_for(known, title).await.map(Some)
             }
         }
     }
@@ -129,7 +127,7 @@ impl Keys {
             })
     }
 
-    async fn from_server(&self, known: Option<&WrittenKey>, title: &ObjectPath) -> Found {
+    async fn asked_for(&self, known: Option<&WrittenKey>, title: &ObjectPath) -> Found {
         if let Some((key, since)) = self.kept.get(title)
             && since.elapsed() < KEPT
         {

@@ -67,7 +67,11 @@ impl Rules {
             rules: Vec::new(),
             exact: HashMap::new(),
             patterns: Vec::new(),
-            rest: if has_server { Rule::Server(None) } else { Rule::Clear },
+            rest: if has_server {
+                Rule::Server(None)
+            } else {
+                Rule::Clear
+            },
         };
         let Some(path) = path else {
             return Ok(rules);
@@ -76,7 +80,9 @@ impl Rules {
             path: path.to_owned(),
             source,
         })?;
-        let is_json = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("json"));
+        let is_json = path
+            .extension()
+            .is_some_and(|end| end.eq_ignore_ascii_case("json"));
         let wrong = |why: String| KeysError::Written {
             path: path.to_owned(),
             why,
@@ -111,7 +117,8 @@ impl Rules {
             Rule::Server(Some(number))
         } else {
             return Err(
-                "'key' is missing; write it, or 'clear = true', or name a key server with --key-server".to_owned(),
+                "'key' is missing; write it, or 'clear = true', or name a key server with --key-server"
+                    .to_owned(),
             );
         };
         match pattern.exact() {
@@ -290,7 +297,11 @@ mod tests {
 
     #[test]
     fn with_a_key_server_nothing_is_clear_that_is_not_said_to_be() {
-        let rules = open("[[title]]\npath = 'free'\nclear = true\n[[title]]\npath = 'a'\nkey_id = '00'", true).unwrap();
+        let rules = open(
+            "[[title]]\npath = 'free'\nclear = true\n[[title]]\npath = 'a'\nkey_id = '00'",
+            true,
+        )
+        .unwrap();
         assert_eq!(of(&rules, "free/x"), Rule::Clear);
         assert_eq!(of(&rules, "a"), Rule::Server(Some(1)));
         assert_eq!(of(&rules, "other"), Rule::Server(None));
@@ -320,16 +331,52 @@ mod tests {
         let secret = "000102030405060708090a0b0c0d0e0f";
         for (text, has_server, told) in [
             ("[[title]]\npath = 'a'".to_owned(), false, "'key' is missing"),
-            (format!("[[title]]\npath = 'a'\nclear = true\n{KEY}"), false, "'clear'"),
-            (format!("[[title]]\npath = '../a'\n{KEY}"), false, "begins with a dot"),
-            (format!("[[title]]\npath = 'a'\n{KEY}[[title]]\npath = 'a'\n{KEY}"), false, "two rules"),
-            (format!("[[title]]\npath = 'a'\nkey = '{secret}'"), false, "'scheme' is missing"),
-            (format!("[[title]]\npath = 'a'\n{}", KEY.replace("cenc", "aes-128")), false, "key_url"),
-            (format!("[[title]]\npath = 'a'\n{}", KEY.replace("0e0f", "0e")), false, "32 hexadecimal"),
-            (format!("[[title]]\npath = 'a'\nkeys = '{secret}'"), false, "line 3"),
+            (
+                format!("[[title]]\npath = 'a'\nclear = true\n{KEY}"),
+                false,
+                "'clear'",
+            ),
+            (
+                format!("[[title]]\npath = '../a'\n{KEY}"),
+                false,
+                "begins with a dot",
+            ),
+            (
+                format!("[[title]]\npath = 'a'\n{KEY}[[title]]\npath = 'a'\n{KEY}"),
+                false,
+                "two rules",
+            ),
+            (
+                format!("[[title]]\npath = 'a'\nkey = '{secret}'"),
+                false,
+                "'scheme' is missing",
+            ),
+            (
+                format!("[[title]]\npath = 'a'\n{}", KEY.replace("cenc", "aes-128")),
+                false,
+                "key_url",
+            ),
+            (
+                format!("[[title]]\npath = 'a'\n{}", KEY.replace("0e0f", "0e")),
+                false,
+                "32 hexadecimal",
+            ),
+            (
+                format!("[[title]]\npath = 'a'\nkeys = '{secret}'"),
+                false,
+                "line 3",
+            ),
             (format!("[[title]]\nkey = {secret}x"), false, "line 2"),
-            (format!("[[title]]\npath = 'a'\npssh = ['AAAA']\n{KEY}"), false, "'pssh'"),
-            (format!("[[title]]\npath = 'a'\nlicence_url = 'a b'\n{KEY}"), false, "'licence_url'"),
+            (
+                format!("[[title]]\npath = 'a'\npssh = ['AAAA']\n{KEY}"),
+                false,
+                "'pssh'",
+            ),
+            (
+                format!("[[title]]\npath = 'a'\nlicence_url = 'a b'\n{KEY}"),
+                false,
+                "'licence_url'",
+            ),
         ] {
             let error = open(&text, has_server).expect_err(&text);
             assert!(error.contains(told), "{error}");

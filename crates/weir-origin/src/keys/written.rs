@@ -72,9 +72,7 @@ pub enum WrongKey {
     TooManySystems,
     #[error("'{field}': an address has no quotes, spaces or control characters")]
     Address { field: &'static str },
-    #[error(
-        "aes-128 needs 'key_url', where players get the key (or --serve-keys, for tests)"
-    )]
+    #[error("aes-128 needs 'key_url', where players get the key (or --serve-keys, for tests)")]
     NoAddress,
 }
 
@@ -149,9 +147,7 @@ impl WrittenKey {
             let pssh = Pssh::new(bytes).map_err(|error| WrongKey::Text { field: "pssh", error })?;
             systems.push(pssh);
         }
-        let has_common = systems
-            .iter()
-            .any(|pssh| pssh.system() == KeyId(COMMON_SYSTEM));
+        let has_common = systems.iter().any(|pssh| pssh.system() == KeyId(COMMON_SYSTEM));
         if scheme.is_common() && !has_common {
             systems.insert(0, Pssh::common(key_id));
         }

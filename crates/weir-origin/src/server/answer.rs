@@ -82,7 +82,12 @@ impl Found {
     }
 
     /// The answer to a request with these headers.
-    pub async fn answer(mut self, app: &Arc<App>, method: &Method, asked: &HeaderMap) -> Result<Answer, Problem> {
+    pub async fn answer(
+        mut self,
+        app: &Arc<App>,
+        method: &Method,
+        asked: &HeaderMap,
+    ) -> Result<Answer, Problem> {
         let current = Current {
             etag: self.etag.as_deref(),
             modified: self.modified,
@@ -162,9 +167,15 @@ async fn begin(app: &Arc<App>, kind: Kind, content: Content) -> Result<Outgoing,
 pub fn options(with_licences: bool) -> Answer {
     let mut headers = common_headers();
     let (methods, asked) = if with_licences {
-        ("GET, HEAD, OPTIONS, POST", "Content-Type, Range, If-Match, If-None-Match, If-Modified-Since, If-Range")
+        (
+            "GET, HEAD, OPTIONS, POST",
+            "Content-Type, Range, If-Match, If-None-Match, If-Modified-Since, If-Range",
+        )
     } else {
-        (METHODS, "Range, If-Match, If-None-Match, If-Modified-Since, If-Range")
+        (
+            METHODS,
+            "Range, If-Match, If-None-Match, If-Modified-Since, If-Range",
+        )
     };
     headers.insert(header::ALLOW, HeaderValue::from_static(methods));
     headers.insert(

@@ -67,9 +67,11 @@ pub async fn answer(
     let body = Limited::new(request.body_mut(), LONGEST_REQUEST);
     let read = tokio::time::timeout(app.limits.head_time, body.collect()).await;
     let asked = read.ok().and_then(Result::ok).map(|body| body.to_bytes());
-    let asked = asked.ok_or_else(|| wrong("the request for a licence is too long, too slow, or breaks off"))?;
-    let asked: LicenceRequest = serde_json::from_slice(&asked)
-        .map_err(|_| wrong("a request for a ClearKey licence is JSON such as {\"kids\":[\"...\"],\"type\":\"temporary\"}"))?;
+    let asked =
+        asked.ok_or_else(|| wrong("the request for a licence is too long, too slow, or breaks off"))?;
+    let asked: LicenceRequest = serde_json::from_slice(&asked).map_err(|_| {
+        wrong("a request for a ClearKey licence is JSON such as {\"kids\":[\"...\"],\"type\":\"temporary\"}")
+    })?;
     let key = key_of(app, title).await?;
     let key_id = key.protection.announcement.key_id;
     let is_asked = |kid: &String| from_base64url(kid) == Some(key_id.0);

@@ -114,9 +114,10 @@ async fn find(app: &Arc<App>, uri: &Uri) -> Result<Found, Problem> {
         return licence::key(app, &title).await;
     }
     if let Some((title, resource)) = titles::split(uri.path())? {
+        let may_be_file = app.files && !app.keys.protects(&title);
         match part(app, uri, title, &resource).await {
             // It may be a stored file that is called as a part of a title would be.
-            Err(problem) if app.files && problem.status == StatusCode::NOT_FOUND => {}
+            Err(problem) if may_be_file && problem.status == StatusCode::NOT_FOUND => {}
             found => return found,
         }
     }

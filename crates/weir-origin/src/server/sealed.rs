@@ -24,7 +24,8 @@ pub async fn sealed(
 ) -> Result<Content, Problem> {
     let length = payload.length();
     if length > LONGEST {
-        let why = format!("the segment has {length} bytes; {LONGEST} are the most that are encrypted at once");
+        let why =
+            format!("the segment has {length} bytes; {LONGEST} are the most that are encrypted at once");
         return Err(Problem::new(StatusCode::BAD_GATEWAY, "bad_media", why));
     }
     // It is not longer than that.

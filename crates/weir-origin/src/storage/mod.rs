@@ -27,8 +27,8 @@ use fault::Fault;
 
 pub use error::StorageError;
 pub use meta::Meta;
-pub use plain::AGENT;
 pub use place::{Access, Bucket, Place, PlaceError, Provider, S3Style};
+pub use plain::AGENT;
 pub use reading::Reading;
 pub use transport::{Patience, Transport};
 

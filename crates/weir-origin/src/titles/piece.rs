@@ -148,7 +148,11 @@ impl Title {
         Ok(made)
     }
 
-    pub(super) fn write(&self, resource: &Resource, presentation: &Presentation) -> Result<Option<Bytes>, TitleError> {
+    pub(super) fn write(
+        &self,
+        resource: &Resource,
+        presentation: &Presentation,
+    ) -> Result<Option<Bytes>, TitleError> {
         let text = match resource {
             Resource::Mpd => Some(mpd(presentation)),
             Resource::MultivariantPlaylist => Some(multivariant_playlist(presentation)),

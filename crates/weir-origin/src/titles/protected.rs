@@ -36,7 +36,10 @@ impl Sealing {
     /// When the payload is damaged, or of a codec that cannot be encrypted.
     pub fn apply(&self, payload: Vec<u8>) -> Result<Vec<u8>, TitleError> {
         // It was there when this was made.
-        let (source, track) = self.title.track(self.kind, &self.name).ok_or(TitleError::Stopped)?;
+        let (source, track) = self
+            .title
+            .track(self.kind, &self.name)
+            .ok_or(TitleError::Stopped)?;
         let failed = |error| encryption_error(source, error);
         encryptor(source, track, &self.key)
             .and_then(|encryptor| encryptor.media_segment(self.samples.clone(), self.sequence, payload))

@@ -175,7 +175,9 @@ fn read_request(reader: &mut impl BufRead, seen: &Seen) -> Option<Asked> {
         let (name, value) = line.split_once(':')?;
         headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
     }
-    let length = headers.get("content-length").map_or(Ok(0), |length| length.parse());
+    let length = headers
+        .get("content-length")
+        .map_or(Ok(0), |length| length.parse());
     let mut body = vec![0; length.ok()?];
     reader.read_exact(&mut body).ok()?;
     let mut all = seen.asked.lock().expect("the requests");

@@ -219,7 +219,11 @@ fn read_predicted_set(
         let kept = used || bits.flag()?;
         told.push((used, kept));
     }
-    let all = from.before.iter().chain(&from.after).map(|(distance, _)| *distance);
+    let all = from
+        .before
+        .iter()
+        .chain(&from.after)
+        .map(|(distance, _)| *distance);
     // Itself comes last in the list, at distance 0.
     let moved = all.chain([0]).zip(told);
     let mut set = ReferenceSet::default();
