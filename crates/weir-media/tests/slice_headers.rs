@@ -22,7 +22,11 @@ fn seeds() -> Vec<Vec<u8>> {
 
 /// Reads all samples; how many were read without an error.
 fn read(input: &[u8]) -> usize {
-    let scheme = if input[0] & 1 == 0 { Scheme::Cenc } else { Scheme::Cbcs };
+    let scheme = if input[0] & 1 == 0 {
+        Scheme::Cenc
+    } else {
+        Scheme::Cbcs
+    };
     let length = u32::from_be_bytes(input[1..5].try_into().unwrap()) as usize;
     let Some((entry, mut rest)) = input[1..].split_at_checked(length) else {
         return 0;
