@@ -236,3 +236,36 @@ for name, flags in {
         subprocess.run(INDEX + [made.name, stored], check=True, stdout=subprocess.DEVNULL)
         seed("stored_index", name, pathlib.Path(stored).read_bytes()[STORED_HEADER_BYTES:])
         pathlib.Path(stored).unlink()
+
+
+def sample_entry(movie):
+    """The first sample entry of an MP4 file: the box in 'stsd'."""
+    entry = movie.index(b"stsd") + 12
+    return movie[entry:entry + int.from_bytes(movie[entry:entry + 4], "big")]
+
+
+# Sample entries of several encoders' settings, and the first samples, one after the other as ffmpeg puts them in one chunk.
+PICTURES = "-f lavfi -i testsrc2=size=64x64:rate=8:duration=1 -pix_fmt yuv420p -bitexact "
+for name, flags in {
+    "h264": "-c:v libx264 -bf 2 -x264-params sync-lookahead=0:rc-lookahead=4:weightp=2:ref=4",
+    "h264-cavlc": "-c:v libx264 -profile:v baseline -x264-params slices=4",
+    "h264-fields": "-c:v libx264 -flags +ildct+ilme -x264-params tff=1:bff=0",
+    "h265": "-c:v libx265 -tag:v hvc1 -x265-params log-level=error:ref=4:weightp=1:weightb=1:wpp=1:ctu=16:min-cu-size=8",
+    "h265-slices": "-c:v libx265 -tag:v hvc1 -x265-params log-level=error:slices=2:ctu=16:min-cu-size=8:scaling-list=default",
+}.items():
+    with tempfile.NamedTemporaryFile(suffix=".mp4") as made:
+        arguments = ["ffmpeg", "-nostdin", "-v", "error", "-y"] + (PICTURES + flags).split() + [made.name]
+        subprocess.run(arguments, check=True)
+        movie = pathlib.Path(made.name).read_bytes()
+        entry = sample_entry(movie)
+        sizes = movie.index(b"stsz") + 12
+        count = int.from_bytes(movie[sizes:sizes + 4], "big")
+        position = movie.index(b"mdat") + 4
+        samples = b""
+        for number in range(min(count, 6)):
+            size = movie[sizes + 4 + 4 * number:sizes + 8 + 4 * number]
+            end = position + int.from_bytes(size, "big")
+            samples += size + movie[position:end]
+            position = end
+        for scheme in range(2):
+            seed("slice_headers", f"{name}-{scheme}", bytes([scheme]) + entry + samples)

@@ -63,6 +63,8 @@ look_for() {
         need_gstreamer_element y4menc gstreamer1.0-plugins-good
         # The page is tested in a real browser.
         [[ -n ${CHROMIUM:-} ]] || need_command chromium chromium
+        # Encrypted media is decrypted with it.
+        need_command openssl openssl
         ;;
     bench)
         need_command iperf3 iperf3
@@ -143,6 +145,15 @@ get it from https://nodejs.org (make demo and cargo build do without)"
     fi
 }
 
+# The packager that encrypted media is compared with: a program in a package of npm.
+install_packager() {
+    local folder=crates/weir-media/tests/packager
+    if ! (cd "$folder" && npm ls >/dev/null 2>&1); then
+        echo "installing the packager that tests compare with into $folder"
+        (cd "$folder" && npm ci --no-audit --no-fund --loglevel=error)
+    fi
+}
+
 # rustup's minimal profile leaves these out.
 check_rust_components() {
     local component
@@ -169,5 +180,6 @@ fi
 check_rust
 if [ "$purpose" = test ]; then
     check_node
+    install_packager
     check_rust_components
 fi

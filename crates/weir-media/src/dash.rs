@@ -1,10 +1,14 @@
 //! The MPDs of DASH (ISO/IEC 23009-1), both static: of profile `isoff-live` with a SegmentTemplate and SegmentTimeline for
 //! each track, and of profile `isoff-on-demand` with the tracks as single files. It writes what a presentation describes, and must not know where that came from or who asks for it.
 
+mod protection;
+
 use std::fmt::Write;
 
 use crate::index::{MediaInfo, TrackKind};
 use crate::presentation::{Presentation, Rendition, Resource, Subtitles, segments};
+
+use protection::write_protection;
 
 /// The media type of an MPD.
 pub const MPD_TYPE: &str = "application/dash+xml";
@@ -125,6 +129,7 @@ fn switches(one: &Rendition, other: &Rendition) -> bool {
         && one.label == other.label
         && one.roles == other.roles
         && channels(one) == channels(other)
+        && one.protection == other.protection
 }
 
 /// What a decoder has to be able to in order to switch: the codec without profile and level for video, all of it for
@@ -163,6 +168,9 @@ fn write_set(
         push(text, format_args!(" lang=\"{}\"", escaped(language)));
     }
     text.push_str(">\n");
+    if let Some(announcement) = &first.protection {
+        write_protection(text, announcement);
+    }
     write_label_and_roles(text, first.label.as_deref(), &first.roles, first.default);
     // One timeline for all of them where it is the same, which makes the MPD of a long title several times shorter.
     let is_shared = matches!(addressing, Addressing::Template)

@@ -2,12 +2,17 @@
 //! subtitles, of version 7 with fragmented MP4. It writes what a presentation describes, and must not know where that came
 //! from or who asks for it.
 
+mod keys;
+
 use std::collections::HashSet;
 use std::fmt::Write;
 
+use crate::encryption::Announcement;
 use crate::index::{TrackIndex, TrackKind};
 use crate::package::{PackageError, media_segment};
 use crate::presentation::{Presentation, Rendition, Resource, segments};
+
+use keys::{KEY, SESSION_KEY, write_keys};
 
 /// The media type of a playlist.
 pub const PLAYLIST_TYPE: &str = "application/vnd.apple.mpegurl";
@@ -83,6 +88,7 @@ fn audio_groups(presentation: &Presentation) -> Vec<AudioGroup<'_>> {
 pub fn multivariant_playlist(presentation: &Presentation) -> String {
     let mut text = String::from(HEAD);
     text.push_str("#EXT-X-INDEPENDENT-SEGMENTS\n");
+    write_session_keys(&mut text, presentation);
     let groups = audio_groups(presentation);
     let has_video = presentation.of_kind(TrackKind::Video).next().is_some();
     for group in &groups {
@@ -106,6 +112,19 @@ pub fn multivariant_playlist(presentation: &Presentation) -> String {
         write_i_frame_variant(&mut text, presentation, video);
     }
     text
+}
+
+/// The keys of all tracks, each once.
+fn write_session_keys(text: &mut String, presentation: &Presentation) {
+    let mut written: Vec<&Announcement> = Vec::new();
+    for rendition in presentation.renditions() {
+        if let Some(announcement) = rendition.protection.as_deref()
+            && !written.contains(&announcement)
+        {
+            write_keys(text, SESSION_KEY, announcement);
+            written.push(announcement);
+        }
+    }
 }
 
 fn playlist_address(presentation: &Presentation, rendition: &Rendition) -> String {
@@ -301,16 +320,25 @@ fn target_duration(rendition: &Rendition) -> u128 {
     rounded(rendition.segments.longest(), rendition.segments.timescale, 1).max(1)
 }
 
+/// Writes the keys, which count for the initialization segment too where it is encrypted, and that segment.
+fn write_map(text: &mut String, rendition: &Rendition) {
+    if let Some(announcement) = &rendition.protection {
+        write_keys(text, KEY, announcement);
+    }
+    text.push_str("#EXT-X-MAP:URI=\"init.mp4\"\n");
+}
+
 /// The media playlist of a track. Addresses in it are relative to its own.
 pub fn media_playlist(rendition: &Rendition) -> String {
     let mut text = String::from(HEAD);
     push(
         &mut text,
         format_args!(
-            "#EXT-X-TARGETDURATION:{}\n#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-PLAYLIST-TYPE:VOD\n#EXT-X-MAP:URI=\"init.mp4\"\n",
+            "#EXT-X-TARGETDURATION:{}\n#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-PLAYLIST-TYPE:VOD\n",
             target_duration(rendition)
         ),
     );
+    write_map(&mut text, rendition);
     for segment in segments(rendition) {
         let length = seconds(segment.start, segment.end(), rendition.segments.timescale);
         push(
@@ -323,7 +351,8 @@ pub fn media_playlist(rendition: &Rendition) -> String {
 }
 
 /// The playlist of a video track's sync samples (RFC 8216, 4.3.3.6): the first sample of each segment, as the byte range
-/// of the segment that has its headers and that sample. `track` is the index of this rendition's track.
+/// of the segment that has its headers and that sample. Of an encrypted segment nobody knows that range before the segment
+/// is made, and none could be decrypted where it is encrypted as a whole: there the sample is a segment of its own. `track` is the index of this rendition's track.
 ///
 /// # Errors
 ///
@@ -333,16 +362,23 @@ pub fn i_frame_playlist(rendition: &Rendition, track: &TrackIndex) -> Result<Str
     push(
         &mut text,
         format_args!(
-            "#EXT-X-TARGETDURATION:{}\n#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-PLAYLIST-TYPE:VOD\n#EXT-X-I-FRAMES-ONLY\n\
-             #EXT-X-MAP:URI=\"init.mp4\"\n",
+            "#EXT-X-TARGETDURATION:{}\n#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-PLAYLIST-TYPE:VOD\n#EXT-X-I-FRAMES-ONLY\n",
             target_duration(rendition)
         ),
     );
+    write_map(&mut text, rendition);
     for segment in segments(rendition) {
+        let length = seconds(segment.start, segment.end(), rendition.segments.timescale);
+        if rendition.protection.is_some() {
+            push(
+                &mut text,
+                format_args!("#EXTINF:{length},\nsync-{}.m4s\n", segment.start),
+            );
+            continue;
+        }
         let headers = media_segment(track, segment.samples.clone(), 1)?.header.len() as u64;
         let first = track.samples().get(segment.samples.start);
         let range = headers + first.map_or(0, |sample| u64::from(sample.size));
-        let length = seconds(segment.start, segment.end(), rendition.segments.timescale);
         push(
             &mut text,
             format_args!(

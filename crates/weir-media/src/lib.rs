@@ -1,5 +1,5 @@
 //! What media are made of: raw video with its formats, files and packings; MP4 files with the index of their samples;
-//! segments, and the manifests of DASH and HLS that describe them.
+//! segments, their encryption, and the manifests of DASH and HLS that describe them.
 //!
 //! This crate works on bytes that it is given, and on `Read` and `Write` at most. It must not know where the bytes come
 //! from or go to: it opens no file and no socket, knows neither HTTP nor storage, reads no clock and starts no thread. How
@@ -10,6 +10,7 @@
 
 pub mod bmff;
 pub mod dash;
+pub mod encryption;
 pub mod hls;
 pub mod index;
 pub mod package;

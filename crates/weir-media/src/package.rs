@@ -15,6 +15,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 use crate::bmff::BoxWriter;
+use crate::encryption::Auxiliary;
 use crate::index::fragment::{header_flag, run_flag};
 use crate::index::{Sample, TrackIndex};
 
@@ -74,6 +75,15 @@ pub struct MediaSegment {
 
 /// The initialization segment of a track.
 pub fn init_segment(track: &TrackIndex) -> Vec<u8> {
+    init_segment_with(track, &track.head().sample_entry, std::iter::empty())
+}
+
+/// The same with another sample entry, and boxes at the end of `moov`.
+pub(crate) fn init_segment_with<'b>(
+    track: &TrackIndex,
+    sample_entry: &[u8],
+    boxes: impl Iterator<Item = &'b [u8]>,
+) -> Vec<u8> {
     let mut writer = BoxWriter::new();
     writer.nest(b"ftyp", |ftyp| {
         ftyp.bytes(b"iso6");
@@ -87,6 +97,7 @@ pub fn init_segment(track: &TrackIndex) -> Vec<u8> {
         movie_duration: 0,
         media: None,
         edits: Edits::without_delay(track),
+        sample_entry,
     };
     writer.nest(b"moov", |moov| {
         write_movie_header(moov, track.info().timescale, 0, TRACK_ID + 1);
@@ -101,6 +112,7 @@ pub fn init_segment(track: &TrackIndex) -> Vec<u8> {
                 }
             });
         });
+        boxes.for_each(|whole| moov.bytes(whole));
     });
     writer.into_bytes()
 }
@@ -124,6 +136,16 @@ pub fn media_segment(
     samples: Range<u32>,
     sequence: u32,
 ) -> Result<MediaSegment, PackageError> {
+    media_segment_with(track, samples, sequence, None)
+}
+
+/// The same with what has to be told of encrypted samples.
+pub(crate) fn media_segment_with(
+    track: &TrackIndex,
+    samples: Range<u32>,
+    sequence: u32,
+    auxiliary: Option<&Auxiliary>,
+) -> Result<MediaSegment, PackageError> {
     let count = track.samples().len();
     if samples.len() > MOST_SAMPLES as usize || samples.end > count {
         return Err(PackageError::Samples { samples, count });
@@ -140,6 +162,7 @@ pub fn media_segment(
         decode_time: first.decode_time.saturating_add(delay),
         sequence,
         mdat_header: MdatHeader::of(payload),
+        auxiliary,
     };
     let header = fragment.write();
     let pieces = pieces(&wanted);
@@ -296,6 +319,7 @@ struct Fragment<'s> {
     decode_time: u64,
     sequence: u32,
     mdat_header: MdatHeader,
+    auxiliary: Option<&'s Auxiliary>,
 }
 
 impl Fragment<'_> {
@@ -314,6 +338,9 @@ impl Fragment<'_> {
                 self.write_track_header(traf);
                 traf.nest_full(b"tfdt", 1, 0, |tfdt| tfdt.u64(self.decode_time));
                 offset_at = self.write_run(traf);
+                if let Some(auxiliary) = self.auxiliary {
+                    auxiliary.write(traf, moof_at);
+                }
             });
         });
         writer.bytes(&self.mdat_header.bytes);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::encryption::Announcement;
 use crate::index::{TrackInfo, TrackKind};
 use crate::segments::{Segment, TrackSegments};
 
@@ -38,6 +39,8 @@ pub struct Rendition {
     pub roles: Vec<String>,
     /// Whether it is chosen if the viewer chooses nothing.
     pub default: bool,
+    /// What its segments are encrypted with; none if they are clear.
+    pub protection: Option<Arc<Announcement>>,
 }
 
 impl Rendition {
@@ -52,6 +55,7 @@ impl Rendition {
             label: None,
             roles: Vec::new(),
             default: false,
+            protection: None,
         }
     }
 
@@ -197,6 +201,15 @@ impl Presentation {
     /// What is put behind the addresses of playlists: empty, or a query that begins with `?`.
     pub fn query(&self) -> &str {
         &self.query
+    }
+
+    /// The same presentation with all its tracks encrypted.
+    #[must_use]
+    pub fn protected_by(mut self, announcement: &Arc<Announcement>) -> Self {
+        for rendition in &mut self.renditions {
+            rendition.protection = Some(announcement.clone());
+        }
+        self
     }
 
     /// Has this put behind the addresses of playlists, so that a player that has asked for part of a presentation gets

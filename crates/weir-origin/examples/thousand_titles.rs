@@ -261,6 +261,7 @@ fn config(root: &Path) -> Result<Config, Box<dyn Error>> {
         segment: Duration::from_secs(4),
         files: false,
         access_log: None,
+        keys: weir_origin::KeySettings::default(),
         limits: Limits::default(),
     })
 }

@@ -7,6 +7,7 @@
 mod cache;
 mod configuration;
 mod content;
+mod keys;
 mod metrics;
 mod path;
 mod server;
@@ -15,6 +16,7 @@ mod titles;
 
 pub use cache::{CacheError, DiskCache, Flights, MemoryCache};
 pub use configuration::{Configuration, UnknownConfiguration};
+pub use keys::{KeySettings, KeysError};
 pub use metrics::{Kind, Metrics, Tier};
 pub use path::{ObjectPath, PathError};
 pub use server::{Config, Limits, LogTo, OriginError, Server};

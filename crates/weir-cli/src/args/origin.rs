@@ -22,6 +22,7 @@ use crate::units::{ByteCount, TimeSpan, UnitError};
 Example:
     $ weir origin /srv/films --listen 0.0.0.0:8080
     $ weir origin s3://films/2026 --s3-endpoint https://s3.example.net --disk-cache /var/cache/weir
+    $ weir origin /srv/films --keys /etc/weir/keys.toml
 
 Credentials come from the variables of each provider's own tools: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
 AWS_REGION; GOOGLE_APPLICATION_CREDENTIALS; AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY.")]
@@ -47,6 +48,16 @@ pub struct OriginArgs {
     /// Serve the stored files too, as they are.
     #[arg(long)]
     pub files: bool,
+    /// Which titles are protected, and by which keys: a file in TOML, or in JSON if its name ends in .json.
+    #[arg(long, value_name = "FILE", help_heading = "Encryption")]
+    pub keys: Option<PathBuf>,
+    /// Where keys are asked for that the file does not have, as in https://keys.example.net/?title={title}; what the file
+    /// does not speak of is protected then.
+    #[arg(long, value_name = "URL", help_heading = "Encryption")]
+    pub key_server: Option<String>,
+    /// Give everybody the keys and ClearKey licences: for tests and demonstrations.
+    #[arg(long, help_heading = "Encryption")]
+    pub serve_keys: bool,
     /// Write a line of JSON for each request to this file; - is standard output.
     #[arg(long, value_name = "FILE")]
     pub access_log: Option<PathBuf>,

@@ -7,7 +7,9 @@ use serde_json::json;
 use weir_cli::args::{BucketStyle, GlobalOptions, OriginArgs, OriginCommand, StorageArgs};
 use weir_cli::units::TimeSpan;
 use weir_measure::Stop;
-use weir_origin::{Access, Config, Limits, LogTo, OriginError, Patience, Place, S3Style, Server};
+use weir_origin::{
+    Access, Config, KeySettings, Limits, LogTo, OriginError, Patience, Place, S3Style, Server,
+};
 
 use super::output::{print, say};
 use super::{Failure, origin_dref, origin_index};
@@ -43,6 +45,11 @@ fn config(args: &OriginArgs, place: &Place) -> Config {
         fresh: duration(args.fresh),
         segment: duration(args.segment),
         files: args.files,
+        keys: KeySettings {
+            file: args.keys.clone(),
+            server: args.key_server.clone(),
+            serve: args.serve_keys,
+        },
         access_log: args.access_log.clone().map(|path| match path.to_str() {
             Some("-") => LogTo::StandardOutput,
             _ => LogTo::File(path),

@@ -115,6 +115,102 @@ fn titles_play_frame_for_frame_as_dash_and_as_hls() {
     stop(process);
 }
 
+/// Rules of a key file, one for each scheme, and the key of all of them.
+fn write_keys(file: &str, titles: &[(&str, &str)]) {
+    let rule = |(title, scheme): &(&str, &str)| {
+        format!(
+            "[[title]]\npath = '{title}'\nscheme = '{scheme}'\nkey_id = '10000000200030004000500000000000'\nkey = '{CONTENT_KEY}'\n"
+        )
+    };
+    let rules: String = titles.iter().map(rule).collect();
+    std::fs::write(file, rules).expect("a file");
+}
+
+const CONTENT_KEY: &str = "00112233445566778899aabbccddeeff";
+
+#[test]
+fn encrypted_titles_play_frame_for_frame() {
+    isolated!(heavy);
+    let root = lab::path("media");
+    make_titles(&root);
+    let keys = lab::path("keys.toml");
+    write_keys(
+        &keys,
+        &[
+            ("several", "aes-128"),
+            ("one.mp4", "cenc"),
+            ("fragmented.mp4", "cbcs"),
+        ],
+    );
+    let (process, url) = start(&[
+        &root,
+        "--segment",
+        "2s",
+        "--keys",
+        &keys,
+        "--serve-keys",
+        "--files",
+    ]);
+    // Players of HLS get the key by themselves.
+    for (stream, file) in [("v:0", "several/high.mp4"), ("v:1", "several/low.mp4")] {
+        let source = frames(&format!("{root}/{file}"), "v:0");
+        assert_eq!(
+            frames(&format!("{url}several/master.m3u8"), stream),
+            source,
+            "{stream}"
+        );
+    }
+    let sound = frames(&format!("{root}/several/sound.mp4"), "a:0");
+    assert_same_sound(&frames(&format!("{url}several/master.m3u8"), "a:0"), &sound);
+    let source = |stream: &str| frames(&format!("{root}/one.mp4"), stream);
+    let played = |stream: &str| {
+        let key = format!("-cenc_decryption_key {CONTENT_KEY}");
+        frames_with(&key, &format!("{url}one.mp4/manifest.mpd"), stream)
+    };
+    assert_eq!(played("v:0"), source("v:0"));
+    assert_same_sound(&played("a:0"), &source("a:0"));
+    let answers = get(&[
+        format!("{url}one.mp4"),
+        format!("{url}several/high.mp4"),
+        format!("{url}several/high.mp4/master.m3u8"),
+        format!("{url}fragmented.mp4/manifest.mpd"),
+    ]);
+    let statuses: Vec<u64> = answers.iter().map(|(status, _)| *status).collect();
+    assert_eq!(statuses, [403, 403, 200, 200]);
+    assert!(
+        answers[2].1.contains("#EXT-X-SESSION-KEY:METHOD=AES-128"),
+        "{}",
+        answers[2].1
+    );
+    assert!(answers[3].1.contains("value=\"cbcs\""), "{}", answers[3].1);
+    stop(process);
+}
+
+#[test]
+fn nothing_is_clear_while_the_key_server_is_down() {
+    isolated!(heavy);
+    let root = lab::path("media");
+    make_titles(&root);
+    let (process, url) = start(&[&root, "--key-server", "http://127.0.0.1:9/keys", "--files"]);
+    let answers = get(&[
+        format!("{url}several/manifest.mpd"),
+        format!("{url}several/video/v1/0.m4s"),
+        format!("{url}several/audio/a1/init.mp4"),
+        format!("{url}several/high.mp4"),
+    ]);
+    let statuses: Vec<u64> = answers.iter().map(|(status, _)| *status).collect();
+    assert_eq!(statuses, [503, 503, 503, 403]);
+    assert!(answers[1].1.contains("key_unavailable"), "{}", answers[1].1);
+    assert_eq!(
+        value(
+            &metrics(&url),
+            "weir_origin_errors_total{cause=\"key_unavailable\"}"
+        ),
+        3
+    );
+    stop(process);
+}
+
 /// Asks for the addresses in its arguments and prints status and body of each as JSON.
 const GET: &str = r#"
 import json, sys, urllib.error, urllib.request
@@ -224,6 +320,8 @@ fn what_cannot_be_served_is_said_in_a_line() {
     refused(&["ftp://host/films"], 2, "s3://BUCKET/PREFIX");
     refused(&[".", "--listen", "192.0.2.1:0"], 3, "--listen");
     refused(&[".", "--configuration", "F"], 2, "A, B, C, D or E");
+    refused(&[".", "--keys", "/nowhere"], 3, "--keys");
+    refused(&[".", "--key-server", "keys"], 3, "http://");
     let (process, url) = start(&["."]);
     let taken = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
     refused(&[".", "--listen", &taken], 3, "in use");

@@ -14,6 +14,8 @@ pub(super) struct TrackShape<'u> {
     /// URL of the media; none if they are in the same file.
     pub media: Option<&'u str>,
     pub edits: Edits,
+    /// The whole box.
+    pub sample_entry: &'u [u8],
 }
 
 /// An edit list: a delay and the media time at which the media begin.
@@ -87,7 +89,7 @@ pub(super) fn write_track(
             minf.nest(b"stbl", |stbl| {
                 stbl.nest_full(b"stsd", 0, 0, |stsd| {
                     stsd.u32(1);
-                    stsd.bytes(&with_first_reference(&head.sample_entry));
+                    stsd.bytes(&with_first_reference(shape.sample_entry));
                 });
                 tables(stbl);
             });

@@ -70,6 +70,7 @@ pub fn reference_movie(file: &FileIndex, url: &str) -> Vec<u8> {
                 movie_duration: *duration,
                 media: Some(url),
                 edits: edits(track, timescale),
+                sample_entry: &track.head().sample_entry,
             };
             moov.nest(b"trak", |trak| {
                 write_track(trak, track, &shape, |stbl| write_tables(stbl, track));

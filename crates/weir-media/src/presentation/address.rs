@@ -24,6 +24,8 @@ pub enum Resource {
     OnDemandMpd,
     /// `video/NAME/TIME.m4s`: a media segment.
     MediaSegment(TrackKind, String, u64),
+    /// `video/NAME/sync-TIME.m4s`: the first sample of a media segment, a sync sample, as a segment of its own.
+    SyncSample(String, u64),
     /// `subtitles/NAME/playlist.m3u8`: the playlist of subtitles.
     SubtitlePlaylist(String),
     /// `subtitles/NAME/text.vtt`: the subtitles.
@@ -50,6 +52,7 @@ impl Resource {
             Resource::SingleFile(kind, name) => format!("{}/{name}/track.mp4", folder(*kind)),
             Resource::OnDemandMpd => "on-demand.mpd".to_owned(),
             Resource::MediaSegment(kind, name, time) => format!("{}/{name}/{time}.m4s", folder(*kind)),
+            Resource::SyncSample(name, time) => format!("video/{name}/sync-{time}.m4s"),
             Resource::SubtitlePlaylist(name) => format!("subtitles/{name}/playlist.m3u8"),
             Resource::SubtitleText(name) => format!("subtitles/{name}/text.vtt"),
         }
@@ -81,11 +84,16 @@ impl Resource {
             (TrackKind::Video, "iframes.m3u8") => Some(Resource::IFramePlaylist(name)),
             (_, "track.mp4") => Some(Resource::SingleFile(kind, name)),
             (_, "init.mp4") => Some(Resource::InitSegment(kind, name)),
-            _ => {
-                let time = whole_number(file.strip_suffix(".m4s")?)?;
-                Some(Resource::MediaSegment(kind, name, time))
-            }
+            _ => segment(kind, name, file.strip_suffix(".m4s")?),
         }
+    }
+}
+
+fn segment(kind: TrackKind, name: String, file: &str) -> Option<Resource> {
+    match file.strip_prefix("sync-") {
+        None => Some(Resource::MediaSegment(kind, name, whole_number(file)?)),
+        Some(time) if kind == TrackKind::Video => Some(Resource::SyncSample(name, whole_number(time)?)),
+        Some(_) => None,
     }
 }
 
@@ -113,6 +121,9 @@ mod tests {
         let segment = Resource::MediaSegment(TrackKind::Video, "v1".to_owned(), 96_000);
         assert_eq!(segment.path(), "video/v1/96000.m4s");
         assert_eq!(Resource::parse("video/v1/96000.m4s"), Some(segment));
+        let sample = Resource::SyncSample("v1".to_owned(), 0);
+        assert_eq!(sample.path(), "video/v1/sync-0.m4s");
+        assert_eq!(Resource::parse("video/v1/sync-0.m4s"), Some(sample));
         let playlist = Resource::MediaPlaylist(TrackKind::Audio, "en".to_owned());
         assert_eq!(Resource::parse("audio/en/playlist.m3u8"), Some(playlist));
         for other in [
@@ -129,6 +140,8 @@ mod tests {
             "/video/v1/init.mp4",
             "video/v%31/init.mp4",
             "audio/en/iframes.m3u8",
+            "audio/en/sync-0.m4s",
+            "video/v1/sync-.m4s",
             "text/en/text.vtt",
         ] {
             assert_eq!(Resource::parse(other), None, "{other}");

@@ -134,6 +134,7 @@ pub fn hashes(input: &Path, options: &str, stream: &str, codec: &str) -> Vec<Str
     let text = String::from_utf8(ffmpeg(options, input, &behind)).unwrap();
     text.lines()
         .filter(|line| !line.starts_with('#'))
-        .map(|line| line.rsplit(',').next().unwrap().trim().to_owned())
+        // Behind the hash there may be those of side data.
+        .map(|line| line.split(',').nth(5).unwrap().trim().to_owned())
         .collect()
 }

@@ -83,12 +83,12 @@ impl Tier {
 }
 
 /// Statuses that are told apart; others count together.
-const STATUSES: [u16; 19] = [
-    200, 204, 206, 304, 400, 403, 404, 405, 408, 412, 414, 416, 429, 431, 500, 502, 503, 504, 0,
+const STATUSES: [u16; 20] = [
+    200, 204, 206, 304, 400, 403, 404, 405, 408, 412, 414, 416, 429, 431, 500, 501, 502, 503, 504, 0,
 ];
 
 /// Causes of errors that are told apart, as `StorageError::cause` and the server's own say them; others count together.
-const CAUSES: [&str; 18] = [
+const CAUSES: [&str; 23] = [
     "storage_not_found",
     "storage_forbidden",
     "storage_changed",
@@ -102,6 +102,11 @@ const CAUSES: [&str; 18] = [
     "bad_path",
     "bad_query",
     "bad_media",
+    "key_unavailable",
+    "key_wrong",
+    "protected",
+    "not_encrypted",
+    "bad_licence_request",
     "not_found",
     "method",
     "client_stalled",

@@ -17,9 +17,11 @@ use super::conditions::{self, Current, Verdict};
 use super::flow::Flow;
 use super::problem::Problem;
 use super::range::{Wanted, wanted};
+use super::sealed::sealed;
 use crate::content::{Content, Part};
 use crate::metrics::Kind;
 use crate::path::ObjectPath;
+use crate::titles::Sealing;
 
 /// How long caches may keep an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +42,8 @@ pub struct Found {
     pub modified: Option<SystemTime>,
     pub keep: Keep,
     pub content: Content,
+    /// What has to be done with all of it before it is sent.
+    pub sealing: Option<Sealing>,
     /// What is to be looked at anew if it turns out to have changed.
     pub of: Option<ObjectPath>,
 }
@@ -72,12 +76,18 @@ impl Found {
             modified: None,
             keep: Keep::Never,
             content: Content::new(vec![Part::Bytes(text.into())]),
+            sealing: None,
             of: None,
         }
     }
 
     /// The answer to a request with these headers.
-    pub async fn answer(self, app: &Arc<App>, method: &Method, asked: &HeaderMap) -> Result<Answer, Problem> {
+    pub async fn answer(
+        mut self,
+        app: &Arc<App>,
+        method: &Method,
+        asked: &HeaderMap,
+    ) -> Result<Answer, Problem> {
         let current = Current {
             etag: self.etag.as_deref(),
             modified: self.modified,
@@ -86,6 +96,9 @@ impl Found {
             Verdict::Answer => {}
             Verdict::NotModified => return Ok(self.empty(StatusCode::NOT_MODIFIED)),
             Verdict::Failed => return Ok(self.empty(StatusCode::PRECONDITION_FAILED)),
+        }
+        if let Some(sealing) = self.sealing.take() {
+            self.content = sealed(app, self.kind, self.content, sealing).await?;
         }
         let length = self.content.length();
         let (status, range) = match wanted(conditions::range(asked, current), length) {
@@ -150,17 +163,28 @@ async fn begin(app: &Arc<App>, kind: Kind, content: Content) -> Result<Outgoing,
     Ok(Outgoing::Flow(Box::new(flow), length))
 }
 
-/// The answer to what is allowed here and from where (CORS, and `Allow`).
-pub fn options() -> Answer {
+/// The answer to what is allowed here and from where (CORS, and `Allow`); licences are asked for with `POST`.
+pub fn options(with_licences: bool) -> Answer {
     let mut headers = common_headers();
-    headers.insert(header::ALLOW, HeaderValue::from_static(METHODS));
+    let (methods, asked) = if with_licences {
+        (
+            "GET, HEAD, OPTIONS, POST",
+            "Content-Type, Range, If-Match, If-None-Match, If-Modified-Since, If-Range",
+        )
+    } else {
+        (
+            METHODS,
+            "Range, If-Match, If-None-Match, If-Modified-Since, If-Range",
+        )
+    };
+    headers.insert(header::ALLOW, HeaderValue::from_static(methods));
     headers.insert(
         header::ACCESS_CONTROL_ALLOW_METHODS,
-        HeaderValue::from_static(METHODS),
+        HeaderValue::from_static(methods),
     );
     headers.insert(
         header::ACCESS_CONTROL_ALLOW_HEADERS,
-        HeaderValue::from_static("Range, If-Match, If-None-Match, If-Modified-Since, If-Range"),
+        HeaderValue::from_static(asked),
     );
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
     Answer {
@@ -215,7 +239,7 @@ pub fn problem(problem: &Problem, method: &Method) -> Answer {
 }
 
 /// Players in pages of others may read every answer, and when it came.
-fn common_headers() -> HeaderMap {
+pub fn common_headers() -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(12);
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(

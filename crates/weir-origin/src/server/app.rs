@@ -9,6 +9,7 @@ use super::versions::Versions;
 use super::{Config, Limits, OriginError};
 use crate::cache::{DiskCache, Flights, MemoryCache};
 use crate::configuration::Configuration;
+use crate::keys::Keys;
 use crate::metrics::{Kind, Metrics, Tier};
 use crate::path::ObjectPath;
 use crate::storage::{Meta, Storage, StorageError};
@@ -30,6 +31,7 @@ pub struct App {
     pub files: bool,
     pub log: Option<AccessLog>,
     pub titles: Arc<Titles>,
+    pub keys: Keys,
     ranges: MemoryCache<Arc<str>, Bytes>,
     disk: Option<DiskCache>,
     reads: Flights<Arc<str>, Ranged>,
@@ -63,6 +65,7 @@ impl App {
         let titles = Titles::new(settings, storage.clone(), disk.clone(), metrics.clone());
         Ok(App {
             titles: Arc::new(titles),
+            keys: Keys::open(&config.keys)?,
             storage,
             configuration,
             metrics,

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::cache::CacheError;
+use crate::keys::KeysError;
 use crate::storage::OpenError;
 
 /// Why the server does not start, or ends.
@@ -15,6 +16,9 @@ pub enum OriginError {
     /// The folder of the cache cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
+    /// What is said of keys cannot be used.
+    #[error(transparent)]
+    Keys(#[from] KeysError),
     /// The access log cannot be written.
     #[error(
         "cannot write the access log {path}: {source}; name a file that can be written to with --access-log, or - for standard output"

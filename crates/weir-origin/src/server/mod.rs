@@ -9,9 +9,11 @@ mod conditions;
 mod connections;
 mod error;
 mod flow;
+mod licence;
 mod problem;
 mod range;
 mod routes;
+mod sealed;
 mod versions;
 
 use std::net::{SocketAddr, TcpListener};
@@ -23,6 +25,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::configuration::Configuration;
+use crate::keys::KeySettings;
 use crate::metrics::Metrics;
 use crate::storage::{Access, Patience, Place, Storage};
 use access_log::AccessLog;
@@ -97,6 +100,8 @@ pub struct Config {
     pub segment: Duration,
     /// Stored files are served as they are, too.
     pub files: bool,
+    /// Which titles are protected, and by which keys.
+    pub keys: KeySettings,
     /// One line for each request.
     pub access_log: Option<LogTo>,
     /// Bounds on what clients may take.

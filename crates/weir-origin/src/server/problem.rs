@@ -2,6 +2,9 @@
 
 use http::StatusCode;
 
+use weir_media::encryption::EncryptionError;
+
+use crate::keys::KeyError;
 use crate::path::PathError;
 use crate::storage::StorageError;
 use crate::titles::TitleError;
@@ -43,18 +46,34 @@ impl From<TitleError> for Problem {
         let message = error.to_string();
         let (status, cause) = match error {
             TitleError::Storage(error) => return error.into(),
-            TitleError::Nothing { .. } => (StatusCode::NOT_FOUND, "not_found"),
+            TitleError::Nothing { .. } | TitleError::NotForDash => (StatusCode::NOT_FOUND, "not_found"),
+            TitleError::Encryption {
+                error: EncryptionError::Codec { .. },
+                ..
+            } => (StatusCode::NOT_IMPLEMENTED, "not_encrypted"),
             TitleError::Query { .. } => (StatusCode::BAD_REQUEST, "bad_query"),
             TitleError::Stopped | TitleError::NotKept { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "other"),
             TitleError::Media { .. }
             | TitleError::Manifest { .. }
             | TitleError::Reference { .. }
+            | TitleError::Encryption { .. }
             | TitleError::NoTracks { .. }
             | TitleError::Plan { .. }
             | TitleError::Presentation { .. }
             | TitleError::Package(_) => (StatusCode::BAD_GATEWAY, "bad_media"),
         };
         Problem::new(status, cause, message)
+    }
+}
+
+impl From<KeyError> for Problem {
+    fn from(error: KeyError) -> Self {
+        let (status, cause) = match &error {
+            KeyError::Unavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, "key_unavailable"),
+            KeyError::Wrong { .. } | KeyError::NoServer { .. } => (StatusCode::BAD_GATEWAY, "key_wrong"),
+            KeyError::OtherRule { .. } | KeyError::StoredFile { .. } => (StatusCode::FORBIDDEN, "protected"),
+        };
+        Problem::new(status, cause, error.to_string())
     }
 }
 

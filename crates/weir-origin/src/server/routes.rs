@@ -14,8 +14,10 @@ use super::access_log::Line;
 use super::answer::{self, Answer, Found, Keep, METHODS};
 use super::app::App;
 use super::body::{Account, Body, nanoseconds};
+use super::licence;
 use super::problem::Problem;
 use crate::content::{Content, Part, Stored};
+use crate::keys::KeyError;
 use crate::metrics::{Kind, Metrics};
 use crate::path::ObjectPath;
 use crate::titles;
@@ -30,12 +32,11 @@ const SEGMENT_KEPT: u32 = 86_400;
 const CHANGED: &str = "storage_changed";
 
 /// Answers a request; what is wrong is an answer too.
-pub async fn respond(app: Arc<App>, request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
+pub async fn respond(app: Arc<App>, mut request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
     let began = Instant::now();
-    let method = request.method();
-    let answered = match answer(&app, &request).await {
+    let answered = match answer(&app, &mut request).await {
         Ok(answer) => answer,
-        Err(problem) => answer::problem(&problem, method),
+        Err(problem) => answer::problem(&problem, request.method()),
     };
     let Answer {
         kind,
@@ -70,10 +71,16 @@ pub async fn respond(app: Arc<App>, request: Request<Incoming>, peer: SocketAddr
     response
 }
 
-async fn answer(app: &Arc<App>, request: &Request<Incoming>) -> Result<Answer, Problem> {
+async fn answer(app: &Arc<App>, request: &mut Request<Incoming>) -> Result<Answer, Problem> {
     let method = request.method();
     if *method == Method::OPTIONS {
-        return Ok(answer::options());
+        return Ok(answer::options(app.keys.are_served()));
+    }
+    if *method == Method::POST
+        && app.keys.are_served()
+        && let Some(title) = licence::asked_for(request.uri().path())
+    {
+        return licence::answer(app, &title, request).await;
     }
     if *method != Method::GET && *method != Method::HEAD {
         return Err(Problem::new(
@@ -101,10 +108,16 @@ async fn find(app: &Arc<App>, uri: &Uri) -> Result<Found, Problem> {
         "/metrics" => return Ok(Found::text(Metrics::CONTENT_TYPE, app.metrics.text())),
         _ => {}
     }
+    if app.keys.are_served()
+        && let Some(title) = licence::key_asked_for(uri.path())
+    {
+        return licence::key(app, &title).await;
+    }
     if let Some((title, resource)) = titles::split(uri.path())? {
+        let may_be_file = app.files && !app.keys.protects(&title);
         match part(app, uri, title, &resource).await {
             // It may be a stored file that is called as a part of a title would be.
-            Err(problem) if app.files && problem.status == StatusCode::NOT_FOUND => {}
+            Err(problem) if may_be_file && problem.status == StatusCode::NOT_FOUND => {}
             found => return found,
         }
     }
@@ -138,7 +151,11 @@ fn health(app: &App) -> Result<Found, Problem> {
 async fn part(app: &Arc<App>, uri: &Uri, path: ObjectPath, resource: &Resource) -> Result<Found, Problem> {
     let title = app.titles.get(&path).await?;
     let query = uri.query().unwrap_or_default();
-    let piece = title.piece(resource, query)?;
+    let key = app.keys.of_title(&path, title.media_files()).await?;
+    let piece = match &key {
+        None => title.piece(resource, query)?,
+        Some(key) => title.protected_piece(resource, query, key)?,
+    };
     let piece =
         piece.ok_or_else(|| Problem::nothing(format!("the title /{path} has no {}", resource.path())))?;
     let is_manifest = piece.kind == Kind::Manifest;
@@ -147,6 +164,8 @@ async fn part(app: &Arc<App>, uri: &Uri, path: ObjectPath, resource: &Resource) 
     } else {
         resource.path()
     };
+    // Another key makes other bytes.
+    let name = key.map_or(name.clone(), |key| format!("{name}\n{:016x}", key.tag));
     Ok(Found {
         kind: piece.kind,
         content_type: piece.content_type,
@@ -154,11 +173,15 @@ async fn part(app: &Arc<App>, uri: &Uri, path: ObjectPath, resource: &Resource) 
         modified: title.modified(),
         keep: Keep::Seconds(if is_manifest { MANIFEST_KEPT } else { SEGMENT_KEPT }),
         content: piece.content,
+        sealing: piece.sealing,
         of: Some(path),
     })
 }
 
 async fn file(app: &Arc<App>, path: ObjectPath) -> Result<Found, Problem> {
+    if app.keys.protects(&path) {
+        return Err(KeyError::StoredFile { file: path }.into());
+    }
     let version = app.version(Kind::File, &path).await?;
     let (etag, modified) = (version.etag.clone(), version.modified);
     let parts = match version.length {
@@ -176,6 +199,7 @@ async fn file(app: &Arc<App>, path: ObjectPath) -> Result<Found, Problem> {
         modified,
         keep: Keep::Seconds(FILE_KEPT),
         content: Content::new(parts),
+        sealing: None,
         of: Some(path),
     })
 }

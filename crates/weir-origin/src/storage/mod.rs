@@ -30,8 +30,9 @@ use fault::Fault;
 pub use error::StorageError;
 pub use meta::Meta;
 pub use place::{Access, Bucket, Place, PlaceError, Provider, S3Style};
+pub use plain::AGENT;
 pub use reading::Reading;
-pub use transport::Patience;
+pub use transport::{Patience, Transport};
 
 /// Bytes of one answer as they arrive.
 type ByteStream = BoxStream<'static, Result<Bytes, Fault>>;

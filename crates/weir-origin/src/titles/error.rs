@@ -1,5 +1,6 @@
 //! Why a title cannot be offered, in words. It must not know who is told.
 
+use weir_media::encryption::EncryptionError;
 use weir_media::index::IndexError;
 use weir_media::package::PackageError;
 use weir_media::presentation::PresentationError;
@@ -74,6 +75,17 @@ pub enum TitleError {
     /// A segment that cannot be made.
     #[error(transparent)]
     Package(#[from] PackageError),
+    /// A track of a protected title that cannot be encrypted.
+    #[error("cannot encrypt {path}: {error}; nothing of it is served without encryption")]
+    Encryption {
+        /// The file.
+        path: ObjectPath,
+        /// What is wrong.
+        error: EncryptionError,
+    },
+    /// A way of encryption that DASH has no name for.
+    #[error("this title is encrypted by aes-128, which is for HLS alone: its manifest is master.m3u8")]
+    NotForDash,
     /// A query that is not understood, or asks for what there is not.
     #[error("{why}")]
     Query {

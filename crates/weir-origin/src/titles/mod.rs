@@ -11,6 +11,7 @@ mod made_of;
 mod narrow;
 mod on_demand;
 mod piece;
+mod protected;
 mod title;
 
 use std::collections::HashSet;
@@ -31,6 +32,7 @@ use title::Source;
 pub use address::split;
 pub use ahead::{AheadError, AheadSettings, Indexed, IndexedFile, KeepIndexes, index_ahead};
 pub use error::TitleError;
+pub use protected::Sealing;
 pub use title::Title;
 
 type Loaded = Result<Arc<Title>, TitleError>;

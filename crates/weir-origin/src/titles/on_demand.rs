@@ -72,6 +72,7 @@ impl Title {
             kind: Kind::Media,
             content_type: mp4_type(kind),
             content: Content::new(parts),
+            sealing: None,
         }))
     }
 
@@ -95,7 +96,7 @@ impl Title {
     }
 
     /// The segment with this number of a track, as it is sent; nothing if there is none.
-    fn segment(&self, kind: TrackKind, name: &str, number: usize) -> Option<Content> {
+    fn segment_numbered(&self, kind: TrackKind, name: &str, number: usize) -> Option<Content> {
         let rendition = self.presentation().rendition(kind, name)?;
         let (source, track) = self.track(kind, name)?;
         let samples = rendition.segments.segments.get(number)?.samples.clone();
@@ -125,7 +126,7 @@ impl Maker for Segments {
             return Content::default();
         };
         // There are as many segments as when the file was laid out, and they were made of then.
-        let segment = self.title.segment(self.kind, &self.name, number);
+        let segment = self.title.segment_numbered(self.kind, &self.name, number);
         let wanted = within.start - start..within.end.min(*end) - start;
         segment.unwrap_or_default().slice(&wanted)
     }

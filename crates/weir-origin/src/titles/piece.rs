@@ -1,6 +1,7 @@
 //! One part of a title as it is sent: a manifest, an initialisation segment, a media segment, subtitles. It must not know how
 //! it is sent.
 
+use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use weir_media::presentation::{Presentation, Resource};
 
 use super::error::TitleError;
 use super::narrow::narrowed;
+use super::protected::Sealing;
 use super::title::{Source, Title};
 use crate::content::{Content, Part, Stored};
 use crate::metrics::Kind;
@@ -27,6 +29,8 @@ pub struct Piece {
     pub content_type: &'static str,
     /// Its bytes.
     pub content: Content,
+    /// What has to be done with all of it before it is sent; none if it is sent as it is.
+    pub sealing: Option<Sealing>,
 }
 
 impl Title {
@@ -50,31 +54,58 @@ impl Title {
             kind: Kind::Init,
             content_type: mp4_type(kind),
             content: at_hand(init_segment(track).into()),
+            sealing: None,
         })
     }
 
     fn media(&self, kind: TrackKind, name: &str, start: u64) -> Result<Option<Piece>, TitleError> {
-        let found = self
-            .presentation()
-            .rendition(kind, name)
-            .zip(self.track(kind, name));
-        let Some((rendition, (source, track))) = found else {
+        let (Some((samples, sequence)), Some((source, track))) =
+            (self.segment(kind, name, start), self.track(kind, name))
+        else {
             return Ok(None);
         };
-        let Some((number, segment)) = rendition.segments.starting_at(start) else {
-            return Ok(None);
-        };
-        // Tracks have fewer samples than that.
-        let sequence = u32::try_from(number + 1).unwrap_or(u32::MAX);
-        let segment = media_segment(track, segment.samples.clone(), sequence)?;
+        let segment = media_segment(track, samples, sequence)?;
         Ok(Some(Piece {
             kind: Kind::Media,
             content_type: mp4_type(kind),
             content: content(source, segment),
+            sealing: None,
         }))
     }
 
-    fn subtitle_text(&self, name: &str) -> Option<Piece> {
+    /// The samples of the segment that begins then, and its number from 1.
+    pub(super) fn segment(&self, kind: TrackKind, name: &str, start: u64) -> Option<(Range<u32>, u32)> {
+        let rendition = self.presentation().rendition(kind, name)?;
+        let (number, segment) = rendition.segments.starting_at(start)?;
+        // Tracks have fewer samples than that.
+        let sequence = u32::try_from(number + 1).unwrap_or(u32::MAX);
+        Some((segment.samples.clone(), sequence))
+    }
+
+    /// What these samples hold, without any header.
+    pub(super) fn payload(
+        &self,
+        kind: TrackKind,
+        name: &str,
+        samples: Range<u32>,
+        sequence: u32,
+    ) -> Result<Option<Piece>, TitleError> {
+        let Some((source, track)) = self.track(kind, name) else {
+            return Ok(None);
+        };
+        let segment = MediaSegment {
+            header: Vec::new(),
+            ..media_segment(track, samples, sequence)?
+        };
+        Ok(Some(Piece {
+            kind: Kind::Media,
+            content_type: mp4_type(kind),
+            content: content(source, segment),
+            sealing: None,
+        }))
+    }
+
+    pub(super) fn subtitle_text(&self, name: &str) -> Option<Piece> {
         let (path, version) = self.subtitle_file(name)?;
         let stored = Stored {
             path: path.clone(),
@@ -87,6 +118,7 @@ impl Title {
             kind: Kind::Subtitles,
             content_type: "text/vtt; charset=utf-8",
             content: Content::new(vec![Part::Stored(stored)]),
+            sealing: None,
         })
     }
 
@@ -96,14 +128,11 @@ impl Title {
         } else {
             self.write(resource, &narrowed(self.presentation(), query)?)?
         };
-        let content_type = match resource {
-            Resource::Mpd | Resource::OnDemandMpd => MPD_TYPE,
-            _ => PLAYLIST_TYPE,
-        };
         Ok(made.map(|bytes| Piece {
             kind: Kind::Manifest,
-            content_type,
+            content_type: manifest_type(resource),
             content: at_hand(bytes),
+            sealing: None,
         }))
     }
 
@@ -120,7 +149,11 @@ impl Title {
         Ok(made)
     }
 
-    fn write(&self, resource: &Resource, presentation: &Presentation) -> Result<Option<Bytes>, TitleError> {
+    pub(super) fn write(
+        &self,
+        resource: &Resource,
+        presentation: &Presentation,
+    ) -> Result<Option<Bytes>, TitleError> {
         let text = match resource {
             Resource::Mpd => Some(mpd(presentation)),
             Resource::MultivariantPlaylist => Some(multivariant_playlist(presentation)),
@@ -139,6 +172,7 @@ impl Title {
             Resource::OnDemandMpd => Some(self.on_demand_manifest(presentation)?),
             Resource::InitSegment(..)
             | Resource::MediaSegment(..)
+            | Resource::SyncSample(..)
             | Resource::SingleFile(..)
             | Resource::SubtitleText(..) => None,
         };
@@ -146,7 +180,14 @@ impl Title {
     }
 }
 
-fn at_hand(bytes: Bytes) -> Content {
+pub(super) fn manifest_type(resource: &Resource) -> &'static str {
+    match resource {
+        Resource::Mpd | Resource::OnDemandMpd => MPD_TYPE,
+        _ => PLAYLIST_TYPE,
+    }
+}
+
+pub(super) fn at_hand(bytes: Bytes) -> Content {
     Content::new(vec![Part::Bytes(bytes)])
 }
 
@@ -160,7 +201,7 @@ pub(super) fn mp4_type(kind: TrackKind) -> &'static str {
 /// Headers, then the payload: in one read, where the samples lie in the file in the order in which they are decoded.
 pub(super) fn content(source: &Source, segment: MediaSegment) -> Content {
     let mut parts = vec![Part::Bytes(segment.header.into())];
-    let mut keep: Vec<std::ops::Range<u64>> = Vec::new();
+    let mut keep: Vec<Range<u64>> = Vec::new();
     let stored = |keep| {
         Part::Stored(Stored {
             path: source.media.0.clone(),

@@ -55,6 +55,8 @@ pub struct Title {
     pub(super) manifests: Mutex<HashMap<Resource, Bytes>>,
     /// How tracks are laid out as single files, of those that were asked for.
     pub(super) single_files: Mutex<HashMap<(TrackKind, String), Arc<SingleFile>>>,
+    /// The same of the title when it is protected, with the tag of the key.
+    pub(super) protected_manifests: Mutex<(u64, HashMap<Resource, Bytes>)>,
 }
 
 impl Title {
@@ -128,12 +130,19 @@ impl Title {
             sources,
             manifests: Mutex::default(),
             single_files: Mutex::default(),
+            protected_manifests: Mutex::default(),
         })
     }
 
     /// What players are offered.
     pub fn presentation(&self) -> &Presentation {
         &self.presentation
+    }
+
+    /// The files that its media are in, and those that refer to them.
+    pub fn media_files(&self) -> impl Iterator<Item = &ObjectPath> {
+        let referring = self.sources.iter().map(|source| &source.path);
+        referring.chain(self.sources.iter().filter_map(Source::refers_to))
     }
 
     /// When one of its files was last written.

@@ -21,6 +21,7 @@ pub struct Asked {
     pub path: String,
     /// Names in lower case.
     pub headers: HashMap<String, String>,
+    pub body: Vec<u8>,
 }
 
 impl Asked {
@@ -174,12 +175,18 @@ fn read_request(reader: &mut impl BufRead, seen: &Seen) -> Option<Asked> {
         let (name, value) = line.split_once(':')?;
         headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
     }
+    let length = headers
+        .get("content-length")
+        .map_or(Ok(0), |length| length.parse());
+    let mut body = vec![0; length.ok()?];
+    reader.read_exact(&mut body).ok()?;
     let mut all = seen.asked.lock().expect("the requests");
     let asked = Asked {
         number: all.len(),
         method,
         path,
         headers,
+        body,
     };
     all.push(asked.clone());
     Some(asked)

@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use weir_origin::{Access, Config, Configuration, Limits, Metrics, OriginError, Patience, Server};
+use weir_origin::{
+    Access, Config, Configuration, KeySettings, Limits, Metrics, OriginError, Patience, Server,
+};
 
 /// What does not happen within this time does not happen.
 pub const LIMIT: Duration = Duration::from_secs(30);
@@ -34,6 +36,7 @@ pub fn config(place: &str) -> Config {
         fresh: Duration::from_secs(60),
         segment: Duration::from_secs(4),
         files: true,
+        keys: KeySettings::default(),
         access_log: None,
         limits: Limits::default(),
     }

@@ -1,0 +1,30 @@
+//! Encryption of segments: common encryption (ISO/IEC 23001-7) by its schemes `cenc` and `cbcs`, and the AES-128 of HLS (RFC
+//! 8216, 4.3.2.4), which encrypts segments as wholes. Bytes come in and go out; it must not know where keys come from, how
+//! they are kept, nor who asks.
+//!
+//! Everything here is a function of key, track and samples: a segment that is asked for twice has the same bytes, so that
+//! caches, ranges and entity tags work as they do for clear segments.
+//!
+//! Of H.264 and H.265 slice data alone is encrypted. Everything in front of it (length, header of the NAL unit, slice
+//! header) and all other NAL units stay clear, since a decoder that gets media decrypted in hardware reads those before.
+//! One key is used for the whole time of a track; keys that change would come as sample groups (`seig`).
+
+mod bits;
+mod boxes;
+mod cipher;
+mod error;
+mod h264;
+mod h265;
+mod nal;
+mod protection;
+mod track;
+
+pub use cipher::encrypt_whole;
+pub use error::{EncryptionError, NalError};
+pub use nal::{NalFormat, Subsample};
+pub use protection::{
+    Announcement, COMMON_SYSTEM, ContentKey, KeyId, Protection, ProtectionTextError, Pssh, Scheme, hex_16,
+};
+pub use track::{TrackEncryptor, TrackNonce};
+
+pub(crate) use boxes::Auxiliary;

@@ -1,0 +1,236 @@
+//! A track whose segments are encrypted: which bytes of each sample, with which initialization vector, and the segments that
+//! come of it. It must not know who asks for them.
+
+use std::ops::Range;
+
+use super::boxes::{Auxiliary, IV_BYTES, SampleInformation, protected_entry};
+use super::cipher::{Cipher, encrypt_whole};
+use super::error::EncryptionError;
+use super::nal::{NalFormat, Subsample};
+use super::protection::{Protection, Pssh, Scheme};
+use crate::index::{TrackIndex, TrackKind};
+use crate::package::{init_segment, init_segment_with, media_segment, media_segment_with};
+
+/// Bits of an initialization vector that count samples.
+const SAMPLE_BITS: u32 = 24;
+/// Samples of a track that `cenc` can encrypt: three days at 60 frames a second.
+pub(super) const MOST_SAMPLES: u32 = 1 << SAMPLE_BITS;
+
+/// What tells the samples of a track from those of all other tracks under the same key, in 40 bits: the upper part of the
+/// initialization vectors of `cenc`. It has to change with the track's media.
+///
+/// An initialization vector of `cenc` is these 40 bits and behind them the sample's number in 24 bits; the other eight
+/// bytes of the counter count blocks from 0. So no two samples of a track are encrypted with the same counter, and those of
+/// two tracks only if their 40 bits are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TrackNonce(u64);
+
+impl TrackNonce {
+    /// Of the lowest 40 bits of a hash.
+    pub fn from_hash(hash: u64) -> Self {
+        TrackNonce(hash & ((1 << 40) - 1))
+    }
+
+    fn iv(self, sample: u32) -> Result<[u8; IV_BYTES], EncryptionError> {
+        if sample >= MOST_SAMPLES {
+            return Err(EncryptionError::TooManySamples { number: sample });
+        }
+        Ok((self.0 << SAMPLE_BITS | u64::from(sample)).to_be_bytes())
+    }
+}
+
+/// Which bytes of a sample are encrypted.
+enum Layout {
+    /// Segments as wholes, headers too.
+    Segments,
+    /// Samples as wholes.
+    Samples,
+    /// Slice data.
+    Slices(NalFormat),
+}
+
+/// Makes the segments of a track.
+pub struct TrackEncryptor<'t> {
+    track: &'t TrackIndex,
+    protection: &'t Protection,
+    nonce: TrackNonce,
+    layout: Layout,
+}
+
+impl<'t> TrackEncryptor<'t> {
+    /// For one track.
+    ///
+    /// # Errors
+    ///
+    /// Video of which it is not known here what has to stay clear, and sample entries that cannot be read.
+    pub fn new(
+        track: &'t TrackIndex,
+        protection: &'t Protection,
+        nonce: TrackNonce,
+    ) -> Result<Self, EncryptionError> {
+        let scheme = protection.announcement.scheme;
+        let codec = || track.info().codec.clone();
+        let layout = match (scheme, track.info().kind) {
+            (Scheme::Aes128, _) => Layout::Segments,
+            (_, TrackKind::Audio) => Layout::Samples,
+            (_, TrackKind::Video) => {
+                let format = NalFormat::of_sample_entry(&track.head().sample_entry, &codec())?;
+                let format = format.ok_or_else(|| EncryptionError::Codec {
+                    codec: codec(),
+                    scheme,
+                })?;
+                Layout::Slices(format)
+            }
+        };
+        Ok(TrackEncryptor {
+            track,
+            protection,
+            nonce,
+            layout,
+        })
+    }
+
+    /// The initialization segment, encrypted itself by AES-128 alone.
+    ///
+    /// # Errors
+    ///
+    /// Sample entries that cannot be read.
+    pub fn init_segment(&self) -> Result<Vec<u8>, EncryptionError> {
+        let announcement = &self.protection.announcement;
+        if let Layout::Segments = self.layout {
+            let clear = init_segment(self.track);
+            return Ok(encrypt_whole(&self.protection.key, &announcement.iv, clear));
+        }
+        let head = self.track.head();
+        let entry = protected_entry(&head.sample_entry, self.track.info().kind, announcement)?;
+        let systems = announcement.systems.iter().map(Pssh::bytes);
+        Ok(init_segment_with(self.track, &entry, systems))
+    }
+
+    /// A media segment: headers and encrypted payload. `payload` is that of the clear segment: what the pieces of
+    /// [`media_segment`] for the same samples hold.
+    ///
+    /// # Errors
+    ///
+    /// Samples that the track does not have or that cannot be read, and a payload that is not theirs.
+    pub fn media_segment(
+        &self,
+        samples: Range<u32>,
+        sequence: u32,
+        mut payload: Vec<u8>,
+    ) -> Result<Vec<u8>, EncryptionError> {
+        let clear = media_segment(self.track, samples.clone(), sequence)?;
+        let wanted = clear.length - clear.header.len() as u64;
+        if payload.len() as u64 != wanted {
+            return Err(EncryptionError::Payload {
+                given: payload.len() as u64,
+                wanted,
+            });
+        }
+        if let Layout::Segments = self.layout {
+            let whole = [clear.header, payload].concat();
+            return Ok(encrypt_whole(
+                &self.protection.key,
+                &self.protection.announcement.iv,
+                whole,
+            ));
+        }
+        let auxiliary = self.encrypt_samples(samples.clone(), &mut payload)?;
+        let mut whole = media_segment_with(self.track, samples, sequence, auxiliary.as_ref())?.header;
+        whole.append(&mut payload);
+        Ok(whole)
+    }
+
+    /// Encrypts samples that lie one after the other; what is to be told of them, if anything is.
+    fn encrypt_samples(
+        &self,
+        samples: Range<u32>,
+        payload: &mut [u8],
+    ) -> Result<Option<Auxiliary>, EncryptionError> {
+        let cipher = Cipher::new(&self.protection.key);
+        let scheme = self.protection.announcement.scheme;
+        let mut format = match &self.layout {
+            Layout::Slices(format) => Some(format.clone()),
+            _ => None,
+        };
+        let (mut all, mut lengths) = (Vec::new(), Vec::new());
+        let mut rest = payload;
+        for sample in self.track.samples().range(samples) {
+            let number = sample.number;
+            let failed = |error| EncryptionError::Sample { number, error };
+            // The sum of all sizes was compared with the payload.
+            let (bytes, behind) = rest
+                .split_at_mut_checked(sample.size as usize)
+                .unwrap_or_default();
+            rest = behind;
+            let subsamples = match &mut format {
+                Some(format) => Some(format.subsamples(bytes, scheme).map_err(failed)?),
+                None => None,
+            };
+            let iv = match scheme {
+                Scheme::Cenc => Some(self.nonce.iv(number)?),
+                _ => None,
+            };
+            self.encrypt_sample(&cipher, iv, subsamples.as_deref(), bytes);
+            let information = SampleInformation { iv, subsamples };
+            lengths.push(information.length().map_err(failed)?);
+            all.push(information);
+        }
+        // With one initialization vector for all, and samples protected as wholes, there is nothing to tell.
+        let is_needed = lengths.iter().any(|length| *length > 0);
+        Ok(is_needed.then(|| Auxiliary::new(all, lengths)))
+    }
+
+    fn encrypt_sample(
+        &self,
+        cipher: &Cipher,
+        iv: Option<[u8; IV_BYTES]>,
+        subsamples: Option<&[Subsample]>,
+        bytes: &mut [u8],
+    ) {
+        let ranges: Vec<Range<usize>> = match subsamples {
+            Some(subsamples) => protected_ranges(subsamples).collect(),
+            None => std::iter::once(0..bytes.len()).collect(),
+        };
+        let mut count = iv.map(|iv| cipher.counter(iv));
+        for range in ranges {
+            let Some(protected) = bytes.get_mut(range) else {
+                continue;
+            };
+            match &mut count {
+                Some(count) => count(protected),
+                // The chain begins anew with each run (10.4.1).
+                None => {
+                    let iv = &self.protection.announcement.iv;
+                    cipher.chain(iv, protected, subsamples.is_some());
+                }
+            }
+        }
+    }
+}
+
+/// Where the protected bytes of a sample lie.
+fn protected_ranges(subsamples: &[Subsample]) -> impl Iterator<Item = Range<usize>> + '_ {
+    subsamples.iter().scan(0, |at, subsample| {
+        let start = *at + usize::from(subsample.clear);
+        *at = start + subsample.protected as usize;
+        Some(start..*at)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_samples_of_a_track_have_the_same_counter() {
+        let nonce = TrackNonce::from_hash(0xffff_ff12_3456_789a);
+        assert_eq!(nonce.iv(0).unwrap(), *b"\x12\x34\x56\x78\x9a\0\0\0");
+        assert_eq!(
+            nonce.iv(0x0001_0203).unwrap(),
+            *b"\x12\x34\x56\x78\x9a\x01\x02\x03"
+        );
+        assert!(nonce.iv(MOST_SAMPLES - 1).is_ok());
+        assert!(nonce.iv(MOST_SAMPLES).is_err());
+    }
+}

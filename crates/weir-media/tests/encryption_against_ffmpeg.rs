@@ -1,0 +1,171 @@
+//! What is encrypted is decrypted by ffmpeg to what it was, and slice data begins where ffmpeg's own reader of slice headers
+//! says that it does.
+
+// Helpers of tests are no tests to clippy.
+#![allow(clippy::unwrap_used)]
+
+mod encrypted;
+mod sources;
+
+use std::path::Path;
+
+use encrypted::{KEY, SOURCES, encrypt, key_hex, nal_units};
+use sources::{AAC, AUDIO, hashes, make, run};
+use weir_media::encryption::{ContentKey, NalFormat, Scheme, encrypt_whole};
+use weir_media::package::init_segment;
+
+/// Decrypted, all frames are those of the source; the scheme and the key matter for that.
+fn check_decrypted(folder: &Path, source: &Path, scheme: Scheme) {
+    let made = encrypt(folder, source, scheme);
+    let frames = hashes(source, "-ignore_editlist 1", "0:0", "");
+    assert!(frames.len() > 20);
+    // Fragment by fragment, as players get them: in a file that it can seek in, ffmpeg 5.1 takes what it has read of the
+    // second fragment for the first.
+    let options = format!("-seekable 0 -ignore_editlist 1 -decryption_key {}", key_hex(&KEY));
+    assert_eq!(
+        hashes(&made.path, &options, "0:0", ""),
+        frames,
+        "{source:?} {scheme}"
+    );
+    // Packets too, so that nothing that a decoder passes over is lost.
+    let packets = hashes(source, "-ignore_editlist 1", "0:0", "-c copy");
+    assert_eq!(
+        hashes(&made.path, &options, "0:0", "-c copy"),
+        packets,
+        "{source:?} {scheme}"
+    );
+    let other = hashes(&made.path, "-ignore_editlist 1", "0:0", "-c copy");
+    let same = other
+        .iter()
+        .zip(&packets)
+        .filter(|(one, other)| one == other)
+        .count();
+    assert!(
+        same * 4 < packets.len(),
+        "{same} of {} packets are clear",
+        packets.len()
+    );
+}
+
+#[test]
+fn what_is_encrypted_is_decrypted_to_what_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let sound = format!("{AUDIO} {AAC}");
+    for (name, arguments) in SOURCES.into_iter().chain([("sound", sound.as_str())]) {
+        let source = make(folder.path(), &format!("{name}.mp4"), arguments);
+        for scheme in [Scheme::Cenc, Scheme::Cbcs] {
+            check_decrypted(folder.path(), &source, scheme);
+        }
+    }
+}
+
+/// Slice headers as the bitstream filter `trace_headers` reads them: for each slice the bits up to its data.
+fn traced_headers(source: &Path) -> Vec<usize> {
+    let arguments = format!(
+        "-nostdin -v trace -i {} -map 0:0 -c copy -bsf:v trace_headers -f null -",
+        source.display()
+    );
+    let output = std::process::Command::new("ffmpeg")
+        .args(arguments.split_whitespace())
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let text = String::from_utf8_lossy(&output.stderr);
+    let mut headers = Vec::new();
+    let mut in_slice = false;
+    for line in text
+        .lines()
+        .filter_map(|line| line.strip_prefix("[trace_headers @ "))
+    {
+        let line = line.split_once("] ").unwrap().1;
+        let mut words = line.split_whitespace();
+        let Some(Ok(position)) = words.next().map(str::parse::<usize>) else {
+            in_slice = matches!(line, "Slice Header" | "Slice Segment Header");
+            if in_slice {
+                headers.push(0);
+            }
+            continue;
+        };
+        // `POSITION NAME BITS = VALUE`
+        let bits = words.clone().rev().nth(2).unwrap();
+        if in_slice && bits.bytes().all(|bit| matches!(bit, b'0' | b'1')) {
+            *headers.last_mut().unwrap() = position + bits.len();
+        }
+    }
+    headers
+}
+
+/// Bytes of a NAL unit that hold so many bits, those against start codes not counted in the bits.
+fn bytes_of_bits(nal: &[u8], bits: usize) -> usize {
+    let mut wanted = bits.div_ceil(8);
+    let mut length = 0;
+    while wanted > 0 {
+        let is_inserted = length >= 2 && nal[length] == 3 && nal[length - 2..length] == [0, 0];
+        length += 1;
+        if !is_inserted {
+            wanted -= 1;
+        }
+    }
+    length
+}
+
+#[test]
+fn slice_data_begins_where_ffmpeg_says() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, arguments) in SOURCES {
+        let source = make(folder.path(), &format!("{name}.mp4"), arguments);
+        let bytes = std::fs::read(&source).unwrap();
+        let (file, _) = sources::index(&source);
+        let track = &file.tracks[0];
+        let mut traced = traced_headers(&source).into_iter();
+        let entry = &track.head().sample_entry;
+        let mut format = NalFormat::of_sample_entry(entry, name).unwrap().unwrap();
+        let is_h265 = name.starts_with("h265");
+        let mut slices = 0;
+        for sample in track.samples().iter() {
+            let sample = &bytes[sample.position as usize..sample.end() as usize];
+            let subsamples = format.subsamples(sample, Scheme::Cbcs).unwrap();
+            let told: Vec<usize> = subsamples
+                .iter()
+                .filter(|subsample| subsample.protected > 0)
+                .map(|subsample| subsample.protected as usize)
+                .collect();
+            let expected: Vec<usize> = nal_units(sample)
+                .filter(|nal| match is_h265 {
+                    true => nal[0] >> 1 & 0x3f < 32,
+                    false => matches!(nal[0] & 0x1f, 1 | 5),
+                })
+                .map(|nal| nal.len() - bytes_of_bits(nal, traced.next().unwrap()))
+                .filter(|length| *length > 0)
+                .collect();
+            assert_eq!(told, expected, "{name}");
+            slices += told.len();
+        }
+        assert!(slices > 20, "{name}: {slices}");
+        assert_eq!(traced.next(), None, "{name}");
+    }
+}
+
+#[test]
+fn whole_segments_are_decrypted_by_openssl() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = make(folder.path(), "sound.mp4", &format!("{AUDIO} {AAC}"));
+    let (file, _) = sources::index(&source);
+    let made = encrypt(folder.path(), &source, Scheme::Aes128);
+    let clear = init_segment(&file.tracks[0]);
+    let iv = [9; 16];
+    let path = folder.path().join("init");
+    let encrypted = encrypt_whole(&ContentKey::new(KEY), &iv, clear.clone());
+    assert_eq!(
+        made.parts[0],
+        encrypt_whole(&ContentKey::new(KEY), &encrypted::IV, clear.clone())
+    );
+    std::fs::write(&path, encrypted).unwrap();
+    let arguments = format!(
+        "enc -d -aes-128-cbc -K {} -iv {} -in {}",
+        key_hex(&KEY),
+        key_hex(&iv),
+        path.display()
+    );
+    assert_eq!(run("openssl", arguments.split(' ')), clear);
+}

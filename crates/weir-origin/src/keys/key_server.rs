@@ -1,0 +1,201 @@
+//! Asking a key server over HTTP. Where the title alone is known, it is asked for the title; where the key identifier is
+//! known, for a ClearKey licence (W3C Encrypted Media Extensions, 9.1). It must not know what keys are for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+use http::{Method, Request, StatusCode, Uri};
+use http_body_util::{BodyExt, Full, Limited};
+use serde::{Deserialize, Serialize};
+use weir_media::encryption::{KeyId, hex_16};
+
+use super::error::{KeyError, KeysError};
+use super::written::{WrittenKey, put_in};
+use crate::path::ObjectPath;
+use crate::storage::{AGENT, Patience, Transport};
+
+/// How long the key server may take for all of its answer.
+const WAIT: Duration = Duration::from_secs(5);
+/// Bytes of an answer.
+const LONGEST_ANSWER: usize = 256 << 10;
+
+/// A key server.
+#[derive(Debug)]
+pub struct KeyServer {
+    transport: Transport,
+    /// With `{title}` in it, or to be followed by a query.
+    address: String,
+}
+
+/// A request for a licence, and the answer.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct LicenceRequest {
+    pub kids: Vec<String>,
+    #[serde(rename = "type", default)]
+    pub kind: String,
+}
+
+/// A set of keys (RFC 7517).
+#[derive(Serialize, Deserialize)]
+pub struct Licence {
+    pub keys: Vec<LicenceKey>,
+    #[serde(rename = "type", default)]
+    pub kind: String,
+}
+
+/// One of them.
+#[derive(Serialize, Deserialize)]
+pub struct LicenceKey {
+    pub kty: String,
+    pub kid: String,
+    pub k: String,
+}
+
+/// Sixteen bytes as licences write them.
+pub fn base64url(bytes: &[u8; 16]) -> String {
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// The other way; players may pad it all the same.
+pub fn from_base64url(text: &str) -> Option<[u8; 16]> {
+    let bytes = URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).ok()?;
+    bytes.try_into().ok()
+}
+
+impl KeyServer {
+    /// A server at this address.
+    pub fn new(address: &str) -> Result<Self, KeysError> {
+        let wrong = || KeysError::Server(address.chars().take(200).collect());
+        let example = ObjectPath::new("title").map_err(|_| wrong())?;
+        let uri: Uri = put_in(address, &example, None).parse().map_err(|_| wrong())?;
+        let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
+        if !is_http || uri.authority().is_none() {
+            return Err(wrong());
+        }
+        let patience = Patience {
+            answer: WAIT,
+            ..Patience::default()
+        };
+        // Its connections do not count as those to storage.
+        let transport = Transport::new(true, &patience, Arc::default()).map_err(|_| wrong())?;
+        Ok(KeyServer {
+            transport,
+            address: address.to_owned(),
+        })
+    }
+
+    /// The key of a title, of which some is known: what the server says counts where both say it, but for addresses.
+    pub async fn ask(&self, known: &WrittenKey, title: &ObjectPath) -> Result<WrittenKey, KeyError> {
+        let wrong = |why: String| KeyError::Wrong {
+            title: title.clone(),
+            why,
+        };
+        let key_id = known.key_id.as_deref().map(hex_16).transpose();
+        let key_id = key_id.map_err(|error| wrong(format!("'key_id': {error}")))?;
+        let Some(key_id) = key_id.map(KeyId) else {
+            let answer = self.send(Method::GET, None, title).await?;
+            let told: WrittenKey = serde_json::from_slice(&answer).map_err(|error| {
+                wrong(format!(
+                    "the key server's answer cannot be read (line {})",
+                    error.line()
+                ))
+            })?;
+            return Ok(joined(known, told));
+        };
+        let request = LicenceRequest {
+            kids: vec![base64url(&key_id.0)],
+            kind: "temporary".to_owned(),
+        };
+        let body = serde_json::to_vec(&request).map_err(|error| wrong(error.to_string()))?;
+        let answer = self.send(Method::POST, Some((body, key_id)), title).await?;
+        let licence: Licence = serde_json::from_slice(&answer).map_err(|error| {
+            wrong(format!(
+                "the key server's licence cannot be read (line {})",
+                error.line()
+            ))
+        })?;
+        let of_this = |key: &&LicenceKey| from_base64url(&key.kid) == Some(key_id.0);
+        let key = licence.keys.iter().find(of_this);
+        let key = key.and_then(|key| from_base64url(&key.k));
+        let key = key.ok_or_else(|| wrong(format!("the key server's licence has no key {key_id}")))?;
+        Ok(WrittenKey {
+            key: Some(KeyId(key).hex()),
+            ..known.clone()
+        })
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        body: Option<(Vec<u8>, KeyId)>,
+        title: &ObjectPath,
+    ) -> Result<Bytes, KeyError> {
+        let unavailable = |why: String| KeyError::Unavailable {
+            title: title.clone(),
+            why,
+        };
+        let wrong = |why: String| KeyError::Wrong {
+            title: title.clone(),
+            why,
+        };
+        let key_id = body.as_ref().map(|(_, key_id)| *key_id);
+        let mut address = put_in(&self.address, title, key_id);
+        if !self.address.contains("{title}") && key_id.is_none() {
+            let joint = if address.contains('?') { '&' } else { '?' };
+            address.push_str(&put_in(&format!("{joint}title={{title}}"), title, None));
+        }
+        let mut request = Request::builder()
+            .method(method)
+            .uri(address)
+            .header(USER_AGENT, AGENT)
+            .header(ACCEPT, "application/json");
+        if body.is_some() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        let body = body.map(|(body, _)| body).unwrap_or_default();
+        let request = request
+            .body(Full::from(body))
+            .map_err(|error| wrong(error.to_string()))?;
+        let answer = async {
+            let response = self.transport.send(request).await;
+            let response = response.map_err(|fault| unavailable(format!("the key server: {fault}")))?;
+            let status = response.status();
+            if status != StatusCode::OK {
+                let why = format!("the key server says {status}");
+                let is_passing = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
+                return Err(if is_passing { unavailable(why) } else { wrong(why) });
+            }
+            let body = Limited::new(response.into_body(), LONGEST_ANSWER).collect().await;
+            let body =
+                body.map_err(|error| unavailable(format!("the key server's answer broke off: {error}")))?;
+            Ok(body.to_bytes())
+        };
+        let answer = tokio::time::timeout(WAIT, answer).await;
+        answer.unwrap_or_else(|_| {
+            let why = format!("the key server gave no whole answer within {WAIT:?}");
+            Err(unavailable(why))
+        })
+    }
+}
+
+/// What the server says, with what the file says besides.
+fn joined(known: &WrittenKey, told: WrittenKey) -> WrittenKey {
+    let known = known.clone();
+    WrittenKey {
+        scheme: told.scheme.or(known.scheme),
+        key_id: told.key_id,
+        key: told.key,
+        iv: told.iv.or(known.iv),
+        pssh: if told.pssh.is_empty() {
+            known.pssh
+        } else {
+            told.pssh
+        },
+        licence_url: known.licence_url.or(told.licence_url),
+        key_url: known.key_url.or(told.key_url),
+    }
+}

@@ -1,0 +1,46 @@
+//! Parameter sets and slice headers of H.264 and H.265: no bytes may upset their reader, and what it says of a sample adds up
+//! to the sample.
+//!
+//! Input: a byte (its lowest bit chooses the scheme), a sample entry, and the samples, each behind its length in 32 bits.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir_media::encryption::{NalFormat, Scheme};
+
+fuzz_target!(|input: &[u8]| {
+    let Some((choice, rest)) = input.split_first() else {
+        return;
+    };
+    let scheme = if choice & 1 == 0 { Scheme::Cenc } else { Scheme::Cbcs };
+    let Some(length) = rest.first_chunk::<4>() else {
+        return;
+    };
+    let Some((entry, mut rest)) = rest.split_at_checked(u32::from_be_bytes(*length) as usize) else {
+        return;
+    };
+    let mut format = match NalFormat::of_sample_entry(entry, "avc1.64001f") {
+        Ok(Some(format)) => format,
+        Ok(None) => return,
+        Err(error) => {
+            let line = error.to_string();
+            assert!(!line.chars().any(char::is_control) && line.len() < 600, "{line}");
+            return;
+        }
+    };
+    while let Some((length, behind)) = rest.split_first_chunk::<4>() {
+        let length = (u32::from_be_bytes(*length) as usize).min(behind.len());
+        let (sample, behind) = behind.split_at(length);
+        rest = behind;
+        let Ok(subsamples) = format.subsamples(sample, scheme) else {
+            continue;
+        };
+        let bytes = subsamples
+            .iter()
+            .map(|subsample| usize::from(subsample.clear) + subsample.protected as usize);
+        assert_eq!(bytes.sum::<usize>(), sample.len());
+        if scheme == Scheme::Cenc {
+            assert!(subsamples.iter().all(|subsample| subsample.protected % 16 == 0));
+        }
+    }
+});
