@@ -4,12 +4,77 @@
 //! It is here and not with the player because both ends need it: the origin reads what a player writes, and neither
 //! may depend on the other. It must not know how a request is sent or what a server makes of the keys.
 
+mod decode;
+mod dictionary;
 mod encode;
 
-pub use encode::QUERY_ARGUMENT;
+use thiserror::Error;
 
-/// Most bytes of an id: `sid` and `cid` (CTA-5004, 3.1).
-pub const MAX_ID_BYTES: usize = 64;
+/// The name of the argument of a query.
+pub const QUERY_ARGUMENT: &str = "CMCD";
+/// The names of the header fields.
+pub const HEADERS: [&str; 4] = ["CMCD-Object", "CMCD-Request", "CMCD-Status", "CMCD-Session"];
+/// Most bytes of all keys together that are read. Requests with more are refused by most servers anyway.
+pub const MAX_BYTES: usize = 8_192;
+/// Most bytes of an id that is read: `cid` of CTA-5004-A. CTA-5004 and every `sid` have 64.
+pub const MAX_ID_BYTES: usize = 128;
+/// The highest bitrate or throughput that is read, kbit/s: one terabit each second.
+pub const MAX_KBITS: u64 = 1_000_000_000;
+/// The longest time that is read, ms: 365 days.
+pub const MAX_MILLISECONDS: u64 = 31_536_000_000;
+
+/// Keys that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CmcdError {
+    /// More than [`MAX_BYTES`].
+    #[error("CMCD has {0} bytes; at most {MAX_BYTES} are read")]
+    TooLong(usize),
+    /// No dictionary of structured fields.
+    #[error("CMCD is no structured field (RFC 9651): byte {at} should be {wanted}")]
+    Broken {
+        /// Where, counted from 0 over all fields joined by commas, after escapes are undone.
+        at: usize,
+        /// What should be there.
+        wanted: &'static str,
+    },
+    /// A percent sign without two hexadecimal digits.
+    #[error("the query argument {QUERY_ARGUMENT} has a broken escape at byte {at}")]
+    Escape {
+        /// Where, counted from 0.
+        at: usize,
+    },
+    /// Neither 1 nor 2.
+    #[error("CMCD is of version {0}; 1 and 2 are read")]
+    Version(u64),
+    /// A value that is not of the key's kind.
+    #[error("the CMCD key {key} is {is}, which it cannot be")]
+    Kind {
+        /// The key.
+        key: &'static str,
+        /// What it is.
+        is: &'static str,
+    },
+    /// A number that is too small or too large.
+    #[error("the CMCD key {key} is {value}; it can be {least} to {most}")]
+    Range {
+        /// The key.
+        key: &'static str,
+        /// Its value.
+        value: i64,
+        /// The least that it can be.
+        least: i64,
+        /// The most that it can be.
+        most: i64,
+    },
+    /// An id of more than [`MAX_ID_BYTES`].
+    #[error("the CMCD key {key} has {bytes} bytes; it can have {MAX_ID_BYTES}")]
+    LongId {
+        /// The key.
+        key: &'static str,
+        /// Its length.
+        bytes: usize,
+    },
+}
 
 /// The version of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +206,20 @@ impl ObjectType {
             ObjectType::Other => "o",
         }
     }
+
+    fn from_token(token: &str) -> ObjectType {
+        match token {
+            "m" => ObjectType::Manifest,
+            "a" => ObjectType::Audio,
+            "v" => ObjectType::Video,
+            "av" => ObjectType::Muxed,
+            "i" => ObjectType::Init,
+            "c" => ObjectType::Caption,
+            "tt" => ObjectType::TimedText,
+            "k" => ObjectType::Key,
+            _ => ObjectType::Other,
+        }
+    }
 }
 
 impl StreamingFormat {
@@ -153,6 +232,15 @@ impl StreamingFormat {
             StreamingFormat::Other => "o",
         }
     }
+
+    fn from_token(token: &str) -> StreamingFormat {
+        match token {
+            "d" => StreamingFormat::Dash,
+            "h" => StreamingFormat::Hls,
+            "s" => StreamingFormat::Smooth,
+            _ => StreamingFormat::Other,
+        }
+    }
 }
 
 impl StreamType {
@@ -162,6 +250,15 @@ impl StreamType {
             StreamType::Vod => "v",
             StreamType::Live => "l",
             StreamType::LowLatency => "ll",
+        }
+    }
+
+    fn from_token(token: &str) -> Option<StreamType> {
+        match token {
+            "v" => Some(StreamType::Vod),
+            "l" => Some(StreamType::Live),
+            "ll" => Some(StreamType::LowLatency),
+            _ => None,
         }
     }
 }

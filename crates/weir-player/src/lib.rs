@@ -46,6 +46,7 @@ mod player;
 mod quality;
 mod settings;
 mod throughput;
+pub mod virtual_time;
 
 pub use abr::AbrRule;
 pub use manifest::{MAX_RUNGS, MAX_SEGMENTS, Manifest, ManifestError, MediaKind, Rung, Track};

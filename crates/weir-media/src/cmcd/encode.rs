@@ -1,9 +1,6 @@
 //! Keys of CMCD as text: the four header fields, or the argument of a query.
 
-use super::{Cmcd, ObjectType, Version};
-
-/// The name of the argument of a query.
-pub const QUERY_ARGUMENT: &str = "CMCD";
+use super::{Cmcd, HEADERS, MAX_ID_BYTES, ObjectType, Version};
 
 /// Where a key goes when keys are sent as header fields (CTA-5004, 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,13 +11,8 @@ enum Field {
     Session,
 }
 
-/// The header fields, by their number in [`Field`].
-const FIELDS: [(Field, &str); 4] = [
-    (Field::Object, "CMCD-Object"),
-    (Field::Request, "CMCD-Request"),
-    (Field::Status, "CMCD-Status"),
-    (Field::Session, "CMCD-Session"),
-];
+/// In the order of [`HEADERS`].
+const FIELDS: [Field; 4] = [Field::Object, Field::Request, Field::Status, Field::Session];
 
 /// One key with its value as text.
 struct Key {
@@ -33,14 +25,10 @@ impl Cmcd {
     pub fn headers(&self) -> Vec<(&'static str, String)> {
         let keys = self.keys();
         let of = |field: Field| join(keys.iter().filter(|key| key.field == field));
-        FIELDS
-            .iter()
-            .map(|(field, name)| (*name, of(*field)))
-            .filter(|(_, value)| !value.is_empty())
-            .collect()
+        HEADERS.into_iter().zip(FIELDS.map(of)).filter(|(_, value)| !value.is_empty()).collect()
     }
 
-    /// The value of the query's argument [`QUERY_ARGUMENT`], percent-encoded.
+    /// The value of the query's argument [`super::QUERY_ARGUMENT`], percent-encoded.
     pub fn query(&self) -> String {
         percent_encoded(&join(self.keys().iter()))
     }
@@ -120,7 +108,11 @@ fn hundreds(value: u64) -> u64 {
 /// A String of a structured field (RFC 9651, 4.1.6). What cannot be in one is left out.
 fn quoted(id: &str) -> String {
     let mut text = String::from("\"");
-    for character in id.chars().filter(|character| matches!(character, ' '..='~')) {
+    for character in id
+        .chars()
+        .filter(|character| matches!(character, ' '..='~'))
+        .take(MAX_ID_BYTES)
+    {
         if matches!(character, '"' | '\\') {
             text.push('\\');
         }
