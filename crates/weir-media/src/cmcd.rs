@@ -37,12 +37,6 @@ pub enum CmcdError {
         /// What should be there.
         wanted: &'static str,
     },
-    /// A percent sign without two hexadecimal digits.
-    #[error("the query argument {QUERY_ARGUMENT} has a broken escape at byte {at}")]
-    Escape {
-        /// Where, counted from 0.
-        at: usize,
-    },
     /// Neither 1 nor 2.
     #[error("CMCD is of version {0}; 1 and 2 are read")]
     Version(u64),

@@ -57,7 +57,7 @@ impl SteppedLink {
 }
 
 /// One request of a session, as it went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fetch {
     /// The track, by its place in the manifest.
     pub track: usize,

@@ -1,6 +1,10 @@
 //! Keys of CMCD from header fields or the argument of a query. What is sent may be anything: it is bounded before it is
 //! read, and refused as a whole where a key has a value that it cannot have. Keys that are not known do not count.
 
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+
 use super::dictionary::{Bare, Item, Member, members};
 use super::{
     Cmcd, CmcdError, HEADERS, MAX_BYTES, MAX_KBITS, MAX_MILLISECONDS, ObjectType, QUERY_ARGUMENT, StreamType,
@@ -43,7 +47,7 @@ impl Cmcd {
     ///
     /// # Errors
     ///
-    /// As of [`Cmcd::from_headers`], and where an escape of the argument is broken.
+    /// As of [`Cmcd::from_headers`]. A broken escape stands for itself, and so breaks the field.
     pub fn from_query(query: &str) -> Result<Option<Cmcd>, CmcdError> {
         let value = query.split('&').find_map(|argument| {
             let (name, value) = argument.split_once('=')?;
@@ -51,31 +55,11 @@ impl Cmcd {
         });
         match value {
             None => Ok(None),
-            Some(value) => read(&percent_decoded(value)?).map(Some),
+            // Each byte takes three at most.
+            Some(value) if value.len() > 3 * MAX_BYTES => Err(CmcdError::TooLong(value.len())),
+            Some(value) => read(&Cow::from(percent_decode_str(value))).map(Some),
         }
     }
-}
-
-/// The bytes that are escaped (RFC 3986, 2.1).
-fn percent_decoded(text: &str) -> Result<Vec<u8>, CmcdError> {
-    // Each byte takes three at most.
-    if text.len() > 3 * MAX_BYTES {
-        return Err(CmcdError::TooLong(text.len()));
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes().enumerate();
-    while let Some((at, byte)) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let mut digit = || rest.next().and_then(|(_, byte)| char::from(byte).to_digit(16));
-        match (digit(), digit()) {
-            (Some(high), Some(low)) => bytes.push((high << 4 | low) as u8),
-            _ => return Err(CmcdError::Escape { at }),
-        }
-    }
-    Ok(bytes)
 }
 
 fn read(text: &[u8]) -> Result<Cmcd, CmcdError> {

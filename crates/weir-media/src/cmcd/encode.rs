@@ -1,5 +1,7 @@
 //! Keys of CMCD as text: the four header fields, or the argument of a query.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 use super::{Cmcd, HEADERS, MAX_ID_BYTES, ObjectType, Version};
 
 /// Where a key goes when keys are sent as header fields (CTA-5004, 3.1).
@@ -14,6 +16,13 @@ enum Field {
 /// In the order of [`HEADERS`].
 const FIELDS: [Field; 4] = [Field::Object, Field::Request, Field::Status, Field::Session];
 
+/// All but the unreserved characters of a URI (RFC 3986, 2.3).
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
 /// One key with its value as text.
 struct Key {
     field: Field,
@@ -25,12 +34,16 @@ impl Cmcd {
     pub fn headers(&self) -> Vec<(&'static str, String)> {
         let keys = self.keys();
         let of = |field: Field| join(keys.iter().filter(|key| key.field == field));
-        HEADERS.into_iter().zip(FIELDS.map(of)).filter(|(_, value)| !value.is_empty()).collect()
+        HEADERS
+            .into_iter()
+            .zip(FIELDS.map(of))
+            .filter(|(_, value)| !value.is_empty())
+            .collect()
     }
 
     /// The value of the query's argument [`super::QUERY_ARGUMENT`], percent-encoded.
     pub fn query(&self) -> String {
-        percent_encoded(&join(self.keys().iter()))
+        utf8_percent_encode(&join(self.keys().iter()), ESCAPED).to_string()
     }
 
     /// All keys that have values, by name.
@@ -120,25 +133,4 @@ fn quoted(id: &str) -> String {
     }
     text.push('"');
     text
-}
-
-/// All but the unreserved characters of a URI (RFC 3986, 2.3) escaped.
-fn percent_encoded(text: &str) -> String {
-    const DIGITS: [char; 16] = [
-        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F',
-    ];
-    let mut encoded = String::with_capacity(text.len() * 2);
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            _ => {
-                encoded.push('%');
-                encoded.push(DIGITS[usize::from(byte >> 4)]);
-                encoded.push(DIGITS[usize::from(byte & 15)]);
-            }
-        }
-    }
-    encoded
 }
