@@ -86,6 +86,10 @@ pub enum Outcome {
 }
 
 /// What to do.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is taken apart where it is returned, and kept nowhere"
+)]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Ask for a segment, and tell what comes of it.

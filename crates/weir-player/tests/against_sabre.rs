@@ -64,7 +64,7 @@ fn movie(path: &Path) -> Arc<Manifest> {
         .map(numbers)
         .collect();
     let rungs = numbers(&movie["bitrates_kbps"])
-        .iter()
+        .into_iter()
         .enumerate()
         .map(|(rung, kbits)| Rung {
             bitrate: Rate(kbits * 1_000),
@@ -123,7 +123,7 @@ fn check(name: &str, rule: AbrRule) {
     let mut within: BTreeMap<String, bool> = BTreeMap::new();
     for printed in printed(&folder, name) {
         let manifest = movie(&folder.join(format!("{}.json", printed.movie)));
-        let link = trace(&folder.join(format!("{}.json", printed.trace)));
+        let link = trace(&folder.join(&printed.trace));
         let player = Player::new(
             Settings {
                 abr: rule,

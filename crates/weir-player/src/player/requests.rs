@@ -151,7 +151,7 @@ impl Player {
         keys.buffer_ms = Some(millis(lane.level()));
         keys.deadline_ms = Some(millis(lane.level()));
         keys.duration_ms = Some(millis(duration));
-        keys.throughput = estimate.map(|estimate| (estimate.rate / 1_000.0) as u64);
+        keys.throughput = estimate.map(|estimate| (estimate.rate / 1_000.0).round() as u64);
         keys.requested_throughput = pace.map(|rate| rate.0.div_ceil(1_000));
         keys.starved = lane.starved;
         keys.startup = self.phase != Phase::Playing;
