@@ -2,6 +2,8 @@
 //! traces, with abandonment off. The data are not in this repository: they are looked for in the folder that
 //! `WEIR_SHARED_DATA` names, else in `../shared/data` beside the checkout.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -3,6 +3,8 @@
 //!
 //!     cargo test -p weir-player --test pacing_traps -- --nocapture --test-threads 1
 
+#![allow(clippy::unwrap_used)]
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! Rules and pace rates against worked examples: values that follow from the papers' formulas by hand.
 
+#![allow(clippy::unwrap_used)]
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! The state machine, event by event: buffers, start-up, stalls, seeks, failures, what it tells servers.
 
+#![allow(clippy::unwrap_used)]
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -72,15 +72,9 @@ pub(super) fn members(text: &[u8]) -> Result<Vec<(&str, Member<'_>)>, CmcdError>
             })
         };
         members.push((key, member));
-        let after = reader.at;
         reader.skip(b" \t");
         if reader.is_done() {
-            // Only spaces may end a field.
-            return if text[after..].contains(&b'\t') {
-                Err(reader.wants("no tab at the end"))
-            } else {
-                Ok(members)
-            };
+            break;
         }
         if !reader.take(b',') {
             return Err(reader.wants("a comma"));
