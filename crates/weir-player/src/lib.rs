@@ -49,7 +49,9 @@ mod throughput;
 pub mod virtual_time;
 
 pub use abr::AbrRule;
-pub use manifest::{MAX_RUNGS, MAX_SEGMENTS, Manifest, ManifestError, MediaKind, Rung, Track};
+pub use manifest::{
+    LONGEST_SEGMENT, MAX_RUNGS, MAX_SEGMENTS, Manifest, ManifestError, MediaKind, Rung, Track,
+};
 pub use pacing::{InitialThroughputs, PacePolicy};
 pub use player::{Action, Event, Outcome, Player, Request, RequestId};
 pub use quality::Figures;

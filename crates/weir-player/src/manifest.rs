@@ -11,6 +11,9 @@ pub const MAX_RUNGS: usize = 128;
 /// Most segments of a track: a day of segments of one second.
 pub const MAX_SEGMENTS: usize = 86_400;
 
+/// The longest that a segment lasts: so times of a track never overflow.
+pub const LONGEST_SEGMENT: Duration = Duration::from_secs(3_600);
+
 /// What a track is of. A presentation has at most one track of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MediaKind {
@@ -44,9 +47,9 @@ pub enum ManifestError {
     /// A track without segments, or with more than [`MAX_SEGMENTS`].
     #[error("the {0:?} track has {1} segments; 1 to {MAX_SEGMENTS} can be played")]
     Segments(MediaKind, usize),
-    /// A segment that lasts no time.
-    #[error("segment {1} of the {0:?} track lasts no time")]
-    EmptySegment(MediaKind, usize),
+    /// A segment that lasts no time, or longer than [`LONGEST_SEGMENT`].
+    #[error("segment {1} of the {0:?} track lasts {2:?}; more than nothing and up to an hour can be played")]
+    Duration(MediaKind, usize, Duration),
     /// A ladder without rungs, or with more than [`MAX_RUNGS`].
     #[error("the {0:?} track has {1} rungs; 1 to {MAX_RUNGS} can be chosen from")]
     Rungs(MediaKind, usize),
@@ -86,10 +89,10 @@ impl Track {
         let mut end = Duration::ZERO;
         starts.push(end);
         for (segment, duration) in durations.iter().enumerate() {
-            if duration.is_zero() {
-                return Err(ManifestError::EmptySegment(kind, segment));
+            if duration.is_zero() || *duration > LONGEST_SEGMENT {
+                return Err(ManifestError::Duration(kind, segment, *duration));
             }
-            end = end.saturating_add(*duration);
+            end += *duration;
             starts.push(end);
         }
         let mut below = 0;

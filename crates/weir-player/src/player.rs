@@ -250,7 +250,15 @@ impl Player {
             .iter()
             .map(|_| Lane::new(self.settings.abr))
             .collect();
+        if !self.position.is_zero() {
+            // The viewer went elsewhere before anything was known.
+            self.position = self.position.min(manifest.duration());
+            for (lane, track) in self.lanes.iter_mut().zip(manifest.tracks()) {
+                lane.restart(track, self.position);
+            }
+        }
         self.manifest = Some(manifest);
+        self.resume();
     }
 
     /// Plays up to `now`, or to where a buffer is empty or the presentation ends.
@@ -266,7 +274,7 @@ impl Player {
             .iter()
             .map(Lane::playable_until)
             .fold(end, Duration::min);
-        let position = (self.position + (now - before)).min(limit);
+        let position = self.position.saturating_add(now - before).min(limit);
         let stopped = before + (position - self.position);
         let main = manifest.main_track();
         for (number, (lane, track)) in self.lanes.iter_mut().zip(manifest.tracks()).enumerate() {
@@ -395,7 +403,9 @@ impl Player {
             .saturating_mul(1 << (failures - 1).min(16));
         // Half to one and a half times: players that failed together do not come back together.
         let share = 0.5 + (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-        let until = self.now + doubled.min(LONGEST_RETRY_WAIT).mul_f64(share);
+        let until = self
+            .now
+            .saturating_add(doubled.min(LONGEST_RETRY_WAIT).mul_f64(share));
         self.lanes[number].doing = Doing::Held {
             until,
             rung: fetch.rung,

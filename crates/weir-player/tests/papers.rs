@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use weir_player::virtual_time::{Fetch, Session, Step, SteppedLink, play};
 use weir_player::{
-    AbrRule, Event, FirstRung, Manifest, MediaKind, PacePolicy, Player, Rung, Settings, Track,
+    AbrRule, Event, FirstRung, InitialThroughputs, Manifest, MediaKind, PacePolicy, Player, Rung, Settings,
+    Track,
 };
 use weir_units::Rate;
 
@@ -215,4 +216,37 @@ fn hyb_stays_on_the_top_rung_at_its_floor_and_not_below() {
         assert!((fetch.pace.unwrap().0 as f64 - wanted).abs() < 2.0);
     }
     assert!(on_top(&session(settings(0.8), &manifest, 50_000_000)) < 0.5);
+}
+
+/// Sammy's history is of initial phases alone: the harmonic mean of 40 and 10 Mbit/s is 16, and half of that carries the
+/// whole ladder. What the playing phase of the same session saw would not: it was paced to 1.6 times the top rung at most.
+#[test]
+fn sammy_begins_by_the_initial_phases_of_earlier_sessions() {
+    let manifest = manifest(&[300, 1_500, 3_300, 7_000], 4, 30);
+    let settings = |first_rung: FirstRung| Settings {
+        pace: PacePolicy::Sammy { c0: 1.6, c1: 1.4 },
+        abr: AbrRule::ThroughputShare(0.5),
+        first_rung,
+        start_buffer: Duration::from_secs(8),
+        ..Settings::default()
+    };
+    let mut history = InitialThroughputs::default();
+    assert_eq!(history.estimate(), None);
+    for rate in [40_000_000, 10_000_000] {
+        let session = session(settings(FirstRung::Lowest), &manifest, rate);
+        history.push(session.figures.initial_throughput.unwrap());
+    }
+    let rate = history.estimate().unwrap();
+    assert!((rate.0 as f64 / 16e6 - 1.0).abs() < 0.01, "{rate:?}");
+    let next = session(
+        settings(FirstRung::FromThroughput { rate, share: 0.5 }),
+        &manifest,
+        40_000_000,
+    );
+    assert_eq!((next.fetches[0].rung, next.fetches[0].pace), (3, None));
+    // Only the latest eight count.
+    for _ in 0..8 {
+        history.push(Rate(5_000_000));
+    }
+    assert_eq!(history.estimate(), Some(Rate(5_000_000)));
 }

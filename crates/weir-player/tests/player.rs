@@ -234,6 +234,18 @@ fn a_seek_to_the_end_ends_the_session() {
 }
 
 #[test]
+fn a_seek_before_the_manifest_is_known_is_where_playback_begins() {
+    let mut player = Player::new(Settings::default(), Duration::ZERO);
+    player.handle(SECOND, Event::Seek { to: at(21.0) });
+    player.handle(SECOND, Event::Manifest(video(10)));
+    let request = fetch(&mut player, SECOND);
+    assert_eq!(request.segment, 5);
+    complete(&mut player, at(2.0), &request);
+    assert_eq!((player.position(), player.buffer(0)), (at(21.0), at(3.0)));
+    assert_eq!(player.figures(at(2.0)).startup_delay, Some(at(2.0)));
+}
+
+#[test]
 fn failures_are_tried_again_later_each_time_and_then_given_up() {
     let settings = Settings {
         attempts: 3,
@@ -392,6 +404,48 @@ fn session_ids_follow_from_the_seed() {
     assert_ne!(id(1), id(2));
 }
 
+#[test]
+fn what_cannot_be_played_is_refused() {
+    let rung = |kbits: u64, sizes: &[u64]| Rung {
+        bitrate: Rate(kbits * 1_000),
+        segment_bytes: sizes.to_vec(),
+    };
+    let refused = |durations: &[Duration], rungs: Vec<Rung>| {
+        Track::new(MediaKind::Audio, durations, rungs)
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        refused(&[], vec![rung(1, &[])]),
+        "the Audio track has 0 segments; 1 to 86400 can be played"
+    );
+    assert_eq!(
+        refused(&[SECOND], vec![]),
+        "the Audio track has 0 rungs; 1 to 128 can be chosen from"
+    );
+    assert_eq!(
+        refused(&[SECOND, Duration::ZERO], vec![rung(1, &[])]),
+        "segment 1 of the Audio track lasts 0ns; more than nothing and up to an hour can be played"
+    );
+    assert_eq!(
+        refused(&[SECOND], vec![rung(2, &[]), rung(2, &[])]),
+        "rung 1 of the Audio track has no higher bitrate than the one below it"
+    );
+    assert_eq!(
+        refused(&[SECOND], vec![rung(1, &[1, 2])]),
+        "rung 0 of the Audio track has 2 segment sizes; it needs one for each of 1 segments, or none"
+    );
+    let track = track(MediaKind::Audio, 1, 1, &[1]);
+    assert_eq!(
+        Manifest::new(vec![]).unwrap_err().to_string(),
+        "there is no track to play"
+    );
+    assert_eq!(
+        Manifest::new(vec![track.clone(), track]).unwrap_err().to_string(),
+        "two tracks are Audio; a player plays one of each kind"
+    );
+}
+
 fn any_rule() -> impl Strategy<Value = AbrRule> {
     prop_oneof![
         (0usize..5).prop_map(AbrRule::Fixed),
@@ -432,7 +486,51 @@ fn any_step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is told, in whatever order and at whatever time: nothing panics, times do not go back, and a request that
+    /// is over is not asked for again.
+    #[test]
+    fn nothing_that_is_told_upsets_the_player(
+        abr in any_rule(),
+        pace in any_pace(),
+        told in proptest::collection::vec((0u8..7, 0u64..30, 0u64..20_000_000, any::<u64>()), 0..80),
+        max_buffer in 0u64..100,
+    ) {
+        let settings = Settings { abr, pace, max_buffer: Duration::from_secs(max_buffer), ..Settings::default() };
+        let mut player = Player::new(settings, SECOND);
+        let mut latest = SECOND;
+        let mut asked = Vec::new();
+        for (kind, request, number, at) in told {
+            let request = RequestId(request);
+            // Mostly within minutes, and sometimes at the end of time.
+            let at = if at % 64 == 0 { Duration::MAX } else { Duration::from_millis(at % 300_000) };
+            let event = match kind {
+                0 => Event::Manifest(video_and_audio()),
+                1 | 2 => Event::Bytes { request, bytes: number },
+                3 | 4 => Event::Complete { request },
+                5 => Event::Failed { request },
+                _ if number % 50 == 0 => Event::Stop,
+                _ => Event::Seek { to: Duration::from_millis(number) },
+            };
+            player.handle(at, event);
+            latest = latest.max(at);
+            for _ in 0..20 {
+                match player.poll(at) {
+                    Action::Fetch(request) => asked.push(request.id),
+                    Action::Wait { until } => {
+                        prop_assert!(until.is_none_or(|until| until >= latest));
+                        break;
+                    }
+                    Action::Cancel(id) => prop_assert!(asked.contains(&id)),
+                    Action::Finished(_) => break,
+                }
+            }
+            let figures = player.figures(at);
+            prop_assert!(figures.played <= at.max(latest));
+        }
+        prop_assert!(asked.windows(2).all(|pair| pair[0] < pair[1]));
+    }
 
     /// Whatever the rule, policy, link and seeks: every session ends, plays no more than there is, and its times add up.
     #[test]

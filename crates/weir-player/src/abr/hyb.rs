@@ -24,7 +24,7 @@ impl Hyb {
             return Choice { rung: 0, wait: 0.0 };
         };
         let track = situation.track;
-        let until = track.start(situation.segment) + self.look_ahead;
+        let until = track.start(situation.segment).saturating_add(self.look_ahead);
         let after = (situation.segment + 1..track.segments())
             .find(|segment| track.start(*segment) >= until)
             .unwrap_or(track.segments());

@@ -52,13 +52,17 @@ impl Player {
             .zip(manifest.tracks())
             .filter_map(|(lane, track)| match lane.doing {
                 Doing::Held { until, .. } => Some(until),
-                Doing::Full { .. } if playing => {
-                    Some(self.now + lane.excess(track, self.settings.max_buffer))
-                }
+                Doing::Full { .. } if playing => Some(
+                    self.now
+                        .saturating_add(lane.excess(track, self.settings.max_buffer)),
+                ),
                 _ => None,
             });
         let all_fetched = playing && self.lanes.iter().all(|lane| lane.is_complete());
-        let end = all_fetched.then(|| self.now + manifest.duration().saturating_sub(self.position));
+        let end = all_fetched.then(|| {
+            self.now
+                .saturating_add(manifest.duration().saturating_sub(self.position))
+        });
         wakes.chain(end).min()
     }
 
@@ -88,7 +92,9 @@ impl Player {
                 (situation.rung_for(rate.0 as f64 * share, 0.0), 0.0)
             }
         };
-        let until = self.now + Duration::try_from_secs_f64(wait).unwrap_or_default();
+        let until = self
+            .now
+            .saturating_add(Duration::try_from_secs_f64(wait).unwrap_or_default());
         lane.doing = Doing::Held {
             until,
             rung,
