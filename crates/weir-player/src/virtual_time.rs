@@ -93,18 +93,15 @@ pub struct Session {
 /// A request under way.
 struct Flow {
     request: Request,
+    /// Most that the server sends, bits each second.
+    cap: u64,
+
     buffer: Duration,
     asked: Duration,
     first_byte: Duration,
     has_begun: bool,
     /// Work left, in [`UNITS_A_BIT`].
     left: u128,
-}
-
-impl Flow {
-    fn cap(&self) -> u64 {
-        self.request.pace.map_or(u64::MAX, |pace| pace.0)
-    }
 }
 
 /// Where a link stands.
@@ -131,12 +128,25 @@ impl Position<'_> {
 /// Plays a session from time 0 over a link: `player` gets the events of `script` at their times (its manifest among them),
 /// and what comes of its requests. It ends when the player has finished, or at `latest`.
 pub fn play(player: Player, link: &SteppedLink, script: &[(Duration, Event)], latest: Duration) -> Session {
+    play_from(&|request| request.pace, player, link, script, latest)
+}
+
+/// As [`play`], from a server that does not send as fast as it is asked to, but as `server` says; as fast as it can where
+/// that says nothing.
+pub fn play_from(
+    server: &dyn Fn(&Request) -> Option<Rate>,
+    player: Player,
+    link: &SteppedLink,
+    script: &[(Duration, Event)],
+    latest: Duration,
+) -> Session {
     let link = Position {
         link,
         step: 0,
         until: link.steps[0].duration,
     };
     Run {
+        server,
         player,
         link,
         now: Duration::ZERO,
@@ -147,6 +157,7 @@ pub fn play(player: Player, link: &SteppedLink, script: &[(Duration, Event)], la
 }
 
 struct Run<'a> {
+    server: &'a dyn Fn(&Request) -> Option<Rate>,
     player: Player,
     link: Position<'a>,
     now: Duration,
@@ -201,6 +212,8 @@ impl Run<'_> {
 
     fn start(&mut self, request: Request) {
         self.flows.push(Flow {
+            cap: (self.server)(&request).map_or(u64::MAX, |pace| pace.0),
+
             buffer: self.player.buffer(request.track),
             asked: self.now,
             first_byte: self.now + self.link.step().latency,
@@ -216,11 +229,11 @@ impl Run<'_> {
         let mut open: Vec<usize> = (0..self.flows.len())
             .filter(|flow| self.flows[*flow].has_begun)
             .collect();
-        open.sort_by_key(|flow| self.flows[*flow].cap());
+        open.sort_by_key(|flow| self.flows[*flow].cap);
         let mut left = self.link.step().rate;
         for (done, flow) in open.iter().enumerate() {
             let share = left / (open.len() - done) as u64;
-            rates[*flow] = share.min(self.flows[*flow].cap());
+            rates[*flow] = share.min(self.flows[*flow].cap);
             left -= rates[*flow];
         }
         rates

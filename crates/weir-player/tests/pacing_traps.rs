@@ -8,9 +8,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_player::virtual_time::{Session, Step, SteppedLink, play};
+use weir_media::cmcd::{Cmcd, StreamingFormat, Version};
+use weir_player::virtual_time::{Session, Step, SteppedLink, play_from};
+
 use weir_player::{
-    AbrRule, Event, FirstRung, Manifest, MediaKind, Outcome, PacePolicy, Player, Rung, Settings, Track,
+    AbrRule, CmcdSettings, Event, FirstRung, Manifest, MediaKind, Outcome, PacePolicy, Player, Request, Rung,
+    Settings, Track,
 };
 use weir_units::Rate;
 
@@ -38,14 +41,40 @@ fn link(steps: &[(u64, f64)]) -> SteppedLink {
     SteppedLink::new(steps.iter().map(step).collect()).unwrap()
 }
 
+/// From a server that does as it is asked.
 fn session(name: &str, settings: Settings, link: &SteppedLink) -> Session {
+    session_from(name, &|request| request.pace, settings, link)
+}
+
+/// What a server makes of `rtp` that bounds it: no less than twice `tb`, and no pace at all on `su`, on `bs` or with less
+/// than two segments in the buffer. It knows of the player what CMCD tells it.
+fn bounded(request: &Request) -> Option<Rate> {
+    let query = format!("CMCD={}", request.cmcd.as_ref().unwrap().query());
+    let keys = Cmcd::from_query(&query).unwrap().unwrap();
+    let is_urgent = keys.startup || keys.starved || keys.buffer_ms.unwrap() < 2 * keys.duration_ms.unwrap();
+    let kbits = keys.requested_throughput?.max(2 * keys.top_bitrate.unwrap());
+    (!is_urgent).then_some(Rate(kbits * 1_000))
+}
+
+fn session_from(
+    name: &str,
+    server: &dyn Fn(&Request) -> Option<Rate>,
+    settings: Settings,
+    link: &SteppedLink,
+) -> Session {
+    let cmcd = CmcdSettings {
+        version: Version::V2,
+        format: StreamingFormat::Dash,
+        content_id: None,
+    };
+    let settings = Settings {
+        cmcd: Some(cmcd),
+        ..settings
+    };
+    let player = Player::new(settings, Duration::ZERO);
     let script = [(Duration::ZERO, Event::Manifest(manifest()))];
-    let session = play(
-        Player::new(settings, Duration::ZERO),
-        link,
-        &script,
-        Duration::from_secs(7_200),
-    );
+    let session = play_from(server, player, link, &script, Duration::from_secs(7_200));
+
     assert_eq!(session.outcome, Some(Outcome::Played));
     let figures = &session.figures;
     let mbits = |rate: Option<Rate>| rate.unwrap().0 as f64 / 1e6;
@@ -94,8 +123,9 @@ fn rungs(session: &Session) -> Vec<usize> {
 /// A player that takes half of the throughput that it sees, and is sent 1.5 times what it took, sees three quarters.
 #[test]
 fn pacing_on_the_current_rung_walks_down_the_ladder() {
-    heading("Half of the throughput, 40 Mbit/s, from the top rung");
-    let link = link(&[(600, 40.0)]);
+    heading("Half of the throughput, from the top rung; 40 Mbit/s, from 200 to 240 s 1.5 Mbit/s");
+    let link = link(&[(200, 40.0), (40, 1.5), (2_000, 40.0)]);
+
     let settings = |pace: PacePolicy| Settings {
         abr: AbrRule::ThroughputShare(0.5),
         first_rung: FirstRung::Rung(TOP),
@@ -107,13 +137,16 @@ fn pacing_on_the_current_rung_walks_down_the_ladder() {
     let current = session("1.5 x rung", settings(PacePolicy::TimesRung(1.5)), &link);
     let top = session("2.5 x top rung", settings(PacePolicy::TimesTopRung(2.5)), &link);
     let sammy = session("Sammy", settings(SAMMY), &link);
-    assert!(rungs(&unpaced).iter().all(|rung| *rung == TOP));
     // Down, never up, to the bottom; though the link carries twelve times the top rung.
     assert!(rungs(&current).windows(2).all(|pair| pair[1] <= pair[0]));
-    assert_eq!(rungs(&current).last(), Some(&0));
-    assert!(rungs(&top).iter().all(|rung| *rung == TOP));
-    assert_eq!(rungs(&sammy), rungs(&unpaced));
-    assert!(throughput(&sammy) < 0.5 * throughput(&unpaced));
+    assert_eq!(rungs(&current)[20], 0);
+    // The others go down for what the link does, and up again.
+    for other in [&unpaced, &top, &sammy] {
+        let rungs = rungs(other);
+        assert!(rungs[..40].iter().all(|rung| *rung == TOP) && rungs.contains(&1));
+        assert_eq!(rungs.last(), Some(&TOP));
+    }
+    assert!(throughput(&sammy) < 0.6 * throughput(&unpaced));
 }
 
 /// The `rtp` of dash.js falls below the bitrate when more than five segments are in the buffer: it does not fill, and what
@@ -152,6 +185,10 @@ fn the_rate_of_dash_js_starves_a_long_buffer() {
     let bitrate = |session: &Session| session.figures.bitrate.unwrap().0 as f64;
     assert!(bitrate(&dash_js) < 0.9 * bitrate(&unpaced));
     assert!(bitrate(&sammy) > 0.97 * bitrate(&unpaced));
+    let name = "dash.js's rtp, bounded by the server, throughput rule";
+    let held = session_from(name, &bounded, settings(rule, PacePolicy::DashJs), &link);
+    assert!(bitrate(&held) > 0.97 * bitrate(&unpaced));
+    assert_eq!(held.figures.stalls, 0);
 }
 
 /// Before playback every bit is waited for: a pace of four times the rung is slower than the link.
@@ -181,11 +218,20 @@ fn four_times_the_rung_at_the_start_delays_play() {
             settings(PacePolicy::TimesTopRung(4.0), first),
             &link,
         );
+        let held_name = format!("4 x rung, bounded by the server, {name}");
+        let held = session_from(
+            &held_name,
+            &bounded,
+            settings(PacePolicy::TimesRung(4.0), first),
+            &link,
+        );
         let sammy = session(&format!("Sammy, {name}"), settings(SAMMY, first), &link);
+
         let delay = |session: &Session| session.figures.startup_delay.unwrap();
         assert!(delay(&naive) > 2 * delay(&unpaced));
         assert!(delay(&naive_top) > delay(&unpaced));
-        assert_eq!(delay(&sammy), delay(&unpaced));
+        assert_eq!((delay(&sammy), delay(&held)), (delay(&unpaced), delay(&unpaced)));
+
         assert_eq!(
             sammy.figures.first_20_s_bitrate,
             unpaced.figures.first_20_s_bitrate
