@@ -269,3 +269,15 @@ for name, flags in {
             position = end
         for scheme in range(2):
             seed("slice_headers", f"{name}-{scheme}", bytes([scheme]) + entry + samples)
+
+# Lines of the examples of CTA-5004 and CTA-5004-A.
+for name, text in {
+    "query-1": 'CMCD=br%3D3200%2Cbs%2Cd%3D4004%2Cdl%3D15000%2Cmtp%3D25400%2Cot%3Dv%2Crtp%3D15000%2C'
+               'sid%3D%226e2fb550-c457-11e9-bb97-0800200c9a66%22%2Csu%2Ctb%3D6000',
+    "query-2": 'a=b&CMCD=bl=(2000),br=(3000;v%20128;a),ot=v,rtp=12000,sf=d,st=v,v=2',
+    "headers-1": 'br=3200,d=4004,ot=v,tb=6000\nbl=21300,dl=18500,mtp=48100,su\nbs,rtp=12000\n'
+                 'cid="content",com.example-myKey="a\\"b",sid="session",sf=h,st=ll',
+    "headers-2": 'br=(3000;v),d=4000,ot=v,tb=(6000;v 350;a)\nbl=(0;v 2000;a),nor=("a" "b";r="0-9"),pr=1.1\nbs,rtp=100\nv=2',
+    "others": 'x=:aGk=:,y=@1659578233,z=%"f%c3%bc",no=?0,half=-0.5',
+}.items():
+    seed("cmcd", name, text.encode())

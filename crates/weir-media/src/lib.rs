@@ -1,18 +1,22 @@
 //! What media are made of: raw video with its formats, files and packings; MP4 files with the index of their samples;
-//! segments, their encryption, and the manifests of DASH and HLS that describe them.
+//! segments, their encryption, and the manifests of DASH and HLS that describe them; and what players tell servers when they
+//! ask for one.
 //!
 //! This crate works on bytes that it is given, and on `Read` and `Write` at most. It must not know where the bytes come
-//! from or go to: it opens no file and no socket, knows neither HTTP nor storage, reads no clock and starts no thread. How
-//! frames are paced, cut into packets and carried is no business of its either.
+//! from or go to: it opens no file and no socket, knows no storage, and of HTTP no more than names and values of some
+//! fields, reads no clock and starts no thread. How frames are paced, cut into packets and carried is no business of its
+//! either.
 //!
-//! What comes from outside (boxes, indexes, manifests of titles, format texts, media type parameters, Y4M) is bounded before anything is
-//! allocated for it, and refused with an error that says what is wrong or what would have been right.
+//! What comes from outside (boxes, indexes, manifests of titles, format texts, media type parameters, Y4M, CMCD) is bounded
+//! before anything is allocated for it, and refused with an error that says what is wrong or what would have been right.
 
 pub mod bmff;
+pub mod cmcd;
 pub mod dash;
 pub mod encryption;
 pub mod hls;
 pub mod index;
+pub mod pace_header;
 pub mod package;
 pub mod presentation;
 pub mod raw;
