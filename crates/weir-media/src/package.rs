@@ -257,7 +257,7 @@ impl Fragment<'_> {
         writer.nest(b"styp", |styp| {
             styp.bytes(b"msdh");
             styp.u32(0);
-            styp.bytes(b"msdhmsixcmfs");
+            styp.bytes(b"msdhcmfs");
         });
         let moof_at = writer.position();
         let mut offset_at = 0;

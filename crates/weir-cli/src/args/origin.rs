@@ -47,6 +47,9 @@ pub struct OriginArgs {
     /// Serve the stored files too, as they are.
     #[arg(long)]
     pub files: bool,
+    /// Serve a page at / that lists the titles to everybody, and plays them.
+    #[arg(long)]
+    pub page: bool,
     /// Write a line of JSON for each request to this file; - is standard output.
     #[arg(long, value_name = "FILE")]
     pub access_log: Option<PathBuf>,

@@ -9,14 +9,15 @@ use weir_cli::units::TimeSpan;
 use weir_measure::Stop;
 use weir_origin::{Access, Config, Limits, LogTo, OriginError, Patience, Place, S3Style, Server};
 
-use super::{Failure, origin_dref, origin_index};
 use super::output::{print, say};
+use super::{Failure, origin_demo, origin_dref, origin_index};
 
 /// Serves until interrupted.
 pub fn run(args: &OriginArgs, global: &GlobalOptions, stop: Stop) -> Result<(), Failure> {
     match &args.command {
         Some(OriginCommand::Index(args)) => return origin_index::run(args, global, &stop),
         Some(OriginCommand::Dref(args)) => return origin_dref::run(args, global),
+        Some(OriginCommand::Demo(args)) => return origin_demo::run(args, global, stop),
         None => {}
     }
     let place = args.place.as_ref();
@@ -29,10 +30,7 @@ pub fn run(args: &OriginArgs, global: &GlobalOptions, stop: Stop) -> Result<(), 
 
 fn config(args: &OriginArgs, place: &Place) -> Config {
     Config {
-        places: std::iter::once(place)
-            .chain(&args.mirror)
-            .cloned()
-            .collect(),
+        places: std::iter::once(place).chain(&args.mirror).cloned().collect(),
         access: access(&args.storage),
         patience: patience(&args.storage),
         listen: args.listen,
@@ -46,6 +44,7 @@ fn config(args: &OriginArgs, place: &Place) -> Config {
         fresh: duration(args.fresh),
         segment: duration(args.segment),
         files: args.files,
+        page: args.page,
         access_log: args.access_log.clone().map(|path| match path.to_str() {
             Some("-") => LogTo::StandardOutput,
             _ => LogTo::File(path),

@@ -27,7 +27,7 @@ fn ffmpeg(arguments: &str) -> Finished {
 
 /// Hashes of the decoded frames of a stream such as `v:0`, in the order in which they are shown.
 #[track_caller]
-fn frames(input: &str, stream: &str) -> Vec<String> {
+pub fn frames(input: &str, stream: &str) -> Vec<String> {
     let done = ffmpeg(&format!("-i {input} -map 0:{stream} -f framemd5 -"));
     let lines = done.stdout.lines().filter(|line| !line.starts_with('#'));
     let hashes: Vec<String> = lines
@@ -80,7 +80,7 @@ fn start(options: &[&str]) -> (Running, String) {
 }
 
 #[track_caller]
-fn stop(process: Running) -> Finished {
+pub fn stop(process: Running) -> Finished {
     process.signal("TERM");
     process.wait(LIMIT).expect_code(0)
 }
@@ -123,7 +123,7 @@ print(json.dumps(answers))
 "#;
 
 #[track_caller]
-fn get(urls: &[String]) -> Vec<(u64, String)> {
+pub fn get(urls: &[String]) -> Vec<(u64, String)> {
     let mut python = Command::new("python3");
     python.args(["-c", GET]).args(urls);
     let told = run_within(LIMIT, python).expect_code(0).json();

@@ -9,6 +9,7 @@ mod conditions;
 mod connections;
 mod error;
 mod flow;
+mod page;
 mod problem;
 mod range;
 mod routes;
@@ -97,10 +98,34 @@ pub struct Config {
     pub segment: Duration,
     /// Stored files are served as they are, too.
     pub files: bool,
+    /// A page at `/` lists the titles and plays them.
+    pub page: bool,
     /// One line for each request.
     pub access_log: Option<LogTo>,
     /// Bounds on what clients may take.
     pub limits: Limits,
+}
+
+impl Config {
+    /// One place, served on loopback, with what the command line takes where nothing is said.
+    pub fn new(place: Place) -> Self {
+        Config {
+            places: vec![place],
+            access: Access::default(),
+            patience: Patience::default(),
+            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            threads: None,
+            configuration: Configuration::E,
+            memory_cache: 512 << 20,
+            disk_cache: None,
+            fresh: Duration::from_secs(10),
+            segment: Duration::from_secs(4),
+            files: false,
+            page: false,
+            access_log: None,
+            limits: Limits::default(),
+        }
+    }
 }
 
 /// A server that has its port, its storage and its caches.

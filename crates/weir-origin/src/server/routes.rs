@@ -14,6 +14,7 @@ use super::access_log::Line;
 use super::answer::{self, Answer, Found, Keep, METHODS};
 use super::app::App;
 use super::body::{Account, Body, nanoseconds};
+use super::page;
 use super::problem::Problem;
 use crate::content::{Content, Part, Stored};
 use crate::metrics::{Kind, Metrics};
@@ -82,6 +83,9 @@ async fn answer(app: &Arc<App>, request: &Request<Incoming>) -> Result<Answer, P
             format!("this origin takes {METHODS} only"),
         ));
     }
+    if let Some(answered) = page::answer(app, request).await {
+        return answered;
+    }
     let found = find(app, request.uri()).await?;
     let of = found.of.clone();
     match (found.answer(app, method, request.headers()).await, of) {
@@ -98,6 +102,11 @@ async fn answer(app: &Arc<App>, request: &Request<Incoming>) -> Result<Answer, P
 async fn find(app: &Arc<App>, uri: &Uri) -> Result<Found, Problem> {
     match uri.path() {
         "/healthz" => return health(app),
+        "/" => {
+            return Err(Problem::nothing(
+                "there is no page here; the origin serves one with --page. A title is at /TITLE/manifest.mpd and /TITLE/master.m3u8",
+            ));
+        }
         "/metrics" => return Ok(Found::text(Metrics::CONTENT_TYPE, app.metrics.text())),
         _ => {}
     }

@@ -25,7 +25,7 @@ use super::fault::Fault;
 use super::meta::Meta;
 use super::place::{Access, Bucket, Provider, S3Style};
 use super::transport::{Transport, discard};
-use super::{ByteStream, MOST_LISTED};
+use super::{ByteStream, DEEPEST_LISTED, MOST_LISTED};
 use crate::path::ObjectPath;
 
 /// A bucket, and a prefix below which the objects are.
@@ -110,6 +110,25 @@ impl Cloud {
             return Err(Fault::NotFound);
         }
         Ok(named)
+    }
+
+    /// Paths of objects in all folders.
+    pub async fn walk(&self) -> Result<Vec<ObjectPath>, Fault> {
+        let prefix = Path::parse(&self.prefix).map_err(|error| Fault::Wrong(error.to_string()))?;
+        let below = (!self.prefix.is_empty()).then_some(&prefix);
+        let mut listed = self.store.list(below).take(MOST_LISTED);
+        let mut paths = Vec::new();
+        while let Some(object) = listed.next().await {
+            let object = object.map_err(|error| fault(&error))?;
+            let Some(parts) = object.location.prefix_match(&prefix) else {
+                continue;
+            };
+            let parts: Vec<_> = parts.map(|part| part.as_ref().to_owned()).collect();
+            if parts.len() <= DEEPEST_LISTED {
+                paths.extend(ObjectPath::new(&parts.join("/")));
+            }
+        }
+        Ok(paths)
     }
 
     /// Whether the store answers at all: an object that is not there, or not for us, is an answer.

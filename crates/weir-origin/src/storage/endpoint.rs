@@ -112,6 +112,15 @@ impl Endpoint {
         }
     }
 
+    /// Paths of objects in all folders, in any order.
+    pub async fn walk(&self) -> Result<Vec<ObjectPath>, Fault> {
+        match &self.backend {
+            Backend::Folder(root) => root.walk().await,
+            Backend::Plain(_) => Err(Fault::NoLists),
+            Backend::Cloud(cloud) => cloud.walk().await,
+        }
+    }
+
     /// Whether it is worth asking before the others.
     pub fn is_up(&self) -> bool {
         self.failures.load(Ordering::Relaxed) < FAILURES

@@ -86,6 +86,14 @@ pub enum StorageError {
         /// The folder.
         path: ObjectPath,
     },
+    /// The storage does not say what it holds.
+    #[error("the storage {endpoint} does not list what it holds: {why}")]
+    NotListed {
+        /// Which storage.
+        endpoint: Arc<str>,
+        /// What it said.
+        why: String,
+    },
     /// The file system of this host failed.
     #[error("cannot read {path} from {endpoint}: {why}")]
     File {
@@ -120,6 +128,25 @@ impl StorageError {
         }
     }
 
+    /// Of a request for all that there is.
+    pub(super) fn of_all(fault: Fault, endpoint: &Arc<str>) -> Self {
+        let endpoint = endpoint.clone();
+        match fault {
+            Fault::Unreachable(why) => StorageError::Unreachable { endpoint, why },
+            Fault::Broken(why) => StorageError::BrokeOff { endpoint, why },
+            Fault::TimedOut(limit) => StorageError::TimedOut { endpoint, limit },
+            Fault::Unavailable(status) => StorageError::Unavailable { endpoint, status },
+            Fault::NoLists => StorageError::NotListed {
+                endpoint,
+                why: "it is a plain server".to_owned(),
+            },
+            other => StorageError::NotListed {
+                endpoint,
+                why: other.to_string(),
+            },
+        }
+    }
+
     /// The kind in one word, for counts and logs.
     pub fn cause(&self) -> &'static str {
         match self {
@@ -131,7 +158,7 @@ impl StorageError {
             StorageError::TimedOut { .. } => "storage_timed_out",
             StorageError::Unavailable { .. } => "storage_unavailable",
             StorageError::WrongAnswer { .. } => "storage_wrong_answer",
-            StorageError::NoLists { .. } => "storage_no_lists",
+            StorageError::NoLists { .. } | StorageError::NotListed { .. } => "storage_no_lists",
             StorageError::File { .. } => "storage_file",
         }
     }
@@ -151,7 +178,9 @@ impl StorageError {
     /// gateway too.
     pub fn status(&self) -> StatusCode {
         match self {
-            StorageError::NotFound { .. } | StorageError::NoLists { .. } => StatusCode::NOT_FOUND,
+            StorageError::NotFound { .. } | StorageError::NoLists { .. } | StorageError::NotListed { .. } => {
+                StatusCode::NOT_FOUND
+            }
             StorageError::Forbidden { .. }
             | StorageError::Unreachable { .. }
             | StorageError::BrokeOff { .. }

@@ -12,7 +12,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::fault::Fault;
 use super::meta::Meta;
-use super::{ByteStream, MOST_LISTED};
+use super::{ByteStream, DEEPEST_LISTED, MOST_LISTED};
 use crate::path::ObjectPath;
 
 /// Bytes of one read: enough that the way to a thread beside costs little, little enough for many slow clients.
@@ -48,6 +48,12 @@ impl Folder {
     pub async fn list(&self, folder: &ObjectPath) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
         let (root, folder) = (self.root.clone(), folder.clone());
         beside(move || listed(&root, &folder)).await
+    }
+
+    /// Paths of files in all folders below, some levels deep. Links to folders are not followed: they may lead in circles.
+    pub async fn walk(&self) -> Result<Vec<ObjectPath>, Fault> {
+        let root = self.root.clone();
+        beside(move || walked(&root)).await
     }
 
     /// Begins to read a range, which must not be empty. A file that was replaced in the meantime is read as it was.
@@ -170,6 +176,46 @@ fn listed(root: &Path, folder: &ObjectPath) -> Result<Vec<(ObjectPath, Meta)>, F
         Some((path, meta))
     });
     Ok(files.collect())
+}
+
+fn walked(root: &Path) -> Result<Vec<ObjectPath>, Fault> {
+    let mut files = Vec::new();
+    let mut looked_at = 0;
+    let mut folders = vec![None::<ObjectPath>];
+    while let Some(folder) = folders.pop() {
+        let real = folder
+            .as_ref()
+            .map_or_else(|| root.to_owned(), |path| root.join(path.as_str()));
+        let entries = match std::fs::read_dir(real) {
+            Ok(entries) => entries,
+            Err(error) if folder.is_none() => return Err(Fault::from_file(&error)),
+            // One that may not be read has nothing to offer.
+            Err(_) => continue,
+        };
+        for entry in entries.flatten() {
+            looked_at += 1;
+            if looked_at > MOST_LISTED {
+                return Ok(files);
+            }
+            let name = entry.file_name();
+            let Some(path) = name.to_str().and_then(|name| below(folder.as_ref(), name)) else {
+                continue;
+            };
+            match entry.file_type() {
+                Ok(kind) if !kind.is_dir() => files.push(path),
+                Ok(_) if path.as_str().split('/').count() < DEEPEST_LISTED => folders.push(Some(path)),
+                _ => {}
+            }
+        }
+    }
+    Ok(files)
+}
+
+fn below(folder: Option<&ObjectPath>, name: &str) -> Option<ObjectPath> {
+    match folder {
+        Some(folder) => folder.join(name).ok(),
+        None => ObjectPath::new(name).ok(),
+    }
 }
 
 /// What is known of a file that lies below the root with all symbolic links resolved.

@@ -36,6 +36,8 @@ type ByteStream = BoxStream<'static, Result<Bytes, Fault>>;
 
 /// Objects of a folder that are looked at: more belong to no title.
 const MOST_LISTED: usize = 10_000;
+/// Folders above each other that are looked through for all that there is.
+const DEEPEST_LISTED: usize = 6;
 /// Storages that hold the same, at most.
 const MOST_PLACES: usize = 64;
 /// From one look at a storage that failed to the next.
@@ -214,6 +216,22 @@ impl Storage {
                 Err(fault) => self.wait_or_give_up(fault, endpoint, folder, &mut tries).await?,
             }
         }
+    }
+
+    /// Paths of objects in all folders, by name: some levels deep and at most 10,000.
+    ///
+    /// # Errors
+    /// When the storage cannot list, does not list for us, or fails.
+    pub async fn walk(&self, kind: Kind) -> Result<Vec<ObjectPath>, StorageError> {
+        let endpoint = self.endpoint(&mut self.tries());
+        self.shared.metrics.reading(kind);
+        let began = Instant::now();
+        let walked = endpoint.walk().await;
+        endpoint.judge(walked.as_ref().err());
+        let mut paths = walked.map_err(|fault| StorageError::of_all(fault, endpoint.name()))?;
+        self.shared.metrics.storage_answered(began.elapsed());
+        paths.sort();
+        Ok(paths)
     }
 
     /// Looks after storages that failed, until it is dropped: one that answers again is read from again.

@@ -2,6 +2,7 @@
 //! in memory with their indexes, and looked at anew when their files change. It must not know HTTP, nor how bytes are sent.
 
 mod address;
+mod catalogue;
 mod error;
 mod indexes;
 mod narrow;
@@ -16,7 +17,7 @@ use futures_util::future::try_join_all;
 use crate::cache::{DiskCache, Flights, MemoryCache};
 use crate::metrics::{Kind, Metrics, Tier};
 use crate::path::ObjectPath;
-use crate::storage::{Meta, Storage};
+use crate::storage::{Meta, Storage, StorageError};
 use indexes::Indexes;
 use title::{Source, is_media, is_subtitles};
 
@@ -25,6 +26,7 @@ pub use error::TitleError;
 pub use title::Title;
 
 type Loaded = Result<Arc<Title>, TitleError>;
+type Walked = Result<Arc<Vec<ObjectPath>>, StorageError>;
 
 /// How titles are looked at and kept.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +50,7 @@ pub struct Titles {
     indexes: Indexes,
     kept: MemoryCache<ObjectPath, Kept>,
     loads: Flights<ObjectPath, Loaded>,
+    walks: Flights<(), Walked>,
 }
 
 #[derive(Clone, Debug)]
@@ -72,6 +75,7 @@ impl Titles {
             metrics,
             kept: MemoryCache::new(settings.memory),
             loads: Flights::default(),
+            walks: Flights::default(),
         }
     }
 
@@ -99,6 +103,20 @@ impl Titles {
             self.metrics.looked_up(Kind::Index, Tier::Shared);
         }
         loaded
+    }
+
+    /// Titles that there are, by name, at most 1,000: what the storage holds is looked through.
+    ///
+    /// # Errors
+    /// When the storage does not say what it holds.
+    pub async fn all(&self) -> Result<Vec<ObjectPath>, StorageError> {
+        let storage = self.storage.clone();
+        let look = || async move {
+            let files = storage.walk(Kind::Other).await?;
+            Ok(Arc::new(catalogue::titles(files)))
+        };
+        let (titles, _) = self.walks.join((), look).await;
+        titles.map(|titles| titles.to_vec())
     }
 
     /// What is known of a title is no longer true.

@@ -18,7 +18,7 @@ use crate::storage::Meta;
 /// How names of media files end.
 const MEDIA: [&str; 6] = ["mp4", "m4v", "m4a", "mov", "cmfv", "cmfa"];
 /// Says how answers are made: another number where the same files give other bytes than before.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 /// A media file and what it holds.
 #[derive(Debug)]

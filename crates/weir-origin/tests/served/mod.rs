@@ -34,6 +34,7 @@ pub fn config(place: &str) -> Config {
         fresh: Duration::from_secs(60),
         segment: Duration::from_secs(4),
         files: true,
+        page: true,
         access_log: None,
         limits: Limits::default(),
     }
