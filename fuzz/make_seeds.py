@@ -104,6 +104,40 @@ queue = "10packets"
 for name, text in LINKS.items():
     seed("link_profile", name, text.encode())
 
+TITLES = {
+    "toml": b"""\0[clip]
+start = "12.5s"
+end = "1min30s"
+[[track]]
+file = "1080p.mp4"
+[[track]]
+file = "sound/all.mp4"
+kind = "audio"
+track = 3
+name = "english"
+language = "en-GB"
+label = "English"
+roles = ["main", "description"]
+default = true
+[[subtitles]]
+file = "de.vtt"
+language = "de"
+""",
+    "json": b"""\1{"clip": {"start": "1s"}, "track": [{"file": "a.mp4", "kind": "video", "track": 1, "default": true}],
+"subtitles": [{"file": "de.vtt", "label": "Deutsch", "roles": ["caption"]}]}""",
+    "smil": b"""\2<?xml version="1.0" encoding="utf-8"?>
+<smil xmlns="http://www.w3.org/2001/SMIL20/Language"><head><meta name="a" content="b" /></head><body><switch>
+<video src="a.ismv" systemBitrate="800000"><param name="trackID" value="2" valuetype="data" /></video>
+<audio src="b &amp; c.isma" systemLanguage="eng" title="English"/>
+<textstream src="de.vtt" systemLanguage="ger"/><textstream src="en.ismt"/>
+</switch></body></smil>
+""",
+    "smil-entity": b"""\2<!DOCTYPE smil [<!ENTITY a SYSTEM "file:///etc/passwd">]><smil><body><video src="&a;"/></body></smil>""",
+    "smil-seq": b"""\2<smil><body><seq><video src="a.mp4" clipBegin="npt=1s"/></seq></body></smil>""",
+}
+for name, text in TITLES.items():
+    seed("title_manifest", name, text)
+
 seed("link_trace", "steps", b"\0# a comment\n5s 10Mbit/s\n\n500ms 0\n1min30s 2.5Gbit/s # another\n")
 seed("link_trace", "mahimahi", b"\1" + b"0\n3\n3\n10\n")
 seed("link_trace", "garbage", b"\0" + b"5s fast\n\xff")

@@ -52,6 +52,7 @@ const MPDS = {
   whole: "manifest.mpd",
   filtered: "manifest.mpd?filter=height<=480;language=de",
   clipped: "manifest.mpd?start=3&end=9",
+  "on-demand": "on-demand.mpd",
 };
 
 for (const [name, address] of Object.entries(MPDS))

@@ -18,6 +18,8 @@ const LIMIT = 60_000;
 const CASES = [
   { output: "dash", player: "dash.js" },
   { output: "dash", player: "shaka-player" },
+  { output: "on-demand", player: "dash.js", status: 206 },
+  { output: "on-demand", player: "shaka-player", status: 206 },
   { output: "hls", player: "hls.js" },
   { output: "hls", player: "shaka-player" },
 ];

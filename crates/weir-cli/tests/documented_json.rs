@@ -12,7 +12,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-const SCHEMAS: [&str; 24] = [
+const SCHEMAS: [&str; 26] = [
     "agent",
     "rtt",
     "flows",
@@ -31,6 +31,8 @@ const SCHEMAS: [&str; 24] = [
     "ui",
     "origin",
     "origin-demo",
+    "origin-index",
+    "origin-dref",
     "lab-run",
     "lab-link-show",
     "lab-link-down",
@@ -322,6 +324,7 @@ fn print_everything() -> Vec<Document> {
     documents.push(print_page(folder.path()));
     documents.push(print_origin(folder.path()));
     documents.push(print_demo(folder.path()));
+    documents.extend(print_indexes(folder.path()));
     documents
 }
 
@@ -374,6 +377,28 @@ fn print_demo(folder: &Path) -> Document {
     ];
     let said = first_line(folder, &[&demo[..], &["--listen", "127.0.0.1:0"]].concat());
     ("origin-demo", "weir origin demo".to_owned(), said)
+/// What is said of a film, of one whose index is there, and of one that is none.
+fn print_indexes(folder: &Path) -> Vec<Document> {
+    std::fs::create_dir(folder.join("films")).expect("a folder");
+    let made = Command::new("ffmpeg")
+        .args(["-nostdin", "-loglevel", "error", "-f", "lavfi", "-i", "testsrc=duration=1"])
+        .args(["-pix_fmt", "yuv420p"])
+        .arg(folder.join("films/film.mp4"))
+        .status()
+        .expect("ffmpeg is needed for this test: apt-get install ffmpeg");
+    assert!(made.success());
+    let mut documents = Vec::new();
+    let mut take = |schema: &'static str, status: i32, arguments: &[&str]| {
+        let printed = lines(folder, status, arguments);
+        assert!(!printed.is_empty(), "{arguments:?} printed nothing");
+        let what = format!("weir {}", arguments.join(" "));
+        documents.extend(printed.into_iter().map(|line| (schema, what.clone(), line)));
+    };
+    take("origin-index", 0, &["origin", "index", "films", "--json"]);
+    std::fs::write(folder.join("films/broken.mp4"), "no film").expect("a file");
+    take("origin-index", 3, &["origin", "index", "films", "--json"]);
+    take("origin-dref", 0, &["origin", "dref", "films/film.mp4", "--json"]);
+    documents
 }
 
 /// The first line of a command that would go on; then it is ended.

@@ -34,8 +34,8 @@ pub fn mpd(presentation: &Presentation) -> String {
 }
 
 /// The MPD of a presentation, profile `isoff-on-demand`: players read the segment index of each track's single file and ask
-/// for ranges. `ranges` has as many entries as the presentation has renditions, in their order. A presentation that is
-/// cut has no such files: they are always whole.
+/// for ranges. `ranges` has as many entries as the presentation has renditions, in their order, and is of files that have
+/// the segments of this presentation and no others.
 pub fn on_demand_mpd(presentation: &Presentation, ranges: &[IndexRange]) -> String {
     write_mpd(presentation, Addressing::SingleFiles(ranges))
 }
@@ -324,12 +324,21 @@ fn write_single_file(
     push(
         text,
         format_args!(
-            "        <BaseURL>{}</BaseURL>\n        <SegmentBase timescale=\"{}\" indexRange=\"{}-{}\">\n          \
-             <Initialization range=\"0-{}\"/>\n        </SegmentBase>\n",
+            "        <BaseURL>{}</BaseURL>\n        <SegmentBase timescale=\"{}\" indexRange=\"{}-{}\"",
             escaped(&address),
             rendition.segments.timescale,
             range.init_length,
             range.head_length.saturating_sub(1),
+        ),
+    );
+    let offset = presentation.start_in(rendition.segments.timescale);
+    if offset > 0 {
+        push(text, format_args!(" presentationTimeOffset=\"{offset}\""));
+    }
+    push(
+        text,
+        format_args!(
+            ">\n          <Initialization range=\"0-{}\"/>\n        </SegmentBase>\n",
             range.init_length.saturating_sub(1)
         ),
     );

@@ -5,7 +5,7 @@
 //! from or go to: it opens no file and no socket, knows neither HTTP nor storage, reads no clock and starts no thread. How
 //! frames are paced, cut into packets and carried is no business of its either.
 //!
-//! What comes from outside (boxes, indexes, format texts, media type parameters, Y4M) is bounded before anything is
+//! What comes from outside (boxes, indexes, manifests of titles, format texts, media type parameters, Y4M) is bounded before anything is
 //! allocated for it, and refused with an error that says what is wrong or what would have been right.
 
 pub mod bmff;
@@ -16,3 +16,4 @@ pub mod package;
 pub mod presentation;
 pub mod raw;
 pub mod segments;
+pub mod title;

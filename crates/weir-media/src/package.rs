@@ -20,7 +20,7 @@ use crate::index::{Sample, TrackIndex};
 
 use movie::{Edits, TrackShape, write_movie_header, write_track};
 
-pub use reference::reference_movie;
+pub use reference::{reference_movie, reference_url, referred_path};
 pub use single_file::SingleFile;
 
 /// Every segment has one track, which has this number.
@@ -136,7 +136,7 @@ pub fn media_segment(
     let delay = track.head().presentation_shift.max(0).unsigned_abs();
     let fragment = Fragment {
         samples: &wanted,
-        shape: Shape::of(&wanted),
+        shape: Shape::of(wanted.iter().copied()),
         decode_time: first.decode_time.saturating_add(delay),
         sequence,
         mdat_header: MdatHeader::of(payload),
@@ -151,6 +151,23 @@ pub fn media_segment(
         span: start..end,
         pieces,
     })
+}
+
+/// Bytes of a media segment of these samples, headers and payload, without making them.
+///
+/// # Errors
+///
+/// As [`media_segment`].
+pub fn media_segment_length(track: &TrackIndex, samples: Range<u32>) -> Result<u64, PackageError> {
+    let count = track.samples().len();
+    if samples.is_empty() || samples.len() > MOST_SAMPLES as usize || samples.end > count {
+        return Err(PackageError::Samples { samples, count });
+    }
+    let shape = Shape::of(track.samples().range(samples.clone()));
+    let wanted = track.samples().range(samples.clone());
+    let payload: u64 = wanted.map(|sample| u64::from(sample.size)).sum();
+    let mdat_header = MdatHeader::length(payload);
+    Ok(shape.header_bytes(samples.len() as u64) + mdat_header + payload)
 }
 
 /// Where samples lie, merged where one follows the other.
@@ -188,6 +205,11 @@ impl MdatHeader {
             bytes: writer.into_bytes(),
         }
     }
+
+    /// Bytes of the header for such a payload.
+    fn length(payload: u64) -> u64 {
+        if u32::try_from(payload + 8).is_ok() { 8 } else { 16 }
+    }
 }
 
 /// Flags of the samples of a fragment.
@@ -212,33 +234,58 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(samples: &[Sample]) -> Self {
-        let same = |field: &dyn Fn(&Sample) -> u32| {
-            let first = samples.first().map(field)?;
-            samples
-                .iter()
-                .all(|sample| field(sample) == first)
-                .then_some(first)
+    fn of(samples: impl Iterator<Item = Sample>) -> Self {
+        let mut samples = samples.peekable();
+        let first = samples.peek().copied().unwrap_or_default();
+        let mut shape = Shape {
+            duration: Some(first.duration),
+            size: Some(first.size),
+            sync: SyncPattern::Each,
+            has_offsets: false,
+            has_negative_offsets: false,
         };
-        let mut sync = samples.iter().map(|sample| sample.sync);
-        let first_is_sync = sync.next().unwrap_or(true);
-        let sync = match (
-            first_is_sync,
-            sync.clone().all(|sync| sync),
-            sync.any(|sync| sync),
-        ) {
-            (true, true, _) => SyncPattern::Default(SYNC),
-            (true, false, false) => SyncPattern::First,
-            (false, _, false) => SyncPattern::Default(NON_SYNC),
+        let (mut sync, mut others) = (0_u32, 0_u32);
+        for sample in samples {
+            shape.duration = shape.duration.filter(|same| *same == sample.duration);
+            shape.size = shape.size.filter(|same| *same == sample.size);
+            shape.has_offsets |= sample.composition_offset != 0;
+            shape.has_negative_offsets |= sample.composition_offset < 0;
+            if sample.sync {
+                sync += 1;
+            } else {
+                others += 1;
+            }
+        }
+        shape.sync = match (first.sync, sync, others) {
+            (_, _, 0) => SyncPattern::Default(SYNC),
+            (_, 0, _) => SyncPattern::Default(NON_SYNC),
+            (true, 1, _) => SyncPattern::First,
             _ => SyncPattern::Each,
         };
-        Shape {
-            duration: same(&|sample| sample.duration),
-            size: same(&|sample| sample.size),
-            sync,
-            has_offsets: samples.iter().any(|sample| sample.composition_offset != 0),
-            has_negative_offsets: samples.iter().any(|sample| sample.composition_offset < 0),
-        }
+        shape
+    }
+
+    /// Bytes of `styp` and `moof` for so many samples; what [`Fragment::write`] writes, counted.
+    fn header_bytes(self, samples: u64) -> u64 {
+        const STYP: u64 = 8 + 4 + 4 + 12;
+        const MFHD: u64 = 12 + 4;
+        const TFDT: u64 = 12 + 8;
+        let flag = |there: bool| if there { 4 } else { 0 };
+        let defaults = [
+            self.duration.is_some(),
+            self.size.is_some(),
+            self.sync != SyncPattern::Each,
+        ];
+        let tfhd = 12 + 4 + defaults.map(flag).iter().sum::<u64>();
+        let each = [
+            self.duration.is_none(),
+            self.size.is_none(),
+            self.sync == SyncPattern::Each,
+            self.has_offsets,
+        ];
+        let each: u64 = each.map(flag).iter().sum();
+        let trun = 12 + 4 + 4 + flag(self.sync == SyncPattern::First) + each * samples;
+        STYP + 8 + MFHD + 8 + tfhd + TFDT + trun
     }
 }
 

@@ -218,7 +218,8 @@ pub(crate) fn nanoseconds(time: u64, timescale: u32) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether this can be the name of a track in addresses.
+pub(crate) fn is_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(allowed)
 }

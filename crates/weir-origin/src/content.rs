@@ -1,7 +1,9 @@
 //! What an answer is made of: bytes at hand, and ranges of stored objects. It must not know what they mean, who asked, nor
 //! how they are read.
 
+use std::fmt::Debug;
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -15,6 +17,35 @@ pub enum Part {
     Bytes(Bytes),
     /// In storage.
     Stored(Stored),
+    /// Made when its turn comes.
+    Made(Made),
+}
+
+/// Makes pieces of something long, whose length is known beforehand.
+pub trait Maker: Debug + Send + Sync {
+    /// What stands at the start of `within`, which is not empty: at least a byte, and no more than `within`.
+    fn make(&self, within: &Range<u64>) -> Content;
+}
+
+/// Bytes of something long: those in `within`, of which only what is sent is made.
+#[derive(Clone, Debug)]
+pub struct Made {
+    pub maker: Arc<dyn Maker>,
+    pub within: Range<u64>,
+}
+
+impl Made {
+    /// The next piece, and what is left behind it.
+    pub fn split(self) -> (Content, Option<Made>) {
+        let piece = self.maker.make(&self.within);
+        let start = self.within.start + piece.length();
+        let is_left = piece.length() > 0 && start < self.within.end;
+        let rest = is_left.then(|| Made {
+            within: start..self.within.end,
+            ..self
+        });
+        (piece, rest)
+    }
 }
 
 /// Bytes of one version of an object: those in `keep`, which one read from the first to the last brings.
@@ -77,6 +108,7 @@ impl Part {
         match self {
             Part::Bytes(bytes) => bytes.len() as u64,
             Part::Stored(stored) => stored.keep.iter().map(|range| range.end - range.start).sum(),
+            Part::Made(made) => made.within.end - made.within.start,
         }
     }
 
@@ -87,6 +119,10 @@ impl Part {
             Part::Stored(stored) => Part::Stored(Stored {
                 keep: slice_ranges(&stored.keep, wanted),
                 ..stored.clone()
+            }),
+            Part::Made(made) => Part::Made(Made {
+                maker: made.maker.clone(),
+                within: made.within.start + wanted.start..made.within.start + wanted.end,
             }),
         }
     }
@@ -140,6 +176,7 @@ mod tests {
                 .map(|part| match part {
                     Part::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
                     Part::Stored(stored) => format!("{:?}", stored.keep),
+                    Part::Made(made) => format!("{:?}", made.within),
                 })
                 .collect::<Vec<_>>()
                 .join(" ")
@@ -149,5 +186,43 @@ mod tests {
         assert_eq!(told(5..6), "[101..102]");
         assert_eq!(told(7..9), "[110..112]");
         assert_eq!(told(9..10), "9");
+    }
+
+    /// Ten bytes at a time, each its own place.
+    #[derive(Debug)]
+    struct Tens;
+
+    impl Maker for Tens {
+        fn make(&self, within: &Range<u64>) -> Content {
+            let end = (within.start / 10 * 10 + 10).min(within.end);
+            let bytes: Vec<u8> = (within.start..end).map(|byte| byte as u8).collect();
+            Content::new(vec![Part::Bytes(bytes.into())])
+        }
+    }
+
+    #[test]
+    fn what_is_made_later_is_made_piece_by_piece_and_only_as_far_as_it_is_wanted() {
+        let made = Made {
+            maker: Arc::new(Tens),
+            within: 5..100,
+        };
+        let content = Content::new(vec![Part::Bytes(Bytes::from_static(b"01234")), Part::Made(made)]);
+        assert_eq!(content.length(), 100);
+        let mut sliced = content.slice(&(17..38));
+        assert_eq!(sliced.length(), 21);
+        let (mut pieces, mut all) = (Vec::new(), Vec::new());
+        let Some(Part::Made(made)) = sliced.parts.pop() else {
+            panic!("only what is made is left")
+        };
+        let mut rest = Some(made);
+        while let Some(made) = rest {
+            let (piece, left) = made.split();
+            let bytes = piece.at_hand().expect("bytes");
+            pieces.push(bytes.len());
+            all.extend(bytes);
+            rest = left;
+        }
+        assert_eq!(pieces, [3, 10, 8]);
+        assert!(all.into_iter().eq(17..38));
     }
 }

@@ -22,3 +22,4 @@ pub use storage::{
     Access, Bucket, Meta, OpenError, Patience, Place, PlaceError, Provider, Reading, S3Style, Storage,
     StorageError,
 };
+pub use titles::{AheadError, AheadSettings, Indexed, IndexedFile, KeepIndexes, TitleError, index_ahead};

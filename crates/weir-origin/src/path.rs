@@ -87,6 +87,11 @@ impl ObjectPath {
         ObjectPath::new(&format!("{}/{name}", self.0))
     }
 
+    /// Stands for all of a place in messages; it names no object.
+    pub(crate) fn whole() -> Self {
+        ObjectPath("this place".into())
+    }
+
     /// Plain text, without a leading slash.
     pub fn as_str(&self) -> &str {
         &self.0

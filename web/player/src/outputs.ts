@@ -21,6 +21,7 @@ export const PLAYERS: Record<PlayerName, Open> = {
 
 export const OUTPUTS: Record<string, Output> = {
   dash: { label: "DASH", file: "manifest.mpd", players: ["dash.js", "shaka-player"] },
+  "on-demand": { label: "DASH on-demand", file: "on-demand.mpd", players: ["dash.js", "shaka-player"] },
   hls: { label: "HLS", file: "master.m3u8", players: ["hls.js", "shaka-player"] },
 };
 

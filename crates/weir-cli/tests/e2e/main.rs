@@ -26,6 +26,7 @@ mod listening;
 mod long_path;
 mod origin;
 mod origin_demo;
+mod origin_titles;
 mod relayed;
 mod report;
 mod routed;

@@ -7,15 +7,15 @@ use crate::LIMIT;
 use crate::lab::{self, Finished, Running, isolated, run_within, weir};
 
 /// Ten seconds of moving pictures, and a tone.
-const PICTURES: &str = "-f lavfi -i testsrc2=size=320x180:rate=25:duration=10";
-const TONE: &str = "-f lavfi -i sine=frequency=440:sample_rate=48000:duration=10";
+pub const PICTURES: &str = "-f lavfi -i testsrc2=size=320x180:rate=25:duration=10";
+pub const TONE: &str = "-f lavfi -i sine=frequency=440:sample_rate=48000:duration=10";
 /// With B-frames, and a sync sample every second.
-const VIDEO: &str =
+pub const VIDEO: &str =
     "-c:v libx264 -preset veryfast -bf 2 -g 25 -keyint_min 25 -sc_threshold 0 -pix_fmt yuv420p";
-const SOUND: &str = "-c:a aac -b:a 96k";
+pub const SOUND: &str = "-c:a aac -b:a 96k";
 
 #[track_caller]
-fn ffmpeg(arguments: &str) -> Finished {
+pub fn ffmpeg(arguments: &str) -> Finished {
     let mut command = Command::new("ffmpeg");
     command
         .args(["-nostdin", "-loglevel", "error", "-y"])
@@ -28,7 +28,13 @@ fn ffmpeg(arguments: &str) -> Finished {
 /// Hashes of the decoded frames of a stream such as `v:0`, in the order in which they are shown.
 #[track_caller]
 pub fn frames(input: &str, stream: &str) -> Vec<String> {
-    let done = ffmpeg(&format!("-i {input} -map 0:{stream} -f framemd5 -"));
+    frames_with("", input, stream)
+}
+
+/// The same with options for the reader.
+#[track_caller]
+pub fn frames_with(options: &str, input: &str, stream: &str) -> Vec<String> {
+    let done = ffmpeg(&format!("{options} -i {input} -map 0:{stream} -f framemd5 -"));
     let lines = done.stdout.lines().filter(|line| !line.starts_with('#'));
     let hashes: Vec<String> = lines
         .filter_map(|line| Some(line.rsplit(',').next()?.trim().to_owned()))
@@ -40,7 +46,7 @@ pub fn frames(input: &str, stream: &str) -> Vec<String> {
 /// The same sound, but for what the edit list cuts off in front: ffmpeg does not look at it in DASH and HLS, and plays the
 /// frame in which the encoder got going.
 #[track_caller]
-fn assert_same_sound(played: &[String], source: &[String]) {
+pub fn assert_same_sound(played: &[String], source: &[String]) {
     assert!(played.ends_with(source), "{played:?} is not {source:?}");
     assert!(
         played.len() <= source.len() + 1,
@@ -51,7 +57,7 @@ fn assert_same_sound(played: &[String], source: &[String]) {
 }
 
 /// Titles: one of several files, one of a single file, and one that is damaged.
-fn make_titles(root: &str) {
+pub fn make_titles(root: &str) {
     for folder in ["several", "broken"] {
         std::fs::create_dir_all(format!("{root}/{folder}")).expect("a folder");
     }
@@ -72,7 +78,7 @@ fn make_titles(root: &str) {
 
 /// An origin that is served, and its address.
 #[track_caller]
-fn start(options: &[&str]) -> (Running, String) {
+pub fn start(options: &[&str]) -> (Running, String) {
     let arguments = [&["origin"], options, &["--listen", "127.0.0.1:0"]].concat();
     let mut process = Running::start(weir(&arguments));
     let url = process.first_line(LIMIT);
@@ -191,12 +197,12 @@ fn media_is_read_once_and_the_index_once_for_all() {
 }
 
 #[track_caller]
-fn metrics(url: &str) -> String {
+pub fn metrics(url: &str) -> String {
     get(&[format!("{url}metrics")]).remove(0).1
 }
 
 #[track_caller]
-fn value(metrics: &str, sample: &str) -> u64 {
+pub fn value(metrics: &str, sample: &str) -> u64 {
     let line = metrics
         .lines()
         .find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));

@@ -2,10 +2,41 @@
 //! has them (ISO/IEC 14496-12, 8.7.2). Other origins keep such files as indexes; they are made here of any index, so that
 //! of a fragmented file too.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
 use crate::bmff::BoxWriter;
 use crate::index::{FileIndex, TrackIndex};
 
 use super::movie::{Edits, TrackShape, write_movie_header, write_track};
+
+/// What stands in a path of a URL as it is (RFC 3986, 3.3), besides letters and digits. A colon could be taken for the end
+/// of a scheme.
+const PLAIN: AsciiSet = NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/')
+    .remove(b'+')
+    .remove(b'=')
+    .remove(b',')
+    .remove(b'@');
+
+/// The relative URL of a file with this path, which has slashes between its parts.
+pub fn reference_url(path: &str) -> String {
+    utf8_percent_encode(path, &PLAIN).to_string()
+}
+
+/// The path that a relative URL names; none for one with a scheme, a host, a root, a query or a fragment, or whose
+/// encoding is no UTF-8. It may still lead upwards.
+pub fn referred_path(url: &str) -> Option<String> {
+    let path = url.strip_prefix("./").unwrap_or(url);
+    if path.is_empty() || path.starts_with('/') || path.contains([':', '?', '#']) {
+        return None;
+    }
+    let path = percent_decode_str(path).decode_utf8().ok()?;
+    Some(path.into_owned())
+}
 
 /// A movie of these tracks whose media are at `url`, which is relative to the movie's own or absolute.
 pub fn reference_movie(file: &FileIndex, url: &str) -> Vec<u8> {
@@ -178,4 +209,34 @@ fn write_chunks(stbl: &mut BoxWriter, track: &TrackIndex) {
             }
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_urls_name_files_and_others_do_not() {
+        for (path, url) in [
+            ("film.mp4", "film.mp4"),
+            ("a/b c.mp4", "a/b%20c.mp4"),
+            ("100%: ä?#.mp4", "100%25%3A%20%C3%A4%3F%23.mp4"),
+        ] {
+            assert_eq!(reference_url(path), url);
+            assert_eq!(referred_path(url).as_deref(), Some(path));
+        }
+        assert_eq!(referred_path("./film.mp4").as_deref(), Some("film.mp4"));
+        for other in [
+            "",
+            "/etc/passwd",
+            "//host/film.mp4",
+            "file:///film.mp4",
+            "https://host/film.mp4",
+            "film.mp4?a",
+            "film.mp4#a",
+            "%ff.mp4",
+        ] {
+            assert_eq!(referred_path(other), None, "{other}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use crate::bmff::BoxWriter;
 use crate::index::TrackIndex;
 use crate::segments::{Segment, TrackSegments};
 
-use super::{PackageError, TRACK_ID, init_segment, media_segment};
+use super::{PackageError, TRACK_ID, init_segment, media_segment_length};
 
 /// References in a segment index, at most: their number has 16 bits.
 const MOST_REFERENCES: usize = u16::MAX as usize;
@@ -25,7 +25,7 @@ pub struct SingleFile {
 }
 
 impl SingleFile {
-    /// Lays out a track. Segment `n` is what [`media_segment`] gives for the samples of segment `n` and the sequence number
+    /// Lays out a track. Segment `n` is what [`super::media_segment`] gives for the samples of segment `n` and the sequence number
     /// `n + 1`.
     ///
     /// # Errors
@@ -39,8 +39,8 @@ impl SingleFile {
             });
         }
         let mut lengths = Vec::with_capacity(segments.len());
-        for (segment, sequence) in segments.iter().zip(1..) {
-            let length = media_segment(track, segment.samples.clone(), sequence)?.length;
+        for segment in segments {
+            let length = media_segment_length(track, segment.samples.clone())?;
             let length = u32::try_from(length).ok().filter(|length| length >> 31 == 0);
             lengths.push(length.ok_or(PackageError::SegmentTooLong {
                 samples: segment.samples.clone(),

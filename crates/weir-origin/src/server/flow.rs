@@ -69,6 +69,13 @@ impl Flow {
             None => return Ok(false),
             Some(Part::Bytes(bytes)) => self.ready.push_back(bytes),
             Some(Part::Stored(stored)) => self.under_way = open(&self.app, self.kind, stored).await?,
+            Some(Part::Made(made)) => {
+                let (piece, rest) = made.split();
+                rest.into_iter().for_each(|rest| self.parts.push_front(Part::Made(rest)));
+                for part in piece.into_parts().into_iter().rev() {
+                    self.parts.push_front(part);
+                }
+            }
         }
         Ok(true)
     }

@@ -45,8 +45,10 @@ impl From<TitleError> for Problem {
             TitleError::Storage(error) => return error.into(),
             TitleError::Nothing { .. } => (StatusCode::NOT_FOUND, "not_found"),
             TitleError::Query { .. } => (StatusCode::BAD_REQUEST, "bad_query"),
-            TitleError::Stopped => (StatusCode::INTERNAL_SERVER_ERROR, "other"),
+            TitleError::Stopped | TitleError::NotKept { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "other"),
             TitleError::Media { .. }
+            | TitleError::Manifest { .. }
+            | TitleError::Reference { .. }
             | TitleError::NoTracks { .. }
             | TitleError::Plan { .. }
             | TitleError::Presentation { .. }

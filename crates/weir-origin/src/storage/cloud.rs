@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use http::header::RANGE;
 use http::{Method, StatusCode};
@@ -19,13 +20,13 @@ use object_store::client::{
 };
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
-use object_store::{ClientOptions, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, RetryConfig};
+use object_store::{ClientOptions, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig};
 
 use super::fault::Fault;
 use super::meta::Meta;
 use super::place::{Access, Bucket, Provider, S3Style};
 use super::transport::{Transport, discard};
-use super::{ByteStream, DEEPEST_LISTED, MOST_LISTED};
+use super::{ByteStream, MOST_LISTED};
 use crate::path::ObjectPath;
 
 /// A bucket, and a prefix below which the objects are.
@@ -112,23 +113,32 @@ impl Cloud {
         Ok(named)
     }
 
-    /// Paths of objects in all folders.
-    pub async fn walk(&self) -> Result<Vec<ObjectPath>, Fault> {
-        let prefix = Path::parse(&self.prefix).map_err(|error| Fault::Wrong(error.to_string()))?;
-        let below = (!self.prefix.is_empty()).then_some(&prefix);
-        let mut listed = self.store.list(below).take(MOST_LISTED);
-        let mut paths = Vec::new();
+    /// All objects below the prefix.
+    pub async fn list_all(&self, most: usize) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
+        let wrong = |error: object_store::path::Error| Fault::Wrong(error.to_string());
+        let prefix = match self.prefix.as_str() {
+            "" => None,
+            prefix => Some(Path::parse(prefix).map_err(wrong)?),
+        };
+        let mut listed = self.store.list(prefix.as_ref());
+        let mut named = Vec::new();
         while let Some(object) = listed.next().await {
             let object = object.map_err(|error| fault(&error))?;
-            let Some(parts) = object.location.prefix_match(&prefix) else {
-                continue;
-            };
-            let parts: Vec<_> = parts.map(|part| part.as_ref().to_owned()).collect();
-            if parts.len() <= DEEPEST_LISTED {
-                paths.extend(ObjectPath::new(&parts.join("/")));
+            let whole = object.location.as_ref();
+            let below = whole.strip_prefix(self.prefix.as_str());
+            let path = below.and_then(|path| ObjectPath::new(path.trim_start_matches('/')).ok());
+            named.extend(path.map(|path| (path, meta(&object))));
+            if named.len() >= most {
+                break;
             }
         }
-        Ok(paths)
+        Ok(named)
+    }
+
+    /// Writes an object.
+    pub async fn put(&self, path: &ObjectPath, body: Bytes) -> Result<(), Fault> {
+        let put = self.store.put(&self.location(path)?, body.into()).await;
+        put.map(drop).map_err(|error| fault(&error))
     }
 
     /// Whether the store answers at all: an object that is not there, or not for us, is an answer.

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use bytes::Bytes;
+
 use super::cloud::Cloud;
 use super::fault::Fault;
 use super::folder::Folder;
@@ -112,12 +114,21 @@ impl Endpoint {
         }
     }
 
-    /// Paths of objects in all folders, in any order.
-    pub async fn walk(&self) -> Result<Vec<ObjectPath>, Fault> {
+    /// All objects, in any order, or that many of them.
+    pub async fn list_all(&self, most: usize) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
         match &self.backend {
-            Backend::Folder(root) => root.walk().await,
+            Backend::Folder(root) => root.list_all(most).await,
             Backend::Plain(_) => Err(Fault::NoLists),
-            Backend::Cloud(cloud) => cloud.walk().await,
+            Backend::Cloud(cloud) => cloud.list_all(most).await,
+        }
+    }
+
+    /// Writes an object.
+    pub async fn put(&self, path: &ObjectPath, body: Bytes) -> Result<(), Fault> {
+        match &self.backend {
+            Backend::Folder(root) => root.put(path, body).await,
+            Backend::Plain(_) => Err(Fault::ReadOnly),
+            Backend::Cloud(cloud) => cloud.put(path, body).await,
         }
     }
 

@@ -86,16 +86,16 @@ pub enum StorageError {
         /// The folder.
         path: ObjectPath,
     },
-    /// The storage does not say what it holds.
-    #[error("the storage {endpoint} does not list what it holds: {why}")]
-    NotListed {
+    /// The storage takes nothing that is written.
+    #[error("cannot write {path} to the storage {endpoint}, which can only be read; use -o to keep it in a folder")]
+    ReadOnly {
         /// Which storage.
         endpoint: Arc<str>,
-        /// What it said.
-        why: String,
+        /// The object.
+        path: ObjectPath,
     },
     /// The file system of this host failed.
-    #[error("cannot read {path} from {endpoint}: {why}")]
+    #[error("the file system failed for {path} in {endpoint}: {why}")]
     File {
         /// The folder.
         endpoint: Arc<str>,
@@ -124,26 +124,8 @@ impl StorageError {
             Fault::Unavailable(status) => StorageError::Unavailable { endpoint, status },
             Fault::Wrong(why) => StorageError::WrongAnswer { endpoint, path, why },
             Fault::NoLists => StorageError::NoLists { endpoint, path },
+            Fault::ReadOnly => StorageError::ReadOnly { endpoint, path },
             Fault::File(why) => StorageError::File { endpoint, path, why },
-        }
-    }
-
-    /// Of a request for all that there is.
-    pub(super) fn of_all(fault: Fault, endpoint: &Arc<str>) -> Self {
-        let endpoint = endpoint.clone();
-        match fault {
-            Fault::Unreachable(why) => StorageError::Unreachable { endpoint, why },
-            Fault::Broken(why) => StorageError::BrokeOff { endpoint, why },
-            Fault::TimedOut(limit) => StorageError::TimedOut { endpoint, limit },
-            Fault::Unavailable(status) => StorageError::Unavailable { endpoint, status },
-            Fault::NoLists => StorageError::NotListed {
-                endpoint,
-                why: "it is a plain server".to_owned(),
-            },
-            other => StorageError::NotListed {
-                endpoint,
-                why: other.to_string(),
-            },
         }
     }
 
@@ -158,7 +140,8 @@ impl StorageError {
             StorageError::TimedOut { .. } => "storage_timed_out",
             StorageError::Unavailable { .. } => "storage_unavailable",
             StorageError::WrongAnswer { .. } => "storage_wrong_answer",
-            StorageError::NoLists { .. } | StorageError::NotListed { .. } => "storage_no_lists",
+            StorageError::NoLists { .. } => "storage_no_lists",
+            StorageError::ReadOnly { .. } => "storage_read_only",
             StorageError::File { .. } => "storage_file",
         }
     }
@@ -178,9 +161,7 @@ impl StorageError {
     /// gateway too.
     pub fn status(&self) -> StatusCode {
         match self {
-            StorageError::NotFound { .. } | StorageError::NoLists { .. } | StorageError::NotListed { .. } => {
-                StatusCode::NOT_FOUND
-            }
+            StorageError::NotFound { .. } | StorageError::NoLists { .. } => StatusCode::NOT_FOUND,
             StorageError::Forbidden { .. }
             | StorageError::Unreachable { .. }
             | StorageError::BrokeOff { .. }
@@ -189,7 +170,7 @@ impl StorageError {
             StorageError::Changed { .. } | StorageError::Unavailable { .. } => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
-            StorageError::File { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+            StorageError::ReadOnly { .. } | StorageError::File { .. } => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 }

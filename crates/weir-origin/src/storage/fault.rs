@@ -33,6 +33,9 @@ pub enum Fault {
     /// The storage cannot say what is in a folder.
     #[error("no lists")]
     NoLists,
+    /// The storage takes nothing.
+    #[error("read only")]
+    ReadOnly,
     /// The file system of this host refused.
     #[error("{0}")]
     File(String),

@@ -1,28 +1,34 @@
 //! Objects that are files below a folder of this host. It must not know why it is asked.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use super::at_hand;
+use super::buffers::Buffers;
 use super::fault::Fault;
 use super::meta::Meta;
-use super::{ByteStream, DEEPEST_LISTED, MOST_LISTED};
+use super::{ByteStream, MOST_LISTED};
 use crate::path::ObjectPath;
 
-/// Bytes of one read: enough that the way to a thread beside costs little, little enough for many slow clients.
-const PIECE: u64 = 128 << 10;
+/// Bytes of one read: enough that a read costs little, little enough for many slow clients.
+const PIECE: usize = 128 << 10;
 
 /// A folder.
 #[derive(Debug)]
 pub struct Folder {
     /// Without symbolic links, so that what lies below can be told from what does not.
     root: PathBuf,
+    /// The same, open.
+    opened: File,
+    buffers: Buffers,
 }
 
 impl Folder {
@@ -35,7 +41,11 @@ impl Folder {
         if !root.metadata()?.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
         }
-        Ok(Folder { root })
+        Ok(Folder {
+            opened: File::open(&root)?,
+            root,
+            buffers: Buffers::new(PIECE),
+        })
     }
 
     /// What is known of a file.
@@ -50,79 +60,138 @@ impl Folder {
         beside(move || listed(&root, &folder)).await
     }
 
-    /// Paths of files in all folders below, some levels deep. Links to folders are not followed: they may lead in circles.
-    pub async fn walk(&self) -> Result<Vec<ObjectPath>, Fault> {
+    /// All files below.
+    pub async fn list_all(&self, most: usize) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
         let root = self.root.clone();
-        beside(move || walked(&root)).await
+        beside(move || listed_in_all(&root, most)).await
     }
 
-    /// Begins to read a range, which must not be empty. A file that was replaced in the meantime is read as it was.
+    /// Writes a file into a folder that is there, in place of the file of that name.
+    pub async fn put(&self, path: &ObjectPath, body: Bytes) -> Result<(), Fault> {
+        let (root, path) = (self.root.clone(), path.clone());
+        beside(move || written(&root, &path, &body)).await
+    }
+
+    /// Begins to read a range, which must not be empty. A file that was replaced in the meantime is read as it was. What
+    /// the kernel has in memory is read at once, the rest by threads beside.
     pub async fn open(
         &self,
         path: &ObjectPath,
         range: Range<u64>,
     ) -> Result<(Meta, Range<u64>, ByteStream), Fault> {
-        let (root, path) = (self.root.clone(), path.clone());
-        let (reader, meta, given) = beside(move || {
-            let (mut file, meta) = opened(&root, &path)?;
-            let given = range.start..range.end.min(meta.length);
-            if given.is_empty() {
-                return Err(Fault::BeyondEnd);
+        let (file, meta) = match self.open_at_hand(path) {
+            Some(opened) => opened,
+            None => {
+                let (root, path) = (self.root.clone(), path.clone());
+                beside(move || opened(&root, &path)).await?
             }
-            file.seek(SeekFrom::Start(given.start))
-                .map_err(|error| Fault::from_file(&error))?;
-            let reader = Reader {
-                file,
-                meta: meta.clone(),
-                left: given.end - given.start,
-            };
-            Ok((reader, meta, given))
-        })
-        .await?;
-        let stream = stream::try_unfold(reader.ahead(), |next| async move {
-            let Some(next) = next else { return Ok(None) };
-            let (piece, reader) = next
-                .await
-                .map_err(|_| Fault::File("the reading stopped".to_owned()))??;
-            Ok(Some((piece, reader.ahead())))
-        });
+        };
+        let given = range.start..range.end.min(meta.length);
+        if given.is_empty() {
+            return Err(Fault::BeyondEnd);
+        }
+        let reader = Reader {
+            file,
+            meta: meta.clone(),
+            left: given.clone(),
+            buffers: self.buffers.clone(),
+        };
+        let stream = stream::try_unfold(Next::AtHand(reader), Next::piece);
         Ok((meta, given, stream.boxed()))
+    }
+
+    fn open_at_hand(&self, path: &ObjectPath) -> Option<(File, Meta)> {
+        let file = at_hand::open(&self.opened, path)?;
+        let metadata = file.metadata().ok()?;
+        metadata.is_file().then(|| (file, meta(&metadata)))
     }
 }
 
-/// An open file at the place that is read next.
+/// An open file and what is still to be read of it.
 struct Reader {
     file: File,
     meta: Meta,
-    left: u64,
+    left: Range<u64>,
+    buffers: Buffers,
 }
 
 type Ahead = JoinHandle<Result<(Bytes, Reader), Fault>>;
 
+/// How the next piece comes.
+enum Next {
+    /// At once, if the kernel has it.
+    AtHand(Reader),
+    /// From a thread that reads it while the one before is being sent.
+    Ahead(Ahead),
+    /// There is none.
+    End,
+}
+
+impl Next {
+    async fn piece(self) -> Result<Option<(Bytes, Next)>, Fault> {
+        let ahead = match self {
+            Next::End => return Ok(None),
+            Next::Ahead(ahead) => ahead,
+            Next::AtHand(reader) if reader.left.is_empty() => return Ok(None),
+            Next::AtHand(mut reader) => match reader.at_hand()? {
+                Some(piece) => return Ok(Some((piece, Next::AtHand(reader)))),
+                None => spawn_blocking(move || reader.piece()),
+            },
+        };
+        let read = ahead.await;
+        let (piece, reader) = read.map_err(|_| Fault::File("the reading stopped".to_owned()))??;
+        let next = if reader.left.is_empty() {
+            Next::End
+        } else {
+            Next::Ahead(spawn_blocking(move || reader.piece()))
+        };
+        Ok(Some((piece, next)))
+    }
+}
+
 impl Reader {
-    /// Begins to read the next piece while the one before is being sent.
-    fn ahead(self) -> Option<Ahead> {
-        (self.left > 0).then(|| spawn_blocking(move || self.piece()))
+    /// The next piece as far as the kernel has it in memory.
+    fn at_hand(&mut self) -> Result<Option<Bytes>, Fault> {
+        let mut buffer = self.buffers.take();
+        let length = self.length();
+        let room = buffer.room().get_mut(..length).unwrap_or_default();
+        let Some(read) = at_hand::read(&self.file, room, self.left.start) else {
+            return Ok(None);
+        };
+        self.check_version()?;
+        self.left.start += read as u64;
+        Ok(Some(buffer.filled(read)))
     }
 
+    /// The next piece, for which the disk may be waited.
     fn piece(mut self) -> Result<(Bytes, Reader), Fault> {
-        let length = self.left.min(PIECE);
-        let mut piece = Vec::with_capacity(length as usize);
-        let failed = |error: io::Error| Fault::from_file(&error);
-        (&self.file)
-            .take(length)
-            .read_to_end(&mut piece)
-            .map_err(failed)?;
-        // One that is written over in place has bytes of two versions.
-        let now = meta(&self.file.metadata().map_err(failed)?);
-        if !now.is_same_version(&self.meta) {
-            return Err(Fault::Changed);
+        let mut buffer = self.buffers.take();
+        let length = self.length();
+        let room = buffer.room().get_mut(..length).unwrap_or_default();
+        let read = self.file.read_exact_at(room, self.left.start);
+        self.check_version()?;
+        read.map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => Fault::Broken("the file ended early".to_owned()),
+            _ => Fault::from_file(&error),
+        })?;
+        self.left.start += length as u64;
+        Ok((buffer.filled(length), self))
+    }
+
+    /// Bytes of the next piece.
+    fn length(&self) -> usize {
+        let left = self.left.end - self.left.start;
+        usize::try_from(left).map_or(PIECE, |left| left.min(PIECE))
+    }
+
+    /// A file that is written over in place has bytes of two versions.
+    fn check_version(&self) -> Result<(), Fault> {
+        let now = self.file.metadata().map_err(|error| Fault::from_file(&error))?;
+        if self.meta.is_same_version(&meta(&now)) {
+            Ok(())
+        } else {
+            Err(Fault::Changed)
         }
-        if piece.len() as u64 != length {
-            return Err(Fault::Broken("the file ended early".to_owned()));
-        }
-        self.left -= length;
-        Ok((piece.into(), self))
     }
 }
 
@@ -178,44 +247,55 @@ fn listed(root: &Path, folder: &ObjectPath) -> Result<Vec<(ObjectPath, Meta)>, F
     Ok(files.collect())
 }
 
-fn walked(root: &Path) -> Result<Vec<ObjectPath>, Fault> {
+/// Walks through all folders. Those that are symbolic links are passed over, so that the walk ends.
+fn listed_in_all(root: &Path, most: usize) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
+    let failed = |error: io::Error| Fault::from_file(&error);
     let mut files = Vec::new();
-    let mut looked_at = 0;
-    let mut folders = vec![None::<ObjectPath>];
+    let mut folders: Vec<Option<ObjectPath>> = vec![None];
     while let Some(folder) = folders.pop() {
-        let real = folder
-            .as_ref()
-            .map_or_else(|| root.to_owned(), |path| root.join(path.as_str()));
-        let entries = match std::fs::read_dir(real) {
-            Ok(entries) => entries,
-            Err(error) if folder.is_none() => return Err(Fault::from_file(&error)),
-            // One that may not be read has nothing to offer.
-            Err(_) => continue,
-        };
-        for entry in entries.flatten() {
-            looked_at += 1;
-            if looked_at > MOST_LISTED {
-                return Ok(files);
-            }
-            let name = entry.file_name();
-            let Some(path) = name.to_str().and_then(|name| below(folder.as_ref(), name)) else {
+        let real = folder.as_ref().map_or(root.to_owned(), |path| root.join(path.as_str()));
+        for entry in std::fs::read_dir(real).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let Ok(name) = entry.file_name().into_string() else {
                 continue;
             };
-            match entry.file_type() {
-                Ok(kind) if !kind.is_dir() => files.push(path),
-                Ok(_) if path.as_str().split('/').count() < DEEPEST_LISTED => folders.push(Some(path)),
-                _ => {}
+            let path = match &folder {
+                Some(folder) => folder.join(&name),
+                None => ObjectPath::new(&name),
+            };
+            let Ok(path) = path else { continue };
+            if entry.file_type().map_err(failed)?.is_dir() {
+                folders.push(Some(path));
+            } else if let Ok(meta) = found(root, &path) {
+                files.push((path, meta));
+            }
+            if files.len() + folders.len() >= most {
+                return Ok(files);
             }
         }
     }
     Ok(files)
 }
 
-fn below(folder: Option<&ObjectPath>, name: &str) -> Option<ObjectPath> {
-    match folder {
-        Some(folder) => folder.join(name).ok(),
-        None => ObjectPath::new(name).ok(),
+/// Writes a file under another name first, so that nobody reads a part of it.
+fn written(root: &Path, path: &ObjectPath, body: &[u8]) -> Result<(), Fault> {
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+    let failed = |error: io::Error| Fault::from_file(&error);
+    let folder = path.folder();
+    let folder = folder.map_or(root.to_owned(), |folder| root.join(folder.as_str()));
+    let folder = folder.canonicalize().map_err(failed)?;
+    if !folder.starts_with(root) {
+        return Err(Fault::NotFound);
     }
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+    let new = folder.join(format!(".weir-{}-{number}.new", std::process::id()));
+    let done = std::fs::write(&new, body).and_then(|()| std::fs::rename(&new, folder.join(path.name())));
+    if let Err(error) = done {
+        // What is left of it is no use; that it cannot be removed either is no other error.
+        let _ = std::fs::remove_file(&new);
+        return Err(failed(error));
+    }
+    Ok(())
 }
 
 /// What is known of a file that lies below the root with all symbolic links resolved.

@@ -2,6 +2,8 @@
 //! read ranges of one version of an object, to ask again, and to turn to the next storage; it must not know what the bytes
 //! are, nor what is kept of them.
 
+mod at_hand;
+mod buffers;
 mod cloud;
 mod endpoint;
 mod error;
@@ -36,8 +38,6 @@ type ByteStream = BoxStream<'static, Result<Bytes, Fault>>;
 
 /// Objects of a folder that are looked at: more belong to no title.
 const MOST_LISTED: usize = 10_000;
-/// Folders above each other that are looked through for all that there is.
-const DEEPEST_LISTED: usize = 6;
 /// Storages that hold the same, at most.
 const MOST_PLACES: usize = 64;
 /// From one look at a storage that failed to the next.
@@ -218,20 +218,50 @@ impl Storage {
         }
     }
 
-    /// Paths of objects in all folders, by name: some levels deep and at most 10,000.
+    /// All objects, by name, or `most` of them.
     ///
     /// # Errors
-    /// When the storage cannot list, does not list for us, or fails.
-    pub async fn walk(&self, kind: Kind) -> Result<Vec<ObjectPath>, StorageError> {
-        let endpoint = self.endpoint(&mut self.tries());
-        self.shared.metrics.reading(kind);
-        let began = Instant::now();
-        let walked = endpoint.walk().await;
-        endpoint.judge(walked.as_ref().err());
-        let mut paths = walked.map_err(|fault| StorageError::of_all(fault, endpoint.name()))?;
-        self.shared.metrics.storage_answered(began.elapsed());
-        paths.sort();
-        Ok(paths)
+    /// When the storage cannot list, does not list for us, or fails again and again.
+    pub async fn list_all(
+        &self,
+        kind: Kind,
+        most: usize,
+    ) -> Result<Vec<(ObjectPath, Meta)>, StorageError> {
+        let mut tries = self.tries();
+        loop {
+            let endpoint = self.endpoint(&mut tries);
+            self.shared.metrics.reading(kind);
+            let listed = endpoint.list_all(most).await;
+            endpoint.judge(listed.as_ref().err());
+            match listed {
+                Ok(mut listed) => {
+                    listed.sort_by(|(one, _), (other, _)| one.cmp(other));
+                    return Ok(listed);
+                }
+                Err(fault) => {
+                    let whole = ObjectPath::whole();
+                    self.wait_or_give_up(fault, endpoint, &whole, &mut tries).await?;
+                }
+            }
+        }
+    }
+
+    /// Writes an object in place of the one that is there, if there is one. Who reads it at the same time reads one or the
+    /// other. Where several places hold the same, it is written to the first that takes it.
+    ///
+    /// # Errors
+    /// When the storage takes nothing, takes nothing from us, or fails again and again.
+    pub async fn put(&self, path: &ObjectPath, body: Bytes) -> Result<(), StorageError> {
+        let mut tries = self.tries();
+        loop {
+            let endpoint = self.endpoint(&mut tries);
+            let put = endpoint.put(path, body.clone()).await;
+            endpoint.judge(put.as_ref().err());
+            match put {
+                Ok(()) => return Ok(()),
+                Err(fault) => self.wait_or_give_up(fault, endpoint, path, &mut tries).await?,
+            }
+        }
     }
 
     /// Looks after storages that failed, until it is dropped: one that answers again is read from again.

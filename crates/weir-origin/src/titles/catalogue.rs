@@ -2,15 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::title::is_media;
+use super::made_of::is_media;
 use crate::path::ObjectPath;
 
+/// Files that are looked at.
+pub const MOST_FILES: usize = 10_000;
 /// Titles that are listed.
 const MOST: usize = 1000;
 
 /// The titles that these files make: folders with media files in them, and media files that lie in no folder.
-pub fn titles(files: Vec<ObjectPath>) -> Vec<ObjectPath> {
-    let media = files.into_iter().filter(is_media);
+pub fn titles(files: impl Iterator<Item = ObjectPath>) -> Vec<ObjectPath> {
+    let media = files.filter(is_media);
     let titles: BTreeSet<_> = media.map(|file| file.folder().unwrap_or(file)).collect();
     titles.into_iter().take(MOST).collect()
 }
@@ -21,7 +23,7 @@ mod tests {
 
     fn listed(files: &[&str]) -> Vec<String> {
         let files = files.iter().map(|file| ObjectPath::new(file).expect("a path"));
-        let titles = titles(files.collect());
+        let titles = titles(files);
         titles.iter().map(|title| title.as_str().to_owned()).collect()
     }
 

@@ -29,6 +29,24 @@ pub enum TitleError {
         /// What is wrong with it.
         error: IndexError,
     },
+    /// A manifest that says nothing that can be followed.
+    #[error("cannot serve {path}: {why}")]
+    Manifest {
+        /// The manifest, or the folder that has it.
+        path: ObjectPath,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// An MP4 that refers to media which cannot be read for it.
+    #[error("cannot serve {path}, which refers to '{url}': {why}")]
+    Reference {
+        /// The MP4 that refers.
+        path: ObjectPath,
+        /// Where it says that the media are.
+        url: String,
+        /// What is wrong with that.
+        why: String,
+    },
     /// Files that hold nothing that can be played.
     #[error("cannot serve {path}: none of its tracks can be played; {why}")]
     NoTracks {
@@ -61,6 +79,12 @@ pub enum TitleError {
     Query {
         /// What is wrong with it.
         why: String,
+    },
+    /// An index that was built and could not be kept.
+    #[error("the index of {path} cannot be kept: the folder takes nothing, or the file's name is too long")]
+    NotKept {
+        /// The file.
+        path: ObjectPath,
     },
     /// A thread of this program ended.
     #[error("the work on this title stopped early; ask again, and please report this if it stays so")]

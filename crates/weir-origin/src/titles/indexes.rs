@@ -1,10 +1,11 @@
-//! Indexes of media files: built from the fewest reads, once for all who ask, and kept on disk by the version of the file. It
-//! must not know what is made of them.
+//! Indexes of media files: built from the fewest reads, once for all who ask, and kept on disk by the version of the file, or
+//! found where they are stored beside it. It must not know what is made of them.
 
 use std::sync::Arc;
 
 use weir_media::index::{FileIndex, IndexBuilder, IndexError, Step};
 
+use super::beside::{self, Beside};
 use super::error::TitleError;
 use crate::cache::{DiskCache, Flights};
 use crate::metrics::{Kind, Metrics, Tier};
@@ -24,14 +25,17 @@ pub struct Indexes {
 struct Shared {
     storage: Storage,
     disk: Option<DiskCache>,
+    /// Who asks keeps what it is given.
+    keep: bool,
     metrics: Arc<Metrics>,
 }
 
 impl Indexes {
-    pub fn new(storage: Storage, disk: Option<DiskCache>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(storage: Storage, disk: Option<DiskCache>, keep: bool, metrics: Arc<Metrics>) -> Self {
         let shared = Shared {
             storage,
             disk,
+            keep,
             metrics,
         };
         Indexes {
@@ -41,25 +45,74 @@ impl Indexes {
     }
 
     /// The index of one version of a file.
-    pub async fn get(&self, path: &ObjectPath, version: &Meta) -> Built {
-        let key: Arc<str> = format!("index\n{path}\n{}", version.version()).into();
+    pub async fn get(&self, path: &ObjectPath, version: &Meta, beside: Beside) -> Built {
+        let key: Arc<str> = key(path, version).into();
         let begin = || {
             let (shared, key) = (self.shared.clone(), key.clone());
             let (path, version) = (path.clone(), version.clone());
-            async move { shared.find(&key, &path, &version).await }
+            async move { shared.find(&key, &path, &version, beside).await }
         };
         self.builds.join(key.clone(), begin).await.0
     }
+
+    /// The index of one version of a file, and whether it was built for that: it is kept on disk if there is a disk, else
+    /// beside the file.
+    pub async fn ahead(
+        &self,
+        path: &ObjectPath,
+        version: &Meta,
+        beside: Beside,
+    ) -> Result<(FileIndex, bool), TitleError> {
+        let shared = &self.shared;
+        let key = key(path, version);
+        if let Some(disk) = &shared.disk {
+            if let Some(index) = shared.kept(&key).await {
+                return Ok((index, false));
+            }
+            let index = shared.build(path, version).await?;
+            disk.insert(&key, index.to_bytes().into()).await;
+            let is_kept = disk.get(&key).await.is_some();
+            return if is_kept {
+                Ok((index, true))
+            } else {
+                Err(TitleError::NotKept { path: path.clone() })
+            };
+        }
+        if let Some(index) = shared.stored(path, version, beside).await? {
+            return Ok((index, false));
+        }
+        let not_kept = || TitleError::NotKept { path: path.clone() };
+        let place = beside::index_path(path).ok_or_else(not_kept)?;
+        let index = shared.build(path, version).await?;
+        let bytes = beside::to_bytes(&index, version);
+        shared.storage.put(&place, bytes.into()).await?;
+        Ok((index, true))
+    }
+}
+
+/// The key under which the index of a version is kept.
+fn key(path: &ObjectPath, version: &Meta) -> String {
+    format!("index\n{path}\n{}", version.version())
 }
 
 impl Shared {
-    async fn find(&self, key: &str, path: &ObjectPath, version: &Meta) -> Built {
+    async fn find(&self, key: &str, path: &ObjectPath, version: &Meta, beside: Beside) -> Built {
         if let Some(index) = self.kept(key).await {
             self.metrics.looked_up(Kind::Index, Tier::Disk);
             return Ok(Arc::new(index));
         }
         self.metrics.looked_up(Kind::Index, Tier::Missed);
-        let index = Arc::new(self.build(path, version).await?);
+        // Who keeps nothing would look in vain for each request.
+        let beside = if beside == Beside::Unknown && !self.keep {
+            Beside::Absent
+        } else {
+            beside
+        };
+        let index = match self.stored(path, version, beside).await? {
+            Some(index) => index,
+            None => self.build(path, version).await?,
+        };
+        let index = Arc::new(index);
         if let Some(disk) = &self.disk {
             disk.insert(key, index.to_bytes().into()).await;
         }
@@ -73,6 +126,34 @@ impl Shared {
             Err(error) => {
                 tracing::debug!(%error, "a kept index is built anew");
                 None
+            }
+        }
+    }
+
+    /// The index that is stored beside a file, if it is of this version of it.
+    async fn stored(
+        &self,
+        path: &ObjectPath,
+        version: &Meta,
+        beside: Beside,
+    ) -> Result<Option<FileIndex>, TitleError> {
+        let Some(place) = beside::index_path(path).filter(|_| beside != Beside::Absent) else {
+            return Ok(None);
+        };
+        let range = 0..beside::MOST_BYTES;
+        let bytes = match self.storage.read_whole(Kind::Index, &place, range, None).await {
+            Ok((_, bytes)) => bytes,
+            Err(error) if error.is_passing() => return Err(error.into()),
+            // Some storages forbid what is not there.
+            Err(_) => return Ok(None),
+        };
+        let version = version.clone();
+        let read = tokio::task::spawn_blocking(move || beside::from_bytes(&bytes, &version)).await;
+        match read.map_err(|_| TitleError::Stopped)? {
+            Ok(index) => Ok(Some(index)),
+            Err(why) => {
+                tracing::debug!(path = %place, %why, "a stored index is not used");
+                Ok(None)
             }
         }
     }

@@ -2,26 +2,35 @@
 //! in memory with their indexes, and looked at anew when their files change. It must not know HTTP, nor how bytes are sent.
 
 mod address;
+mod ahead;
+mod beside;
 mod catalogue;
+mod chosen;
 mod error;
 mod indexes;
+mod made_of;
 mod narrow;
+mod on_demand;
 mod piece;
 mod title;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
+use weir_media::package::referred_path;
 
 use crate::cache::{DiskCache, Flights, MemoryCache};
 use crate::metrics::{Kind, Metrics, Tier};
 use crate::path::ObjectPath;
-use crate::storage::{Meta, Storage, StorageError};
+use crate::storage::{Storage, StorageError};
 use indexes::Indexes;
-use title::{Source, is_media, is_subtitles};
+use made_of::{FileVersion, Files, MediaFile, relative};
+use title::Source;
 
 pub use address::split;
+pub use ahead::{AheadError, AheadSettings, Indexed, IndexedFile, KeepIndexes, index_ahead};
 pub use error::TitleError;
 pub use title::Title;
 
@@ -70,7 +79,7 @@ impl Titles {
         let disk = disk.filter(|_| settings.keep);
         Titles {
             settings,
-            indexes: Indexes::new(storage.clone(), disk, metrics.clone()),
+            indexes: Indexes::new(storage.clone(), disk, settings.keep, metrics.clone()),
             storage,
             metrics,
             kept: MemoryCache::new(settings.memory),
@@ -112,7 +121,8 @@ impl Titles {
     pub async fn all(&self) -> Result<Vec<ObjectPath>, StorageError> {
         let storage = self.storage.clone();
         let look = || async move {
-            let files = storage.walk(Kind::Other).await?;
+            let files = storage.list_all(Kind::Other, catalogue::MOST_FILES).await?;
+            let files = files.into_iter().map(|(path, _)| path);
             Ok(Arc::new(catalogue::titles(files)))
         };
         let (titles, _) = self.walks.join((), look).await;
@@ -157,34 +167,78 @@ impl Titles {
 
     /// Looks at the files of a title; if they are those of `known`, so is the title.
     async fn load(&self, path: &ObjectPath, known: Option<Arc<Title>>) -> Loaded {
-        let files = self.files(path).await?;
-        if let Some(known) = known.filter(|known| known.is_of(&files)) {
+        let described = known.as_ref().and_then(|known| known.described());
+        let files = made_of::files(&self.storage, path, described).await?;
+        if let Some(known) = known.filter(|known| known.is_of(&files))
+            && self.refers_as_before(&known, &files).await?
+        {
             self.metrics.looked_up(Kind::Index, Tier::Memory);
             return Ok(known);
         }
-        let (media, subtitles): (Vec<_>, Vec<_>) = files.into_iter().partition(|(path, _)| is_media(path));
-        let sources = media.into_iter().map(|(path, version)| async move {
-            let index = self.indexes.get(&path, &version).await?;
-            Ok::<_, TitleError>(Source { path, version, index })
-        });
-        let sources = try_join_all(sources).await?;
+        let sources = self.sources(&files).await?;
         let (path, segment) = (path.clone(), self.settings.segment);
         // Where to cut is found among all samples.
-        let title = tokio::task::spawn_blocking(move || Title::new(&path, sources, subtitles, segment)).await;
+        let title = tokio::task::spawn_blocking(move || Title::new(&path, sources, &files, segment)).await;
         Ok(Arc::new(title.map_err(|_| TitleError::Stopped)??))
     }
 
-    /// Media files and subtitles of a title, by name.
-    async fn files(&self, path: &ObjectPath) -> Result<Vec<(ObjectPath, Meta)>, TitleError> {
-        if is_media(path) {
-            let version = self.storage.head(Kind::Index, path).await?;
-            return Ok(vec![(path.clone(), version)]);
+    /// Media files with their indexes, by path. Where nothing says which files are meant, an MP4 that refers to another
+    /// stands for that one: its name, which has `dref` in it, saves the other's index from being read.
+    async fn sources(&self, files: &Files) -> Result<Vec<Source>, TitleError> {
+        let all = || files.media.iter();
+        if files.described.is_some() {
+            return try_join_all(all().map(|file| self.source(file))).await;
         }
-        let mut files = self.storage.list(Kind::Index, path).await?;
-        files.retain(|(path, _)| is_media(path) || is_subtitles(path));
-        if !files.iter().any(|(path, _)| is_media(path)) {
-            return Err(TitleError::Nothing { path: path.clone() });
+        let is_called_so = |file: &&MediaFile| file.path.name().contains("dref");
+        let first = all().filter(is_called_so).map(|file| self.source(file));
+        let mut sources = try_join_all(first).await?;
+        let referred: HashSet<ObjectPath> = sources.iter().filter_map(Source::refers_to).cloned().collect();
+        let others = all().filter(|file| !is_called_so(file) && !referred.contains(&file.path));
+        sources.extend(try_join_all(others.map(|file| self.source(file))).await?);
+        let referred: HashSet<ObjectPath> = sources.iter().filter_map(Source::refers_to).cloned().collect();
+        sources.retain(|source| source.refers_to().is_some() || !referred.contains(&source.path));
+        sources.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(sources)
+    }
+
+    async fn source(&self, file: &MediaFile) -> Result<Source, TitleError> {
+        let (path, version) = (file.path.clone(), file.version.clone());
+        let index = self.indexes.get(&path, &version, file.beside).await?;
+        let media = match &index.media {
+            None => (path.clone(), version),
+            Some(url) => self.referred(&path, url).await?,
+        };
+        Ok(Source { path, media, index })
+    }
+
+    /// The media file that an MP4 refers to, and its version.
+    async fn referred(&self, from: &ObjectPath, url: &str) -> Result<FileVersion, TitleError> {
+        let wrong = |why: &str| TitleError::Reference {
+            path: from.clone(),
+            url: url.to_owned(),
+            why: why.to_owned(),
+        };
+        let path = referred_path(url).and_then(|path| relative(from, &path));
+        let path = path.ok_or_else(|| wrong("only files beside it or in folders below it are read"))?;
+        match self.storage.head(Kind::Index, &path).await {
+            Ok(version) => Ok((path, version)),
+            Err(StorageError::NotFound { .. }) => Err(wrong("there is no such file")),
+            Err(error) => Err(error.into()),
         }
-        Ok(files)
+    }
+
+    /// Whether the media that the files of a title refer to are those of before.
+    async fn refers_as_before(&self, known: &Title, files: &Files) -> Result<bool, TitleError> {
+        for (path, version) in known.referred() {
+            let listed = files.media.iter().find(|file| file.path == *path);
+            let now = match listed {
+                Some(file) => file.version.clone(),
+                None => self.storage.head(Kind::Index, path).await?,
+            };
+            if !now.is_same_version(version) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }

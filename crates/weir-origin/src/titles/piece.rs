@@ -1,7 +1,7 @@
 //! One part of a title as it is sent: a manifest, an initialisation segment, a media segment, subtitles. It must not know how
 //! it is sent.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use weir_media::dash::{MPD_TYPE, mpd};
@@ -34,11 +34,12 @@ impl Title {
     ///
     /// # Errors
     /// When the query makes no sense.
-    pub fn piece(&self, resource: &Resource, query: &str) -> Result<Option<Piece>, TitleError> {
+    pub fn piece(self: &Arc<Self>, resource: &Resource, query: &str) -> Result<Option<Piece>, TitleError> {
         match resource {
             Resource::InitSegment(kind, name) => Ok(self.init(*kind, name)),
             Resource::MediaSegment(kind, name, start) => self.media(*kind, name, *start),
             Resource::SubtitleText(name) => Ok(self.subtitle_text(name)),
+            Resource::SingleFile(kind, name) => self.single_file(*kind, name),
             _ => self.manifest(resource, query),
         }
     }
@@ -96,7 +97,7 @@ impl Title {
             self.write(resource, &narrowed(self.presentation(), query)?)?
         };
         let content_type = match resource {
-            Resource::Mpd => MPD_TYPE,
+            Resource::Mpd | Resource::OnDemandMpd => MPD_TYPE,
             _ => PLAYLIST_TYPE,
         };
         Ok(made.map(|bytes| Piece {
@@ -135,9 +136,11 @@ impl Title {
                 let there = presentation.subtitles().iter().any(|text| text.name == *name);
                 there.then(|| subtitle_playlist(presentation))
             }
-            // Not offered: tracks as single files would have all their headers made for each range that is asked for.
-            Resource::OnDemandMpd | Resource::SingleFile(..) => None,
-            Resource::InitSegment(..) | Resource::MediaSegment(..) | Resource::SubtitleText(..) => None,
+            Resource::OnDemandMpd => Some(self.on_demand_manifest(presentation)?),
+            Resource::InitSegment(..)
+            | Resource::MediaSegment(..)
+            | Resource::SingleFile(..)
+            | Resource::SubtitleText(..) => None,
         };
         Ok(text.map(Bytes::from))
     }
@@ -147,7 +150,7 @@ fn at_hand(bytes: Bytes) -> Content {
     Content::new(vec![Part::Bytes(bytes)])
 }
 
-fn mp4_type(kind: TrackKind) -> &'static str {
+pub(super) fn mp4_type(kind: TrackKind) -> &'static str {
     match kind {
         TrackKind::Video => "video/mp4",
         TrackKind::Audio => "audio/mp4",
@@ -155,13 +158,13 @@ fn mp4_type(kind: TrackKind) -> &'static str {
 }
 
 /// Headers, then the payload: in one read, where the samples lie in the file in the order in which they are decoded.
-fn content(source: &Source, segment: MediaSegment) -> Content {
+pub(super) fn content(source: &Source, segment: MediaSegment) -> Content {
     let mut parts = vec![Part::Bytes(segment.header.into())];
     let mut keep: Vec<std::ops::Range<u64>> = Vec::new();
     let stored = |keep| {
         Part::Stored(Stored {
-            path: source.path.clone(),
-            version: source.version.clone(),
+            path: source.media.0.clone(),
+            version: source.media.1.clone(),
             keep,
         })
     };

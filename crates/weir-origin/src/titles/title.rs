@@ -7,16 +7,17 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use weir_media::index::{FileIndex, TrackIndex, TrackKind};
-use weir_media::presentation::{Presentation, Rendition, Resource, Subtitles, short_language};
+use weir_media::package::SingleFile;
+use weir_media::presentation::{Presentation, Rendition, Resource};
 use weir_media::segments::{Segment, SegmentPlan};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::chosen::{candidates, check_reference, names, offered_subtitles, passed_over, tracks_of};
 use super::error::TitleError;
+use super::made_of::{Described, FileVersion, Files};
 use crate::path::ObjectPath;
 use crate::storage::Meta;
 
-/// How names of media files end.
-const MEDIA: [&str; 6] = ["mp4", "m4v", "m4a", "mov", "cmfv", "cmfa"];
 /// Says how answers are made: another number where the same files give other bytes than before.
 const FORM: u32 = 2;
 
@@ -24,8 +25,16 @@ const FORM: u32 = 2;
 #[derive(Debug)]
 pub struct Source {
     pub path: ObjectPath,
-    pub version: Meta,
+    /// Where the samples are: in that file, unless it refers to another.
+    pub media: FileVersion,
     pub index: Arc<FileIndex>,
+}
+
+impl Source {
+    /// The other file that has the samples.
+    pub fn refers_to(&self) -> Option<&ObjectPath> {
+        self.index.media.as_ref().map(|_| &self.media.0)
+    }
 }
 
 /// A title.
@@ -35,32 +44,17 @@ pub struct Title {
     sources: Vec<Source>,
     /// Of each track that is offered, its file and its place there.
     tracks: HashMap<(TrackKind, String), (usize, usize)>,
-    subtitles: HashMap<String, (ObjectPath, Meta)>,
+    subtitles: HashMap<String, FileVersion>,
+    /// The files that were looked at to find out what it is made of.
+    looked_at: HashMap<ObjectPath, Meta>,
+    described: Option<Arc<Described>>,
     /// Differs between versions of the title.
     tag: u64,
     modified: Option<SystemTime>,
     /// Manifests that were made, which do not depend on a query.
     pub(super) manifests: Mutex<HashMap<Resource, Bytes>>,
-}
-
-/// Whether a file can have media in it.
-pub fn is_media(path: &ObjectPath) -> bool {
-    ending(path).is_some_and(|ending| MEDIA.iter().any(|media| ending.eq_ignore_ascii_case(media)))
-}
-
-/// Whether a file has subtitles in it.
-pub fn is_subtitles(path: &ObjectPath) -> bool {
-    ending(path).is_some_and(|ending| ending.eq_ignore_ascii_case("vtt"))
-}
-
-fn ending(path: &ObjectPath) -> Option<&str> {
-    path.name().rsplit_once('.').map(|(_, ending)| ending)
-}
-
-/// A track in one of the sources.
-struct Candidate<'s> {
-    place: (usize, usize),
-    track: &'s TrackIndex,
+    /// How tracks are laid out as single files, of those that were asked for.
+    pub(super) single_files: Mutex<HashMap<(TrackKind, String), Arc<SingleFile>>>,
 }
 
 impl Title {
@@ -68,10 +62,14 @@ impl Title {
     pub fn new(
         path: &ObjectPath,
         sources: Vec<Source>,
-        subtitles: Vec<(ObjectPath, Meta)>,
+        files: &Files,
         segment: Duration,
     ) -> Result<Self, TitleError> {
-        let (videos, others) = candidates(&sources);
+        for source in &sources {
+            check_reference(source)?;
+        }
+        let described = files.described.as_ref();
+        let (videos, others) = candidates(&sources, described.map(|one| &**one))?;
         if videos.is_empty() && others.is_empty() {
             let why = passed_over(&sources);
             return Err(TitleError::NoTracks {
@@ -87,35 +85,47 @@ impl Title {
         let mut renditions = Vec::new();
         let mut tracks = HashMap::new();
         for (letter, candidates, segments) in [("v", &videos, plan.video), ("a", &others, plan.other)] {
+            let names = names(letter, candidates);
+            let default = candidates.iter().position(|one| one.look.default).unwrap_or(0);
             for (number, (candidate, segments)) in candidates.iter().zip(segments).enumerate() {
-                let name = format!("{letter}{}", number + 1);
                 let info = candidate.track.info().clone();
-                tracks.insert((info.kind, name.clone()), candidate.place);
-                let mut rendition = Rendition::new(name, info, Arc::new(segments));
-                rendition.default = number == 0;
+                tracks.insert((info.kind, names[number].clone()), candidate.place);
+                let mut rendition = Rendition::new(&names[number], info, Arc::new(segments));
+                candidate.look.apply(&mut rendition);
+                rendition.default = number == default;
                 renditions.push(rendition);
             }
         }
-        let (offered, subtitles) = offered_subtitles(subtitles);
-        let presentation =
-            Presentation::new(renditions, offered).map_err(|error| TitleError::Presentation {
-                path: path.clone(),
-                error,
+        let (offered, subtitles) = offered_subtitles(files);
+        let wrong = |error| TitleError::Presentation {
+            path: path.clone(),
+            error,
+        };
+        let mut presentation = Presentation::new(renditions, offered).map_err(wrong)?;
+        if let Some((described, clip)) = described.and_then(|one| Some((one, one.clip?))) {
+            let clipped = presentation.clip(clip.start, clip.end.unwrap_or(u64::MAX));
+            presentation = clipped.map_err(|error| TitleError::Manifest {
+                path: described.path.clone(),
+                why: error.to_string(),
             })?;
-        let versions = sources.iter().map(|source| (&source.path, &source.version));
-        let versions: Vec<_> = versions
-            .chain(subtitles.values().map(|(path, version)| (path, version)))
-            .collect();
+        }
+        let referred = sources.iter().filter(|source| source.refers_to().is_some());
+        let referred = referred.map(|source| (&source.media.0, &source.media.1));
+        let versions: Vec<_> = files.versions().chain(referred).collect();
         let modified = versions.iter().filter_map(|(_, version)| version.modified).max();
         let tag = tag(&versions, segment);
+        let looked_at = files.versions().map(|(path, version)| (path.clone(), version.clone()));
         Ok(Title {
             presentation,
             tracks,
             subtitles,
+            looked_at: looked_at.collect(),
+            described: described.cloned(),
             tag,
             modified,
             sources,
             manifests: Mutex::default(),
+            single_files: Mutex::default(),
         })
     }
 
@@ -143,19 +153,30 @@ impl Title {
     }
 
     /// The file of subtitles that are offered.
-    pub fn subtitle_file(&self, name: &str) -> Option<&(ObjectPath, Meta)> {
+    pub fn subtitle_file(&self, name: &str) -> Option<&FileVersion> {
         self.subtitles.get(name)
     }
 
-    /// Whether it is made of exactly these files.
-    pub fn is_of(&self, files: &[(ObjectPath, Meta)]) -> bool {
-        let media = self.sources.iter().map(|source| (&source.path, &source.version));
-        let own = media.chain(self.subtitles.values().map(|(path, version)| (path, version)));
-        let own: HashMap<_, _> = own.collect();
-        let same = |(path, version): &(ObjectPath, Meta)| {
-            own.get(path).is_some_and(|own| own.is_same_version(version))
-        };
-        files.len() == own.len() && files.iter().all(same)
+    /// What its manifest said, if it has one.
+    pub fn described(&self) -> Option<&Arc<Described>> {
+        self.described.as_ref()
+    }
+
+    /// The media that its files refer to, each with its version.
+    pub fn referred(&self) -> impl Iterator<Item = &FileVersion> {
+        let referring = self.sources.iter().filter(|source| source.refers_to().is_some());
+        referring.map(|source| &source.media)
+    }
+
+    /// Whether it is made of exactly these files, but for those that they refer to.
+    pub fn is_of(&self, files: &Files) -> bool {
+        let mut count = 0;
+        let all_same = files.versions().all(|(path, version)| {
+            count += 1;
+            let own = self.looked_at.get(path);
+            own.is_some_and(|own| own.is_same_version(version))
+        });
+        all_same && count == self.looked_at.len()
     }
 
     /// Bytes that it takes in memory.
@@ -167,61 +188,6 @@ impl Title {
         // A segment, and its line in a manifest of each kind.
         (indexes + segments * (size_of::<Segment>() + 100)) as u64
     }
-}
-
-/// Tracks that can be offered: the densest video first, audio in the order of its files.
-fn candidates(sources: &[Source]) -> (Vec<Candidate<'_>>, Vec<Candidate<'_>>) {
-    let all = sources.iter().enumerate().flat_map(|(number, source)| {
-        // The samples of an index of another file are elsewhere.
-        let own = source.index.media.is_none();
-        let tracks = source.index.tracks.iter().enumerate().filter(move |_| own);
-        tracks.map(move |(place, track)| Candidate {
-            place: (number, place),
-            track,
-        })
-    });
-    let (mut videos, others): (Vec<_>, Vec<_>) =
-        all.partition(|one| one.track.info().kind == TrackKind::Video);
-    videos.sort_by_key(|one| std::cmp::Reverse(one.track.info().average_bitrate));
-    (videos, others)
-}
-
-fn tracks_of<'s>(candidates: &[Candidate<'s>]) -> Vec<&'s TrackIndex> {
-    candidates.iter().map(|one| one.track).collect()
-}
-
-fn passed_over(sources: &[Source]) -> String {
-    let reasons = sources.iter().flat_map(|source| &source.index.passed_over);
-    let reasons: Vec<&str> = reasons.map(|track| track.why.as_str()).take(3).collect();
-    if reasons.is_empty() {
-        return "its files have no tracks".to_owned();
-    }
-    reasons.join("; ")
-}
-
-type SubtitleFiles = HashMap<String, (ObjectPath, Meta)>;
-
-/// `de.vtt` and `film.de.vtt` are German.
-fn offered_subtitles(files: Vec<(ObjectPath, Meta)>) -> (Vec<Subtitles>, SubtitleFiles) {
-    let (mut offered, mut by_name) = (Vec::new(), HashMap::new());
-    for (number, (path, version)) in files.into_iter().enumerate() {
-        let name = format!("s{}", number + 1);
-        let stem = path.name().rsplit_once('.').map_or("", |(stem, _)| stem);
-        let last = stem.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
-        let language = (2..=3)
-            .contains(&last.len())
-            .then(|| short_language(&last))
-            .flatten();
-        offered.push(Subtitles {
-            name: name.clone(),
-            label: language.is_none().then(|| stem.to_owned()),
-            language,
-            roles: Vec::new(),
-            default: false,
-        });
-        by_name.insert(name, (path, version));
-    }
-    (offered, by_name)
 }
 
 fn tag(versions: &[(&ObjectPath, &Meta)], segment: Duration) -> u64 {

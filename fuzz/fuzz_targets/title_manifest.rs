@@ -1,0 +1,45 @@
+//! Manifests of titles: no bytes may upset the reader in any of its forms; what it refuses it refuses in one short line, and
+//! what it takes keeps to the limits.
+//!
+//! Input: a byte that chooses the form (TOML, JSON, SMIL), then the manifest.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir_media::package::{reference_url, referred_path};
+use weir_media::title::{ManifestForm, TitleManifest};
+
+fuzz_target!(|input: &[u8]| {
+    let Some((form, manifest)) = input.split_first() else {
+        return;
+    };
+    let form = match form % 3 {
+        0 => ManifestForm::Toml,
+        1 => ManifestForm::Json,
+        _ => ManifestForm::Smil,
+    };
+    match TitleManifest::parse(manifest, form) {
+        Ok(title) => {
+            assert!((1..=256).contains(&title.tracks.len()) && title.subtitles.len() <= 256);
+            let files = title.tracks.iter().map(|track| &track.file);
+            for file in files.chain(title.subtitles.iter().map(|text| &text.file)) {
+                assert!((1..=1024).contains(&file.len()) && !file.contains(char::is_control));
+                // A file that can be named is named by a URL too, but for what stands for the root or the folder itself.
+                if !file.starts_with(['/', '.']) {
+                    assert_eq!(referred_path(&reference_url(file)).as_ref(), Some(file));
+                }
+            }
+            if let Some(clip) = title.clip {
+                assert!(clip.end.is_none_or(|end| end > clip.start));
+            }
+            for line in &title.passed_over {
+                assert!(!line.chars().any(char::is_control) && line.len() < 2000, "{line}");
+            }
+        }
+        Err(error) => {
+            let line = error.to_string();
+            assert!(!line.chars().any(char::is_control), "{line}");
+            assert!(line.len() < 2000, "{line}");
+        }
+    }
+});
