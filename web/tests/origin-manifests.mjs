@@ -91,8 +91,8 @@ for (const query of ["", "?start=3&end=9"])
     assert.deepEqual(languages(hlsSound), ["de", "en"]);
     assert.deepEqual(languages(dashSound), ["de", "en"]);
     assert.deepEqual(
-      languages(Object.values(master.mediaGroups.SUBTITLES.subtitles)),
-      languages(Object.values(mpd.mediaGroups.SUBTITLES.subs)),
+      languages(Object.values(master.mediaGroups.SUBTITLES.subtitles ?? {})),
+      languages(Object.values(mpd.mediaGroups.SUBTITLES.subs ?? {})),
     );
     const pairs = [
       ...[...dash].map(([height, one]) => [one, hls.get(height).uri]),

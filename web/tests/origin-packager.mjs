@@ -168,7 +168,7 @@ async function byOrigin(track) {
 const TRACKS = [
   { file: "video-720p.mp4", stream: "video", track: "video/v1" },
   { file: "video-360p.mp4", stream: "video", track: "video/v3" },
-  { file: "sound-de.mp4", stream: "audio", track: "audio/a1" },
+  { file: "sound-german.mp4", stream: "audio", track: "audio/a2" },
 ];
 
 test("segments are the packager's, but for what is explained", async () => {

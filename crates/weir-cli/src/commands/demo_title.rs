@@ -17,8 +17,9 @@ const RUNGS: [(u32, u32, u32); 3] = [(720, 1280, 2_000_000), (480, 854, 1_000_00
 /// Frames per second, and frames from one sync sample to the next: every two seconds, as segments want it.
 const FRAMES: u32 = 25;
 const SYNC: u32 = 50;
-/// Languages as files and as MP4 name them, and the pitch in Hz by which they are told apart.
-const LANGUAGES: [(&str, &str, u32); 2] = [("en", "eng", 440), ("de", "deu", 330)];
+/// Languages as subtitles and as MP4 name them, and the pitch in Hz by which they are told apart. Files are offered by name: the
+/// first is what plays if nobody chooses.
+const LANGUAGES: [(&str, &str, &str, u32); 2] = [("en", "eng", "english", 440), ("de", "deu", "german", 330)];
 /// Seconds from one subtitle to the next.
 const CUE: u64 = 2;
 /// How often it is asked whether to go on.
@@ -41,7 +42,7 @@ pub fn make_title(folder: &Path, duration: TimeSpan, stop: impl Fn() -> bool) ->
     std::fs::create_dir(folder).map_err(|error| {
         Failure::environment(format!("cannot make the folder {}: {error}", folder.display()))
     })?;
-    for (language, _, _) in LANGUAGES {
+    for (language, ..) in LANGUAGES {
         let file = folder.join(format!("{language}.vtt"));
         std::fs::write(&file, subtitles(language, seconds))
             .map_err(|error| Failure::environment(format!("cannot write {}: {error}", file.display())))?;
@@ -112,7 +113,7 @@ fn arguments(folder: &Path, seconds: u64) -> Vec<String> {
     let mut words: Vec<String> = words("-nostdin -loglevel error -n");
     let pictures = format!("testsrc2=size={width}x{height}:rate={FRAMES}:duration={seconds}");
     words.extend(["-f", "lavfi", "-i", &pictures].map(str::to_owned));
-    for (_, _, pitch) in LANGUAGES {
+    for (.., pitch) in LANGUAGES {
         let tone = format!("sine=frequency={pitch}:beep_factor=4:sample_rate=48000:duration={seconds}");
         words.extend(["-f", "lavfi", "-i", &tone].map(str::to_owned));
     }
@@ -126,12 +127,12 @@ fn arguments(folder: &Path, seconds: u64) -> Vec<String> {
         )));
         words.push(file(format!("video-{height}p.mp4")));
     }
-    for (number, (language, code, _)) in LANGUAGES.iter().enumerate() {
+    for (number, (_, code, name, _)) in LANGUAGES.iter().enumerate() {
         let input = number + 1;
         words.extend(self::words(&format!(
             "-map {input}:a -c:a aac -b:a 96k -ac 2 -metadata:s:a:0 language={code} -movflags +faststart"
         )));
-        words.push(file(format!("sound-{language}.mp4")));
+        words.push(file(format!("sound-{name}.mp4")));
     }
     words
 }
