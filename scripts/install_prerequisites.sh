@@ -61,6 +61,8 @@ look_for() {
         need_command gst-launch-1.0 gstreamer1.0-tools
         need_gstreamer_element rawvideoparse gstreamer1.0-plugins-base
         need_gstreamer_element y4menc gstreamer1.0-plugins-good
+        # MPDs are held against a grammar by xmllint.
+        need_command xmllint libxml2-utils
         # The page is tested in a real browser.
         [[ -n ${CHROMIUM:-} ]] || need_command chromium chromium
         # Encrypted media is decrypted with it.
@@ -73,6 +75,10 @@ look_for() {
         need_command srt-live-transmit srt-tools
         need_command ristsender rist-tools
         need_command python3 python3
+        need_command nginx nginx-light
+        need_command wrk wrk
+        need_command ffmpeg ffmpeg
+        need_command curl curl
         ;;
     *) fail "unknown purpose '$purpose': use demo, test or bench" ;;
     esac

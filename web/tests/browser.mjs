@@ -18,7 +18,7 @@ let browser = null;
 export async function start() {
   browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-background-networking"],
+    args: ["--no-sandbox", "--disable-background-networking", "--autoplay-policy=no-user-gesture-required"],
   });
 }
 
@@ -34,8 +34,14 @@ export function reportOf(name, document) {
   return pathToFileURL(path).href;
 }
 
-/** Opens an address; `page.outside` are requests to other hosts, `page.problems` what went wrong in the page. */
-export async function open(url, { width = 1280, height = 900, dark = false, timezone = "Europe/Berlin" } = {}) {
+/**
+ * Opens an address; `page.outside` are requests to other hosts, `page.problems` what went wrong in the page. `prepare` gets
+ * the page before it is opened.
+ */
+export async function open(
+  url,
+  { width = 1280, height = 900, dark = false, timezone = "Europe/Berlin", prepare = () => {} } = {},
+) {
   const context = await browser.newContext({
     viewport: { width, height },
     colorScheme: dark ? "dark" : "light",
@@ -59,6 +65,7 @@ export async function open(url, { width = 1280, height = 900, dark = false, time
     if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
       page.problems.push(message.text());
   });
+  prepare(page);
   await page.goto(url);
   return page;
 }

@@ -12,7 +12,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-const SCHEMAS: [&str; 25] = [
+const SCHEMAS: [&str; 26] = [
     "agent",
     "rtt",
     "flows",
@@ -30,6 +30,7 @@ const SCHEMAS: [&str; 25] = [
     "report-data",
     "ui",
     "origin",
+    "origin-demo",
     "origin-index",
     "origin-dref",
     "lab-run",
@@ -322,6 +323,7 @@ fn print_everything() -> Vec<Document> {
     take("runs-delete", 0, &["runs", "delete", "1", "last", "--json"]);
     documents.push(print_page(folder.path()));
     documents.push(print_origin(folder.path()));
+    documents.push(print_demo(folder.path()));
     documents.extend(print_indexes(folder.path()));
     documents
 }
@@ -359,6 +361,22 @@ fn print_page(folder: &Path) -> Document {
 fn print_origin(folder: &Path) -> Document {
     let said = first_line(folder, &["origin", ".", "--json", "--listen", "127.0.0.1:0"]);
     ("origin", "weir origin".to_owned(), said)
+}
+
+/// What the demo says when it can be played.
+fn print_demo(folder: &Path) -> Document {
+    let demo = [
+        "origin",
+        "demo",
+        "--json",
+        "-q",
+        "--folder",
+        "made",
+        "--duration",
+        "10s",
+    ];
+    let said = first_line(folder, &[&demo[..], &["--listen", "127.0.0.1:0"]].concat());
+    ("origin-demo", "weir origin demo".to_owned(), said)
 }
 
 /// What is said of a film, of one whose index is there, and of one that is none.

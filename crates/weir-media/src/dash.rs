@@ -157,11 +157,15 @@ fn write_set(
         return;
     };
     let kind = first.folder();
+    // Segments of a single file are its subsegments.
+    let aligned = match addressing {
+        Addressing::Template => "segmentAlignment=\"true\" startWithSAP=\"1\"",
+        Addressing::SingleFiles(_) => "subsegmentAlignment=\"true\" subsegmentStartsWithSAP=\"1\"",
+    };
     push(
         text,
         format_args!(
-            "    <AdaptationSet id=\"{number}\" contentType=\"{kind}\" mimeType=\"{kind}/mp4\" \
-             segmentAlignment=\"true\" startWithSAP=\"1\""
+            "    <AdaptationSet id=\"{number}\" contentType=\"{kind}\" mimeType=\"{kind}/mp4\" {aligned}"
         ),
     );
     if let Some(language) = &first.language {

@@ -290,7 +290,7 @@ impl Shape {
 
     /// Bytes of `styp` and `moof` for so many samples; what [`Fragment::write`] writes, counted.
     fn header_bytes(self, samples: u64) -> u64 {
-        const STYP: u64 = 8 + 4 + 4 + 12;
+        const STYP: u64 = 8 + 4 + 4 + 8;
         const MFHD: u64 = 12 + 4;
         const TFDT: u64 = 12 + 8;
         let flag = |there: bool| if there { 4 } else { 0 };
@@ -328,7 +328,7 @@ impl Fragment<'_> {
         writer.nest(b"styp", |styp| {
             styp.bytes(b"msdh");
             styp.u32(0);
-            styp.bytes(b"msdhmsixcmfs");
+            styp.bytes(b"msdhcmfs");
         });
         let moof_at = writer.position();
         let mut offset_at = 0;

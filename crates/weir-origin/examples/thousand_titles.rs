@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_media::bmff::BoxWriter;
-use weir_origin::{Access, Config, Configuration, Kind, Limits, Patience, Server, Tier};
+use weir_origin::{Config, Kind, Server, Tier};
 
 const MINUTES: u32 = 80;
 /// What a thousand titles may take.
@@ -248,21 +248,13 @@ fn get(address: SocketAddr, path: &str) -> Result<usize, Box<dyn Error>> {
 }
 
 fn config(root: &Path) -> Result<Config, Box<dyn Error>> {
+    let place = root.to_str().ok_or("a name")?.parse()?;
     Ok(Config {
-        places: vec![root.to_str().ok_or("a name")?.parse()?],
-        access: Access::default(),
-        patience: Patience::default(),
         listen: "127.0.0.1:0".parse()?,
         threads: Some(2),
-        configuration: Configuration::E,
         memory_cache: LIMIT,
-        disk_cache: None,
         fresh: Duration::from_secs(3600),
-        segment: Duration::from_secs(4),
-        files: false,
-        access_log: None,
-        keys: weir_origin::KeySettings::default(),
-        limits: Limits::default(),
+        ..Config::new(place)
     })
 }
 

@@ -58,6 +58,9 @@ pub struct OriginArgs {
     /// Give everybody the keys and ClearKey licences: for tests and demonstrations.
     #[arg(long, help_heading = "Encryption")]
     pub serve_keys: bool,
+    /// Serve a page at / that lists the titles to everybody, and plays them.
+    #[arg(long)]
+    pub page: bool,
     /// Write a line of JSON for each request to this file; - is standard output.
     #[arg(long, value_name = "FILE")]
     pub access_log: Option<PathBuf>,

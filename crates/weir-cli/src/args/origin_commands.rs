@@ -1,11 +1,12 @@
 //! Arguments of what `weir origin` does besides serving, and of the storage that all of it reads.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, value_parser};
 use weir_origin::Place;
 
-use crate::units::TimeSpan;
+use crate::units::{TimeSpan, UnitError};
 
 /// What `weir origin` does besides serving.
 #[derive(Clone, Debug, Subcommand)]
@@ -21,6 +22,12 @@ pub enum OriginCommand {
     /// origins and players that know data references read it; 'weir origin' serves it as a title, and reads the media
     /// from the file that it names.
     Dref(DrefArgs),
+    /// Make a short title and serve it, with a page that plays it.
+    ///
+    /// Makes with ffmpeg a title of three video rungs, audio in two languages and subtitles in both, serves it, and prints
+    /// addresses that play: a page with dash.js, hls.js and shaka-player, the MPD of DASH and the playlist of HLS. It
+    /// lasts until it is interrupted; then the title is removed, unless --folder keeps it.
+    Demo(DemoArgs),
 }
 
 /// Arguments of `weir origin index`.
@@ -60,6 +67,35 @@ pub struct DrefArgs {
     /// The MP4 to write [default: FILE with .dref.mp4 in place of its ending].
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
+}
+
+/// Arguments of `weir origin demo`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Example:
+    $ weir origin demo
+    page  http://127.0.0.1:8080/
+    DASH  http://127.0.0.1:8080/demo/manifest.mpd
+    HLS   http://127.0.0.1:8080/demo/master.m3u8")]
+pub struct DemoArgs {
+    /// Make the title in this folder and keep it there [default: a temporary one].
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+    /// How long the title is, from 10 to 60 s.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = demo_time)]
+    pub duration: TimeSpan,
+    /// Address and port to serve on; port 0 takes any that is free and says which.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+}
+
+/// Reads the duration of the title that is made.
+fn demo_time(text: &str) -> Result<TimeSpan, String> {
+    let time: TimeSpan = text.parse().map_err(|error: UnitError| error.to_string())?;
+    if (10_000_000_000..=60_000_000_000).contains(&time.0) {
+        return Ok(time);
+    }
+    Err("the title lasts from 10 to 60 seconds; write a time such as 30s".to_owned())
 }
 
 /// How storage is asked.

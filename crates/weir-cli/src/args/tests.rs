@@ -375,6 +375,25 @@ fn names_of_runs() {
 }
 
 #[test]
+fn the_demo_of_the_origin_lasts_as_told() {
+    let origin = command!("weir origin demo", Command::Origin);
+    let Some(super::OriginCommand::Demo(demo)) = origin.command else {
+        panic!("no demo: {:?}", origin.command);
+    };
+    assert_eq!((demo.folder, demo.duration.0), (None, 30_000_000_000));
+    assert_eq!(demo.listen.to_string(), "127.0.0.1:8080");
+    assert!(origin.place.is_none() && !origin.page);
+    assert_eq!(
+        refusal("weir origin demo --duration 9s").kind(),
+        ErrorKind::ValueValidation
+    );
+    assert_eq!(
+        refusal("weir origin demo --duration 61s").kind(),
+        ErrorKind::ValueValidation
+    );
+}
+
+#[test]
 fn the_origin_reads_places_and_keeps_what_e_keeps_unless_told() {
     let origin = command!("weir origin media", Command::Origin);
     assert_eq!(

@@ -6,6 +6,7 @@ pub mod diagnose;
 pub mod flows;
 pub mod lab;
 pub mod origin;
+mod origin_demo;
 mod origin_dref;
 mod origin_index;
 pub mod recv;
@@ -18,6 +19,7 @@ pub mod ui;
 
 mod browser;
 mod connect;
+mod demo_title;
 mod failure;
 mod listening;
 mod output;

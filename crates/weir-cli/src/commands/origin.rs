@@ -12,13 +12,14 @@ use weir_origin::{
 };
 
 use super::output::{print, say};
-use super::{Failure, origin_dref, origin_index};
+use super::{Failure, origin_demo, origin_dref, origin_index};
 
 /// Serves until interrupted.
 pub fn run(args: &OriginArgs, global: &GlobalOptions, stop: Stop) -> Result<(), Failure> {
     match &args.command {
         Some(OriginCommand::Index(args)) => return origin_index::run(args, global, &stop),
         Some(OriginCommand::Dref(args)) => return origin_dref::run(args, global),
+        Some(OriginCommand::Demo(args)) => return origin_demo::run(args, global, stop),
         None => {}
     }
     let place = args.place.as_ref();
@@ -50,6 +51,7 @@ fn config(args: &OriginArgs, place: &Place) -> Config {
             server: args.key_server.clone(),
             serve: args.serve_keys,
         },
+        page: args.page,
         access_log: args.access_log.clone().map(|path| match path.to_str() {
             Some("-") => LogTo::StandardOutput,
             _ => LogTo::File(path),

@@ -25,6 +25,7 @@ mod lab_run;
 mod listening;
 mod long_path;
 mod origin;
+mod origin_demo;
 mod origin_titles;
 mod relayed;
 mod report;

@@ -29,6 +29,8 @@ pub struct App {
     pub limits: Limits,
     /// Stored files are served as they are.
     pub files: bool,
+    /// The page at `/` is served.
+    pub page: bool,
     pub log: Option<AccessLog>,
     pub titles: Arc<Titles>,
     pub keys: Keys,
@@ -71,6 +73,7 @@ impl App {
             metrics,
             limits: config.limits.clone(),
             files: config.files,
+            page: config.page,
             log,
             ranges: MemoryCache::new(for_ranges),
             disk,

@@ -10,6 +10,7 @@ mod connections;
 mod error;
 mod flow;
 mod licence;
+mod page;
 mod problem;
 mod range;
 mod routes;
@@ -102,10 +103,35 @@ pub struct Config {
     pub files: bool,
     /// Which titles are protected, and by which keys.
     pub keys: KeySettings,
+    /// A page at `/` lists the titles and plays them.
+    pub page: bool,
     /// One line for each request.
     pub access_log: Option<LogTo>,
     /// Bounds on what clients may take.
     pub limits: Limits,
+}
+
+impl Config {
+    /// One place, served on loopback, with what the command line takes where nothing is said.
+    pub fn new(place: Place) -> Self {
+        Config {
+            places: vec![place],
+            access: Access::default(),
+            patience: Patience::default(),
+            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            threads: None,
+            configuration: Configuration::E,
+            memory_cache: 512 << 20,
+            disk_cache: None,
+            fresh: Duration::from_secs(10),
+            segment: Duration::from_secs(4),
+            files: false,
+            keys: KeySettings::default(),
+            page: false,
+            access_log: None,
+            limits: Limits::default(),
+        }
+    }
 }
 
 /// A server that has its port, its storage and its caches.

@@ -15,6 +15,7 @@ use super::answer::{self, Answer, Found, Keep, METHODS};
 use super::app::App;
 use super::body::{Account, Body, nanoseconds};
 use super::licence;
+use super::page;
 use super::problem::Problem;
 use crate::content::{Content, Part, Stored};
 use crate::keys::KeyError;
@@ -89,6 +90,9 @@ async fn answer(app: &Arc<App>, request: &mut Request<Incoming>) -> Result<Answe
             format!("this origin takes {METHODS} only"),
         ));
     }
+    if let Some(answered) = page::answer(app, request).await {
+        return answered;
+    }
     let found = find(app, request.uri()).await?;
     let of = found.of.clone();
     match (found.answer(app, method, request.headers()).await, of) {
@@ -105,6 +109,11 @@ async fn answer(app: &Arc<App>, request: &mut Request<Incoming>) -> Result<Answe
 async fn find(app: &Arc<App>, uri: &Uri) -> Result<Found, Problem> {
     match uri.path() {
         "/healthz" => return health(app),
+        "/" => {
+            return Err(Problem::nothing(
+                "there is no page here; the origin serves one with --page. A title is at /TITLE/manifest.mpd and /TITLE/master.m3u8",
+            ));
+        }
         "/metrics" => return Ok(Found::text(Metrics::CONTENT_TYPE, app.metrics.text())),
         _ => {}
     }

@@ -28,7 +28,7 @@ use super::fault::Fault;
 use super::meta::Meta;
 use super::place::{Access, Bucket, Provider, S3Style};
 use super::transport::{Transport, discard};
-use super::{ByteStream, MOST_LISTED, MOST_LISTED_IN_ALL};
+use super::{ByteStream, MOST_LISTED};
 use crate::path::ObjectPath;
 
 /// A bucket, and a prefix below which the objects are.
@@ -116,7 +116,7 @@ impl Cloud {
     }
 
     /// All objects below the prefix.
-    pub async fn list_all(&self) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
+    pub async fn list_all(&self, most: usize) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
         let wrong = |error: object_store::path::Error| Fault::Wrong(error.to_string());
         let prefix = match self.prefix.as_str() {
             "" => None,
@@ -130,7 +130,7 @@ impl Cloud {
             let below = whole.strip_prefix(self.prefix.as_str());
             let path = below.and_then(|path| ObjectPath::new(path.trim_start_matches('/')).ok());
             named.extend(path.map(|path| (path, meta(&object))));
-            if named.len() >= MOST_LISTED_IN_ALL {
+            if named.len() >= most {
                 break;
             }
         }

@@ -114,12 +114,12 @@ impl Endpoint {
         }
     }
 
-    /// All objects, in any order.
-    pub async fn list_all(&self) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
+    /// All objects, in any order, or that many of them.
+    pub async fn list_all(&self, most: usize) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
         match &self.backend {
-            Backend::Folder(root) => root.list_all().await,
+            Backend::Folder(root) => root.list_all(most).await,
             Backend::Plain(_) => Err(Fault::NoLists),
-            Backend::Cloud(cloud) => cloud.list_all().await,
+            Backend::Cloud(cloud) => cloud.list_all(most).await,
         }
     }
 

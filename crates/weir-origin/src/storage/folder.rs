@@ -15,7 +15,7 @@ use super::at_hand;
 use super::buffers::Buffers;
 use super::fault::Fault;
 use super::meta::Meta;
-use super::{ByteStream, MOST_LISTED, MOST_LISTED_IN_ALL};
+use super::{ByteStream, MOST_LISTED};
 use crate::path::ObjectPath;
 
 /// Bytes of one read: enough that a read costs little, little enough for many slow clients.
@@ -61,9 +61,9 @@ impl Folder {
     }
 
     /// All files below.
-    pub async fn list_all(&self) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
+    pub async fn list_all(&self, most: usize) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
         let root = self.root.clone();
-        beside(move || listed_in_all(&root)).await
+        beside(move || listed_in_all(&root, most)).await
     }
 
     /// Writes a file into a folder that is there, in place of the file of that name.
@@ -248,7 +248,7 @@ fn listed(root: &Path, folder: &ObjectPath) -> Result<Vec<(ObjectPath, Meta)>, F
 }
 
 /// Walks through all folders. Those that are symbolic links are passed over, so that the walk ends.
-fn listed_in_all(root: &Path) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
+fn listed_in_all(root: &Path, most: usize) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
     let failed = |error: io::Error| Fault::from_file(&error);
     let mut files = Vec::new();
     let mut folders: Vec<Option<ObjectPath>> = vec![None];
@@ -271,7 +271,7 @@ fn listed_in_all(root: &Path) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
             } else if let Ok(meta) = found(root, &path) {
                 files.push((path, meta));
             }
-            if files.len() + folders.len() >= MOST_LISTED_IN_ALL {
+            if files.len() + folders.len() >= most {
                 return Ok(files);
             }
         }

@@ -37,8 +37,6 @@ pub use transport::{Patience, Transport};
 /// Bytes of one answer as they arrive.
 type ByteStream = BoxStream<'static, Result<Bytes, Fault>>;
 
-/// Objects that a place is listed with, at most.
-const MOST_LISTED_IN_ALL: usize = 1_000_000;
 /// Objects of a folder that are looked at: more belong to no title.
 const MOST_LISTED: usize = 10_000;
 /// Storages that hold the same, at most.
@@ -221,16 +219,16 @@ impl Storage {
         }
     }
 
-    /// All objects, by name; a million at most.
+    /// All objects, by name, or `most` of them.
     ///
     /// # Errors
     /// When the storage cannot list, does not list for us, or fails again and again.
-    pub async fn list_all(&self, kind: Kind) -> Result<Vec<(ObjectPath, Meta)>, StorageError> {
+    pub async fn list_all(&self, kind: Kind, most: usize) -> Result<Vec<(ObjectPath, Meta)>, StorageError> {
         let mut tries = self.tries();
         loop {
             let endpoint = self.endpoint(&mut tries);
             self.shared.metrics.reading(kind);
-            let listed = endpoint.list_all().await;
+            let listed = endpoint.list_all(most).await;
             endpoint.judge(listed.as_ref().err());
             match listed {
                 Ok(mut listed) => {

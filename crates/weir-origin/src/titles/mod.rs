@@ -4,6 +4,7 @@
 mod address;
 mod ahead;
 mod beside;
+mod catalogue;
 mod chosen;
 mod error;
 mod indexes;
@@ -36,6 +37,7 @@ pub use protected::Sealing;
 pub use title::Title;
 
 type Loaded = Result<Arc<Title>, TitleError>;
+type Walked = Result<Arc<Vec<ObjectPath>>, StorageError>;
 
 /// How titles are looked at and kept.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +61,7 @@ pub struct Titles {
     indexes: Indexes,
     kept: MemoryCache<ObjectPath, Kept>,
     loads: Flights<ObjectPath, Loaded>,
+    walks: Flights<(), Walked>,
 }
 
 #[derive(Clone, Debug)]
@@ -83,6 +86,7 @@ impl Titles {
             metrics,
             kept: MemoryCache::new(settings.memory),
             loads: Flights::default(),
+            walks: Flights::default(),
         }
     }
 
@@ -110,6 +114,21 @@ impl Titles {
             self.metrics.looked_up(Kind::Index, Tier::Shared);
         }
         loaded
+    }
+
+    /// Titles that there are, by name, at most 1,000: what the storage holds is looked through.
+    ///
+    /// # Errors
+    /// When the storage does not say what it holds.
+    pub async fn all(&self) -> Result<Vec<ObjectPath>, StorageError> {
+        let storage = self.storage.clone();
+        let look = || async move {
+            let files = storage.list_all(Kind::Other, catalogue::MOST_FILES).await?;
+            let files = files.into_iter().map(|(path, _)| path);
+            Ok(Arc::new(catalogue::titles(files)))
+        };
+        let (titles, _) = self.walks.join((), look).await;
+        titles.map(|titles| titles.to_vec())
     }
 
     /// What is known of a title is no longer true.

@@ -37,6 +37,7 @@ pub fn config(place: &str) -> Config {
         segment: Duration::from_secs(4),
         files: true,
         keys: KeySettings::default(),
+        page: true,
         access_log: None,
         limits: Limits::default(),
     }

@@ -1,0 +1,268 @@
+#!/usr/bin/env bash
+# `weir origin` beside static nginx on one core; then before remote storage: what it reads for what it sends, how much later
+# the first byte comes, what a herd of first requests costs, and configurations A to E side by side. The storage is nginx
+# behind a proxy that puts it 20 ms away. Server on the first core; clients, storage and proxy on the second.
+#
+# Environment:
+#   DURATION=8          seconds of one measurement; 30 for figures to quote
+#   MINUTES=80          length of the title in the remote storage; 2.4 GB for 80
+#   RTT_MS=20           round trip to the storage
+#   CLIENTS=50          connections at once
+#   PARTS="local remote configurations"
+#   FILMS               a folder to keep the titles in, so that they are made once
+#   WEIR                the binary; target/release/weir
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/namespaces.sh"
+. "$here/weir.sh"
+namespaces_enter "$here/origin.sh" "$@"
+
+weir=${WEIR:-$here/../../target/release/weir}
+duration=${DURATION:-8}
+minutes=${MINUTES:-80}
+rtt=${RTT_MS:-20}
+clients=${CLIENTS:-50}
+parts=${PARTS:-local remote configurations}
+ticks=$(getconf CLK_TCK)
+figures=$here/origin_figures.py
+# What the measurements of the background and of nginx-vod-module were made with.
+video_rate=3894k
+audio_rate=132k
+static_port=8001 origin_port=8002 storage_port=8003 distant_port=8004
+STARTED=()
+
+wants() {
+    [[ " $parts " == *" $1 "* ]]
+}
+
+# CPU time of a process with all its threads, in milliseconds.
+cpu_of() {
+    sed 's/.*) //' "/proc/$1/stat" | awk -v ticks="$ticks" '{ printf "%d", ($12 + $13) * 1000 / ticks }'
+}
+
+on_first() {
+    taskset -c 0 "$@"
+}
+
+on_second() {
+    taskset -c "$(($(nproc) > 1))" "$@"
+}
+
+# start CORE COMMAND...: in the background, until this script ends; its process is in $PID, what it says in $scratch/log.
+start() {
+    taskset -c "$1" setpriv --pdeathsig KILL -- "${@:2}" >>"$scratch/log" 2>&1 &
+    PID=$!
+    STARTED+=("$PID")
+}
+
+# wait_for PORT: until somebody listens there.
+wait_for() {
+    local tries
+    for tries in {1..100}; do
+        [ -z "$(ss -Hltn "sport = :$1")" ] || return 0
+        kill -0 "$PID" 2>/dev/null || break
+        sleep 0.1
+    done
+    fail "nothing listens on port $1: $(tail -n 3 "$scratch/log" | tr '\n' ' ')"
+}
+
+clean_up() {
+    local pid
+    for pid in "${STARTED[@]}"; do
+        stop "$pid"
+    done
+    rm -rf "$scratch"
+}
+
+# nginx_serves CORE PORT FOLDER LOG: one process, no limit on requests of a connection.
+nginx_serves() {
+    cat >"$scratch/nginx-$2.conf" <<CONFIGURATION
+daemon off;
+master_process off;
+pid $scratch/nginx-$2.pid;
+error_log stderr error;
+events { worker_connections 4096; }
+http {
+    log_format reads '\$request_method \$uri \$status \$body_bytes_sent \$http_range';
+    access_log $4;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_requests 1000000000;
+    open_file_cache max=10000;
+    types { video/mp4 mp4; }
+    client_body_temp_path $scratch/nginx-$2;
+    proxy_temp_path $scratch/nginx-$2;
+    fastcgi_temp_path $scratch/nginx-$2;
+    uwsgi_temp_path $scratch/nginx-$2;
+    scgi_temp_path $scratch/nginx-$2;
+    server { listen 127.0.0.1:$2 backlog=4096; root $3; }
+}
+CONFIGURATION
+    start "$1" nginx -p "$scratch" -c "$scratch/nginx-$2.conf"
+    wait_for "$2"
+}
+
+# weir_serves PLACE OPTION...: on the first core, with one thread; its process is in $ORIGIN.
+weir_serves() {
+    start 0 "$weir" origin "$@" --listen "127.0.0.1:$origin_port" --threads 1 --segment 2s --quiet
+    ORIGIN=$PID
+    wait_for "$origin_port"
+}
+
+# make_film FOLDER SECONDS: pictures with B-frames at a constant rate and sound, each in a file of its own.
+make_film() {
+    local folder=$1 seconds=$2 clip=$1/clip
+    [ ! -e "$folder/done" ] || return 0
+    echo "making a title of $seconds s in $folder" >&2
+    mkdir -p "$folder"
+    local quietly=(ffmpeg -nostdin -loglevel error -y)
+    "${quietly[@]}" -f lavfi -i "testsrc2=size=320x180:rate=24:duration=60,noise=alls=60:allf=t" -c:v libx264 -preset ultrafast \
+        -bf 2 -g 48 -keyint_min 48 -sc_threshold 0 -pix_fmt yuv420p -b:v $video_rate -minrate $video_rate -maxrate $video_rate \
+        -bufsize $video_rate -x264-params nal-hrd=cbr "$clip-video.mp4"
+    "${quietly[@]}" -f lavfi -i "anoisesrc=sample_rate=48000:amplitude=0.5:duration=60" -ac 2 -c:a aac -b:a $audio_rate \
+        "$clip-audio.mp4"
+    local kind
+    for kind in video audio; do
+        "${quietly[@]}" -stream_loop -1 -i "$clip-$kind.mp4" -t "$seconds" -c copy -movflags +faststart "$folder/$kind.mp4"
+    done
+    rm -f "$clip"-*.mp4
+    touch "$folder/done"
+}
+
+# keep FILE FIELD...: one row for the tables.
+keep() {
+    local IFS=$'\t'
+    echo "${*:2}" >>"$scratch/$1"
+}
+
+# hit SERVER CASE PID PORT FILE: wrk asks for the addresses in FILE; a row for the table.
+hit() {
+    local before each=()
+    # Once round for what is kept.
+    ADDRESSES=$5 on_second wrk -t 1 -c "$clients" -d 1s -s "$here/addresses.lua" "http://127.0.0.1:$4" >"$scratch/wrk"
+    before=$(cpu_of "$3")
+    ADDRESSES=$5 on_second wrk -t 1 -c "$clients" -d "${duration}s" -s "$here/addresses.lua" "http://127.0.0.1:$4" >"$scratch/wrk"
+    read -r -a each <<<"$("$figures" row "$scratch/wrk" "$(($(cpu_of "$3") - before))")"
+    [ "${#each[@]}" -ge 4 ] || fail "wrk, $1, $2: $(tail -n 3 "$scratch/wrk" | tr '\n' ' ')"
+    keep local "$1" "$2" "${each[@]:0:3}"
+}
+
+try_local() {
+    local static=$scratch/static url=http://127.0.0.1:$origin_port/ case
+    make_film "$films/short/film" 60
+    weir_serves "$films/short"
+    "$figures" segments "$url" film/video/v1/playlist.m3u8 >"$scratch/video"
+    "$figures" segments "$url" film/audio/a1/playlist.m3u8 >"$scratch/audio"
+    "$figures" segments "$url" film/video/v1/playlist.m3u8 film/audio/a1/playlist.m3u8 >"$scratch/both"
+    echo /film/manifest.mpd >"$scratch/MPD"
+    # The same bytes, so that both send the same.
+    cat "$scratch/both" "$scratch/MPD" | "$figures" save "$url" "$static"
+    nginx_serves 0 "$static_port" "$static" off
+    local nginx=$PID
+    for case in video audio both MPD; do
+        hit nginx "$case" "$nginx" "$static_port" "$scratch/$case"
+        hit weir "$case" "$ORIGIN" "$origin_port" "$scratch/$case"
+    done
+    stop "$nginx"
+    stop "$ORIGIN"
+    printf '\non this host, one core, %s connections, segments of 2 s\n' "$clients"
+    "$figures" local "$scratch/local"
+}
+
+start_storage() {
+    make_film "$films/long/film" "$((minutes * 60))"
+    # So that the disk is not what is measured.
+    cat "$films"/long/film/*.mp4 >/dev/null
+    nginx_serves "$(($(nproc) > 1))" "$storage_port" "$films/long" "$scratch/reads reads"
+    start "$(($(nproc) > 1))" python3 "$here/distance.py" "$distant_port" "$storage_port" "$rtt"
+    wait_for "$distant_port"
+    [ -s "$scratch/wanted" ] || {
+        weir_serves "http://127.0.0.1:$storage_port/"
+        "$figures" segments "http://127.0.0.1:$origin_port/" film/video.mp4/video/v1/playlist.m3u8 \
+            film/audio.mp4/audio/a1/playlist.m3u8 >"$scratch/wanted"
+        stop "$ORIGIN"
+    }
+}
+
+# drive: the clients ask for segments, video and audio alternately; sets $requests, $bytes, $gets, $read and ${row[@]}.
+drive() {
+    local cpu from
+    from=$(wc -l <"$scratch/reads")
+    cpu=$(cpu_of "$ORIGIN")
+    on_second "$figures" drive "http://127.0.0.1:$origin_port" "$scratch/wanted" "$duration" "$clients" >"$scratch/drive"
+    cpu=$(($(cpu_of "$ORIGIN") - cpu))
+    read -r -a row <<<"$("$figures" row "$scratch/drive" "$cpu")"
+    [ "${#row[@]}" -eq 6 ] || fail "configuration: $(tail -n 3 "$scratch/log" | tr '\n' ' ')"
+    requests=${row[4]} bytes=${row[5]}
+    read -r gets _ read <<<"$("$figures" storage "$scratch/reads" "$from")"
+}
+
+# cold_reads CLIENTS: GETs that the storage sees when a fresh origin is asked for a manifest by so many at once.
+cold_reads() {
+    local from answered
+    weir_serves "http://127.0.0.1:$distant_port/"
+    from=$(wc -l <"$scratch/reads")
+    answered=$(on_second "$figures" herd "http://127.0.0.1:$origin_port" /film/video.mp4/manifest.mpd "$1")
+    [ "$answered" -eq "$1" ] || fail "$answered of $1 first requests were answered"
+    "$figures" storage "$scratch/reads" "$from" | cut -d ' ' -f 1
+    stop "$ORIGIN"
+}
+
+try_remote() {
+    local url=http://127.0.0.1:$origin_port/ raw ours one herd
+    printf '\n%s ms from the storage, configuration E, %s min, %s clients\n' "$rtt" "$minutes" "$clients"
+    weir_serves "http://127.0.0.1:$distant_port/"
+    # So that the index is there.
+    curl -sfo /dev/null "${url}film/video.mp4/manifest.mpd" "${url}film/audio.mp4/manifest.mpd" -o /dev/null
+    drive
+    awk -v requests="$requests" -v sent="$bytes" -v gets="$gets" -v read="$read" 'BEGIN {
+        printf "storage reads for each request  %.3f (goal 1.00: %s)\n", gets / requests, (gets / requests <= 1.005 ? "met" : "missed")
+        printf "OUT/IN                          %.4f (goal >= 0.99: %s)\n", sent / read, (sent / read >= 0.99 ? "met" : "missed") }'
+    read -r raw ours <<<"$(on_second "$figures" first-byte "http://127.0.0.1:$distant_port/film/video.mp4" "$url" film/video.mp4/video/v1/playlist.m3u8)"
+    awk -v raw="$raw" -v ours="$ours" 'BEGIN {
+        printf "first byte                      %.2f ms after a raw range read of %.2f ms (goal < 2: %s)\n", ours - raw, raw,
+            (ours - raw < 2 ? "met" : "missed") }'
+    stop "$ORIGIN"
+    one=$(cold_reads 1)
+    herd=$(cold_reads 200)
+    echo "first requests, GETs of the index  $one for one, $herd for 200 at once (goal the same: $([ "$one" -eq "$herd" ] && echo met || echo missed))"
+}
+
+try_configurations() {
+    local name
+    for name in A B C D E; do
+        echo "measuring: configuration $name" >&2
+        weir_serves "http://127.0.0.1:$distant_port/" --configuration "$name"
+        curl -sfo /dev/null "http://127.0.0.1:$origin_port/film/video.mp4/manifest.mpd"
+        drive
+        keep configurations "$name" $(awk -v sent="$bytes" -v read="$read" -v took="${row[0]}" -v requests="$requests" -v mean="${row[3]}" 'BEGIN {
+            seconds = requests / took
+            print read * 8 / 1e9 / seconds "\t" sent * 8 / 1e9 / seconds "\t" sent / read "\t" mean "\t" took }')
+        stop "$ORIGIN"
+    done
+    printf '\n%s ms from the storage, %s min with B-frames, %s clients, video and audio alternately\n' "$rtt" "$minutes" "$clients"
+    "$figures" configurations "$scratch/configurations"
+}
+
+check_weir
+for tool in nginx wrk ffmpeg curl; do
+    command -v "$tool" >/dev/null || fail "there is no $tool: run 'scripts/install_prerequisites.sh bench' first"
+done
+scratch=$(mktemp -d)
+films=${FILMS:-$scratch/films}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+ip link set lo up
+export WEIR_DB=$scratch/weir.db
+ulimit -n 8192 2>/dev/null || true
+echo "$(date -u '+%Y-%m-%d %H:%M UTC'), $(uname -sr), $(nproc) x $(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1)"
+"$weir" --version
+echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg)"
+! wants local || try_local
+if wants remote || wants configurations; then
+    start_storage
+fi
+! wants remote || try_remote
+! wants configurations || try_configurations
