@@ -31,7 +31,7 @@ fn protection(scheme: Scheme) -> Protection {
     }
 }
 
-/// Two seconds of pictures at some 8 Mbit/s, or of sound.
+/// A file that ffmpeg makes, as one segment.
 fn measure(criterion: &mut Criterion, name: &str, arguments: &str) {
     let folder = tempfile::tempdir().unwrap();
     let path = sources::make(folder.path(), "source.mp4", arguments);

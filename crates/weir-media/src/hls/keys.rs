@@ -68,3 +68,56 @@ pub(super) fn write_keys(text: &mut String, tag: &str, announcement: &Announceme
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encryption::Pssh;
+
+    fn announcement(scheme: Scheme) -> Announcement {
+        let key_id = KeyId(*b"0123456789012345");
+        // Widevine's identifier, and no data.
+        let pssh =
+            b"\0\0\0\x20pssh\0\0\0\0\xed\xef\x8b\xa9\x79\xd6\x4a\xce\xa3\xc8\x27\xdc\xd5\x1d\x21\xed\0\0\0\0";
+        Announcement {
+            scheme,
+            key_id,
+            iv: [0x0a; 16],
+            systems: vec![Pssh::common(key_id), Pssh::new(pssh.to_vec()).unwrap()],
+            licence_url: Some("https://licence/\"a\"".to_owned()),
+            key_url: Some("/key".to_owned()),
+        }
+    }
+
+    #[test]
+    fn each_way_to_the_key_has_its_tag() {
+        let mut text = String::new();
+        write_keys(&mut text, KEY, &announcement(Scheme::Cbcs));
+        let key_id = "0x30313233343536373839303132333435";
+        let expected = [
+            "METHOD=SAMPLE-AES,URI=\"/key\",KEYFORMAT=\"identity\",KEYFORMATVERSIONS=\"1\"".to_owned(),
+            format!(
+                "METHOD=SAMPLE-AES,URI=\"https://licence/'a'\",KEYID={key_id},KEYFORMAT=\"org.w3.clearkey\",KEYFORMATVERSIONS=\"1\""
+            ),
+            format!(
+                "METHOD=SAMPLE-AES,URI=\"data:text/plain;base64,AAAAIHBzc2gAAAAA7e+LqXnWSs6jyCfc1R0h7QAAAAA=\",KEYID={key_id},\
+                 KEYFORMAT=\"urn:uuid:edef8ba9-79d6-4ace-a3c8-27dcd51d21ed\",KEYFORMATVERSIONS=\"1\""
+            ),
+        ];
+        let expected: String = expected
+            .iter()
+            .map(|attributes| format!("#EXT-X-KEY:{attributes}\n"))
+            .collect();
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn whole_segments_have_one_way_and_their_vector() {
+        let mut text = String::new();
+        write_keys(&mut text, SESSION_KEY, &announcement(Scheme::Aes128));
+        assert_eq!(
+            text,
+            "#EXT-X-SESSION-KEY:METHOD=AES-128,URI=\"/key\",IV=0x0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\n"
+        );
+    }
+}
