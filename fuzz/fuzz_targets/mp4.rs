@@ -10,9 +10,7 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use weir_media::index::{FileIndex, IndexBuilder, IndexError, Limits, Step, TrackIndex, TrackKind};
-use weir_media::package::{
-    SingleFile, init_segment, media_segment, media_segment_length, reference_movie,
-};
+use weir_media::package::{SingleFile, init_segment, media_segment, media_segment_length, reference_movie};
 use weir_media::presentation::{Presentation, Rendition};
 use weir_media::segments::{SegmentPlan, TrackSegments};
 use weir_media::{dash, hls};
@@ -54,7 +52,10 @@ fn package(track: &TrackIndex, segments: &TrackSegments, in_file: Option<u64>) {
         };
         let payload: u64 = made.pieces.iter().map(|piece| piece.end - piece.start).sum();
         assert_eq!(made.length, made.header.len() as u64 + payload);
-        assert_eq!(media_segment_length(track, segment.samples.clone()), Ok(made.length));
+        assert_eq!(
+            media_segment_length(track, segment.samples.clone()),
+            Ok(made.length)
+        );
         assert_eq!(payload, segment.bytes);
         if let Some(length) = in_file {
             assert!(made.span.end <= length);

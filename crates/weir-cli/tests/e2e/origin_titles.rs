@@ -100,7 +100,7 @@ fn titles_are_what_their_manifests_say() {
         "{}",
         answers[1].1
     );
-    assert!(answers[2].1.contains("presentationTimeOffset=") && answers[2].1.contains("duration=\"PT2S\""));
+    assert!(answers[2].1.contains("presentationTimeOffset=") && answers[2].1.contains(" duration=\"PT2"));
     assert!(answers[3].1.contains("lang=\"fr\""), "{}", answers[3].1);
     // What is played is what was named.
     let source = frames(&format!("{root}/several/low.mp4"), "v:0");
@@ -345,14 +345,11 @@ fn indexes_built_ahead_save_every_first_request() {
         let told = metrics(&url);
         stop(process);
         let bytes = value(&told, "weir_origin_storage_bytes_total{kind=\"index\"}");
-        (
-            mpd,
-            bytes,
-            value(
-                &told,
-                "weir_origin_cache_lookups_total{kind=\"index\",tier=\"disk\"}",
-            ),
-        )
+        // What never happened is not listed.
+        let from_disk = "weir_origin_cache_lookups_total{kind=\"index\",tier=\"disk\"} ";
+        let disk = told.lines().find_map(|line| line.strip_prefix(from_disk));
+        let disk = disk.map_or(0, |count| count.parse().expect("a count"));
+        (mpd, bytes, disk)
     };
     let stored = |names: &[&str]| -> u64 {
         let files = names.iter().map(|name| format!("{root}/{name}.weir-index"));
