@@ -7,7 +7,7 @@ use serde_json::json;
 use weir_cli::args::{BucketStyle, GlobalOptions, OriginArgs};
 use weir_cli::units::TimeSpan;
 use weir_measure::Stop;
-use weir_origin::{Access, Config, Limits, LogTo, OriginError, Patience, S3Style, Server};
+use weir_origin::{Access, Config, Limits, LogTo, OriginError, Patience, S3Style, Server, TlsFiles};
 
 use super::Failure;
 use super::output::{print, say};
@@ -40,9 +40,15 @@ fn config(args: &OriginArgs) -> Config {
             answer: waits,
             stall: waits,
             tries: args.storage_tries,
+            hedge: args.hedge,
             ..Patience::default()
         },
         listen: args.listen,
+        tls: args
+            .tls_cert
+            .clone()
+            .zip(args.tls_key.clone())
+            .map(|(certificate, key)| TlsFiles { certificate, key }),
         threads: args.threads.map(usize::from),
         configuration: args.configuration,
         memory_cache: args.memory_cache.0,
@@ -73,7 +79,8 @@ fn duration(time: TimeSpan) -> Duration {
 }
 
 fn announce(args: &OriginArgs, address: SocketAddr, global: &GlobalOptions) -> Result<(), Failure> {
-    let url = super::url_on_this_host(address);
+    let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
+    let url = super::url_on_this_host(scheme, address);
     let place = args.place.to_string();
     if global.json {
         let configuration = args.configuration.name();

@@ -15,7 +15,7 @@ const VIDEO: &str =
 const SOUND: &str = "-c:a aac -b:a 96k";
 
 #[track_caller]
-fn ffmpeg(arguments: &str) -> Finished {
+pub fn ffmpeg(arguments: &str) -> Finished {
     let mut command = Command::new("ffmpeg");
     command
         .args(["-nostdin", "-loglevel", "error", "-y"])
@@ -72,7 +72,7 @@ fn make_titles(root: &str) {
 
 /// An origin that is served, and its address.
 #[track_caller]
-fn start(options: &[&str]) -> (Running, String) {
+pub fn start(options: &[&str]) -> (Running, String) {
     let arguments = [&["origin"], options, &["--listen", "127.0.0.1:0"]].concat();
     let mut process = Running::start(weir(&arguments));
     let url = process.first_line(LIMIT);
@@ -80,7 +80,7 @@ fn start(options: &[&str]) -> (Running, String) {
 }
 
 #[track_caller]
-fn stop(process: Running) -> Finished {
+pub fn stop(process: Running) -> Finished {
     process.signal("TERM");
     process.wait(LIMIT).expect_code(0)
 }
@@ -123,7 +123,7 @@ print(json.dumps(answers))
 "#;
 
 #[track_caller]
-fn get(urls: &[String]) -> Vec<(u64, String)> {
+pub fn get(urls: &[String]) -> Vec<(u64, String)> {
     let mut python = Command::new("python3");
     python.args(["-c", GET]).args(urls);
     let told = run_within(LIMIT, python).expect_code(0).json();
@@ -191,12 +191,12 @@ fn media_is_read_once_and_the_index_once_for_all() {
 }
 
 #[track_caller]
-fn metrics(url: &str) -> String {
+pub fn metrics(url: &str) -> String {
     get(&[format!("{url}metrics")]).remove(0).1
 }
 
 #[track_caller]
-fn value(metrics: &str, sample: &str) -> u64 {
+pub fn value(metrics: &str, sample: &str) -> u64 {
     let line = metrics
         .lines()
         .find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));

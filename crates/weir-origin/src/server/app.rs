@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::access_log::AccessLog;
+use super::tls::Tls;
 use super::versions::Versions;
 use super::{Config, Limits, OriginError};
 use crate::cache::{DiskCache, Flights, MemoryCache};
@@ -29,6 +30,7 @@ pub struct App {
     /// Stored files are served as they are.
     pub files: bool,
     pub log: Option<AccessLog>,
+    pub tls: Option<Tls>,
     pub titles: Arc<Titles>,
     ranges: MemoryCache<Arc<str>, Bytes>,
     disk: Option<DiskCache>,
@@ -40,6 +42,7 @@ impl App {
     pub fn new(
         config: &Config,
         storage: Storage,
+        tls: Option<Tls>,
         log: Option<AccessLog>,
         metrics: Arc<Metrics>,
     ) -> Result<Self, OriginError> {
@@ -69,6 +72,7 @@ impl App {
             limits: config.limits.clone(),
             files: config.files,
             log,
+            tls,
             ranges: MemoryCache::new(for_ranges),
             disk,
             reads: Flights::default(),

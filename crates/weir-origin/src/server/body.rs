@@ -12,8 +12,10 @@ use futures_util::stream::{self, BoxStream};
 use http_body::{Frame, SizeHint};
 
 use super::access_log::Line;
+use super::activity::UnderWay;
 use super::answer::Outgoing;
 use super::app::App;
+use super::streams::Taking;
 use crate::storage::StorageError;
 
 /// Why a body ends before its length. The connection is broken then, so that nobody takes a part for the whole.
@@ -38,6 +40,7 @@ impl BodyError {
 pub struct Body {
     source: Source,
     left: u64,
+    taking: Taking,
     account: Account,
 }
 
@@ -64,6 +67,7 @@ impl Body {
         Body {
             source,
             left,
+            taking: Taking::current(),
             account,
         }
     }
@@ -94,6 +98,7 @@ impl http_body::Body for Body {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let polled = self.poll(context);
+        self.taking.waits_for_client(polled.is_ready());
         if let Poll::Ready(Some(piece)) = &polled {
             match piece {
                 Ok(bytes) => {
@@ -118,7 +123,15 @@ impl http_body::Body for Body {
 impl Drop for Body {
     fn drop(&mut self) {
         if self.left > 0 && self.account.cause.is_none() {
-            self.account.failed("client_gone");
+            let limits = &self.account.app.limits;
+            let stalled = self.taking.stalled() >= limits.stalled;
+            let too_slow = self.account.began.elapsed() >= limits.request_time;
+            let cause = if stalled || too_slow {
+                "client_stalled"
+            } else {
+                "client_gone"
+            };
+            self.account.failed(cause);
         }
     }
 }
@@ -132,6 +145,8 @@ pub struct Account {
     pub kind: crate::metrics::Kind,
     pub cause: Option<&'static str>,
     pub bytes: u64,
+    /// Its connection is busy for as long.
+    pub _under_way: UnderWay,
 }
 
 impl Account {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use super::tls::TlsError;
 use crate::cache::CacheError;
 use crate::storage::OpenError;
 
@@ -15,6 +16,9 @@ pub enum OriginError {
     /// The folder of the cache cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
+    /// The certificate or its key cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The access log cannot be written.
     #[error(
         "cannot write the access log {path}: {source}; name a file that can be written to with --access-log, or - for standard output"

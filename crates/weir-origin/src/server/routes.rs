@@ -1,19 +1,20 @@
 //! What can be asked for, and which part of the origin finds it. It must not know how it is found, nor how it is sent.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use http::header::{RANGE, USER_AGENT};
-use http::{HeaderName, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderName, Method, Request, Response, StatusCode, Uri, Version};
 use hyper::body::Incoming;
 use serde_json::json;
 use weir_media::presentation::Resource;
 
 use super::access_log::Line;
+use super::activity::UnderWay;
 use super::answer::{self, Answer, Found, Keep, METHODS};
 use super::app::App;
 use super::body::{Account, Body, nanoseconds};
+use super::connections::Client;
 use super::problem::Problem;
 use crate::content::{Content, Part, Stored};
 use crate::metrics::{Kind, Metrics};
@@ -30,7 +31,12 @@ const SEGMENT_KEPT: u32 = 86_400;
 const CHANGED: &str = "storage_changed";
 
 /// Answers a request; what is wrong is an answer too.
-pub async fn respond(app: Arc<App>, request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
+pub async fn respond(
+    app: Arc<App>,
+    request: Request<Incoming>,
+    client: &Client,
+    under_way: UnderWay,
+) -> Response<Body> {
     let began = Instant::now();
     let method = request.method();
     let answered = match answer(&app, &request).await {
@@ -47,7 +53,7 @@ pub async fn respond(app: Arc<App>, request: Request<Incoming>, peer: SocketAddr
     let first_byte = began.elapsed();
     app.metrics.answered(kind, status.as_u16(), first_byte);
     let line = app.log.is_some().then(|| {
-        let mut line = line(&request, peer);
+        let mut line = line(&request, client);
         line.status = status.as_u16();
         line.kind = kind.name();
         line.first_byte_ns = nanoseconds(first_byte);
@@ -60,6 +66,7 @@ pub async fn respond(app: Arc<App>, request: Request<Incoming>, peer: SocketAddr
         kind,
         cause: None,
         bytes: 0,
+        _under_way: under_way,
     };
     if let Some(cause) = cause {
         account.failed(cause);
@@ -98,7 +105,10 @@ async fn answer(app: &Arc<App>, request: &Request<Incoming>) -> Result<Answer, P
 async fn find(app: &Arc<App>, uri: &Uri) -> Result<Found, Problem> {
     match uri.path() {
         "/healthz" => return health(app),
-        "/metrics" => return Ok(Found::text(Metrics::CONTENT_TYPE, app.metrics.text())),
+        "/metrics" => {
+            let text = app.metrics.text(&app.storage.health());
+            return Ok(Found::text(Metrics::CONTENT_TYPE, text));
+        }
         _ => {}
     }
     if let Some((title, resource)) = titles::split(uri.path())? {
@@ -197,7 +207,7 @@ fn content_type(name: &str) -> &'static str {
     }
 }
 
-fn line(request: &Request<Incoming>, peer: SocketAddr) -> Line {
+fn line(request: &Request<Incoming>, client: &Client) -> Line {
     let since = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
@@ -208,7 +218,12 @@ fn line(request: &Request<Incoming>, peer: SocketAddr) -> Line {
     let path = request.uri().path_and_query().map_or("", |path| path.as_str());
     Line {
         time_ns: nanoseconds(since),
-        client: peer.ip().to_canonical(),
+        client: client.socket.peer().ip().to_canonical(),
+        http: if request.version() == Version::HTTP_2 {
+            "2"
+        } else {
+            "1.1"
+        },
         method: request.method().to_string(),
         path: path.to_owned(),
         status: 0,

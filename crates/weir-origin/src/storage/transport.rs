@@ -38,6 +38,8 @@ pub struct Patience {
     pub tries: u32,
     /// Before the second request; it doubles with each one.
     pub pause: Duration,
+    /// Whether a range whose first byte is slow to come is read a second time.
+    pub hedge: bool,
 }
 
 impl Default for Patience {
@@ -48,6 +50,7 @@ impl Default for Patience {
             stall: Duration::from_secs(10),
             tries: 4,
             pause: Duration::from_millis(100),
+            hedge: false,
         }
     }
 }
