@@ -185,6 +185,14 @@ add_component() {
     rustup component add "$name"
 }
 
+# A server of S3 that checks signatures, for benchmarks of the origin; built here, which takes some minutes.
+install_s3s_fs() {
+    local version=0.14.1
+    [ "$(.tools/bin/s3s-fs --version 2>/dev/null)" != "s3s-fs $version" ] || return 0
+    echo "installing s3s-fs $version into .tools"
+    cargo install --quiet --locked --root .tools --features binary "s3s-fs@$version"
+}
+
 look_for
 if [ ${#missing[@]} -eq 0 ]; then
     echo "prerequisites of make $purpose: nothing is missing"
@@ -197,4 +205,7 @@ check_rust
 if [ "$purpose" = test ]; then
     check_node
     check_rust_components
+fi
+if [ "$purpose" = bench ]; then
+    install_s3s_fs
 fi

@@ -54,10 +54,10 @@ fn read_all(storage: &Storage) -> Result<Vec<u8>, weir_origin::StorageError> {
 /// Answers at once, but for the first read of all: that hangs until the gate opens.
 fn now_and_then_slow() -> (Misbehaving, Arc<AtomicUsize>) {
     let large = Arc::new(AtomicUsize::new(0));
-    let seen = large.clone();
+    let (seen, bytes) = (large.clone(), object(LENGTH));
     let server = Misbehaving::start(move |asked| {
         let is_large = asked.range(LENGTH).len() == LENGTH;
-        let acts = answer(asked, &object(LENGTH), A);
+        let acts = answer(asked, &bytes, A);
         if is_large && seen.fetch_add(1, Ordering::SeqCst) == 0 {
             return [vec![Act::Gate], acts].concat();
         }
@@ -72,9 +72,9 @@ fn a_slow_read_is_made_again_and_the_first_answer_is_taken() {
     let (storage, metrics) = storage(&[&server], true);
     assert!(read_all(&storage).expect("from the second read") == object(LENGTH));
     assert_eq!(large.load(Ordering::SeqCst), 2);
-    let (hedges, won) = metrics.hedges();
-    // Others may have been slow as well, by chance, but never more than one in twenty.
-    assert!(won >= 1 && hedges <= LEARNED as u64 / 20, "{won} of {hedges}");
+    let (hedges, _) = metrics.hedges();
+    // Which of the two came to the server first is open. Others may have been slow as well, by chance, but never more than one in twenty.
+    assert!(hedges >= 1 && hedges <= LEARNED as u64 / 20, "{hedges}");
     assert_eq!(metrics.reads(Kind::Media), LEARNED as u64 + 1 + hedges);
     // The slow one finds that nobody listens any more.
     server.open_gate();
@@ -84,10 +84,12 @@ fn a_slow_read_is_made_again_and_the_first_answer_is_taken() {
 #[test]
 fn another_place_is_asked_where_there_is_one() {
     let (first, _) = now_and_then_slow();
-    let second = Misbehaving::start(|asked| answer(asked, &object(LENGTH), A));
+    let bytes = object(LENGTH);
+    let second = Misbehaving::start(move |asked| answer(asked, &bytes, A));
     let (storage, metrics) = storage(&[&first, &second], true);
     assert!(read_all(&storage).expect("from the second place") == object(LENGTH));
-    let (hedges, _) = metrics.hedges();
+    let (hedges, won) = metrics.hedges();
+    assert!(won >= 1, "{won} of {hedges}");
     assert_eq!(second.count() as u64, hedges);
     assert!(
         second

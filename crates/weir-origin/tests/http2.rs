@@ -27,6 +27,12 @@ fn folder() -> TempDir {
     folder
 }
 
+/// Storage with an object that is larger than what sockets hold.
+fn big() -> Misbehaving {
+    let bytes = object(BIG);
+    Misbehaving::start(move |asked| answer(asked, &bytes, A))
+}
+
 fn small_limits(place: &str) -> Config {
     let mut config = config(place);
     config.limits.head_time = Duration::from_millis(500);
@@ -41,31 +47,6 @@ fn errors(served: &Served, cause: &str) -> f64 {
 /// Connections now, but for the one that asks.
 fn connections(served: &Served) -> f64 {
     served.metric("weir_origin_connections") - 1.0
-}
-
-#[test]
-fn requests_share_a_connection() {
-    let folder = folder();
-    let served = Served::folder(folder.path());
-    let out = TempDir::new().expect("a folder");
-    let done = Command::new("curl")
-        .args(["--silent", "--show-error", "--fail", "--http2-prior-knowledge"])
-        .args(["--parallel", "--parallel-max", "30", "--output", "#1"])
-        .args(["--write-out", "%{http_version} %{http_code}\n"])
-        .arg(format!("http://{}/a.mp4?[1-60]", served.address))
-        .current_dir(out.path())
-        .output()
-        .expect("curl");
-    let said = String::from_utf8_lossy(&done.stdout).into_owned();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    assert_eq!(said.lines().filter(|line| *line == "2 200").count(), 60, "{said}");
-    for number in 1..=60 {
-        let got = fs::read(out.path().join(number.to_string())).expect("a file");
-        assert!(got == object(300_000), "answer {number}");
-    }
-    assert_eq!(served.metrics.requests(Kind::File, 200), 60);
-    let connections = served.metric("weir_origin_http2_connections_total");
-    assert!(connections < 30.0, "{connections} connections");
 }
 
 #[test]
@@ -112,7 +93,7 @@ fn ranges_heads_and_errors_are_those_of_http_1() {
 
 #[test]
 fn a_stream_that_is_reset_ends_its_read_and_no_other() {
-    let storage = Misbehaving::start(|asked| answer(asked, &object(BIG), A));
+    let storage = big();
     let served = Served::start(&config(&storage.url()));
     let mut client = Client::start(served.connect());
     client.send(&Frame::window(0, 1 << 30));
@@ -129,7 +110,7 @@ fn a_stream_that_is_reset_ends_its_read_and_no_other() {
 
 #[test]
 fn a_stream_whose_client_takes_nothing_is_given_up_and_no_other() {
-    let storage = Misbehaving::start(|asked| answer(asked, &object(BIG), A));
+    let storage = big();
     let mut config = small_limits(&storage.url());
     config.limits.head_time = LIMIT;
     let served = Served::start(&config);
@@ -148,7 +129,7 @@ fn a_stream_whose_client_takes_nothing_is_given_up_and_no_other() {
 
 #[test]
 fn an_answer_that_takes_too_long_is_cut_off() {
-    let storage = Misbehaving::start(|asked| answer(asked, &object(BIG), A));
+    let storage = big();
     let mut config = config(&storage.url());
     config.limits.request_time = Duration::from_secs(1);
     let served = Served::start(&config);

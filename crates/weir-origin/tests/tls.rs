@@ -80,6 +80,38 @@ fn https_speaks_both_versions_of_tls_and_of_http() {
 }
 
 #[test]
+fn requests_share_a_connection_of_http_2() {
+    let (folder, certificates) = (folder(), TempDir::new().expect("a folder"));
+    let place = folder.path().to_str().expect("a name");
+    let served = Served::start(&secured(place, certificates.path()));
+    let out = TempDir::new().expect("a folder");
+    // Without TLS, curl 7.88 fails at this before nginx too.
+    let done = Command::new("curl")
+        .args(["--silent", "--show-error", "--fail", "--http2", "--insecure"])
+        .args(["--parallel", "--parallel-max", "30", "--output", "#1"])
+        .args(["--write-out", "%{http_version} %{http_code}\n"])
+        .arg(format!("https://{}/a.mp4?[1-60]", served.address))
+        .current_dir(out.path())
+        .output()
+        .expect("curl");
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(said.lines().filter(|line| *line == "2 200").count(), 60, "{said}");
+    for number in 1..=60 {
+        let got = fs::read(out.path().join(number.to_string())).expect("a file");
+        assert!(got == object(3_000_000), "answer {number}");
+    }
+    assert_eq!(served.metrics.requests(Kind::File, 200), 60);
+    let (_, metrics) = curl(&served, certificates.path(), &[], "/metrics");
+    let metrics = String::from_utf8(metrics).expect("text");
+    let connections = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("weir_origin_http2_connections_total "));
+    let connections: u32 = connections.expect("a count").parse().expect("a number");
+    assert!(connections < 30, "{connections} connections");
+}
+
+#[test]
 fn openssl_gets_the_protocol_that_it_offers() {
     let (folder, certificates) = (folder(), TempDir::new().expect("a folder"));
     let place = folder.path().to_str().expect("a name");

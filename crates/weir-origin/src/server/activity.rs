@@ -19,7 +19,11 @@ struct State {
 
 /// A request that is being answered, until it is dropped.
 #[derive(Debug)]
-pub struct UnderWay(Activity);
+pub struct UnderWay {
+    activity: Activity,
+    /// When it came.
+    pub since: Instant,
+}
 
 impl Activity {
     /// A connection that does nothing yet.
@@ -32,12 +36,14 @@ impl Activity {
 
     /// A request has come.
     pub fn begin(&self) -> UnderWay {
+        let since = Instant::now();
         let mut state = self.state();
         if state.under_way == 0 {
-            state.since = Instant::now();
+            state.since = since;
         }
         state.under_way += 1;
-        UnderWay(self.clone())
+        let activity = self.clone();
+        UnderWay { activity, since }
     }
 
     /// Waits until nothing was under way for as long as `limit`.
@@ -77,7 +83,7 @@ impl Activity {
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        let mut state = self.0.state();
+        let mut state = self.activity.state();
         state.under_way -= 1;
         if state.under_way == 0 {
             state.since = Instant::now();

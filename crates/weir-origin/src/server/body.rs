@@ -4,7 +4,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -81,7 +81,7 @@ impl Body {
             Source::Stream(stream) => stream,
         };
         let limit = self.account.app.limits.request_time;
-        if self.account.began.elapsed() > limit {
+        if self.account.under_way.since.elapsed() > limit {
             return Poll::Ready(Some(Err(BodyError::TooSlow(limit))));
         }
         let polled = stream.poll_next_unpin(context);
@@ -125,7 +125,7 @@ impl Drop for Body {
         if self.left > 0 && self.account.cause.is_none() {
             let limits = &self.account.app.limits;
             let stalled = self.taking.stalled() >= limits.stalled;
-            let too_slow = self.account.began.elapsed() >= limits.request_time;
+            let too_slow = self.account.under_way.since.elapsed() >= limits.request_time;
             let cause = if stalled || too_slow {
                 "client_stalled"
             } else {
@@ -139,14 +139,13 @@ impl Drop for Body {
 /// What is known of a request, counted and logged when its answer has ended.
 pub struct Account {
     pub app: Arc<App>,
-    pub began: Instant,
     /// What is told in the log; without what is known only at the end.
     pub line: Option<Box<Line>>,
     pub kind: crate::metrics::Kind,
     pub cause: Option<&'static str>,
     pub bytes: u64,
     /// Its connection is busy for as long.
-    pub _under_way: UnderWay,
+    pub under_way: UnderWay,
 }
 
 impl Account {
@@ -165,7 +164,7 @@ impl Account {
 impl Drop for Account {
     fn drop(&mut self) {
         if let (Some(log), Some(mut line)) = (&self.app.log, self.line.take()) {
-            line.total_ns = nanoseconds(self.began.elapsed());
+            line.total_ns = nanoseconds(self.under_way.since.elapsed());
             line.bytes = self.bytes;
             line.cause = self.cause;
             log.write(line);

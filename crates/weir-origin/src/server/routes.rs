@@ -1,7 +1,7 @@
 //! What can be asked for, and which part of the origin finds it. It must not know how it is found, nor how it is sent.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
 use http::header::{RANGE, USER_AGENT};
 use http::{HeaderName, Method, Request, Response, StatusCode, Uri, Version};
@@ -37,7 +37,6 @@ pub async fn respond(
     client: &Client,
     under_way: UnderWay,
 ) -> Response<Body> {
-    let began = Instant::now();
     let method = request.method();
     let answered = match answer(&app, &request).await {
         Ok(answer) => answer,
@@ -50,7 +49,7 @@ pub async fn respond(
         bytes,
         cause,
     } = answered;
-    let first_byte = began.elapsed();
+    let first_byte = under_way.since.elapsed();
     app.metrics.answered(kind, status.as_u16(), first_byte);
     let line = app.log.is_some().then(|| {
         let mut line = line(&request, client);
@@ -61,12 +60,11 @@ pub async fn respond(
     });
     let mut account = Account {
         app,
-        began,
         line,
         kind,
         cause: None,
         bytes: 0,
-        _under_way: under_way,
+        under_way,
     };
     if let Some(cause) = cause {
         account.failed(cause);
