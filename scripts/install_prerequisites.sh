@@ -35,6 +35,11 @@ need_gstreamer_element() {
     gst-inspect-1.0 --exists "$1" 2>/dev/null || missing+=("$2")
 }
 
+# need_python_module MODULE PACKAGE
+need_python_module() {
+    python3 -c "import $1" 2>/dev/null || missing+=("$2")
+}
+
 # SQLite is compiled into weir; the namespaces of the demo and of the tests are made with ip and ethtool.
 look_for_common() {
     need_compiler cc c stdio.h gcc libc6-dev
@@ -63,10 +68,15 @@ look_for() {
         need_gstreamer_element y4menc gstreamer1.0-plugins-good
         # MPDs are held against a grammar by xmllint.
         need_command xmllint libxml2-utils
+        # Clients of the origin's HTTPS and HTTP/2, a second decryption, and what it stands behind (8 MB): the configurations of deploy/.
+        need_command curl curl
+        need_command openssl openssl
+        need_command nginx nginx
+        need_command apache2 apache2-bin
+        need_command varnishd varnish
+        need_python_module yaml python3-yaml
         # The page is tested in a real browser.
         [[ -n ${CHROMIUM:-} ]] || need_command chromium chromium
-        # Encrypted media is decrypted with it.
-        need_command openssl openssl
         ;;
     bench)
         need_command iperf3 iperf3
@@ -99,9 +109,24 @@ check_installable() {
         fail "make $purpose needs packages, and there is no sudo: as root, run: apt-get install ${missing[*]}"
 }
 
+# Debian starts a server as soon as it is installed; here it is to be there and no more (policy-rc.d is how it is told so).
+no_services=/usr/sbin/policy-rc.d
+
+forbid_services() {
+    printf '#!/bin/sh\nexit 101\n' | as_root install -m 755 /dev/stdin "$no_services"
+}
+
+allow_services() {
+    as_root rm -f "$no_services"
+}
+
 install_missing() {
     local log
     log=$(mktemp)
+    if [ ! -e "$no_services" ]; then
+        trap allow_services EXIT
+        forbid_services
+    fi
     # An update fails when any one source is out of reach, even one that none of these packages comes from.
     if ! as_root apt-get -q update >"$log" 2>&1; then
         echo "warning: apt-get update failed; going on with the lists that are here" >&2
@@ -175,6 +200,14 @@ add_component() {
     rustup component add "$name"
 }
 
+# A server of S3 that checks signatures, for benchmarks of the origin; built here, which takes some minutes.
+install_s3s_fs() {
+    local version=0.14.1
+    [ "$(.tools/bin/s3s-fs --version 2>/dev/null)" != "s3s-fs $version" ] || return 0
+    echo "installing s3s-fs $version into .tools"
+    cargo install --quiet --locked --root .tools --features binary "s3s-fs@$version"
+}
+
 look_for
 if [ ${#missing[@]} -eq 0 ]; then
     echo "prerequisites of make $purpose: nothing is missing"
@@ -188,4 +221,7 @@ if [ "$purpose" = test ]; then
     check_node
     install_packager
     check_rust_components
+fi
+if [ "$purpose" = bench ]; then
+    install_s3s_fs
 fi

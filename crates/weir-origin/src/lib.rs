@@ -17,9 +17,9 @@ mod titles;
 pub use cache::{CacheError, DiskCache, Flights, MemoryCache};
 pub use configuration::{Configuration, UnknownConfiguration};
 pub use keys::{KeySettings, KeysError};
-pub use metrics::{Kind, Metrics, Tier};
+pub use metrics::{Handshake, Kind, Metrics, Tier};
 pub use path::{ObjectPath, PathError};
-pub use server::{Config, Limits, LogTo, OriginError, Server};
+pub use server::{Config, Limits, LogTo, OriginError, Server, TlsError, TlsFiles};
 pub use storage::{
     Access, Bucket, Meta, OpenError, Patience, Place, PlaceError, Provider, Reading, S3Style, Storage,
     StorageError,

@@ -346,7 +346,7 @@ fn a_client_that_takes_nothing_is_given_up_and_holds_little_meanwhile() {
         served.metrics.bytes_in(Kind::File)
     );
     assert_eq!(
-        served.metric("weir_origin_errors_total{cause=\"client_gone\"}"),
+        served.metric("weir_origin_errors_total{cause=\"client_stalled\"}"),
         1.0
     );
     drop(client);

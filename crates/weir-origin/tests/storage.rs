@@ -23,6 +23,7 @@ fn patience() -> Patience {
         stall: Duration::from_secs(1),
         tries: 3,
         pause: Duration::from_millis(10),
+        hedge: false,
     }
 }
 

@@ -39,6 +39,12 @@ pub struct OriginArgs {
     /// Address and port to serve on; port 0 takes any that is free and says which.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
+    /// Serve over TLS with this certificate, in PEM, with those that lead to its root behind it; read again on SIGHUP.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Private key of that certificate, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
     /// Threads that serve [default: as many as this host has cores].
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
@@ -82,6 +88,10 @@ pub struct OriginArgs {
     /// Bytes of that folder.
     #[arg(long, value_name = "BYTES", default_value = "10GiB", value_parser = ByteCount::positive, requires = "disk_cache", help_heading = "Caches")]
     pub disk_cache_size: ByteCount,
+    /// Read a range a second time, from the next place if there is one, when its first byte takes longer than 99 of 100 did
+    /// lately; whichever comes first is sent. At most one read in 20.
+    #[arg(long, help_heading = "Storage")]
+    pub hedge: bool,
     /// How the storage is asked.
     #[command(flatten)]
     pub storage: StorageArgs,

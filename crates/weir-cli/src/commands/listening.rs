@@ -2,13 +2,13 @@
 
 use std::net::SocketAddr;
 
-/// Where a client on this host finds a server that listens on `address`.
-pub fn url_on_this_host(address: SocketAddr) -> String {
+/// Where a client on this host finds a server that listens on `address`, by HTTP or HTTPS.
+pub fn url_on_this_host(scheme: &str, address: SocketAddr) -> String {
     let port = address.port();
     match address {
-        _ if !address.ip().is_unspecified() => format!("http://{address}/"),
-        SocketAddr::V4(_) => format!("http://127.0.0.1:{port}/"),
-        SocketAddr::V6(_) => format!("http://[::1]:{port}/"),
+        _ if !address.ip().is_unspecified() => format!("{scheme}://{address}/"),
+        SocketAddr::V4(_) => format!("{scheme}://127.0.0.1:{port}/"),
+        SocketAddr::V6(_) => format!("{scheme}://[::1]:{port}/"),
     }
 }
 
@@ -25,7 +25,10 @@ mod tests {
             ("[::]:80", "http://[::1]:80/"),
             ("10.1.2.3:80", "http://10.1.2.3:80/"),
         ] {
-            assert_eq!(url_on_this_host(address.parse().expect("an address")), found);
+            let address = address.parse().expect("an address");
+            assert_eq!(url_on_this_host("http", address), found);
+            let secured = found.replacen("http", "https", 1);
+            assert_eq!(url_on_this_host("https", address), secured);
         }
     }
 }

@@ -8,7 +8,7 @@ use weir_cli::args::{BucketStyle, GlobalOptions, OriginArgs, OriginCommand, Stor
 use weir_cli::units::TimeSpan;
 use weir_measure::Stop;
 use weir_origin::{
-    Access, Config, KeySettings, Limits, LogTo, OriginError, Patience, Place, S3Style, Server,
+    Access, Config, KeySettings, Limits, LogTo, OriginError, Patience, Place, S3Style, Server, TlsFiles,
 };
 
 use super::output::{print, say};
@@ -34,8 +34,16 @@ fn config(args: &OriginArgs, place: &Place) -> Config {
     Config {
         places: std::iter::once(place).chain(&args.mirror).cloned().collect(),
         access: access(&args.storage),
-        patience: patience(&args.storage),
+        patience: Patience {
+            hedge: args.hedge,
+            ..patience(&args.storage)
+        },
         listen: args.listen,
+        tls: args
+            .tls_cert
+            .clone()
+            .zip(args.tls_key.clone())
+            .map(|(certificate, key)| TlsFiles { certificate, key }),
         threads: args.threads.map(usize::from),
         configuration: args.configuration,
         memory_cache: args.memory_cache.0,
@@ -101,7 +109,8 @@ fn announce(
     address: SocketAddr,
     global: &GlobalOptions,
 ) -> Result<(), Failure> {
-    let url = super::url_on_this_host(address);
+    let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
+    let url = super::url_on_this_host(scheme, address);
     let place = place.to_string();
     if global.json {
         let configuration = args.configuration.name();

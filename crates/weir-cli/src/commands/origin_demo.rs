@@ -79,7 +79,7 @@ impl Root {
 }
 
 fn announce(address: SocketAddr, root: &Root, global: &GlobalOptions) -> Result<(), Failure> {
-    let page = super::url_on_this_host(address);
+    let page = super::url_on_this_host("http", address);
     let (dash, hls) = (
         format!("{page}{TITLE}/manifest.mpd"),
         format!("{page}{TITLE}/master.m3u8"),

@@ -22,7 +22,7 @@ pub fn run(args: &UiArgs, global: &GlobalOptions, stop: Stop) -> Result<(), Fail
         limits: Limits::default(),
     })?;
     let address = server.address();
-    let url = super::url_on_this_host(address);
+    let url = super::url_on_this_host("http", address);
     announce(&url, address, guarded, global)?;
     if !args.no_open
         && browser::has_desktop()

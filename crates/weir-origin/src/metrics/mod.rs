@@ -82,6 +82,31 @@ impl Tier {
     }
 }
 
+/// How a handshake of TLS ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handshake {
+    /// Both sides agreed.
+    Done,
+    /// They did not, or the client went.
+    Failed,
+    /// The client was too slow.
+    TimedOut,
+}
+
+impl Handshake {
+    /// All of them.
+    pub const ALL: [Handshake; 3] = [Handshake::Done, Handshake::Failed, Handshake::TimedOut];
+
+    /// As labels say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Handshake::Done => "done",
+            Handshake::Failed => "failed",
+            Handshake::TimedOut => "timed_out",
+        }
+    }
+}
+
 /// Statuses that are told apart; others count together.
 const STATUSES: [u16; 20] = [
     200, 204, 206, 304, 400, 403, 404, 405, 408, 412, 414, 416, 429, 431, 500, 501, 502, 503, 504, 0,
@@ -124,11 +149,15 @@ pub struct Metrics {
     bytes_in: PerKind,
     reads: PerKind,
     retries: AtomicU64,
+    hedges: AtomicU64,
+    hedges_won: AtomicU64,
     storage_connections: AtomicU64,
     cache: [[AtomicU64; Tier::ALL.len()]; Kind::ALL.len()],
     errors: [AtomicU64; CAUSES.len()],
     connections: AtomicU64,
     connections_total: AtomicU64,
+    http2_connections: AtomicU64,
+    handshakes: [AtomicU64; Handshake::ALL.len()],
     log_lines_lost: AtomicU64,
     storage_latency: Histogram,
     first_byte: Histogram,
@@ -170,6 +199,16 @@ impl Metrics {
         add(&self.retries, 1);
     }
 
+    /// A read that was slow was made a second time.
+    pub fn hedged(&self) {
+        add(&self.hedges, 1);
+    }
+
+    /// The answer to a second read came first.
+    pub fn hedge_won(&self) {
+        add(&self.hedges_won, 1);
+    }
+
     /// A connection to storage was opened.
     pub fn storage_connected(&self) {
         add(&self.storage_connections, 1);
@@ -200,6 +239,16 @@ impl Metrics {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// A client began to speak HTTP/2.
+    pub fn began_http2(&self) {
+        add(&self.http2_connections, 1);
+    }
+
+    /// A handshake of TLS ended.
+    pub fn shook_hands(&self, result: Handshake) {
+        add(&self.handshakes[result as usize], 1);
+    }
+
     /// A line of the access log could not be written.
     pub fn log_line_lost(&self) {
         add(&self.log_lines_lost, 1);
@@ -208,6 +257,11 @@ impl Metrics {
     /// Reads of storage so far, retries included.
     pub fn reads(&self, kind: Kind) -> u64 {
         get(&self.reads[kind as usize])
+    }
+
+    /// Reads that were made a second time, and how many of these were answered first.
+    pub fn hedges(&self) -> (u64, u64) {
+        (get(&self.hedges), get(&self.hedges_won))
     }
 
     /// Connections to storage so far.

@@ -1,9 +1,10 @@
 //! The counts in the text form that Prometheus reads (exposition format 0.0.4). It must not know how they came about.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use super::histogram::STEPS_US;
-use super::{CAUSES, Histogram, Kind, Metrics, STATUSES, Tier, get};
+use super::{CAUSES, Handshake, Histogram, Kind, Metrics, STATUSES, Tier, get};
 
 /// What the text is, as a header says it.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -12,14 +13,16 @@ impl Metrics {
     /// What the text is, as a header says it.
     pub const CONTENT_TYPE: &'static str = CONTENT_TYPE;
 
-    /// All counts as text.
-    pub fn text(&self) -> String {
+    /// All counts as text, and whether each of these storages answers.
+    pub fn text(&self, storages: &[(Arc<str>, bool)]) -> String {
         let mut out = Text::default();
         self.write_requests(&mut out);
         self.write_bytes(&mut out);
         self.write_storage(&mut out);
+        out.storages(storages);
         self.write_cache(&mut out);
-        self.write_rest(&mut out);
+        self.write_errors(&mut out);
+        self.write_connections(&mut out);
         out.0
     }
 
@@ -116,6 +119,19 @@ impl Metrics {
             "Requests to storage that were made again.",
         );
         out.sample("weir_origin_storage_retries_total", &[], get(&self.retries));
+        let (hedges, won) = self.hedges();
+        out.family(
+            "weir_origin_storage_hedges_total",
+            "counter",
+            "Reads that were slow to begin and made a second time.",
+        );
+        out.sample("weir_origin_storage_hedges_total", &[], hedges);
+        out.family(
+            "weir_origin_storage_hedges_won_total",
+            "counter",
+            "Second reads that were answered first.",
+        );
+        out.sample("weir_origin_storage_hedges_won_total", &[], won);
         out.family(
             "weir_origin_storage_connections_total",
             "counter",
@@ -150,7 +166,7 @@ impl Metrics {
         }
     }
 
-    fn write_rest(&self, out: &mut Text) {
+    fn write_errors(&self, out: &mut Text) {
         out.family(
             "weir_origin_errors_total",
             "counter",
@@ -163,6 +179,9 @@ impl Metrics {
                 get(&self.errors[place]),
             );
         }
+    }
+
+    fn write_connections(&self, out: &mut Text) {
         out.family("weir_origin_connections", "gauge", "Connections of clients now.");
         out.sample("weir_origin_connections", &[], get(&self.connections));
         out.family(
@@ -171,6 +190,25 @@ impl Metrics {
             "Connections of clients.",
         );
         out.sample("weir_origin_connections_total", &[], get(&self.connections_total));
+        out.family(
+            "weir_origin_http2_connections_total",
+            "counter",
+            "Connections of clients on which HTTP/2 is spoken.",
+        );
+        let http2 = get(&self.http2_connections);
+        out.sample("weir_origin_http2_connections_total", &[], http2);
+        out.family(
+            "weir_origin_tls_handshakes_total",
+            "counter",
+            "Handshakes of TLS, by how they ended.",
+        );
+        for result in Handshake::ALL {
+            out.sample(
+                "weir_origin_tls_handshakes_total",
+                &[("result", result.name())],
+                get(&self.handshakes[result as usize]),
+            );
+        }
         out.family(
             "weir_origin_access_log_lost_total",
             "counter",
@@ -198,7 +236,7 @@ impl Text {
         self.line(&format!("# TYPE {name} {kind}"));
     }
 
-    /// Values of labels are names of our own, with nothing to escape.
+    /// Values of labels have nothing to escape.
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: u64) {
         let mut line = name.to_owned();
         for (place, (label, text)) in labels.iter().enumerate() {
@@ -211,6 +249,18 @@ impl Text {
         }
         let _ = write!(line, " {value}");
         self.line(&line);
+    }
+
+    fn storages(&mut self, storages: &[(Arc<str>, bool)]) {
+        const UP: &str = "weir_origin_storage_up";
+        self.family(UP, "gauge", "Whether a storage answered when it was asked last.");
+        for (name, up) in storages {
+            let name = name
+                .replace('\\', "\\\\")
+                .replace('"', "\\\"")
+                .replace('\n', "\\n");
+            self.sample(UP, &[("place", &name)], u64::from(*up));
+        }
     }
 
     fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) {
@@ -247,7 +297,8 @@ mod tests {
         metrics.looked_up(Kind::Index, Tier::Shared);
         metrics.failed("storage_timed_out");
         metrics.failed("something new");
-        let text = metrics.text();
+        let storages = [("s3://films".into(), true), ("/a \"b\"".into(), false)];
+        let text = metrics.text(&storages);
         for line in [
             "weir_origin_requests_total{kind=\"media\",status=\"206\"} 2",
             "weir_origin_requests_total{kind=\"other\",status=\"other\"} 1",
@@ -261,6 +312,8 @@ mod tests {
             "weir_origin_first_byte_seconds_bucket{le=\"+Inf\"} 3",
             "weir_origin_first_byte_seconds_sum 0.033",
             "weir_origin_first_byte_seconds_count 3",
+            "weir_origin_storage_up{place=\"s3://films\"} 1",
+            "weir_origin_storage_up{place=\"/a \\\"b\\\"\"} 0",
             "# TYPE weir_origin_storage_latency_seconds histogram",
         ] {
             assert!(text.lines().any(|said| said == line), "{line} is not in:\n{text}");
@@ -271,7 +324,7 @@ mod tests {
     fn every_sample_belongs_to_a_family_and_no_line_comes_twice() {
         let metrics = Metrics::default();
         metrics.received(Kind::Media, 1);
-        let text = metrics.text();
+        let text = metrics.text(&[]);
         let families: Vec<&str> = text
             .lines()
             .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())

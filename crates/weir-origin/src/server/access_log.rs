@@ -26,6 +26,8 @@ pub struct Line {
     /// When the headers had come, in nanoseconds since 1970 (UTC).
     pub time_ns: u64,
     pub client: IpAddr,
+    /// Version: 1.1 or 2.
+    pub http: &'static str,
     pub method: String,
     /// Path and query.
     pub path: String,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::access_log::AccessLog;
+use super::tls::Tls;
 use super::versions::Versions;
 use super::{Config, Limits, OriginError};
 use crate::cache::{DiskCache, Flights, MemoryCache};
@@ -32,6 +33,7 @@ pub struct App {
     /// The page at `/` is served.
     pub page: bool,
     pub log: Option<AccessLog>,
+    pub tls: Option<Tls>,
     pub titles: Arc<Titles>,
     pub keys: Keys,
     ranges: MemoryCache<Arc<str>, Bytes>,
@@ -44,6 +46,7 @@ impl App {
     pub fn new(
         config: &Config,
         storage: Storage,
+        tls: Option<Tls>,
         log: Option<AccessLog>,
         metrics: Arc<Metrics>,
     ) -> Result<Self, OriginError> {
@@ -75,6 +78,7 @@ impl App {
             files: config.files,
             page: config.page,
             log,
+            tls,
             ranges: MemoryCache::new(for_ranges),
             disk,
             reads: Flights::default(),

@@ -4,7 +4,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -12,8 +12,10 @@ use futures_util::stream::{self, BoxStream};
 use http_body::{Frame, SizeHint};
 
 use super::access_log::Line;
+use super::activity::UnderWay;
 use super::answer::Outgoing;
 use super::app::App;
+use super::streams::Taking;
 use crate::storage::StorageError;
 
 /// Why a body ends before its length. The connection is broken then, so that nobody takes a part for the whole.
@@ -38,6 +40,7 @@ impl BodyError {
 pub struct Body {
     source: Source,
     left: u64,
+    taking: Taking,
     account: Account,
 }
 
@@ -64,6 +67,7 @@ impl Body {
         Body {
             source,
             left,
+            taking: Taking::current(),
             account,
         }
     }
@@ -77,7 +81,7 @@ impl Body {
             Source::Stream(stream) => stream,
         };
         let limit = self.account.app.limits.request_time;
-        if self.account.began.elapsed() > limit {
+        if self.account.under_way.since.elapsed() > limit {
             return Poll::Ready(Some(Err(BodyError::TooSlow(limit))));
         }
         let polled = stream.poll_next_unpin(context);
@@ -94,6 +98,7 @@ impl http_body::Body for Body {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let polled = self.poll(context);
+        self.taking.waits_for_client(polled.is_ready());
         if let Poll::Ready(Some(piece)) = &polled {
             match piece {
                 Ok(bytes) => {
@@ -118,7 +123,15 @@ impl http_body::Body for Body {
 impl Drop for Body {
     fn drop(&mut self) {
         if self.left > 0 && self.account.cause.is_none() {
-            self.account.failed("client_gone");
+            let limits = &self.account.app.limits;
+            let stalled = self.taking.stalled() >= limits.stalled;
+            let too_slow = self.account.under_way.since.elapsed() >= limits.request_time;
+            let cause = if stalled || too_slow {
+                "client_stalled"
+            } else {
+                "client_gone"
+            };
+            self.account.failed(cause);
         }
     }
 }
@@ -126,12 +139,13 @@ impl Drop for Body {
 /// What is known of a request, counted and logged when its answer has ended.
 pub struct Account {
     pub app: Arc<App>,
-    pub began: Instant,
     /// What is told in the log; without what is known only at the end.
     pub line: Option<Box<Line>>,
     pub kind: crate::metrics::Kind,
     pub cause: Option<&'static str>,
     pub bytes: u64,
+    /// Its connection is busy for as long.
+    pub under_way: UnderWay,
 }
 
 impl Account {
@@ -150,7 +164,7 @@ impl Account {
 impl Drop for Account {
     fn drop(&mut self) {
         if let (Some(log), Some(mut line)) = (&self.app.log, self.line.take()) {
-            line.total_ns = nanoseconds(self.began.elapsed());
+            line.total_ns = nanoseconds(self.under_way.since.elapsed());
             line.bytes = self.bytes;
             line.cause = self.cause;
             log.write(line);

@@ -1,23 +1,41 @@
-//! Takes connections, so many at once, and serves requests on each until it ends. It must not know what is asked.
+//! Takes connections, so many at once, and serves requests on each until it ends, with TLS or without, HTTP/1.1 or HTTP/2. It
+//! must not know what is asked.
 
 use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
+use super::activity::Activity;
 use super::app::App;
 use super::routes::respond;
+use super::socket::Socket;
+use super::streams::Streams;
+use super::tls::{Tls, is_http2};
 
 /// Until the next try when there is no descriptor for a connection.
 const SCARCE: Duration = Duration::from_millis(200);
+/// Until the next look at a beginning that may still become that of HTTP/2.
+const UNDECIDED: Duration = Duration::from_millis(20);
+/// How the first line of HTTP/2 begins (RFC 9113, 3.4), and no request of HTTP/1.1.
+const PREFACE: &[u8] = b"PRI ";
+/// Bytes of an answer that wait in a stream of HTTP/2: as much as keeps a fast client busy, little enough for many slow ones.
+const STREAM_BUFFER: usize = 64 << 10;
+/// Streams that a client has opened and reset before they were looked at: more is an attack (CVE-2023-44487).
+const UNSEEN_RESETS: usize = 20;
+/// Streams that were reset because a client broke the rules: more is an attack.
+const WRONG_STREAMS: usize = 200;
 
 /// Serves until `stopping` says so, then lets answers finish that are on their way.
 pub async fn serve(listener: TcpListener, app: &Arc<App>, stopping: watch::Receiver<bool>) {
@@ -58,38 +76,156 @@ async fn connection(
     mut stopping: watch::Receiver<bool>,
     _slot: OwnedSemaphorePermit,
 ) {
-    if let Err(error) = prepare(&stream, app.limits.stalled) {
-        tracing::debug!(%error, "a connection ended before it was served");
-        return;
-    }
-    let _counted = Counted::new(app.clone());
-    let limits = app.limits.clone();
-    let service = service_fn(move |request| {
-        let app = app.clone();
-        async move { Ok::<_, Infallible>(respond(app, request, peer).await) }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.head_time)
-        .max_buf_size(limits.head)
-        .serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(connection);
-    let result = tokio::select! {
-        result = connection.as_mut() => result,
-        () = ended(&mut stopping) => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    let socket = match Socket::new(stream, peer, app.limits.stalled) {
+        Ok(socket) => socket,
+        Err(error) => {
+            tracing::debug!(%error, "a connection ended before it was served");
+            return;
         }
+    };
+    let _counted = Counted::new(app.clone());
+    let opened = tokio::select! {
+        opened = open(&app, &socket) => opened,
+        // Nothing was asked yet.
+        () = ended(&mut stopping) => None,
+    };
+    let Some((io, version)) = opened else { return };
+    let client = Client {
+        socket,
+        activity: Activity::new(),
+    };
+    let result = match version {
+        Version::Http1 => http1(app, io, client, stopping).await,
+        Version::Http2 => http2(app, io, client, stopping).await,
     };
     if let Err(error) = result {
         tracing::debug!(%error, %peer, "a connection broke");
     }
 }
 
-/// Small answers leave at once; a client that takes nothing of what was sent is given up by the kernel after a time.
-fn prepare(stream: &TcpStream, stalled: Duration) -> std::io::Result<()> {
-    stream.set_nodelay(true)?;
-    SockRef::from(stream).set_tcp_user_timeout(Some(stalled))
+/// Who asks, as far as the answer may depend on it.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pub socket: Socket,
+    pub activity: Activity,
+}
+
+trait ReadWrite: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ReadWrite for T {}
+
+/// One type for connections with TLS and without, so that HTTP is compiled once.
+type Io = TokioIo<Box<dyn ReadWrite>>;
+
+enum Version {
+    Http1,
+    Http2,
+}
+
+/// Gets as far as to know which HTTP is spoken; nothing when the client does not in its time.
+async fn open(app: &App, socket: &Socket) -> Option<(Io, Version)> {
+    let limits = &app.limits;
+    let (io, is_http2): (Box<dyn ReadWrite>, bool) = match &app.tls {
+        Some(tls) => secured(tls, app, socket).await?,
+        None => {
+            let begins = timeout(limits.head_time, begins_as_http2(socket)).await;
+            (Box::new(socket.clone()), begins.ok()?.ok()?)
+        }
+    };
+    let version = if is_http2 { Version::Http2 } else { Version::Http1 };
+    Some((TokioIo::new(io), version))
+}
+
+async fn secured(tls: &Tls, app: &App, socket: &Socket) -> Option<(Box<dyn ReadWrite>, bool)> {
+    let limit = app.limits.handshake_time;
+    let stream = tls.accept(socket.clone(), limit, &app.metrics).await?;
+    let is_http2 = is_http2(&stream);
+    Some((Box::new(stream), is_http2))
+}
+
+/// Whether a client begins with HTTP/2 without having asked (prior knowledge, RFC 9113, 3.3).
+async fn begins_as_http2(socket: &Socket) -> io::Result<bool> {
+    let mut begin = [0; PREFACE.len()];
+    loop {
+        let known = socket.peek(&mut begin).await?;
+        if known == PREFACE.len() || known == 0 || begin[..known] != PREFACE[..known] {
+            return Ok(begin == PREFACE);
+        }
+        sleep(UNDECIDED).await;
+    }
+}
+
+async fn http1(
+    app: Arc<App>,
+    io: Io,
+    client: Client,
+    mut stopping: watch::Receiver<bool>,
+) -> Result<(), hyper::Error> {
+    let limits = app.limits.clone();
+    let activity = client.activity.clone();
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head_time)
+        .max_buf_size(limits.head)
+        .serve_connection(io, service_fn(|request| answer(&app, &client, request)));
+    tokio::pin!(connection);
+    tokio::select! {
+        result = connection.as_mut() => return result,
+        () = activity.busy_for(limits.request_time) => return Ok(()),
+        () = ended(&mut stopping) => connection.as_mut().graceful_shutdown(),
+    }
+    tokio::select! {
+        result = connection => result,
+        () = activity.busy_for(limits.request_time) => Ok(()),
+    }
+}
+
+async fn http2(
+    app: Arc<App>,
+    io: Io,
+    client: Client,
+    mut stopping: watch::Receiver<bool>,
+) -> Result<(), hyper::Error> {
+    let limits = app.limits.clone();
+    app.metrics.began_http2();
+    let streams = Streams {
+        request_time: limits.request_time,
+        stalled: limits.stalled,
+    };
+    let activity = client.activity.clone();
+    let connection = http2::Builder::new(streams)
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(u32::try_from(limits.head).unwrap_or(u32::MAX))
+        .max_send_buf_size(STREAM_BUFFER)
+        .max_pending_accept_reset_streams(UNSEEN_RESETS)
+        .max_local_error_reset_streams(WRONG_STREAMS)
+        .serve_connection(io, service_fn(|request| answer(&app, &client, request)));
+    tokio::pin!(connection);
+    // A client that has said nothing for as long as it may take for headers gets GOAWAY, as when the server ends; who is
+    // slow to say hello, or sends headers that never end, is one of them.
+    tokio::select! {
+        result = connection.as_mut() => return result,
+        () = activity.idle_for(limits.head_time) => {}
+        () = ended(&mut stopping) => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    tokio::select! {
+        result = connection => result,
+        // What is on its way may arrive; who then still says nothing does not want to hear either.
+        () = activity.idle_for(limits.head_time + limits.stalled) => Ok(()),
+    }
+}
+
+/// Makes a request known to the limits of its connection before it is looked at.
+fn answer(
+    app: &Arc<App>,
+    client: &Client,
+    request: Request<Incoming>,
+) -> impl Future<Output = Result<http::Response<super::body::Body>, Infallible>> + Send + use<> {
+    let (app, client) = (app.clone(), client.clone());
+    let under_way = client.activity.begin();
+    async move { Ok(respond(app, request, &client, under_way).await) }
 }
 
 /// Waits for the server's end.

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use super::tls::TlsError;
 use crate::cache::CacheError;
 use crate::keys::KeysError;
 use crate::storage::OpenError;
@@ -19,6 +20,9 @@ pub enum OriginError {
     /// What is said of keys cannot be used.
     #[error(transparent)]
     Keys(#[from] KeysError),
+    /// The certificate or its key cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The access log cannot be written.
     #[error(
         "cannot write the access log {path}: {source}; name a file that can be written to with --access-log, or - for standard output"

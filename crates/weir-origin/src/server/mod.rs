@@ -2,11 +2,13 @@
 //! know where stored bytes come from, nor how media is packaged.
 
 mod access_log;
+mod activity;
 mod answer;
 mod app;
 mod body;
 mod conditions;
 mod connections;
+mod descriptors;
 mod error;
 mod flow;
 mod licence;
@@ -15,6 +17,9 @@ mod problem;
 mod range;
 mod routes;
 mod sealed;
+mod socket;
+mod streams;
+mod tls;
 mod versions;
 
 use std::net::{SocketAddr, TcpListener};
@@ -22,6 +27,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -31,8 +37,10 @@ use crate::metrics::Metrics;
 use crate::storage::{Access, Patience, Place, Storage};
 use access_log::AccessLog;
 use app::App;
+use tls::Tls;
 
 pub use error::OriginError;
+pub use tls::{TlsError, TlsFiles};
 
 /// How often it is asked whether to stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(50);
@@ -42,10 +50,14 @@ const STOP_INTERVAL: Duration = Duration::from_millis(50);
 pub struct Limits {
     /// Connections at once; others wait to be let in.
     pub connections: usize,
+    /// Requests at once on a connection of HTTP/2.
+    pub streams: u32,
     /// Bytes of a request's line and headers.
     pub head: usize,
     /// How long a client may take for the headers of its next request, the wait between two requests included.
     pub head_time: Duration,
+    /// How long a client may take for the handshake of TLS.
+    pub handshake_time: Duration,
     /// How long an answer may take, from the headers of the request to its last byte.
     pub request_time: Duration,
     /// How long a client may take nothing of an answer.
@@ -58,8 +70,10 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             connections: 4096,
+            streams: 100,
             head: 32 << 10,
             head_time: Duration::from_secs(20),
+            handshake_time: Duration::from_secs(10),
             request_time: Duration::from_secs(600),
             stalled: Duration::from_secs(30),
             drain: Duration::from_secs(30),
@@ -87,6 +101,8 @@ pub struct Config {
     pub patience: Patience,
     /// Address and port; port 0 takes any that is free.
     pub listen: SocketAddr,
+    /// Certificate and key, for HTTPS; none: plain HTTP.
+    pub tls: Option<TlsFiles>,
     /// Threads that serve; none: as many as this host has cores.
     pub threads: Option<usize>,
     /// What is kept between requests.
@@ -119,6 +135,7 @@ impl Config {
             access: Access::default(),
             patience: Patience::default(),
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            tls: None,
             threads: None,
             configuration: Configuration::E,
             memory_cache: 512 << 20,
@@ -157,6 +174,8 @@ impl Server {
             config.patience.clone(),
             metrics.clone(),
         )?;
+        descriptors::allow(config.limits.connections);
+        let tls = config.tls.as_ref().map(Tls::open).transpose()?;
         let address = config.listen;
         let failed = |source| OriginError::Bind { address, source };
         let listener = TcpListener::bind(address).map_err(failed)?;
@@ -166,7 +185,7 @@ impl Server {
             .access_log
             .as_ref()
             .map(|to| AccessLog::open(to, metrics.clone()));
-        let app = App::new(config, storage, log.transpose()?, metrics)?;
+        let app = App::new(config, storage, tls, log.transpose()?, metrics)?;
         Ok(Server {
             app: Arc::new(app),
             threads: config.threads,
@@ -220,9 +239,23 @@ async fn serve(
         // When nobody listens any more, it has ended by itself.
         let _ = tell.send(true);
     });
+    if app.tls.is_some() {
+        let hangups = signal(SignalKind::hangup())?;
+        tokio::spawn(read_certificate_on(hangups, app.clone()));
+    }
     let storage = app.storage.clone();
     tokio::spawn(async move { storage.watch().await });
     let listener = tokio::net::TcpListener::from_std(listener)?;
     connections::serve(listener, app, stopping).await;
     Ok(())
+}
+
+/// Reads the certificate again with each signal, as those who renew one send it.
+async fn read_certificate_on(mut hangups: Signal, app: Arc<App>) {
+    while hangups.recv().await.is_some() {
+        match app.tls.as_ref().map(Tls::read_again) {
+            Some(Err(error)) => tracing::warn!(%error, "the certificate from before stays"),
+            _ => tracing::info!("the certificate was read again"),
+        }
+    }
 }

@@ -1,19 +1,20 @@
 //! What can be asked for, and which part of the origin finds it. It must not know how it is found, nor how it is sent.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
 use http::header::{RANGE, USER_AGENT};
-use http::{HeaderName, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderName, Method, Request, Response, StatusCode, Uri, Version};
 use hyper::body::Incoming;
 use serde_json::json;
 use weir_media::presentation::Resource;
 
 use super::access_log::Line;
+use super::activity::UnderWay;
 use super::answer::{self, Answer, Found, Keep, METHODS};
 use super::app::App;
 use super::body::{Account, Body, nanoseconds};
+use super::connections::Client;
 use super::licence;
 use super::page;
 use super::problem::Problem;
@@ -33,8 +34,12 @@ const SEGMENT_KEPT: u32 = 86_400;
 const CHANGED: &str = "storage_changed";
 
 /// Answers a request; what is wrong is an answer too.
-pub async fn respond(app: Arc<App>, mut request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
-    let began = Instant::now();
+pub async fn respond(
+    app: Arc<App>,
+    mut request: Request<Incoming>,
+    client: &Client,
+    under_way: UnderWay,
+) -> Response<Body> {
     let answered = match answer(&app, &mut request).await {
         Ok(answer) => answer,
         Err(problem) => answer::problem(&problem, request.method()),
@@ -46,10 +51,10 @@ pub async fn respond(app: Arc<App>, mut request: Request<Incoming>, peer: Socket
         bytes,
         cause,
     } = answered;
-    let first_byte = began.elapsed();
+    let first_byte = under_way.since.elapsed();
     app.metrics.answered(kind, status.as_u16(), first_byte);
     let line = app.log.is_some().then(|| {
-        let mut line = line(&request, peer);
+        let mut line = line(&request, client);
         line.status = status.as_u16();
         line.kind = kind.name();
         line.first_byte_ns = nanoseconds(first_byte);
@@ -57,11 +62,11 @@ pub async fn respond(app: Arc<App>, mut request: Request<Incoming>, peer: Socket
     });
     let mut account = Account {
         app,
-        began,
         line,
         kind,
         cause: None,
         bytes: 0,
+        under_way,
     };
     if let Some(cause) = cause {
         account.failed(cause);
@@ -114,7 +119,10 @@ async fn find(app: &Arc<App>, uri: &Uri) -> Result<Found, Problem> {
                 "there is no page here; the origin serves one with --page. A title is at /TITLE/manifest.mpd and /TITLE/master.m3u8",
             ));
         }
-        "/metrics" => return Ok(Found::text(Metrics::CONTENT_TYPE, app.metrics.text())),
+        "/metrics" => {
+            let text = app.metrics.text(&app.storage.health());
+            return Ok(Found::text(Metrics::CONTENT_TYPE, text));
+        }
         _ => {}
     }
     if app.keys.are_served()
@@ -230,7 +238,7 @@ fn content_type(name: &str) -> &'static str {
     }
 }
 
-fn line(request: &Request<Incoming>, peer: SocketAddr) -> Line {
+fn line(request: &Request<Incoming>, client: &Client) -> Line {
     let since = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
@@ -241,7 +249,12 @@ fn line(request: &Request<Incoming>, peer: SocketAddr) -> Line {
     let path = request.uri().path_and_query().map_or("", |path| path.as_str());
     Line {
         time_ns: nanoseconds(since),
-        client: peer.ip().to_canonical(),
+        client: client.socket.peer().ip().to_canonical(),
+        http: if request.version() == Version::HTTP_2 {
+            "2"
+        } else {
+            "1.1"
+        },
         method: request.method().to_string(),
         path: path.to_owned(),
         status: 0,

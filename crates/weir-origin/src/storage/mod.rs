@@ -9,6 +9,7 @@ mod endpoint;
 mod error;
 mod fault;
 mod folder;
+mod hedge;
 mod meta;
 mod place;
 mod plain;
@@ -16,16 +17,20 @@ mod reading;
 mod transport;
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
+use futures_util::future::{Either, join_all, select};
 use futures_util::stream::BoxStream;
+use tokio::time::timeout;
 
 use crate::metrics::{Kind, Metrics};
 use crate::path::ObjectPath;
 use endpoint::Endpoint;
 use fault::Fault;
+use hedge::Hedge;
 
 pub use error::StorageError;
 pub use meta::Meta;
@@ -55,6 +60,8 @@ struct Shared {
     /// In order of preference.
     endpoints: Vec<Endpoint>,
     patience: Patience,
+    /// Where slow reads are made a second time.
+    hedge: Option<Mutex<Hedge>>,
     metrics: Arc<Metrics>,
 }
 
@@ -89,6 +96,18 @@ enum Ask {
     Head,
     Range(Range<u64>),
 }
+
+/// A request to storage, whichever one is asked.
+#[derive(Clone, Copy)]
+struct Question<'a> {
+    kind: Kind,
+    path: &'a ObjectPath,
+    ask: &'a Ask,
+    version: Option<&'a Meta>,
+}
+
+/// An answer, or which storage failed and how.
+type Answered<'a> = Result<Answer, (&'a Endpoint, Fault)>;
 
 /// What it was answered.
 struct Answer {
@@ -127,6 +146,7 @@ impl Storage {
         let endpoints = places.iter().map(open).collect::<Result<_, _>>()?;
         let shared = Shared {
             endpoints,
+            hedge: patience.hedge.then(Mutex::default),
             patience,
             metrics,
         };
@@ -265,9 +285,8 @@ impl Storage {
     pub async fn watch(&self) {
         loop {
             tokio::time::sleep(PROBE_INTERVAL).await;
-            for endpoint in &self.shared.endpoints {
-                endpoint.probe_if_down().await;
-            }
+            // At the same time: one that hangs must not keep another from being found.
+            join_all(self.shared.endpoints.iter().map(Endpoint::probe_if_down)).await;
         }
     }
 
@@ -294,14 +313,68 @@ impl Storage {
         version: Option<&Meta>,
         tries: &mut Tries,
     ) -> Result<Answer, StorageError> {
+        let question = Question {
+            kind,
+            path,
+            ask,
+            version,
+        };
         loop {
-            let endpoint = self.endpoint(tries);
-            let fault = match self.ask_once(endpoint, kind, path, ask, version).await {
+            let (endpoint, fault) = match self.ask_or_hedge(&question, tries).await {
                 Ok(answer) => return Ok(answer),
-                Err(fault) => fault,
+                Err(failed) => failed,
             };
             self.wait_or_give_up(fault, endpoint, path, tries).await?;
         }
+    }
+
+    /// Asks once; where that is asked for and the answer is slow to begin, a second time while the first goes on.
+    async fn ask_or_hedge(&self, question: &Question<'_>, tries: &mut Tries) -> Answered<'_> {
+        let endpoint = self.endpoint(tries);
+        let began = Instant::now();
+        let mut first = pin!(self.ask_once(endpoint, question));
+        let Some(hedge) = self.hedge().filter(|_| matches!(question.ask, Ask::Range(_))) else {
+            return first.await;
+        };
+        let slow_after = lock(hedge).begin();
+        let in_time = match slow_after {
+            Some(slow_after) => timeout(slow_after, first.as_mut()).await.ok(),
+            None => Some(first.as_mut().await),
+        };
+        let answered = match in_time {
+            Some(answered) => answered,
+            None if lock(hedge).may() => self.ask_twice(first, question, tries).await,
+            None => first.await,
+        };
+        if answered.is_ok() {
+            lock(hedge).learn(began.elapsed());
+        }
+        answered
+    }
+
+    /// Takes whichever answer begins first, that of a read that is under way or of another like it; the other one is dropped.
+    async fn ask_twice<'a>(
+        &'a self,
+        first: Pin<&mut impl Future<Output = Answered<'a>>>,
+        question: &Question<'_>,
+        tries: &mut Tries,
+    ) -> Answered<'a> {
+        self.shared.metrics.hedged();
+        let second = pin!(self.ask_once(self.endpoint(tries), question));
+        let (answered, is_second) = match select(first, second).await {
+            Either::Left((Err(_), second)) => (second.await, true),
+            Either::Left((answered, _)) => (answered, false),
+            Either::Right((Err(_), first)) => (first.await, false),
+            Either::Right((answered, _)) => (answered, true),
+        };
+        if is_second && answered.is_ok() {
+            self.shared.metrics.hedge_won();
+        }
+        answered
+    }
+
+    fn hedge(&self) -> Option<&Mutex<Hedge>> {
+        self.shared.hedge.as_ref()
     }
 
     /// After a fault: waits for the next try, or says why there is none.
@@ -321,14 +394,13 @@ impl Storage {
         Ok(())
     }
 
-    async fn ask_once(
-        &self,
-        endpoint: &Endpoint,
-        kind: Kind,
-        path: &ObjectPath,
-        ask: &Ask,
-        version: Option<&Meta>,
-    ) -> Result<Answer, Fault> {
+    async fn ask_once<'a>(&self, endpoint: &'a Endpoint, question: &Question<'_>) -> Answered<'a> {
+        let Question {
+            kind,
+            path,
+            ask,
+            version,
+        } = *question;
         let metrics = &self.shared.metrics;
         metrics.reading(kind);
         let began = Instant::now();
@@ -336,12 +408,12 @@ impl Storage {
         endpoint.judge(answer.as_ref().err());
         let answer = answer.map_err(|fault| match fault {
             // Where a version was known, its length was too.
-            Fault::BeyondEnd if version.is_some() => Fault::Changed,
-            other => other,
+            Fault::BeyondEnd if version.is_some() => (endpoint, Fault::Changed),
+            other => (endpoint, other),
         })?;
         metrics.storage_answered(began.elapsed());
         match version {
-            Some(version) if !version.is_same_version(&answer.meta) => Err(Fault::Changed),
+            Some(version) if !version.is_same_version(&answer.meta) => Err((endpoint, Fault::Changed)),
             _ => Ok(answer),
         }
     }
@@ -373,6 +445,10 @@ impl Storage {
         let pause = self.shared.patience.pause * (1 << doublings);
         tokio::time::sleep(pause / 2 + (pause / 2).mul_f64(by_chance())).await;
     }
+}
+
+fn lock(hedge: &Mutex<Hedge>) -> MutexGuard<'_, Hedge> {
+    hedge.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A number from 0 to 1, from the seed that the standard library gives its maps.

@@ -21,7 +21,7 @@ use crate::metrics::Metrics;
 /// Connections that are kept for use again, for each host.
 const KEPT: usize = 256;
 /// Bytes of an answer that are read ahead of whoever takes them, and of its headers.
-const BUFFER: usize = 256 << 10;
+const BUFFER: usize = 96 << 10;
 /// How long a connection is kept that nobody uses.
 const IDLE: Duration = Duration::from_secs(30);
 
@@ -38,6 +38,8 @@ pub struct Patience {
     pub tries: u32,
     /// Before the second request; it doubles with each one.
     pub pause: Duration,
+    /// Whether a range whose first byte is slow to come is read a second time.
+    pub hedge: bool,
 }
 
 impl Default for Patience {
@@ -48,6 +50,7 @@ impl Default for Patience {
             stall: Duration::from_secs(10),
             tries: 4,
             pause: Duration::from_millis(100),
+            hedge: false,
         }
     }
 }

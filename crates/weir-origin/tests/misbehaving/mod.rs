@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A request as it came.
 #[derive(Clone, Debug)]
@@ -71,7 +71,14 @@ struct Seen {
 
 impl Misbehaving {
     pub fn start(behave: impl Fn(&Asked) -> Vec<Act> + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        Misbehaving::start_at("127.0.0.1:0".parse().expect("an address"), behave)
+    }
+
+    pub fn start_at(
+        address: SocketAddr,
+        behave: impl Fn(&Asked) -> Vec<Act> + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind(address).expect("a port");
         let address = listener.local_addr().expect("its address");
         let (seen, behave) = (Arc::new(Seen::default()), Arc::new(behave));
         let shared = seen.clone();
@@ -104,6 +111,16 @@ impl Misbehaving {
     /// How often the client went while something was being sent to it.
     pub fn broken_sends(&self) -> usize {
         self.seen.broken_sends.load(Ordering::SeqCst)
+    }
+
+    /// Waits until the client has gone so often while something was being sent to it.
+    #[track_caller]
+    pub fn wait_for_broken_sends(&self, count: usize) {
+        let until = Instant::now() + Duration::from_secs(30);
+        while self.broken_sends() < count {
+            assert!(Instant::now() < until, "the client stays");
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     pub fn open_gate(&self) {

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use weir_origin::{
-    Access, Config, Configuration, KeySettings, Limits, Metrics, OriginError, Patience, Server,
+    Access, Config, Configuration, KeySettings, Limits, Metrics, OriginError, Patience, Server, TlsFiles,
 };
 
 /// What does not happen within this time does not happen.
@@ -29,6 +29,7 @@ pub fn config(place: &str) -> Config {
             ..Patience::default()
         },
         listen: "127.0.0.1:0".parse().expect("an address"),
+        tls: None,
         threads: Some(2),
         configuration: Configuration::E,
         memory_cache: 64 << 20,
@@ -41,6 +42,34 @@ pub fn config(place: &str) -> Config {
         access_log: None,
         limits: Limits::default(),
     }
+}
+
+/// A certificate for 127.0.0.1 that is its own root, with its key, made by OpenSSL.
+#[track_caller]
+pub fn make_certificate(folder: &Path) -> TlsFiles {
+    let files = TlsFiles {
+        certificate: folder.join("cert.pem"),
+        key: folder.join("key.pem"),
+    };
+    let done = Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+        ])
+        .args(["-nodes", "-days", "2", "-subj", "/CN=weir test"])
+        .args(["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"])
+        .arg("-out")
+        .arg(&files.certificate)
+        .arg("-keyout")
+        .arg(&files.key)
+        .output()
+        .expect("openssl");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    files
 }
 
 /// A server that ends with the test.

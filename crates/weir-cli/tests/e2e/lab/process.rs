@@ -116,6 +116,11 @@ impl Running {
         }
     }
 
+    /// What it has written on standard output.
+    pub fn stdout(&self) -> String {
+        self.stdout.so_far()
+    }
+
     /// What it has written on standard error.
     pub fn stderr(&self) -> String {
         self.stderr.so_far()
@@ -130,6 +135,10 @@ impl Running {
             assert!(!ended, "it ended:\n{}", self.stderr.so_far());
             line
         })
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub fn is_running(&mut self) -> bool {

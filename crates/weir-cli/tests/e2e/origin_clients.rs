@@ -1,0 +1,40 @@
+//! Many clients that read slowly, of `weir origin` before remote storage, which is a second `weir origin`: memory stays within
+//! bounds, whatever they speak.
+
+use std::process::Command;
+
+use crate::lab::{self, isolated, run_within};
+use crate::origin::{start, stop};
+use crate::origin_tls::make_certificate;
+use crate::{LIMIT, count};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/slow_clients.py");
+const CLIENTS: u64 = 2000;
+/// What the origin may take for all of them.
+const MOST: u64 = 500 << 20;
+
+#[test]
+fn two_thousand_slow_clients_fit_into_memory() {
+    isolated!(heavy);
+    let root = lab::path("media");
+    std::fs::create_dir_all(&root).expect("a folder");
+    // More than all buffers on the way hold.
+    std::fs::write(format!("{root}/film.mp4"), vec![7; 16 << 20]).expect("a file");
+    make_certificate("slow");
+    let (certificate, key) = (lab::path("cert.pem"), lab::path("key.pem"));
+    let tls = ["--tls-cert", certificate.as_str(), "--tls-key", &key];
+    let (storage, place) = start(&[&root, "--files"]);
+    for (options, speak) in [(&[][..], ""), (&tls, ""), (&tls, "--http2")] {
+        let (origin, url) = start(&[&[place.as_str(), "--files"], options].concat());
+        let mut python = Command::new("python3");
+        python
+            .args([SCRIPT, &format!("{url}film.mp4"), &CLIENTS.to_string(), "5"])
+            .args([&origin.id().to_string(), speak]);
+        let told = run_within(2 * LIMIT, python).expect_code(0).json();
+        println!("{url} {speak}: {told}");
+        assert_eq!(count(&told["clients"]), CLIENTS);
+        assert!(count(&told["most_bytes"]) <= MOST, "{told}");
+        stop(origin);
+    }
+    stop(storage);
+}

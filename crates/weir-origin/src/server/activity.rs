@@ -1,0 +1,115 @@
+//! How many requests of a connection are being answered, and since when, so that one that does nothing for too long, or one
+//! thing for too long, can be ended. It must not know what a request is.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
+
+/// What a connection is doing. Clones speak of the same connection.
+#[derive(Clone, Debug)]
+pub struct Activity(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    under_way: usize,
+    /// The last change from something to nothing or back.
+    since: Instant,
+}
+
+/// A request that is being answered, until it is dropped.
+#[derive(Debug)]
+pub struct UnderWay {
+    activity: Activity,
+    /// When it came.
+    pub since: Instant,
+}
+
+impl Activity {
+    /// A connection that does nothing yet.
+    pub fn new() -> Self {
+        Activity(Arc::new(Mutex::new(State {
+            under_way: 0,
+            since: Instant::now(),
+        })))
+    }
+
+    /// A request has come.
+    pub fn begin(&self) -> UnderWay {
+        let since = Instant::now();
+        let mut state = self.state();
+        if state.under_way == 0 {
+            state.since = since;
+        }
+        state.under_way += 1;
+        let activity = self.clone();
+        UnderWay { activity, since }
+    }
+
+    /// Waits until nothing was under way for as long as `limit`.
+    pub async fn idle_for(&self, limit: Duration) {
+        self.lasts(limit, |state| state.under_way == 0).await;
+    }
+
+    /// Waits until something was under way all the time for as long as `limit`.
+    pub async fn busy_for(&self, limit: Duration) {
+        self.lasts(limit, |state| state.under_way > 0).await;
+    }
+
+    async fn lasts(&self, limit: Duration, is_so: fn(&State) -> bool) {
+        loop {
+            let left = self.left(limit, is_so);
+            if left.is_zero() {
+                return;
+            }
+            sleep(left).await;
+        }
+    }
+
+    /// Until it has lasted so long at the earliest. What is not so now begins later, so that looking again after the whole
+    /// time is soon enough.
+    fn left(&self, limit: Duration, is_so: fn(&State) -> bool) -> Duration {
+        let state = self.state();
+        if !is_so(&state) {
+            return limit;
+        }
+        limit.saturating_sub(state.since.elapsed())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let mut state = self.activity.state();
+        state.under_way -= 1;
+        if state.under_way == 0 {
+            state.since = Instant::now();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_is_busy_until_its_last_request_has_ended() {
+        let busy = |state: &State| state.under_way > 0;
+        let idle = |state: &State| state.under_way == 0;
+        let activity = Activity::new();
+        let hour = Duration::from_secs(3600);
+        assert_eq!(activity.left(hour, busy), hour);
+        assert!(activity.left(hour, idle) < hour);
+        let (first, second) = (activity.begin(), activity.begin());
+        drop(first);
+        assert_eq!(activity.left(hour, idle), hour);
+        assert!(activity.left(hour, busy) < hour);
+        assert_eq!(activity.left(Duration::ZERO, busy), Duration::ZERO);
+        drop(second);
+        assert_eq!(activity.left(Duration::ZERO, idle), Duration::ZERO);
+        assert_eq!(activity.left(hour, busy), hour);
+    }
+}
