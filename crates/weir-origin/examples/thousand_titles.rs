@@ -255,7 +255,8 @@ fn config(root: &Path) -> Result<Config, Box<dyn Error>> {
         listen: "127.0.0.1:0".parse()?,
         threads: Some(2),
         configuration: Configuration::E,
-        memory_cache: LIMIT,
+        // Its own count is a cautious guess; what is judged is what the process grew by.
+        memory_cache: 2 * LIMIT,
         disk_cache: None,
         fresh: Duration::from_secs(3600),
         segment: Duration::from_secs(4),
