@@ -109,6 +109,8 @@ mod tests {
             "weir-lab-profiles.1",
             "weir-lab-run.1",
             "weir-lab.1",
+            "weir-origin-dref.1",
+            "weir-origin-index.1",
             "weir-origin.1",
             "weir-recv.1",
             "weir-report.1",

@@ -252,7 +252,8 @@ fn config(root: &Path) -> Result<Config, Box<dyn Error>> {
     Ok(Config {
         listen: "127.0.0.1:0".parse()?,
         threads: Some(2),
-        memory_cache: LIMIT,
+        // Its own count is a cautious guess; what is judged is what the process grew by.
+        memory_cache: 2 * LIMIT,
         fresh: Duration::from_secs(3600),
         ..Config::new(place)
     })

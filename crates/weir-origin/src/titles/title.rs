@@ -196,8 +196,8 @@ impl Title {
         let indexes: usize = tracks.map(TrackIndex::memory_bytes).sum();
         let segments = self.presentation.renditions().iter();
         let segments: usize = segments.map(|rendition| rendition.segments.segments.len()).sum();
-        // A segment, and its line in a manifest of each kind.
-        (indexes + segments * (size_of::<Segment>() + 100)) as u64
+        // A segment, and its line in a playlist; in an MPD those of equal length share one.
+        (indexes + segments * (size_of::<Segment>() + 40)) as u64
     }
 }
 
