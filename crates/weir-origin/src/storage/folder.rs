@@ -16,7 +16,7 @@ use super::{ByteStream, MOST_LISTED};
 use crate::path::ObjectPath;
 
 /// Bytes of one read: enough that the way to a thread beside costs little, little enough for many slow clients.
-const PIECE: u64 = 96 << 10;
+const PIECE: u64 = 80 << 10;
 
 /// A folder.
 #[derive(Debug)]
