@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use weir_origin::{Config, Kind};
 
 const A: &str = "\"a\"";
-const BIG: usize = 64 << 20;
+const BIG: usize = 16 << 20;
 
 fn folder() -> TempDir {
     let folder = TempDir::new().expect("a folder");
@@ -77,10 +77,10 @@ fn ranges_heads_and_errors_are_those_of_http_1() {
         none.starts_with("HTTP/2 404") && none.contains("storage_not_found"),
         "{none}"
     );
-    let post = curl(&["--data", "a=b"], "/a.mp4");
+    let delete = curl(&["--request", "DELETE"], "/a.mp4");
     assert!(
-        post.starts_with("HTTP/2 405") && post.contains("allow: GET, HEAD, OPTIONS"),
-        "{post}"
+        delete.starts_with("HTTP/2 405") && delete.contains("allow: GET, HEAD, OPTIONS"),
+        "{delete}"
     );
     let way_out = curl(&["--path-as-is"], "/..%2fsecret");
     assert!(
@@ -131,7 +131,8 @@ fn a_stream_whose_client_takes_nothing_is_given_up_and_no_other() {
 fn an_answer_that_takes_too_long_is_cut_off() {
     let storage = big();
     let mut config = config(&storage.url());
-    config.limits.request_time = Duration::from_secs(1);
+    // Storage has to have answered by then, on a busy machine too.
+    config.limits.request_time = Duration::from_secs(4);
     let served = Served::start(&config);
     // On HTTP/2, one that takes a little again and again.
     let mut client = Client::start(served.connect());

@@ -29,6 +29,8 @@ def encoded(text, kept):
 def signature(secret, method, target, headers, signed, stamp, scope):
     """The signature of a request; names of `headers` are in lower case, `signed` are those that count."""
     path, _, query = target.partition("?")
+    # A space may come as a plus; S3 and its like count it as a space (RFC 3986 would not).
+    query = query.replace("+", "%20")
     pairs = []
     for pair in query.split("&") if query else []:
         name, _, value = pair.partition("=")

@@ -278,7 +278,7 @@ impl HttpService for Wire {
 }
 
 fn is_known(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 401 | 403 | 404 | 412)
+    matches!(status.as_u16(), 404 | 412)
 }
 
 fn failed(fault: Fault) -> HttpError {

@@ -19,7 +19,7 @@ use super::{ByteStream, MOST_LISTED};
 use crate::path::ObjectPath;
 
 /// Bytes of one read: enough that a read costs little, little enough for many slow clients.
-const PIECE: usize = 96 << 10;
+const PIECE: usize = 80 << 10;
 
 /// A folder.
 #[derive(Debug)]

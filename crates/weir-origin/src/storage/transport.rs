@@ -21,7 +21,7 @@ use crate::metrics::Metrics;
 /// Connections that are kept for use again, for each host.
 const KEPT: usize = 256;
 /// Bytes of an answer that are read ahead of whoever takes them, and of its headers.
-const BUFFER: usize = 96 << 10;
+const BUFFER: usize = 64 << 10;
 /// How long a connection is kept that nobody uses.
 const IDLE: Duration = Duration::from_secs(30);
 

@@ -7,6 +7,7 @@ pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
 pub const RST_STREAM: u8 = 3;
 pub const SETTINGS: u8 = 4;
+const PING: u8 = 6;
 pub const GOAWAY: u8 = 7;
 pub const WINDOW_UPDATE: u8 = 8;
 
@@ -87,7 +88,7 @@ impl Client {
         self.stream.write_all(bytes).is_ok()
     }
 
-    /// The next frame; nothing when the connection has ended. Settings are acknowledged on the way.
+    /// The next frame; nothing when the connection has ended. Settings and pings are acknowledged on the way.
     #[track_caller]
     pub fn read(&mut self) -> Option<Frame> {
         let mut head = [0; 9];
@@ -103,6 +104,9 @@ impl Client {
         if kind == SETTINGS && flags & ACK == 0 {
             // It may have ended the connection by now.
             self.try_send(&Frame::new(SETTINGS, ACK, 0, &[]).bytes());
+        }
+        if kind == PING && flags & ACK == 0 {
+            self.try_send(&Frame::new(PING, ACK, 0, &payload).bytes());
         }
         let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
         Some(Frame {
