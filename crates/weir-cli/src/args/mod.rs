@@ -158,7 +158,7 @@ pub enum Command {
     ///
     /// Reads titles from where they lie, packages them when they are asked for, and keeps what is worth keeping. It runs
     /// until it is interrupted, and lets answers finish that are on their way.
-    Origin(OriginArgs),
+    Origin(Box<OriginArgs>),
     /// Make networks on this host: emulated links with chosen faults.
     ///
     /// Two hosts that are network namespaces, and between them a link whose rate, delay, queue, loss and routes are
