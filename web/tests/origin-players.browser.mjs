@@ -10,7 +10,7 @@ import { background } from "./weir.mjs";
 
 /** Seconds of the title, and how fast it is played. */
 const SECONDS = 10;
-const RATE = 4;
+const RATE = 2;
 /** What does not happen within this many milliseconds does not happen. */
 const LIMIT = 60_000;
 

@@ -377,11 +377,21 @@ fn print_demo(folder: &Path) -> Document {
     ];
     let said = first_line(folder, &[&demo[..], &["--listen", "127.0.0.1:0"]].concat());
     ("origin-demo", "weir origin demo".to_owned(), said)
+}
+
 /// What is said of a film, of one whose index is there, and of one that is none.
 fn print_indexes(folder: &Path) -> Vec<Document> {
     std::fs::create_dir(folder.join("films")).expect("a folder");
     let made = Command::new("ffmpeg")
-        .args(["-nostdin", "-loglevel", "error", "-f", "lavfi", "-i", "testsrc=duration=1"])
+        .args([
+            "-nostdin",
+            "-loglevel",
+            "error",
+            "-f",
+            "lavfi",
+            "-i",
+            "testsrc=duration=1",
+        ])
         .args(["-pix_fmt", "yuv420p"])
         .arg(folder.join("films/film.mp4"))
         .status()

@@ -223,7 +223,11 @@ fn check_texts(
         return Err(wrong(place, "name", why));
     }
     if language.as_ref().is_some_and(|language| !is_tag(language)) {
-        return Err(wrong(place, "language", "write a tag of BCP 47, such as en or pt-BR"));
+        return Err(wrong(
+            place,
+            "language",
+            "write a tag of BCP 47, such as en or pt-BR",
+        ));
     }
     let is_label =
         |label: &String| (1..=MOST_LABEL_BYTES).contains(&label.len()) && !label.contains(char::is_control);

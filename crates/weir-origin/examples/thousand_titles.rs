@@ -70,7 +70,9 @@ fn video() -> Track {
         avc1.u16(1920);
         avc1.u16(1080);
         avc1.zeros(50);
-        avc1.nest(b"avcC", |configuration| configuration.bytes(&[1, 100, 0, 40, 255, 224, 0]));
+        avc1.nest(b"avcC", |configuration| {
+            configuration.bytes(&[1, 100, 0, 40, 255, 224, 0])
+        });
     });
     Track {
         handler: b"vide",
@@ -120,7 +122,11 @@ impl Track {
             stsd.u32(1);
             stsd.bytes(&self.entry);
         });
-        stbl.nest_full(b"stts", 0, 0, |stts| [1, count, self.duration].iter().for_each(|value| stts.u32(*value)));
+        stbl.nest_full(b"stts", 0, 0, |stts| {
+            [1, count, self.duration]
+                .iter()
+                .for_each(|value| stts.u32(*value))
+        });
         if !self.offsets.is_empty() {
             stbl.nest_full(b"ctts", 0, 0, |ctts| {
                 ctts.u32(count);
@@ -137,7 +143,9 @@ impl Track {
                 sync.for_each(|number| stss.u32(number as u32 + 1));
             });
         }
-        stbl.nest_full(b"stsc", 0, 0, |stsc| [1, 1, count, 1].iter().for_each(|value| stsc.u32(*value)));
+        stbl.nest_full(b"stsc", 0, 0, |stsc| {
+            [1, 1, count, 1].iter().for_each(|value| stsc.u32(*value))
+        });
         stbl.nest_full(b"stsz", 0, 0, |stsz| {
             stsz.u32(0);
             stsz.u32(count);
@@ -175,7 +183,9 @@ impl Track {
                         hdlr.bytes(self.handler);
                         hdlr.zeros(13);
                     });
-                    mdia.nest(b"minf", |minf| minf.nest(b"stbl", |stbl| self.write_tables(stbl, media_at)));
+                    mdia.nest(b"minf", |minf| {
+                        minf.nest(b"stbl", |stbl| self.write_tables(stbl, media_at))
+                    });
                 });
             });
         });
@@ -225,7 +235,10 @@ fn resident() -> Result<u64, Box<dyn Error>> {
 
 fn get(address: SocketAddr, path: &str) -> Result<usize, Box<dyn Error>> {
     let mut stream = TcpStream::connect(address)?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: origin\r\nConnection: close\r\n\r\n")?;
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: origin\r\nConnection: close\r\n\r\n"
+    )?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
     if !answer.starts_with(b"HTTP/1.1 200 ") {

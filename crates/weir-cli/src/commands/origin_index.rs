@@ -123,7 +123,9 @@ impl Counts {
         if *failed > 0 {
             return Err(Failure {
                 status: Status::Environment,
-                message: format!("{failed} of {total} files cannot be indexed; their titles cannot be served either"),
+                message: format!(
+                    "{failed} of {total} files cannot be indexed; their titles cannot be served either"
+                ),
             });
         }
         if *total == 0 {

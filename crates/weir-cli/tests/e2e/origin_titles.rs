@@ -7,8 +7,8 @@ use std::process::Command;
 use crate::LIMIT;
 use crate::lab::{self, Finished, isolated, run_within, weir};
 use crate::origin::{
-    PICTURES, SOUND, TONE, VIDEO, assert_same_sound, ffmpeg, frames, frames_with, get, make_titles, metrics, start, stop,
-    value,
+    PICTURES, SOUND, TONE, VIDEO, assert_same_sound, ffmpeg, frames, frames_with, get, make_titles, metrics,
+    start, stop, value,
 };
 
 /// Runs `weir origin` with these arguments to its end.
@@ -95,7 +95,11 @@ fn titles_are_what_their_manifests_say() {
     }
     assert!(!mpd.contains("height=\"180\""), "{mpd}");
     let english = answers[1].1.lines().find(|line| line.contains("\"English\""));
-    assert!(english.is_some_and(|line| line.contains("DEFAULT=YES")), "{}", answers[1].1);
+    assert!(
+        english.is_some_and(|line| line.contains("DEFAULT=YES")),
+        "{}",
+        answers[1].1
+    );
     assert!(answers[2].1.contains("presentationTimeOffset=") && answers[2].1.contains("duration=\"PT2S\""));
     assert!(answers[3].1.contains("lang=\"fr\""), "{}", answers[3].1);
     // What is played is what was named.
@@ -116,17 +120,57 @@ fn a_manifest_that_cannot_be_followed_is_said_with_what_is_wrong() {
     let root = lab::path("media");
     make_titles(&root);
     let manifests = [
-        ("up.toml", "[[track]]\nfile = '../one.mp4'", "no path of a file beside it"),
-        ("root.toml", "[[track]]\nfile = '/etc/passwd'", "no path of a file beside it"),
-        ("hidden.toml", "[[track]]\nfile = '.secret.mp4'", "no path of a file beside it"),
-        ("key.toml", "[[track]]\nfile = 'low.mp4'\nlang = 'en'", "unknown field `lang`"),
+        (
+            "up.toml",
+            "[[track]]\nfile = '../one.mp4'",
+            "no path of a file beside it",
+        ),
+        (
+            "root.toml",
+            "[[track]]\nfile = '/etc/passwd'",
+            "no path of a file beside it",
+        ),
+        (
+            "hidden.toml",
+            "[[track]]\nfile = '.secret.mp4'",
+            "no path of a file beside it",
+        ),
+        (
+            "key.toml",
+            "[[track]]\nfile = 'low.mp4'\nlang = 'en'",
+            "unknown field `lang`",
+        ),
         ("key.json", "{\"tracks\": []}", "unknown field `tracks`"),
-        ("gone.toml", "[[track]]\nfile = 'gone.mp4'", "gone.mp4, which is not there"),
-        ("kind.toml", "[[track]]\nfile = 'low.mp4'\nkind = 'audio'", "has no audio track"),
-        ("id.toml", "[[track]]\nfile = 'low.mp4'\ntrack = 7", "no track with the number 7"),
-        ("late.toml", "[clip]\nstart = '1h'\n[[track]]\nfile = 'low.mp4'", "behind the end"),
-        ("web.ism", "<smil><body><video src='http://a/b.mp4'/></body></smil>", "only files beside"),
-        ("entity.ism", "<!DOCTYPE a><smil/>", "a document type is not taken"),
+        (
+            "gone.toml",
+            "[[track]]\nfile = 'gone.mp4'",
+            "gone.mp4, which is not there",
+        ),
+        (
+            "kind.toml",
+            "[[track]]\nfile = 'low.mp4'\nkind = 'audio'",
+            "has no audio track",
+        ),
+        (
+            "id.toml",
+            "[[track]]\nfile = 'low.mp4'\ntrack = 7",
+            "no track with the number 7",
+        ),
+        (
+            "late.toml",
+            "[clip]\nstart = '1h'\n[[track]]\nfile = 'low.mp4'",
+            "behind the end",
+        ),
+        (
+            "web.ism",
+            "<smil><body><video src='http://a/b.mp4'/></body></smil>",
+            "only files beside",
+        ),
+        (
+            "entity.ism",
+            "<!DOCTYPE a><smil/>",
+            "a document type is not taken",
+        ),
         ("wrong.ism", "no xml", "no smil element"),
     ];
     let mut urls = Vec::new();
@@ -140,7 +184,10 @@ fn a_manifest_that_cannot_be_followed_is_said_with_what_is_wrong() {
     let answers = get(&urls);
     for ((name, _, part), (status, body)) in manifests.iter().zip(&answers) {
         assert_eq!(*status, 502, "{name}: {body}");
-        assert!(body.contains(part) && body.contains("\"bad_media\""), "{name}: {body}");
+        assert!(
+            body.contains(part) && body.contains("\"bad_media\""),
+            "{name}: {body}"
+        );
     }
     let (status, body) = &answers[manifests.len()];
     assert!(*status == 502 && body.contains("several manifests"), "{body}");
@@ -204,10 +251,19 @@ fn a_dref_mp4_is_an_index_of_its_media_for_others_and_for_the_origin() {
     let refused = origin(&["dref", &format!("{root}/one.mp4"), "-o", "x/y.mp4"], 3);
     assert!(refused.stderr.contains("cannot find"), "{}", refused.stderr);
     let refused = origin(
-        &["dref", &format!("{root}/one.mp4"), "-o", &format!("{root}/several/y.mp4")],
+        &[
+            "dref",
+            &format!("{root}/one.mp4"),
+            "-o",
+            &format!("{root}/several/y.mp4"),
+        ],
         2,
     );
-    assert!(refused.stderr.contains("does not lie below"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("does not lie below"),
+        "{}",
+        refused.stderr
+    );
     let refused = origin(&["dref", &format!("{root}/one.dref.mp4"), "-o", &moved], 2);
     assert!(refused.stderr.contains("refers to one.mp4"), "{}", refused.stderr);
 
@@ -219,7 +275,11 @@ fn a_dref_mp4_is_an_index_of_its_media_for_others_and_for_the_origin() {
     let source = frames(&format!("{root}/one.mp4"), "v:0");
     let (process, url) = start(&[&root, "--fresh", "0s"]);
     for title in ["one.dref.mp4", "both"] {
-        assert_eq!(frames(&format!("{url}{title}/master.m3u8"), "v:0"), source, "{title}");
+        assert_eq!(
+            frames(&format!("{url}{title}/master.m3u8"), "v:0"),
+            source,
+            "{title}"
+        );
     }
     let mpd = get(&[format!("{url}both/manifest.mpd")]).remove(0).1;
     assert_eq!(mpd.matches("<Representation ").count(), 2, "{mpd}");
@@ -228,10 +288,16 @@ fn a_dref_mp4_is_an_index_of_its_media_for_others_and_for_the_origin() {
     std::fs::write(format!("{root}/one.mp4"), &whole[..whole.len() / 2]).expect("a file");
     let ask = || get(&[format!("{url}one.dref.mp4/manifest.mpd")]).remove(0);
     let (status, body) = ask();
-    assert!(status == 502 && body.contains("its samples reach"), "{status} {body}");
+    assert!(
+        status == 502 && body.contains("its samples reach"),
+        "{status} {body}"
+    );
     std::fs::remove_file(format!("{root}/one.mp4")).expect("it is there");
     let (status, body) = ask();
-    assert!((status, body.contains("there is no such file")) == (502, true), "{status} {body}");
+    assert!(
+        (status, body.contains("there is no such file")) == (502, true),
+        "{status} {body}"
+    );
     let dref = std::fs::read(format!("{root}/one.dref.mp4")).expect("a file");
     let named = |url: &[u8; 7]| {
         let mut changed = dref.clone();
@@ -243,7 +309,10 @@ fn a_dref_mp4_is_an_index_of_its_media_for_others_and_for_the_origin() {
     for url in [b"../x.mp", b"/x/a.mp", b"ftp://a", b"%2e./a4"] {
         named(url);
         let (status, body) = ask();
-        assert!(status == 502 && body.contains("only files beside it"), "{status} {body}");
+        assert!(
+            status == 502 && body.contains("only files beside it"),
+            "{status} {body}"
+        );
     }
     stop(process);
 }
@@ -255,12 +324,14 @@ fn indexes_built_ahead_save_every_first_request() {
     make_titles(&root);
     std::fs::remove_dir_all(format!("{root}/broken")).expect("it is there");
     let lines = |done: Finished| -> Vec<serde_json::Value> {
-        let lines = done.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+        let lines = done
+            .stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"));
         lines.collect()
     };
-    let states = |told: &[serde_json::Value], state: &str| {
-        told.iter().filter(|line| line["state"] == state).count()
-    };
+    let states =
+        |told: &[serde_json::Value], state: &str| told.iter().filter(|line| line["state"] == state).count();
     let built = lines(origin(&["index", &root, "--json"], 0));
     assert_eq!((built.len(), states(&built, "built")), (5, 5), "{built:?}");
     assert!(Path::new(&format!("{root}/several/high.mp4.weir-index")).exists());
@@ -274,11 +345,20 @@ fn indexes_built_ahead_save_every_first_request() {
         let told = metrics(&url);
         stop(process);
         let bytes = value(&told, "weir_origin_storage_bytes_total{kind=\"index\"}");
-        (mpd, bytes, value(&told, "weir_origin_cache_lookups_total{kind=\"index\",tier=\"disk\"}"))
+        (
+            mpd,
+            bytes,
+            value(
+                &told,
+                "weir_origin_cache_lookups_total{kind=\"index\",tier=\"disk\"}",
+            ),
+        )
     };
     let stored = |names: &[&str]| -> u64 {
         let files = names.iter().map(|name| format!("{root}/{name}.weir-index"));
-        files.map(|file| std::fs::metadata(file).expect("an index").len()).sum()
+        files
+            .map(|file| std::fs::metadata(file).expect("an index").len())
+            .sum()
     };
     let three = ["several/high.mp4", "several/low.mp4", "several/sound.mp4"];
     let (with, bytes, _) = index_reads(&[], "several");
@@ -291,24 +371,43 @@ fn indexes_built_ahead_save_every_first_request() {
     let kept = lines(origin(&["index", &root, "several", "-o", &cache, "--json"], 0));
     assert_eq!(states(&kept, "built"), 3);
     let (kept, bytes, disk) = index_reads(&["--disk-cache", &cache], "several");
-    assert!(kept == with && bytes == 0 && disk == 3, "{bytes} bytes, {disk} from disk");
+    assert!(
+        kept == with && bytes == 0 && disk == 3,
+        "{bytes} bytes, {disk} from disk"
+    );
 
     // A file that was replaced is read itself, and another index is built for it.
     ffmpeg(&format!("{PICTURES} {VIDEO} -b:v 400k {root}/several/high.mp4"));
     let (replaced, bytes, _) = index_reads(&[], "several");
     assert!(replaced != with && bytes > stored(&three), "{bytes}");
     let done = origin(&["index", &root], 0);
-    assert!(done.stdout.starts_with("several/high.mp4: 1 tracks, 250 samples"), "{}", done.stdout);
-    assert!(done.stderr.contains("1 built, 4 there already, 0 failed"), "{}", done.stderr);
+    assert!(
+        done.stdout.starts_with("several/high.mp4: 1 tracks, 250 samples"),
+        "{}",
+        done.stdout
+    );
+    assert!(
+        done.stderr.contains("1 built, 4 there already, 0 failed"),
+        "{}",
+        done.stderr
+    );
 
     // What is damaged is said; the others are done all the same.
     write(&format!("{root}/several/low.mp4"), "no film");
     let failed = lines(origin(&["index", &root, "--json"], 3));
-    assert_eq!((states(&failed, "failed"), states(&failed, "there")), (1, 4), "{failed:?}");
+    assert_eq!(
+        (states(&failed, "failed"), states(&failed, "there")),
+        (1, 4),
+        "{failed:?}"
+    );
     let refused = origin(&["index", &root, "none.mp4"], 3);
     assert!(refused.stderr.contains("has no none.mp4"), "{}", refused.stderr);
     let refused = origin(&["index", "http://127.0.0.1:9/"], 3);
-    assert!(refused.stderr.contains("name the titles to index"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("name the titles to index"),
+        "{}",
+        refused.stderr
+    );
 }
 
 /// Reads a single file whole, and in ranges that begin and end anywhere.
@@ -353,24 +452,42 @@ fn tracks_are_single_files_whose_ranges_make_one_read_a_segment() {
     write(&format!("{root}/several/part.json"), clip);
     let (process, url) = start(&[&root, "--segment", "2s"]);
     for title in ["several", "one.mp4", "fragmented.mp4"] {
-        let file = if title == "several" { "several/high.mp4" } else { title };
+        let file = if title == "several" {
+            "several/high.mp4"
+        } else {
+            title
+        };
         let source = frames(&format!("{root}/{file}"), "v:0");
         let single = format!("{url}{title}/video/v1/track.mp4");
         let copy = lab::path("single.mp4");
         let mut python = Command::new("python3");
         python.args(["-c", RANGES, &single, &copy]);
-        let segments: u64 = run_within(LIMIT, python).expect_code(0).stdout.trim().parse().expect("a count");
+        let segments: u64 = run_within(LIMIT, python)
+            .expect_code(0)
+            .stdout
+            .trim()
+            .parse()
+            .expect("a count");
         assert_eq!(segments, 5);
         assert_eq!(frames(&copy, "v:0"), source, "{title}");
-        assert_eq!(frames(&format!("{url}{title}/on-demand.mpd"), "v:0"), source, "{title}");
+        assert_eq!(
+            frames(&format!("{url}{title}/on-demand.mpd"), "v:0"),
+            source,
+            "{title}"
+        );
     }
     let part = frames(&format!("{url}several/part.json/on-demand.mpd"), "v:0");
     assert_eq!(part, frames(&format!("{root}/several/high.mp4"), "v:0")[50..150]);
     let (status, body) = get(&[format!("{url}several/on-demand.mpd?start=2")]).remove(0);
     assert!(status == 400 && body.contains("whole tracks"), "{body}");
     let before = metrics(&url);
-    let head = get(&[format!("{url}several/on-demand.mpd?filter=height%3C%3D90")]).remove(0).1;
-    assert!(head.contains("isoff-on-demand") && !head.contains("height=\"180\""), "{head}");
+    let head = get(&[format!("{url}several/on-demand.mpd?filter=height%3C%3D90")])
+        .remove(0)
+        .1;
+    assert!(
+        head.contains("isoff-on-demand") && !head.contains("height=\"180\""),
+        "{head}"
+    );
     let reads = "weir_origin_storage_reads_total{kind=\"media\"}";
     assert_eq!(value(&before, reads), value(&metrics(&url), reads));
     let segment = value_range(&head);
@@ -378,7 +495,11 @@ fn tracks_are_single_files_whose_ranges_make_one_read_a_segment() {
     let ask = "import sys, urllib.request as u\nr = u.Request(sys.argv[1], headers={'Range': sys.argv[2]})\nu.urlopen(r).read()";
     curl.args(["-c", ask, &format!("{url}several/video/v2/track.mp4"), &segment]);
     run_within(LIMIT, curl).expect_code(0);
-    assert_eq!(value(&before, reads), value(&metrics(&url), reads), "the head is made, not read");
+    assert_eq!(
+        value(&before, reads),
+        value(&metrics(&url), reads),
+        "the head is made, not read"
+    );
     stop(process);
 }
 
@@ -397,6 +518,9 @@ fn the_tone_is_the_same_in_a_single_file() {
     ffmpeg(&format!("{TONE} {SOUND} {root}/sound.mp4"));
     let (process, url) = start(&[&root, "--segment", "2s"]);
     let source = frames(&format!("{root}/sound.mp4"), "a:0");
-    assert_same_sound(&frames(&format!("{url}sound.mp4/audio/a1/track.mp4"), "a:0"), &source);
+    assert_same_sound(
+        &frames(&format!("{url}sound.mp4/audio/a1/track.mp4"), "a:0"),
+        &source,
+    );
     stop(process);
 }

@@ -181,18 +181,33 @@ mod tests {
             ("", "names no video and no audio"),
             ("[[track]]\n", "line 1: missing field `file`"),
             ("[[track]]\nfile = 3\n", "line 2"),
-            ("\n[[track]]\nfile = 'a.mp4'\nlang = 'en'\n", "line 4: unknown field `lang`"),
+            (
+                "\n[[track]]\nfile = 'a.mp4'\nlang = 'en'\n",
+                "line 4: unknown field `lang`",
+            ),
             ("clips = 1\n", "unknown field `clips`"),
             ("[[track]]\nfile = ''", "track 1, file: write the path"),
-            ("[[track]]\nfile = 'https://a/b.mp4'", "track 1, file: only files beside the manifest"),
-            ("[[track]]\nfile = 'a'\nname = 'a/b'", "track 1, name: write 1 to 64"),
-            ("[[track]]\nfile = 'a'\nlanguage = 'no language'", "track 1, language"),
+            (
+                "[[track]]\nfile = 'https://a/b.mp4'",
+                "track 1, file: only files beside the manifest",
+            ),
+            (
+                "[[track]]\nfile = 'a'\nname = 'a/b'",
+                "track 1, name: write 1 to 64",
+            ),
+            (
+                "[[track]]\nfile = 'a'\nlanguage = 'no language'",
+                "track 1, language",
+            ),
             ("[[track]]\nfile = 'a'\nlabel = ''", "track 1, label"),
             ("[[track]]\nfile = 'a'\nroles = ['a b']", "track 1, roles"),
             ("[[track]]\nfile = 'a'\nkind = 'text'", "unknown variant `text`"),
             ("[[track]]\nfile = 'a'\ntrack = -1", "line 3"),
             ("[clip]\nstart = '5'\n[[track]]\nfile = 'a'", "clip, start: "),
-            ("[clip]\nstart = '5s'\nend = '5s'\n[[track]]\nfile = 'a'", "clip, end: it has to be after the start"),
+            (
+                "[clip]\nstart = '5s'\nend = '5s'\n[[track]]\nfile = 'a'",
+                "clip, end: it has to be after the start",
+            ),
             ("[[track]\nfile", "line 1"),
         ] {
             let error = toml(text).expect_err(text).to_string();

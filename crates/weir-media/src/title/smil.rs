@@ -67,7 +67,9 @@ impl Found {
     fn begin(&mut self, element: &BytesStart<'_>) -> Result<(), ManifestError> {
         self.depth += 1;
         if self.depth > MOST_DEPTH {
-            return Err(syntax(format!("more than {MOST_DEPTH} elements lie within each other")));
+            return Err(syntax(format!(
+                "more than {MOST_DEPTH} elements lie within each other"
+            )));
         }
         let name = element.local_name();
         let name = name.as_ref();
@@ -287,12 +289,24 @@ mod tests {
             ),
             (body("<video src='&b;'/>"), "b"),
             (body("<video src='a' src='b'/>"), "duplicate"),
-            (body("<video src='s3://b/a.mp4'/>"), "track 1, file: only files beside"),
-            (body("<video src='a'><param name='trackID' value='x'/></video>"), "'x' is no number"),
+            (
+                body("<video src='s3://b/a.mp4'/>"),
+                "track 1, file: only files beside",
+            ),
+            (
+                body("<video src='a'><param name='trackID' value='x'/></video>"),
+                "'x' is no number",
+            ),
             (body("<video src='a'><audio src='b'/></video>"), "within another"),
-            (body("<video src='a' clipBegin='npt=5s'/>"), "clipBegin cannot be followed"),
+            (
+                body("<video src='a' clipBegin='npt=5s'/>"),
+                "clipBegin cannot be followed",
+            ),
             (body("<seq><video src='a'/></seq>"), "seq"),
-            (body("<audio src='a' systemLanguage='no language'/>"), "track 1, language"),
+            (
+                body("<audio src='a' systemLanguage='no language'/>"),
+                "track 1, language",
+            ),
             (body(&"<a>".repeat(40)), "32 elements"),
         ] {
             let error = read(&text).expect_err(&text).to_string();

@@ -71,7 +71,8 @@ impl Flow {
             Some(Part::Stored(stored)) => self.under_way = open(&self.app, self.kind, stored).await?,
             Some(Part::Made(made)) => {
                 let (piece, rest) = made.split();
-                rest.into_iter().for_each(|rest| self.parts.push_front(Part::Made(rest)));
+                rest.into_iter()
+                    .for_each(|rest| self.parts.push_front(Part::Made(rest)));
                 for part in piece.into_parts().into_iter().rev() {
                     self.parts.push_front(part);
                 }

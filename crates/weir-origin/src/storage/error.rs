@@ -87,7 +87,9 @@ pub enum StorageError {
         path: ObjectPath,
     },
     /// The storage takes nothing that is written.
-    #[error("cannot write {path} to the storage {endpoint}, which can only be read; use -o to keep it in a folder")]
+    #[error(
+        "cannot write {path} to the storage {endpoint}, which can only be read; use -o to keep it in a folder"
+    )]
     ReadOnly {
         /// Which storage.
         endpoint: Arc<str>,

@@ -253,7 +253,9 @@ fn listed_in_all(root: &Path, most: usize) -> Result<Vec<(ObjectPath, Meta)>, Fa
     let mut files = Vec::new();
     let mut folders: Vec<Option<ObjectPath>> = vec![None];
     while let Some(folder) = folders.pop() {
-        let real = folder.as_ref().map_or(root.to_owned(), |path| root.join(path.as_str()));
+        let real = folder
+            .as_ref()
+            .map_or(root.to_owned(), |path| root.join(path.as_str()));
         for entry in std::fs::read_dir(real).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let Ok(name) = entry.file_name().into_string() else {

@@ -222,11 +222,7 @@ impl Storage {
     ///
     /// # Errors
     /// When the storage cannot list, does not list for us, or fails again and again.
-    pub async fn list_all(
-        &self,
-        kind: Kind,
-        most: usize,
-    ) -> Result<Vec<(ObjectPath, Meta)>, StorageError> {
+    pub async fn list_all(&self, kind: Kind, most: usize) -> Result<Vec<(ObjectPath, Meta)>, StorageError> {
         let mut tries = self.tries();
         loop {
             let endpoint = self.endpoint(&mut tries);

@@ -129,10 +129,13 @@ pub fn index_ahead(
 async fn files(storage: &Storage, titles: &[ObjectPath]) -> Result<Vec<MediaFile>, AheadError> {
     let mut files = Vec::new();
     if titles.is_empty() {
-        let listed = storage.list_all(Kind::Index, MOST_FILES).await.map_err(|error| match error {
-            StorageError::NoLists { endpoint, .. } => AheadError::NoLists(endpoint),
-            other => AheadError::List(other),
-        })?;
+        let listed = storage
+            .list_all(Kind::Index, MOST_FILES)
+            .await
+            .map_err(|error| match error {
+                StorageError::NoLists { endpoint, .. } => AheadError::NoLists(endpoint),
+                other => AheadError::List(other),
+            })?;
         for (path, version) in listed.iter().filter(|(path, _)| is_media(path)) {
             let place = index_path(path);
             let there =

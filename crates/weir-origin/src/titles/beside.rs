@@ -95,7 +95,10 @@ mod tests {
     #[test]
     fn names_that_would_be_too_long_have_none() {
         let path = ObjectPath::new("a/film.mp4").expect("a path");
-        assert_eq!(index_path(&path).expect("a path").as_str(), "a/film.mp4.weir-index");
+        assert_eq!(
+            index_path(&path).expect("a path").as_str(),
+            "a/film.mp4.weir-index"
+        );
         let long = ObjectPath::new(&"a".repeat(250)).expect("a path");
         assert_eq!(index_path(&long), None);
     }

@@ -93,7 +93,10 @@ fn named<'s>(sources: &'s [Source], described: &Described) -> Result<Vec<Candida
             path: described.path.clone(),
             why: format!("track {number}: {why}"),
         };
-        let found = sources.iter().enumerate().find(|(_, source)| source.path == *path);
+        let found = sources
+            .iter()
+            .enumerate()
+            .find(|(_, source)| source.path == *path);
         let tracks = found.map_or_else(Vec::new, |(place, source)| tracks_in(place, source, entry));
         let what = kind_name(entry.kind);
         if tracks.is_empty() {
@@ -119,7 +122,10 @@ fn named<'s>(sources: &'s [Source], described: &Described) -> Result<Vec<Candida
 
 /// What tracks are called in addresses: as the manifest says, else by kind and number.
 pub fn names(letter: &str, candidates: &[Candidate<'_>]) -> Vec<String> {
-    let given: HashSet<&String> = candidates.iter().filter_map(|one| one.look.name.as_ref()).collect();
+    let given: HashSet<&String> = candidates
+        .iter()
+        .filter_map(|one| one.look.name.as_ref())
+        .collect();
     let own = candidates.iter().enumerate().map(|(number, one)| {
         one.look.name.clone().unwrap_or_else(|| {
             let usual = format!("{letter}{}", number + 1);
@@ -152,7 +158,11 @@ pub fn check_reference(source: &Source) -> Result<(), TitleError> {
     let Some(url) = &source.index.media else {
         return Ok(());
     };
-    let samples = source.index.tracks.iter().flat_map(|track| track.samples().iter());
+    let samples = source
+        .index
+        .tracks
+        .iter()
+        .flat_map(|track| track.samples().iter());
     let end = samples.map(|sample| sample.end()).max().unwrap_or(0);
     let length = source.media.1.length;
     if end <= length {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use weir_media::index::TrackKind;
-use weir_media::title::{Clip, ManifestForm, MOST_MANIFEST_BYTES, SubtitlesEntry, TitleManifest, TrackEntry};
+use weir_media::title::{Clip, MOST_MANIFEST_BYTES, ManifestForm, SubtitlesEntry, TitleManifest, TrackEntry};
 
 use super::beside::{Beside, index_path};
 use super::error::TitleError;
@@ -209,9 +209,15 @@ async fn described(
             ))
         })
     };
-    let tracks = manifest.tracks.into_iter().map(|entry| Ok((of(&entry.file)?, entry)));
+    let tracks = manifest
+        .tracks
+        .into_iter()
+        .map(|entry| Ok((of(&entry.file)?, entry)));
     let tracks = tracks.collect::<Result<_, TitleError>>()?;
-    let subtitles = manifest.subtitles.into_iter().map(|entry| Ok((of(&entry.file)?, entry)));
+    let subtitles = manifest
+        .subtitles
+        .into_iter()
+        .map(|entry| Ok((of(&entry.file)?, entry)));
     Ok(Arc::new(Described {
         path: path.clone(),
         version,

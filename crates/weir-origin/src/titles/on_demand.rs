@@ -19,7 +19,9 @@ impl Title {
     /// The MPD whose tracks are single files.
     pub(super) fn on_demand_manifest(&self, presentation: &Presentation) -> Result<String, TitleError> {
         let is_whole = |rendition: &Rendition| {
-            let own = self.presentation().rendition(rendition.info.kind, &rendition.name);
+            let own = self
+                .presentation()
+                .rendition(rendition.info.kind, &rendition.name);
             own.is_some_and(|own| Arc::ptr_eq(&own.segments, &rendition.segments))
         };
         // A single file has all segments of its track.
@@ -116,7 +118,9 @@ struct Segments {
 impl Maker for Segments {
     fn make(&self, within: &Range<u64>) -> Content {
         let offsets = &self.file.offsets;
-        let number = offsets.partition_point(|offset| *offset <= within.start).saturating_sub(1);
+        let number = offsets
+            .partition_point(|offset| *offset <= within.start)
+            .saturating_sub(1);
         let (Some(start), Some(end)) = (offsets.get(number), offsets.get(number + 1)) else {
             return Content::default();
         };

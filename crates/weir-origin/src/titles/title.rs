@@ -114,7 +114,9 @@ impl Title {
         let versions: Vec<_> = files.versions().chain(referred).collect();
         let modified = versions.iter().filter_map(|(_, version)| version.modified).max();
         let tag = tag(&versions, segment);
-        let looked_at = files.versions().map(|(path, version)| (path.clone(), version.clone()));
+        let looked_at = files
+            .versions()
+            .map(|(path, version)| (path.clone(), version.clone()));
         Ok(Title {
             presentation,
             tracks,
