@@ -151,8 +151,9 @@ for (const { name, output, player, status = 200, cues = true, ...more } of CASES
       cues,
     );
     const before = page.got.length;
+    const isThere = (await figure(page, "rung")).startsWith("360p");
     await choose(page, "rung", "360p");
-    await got(page, /\/video\/v3\//, before);
+    if (!isThere) await got(page, /\/video\/v3\//, before);
     await video(page, (element) => {
       element.currentTime = 7;
       element.playbackRate = 1;

@@ -260,6 +260,7 @@ fn config(root: &Path) -> Result<Config, Box<dyn Error>> {
         fresh: Duration::from_secs(3600),
         segment: Duration::from_secs(4),
         files: false,
+        page: false,
         access_log: None,
         limits: Limits::default(),
     })
