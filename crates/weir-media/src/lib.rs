@@ -9,6 +9,7 @@
 //! allocated for it, and refused with an error that says what is wrong or what would have been right.
 
 pub mod bmff;
+pub mod cmcd;
 pub mod dash;
 pub mod hls;
 pub mod index;

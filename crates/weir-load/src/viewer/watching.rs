@@ -79,9 +79,12 @@ impl Viewer {
 
     async fn prepare(&mut self, title: &Place, began_ns: u64) -> Result<Sitting, Failed> {
         let presentation = self.open(title).await?;
+        let first = presentation.periods.first();
+        let main = first.and_then(|period| period.first(MediaKind::Video).or(period.sets.first()));
+        let rungs = main.map_or(1, |set| set.rungs.len());
         let choice = match self.shared.behaviour.rung {
             RungChoice::Adaptive => None,
-            _ => Some(self.rung(usize::MAX)),
+            _ => Some(self.rung(rungs)),
         };
         let mut tracks = Vec::new();
         let mut shared = Vec::new();
