@@ -29,7 +29,7 @@ impl Viewer {
     }
 
     /// The kinds that are fetched, in the order of the background's loop: sound before pictures.
-    pub(super) fn wanted(&self) -> impl Iterator<Item = (MediaKind, Kind)> {
+    pub(super) fn wanted(&self) -> impl Iterator<Item = (MediaKind, Kind)> + use<> {
         let subtitles = self.shared.behaviour.subtitles;
         let all = [
             (MediaKind::Audio, Kind::Audio),
