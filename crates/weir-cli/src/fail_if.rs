@@ -284,7 +284,10 @@ impl FailIf {
         } else {
             rounded
         };
-        let verb = if matches!(self.metric, Metric::Duplicates | Metric::Bursts | Metric::Failures) {
+        let verb = if matches!(
+            self.metric,
+            Metric::Duplicates | Metric::Bursts | Metric::Failures
+        ) {
             "are"
         } else {
             "is"

@@ -130,7 +130,13 @@ http_request_duration_seconds_bucket{le="+Inf"} 144320
 
     #[test]
     fn what_is_no_metrics_is_refused() {
-        for (text, line) in [("<html>", 1), ("a 1\nb", 2), ("a{b=\"c\" 1", 1), ("a one", 1), (" {", 1)] {
+        for (text, line) in [
+            ("<html>", 1),
+            ("a 1\nb", 2),
+            ("a{b=\"c\" 1", 1),
+            ("a one", 1),
+            (" {", 1),
+        ] {
             assert_eq!(read(text.as_bytes()), Err(MetricsError::Line(line)), "{text}");
         }
         assert_eq!(read(b"\xff"), Err(MetricsError::NotText));

@@ -115,7 +115,11 @@ impl Arrivals {
                 let steps = starts.zip(levels.clone()).enumerate();
                 Box::new(steps.flat_map(move |(number, (before, level))| {
                     let at = each.saturating_mul(number as u64);
-                    let change = if level > before { Change::Arrive } else { Change::Leave };
+                    let change = if level > before {
+                        Change::Arrive
+                    } else {
+                        Change::Leave
+                    };
                     (0..before.abs_diff(level)).map(move |_| (at, change))
                 }))
             }

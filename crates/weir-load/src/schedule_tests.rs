@@ -6,30 +6,58 @@ use super::*;
 fn viewers_at(arrivals: &Arrivals, seconds: f64) -> i64 {
     let changes = arrivals.changes(1);
     let until = (seconds * 1e9) as u64;
-    changes.take_while(|(at, _)| *at <= until).fold(0, |viewers, (_, change)| match change {
-        Change::Arrive => viewers + 1,
-        Change::Leave => viewers - 1,
-    })
+    changes
+        .take_while(|(at, _)| *at <= until)
+        .fold(0, |viewers, (_, change)| match change {
+            Change::Arrive => viewers + 1,
+            Change::Leave => viewers - 1,
+        })
 }
 
 #[test]
 fn the_ramp_of_the_background() {
-    let ramp = Arrivals::Ramp { from: 0, to: 50, over: Duration::from_secs(60) };
+    let ramp = Arrivals::Ramp {
+        from: 0,
+        to: 50,
+        over: Duration::from_secs(60),
+    };
     // 50 viewers in 60 s: one every 1.2 s.
-    let table = [(0.0, 0), (1.1, 0), (1.2, 1), (30.0, 25), (59.9, 49), (60.0, 50), (1e6, 50)];
+    let table = [
+        (0.0, 0),
+        (1.1, 0),
+        (1.2, 1),
+        (30.0, 25),
+        (59.9, 49),
+        (60.0, 50),
+        (1e6, 50),
+    ];
     for (seconds, viewers) in table {
         assert_eq!(viewers_at(&ramp, seconds), viewers, "after {seconds} s");
     }
     assert_eq!(ramp.most_viewers(), Some(50));
-    let down = Arrivals::Ramp { from: 10, to: 4, over: Duration::from_secs(6) };
-    assert_eq!([0.0, 0.9, 1.0, 3.0, 6.0, 60.0].map(|at| viewers_at(&down, at)), [10, 10, 9, 7, 4, 4]);
-    let flat = Arrivals::Ramp { from: 7, to: 7, over: Duration::ZERO };
+    let down = Arrivals::Ramp {
+        from: 10,
+        to: 4,
+        over: Duration::from_secs(6),
+    };
+    assert_eq!(
+        [0.0, 0.9, 1.0, 3.0, 6.0, 60.0].map(|at| viewers_at(&down, at)),
+        [10, 10, 9, 7, 4, 4]
+    );
+    let flat = Arrivals::Ramp {
+        from: 7,
+        to: 7,
+        over: Duration::ZERO,
+    };
     assert_eq!([0.0, 9.0].map(|at| viewers_at(&flat, at)), [7, 7]);
 }
 
 #[test]
 fn steps_up_and_down() {
-    let steps = Arrivals::Steps { levels: vec![10, 20, 5], each: Duration::from_secs(30) };
+    let steps = Arrivals::Steps {
+        levels: vec![10, 20, 5],
+        each: Duration::from_secs(30),
+    };
     let found = [0.0, 29.9, 30.0, 59.9, 60.0, 600.0].map(|at| viewers_at(&steps, at));
     assert_eq!(found, [10, 10, 20, 20, 5, 5]);
     assert_eq!(steps.settles_after(), Duration::from_secs(90));
@@ -37,7 +65,10 @@ fn steps_up_and_down() {
 
 #[test]
 fn a_constant_rate_is_even() {
-    let arrivals = Arrivals::Rate { per_second: 8.0, poisson: false };
+    let arrivals = Arrivals::Rate {
+        per_second: 8.0,
+        poisson: false,
+    };
     let first: Vec<u64> = arrivals.changes(1).take(4).map(|(at, _)| at).collect();
     assert_eq!(first, [0, 125_000_000, 250_000_000, 375_000_000]);
 }
@@ -46,8 +77,15 @@ fn a_constant_rate_is_even() {
 fn poisson_arrivals_have_the_moments_of_the_distribution() {
     // Gaps: mean 1/rate, standard deviation the same; counts in a second: variance equal to the mean.
     let rate = 50.0;
-    let arrivals = Arrivals::Rate { per_second: rate, poisson: true };
-    let times: Vec<f64> = arrivals.changes(7).take(100_000).map(|(at, _)| at as f64 / 1e9).collect();
+    let arrivals = Arrivals::Rate {
+        per_second: rate,
+        poisson: true,
+    };
+    let times: Vec<f64> = arrivals
+        .changes(7)
+        .take(100_000)
+        .map(|(at, _)| at as f64 / 1e9)
+        .collect();
     let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
     let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
@@ -62,7 +100,11 @@ fn poisson_arrivals_have_the_moments_of_the_distribution() {
     let mean = counts.iter().sum::<f64>() / counts.len() as f64;
     let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / counts.len() as f64;
     assert!((0.85..1.15).contains(&(variance / mean)), "{variance} / {mean}");
-    let again: Vec<f64> = arrivals.changes(7).take(100_000).map(|(at, _)| at as f64 / 1e9).collect();
+    let again: Vec<f64> = arrivals
+        .changes(7)
+        .take(100_000)
+        .map(|(at, _)| at as f64 / 1e9)
+        .collect();
     assert_eq!(times, again);
     assert!(arrivals.changes(8).take(10).ne(arrivals.changes(7).take(10)));
 }

@@ -97,7 +97,11 @@ impl Verifier {
                     let count = left.min(bytes.len() as u64);
                     self.at += count;
                     bytes = &bytes[count as usize..];
-                    self.state = if count == left { State::Box } else { State::Skip(left - count) };
+                    self.state = if count == left {
+                        State::Box
+                    } else {
+                        State::Skip(left - count)
+                    };
                 }
                 State::Packets => {
                     // Every packet begins with the same byte.
@@ -144,7 +148,9 @@ impl Verifier {
         if self.kept.len() < 8 {
             return rest;
         }
-        const FIRST: [&[u8]; 8] = [b"ftyp", b"styp", b"moof", b"moov", b"sidx", b"emsg", b"prft", b"free"];
+        const FIRST: [&[u8]; 8] = [
+            b"ftyp", b"styp", b"moof", b"moov", b"sidx", b"emsg", b"prft", b"free",
+        ];
         if !FIRST.contains(&&self.kept[4..8]) {
             self.state = State::Other;
             return rest;
@@ -160,7 +166,11 @@ impl Verifier {
             Ok(None) => {
                 let room = BoxHeader::MOST_BYTES as usize - self.kept.len();
                 // One byte more may be enough: headers have two lengths.
-                let count = room.min(bytes.len()).min(if self.kept.len() < 8 { 8 - self.kept.len() } else { 1 });
+                let count = room.min(bytes.len()).min(if self.kept.len() < 8 {
+                    8 - self.kept.len()
+                } else {
+                    1
+                });
                 if count == 0 {
                     self.state = State::Damaged;
                     return &[];
@@ -175,7 +185,9 @@ impl Verifier {
             }
         };
         let length = header.length.unwrap_or(u64::MAX);
-        let missing = length.saturating_sub(self.kept.len() as u64).min(bytes.len() as u64) as usize;
+        let missing = length
+            .saturating_sub(self.kept.len() as u64)
+            .min(bytes.len() as u64) as usize;
         let (head, rest) = bytes.split_at(missing);
         self.kept.extend_from_slice(head);
         self.settle(rest)
@@ -327,8 +339,12 @@ fn run_length(trun: &Mp4Box<'_>, default: Option<u32>) -> Result<Option<u64>, Bm
     }
     let words = (flags & 0xf00).count_ones() as usize;
     let table = fields.table(count, 4 * words)?;
-    let durations = table.chunks_exact(4 * words).filter_map(|entry| entry.first_chunk::<4>());
-    Ok(Some(durations.map(|bytes| u64::from(u32::from_be_bytes(*bytes))).sum()))
+    let durations = table
+        .chunks_exact(4 * words)
+        .filter_map(|entry| entry.first_chunk::<4>());
+    Ok(Some(
+        durations.map(|bytes| u64::from(u32::from_be_bytes(*bytes))).sum(),
+    ))
 }
 
 #[cfg(test)]

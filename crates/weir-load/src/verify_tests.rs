@@ -24,7 +24,11 @@ fn segment(start: u32, durations: &[u32]) -> Vec<u8> {
 
 fn init(default: u32) -> Vec<u8> {
     let trex = boxed(b"trex", &words(&[0, 1, 1, default, 0, 0]));
-    [boxed(b"ftyp", b"iso6\0\0\0\0"), boxed(b"moov", &boxed(b"mvex", &trex))].concat()
+    [
+        boxed(b"ftyp", b"iso6\0\0\0\0"),
+        boxed(b"moov", &boxed(b"mvex", &trex)),
+    ]
+    .concat()
 }
 
 #[track_caller]
@@ -64,7 +68,10 @@ fn durations_of_the_movie_stand_in_for_missing_ones() {
         panic!("no initialization segment");
     };
     let tfhd = boxed(b"tfhd", &words(&[0, 1]));
-    let tfdt = boxed(b"tfdt", &[words(&[0x0100_0000]), 9_u64.to_be_bytes().to_vec()].concat());
+    let tfdt = boxed(
+        b"tfdt",
+        &[words(&[0x0100_0000]), 9_u64.to_be_bytes().to_vec()].concat(),
+    );
     let trun = boxed(b"trun", &words(&[0, 4]));
     let moof = boxed(b"moof", &boxed(b"traf", &[tfhd, tfdt, trun].concat()));
     let segment = [moof, boxed(b"mdat", b"")].concat();
@@ -76,7 +83,11 @@ fn what_is_cut_off_is_damaged() {
     let whole = segment(0, &[512]);
     for length in 1..whole.len() {
         // Without its media, too; the type box alone is no segment either.
-        assert_eq!(verdict(&whole[..length], &Defaults::default()), Verdict::Damaged, "{length} bytes");
+        assert_eq!(
+            verdict(&whole[..length], &Defaults::default()),
+            Verdict::Damaged,
+            "{length} bytes"
+        );
     }
     assert_eq!(verdict(b"", &Defaults::default()), Verdict::Damaged);
     let longer = [whole, b"\0\0\0\x04moof".to_vec()].concat();
@@ -87,11 +98,17 @@ fn what_is_cut_off_is_damaged() {
 fn transport_streams_and_text() {
     let packet = [&[TS_SYNC], [0; 187].as_slice()].concat();
     assert_eq!(verdict(&packet.repeat(5), &Defaults::default()), Verdict::Other);
-    assert_eq!(verdict(&packet.repeat(5)[..900], &Defaults::default()), Verdict::Damaged);
+    assert_eq!(
+        verdict(&packet.repeat(5)[..900], &Defaults::default()),
+        Verdict::Damaged
+    );
     let mut broken = packet.repeat(5);
     broken[376] = 0;
     assert_eq!(verdict(&broken, &Defaults::default()), Verdict::Damaged);
-    assert_eq!(verdict(b"WEBVTT\n\n00:01.000 --> 00:02.000\nA", &Defaults::default()), Verdict::Other);
+    assert_eq!(
+        verdict(b"WEBVTT\n\n00:01.000 --> 00:02.000\nA", &Defaults::default()),
+        Verdict::Other
+    );
 }
 
 proptest::proptest! {

@@ -24,7 +24,11 @@ impl Watch for Nobody {
 }
 
 fn viewers(count: u32) -> Arrivals {
-    Arrivals::Ramp { from: count, to: count, over: Duration::ZERO }
+    Arrivals::Ramp {
+        from: count,
+        to: count,
+        over: Duration::ZERO,
+    }
 }
 
 fn config(url: &str, arrivals: Arrivals, play: Play) -> Config {
@@ -46,7 +50,10 @@ fn config(url: &str, arrivals: Arrivals, play: Play) -> Config {
         duration: Some(Duration::from_millis(700)),
         threads: 2,
         trust: Trust::Public,
-        patience: Patience { connect: Duration::from_secs(2), silence: Duration::from_millis(300) },
+        patience: Patience {
+            connect: Duration::from_secs(2),
+            silence: Duration::from_millis(300),
+        },
         leave: false,
         scrape: None,
     }
@@ -57,12 +64,20 @@ fn config(url: &str, arrivals: Arrivals, play: Play) -> Config {
 fn play(config: &Config) -> LoadSummary {
     let began = Instant::now();
     let summary = run(config, None, &|| false, &Nobody).expect("a run");
-    assert!(began.elapsed() < Duration::from_secs(20), "it took {:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "it took {:?}",
+        began.elapsed()
+    );
     summary
 }
 
 fn of_kind(summary: &LoadSummary, kind: &str) -> u64 {
-    summary.kinds.iter().find(|found| found.kind == kind).map_or(0, |found| found.requests)
+    summary
+        .kinds
+        .iter()
+        .find(|found| found.kind == kind)
+        .map_or(0, |found| found.requests)
 }
 
 #[test]
@@ -93,7 +108,10 @@ fn the_background_s_loop_request_by_request() {
     let media = of_kind(&summary, "audio") + of_kind(&summary, "video");
     let manifests = of_kind(&summary, "manifest");
     assert_eq!(media + manifests, summary.all.requests);
-    assert_eq!(summary.all.body_bytes, 1000 * media + mpd(3).len() as u64 * manifests);
+    assert_eq!(
+        summary.all.body_bytes,
+        1000 * media + mpd(3).len() as u64 * manifests
+    );
 }
 
 #[test]
@@ -104,13 +122,18 @@ fn many_viewers_are_accounted_for_to_the_request_and_the_byte() {
     });
     let summary = play(&config(&server.url("/manifest.mpd"), viewers(20), Play::Random));
     assert_eq!(summary.all.requests, server.asked().len() as u64);
-    assert_eq!((summary.all.failed, summary.most_viewers, summary.arrivals), (0, 20, 20));
+    assert_eq!(
+        (summary.all.failed, summary.most_viewers, summary.arrivals),
+        (0, 20, 20)
+    );
     assert_eq!(summary.all.connections, 20);
     assert_eq!(summary.all.last_byte.count, summary.all.requests);
 }
 
 /// Failures of a run against a server whose segments are answered by `act`.
-fn failures(act: impl Fn(&mut std::net::TcpStream) -> After + Send + Sync + 'static) -> BTreeMap<String, u64> {
+fn failures(
+    act: impl Fn(&mut std::net::TcpStream) -> After + Send + Sync + 'static,
+) -> BTreeMap<String, u64> {
     let server = Acting::start(move |path, stream| match path {
         "/manifest.mpd" => answer(stream, "200 OK", mpd(2).as_bytes()),
         _ => act(stream),
@@ -119,20 +142,32 @@ fn failures(act: impl Fn(&mut std::net::TcpStream) -> After + Send + Sync + 'sta
     assert_eq!(summary.all.failed, summary.all.failures.values().sum::<u64>());
     assert!(summary.all.failed > 0, "{summary:?}");
     // Requests that were sent again are in the server's list twice.
-    assert_eq!(summary.all.sent + summary.all.retries, server.asked().len() as u64);
+    assert_eq!(
+        summary.all.sent + summary.all.retries,
+        server.asked().len() as u64
+    );
     summary.all.failures
 }
 
 #[track_caller]
 fn only(failures: &BTreeMap<String, u64>, cause: &str) {
-    assert!(failures.len() == 1 && failures.contains_key(cause), "not only {cause}: {failures:?}");
+    assert!(
+        failures.len() == 1 && failures.contains_key(cause),
+        "not only {cause}: {failures:?}"
+    );
 }
 
 #[test]
 fn every_failure_has_its_cause() {
-    only(&failures(|stream| answer(stream, "404 Not Found", b"no")), "http_4xx");
+    only(
+        &failures(|stream| answer(stream, "404 Not Found", b"no")),
+        "http_4xx",
+    );
     only(&failures(|stream| answer(stream, "503 Busy", b"")), "http_5xx");
-    only(&failures(|stream| answer(stream, "304 Not Modified", b"")), "http_other");
+    only(
+        &failures(|stream| answer(stream, "304 Not Modified", b"")),
+        "http_other",
+    );
     let cut = failures(|stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf of it");
         After::Close
@@ -144,10 +179,13 @@ fn every_failure_has_its_cause() {
         After::Close
     });
     only(&other, "bad_response");
-    only(&failures(|stream| {
-        let _ = stream.write_all(b"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n");
-        After::Keep
-    }), "redirect");
+    only(
+        &failures(|stream| {
+            let _ = stream.write_all(b"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n");
+            After::Keep
+        }),
+        "redirect",
+    );
     let reset = failures(|stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf");
         // Long enough for the half to be read first.
@@ -160,15 +198,24 @@ fn every_failure_has_its_cause() {
 
 #[test]
 fn manifests_that_cannot_be_read_are_failures() {
-    for text in ["<MPD", "no manifest", "", "<MPD><Period><AdaptationSet mimeType=\"video/mp4\"><SegmentTemplate \
-        duration=\"1\"/><Representation id=\"1\" bandwidth=\"1\"/></AdaptationSet></Period></MPD>"] {
+    for text in [
+        "<MPD",
+        "no manifest",
+        "",
+        "<MPD><Period><AdaptationSet mimeType=\"video/mp4\"><SegmentTemplate \
+        duration=\"1\"/><Representation id=\"1\" bandwidth=\"1\"/></AdaptationSet></Period></MPD>",
+    ] {
         let server = Acting::start(move |_, stream| answer(stream, "200 OK", text.as_bytes()));
         for how in [Play::Loop, Play::RealTime, Play::Manifest] {
             let summary = play(&config(&server.url("/manifest.mpd"), viewers(1), how));
             only(&summary.all.failures, "bad_manifest");
             assert_eq!(summary.all.failed, summary.all.requests, "{text}");
             // It waits longer after each failure.
-            assert!((1..10).contains(&summary.all.requests), "{}", summary.all.requests);
+            assert!(
+                (1..10).contains(&summary.all.requests),
+                "{}",
+                summary.all.requests
+            );
         }
     }
 }
@@ -178,14 +225,26 @@ fn hosts_that_are_not_there() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     drop(listener);
-    let summary = play(&config(&format!("http://{address}/m.mpd"), viewers(1), Play::Loop));
+    let summary = play(&config(
+        &format!("http://{address}/m.mpd"),
+        viewers(1),
+        Play::Loop,
+    ));
     only(&summary.all.failures, "refused");
     assert_eq!(summary.all.sent, 0);
-    let summary = play(&config("http://no-such-host.invalid/m.mpd", viewers(1), Play::Loop));
+    let summary = play(&config(
+        "http://no-such-host.invalid/m.mpd",
+        viewers(1),
+        Play::Loop,
+    ));
     only(&summary.all.failures, "dns");
     // A server that speaks no TLS.
     let server = Acting::start(|_, stream| answer(stream, "200 OK", b""));
-    let summary = play(&config(&format!("https://{}/m.mpd", server.address), viewers(1), Play::Loop));
+    let summary = play(&config(
+        &format!("https://{}/m.mpd", server.address),
+        viewers(1),
+        Play::Loop,
+    ));
     only(&summary.all.failures, "tls");
 }
 
@@ -196,8 +255,13 @@ fn other_hosts_are_refused_without_leave() {
     let crowd = config(url, viewers(20), Play::RealTime);
     assert!(run(&crowd, None, &|| false, &Nobody).is_err());
     let rush = config(url, viewers(1), Play::Loop);
-    let said = run(&rush, None, &|| false, &Nobody).expect_err("a refusal").to_string();
-    assert!(said.contains("192.0.2.1") && said.contains("--yes-really-load-this-host"), "{said}");
+    let said = run(&rush, None, &|| false, &Nobody)
+        .expect_err("a refusal")
+        .to_string();
+    assert!(
+        said.contains("192.0.2.1") && said.contains("--yes-really-load-this-host"),
+        "{said}"
+    );
     // A manifest here that leads there: each such request is a failure, and nothing is sent.
     let server = Acting::start(|_, stream| {
         let text = mpd(2).replace("<Period>", "<BaseURL>http://192.0.2.1/</BaseURL><Period>");
@@ -239,7 +303,10 @@ fn a_viewer_in_real_time_keeps_to_its_clock() {
     }
     assert_eq!((of_kind(&summary, "manifest"), of_kind(&summary, "init")), (3, 6));
     let quality = summary.quality.expect("sessions");
-    assert_eq!((quality.sessions, quality.stalls, quality.never_started), (3, 0, 0));
+    assert_eq!(
+        (quality.sessions, quality.stalls, quality.never_started),
+        (3, 0, 0)
+    );
     assert_eq!(quality.bitrate, Some(3_894_000.0));
     assert!(quality.played_ns > 3 * 1_000_000_000, "{quality:?}");
 }
@@ -267,8 +334,16 @@ fn no_coordinated_omission() {
     assert!((2300..=2600).contains(&times.count), "{} requests", times.count);
     let ms = |ns: i64| ns as f64 / 1e6;
     // What the machine adds is not in the computation; what the method would leave out is far below.
-    assert!((170.0..260.0).contains(&ms(times.p99)), "P99 {} ms", ms(times.p99));
-    assert!((180.0..300.0).contains(&ms(times.p999)), "P99.9 {} ms", ms(times.p999));
+    assert!(
+        (170.0..260.0).contains(&ms(times.p99)),
+        "P99 {} ms",
+        ms(times.p99)
+    );
+    assert!(
+        (180.0..300.0).contains(&ms(times.p999)),
+        "P99.9 {} ms",
+        ms(times.p999)
+    );
 }
 
 #[test]

@@ -7,8 +7,8 @@ use rusqlite::types::Value;
 use crate::cells::{Cell, Cells};
 use crate::record::{
     Direction, FlowBurst, FlowChange, FlowSecond, FrameSecond, HostSecond, LinkSecond, LoadFailure,
-    LoadMetric, LoadSecond, LossWindow, MediaEvent, MtuProbe, Record, RecvSecond, RttPacket, SendSecond, SenderSecond, Silence, StreamBurst,
-    StreamSecond, TcpSecond, ViewerSecond,
+    LoadMetric, LoadSecond, LossWindow, MediaEvent, MtuProbe, Record, RecvSecond, RttPacket, SendSecond,
+    SenderSecond, Silence, StreamBurst, StreamSecond, TcpSecond, ViewerSecond,
 };
 use crate::table::Table;
 

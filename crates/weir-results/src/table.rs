@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use crate::error::StoreError;
 use crate::record::{
-    FlowBurst, FlowChange, FlowSecond, FrameSecond, HostSecond, LinkSecond, LoadFailure, LoadMetric, LoadSecond,
-    LossWindow, MediaEvent, MtuProbe, Record, RecvSecond, RttPacket, SendSecond, SenderSecond, Silence,
-    StreamBurst, StreamSecond, TcpSecond, ViewerSecond,
+    FlowBurst, FlowChange, FlowSecond, FrameSecond, HostSecond, LinkSecond, LoadFailure, LoadMetric,
+    LoadSecond, LossWindow, MediaEvent, MtuProbe, Record, RecvSecond, RttPacket, SendSecond, SenderSecond,
+    Silence, StreamBurst, StreamSecond, TcpSecond, ViewerSecond,
 };
 
 /// A table of records; every kind of [`Record`] has one.

@@ -33,7 +33,12 @@ pub struct LoadArgs {
     pub zipf: f64,
 
     /// Viewers at once: N, a ramp FROM..TO, or steps N,N,N [default: 1].
-    #[arg(long, value_name = "VIEWERS", conflicts_with = "arrivals", help_heading = "Viewers")]
+    #[arg(
+        long,
+        value_name = "VIEWERS",
+        conflicts_with = "arrivals",
+        help_heading = "Viewers"
+    )]
     pub viewers: Option<Viewers>,
     /// How long the ramp takes, or each step.
     #[arg(long, value_name = "TIME", value_parser = TimeSpan::positive, requires = "viewers", help_heading = "Viewers")]
@@ -61,13 +66,23 @@ pub struct LoadArgs {
     #[arg(long, value_name = "HOW", default_value = "loop", help_heading = "Playing")]
     pub play: PlayMode,
     /// Which rung it takes.
-    #[arg(long, value_name = "RUNG", default_value = "highest", help_heading = "Playing")]
+    #[arg(
+        long,
+        value_name = "RUNG",
+        default_value = "highest",
+        help_heading = "Playing"
+    )]
     pub rung: RungMode,
     /// Requests a second of all viewers together, at times of their own, however late answers are.
     ///
     /// Times are then measured from when a request should have been sent, so that an origin that stalls does not hold up
     /// its own measurement.
-    #[arg(long, value_name = "N/s", conflicts_with = "arrivals", help_heading = "Playing")]
+    #[arg(
+        long,
+        value_name = "N/s",
+        conflicts_with = "arrivals",
+        help_heading = "Playing"
+    )]
     pub rate: Option<PerSecond>,
     /// Fetch subtitles, too.
     #[arg(long, help_heading = "Playing")]
@@ -99,10 +114,22 @@ pub struct LoadArgs {
     #[arg(long, value_name = "URL", help_heading = "Measuring")]
     pub scrape: Option<String>,
     /// Counter of the bytes that the origin reads from its storage.
-    #[arg(long, value_name = "NAME", requires = "scrape", default_value = "weir_origin_storage_bytes_total", help_heading = "Measuring")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "scrape",
+        default_value = "weir_origin_storage_bytes_total",
+        help_heading = "Measuring"
+    )]
     pub scrape_in: String,
     /// Counter of the bytes that the origin sends.
-    #[arg(long, value_name = "NAME", requires = "scrape", default_value = "weir_origin_sent_bytes_total", help_heading = "Measuring")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "scrape",
+        default_value = "weir_origin_sent_bytes_total",
+        help_heading = "Measuring"
+    )]
     pub scrape_out: String,
     /// Record CPU, memory and network of this host, for an origin that runs on it.
     #[arg(long, help_heading = "Measuring")]
@@ -211,10 +238,7 @@ impl FromStr for TimeRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let time = |text: &str| {
-            text.parse::<TimeSpan>()
-                .map_err(|error| error.to_string())
-        };
+        let time = |text: &str| text.parse::<TimeSpan>().map_err(|error| error.to_string());
         let (from, to) = match text.split_once("..") {
             Some((from, to)) => (time(from)?, time(to)?),
             None => (time(text)?, time(text)?),
@@ -248,8 +272,14 @@ mod tests {
             ("50..0", Ok(Viewers::Ramp(50, 0))),
             ("10,20,50", Ok(Viewers::Steps(vec![10, 20, 50]))),
             ("0", Err("no viewers load nothing; write at least 1".to_owned())),
-            ("many", Err("'many' is no number of viewers; write 50, 0..50 or 10,20,50".to_owned())),
-            ("2000000", Err("2000000 viewers are too many; at most 1000000".to_owned())),
+            (
+                "many",
+                Err("'many' is no number of viewers; write 50, 0..50 or 10,20,50".to_owned()),
+            ),
+            (
+                "2000000",
+                Err("2000000 viewers are too many; at most 1000000".to_owned()),
+            ),
         ];
         for (text, read) in table {
             assert_eq!(text.parse::<Viewers>(), read, "{text}");
@@ -263,7 +293,10 @@ mod tests {
             assert!(text.parse::<PerSecond>().is_err(), "{text}");
         }
         let range: TimeRange = "1s..5s".parse().expect("a range");
-        assert_eq!((range.from, range.to), (TimeSpan(1_000_000_000), TimeSpan(5_000_000_000)));
+        assert_eq!(
+            (range.from, range.to),
+            (TimeSpan(1_000_000_000), TimeSpan(5_000_000_000))
+        );
         assert!("5s..1s".parse::<TimeRange>().is_err());
         assert!("5".parse::<TimeRange>().is_err());
     }

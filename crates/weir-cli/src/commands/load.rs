@@ -26,7 +26,12 @@ pub fn run(args: &LoadArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), F
     let store = RunStore::open(&global.db)?;
     let target = titles.first().map(String::as_str).unwrap_or_default();
     let run = store.begin(
-        &new_run("load", target, &plan::parameters(args, &titles), &HostFacts::read(None)),
+        &new_run(
+            "load",
+            target,
+            &plan::parameters(args, &titles),
+            &HostFacts::read(None),
+        ),
         "load",
         true,
     )?;
@@ -49,7 +54,9 @@ pub fn run(args: &LoadArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), F
     }
     kept?;
     if summary.all.requests > 0 && summary.all.failed == summary.all.requests {
-        return Err(Failure::environment("every request failed; the causes stand above"));
+        return Err(Failure::environment(
+            "every request failed; the causes stand above",
+        ));
     }
     let seconds = (summary.duration_ns as f64 / 1e9).max(1e-9);
     let measured = thresholds::of_load(&finished.account.total(), &finished.quality, seconds);

@@ -272,7 +272,11 @@ impl Collector {
             None => self.waiting.push((number, vec![report])),
         }
         let mut go_on = true;
-        while let Some(at) = self.waiting.iter().position(|(_, reports)| reports.len() == self.threads) {
+        while let Some(at) = self
+            .waiting
+            .iter()
+            .position(|(_, reports)| reports.len() == self.threads)
+        {
             let (_, reports) = self.waiting.swap_remove(at);
             go_on &= self.put_together(reports, watch);
         }
@@ -300,7 +304,9 @@ impl Collector {
             busiest: 0.0,
             metrics: self.scraping.as_ref().and_then(scrape::Scraping::latest),
         };
+        let mut most_viewers = 0;
         for report in reports {
+            most_viewers += report.most_viewers;
             second.duration_ns = second.duration_ns.max(report.duration_ns);
             second.account.merge(&report.account);
             second.quality.merge(&report.quality);
@@ -316,7 +322,7 @@ impl Collector {
         self.so_far.account.merge(&second.account);
         self.so_far.quality.merge(&second.quality);
         self.so_far.elapsed_ns += second.duration_ns;
-        self.summary.most_viewers = self.summary.most_viewers.max(second.viewers);
+        self.summary.most_viewers = self.summary.most_viewers.max(most_viewers);
         self.summary.arrivals += second.arrivals;
         self.summary.cpu_ns += second.cpu_ns;
         self.summary.busiest = self.summary.busiest.max(second.busiest);

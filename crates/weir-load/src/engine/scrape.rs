@@ -45,7 +45,10 @@ impl Default for ScrapeNames {
 impl ScrapeNames {
     /// Both counters; none if one of them is not there.
     pub(super) fn in_and_out(&self, metrics: &[Metric]) -> Option<(f64, f64)> {
-        Some((metrics::sum(metrics, &self.taken)?, metrics::sum(metrics, &self.sent)?))
+        Some((
+            metrics::sum(metrics, &self.taken)?,
+            metrics::sum(metrics, &self.sent)?,
+        ))
     }
 }
 
@@ -69,7 +72,9 @@ pub(super) fn start(scrape: &Scrape, dialer: Dialer) -> std::io::Result<Scraping
     let alive = Arc::new(());
     let here = Arc::downgrade(&alive);
     let place = scrape.place.clone();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     std::thread::Builder::new()
         .name("scrape".to_owned())
         .spawn(move || runtime.block_on(read_on(place, dialer, sender, here)))?;
@@ -84,7 +89,9 @@ async fn read_on(place: Place, dialer: Dialer, sender: Sender<Scraped>, alive: W
     while alive.strong_count() > 0 {
         let mut text = Vec::new();
         let mut keep = |bytes: &[u8]| {
-            let room = (metrics::MOST_BYTES + 1).saturating_sub(text.len()).min(bytes.len());
+            let room = (metrics::MOST_BYTES + 1)
+                .saturating_sub(text.len())
+                .min(bytes.len());
             text.extend_from_slice(&bytes[..room]);
         };
         let request = Request {

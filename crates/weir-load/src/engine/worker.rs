@@ -50,6 +50,8 @@ pub(super) struct Report {
     pub account: Account,
     pub quality: Quality,
     pub viewers: u64,
+    /// Most that were there at once.
+    pub most_viewers: u64,
     pub arrivals: u64,
     pub cpu_ns: u64,
 }
@@ -60,6 +62,8 @@ struct Room {
     /// Those that are there, by number.
     present: RefCell<HashMap<u64, Rc<Leaving>>>,
     arrivals: Cell<u64>,
+    /// Most that were there since the last report.
+    most: Cell<u64>,
     /// Time between the first requests of two viewers, where requests have times of their own.
     stagger_ns: u64,
 }
@@ -69,6 +73,8 @@ impl Room {
         let leaving = Rc::new(Leaving::default());
         self.present.borrow_mut().insert(number, leaving.clone());
         self.arrivals.set(self.arrivals.get() + 1);
+        self.most
+            .set(self.most.get().max(self.present.borrow().len() as u64));
         let room = self.clone();
         let first_ns = intended_ns + number.wrapping_mul(self.stagger_ns);
         tokio::task::spawn_local(async move {
@@ -90,7 +96,9 @@ impl Room {
 
 impl Worker {
     pub fn start(self) -> std::io::Result<JoinHandle<()>> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
         std::thread::Builder::new()
             .name(format!("viewers-{}", self.number))
             .spawn(move || {
@@ -120,6 +128,7 @@ impl Worker {
             shared: Rc::new(Shared::new(behaviour.clone(), dialer)),
             present: RefCell::default(),
             arrivals: Cell::new(0),
+            most: Cell::new(0),
             stagger_ns,
         });
         let mine = move |slot: u64| slot % of as u64 == number as u64;
@@ -152,14 +161,7 @@ thread_local! {
 }
 
 /// Lets viewers in and out by the schedule.
-async fn let_in(
-    room: &Rc<Room>,
-    arrivals: &Arrivals,
-    seed: u64,
-    start_ns: u64,
-    mine: &dyn Fn(u64) -> bool,
-) {
-    let open = arrivals.is_open();
+async fn let_in(room: &Rc<Room>, arrivals: &Arrivals, seed: u64, start_ns: u64, mine: &dyn Fn(u64) -> bool) {
     let mut slots = 0_u64;
     for (at, change) in arrivals.changes(seed) {
         let due_ns = start_ns.saturating_add(at);
@@ -167,9 +169,9 @@ async fn let_in(
             Change::Arrive => slots,
             Change::Leave => slots.saturating_sub(1),
         };
-        slots = match (change, open) {
-            (Change::Leave, _) => slots.saturating_sub(1),
-            (Change::Arrive, _) => slots + 1,
+        slots = match change {
+            Change::Leave => slots.saturating_sub(1),
+            Change::Arrive => slots + 1,
         };
         if !mine(slot) {
             continue;
@@ -239,6 +241,7 @@ async fn report_on(room: Rc<Room>, start_ns: u64, reports: Sender<Report>, endin
             account: room.shared.account.take(),
             quality: room.shared.quality.take(),
             viewers: room.present.borrow().len() as u64,
+            most_viewers: room.most.replace(room.present.borrow().len() as u64),
             arrivals: room.arrivals.take(),
             cpu_ns: cpu_now_ns.saturating_sub(cpu_ns),
         };

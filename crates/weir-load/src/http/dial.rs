@@ -91,7 +91,11 @@ impl Dialer {
         {
             return Ok(addresses.clone());
         }
-        let found = timeout(self.patience.connect, lookup_host((host.name.as_str(), host.port))).await;
+        let found = timeout(
+            self.patience.connect,
+            lookup_host((host.name.as_str(), host.port)),
+        )
+        .await;
         let found: Vec<SocketAddr> = match found {
             Ok(Ok(addresses)) => addresses.collect(),
             _ => return Err(Cause::Dns),

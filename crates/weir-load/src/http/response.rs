@@ -129,13 +129,21 @@ impl ResponseReader {
                 State::Head => self.take_head(bytes)?,
                 State::Length(left) => {
                     let (taken, rest) = self.take_body(bytes, left, body);
-                    self.state = if left == taken { State::Done } else { State::Length(left - taken) };
+                    self.state = if left == taken {
+                        State::Done
+                    } else {
+                        State::Length(left - taken)
+                    };
                     rest
                 }
                 State::UntilEnd => self.take_body(bytes, u64::MAX, body).1,
                 State::Chunk(left) => {
                     let (taken, rest) = self.take_body(bytes, left, body);
-                    self.state = if left == taken { State::ChunkEnd } else { State::Chunk(left - taken) };
+                    self.state = if left == taken {
+                        State::ChunkEnd
+                    } else {
+                        State::Chunk(left - taken)
+                    };
                     rest
                 }
                 State::ChunkSize | State::ChunkEnd | State::Trailer => self.take_line(bytes)?,
@@ -161,12 +169,7 @@ impl ResponseReader {
         }
     }
 
-    fn take_body<'a>(
-        &mut self,
-        bytes: &'a [u8],
-        left: u64,
-        body: &mut dyn FnMut(&[u8]),
-    ) -> (u64, &'a [u8]) {
+    fn take_body<'a>(&mut self, bytes: &'a [u8], left: u64, body: &mut dyn FnMut(&[u8])) -> (u64, &'a [u8]) {
         let count = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
         let (mine, rest) = bytes.split_at(count);
         body(mine);

@@ -17,7 +17,11 @@ fn read_all(bytes: &[u8]) -> (Vec<u8>, ResponseReader) {
     for step in 1..bytes.len() {
         let (body, reader) = read(bytes, step).expect("a response");
         let whole = read(bytes, bytes.len()).expect("a response");
-        assert_eq!((body, reader.head()), (whole.0, whole.1.head()), "in pieces of {step}");
+        assert_eq!(
+            (body, reader.head()),
+            (whole.0, whole.1.head()),
+            "in pieces of {step}"
+        );
         assert_eq!(reader.all_bytes(), bytes.len() as u64);
     }
     read(bytes, bytes.len()).expect("a response")
@@ -25,7 +29,8 @@ fn read_all(bytes: &[u8]) -> (Vec<u8>, ResponseReader) {
 
 #[test]
 fn a_length() {
-    let (body, reader) = read_all(b"HTTP/1.1 206 Partial Content\r\nContent-Length: 5\r\nServer: x\r\n\r\nhello");
+    let (body, reader) =
+        read_all(b"HTTP/1.1 206 Partial Content\r\nContent-Length: 5\r\nServer: x\r\n\r\nhello");
     assert_eq!(body, b"hello");
     assert!(reader.is_done());
     let head = reader.head().expect("a head");
@@ -52,8 +57,12 @@ fn until_the_end_of_the_connection() {
 
 #[test]
 fn interim_responses_are_passed_over() {
-    let (body, reader) = read_all(b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n!");
-    assert_eq!((body.as_slice(), reader.head().expect("a head").status), (b"!".as_slice(), 200));
+    let (body, reader) =
+        read_all(b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n!");
+    assert_eq!(
+        (body.as_slice(), reader.head().expect("a head").status),
+        (b"!".as_slice(), 200)
+    );
 }
 
 #[test]
@@ -69,20 +78,44 @@ fn what_is_missing_has_a_name() {
     let end = |bytes: &[u8]| read(bytes, bytes.len()).expect("a beginning").1.end();
     assert_eq!(end(b""), Err(ResponseError::Nothing));
     assert_eq!(end(b"HTTP/1.1 200 OK\r\nCont"), Err(ResponseError::HeadCut));
-    assert_eq!(end(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell"), Err(ResponseError::BodyCut));
-    assert_eq!(end(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nWiki\r\n"), Err(ResponseError::BodyCut));
+    assert_eq!(
+        end(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell"),
+        Err(ResponseError::BodyCut)
+    );
+    assert_eq!(
+        end(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nWiki\r\n"),
+        Err(ResponseError::BodyCut)
+    );
 }
 
 #[test]
 fn what_is_no_response_is_refused() {
     let table: [(&[u8], ResponseError); 7] = [
         (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", ResponseError::NotHttp),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", ResponseError::Length),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", ResponseError::Length),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", ResponseError::Length),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", ResponseError::Chunks),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n", ResponseError::Chunks),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab", ResponseError::Surplus),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+            ResponseError::Length,
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n",
+            ResponseError::Length,
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+            ResponseError::Length,
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+            ResponseError::Chunks,
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
+            ResponseError::Chunks,
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab",
+            ResponseError::Surplus,
+        ),
     ];
     for (bytes, error) in table {
         for step in [1, 3, bytes.len()] {

@@ -45,9 +45,7 @@ pub(super) fn config(trust: &Trust) -> Result<Arc<ClientConfig>, TlsError> {
             roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
             builder.with_root_certificates(roots).with_no_client_auth()
         }
-        Trust::File(path) => builder
-            .with_root_certificates(roots(path)?)
-            .with_no_client_auth(),
+        Trust::File(path) => builder.with_root_certificates(roots(path)?).with_no_client_auth(),
         Trust::Anyone => builder
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(Anyone(provider)))
@@ -62,7 +60,9 @@ fn roots(path: &Path) -> Result<RootCertStore, TlsError> {
     let certificates = CertificateDer::pem_file_iter(path).map_err(|error| failed(error.to_string()))?;
     for certificate in certificates {
         let certificate = certificate.map_err(|error| failed(error.to_string()))?;
-        roots.add(certificate).map_err(|error| failed(error.to_string()))?;
+        roots
+            .add(certificate)
+            .map_err(|error| failed(error.to_string()))?;
     }
     if roots.is_empty() {
         return Err(failed("there are none in it".to_owned()));

@@ -166,12 +166,7 @@ impl Addressing {
         Ok(Media::Known(Arc::new(segments)))
     }
 
-    fn list(
-        &self,
-        base: &Url,
-        numbers: &Numbers<'_>,
-        places: &mut Places,
-    ) -> Result<Media, ManifestError> {
+    fn list(&self, base: &Url, numbers: &Numbers<'_>, places: &mut Places) -> Result<Media, ManifestError> {
         let mut segments = Segments::default();
         if self.initialization.is_some() || self.initialization_range.is_some() {
             let address = self.initialization.as_deref().unwrap_or("");
@@ -228,7 +223,10 @@ impl Addressing {
     }
 
     /// Times and durations of segments, in the timescale. The caller bounds how many it takes.
-    fn times(&self, length_ns: Option<u64>) -> Result<Box<dyn Iterator<Item = (u64, u64)> + '_>, ManifestError> {
+    fn times(
+        &self,
+        length_ns: Option<u64>,
+    ) -> Result<Box<dyn Iterator<Item = (u64, u64)> + '_>, ManifestError> {
         let scale = self.scale();
         let end = length_ns.map(|length| {
             let ticks = u128::from(length) * u128::from(scale) / 1_000_000_000;
@@ -269,18 +267,21 @@ fn timeline(element: &Element) -> Result<Vec<Entry>, ManifestError> {
 /// The segments of a timeline. A negative repeat goes on until the next entry's time, or the end of the period.
 fn expand(entries: &[Entry], end: Option<u64>) -> impl Iterator<Item = (u64, u64)> + '_ {
     let mut now = 0_u64;
-    entries.iter().enumerate().flat_map(move |(index, &(time, duration, repeat))| {
-        let start = time.unwrap_or(now);
-        let count = match u64::try_from(repeat) {
-            Ok(repeat) => repeat.saturating_add(1),
-            Err(_) => {
-                let next = entries.get(index + 1).and_then(|next| next.0).or(end);
-                next.map_or(1, |next| next.saturating_sub(start).div_ceil(duration))
-            }
-        };
-        now = start.saturating_add(duration.saturating_mul(count));
-        (0..count).map(move |step| (start.saturating_add(step.saturating_mul(duration)), duration))
-    })
+    entries
+        .iter()
+        .enumerate()
+        .flat_map(move |(index, &(time, duration, repeat))| {
+            let start = time.unwrap_or(now);
+            let count = match u64::try_from(repeat) {
+                Ok(repeat) => repeat.saturating_add(1),
+                Err(_) => {
+                    let next = entries.get(index + 1).and_then(|next| next.0).or(end);
+                    next.map_or(1, |next| next.saturating_sub(start).div_ceil(duration))
+                }
+            };
+            now = start.saturating_add(duration.saturating_mul(count));
+            (0..count).map(move |step| (start.saturating_add(step.saturating_mul(duration)), duration))
+        })
 }
 
 enum Value<'a> {

@@ -27,9 +27,7 @@ impl Element {
         let mut open: Vec<Element> = Vec::new();
         let mut left = MOST_ELEMENTS;
         loop {
-            let event = reader
-                .read_event()
-                .map_err(|error| not_xml(&error.to_string()))?;
+            let event = reader.read_event().map_err(|error| not_xml(&error.to_string()))?;
             let closed = match event {
                 Event::Start(start) => {
                     count(&mut left, open.len())?;

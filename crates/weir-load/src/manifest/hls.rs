@@ -89,7 +89,11 @@ fn multivariant(text: &str, base: &Url) -> Result<Presentation, ManifestError> {
     variants.sort_by(|a, b| (a.bandwidth, &a.id).cmp(&(b.bandwidth, &b.id)));
     variants.dedup_by(|a, b| a.media == b.media);
     let mut sets = vec![Set {
-        kind: if only_sound { MediaKind::Audio } else { MediaKind::Video },
+        kind: if only_sound {
+            MediaKind::Audio
+        } else {
+            MediaKind::Video
+        },
         language: None,
         rungs: variants,
     }];
@@ -230,9 +234,7 @@ impl<'a> Reading<'a> {
         // Without an offset it begins with the file (RFC 8216, 4.3.2.5).
         let said = attributes.get("BYTERANGE").map(range).transpose()?;
         let said = said.map(|(length, offset)| (length, offset.unwrap_or(0)));
-        let range = said
-            .map(|(length, first)| bytes_of(length, first))
-            .transpose()?;
+        let range = said.map(|(length, first)| bytes_of(length, first)).transpose()?;
         let place = self.places.place(self.base, uri, range)?;
         self.init = Some(position(&mut self.segments.inits, place));
         Ok(())

@@ -11,7 +11,9 @@ impl<'a> Attributes<'a> {
 
     /// The value of the first attribute of that name.
     pub fn get(&self, name: &str) -> Option<&'a str> {
-        Attributes(self.0).find(|(known, _)| *known == name).map(|(_, value)| value)
+        Attributes(self.0)
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| value)
     }
 }
 

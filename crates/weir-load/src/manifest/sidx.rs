@@ -31,7 +31,9 @@ pub fn subsegments(bytes: &[u8], index: &Place, init: Option<&Place>) -> Result<
         Ok::<_, weir_media::bmff::BmffError>((timescale, earliest, offset, table))
     };
     let (timescale, earliest, offset, table) = read().map_err(|error| damaged(&error))?;
-    let mut at = (sidx.at + sidx.whole.len() as u64).checked_add(offset).ok_or_else(|| damaged(&"an offset beyond every file"))?;
+    let mut at = (sidx.at + sidx.whole.len() as u64)
+        .checked_add(offset)
+        .ok_or_else(|| damaged(&"an offset beyond every file"))?;
     let mut time = earliest;
     let mut segments = Segments {
         inits: init.into_iter().cloned().collect(),
@@ -48,7 +50,9 @@ pub fn subsegments(bytes: &[u8], index: &Place, init: Option<&Place>) -> Result<
         if size == 0 {
             return Err(damaged(&"a segment without bytes"));
         }
-        let next = at.checked_add(size).ok_or_else(|| damaged(&"an offset beyond every file"))?;
+        let next = at
+            .checked_add(size)
+            .ok_or_else(|| damaged(&"an offset beyond every file"))?;
         segments.list.push(Segment {
             place: Place {
                 host: Arc::clone(&index.host),

@@ -107,7 +107,8 @@ impl Viewer {
                 let read = |viewer: &mut Viewer, url: &str, bytes: &[u8]| {
                     viewer.shared.titles.borrow_mut().playlist(url, bytes)
                 };
-                self.fetch_whole(Kind::Manifest, place, manifest::MOST_BYTES, read).await
+                self.fetch_whole(Kind::Manifest, place, manifest::MOST_BYTES, read)
+                    .await
             }
             Media::Indexed { index, init } => {
                 let read = |viewer: &mut Viewer, url: &str, bytes: &[u8]| {

@@ -25,7 +25,8 @@ impl Viewer {
         let read = |viewer: &mut Viewer, url: &str, bytes: &[u8]| {
             viewer.shared.titles.borrow_mut().presentation(url, bytes)
         };
-        self.fetch_whole(Kind::Manifest, title, manifest::MOST_BYTES, read).await
+        self.fetch_whole(Kind::Manifest, title, manifest::MOST_BYTES, read)
+            .await
     }
 
     /// The kinds that are fetched, in the order of the background's loop: sound before pictures.

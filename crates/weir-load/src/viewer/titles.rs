@@ -29,7 +29,12 @@ pub(super) struct Titles {
 impl Titles {
     /// What a manifest says.
     pub fn presentation(&mut self, url: &str, bytes: &[u8]) -> Result<Arc<Presentation>, ManifestError> {
-        let read = || Ok(Meaning::Presentation(Arc::new(manifest::read(bytes, &parsed(url)?)?)));
+        let read = || {
+            Ok(Meaning::Presentation(Arc::new(manifest::read(
+                bytes,
+                &parsed(url)?,
+            )?)))
+        };
         match self.meaning(url, bytes, read)? {
             Meaning::Presentation(presentation) => Ok(presentation),
             // The address of a playlist is also that of a title.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_net::clock::monotonic_ns;
-use weir_player::{AbrRule, Action, Event, FirstRung, Figures, Manifest, Outcome, Player, Request, Settings, Track};
+use weir_player::{
+    AbrRule, Action, Event, Figures, FirstRung, Manifest, Outcome, Player, Request, Settings, Track,
+};
 use weir_units::Rate;
 
 use super::fetching::Continuity;
@@ -89,7 +91,10 @@ impl Viewer {
         let mut tracks = Vec::new();
         let mut shared = Vec::new();
         for (wanted, kind) in self.wanted() {
-            if let Some(track) = self.playing(&presentation, wanted, kind, choice, &mut shared).await? {
+            if let Some(track) = self
+                .playing(&presentation, wanted, kind, choice, &mut shared)
+                .await?
+            {
                 tracks.push((wanted, track));
             }
         }
@@ -239,11 +244,19 @@ impl Viewer {
                 let at = |ns: u64| Duration::from_nanos(ns.saturating_sub(sitting.began_ns));
                 let (first, last) = (at(answer.first_byte_ns), at(answer.last_byte_ns));
                 let bytes = answer.body_bytes;
-                sitting.player.handle(first, Event::Bytes { request: id, bytes: 0 });
+                sitting.player.handle(
+                    first,
+                    Event::Bytes {
+                        request: id,
+                        bytes: 0,
+                    },
+                );
                 sitting.player.handle(last, Event::Bytes { request: id, bytes });
                 sitting.player.handle(last, Event::Complete { request: id });
             }
-            Err(_) => sitting.player.handle(sitting.now(), Event::Failed { request: id }),
+            Err(_) => sitting
+                .player
+                .handle(sitting.now(), Event::Failed { request: id }),
         }
     }
 
@@ -263,21 +276,34 @@ impl Viewer {
         if let Some(number) = segment.init
             && track.init != Some((period, rung, number))
         {
-            let place = segments.inits.get(number as usize).ok_or(Failed(Cause::BadManifest))?;
+            let place = segments
+                .inits
+                .get(number as usize)
+                .ok_or(Failed(Cause::BadManifest))?;
             let due = intended_ns.take().unwrap_or_else(monotonic_ns);
-            self.fetch_media(Kind::Init, place, None, &mut track.continuity, due).await?;
+            self.fetch_media(Kind::Init, place, None, &mut track.continuity, due)
+                .await?;
             track.init = Some((period, rung, number));
         }
         if let Some(number) = segment.key
             && track.key != Some((period, rung, number))
         {
-            let place = segments.keys.get(number as usize).ok_or(Failed(Cause::BadManifest))?;
+            let place = segments
+                .keys
+                .get(number as usize)
+                .ok_or(Failed(Cause::BadManifest))?;
             self.fetch(Kind::Key, place).await?;
             track.key = Some((period, rung, number));
         }
         let due = intended_ns.take().unwrap_or_else(monotonic_ns);
-        self.fetch_media(track.kind, &segment.place, Some(index), &mut track.continuity, due)
-            .await
+        self.fetch_media(
+            track.kind,
+            &segment.place,
+            Some(index),
+            &mut track.continuity,
+            due,
+        )
+        .await
     }
 }
 

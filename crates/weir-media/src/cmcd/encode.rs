@@ -25,7 +25,11 @@ impl Cmcd {
     pub fn headers(&self) -> Vec<(&'static str, String)> {
         let keys = self.keys();
         let of = |field: Field| join(keys.iter().filter(|key| key.field == field));
-        HEADERS.into_iter().zip(FIELDS.map(of)).filter(|(_, value)| !value.is_empty()).collect()
+        HEADERS
+            .into_iter()
+            .zip(FIELDS.map(of))
+            .filter(|(_, value)| !value.is_empty())
+            .collect()
     }
 
     /// The value of the query's argument [`super::QUERY_ARGUMENT`], percent-encoded.

@@ -41,7 +41,9 @@ pub fn titles(args: &LoadArgs) -> Result<Vec<String>, Failure> {
         );
     }
     match titles.len() {
-        0 => Err(Failure::usage("there are no titles; give the address of a manifest")),
+        0 => Err(Failure::usage(
+            "there are no titles; give the address of a manifest",
+        )),
         count if count > MOST_TITLES => Err(Failure::usage(format!("{count} titles are too many"))),
         _ => Ok(titles),
     }
@@ -85,7 +87,9 @@ fn behaviour(args: &LoadArgs, titles: Vec<Place>, arrivals: &Arrivals) -> Result
     let pace = match (args.rate, arrivals.most_viewers()) {
         (None, _) => None,
         (Some(_), _) if play == Play::RealTime => {
-            return Err(Failure::usage("--rate does not go with --play real-time, whose requests have their times"));
+            return Err(Failure::usage(
+                "--rate does not go with --play real-time, whose requests have their times",
+            ));
         }
         (Some(rate), Some(viewers)) if matches!(args.viewers, None | Some(Viewers::Steady(_))) => {
             Some(Duration::from_secs_f64(f64::from(viewers) / rate.0))

@@ -11,9 +11,7 @@ use weir_load::engine::{Second, SoFar, Watch};
 use weir_load::measure::{Account, Quality};
 use weir_measure::Sink;
 use weir_net::counters::HostCounters;
-use weir_results::{
-    HostSecond, LoadFailure, LoadMetric, LoadSecond, Quantiles, Record, Side, ViewerSecond,
-};
+use weir_results::{HostSecond, LoadFailure, LoadMetric, LoadSecond, Quantiles, Record, Side, ViewerSecond};
 use weir_stats::DurationHistogram;
 
 use super::super::progress::LoadBar;
@@ -127,7 +125,9 @@ impl<'a> Watching<'a> {
             }
             Some(Err(problem)) if !state.scrape_failed => {
                 state.scrape_failed = true;
-                self.bar.say(&format!("weir: the metrics of the origin cannot be read: {problem}"));
+                self.bar.say(&format!(
+                    "weir: the metrics of the origin cannot be read: {problem}"
+                ));
             }
             _ => {}
         }
@@ -201,7 +201,8 @@ impl Watch for Watching<'_> {
         self.record_metrics(second, &mut state);
         state.finished.account.merge(&second.account);
         state.finished.quality.merge(&second.quality);
-        self.bar.show(so_far.elapsed_ns, &tables::load_live(second, so_far));
+        self.bar
+            .show(so_far.elapsed_ns, &tables::load_live(second, so_far));
         if state.stopped.is_none() {
             state.stopped = self.stops(second, &mut state);
         }
@@ -245,6 +246,9 @@ mod tests {
             lo: 2776770   11307    0    0    0     0          0         0  2776770   11307    0    0    0     0       0          0\n  \
             eth0: 1215645    2751    0    0    0     0          0         0  1782404    4324    0    0    0   427       0          0\n";
         let found: Vec<_> = network_bytes(text).collect();
-        assert_eq!(found, [("lo", 2_776_770, 2_776_770), ("eth0", 1_215_645, 1_782_404)]);
+        assert_eq!(
+            found,
+            [("lo", 2_776_770, 2_776_770), ("eth0", 1_215_645, 1_782_404)]
+        );
     }
 }

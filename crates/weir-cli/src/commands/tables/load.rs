@@ -16,7 +16,9 @@ pub fn load(summary: &LoadSummary) -> String {
         text.push_str(&viewers(quality));
     }
     if let Some(origin) = &summary.origin {
-        let ratio = origin.efficiency.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
+        let ratio = origin
+            .efficiency
+            .map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
         text.push_str(&format!(
             "origin: {} in, {} out, OUT/IN {ratio}\n\n",
             format_bytes(origin.in_bytes),
@@ -32,7 +34,15 @@ fn rows(summary: &LoadSummary) -> impl Iterator<Item = &KindSummary> {
 }
 
 fn requests(summary: &LoadSummary) -> String {
-    let mut shown = table(&["", "requests", "failed", "requests/s", "bodies", "rate", "connections"]);
+    let mut shown = table(&[
+        "",
+        "requests",
+        "failed",
+        "requests/s",
+        "bodies",
+        "rate",
+        "connections",
+    ]);
     for kind in rows(summary) {
         shown.add_row([
             kind.kind.clone(),
@@ -85,7 +95,9 @@ fn failures(summary: &LoadSummary) -> String {
 
 fn viewers(quality: &QualitySummary) -> String {
     let ratio = quality.rebuffer_ratio.map_or("-".to_owned(), format_percent);
-    let bitrate = quality.bitrate.map_or("-".to_owned(), |rate| format_rate(rate as u64));
+    let bitrate = quality
+        .bitrate
+        .map_or("-".to_owned(), |rate| format_rate(rate as u64));
     let mut text = format!(
         "viewers: {} sessions, {} stalled ({} stalls), {} gave up, {} never saw a picture\n",
         format_count(quality.sessions),
@@ -94,7 +106,10 @@ fn viewers(quality: &QualitySummary) -> String {
         format_count(quality.gave_up),
         format_count(quality.never_started),
     );
-    text.push_str(&format!("  rebuffer ratio {ratio}, mean bit rate {bitrate}, {} switches\n", quality.switches));
+    text.push_str(&format!(
+        "  rebuffer ratio {ratio}, mean bit rate {bitrate}, {} switches\n",
+        quality.switches
+    ));
     if quality.startup.count > 0 {
         text.push_str(&format!(
             "  to the first picture: P50 {}, P90 {}, P99 {}, max {}\n",
@@ -126,7 +141,10 @@ fn generator(summary: &LoadSummary) -> String {
 pub fn load_live(second: &Second, so_far: &SoFar) -> String {
     let seconds = second.duration_ns as f64 / 1e9;
     let total = second.account.total();
-    let late = total.last_byte.quantile(0.99).map_or("-".to_owned(), format_signed_duration);
+    let late = total
+        .last_byte
+        .quantile(0.99)
+        .map_or("-".to_owned(), format_signed_duration);
     let mut text = format!(
         "{} viewers, {:.0} requests/s, {}, P99 {late}, {} failed",
         format_count(second.viewers),
@@ -135,7 +153,12 @@ pub fn load_live(second: &Second, so_far: &SoFar) -> String {
         format_count(failed(&so_far.account)),
     );
     for (kind, account) in second.account.kinds() {
-        let time = |q| account.last_byte.quantile(q).map_or("-".to_owned(), format_signed_duration);
+        let time = |q| {
+            account
+                .last_byte
+                .quantile(q)
+                .map_or("-".to_owned(), format_signed_duration)
+        };
         text.push_str(&format!(
             "\n  {:<9} {:>7.0}/s  {:>14}  P50 {:>9}  P99 {:>9}",
             kind.name(),
