@@ -61,6 +61,8 @@ look_for() {
         need_command gst-launch-1.0 gstreamer1.0-tools
         need_gstreamer_element rawvideoparse gstreamer1.0-plugins-base
         need_gstreamer_element y4menc gstreamer1.0-plugins-good
+        # What weir load counts is compared with nginx's log.
+        need_command nginx nginx-light
         # The page is tested in a real browser.
         [[ -n ${CHROMIUM:-} ]] || need_command chromium chromium
         ;;
@@ -70,6 +72,8 @@ look_for() {
         need_command irtt irtt
         need_command srt-live-transmit srt-tools
         need_command ristsender rist-tools
+        need_command nginx nginx-light
+        need_command wrk wrk
         need_command python3 python3
         ;;
     *) fail "unknown purpose '$purpose': use demo, test or bench" ;;

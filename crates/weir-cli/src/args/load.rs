@@ -17,13 +17,16 @@ const MOST_VIEWERS: u32 = 1_000_000;
 Example:
     $ weir load http://127.0.0.1:8080/film/manifest.mpd --viewers 0..50 --over 60s
     $ weir load http://127.0.0.1:8080/film/master.m3u8 --play real-time --viewers 500 --for 5min --fail-if 'p99 > 500ms'
+    $ weir load locustfile > locustfile.py; weir load --locust-master locust.example.net:5557
     $ weir load --titles list.txt --zipf 0.8 --arrivals 20/s --poisson --session 2min --play real-time --for 1h
 
 Only hosts that have agreed to it: other hosts than this one get more than a trifle only with
 --yes-really-load-this-host.")]
 pub struct LoadArgs {
     /// Address of a manifest (DASH) or playlist (HLS); several are chosen from by chance.
-    #[arg(value_name = "URL", required_unless_present = "titles")]
+    ///
+    /// The word 'locustfile' alone prints the file that a Locust master needs to know Weir's classes.
+    #[arg(value_name = "URL", required_unless_present_any = ["titles", "locust_master"])]
     pub urls: Vec<String>,
     /// File with an address a line, the most popular first.
     #[arg(long, value_name = "FILE")]
@@ -109,6 +112,10 @@ pub struct LoadArgs {
     /// Load a host other than this one: it has agreed to it.
     #[arg(long, help_heading = "Connections")]
     pub yes_really_load_this_host: bool,
+
+    /// Be a worker of the Locust master at this host and port; what to load and how comes from its page.
+    #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["viewers", "arrivals", "duration", "titles", "rate"], help_heading = "Locust")]
+    pub locust_master: Option<String>,
 
     /// Address of the origin's metrics (Prometheus), read once a second.
     #[arg(long, value_name = "URL", help_heading = "Measuring")]

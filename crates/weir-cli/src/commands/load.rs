@@ -1,5 +1,6 @@
 //! `weir load`: viewers against an origin.
 
+mod locust;
 mod plan;
 mod watching;
 
@@ -17,6 +18,12 @@ use watching::Watching;
 
 /// Plays until the time is over, and reports.
 pub fn run(args: &LoadArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
+    if args.urls == ["locustfile"] {
+        return print(weir_load::locust::LOCUSTFILE);
+    }
+    if let Some(master) = &args.locust_master {
+        return locust::run(args, master, global, stop);
+    }
     let possible = thresholds::of_load(&Default::default(), &Default::default(), 1.0);
     thresholds::check(&args.fail_if, &possible, "load")?;
     thresholds::check(&args.stop_if, &possible, "load")?;

@@ -141,7 +141,7 @@ pub fn run(
     stop: &dyn Fn() -> bool,
     watch: &dyn Watch,
 ) -> Result<LoadSummary, LoadError> {
-    let elsewhere = permitted(config)?;
+    let elsewhere = permitted(config, target.is_some())?;
     let dialer = Dialer::new(&config.trust, config.patience, elsewhere)?;
     let scraping = config
         .scrape
@@ -221,9 +221,12 @@ fn follow(
     }
 }
 
-/// Whether other hosts may be connected to.
-fn permitted(config: &Config) -> Result<bool, LoadError> {
-    if config.leave || is_gentle(config) {
+/// Whether other hosts may be connected to. `unbounded` says that somebody else chooses the number of viewers.
+///
+/// # Errors
+/// When a title is on another host, and that was not agreed to.
+pub fn permitted(config: &Config, unbounded: bool) -> Result<bool, LoadError> {
+    if config.leave || !unbounded && is_gentle(config) {
         return Ok(true);
     }
     for title in &config.behaviour.titles {

@@ -67,6 +67,20 @@ pub struct KindAccount {
     pub first_byte: DurationHistogram,
     /// To the last byte, or to the failure.
     pub last_byte: DurationHistogram,
+    /// The same as Locust tells it: milliseconds, rounded to two digits.
+    pub rounded_ms: BTreeMap<u64, u64>,
+}
+
+/// Milliseconds as Locust's statistics round them.
+fn rounded_ms(ns: u64) -> u64 {
+    let ms = ns.saturating_add(500_000) / 1_000_000;
+    let unit = match ms {
+        0..100 => 1,
+        100..1_000 => 10,
+        1_000..10_000 => 100,
+        _ => 1_000,
+    };
+    (ms + unit / 2) / unit * unit
 }
 
 impl KindAccount {
@@ -84,6 +98,7 @@ impl KindAccount {
             self.first_byte.record(signed(first_byte));
         }
         self.last_byte.record(signed(sample.last_byte_ns));
+        *self.rounded_ms.entry(rounded_ms(sample.last_byte_ns)).or_default() += 1;
     }
 
     /// Adds all that `other` holds.
@@ -99,6 +114,9 @@ impl KindAccount {
         }
         self.first_byte.merge(&other.first_byte);
         self.last_byte.merge(&other.last_byte);
+        for (ms, count) in &other.rounded_ms {
+            *self.rounded_ms.entry(*ms).or_default() += count;
+        }
     }
 
     /// Requests that failed.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use serde_json::{Value, json};
 use weir_cli::args::{LoadArgs, PlayMode, RungMode, Viewers};
 use weir_cli::units::TimeSpan;
@@ -188,10 +189,14 @@ pub fn room(config: &Config) -> Vec<String> {
     )]
 }
 
+/// A choice as it is written on the command line.
+fn word(choice: impl ValueEnum) -> Option<String> {
+    choice.to_possible_value().map(|value| value.get_name().to_owned())
+}
+
 /// What the run was asked to do, for the store.
 pub fn parameters(args: &LoadArgs, titles: &[String]) -> Value {
     let first: Vec<&String> = titles.iter().take(100).collect();
-    let word = |text: String| text.to_lowercase();
     json!({
         "titles": first,
         "title_count": titles.len(),
@@ -208,8 +213,8 @@ pub fn parameters(args: &LoadArgs, titles: &[String]) -> Value {
         "session_ns": args.session.map(|time| time.0),
         "think_ns": [args.think.from.0, args.think.to.0],
         "seed": args.seed,
-        "play": word(format!("{:?}", args.play)),
-        "rung": word(format!("{:?}", args.rung)),
+        "play": word(args.play),
+        "rung": word(args.rung),
         "rate_per_second": args.rate.map(|rate| rate.0),
         "subtitles": args.subtitles,
         "verify": args.verify,
