@@ -13,7 +13,11 @@ fn check(segments: &Segments) {
     assert!(segments.list.len() <= MOST_SEGMENTS);
     for segment in &segments.list {
         assert!(segment.place.target.starts_with('/'));
-        assert!(segment.init.is_none_or(|init| (init as usize) < segments.inits.len()));
+        assert!(
+            segment
+                .init
+                .is_none_or(|init| (init as usize) < segments.inits.len())
+        );
         assert!(segment.key.is_none_or(|key| (key as usize) < segments.keys.len()));
         assert!(segment.place.range.is_none_or(|(first, last)| first <= last));
     }

@@ -303,7 +303,16 @@ fn print_everything() -> Vec<Document> {
     for options in [["--play", "loop"], ["--play", "real-time"]] {
         let (url, metrics) = (origin.url("film/list.mpd"), origin.url("metrics"));
         let load = ["load", &url, "--watch-host", "--scrape", &metrics];
-        take("load", 0, &[load.as_slice(), &options, &["--json", "--quiet", "--for", "1500ms"]].concat());
+        take(
+            "load",
+            0,
+            &[
+                load.as_slice(),
+                &options,
+                &["--json", "--quiet", "--for", "1500ms"],
+            ]
+            .concat(),
+        );
     }
     drop(origin);
     let list = ["runs", "list", "--json", "--all", "--parts"];
@@ -313,7 +322,9 @@ fn print_everything() -> Vec<Document> {
         take("runs-show", 0, &["runs", "show", &id, "--json"]);
         take("runs-export", 0, &["runs", "export", &id, "--as", "jsonl"]);
         take("report-data", 0, &["runs", "export", &id, "--as", "json"]);
-        let diagnosed = !["lab", "send", "recv", "load"].iter().any(|kind| run["kind"] == *kind);
+        let diagnosed = !["lab", "send", "recv", "load"]
+            .iter()
+            .any(|kind| run["kind"] == *kind);
         if run["outcome"] == "finished" && diagnosed {
             take("diagnose", 0, &["diagnose", &id, "--json"]);
         }
@@ -545,7 +556,9 @@ fn the_commands_reach_all_parts_of_the_schemas() {
             .filter_map(|(_, document)| document[field].as_str())
             .collect()
     };
-    let kinds = BTreeSet::from(["flows", "lab", "load", "mtu", "recv", "rtt", "send", "survey", "tcp"]);
+    let kinds = BTreeSet::from([
+        "flows", "lab", "load", "mtu", "recv", "rtt", "send", "survey", "tcp",
+    ]);
     assert_eq!(strings("runs-list", "kind"), kinds);
     assert_eq!(
         strings("runs-list", "outcome"),

@@ -28,7 +28,11 @@ fn made_by_ffmpeg(options: &str) -> TempDir {
         -c:v libx264 -preset ultrafast -g 50 -keyint_min 50 -sc_threshold 0 -pix_fmt yuv420p -c:a aac";
     let arguments = format!("{inputs} {options}");
     let done = Command::new("ffmpeg")
-        .args(arguments.split_whitespace().map(|argument| argument.replace('~', " ")))
+        .args(
+            arguments
+                .split_whitespace()
+                .map(|argument| argument.replace('~', " ")),
+        )
         .current_dir(folder.path())
         .output()
         .expect("ffmpeg");
@@ -61,7 +65,10 @@ fn all_segments(folder: &Path, presentation: &Presentation) -> Vec<(MediaKind, S
 }
 
 fn name(place: &Place) -> &str {
-    place.target.strip_prefix("/films/one/").expect("a file beside the manifest")
+    place
+        .target
+        .strip_prefix("/films/one/")
+        .expect("a file beside the manifest")
 }
 
 /// Every media file that ffmpeg wrote is listed, byte for byte, once.
@@ -85,7 +92,9 @@ fn assert_covers(folder: &Path, all: &[(MediaKind, Segments)], except: &[&str]) 
         if except.iter().any(|end| found.ends_with(end)) {
             continue;
         }
-        let mut ranges = listed.remove(&found).unwrap_or_else(|| panic!("{found} is not listed"));
+        let mut ranges = listed
+            .remove(&found)
+            .unwrap_or_else(|| panic!("{found} is not listed"));
         ranges.sort_unstable();
         let mut next = 0;
         for (first, last) in ranges {
@@ -104,7 +113,10 @@ fn assert_six_seconds(all: &[(MediaKind, Segments)]) {
         let list = &segments.list;
         assert!(list.len() >= 3, "{} segments of {kind:?}", list.len());
         let total: u64 = list.iter().map(|segment| segment.duration_ns).sum();
-        assert!((5_900_000_000..=6_200_000_000).contains(&total), "{total} ns of {kind:?}");
+        assert!(
+            (5_900_000_000..=6_200_000_000).contains(&total),
+            "{total} ns of {kind:?}"
+        );
         for pair in list.windows(2) {
             let end = pair[0].start_ns + pair[0].duration_ns;
             assert!(end.abs_diff(pair[1].start_ns) < 60_000_000, "{pair:?}");
@@ -130,7 +142,13 @@ fn dash_as_ffmpeg_writes_it() {
         assert!(!presentation.live);
         let video = presentation.periods[0].first(MediaKind::Video).unwrap();
         assert!(video.rungs.is_sorted_by_key(|rung| rung.bandwidth));
-        assert_covers(folder.path(), &all, &[".mpd"]);
+        // ffmpeg writes a last segment of sound behind the end of the period, where nothing but a timeline leads.
+        let behind = if form.ends_with("timeline 0") {
+            "stream2-00004.m4s"
+        } else {
+            ".mpd"
+        };
+        assert_covers(folder.path(), &all, &[".mpd", behind]);
         if form != "-use_template 1 -use_timeline 0" {
             assert_six_seconds(&all);
         }
@@ -142,7 +160,11 @@ fn hls_as_ffmpeg_writes_it() {
     let key = TempDir::new().unwrap();
     let information = key.path().join("key_information");
     std::fs::write(key.path().join("film.key"), [7; 16]).unwrap();
-    std::fs::write(&information, format!("film.key\n{}\n", key.path().join("film.key").display())).unwrap();
+    std::fs::write(
+        &information,
+        format!("film.key\n{}\n", key.path().join("film.key").display()),
+    )
+    .unwrap();
     let encrypted = format!("-hls_key_info_file {}", information.display());
     let forms = [
         "-hls_segment_filename %v_%d.ts",
@@ -164,13 +186,17 @@ fn hls_as_ffmpeg_writes_it() {
         assert_covers(folder.path(), &all, &[".m3u8", ".key"]);
         assert_six_seconds(&all);
         let keys = form.contains("key_info");
-        assert!(all.iter().all(|(_, segments)| segments.keys.is_empty() != keys), "{form}");
+        assert!(
+            all.iter().all(|(_, segments)| segments.keys.is_empty() != keys),
+            "{form}"
+        );
     }
 }
 
 #[test]
 fn an_index_as_ffmpeg_writes_it() {
-    let folder = made_by_ffmpeg("-map 0:v -movflags frag_keyframe+empty_moov+default_base_moof+global_sidx out.mp4");
+    let folder =
+        made_by_ffmpeg("-map 0:v -movflags frag_keyframe+empty_moov+default_base_moof+global_sidx out.mp4");
     let file = read(folder.path(), "out.mp4");
     let at = file.windows(4).position(|window| window == b"sidx").unwrap() - 4;
     let length = u32::from_be_bytes(file[at..at + 4].try_into().unwrap()) as usize;
@@ -225,16 +251,22 @@ fn templates_of_the_standard() {
         addresses(first_known(&presentation))
     };
     let here = "https://cdn.example:8443/a/b/";
-    let numbered = read("<SegmentTemplate duration=\"4\" media=\"$RepresentationID$-$Number%05d$-$$.m4s?x=$Bandwidth$\"/>");
+    let numbered = read(
+        "<SegmentTemplate duration=\"4\" media=\"$RepresentationID$-$Number%05d$-$$.m4s?x=$Bandwidth$\"/>",
+    );
     assert_eq!(numbered[0], format!("{here}v&1-00001-$.m4s?x=500"));
     // 10 s in segments of 4 s: three, the last of them shorter.
     assert_eq!(numbered.len(), 3);
     // Times, a repetition, a gap, and a repetition until the end of the period.
     let timeline = "<SegmentTemplate timescale=\"10\" media=\"$Time$\"><SegmentTimeline><S t=\"0\" d=\"20\" r=\"1\"/>\
         <S d=\"10\"/><S t=\"60\" d=\"20\" r=\"-1\"/></SegmentTimeline></SegmentTemplate>";
-    let times: Vec<String> = read(timeline).iter().map(|url| url[here.len()..].to_owned()).collect();
+    let times: Vec<String> = read(timeline)
+        .iter()
+        .map(|url| url[here.len()..].to_owned())
+        .collect();
     assert_eq!(times, ["0", "20", "40", "60", "80"]);
-    let limited = read("<SegmentTemplate duration=\"1\" startNumber=\"7\" endNumber=\"9\" media=\"$Number$\"/>");
+    let limited =
+        read("<SegmentTemplate duration=\"1\" startNumber=\"7\" endNumber=\"9\" media=\"$Number$\"/>");
     assert_eq!(limited.len(), 3);
 }
 
@@ -255,14 +287,20 @@ fn several_periods_and_what_they_inherit() {
     assert_eq!(presentation.periods[1].sets.len(), 1);
     let first = first_known(&presentation);
     let here = "http://host.example/films/one/";
-    assert_eq!(addresses(first), [5, 6, 7].map(|number| format!("{here}1/{number}")));
+    assert_eq!(
+        addresses(first),
+        [5, 6, 7].map(|number| format!("{here}1/{number}"))
+    );
     assert_eq!(first.inits[0].url(), format!("{here}1/init"));
     let Media::Known(second) = &presentation.periods[1].sets[0].rungs[0].media else {
         panic!("no list");
     };
     assert_eq!(addresses(second), [format!("{here}2/a"), format!("{here}2/b")]);
     assert_eq!(second.list[1].place.range, Some((10, 19)));
-    assert_eq!((second.list[1].start_ns, second.list[1].duration_ns), (7_000_000_000, 7_000_000_000));
+    assert_eq!(
+        (second.list[1].start_ns, second.list[1].duration_ns),
+        (7_000_000_000, 7_000_000_000)
+    );
 }
 
 #[test]
@@ -273,12 +311,22 @@ fn what_cannot_be_played_is_refused() {
              <Representation id=\"1\" bandwidth=\"1\">{content}</Representation></AdaptationSet></Period></MPD>"
         )
     };
-    let refused = |text: &str| manifest::read(text.as_bytes(), &base()).expect_err(text).to_string();
+    let refused = |text: &str| {
+        manifest::read(text.as_bytes(), &base())
+            .expect_err(text)
+            .to_string()
+    };
     assert!(refused("<MPD").starts_with("the MPD is not XML"));
     assert!(refused("<a>&lol;</a>").starts_with("the MPD is not XML"));
     assert_eq!(refused("<html/>"), "the manifest has no MPD element");
-    assert_eq!(refused("<MPD/>"), "the manifest has no period with audio or video");
-    assert_eq!(refused(&set("<SegmentTemplate duration=\"1\"/>")), "the manifest has no media template");
+    assert_eq!(
+        refused("<MPD/>"),
+        "the manifest has no period with audio or video"
+    );
+    assert_eq!(
+        refused(&set("<SegmentTemplate duration=\"1\"/>")),
+        "the manifest has no media template"
+    );
     assert_eq!(
         refused(&set("<SegmentTemplate media=\"$Number$\"/>")),
         "the manifest has no SegmentTimeline or segment duration"
@@ -288,20 +336,37 @@ fn what_cannot_be_played_is_refused() {
         "'$Numb$' is no value of a template"
     );
     assert_eq!(
-        refused(&set("<SegmentTemplate duration=\"1\" timescale=\"1000000000\" media=\"$Number$\"/>")),
+        refused(&set(
+            "<SegmentTemplate duration=\"1\" timescale=\"1000000000\" media=\"$Number$\"/>"
+        )),
         "the manifest has too many segments"
     );
-    assert_eq!(refused(&set("<BaseURL>ftp://x/</BaseURL>")), "'ftp://x/' is no http or https address");
+    assert_eq!(
+        refused(&set("<BaseURL>ftp://x/</BaseURL>")),
+        "'ftp://x/' is no http or https address"
+    );
     assert_eq!(refused("hello"), "it is neither an MPD nor an HLS playlist");
     assert_eq!(refused("#EXTM3U\n"), "the manifest has no segments");
-    assert_eq!(refused("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n"), "the manifest has no variant with an address");
-    assert_eq!(refused("#EXTM3U\nno.ts\n"), "the manifest has no EXTINF before a segment");
-    assert_eq!(refused("#EXTM3U\n#EXTINF:-1,\nno.ts\n"), "'-1,' is no value of EXTINF");
+    assert_eq!(
+        refused("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n"),
+        "the manifest has no variant with an address"
+    );
+    assert_eq!(
+        refused("#EXTM3U\nno.ts\n"),
+        "the manifest has no EXTINF before a segment"
+    );
+    assert_eq!(
+        refused("#EXTM3U\n#EXTINF:-1,\nno.ts\n"),
+        "'-1,' is no value of EXTINF"
+    );
     let deep = format!("<MPD>{}", "<a>".repeat(100));
-    assert_eq!(refused(&deep), "the manifest has too many elements within each other");
+    assert_eq!(
+        refused(&deep),
+        "the manifest has too many elements within each other"
+    );
     assert_eq!(
         manifest::read(&vec![b' '; manifest::MOST_BYTES + 1], &base()),
-        Err(ManifestError::Unknown)
+        Err(ManifestError::TooLong)
     );
 }
 
@@ -317,17 +382,28 @@ fn playlists_of_the_rfc() {
     let presentation = manifest::read(text, &base()).unwrap();
     let sets = &presentation.periods[0].sets;
     let found: Vec<_> = sets.iter().map(|set| (set.kind, set.rungs.len())).collect();
-    assert_eq!(found, [(MediaKind::Video, 2), (MediaKind::Audio, 1), (MediaKind::Subtitle, 1)]);
+    assert_eq!(
+        found,
+        [
+            (MediaKind::Video, 2),
+            (MediaKind::Audio, 1),
+            (MediaKind::Subtitle, 1)
+        ]
+    );
     assert_eq!(sets[0].rungs[0].bandwidth, 1_280_000);
     // 4.3.2.2, 4.3.2.4, 4.3.2.5: ranges that go on, keys that change and end, an initialization segment in a range.
-    let text = b"#EXTM3U\n#EXT-X-MAP:URI=\"all.mp4\",BYTERANGE=\"700@0\"\n#EXT-X-KEY:METHOD=AES-128,URI=\"k1\"\n\
+    let text =
+        b"#EXTM3U\n#EXT-X-MAP:URI=\"all.mp4\",BYTERANGE=\"700@0\"\n#EXT-X-KEY:METHOD=AES-128,URI=\"k1\"\n\
         #EXTINF:2.5,\n#EXT-X-BYTERANGE:100@700\nall.mp4\n#EXTINF:2.5,\n#EXT-X-BYTERANGE:50\nall.mp4\n\
         #EXT-X-KEY:METHOD=NONE\n#EXTINF:2,\nlast.mp4\n#EXT-X-ENDLIST\n";
     let playlist = hls::media_playlist(text, &base()).unwrap();
     let list = &playlist.segments.list;
     let ranges: Vec<_> = list.iter().map(|segment| segment.place.range).collect();
     assert_eq!(ranges, [Some((700, 799)), Some((800, 849)), None]);
-    assert_eq!(list.iter().map(|segment| segment.key).collect::<Vec<_>>(), [Some(0), Some(0), None]);
+    assert_eq!(
+        list.iter().map(|segment| segment.key).collect::<Vec<_>>(),
+        [Some(0), Some(0), None]
+    );
     assert_eq!(playlist.segments.inits[0].range, Some((0, 699)));
     assert_eq!((list[2].start_ns, playlist.live), (5_000_000_000, false));
     assert!(hls::media_playlist(b"#EXTM3U\n#EXTINF:1,\n#EXT-X-BYTERANGE:5\na\n", &base()).is_err());

@@ -41,7 +41,10 @@ fn titles() -> TempDir {
     for name in ["dash", "hls"] {
         std::fs::create_dir(folder.path().join(name)).unwrap();
     }
-    ffmpeg(&folder.path().join("dash"), "-f dash -seg_duration 2 manifest.mpd");
+    ffmpeg(
+        &folder.path().join("dash"),
+        "-f dash -seg_duration 2 manifest.mpd",
+    );
     let hls = "-f hls -hls_time 2 -hls_playlist_type vod -hls_flags single_file -hls_segment_type fmp4 \
         -master_pl_name master.m3u8 -hls_segment_filename media.mp4 media.m3u8";
     ffmpeg(&folder.path().join("hls"), hls);
@@ -57,7 +60,11 @@ struct Nginx {
 impl Nginx {
     fn start(root: &Path) -> Nginx {
         let folder = TempDir::new().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
         let at = folder.path().display();
         let configuration = format!(
             "user root; daemon off; master_process off; pid {at}/pid; error_log {at}/error.log; events {{}}\n\
@@ -68,13 +75,21 @@ impl Nginx {
         );
         let file = folder.path().join("nginx.conf");
         std::fs::write(&file, configuration).unwrap();
-        let process = Command::new("nginx").arg("-c").arg(&file).spawn().expect("nginx, a Debian package");
+        let process = Command::new("nginx")
+            .arg("-c")
+            .arg(&file)
+            .spawn()
+            .expect("nginx, a Debian package");
         let began = Instant::now();
         while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(began.elapsed() < Duration::from_secs(20), "nginx does not start");
             std::thread::sleep(Duration::from_millis(20));
         }
-        Nginx { process, port, folder }
+        Nginx {
+            process,
+            port,
+            folder,
+        }
     }
 
     /// Ends it; then its log: status, bytes sent, bytes of the body and path of each request.
@@ -107,7 +122,11 @@ fn play(url: &str, how: Play) -> LoadSummary {
             pace: None,
             seed: 1,
         },
-        arrivals: Arrivals::Ramp { from: 8, to: 8, over: Duration::ZERO },
+        arrivals: Arrivals::Ramp {
+            from: 8,
+            to: 8,
+            over: Duration::ZERO,
+        },
         duration: Some(Duration::from_secs(1)),
         threads: 2,
         trust: Trust::Public,
@@ -130,14 +149,20 @@ fn the_account_is_nginx_s_own_log() {
         let nginx = Nginx::start(titles.path());
         let summary = play(&format!("http://127.0.0.1:{}/{path}", nginx.port), how);
         let log = nginx.log();
-        assert_eq!((summary.all.failed, summary.all.failures.len()), (0, 0), "{path}: {summary:?}");
+        assert_eq!(
+            (summary.all.failed, summary.all.failures.len()),
+            (0, 0),
+            "{path}: {summary:?}"
+        );
         assert!(summary.all.requests > 20, "{path}");
         assert_eq!(summary.all.requests, log.len() as u64, "{path}");
         assert!(log.iter().all(|(status, ..)| [200, 206].contains(status)));
         let sum = |of: fn(&(u16, u64, u64, String)) -> u64| log.iter().map(of).sum::<u64>();
         assert_eq!(summary.all.all_bytes, sum(|line| line.1), "{path}");
         assert_eq!(summary.all.body_bytes, sum(|line| line.2), "{path}");
-        let manifests = log.iter().filter(|line| line.3.ends_with(".mpd") || line.3.ends_with(".m3u8"));
+        let manifests = log
+            .iter()
+            .filter(|line| line.3.ends_with(".mpd") || line.3.ends_with(".m3u8"));
         let counted = summary.kinds.iter().find(|kind| kind.kind == "manifest").unwrap();
         assert_eq!(counted.requests, manifests.count() as u64, "{path}");
     }

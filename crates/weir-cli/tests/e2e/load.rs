@@ -44,14 +44,39 @@ fn the_origin_s_log_the_summary_and_the_database_say_the_same() {
     isolated!(heavy);
     let (root, log_path) = (lab::path("media"), lab::path("log"));
     make_title(&root);
-    let arguments = ["origin", &root, "--listen", "127.0.0.1:0", "--segment", "2s", "--access-log", &log_path];
+    let arguments = [
+        "origin",
+        &root,
+        "--listen",
+        "127.0.0.1:0",
+        "--segment",
+        "2s",
+        "--access-log",
+        &log_path,
+    ];
     let mut origin = Running::start(weir(&arguments));
     let url = origin.first_line(LIMIT);
     let database = lab::path("weir.db");
     let mut expected = (0, 0);
-    for (manifest, play) in [("manifest.mpd", "loop"), ("master.m3u8", "random"), ("manifest.mpd", "real-time")] {
+    for (manifest, play) in [
+        ("manifest.mpd", "loop"),
+        ("master.m3u8", "random"),
+        ("manifest.mpd", "real-time"),
+    ] {
         let title = format!("{url}film/{manifest}");
-        let options = ["--play", play, "--viewers", "5", "--for", "1500ms", "--verify", "--json", "-q", "--db", &database];
+        let options = [
+            "--play",
+            play,
+            "--viewers",
+            "5",
+            "--for",
+            "1500ms",
+            "--verify",
+            "--json",
+            "-q",
+            "--db",
+            &database,
+        ];
         let summary = load(0, &[&[title.as_str()], options.as_slice()].concat()).json();
         assert_eq!(summary["all"]["failed"], 0, "{summary}");
         assert_eq!(summary["run"]["outcome"], "finished");
@@ -64,7 +89,10 @@ fn the_origin_s_log_the_summary_and_the_database_say_the_same() {
         }
     }
     let missing = format!("{url}film/nothing.mpd");
-    let said = load(3, &[&missing, "--for", "300ms", "--json", "-q", "--db", &database]);
+    let said = load(
+        3,
+        &[&missing, "--for", "300ms", "--json", "-q", "--db", &database],
+    );
     let summary = said.json();
     assert_eq!(summary["all"]["failures"]["http_4xx"], summary["all"]["requests"]);
     expected.0 += count(&summary["all"]["requests"]);
@@ -72,10 +100,16 @@ fn the_origin_s_log_the_summary_and_the_database_say_the_same() {
     origin.wait(LIMIT).expect_code(0);
     let lines = log(&log_path);
     assert_eq!(expected.0, lines.len() as u64);
-    let answered = lines.iter().filter(|(_, _, status)| *status == 200).map(|(_, bytes, _)| *bytes);
+    let answered = lines
+        .iter()
+        .filter(|(_, _, status)| *status == 200)
+        .map(|(_, bytes, _)| *bytes);
     assert_eq!(expected.1, answered.sum::<u64>());
     let database = Database::open(&database);
-    assert_eq!(database.one::<i64>("SELECT sum(requests) FROM load_seconds") as u64, expected.0);
+    assert_eq!(
+        database.one::<i64>("SELECT sum(requests) FROM load_seconds") as u64,
+        expected.0
+    );
     assert_eq!(
         database.one::<i64>("SELECT sum(failed) FROM load_seconds"),
         database.one::<i64>("SELECT sum(count) FROM load_failures"),
@@ -88,11 +122,32 @@ fn the_efficiency_of_an_origin_is_told_from_its_metrics() {
     isolated!(heavy);
     let root = lab::path("media");
     make_title(&root);
-    let arguments = ["origin", &root, "--listen", "127.0.0.1:0", "--segment", "2s", "--configuration", "E"];
+    let arguments = [
+        "origin",
+        &root,
+        "--listen",
+        "127.0.0.1:0",
+        "--segment",
+        "2s",
+        "--configuration",
+        "E",
+    ];
     let mut origin = Running::start(weir(&arguments));
     let url = origin.first_line(LIMIT);
     let (title, metrics) = (format!("{url}film/manifest.mpd"), format!("{url}metrics"));
-    let done = load(0, &[&title, "--for", "4s", "--scrape", &metrics, "--watch-host", "--json", "-q"]);
+    let done = load(
+        0,
+        &[
+            &title,
+            "--for",
+            "4s",
+            "--scrape",
+            &metrics,
+            "--watch-host",
+            "--json",
+            "-q",
+        ],
+    );
     let told = &done.json()["origin"];
     // Everything but the media comes from the cache, and media are read once for each time that they are sent.
     let efficiency = told["efficiency"].as_f64().expect("a ratio");
@@ -101,7 +156,11 @@ fn the_efficiency_of_an_origin_is_told_from_its_metrics() {
     let crossed = load(1, &[&title, "--for", "300ms", "--fail-if", "p50 >= 0ns", "-q"]);
     assert!(crossed.stderr.contains("p50 is"), "{}", crossed.stderr);
     let stopped = load(0, &[&title, "--for", "20s", "--stop-if", "rate > 1bit/s", "-q"]);
-    assert!(stopped.stdout.contains("ended early: rate is"), "{}", stopped.stdout);
+    assert!(
+        stopped.stdout.contains("ended early: rate is"),
+        "{}",
+        stopped.stdout
+    );
     origin.signal("TERM");
     origin.wait(LIMIT).expect_code(0);
 }

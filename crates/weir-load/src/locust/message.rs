@@ -56,7 +56,8 @@ impl FromMaster {
     /// # Errors
     /// When it is none.
     pub fn read(mut bytes: &[u8]) -> Result<FromMaster, MessageError> {
-        let value = rmpv::decode::read_value_with_max_depth(&mut bytes, MOST_DEPTH).map_err(|_| MessageError)?;
+        let value =
+            rmpv::decode::read_value_with_max_depth(&mut bytes, MOST_DEPTH).map_err(|_| MessageError)?;
         let parts = value.as_array().ok_or(MessageError)?;
         let kind = parts.first().and_then(Value::as_str).ok_or(MessageError)?;
         Ok(match kind {
@@ -74,7 +75,9 @@ impl FromMaster {
 impl Spawn {
     fn read(data: &Value) -> Result<Spawn, MessageError> {
         let get = |name: &str| field(data, name);
-        let classes = get("user_classes_count").and_then(Value::as_map).ok_or(MessageError)?;
+        let classes = get("user_classes_count")
+            .and_then(Value::as_map)
+            .ok_or(MessageError)?;
         let mut users = BTreeMap::new();
         for (class, count) in classes {
             let class = class.as_str().ok_or(MessageError)?;
@@ -82,9 +85,10 @@ impl Spawn {
             users.insert(class.to_owned(), count.ok_or(MessageError)?);
         }
         let options = get("parsed_options").and_then(Value::as_map);
-        let texts = options.into_iter().flatten().filter_map(|(name, value)| {
-            Some((name.as_str()?.to_owned(), value.as_str()?.to_owned()))
-        });
+        let texts = options
+            .into_iter()
+            .flatten()
+            .filter_map(|(name, value)| Some((name.as_str()?.to_owned(), value.as_str()?.to_owned())));
         Ok(Spawn {
             timestamp: get("timestamp").and_then(Value::as_f64).unwrap_or(0.0),
             users,
@@ -101,7 +105,12 @@ fn field<'a>(map: &'a Value, name: &str) -> Option<&'a Value> {
 }
 
 fn map(entries: Vec<(&str, Value)>) -> Value {
-    Value::Map(entries.into_iter().map(|(name, value)| (name.into(), value)).collect())
+    Value::Map(
+        entries
+            .into_iter()
+            .map(|(name, value)| (name.into(), value))
+            .collect(),
+    )
 }
 
 /// A message of a worker.
@@ -124,7 +133,9 @@ pub fn heartbeat(state: &str, cpu_percent: f64, memory_bytes: u64) -> Value {
 
 /// Users of each class, and in all.
 pub fn users(counts: &BTreeMap<String, u32>) -> Vec<(&'static str, Value)> {
-    let classes = counts.iter().map(|(class, count)| (class.as_str().into(), (*count).into()));
+    let classes = counts
+        .iter()
+        .map(|(class, count)| (class.as_str().into(), (*count).into()));
     let total: u64 = counts.values().map(|count| u64::from(*count)).sum();
     vec![
         ("user_classes_count", Value::Map(classes.collect())),
@@ -140,7 +151,9 @@ pub fn spawning_complete(counts: &BTreeMap<String, u32>) -> Value {
 /// Requests since the last report, for a time in Unix seconds.
 pub fn stats(account: &Account, counts: &BTreeMap<String, u32>, now: f64) -> Value {
     let kinds = account.kinds();
-    let entries = kinds.map(|(kind, requests)| entry(kind.name(), METHOD, requests, now)).collect();
+    let entries = kinds
+        .map(|(kind, requests)| entry(kind.name(), METHOD, requests, now))
+        .collect();
     let mut errors = Vec::new();
     for (kind, requests) in account.kinds() {
         for (cause, count) in &requests.failures {
@@ -164,7 +177,10 @@ pub fn stats(account: &Account, counts: &BTreeMap<String, u32>, now: f64) -> Val
 }
 
 fn entry(name: &str, method: &str, account: &KindAccount, now: f64) -> Value {
-    let times = account.rounded_ms.iter().map(|(ms, count)| ((*ms).into(), (*count).into()));
+    let times = account
+        .rounded_ms
+        .iter()
+        .map(|(ms, count)| ((*ms).into(), (*count).into()));
     let second = |count: u64| match count {
         0 => Value::Map(Vec::new()),
         count => Value::Map(vec![((now as i64).into(), count.into())]),
@@ -180,9 +196,15 @@ fn entry(name: &str, method: &str, account: &KindAccount, now: f64) -> Value {
         ("num_requests", account.requests.into()),
         ("num_none_requests", 0.into()),
         ("num_failures", account.failed().into()),
-        ("total_response_time", (mean / 1e6 * account.last_byte.count() as f64).into()),
+        (
+            "total_response_time",
+            (mean / 1e6 * account.last_byte.count() as f64).into(),
+        ),
         ("max_response_time", ms(most.unwrap_or(0)).into()),
-        ("min_response_time", least.map_or(Value::Nil, |least| ms(least).into())),
+        (
+            "min_response_time",
+            least.map_or(Value::Nil, |least| ms(least).into()),
+        ),
         ("total_content_length", account.body_bytes.into()),
         ("response_times", Value::Map(times.collect())),
         ("num_reqs_per_sec", second(account.requests)),
@@ -202,27 +224,42 @@ mod tests {
     fn spawns_are_read() {
         let data = map(vec![
             ("timestamp", 1.5.into()),
-            ("user_classes_count", Value::Map(vec![("WeirDash".into(), 3.into())])),
+            (
+                "user_classes_count",
+                Value::Map(vec![("WeirDash".into(), 3.into())]),
+            ),
             ("host", "http://127.0.0.1".into()),
             ("stop_timeout", 0.0.into()),
-            ("parsed_options", map(vec![("weir_play", "loop".into()), ("num_users", 3.into())])),
+            (
+                "parsed_options",
+                map(vec![("weir_play", "loop".into()), ("num_users", 3.into())]),
+            ),
         ]);
         let Ok(FromMaster::Spawn(spawn)) = message("spawn", data) else {
             panic!("no spawn");
         };
         assert_eq!((spawn.timestamp, spawn.users["WeirDash"]), (1.5, 3));
         assert_eq!(spawn.host.as_deref(), Some("http://127.0.0.1"));
-        assert_eq!(spawn.options, [("weir_play".to_owned(), "loop".to_owned())].into());
+        assert_eq!(
+            spawn.options,
+            [("weir_play".to_owned(), "loop".to_owned())].into()
+        );
     }
 
     #[test]
     fn what_no_master_sends_is_refused() {
         assert_eq!(message("quit", Value::Nil), Ok(FromMaster::Quit));
-        assert_eq!(message("exception", Value::Nil), Ok(FromMaster::Other("exception".to_owned())));
+        assert_eq!(
+            message("exception", Value::Nil),
+            Ok(FromMaster::Other("exception".to_owned()))
+        );
         assert_eq!(message("spawn", Value::Nil), Err(MessageError));
         assert_eq!(FromMaster::read(b""), Err(MessageError));
         assert_eq!(FromMaster::read(&[0x91; 200]), Err(MessageError));
-        let negative = map(vec![("user_classes_count", Value::Map(vec![("A".into(), (-1).into())]))]);
+        let negative = map(vec![(
+            "user_classes_count",
+            Value::Map(vec![("A".into(), (-1).into())]),
+        )]);
         assert_eq!(message("spawn", negative), Err(MessageError));
     }
 }

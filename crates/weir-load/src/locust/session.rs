@@ -118,7 +118,9 @@ impl Session {
         let mut theirs = [0; GREETING_BYTES];
         stream.read_exact(&mut theirs).map_err(unreachable)?;
         zmtp::check_greeting(&theirs).map_err(no_master)?;
-        stream.write_all(&zmtp::ready(orders.node.as_bytes())).map_err(unreachable)?;
+        stream
+            .write_all(&zmtp::ready(orders.node.as_bytes()))
+            .map_err(unreachable)?;
         stream.set_read_timeout(Some(LOOK)).map_err(unreachable)?;
         let mut session = Session {
             stream,

@@ -166,7 +166,10 @@ mod tests {
         other[10] = 1;
         assert_eq!(check_greeting(&other), Err(ZmtpError::Greeting));
         let ready = ready(b"w1");
-        assert_eq!(ready, b"\x04\x28\x05READY\x0bSocket-Type\0\0\0\x06DEALER\x08Identity\0\0\0\x02w1");
+        assert_eq!(
+            ready,
+            b"\x04\x2b\x05READY\x0bSocket-Type\0\0\0\x06DEALER\x08Identity\0\0\0\x02w1"
+        );
     }
 
     #[test]
@@ -183,10 +186,28 @@ mod tests {
                 }
             }
             assert_eq!(frames.len(), 4);
-            assert_eq!(frames[0], Frame::Message { body: b"short".to_vec(), more: false });
+            assert_eq!(
+                frames[0],
+                Frame::Message {
+                    body: b"short".to_vec(),
+                    more: false
+                }
+            );
             assert!(matches!(&frames[1], Frame::Command(body) if body.starts_with(b"\x05READY")));
-            assert_eq!(frames[2], Frame::Message { body: long.clone(), more: false });
-            assert_eq!(frames[3], Frame::Message { body: vec![9], more: true });
+            assert_eq!(
+                frames[2],
+                Frame::Message {
+                    body: long.clone(),
+                    more: false
+                }
+            );
+            assert_eq!(
+                frames[3],
+                Frame::Message {
+                    body: vec![9],
+                    more: true
+                }
+            );
         }
     }
 
@@ -198,7 +219,10 @@ mod tests {
             reader.next_frame()
         };
         assert_eq!(read(b"\x08\0"), Err(ZmtpError::Flags));
-        assert_eq!(read(b"\x02\xff\xff\xff\xff\xff\xff\xff\xff"), Err(ZmtpError::Length(u64::MAX)));
+        assert_eq!(
+            read(b"\x02\xff\xff\xff\xff\xff\xff\xff\xff"),
+            Err(ZmtpError::Length(u64::MAX))
+        );
         assert_eq!(read(b"\x02\0\0"), Ok(None));
     }
 }

@@ -49,9 +49,8 @@ fn of_sets(sets: Vec<Set>, live: bool) -> Presentation {
 
 fn multivariant(text: &str, base: &Url) -> Result<Presentation, ManifestError> {
     let mut places = Places::new();
-    let mut variants: Vec<Rung> = Vec::new();
+    let mut variants: Vec<(bool, Rung)> = Vec::new();
     let mut groups: Vec<(MediaKind, String, Rung)> = Vec::new();
-    let mut only_sound = true;
     let mut wanted: Option<(u64, String, Option<String>)> = None;
     let mut audio_group = None;
     for line in text.lines().map(str::trim_end) {
@@ -71,12 +70,10 @@ fn multivariant(text: &str, base: &Url) -> Result<Presentation, ManifestError> {
             let Some((bandwidth, codecs, resolution)) = wanted.take() else {
                 continue;
             };
-            only_sound &= resolution.is_none() && has_only_sound(&codecs);
-            variants.push(Rung {
-                id: super::shortened(line),
-                bandwidth,
-                media: Media::Playlist(places.place(base, line, None)?),
-            });
+            let only_sound = resolution.is_none() && has_only_sound(&codecs);
+            let media = Media::Playlist(places.place(base, line, None)?);
+            let id = super::shortened(line);
+            variants.push((only_sound, Rung { id, bandwidth, media }));
         }
         if variants.len().max(groups.len()) > MOST_RUNGS {
             return Err(ManifestError::TooMany("variants"));
@@ -85,6 +82,10 @@ fn multivariant(text: &str, base: &Url) -> Result<Presentation, ManifestError> {
     if variants.is_empty() {
         return Err(ManifestError::Missing("variant with an address"));
     }
+    // Where some have pictures, those of sound alone are for who has no bandwidth for pictures.
+    let only_sound = variants.iter().all(|(only_sound, _)| *only_sound);
+    variants.retain(|(without, _)| *without == only_sound);
+    let mut variants: Vec<Rung> = variants.into_iter().map(|(_, rung)| rung).collect();
     // The same stream with another group of audio stands there twice.
     variants.sort_by(|a, b| (a.bandwidth, &a.id).cmp(&(b.bandwidth, &b.id)));
     variants.dedup_by(|a, b| a.media == b.media);

@@ -98,7 +98,10 @@ impl KindAccount {
             self.first_byte.record(signed(first_byte));
         }
         self.last_byte.record(signed(sample.last_byte_ns));
-        *self.rounded_ms.entry(rounded_ms(sample.last_byte_ns)).or_default() += 1;
+        *self
+            .rounded_ms
+            .entry(rounded_ms(sample.last_byte_ns))
+            .or_default() += 1;
     }
 
     /// Adds all that `other` holds.

@@ -119,7 +119,10 @@ impl Fleet for Viewers<'_> {
     fn set(&mut self, spawn: &Spawn) -> Result<(), String> {
         for (class, count) in &spawn.users {
             let asked = asked(class, spawn)?;
-            let same = self.running.get(class).is_some_and(|running| running.asked == asked);
+            let same = self
+                .running
+                .get(class)
+                .is_some_and(|running| running.asked == asked);
             if !same {
                 if *count == 0 {
                     continue;
@@ -152,12 +155,19 @@ impl Fleet for Viewers<'_> {
 fn asked(class: &str, spawn: &Spawn) -> Result<(String, Play, RungChoice), String> {
     let known = CLASSES.into_iter().find(|(name, _)| *name == class);
     let (_, option) = known.ok_or_else(|| {
-        format!("this worker has no class '{class}'; start the master with the file of 'weir load locustfile'")
+        format!(
+            "this worker has no class '{class}'; start the master with the file of 'weir load locustfile'"
+        )
     })?;
     let given = spawn.options.get(option).filter(|url| !url.is_empty());
-    let title = given.or(spawn.host.as_ref().filter(|host| !host.is_empty())).cloned();
+    let title = given
+        .or(spawn.host.as_ref().filter(|host| !host.is_empty()))
+        .cloned();
     let title = title.ok_or_else(|| {
-        format!("there is no address to load: give the master --{} URL or --host URL", option.replace('_', "-"))
+        format!(
+            "there is no address to load: give the master --{} URL or --host URL",
+            option.replace('_', "-")
+        )
     })?;
     let word = |name: &str| spawn.options.get(name).map_or("", String::as_str);
     let play = match word("weir_play") {

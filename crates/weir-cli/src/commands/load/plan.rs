@@ -191,7 +191,9 @@ pub fn room(config: &Config) -> Vec<String> {
 
 /// A choice as it is written on the command line.
 fn word(choice: impl ValueEnum) -> Option<String> {
-    choice.to_possible_value().map(|value| value.get_name().to_owned())
+    choice
+        .to_possible_value()
+        .map(|value| value.get_name().to_owned())
 }
 
 /// What the run was asked to do, for the store.
