@@ -96,7 +96,7 @@ impl Viewers<'_> {
             .name("viewers".to_owned())
             .spawn(move || {
                 let stop = || end.load(Ordering::Acquire);
-                if let Err(error) = engine::run(&config, Some(&theirs), &stop, &counting) {
+                if let Err(error) = engine::run(&config, Some(theirs.as_ref()), &stop, &counting) {
                     say(&format!("weir load: {error}"));
                 }
             });
