@@ -36,7 +36,7 @@ build: ## the release binary, target/release/weir
 fuzz: prepare-test ## each fuzz target for five minutes (FUZZ_SECONDS=n for another time)
 	@FUZZ_SECONDS="$${FUZZ_SECONDS:-300}" scripts/fuzz_smoke.sh
 
-bench: prepare-bench build ## kernels (criterion), then whole paths beside iperf3, irtt, tbf, SRT, RIST and nginx
+bench: prepare-bench build ## kernels (criterion), then whole paths beside iperf3, irtt, tbf, SRT, RIST, nginx and wrk
 	@echo "==> cargo bench"
 	@cargo bench --workspace
 	@echo "==> benches/e2e/rtt.sh"
@@ -51,6 +51,8 @@ bench: prepare-bench build ## kernels (criterion), then whole paths beside iperf
 	@benches/e2e/carry_links.sh
 	@echo "==> benches/e2e/origin.sh"
 	@benches/e2e/origin.sh
+	@echo "==> benches/e2e/load.sh"
+	@benches/e2e/load.sh
 
 diagnosis: ## the tables of docs/diagnosis.md, from 200 random networks of each kind (NETWORKS=n for others)
 	@cargo run --release -p weir-simulate --example diagnosis_table -- --networks "$${NETWORKS:-200}" --seed "$${SEED:-2026}"

@@ -281,3 +281,25 @@ for name, text in {
     "others": 'x=:aGk=:,y=@1659578233,z=%"f%c3%bc",no=?0,half=-0.5',
 }.items():
     seed("cmcd", name, text.encode())
+
+
+def mpd(content):
+    return (b'<MPD type="static" mediaPresentationDuration="PT10S"><Period><AdaptationSet mimeType="video/mp4">'
+            b'<Representation id="1" bandwidth="1"><BaseURL>a.mp4</BaseURL>' + content +
+            b'</Representation></AdaptationSet></Period></MPD>')
+
+
+seed("load_manifest", "template", mpd(b'<SegmentTemplate duration="4" media="$Number%05d$" initialization="i"/>'))
+seed("load_manifest", "timeline", mpd(b'<SegmentTemplate media="$Time$"><SegmentTimeline><S t="0" d="2" r="1"/>'
+                                      b'<S d="1" r="-1"/></SegmentTimeline></SegmentTemplate>'))
+seed("load_manifest", "list", mpd(b'<SegmentList duration="5"><SegmentURL media="x" mediaRange="0-9"/></SegmentList>'))
+seed("load_manifest", "index", mpd(b'<SegmentBase indexRange="10-99"><Initialization range="0-9"/></SegmentBase>'))
+seed("load_manifest", "playlist", b'#EXTM3U\n#EXT-X-MAP:URI="i",BYTERANGE="9@0"\n#EXT-X-KEY:METHOD=AES-128,URI="k"\n'
+     b'#EXTINF:2.5,\n#EXT-X-BYTERANGE:9@9\na\n#EXTINF:2,\n#EXT-X-BYTERANGE:9\na\n#EXT-X-ENDLIST\n')
+seed("load_manifest", "multivariant", b'#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",URI="a.m3u8"\n'
+     b'#EXT-X-STREAM-INF:BANDWIDTH=1,CODECS="avc1,mp4a",AUDIO="a"\nv.m3u8\n')
+seed("load_answer", "length", b"\0\5HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab")
+seed("load_answer", "chunks", b"\0\5HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n")
+seed("load_answer", "segment", b"\1\7\0\0\0\x08styp\0\0\0\x18moof\0\0\0\x10traf\0\0\0\x08tfhd\0\0\0\x09mdat!")
+seed("load_answer", "metrics", b'\2\0a_total{b="c d\\"}"} 1 2\n# TYPE e gauge\ne +Inf\n')
+seed("load_answer", "frames", b"\3\4\0\x0a\x93\xa4stop\xc0\xa1m\4\1x")

@@ -68,7 +68,8 @@ look_for() {
         need_gstreamer_element y4menc gstreamer1.0-plugins-good
         # MPDs are held against a grammar by xmllint.
         need_command xmllint libxml2-utils
-        # Clients of the origin's HTTPS and HTTP/2, a second decryption, and what it stands behind (8 MB): the configurations of deploy/.
+        # Clients of the origin's HTTPS and HTTP/2, a second decryption, and what it stands behind (8 MB): the configurations
+        # of deploy/. What weir load counts is compared with nginx's log.
         need_command curl curl
         need_command openssl openssl
         need_command nginx nginx

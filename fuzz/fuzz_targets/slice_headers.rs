@@ -12,7 +12,11 @@ fuzz_target!(|input: &[u8]| {
     let Some((choice, rest)) = input.split_first() else {
         return;
     };
-    let scheme = if choice & 1 == 0 { Scheme::Cenc } else { Scheme::Cbcs };
+    let scheme = if choice & 1 == 0 {
+        Scheme::Cenc
+    } else {
+        Scheme::Cbcs
+    };
     let Some(length) = rest.first_chunk::<4>() else {
         return;
     };

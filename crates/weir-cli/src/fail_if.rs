@@ -41,6 +41,10 @@ pub enum Metric {
     LongestBurst,
     /// Longest time that a flow delivered nothing.
     Silence,
+    /// Share of requests that failed.
+    Failures,
+    /// Share of the viewing time that was stalled.
+    Rebuffer,
 }
 
 /// What a metric is counted in, and the base unit of its values.
@@ -58,7 +62,7 @@ pub enum Quantity {
 
 impl Metric {
     /// All metrics, in the order in which they are listed.
-    pub const ALL: [Metric; 14] = [
+    pub const ALL: [Metric; 16] = [
         Metric::Loss,
         Metric::Late,
         Metric::Duplicates,
@@ -73,6 +77,8 @@ impl Metric {
         Metric::Bursts,
         Metric::LongestBurst,
         Metric::Silence,
+        Metric::Failures,
+        Metric::Rebuffer,
     ];
 
     /// The name used in a threshold.
@@ -92,13 +98,15 @@ impl Metric {
             Metric::Bursts => "bursts",
             Metric::LongestBurst => "longest-burst",
             Metric::Silence => "silence",
+            Metric::Failures => "failures",
+            Metric::Rebuffer => "rebuffer",
         }
     }
 
     /// What its values are counted in.
     pub fn quantity(self) -> Quantity {
         match self {
-            Metric::Loss | Metric::Late => Quantity::Share,
+            Metric::Loss | Metric::Late | Metric::Failures | Metric::Rebuffer => Quantity::Share,
             Metric::Rate => Quantity::Rate,
             Metric::Duplicates | Metric::Bursts | Metric::LongestBurst => Quantity::Count,
             Metric::P50
@@ -276,7 +284,10 @@ impl FailIf {
         } else {
             rounded
         };
-        let verb = if matches!(self.metric, Metric::Duplicates | Metric::Bursts) {
+        let verb = if matches!(
+            self.metric,
+            Metric::Duplicates | Metric::Bursts | Metric::Failures
+        ) {
             "are"
         } else {
             "is"

@@ -37,6 +37,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Report(args) => commands::report::run(args, global),
         Command::Ui(args) => commands::ui::run(args, global, stop_on_signals()?),
         Command::Origin(args) => commands::origin::run(args, global, stop_on_signals()?),
+        Command::Load(args) => commands::load::run(args, global, &stop_on_signals()?),
         Command::Lab(command) => return commands::lab::run(command, global),
         Command::Runs(command) => commands::runs::run(command, global),
         Command::Completions { shell } => {

@@ -12,7 +12,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-const SCHEMAS: [&str; 26] = [
+const SCHEMAS: [&str; 27] = [
     "agent",
     "rtt",
     "flows",
@@ -33,6 +33,7 @@ const SCHEMAS: [&str; 26] = [
     "origin-demo",
     "origin-index",
     "origin-dref",
+    "load",
     "lab-run",
     "lab-link-show",
     "lab-link-down",
@@ -40,8 +41,8 @@ const SCHEMAS: [&str; 26] = [
     "lab-profiles-show",
     "lab-clean",
 ];
-/// Objects whose keys are numbers and not fields.
-const MAPS: [&str; 2] = ["burst_lengths", "windows_by_flows_losing"];
+/// Objects whose keys are numbers or causes and not fields.
+const MAPS: [&str; 3] = ["burst_lengths", "windows_by_flows_losing", "failures"];
 /// Documents of a kind that are taken apart; the others are only validated.
 const TAKEN_APART: usize = 2;
 
@@ -301,6 +302,22 @@ fn print_everything() -> Vec<Document> {
         documents.extend(printed.into_iter().map(|line| (schema, what.clone(), line)));
     };
 
+    let origin = Serving::start(folder.path());
+    for options in [["--play", "loop"], ["--play", "real-time"]] {
+        let (url, metrics) = (origin.url("film/list.mpd"), origin.url("metrics"));
+        let load = ["load", &url, "--watch-host", "--scrape", &metrics];
+        take(
+            "load",
+            0,
+            &[
+                load.as_slice(),
+                &options,
+                &["--json", "--quiet", "--for", "1500ms"],
+            ]
+            .concat(),
+        );
+    }
+    drop(origin);
     let list = ["runs", "list", "--json", "--all", "--parts"];
     take("runs-list", 0, &list);
     for run in lines(folder.path(), 0, &list) {
@@ -308,7 +325,9 @@ fn print_everything() -> Vec<Document> {
         take("runs-show", 0, &["runs", "show", &id, "--json"]);
         take("runs-export", 0, &["runs", "export", &id, "--as", "jsonl"]);
         take("report-data", 0, &["runs", "export", &id, "--as", "json"]);
-        let diagnosed = !["lab", "send", "recv"].iter().any(|kind| run["kind"] == *kind);
+        let diagnosed = !["lab", "send", "recv", "load"]
+            .iter()
+            .any(|kind| run["kind"] == *kind);
         if run["outcome"] == "finished" && diagnosed {
             take("diagnose", 0, &["diagnose", &id, "--json"]);
         }
@@ -409,6 +428,47 @@ fn print_indexes(folder: &Path) -> Vec<Document> {
     take("origin-index", 3, &["origin", "index", "films", "--json"]);
     take("origin-dref", 0, &["origin", "dref", "films/film.mp4", "--json"]);
     documents
+}
+
+/// An origin with a manifest and one segment of it; the other is missing.
+struct Serving {
+    origin: Child,
+    url: String,
+}
+
+impl Serving {
+    fn start(folder: &Path) -> Serving {
+        let film = folder.join("film");
+        std::fs::create_dir_all(&film).expect("a folder");
+        let manifest = "<MPD mediaPresentationDuration=\"PT4S\"><Period><AdaptationSet mimeType=\"video/mp4\">\
+            <SegmentTemplate duration=\"2\" media=\"$Number$.m4s\"/><Representation id=\"1\" bandwidth=\"8000\"/>\
+            </AdaptationSet></Period></MPD>";
+        std::fs::write(film.join("list.mpd"), manifest).expect("a manifest");
+        std::fs::write(film.join("1.m4s"), [0; 2000]).expect("a segment");
+        let mut origin = weir(folder)
+            .args(["origin", ".", "--files", "--json", "--listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it is served");
+        let mut line = String::new();
+        let said = origin.stdout.take().map(BufReader::new);
+        said.expect("its output").read_line(&mut line).expect("a line");
+        let said: Value = serde_json::from_str(&line).expect("where it is");
+        let url = said["url"].as_str().expect("an address").to_owned();
+        Serving { origin, url }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.origin.kill();
+        let _ = self.origin.wait();
+    }
 }
 
 /// The first line of a command that would go on; then it is ended.
@@ -549,7 +609,9 @@ fn the_commands_reach_all_parts_of_the_schemas() {
             .filter_map(|(_, document)| document[field].as_str())
             .collect()
     };
-    let kinds = BTreeSet::from(["flows", "lab", "mtu", "recv", "rtt", "send", "survey", "tcp"]);
+    let kinds = BTreeSet::from([
+        "flows", "lab", "load", "mtu", "recv", "rtt", "send", "survey", "tcp",
+    ]);
     assert_eq!(strings("runs-list", "kind"), kinds);
     assert_eq!(
         strings("runs-list", "outcome"),

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::record::{
-    Direction, FlowSecond, FrameSecond, HostSecond, LinkSecond, Quantiles, Record, RecvSecond, SendSecond,
-    SenderSecond, Side, StreamSecond, TcpSecond,
+    Direction, FlowSecond, FrameSecond, HostSecond, LinkSecond, LoadFailure, LoadSecond, Quantiles, Record,
+    RecvSecond, SendSecond, SenderSecond, Side, StreamSecond, TcpSecond, ViewerSecond,
 };
 
 /// What became of a record that was put into the backlog.
@@ -47,6 +47,11 @@ enum Key {
     /// Index of the sender.
     Recv(u16),
     Frames,
+    /// Kind of request.
+    Load(String),
+    /// Kind of request, cause.
+    LoadFailure(String, String),
+    Viewers,
 }
 
 #[derive(Debug)]
@@ -117,6 +122,9 @@ fn key(record: &Record) -> Option<Key> {
         Record::SendSecond(..) => Some(Key::Send),
         Record::RecvSecond(row) => Some(Key::Recv(row.sender)),
         Record::FrameSecond(..) => Some(Key::Frames),
+        Record::LoadSecond(row) => Some(Key::Load(row.kind.clone())),
+        Record::LoadFailure(row) => Some(Key::LoadFailure(row.kind.clone(), row.cause.clone())),
+        Record::ViewerSecond(..) => Some(Key::Viewers),
         Record::RttPacket(..)
         | Record::StreamBurst(..)
         | Record::FlowBurst(..)
@@ -124,7 +132,8 @@ fn key(record: &Record) -> Option<Key> {
         | Record::LossWindow(..)
         | Record::MtuProbe(..)
         | Record::FlowChange(..)
-        | Record::MediaEvent(..) => None,
+        | Record::MediaEvent(..)
+        | Record::LoadMetric(..) => None,
     }
 }
 
@@ -140,6 +149,9 @@ fn add(sum: &mut Record, record: Record, parts: u32) {
         (Record::SendSecond(sum), Record::SendSecond(row)) => add_send(sum, &row),
         (Record::RecvSecond(sum), Record::RecvSecond(row)) => add_recv(sum, &row),
         (Record::FrameSecond(sum), Record::FrameSecond(row)) => add_frames(sum, &row),
+        (Record::LoadSecond(sum), Record::LoadSecond(row)) => add_load(sum, &row),
+        (Record::LoadFailure(sum), Record::LoadFailure(row)) => add_load_failure(sum, &row),
+        (Record::ViewerSecond(sum), Record::ViewerSecond(row)) => add_viewers(sum, &row),
         // Equal keys mean equal kinds.
         _ => debug_assert!(false, "records of two kinds under one key"),
     }
@@ -230,6 +242,29 @@ fn add_frames(sum: &mut FrameSecond, row: &FrameSecond) {
     }
     add_quantiles(&mut sum.delay, &row.delay);
     add_quantiles(&mut sum.used, &row.used);
+}
+
+fn add_load(sum: &mut LoadSecond, row: &LoadSecond) {
+    sum.unix_ns = sum.unix_ns.max(row.unix_ns);
+    sum_fields!(sum, row: duration_ns, requests, failed, body_bytes, all_bytes, connections);
+    add_quantiles(&mut sum.first_byte, &row.first_byte);
+    add_quantiles(&mut sum.last_byte, &row.last_byte);
+}
+
+fn add_load_failure(sum: &mut LoadFailure, row: &LoadFailure) {
+    sum.unix_ns = sum.unix_ns.max(row.unix_ns);
+    sum_fields!(sum, row: count);
+}
+
+fn add_viewers(sum: &mut ViewerSecond, row: &ViewerSecond) {
+    sum_fields!(sum, row: duration_ns, arrivals, sessions, gave_up, played_ns, stalls, stalled_ns, switches, cpu_ns);
+    // A state, not a count: the later one stands.
+    if row.unix_ns >= sum.unix_ns {
+        sum.unix_ns = row.unix_ns;
+        sum.viewers = row.viewers;
+    }
+    add_quantiles(&mut sum.startup, &row.startup);
+    add_quantiles(&mut sum.schedule_error, &row.schedule_error);
 }
 
 /// Count, smallest and largest stay exact; a quantile of the whole lies at or below the larger of the two

@@ -10,6 +10,7 @@ mod delete;
 mod error;
 mod export;
 mod list;
+mod mesh;
 mod notes;
 mod ordered;
 mod read;
@@ -23,6 +24,7 @@ mod writer;
 
 pub use error::StoreError;
 pub use list::{RunLine, RunQuery};
+pub use mesh::{MeshEnd, MeshFilter, MeshTest};
 pub use notes::{MOST_NOTE_CHARACTERS, MOST_TAG_CHARACTERS, MOST_TAGS};
 pub use ordered::{ClockStep, RttGroup, RttGroups, Snapshot, Subjects};
 pub use read::{Run, RunFilter};

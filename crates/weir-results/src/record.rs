@@ -1,10 +1,12 @@
 //! What a run leaves behind, one struct per table. Every time is Unix nanoseconds UTC, every length bytes,
 //! every duration nanoseconds, every rate bits per second. A record knows nothing of how it was measured.
 
+mod load;
 mod media;
 
 use serde::{Deserialize, Serialize};
 
+pub use load::{LoadFailure, LoadMetric, LoadSecond, ViewerSecond};
 pub use media::{FlowChange, FrameSecond, MediaEvent, RecvSecond, SendSecond};
 
 /// Which way the measured packets travelled.
@@ -405,4 +407,12 @@ pub enum Record {
     FlowChange(FlowChange),
     /// Table `media_events`.
     MediaEvent(MediaEvent),
+    /// Table `load_seconds`.
+    LoadSecond(LoadSecond),
+    /// Table `load_failures`.
+    LoadFailure(LoadFailure),
+    /// Table `viewer_seconds`.
+    ViewerSecond(ViewerSecond),
+    /// Table `load_metrics`.
+    LoadMetric(LoadMetric),
 }

@@ -6,9 +6,9 @@ use rusqlite::types::Value;
 
 use crate::cells::{Cell, Cells};
 use crate::record::{
-    Direction, FlowBurst, FlowChange, FlowSecond, FrameSecond, HostSecond, LinkSecond, LossWindow,
-    MediaEvent, MtuProbe, Record, RecvSecond, RttPacket, SendSecond, SenderSecond, Silence, StreamBurst,
-    StreamSecond, TcpSecond,
+    Direction, FlowBurst, FlowChange, FlowSecond, FrameSecond, HostSecond, LinkSecond, LoadFailure,
+    LoadMetric, LoadSecond, LossWindow, MediaEvent, MtuProbe, Record, RecvSecond, RttPacket, SendSecond,
+    SenderSecond, Silence, StreamBurst, StreamSecond, TcpSecond, ViewerSecond,
 };
 use crate::table::Table;
 
@@ -37,6 +37,10 @@ pub(crate) fn to_values(run_id: i64, record: &Record, values: &mut Vec<Value>) {
         Record::FrameSecond(row) => row.put_row(values),
         Record::FlowChange(row) => row.put_row(values),
         Record::MediaEvent(row) => row.put_row(values),
+        Record::LoadSecond(row) => row.put_row(values),
+        Record::LoadFailure(row) => row.put_row(values),
+        Record::ViewerSecond(row) => row.put_row(values),
+        Record::LoadMetric(row) => row.put_row(values),
     }
 }
 
@@ -51,6 +55,10 @@ pub(crate) fn from_row(table: Table, row: &Row<'_>) -> rusqlite::Result<Record> 
         Table::FrameSeconds => Record::FrameSecond(FrameSecond::take_row(cells)?),
         Table::FlowChanges => Record::FlowChange(FlowChange::take_row(cells)?),
         Table::MediaEvents => Record::MediaEvent(MediaEvent::take_row(cells)?),
+        Table::LoadSeconds => Record::LoadSecond(LoadSecond::take_row(cells)?),
+        Table::LoadFailures => Record::LoadFailure(LoadFailure::take_row(cells)?),
+        Table::ViewerSeconds => Record::ViewerSecond(ViewerSecond::take_row(cells)?),
+        Table::LoadMetrics => Record::LoadMetric(LoadMetric::take_row(cells)?),
         Table::StreamSeconds => Record::StreamSecond(Direction::take(cells)?, StreamSecond::take_row(cells)?),
         Table::FlowSeconds => Record::FlowSecond(Direction::take(cells)?, FlowSecond::take_row(cells)?),
         Table::StreamBursts => Record::StreamBurst(Direction::take(cells)?, StreamBurst::take_row(cells)?),
@@ -324,4 +332,47 @@ row!(MediaEvent {
     sender: "sender",
     event: "event",
     detail: "detail",
+});
+
+row!(LoadSecond {
+    unix_ns: "unix_ns",
+    duration_ns: "duration_ns",
+    kind: "kind",
+    requests: "requests",
+    failed: "failed",
+    body_bytes: "body_bytes",
+    all_bytes: "all_bytes",
+    connections: "connections",
+    first_byte: quantiles!("first_byte"),
+    last_byte: quantiles!("last_byte"),
+});
+
+row!(LoadFailure {
+    unix_ns: "unix_ns",
+    kind: "kind",
+    cause: "cause",
+    count: "count",
+});
+
+row!(ViewerSecond {
+    unix_ns: "unix_ns",
+    duration_ns: "duration_ns",
+    viewers: "viewers",
+    arrivals: "arrivals",
+    sessions: "sessions",
+    gave_up: "gave_up",
+    played_ns: "played_ns",
+    stalls: "stalls",
+    stalled_ns: "stalled_ns",
+    switches: "switches",
+    startup: quantiles!("startup"),
+    schedule_error: quantiles!("schedule_error"),
+    cpu_ns: "cpu_ns",
+});
+
+row!(LoadMetric {
+    unix_ns: "unix_ns",
+    source: "source",
+    name: "name",
+    value: "value",
 });

@@ -19,6 +19,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema_v2.sql"),
     include_str!("schema_v3.sql"),
     include_str!("schema_v4.sql"),
+    include_str!("schema_v5.sql"),
+    include_str!("schema_v6.sql"),
 ];
 
 /// "WEIR": tells our databases from those of other programs, which also start at `user_version` 0.

@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 use crate::error::StoreError;
 use crate::record::{
-    FlowBurst, FlowChange, FlowSecond, FrameSecond, HostSecond, LinkSecond, LossWindow, MediaEvent, MtuProbe,
-    Record, RecvSecond, RttPacket, SendSecond, SenderSecond, Silence, StreamBurst, StreamSecond, TcpSecond,
+    FlowBurst, FlowChange, FlowSecond, FrameSecond, HostSecond, LinkSecond, LoadFailure, LoadMetric,
+    LoadSecond, LossWindow, MediaEvent, MtuProbe, Record, RecvSecond, RttPacket, SendSecond, SenderSecond,
+    Silence, StreamBurst, StreamSecond, TcpSecond, ViewerSecond,
 };
 
 /// A table of records; every kind of [`Record`] has one.
@@ -46,11 +47,19 @@ pub enum Table {
     FlowChanges,
     /// Something that happened while media was carried.
     MediaEvents,
+    /// A second of requests of one kind to an origin.
+    LoadSeconds,
+    /// Requests to an origin that failed in a second, by cause.
+    LoadFailures,
+    /// A second of viewers of an origin.
+    ViewerSeconds,
+    /// A value that an origin or a host told of itself.
+    LoadMetrics,
 }
 
 impl Table {
     /// All tables of records, in the order in which exports give them.
-    pub const ALL: [Table; 17] = [
+    pub const ALL: [Table; 21] = [
         Table::RttPackets,
         Table::StreamSeconds,
         Table::FlowSeconds,
@@ -68,6 +77,10 @@ impl Table {
         Table::FrameSeconds,
         Table::FlowChanges,
         Table::MediaEvents,
+        Table::LoadSeconds,
+        Table::LoadFailures,
+        Table::ViewerSeconds,
+        Table::LoadMetrics,
     ];
 
     /// The table's name in the database.
@@ -90,6 +103,10 @@ impl Table {
             Table::FrameSeconds => "frame_seconds",
             Table::FlowChanges => "flow_changes",
             Table::MediaEvents => "media_events",
+            Table::LoadSeconds => "load_seconds",
+            Table::LoadFailures => "load_failures",
+            Table::ViewerSeconds => "viewer_seconds",
+            Table::LoadMetrics => "load_metrics",
         }
     }
 
@@ -113,6 +130,10 @@ impl Table {
             Record::FrameSecond(..) => Table::FrameSeconds,
             Record::FlowChange(..) => Table::FlowChanges,
             Record::MediaEvent(..) => Table::MediaEvents,
+            Record::LoadSecond(..) => Table::LoadSeconds,
+            Record::LoadFailure(..) => Table::LoadFailures,
+            Record::ViewerSecond(..) => Table::ViewerSeconds,
+            Record::LoadMetric(..) => Table::LoadMetrics,
         }
     }
 
@@ -136,6 +157,10 @@ impl Table {
             Table::FrameSeconds => (false, FrameSecond::COLUMNS),
             Table::FlowChanges => (false, FlowChange::COLUMNS),
             Table::MediaEvents => (false, MediaEvent::COLUMNS),
+            Table::LoadSeconds => (false, LoadSecond::COLUMNS),
+            Table::LoadFailures => (false, LoadFailure::COLUMNS),
+            Table::ViewerSeconds => (false, ViewerSecond::COLUMNS),
+            Table::LoadMetrics => (false, LoadMetric::COLUMNS),
         }
     }
 
@@ -176,7 +201,14 @@ impl Table {
     /// Who a row is about, beside the run: columns that come first in [`Table::select_by_time_sql`].
     fn subject(self) -> &'static str {
         match self {
-            Table::RttPackets | Table::SendSeconds | Table::FrameSeconds | Table::MediaEvents => "",
+            Table::RttPackets
+            | Table::SendSeconds
+            | Table::FrameSeconds
+            | Table::MediaEvents
+            | Table::ViewerSeconds => "",
+            Table::LoadSeconds => "kind, ",
+            Table::LoadFailures => "kind, cause, ",
+            Table::LoadMetrics => "source, name, ",
             Table::FlowSeconds | Table::FlowBursts | Table::Silences => "direction, flow, ",
             Table::HostSeconds => "side, ",
             Table::TcpSeconds => "direction, streams, stream, ",
@@ -201,15 +233,18 @@ impl Table {
             | Table::LinkSeconds
             | Table::SendSeconds
             | Table::RecvSeconds
-            | Table::FrameSeconds => "(unix_ns - duration_ns)",
-            Table::FlowSeconds | Table::HostSeconds => "(unix_ns - 1000000000)",
+            | Table::FrameSeconds
+            | Table::LoadSeconds
+            | Table::ViewerSeconds => "(unix_ns - duration_ns)",
+            Table::FlowSeconds | Table::HostSeconds | Table::LoadFailures => "(unix_ns - 1000000000)",
             Table::StreamBursts
             | Table::FlowBursts
             | Table::Silences
             | Table::LossWindows
             | Table::MtuProbes
             | Table::FlowChanges
-            | Table::MediaEvents => "unix_ns",
+            | Table::MediaEvents
+            | Table::LoadMetrics => "unix_ns",
         }
     }
 

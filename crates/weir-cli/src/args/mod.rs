@@ -5,6 +5,7 @@ mod agent;
 mod diagnose;
 mod flows;
 mod lab;
+mod load;
 mod origin;
 mod origin_commands;
 mod recv;
@@ -29,6 +30,7 @@ pub use agent::AgentArgs;
 pub use diagnose::{DiagnoseArgs, FailOn};
 pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{DEFAULT_LINK, End, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs};
+pub use load::{LoadArgs, PerSecond, PlayMode, RungMode, TimeRange, Viewers};
 pub use origin::OriginArgs;
 pub use origin_commands::{BucketStyle, DemoArgs, DrefArgs, IndexArgs, OriginCommand, StorageArgs};
 pub use recv::{ConcealBy, JoinBy, RecvArgs, WriteAs};
@@ -159,6 +161,12 @@ pub enum Command {
     /// Reads titles from where they lie, packages them when they are asked for, and keeps what is worth keeping. It runs
     /// until it is interrupted, and lets answers finish that are on their way.
     Origin(Box<OriginArgs>),
+    /// Find out how many viewers an origin holds.
+    ///
+    /// Emulates viewers of DASH or HLS against any origin: each reads the manifest and fetches what a player would, on a
+    /// connection of its own. Every request is accounted for, by kind and by cause of failure, with full distributions of
+    /// times. It says so when this host, and not the origin, was the limit.
+    Load(Box<LoadArgs>),
     /// Make networks on this host: emulated links with chosen faults.
     ///
     /// Two hosts that are network namespaces, and between them a link whose rate, delay, queue, loss and routes are

@@ -5,6 +5,7 @@ pub mod agent;
 pub mod diagnose;
 pub mod flows;
 pub mod lab;
+pub mod load;
 pub mod origin;
 mod origin_demo;
 mod origin_dref;

@@ -100,6 +100,58 @@ impl Drop for LiveLine {
     }
 }
 
+/// A bar for load on an origin, with a table below it.
+pub struct LoadBar {
+    bar: ProgressBar,
+    total_ns: u64,
+}
+
+impl LoadBar {
+    /// A bar of that length; hidden when `quiet` or when standard error is no terminal.
+    pub fn new(duration: Option<Duration>, quiet: bool) -> Self {
+        let bar = if quiet {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::new(1000)
+        };
+        if let Ok(style) = ProgressStyle::with_template("load [{bar:20}] {msg}") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.enable_steady_tick(Duration::from_millis(500));
+        let total = duration.map_or(0, |duration| duration.as_nanos());
+        LoadBar {
+            bar,
+            total_ns: u64::try_from(total).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Shows how far it is, and what the last second came to.
+    pub fn show(&self, elapsed_ns: u64, text: &str) {
+        let total = self.total_ns.max(1);
+        let elapsed = elapsed_ns.min(total);
+        self.bar
+            .set_position((u128::from(elapsed) * 1000 / u128::from(total)) as u64);
+        let (line, rest) = text.split_once('\n').unwrap_or((text, ""));
+        let left = whole_seconds(total - elapsed);
+        self.bar.set_message(format!("{line}, {left} left\n{rest}"));
+    }
+
+    /// A line above it.
+    pub fn say(&self, line: &str) {
+        if self.bar.is_hidden() {
+            super::output::say(line);
+        } else {
+            self.bar.println(line);
+        }
+    }
+}
+
+impl Drop for LoadBar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// Without fractions, which would only flicker.
 fn whole_seconds(nanoseconds: u64) -> String {
     match nanoseconds.div_ceil(1_000_000_000) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use weir_cli::fail_if::{FailIf, Metric};
+use weir_load::measure::{KindAccount, Quality};
 use weir_measure::flows::{DirectionSummary, FlowsSummary};
 use weir_measure::rtt::RttSummary;
 use weir_measure::survey::SurveySummary;
@@ -121,11 +122,31 @@ fn of_direction(direction: &DirectionSummary) -> Values {
                 Metric::Bursts => fields.bursts as f64,
                 Metric::LongestBurst => fields.longest_burst as f64,
                 Metric::Silence => silence as f64,
-                Metric::Jitter => return None,
+                Metric::Jitter | Metric::Failures | Metric::Rebuffer => return None,
             };
             Some((metric.name(), value))
         })
         .collect()
+}
+
+/// Values of load on an origin over `seconds`: times to the last byte, and what went wrong.
+pub fn of_load(all: &KindAccount, quality: &Quality, seconds: f64) -> Values {
+    let time = |q: f64| all.last_byte.quantile(q).map_or(f64::NAN, |ns| ns as f64);
+    let rebuffer = quality.rebuffer_ratio().unwrap_or(f64::NAN);
+    [
+        (Metric::Min, time(0.0)),
+        (Metric::P50, time(0.5)),
+        (Metric::P90, time(0.9)),
+        (Metric::P99, time(0.99)),
+        (Metric::P999, time(0.999)),
+        (Metric::Max, time(1.0)),
+        (Metric::Rate, all.all_bytes as f64 * 8.0 / seconds),
+        (Metric::Failures, share(all.failed(), all.requests)),
+        (Metric::Rebuffer, rebuffer),
+    ]
+    .into_iter()
+    .map(|(metric, value)| (metric.name(), value))
+    .collect()
 }
 
 /// What a multi-flow test measures.

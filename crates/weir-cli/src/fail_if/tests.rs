@@ -27,6 +27,8 @@ fn limits_come_in_base_units() {
         ("bursts > 3", Metric::Bursts, 3.0),
         ("longest-burst >= 12", Metric::LongestBurst, 12.0),
         (" duplicates  >  0 ", Metric::Duplicates, 0.0),
+        ("failures > 0.1%", Metric::Failures, 0.001),
+        ("rebuffer > 1%", Metric::Rebuffer, 0.01),
     ];
     for (text, metric, limit) in table {
         let read = read(text);
@@ -134,7 +136,7 @@ fn prints_back_to_itself() {
 #[test]
 fn refusals_show_the_right_form() {
     let all = "use one of loss, late, duplicates, p50, p90, p99, p99.9, max, min, jitter, rate, bursts, \
-               longest-burst, silence";
+               longest-burst, silence, failures, rebuffer";
     let table = [
         (
             "los > 1%",

@@ -23,6 +23,7 @@ mod kills;
 mod lab_link;
 mod lab_run;
 mod listening;
+mod load;
 mod long_path;
 mod origin;
 mod origin_clients;

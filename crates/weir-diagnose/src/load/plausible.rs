@@ -80,7 +80,11 @@ impl Expected {
             | Record::RecvSecond(..)
             | Record::FrameSecond(..)
             | Record::FlowChange(..)
-            | Record::MediaEvent(..) => Ok(()),
+            | Record::MediaEvent(..)
+            | Record::LoadSecond(..)
+            | Record::LoadFailure(..)
+            | Record::ViewerSecond(..)
+            | Record::LoadMetric(..) => Ok(()),
         }
     }
 

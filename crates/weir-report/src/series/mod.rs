@@ -76,6 +76,8 @@ pub(crate) fn of_run(store: &Store, run: &Run) -> Result<BTreeMap<&'static str, 
             Table::FrameSeconds => series.extend(media::frame_seconds(source, rows)?),
             Table::FlowChanges => series.extend(happened::flow_changes(source)?),
             Table::MediaEvents => series.extend(happened::media_events(source)?),
+            // Not drawn yet: 'weir load' prints them.
+            Table::LoadSeconds | Table::LoadFailures | Table::ViewerSeconds | Table::LoadMetrics => {}
         }
     }
     Ok(series)

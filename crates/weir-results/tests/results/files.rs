@@ -19,8 +19,8 @@ fn a_new_database_has_the_settings_and_version_that_it_should() {
             .unwrap();
         format!("{value:?}")
     };
-    assert_eq!(SCHEMA_VERSION, 4);
-    assert_eq!(pragma("user_version"), "Integer(4)");
+    assert_eq!(SCHEMA_VERSION, 6);
+    assert_eq!(pragma("user_version"), "Integer(6)");
     assert_eq!(pragma("journal_mode"), "Text(\"wal\")");
     assert_eq!(pragma("integrity_check"), "Text(\"ok\")");
 }

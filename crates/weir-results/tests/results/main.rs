@@ -7,6 +7,7 @@ mod documentation;
 mod exports;
 mod files;
 mod lists;
+mod mesh;
 mod notes;
 mod ordered;
 mod other_readers;

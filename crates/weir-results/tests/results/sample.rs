@@ -251,7 +251,66 @@ pub fn records() -> Vec<Record> {
         ),
     ]);
     records.extend(media());
+    records.extend(load());
     records
+}
+
+/// Two seconds of load on an origin.
+fn load() -> Vec<Record> {
+    let requests = |unix_ns, kind: &str, from: u64| {
+        Record::LoadSecond(LoadSecond {
+            unix_ns,
+            duration_ns: 1_000,
+            kind: kind.into(),
+            requests: from + 1,
+            failed: from + 2,
+            body_bytes: from + 3,
+            all_bytes: from + 4,
+            connections: from + 5,
+            first_byte: quantiles(from + 6),
+            last_byte: quantiles(from + 7),
+        })
+    };
+    let viewers = |unix_ns, from: u64, startup: Quantiles| {
+        Record::ViewerSecond(ViewerSecond {
+            unix_ns,
+            duration_ns: 1_000,
+            viewers: from + 1,
+            arrivals: from + 2,
+            sessions: from + 3,
+            gave_up: from + 4,
+            played_ns: from + 5,
+            stalls: from + 6,
+            stalled_ns: from + 7,
+            switches: from + 8,
+            startup,
+            schedule_error: quantiles(from + 9),
+            cpu_ns: from + 10,
+        })
+    };
+    let metric = |source: &str, value| {
+        Record::LoadMetric(LoadMetric {
+            unix_ns: 2_000,
+            source: source.into(),
+            name: "bytes_total{kind=\"media\"}".into(),
+            value,
+        })
+    };
+    vec![
+        requests(2_000, "audio", 800),
+        requests(2_000, "video", 900),
+        requests(3_000, "audio", 1000),
+        Record::LoadFailure(LoadFailure {
+            unix_ns: 2_000,
+            kind: "video".into(),
+            cause: "http_5xx".into(),
+            count: 77,
+        }),
+        viewers(2_000, 1100, Quantiles::default()),
+        viewers(3_000, 1200, quantiles(3)),
+        metric("scrape", 1.5),
+        metric("host", 1e18),
+    ]
 }
 
 /// Two seconds of media from two senders, the second of which has a flow go silent. Numbers are all different, so that

@@ -1,0 +1,254 @@
+//! What a run tells each second: to the store, to the person who watches, and to the conditions that end it.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fs;
+use std::time::Duration;
+
+use weir_cli::args::LoadArgs;
+use weir_cli::fail_if::FailIf;
+use weir_load::engine::{Second, SoFar, Watch};
+use weir_load::measure::{Account, Quality};
+use weir_measure::Sink;
+use weir_net::counters::HostCounters;
+use weir_results::{HostSecond, LoadFailure, LoadMetric, LoadSecond, Quantiles, Record, Side, ViewerSecond};
+use weir_stats::DurationHistogram;
+
+use super::super::progress::LoadBar;
+use super::super::run_store::OpenRun;
+use super::super::{tables, thresholds};
+
+/// Seconds that --stop-if looks at.
+const WINDOW: usize = 10;
+/// Most values of metrics that are kept each second.
+const MOST_METRICS: usize = 500;
+
+/// What has come together at the end.
+#[derive(Default)]
+pub struct Finished {
+    /// All requests.
+    pub account: Account,
+    /// All sessions.
+    pub quality: Quality,
+}
+
+/// Follows a run.
+pub struct Watching<'a> {
+    run: &'a OpenRun<'a>,
+    bar: LoadBar,
+    stop_if: &'a [FailIf],
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    window: VecDeque<(Account, Quality, u64)>,
+    stopped: Option<String>,
+    finished: Finished,
+    host: Option<HostCounters>,
+    scrape_failed: bool,
+}
+
+impl<'a> Watching<'a> {
+    /// Of this run, with a bar of `duration` unless `quiet`.
+    pub fn new(run: &'a OpenRun<'a>, args: &'a LoadArgs, duration: Option<Duration>, quiet: bool) -> Self {
+        Watching {
+            run,
+            bar: LoadBar::new(duration, quiet),
+            stop_if: &args.stop_if,
+            state: RefCell::new(State {
+                host: args.watch_host.then(|| HostCounters::read(None)),
+                ..State::default()
+            }),
+        }
+    }
+
+    /// Which condition of --stop-if has ended the run.
+    pub fn ended_by(&self) -> Option<String> {
+        self.state.borrow().stopped.clone()
+    }
+
+    /// All that came together.
+    pub fn finish(self) -> Finished {
+        self.state.into_inner().finished
+    }
+
+    fn record(&self, second: &Second) {
+        for (kind, account) in second.account.kinds() {
+            self.run.record(Record::LoadSecond(LoadSecond {
+                unix_ns: second.unix_ns,
+                duration_ns: second.duration_ns,
+                kind: kind.name().to_owned(),
+                requests: account.requests,
+                failed: account.failed(),
+                body_bytes: account.body_bytes,
+                all_bytes: account.all_bytes,
+                connections: account.connections,
+                first_byte: quantiles(&account.first_byte),
+                last_byte: quantiles(&account.last_byte),
+            }));
+            for (cause, count) in &account.failures {
+                self.run.record(Record::LoadFailure(LoadFailure {
+                    unix_ns: second.unix_ns,
+                    kind: kind.name().to_owned(),
+                    cause: cause.name().to_owned(),
+                    count: *count,
+                }));
+            }
+        }
+        let quality = &second.quality;
+        self.run.record(Record::ViewerSecond(ViewerSecond {
+            unix_ns: second.unix_ns,
+            duration_ns: second.duration_ns,
+            viewers: second.viewers,
+            arrivals: second.arrivals,
+            sessions: quality.sessions,
+            gave_up: quality.gave_up,
+            played_ns: quality.played_ns,
+            stalls: quality.stalls,
+            stalled_ns: quality.stalled_ns,
+            switches: quality.switches,
+            startup: quantiles(&quality.startup),
+            schedule_error: quantiles(&second.account.schedule_error),
+            cpu_ns: second.cpu_ns,
+        }));
+    }
+
+    fn record_metrics(&self, second: &Second, state: &mut State) {
+        match &second.metrics {
+            Some(Ok(metrics)) => {
+                // Buckets of histograms would be most of it.
+                let plain = metrics.iter().filter(|metric| !metric.name.contains("_bucket{"));
+                for metric in plain.take(MOST_METRICS) {
+                    self.metric(second.unix_ns, "scrape", &metric.name, metric.value);
+                }
+            }
+            Some(Err(problem)) if !state.scrape_failed => {
+                state.scrape_failed = true;
+                self.bar.say(&format!(
+                    "weir: the metrics of the origin cannot be read: {problem}"
+                ));
+            }
+            _ => {}
+        }
+        let Some(before) = state.host else { return };
+        let now = HostCounters::read(None);
+        let change = now.since(&before);
+        state.host = Some(now);
+        self.run.record(Record::HostSecond(HostSecond {
+            unix_ns: change.unix_ns,
+            side: Side::Local,
+            udp_rcvbuf_errors: change.udp_rcvbuf_errors,
+            udp_in_errors: change.udp_in_errors,
+            udp_sndbuf_errors: change.udp_sndbuf_errors,
+            softnet_dropped: change.softnet_dropped,
+            softnet_squeezed: change.softnet_squeezed,
+            interface_rx_dropped: change.interface_rx_dropped,
+            interface_tx_dropped: change.interface_tx_dropped,
+            cpu_busy: change.cores(change.cpu_busy_ticks),
+            cpu_steal: change.cores(change.cpu_steal_ticks),
+            cpu_weir: change.cores(change.process_ticks),
+            memory_bytes: change.memory_bytes,
+        }));
+        let interfaces = fs::read_to_string("/proc/net/dev").unwrap_or_default();
+        for (name, received, sent) in network_bytes(&interfaces) {
+            let labelled = |way: &str| format!("network_{way}_bytes_total{{interface=\"{name}\"}}");
+            self.metric(second.unix_ns, "host", &labelled("received"), received as f64);
+            self.metric(second.unix_ns, "host", &labelled("sent"), sent as f64);
+        }
+    }
+
+    fn metric(&self, unix_ns: u64, source: &str, name: &str, value: f64) {
+        self.run.record(Record::LoadMetric(LoadMetric {
+            unix_ns,
+            source: source.to_owned(),
+            name: name.to_owned(),
+            value,
+        }));
+    }
+
+    /// Which condition holds of the last seconds.
+    fn stops(&self, second: &Second, state: &mut State) -> Option<String> {
+        if self.stop_if.is_empty() {
+            return None;
+        }
+        let part = (second.account.clone(), second.quality.clone(), second.duration_ns);
+        state.window.push_back(part);
+        if state.window.len() > WINDOW {
+            state.window.pop_front();
+        }
+        let (mut account, mut quality, mut duration_ns) = (Account::default(), Quality::default(), 0);
+        for (requests, sessions, time_ns) in &state.window {
+            account.merge(requests);
+            quality.merge(sessions);
+            duration_ns += time_ns;
+        }
+        let seconds = (duration_ns as f64 / 1e9).max(1e-9);
+        let values = thresholds::of_load(&account.total(), &quality, seconds);
+        let mut crossed = self.stop_if.iter().filter_map(|condition| {
+            let value = *values.get(condition.metric().name())?;
+            // Nothing yet is no reason to end.
+            (!value.is_nan() && condition.crossed(value)).then(|| condition.describe(value))
+        });
+        crossed.next().map(|said| format!("ended early: {said}"))
+    }
+}
+
+impl Watch for Watching<'_> {
+    fn second(&self, second: &Second, so_far: &SoFar) -> bool {
+        self.record(second);
+        let mut state = self.state.borrow_mut();
+        self.record_metrics(second, &mut state);
+        state.finished.account.merge(&second.account);
+        state.finished.quality.merge(&second.quality);
+        self.bar
+            .show(so_far.elapsed_ns, &tables::load_live(second, so_far));
+        if state.stopped.is_none() {
+            state.stopped = self.stops(second, &mut state);
+        }
+        state.stopped.is_none()
+    }
+}
+
+fn quantiles(histogram: &DurationHistogram) -> Quantiles {
+    let summary = histogram.summary().unwrap_or_default();
+    Quantiles {
+        count: summary.count,
+        min: summary.min,
+        p50: summary.p50,
+        p90: summary.p90,
+        p99: summary.p99,
+        p999: summary.p999,
+        max: summary.max,
+    }
+}
+
+/// Name, bytes received and bytes sent of each interface, from /proc/net/dev.
+fn network_bytes(text: &str) -> impl Iterator<Item = (&str, u64, u64)> {
+    text.lines().filter_map(|line| {
+        let (name, values) = line.split_once(':')?;
+        let mut values = values.split_whitespace();
+        let received = values.next()?.parse().ok()?;
+        let sent = values.nth(7)?.parse().ok()?;
+        Some((name.trim(), received, sent))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::network_bytes;
+
+    #[test]
+    fn bytes_of_interfaces() {
+        // From proc_net_dev(5).
+        let text = "Inter-|   Receive                                                |  Transmit\n \
+            face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs\n    \
+            lo: 2776770   11307    0    0    0     0          0         0  2776770   11307    0    0    0     0       0          0\n  \
+            eth0: 1215645    2751    0    0    0     0          0         0  1782404    4324    0    0    0   427       0          0\n";
+        let found: Vec<_> = network_bytes(text).collect();
+        assert_eq!(
+            found,
+            [("lo", 2_776_770, 2_776_770), ("eth0", 1_215_645, 1_782_404)]
+        );
+    }
+}

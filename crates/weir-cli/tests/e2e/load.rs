@@ -1,0 +1,182 @@
+//! `weir load` as a user starts it, against `weir origin`, whose own log says what it was asked for.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::lab::{self, Database, Finished, Running, isolated, run_within, weir};
+use crate::{LIMIT, count};
+
+/// Eight seconds of pictures, and a tone.
+fn make_title(root: &str) {
+    std::fs::create_dir_all(format!("{root}/film")).expect("a folder");
+    let video = "-f lavfi -i testsrc2=size=320x180:rate=25:duration=8 -c:v libx264 -preset veryfast -g 50 -keyint_min 50 \
+        -sc_threshold 0 -pix_fmt yuv420p -b:v 400k";
+    let sound = "-f lavfi -i sine=frequency=440:sample_rate=48000:duration=8 -c:a aac";
+    for (options, file) in [(video, "pictures"), (sound, "sound")] {
+        let mut ffmpeg = Command::new("ffmpeg");
+        ffmpeg
+            .args(["-nostdin", "-loglevel", "error"])
+            .args(options.split_whitespace())
+            .arg(format!("{root}/film/{file}.mp4"));
+        run_within(LIMIT, ffmpeg).expect_code(0);
+    }
+}
+
+#[track_caller]
+fn load(status: i32, arguments: &[&str]) -> Finished {
+    run_within(LIMIT, weir(&[&["load"], arguments].concat())).expect_code(status)
+}
+
+/// The log of an origin: kind, body bytes and status of each request.
+fn log(path: &str) -> Vec<(String, u64, u64)> {
+    let text = std::fs::read_to_string(path).expect("the log");
+    let lines = text.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).expect("a line of JSON");
+        let path = line["path"].as_str().expect("a path").to_owned();
+        (path, count(&line["bytes"]), count(&line["status"]))
+    });
+    lines.collect()
+}
+
+#[test]
+fn the_origin_s_log_the_summary_and_the_database_say_the_same() {
+    isolated!(heavy);
+    let (root, log_path) = (lab::path("media"), lab::path("log"));
+    make_title(&root);
+    let arguments = [
+        "origin",
+        &root,
+        "--listen",
+        "127.0.0.1:0",
+        "--segment",
+        "2s",
+        "--access-log",
+        &log_path,
+    ];
+    let mut origin = Running::start(weir(&arguments));
+    let url = origin.first_line(LIMIT);
+    let database = lab::path("weir.db");
+    let mut expected = (0, 0);
+    for (manifest, play) in [
+        ("manifest.mpd", "loop"),
+        ("master.m3u8", "random"),
+        ("manifest.mpd", "real-time"),
+    ] {
+        let title = format!("{url}film/{manifest}");
+        let options = [
+            "--play",
+            play,
+            "--viewers",
+            "5",
+            "--for",
+            "1500ms",
+            "--verify",
+            "--json",
+            "-q",
+            "--db",
+            &database,
+        ];
+        let summary = load(0, &[&[title.as_str()], options.as_slice()].concat()).json();
+        assert_eq!(summary["all"]["failed"], 0, "{summary}");
+        assert_eq!(summary["run"]["outcome"], "finished");
+        assert_eq!(summary["most_viewers"], 5);
+        expected.0 += count(&summary["all"]["requests"]);
+        expected.1 += count(&summary["all"]["body_bytes"]);
+        if play == "real-time" {
+            assert_eq!(summary["quality"]["never_started"], 0, "{summary}");
+            assert_eq!(summary["quality"]["sessions"], 5, "{summary}");
+        }
+    }
+    let missing = format!("{url}film/nothing.mpd");
+    let said = load(
+        3,
+        &[&missing, "--for", "300ms", "--json", "-q", "--db", &database],
+    );
+    let summary = said.json();
+    assert_eq!(summary["all"]["failures"]["http_4xx"], summary["all"]["requests"]);
+    expected.0 += count(&summary["all"]["requests"]);
+    origin.signal("TERM");
+    origin.wait(LIMIT).expect_code(0);
+    let lines = log(&log_path);
+    assert_eq!(expected.0, lines.len() as u64);
+    let answered = lines
+        .iter()
+        .filter(|(_, _, status)| *status == 200)
+        .map(|(_, bytes, _)| *bytes);
+    assert_eq!(expected.1, answered.sum::<u64>());
+    let database = Database::open(&database);
+    assert_eq!(
+        database.one::<i64>("SELECT sum(requests) FROM load_seconds") as u64,
+        expected.0
+    );
+    assert_eq!(
+        database.one::<i64>("SELECT sum(failed) FROM load_seconds"),
+        database.one::<i64>("SELECT sum(count) FROM load_failures"),
+    );
+    assert_eq!(database.one::<i64>("SELECT max(viewers) FROM viewer_seconds"), 5);
+}
+
+#[test]
+fn the_efficiency_of_an_origin_is_told_from_its_metrics() {
+    isolated!(heavy);
+    let root = lab::path("media");
+    make_title(&root);
+    let arguments = [
+        "origin",
+        &root,
+        "--listen",
+        "127.0.0.1:0",
+        "--segment",
+        "2s",
+        "--configuration",
+        "E",
+    ];
+    let mut origin = Running::start(weir(&arguments));
+    let url = origin.first_line(LIMIT);
+    let (title, metrics) = (format!("{url}film/manifest.mpd"), format!("{url}metrics"));
+    let done = load(
+        0,
+        &[
+            &title,
+            "--for",
+            "4s",
+            "--scrape",
+            &metrics,
+            "--watch-host",
+            "--json",
+            "-q",
+        ],
+    );
+    let told = &done.json()["origin"];
+    // Everything but the media comes from the cache, and media are read once for each time that they are sent.
+    let efficiency = told["efficiency"].as_f64().expect("a ratio");
+    assert!((0.9..2.0).contains(&efficiency), "{told}");
+    // A threshold that no origin meets, and one that ends the run.
+    let crossed = load(1, &[&title, "--for", "300ms", "--fail-if", "p50 >= 0ns", "-q"]);
+    assert!(crossed.stderr.contains("p50 is"), "{}", crossed.stderr);
+    let stopped = load(0, &[&title, "--for", "20s", "--stop-if", "rate > 1bit/s", "-q"]);
+    assert!(
+        stopped.stdout.contains("ended early: rate is"),
+        "{}",
+        stopped.stdout
+    );
+    origin.signal("TERM");
+    origin.wait(LIMIT).expect_code(0);
+}
+
+#[test]
+fn what_cannot_be_loaded_is_refused_in_words() {
+    isolated!();
+    let refused = |arguments: &[&str]| load(2, arguments).stderr;
+    // TEST-NET-1 (RFC 5737); nothing is sent.
+    let other = refused(&["http://192.0.2.1/film.mpd", "--viewers", "50", "-q"]);
+    assert!(other.contains("--yes-really-load-this-host"), "{other}");
+    assert!(refused(&["film.mpd"]).contains("is no address"));
+    assert!(refused(&["http://127.0.0.1/", "--viewers", "0"]).contains("no viewers load nothing"));
+    assert!(refused(&["http://127.0.0.1/", "--fail-if", "loss > 1%"]).contains("does not measure loss"));
+    assert!(refused(&["http://127.0.0.1/", "--viewers", "1..5", "--rate", "5/s"]).contains("--rate takes"));
+    assert!(refused(&["--titles", "/nowhere/list"]).contains("cannot read the titles"));
+    let stub = load(0, &["locustfile"]).stdout;
+    assert!(stub.contains("class WeirDash(User)"), "{stub}");
+}

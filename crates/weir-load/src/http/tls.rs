@@ -1,0 +1,120 @@
+//! Whom to trust, and TLS sessions that are taken up again.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use thiserror::Error;
+
+/// Whose certificates are taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// Those of the public authorities.
+    #[default]
+    Public,
+    /// Those signed by the certificates in this file, in PEM.
+    File(PathBuf),
+    /// Any.
+    Anyone,
+}
+
+/// Certificates that cannot be used.
+#[derive(Debug, Error)]
+pub enum TlsError {
+    /// The file cannot be read.
+    #[error("cannot read certificates from {0}: {1}; it takes a file in PEM")]
+    File(String, String),
+    /// The library refuses its own settings.
+    #[error("cannot set up TLS: {0}")]
+    Settings(String),
+}
+
+/// Settings that all connections share; sessions of earlier ones are taken up again.
+pub(super) fn config(trust: &Trust) -> Result<Arc<ClientConfig>, TlsError> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| TlsError::Settings(error.to_string()))?;
+    let config = match trust {
+        Trust::Public => {
+            let mut roots = RootCertStore::empty();
+            roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+            builder.with_root_certificates(roots).with_no_client_auth()
+        }
+        Trust::File(path) => builder.with_root_certificates(roots(path)?).with_no_client_auth(),
+        Trust::Anyone => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Anyone(provider)))
+            .with_no_client_auth(),
+    };
+    Ok(Arc::new(config))
+}
+
+fn roots(path: &Path) -> Result<RootCertStore, TlsError> {
+    let failed = |problem: String| TlsError::File(path.display().to_string(), problem);
+    let mut roots = RootCertStore::empty();
+    let certificates = CertificateDer::pem_file_iter(path).map_err(|error| failed(error.to_string()))?;
+    for certificate in certificates {
+        let certificate = certificate.map_err(|error| failed(error.to_string()))?;
+        roots
+            .add(certificate)
+            .map_err(|error| failed(error.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(failed("there are none in it".to_owned()));
+    }
+    Ok(roots)
+}
+
+/// Takes every certificate, but checks that the other end has its key.
+#[derive(Debug)]
+struct Anyone(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(
+            message,
+            certificate,
+            signature,
+            &self.0.signature_verification_algorithms,
+        )
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(
+            message,
+            certificate,
+            signature,
+            &self.0.signature_verification_algorithms,
+        )
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

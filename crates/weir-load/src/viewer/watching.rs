@@ -1,0 +1,368 @@
+//! Playing in real time: a `weir-player` decides what to fetch and when, this fetches it, one request after the other on
+//! the viewer's connection, and tells the player what came of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_net::clock::monotonic_ns;
+use weir_player::{
+    AbrRule, Action, Event, Figures, FirstRung, Manifest, Outcome, Player, Request, Settings, Track,
+};
+use weir_units::Rate;
+
+use super::fetching::Continuity;
+use super::{RungChoice, Viewer};
+use crate::http::Failed;
+use crate::manifest::{Media, MediaKind, Place, Presentation, Segments, Set};
+use crate::measure::{Cause, Kind, Session};
+
+/// Presentations as players see them, shared by all viewers of the same segments.
+#[derive(Default)]
+pub(super) struct PlayerManifests(Vec<(Vec<Arc<Segments>>, Arc<Manifest>)>);
+
+/// Most of them that are kept.
+const MOST_MANIFESTS: usize = 256;
+/// The most that a player takes.
+const MOST_RUNGS: usize = weir_player::MAX_RUNGS;
+
+/// A track over all periods.
+struct Playing {
+    kind: Kind,
+    /// Of each period: its set.
+    sets: Vec<Set>,
+    /// How many segments each period has.
+    counts: Vec<usize>,
+    /// Segments of rungs that are known, by period and rung.
+    known: Vec<((usize, usize), Arc<Segments>)>,
+    continuity: Continuity,
+    /// Period, rung and number of the initialization segment that was fetched last.
+    init: Option<(usize, usize, u32)>,
+    key: Option<(usize, usize, u32)>,
+}
+
+/// A session that is going.
+struct Sitting {
+    began_ns: u64,
+    player: Player,
+    tracks: Vec<Playing>,
+}
+
+impl Sitting {
+    fn now(&self) -> Duration {
+        Duration::from_nanos(monotonic_ns().saturating_sub(self.began_ns))
+    }
+}
+
+impl Viewer {
+    /// One session, from the manifest to the end of the title, of the session, or of patience.
+    pub(super) async fn watch(&mut self, title: &Place) -> Result<(), Failed> {
+        let began_ns = self.intended_ns.unwrap_or_else(monotonic_ns);
+        let prepared = self.prepare(title, began_ns).await;
+        let mut sitting = match prepared {
+            Ok(sitting) => sitting,
+            Err(failed) => {
+                let session = Session {
+                    gave_up: true,
+                    ..Session::default()
+                };
+                self.shared.quality.borrow_mut().add(&session);
+                return Err(failed);
+            }
+        };
+        let outcome = self.sit(&mut sitting).await;
+        let figures = sitting.player.figures(sitting.now());
+        let session = session(&figures, outcome);
+        self.shared.quality.borrow_mut().add(&session);
+        match outcome {
+            Outcome::GaveUp => Err(Failed(Cause::Timeout)),
+            Outcome::Played | Outcome::Stopped => Ok(()),
+        }
+    }
+
+    async fn prepare(&mut self, title: &Place, began_ns: u64) -> Result<Sitting, Failed> {
+        let presentation = self.open(title).await?;
+        let first = presentation.periods.first();
+        let main = first.and_then(|period| period.first(MediaKind::Video).or(period.sets.first()));
+        let rungs = main.map_or(1, |set| set.rungs.len());
+        let choice = match self.shared.behaviour.rung {
+            RungChoice::Adaptive => None,
+            _ => Some(self.rung(rungs)),
+        };
+        let mut tracks = Vec::new();
+        let mut shared = Vec::new();
+        for (wanted, kind) in self.wanted() {
+            if let Some(track) = self
+                .playing(&presentation, wanted, kind, choice, &mut shared)
+                .await?
+            {
+                tracks.push((wanted, track));
+            }
+        }
+        let manifest = self.player_manifest(&tracks, shared)?;
+        let seed = (self.random.unit() * (1_u64 << 53) as f64) as u64;
+        let mut player = Player::new(settings(choice, seed), Duration::ZERO);
+        let now = Duration::from_nanos(monotonic_ns().saturating_sub(began_ns));
+        player.handle(now, Event::Manifest(manifest));
+        Ok(Sitting {
+            began_ns,
+            player,
+            tracks: tracks.into_iter().map(|(_, track)| track).collect(),
+        })
+    }
+
+    /// A track of a presentation, with the segments of the rung that is played first.
+    async fn playing(
+        &mut self,
+        presentation: &Presentation,
+        wanted: MediaKind,
+        kind: Kind,
+        choice: Option<usize>,
+        shared: &mut Vec<Arc<Segments>>,
+    ) -> Result<Option<Playing>, Failed> {
+        let sets: Option<Vec<Set>> = presentation
+            .periods
+            .iter()
+            .map(|period| period.first(wanted).cloned())
+            .collect();
+        // A kind that only some periods have is not played.
+        let Some(sets) = sets else { return Ok(None) };
+        let mut playing = Playing {
+            kind,
+            counts: Vec::new(),
+            known: Vec::new(),
+            continuity: Continuity::default(),
+            init: None,
+            key: None,
+            sets,
+        };
+        for period in 0..playing.sets.len() {
+            let rungs = playing.sets[period].rungs.len();
+            let rung = choice.unwrap_or(0).min(rungs.saturating_sub(1));
+            let segments = self.rung_segments(&mut playing, period, rung).await?;
+            playing.counts.push(segments.list.len());
+            shared.push(segments);
+        }
+        Ok(Some(playing))
+    }
+
+    async fn rung_segments(
+        &mut self,
+        track: &mut Playing,
+        period: usize,
+        rung: usize,
+    ) -> Result<Arc<Segments>, Failed> {
+        let known = track.known.iter().find(|(at, _)| *at == (period, rung));
+        if let Some((_, segments)) = known {
+            return Ok(segments.clone());
+        }
+        let media: Media = track.sets[period].rungs[rung].media.clone();
+        let segments = self.segments(&media).await?;
+        track.known.push(((period, rung), segments.clone()));
+        Ok(segments)
+    }
+
+    /// The presentation as a player sees it.
+    fn player_manifest(
+        &self,
+        tracks: &[(MediaKind, Playing)],
+        shared: Vec<Arc<Segments>>,
+    ) -> Result<Arc<Manifest>, Failed> {
+        let mut players = self.shared.players.borrow_mut();
+        let same = |known: &[Arc<Segments>]| {
+            known.len() == shared.len() && known.iter().zip(&shared).all(|(a, b)| Arc::ptr_eq(a, b))
+        };
+        if let Some((_, manifest)) = players.0.iter().find(|(known, _)| same(known)) {
+            return Ok(manifest.clone());
+        }
+        let mut segments = shared.iter();
+        let made: Result<Vec<Track>, weir_player::ManifestError> = tracks
+            .iter()
+            .map(|(wanted, track)| {
+                let periods = segments.by_ref().take(track.sets.len());
+                let list = periods.flat_map(|segments| &segments.list);
+                let durations: Vec<Duration> = list
+                    .map(|segment| Duration::from_nanos(segment.duration_ns))
+                    .collect();
+                Track::new(player_kind(*wanted), &durations, ladder(&track.sets[0]))
+            })
+            .collect();
+        let manifest = made.and_then(Manifest::new).map_err(|error| {
+            tracing::debug!("a presentation that no player takes: {error}");
+            Failed(Cause::BadManifest)
+        })?;
+        let manifest = Arc::new(manifest);
+        if players.0.len() >= MOST_MANIFESTS {
+            players.0.clear();
+        }
+        players.0.push((shared, manifest.clone()));
+        Ok(manifest)
+    }
+
+    async fn sit(&mut self, sitting: &mut Sitting) -> Outcome {
+        loop {
+            if self.is_over(sitting.began_ns) {
+                sitting.player.handle(sitting.now(), Event::Stop);
+            }
+            match sitting.player.poll(sitting.now()) {
+                Action::Fetch(request) => {
+                    // What the player waited for has its time; everything else is due now.
+                    let intended_ns = self.intended_ns.take().unwrap_or_else(monotonic_ns);
+                    self.serve(sitting, &request, intended_ns).await;
+                }
+                // Requests go one after the other: there is none to give up.
+                Action::Cancel(_) => {}
+                Action::Wait { until: Some(until) } => {
+                    let mut due_ns = sitting.began_ns + until.as_nanos() as u64;
+                    if let Some(longest) = self.shared.behaviour.session {
+                        due_ns = due_ns.min(sitting.began_ns.saturating_add(longest.as_nanos() as u64));
+                    }
+                    if monotonic_ns() < due_ns && self.leaving.sleep_until(due_ns).await {
+                        self.shared.note_lateness(due_ns, monotonic_ns());
+                    }
+                    self.intended_ns = Some(due_ns);
+                }
+                Action::Wait { until: None } => sitting.player.handle(sitting.now(), Event::Stop),
+                Action::Finished(outcome) => {
+                    self.intended_ns = None;
+                    return outcome;
+                }
+            }
+        }
+    }
+
+    async fn serve(&mut self, sitting: &mut Sitting, request: &Request, intended_ns: u64) {
+        let id = request.id;
+        let got = match sitting.tracks.get_mut(request.track) {
+            Some(track) => {
+                self.fetch_for(track, request.rung, request.segment, intended_ns)
+                    .await
+            }
+            None => Err(Failed(Cause::BadManifest)),
+        };
+        match got {
+            Ok(answer) => {
+                let at = |ns: u64| Duration::from_nanos(ns.saturating_sub(sitting.began_ns));
+                let (first, last) = (at(answer.first_byte_ns), at(answer.last_byte_ns));
+                let bytes = answer.body_bytes;
+                sitting.player.handle(
+                    first,
+                    Event::Bytes {
+                        request: id,
+                        bytes: 0,
+                    },
+                );
+                sitting.player.handle(last, Event::Bytes { request: id, bytes });
+                sitting.player.handle(last, Event::Complete { request: id });
+            }
+            Err(_) => sitting
+                .player
+                .handle(sitting.now(), Event::Failed { request: id }),
+        }
+    }
+
+    /// Fetches a segment, with its initialization segment and key where those have changed.
+    async fn fetch_for(
+        &mut self,
+        track: &mut Playing,
+        rung: usize,
+        index: usize,
+        intended_ns: u64,
+    ) -> Result<crate::http::Answer, Failed> {
+        let (period, at) = track.locate(index).ok_or(Failed(Cause::BadManifest))?;
+        let rung = rung.min(track.sets[period].rungs.len().saturating_sub(1));
+        let mut intended_ns = Some(intended_ns);
+        let segments = self.rung_segments(track, period, rung).await?;
+        let segment = segments.list.get(at).ok_or(Failed(Cause::BadManifest))?;
+        if let Some(number) = segment.init
+            && track.init != Some((period, rung, number))
+        {
+            let place = segments
+                .inits
+                .get(number as usize)
+                .ok_or(Failed(Cause::BadManifest))?;
+            let due = intended_ns.take().unwrap_or_else(monotonic_ns);
+            self.fetch_media(Kind::Init, place, None, &mut track.continuity, due)
+                .await?;
+            track.init = Some((period, rung, number));
+        }
+        if let Some(number) = segment.key
+            && track.key != Some((period, rung, number))
+        {
+            let place = segments
+                .keys
+                .get(number as usize)
+                .ok_or(Failed(Cause::BadManifest))?;
+            self.fetch(Kind::Key, place).await?;
+            track.key = Some((period, rung, number));
+        }
+        let due = intended_ns.take().unwrap_or_else(monotonic_ns);
+        self.fetch_media(
+            track.kind,
+            &segment.place,
+            Some(index),
+            &mut track.continuity,
+            due,
+        )
+        .await
+    }
+}
+
+impl Playing {
+    /// The period of a segment, and its place in there.
+    fn locate(&self, mut index: usize) -> Option<(usize, usize)> {
+        for (period, count) in self.counts.iter().enumerate() {
+            if index < *count {
+                return Some((period, index));
+            }
+            index -= count;
+        }
+        None
+    }
+}
+
+fn player_kind(kind: MediaKind) -> weir_player::MediaKind {
+    match kind {
+        MediaKind::Video => weir_player::MediaKind::Video,
+        MediaKind::Audio => weir_player::MediaKind::Audio,
+        MediaKind::Subtitle => weir_player::MediaKind::Text,
+    }
+}
+
+/// The bit rates of a set. A player wants them to rise; manifests may say the same twice.
+fn ladder(set: &Set) -> Vec<weir_player::Rung> {
+    let mut before = 0;
+    let rungs = set.rungs.iter().take(MOST_RUNGS).map(|rung| {
+        before = rung.bandwidth.max(before + 1);
+        weir_player::Rung {
+            bitrate: Rate(before),
+            segment_bytes: Vec::new(),
+        }
+    });
+    rungs.collect()
+}
+
+fn settings(choice: Option<usize>, seed: u64) -> Settings {
+    let (abr, first_rung) = match choice {
+        Some(rung) => (AbrRule::Fixed(rung), FirstRung::Rung(rung)),
+        None => (AbrRule::Throughput, FirstRung::Lowest),
+    };
+    Settings {
+        abr,
+        first_rung,
+        seed,
+        ..Settings::default()
+    }
+}
+
+fn session(figures: &Figures, outcome: Outcome) -> Session {
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    Session {
+        startup_ns: figures.startup_delay.map(ns),
+        played_ns: ns(figures.played),
+        stalls: u64::from(figures.stalls),
+        stalled_ns: ns(figures.stalled),
+        bitrate: figures.bitrate.map(|rate| rate.0),
+        switches: u64::from(figures.switches),
+        gave_up: outcome == Outcome::GaveUp,
+    }
+}
