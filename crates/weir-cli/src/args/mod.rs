@@ -5,6 +5,7 @@ mod agent;
 mod diagnose;
 mod flows;
 mod lab;
+mod mesh;
 mod origin;
 mod recv;
 mod report;
@@ -28,6 +29,10 @@ pub use agent::AgentArgs;
 pub use diagnose::{DiagnoseArgs, FailOn};
 pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{DEFAULT_LINK, End, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs};
+pub use mesh::{
+    CostArgs, FilterArgs, ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs, MeshRunArgs,
+    ProbeArgs, RegionsArgs, ShapeArgs, SweepArgs,
+};
 pub use origin::{BucketStyle, OriginArgs};
 pub use recv::{ConcealBy, JoinBy, RecvArgs, WriteAs};
 pub use report::ReportArgs;
@@ -169,6 +174,19 @@ Example:
     $ weir lab profiles"
     )]
     Lab(LabCommand),
+    /// Measure between many places: regions of clouds, or hosts of your own.
+    ///
+    /// Plans pairs of places, runs the tests between them over SSH with at most one test on a host at a time, takes in
+    /// results of other tools, and shows throughput and RTT against distance.
+    #[command(
+        subcommand,
+        after_help = "\
+Example:
+    $ weir mesh plan --hosts hosts.yaml
+    $ weir mesh run --hosts hosts.yaml --max-gb 20
+    $ weir mesh report"
+    )]
+    Mesh(MeshCommand),
     /// List, show, note, export and delete stored runs.
     ///
     /// Every measurement is a run in the results store, known by its number; the name 'last' stands for the newest

@@ -5,6 +5,7 @@ pub mod agent;
 pub mod diagnose;
 pub mod flows;
 pub mod lab;
+pub mod mesh;
 pub mod origin;
 pub mod recv;
 pub mod report;
