@@ -36,17 +36,21 @@ impl TestShape {
     /// How long a test takes, nanoseconds.
     pub fn duration_ns(&self) -> u64 {
         let tcp_tests = if self.streams > 1 { 2 } else { 1 };
-        SETUP_NS + self.rtt_ns + tcp_tests * self.tcp_ns + self.udp_ns
+        [SETUP_NS, self.rtt_ns, self.udp_ns]
+            .into_iter()
+            .fold(self.tcp_ns.saturating_mul(tcp_tests), u64::saturating_add)
     }
 
     /// Bytes that a test sends at most, on a path that carries `bps`.
     pub fn bytes(&self, bps: u64) -> u64 {
-        let over = |bps: u64, ns: u64| (u128::from(bps) * u128::from(ns) / 8_000_000_000) as u64;
+        let over = |bps: u64, ns: u64| {
+            u64::try_from(u128::from(bps) * u128::from(ns) / 8_000_000_000).unwrap_or(u64::MAX)
+        };
         let tcp_tests = if self.streams > 1 { 2 } else { 1 };
-        let tcp = tcp_tests * over(bps, self.tcp_ns);
+        let tcp = over(bps, self.tcp_ns).saturating_mul(tcp_tests);
         let udp = over(self.udp_bps, self.udp_ns);
         let rtt = over(RTT_BYTES_A_SECOND * 8, self.rtt_ns);
-        (tcp + udp + rtt).min(self.max_bytes)
+        tcp.saturating_add(udp).saturating_add(rtt).min(self.max_bytes)
     }
 }
 
@@ -103,7 +107,8 @@ pub struct Plan {
 pub fn plan(nodes: &[Node], pairs: Vec<Pair>, shape: &TestShape, expected_bps: u64, prices: &Prices) -> Plan {
     let rounds = rounds(&pairs);
     let bytes = shape.bytes(expected_bps);
-    let duration_ns = AROUND_NS + shape.duration_ns().saturating_mul(rounds.len() as u64);
+    let tests_ns = shape.duration_ns().saturating_mul(rounds.len() as u64);
+    let duration_ns = tests_ns.saturating_add(AROUND_NS);
     let mut used: Vec<&Price> = Vec::new();
     let usd_per_gb: Vec<Option<f64>> = pairs
         .iter()
