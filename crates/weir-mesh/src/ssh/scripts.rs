@@ -7,11 +7,20 @@ pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// Ends the agent in a folder, if there is one, and waits until it is gone, but not for ever.
+fn end_agent(folder: &str) -> String {
+    format!(
+        "if [ -s {folder}/pid ]; then pid=$(cat {folder}/pid); kill $pid 2>/dev/null; \
+         n=0; while kill -0 $pid 2>/dev/null && [ $n -lt 50 ]; do sleep 0.1; n=$((n+1)); done; fi"
+    )
+}
+
 /// Makes the folder anew and says what the host is.
 pub(super) fn look(folder: &str) -> String {
     let folder = quoted(folder);
+    let end = end_agent(&folder);
     format!(
-        "umask 077; rm -rf {folder}; mkdir {folder} || {{ echo 'fault: folder'; exit 1; }}; \
+        "umask 077; {end}; rm -rf {folder}; mkdir {folder} || {{ echo 'fault: folder'; exit 1; }}; \
          echo \"system: $(uname -sm)\"; \
          for name in tcp_rmem tcp_wmem; do echo \"$name: $(cat /proc/sys/net/ipv4/$name 2>/dev/null)\"; done; \
          echo \"clock: $(date +%s)\""
@@ -56,7 +65,7 @@ pub(super) fn probe(folder: &str, weir: &str, address: &str, shape: &TestShape) 
 /// Ends the agent and removes the folder.
 pub(super) fn clean(folder: &str) -> String {
     let folder = quoted(folder);
-    format!("if [ -s {folder}/pid ]; then kill \"$(cat {folder}/pid)\" 2>/dev/null; fi; rm -rf {folder}")
+    format!("{}; rm -rf {folder}", end_agent(&folder))
 }
 
 /// The same for every folder of the user's, and says which.
