@@ -364,10 +364,25 @@ fn print_meshes() -> Vec<Document> {
         documents.extend(printed.into_iter().map(|line| (schema, what.clone(), line)));
     };
     take("mesh-regions", &["mesh", "regions", "--cloud", "gcp", "--json"]);
-    take("mesh-regions", &["mesh", "regions", "--near", "52.37,4.90", "--json"]);
-    take("mesh-plan", &["mesh", "plan", "--cloud", "aws,gcp", "--max-regions", "3", "--json"]);
+    take(
+        "mesh-regions",
+        &["mesh", "regions", "--near", "52.37,4.90", "--json"],
+    );
+    take(
+        "mesh-plan",
+        &[
+            "mesh",
+            "plan",
+            "--cloud",
+            "aws,gcp",
+            "--max-regions",
+            "3",
+            "--json",
+        ],
+    );
     let mut results =
-        "timestamp,run_id,from_cloud,from_region,to_cloud,to_region,bitrate_Bps,avgrtt,gcp_vm,aws_vm\n".to_owned();
+        "timestamp,run_id,from_cloud,from_region,to_cloud,to_region,bitrate_Bps,avgrtt,gcp_vm,aws_vm\n"
+            .to_owned();
     let pairs = [
         ("AWS,eu-west-1,AWS,us-east-1", 70.0),
         ("AWS,us-east-1,GCP,us-central1", 30.0),
@@ -380,9 +395,23 @@ fn print_meshes() -> Vec<Document> {
         results.push_str(&format!("2022-02-14T08:56:37Z,a,{pair},{bytes},{rtt},,t3.nano\n"));
     }
     std::fs::write(folder.path().join("results.csv"), results).expect("a file");
-    take("mesh-import", &["mesh", "import", "results.csv", "--json", "--quiet"]);
+    take(
+        "mesh-import",
+        &["mesh", "import", "results.csv", "--json", "--quiet"],
+    );
     take("mesh-report", &["mesh", "report", "--json"]);
-    take("mesh-report", &["mesh", "report", "--json", "--peers", "aws:us-east-1", "--minimise", "egress"]);
+    take(
+        "mesh-report",
+        &[
+            "mesh",
+            "report",
+            "--json",
+            "--peers",
+            "aws:us-east-1",
+            "--minimise",
+            "egress",
+        ],
+    );
     documents
 }
 

@@ -29,8 +29,18 @@ const INSIDE: &str = "WEIR_MESH_TEST_INSIDE";
 const HERE: &str = "/run/mesh";
 /// Small tests: six hosts share this machine.
 const SMALL: [&str; 12] = [
-    "--rtt-for", "600ms", "--tcp-for", "600ms", "--streams", "2", "--udp-for", "300ms", "--udp-rate", "1Mbit/s",
-    "--max-bytes", "3MB",
+    "--rtt-for",
+    "600ms",
+    "--tcp-for",
+    "600ms",
+    "--streams",
+    "2",
+    "--udp-for",
+    "300ms",
+    "--udp-rate",
+    "1Mbit/s",
+    "--max-bytes",
+    "3MB",
 ];
 
 /// True inside the namespaces, where the test goes on; outside, runs it inside and returns false.
@@ -39,7 +49,11 @@ fn enter(test: &str) -> bool {
         return true;
     }
     let id = Command::new("id").arg("-u").output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&id.stdout).trim(), "0", "this test needs root: sshd changes users");
+    assert_eq!(
+        String::from_utf8_lossy(&id.stdout).trim(),
+        "0",
+        "this test needs root: sshd changes users"
+    );
     assert!(
         Path::new("/usr/sbin/sshd").exists(),
         "this test needs sshd: install the package openssh-server (apt-get install openssh-server)"
@@ -54,8 +68,14 @@ fn enter(test: &str) -> bool {
         .env(INSIDE, test)
         .output()
         .unwrap();
-    let (out, err) = (String::from_utf8_lossy(&inner.stdout), String::from_utf8_lossy(&inner.stderr));
-    assert!(inner.status.success() && out.contains("1 passed"), "{test} failed inside:\n{out}\n{err}");
+    let (out, err) = (
+        String::from_utf8_lossy(&inner.stdout),
+        String::from_utf8_lossy(&inner.stderr),
+    );
+    assert!(
+        inner.status.success() && out.contains("1 passed"),
+        "{test} failed inside:\n{out}\n{err}"
+    );
     false
 }
 
@@ -78,8 +98,15 @@ fn weir(arguments: &[&str]) -> Command {
 
 #[track_caller]
 fn finish(mut command: Command, code: i32) -> (String, String) {
-    let Output { status, stdout, stderr } = command.stdin(Stdio::null()).output().unwrap();
-    let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.stdin(Stdio::null()).output().unwrap();
+    let (stdout, stderr) = (
+        String::from_utf8(stdout).unwrap(),
+        String::from_utf8(stderr).unwrap(),
+    );
     assert_eq!(status.code(), Some(code), "{command:?}\n{stdout}\n{stderr}");
     assert!(!stderr.contains("panicked"), "{stderr}");
     (stdout, stderr)
@@ -103,7 +130,10 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 /// Holds what a command printed against its schema.
 #[track_caller]
 fn assert_documented(name: &str, printed: &Value) {
-    let path = format!("{}/../../docs/schemas/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
+    let path = format!(
+        "{}/../../docs/schemas/{name}.schema.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
     let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let validator = jsonschema::draft202012::new(&schema).unwrap();
     let wrong: Vec<String> = validator
@@ -137,11 +167,16 @@ fn make_hosts(count: usize) -> Hosts {
     run("ip", &["address", "add", "10.9.0.254/24", "dev", "bridge"]);
     run("ip", &["link", "set", "bridge", "up"]);
     for key in ["user", "host", "other"] {
-        run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", &format!("{HERE}/{key}")]);
+        run(
+            "ssh-keygen",
+            &["-q", "-t", "ed25519", "-N", "", "-f", &format!("{HERE}/{key}")],
+        );
     }
     fs::copy(format!("{HERE}/user.pub"), format!("{HERE}/authorized")).unwrap();
     let host_key = fs::read_to_string(format!("{HERE}/host.pub")).unwrap();
-    let known: String = (1..=count).map(|host| format!("10.9.0.{host} {host_key}")).collect();
+    let known: String = (1..=count)
+        .map(|host| format!("10.9.0.{host} {host_key}"))
+        .collect();
     fs::write(format!("{HERE}/known"), known).unwrap();
     fs::write(
         format!("{HERE}/ssh_config"),
@@ -167,7 +202,13 @@ fn make_host(host: usize) -> Child {
     let name = format!("h{host}");
     let (outside, config) = (format!("b{host}"), format!("{HERE}/sshd_{host}"));
     run("ip", &["netns", "add", &name]);
-    run("ip", &["link", "add", &outside, "master", "bridge", "type", "veth", "peer", "name", "ssh0", "netns", &name]);
+    run(
+        "ip",
+        &[
+            "link", "add", &outside, "master", "bridge", "type", "veth", "peer", "name", "ssh0", "netns",
+            &name,
+        ],
+    );
     run("ip", &["link", "set", &outside, "up"]);
     let inside = |arguments: &[&str]| run("ip", &[&["-n", &name], arguments].concat());
     inside(&["link", "set", "lo", "up"]);
@@ -189,13 +230,45 @@ fn make_host(host: usize) -> Child {
 /// Joins two hosts by an emulated link with this RTT: the link's own hosts are not used, their interfaces are.
 fn join(one: usize, other: usize, rtt_ms: f64) {
     let link = format!("l{one}{other}");
-    finish(weir(&["lab", "link", "up", "--rtt", &format!("{rtt_ms:.3}ms"), "--rate", "50Mbit/s", "--queue", "100ms", "--name", &link, "--quiet"]), 0);
+    finish(
+        weir(&[
+            "lab",
+            "link",
+            "up",
+            "--rtt",
+            &format!("{rtt_ms:.3}ms"),
+            "--rate",
+            "50Mbit/s",
+            "--queue",
+            "100ms",
+            "--name",
+            &link,
+            "--quiet",
+        ]),
+        0,
+    );
     for (end, host, far) in [("near", one, other), ("far", other, one)] {
         let (device, name) = (format!("to-h{far}"), format!("h{host}"));
-        run("ip", &["-n", &format!("weir-{link}-{end}"), "link", "set", "weir0", "name", &device, "netns", &name]);
+        run(
+            "ip",
+            &[
+                "-n",
+                &format!("weir-{link}-{end}"),
+                "link",
+                "set",
+                "weir0",
+                "name",
+                &device,
+                "netns",
+                &name,
+            ],
+        );
         run("ip", &["-n", &name, "link", "set", &device, "up"]);
         let (from, to) = (format!("10.1.0.{host}"), format!("10.1.0.{far}/32"));
-        run("ip", &["-n", &name, "route", "add", &to, "dev", &device, "src", &from]);
+        run(
+            "ip",
+            &["-n", &name, "route", "add", &to, "dev", &device, "src", &from],
+        );
     }
 }
 
@@ -212,14 +285,19 @@ fn finished_tests() -> Vec<(String, String)> {
 }
 
 fn folders_on_hosts() -> Vec<String> {
-    let names = fs::read_dir("/tmp").unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names = fs::read_dir("/tmp")
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.starts_with("weir-mesh-")).collect()
 }
 
 fn agents() -> usize {
     let commands = fs::read_dir("/proc").unwrap().filter_map(|entry| {
         let text = fs::read(entry.ok()?.path().join("cmdline")).ok()?;
-        let words: Vec<String> = text.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        let words: Vec<String> = text
+            .split(|byte| *byte == 0)
+            .map(|word| String::from_utf8_lossy(word).into_owned())
+            .collect();
         (words.first()?.ends_with("weir") && words.get(1)? == "agent").then_some(())
     });
     commands.count()
@@ -242,7 +320,10 @@ fn six_hosts_are_tested_through_a_kill_and_the_fitted_slope_is_the_one_that_was_
     }
     let hosts = make_hosts(6);
     let plan = json_of(&["mesh", "plan", "--hosts", "hosts.yaml", "--json"], 0);
-    assert_eq!((&plan["tests"], &plan["hosts"], &plan["fewest_rounds"]), (&30.into(), &6.into(), &10.into()));
+    assert_eq!(
+        (&plan["tests"], &plan["hosts"], &plan["fewest_rounds"]),
+        (&30.into(), &6.into(), &10.into())
+    );
     assert!(plan["rounds"].as_u64().unwrap() <= 11, "{}", plan["rounds"]);
     for pair in plan["pairs"].as_array().unwrap() {
         let number = |field: &str| pair[field].as_str().unwrap()[1..].parse::<usize>().unwrap();
@@ -252,25 +333,45 @@ fn six_hosts_are_tested_through_a_kill_and_the_fitted_slope_is_the_one_that_was_
         }
     }
 
-    let mut first = mesh_run(&["--hosts", "hosts.yaml"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_until("three tests", || Path::new(HERE).join("weir.db").exists() && finished_tests().len() >= 3);
+    let mut first = mesh_run(&["--hosts", "hosts.yaml"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("three tests", || {
+        Path::new(HERE).join("weir.db").exists() && finished_tests().len() >= 3
+    });
     first.kill().unwrap();
     first.wait().unwrap();
     let before = finished_tests().len();
-    assert!(before < 30 && !folders_on_hosts().is_empty(), "it was killed in the middle");
+    assert!(
+        before < 30 && !folders_on_hosts().is_empty(),
+        "it was killed in the middle"
+    );
 
     let resumed = finish(mesh_run(&["--resume", "last"]), 0).0;
     let resumed: Value = serde_json::from_str(&resumed).unwrap();
     assert_documented("mesh-run", &resumed);
-    assert_eq!(resumed["finished"].as_u64().unwrap() + before as u64, 30, "{resumed}");
+    assert_eq!(
+        resumed["finished"].as_u64().unwrap() + before as u64,
+        30,
+        "{resumed}"
+    );
     let tests = finished_tests();
-    assert_eq!(tests.iter().collect::<BTreeSet<_>>().len(), 30, "every pair, none twice: {tests:?}");
+    assert_eq!(
+        tests.iter().collect::<BTreeSet<_>>().len(),
+        30,
+        "every pair, none twice: {tests:?}"
+    );
     assert_eq!(tests.len(), 30);
     nothing_is_left();
 
     let report = json_of(&["mesh", "report", "--json"], 0);
     let fit = &report["groups"][0]["rtt"];
-    let (slope, r) = (fit["slope"].as_f64().unwrap(), fit["correlation"].as_f64().unwrap());
+    let (slope, r) = (
+        fit["slope"].as_f64().unwrap(),
+        fit["correlation"].as_f64().unwrap(),
+    );
     assert!((slope / SLOPE - 1.0).abs() < 0.05 && r > 0.99, "{fit}");
     assert_eq!(report["impossible"].as_array().unwrap().len(), 0);
     let (left, said) = finish(weir(&["mesh", "run", "--resume", "last"]), 2);
@@ -292,31 +393,86 @@ fn hosts_in_trouble_are_named_limits_hold_and_an_interrupted_run_leaves_nothing(
     let other = fs::read_to_string(format!("{HERE}/other.pub")).unwrap();
     let changed: String = known
         .lines()
-        .map(|line| if line.starts_with("10.9.0.4 ") { format!("10.9.0.4 {other}") } else { format!("{line}\n") })
+        .map(|line| {
+            if line.starts_with("10.9.0.4 ") {
+                format!("10.9.0.4 {other}")
+            } else {
+                format!("{line}\n")
+            }
+        })
         .collect();
     fs::write(format!("{HERE}/known"), changed).unwrap();
     let text = fs::read_to_string(format!("{HERE}/hosts.yaml")).unwrap();
-    fs::write(format!("{HERE}/hosts.yaml"), text.replace("address: 10.9.0.3,", "port: 2222, address: 10.9.0.3,")).unwrap();
-    let run = json_of(&[&["mesh", "run", "--json", "--hosts", "hosts.yaml"], &SMALL[..]].concat(), 3);
-    assert_eq!((&run["finished"], &run["failed"]), (&2.into(), &10.into()), "{run}");
+    fs::write(
+        format!("{HERE}/hosts.yaml"),
+        text.replace("address: 10.9.0.3,", "port: 2222, address: 10.9.0.3,"),
+    )
+    .unwrap();
+    let run = json_of(
+        &[&["mesh", "run", "--json", "--hosts", "hosts.yaml"], &SMALL[..]].concat(),
+        3,
+    );
+    assert_eq!(
+        (&run["finished"], &run["failed"]),
+        (&2.into(), &10.into()),
+        "{run}"
+    );
     assert_documented("mesh-run", &run);
     assert_eq!(run["lost_hosts"]["h4"]["kind"], "host-key", "{run}");
     assert_eq!(run["lost_hosts"]["h3"]["kind"], "unreachable", "{run}");
-    assert!(run["lost_hosts"]["h4"]["message"].as_str().unwrap().contains("ssh-keygen -R"));
+    assert!(
+        run["lost_hosts"]["h4"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("ssh-keygen -R")
+    );
     fs::write(format!("{HERE}/known"), known).unwrap();
     fs::write(format!("{HERE}/hosts.yaml"), &text).unwrap();
     nothing_is_left();
 
     // A plan that could send more than it may is refused before anything happens.
-    let limited = [&["mesh", "run", "--json", "--hosts", "hosts.yaml", "--max-tests", "2", "--max-gb", "0.004"], &SMALL[..]].concat();
+    let limited = [
+        &[
+            "mesh",
+            "run",
+            "--json",
+            "--hosts",
+            "hosts.yaml",
+            "--max-tests",
+            "2",
+            "--max-gb",
+            "0.004",
+        ],
+        &SMALL[..],
+    ]
+    .concat();
     let (_, said) = finish(weir(&limited), 2);
     assert!(said.contains("more than --max-gb 0.004"), "{said}");
 
     // An agent's port that another program holds.
-    let busy = "import socket, time; s = socket.socket(); s.bind(('0.0.0.0', 4747)); s.listen(); time.sleep(60)";
-    let mut thief = Command::new("ip").args(["netns", "exec", "h4", "python3", "-c", busy]).spawn().unwrap();
+    let busy =
+        "import socket, time; s = socket.socket(); s.bind(('0.0.0.0', 4747)); s.listen(); time.sleep(60)";
+    let mut thief = Command::new("ip")
+        .args(["netns", "exec", "h4", "python3", "-c", busy])
+        .spawn()
+        .unwrap();
     wait_until("the thief", || run_in("h4", &["ss", "-Hltn"]).contains(":4747"));
-    let run = json_of(&[&["mesh", "run", "--json", "--hosts", "hosts.yaml", "--max-tests", "10"], &SMALL[..]].concat(), 3);
+    let run = json_of(
+        &[
+            &[
+                "mesh",
+                "run",
+                "--json",
+                "--hosts",
+                "hosts.yaml",
+                "--max-tests",
+                "10",
+            ],
+            &SMALL[..],
+        ]
+        .concat(),
+        3,
+    );
     assert_eq!(run["lost_hosts"]["h4"]["kind"], "agent", "{run}");
     thief.kill().unwrap();
     thief.wait().unwrap();
@@ -324,11 +480,24 @@ fn hosts_in_trouble_are_named_limits_hold_and_an_interrupted_run_leaves_nothing(
 
     for presses in 1..=2 {
         let before = finished_tests().len();
-        let run = weir(&["mesh", "run", "--json", "--again", "--hosts", "hosts.yaml", "--rtt-for", "1500ms", "--tcp-for", "0s", "--udp-for", "0s"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let run = weir(&[
+            "mesh",
+            "run",
+            "--json",
+            "--again",
+            "--hosts",
+            "hosts.yaml",
+            "--rtt-for",
+            "1500ms",
+            "--tcp-for",
+            "0s",
+            "--udp-for",
+            "0s",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
         wait_until("a test", || finished_tests().len() > before);
         for _ in 0..presses {
             crate::run("kill", &["-INT", &run.id().to_string()]);
@@ -337,13 +506,20 @@ fn hosts_in_trouble_are_named_limits_hold_and_an_interrupted_run_leaves_nothing(
         let ended = run.wait_with_output().unwrap();
         assert_eq!(ended.status.code(), Some(3));
         let summary: Value = serde_json::from_slice(&ended.stdout).unwrap();
-        assert_eq!((&summary["halt"], &summary["run"]["outcome"]), (&"interrupted".into(), &"interrupted".into()));
+        assert_eq!(
+            (&summary["halt"], &summary["run"]["outcome"]),
+            (&"interrupted".into(), &"interrupted".into())
+        );
         assert!(summary["left"].as_u64().unwrap() > 0, "{summary}");
         nothing_is_left();
     }
 
     // What a killed run leaves, a sweep finds.
-    let mut killed = mesh_run(&["--again", "--hosts", "hosts.yaml"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut killed = mesh_run(&["--again", "--hosts", "hosts.yaml"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     wait_until("an agent", || agents() > 0);
     killed.kill().unwrap();
     killed.wait().unwrap();

@@ -175,8 +175,14 @@ mod tests {
         assert_eq!(best(Minimise::MaxRtt).place, "oracle:us-ashburn-1");
         assert_eq!(best(Minimise::MaxRtt).max_rtt_ns, 60e6);
         let mean = best(Minimise::MeanRtt);
-        assert_eq!((mean.place.as_str(), mean.mean_rtt_ns, mean.measured), ("aws:eu-west-1", 55e6, 2));
+        assert_eq!(
+            (mean.place.as_str(), mean.mean_rtt_ns, mean.measured),
+            ("aws:eu-west-1", 55e6, 2)
+        );
         let cheapest = best(Minimise::Egress);
-        assert_eq!((cheapest.place.as_str(), cheapest.egress_usd), ("oracle:us-ashburn-1", Some(0.017)));
+        assert_eq!(
+            (cheapest.place.as_str(), cheapest.egress_usd),
+            ("oracle:us-ashburn-1", Some(0.017))
+        );
     }
 }

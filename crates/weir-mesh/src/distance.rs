@@ -26,10 +26,8 @@ pub struct Coordinates {
 impl Coordinates {
     /// A point; none where a number is out of its range.
     pub fn new(latitude: f64, longitude: f64) -> Option<Coordinates> {
-        ((-90.0..=90.0).contains(&latitude) && (-180.0..=180.0).contains(&longitude)).then_some(Coordinates {
-            latitude,
-            longitude,
-        })
+        ((-90.0..=90.0).contains(&latitude) && (-180.0..=180.0).contains(&longitude))
+            .then_some(Coordinates { latitude, longitude })
     }
 
     /// Great-circle distance on a sphere of the earth's mean radius (haversine), metres. The earth's flattening makes it
@@ -38,9 +36,7 @@ impl Coordinates {
         let (latitude, other_latitude) = (self.latitude.to_radians(), other.latitude.to_radians());
         let half = |difference: f64| (difference / 2.0).sin().powi(2);
         let haversine = half(other_latitude - latitude)
-            + latitude.cos()
-                * other_latitude.cos()
-                * half((other.longitude - self.longitude).to_radians());
+            + latitude.cos() * other_latitude.cos() * half((other.longitude - self.longitude).to_radians());
         2.0 * EARTH_RADIUS_M * haversine.clamp(0.0, 1.0).sqrt().asin()
     }
 }
@@ -131,7 +127,10 @@ mod tests {
     fn the_floor_is_ten_milliseconds_for_each_thousand_kilometres() {
         assert_eq!(fibre_floor_ns(1e6), 10_006_922);
         assert!(faster_than_light(2e6, 18_000_000));
-        assert!(!faster_than_light(2e6, 19_500_000), "within what places are known to");
+        assert!(
+            !faster_than_light(2e6, 19_500_000),
+            "within what places are known to"
+        );
         assert!(!faster_than_light(50_000.0, 100_000));
     }
 

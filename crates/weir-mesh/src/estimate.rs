@@ -141,7 +141,11 @@ pub fn plan(nodes: &[Node], pairs: Vec<Pair>, shape: &TestShape, expected_bps: u
         fewest_rounds: fewest_rounds(&pairs),
         duration_ns,
         bytes: bytes.saturating_mul(pairs.len() as u64),
-        egress_usd: usd_per_gb.iter().flatten().map(|usd| usd * bytes as f64 / 1e9).sum(),
+        egress_usd: usd_per_gb
+            .iter()
+            .flatten()
+            .map(|usd| usd * bytes as f64 / 1e9)
+            .sum(),
         hosts_usd,
         unpriced_tests: usd_per_gb.iter().filter(|usd| usd.is_none()).count(),
         unchecked_prices: unchecked.len(),
@@ -167,7 +171,8 @@ impl Estimate {
     /// # Errors
     /// When it would pass one of them.
     pub fn check(&self, limits: &Limits) -> Result<(), MeshError> {
-        const ADVICE: &str = "raise the limit, or test fewer pairs (--max-tests) or fewer bytes (--max-bytes)";
+        const ADVICE: &str =
+            "raise the limit, or test fewer pairs (--max-tests) or fewer bytes (--max-bytes)";
         let usd = self.egress_usd + self.hosts_usd;
         if let Some(most) = limits.max_usd.filter(|most| usd > *most) {
             return Err(MeshError::OverLimit {
@@ -229,9 +234,20 @@ mod tests {
         assert!((estimate.egress_usd - 0.063).abs() < 1e-9, "{estimate:?}");
         let hours = (60.0 + 2.0 * 18.0) / 3600.0;
         assert!((estimate.hosts_usd - hours * (0.0104 + 0.0168)).abs() < 1e-9);
-        let over = |max_usd, max_bytes| estimate.check(&Limits { max_usd, max_bytes }).unwrap_err().to_string();
+        let over = |max_usd, max_bytes| {
+            estimate
+                .check(&Limits { max_usd, max_bytes })
+                .unwrap_err()
+                .to_string()
+        };
         assert!(over(Some(0.05), None).contains("--max-usd 0.05"));
         assert!(over(None, Some(1_000_000)).contains("up to 0.600 GB"));
-        assert_eq!(estimate.check(&Limits { max_usd: Some(0.07), max_bytes: Some(600_000_000) }), Ok(()));
+        assert_eq!(
+            estimate.check(&Limits {
+                max_usd: Some(0.07),
+                max_bytes: Some(600_000_000)
+            }),
+            Ok(())
+        );
     }
 }

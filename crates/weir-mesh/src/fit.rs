@@ -73,12 +73,21 @@ mod tests {
         let points: Vec<(f64, f64)> = x.into_iter().zip(y).collect();
         let found = fit(&points).unwrap();
         let near = |value: f64, expected: f64, error: f64| (value - expected).abs() < error;
-        assert!(near(found.correlation, 0.816, 5e-4) && near(found.slope, 0.500, 5e-4), "{found:?}");
+        assert!(
+            near(found.correlation, 0.816, 5e-4) && near(found.slope, 0.500, 5e-4),
+            "{found:?}"
+        );
         assert!(near(found.intercept, 3.00, 5e-3));
-        assert!(near(found.slope_interval.0, 0.500 - 2.262 * 0.118, 2e-3), "{found:?}");
+        assert!(
+            near(found.slope_interval.0, 0.500 - 2.262 * 0.118, 2e-3),
+            "{found:?}"
+        );
         // R: cor.test(x, y)$conf.int is 0.4243912 0.9506933.
         let (low, high) = found.correlation_interval.unwrap();
-        assert!(near(low, 0.424_391_2, 1e-6) && near(high, 0.950_693_3, 1e-6), "{low} {high}");
+        assert!(
+            near(low, 0.424_391_2, 1e-6) && near(high, 0.950_693_3, 1e-6),
+            "{low} {high}"
+        );
     }
 
     #[test]

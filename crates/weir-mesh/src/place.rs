@@ -246,12 +246,21 @@ mod tests {
         let rows = TABLE.lines().count() - 1;
         assert_eq!(Places::known().iter().count(), rows);
         for cloud in CLOUDS {
-            let regions = Places::known().iter().filter(|place| place.name.cloud == cloud).count();
+            let regions = Places::known()
+                .iter()
+                .filter(|place| place.name.cloud == cloud)
+                .count();
             assert!(regions >= 30, "{cloud} has {regions}");
         }
         for place in Places::known().iter() {
-            assert!(["na", "sa", "eu", "as", "oc", "me", "af"].contains(&place.area.as_str()), "{place:?}");
-            assert!(["cri", "gazetteer", "intercloud", "town"].contains(&place.source.as_str()), "{place:?}");
+            assert!(
+                ["na", "sa", "eu", "as", "oc", "me", "af"].contains(&place.area.as_str()),
+                "{place:?}"
+            );
+            assert!(
+                ["cri", "gazetteer", "intercloud", "town"].contains(&place.source.as_str()),
+                "{place:?}"
+            );
         }
     }
 
@@ -275,12 +284,21 @@ mod tests {
     #[test]
     fn disagreements_of_sources_are_kept() {
         let sao_paulo = known("gcp:southamerica-east1");
-        assert!(sao_paulo.others.iter().any(|other| other == "intercloud -23.04 2.12 4971km"), "{sao_paulo:?}");
+        assert!(
+            sao_paulo
+                .others
+                .iter()
+                .any(|other| other == "intercloud -23.04 2.12 4971km"),
+            "{sao_paulo:?}"
+        );
     }
 
     #[test]
     fn a_place_is_found_by_any_name_of_its_cloud_or_by_a_region_that_one_cloud_has() {
-        assert_eq!(known("google:us-central1").name, PlaceName::new("gcp", "us-central1"));
+        assert_eq!(
+            known("google:us-central1").name,
+            PlaceName::new("gcp", "us-central1")
+        );
         assert_eq!(known("AWS:us-east-1").name, PlaceName::new("aws", "us-east-1"));
         assert_eq!(known("westeurope").name.to_string(), "azure:westeurope");
         let error = Places::known().find("aws:us-esat-1").unwrap_err().to_string();
@@ -288,7 +306,10 @@ mod tests {
         let error = Places::known().find("awz:us-east-1").unwrap_err();
         assert_eq!(error, MeshError::UnknownCloud { name: "awz".into() });
         let error = Places::known().find("\u{1b}[31mcellar").unwrap_err().to_string();
-        assert!(!error.contains('\u{1b}') && !error.contains("did you mean"), "{error}");
+        assert!(
+            !error.contains('\u{1b}') && !error.contains("did you mean"),
+            "{error}"
+        );
     }
 
     #[test]

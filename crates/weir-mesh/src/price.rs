@@ -80,7 +80,8 @@ impl Prices {
             .comment(Some(b'#'))
             .from_reader(table.as_bytes());
         for row in reader.records().take(MOST) {
-            let row = row.map_err(|error| MeshError::file(file, format!("a line cannot be read: {error}")))?;
+            let row =
+                row.map_err(|error| MeshError::file(file, format!("a line cannot be read: {error}")))?;
             let line = row.position().map_or(0, csv::Position::line);
             let (key, price) = row_of(&row).ok_or_else(|| {
                 let text: Vec<&str> = row.iter().collect();
@@ -152,8 +153,13 @@ mod tests {
         let prices = Prices::known().unwrap();
         for place in Places::known().iter() {
             for (what, word) in What::ALL {
-                let price = prices.of(place, what).unwrap_or_else(|| panic!("{} has no {word}", place.name));
-                assert!(price.source.starts_with("https://") && price.date.len() == 7, "{price:?}");
+                let price = prices
+                    .of(place, what)
+                    .unwrap_or_else(|| panic!("{} has no {word}", place.name));
+                assert!(
+                    price.source.starts_with("https://") && price.date.len() == 7,
+                    "{price:?}"
+                );
             }
         }
         assert_eq!(CLOUDS.len(), 4);
@@ -176,9 +182,18 @@ mod tests {
 
     #[test]
     fn a_row_that_is_no_price_is_named() {
-        for bad in ["aws,eu,internet,0.1", "awz,eu,vm-hour,1", "aws,eu,vm-hour,-1", "aws,eu,vm-hour,NaN", "aws"] {
+        for bad in [
+            "aws,eu,internet,0.1",
+            "awz,eu,vm-hour,1",
+            "aws,eu,vm-hour,-1",
+            "aws,eu,vm-hour,NaN",
+            "aws",
+        ] {
             let table = format!("cloud,area,what,usd\n{bad}\n");
-            let error = Prices::default().override_with("own.csv", &table).unwrap_err().to_string();
+            let error = Prices::default()
+                .override_with("own.csv", &table)
+                .unwrap_err()
+                .to_string();
             assert!(error.contains("own.csv: line 2"), "{error}");
         }
     }

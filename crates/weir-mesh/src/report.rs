@@ -119,7 +119,13 @@ fn to(test: &MeshTest) -> PlaceName {
 
 /// The two clouds, as in `aws->gcp`.
 fn clouds_of(test: &MeshTest) -> String {
-    let word = |cloud: &str| if cloud.is_empty() { "other".to_owned() } else { cloud.to_owned() };
+    let word = |cloud: &str| {
+        if cloud.is_empty() {
+            "other".to_owned()
+        } else {
+            cloud.to_owned()
+        }
+    };
     format!("{}->{}", word(&test.from.cloud), word(&test.to.cloud))
 }
 

@@ -90,7 +90,9 @@ impl<'p> Table<'p> {
 
     /// Rounds in which a host is in no test.
     fn free(&self, host: usize) -> Vec<usize> {
-        (0..self.count).filter(|round| self.at[host][*round] == FREE).collect()
+        (0..self.count)
+            .filter(|round| self.at[host][*round] == FREE)
+            .collect()
     }
 
     /// The tests of rounds `first`, `second`, `first` ... from `host` on, and where they end.
@@ -188,12 +190,19 @@ mod tests {
     #[test]
     fn an_odd_number_of_hosts_one_hub_and_one_direction_do_too() {
         let odd = all_directed(31);
-        let one_way: Vec<Pair> = all_directed(64).into_iter().filter(|(from, to)| from < to).collect();
+        let one_way: Vec<Pair> = all_directed(64)
+            .into_iter()
+            .filter(|(from, to)| from < to)
+            .collect();
         let hub: Vec<Pair> = (1..40).flat_map(|host| [(0, host), (host, 0)]).collect();
         for pairs in [odd, one_way, hub] {
             let (rounds, fewest) = (rounds(&pairs), fewest_rounds(&pairs));
             assert_valid(&pairs, &rounds);
-            assert!(rounds.len() * 100 <= fewest * 105 + 100, "{} of {fewest}", rounds.len());
+            assert!(
+                rounds.len() * 100 <= fewest * 105 + 100,
+                "{} of {fewest}",
+                rounds.len()
+            );
         }
         assert!(rounds(&[]).is_empty() && rounds(&[(3, 3)]).is_empty());
     }

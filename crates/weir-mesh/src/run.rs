@@ -180,7 +180,11 @@ impl Conductor {
             !self.busy[from] && !self.busy[to]
         };
         // Tests that failed wait until the others have begun.
-        let queue = if self.waiting.is_empty() { &self.again } else { &self.waiting };
+        let queue = if self.waiting.is_empty() {
+            &self.again
+        } else {
+            &self.waiting
+        };
         let at = queue.iter().position(free)?;
         let index = *queue.get(at)?;
         if let Some(halt) = self.would_pass(index) {
@@ -238,7 +242,13 @@ impl Conductor {
         self.lost[host] = true;
         let pairs = &self.pairs;
         let touches = |index: &usize| pairs[*index].0 == host || pairs[*index].1 == host;
-        let gone: Vec<usize> = self.waiting.iter().chain(&self.again).copied().filter(touches).collect();
+        let gone: Vec<usize> = self
+            .waiting
+            .iter()
+            .chain(&self.again)
+            .copied()
+            .filter(touches)
+            .collect();
         self.waiting.retain(|index| !touches(index));
         self.again.retain(|index| !touches(index));
         self.failed += gone.len();

@@ -58,13 +58,18 @@ fn apart(one: &Node, other: &Node, zones: bool) -> bool {
 
 /// The hosts that take part: one of each region, or of each zone, of as many regions as are wanted.
 fn taking_part(nodes: &[Node], filters: &Filters, tested: &Tested) -> Vec<usize> {
-    let named: BTreeSet<&PlaceName> = filters.pairs.iter().flat_map(|pair| [&pair.from, &pair.to]).collect();
+    let named: BTreeSet<&PlaceName> = filters
+        .pairs
+        .iter()
+        .flat_map(|pair| [&pair.from, &pair.to])
+        .collect();
     let mut seen = BTreeSet::new();
     let mut kept: Vec<usize> = (0..nodes.len())
         .filter(|index| {
             let node = &nodes[*index];
             let zone = if filters.zones { node.zone.as_str() } else { "" };
-            (named.is_empty() || named.contains(&node.place.name)) && seen.insert((node.place.name.clone(), zone))
+            (named.is_empty() || named.contains(&node.place.name))
+                && seen.insert((node.place.name.clone(), zone))
         })
         .collect();
     let Some(most) = filters.max_regions else {
@@ -273,7 +278,12 @@ mod tests {
     }
 
     fn four() -> Vec<Node> {
-        nodes(&["aws:eu-west-1", "aws:us-east-1", "gcp:us-central1", "azure:westeurope"])
+        nodes(&[
+            "aws:eu-west-1",
+            "aws:us-east-1",
+            "gcp:us-central1",
+            "azure:westeurope",
+        ])
     }
 
     fn error(filters: &Filters, tested: &Tested) -> String {
@@ -289,41 +299,93 @@ mod tests {
             .take(7)
             .map(|pair| {
                 let (from, to) = pair.split_once("->").unwrap();
-                format!("{}->{}", from.split(':').next().unwrap(), to.split(':').next().unwrap())
+                format!(
+                    "{}->{}",
+                    from.split(':').next().unwrap(),
+                    to.split(':').next().unwrap()
+                )
             })
             .collect();
-        assert_eq!(clouds.len(), 7, "each pair of clouds once before any twice: {pairs:?}");
+        assert_eq!(
+            clouds.len(),
+            7,
+            "each pair of clouds once before any twice: {pairs:?}"
+        );
     }
 
     #[test]
     fn filters_keep_what_they_say() {
         let only = |filters: Filters| chosen(&four(), &filters, &Tested::new());
         let pairs = vec!["gcp:us-central1->aws:eu-west-1".parse().unwrap()];
-        assert_eq!(only(Filters { pairs, ..Filters::default() }), ["gcp:us-central1->aws:eu-west-1"]);
+        assert_eq!(
+            only(Filters {
+                pairs,
+                ..Filters::default()
+            }),
+            ["gcp:us-central1->aws:eu-west-1"]
+        );
         let clouds = vec!["aws".to_owned()];
-        assert_eq!(only(Filters { clouds, ..Filters::default() }).len(), 2);
+        assert_eq!(
+            only(Filters {
+                clouds,
+                ..Filters::default()
+            })
+            .len(),
+            2
+        );
         let cloud_pairs = vec!["gcp->aws".parse().unwrap()];
-        let found = only(Filters { cloud_pairs, ..Filters::default() });
+        let found = only(Filters {
+            cloud_pairs,
+            ..Filters::default()
+        });
         assert!(found.len() == 2 && found.iter().all(|pair| pair.starts_with("gcp:us-central1->aws:")));
         // Dublin and Amsterdam are 760 km apart, all others more than 1,000.
-        let near = Filters { max_distance: Some(Metres(1e6)), ..Filters::default() };
+        let near = Filters {
+            max_distance: Some(Metres(1e6)),
+            ..Filters::default()
+        };
         assert_eq!(only(near).len(), 2);
-        let far = Filters { min_distance: Some(Metres(1e6)), ..Filters::default() };
+        let far = Filters {
+            min_distance: Some(Metres(1e6)),
+            ..Filters::default()
+        };
         assert_eq!(only(far).len(), 10);
-        let one_way = Filters { one_way: true, ..Filters::default() };
+        let one_way = Filters {
+            one_way: true,
+            ..Filters::default()
+        };
         assert_eq!(only(one_way).len(), 6);
-        let two = Filters { max_regions: Some(3), ..Filters::default() };
+        let two = Filters {
+            max_regions: Some(3),
+            ..Filters::default()
+        };
         let found = only(two);
-        assert!(found.len() == 6 && ["aws:", "gcp:", "azure:"].iter().all(|cloud| found.iter().any(|pair| pair.contains(cloud))));
-        let few = Filters { max_tests: Some(5), ..Filters::default() };
+        assert!(
+            found.len() == 6
+                && ["aws:", "gcp:", "azure:"]
+                    .iter()
+                    .all(|cloud| found.iter().any(|pair| pair.contains(cloud)))
+        );
+        let few = Filters {
+            max_tests: Some(5),
+            ..Filters::default()
+        };
         assert_eq!(only(few).len(), 5);
     }
 
     #[test]
     fn zones_are_tested_within_a_region_when_asked_for() {
-        let hosts = nodes(&["aws:eu-west-1/a", "aws:eu-west-1/b", "aws:eu-west-1/b", "gcp:us-central1/a"]);
+        let hosts = nodes(&[
+            "aws:eu-west-1/a",
+            "aws:eu-west-1/b",
+            "aws:eu-west-1/b",
+            "gcp:us-central1/a",
+        ]);
         assert_eq!(chosen(&hosts, &Filters::default(), &Tested::new()).len(), 2);
-        let zones = Filters { zones: true, ..Filters::default() };
+        let zones = Filters {
+            zones: true,
+            ..Filters::default()
+        };
         assert_eq!(chosen(&hosts, &zones, &Tested::new()).len(), 6);
     }
 
@@ -336,24 +398,49 @@ mod tests {
         ]);
         let pairs = chosen(&four(), &Filters::default(), &tested);
         assert!(pairs.len() == 10 && !pairs.contains(&"aws:eu-west-1->gcp:us-central1".to_owned()));
-        let again = Filters { again: true, ..Filters::default() };
+        let again = Filters {
+            again: true,
+            ..Filters::default()
+        };
         let pairs = chosen(&four(), &again, &tested);
-        assert_eq!(pairs[10..], ["aws:us-east-1->gcp:us-central1", "aws:eu-west-1->gcp:us-central1"]);
+        assert_eq!(
+            pairs[10..],
+            ["aws:us-east-1->gcp:us-central1", "aws:eu-west-1->gcp:us-central1"]
+        );
     }
 
     #[test]
     fn the_filter_that_removed_the_last_pair_is_named() {
         let none = Tested::new();
-        let far = Filters { min_distance: Some(Metres(2e7)), ..Filters::default() };
+        let far = Filters {
+            min_distance: Some(Metres(2e7)),
+            ..Filters::default()
+        };
         assert!(error(&far, &none).contains("--min-distance 20000km removed the last 12 of them; lower it"));
-        let clouds = Filters { clouds: vec!["oracle".into()], ..Filters::default() };
+        let clouds = Filters {
+            clouds: vec!["oracle".into()],
+            ..Filters::default()
+        };
         assert!(error(&clouds, &none).contains("--cloud oracle removed the last 12"));
         let all: Tested = four()
             .iter()
-            .flat_map(|from| four().into_iter().map(|to| ((from.place.name.clone(), to.place.name), 1)))
+            .flat_map(|from| {
+                four()
+                    .into_iter()
+                    .map(|to| ((from.place.name.clone(), to.place.name), 1))
+            })
             .collect();
         assert!(error(&Filters::default(), &all).contains("--again"));
         let pairs = vec!["oracle:us-ashburn-1->aws:us-east-1".parse().unwrap()];
-        assert!(error(&Filters { pairs, ..Filters::default() }, &none).contains("make no pair"));
+        assert!(
+            error(
+                &Filters {
+                    pairs,
+                    ..Filters::default()
+                },
+                &none
+            )
+            .contains("make no pair")
+        );
     }
 }

@@ -67,10 +67,11 @@ impl SshExecutor<'_> {
     fn call(&self, host: usize, script: &str, input: Input<'_>, limit: Duration) -> Result<String, Fault> {
         let host = &self.hosts[host];
         let arguments = arguments(host, script);
-        let finished = process::run(&self.ssh, &arguments, input, limit, self.kill).map_err(|error| Fault {
-            kind: FaultKind::Unreachable,
-            message: format!("cannot start '{}': {error}; install OpenSSH's client", self.ssh),
-        })?;
+        let finished =
+            process::run(&self.ssh, &arguments, input, limit, self.kill).map_err(|error| Fault {
+                kind: FaultKind::Unreachable,
+                message: format!("cannot start '{}': {error}; install OpenSSH's client", self.ssh),
+            })?;
         judge(&host.name, finished, limit)
     }
 }
@@ -85,7 +86,10 @@ fn arguments(host: &Host, script: &str) -> Vec<String> {
         "ServerAliveCountMax=3",
         "LogLevel=ERROR",
     ];
-    let mut line: Vec<String> = options.iter().flat_map(|option| ["-o".into(), (*option).to_owned()]).collect();
+    let mut line: Vec<String> = options
+        .iter()
+        .flat_map(|option| ["-o".into(), (*option).to_owned()])
+        .collect();
     line.push("-T".into());
     if let Some(port) = host.ssh_port {
         line.extend(["-p".into(), port.to_string()]);
@@ -105,26 +109,53 @@ fn arguments(host: &Host, script: &str) -> Vec<String> {
 
 /// What a command on a host printed, or what its end says.
 fn judge(host: &str, finished: Finished, limit: Duration) -> Result<String, Fault> {
-    let fault = |kind, message: String| Err(Fault { kind, message: format!("{host}: {message}") });
+    let fault = |kind, message: String| {
+        Err(Fault {
+            kind,
+            message: format!("{host}: {message}"),
+        })
+    };
     let (status, stdout, stderr) = match finished {
-        Finished::Exit { status: 0, stdout, .. } => return Ok(stdout),
-        Finished::Exit { status, stdout, stderr } => (status, stdout, stderr),
+        Finished::Exit {
+            status: 0, stdout, ..
+        } => return Ok(stdout),
+        Finished::Exit {
+            status,
+            stdout,
+            stderr,
+        } => (status, stdout, stderr),
         Finished::Killed => return fault(FaultKind::Interrupted, "it was interrupted".into()),
         Finished::Slow => {
-            return fault(FaultKind::Slow, format!("no answer in {} s; it was given up", limit.as_secs()));
+            return fault(
+                FaultKind::Slow,
+                format!("no answer in {} s; it was given up", limit.as_secs()),
+            );
         }
     };
-    let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("");
+    let last = stderr
+        .lines()
+        .rev()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or("");
     let said = shown_long(last);
     if status != 255 {
         let word = stdout.lines().find_map(|line| line.strip_prefix("fault: "));
         return match word {
             Some("agent") => fault(FaultKind::Agent, format!("the agent did not start: {said}")),
             Some("folder") => fault(FaultKind::Agent, format!("its folder could not be made: {said}")),
-            _ if said.contains("cannot connect") || said.contains("no UDP packet came through") => {
-                fault(FaultKind::Agent, format!("{said} (are the agent's ports open between the hosts?)"))
-            }
-            _ => fault(FaultKind::Test, if said.is_empty() { format!("exit status {status}") } else { said }),
+            _ if said.contains("cannot connect") || said.contains("no UDP packet came through") => fault(
+                FaultKind::Agent,
+                format!("{said} (are the agent's ports open between the hosts?)"),
+            ),
+            _ => fault(
+                FaultKind::Test,
+                if said.is_empty() {
+                    format!("exit status {status}")
+                } else {
+                    said
+                },
+            ),
         };
     }
     // 255 is ssh's own.
@@ -132,12 +163,20 @@ fn judge(host: &str, finished: Finished, limit: Duration) -> Result<String, Faul
     if has("REMOTE HOST IDENTIFICATION HAS CHANGED") {
         fault(
             FaultKind::HostKey,
-            format!("its host key is not the one in known_hosts: make sure that it is the same host, then 'ssh-keygen -R {host}'"),
+            format!(
+                "its host key is not the one in known_hosts: make sure that it is the same host, then 'ssh-keygen -R {host}'"
+            ),
         )
     } else if has("Host key verification failed") {
-        fault(FaultKind::HostKey, "its host key is not known: connect once with ssh, or add it to known_hosts".into())
+        fault(
+            FaultKind::HostKey,
+            "its host key is not known: connect once with ssh, or add it to known_hosts".into(),
+        )
     } else if has("Permission denied") || has("Too many authentication failures") {
-        fault(FaultKind::Denied, format!("{said}: check user and key, or load the key into ssh-agent"))
+        fault(
+            FaultKind::Denied,
+            format!("{said}: check user and key, or load the key into ssh-agent"),
+        )
     } else {
         fault(FaultKind::Unreachable, format!("ssh cannot reach it: {said}"))
     }
@@ -194,7 +233,8 @@ impl Executor for SshExecutor<'_> {
     }
 
     fn clean(&self, host: usize) -> Result<(), Fault> {
-        self.call(host, &scripts::clean(&self.folder(host)), Input::None, SHORT).map(drop)
+        self.call(host, &scripts::clean(&self.folder(host)), Input::None, SHORT)
+            .map(drop)
     }
 }
 
@@ -245,15 +285,21 @@ pub fn on_all<T: Send>(hosts: &[usize], most: usize, work: impl Fn(usize) -> T +
             scope.spawn(|| {
                 loop {
                     // A thread that broke off has left both as they were.
-                    let host = next.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
+                    let host = next
+                        .lock()
+                        .unwrap_or_else(std::sync::PoisonError::into_inner)
+                        .next();
                     let Some(host) = host else { break };
                     let result = work(*host);
-                    done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((*host, result));
+                    done.lock()
+                        .unwrap_or_else(std::sync::PoisonError::into_inner)
+                        .push((*host, result));
                 }
             });
         }
     });
-    done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    done.into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -37,7 +37,12 @@ mod tests {
 
     #[test]
     fn a_typo_finds_its_word_and_nonsense_finds_none() {
-        let words = ["aws:us-east-1", "aws:us-east-2", "gcp:us-central1", "azure:westeurope"];
+        let words = [
+            "aws:us-east-1",
+            "aws:us-east-2",
+            "gcp:us-central1",
+            "azure:westeurope",
+        ];
         let find = |word| nearest(word, words.into_iter());
         assert_eq!(find("aws:us-esat-2"), Some("aws:us-east-2"));
         assert_eq!(find("gcp:us-central-1"), Some("gcp:us-central1"));
@@ -49,7 +54,12 @@ mod tests {
     #[test]
     fn edits_are_counted_as_by_hand() {
         // kitten -> sitten -> sittin -> sitting; a swap is one edit.
-        for (one, other, count) in [("kitten", "sitting", 3), ("ab", "ba", 1), ("", "abc", 3), ("same", "same", 0)] {
+        for (one, other, count) in [
+            ("kitten", "sitting", 3),
+            ("ab", "ba", 1),
+            ("", "abc", 3),
+            ("same", "same", 0),
+        ] {
             assert_eq!(edits(one, other), count, "{one} {other}");
         }
     }

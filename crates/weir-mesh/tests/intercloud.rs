@@ -14,7 +14,10 @@ fn data(name: &str) -> Vec<u8> {
     let folder = std::env::var_os("WEIR_SHARED_DATA").map_or(beside, PathBuf::from);
     let path = folder.join(name);
     std::fs::read(&path).unwrap_or_else(|error| {
-        panic!("{}: {error}; set WEIR_SHARED_DATA to the folder that has it", path.display())
+        panic!(
+            "{}: {error}; set WEIR_SHARED_DATA to the folder that has it",
+            path.display()
+        )
     })
 }
 
@@ -30,7 +33,10 @@ fn imported(places: &Places, as_published: bool) -> Imported {
 /// The places of the tool's own table, with the longitude mended.
 fn their_places() -> Places {
     let (places, notes) = read_locations("locations.csv", &data("intercloud-locations.csv")).unwrap();
-    assert!(notes.len() == 1 && notes[0].contains("southamerica-east1"), "{notes:?}");
+    assert!(
+        notes.len() == 1 && notes[0].contains("southamerica-east1"),
+        "{notes:?}"
+    );
     places
 }
 
@@ -41,12 +47,19 @@ fn expected() -> Value {
 fn assert_near(what: &str, found: f64, expected: &Value) {
     let expected = expected.as_f64().unwrap();
     // Distances are rounded to metres, rates to bits and RTTs to nanoseconds.
-    assert!((found - expected).abs() <= 2e-6 * expected.abs(), "{what}: {found}, not {expected}");
+    assert!(
+        (found - expected).abs() <= 2e-6 * expected.abs(),
+        "{what}: {found}, not {expected}"
+    );
 }
 
 fn assert_equal(report: &Report, expected: &Value) {
     for group in &report.groups {
-        let fits = [("rtt", group.rtt), ("throughput", group.throughput), ("throughput_log", group.throughput_log)];
+        let fits = [
+            ("rtt", group.rtt),
+            ("throughput", group.throughput),
+            ("throughput_log", group.throughput_log),
+        ];
         for (name, fit) in fits {
             let (fit, wanted) = (fit.unwrap(), &expected["groups"][&group.name][name]);
             let what = format!("{} {name}", group.name);
@@ -82,7 +95,12 @@ fn all_rows_are_taken_and_say_what_an_independent_computation_says() {
     assert_equal(&report, &expected);
     // Their table has Montreal in the west of Ontario.
     assert_eq!(report.impossible.len() as u64, expected["impossible"]);
-    assert!(report.impossible.iter().all(|test| test.from.contains("northeast1") || test.to.contains("northeast1")));
+    assert!(
+        report
+            .impossible
+            .iter()
+            .all(|test| test.from.contains("northeast1") || test.to.contains("northeast1"))
+    );
 }
 
 #[test]
@@ -106,21 +124,47 @@ fn the_unit_is_corrected_and_said_or_left_as_published() {
     // The first row: 350,355,456 bytes in 10 s.
     assert_eq!((rate(&corrected), rate(&published)), (280_284_365, 350_355_456));
     assert_eq!(corrected.tests[0].bytes, 350_355_456);
-    assert!(corrected.notes[0].contains("--as-published"), "{:?}", corrected.notes);
-    assert!(published.notes[0].contains("25 % too high"), "{:?}", published.notes);
-    assert!(corrected.tests.iter().all(|test| test.bytes.is_multiple_of(131_072)));
+    assert!(
+        corrected.notes[0].contains("--as-published"),
+        "{:?}",
+        corrected.notes
+    );
+    assert!(
+        published.notes[0].contains("25 % too high"),
+        "{:?}",
+        published.notes
+    );
+    assert!(
+        corrected
+            .tests
+            .iter()
+            .all(|test| test.bytes.is_multiple_of(131_072))
+    );
 }
 
 #[test]
 fn a_line_that_cannot_be_is_named() {
     let options = ImportOptions::default();
-    let header = "timestamp,run_id,from_cloud,from_region,to_cloud,to_region,bitrate_Bps,avgrtt,gcp_vm,aws_vm\n";
+    let header =
+        "timestamp,run_id,from_cloud,from_region,to_cloud,to_region,bitrate_Bps,avgrtt,gcp_vm,aws_vm\n";
     let good = "2022-02-14T08:56:37Z,a,AWS,eu-west-1,AWS,eu-central-1,131072.0,23.541,,t3.nano\n";
     let read = |text: String| import("f.csv", text.as_bytes(), Places::known(), &options);
     assert_eq!(read(format!("{header}{good}")).unwrap().tests.len(), 1);
-    for (from, to) in [("AWS,eu-west", "IBM,eu-west"), ("131072.0", "-1"), ("131072.0", "NaN"), ("23.541", ""), ("2022-02-14T", "x"), ("23.541", "1e99")] {
-        let error = read(format!("{header}{good}{}", good.replace(from, to))).unwrap_err().to_string();
-        assert!(error.starts_with("f.csv: line 3:") && error.lines().count() == 1, "{error}");
+    for (from, to) in [
+        ("AWS,eu-west", "IBM,eu-west"),
+        ("131072.0", "-1"),
+        ("131072.0", "NaN"),
+        ("23.541", ""),
+        ("2022-02-14T", "x"),
+        ("23.541", "1e99"),
+    ] {
+        let error = read(format!("{header}{good}{}", good.replace(from, to)))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("f.csv: line 3:") && error.lines().count() == 1,
+            "{error}"
+        );
     }
     for (text, part) in [("", "it is empty"), ("a,b\n1,2\n", "no column 'timestamp'")] {
         let error = read(text.to_owned()).unwrap_err().to_string();
@@ -128,5 +172,11 @@ fn a_line_that_cannot_be_is_named() {
     }
     // A region that the table does not have is kept, without a distance.
     let odd = read(format!("{header}{}", good.replace("eu-central-1", "eu-moon-1"))).unwrap();
-    assert_eq!((odd.tests[0].distance_m, odd.notes.iter().any(|note| note.contains("aws:eu-moon-1"))), (None, true));
+    assert_eq!(
+        (
+            odd.tests[0].distance_m,
+            odd.notes.iter().any(|note| note.contains("aws:eu-moon-1"))
+        ),
+        (None, true)
+    );
 }

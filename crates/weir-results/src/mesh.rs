@@ -188,7 +188,11 @@ fn values(run: RunId, test: &MeshTest) -> Vec<Value> {
         Value::Integer(run.0),
         count(test.unix_ns),
         text(&test.source),
-        text(if test.reason.is_some() { "failed" } else { "finished" }),
+        text(if test.reason.is_some() {
+            "failed"
+        } else {
+            "finished"
+        }),
         optional_text(&test.reason),
     ];
     for end in [&test.from, &test.to] {

@@ -153,7 +153,12 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "TIME", default_value = "3s", help_heading = "Each test")]
     pub udp_for: TimeSpan,
     /// Rate of the UDP test.
-    #[arg(long, value_name = "RATE", default_value = "20Mbit/s", help_heading = "Each test")]
+    #[arg(
+        long,
+        value_name = "RATE",
+        default_value = "20Mbit/s",
+        help_heading = "Each test"
+    )]
     pub udp_rate: Rate,
     /// Most bytes that a test sends.
     #[arg(long, value_name = "BYTES", default_value = "500MB", value_parser = ByteCount::positive, help_heading = "Each test")]

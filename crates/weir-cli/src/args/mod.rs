@@ -30,8 +30,8 @@ pub use diagnose::{DiagnoseArgs, FailOn};
 pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{DEFAULT_LINK, End, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs};
 pub use mesh::{
-    CostArgs, FilterArgs, ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs, MeshRunArgs,
-    ProbeArgs, RegionsArgs, ShapeArgs, SweepArgs,
+    CostArgs, FilterArgs, ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs,
+    MeshRunArgs, ProbeArgs, RegionsArgs, ShapeArgs, SweepArgs,
 };
 pub use origin::{BucketStyle, OriginArgs};
 pub use recv::{ConcealBy, JoinBy, RecvArgs, WriteAs};

@@ -33,7 +33,9 @@ pub(super) fn read(text: &str) -> Result<Inventory, String> {
 
 fn enter(inventory: &mut Inventory, section: &Section) -> Result<(), String> {
     match section {
-        Section::Hosts(group) | Section::Variables(group) | Section::Children(group) => inventory.add_group(group),
+        Section::Hosts(group) | Section::Variables(group) | Section::Children(group) => {
+            inventory.add_group(group)
+        }
     }
 }
 
@@ -45,7 +47,10 @@ fn section_of(line: &str) -> Option<Result<Section, String>> {
         None => Ok(Section::Hosts(inner.to_owned())),
         Some((group, "vars")) => Ok(Section::Variables(group.to_owned())),
         Some((group, "children")) => Ok(Section::Children(group.to_owned())),
-        Some((_, other)) => Err(format!("there are sections [GROUP], [GROUP:vars] and [GROUP:children], but no ':{}'", shown(other))),
+        Some((_, other)) => Err(format!(
+            "there are sections [GROUP], [GROUP:vars] and [GROUP:children], but no ':{}'",
+            shown(other)
+        )),
     })
 }
 
@@ -69,9 +74,9 @@ fn host_line(inventory: &mut Inventory, group: &str, line: &str) -> Result<(), S
             inventory.set_of_host(&host, "ansible_port", port);
         }
         for variable in variables {
-            let (key, value) = variable.split_once('=').ok_or_else(|| {
-                format!("'{}' is no KEY=VALUE", shown(variable))
-            })?;
+            let (key, value) = variable
+                .split_once('=')
+                .ok_or_else(|| format!("'{}' is no KEY=VALUE", shown(variable)))?;
             inventory.set_of_host(&host, key.trim(), value.trim());
         }
     }
@@ -124,7 +129,12 @@ pub(super) fn expand(pattern: &str) -> Result<Vec<String>, String> {
 }
 
 fn items_of(range: &str) -> Result<Vec<String>, String> {
-    let bad = || format!("'[{}]' is no range: write [1:9], [01:09], [a:f] or [0:100:10]", shown(range));
+    let bad = || {
+        format!(
+            "'[{}]' is no range: write [1:9], [01:09], [a:f] or [0:100:10]",
+            shown(range)
+        )
+    };
     let parts: Vec<&str> = range.split(':').collect();
     let (first, last, step) = match parts[..] {
         [first, last] => (first, last, 1),
@@ -139,16 +149,29 @@ fn items_of(range: &str) -> Result<Vec<String>, String> {
     }
     if letters(first) && letters(last) && first <= last {
         let range = first.as_bytes()[0]..=last.as_bytes()[0];
-        return Ok(range.step_by(step).map(|letter| char::from(letter).to_string()).collect());
+        return Ok(range
+            .step_by(step)
+            .map(|letter| char::from(letter).to_string())
+            .collect());
     }
     if !digits(first) || !digits(last) {
         return Err(bad());
     }
-    let (from, to): (usize, usize) = (first.parse().map_err(|_| bad())?, last.parse().map_err(|_| bad())?);
+    let (from, to): (usize, usize) = (
+        first.parse().map_err(|_| bad())?,
+        last.parse().map_err(|_| bad())?,
+    );
     if from > to || (to - from) / step >= MOST_HOSTS {
         return Err(bad());
     }
     // A zero in front asks for names of one length.
-    let width = if first.starts_with('0') && first.len() > 1 { first.len() } else { 1 };
-    Ok((from..=to).step_by(step).map(|number| format!("{number:0width$}")).collect())
+    let width = if first.starts_with('0') && first.len() > 1 {
+        first.len()
+    } else {
+        1
+    };
+    Ok((from..=to)
+        .step_by(step)
+        .map(|number| format!("{number:0width$}"))
+        .collect())
 }

@@ -8,7 +8,9 @@ use crate::fault::shown;
 pub(super) fn read(root: &Node) -> Result<Inventory, String> {
     let mut inventory = Inventory::default();
     if root.entries().is_empty() {
-        return Err("it is neither a hosts file with a list 'hosts' nor an Ansible inventory with groups".into());
+        return Err(
+            "it is neither a hosts file with a list 'hosts' nor an Ansible inventory with groups".into(),
+        );
     }
     for (name, group) in root.entries() {
         read_group(&mut inventory, name, group)?;
@@ -22,7 +24,10 @@ fn read_group(inventory: &mut Inventory, name: &str, group: &Node) -> Result<(),
         return Ok(());
     }
     let Node::Map(sections) = group else {
-        return Err(format!("the group {} is no map with 'hosts', 'vars' or 'children'", shown(name)));
+        return Err(format!(
+            "the group {} is no map with 'hosts', 'vars' or 'children'",
+            shown(name)
+        ));
     };
     for (section, content) in sections {
         match section.as_str() {

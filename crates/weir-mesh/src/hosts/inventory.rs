@@ -68,7 +68,9 @@ impl Inventory {
     }
 
     pub(super) fn set_of_group(&mut self, group: &str, key: &str, value: &str) -> Result<(), String> {
-        self.group(group)?.variables.insert(key.to_owned(), value.to_owned());
+        self.group(group)?
+            .variables
+            .insert(key.to_owned(), value.to_owned());
         Ok(())
     }
 
@@ -107,7 +109,9 @@ impl Inventory {
         order.insert(0, ALL);
         let mut variables = Variables::new();
         let own = self.hosts.get(host);
-        let of_groups = order.iter().filter_map(|name| Some(&self.groups.get(*name)?.variables));
+        let of_groups = order
+            .iter()
+            .filter_map(|name| Some(&self.groups.get(*name)?.variables));
         for more in of_groups.chain(own) {
             variables.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
         }
@@ -135,14 +139,25 @@ impl Inventory {
         for child in self.groups.values().flat_map(|group| &group.children) {
             *waiting.entry(child).or_default() += 1;
         }
-        let mut depths: BTreeMap<&str, usize> =
-            waiting.keys().map(|name| (*name, usize::from(*name != ALL))).collect();
-        let mut ready: Vec<&str> = waiting.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
+        let mut depths: BTreeMap<&str, usize> = waiting
+            .keys()
+            .map(|name| (*name, usize::from(*name != ALL)))
+            .collect();
+        let mut ready: Vec<&str> = waiting
+            .iter()
+            .filter(|(_, count)| **count == 0)
+            .map(|(name, _)| *name)
+            .collect();
         let mut taken = 0;
         while let Some(name) = ready.pop() {
             taken += 1;
             let depth = depths.get(name).copied().unwrap_or(1);
-            for child in self.groups.get(name).into_iter().flat_map(|group| &group.children) {
+            for child in self
+                .groups
+                .get(name)
+                .into_iter()
+                .flat_map(|group| &group.children)
+            {
                 let deeper = depths.entry(child).or_default();
                 *deeper = (*deeper).max(depth + 1);
                 if let Some(count) = waiting.get_mut(child.as_str()) {
@@ -154,7 +169,10 @@ impl Inventory {
             }
         }
         if taken < waiting.len() {
-            let stuck = waiting.iter().find(|(_, count)| **count > 0).map_or("", |(name, _)| *name);
+            let stuck = waiting
+                .iter()
+                .find(|(_, count)| **count > 0)
+                .map_or("", |(name, _)| *name);
             return Err(format!("the group {} is below itself", shown(stuck)));
         }
         Ok(depths)

@@ -80,10 +80,12 @@ type Variables = BTreeMap<String, String>;
 /// When it is too long, cannot be read, or names hosts that cannot be: with the line, or the host.
 pub fn read_hosts(file: &str, bytes: &[u8], places: &Places) -> Result<Vec<Host>, MeshError> {
     if bytes.len() > MOST_BYTES {
-        return Err(MeshError::file(file, "it is longer than 4 MiB, which no hosts file is"));
+        return Err(MeshError::file(
+            file,
+            "it is longer than 4 MiB, which no hosts file is",
+        ));
     }
-    let text = std::str::from_utf8(bytes)
-        .map_err(|_| MeshError::file(file, "it is no text in UTF-8"))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| MeshError::file(file, "it is no text in UTF-8"))?;
     let hosts = if is_yaml(file, text) {
         let root = yaml::read(text).map_err(|problem| MeshError::file(file, problem))?;
         if own::is_own(&root) {
@@ -153,27 +155,38 @@ fn host_of(named: Named, places: &Places) -> Result<Host, String> {
         Ok(value.to_owned())
     };
     let path = |key: &'static str, value: &str| -> Result<String, String> {
-        if value.is_empty() || value.len() > 4096 || value.starts_with('-') || value.chars().any(char::is_control) {
+        if value.is_empty()
+            || value.len() > 4096
+            || value.starts_with('-')
+            || value.chars().any(char::is_control)
+        {
             return Err(format!("host {shown_name}: '{}' is no {key}", shown(value)));
         }
         Ok(value.to_owned())
     };
     let port = |key: &str, value: &str| match value.parse::<u16>() {
         Ok(port) if port > 0 => Ok(port),
-        _ => Err(format!("host {shown_name}: '{}' in {key} is no port (1 to 65535)", shown(value))),
+        _ => Err(format!(
+            "host {shown_name}: '{}' in {key} is no port (1 to 65535)",
+            shown(value)
+        )),
     };
     let address = word("address", get("ansible_host").unwrap_or(&name))?;
     let (place, coordinates) = place_of(&name, &variables, places)?;
     let mut ssh_arguments = Vec::new();
     for key in ["ansible_ssh_common_args", "ansible_ssh_extra_args"] {
-        ssh_arguments.extend(words(get(key).unwrap_or_default()).map_err(|problem| {
-            format!("host {shown_name}: {key}: {problem}")
-        })?);
+        ssh_arguments.extend(
+            words(get(key).unwrap_or_default())
+                .map_err(|problem| format!("host {shown_name}: {key}: {problem}"))?,
+        );
     }
     Ok(Host {
         place,
         coordinates,
-        zone: get("weir_zone").map(|zone| word("zone", zone)).transpose()?.unwrap_or_default(),
+        zone: get("weir_zone")
+            .map(|zone| word("zone", zone))
+            .transpose()?
+            .unwrap_or_default(),
         test_address: word("test address", get("weir_test_address").unwrap_or(&address))?,
         ssh_user: either(["ansible_user", "ansible_ssh_user"])
             .map(|(_, user)| word("user", user))
@@ -188,7 +201,9 @@ fn host_of(named: Named, places: &Places) -> Result<Host, String> {
             .map(|value| port("weir_agent_port", value))
             .transpose()?
             .unwrap_or(AGENT_PORT),
-        weir: get("weir_binary").map(|file| path("path of weir", file)).transpose()?,
+        weir: get("weir_binary")
+            .map(|file| path("path of weir", file))
+            .transpose()?,
         ssh_address: address,
         ssh_arguments,
         groups,
@@ -288,7 +303,8 @@ pub(crate) fn words(text: &str) -> Result<Vec<String>, String> {
 /// Checks a name for a host.
 fn host_name(name: &str) -> Result<(), String> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
-    let good = is_word(name) || ((1..=255).contains(&name.len()) && !name.starts_with('-') && name.chars().all(fits));
+    let good = is_word(name)
+        || ((1..=255).contains(&name.len()) && !name.starts_with('-') && name.chars().all(fits));
     good.then_some(())
         .ok_or_else(|| format!("'{}' is no name of a host", shown(name)))
 }

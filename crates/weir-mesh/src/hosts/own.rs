@@ -31,7 +31,10 @@ pub(super) fn is_own(root: &Node) -> bool {
 pub(super) fn read(root: &Node) -> Result<Vec<Named>, String> {
     for (key, _) in root.entries() {
         if !["hosts", "defaults"].contains(&key.as_str()) {
-            return Err(format!("'{}' is not known at the top: there are 'hosts' and 'defaults'", shown(key)));
+            return Err(format!(
+                "'{}' is not known at the top: there are 'hosts' and 'defaults'",
+                shown(key)
+            ));
         }
     }
     let defaults = match root.get("defaults") {
@@ -45,10 +48,17 @@ pub(super) fn read(root: &Node) -> Result<Vec<Named>, String> {
         return Err(format!("it has more than {MOST_HOSTS} hosts"));
     }
     let mut seen = std::collections::BTreeSet::new();
-    items.iter().map(|item| host(item, &defaults, &mut seen)).collect()
+    items
+        .iter()
+        .map(|item| host(item, &defaults, &mut seen))
+        .collect()
 }
 
-fn host(item: &Node, defaults: &Variables, seen: &mut std::collections::BTreeSet<String>) -> Result<Named, String> {
+fn host(
+    item: &Node,
+    defaults: &Variables,
+    seen: &mut std::collections::BTreeSet<String>,
+) -> Result<Named, String> {
     let name = item
         .get("name")
         .or(item.get("address"))
@@ -74,7 +84,11 @@ fn variables(node: &Node, owner: &str) -> Result<Variables, String> {
             let suggestion = nearest(key, KEYS.iter().map(|(known, _)| *known))
                 .map(|known| format!(": did you mean '{known}'?"))
                 .unwrap_or_default();
-            format!("{}: '{}' is no key of a host{suggestion}", shown(owner), shown(key))
+            format!(
+                "{}: '{}' is no key of a host{suggestion}",
+                shown(owner),
+                shown(key)
+            )
         })?;
         let text = value
             .text()

@@ -6,7 +6,10 @@ fn read(file: &str, text: &str) -> Result<Vec<Host>, String> {
 
 fn error(file: &str, text: &str) -> String {
     let problem = read(file, text).unwrap_err();
-    assert!(problem.starts_with(file) && problem.lines().count() == 1 && problem.len() < 500, "{problem}");
+    assert!(
+        problem.starts_with(file) && problem.lines().count() == 1 && problem.len() < 500,
+        "{problem}"
+    );
     problem
 }
 
@@ -28,13 +31,26 @@ fn our_own_file_is_read_with_its_defaults() {
     let encoder = &hosts[0];
     assert_eq!((encoder.name.as_str(), encoder.ssh_port), ("encoder", Some(2222)));
     assert_eq!(encoder.place, PlaceName::new("aws", "us-east-1"));
-    assert_eq!((encoder.test_address.as_str(), encoder.zone.as_str()), ("10.0.0.5", "use1-az4"));
+    assert_eq!(
+        (encoder.test_address.as_str(), encoder.zone.as_str()),
+        ("10.0.0.5", "use1-az4")
+    );
     let cellar = &hosts[1];
     assert_eq!(cellar.place.to_string(), "cellar");
     assert_eq!(cellar.coordinates, Coordinates::new(52.5, 13.4));
-    assert_eq!((cellar.ssh_user.as_deref(), cellar.weir.as_deref(), cellar.agent_port), (Some("me"), Some("/usr/bin/weir"), 5000));
+    assert_eq!(
+        (
+            cellar.ssh_user.as_deref(),
+            cellar.weir.as_deref(),
+            cellar.agent_port
+        ),
+        (Some("me"), Some("/usr/bin/weir"), 5000)
+    );
     let far = &hosts[2];
-    assert_eq!((far.name.as_str(), far.place.to_string().as_str()), ("far.example.net", "gcp:us-central1"));
+    assert_eq!(
+        (far.name.as_str(), far.place.to_string().as_str()),
+        ("far.example.net", "gcp:us-central1")
+    );
     assert_eq!(far.ssh_arguments, ["-J", "jump", "-o", "User Known=x"]);
 }
 
@@ -69,9 +85,24 @@ fn every_host_has_the_variables_that_ansible_gives_it() {
         };
         assert_eq!(Some(host.ssh_address), text("ansible_host"), "{}", host.name);
         assert_eq!(host.ssh_user, text("ansible_user"), "{}", host.name);
-        assert_eq!(host.ssh_port.map(|port| port.to_string()), text("ansible_port"), "{}", host.name);
-        assert_eq!(host.place.to_string(), text("weir_place").unwrap(), "{}", host.name);
-        assert_eq!(Some(host.zone).filter(|zone| !zone.is_empty()), text("weir_zone"), "{}", host.name);
+        assert_eq!(
+            host.ssh_port.map(|port| port.to_string()),
+            text("ansible_port"),
+            "{}",
+            host.name
+        );
+        assert_eq!(
+            host.place.to_string(),
+            text("weir_place").unwrap(),
+            "{}",
+            host.name
+        );
+        assert_eq!(
+            Some(host.zone).filter(|zone| !zone.is_empty()),
+            text("weir_zone"),
+            "{}",
+            host.name
+        );
     }
 }
 
@@ -80,16 +111,34 @@ fn what_is_wrong_is_said_with_its_line_or_host() {
     for (text, part) in [
         ("hosts: []\n", "it names no hosts"),
         ("hosts:\n  - {name: a, adress: b}\n", "did you mean 'address'?"),
-        ("hosts:\n  - {name: a, place: aws:us-esat-1}\n", "did you mean 'aws:us-east-1'?"),
-        ("hosts:\n  - {name: a, cloud: aws}\n", "a cloud goes with a region"),
-        ("hosts:\n  - {name: a, latitude: 1}\n", "a latitude goes with a longitude"),
-        ("hosts:\n  - {name: a, latitude: 91, longitude: 0}\n", "no point on the earth"),
+        (
+            "hosts:\n  - {name: a, place: aws:us-esat-1}\n",
+            "did you mean 'aws:us-east-1'?",
+        ),
+        (
+            "hosts:\n  - {name: a, cloud: aws}\n",
+            "a cloud goes with a region",
+        ),
+        (
+            "hosts:\n  - {name: a, latitude: 1}\n",
+            "a latitude goes with a longitude",
+        ),
+        (
+            "hosts:\n  - {name: a, latitude: 91, longitude: 0}\n",
+            "no point on the earth",
+        ),
         ("hosts:\n  - {name: a}\n  - {name: a}\n", "two hosts are called a"),
-        ("hosts:\n  - {name: a, address: -oProxyCommand=x}\n", "is no address"),
+        (
+            "hosts:\n  - {name: a, address: -oProxyCommand=x}\n",
+            "is no address",
+        ),
         ("hosts:\n  - {name: a, address: 'b; rm -rf /'}\n", "is no address"),
         ("hosts:\n  - {name: a, port: 0}\n", "is no port"),
         ("hosts:\n  - {name: a, user: \"x\\e[31m\"}\n", "is no user"),
-        ("hosts:\n  - {name: a, ssh-arguments: \"-J 'x\"}\n", "a quote is not closed"),
+        (
+            "hosts:\n  - {name: a, ssh-arguments: \"-J 'x\"}\n",
+            "a quote is not closed",
+        ),
         ("hosts: [\n", "hosts.yaml: "),
         ("all: {hosts: {a: {ansible_host: '{{ ip }}'}}}\n", "is a template"),
         ("a: {children: {b: {children: {a: {}}}}}\n", "is below itself"),
@@ -130,7 +179,10 @@ fn bombs_and_deep_nests_are_refused() {
 #[test]
 fn ranges_are_written_as_ansible_does() {
     let expand = |pattern: &str| ansible_ini::expand(pattern).unwrap();
-    assert_eq!(expand("www[08:11].x"), ["www08.x", "www09.x", "www10.x", "www11.x"]);
+    assert_eq!(
+        expand("www[08:11].x"),
+        ["www08.x", "www09.x", "www10.x", "www11.x"]
+    );
     assert_eq!(expand("db-[a:c]"), ["db-a", "db-b", "db-c"]);
     assert_eq!(expand("n[0:10:5]"), ["n0", "n5", "n10"]);
     assert_eq!(expand("r[1:2]h[1:2]"), ["r1h1", "r1h2", "r2h1", "r2h2"]);
@@ -138,6 +190,9 @@ fn ranges_are_written_as_ansible_does() {
 
 #[test]
 fn words_are_split_as_by_a_shell() {
-    assert_eq!(words(r#"a 'b c' "d \"e" f\ g ''"#).unwrap(), ["a", "b c", "d \"e", "f g", ""]);
+    assert_eq!(
+        words(r#"a 'b c' "d \"e" f\ g ''"#).unwrap(),
+        ["a", "b c", "d \"e", "f g", ""]
+    );
     assert!(words("a \\").is_err());
 }

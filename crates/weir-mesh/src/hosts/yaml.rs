@@ -28,7 +28,10 @@ pub(super) enum Node {
 impl Node {
     /// The value of a key of a map.
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
-        self.entries().iter().find(|(name, _)| name == key).map(|(_, node)| node)
+        self.entries()
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, node)| node)
     }
 
     /// The entries of a map; none of anything else.
@@ -110,7 +113,11 @@ impl Reader {
                 None => Ok(()),
             },
             Event::Alias(anchor) => {
-                let node = self.anchors.get(&anchor).cloned().ok_or("an alias stands before its anchor")?;
+                let node = self
+                    .anchors
+                    .get(&anchor)
+                    .cloned()
+                    .ok_or("an alias stands before its anchor")?;
                 self.count(node.size())?;
                 self.finish(node, 0)
             }
@@ -125,7 +132,9 @@ impl Reader {
     fn count(&mut self, nodes: usize) -> Result<(), String> {
         self.nodes = self.nodes.saturating_add(nodes);
         if self.nodes > MOST_NODES {
-            return Err(format!("there are more than {MOST_NODES} values, aliases included"));
+            return Err(format!(
+                "there are more than {MOST_NODES} values, aliases included"
+            ));
         }
         Ok(())
     }

@@ -10,12 +10,48 @@ pub fn rtt_ns(test: &MeshTest) -> Option<u64> {
 }
 
 const COLUMNS: [&str; 42] = [
-    "run_id", "unix_ns", "source", "outcome", "reason", "from_cloud", "from_region", "from_zone", "from_host",
-    "from_latitude", "from_longitude", "to_cloud", "to_region", "to_zone", "to_host", "to_latitude", "to_longitude",
-    "distance_m", "faster_than_light", "rtt_count", "rtt_min_ns", "rtt_mean_ns", "rtt_p50_ns", "rtt_p95_ns",
-    "rtt_max_ns", "rtt_jitter_ns", "tcp_bps", "tcp_streams", "tcp_streams_bps", "tcp_retransmits", "tcp_cwnd_bytes",
-    "tcp_rtt_ns", "congestion_control", "udp_bps", "udp_sent", "udp_loss", "udp_jitter_ns", "udp_pdv_ns", "udp_reordered", "bytes",
-    "from_window_bytes", "to_window_bytes",
+    "run_id",
+    "unix_ns",
+    "source",
+    "outcome",
+    "reason",
+    "from_cloud",
+    "from_region",
+    "from_zone",
+    "from_host",
+    "from_latitude",
+    "from_longitude",
+    "to_cloud",
+    "to_region",
+    "to_zone",
+    "to_host",
+    "to_latitude",
+    "to_longitude",
+    "distance_m",
+    "faster_than_light",
+    "rtt_count",
+    "rtt_min_ns",
+    "rtt_mean_ns",
+    "rtt_p50_ns",
+    "rtt_p95_ns",
+    "rtt_max_ns",
+    "rtt_jitter_ns",
+    "tcp_bps",
+    "tcp_streams",
+    "tcp_streams_bps",
+    "tcp_retransmits",
+    "tcp_cwnd_bytes",
+    "tcp_rtt_ns",
+    "congestion_control",
+    "udp_bps",
+    "udp_sent",
+    "udp_loss",
+    "udp_jitter_ns",
+    "udp_pdv_ns",
+    "udp_reordered",
+    "bytes",
+    "from_window_bytes",
+    "to_window_bytes",
 ];
 
 /// Writes one row a test, with a header; what is not known is an empty field.
@@ -38,7 +74,11 @@ pub fn export_csv<'t>(
 fn row(run: RunId, test: &MeshTest) -> Vec<String> {
     let count = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
     let real = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-    let outcome = if test.reason.is_some() { "failed" } else { "finished" };
+    let outcome = if test.reason.is_some() {
+        "failed"
+    } else {
+        "finished"
+    };
     let mut row = vec![
         run.to_string(),
         test.unix_ns.to_string(),

@@ -55,10 +55,14 @@ pub(super) fn read(file: &str, bytes: &[u8], options: &ImportOptions) -> Result<
         let row = row.map_err(|error| MeshError::file(file, format!("a line cannot be read: {error}")))?;
         let line = row.position().map_or(0, csv::Position::line);
         if tests.len() == MOST_TESTS {
-            return Err(MeshError::file(file, format!("it has more than {MOST_TESTS} tests: split it")));
+            return Err(MeshError::file(
+                file,
+                format!("it has more than {MOST_TESTS} tests: split it"),
+            ));
         }
         let cells = places.map(|place| row.get(place).unwrap_or("").trim());
-        let bad = |what: &str| MeshError::file(file, format!("line {line}: {what}; correct it or take it out"));
+        let bad =
+            |what: &str| MeshError::file(file, format!("line {line}: {what}; correct it or take it out"));
         let transferred = number(cells[5], "bitrate_Bps").map_err(|what| bad(&what))?;
         buffers += usize::from(transferred % BUFFER == 0.0);
         let optional = |place: Option<usize>| place.and_then(|place| row.get(place)).map(shown);

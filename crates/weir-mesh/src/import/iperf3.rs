@@ -103,14 +103,19 @@ pub(super) fn read(file: &str, bytes: &[u8], options: &ImportOptions) -> Result<
     let (mut tests, mut notes) = (Vec::new(), Vec::new());
     for document in serde_json::Deserializer::from_slice(bytes).into_iter::<Document>() {
         let document = document.map_err(|error| {
-            MeshError::file(file, format!("it is no result of iperf3 --json: {}", shown(&error.to_string())))
+            MeshError::file(
+                file,
+                format!("it is no result of iperf3 --json: {}", shown(&error.to_string())),
+            )
         })?;
         if tests.len() == MOST_TESTS {
-            return Err(MeshError::file(file, format!("it has more than {MOST_TESTS} tests: split it")));
+            return Err(MeshError::file(
+                file,
+                format!("it has more than {MOST_TESTS} tests: split it"),
+            ));
         }
-        let test = test_of(&document, from, to).map_err(|what| {
-            MeshError::file(file, format!("test {}: {what}", tests.len() + 1))
-        })?;
+        let test = test_of(&document, from, to)
+            .map_err(|what| MeshError::file(file, format!("test {}: {what}", tests.len() + 1)))?;
         tests.push(test);
     }
     if tests.iter().any(|test| test.rtt_mean_ns.is_some()) {
@@ -135,7 +140,11 @@ fn test_of(document: &Document, from: &PlaceName, to: &PlaceName) -> Result<Mesh
     let client = place(from, hosts.map(|ends| &ends.local_host));
     let server = place(to, hosts.map(|ends| &ends.remote_host));
     // In a reverse test the server sends: the test is from there.
-    let (from, to) = if start.test_start.reverse == 1 { (server, client) } else { (client, server) };
+    let (from, to) = if start.test_start.reverse == 1 {
+        (server, client)
+    } else {
+        (client, server)
+    };
     let mut test = MeshTest {
         unix_ns: start.timestamp.timesecs.min(u64::MAX / 1_000_000_000) * 1_000_000_000,
         source: "iperf3".into(),
@@ -157,7 +166,10 @@ fn test_of(document: &Document, from: &PlaceName, to: &PlaceName) -> Result<Mesh
 }
 
 fn take_tcp(test: &mut MeshTest, start: &Start, end: &End) -> Result<(), String> {
-    let received = end.sum_received.as_ref().ok_or("it has no end.sum_received: it did not end")?;
+    let received = end
+        .sum_received
+        .as_ref()
+        .ok_or("it has no end.sum_received: it did not end")?;
     let rate = positive(received.bits_per_second).ok_or("its rate is no number of 0 or more")?;
     if start.test_start.num_streams <= 1 {
         test.tcp_bps = Some(rate);

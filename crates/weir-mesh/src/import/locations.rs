@@ -36,7 +36,11 @@ pub fn read_locations(file: &str, bytes: &[u8]) -> Result<(Places, Vec<String>),
         let read = || {
             let name = PlaceName::parse(&format!("{}:{region}", cloud(cloud_name).ok()?)).ok()?;
             let mended = name.region == "southamerica-east1" && longitude == "2.12";
-            let longitude = if mended { SAO_PAULO } else { longitude.parse().ok()? };
+            let longitude = if mended {
+                SAO_PAULO
+            } else {
+                longitude.parse().ok()?
+            };
             Some((name, Coordinates::new(latitude.parse().ok()?, longitude)?, mended))
         };
         let (name, point, mended) = read().ok_or_else(|| {
@@ -44,7 +48,9 @@ pub fn read_locations(file: &str, bytes: &[u8]) -> Result<(Places, Vec<String>),
             MeshError::file(file, format!("line {line}: '{}' is no place", shown(&row)))
         })?;
         if mended {
-            notes.push(format!("the longitude of {name} is 2.12 in {file}, and was mended to {SAO_PAULO}"));
+            notes.push(format!(
+                "the longitude of {name} is 2.12 in {file}, and was mended to {SAO_PAULO}"
+            ));
         }
         let mut place = Place::own(name, Some(point));
         place.source = "intercloud".into();

@@ -19,7 +19,11 @@ pub(super) fn unix_ns(text: &str) -> Option<u64> {
         return None;
     }
     // Days of the civil calendar (Howard Hinnant, "chrono-compatible low-level date algorithms"): years begin in March.
-    let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (years, months) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
     let days = 365 * years + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 1;
     let days = days.checked_sub(719_468)?;
     let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
@@ -54,7 +58,16 @@ mod tests {
         ] {
             assert_eq!(unix_ns(text), Some(seconds * 1_000_000_000), "{text}");
         }
-        for bad in ["", "2022", "2022-02-14", "2022-13-01T00:00:00Z", "2022-02-14T24:00:00Z", "T", "1969-12-31T23:59:59Z", "a-b-cTd:e:f"] {
+        for bad in [
+            "",
+            "2022",
+            "2022-02-14",
+            "2022-13-01T00:00:00Z",
+            "2022-02-14T24:00:00Z",
+            "T",
+            "1969-12-31T23:59:59Z",
+            "a-b-cTd:e:f",
+        ] {
             assert_eq!(unix_ns(bad), None, "{bad}");
         }
     }

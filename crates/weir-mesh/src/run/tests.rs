@@ -38,7 +38,11 @@ fn all(hosts: usize) -> Vec<Pair> {
     let pairs: Vec<Pair> = (0..hosts)
         .flat_map(|from| (0..hosts).filter(move |to| *to != from).map(move |to| (from, to)))
         .collect();
-    crate::rounds::rounds(&pairs).concat().into_iter().map(|index| pairs[index]).collect()
+    crate::rounds::rounds(&pairs)
+        .concat()
+        .into_iter()
+        .map(|index| pairs[index])
+        .collect()
 }
 
 #[test]
@@ -51,7 +55,10 @@ fn a_host_is_never_in_two_tests_and_every_test_is_made_once() {
             running.push_back(index);
             made[index] += 1;
         }
-        let mut hosts: Vec<usize> = running.iter().flat_map(|index| [pairs[*index].0, pairs[*index].1]).collect();
+        let mut hosts: Vec<usize> = running
+            .iter()
+            .flat_map(|index| [pairs[*index].0, pairs[*index].1])
+            .collect();
         let count = hosts.len();
         hosts.sort_unstable();
         hosts.dedup();
@@ -100,7 +107,10 @@ fn limits_stop_before_they_are_passed_whatever_runs() {
     };
     let pairs = [(0, 1), (2, 3), (4, 5), (0, 2)];
     let mut conductor = Conductor::new(&order(6, &pairs, bytes), 64);
-    assert_eq!((conductor.start(), conductor.start(), conductor.start()), (Some(0), Some(1), None));
+    assert_eq!(
+        (conductor.start(), conductor.start(), conductor.start()),
+        (Some(0), Some(1), None)
+    );
     assert_eq!(conductor.halt, Some(Halt::Bytes));
     assert!(!conductor.is_done(), "two still run");
 
@@ -120,7 +130,10 @@ fn limits_stop_before_they_are_passed_whatever_runs() {
 fn an_interrupted_run_starts_nothing_more_and_no_more_than_asked_run_at_once() {
     let pairs = [(0, 1), (2, 3), (4, 5)];
     let mut conductor = Conductor::new(&order(6, &pairs, Limits::default()), 2);
-    assert_eq!((conductor.start(), conductor.start(), conductor.start()), (Some(0), Some(1), None));
+    assert_eq!(
+        (conductor.start(), conductor.start(), conductor.start()),
+        (Some(0), Some(1), None)
+    );
     conductor.interrupt();
     conductor.ended(0, true, 0);
     assert_eq!(conductor.start(), None);

@@ -28,7 +28,11 @@ pub(super) enum Input<'i> {
 #[derive(Debug)]
 pub(super) enum Finished {
     /// By itself; a signal counts as status 255.
-    Exit { status: i32, stdout: String, stderr: String },
+    Exit {
+        status: i32,
+        stdout: String,
+        stderr: String,
+    },
     /// It took too long.
     Slow,
     /// `kill` was set.

@@ -49,10 +49,19 @@ pub fn run(args: &ImportArgs, global: &GlobalOptions) -> Result<(), Failure> {
         "as_published": args.as_published,
         "locations": args.locations.as_ref().map(|path| path.display().to_string()),
     });
-    let run = store.begin_parent(&new_run("mesh", imported.source, &parameters, &HostFacts::read(None)))?;
+    let run = store.begin_parent(&new_run(
+        "mesh",
+        imported.source,
+        &parameters,
+        &HostFacts::read(None),
+    ))?;
     let kept = store.store().add_mesh_tests(run, &imported.tests);
     let failed = imported.tests.iter().filter(|test| test.reason.is_some()).count();
-    let impossible = imported.tests.iter().filter(|test| test.faster_than_light).count();
+    let impossible = imported
+        .tests
+        .iter()
+        .filter(|test| test.faster_than_light)
+        .count();
     let summary = json!({
         "source": imported.source,
         "tests": imported.tests.len(),

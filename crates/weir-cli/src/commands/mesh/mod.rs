@@ -39,7 +39,9 @@ fn read_file(path: &Path, most: u64) -> Result<(String, Vec<u8>), Failure> {
     let file = std::fs::File::open(path).map_err(failed)?;
     file.take(most + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > most {
-        return Err(Failure::usage(format!("{name} is longer than {most} bytes: split it")));
+        return Err(Failure::usage(format!(
+            "{name} is longer than {most} bytes: split it"
+        )));
     }
     Ok((name, bytes))
 }

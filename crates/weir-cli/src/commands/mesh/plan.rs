@@ -77,7 +77,9 @@ pub fn hosts(path: &std::path::Path, group: Option<&str>, places: &Places) -> Re
     if let Some(group) = group {
         hosts.retain(|host| host.groups.iter().any(|of_host| of_host == group));
         if hosts.is_empty() {
-            return Err(Failure::usage(format!("{name} has no hosts in a group '{group}'")));
+            return Err(Failure::usage(format!(
+                "{name} has no hosts in a group '{group}'"
+            )));
         }
     }
     Ok(hosts)
@@ -98,7 +100,11 @@ pub fn shape(args: &ShapeArgs) -> TestShape {
 fn filters(args: &FilterArgs) -> Result<Filters, MeshError> {
     let distance = |text: &Option<String>| text.as_deref().map(str::parse).transpose();
     Ok(Filters {
-        pairs: args.pair.iter().map(|text| text.parse()).collect::<Result<_, _>>()?,
+        pairs: args
+            .pair
+            .iter()
+            .map(|text| text.parse())
+            .collect::<Result<_, _>>()?,
         clouds: args
             .cloud
             .iter()
@@ -178,7 +184,10 @@ fn tested(global: &GlobalOptions) -> Result<Tested, Failure> {
     Ok(counts
         .into_iter()
         .map(|([from_cloud, from, to_cloud, to], tests)| {
-            ((PlaceName::new(&from_cloud, &from), PlaceName::new(&to_cloud, &to)), tests)
+            (
+                (PlaceName::new(&from_cloud, &from), PlaceName::new(&to_cloud, &to)),
+                tests,
+            )
         })
         .collect())
 }

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 
 use serde_json::json;
 use weir_cli::args::{GlobalOptions, ProbeArgs};
+use weir_control::Family;
 use weir_measure::flows::{self, FlowsPlan, FlowsWays};
 use weir_measure::rtt::{self, RttPlan, RttSummary, Span};
 use weir_measure::tcp_throughput::{self, TcpRequest, TcpSummary};
 use weir_measure::{AgentAddress, BitRate, FrameRate, Session, Sink, Stop, VideoFormat};
-use weir_control::Family;
 use weir_mesh::estimate::TestShape;
 use weir_net::clock;
 use weir_results::{Direction, MeshTest, Record};
@@ -88,7 +88,11 @@ fn measure(session: &mut Session, shape: &TestShape, stop: &Stop) -> Result<Mesh
         let wanted = shape.tcp_ns > 0 && (streams > 1 || test.tcp_bps.is_none());
         let left = shape.max_bytes.saturating_sub(test.bytes);
         // The first of two tests leaves half of the bytes for the second.
-        let share = if streams == 1 && shape.streams > 1 { left / 2 } else { left };
+        let share = if streams == 1 && shape.streams > 1 {
+            left / 2
+        } else {
+            left
+        };
         if wanted && share > 0 && !stop.is_set() {
             tcp(session, shape.tcp_ns, streams, share, stop, &mut test)?;
         }

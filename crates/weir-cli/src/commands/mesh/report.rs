@@ -55,10 +55,9 @@ fn best(args: &MeshReportArgs, tests: &[MeshTest], report: &Report) -> Result<Ve
         for end in [&test.from, &test.to] {
             let name = PlaceName::new(&end.cloud, &end.region);
             if places.get(&name).is_none() {
-                let point = end
-                    .latitude
-                    .zip(end.longitude)
-                    .and_then(|(latitude, longitude)| weir_mesh::distance::Coordinates::new(latitude, longitude));
+                let point = end.latitude.zip(end.longitude).and_then(|(latitude, longitude)| {
+                    weir_mesh::distance::Coordinates::new(latitude, longitude)
+                });
                 places.add(Place::own(name, point));
             }
         }

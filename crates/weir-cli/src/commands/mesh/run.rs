@@ -117,7 +117,10 @@ fn ordered(args: &MeshRunArgs, global: &GlobalOptions) -> Result<(Order, Option<
     let order = Order {
         token: random_hex()?[..16].to_owned(),
         pairs: in_rounds.iter().map(|index| made.plan.pairs[*index]).collect(),
-        usd_per_gb: in_rounds.iter().map(|index| made.plan.usd_per_gb[*index]).collect(),
+        usd_per_gb: in_rounds
+            .iter()
+            .map(|index| made.plan.usd_per_gb[*index])
+            .collect(),
         hosts: made.hosts,
         shape: made.shape,
         limits: made.limits,
@@ -157,7 +160,10 @@ fn resumed(store: &RunStore, run: RunId) -> Result<Order, Failure> {
         })
         .collect();
     if left.is_empty() {
-        return Err(Failure::usage(format!("all {} tests of run {run} went through: nothing is left", done.len())));
+        return Err(Failure::usage(format!(
+            "all {} tests of run {run} went through: nothing is left",
+            done.len()
+        )));
     }
     order.pairs = left.iter().map(|index| order.pairs[*index]).collect();
     order.usd_per_gb = left.iter().map(|index| order.usd_per_gb[*index]).collect();
@@ -172,7 +178,9 @@ fn programs(given: &[String]) -> Result<BTreeMap<String, PathBuf>, Failure> {
     let mut programs = BTreeMap::from([(std::env::consts::ARCH.to_owned(), own)]);
     for text in given {
         let (machine, file) = text.split_once('=').ok_or_else(|| {
-            Failure::usage(format!("'{text}' is no program for a processor: write aarch64=FILE"))
+            Failure::usage(format!(
+                "'{text}' is no program for a processor: write aarch64=FILE"
+            ))
         })?;
         let file = PathBuf::from(file);
         if !file.is_file() {
@@ -186,7 +194,8 @@ fn programs(given: &[String]) -> Result<BTreeMap<String, PathBuf>, Failure> {
 /// 256 random bits, as text.
 fn random_hex() -> Result<String, Failure> {
     let mut bytes = [0_u8; 32];
-    getrandom::fill(&mut bytes).map_err(|error| Failure::environment(format!("cannot make a token: {error}")))?;
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Failure::environment(format!("cannot make a token: {error}")))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
@@ -232,7 +241,12 @@ impl Mesh<'_> {
 
     /// Hosts that take part.
     fn taking_part(&self) -> Vec<usize> {
-        let hosts: BTreeSet<usize> = self.order.pairs.iter().flat_map(|(from, to)| [*from, *to]).collect();
+        let hosts: BTreeSet<usize> = self
+            .order
+            .pairs
+            .iter()
+            .flat_map(|(from, to)| [*from, *to])
+            .collect();
         hosts.into_iter().collect()
     }
 
@@ -317,7 +331,11 @@ impl Mesh<'_> {
             bytes,
             ..
         } = self.conductor;
-        let stopping = if self.presses.count() > 0 { "stopping; " } else { "" };
+        let stopping = if self.presses.count() > 0 {
+            "stopping; "
+        } else {
+            ""
+        };
         self.line.show(&format!(
             "{stopping}{finished} of {} done, {failed} failed, {} running, {} sent",
             self.order.pairs.len(),
@@ -344,8 +362,13 @@ impl Mesh<'_> {
                     _ => self.order.shape.max_bytes,
                 };
                 let fate = self.conductor.ended(index, false, sent);
-                let again = if fate == Fate::Again { "; once more at the end" } else { "" };
-                self.line.say(&format!("{} -> {}: {fault}{again}", names.0, names.1));
+                let again = if fate == Fate::Again {
+                    "; once more at the end"
+                } else {
+                    ""
+                };
+                self.line
+                    .say(&format!("{} -> {}: {fault}{again}", names.0, names.1));
                 if fate == Fate::Failed {
                     self.keep(&self.failed(index, &fault.message));
                 }
@@ -354,7 +377,11 @@ impl Mesh<'_> {
     }
 
     fn keep(&mut self, test: &MeshTest) {
-        if let Err(error) = self.store.store().add_mesh_tests(self.run, std::slice::from_ref(test)) {
+        if let Err(error) = self
+            .store
+            .store()
+            .add_mesh_tests(self.run, std::slice::from_ref(test))
+        {
             self.line.say(&format!("warning: {error}"));
             self.unkept.get_or_insert(error.into());
             self.conductor.interrupt();
@@ -409,7 +436,12 @@ impl Mesh<'_> {
         let hosts: Vec<usize> = self
             .taking_part()
             .into_iter()
-            .filter(|host| !self.lost.get(host).is_some_and(|fault| is_out_of_reach(fault.kind)))
+            .filter(|host| {
+                !self
+                    .lost
+                    .get(host)
+                    .is_some_and(|fault| is_out_of_reach(fault.kind))
+            })
             .collect();
         self.line.show(&format!("cleaning {} hosts", hosts.len()));
         for (_, cleaned) in on_all(&hosts, PREPARED_AT_ONCE, |host| self.executor.clean(host)) {
@@ -437,10 +469,18 @@ impl Mesh<'_> {
         } = self;
         drop(line);
         let named = |host: &usize| order.hosts[*host].name.clone();
-        let hosts: BTreeMap<String, Value> = ready.iter().map(|(host, ready)| (named(host), to_json(ready))).collect();
+        let hosts: BTreeMap<String, Value> = ready
+            .iter()
+            .map(|(host, ready)| (named(host), to_json(ready)))
+            .collect();
         let lost: BTreeMap<String, Value> = lost
             .iter()
-            .map(|(host, fault)| (named(host), json!({ "kind": fault.kind, "message": fault.message })))
+            .map(|(host, fault)| {
+                (
+                    named(host),
+                    json!({ "kind": fault.kind, "message": fault.message }),
+                )
+            })
             .collect();
         let left = conductor.waiting();
         let summary = json!({
@@ -458,10 +498,12 @@ impl Mesh<'_> {
         let problem = match (&unkept, conductor.halt, conductor.failed, left) {
             (Some(failure), ..) => Some(failure.message.clone()),
             (None, Some(Halt::Bytes), _, left) => Some(format!("--max-gb stopped it with {left} tests left")),
-            (None, Some(Halt::Money), _, left) => Some(format!("--max-usd stopped it with {left} tests left")),
-            (None, Some(Halt::Interrupted), _, left) => {
-                Some(format!("interrupted with {left} tests left; 'weir mesh run --resume {run}' goes on"))
+            (None, Some(Halt::Money), _, left) => {
+                Some(format!("--max-usd stopped it with {left} tests left"))
             }
+            (None, Some(Halt::Interrupted), _, left) => Some(format!(
+                "interrupted with {left} tests left; 'weir mesh run --resume {run}' goes on"
+            )),
             (None, None, 0, _) => None,
             (None, None, failed, _) => Some(format!("{failed} of {} tests failed", order.pairs.len())),
         };
@@ -498,7 +540,10 @@ impl Mesh<'_> {
 
 /// Nobody can be sent there to clean up.
 fn is_out_of_reach(kind: FaultKind) -> bool {
-    matches!(kind, FaultKind::Unreachable | FaultKind::HostKey | FaultKind::Denied)
+    matches!(
+        kind,
+        FaultKind::Unreachable | FaultKind::HostKey | FaultKind::Denied
+    )
 }
 
 /// Removes what killed runs have left.
@@ -506,7 +551,9 @@ pub fn sweep(args: &SweepArgs, global: &GlobalOptions) -> Result<(), Failure> {
     let presses = Presses::watch()?;
     let hosts = plan::hosts(&args.hosts, None, Places::known())?;
     let numbers: Vec<usize> = (0..hosts.len()).collect();
-    let swept = on_all(&numbers, PREPARED_AT_ONCE, |host| sweep_host(&hosts[host], &args.ssh, &presses.kill));
+    let swept = on_all(&numbers, PREPARED_AT_ONCE, |host| {
+        sweep_host(&hosts[host], &args.ssh, &presses.kill)
+    });
     let (mut removed, mut failed) = (Vec::new(), Vec::new());
     for (host, result) in swept {
         match result {
@@ -521,10 +568,17 @@ pub fn sweep(args: &SweepArgs, global: &GlobalOptions) -> Result<(), Failure> {
     if global.json {
         print(&format!("{}\n", json!({ "removed": removed, "failed": failed })))?;
     } else if !global.quiet {
-        print(&format!("removed {} folders from {} hosts\n", removed.len(), hosts.len()))?;
+        print(&format!(
+            "removed {} folders from {} hosts\n",
+            removed.len(),
+            hosts.len()
+        ))?;
     }
     match failed.first() {
         None => Ok(()),
-        Some(first) => Err(Failure::environment(format!("{} hosts could not be swept: {first}", failed.len()))),
+        Some(first) => Err(Failure::environment(format!(
+            "{} hosts could not be swept: {first}",
+            failed.len()
+        ))),
     }
 }

@@ -33,7 +33,11 @@ pub fn mesh_regions(places: &[(&Place, Option<f64>)]) -> String {
         let degrees = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
         let mut row = vec![
             place.name.to_string(),
-            if place.city.is_empty() { place.title.clone() } else { place.city.clone() },
+            if place.city.is_empty() {
+                place.title.clone()
+            } else {
+                place.city.clone()
+            },
             place.country.clone(),
             degrees(point.map(|point| point.latitude)),
             degrees(point.map(|point| point.longitude)),
@@ -80,7 +84,9 @@ pub fn mesh_plan(nodes: &[Node], plan: &Plan) -> String {
         ));
     }
     if *unpriced_tests > 0 {
-        text.push_str(&format!("note: no price is known for what {unpriced_tests} tests send\n"));
+        text.push_str(&format!(
+            "note: no price is known for what {unpriced_tests} tests send\n"
+        ));
     }
     let mut rows = table(&["from", "to", "round", "distance"]);
     let in_rounds = plan
@@ -102,14 +108,21 @@ pub fn mesh_plan(nodes: &[Node], plan: &Plan) -> String {
     text.push('\n');
     text.push_str(&titled("first tests", &rows));
     if *tests > MOST_ROWS {
-        text.push_str(&format!("and {} more (--json has all)\n", format_count((tests - MOST_ROWS) as u64)));
+        text.push_str(&format!(
+            "and {} more (--json has all)\n",
+            format_count((tests - MOST_ROWS) as u64)
+        ));
     }
     text
 }
 
 fn end(node: &Node) -> String {
     let place = node.place.name.to_string();
-    if node.name == place { place } else { format!("{place} ({})", node.name) }
+    if node.name == place {
+        place
+    } else {
+        format!("{place} ({})", node.name)
+    }
 }
 
 /// What the tests say.
@@ -123,7 +136,10 @@ pub fn mesh_report(report: &Report, best: Option<&[Candidate]>, all: bool) -> St
         text.push_str(&format!(", {} without a distance", report.without_distance));
     }
     text.push_str("\n\n");
-    text.push_str(&titled("RTT over distance (light in fibre: 10.0 ms for each 1,000 km)", &rtt_rows(report)));
+    text.push_str(&titled(
+        "RTT over distance (light in fibre: 10.0 ms for each 1,000 km)",
+        &rtt_rows(report),
+    ));
     text.push_str(&titled(
         "log10 of the throughput of one connection over distance",
         &throughput_rows(report),
@@ -146,7 +162,10 @@ pub fn mesh_report(report: &Report, best: Option<&[Candidate]>, all: bool) -> St
                 format_duration(fibre_floor_ns(test.distance_m as f64)),
             ]);
         }
-        text.push_str(&titled("faster than light in fibre: one of the two places is elsewhere", &rows));
+        text.push_str(&titled(
+            "faster than light in fibre: one of the two places is elsewhere",
+            &rows,
+        ));
     }
     if let Some(best) = best {
         text.push_str(&titled("places, the best first", &best_rows(best, most)));
@@ -155,7 +174,16 @@ pub fn mesh_report(report: &Report, best: Option<&[Candidate]>, all: bool) -> St
 }
 
 fn rtt_rows(report: &Report) -> comfy_table::Table {
-    let mut rows = table(&["tests", "n", "r", "95 %", "ms per 1,000 km", "95 %", "at 0 km", "RTT over floor"]);
+    let mut rows = table(&[
+        "tests",
+        "n",
+        "r",
+        "95 %",
+        "ms per 1,000 km",
+        "95 %",
+        "at 0 km",
+        "RTT over floor",
+    ]);
     for group in &report.groups {
         let mut row = vec![group.name.clone(), group.with_distance.to_string()];
         match &group.rtt {
@@ -168,14 +196,27 @@ fn rtt_rows(report: &Report) -> comfy_table::Table {
             ]),
             None => row.extend(std::iter::repeat_n("-".to_owned(), 5)),
         }
-        row.push(group.stretch.map_or("-".to_owned(), |stretch| format!("{stretch:.2}")));
+        row.push(
+            group
+                .stretch
+                .map_or("-".to_owned(), |stretch| format!("{stretch:.2}")),
+        );
         rows.add_row(row);
     }
     rows
 }
 
 fn throughput_rows(report: &Report) -> comfy_table::Table {
-    let mut rows = table(&["tests", "n", "r", "95 %", "per 1,000 km", "95 %", "at 0 km", "r (log-log)"]);
+    let mut rows = table(&[
+        "tests",
+        "n",
+        "r",
+        "95 %",
+        "per 1,000 km",
+        "95 %",
+        "at 0 km",
+        "r (log-log)",
+    ]);
     for group in &report.groups {
         let Some(fit) = &group.throughput else {
             continue;
@@ -191,20 +232,26 @@ fn throughput_rows(report: &Report) -> comfy_table::Table {
             format!("x {:.3}", factor(fit.slope)),
             interval(Some((factor(slope_interval.0), factor(slope_interval.1))), 3),
             format_rate(10f64.powf(fit.intercept) as u64),
-            group.throughput_log.map_or("-".to_owned(), |fit| format!("{:.3}", fit.correlation)),
+            group
+                .throughput_log
+                .map_or("-".to_owned(), |fit| format!("{:.3}", fit.correlation)),
         ]);
     }
     rows
 }
 
 fn interval(bounds: Option<(f64, f64)>, digits: usize) -> String {
-    bounds.map_or("-".to_owned(), |(low, high)| format!("{low:.digits$} to {high:.digits$}"))
+    bounds.map_or("-".to_owned(), |(low, high)| {
+        format!("{low:.digits$} to {high:.digits$}")
+    })
 }
 
 fn window_rows(windows: &[Window], most: usize) -> comfy_table::Table {
     let mut rows = table(&["towards", "tests", "median", "95 %", "mean"]);
     for window in windows.iter().take(most) {
-        let bounds = window.median_interval_bytes.map(|(low, high)| (low / MIB, high / MIB));
+        let bounds = window
+            .median_interval_bytes
+            .map(|(low, high)| (low / MIB, high / MIB));
         rows.add_row(vec![
             window.to.clone(),
             window.tests.to_string(),
@@ -217,13 +264,21 @@ fn window_rows(windows: &[Window], most: usize) -> comfy_table::Table {
 }
 
 fn best_rows(best: &[Candidate], most: usize) -> comfy_table::Table {
-    let mut rows = table(&["place", "longest RTT", "mean RTT", "egress, 1 GB to each", "peers measured"]);
+    let mut rows = table(&[
+        "place",
+        "longest RTT",
+        "mean RTT",
+        "egress, 1 GB to each",
+        "peers measured",
+    ]);
     for candidate in best.iter().take(most) {
         rows.add_row(vec![
             candidate.place.clone(),
             format_duration(candidate.max_rtt_ns as u64),
             format_duration(candidate.mean_rtt_ns as u64),
-            candidate.egress_usd.map_or("-".to_owned(), |usd| format!("{usd:.3} USD")),
+            candidate
+                .egress_usd
+                .map_or("-".to_owned(), |usd| format!("{usd:.3} USD")),
             candidate.measured.to_string(),
         ]);
     }
