@@ -532,3 +532,57 @@ fn hosts_in_trouble_are_named_limits_hold_and_an_interrupted_run_leaves_nothing(
 fn run_in(host: &str, command: &[&str]) -> String {
     run("ip", &[&["netns", "exec", host], command].concat())
 }
+
+/// What a user gets wrong: the arguments, their exit status, and what the one line of error says.
+const WRONG: [(&str, i32, &str); 12] = [
+    ("regions --cloud awz", 2, "there is no cloud 'awz'"),
+    ("regions --near 91,0", 2, "is no point on the earth"),
+    (
+        "plan --pair aws:us-esat-1->gcp:us-central1",
+        2,
+        "did you mean 'aws:us-east-1'?",
+    ),
+    ("plan --pair aws:us-east-1", 2, "FROM->TO"),
+    (
+        "plan --cloud aws --min-distance 20000km",
+        2,
+        "--min-distance 20000km removed the last",
+    ),
+    ("plan --cloud aws --min-distance 500", 2, "500km"),
+    ("plan --hosts nowhere.yaml", 2, "cannot read nowhere.yaml"),
+    (
+        "plan --cloud aws,gcp --max-usd 0.01",
+        2,
+        "more than --max-usd 0.01",
+    ),
+    (
+        "plan --hosts hosts.yaml --group web",
+        2,
+        "no hosts in a group 'web'",
+    ),
+    ("import hosts.yaml", 2, "no column 'timestamp'"),
+    ("report", 3, "there is no results database"),
+    (
+        "run --hosts hosts.yaml --ssh /nonexistent/ssh",
+        3,
+        "2 of 2 tests failed",
+    ),
+];
+
+#[test]
+fn what_is_wrong_is_said_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let hosts = "hosts:\n  - {name: a, address: 192.0.2.1, place: 'aws:us-east-1'}\n  - {name: b, address: 192.0.2.2, latitude: 1, longitude: 2}\n";
+    fs::write(folder.path().join("hosts.yaml"), hosts).unwrap();
+    for (arguments, code, part) in WRONG {
+        let words: Vec<&str> = arguments.split(' ').collect();
+        let mut command = weir(&[&["mesh"], &words[..]].concat());
+        command.current_dir(folder.path());
+        let (_, stderr) = finish(command, code);
+        let errors: Vec<&str> = stderr.lines().filter(|line| line.starts_with("weir: ")).collect();
+        assert!(
+            errors.len() == 1 && errors[0].contains(part),
+            "weir mesh {arguments}: {stderr}"
+        );
+    }
+}

@@ -1,7 +1,7 @@
 //! Which test begins when, while a mesh runs: at most one on a host, within bytes and money, failed ones once more at the
 //! end. Pure: the [`Conductor`] is told what happened and says what to start; an [`Executor`] does it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use weir_results::MeshTest;
@@ -92,6 +92,46 @@ pub struct Order {
     pub limits: Limits,
     /// The run that this one goes on with.
     pub resumes: Option<i64>,
+}
+
+impl Order {
+    /// What is left of this order when tests between these hosts, by their names, have gone through and sent so many
+    /// bytes: limits hold for both runs together.
+    pub fn without(mut self, done: &BTreeMap<(String, String), u64>) -> Order {
+        let name = |host: usize| self.hosts[host].name.clone();
+        let sent: Vec<Option<u64>> = self
+            .pairs
+            .iter()
+            .map(|(from, to)| done.get(&(name(*from), name(*to))).copied())
+            .collect();
+        let bytes: u64 = sent
+            .iter()
+            .flatten()
+            .fold(0, |sum, bytes| sum.saturating_add(*bytes));
+        let usd: f64 = sent
+            .iter()
+            .zip(&self.usd_per_gb)
+            .filter_map(|(bytes, usd)| Some((*bytes)? as f64 / 1e9 * (*usd)?))
+            .sum();
+        self.limits.max_bytes = self.limits.max_bytes.map(|most| most.saturating_sub(bytes));
+        self.limits.max_usd = self.limits.max_usd.map(|most| (most - usd).max(0.0));
+        let mut left = sent.iter().map(Option::is_none);
+        self.pairs.retain(|_| left.next().unwrap_or(true));
+        let mut left = sent.iter().map(Option::is_none);
+        self.usd_per_gb.retain(|_| left.next().unwrap_or(true));
+        self
+    }
+
+    /// Whether the numbers in it fit each other, and its word can stand in the name of a folder.
+    pub fn is_sound(&self) -> bool {
+        let known = |host: &usize| *host < self.hosts.len();
+        let word = !self.token.is_empty() && self.token.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        word && self.usd_per_gb.len() == self.pairs.len()
+            && self
+                .pairs
+                .iter()
+                .all(|(from, to)| known(from) && known(to) && from != to)
+    }
 }
 
 /// Why nothing more is started.

@@ -127,6 +127,35 @@ fn limits_stop_before_they_are_passed_whatever_runs() {
 }
 
 #[test]
+fn what_is_left_of_an_order_has_what_is_left_of_its_limits() {
+    let limits = Limits {
+        max_bytes: Some(5_000_000_000),
+        max_usd: Some(1.0),
+    };
+    let whole = order(3, &[(0, 1), (1, 2), (2, 0)], limits);
+    assert!(whole.is_sound());
+    let name = |host: &str| format!("host-{host}");
+    let done = BTreeMap::from([
+        ((name("1"), name("2")), 2_000_000_000),
+        ((name("2"), name("1")), 7),
+    ]);
+    let left = whole.without(&done);
+    assert_eq!(
+        (left.pairs.as_slice(), left.usd_per_gb.len()),
+        (&[(0, 1), (2, 0)][..], 2)
+    );
+    assert_eq!(left.limits.max_bytes, Some(3_000_000_000));
+    assert!((left.limits.max_usd.unwrap() - 0.8).abs() < 1e-9);
+    let odd = |change: fn(&mut Order)| {
+        let mut order = left.clone();
+        change(&mut order);
+        order.is_sound()
+    };
+    assert!(!odd(|order| order.pairs[0] = (0, 3)) && !odd(|order| order.pairs[0] = (1, 1)));
+    assert!(!odd(|order| order.token = "../x".into()) && !odd(|order| order.usd_per_gb.clear()));
+}
+
+#[test]
 fn an_interrupted_run_starts_nothing_more_and_no_more_than_asked_run_at_once() {
     let pairs = [(0, 1), (2, 3), (4, 5)];
     let mut conductor = Conductor::new(&order(6, &pairs, Limits::default()), 2);

@@ -134,41 +134,29 @@ fn ordered(args: &MeshRunArgs, global: &GlobalOptions) -> Result<(Order, Option<
 fn resumed(store: &RunStore, run: RunId) -> Result<Order, Failure> {
     let found = store.store().run(run)?;
     let unfit = || Failure::usage(format!("run {run} is no 'weir mesh run' that can go on"));
-    let mut order: Order = serde_json::from_value(found.parameters).map_err(|_| unfit())?;
-    let valid = order
-        .pairs
-        .iter()
-        .all(|(from, to)| *from < order.hosts.len() && *to < order.hosts.len());
-    let word = !order.token.is_empty() && order.token.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    if !valid || !word || order.usd_per_gb.len() != order.pairs.len() {
+    let order: Order = serde_json::from_value(found.parameters).map_err(|_| unfit())?;
+    if !order.is_sound() {
         return Err(unfit());
     }
     let filter = MeshFilter {
         runs: vec![run],
         failed: false,
     };
-    let done: BTreeSet<(String, String)> = store
+    let done: BTreeMap<(String, String), u64> = store
         .store()
         .mesh_tests(&filter)?
         .into_iter()
-        .map(|(_, test)| (test.from.host, test.to.host))
+        .map(|(_, test)| ((test.from.host, test.to.host), test.bytes))
         .collect();
-    let left: Vec<usize> = (0..order.pairs.len())
-        .filter(|index| {
-            let (from, to) = order.pairs[*index];
-            !done.contains(&(order.hosts[from].name.clone(), order.hosts[to].name.clone()))
-        })
-        .collect();
-    if left.is_empty() {
+    let mut left = order.without(&done);
+    if left.pairs.is_empty() {
         return Err(Failure::usage(format!(
             "all {} tests of run {run} went through: nothing is left",
             done.len()
         )));
     }
-    order.pairs = left.iter().map(|index| order.pairs[*index]).collect();
-    order.usd_per_gb = left.iter().map(|index| order.usd_per_gb[*index]).collect();
-    order.resumes = Some(run.0);
-    Ok(order)
+    left.resumes = Some(run.0);
+    Ok(left)
 }
 
 /// This program for hosts like this one, and those that the user gives.
