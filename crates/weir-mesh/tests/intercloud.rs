@@ -2,6 +2,9 @@
 //! (`data/make_intercloud.py`). The data are in the folder that `WEIR_SHARED_DATA` names, else in `../shared/data` beside the
 //! checkout.
 
+// Clippy allows unwrap in test functions only; here the functions that they call are tests as well.
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;

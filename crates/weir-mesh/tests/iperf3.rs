@@ -1,6 +1,9 @@
 //! Results of the real iperf3 3.12 over loopback, kept in `data`: `iperf3 -c 127.0.0.1 -i 0 --json` with `-n 20M`, with
 //! `-n 20M -P 4 -R`, with `-u -b 20M -t 1`, and to a port where nobody listens. The expected values are read off the files.
 
+// Clippy allows unwrap in test functions only; here the functions that they call are tests as well.
+#![allow(clippy::unwrap_used)]
+
 use weir_mesh::import::{ImportOptions, import};
 use weir_mesh::place::{PlaceName, Places};
 use weir_results::MeshTest;
