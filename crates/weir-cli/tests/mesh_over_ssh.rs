@@ -240,7 +240,7 @@ fn join(one: usize, other: usize, rtt_ms: f64) {
             "--rate",
             "50Mbit/s",
             "--queue",
-            "100ms",
+            "500kB",
             "--name",
             &link,
             "--quiet",

@@ -29,8 +29,8 @@ pub fn fewest_rounds(pairs: &[Pair]) -> usize {
 /// earlier pairs come first. A pair of a host with itself is in no round.
 pub fn rounds(pairs: &[Pair]) -> Vec<Vec<usize>> {
     let mut table = Table::new(pairs);
-    for edge in 0..pairs.len() {
-        if pairs[edge].0 != pairs[edge].1 {
+    for (edge, (from, to)) in pairs.iter().enumerate() {
+        if from != to {
             table.place(edge);
         }
     }
