@@ -212,6 +212,35 @@ for name, stream in {
 }.items():
     seed("y4m", name, b"\3" + stream)
 
+# A byte that chooses the form, then a hosts file.
+INVENTORY = pathlib.Path("../crates/weir-mesh/tests/data")
+seed("hosts_file", "ansible-yaml", b"\0" + (INVENTORY / "inventory.yaml").read_bytes())
+seed("hosts_file", "ansible-ini", b"\2" + (INVENTORY / "inventory.ini").read_bytes())
+for name, text in {
+    "own": "defaults: {user: u, port: 22}\nhosts:\n  - {name: a, address: 192.0.2.1, place: aws:us-east-1, zone: z}\n"
+    "  - {name: b, latitude: 1.5, longitude: -2, ssh-arguments: '-J jump', weir: /bin/weir, agent-port: 1}\n",
+    "aliases": "a: &a {hosts: {x: &x {ansible_port: 1}, y: *x}}\nb: *a\nc: {children: {a: {}}, vars: {<<: *x}}\n",
+}.items():
+    seed("hosts_file", name, b"\0" + text.encode())
+
+# Results of other tools, tables and filters.
+ROWS = """timestamp,run_id,from_cloud,from_region,to_cloud,to_region,bitrate_Bps,avgrtt,gcp_vm,aws_vm
+2022-02-14T08:56:37Z,emosav,AWS,eu-west-1,AWS,eu-central-1,350355456.0,23.541,,t3.nano
+2022-02-14T09:03:02Z,emosav,GCP,us-west2,GCP,southamerica-east1,175636480.0,160.186,e2-small,
+"""
+seed("mesh_import", "intercloud", ROWS.encode())
+for name in ("tcp", "udp", "streams-reverse", "refused"):
+    seed("mesh_import", f"iperf3-{name}", (INVENTORY / f"iperf3-{name}.json").read_bytes())
+for name, text in {
+    "locations": "cloud,region,latitude,longitude\nAWS,eu-west-1,53.14,-7.69\nGCP,southamerica-east1,-23.04,2.12\n",
+    "prices": "cloud,area,what,usd,date,checked,source\naws,*,internet-gb,0.09,2026-06,yes,https://example.net\n",
+    "pair": "aws:us-east-1->gcp:us-central1",
+    "clouds": "aws->gcp",
+    "distance": "500km",
+    "point": "52.37,-4.9",
+}.items():
+    seed("mesh_import", name, text.encode())
+
 # Small MP4 files of several layouts, and their stored indexes behind magic, version and checksum.
 INDEX = "cargo run --quiet --manifest-path ../Cargo.toml -p weir-media --example mp4_index --".split()
 STORED_HEADER_BYTES = 8 + 4 + 8

@@ -60,6 +60,9 @@ look_for() {
         need_command nft nftables
         need_command ss iproute2
         need_command unshare util-linux
+        # Hosts of a mesh are namespaces with an SSH server each.
+        need_command sshd openssh-server
+        need_command ssh openssh-client
         # Packings, Y4M and the test pattern are compared with what it makes of them; it and GStreamer (20 MB more) stand at
         # both ends of the recipes.
         need_command ffmpeg ffmpeg

@@ -39,6 +39,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Origin(args) => commands::origin::run(args, global, stop_on_signals()?),
         Command::Load(args) => commands::load::run(args, global, &stop_on_signals()?),
         Command::Lab(command) => return commands::lab::run(command, global),
+        Command::Mesh(command) => commands::mesh::run(command, global),
         Command::Runs(command) => commands::runs::run(command, global),
         Command::Completions { shell } => {
             weir_cli::completions::write_completions(*shell, &mut std::io::stdout())
@@ -56,7 +57,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
 }
 
 /// The first Ctrl-C or termination ends the test and keeps what was measured; the second ends the process.
-fn stop_on_signals() -> Result<Stop, Failure> {
+pub(crate) fn stop_on_signals() -> Result<Stop, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         let fail = |error| Failure::environment(format!("cannot handle signals: {error}"));

@@ -12,7 +12,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-const SCHEMAS: [&str; 27] = [
+const SCHEMAS: [&str; 33] = [
     "agent",
     "rtt",
     "flows",
@@ -40,6 +40,13 @@ const SCHEMAS: [&str; 27] = [
     "lab-profiles",
     "lab-profiles-show",
     "lab-clean",
+    "mesh-regions",
+    "mesh-plan",
+    "mesh-import",
+    "mesh-report",
+    // Their output is held against these where there are hosts: mesh_over_ssh.rs.
+    "mesh-run",
+    "mesh-sweep",
 ];
 /// Objects whose keys are numbers or causes and not fields.
 const MAPS: [&str; 3] = ["burst_lengths", "windows_by_flows_losing", "failures"];
@@ -340,6 +347,7 @@ fn print_everything() -> Vec<Document> {
     take("runs-tag", 0, &["runs", "tag", "last", "loopback", "--json"]);
     take("report", 0, &["report", "1", "last", "--json"]);
     take("runs-delete", 0, &["runs", "delete", "1", "last", "--json"]);
+    documents.extend(print_meshes());
     documents.push(print_page(folder.path()));
     documents.push(print_origin(folder.path()));
     documents.push(print_demo(folder.path()));
@@ -368,6 +376,67 @@ fn print_stream(folder: &Path) -> [(&'static str, Value); 2] {
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
     let sent = serde_json::from_slice(&said.stdout).expect("a result");
     [("send", sent), ("recv", received)]
+}
+
+/// Places, a plan, and what tests say that were taken in from another tool, all in a folder of its own.
+fn print_meshes() -> Vec<Document> {
+    let folder = TempDir::new().expect("a folder");
+    let mut documents = Vec::new();
+    let mut take = |schema: &'static str, arguments: &[&str]| {
+        let what = format!("weir {}", arguments.join(" "));
+        let printed = lines(folder.path(), 0, arguments);
+        documents.extend(printed.into_iter().map(|line| (schema, what.clone(), line)));
+    };
+    take("mesh-regions", &["mesh", "regions", "--cloud", "gcp", "--json"]);
+    take(
+        "mesh-regions",
+        &["mesh", "regions", "--near", "52.37,4.90", "--json"],
+    );
+    take(
+        "mesh-plan",
+        &[
+            "mesh",
+            "plan",
+            "--cloud",
+            "aws,gcp",
+            "--max-regions",
+            "3",
+            "--json",
+        ],
+    );
+    let mut results =
+        "timestamp,run_id,from_cloud,from_region,to_cloud,to_region,bitrate_Bps,avgrtt,gcp_vm,aws_vm\n"
+            .to_owned();
+    let pairs = [
+        ("AWS,eu-west-1,AWS,us-east-1", 70.0),
+        ("AWS,us-east-1,GCP,us-central1", 30.0),
+        ("GCP,us-central1,AWS,eu-west-1", 95.0),
+        ("AWS,eu-west-1,GCP,asia-east1", 250.0),
+        ("GCP,asia-east1,AWS,us-east-1", 2.0),
+    ];
+    for (pair, rtt) in pairs {
+        let bytes = (8_000.0 / rtt) as u64 * 131_072;
+        results.push_str(&format!("2022-02-14T08:56:37Z,a,{pair},{bytes},{rtt},,t3.nano\n"));
+    }
+    std::fs::write(folder.path().join("results.csv"), results).expect("a file");
+    take(
+        "mesh-import",
+        &["mesh", "import", "results.csv", "--json", "--quiet"],
+    );
+    take("mesh-report", &["mesh", "report", "--json"]);
+    take(
+        "mesh-report",
+        &[
+            "mesh",
+            "report",
+            "--json",
+            "--peers",
+            "aws:us-east-1",
+            "--minimise",
+            "egress",
+        ],
+    );
+    documents
 }
 
 /// What the local page says when it is there.

@@ -84,6 +84,8 @@ pub struct MeshTest {
     pub udp_loss: Option<f64>,
     /// Their interarrival jitter, nanoseconds.
     pub udp_jitter_ns: Option<u64>,
+    /// 99th percentile of their one-way delay above the smallest (PDV, RFC 5481), nanoseconds.
+    pub udp_pdv_ns: Option<u64>,
     /// Packets that were overtaken.
     pub udp_reordered: Option<u64>,
     /// Bytes that the whole test sent, both ends together.
@@ -98,7 +100,7 @@ const COLUMNS: &str = "unix_ns, source, outcome, reason, from_cloud, from_region
                        faster_than_light, rtt_count, rtt_min_ns, rtt_mean_ns, rtt_p50_ns, rtt_p95_ns, rtt_max_ns, \
                        rtt_jitter_ns, tcp_bps, tcp_streams, tcp_streams_bps, tcp_retransmits, tcp_cwnd_bytes, \
                        tcp_rtt_ns, congestion_control, from_window_bytes, to_window_bytes, udp_bps, udp_sent, \
-                       udp_loss, udp_jitter_ns, udp_reordered, bytes, details";
+                       udp_loss, udp_jitter_ns, udp_pdv_ns, udp_reordered, bytes, details";
 
 /// Which tests to read; all fields together must hold.
 #[derive(Clone, Debug, Default)]
@@ -220,6 +222,7 @@ fn values(run: RunId, test: &MeshTest) -> Vec<Value> {
         optional(test.udp_sent),
         real(test.udp_loss),
         optional(test.udp_jitter_ns),
+        optional(test.udp_pdv_ns),
         optional(test.udp_reordered),
         count(test.bytes),
         text(&test.details.to_string()),
@@ -282,6 +285,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<(RunId, MeshTest)> {
         udp_sent: columns.next()?,
         udp_loss: columns.next()?,
         udp_jitter_ns: columns.next()?,
+        udp_pdv_ns: columns.next()?,
         udp_reordered: columns.next()?,
         bytes: columns.next()?,
         // What was put there by hand and is no JSON is worth nothing here.

@@ -41,6 +41,7 @@ CREATE TABLE mesh_tests (
     udp_sent           INTEGER,
     udp_loss           REAL,
     udp_jitter_ns      INTEGER,
+    udp_pdv_ns         INTEGER,
     udp_reordered      INTEGER,
     bytes              INTEGER NOT NULL,
     details            TEXT    NOT NULL

@@ -6,6 +6,7 @@ mod diagnose;
 mod flows;
 mod lab;
 mod load;
+mod mesh;
 mod origin;
 mod origin_commands;
 mod recv;
@@ -31,6 +32,10 @@ pub use diagnose::{DiagnoseArgs, FailOn};
 pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{DEFAULT_LINK, End, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs};
 pub use load::{LoadArgs, PerSecond, PlayMode, RungMode, TimeRange, Viewers};
+pub use mesh::{
+    CostArgs, FilterArgs, ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs,
+    MeshRunArgs, ProbeArgs, RegionsArgs, ShapeArgs, SweepArgs,
+};
 pub use origin::OriginArgs;
 pub use origin_commands::{BucketStyle, DemoArgs, DrefArgs, IndexArgs, OriginCommand, StorageArgs};
 pub use recv::{ConcealBy, JoinBy, RecvArgs, WriteAs};
@@ -179,6 +184,19 @@ Example:
     $ weir lab profiles"
     )]
     Lab(LabCommand),
+    /// Measure between many places: regions of clouds, or hosts of your own.
+    ///
+    /// Plans pairs of places, runs the tests between them over SSH with at most one test on a host at a time, takes in
+    /// results of other tools, and shows throughput and RTT against distance.
+    #[command(
+        subcommand,
+        after_help = "\
+Example:
+    $ weir mesh plan --hosts hosts.yaml
+    $ weir mesh run --hosts hosts.yaml --max-gb 20
+    $ weir mesh report"
+    )]
+    Mesh(MeshCommand),
     /// List, show, note, export and delete stored runs.
     ///
     /// Every measurement is a run in the results store, known by its number; the name 'last' stands for the newest

@@ -6,6 +6,7 @@ pub mod diagnose;
 pub mod flows;
 pub mod lab;
 pub mod load;
+pub mod mesh;
 pub mod origin;
 mod origin_demo;
 mod origin_dref;

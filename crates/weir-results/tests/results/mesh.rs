@@ -47,6 +47,7 @@ fn full() -> MeshTest {
         udp_sent: Some(19),
         udp_loss: Some(0.25),
         udp_jitter_ns: Some(20),
+        udp_pdv_ns: Some(23),
         udp_reordered: Some(21),
         bytes: 22,
         details: json!({"clock_offset_ns": -5}),

@@ -1,0 +1,223 @@
+//! `weir mesh plan`: which tests would be made, and what they take.
+
+use serde_json::{Value, json};
+use weir_cli::args::{FilterArgs, GlobalOptions, MeshPlanArgs, ShapeArgs};
+use weir_mesh::MeshError;
+use weir_mesh::estimate::{Limits, Plan, TestShape, plan};
+use weir_mesh::filter::{ExactPair, Filters};
+use weir_mesh::hosts::{Host, MOST_BYTES, read_hosts};
+use weir_mesh::place::{PlaceName, Places, cloud};
+use weir_mesh::select::{Node, Tested, select};
+use weir_results::{Store, StoreError};
+
+use super::super::Failure;
+use super::super::output::print;
+use super::super::run_store::json as to_json;
+use super::super::tables;
+
+/// A plan with what it was made of.
+pub struct Made {
+    /// The hosts of the file; empty where the plan is for regions.
+    pub hosts: Vec<Host>,
+    /// Ends of tests, by their numbers in pairs; those of `hosts`, if there are any.
+    pub nodes: Vec<Node>,
+    /// What a test does.
+    pub shape: TestShape,
+    /// Limits of the user's.
+    pub limits: Limits,
+    /// The plan.
+    pub plan: Plan,
+}
+
+/// Prints the plan.
+pub fn run(args: &MeshPlanArgs, global: &GlobalOptions) -> Result<(), Failure> {
+    let made = make(args, global)?;
+    if global.json {
+        print(&format!("{}\n", as_json(&made)))?;
+    } else {
+        print(&tables::mesh_plan(&made.nodes, &made.plan))?;
+    }
+    Ok(made.plan.estimate.check(&made.limits)?)
+}
+
+/// Makes the plan that the arguments ask for.
+pub fn make(args: &MeshPlanArgs, global: &GlobalOptions) -> Result<Made, Failure> {
+    let filters = filters(&args.filter)?;
+    let places = Places::known();
+    let hosts = match &args.hosts {
+        Some(path) => hosts(path, args.group.as_deref(), places)?,
+        None => Vec::new(),
+    };
+    let nodes = if args.hosts.is_some() {
+        hosts.iter().map(|host| host.node(places)).collect()
+    } else {
+        nodes_of_regions(&filters, places)?
+    };
+    check_pairs(&filters.pairs, &nodes, places)?;
+    let pairs = select(&nodes, &filters, &tested(global)?)?;
+    let shape = shape(&args.shape);
+    let prices = super::prices(args.cost.prices.as_deref())?;
+    let plan = plan(&nodes, pairs, &shape, args.cost.expect_rate.0, &prices);
+    Ok(Made {
+        hosts,
+        nodes,
+        shape,
+        limits: Limits {
+            max_usd: args.cost.max_usd,
+            max_bytes: args.cost.max_gb.map(|gigabytes| (gigabytes * 1e9) as u64),
+        },
+        plan,
+    })
+}
+
+/// The hosts of a file, those of one group only if it is named.
+pub fn hosts(path: &std::path::Path, group: Option<&str>, places: &Places) -> Result<Vec<Host>, Failure> {
+    let (name, bytes) = super::read_file(path, MOST_BYTES as u64)?;
+    let mut hosts = read_hosts(&name, &bytes, places)?;
+    if let Some(group) = group {
+        hosts.retain(|host| host.groups.iter().any(|of_host| of_host == group));
+        if hosts.is_empty() {
+            return Err(Failure::usage(format!(
+                "{name} has no hosts in a group '{group}'"
+            )));
+        }
+    }
+    Ok(hosts)
+}
+
+/// What a test does.
+pub fn shape(args: &ShapeArgs) -> TestShape {
+    TestShape {
+        rtt_ns: args.rtt_for.0,
+        tcp_ns: args.tcp_for.0,
+        streams: args.streams,
+        udp_ns: args.udp_for.0,
+        udp_bps: args.udp_rate.0,
+        max_bytes: args.max_bytes.0,
+    }
+}
+
+fn filters(args: &FilterArgs) -> Result<Filters, MeshError> {
+    let distance = |text: &Option<String>| text.as_deref().map(str::parse).transpose();
+    Ok(Filters {
+        pairs: args
+            .pair
+            .iter()
+            .map(|text| text.parse())
+            .collect::<Result<_, _>>()?,
+        clouds: args
+            .cloud
+            .iter()
+            .map(|name| cloud(name).map(str::to_owned))
+            .collect::<Result<_, _>>()?,
+        cloud_pairs: args
+            .cloud_pair
+            .iter()
+            .map(|text| text.parse())
+            .collect::<Result<_, _>>()?,
+        min_distance: distance(&args.min_distance)?,
+        max_distance: distance(&args.max_distance)?,
+        max_regions: args.max_regions.map(|most| most as usize),
+        zones: args.zones,
+        one_way: args.one_way,
+        again: args.again,
+        max_tests: args.max_tests.map(|most| most as usize),
+    })
+}
+
+/// One end of tests for each region that the filters leave.
+fn nodes_of_regions(filters: &Filters, places: &Places) -> Result<Vec<Node>, MeshError> {
+    let node = |place: &weir_mesh::place::Place| Node {
+        name: place.name.to_string(),
+        place: place.clone(),
+        zone: String::new(),
+    };
+    if !filters.pairs.is_empty() {
+        let names: std::collections::BTreeSet<String> = filters
+            .pairs
+            .iter()
+            .flat_map(|pair| [pair.from.to_string(), pair.to.to_string()])
+            .collect();
+        return names.iter().map(|name| Ok(node(places.find(name)?))).collect();
+    }
+    let in_a_pair = |cloud: &str| {
+        filters.cloud_pairs.is_empty()
+            || filters
+                .cloud_pairs
+                .iter()
+                .any(|pair| pair.from == cloud || pair.to == cloud)
+    };
+    Ok(places
+        .iter()
+        .filter(|place| filters.clouds.is_empty() || filters.clouds.contains(&place.name.cloud))
+        .filter(|place| in_a_pair(&place.name.cloud))
+        .map(node)
+        .collect())
+}
+
+/// A pair that names a place where no host is may be a typo.
+fn check_pairs(pairs: &[ExactPair], nodes: &[Node], places: &Places) -> Result<(), MeshError> {
+    let mut there = Places::default();
+    for node in nodes {
+        there.add(node.place.clone());
+    }
+    for name in pairs.iter().flat_map(|pair| [&pair.from, &pair.to]) {
+        if there.get(name).is_none() {
+            let known: &PlaceName = name;
+            return Err(match places.get(known) {
+                Some(_) => there.unknown(&name.to_string()),
+                None => places.unknown(&name.to_string()),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What the results store has already; nothing if there is none.
+fn tested(global: &GlobalOptions) -> Result<Tested, Failure> {
+    let store = match Store::open_read_only(&global.db) {
+        Ok(store) => store,
+        Err(StoreError::NotFound { .. }) => return Ok(Tested::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let counts = store.mesh_pair_counts()?;
+    Ok(counts
+        .into_iter()
+        .map(|([from_cloud, from, to_cloud, to], tests)| {
+            (
+                (PlaceName::new(&from_cloud, &from), PlaceName::new(&to_cloud, &to)),
+                tests,
+            )
+        })
+        .collect())
+}
+
+/// The plan as one object.
+pub fn as_json(made: &Made) -> Value {
+    let pairs: Vec<Value> = made
+        .plan
+        .rounds
+        .iter()
+        .enumerate()
+        .flat_map(|(round, pairs)| {
+            pairs.iter().map(move |index| {
+                let (from, to) = made.plan.pairs[*index];
+                let (from, to) = (&made.nodes[from], &made.nodes[to]);
+                json!({
+                    "round": round,
+                    "from": from.place.name.to_string(),
+                    "from_host": from.name,
+                    "from_zone": from.zone,
+                    "to": to.place.name.to_string(),
+                    "to_host": to.name,
+                    "to_zone": to.zone,
+                    "distance_m": from.place.distance_m(&to.place).map(|metres| metres.round() as u64),
+                    "usd_per_gb": made.plan.usd_per_gb[*index],
+                })
+            })
+        })
+        .collect();
+    let mut object = to_json(&made.plan.estimate);
+    object["pairs"] = pairs.into();
+    object
+}

@@ -1,0 +1,83 @@
+//! `weir mesh report`: what the tests say about distance, and which place is best.
+
+use serde::Serialize;
+use weir_cli::args::{GlobalOptions, Least, MeshReportArgs};
+use weir_mesh::best::{Candidate, Minimise, rank};
+use weir_mesh::place::{Place, PlaceName, Places};
+use weir_mesh::report::{Report, report};
+use weir_results::{MeshTest, Store};
+
+use super::super::Failure;
+use super::super::output::print;
+use super::super::run_store::json;
+use super::super::tables;
+
+/// What is printed.
+#[derive(Serialize)]
+struct Printed<'r> {
+    #[serde(flatten)]
+    report: &'r Report,
+    best: Option<Vec<Candidate>>,
+}
+
+/// Prints the report.
+pub fn run(args: &MeshReportArgs, global: &GlobalOptions) -> Result<(), Failure> {
+    let store = Store::open_read_only(&global.db)?;
+    let tests: Vec<MeshTest> = super::tests(&store, &args.run, false)?
+        .into_iter()
+        .map(|(_, test)| test)
+        .collect();
+    if tests.is_empty() {
+        return Err(Failure::usage(format!(
+            "{} has no tests between places: 'weir mesh run' makes them, 'weir mesh import' takes them in",
+            store.path().display()
+        )));
+    }
+    let report = report(&tests);
+    let best = if args.peers.is_empty() {
+        None
+    } else {
+        Some(best(args, &tests, &report)?)
+    };
+    if global.json {
+        let printed = Printed {
+            report: &report,
+            best,
+        };
+        return print(&format!("{}\n", json(&printed)));
+    }
+    print(&tables::mesh_report(&report, best.as_deref(), global.verbose > 0))
+}
+
+fn best(args: &MeshReportArgs, tests: &[MeshTest], report: &Report) -> Result<Vec<Candidate>, Failure> {
+    let mut places = Places::known().clone();
+    for test in tests {
+        for end in [&test.from, &test.to] {
+            let name = PlaceName::new(&end.cloud, &end.region);
+            if places.get(&name).is_none() {
+                let point = end.latitude.zip(end.longitude).and_then(|(latitude, longitude)| {
+                    weir_mesh::distance::Coordinates::new(latitude, longitude)
+                });
+                places.add(Place::own(name, point));
+            }
+        }
+    }
+    let peers = args
+        .peers
+        .iter()
+        .map(|name| places.find(name).cloned())
+        .collect::<Result<Vec<Place>, _>>()?;
+    let minimise = match args.minimise {
+        Least::MaxRtt => Minimise::MaxRtt,
+        Least::MeanRtt => Minimise::MeanRtt,
+        Least::Egress => Minimise::Egress,
+    };
+    let prices = super::prices(args.prices.as_deref())?;
+    let ranked = rank(tests, report, &places, &prices, &peers, minimise);
+    if ranked.is_empty() {
+        return Err(Failure::usage(
+            "no place can be ranked: there are neither tests to these peers nor distances and prices for them",
+        ));
+    }
+    Ok(ranked)
+}

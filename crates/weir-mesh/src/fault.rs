@@ -1,0 +1,91 @@
+//! What is wrong with what the user gave, in one line that says what to do. It knows words, not where they came from.
+
+/// Why a plan, a file or a name is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MeshError {
+    /// No such cloud.
+    #[error("there is no cloud '{name}': the clouds are aws, gcp, azure and oracle")]
+    UnknownCloud {
+        /// What was asked for.
+        name: String,
+    },
+    /// No such place.
+    #[error("there is no place '{name}'{suggestion}; 'weir mesh regions' lists those that are known")]
+    UnknownPlace {
+        /// What was asked for.
+        name: String,
+        /// `: did you mean ...?`, or nothing.
+        suggestion: String,
+    },
+    /// A place without coordinates where a distance is needed.
+    #[error("the coordinates of '{name}' are not known: give its latitude and longitude in the hosts file")]
+    NoCoordinates {
+        /// The place.
+        name: String,
+    },
+    /// A filter that cannot be read.
+    #[error("'{text}' is no {what}: {form}")]
+    BadForm {
+        /// What was given.
+        text: String,
+        /// What it should be.
+        what: &'static str,
+        /// The right form, with an example.
+        form: &'static str,
+    },
+    /// Nothing is left to test.
+    #[error("no pairs are left to test: {filter} removed the last {removed} of them; {advice}")]
+    NothingLeft {
+        /// The filter that removed the last pairs.
+        filter: String,
+        /// How many pairs there were before it.
+        removed: usize,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// Too few places to begin with.
+    #[error("{places} place(s) make no pair: name at least two, with --hosts, --cloud or --pair")]
+    TooFewPlaces {
+        /// How many there are.
+        places: usize,
+    },
+    /// A plan above a limit of the user's.
+    #[error("the plan would {what}, more than {limit}: {advice}")]
+    OverLimit {
+        /// What it would cost or send.
+        what: String,
+        /// The limit, as an option.
+        limit: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// A file that cannot be read as what it should be.
+    #[error("{file}: {problem}")]
+    BadFile {
+        /// The file's name.
+        file: String,
+        /// What is wrong, with the line where there is one, and what to do.
+        problem: String,
+    },
+}
+
+impl MeshError {
+    pub(crate) fn file(file: &str, problem: impl Into<String>) -> Self {
+        MeshError::BadFile {
+            file: file.to_owned(),
+            problem: problem.into(),
+        }
+    }
+}
+
+/// What came from outside, as one short line: control characters escaped, long text cut.
+pub(crate) fn shown(text: &str) -> String {
+    const MOST: usize = 60;
+    let short: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
+    if text.chars().nth(MOST).is_some() {
+        format!("{short}...")
+    } else {
+        short
+    }
+}

@@ -1,0 +1,116 @@
+//! One program with a time limit: input in, output out, killed when it is slow or told to. It knows nothing of SSH.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Most output that is kept of either stream, bytes; what comes after is read and dropped.
+const MOST_OUTPUT: u64 = 1 << 20;
+const TICK: Duration = Duration::from_millis(50);
+
+/// What the program reads.
+#[derive(Clone, Copy)]
+pub(super) enum Input<'i> {
+    /// Nothing.
+    None,
+    /// These bytes.
+    Bytes(&'i [u8]),
+    /// A file.
+    File(&'i Path),
+}
+
+/// How it ended.
+#[derive(Debug)]
+pub(super) enum Finished {
+    /// By itself; a signal counts as status 255.
+    Exit {
+        status: i32,
+        stdout: String,
+        stderr: String,
+    },
+    /// It took too long.
+    Slow,
+    /// `kill` was set.
+    Killed,
+}
+
+pub(super) fn run(
+    program: &str,
+    arguments: &[String],
+    input: Input<'_>,
+    limit: Duration,
+    kill: &AtomicBool,
+) -> io::Result<Finished> {
+    let stdin = match input {
+        Input::None => Stdio::null(),
+        Input::Bytes(_) => Stdio::piped(),
+        Input::File(path) => File::open(path)?.into(),
+    };
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(stdin)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // Ctrl-C is for us: a test that runs may end by itself.
+        .process_group(0)
+        .spawn()?;
+    if let (Input::Bytes(bytes), Some(mut stdin)) = (input, child.stdin.take()) {
+        // As short as a token; a program that does not read it says why on its own.
+        let _ = stdin.write_all(bytes);
+    }
+    let (stdout, stderr) = (gather(child.stdout.take()), gather(child.stderr.take()));
+    let ended = wait(&mut child, limit, kill)?;
+    let text = |gathering: thread::JoinHandle<Vec<u8>>| {
+        let bytes = gathering.join().unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    Ok(match ended {
+        Ended::Exit(status) => Finished::Exit {
+            status,
+            stdout: text(stdout),
+            stderr: text(stderr),
+        },
+        // What it has started may hold the pipes open: nobody waits for that.
+        Ended::Slow => Finished::Slow,
+        Ended::Killed => Finished::Killed,
+    })
+}
+
+enum Ended {
+    Exit(i32),
+    Slow,
+    Killed,
+}
+
+fn wait(child: &mut Child, limit: Duration, kill: &AtomicBool) -> io::Result<Ended> {
+    let deadline = Instant::now() + limit;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Ended::Exit(status.code().unwrap_or(255)));
+        }
+        let killed = kill.load(Ordering::Relaxed);
+        if killed || Instant::now() > deadline {
+            child.kill()?;
+            child.wait()?;
+            return Ok(if killed { Ended::Killed } else { Ended::Slow });
+        }
+        thread::sleep(TICK);
+    }
+}
+
+fn gather(stream: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut stream) = stream {
+            // What could be read before an error is what there is.
+            let _ = stream.by_ref().take(MOST_OUTPUT).read_to_end(&mut bytes);
+            let _ = io::copy(&mut stream, &mut io::sink());
+        }
+        bytes
+    })
+}
