@@ -1,7 +1,5 @@
 //! `weir origin` with TLS, as a user starts it: curl asks, OpenSSL says which certificate it was shown.
 
-use std::process::Command;
-
 use crate::LIMIT;
 use crate::lab::{self, isolated, run, run_within, wait_until, weir};
 use crate::origin::{start, stop};
