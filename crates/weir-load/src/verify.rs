@@ -129,7 +129,7 @@ impl Verifier {
                 Some(defaults) => Verdict::Init(defaults),
                 None => Verdict::Damaged,
             },
-            State::Packets if self.at > 0 && self.at % TS_PACKET == 0 => Verdict::Other,
+            State::Packets if self.at > 0 && self.at.is_multiple_of(TS_PACKET) => Verdict::Other,
             State::Other => Verdict::Other,
             _ => Verdict::Damaged,
         }
