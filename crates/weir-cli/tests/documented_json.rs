@@ -44,10 +44,11 @@ const SCHEMAS: [&str; 33] = [
     "mesh-plan",
     "mesh-import",
     "mesh-report",
-    // Their output is held against these where there are hosts: mesh_over_ssh.rs.
     "mesh-run",
     "mesh-sweep",
 ];
+/// Schemas that output is held against where there are hosts: mesh_over_ssh.rs.
+const WHERE_HOSTS_ARE: [&str; 2] = ["mesh-run", "mesh-sweep"];
 /// Objects whose keys are numbers or causes and not fields.
 const MAPS: [&str; 3] = ["burst_lengths", "windows_by_flows_losing", "failures"];
 /// Documents of a kind that are taken apart; the others are only validated.
@@ -642,7 +643,7 @@ fn everything_that_is_printed_is_documented() {
     for name in SCHEMAS {
         let validator = validator(name);
         assert!(
-            printed_by(name).next().is_some(),
+            WHERE_HOSTS_ARE.contains(&name) || printed_by(name).next().is_some(),
             "nothing was printed for {name}"
         );
         for (what, document) in printed_by(name) {

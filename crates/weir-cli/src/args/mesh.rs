@@ -63,6 +63,9 @@ Example:
     $ weir mesh import iperf.json --pair 'aws:us-east-1->gcp:us-central1'")]
     Import(ImportArgs),
     /// Write tests between places as CSV.
+    ///
+    /// A row for each test in the results store, with its places, their distance, and everything that was measured. Tests
+    /// that failed are left out unless they are asked for.
     #[command(after_help = "\
 Example:
     $ weir mesh export -o tests.csv

@@ -43,13 +43,17 @@ impl Default for Patience {
     }
 }
 
+/// A host and its port.
+type Name = (String, u16);
+
 /// Opens connections of one thread.
 pub struct Dialer {
     tls: Arc<ClientConfig>,
     patience: Patience,
     /// Whether addresses other than those of this host may be connected to.
     elsewhere: bool,
-    names: RefCell<HashMap<(String, u16), (Instant, Vec<SocketAddr>)>>,
+    /// Addresses of names, and when they were looked up.
+    names: RefCell<HashMap<Name, (Instant, Vec<SocketAddr>)>>,
 }
 
 impl Dialer {
