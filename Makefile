@@ -74,7 +74,7 @@ prepare-bench:
 
 test-crates:
 	@echo "==> cargo test --workspace"
-	@cargo test --workspace
+	@cargo test --workspace --no-fail-fast
 
 # With the binary that test-crates built.
 test-analysis:

@@ -21,7 +21,7 @@ const CASES = [
   { output: "on-demand", player: "dash.js", status: 206 },
   { output: "on-demand", player: "shaka-player", status: 206 },
   { output: "hls", player: "hls.js" },
-  // shaka-player 5.2.12 asks for the subtitles and makes no cues of them: it misses X-TIMESTAMP-MAP, which may be left out.
+  // shaka-player 5.2.12 asks for the subtitles and makes no cues of them.
   { output: "hls", player: "shaka-player", cues: false },
 ];
 
