@@ -158,7 +158,7 @@ impl Drop for Hosts {
 /// Makes the first `count` hosts: a namespace with an address for SSH, one for tests, and a server.
 fn make_hosts(count: usize) -> Hosts {
     run("mount", &["-t", "tmpfs", "tmpfs", "/run"]);
-    run("mount", &["-t", "tmpfs", "tmpfs", "/tmp"]);
+    hide_temporary_files();
     run("mount", &["-t", "proc", "proc", "/proc"]);
     fs::create_dir_all("/run/sshd").unwrap();
     fs::create_dir_all(HERE).unwrap();
@@ -282,6 +282,19 @@ fn finished_tests() -> Vec<(String, String)> {
             (cells[8].to_owned(), cells[14].to_owned())
         })
         .collect()
+}
+
+/// A new /tmp, in which there is nothing but this checkout, if that is where it lies.
+fn hide_temporary_files() {
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let name = checkout.to_str().unwrap();
+    fs::create_dir("/run/checkout").unwrap();
+    run("mount", &["--bind", name, "/run/checkout"]);
+    run("mount", &["-t", "tmpfs", "tmpfs", "/tmp"]);
+    if checkout.starts_with("/tmp") {
+        fs::create_dir_all(checkout).unwrap();
+        run("mount", &["--move", "/run/checkout", name]);
+    }
 }
 
 fn folders_on_hosts() -> Vec<String> {
