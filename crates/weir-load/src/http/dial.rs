@@ -43,13 +43,16 @@ impl Default for Patience {
     }
 }
 
+/// When a name was asked for, and its addresses.
+type Known = (Instant, Vec<SocketAddr>);
+
 /// Opens connections of one thread.
 pub struct Dialer {
     tls: Arc<ClientConfig>,
     patience: Patience,
     /// Whether addresses other than those of this host may be connected to.
     elsewhere: bool,
-    names: RefCell<HashMap<(String, u16), (Instant, Vec<SocketAddr>)>>,
+    names: RefCell<HashMap<(String, u16), Known>>,
 }
 
 impl Dialer {

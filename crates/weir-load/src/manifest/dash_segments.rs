@@ -11,6 +11,9 @@ use super::{ManifestError, Media, Places, Segment, Segments, byte_range, dash, t
 /// A timeline may repeat without an end; the bound on segments ends it.
 type Entry = (Option<u64>, u64, i64);
 
+/// Address and range of a segment in a list.
+type Listed = (Option<String>, Option<(u64, u64)>);
+
 /// What a representation's addresses are made of, with what it has inherited.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Addressing {
@@ -25,8 +28,8 @@ pub(super) struct Addressing {
     initialization: Option<String>,
     initialization_range: Option<(u64, u64)>,
     index_range: Option<(u64, u64)>,
-    /// Address and range of each, of a SegmentList.
-    listed: Vec<(Option<String>, Option<(u64, u64)>)>,
+    /// The segments of a SegmentList.
+    listed: Vec<Listed>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
