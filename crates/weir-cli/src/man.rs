@@ -109,6 +109,7 @@ mod tests {
             "weir-lab-profiles.1",
             "weir-lab-run.1",
             "weir-lab.1",
+            "weir-load.1",
             "weir-origin.1",
             "weir-recv.1",
             "weir-report.1",
