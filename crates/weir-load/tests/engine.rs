@@ -307,7 +307,13 @@ fn a_viewer_in_real_time_keeps_to_its_clock() {
         (quality.sessions, quality.stalls, quality.never_started),
         (3, 0, 0)
     );
-    assert_eq!(quality.bitrate, Some(3_894_000.0));
+    // Weighted by time, which leaves rounding.
+    assert!(
+        quality
+            .bitrate
+            .is_some_and(|bitrate| (bitrate - 3_894_000.0).abs() < 1.0),
+        "{quality:?}"
+    );
     assert!(quality.played_ns > 3 * 1_000_000_000, "{quality:?}");
 }
 

@@ -93,10 +93,12 @@ impl Client {
             let mut sample = Sample::of(request.kind);
             let done = self.exchange(&place, &mut sample, body).await;
             let now = monotonic_ns();
+            if let Ok(done) = &done {
+                sample.first_byte_ns = Some(done.first_byte_ns.saturating_sub(intended_ns));
+            }
             let judged = done.and_then(|done| judged(done, &place));
             match judged {
                 Ok(Judged::Answer(done)) => {
-                    sample.first_byte_ns = Some(done.first_byte_ns.saturating_sub(intended_ns));
                     sample.last_byte_ns = done.last_byte_ns.saturating_sub(intended_ns);
                     account(sample);
                     return Ok(Answer {

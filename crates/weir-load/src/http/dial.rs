@@ -43,8 +43,8 @@ impl Default for Patience {
     }
 }
 
-/// A host and its port.
-type Name = (String, u16);
+/// When a name was asked for, and its addresses.
+type Known = (Instant, Vec<SocketAddr>);
 
 /// Opens connections of one thread.
 pub struct Dialer {
@@ -52,8 +52,7 @@ pub struct Dialer {
     patience: Patience,
     /// Whether addresses other than those of this host may be connected to.
     elsewhere: bool,
-    /// Addresses of names, and when they were looked up.
-    names: RefCell<HashMap<Name, (Instant, Vec<SocketAddr>)>>,
+    names: RefCell<HashMap<(String, u16), Known>>,
 }
 
 impl Dialer {

@@ -10,7 +10,8 @@ use super::{ManifestError, Media, Places, Segment, Segments, byte_range, dash, t
 
 /// A timeline may repeat without an end; the bound on segments ends it.
 type Entry = (Option<u64>, u64, i64);
-/// The address of a segment in a list, and its range.
+
+/// Address and range of a segment in a list.
 type Listed = (Option<String>, Option<(u64, u64)>);
 
 /// What a representation's addresses are made of, with what it has inherited.
@@ -27,7 +28,7 @@ pub(super) struct Addressing {
     initialization: Option<String>,
     initialization_range: Option<(u64, u64)>,
     index_range: Option<(u64, u64)>,
-    /// Of a SegmentList.
+    /// The segments of a SegmentList.
     listed: Vec<Listed>,
 }
 
@@ -169,6 +170,20 @@ impl Addressing {
     }
 
     fn list(&self, base: &Url, numbers: &Numbers<'_>, places: &mut Places) -> Result<Media, ManifestError> {
+        // What is listed is there, be it behind the end of the period. A list without durations is one segment.
+        let times: Vec<(u64, u64)> = match &self.timeline {
+            Some(timeline) => expand(timeline, None).take(self.listed.len()).collect(),
+            None => Vec::new(),
+        };
+        let whole = u128::from(numbers.length_ns.unwrap_or(0)) * u128::from(self.scale()) / 1_000_000_000;
+        let ticks = self.duration.unwrap_or(u64::try_from(whole).unwrap_or(u64::MAX));
+        let even = |index: u64| {
+            let time = self
+                .offset
+                .unwrap_or(0)
+                .saturating_add(index.saturating_mul(ticks));
+            (time, ticks)
+        };
         let mut segments = Segments::default();
         if self.initialization.is_some() || self.initialization_range.is_some() {
             let address = self.initialization.as_deref().unwrap_or("");
@@ -177,15 +192,10 @@ impl Addressing {
                 .push(places.place(base, address, self.initialization_range)?);
         }
         let init = (!segments.inits.is_empty()).then_some(0);
-        // A list without durations is one segment, or segments of which nobody says how long they are.
-        let times: Vec<(u64, u64)> = match self.duration.is_some() || self.timeline.is_some() {
-            true => self.times(numbers.length_ns)?.take(self.listed.len()).collect(),
-            false => Vec::new(),
-        };
         for (index, (address, range)) in self.listed.iter().enumerate() {
             places.count_segment()?;
             let place = places.place(base, address.as_deref().unwrap_or(""), *range)?;
-            let (time, ticks) = times.get(index).copied().unwrap_or((self.offset.unwrap_or(0), 0));
+            let (time, ticks) = times.get(index).copied().unwrap_or_else(|| even(index as u64));
             segments.list.push(self.segment(place, time, ticks, init));
         }
         Ok(Media::Known(Arc::new(segments)))

@@ -22,6 +22,8 @@ pub(super) struct PlayerManifests(Vec<(Vec<Arc<Segments>>, Arc<Manifest>)>);
 
 /// Most of them that are kept.
 const MOST_MANIFESTS: usize = 256;
+/// A player takes no segments that last no time; playlists have them.
+const SHORTEST: Duration = Duration::from_millis(1);
 /// The most that a player takes.
 const MOST_RUNGS: usize = weir_player::MAX_RUNGS;
 
@@ -181,7 +183,7 @@ impl Viewer {
                 let periods = segments.by_ref().take(track.sets.len());
                 let list = periods.flat_map(|segments| &segments.list);
                 let durations: Vec<Duration> = list
-                    .map(|segment| Duration::from_nanos(segment.duration_ns))
+                    .map(|segment| Duration::from_nanos(segment.duration_ns).max(SHORTEST))
                     .collect();
                 Track::new(player_kind(*wanted), &durations, ladder(&track.sets[0]))
             })

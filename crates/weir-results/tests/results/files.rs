@@ -30,7 +30,7 @@ fn a_newer_version_is_refused_and_left_alone() {
     let (_directory, path, _) = sample::database();
     Connection::open(&path)
         .unwrap()
-        .pragma_update(None, "user_version", 6)
+        .pragma_update(None, "user_version", 7)
         .unwrap();
     for error in [
         Store::open(&path).unwrap_err(),
@@ -42,8 +42,8 @@ fn a_newer_version_is_refused_and_left_alone() {
             matches!(
                 error,
                 StoreError::NewerVersion {
-                    found: 6,
-                    known: 5,
+                    found: 7,
+                    known: 6,
                     ..
                 }
             ),
