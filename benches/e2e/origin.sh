@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # `weir origin` beside static nginx on one core; then before remote storage: what it reads for what it sends, how much later
-# the first byte comes, what a herd of first requests costs, and configurations A to E side by side. The storage is nginx
-# behind a proxy that puts it 20 ms away. Server on the first core; clients, storage and proxy on the second.
+# the first byte comes, what a herd of first requests costs, and configurations A to E side by side. The storage is nginx, or
+# s3s-fs with nginx before it, which counts what is read; a proxy puts it 20 ms away. Server on the first core; clients,
+# storage and proxy on the second.
 #
 # Environment:
 #   DURATION=8          seconds of one measurement; 30 for figures to quote
 #   MINUTES=80          length of the title in the remote storage; 2.4 GB for 80
 #   RTT_MS=20           round trip to the storage
 #   CLIENTS=50          connections at once
+#   STORAGE=http        what the storage is: http, or s3 with signed requests
 #   PARTS="local remote configurations"
 #   FILMS               a folder to keep the titles in, so that they are made once
 #   WEIR                the binary; target/release/weir
@@ -23,13 +25,14 @@ duration=${DURATION:-8}
 minutes=${MINUTES:-80}
 rtt=${RTT_MS:-20}
 clients=${CLIENTS:-50}
+storage=${STORAGE:-http}
 parts=${PARTS:-local remote configurations}
 ticks=$(getconf CLK_TCK)
 figures=$here/origin_figures.py
 # What the measurements of the background and of nginx-vod-module were made with.
 video_rate=3894k
 audio_rate=132k
-static_port=8001 origin_port=8002 storage_port=8003 distant_port=8004
+static_port=8001 origin_port=8002 storage_port=8003 distant_port=8004 s3_port=8005
 STARTED=()
 
 wants() {
@@ -75,7 +78,7 @@ clean_up() {
     rm -rf "$scratch"
 }
 
-# nginx_serves CORE PORT FOLDER LOG: one process, no limit on requests of a connection.
+# nginx_serves CORE PORT LOG DIRECTIVE: one process, no limit on requests of a connection.
 nginx_serves() {
     cat >"$scratch/nginx-$2.conf" <<CONFIGURATION
 daemon off;
@@ -85,7 +88,7 @@ error_log stderr error;
 events { worker_connections 4096; }
 http {
     log_format reads '\$request_method \$uri \$status \$body_bytes_sent \$http_range';
-    access_log $4;
+    access_log $3;
     sendfile on;
     tcp_nopush on;
     keepalive_requests 1000000000;
@@ -96,7 +99,7 @@ http {
     fastcgi_temp_path $scratch/nginx-$2;
     uwsgi_temp_path $scratch/nginx-$2;
     scgi_temp_path $scratch/nginx-$2;
-    server { listen 127.0.0.1:$2 backlog=4096; root $3; }
+    server { listen 127.0.0.1:$2 backlog=4096; $4; }
 }
 CONFIGURATION
     start "$1" nginx -p "$scratch" -c "$scratch/nginx-$2.conf"
@@ -158,7 +161,7 @@ try_local() {
     echo /film/manifest.mpd >"$scratch/MPD"
     # The same bytes, so that both send the same.
     cat "$scratch/both" "$scratch/MPD" | "$figures" save "$url" "$static"
-    nginx_serves 0 "$static_port" "$static" off
+    nginx_serves 0 "$static_port" off "root $static"
     local nginx=$PID
     for case in video audio both MPD; do
         hit nginx "$case" "$nginx" "$static_port" "$scratch/$case"
@@ -174,11 +177,22 @@ start_storage() {
     make_film "$films/long/film" "$((minutes * 60))"
     # So that the disk is not what is measured.
     cat "$films"/long/film/*.mp4 >/dev/null
-    nginx_serves "$(($(nproc) > 1))" "$storage_port" "$films/long" "$scratch/reads reads"
+    if [ "$storage" = s3 ]; then
+        start "$(($(nproc) > 1))" "$s3s_fs" --host 127.0.0.1 --port "$s3_port" --access-key "$AWS_ACCESS_KEY_ID" \
+            --secret-key "$AWS_SECRET_ACCESS_KEY" "$films"
+        wait_for "$s3_port"
+        # Signatures are over the host's name, too.
+        nginx_serves "$(($(nproc) > 1))" "$storage_port" "$scratch/reads reads" \
+            "location / { proxy_pass http://127.0.0.1:$s3_port; proxy_set_header Host \$http_host; proxy_buffering off; }"
+        distant=(s3://long --s3-endpoint "http://127.0.0.1:$distant_port" --s3-style path)
+    else
+        nginx_serves "$(($(nproc) > 1))" "$storage_port" "$scratch/reads reads" "root $films/long"
+        distant=("http://127.0.0.1:$distant_port/")
+    fi
     start "$(($(nproc) > 1))" python3 "$here/distance.py" "$distant_port" "$storage_port" "$rtt"
     wait_for "$distant_port"
     [ -s "$scratch/wanted" ] || {
-        weir_serves "http://127.0.0.1:$storage_port/"
+        weir_serves "${distant[@]}"
         "$figures" segments "http://127.0.0.1:$origin_port/" film/video.mp4/video/v1/playlist.m3u8 \
             film/audio.mp4/audio/a1/playlist.m3u8 >"$scratch/wanted"
         stop "$ORIGIN"
@@ -201,7 +215,7 @@ drive() {
 # cold_reads CLIENTS: GETs that the storage sees when a fresh origin is asked for a manifest by so many at once.
 cold_reads() {
     local from answered
-    weir_serves "http://127.0.0.1:$distant_port/"
+    weir_serves "${distant[@]}"
     from=$(wc -l <"$scratch/reads")
     answered=$(on_second "$figures" herd "http://127.0.0.1:$origin_port" /film/video.mp4/manifest.mpd "$1")
     [ "$answered" -eq "$1" ] || fail "$answered of $1 first requests were answered"
@@ -212,17 +226,20 @@ cold_reads() {
 try_remote() {
     local url=http://127.0.0.1:$origin_port/ raw ours one herd
     printf '\n%s ms from the storage, configuration E, %s min, %s clients\n' "$rtt" "$minutes" "$clients"
-    weir_serves "http://127.0.0.1:$distant_port/"
+    weir_serves "${distant[@]}"
     # So that the index is there.
     curl -sfo /dev/null "${url}film/video.mp4/manifest.mpd" "${url}film/audio.mp4/manifest.mpd" -o /dev/null
     drive
     awk -v requests="$requests" -v sent="$bytes" -v gets="$gets" -v read="$read" 'BEGIN {
         printf "storage reads for each request  %.3f (goal 1.00: %s)\n", gets / requests, (gets / requests <= 1.005 ? "met" : "missed")
         printf "OUT/IN                          %.4f (goal >= 0.99: %s)\n", sent / read, (sent / read >= 0.99 ? "met" : "missed") }'
-    read -r raw ours <<<"$(on_second "$figures" first-byte "http://127.0.0.1:$distant_port/film/video.mp4" "$url" film/video.mp4/video/v1/playlist.m3u8)"
-    awk -v raw="$raw" -v ours="$ours" 'BEGIN {
-        printf "first byte                      %.2f ms after a raw range read of %.2f ms (goal < 2: %s)\n", ours - raw, raw,
-            (ours - raw < 2 ? "met" : "missed") }'
+    # Raw ranges are asked for without a signature.
+    if [ "$storage" = http ]; then
+        read -r raw ours <<<"$(on_second "$figures" first-byte "http://127.0.0.1:$distant_port/film/video.mp4" "$url" film/video.mp4/video/v1/playlist.m3u8)"
+        awk -v raw="$raw" -v ours="$ours" 'BEGIN {
+            printf "first byte                      %.2f ms after a raw range read of %.2f ms (goal < 2: %s)\n", ours - raw, raw,
+                (ours - raw < 2 ? "met" : "missed") }'
+    fi
     stop "$ORIGIN"
     one=$(cold_reads 1)
     herd=$(cold_reads 200)
@@ -233,7 +250,7 @@ try_configurations() {
     local name
     for name in A B C D E; do
         echo "measuring: configuration $name" >&2
-        weir_serves "http://127.0.0.1:$distant_port/" --configuration "$name"
+        weir_serves "${distant[@]}" --configuration "$name"
         curl -sfo /dev/null "http://127.0.0.1:$origin_port/film/video.mp4/manifest.mpd"
         drive
         keep configurations "$name" $(awk -v sent="$bytes" -v read="$read" -v took="${row[0]}" -v requests="$requests" -v mean="${row[3]}" 'BEGIN {
@@ -246,6 +263,13 @@ try_configurations() {
 }
 
 check_weir
+s3s_fs=$here/../../.tools/bin/s3s-fs
+export AWS_ACCESS_KEY_ID=reader AWS_SECRET_ACCESS_KEY=for-this-bench
+case $storage in
+    http) ;;
+    s3) [ -x "$s3s_fs" ] || fail "there is no s3s-fs: run 'scripts/install_prerequisites.sh bench' first" ;;
+    *) fail "STORAGE is http or s3" ;;
+esac
 for tool in nginx wrk ffmpeg curl; do
     command -v "$tool" >/dev/null || fail "there is no $tool: run 'scripts/install_prerequisites.sh bench' first"
 done

@@ -7,6 +7,9 @@
 // Clippy allows unwrap in test functions only; here the functions that they call are tests as well.
 #![allow(clippy::unwrap_used)]
 
+#[path = "documented_json/schemas.rs"]
+mod schemas;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -125,22 +128,6 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "waited for {what}");
         std::thread::sleep(Duration::from_millis(100));
     }
-}
-
-/// Holds what a command printed against its schema.
-#[track_caller]
-fn assert_documented(name: &str, printed: &Value) {
-    let path = format!(
-        "{}/../../docs/schemas/{name}.schema.json",
-        env!("CARGO_MANIFEST_DIR")
-    );
-    let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let wrong: Vec<String> = validator
-        .iter_errors(printed)
-        .map(|error| format!("at '{}': {error}", error.instance_path()))
-        .collect();
-    assert!(wrong.is_empty(), "{wrong:#?}\n{printed}");
 }
 
 /// Hosts with SSH servers on a network of their own.
@@ -364,7 +351,7 @@ fn six_hosts_are_tested_through_a_kill_and_the_fitted_slope_is_the_one_that_was_
 
     let resumed = finish(mesh_run(&["--resume", "last"]), 0).0;
     let resumed: Value = serde_json::from_str(&resumed).unwrap();
-    assert_documented("mesh-run", &resumed);
+    schemas::assert_documented("weir mesh run", &schemas::validator("mesh-run"), &resumed);
     assert_eq!(
         resumed["finished"].as_u64().unwrap() + before as u64,
         30,
@@ -430,7 +417,7 @@ fn hosts_in_trouble_are_named_limits_hold_and_an_interrupted_run_leaves_nothing(
         (&2.into(), &10.into()),
         "{run}"
     );
-    assert_documented("mesh-run", &run);
+    schemas::assert_documented("weir mesh run", &schemas::validator("mesh-run"), &run);
     assert_eq!(run["lost_hosts"]["h4"]["kind"], "host-key", "{run}");
     assert_eq!(run["lost_hosts"]["h3"]["kind"], "unreachable", "{run}");
     assert!(
@@ -537,7 +524,7 @@ fn hosts_in_trouble_are_named_limits_hold_and_an_interrupted_run_leaves_nothing(
     killed.kill().unwrap();
     killed.wait().unwrap();
     let swept = json_of(&["mesh", "sweep", "--hosts", "hosts.yaml", "--json"], 0);
-    assert_documented("mesh-sweep", &swept);
+    schemas::assert_documented("weir mesh sweep", &schemas::validator("mesh-sweep"), &swept);
     assert!(!swept["removed"].as_array().unwrap().is_empty());
     nothing_is_left();
 }

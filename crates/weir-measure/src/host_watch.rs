@@ -40,7 +40,8 @@ impl HostWatch {
                     if over || weir_net::clock::monotonic_ns() >= next {
                         let now = HostCounters::read(interface.as_deref());
                         // Nobody left to take a sample means that the test is over.
-                        let _ = records.send(vec![Record::HostSecond(second(side, &now.since(&before)))]);
+                        let _ =
+                            records.send(vec![Record::HostSecond(host_second(side, &now.since(&before)))]);
                         (before, next) = (now, next + SECOND_NS);
                     }
                     if over {
@@ -67,7 +68,9 @@ impl Drop for HostWatch {
     }
 }
 
-fn second(side: Side, change: &HostCounters) -> HostSecond {
+/// The row of one second: how a host's counters changed in it.
+#[must_use]
+pub fn host_second(side: Side, change: &HostCounters) -> HostSecond {
     HostSecond {
         unix_ns: change.unix_ns,
         side,

@@ -24,7 +24,7 @@ pub mod tcp_throughput;
 pub use clock_watch::{ClockEstimate, estimator as clock_estimator};
 pub use error::MeasureError;
 pub use format::{FORMATS, FrameRate, VideoFormat};
-pub use host_watch::HostWatch;
+pub use host_watch::{HostWatch, host_second};
 pub use limits::Limits;
 pub use rate::BitRate;
 pub use session::{AgentAddress, Session};

@@ -9,9 +9,9 @@ use weir_cli::args::LoadArgs;
 use weir_cli::fail_if::FailIf;
 use weir_load::engine::{Second, SoFar, Watch};
 use weir_load::measure::{Account, Quality};
-use weir_measure::Sink;
+use weir_measure::{Sink, host_second};
 use weir_net::counters::HostCounters;
-use weir_results::{HostSecond, LoadFailure, LoadMetric, LoadSecond, Quantiles, Record, Side, ViewerSecond};
+use weir_results::{LoadFailure, LoadMetric, LoadSecond, Quantiles, Record, Side, ViewerSecond};
 use weir_stats::DurationHistogram;
 
 use super::super::progress::LoadBar;
@@ -135,21 +135,8 @@ impl<'a> Watching<'a> {
         let now = HostCounters::read(None);
         let change = now.since(&before);
         state.host = Some(now);
-        self.run.record(Record::HostSecond(HostSecond {
-            unix_ns: change.unix_ns,
-            side: Side::Local,
-            udp_rcvbuf_errors: change.udp_rcvbuf_errors,
-            udp_in_errors: change.udp_in_errors,
-            udp_sndbuf_errors: change.udp_sndbuf_errors,
-            softnet_dropped: change.softnet_dropped,
-            softnet_squeezed: change.softnet_squeezed,
-            interface_rx_dropped: change.interface_rx_dropped,
-            interface_tx_dropped: change.interface_tx_dropped,
-            cpu_busy: change.cores(change.cpu_busy_ticks),
-            cpu_steal: change.cores(change.cpu_steal_ticks),
-            cpu_weir: change.cores(change.process_ticks),
-            memory_bytes: change.memory_bytes,
-        }));
+        self.run
+            .record(Record::HostSecond(host_second(Side::Local, &change)));
         let interfaces = fs::read_to_string("/proc/net/dev").unwrap_or_default();
         for (name, received, sent) in network_bytes(&interfaces) {
             let labelled = |way: &str| format!("network_{way}_bytes_total{{interface=\"{name}\"}}");

@@ -1,141 +1,13 @@
-//! The JSON that every command prints, against the schemas in `docs/schemas`: the documentation of `--json` is what
-//! the built binary says, or this test fails. An agent and the commands run on loopback, at rates that load nothing.
+//! Runs every command on loopback, at rates that load nothing, and keeps what it printed. Knows no schema.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
-use jsonschema::Validator;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
-
-const SCHEMAS: [&str; 33] = [
-    "agent",
-    "rtt",
-    "flows",
-    "survey",
-    "send",
-    "recv",
-    "diagnose",
-    "runs-list",
-    "runs-show",
-    "runs-export",
-    "runs-note",
-    "runs-tag",
-    "runs-delete",
-    "report",
-    "report-data",
-    "ui",
-    "origin",
-    "origin-demo",
-    "origin-index",
-    "origin-dref",
-    "load",
-    "lab-run",
-    "lab-link-show",
-    "lab-link-down",
-    "lab-profiles",
-    "lab-profiles-show",
-    "lab-clean",
-    "mesh-regions",
-    "mesh-plan",
-    "mesh-import",
-    "mesh-report",
-    "mesh-run",
-    "mesh-sweep",
-];
-/// Schemas that output is held against where there are hosts: mesh_over_ssh.rs.
-const WHERE_HOSTS_ARE: [&str; 2] = ["mesh-run", "mesh-sweep"];
-/// Objects whose keys are numbers or causes and not fields.
-const MAPS: [&str; 3] = ["burst_lengths", "windows_by_flows_losing", "failures"];
-/// Documents of a kind that are taken apart; the others are only validated.
-const TAKEN_APART: usize = 2;
-
-fn docs() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
-}
-
-fn schema(name: &str) -> Value {
-    let path = docs().join(format!("schemas/{name}.schema.json"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-fn validator(name: &str) -> Validator {
-    jsonschema::draft202012::new(&schema(name)).unwrap_or_else(|error| panic!("schema of {name}: {error}"))
-}
-
-/// Panics with every difference between `document` and the schema.
-fn assert_documented(what: &str, validator: &Validator, document: &Value) {
-    let said: Vec<String> = validator
-        .iter_errors(document)
-        .map(|error| format!("at '{}': {error}", error.instance_path()))
-        .collect();
-    assert!(
-        said.is_empty(),
-        "{what} is not as documented: {said:#?}\n{document}"
-    );
-}
-
-/// Takes each field of `document` away and adds one to each of its objects: the schema has to notice all of it.
-fn assert_strict(what: &str, validator: &Validator, document: &Value) {
-    for pointer in objects(document) {
-        let fields: Vec<String> = document
-            .pointer(&pointer)
-            .and_then(Value::as_object)
-            .map(|object| object.keys().cloned().collect())
-            .unwrap_or_default();
-        let valid_after = |change: &dyn Fn(&mut Map<String, Value>)| {
-            let mut copy = document.clone();
-            if let Some(object) = copy.pointer_mut(&pointer).and_then(Value::as_object_mut) {
-                change(object);
-            }
-            validator.is_valid(&copy)
-        };
-        let unnoticed = valid_after(&|object| {
-            object.insert("undocumented".to_owned(), Value::Null);
-        });
-        assert!(
-            !unnoticed,
-            "{what}: a field can be added to '{pointer}' unnoticed"
-        );
-        if MAPS.iter().any(|map| pointer.ends_with(map)) {
-            continue;
-        }
-        for field in fields {
-            let unnoticed = valid_after(&|object| {
-                object.remove(&field);
-            });
-            assert!(!unnoticed, "{what}: '{pointer}/{field}' can go missing unnoticed");
-        }
-    }
-}
-
-/// JSON pointers of all objects in `document`; of the items of an array, the first stands for all.
-fn objects(document: &Value) -> Vec<String> {
-    fn collect(value: &Value, pointer: &str, found: &mut Vec<String>) {
-        match value {
-            Value::Object(fields) => {
-                found.push(pointer.to_owned());
-                for (name, value) in fields {
-                    collect(value, &format!("{pointer}/{name}"), found);
-                }
-            }
-            Value::Array(items) => {
-                if let Some(first) = items.first() {
-                    collect(first, &format!("{pointer}/0"), found);
-                }
-            }
-            _ => {}
-        }
-    }
-    let mut found = Vec::new();
-    collect(document, "", &mut found);
-    found
-}
 
 fn weir(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
@@ -224,15 +96,15 @@ impl Drop for Agent {
 }
 
 /// One line of output: its schema, the command, and what it said.
-type Document = (&'static str, String, Value);
+pub type Document = (&'static str, String, Value);
 
 /// What all commands printed; made once, since every test reads it.
-fn printed() -> &'static [Document] {
+pub fn printed() -> &'static [Document] {
     static PRINTED: OnceLock<Vec<Document>> = OnceLock::new();
     PRINTED.get_or_init(print_everything)
 }
 
-fn printed_by(schema: &str) -> impl Iterator<Item = (&'static str, &'static Value)> {
+pub fn printed_by(schema: &str) -> impl Iterator<Item = (&'static str, &'static Value)> {
     printed()
         .iter()
         .filter(move |(name, _, _)| *name == schema)
@@ -636,168 +508,4 @@ fn print_labs(folder: &Path) -> Vec<Document> {
         .enumerate()
         .map(|(index, (schema, arguments))| (*schema, format!("weir {arguments}"), read(index)))
         .collect()
-}
-
-#[test]
-fn everything_that_is_printed_is_documented() {
-    for name in SCHEMAS {
-        let validator = validator(name);
-        assert!(
-            WHERE_HOSTS_ARE.contains(&name) || printed_by(name).next().is_some(),
-            "nothing was printed for {name}"
-        );
-        for (what, document) in printed_by(name) {
-            assert_documented(what, &validator, document);
-        }
-    }
-}
-
-#[test]
-fn the_schemas_notice_every_missing_and_every_new_field() {
-    for name in SCHEMAS {
-        let validator = validator(name);
-        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-        for (what, document) in printed_by(name) {
-            let of_kind = seen
-                .entry(format!("{} {}", document["table"], document["kind"]))
-                .or_default();
-            *of_kind += 1;
-            // What the document of a report takes over from elsewhere is open in its schema; its series are taken
-            // apart where they are made.
-            if *of_kind <= TAKEN_APART && name != "report-data" {
-                assert_strict(what, &validator, document);
-            }
-        }
-    }
-}
-
-/// What the two tests above would not notice: commands that never reach the parts that differ.
-#[test]
-fn the_commands_reach_all_parts_of_the_schemas() {
-    let strings = |name: &str, field: &str| -> BTreeSet<&str> {
-        printed_by(name)
-            .filter_map(|(_, document)| document[field].as_str())
-            .collect()
-    };
-    let kinds = BTreeSet::from([
-        "flows", "lab", "load", "mtu", "recv", "rtt", "send", "survey", "tcp",
-    ]);
-    assert_eq!(strings("runs-list", "kind"), kinds);
-    assert_eq!(
-        strings("runs-list", "outcome"),
-        BTreeSet::from(["failed", "finished"])
-    );
-    // Those that are left out here tell of silence and of flows that are left, which loopback does not make.
-    let tables = strings("runs-export", "table");
-    let left_out = ["silences", "flow_bursts", "flow_changes"];
-    let wanted = weir_results::Table::ALL
-        .map(weir_results::Table::name)
-        .into_iter()
-        .filter(|table| !left_out.contains(table));
-    for table in wanted {
-        assert!(tables.contains(table), "no line of {table} in {tables:?}");
-    }
-    let some =
-        |name: &str, holds: &dyn Fn(&Value) -> bool| printed_by(name).any(|(_, document)| holds(document));
-    assert!(some("rtt", &|rtt| rtt["reflector"].is_null()), "no STAMP");
-    assert!(some("rtt", &|rtt| rtt["reflector"].is_object()), "no agent");
-    let both = |flows: &Value| flows["forward"].is_object() && flows["reverse"].is_object();
-    assert!(some("flows", &both), "no test both ways");
-    let unpaced = |flows: &Value| flows["reverse"].is_object() && flows["reverse"]["asked"].is_null();
-    assert!(some("flows", &unpaced), "no test without a rate");
-    let late = |flows: &Value| flows["reverse"]["late"].as_u64() > Some(0);
-    assert!(some("flows", &late), "no loss");
-    let full = |survey: &Value| {
-        ["mtu", "rtt", "reverse", "best"]
-            .iter()
-            .all(|part| survey[part].is_object())
-    };
-    assert!(some("survey", &full), "the survey left steps out");
-}
-
-/// Rows of some tables need loss that loopback does not make: their lines are held against the columns.
-#[test]
-fn lines_of_every_table_have_the_columns_of_the_database() {
-    let schema = schema("runs-export");
-    let folder = TempDir::new().expect("a folder");
-    let path = folder.path().join("weir.db");
-    drop(weir_results::Store::open(&path).expect("a database"));
-    let database = rusqlite::Connection::open(&path).expect("SQLite opens it");
-    for table in weir_results::Table::ALL {
-        let line = &schema["$defs"][format!("line_{}", table.name())];
-        let documented: BTreeSet<String> = line["properties"]
-            .as_object()
-            .unwrap_or_else(|| panic!("no schema for lines of {}", table.name()))
-            .keys()
-            .filter(|name| *name != "table")
-            .cloned()
-            .collect();
-        let statement = database
-            .prepare(&format!("SELECT * FROM {}", table.name()))
-            .expect("the table");
-        let columns: BTreeSet<String> = statement.column_names().into_iter().map(str::to_owned).collect();
-        assert_eq!(documented, columns, "{}", table.name());
-        assert_eq!(line["additionalProperties"], json!(false), "{}", table.name());
-        let required = line["required"].as_array().map_or(0, Vec::len);
-        assert_eq!(required, columns.len() + 1, "{}", table.name());
-    }
-}
-
-#[test]
-fn every_field_is_described_and_is_on_the_page() {
-    let read = |name: &str| std::fs::read_to_string(docs().join(name)).expect("the page");
-    let (commands, data) = (read("json-output.md"), read("report-data.md"));
-    for name in SCHEMAS {
-        assert!(
-            commands.contains(&format!("schemas/{name}.schema.json")),
-            "{name} is not linked"
-        );
-        let page = if name == "report-data" { &data } else { &commands };
-        for (field, described) in fields(&schema(name)) {
-            assert!(described, "{name}: {field} has no description");
-            assert!(
-                page.contains(&format!("`{field}`")),
-                "{name}: {field} is not on the page"
-            );
-        }
-    }
-}
-
-/// Names in all `properties` of a schema but those of its conditions, and whether they have a description.
-fn fields(schema: &Value) -> Vec<(String, bool)> {
-    let mut found = Vec::new();
-    match schema {
-        Value::Object(keywords) => {
-            for (keyword, value) in keywords
-                .iter()
-                .filter(|(name, _)| *name != "if" && *name != "then")
-            {
-                if let ("properties", Some(properties)) = (keyword.as_str(), value.as_object()) {
-                    let described = |property: &Value| property.get("description").is_some();
-                    found.extend(
-                        properties
-                            .iter()
-                            .map(|(name, value)| (name.clone(), described(value))),
-                    );
-                }
-                found.extend(fields(value));
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| found.extend(fields(item))),
-        _ => {}
-    }
-    found
-}
-
-#[test]
-fn the_schemas_are_schemas_and_refuse_nonsense() {
-    for name in SCHEMAS {
-        let schema = schema(name);
-        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
-        assert!(jsonschema::meta::is_valid(&schema), "{name} is no schema");
-        let validator = validator(name);
-        for nonsense in [json!({}), json!(null), json!([]), json!({ "table": "nonsense" })] {
-            assert!(!validator.is_valid(&nonsense), "{name} takes {nonsense}");
-        }
-    }
 }
