@@ -99,7 +99,7 @@ http {
     fastcgi_temp_path $scratch/nginx-$2;
     uwsgi_temp_path $scratch/nginx-$2;
     scgi_temp_path $scratch/nginx-$2;
-    server { listen 127.0.0.1:$2 backlog=4096; $4; }
+    server { listen 127.0.0.1:$2 backlog=4096; $4 }
 }
 CONFIGURATION
     start "$1" nginx -p "$scratch" -c "$scratch/nginx-$2.conf"
@@ -113,16 +113,17 @@ weir_serves() {
     wait_for "$origin_port"
 }
 
-# make_film FOLDER SECONDS: pictures with B-frames at a constant rate and sound, each in a file of its own.
+# make_film FOLDER SECONDS: pictures with B-frames, as many as x264 makes by default, at a constant rate, and sound, each in a
+# file of its own.
 make_film() {
     local folder=$1 seconds=$2 clip=$1/clip
     [ ! -e "$folder/done" ] || return 0
     echo "making a title of $seconds s in $folder" >&2
     mkdir -p "$folder"
     local quietly=(ffmpeg -nostdin -loglevel error -y)
-    "${quietly[@]}" -f lavfi -i "testsrc2=size=320x180:rate=24:duration=60,noise=alls=60:allf=t" -c:v libx264 -preset ultrafast \
-        -bf 2 -g 48 -keyint_min 48 -sc_threshold 0 -pix_fmt yuv420p -b:v $video_rate -minrate $video_rate -maxrate $video_rate \
-        -bufsize $video_rate -x264-params nal-hrd=cbr "$clip-video.mp4"
+    "${quietly[@]}" -f lavfi -i "testsrc2=size=320x180:rate=30:duration=60,noise=alls=60:allf=t" -c:v libx264 -preset ultrafast \
+        -bf 3 -g 60 -keyint_min 60 -sc_threshold 0 -pix_fmt yuv420p -b:v $video_rate -minrate $video_rate -maxrate $video_rate \
+        -bufsize $video_rate -x264-params nal-hrd=cbr:b-pyramid=normal "$clip-video.mp4"
     "${quietly[@]}" -f lavfi -i "anoisesrc=sample_rate=48000:amplitude=0.5:duration=60" -ac 2 -c:a aac -b:a $audio_rate \
         "$clip-audio.mp4"
     local kind
@@ -161,7 +162,7 @@ try_local() {
     echo /film/manifest.mpd >"$scratch/MPD"
     # The same bytes, so that both send the same.
     cat "$scratch/both" "$scratch/MPD" | "$figures" save "$url" "$static"
-    nginx_serves 0 "$static_port" off "root $static"
+    nginx_serves 0 "$static_port" off "root $static;"
     local nginx=$PID
     for case in video audio both MPD; do
         hit nginx "$case" "$nginx" "$static_port" "$scratch/$case"
@@ -173,20 +174,33 @@ try_local() {
     "$figures" local "$scratch/local"
 }
 
+# It knows the ETag of what was uploaded; of a file that was put there it would read all for every request.
+upload_film() {
+    local file
+    [ ! -e "$films/s3/done" ] || return 0
+    for file in video.mp4 audio.mp4; do
+        curl -sSf --aws-sigv4 aws:amz:us-east-1:s3 --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" \
+            -H "x-amz-content-sha256: UNSIGNED-PAYLOAD" -T "$films/long/film/$file" "http://127.0.0.1:$s3_port/long/film/$file" || fail "$file could not be uploaded"
+    done
+    touch "$films/s3/done"
+}
+
 start_storage() {
     make_film "$films/long/film" "$((minutes * 60))"
     # So that the disk is not what is measured.
     cat "$films"/long/film/*.mp4 >/dev/null
     if [ "$storage" = s3 ]; then
+        mkdir -p "$films/s3/long"
         start "$(($(nproc) > 1))" "$s3s_fs" --host 127.0.0.1 --port "$s3_port" --access-key "$AWS_ACCESS_KEY_ID" \
-            --secret-key "$AWS_SECRET_ACCESS_KEY" "$films"
+            --secret-key "$AWS_SECRET_ACCESS_KEY" "$films/s3"
         wait_for "$s3_port"
+        upload_film
         # Signatures are over the host's name, too.
         nginx_serves "$(($(nproc) > 1))" "$storage_port" "$scratch/reads reads" \
             "location / { proxy_pass http://127.0.0.1:$s3_port; proxy_set_header Host \$http_host; proxy_buffering off; }"
         distant=(s3://long --s3-endpoint "http://127.0.0.1:$distant_port" --s3-style path)
     else
-        nginx_serves "$(($(nproc) > 1))" "$storage_port" "$scratch/reads reads" "root $films/long"
+        nginx_serves "$(($(nproc) > 1))" "$storage_port" "$scratch/reads reads" "root $films/long;"
         distant=("http://127.0.0.1:$distant_port/")
     fi
     start "$(($(nproc) > 1))" python3 "$here/distance.py" "$distant_port" "$storage_port" "$rtt"

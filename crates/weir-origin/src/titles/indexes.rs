@@ -44,9 +44,12 @@ impl Indexes {
         }
     }
 
-    /// The index of one version of a file.
+    /// The index of one version of a file. Without a cache each who asks has it read anew.
     pub async fn get(&self, path: &ObjectPath, version: &Meta, beside: Beside) -> Built {
         let key: Arc<str> = key(path, version).into();
+        if !self.shared.keep {
+            return self.shared.find(&key, path, version, beside).await;
+        }
         let begin = || {
             let (shared, key) = (self.shared.clone(), key.clone());
             let (path, version) = (path.clone(), version.clone());
