@@ -85,6 +85,36 @@ fn a_herd_of_first_touches_makes_one_index_fetch() {
 }
 
 #[test]
+fn without_a_cache_each_who_asks_reads_the_index() {
+    for configuration in [Configuration::A, Configuration::C] {
+        let film = film("testsrc2");
+        let bytes = film.clone();
+        let serve = |storage: &Misbehaving| {
+            Served::start(&Config {
+                configuration,
+                ..config(&storage.url())
+            })
+        };
+        let alone = Misbehaving::start(move |asked| answer(asked, &bytes, A));
+        assert_eq!(serve(&alone).get("/film.mp4/manifest.mpd").0, 200);
+        let storage = Misbehaving::start(move |asked| {
+            let mut acts = vec![Act::Gate];
+            acts.extend(answer(asked, &film, A));
+            acts
+        });
+        let served = serve(&storage);
+        std::thread::scope(|scope| {
+            let ask = || served.get("/film.mp4/manifest.mpd").0;
+            let all: Vec<_> = (0..5).map(|_| scope.spawn(ask)).collect();
+            wait_until("the first reads of all", || storage.count() >= 5);
+            storage.open_gate();
+            assert!(all.into_iter().all(|one| one.join().expect("no panic") == 200));
+        });
+        assert_eq!(storage.count(), 5 * alone.count(), "{configuration}");
+    }
+}
+
+#[test]
 fn each_media_request_makes_one_read_of_just_its_bytes() {
     for configuration in Configuration::ALL {
         let film = film("testsrc2");
