@@ -31,6 +31,8 @@ export interface Section {
   title: string;
   /** Charts over time share a zoom, and its buttons stand above them. */
   overTime?: boolean;
+  /** Charts one below the other, each as wide as the page. */
+  wide?: boolean;
   drawings: Drawing[];
 }
 

@@ -60,9 +60,24 @@ fn default_name(runs: &[RunId]) -> PathBuf {
     PathBuf::from(format!("weir-{plural}-{}{more}.html", numbers.join("-")))
 }
 
+/// Writes the report of these runs to `path` and returns its size. A file that is there is replaced only by `force`.
+pub fn write_runs(store: &Store, runs: &[RunId], path: &Path, force: bool) -> Result<u64, Failure> {
+    if is_same_file(path, store.path()) {
+        return Err(Failure::usage(format!(
+            "{} is the results store itself; name another file",
+            path.display()
+        )));
+    }
+    if !force && path.symlink_metadata().is_ok() {
+        return Err(exists(path));
+    }
+    let data = report_data(store, runs, clock::unix_ns())?;
+    write(path, &data, force)
+}
+
 fn exists(path: &Path) -> Failure {
     Failure::usage(format!(
-        "{} exists; give --force to replace it, or another name with -o",
+        "{} exists; give --force to replace it, or another name",
         path.display()
     ))
 }
@@ -77,7 +92,7 @@ fn write(path: &Path, data: &ReportData, force: bool) -> Result<u64, Failure> {
     };
     let name = path.file_name().ok_or_else(|| {
         Failure::usage(format!(
-            "-o {} names no file; write a name such as report.html",
+            "{} names no file; write a name such as report.html",
             path.display()
         ))
     })?;
