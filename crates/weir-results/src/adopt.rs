@@ -37,7 +37,7 @@ impl Store {
             .execute_batch("PRAGMA trusted_schema = OFF")
             .and_then(|()| {
                 self.connection
-                    .execute("ATTACH DATABASE ?1 AS other", [name.as_ref()])
+                    .execute("ATTACH DATABASE ?1 AS other", [&*name])
             });
         attached.map_err(failed("read the runs", other))?;
         let copied = copy(&self.connection, parent, target);

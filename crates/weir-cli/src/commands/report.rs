@@ -25,16 +25,7 @@ pub fn run(args: &ReportArgs, global: &GlobalOptions) -> Result<(), Failure> {
         .map(|name| find(&store, *name))
         .collect::<Result<Vec<RunId>, Failure>>()?;
     let path = args.output.clone().unwrap_or_else(|| default_name(&runs));
-    if is_same_file(&path, store.path()) {
-        return Err(Failure::usage(format!(
-            "-o {} is the results store itself; name another file",
-            path.display()
-        )));
-    }
-    // Before the work, so that nobody waits for a refusal; and again when the file is put in its place.
-    if !args.force && path.symlink_metadata().is_ok() {
-        return Err(exists(&path));
-    }
+    check(&store, &path, args.force)?;
     let waiting = Waiting::new("reading the runs and writing the report", global.quiet);
     let data = report_data(&store, &runs, clock::unix_ns())?;
     let bytes = write(&path, &data, args.force)?;
@@ -62,6 +53,13 @@ fn default_name(runs: &[RunId]) -> PathBuf {
 
 /// Writes the report of these runs to `path` and returns its size. A file that is there is replaced only by `force`.
 pub fn write_runs(store: &Store, runs: &[RunId], path: &Path, force: bool) -> Result<u64, Failure> {
+    check(store, path, force)?;
+    let data = report_data(store, runs, clock::unix_ns())?;
+    write(path, &data, force)
+}
+
+/// Before the work, so that nobody waits for a refusal; and again when the file is put in its place.
+fn check(store: &Store, path: &Path, force: bool) -> Result<(), Failure> {
     if is_same_file(path, store.path()) {
         return Err(Failure::usage(format!(
             "{} is the results store itself; name another file",
@@ -71,8 +69,7 @@ pub fn write_runs(store: &Store, runs: &[RunId], path: &Path, force: bool) -> Re
     if !force && path.symlink_metadata().is_ok() {
         return Err(exists(path));
     }
-    let data = report_data(store, runs, clock::unix_ns())?;
-    write(path, &data, force)
+    Ok(())
 }
 
 fn exists(path: &Path) -> Failure {

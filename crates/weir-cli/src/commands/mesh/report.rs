@@ -22,7 +22,6 @@ struct Printed<'r> {
     #[serde(flatten)]
     report: &'r Report,
     best: Option<Vec<Candidate>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     html: Option<Html>,
 }
 

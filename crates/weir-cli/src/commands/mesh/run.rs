@@ -427,6 +427,10 @@ impl Mesh<'_> {
             unix_ns: clock::unix_ns(),
             ..measured
         };
+        // It comes from the host, and more is put into it here.
+        if !test.details.is_object() {
+            test.details = json!({});
+        }
         mark(&mut test);
         test
     }
