@@ -21,7 +21,7 @@ const kilometres = (km: number) => `${digits(km, 4)} km`;
 const milliseconds = (ms: number) => nanoseconds(ms * 1e6);
 
 /** What is drawn over the distance. */
-export interface Quantity {
+interface Quantity {
   id: "rtt" | "throughput";
   values: (mesh: Mesh) => Numbers;
   format: (value: number) => string;
@@ -31,7 +31,7 @@ export interface Quantity {
   title: (fit: Fit) => string;
 }
 
-export const RTT: Quantity = {
+const RTT: Quantity = {
   id: "rtt",
   values: (mesh) => mesh.tests.rttNs.map((ns) => (ns === null ? null : ns / 1e6)),
   format: milliseconds,
@@ -40,7 +40,7 @@ export const RTT: Quantity = {
   title: (fit) => `RTT rises by ${digits(fit.slope)} ms with each 1,000 km, where light in fibre needs 10 ms`,
 };
 
-export const THROUGHPUT: Quantity = {
+const THROUGHPUT: Quantity = {
   id: "throughput",
   values: (mesh) => mesh.tests.bps,
   format: rate,
@@ -79,7 +79,7 @@ function ofFew(values: number[], best: (...values: number[]) => number): number[
 }
 
 /** Of all tests, or of those from one cloud to another only. */
-export function overDistance(context: Context, quantity: Quantity, only: string | null): ScatterSpec {
+function overDistance(context: Context, quantity: Quantity, only: string | null): ScatterSpec {
   const mesh = meshOf(context.run);
   const { tests } = mesh;
   const values = quantity.values(mesh);
@@ -150,3 +150,15 @@ export function told({ tests }: Mesh, test: number): Told[] {
 
 export const rttOverDistance: Drawing = (context) => overDistance(context, RTT, null);
 export const throughputOverDistance: Drawing = (context) => overDistance(context, THROUGHPUT, null);
+
+/** One chart for each two clouds. */
+const byClouds =
+  (quantity: Quantity): Drawing =>
+  (context) => {
+    const { groups } = meshOf(context.run);
+    if (groups.length < 2) return null;
+    return groups.map((group) => overDistance(context, quantity, group)).filter((spec) => !spec.empty);
+  };
+
+export const rttByClouds = byClouds(RTT);
+export const throughputByClouds = byClouds(THROUGHPUT);

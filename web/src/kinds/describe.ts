@@ -33,6 +33,8 @@ export interface Section {
   overTime?: boolean;
   /** Charts one below the other, each as wide as the page. */
   wide?: boolean;
+  /** With more drawings than this, they are folded away and made when they are asked for. */
+  folded?: number;
   drawings: Drawing[];
 }
 

@@ -1,12 +1,14 @@
 // Tests between places: over distance, by pair, and on the map.
 import { meshOf } from "../data/mesh";
-import { rttByClouds, throughputByClouds } from "../drawings/mesh-by-clouds";
-import { rttOverDistance, throughputOverDistance } from "../drawings/mesh-distance";
+import { rttByClouds, rttOverDistance, throughputByClouds, throughputOverDistance } from "../drawings/mesh-distance";
 import { placesMap, rttMatrix, throughputMatrix } from "../drawings/mesh-places";
 import { failuresTable, fitsTable, impossibleTable, windowsTable } from "../drawings/mesh-tables";
 import { throughputOverRtt } from "../drawings/mesh-throughput";
 import { binary, count, digits, plural } from "../format";
 import type { Context, Description, Figure, Headline } from "./describe";
+
+/** With so many charts of two clouds, or fewer, they need not be unfolded. */
+const FEW = 4;
 
 function figures({ run }: Context): Figure[] {
   const { tests, places, pairs, fits, windows, failures } = meshOf(run);
@@ -60,8 +62,10 @@ export const mesh: Description = {
   figures,
   headlines,
   sections: [
-    { title: "Round-trip time over distance", wide: true, drawings: [rttOverDistance, rttByClouds] },
-    { title: "Throughput over distance", wide: true, drawings: [throughputOverDistance, throughputByClouds] },
+    { title: "Round-trip time over distance", wide: true, drawings: [rttOverDistance] },
+    { title: "Round-trip time from one cloud to another", folded: FEW, drawings: [rttByClouds] },
+    { title: "Throughput over distance", wide: true, drawings: [throughputOverDistance] },
+    { title: "Throughput from one cloud to another", folded: FEW, drawings: [throughputByClouds] },
     { title: "Throughput and round-trip time", wide: true, drawings: [throughputOverRtt] },
     { title: "Pairs", wide: true, drawings: [rttMatrix, throughputMatrix] },
     { title: "Places", wide: true, drawings: [placesMap] },

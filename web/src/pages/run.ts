@@ -128,6 +128,19 @@ function zoomBar(context: Context): HTMLElement {
   return bar;
 }
 
+/** What is made when it is unfolded for the first time. */
+function folded(summary: string, content: HTMLElement, fill: () => void): HTMLElement {
+  const details = h("details", { class: "panel", "data-folded": "" }, h("summary", null, summary));
+  let made = false;
+  details.addEventListener("toggle", () => {
+    if (!details.open || made) return;
+    made = true;
+    fill();
+    details.append(content);
+  });
+  return details;
+}
+
 function sections(description: Description, context: Context, level: 2 | 3): HTMLElement[] {
   const out: HTMLElement[] = [];
   for (const section of description.sections) {
@@ -141,8 +154,15 @@ function sections(description: Description, context: Context, level: 2 | 3): HTM
       h("div", { class: "section-head" }, h(level === 2 ? "h2" : "h3", null, section.title), bar),
     );
     const grid = h("div", { class: section.overTime || section.wide ? "column" : "grid" });
-    for (const one of drawn) grid.append(one instanceof HTMLElement ? one : chart(one));
-    element.append(grid);
+    const fill = () => {
+      for (const one of drawn) grid.append(one instanceof HTMLElement ? one : chart(one));
+    };
+    if (section.folded !== undefined && drawn.length > section.folded) {
+      element.append(folded(`${drawn.length} charts`, grid, fill));
+    } else {
+      fill();
+      element.append(grid);
+    }
     out.push(element);
   }
   return out;
