@@ -437,7 +437,10 @@ fn print_meshes() -> Vec<Document> {
             "egress",
         ],
     );
-    take("mesh-report", &["mesh", "report", "--json", "--html", "mesh.html"]);
+    take(
+        "mesh-report",
+        &["mesh", "report", "--json", "--html", "mesh.html"],
+    );
     let data = ["runs", "export", "last", "--as", "json"];
     take("report-data", &data);
     documents

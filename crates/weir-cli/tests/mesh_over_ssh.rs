@@ -476,11 +476,31 @@ fn hosts_in_trouble_are_named_limits_hold_and_an_interrupted_run_leaves_nothing(
         .flat_map(|place| ["internet-gb", "same-area-gb", "other-area-gb"].map(|what| (place, what)))
         .map(|(place, what)| format!("{},{what},1000\n", place.replace(':', ",")))
         .collect();
-    fs::write(format!("{HERE}/prices.csv"), format!("cloud,area,what,usd\n{dear}")).unwrap();
+    fs::write(
+        format!("{HERE}/prices.csv"),
+        format!("cloud,area,what,usd\n{dear}"),
+    )
+    .unwrap();
     for (limit, most, halt) in [("--max-gb", "0.004", "bytes"), ("--max-usd", "4", "money")] {
         let stopped = [
-            &["mesh", "run", "--json", "--hosts", "hosts.yaml", "--again", "--max-tests", "4"],
-            &["--expect-rate", "100kbit/s", "--prices", "prices.csv", limit, most],
+            &[
+                "mesh",
+                "run",
+                "--json",
+                "--hosts",
+                "hosts.yaml",
+                "--again",
+                "--max-tests",
+                "4",
+            ],
+            &[
+                "--expect-rate",
+                "100kbit/s",
+                "--prices",
+                "prices.csv",
+                limit,
+                most,
+            ],
             &SMALL[..],
         ]
         .concat();
@@ -579,14 +599,27 @@ fn the_survey_of_a_pair_is_a_run_of_its_own_that_its_test_names() {
     let _hosts = make_hosts(2);
     join(1, 2, 5.0);
     let order = [
-        &["mesh", "run", "--json", "--hosts", "hosts.yaml", "--max-tests", "1", "--survey"],
+        &[
+            "mesh",
+            "run",
+            "--json",
+            "--hosts",
+            "hosts.yaml",
+            "--max-tests",
+            "1",
+            "--survey",
+        ],
         &SMALL[..10],
         &["--max-bytes", "100MB"],
     ]
     .concat();
     let run = json_of(&order, 0);
     assert_documented("mesh-run", &run);
-    assert_eq!((&run["finished"], &run["notes"]), (&1.into(), &Value::Array(Vec::new())), "{run}");
+    assert_eq!(
+        (&run["finished"], &run["notes"]),
+        (&1.into(), &Value::Array(Vec::new())),
+        "{run}"
+    );
     let document = json_of(&["runs", "export", "last", "--as", "json"], 0);
     let runs = document["runs"].as_array().unwrap();
     let (mesh, survey) = (&runs[0], &runs[1]);
@@ -609,7 +642,10 @@ fn the_survey_of_a_pair_is_a_run_of_its_own_that_its_test_names() {
     assert_eq!(steps, BTreeSet::from(["mtu", "rtt", "tcp", "flows"]));
     // What the survey has sent counts with the test.
     let surveyed = survey["summary"]["bytes"].as_u64().unwrap();
-    assert!(surveyed > 1_000_000 && run["bytes"].as_u64().unwrap() > surveyed, "{run}");
+    assert!(
+        surveyed > 1_000_000 && run["bytes"].as_u64().unwrap() > surveyed,
+        "{run}"
+    );
     nothing_is_left();
 }
 
@@ -725,10 +761,20 @@ fn clocks_that_differ_and_a_wrong_processor_are_told_by_host() {
     assert_documented("mesh-run", &run);
     let lost = &run["lost_hosts"]["b"];
     assert_eq!(lost["kind"], "architecture", "{run}\n{stderr}");
-    assert!(lost["message"].as_str().unwrap().contains("--program vax=FILE"), "{run}");
+    assert!(
+        lost["message"].as_str().unwrap().contains("--program vax=FILE"),
+        "{run}"
+    );
     let ahead = run["hosts"]["a"]["clock_ahead_s"].as_i64().unwrap();
     assert!((95..=160).contains(&ahead), "{run}");
     let note = run["notes"][0].as_str().unwrap();
-    assert!(note.contains("the clock of a is") && note.contains("RTTs do not depend on it"), "{run}");
-    assert_eq!((&run["finished"], &run["failed"]), (&0.into(), &2.into()), "{run}");
+    assert!(
+        note.contains("the clock of a is") && note.contains("RTTs do not depend on it"),
+        "{run}"
+    );
+    assert_eq!(
+        (&run["finished"], &run["failed"]),
+        (&0.into(), &2.into()),
+        "{run}"
+    );
 }

@@ -212,7 +212,11 @@ mod tests {
                     let rtt = 1 + next() % 300;
                     rtts.insert((*one, *other), rtt);
                     rtts.insert((*other, *one), rtt);
-                    let (from, to) = if next() % 2 == 0 { (one, other) } else { (other, one) };
+                    let (from, to) = if next() % 2 == 0 {
+                        (one, other)
+                    } else {
+                        (other, one)
+                    };
                     tests.push(test(from, to, rtt));
                 }
             }
@@ -221,13 +225,16 @@ mod tests {
             let peers = wanted.map(|name| places.find(name).unwrap().clone());
             for minimise in [Minimise::MaxRtt, Minimise::MeanRtt, Minimise::Egress] {
                 let cost = |name: &str| -> f64 {
-                    let each = wanted.iter().filter(|peer| **peer != name).map(|peer| match minimise {
-                        Minimise::Egress => {
-                            let (from, to) = (places.find(name).unwrap(), places.find(peer).unwrap());
-                            prices.egress(from, to).unwrap().usd
-                        }
-                        _ => rtts[&(name, *peer)] as f64 * 1e6,
-                    });
+                    let each = wanted
+                        .iter()
+                        .filter(|peer| **peer != name)
+                        .map(|peer| match minimise {
+                            Minimise::Egress => {
+                                let (from, to) = (places.find(name).unwrap(), places.find(peer).unwrap());
+                                prices.egress(from, to).unwrap().usd
+                            }
+                            _ => rtts[&(name, *peer)] as f64 * 1e6,
+                        });
                     match minimise {
                         Minimise::MaxRtt => each.fold(0.0, f64::max),
                         Minimise::MeanRtt => each.sum::<f64>() / 3.0,
@@ -237,7 +244,11 @@ mod tests {
                 let least = names.iter().map(|name| cost(name)).fold(f64::MAX, f64::min);
                 let ranked = rank(&tests, &report, places, &prices, &peers, minimise);
                 assert_eq!(ranked.len(), names.len());
-                assert_eq!(cost(&ranked[0].place), least, "{minimise:?} of {wanted:?}: {ranked:?}");
+                assert_eq!(
+                    cost(&ranked[0].place),
+                    least,
+                    "{minimise:?} of {wanted:?}: {ranked:?}"
+                );
                 let costs: Vec<f64> = ranked.iter().map(|candidate| cost(&candidate.place)).collect();
                 assert!(costs.is_sorted(), "{minimise:?} of {wanted:?}: {costs:?}");
                 for candidate in &ranked {
@@ -246,7 +257,10 @@ mod tests {
                         Minimise::MeanRtt => candidate.mean_rtt_ns,
                         Minimise::Egress => candidate.egress_usd.unwrap(),
                     };
-                    assert!((told - cost(&candidate.place)).abs() < 1e-6 * (1.0 + told), "{candidate:?}");
+                    assert!(
+                        (told - cost(&candidate.place)).abs() < 1e-6 * (1.0 + told),
+                        "{candidate:?}"
+                    );
                 }
             }
         }

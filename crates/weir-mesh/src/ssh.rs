@@ -114,7 +114,10 @@ pub fn check_program(ssh: &str) -> Result<(), Fault> {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     // Its version does not matter, nor does what another program in its place makes of the option.
-    command.status().map(drop).map_err(|error| not_started(ssh, &error))
+    command
+        .status()
+        .map(drop)
+        .map_err(|error| not_started(ssh, &error))
 }
 
 /// The command line after `ssh`.

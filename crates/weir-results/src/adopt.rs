@@ -35,10 +35,7 @@ impl Store {
         let attached = self
             .connection
             .execute_batch("PRAGMA trusted_schema = OFF")
-            .and_then(|()| {
-                self.connection
-                    .execute("ATTACH DATABASE ?1 AS other", [&*name])
-            });
+            .and_then(|()| self.connection.execute("ATTACH DATABASE ?1 AS other", [&*name]));
         attached.map_err(failed("read the runs", other))?;
         let copied = copy(&self.connection, parent, target);
         let detached = self.connection.execute_batch("DETACH DATABASE other");
@@ -117,11 +114,7 @@ fn copy_runs(
     Ok(numbers)
 }
 
-fn copy_records(
-    connection: &Connection,
-    table: &str,
-    numbers: &BTreeMap<i64, i64>,
-) -> rusqlite::Result<()> {
+fn copy_records(connection: &Connection, table: &str, numbers: &BTreeMap<i64, i64>) -> rusqlite::Result<()> {
     let rest = columns(connection, table)?;
     let sql = format!(
         "INSERT INTO main.{table} (run_id, {rest}) SELECT ?1, {rest} FROM other.{table} WHERE run_id = ?2 ORDER BY id"

@@ -86,7 +86,10 @@ pub(super) fn run(
         // As short as a token; a program that does not read it says why on its own.
         let _ = stdin.write_all(bytes);
     }
-    let (stdout, stderr) = (gather(child.stdout.take(), into), gather(child.stderr.take(), None));
+    let (stdout, stderr) = (
+        gather(child.stdout.take(), into),
+        gather(child.stderr.take(), None),
+    );
     let ended = wait(&mut child, limit, kill)?;
     let text = |gathering: thread::JoinHandle<Vec<u8>>| {
         let bytes = gathering.join().unwrap_or_default();
@@ -126,17 +129,18 @@ fn wait(child: &mut Child, limit: Duration, kill: &AtomicBool) -> io::Result<End
     }
 }
 
-fn gather(
-    stream: Option<impl Read + Send + 'static>,
-    into: Option<File>,
-) -> thread::JoinHandle<Vec<u8>> {
+fn gather(stream: Option<impl Read + Send + 'static>, into: Option<File>) -> thread::JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut stream) = stream {
             // What could be read before an error is what there is.
             let _ = match into {
                 Some(mut file) => io::copy(&mut stream.by_ref().take(MOST_FILE), &mut file).map(drop),
-                None => stream.by_ref().take(MOST_OUTPUT).read_to_end(&mut bytes).map(drop),
+                None => stream
+                    .by_ref()
+                    .take(MOST_OUTPUT)
+                    .read_to_end(&mut bytes)
+                    .map(drop),
             };
             let _ = io::copy(&mut stream, &mut io::sink());
         }

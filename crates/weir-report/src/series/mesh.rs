@@ -136,7 +136,10 @@ fn fits(report: &Report) -> Option<Series> {
     let fit = |value: fn(&Fit) -> Option<f64>| reals(&rows, move |(_, _, fit)| value(fit));
     let columns = vec![
         ("group", words(&rows, |(group, ..)| group.clone())),
-        ("quantity", words(&rows, |(_, quantity, _)| (*quantity).to_owned())),
+        (
+            "quantity",
+            words(&rows, |(_, quantity, _)| (*quantity).to_owned()),
+        ),
         ("points", counts(&rows, |(_, _, fit)| Some(fit.points as u64))),
         ("correlation", fit(|fit| Some(fit.correlation))),
         ("correlation_low", fit(|fit| Some(fit.correlation_interval?.0))),

@@ -97,7 +97,10 @@ fn tests_places_and_lines_are_those_of_the_database() {
 
     let fits = &series["mesh_fits"];
     let groups = words(fits, "group");
-    assert_eq!(groups, ["all", "all", "aws->aws", "aws->aws", "aws->gcp", "aws->gcp"]);
+    assert_eq!(
+        groups,
+        ["all", "all", "aws->aws", "aws->aws", "aws->gcp", "aws->gcp"]
+    );
     let value = |name: &str, at: usize| fits["columns"][name]["values"][at].as_f64().unwrap();
     let near = |value: f64, expected: f64| (value - expected).abs() < 1e-6;
     for rtt in [0, 2, 4] {

@@ -40,7 +40,10 @@ fn a_run_and_its_parts_come_with_all_their_records() {
         let taken = store.adopt(&far, parent, "a -> b").unwrap();
         assert_eq!(taken.len(), 1);
         let adopted = store.run(taken[0]).unwrap();
-        assert_eq!((adopted.parent, adopted.target.as_str()), (Some(parent), "a -> b"));
+        assert_eq!(
+            (adopted.parent, adopted.target.as_str()),
+            (Some(parent), "a -> b")
+        );
         assert_eq!(content(&store, taken[0]), content(&far_store, top));
         assert_eq!(store.records(taken[0]).unwrap(), far_store.records(top).unwrap());
         let parts = store
