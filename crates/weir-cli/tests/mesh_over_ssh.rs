@@ -483,25 +483,10 @@ fn hosts_in_trouble_are_named_limits_hold_and_an_interrupted_run_leaves_nothing(
     .unwrap();
     for (limit, most, halt) in [("--max-gb", "0.004", "bytes"), ("--max-usd", "4", "money")] {
         let stopped = [
-            &[
-                "mesh",
-                "run",
-                "--json",
-                "--hosts",
-                "hosts.yaml",
-                "--again",
-                "--max-tests",
-                "4",
-            ],
-            &[
-                "--expect-rate",
-                "100kbit/s",
-                "--prices",
-                "prices.csv",
-                limit,
-                most,
-            ],
-            &SMALL[..],
+            &["mesh", "run", "--json", "--hosts", "hosts.yaml"][..],
+            &["--again", "--max-tests", "4", "--expect-rate", "100kbit/s"],
+            &["--prices", "prices.csv", limit, most],
+            &SMALL,
         ]
         .concat();
         let run = json_of(&stopped, 3);
@@ -599,16 +584,8 @@ fn the_survey_of_a_pair_is_a_run_of_its_own_that_its_test_names() {
     let _hosts = make_hosts(2);
     join(1, 2, 5.0);
     let order = [
-        &[
-            "mesh",
-            "run",
-            "--json",
-            "--hosts",
-            "hosts.yaml",
-            "--max-tests",
-            "1",
-            "--survey",
-        ],
+        &["mesh", "run", "--json", "--hosts", "hosts.yaml"][..],
+        &["--max-tests", "1", "--survey"],
         &SMALL[..10],
         &["--max-bytes", "100MB"],
     ]
