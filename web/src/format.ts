@@ -94,6 +94,11 @@ export function bytes(value: number | null | undefined): string {
   );
 }
 
+/** A window or buffer, which hosts set in powers of two: 64 KiB, 2.63 MiB. */
+export function binary(value: number): string {
+  return value >= 2 ** 20 ? `${digits(value / 2 ** 20)} MiB` : `${digits(value / 1024)} KiB`;
+}
+
 /** A ratio from 0 to 1 as a percentage, however small. */
 export function percent(value: number | null | undefined, significant = 3): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";

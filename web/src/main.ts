@@ -3,6 +3,7 @@ import "./theme.css";
 import "./style.css";
 import "./runs.css";
 import "./charts.css";
+import "./places.css";
 import "./small.css";
 import { Api } from "./api";
 import { forgetAll } from "./charts/schedule";
@@ -13,6 +14,7 @@ import { kindName } from "./kinds/registry";
 import { compareArticle } from "./pages/compare";
 import { listPage } from "./pages/list";
 import { livePage } from "./pages/live";
+import { meshArticle, meshTogether } from "./pages/mesh";
 import { pairText, runArticle } from "./pages/run";
 import { themeSwitch } from "./theme";
 import { both, toDate } from "./time";
@@ -73,16 +75,18 @@ function report(data: ReportDocument): void {
   if (tops.length === 0) throw new Error("This report holds no run.");
   document.title =
     tops.length === 1 ? `${kindName(tops[0]!.kind)}: ${pairText(tops[0]!)}` : `Weir: ${tops.length} runs`;
+  const together = meshTogether(data);
+  const overview = () => (together ? meshArticle(together, data.mesh?.runs ?? []) : compareArticle(tops, data.runs));
   const draw = () => {
     forgetAll();
     const id = Number(/^#\/runs\/(\d+)$/.exec(location.hash)?.[1]);
     const one = tops.length === 1 ? tops[0] : tops.find((run) => run.run_id === id);
-    main.replaceChildren(one ? runArticle(one, data.runs) : compareArticle(tops, data.runs));
+    main.replaceChildren(one ? runArticle(one, data.runs) : overview());
     if (tops.length > 1) {
       const link = (hash: string, text: string, here: boolean) =>
         h("a", { href: hash, "aria-current": here ? "page" : null }, text);
       navigation.replaceChildren(
-        link("#/", "Comparison", !one),
+        link("#/", together ? "All tests" : "Comparison", !one),
         ...tops.map((run) => link(`#/runs/${run.run_id}`, `Run ${run.run_id}`, run === one)),
       );
       window.scrollTo(0, 0);

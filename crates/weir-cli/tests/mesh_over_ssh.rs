@@ -130,6 +130,12 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// Holds what a command printed against its schema.
+#[track_caller]
+fn assert_documented(name: &str, printed: &Value) {
+    schemas::assert_documented(name, &schemas::validator(name), printed);
+}
+
 /// Hosts with SSH servers on a network of their own.
 struct Hosts(Vec<Child>);
 
@@ -351,7 +357,7 @@ fn six_hosts_are_tested_through_a_kill_and_the_fitted_slope_is_the_one_that_was_
 
     let resumed = finish(mesh_run(&["--resume", "last"]), 0).0;
     let resumed: Value = serde_json::from_str(&resumed).unwrap();
-    schemas::assert_documented("weir mesh run", &schemas::validator("mesh-run"), &resumed);
+    assert_documented("mesh-run", &resumed);
     assert_eq!(
         resumed["finished"].as_u64().unwrap() + before as u64,
         30,
@@ -366,7 +372,15 @@ fn six_hosts_are_tested_through_a_kill_and_the_fitted_slope_is_the_one_that_was_
     assert_eq!(tests.len(), 30);
     nothing_is_left();
 
-    let report = json_of(&["mesh", "report", "--json"], 0);
+    let page = Path::new(HERE).join("mesh.html");
+    let report = json_of(&["mesh", "report", "--json", "--html", "mesh.html"], 0);
+    assert_eq!(report["html"]["bytes"], fs::metadata(&page).unwrap().len());
+    let (_, said) = finish(weir(&["mesh", "report", "--html", "mesh.html"]), 2);
+    assert!(said.contains("mesh.html exists"), "{said}");
+    // Whoever wants to look at it afterwards says where it is to be kept.
+    if let Ok(keep) = std::env::var("WEIR_KEEP_MESH_PAGE") {
+        fs::write(keep, fs::read(&page).unwrap()).unwrap();
+    }
     let fit = &report["groups"][0]["rtt"];
     let (slope, r) = (
         fit["slope"].as_f64().unwrap(),
@@ -417,7 +431,7 @@ fn hosts_in_trouble_are_named_limits_hold_and_an_interrupted_run_leaves_nothing(
         (&2.into(), &10.into()),
         "{run}"
     );
-    schemas::assert_documented("weir mesh run", &schemas::validator("mesh-run"), &run);
+    assert_documented("mesh-run", &run);
     assert_eq!(run["lost_hosts"]["h4"]["kind"], "host-key", "{run}");
     assert_eq!(run["lost_hosts"]["h3"]["kind"], "unreachable", "{run}");
     assert!(
@@ -448,6 +462,32 @@ fn hosts_in_trouble_are_named_limits_hold_and_an_interrupted_run_leaves_nothing(
     .concat();
     let (_, said) = finish(weir(&limited), 2);
     assert!(said.contains("more than --max-gb 0.004"), "{said}");
+
+    // Paths carry more than was expected: what runs ends, and no test begins that could pass the limit.
+    let dear: String = PLACES[..4]
+        .iter()
+        .flat_map(|place| ["internet-gb", "same-area-gb", "other-area-gb"].map(|what| (place, what)))
+        .map(|(place, what)| format!("{},{what},1000\n", place.replace(':', ",")))
+        .collect();
+    fs::write(
+        format!("{HERE}/prices.csv"),
+        format!("cloud,area,what,usd\n{dear}"),
+    )
+    .unwrap();
+    for (limit, most, halt) in [("--max-gb", "0.004", "bytes"), ("--max-usd", "4", "money")] {
+        let stopped = [
+            &["mesh", "run", "--json", "--hosts", "hosts.yaml"][..],
+            &["--again", "--max-tests", "4", "--expect-rate", "100kbit/s"],
+            &["--prices", "prices.csv", limit, most],
+            &SMALL,
+        ]
+        .concat();
+        let run = json_of(&stopped, 3);
+        assert_eq!((&run["halt"], &run["failed"]), (&halt.into(), &0.into()), "{run}");
+        let (finished, left) = (run["finished"].as_u64().unwrap(), run["left"].as_u64().unwrap());
+        assert!(finished >= 1 && finished + left == 4 && left >= 1, "{run}");
+        assert!(run["bytes"].as_u64().unwrap() <= 4_000_000, "{run}");
+    }
 
     // An agent's port that another program holds.
     let busy =
@@ -524,8 +564,58 @@ fn hosts_in_trouble_are_named_limits_hold_and_an_interrupted_run_leaves_nothing(
     killed.kill().unwrap();
     killed.wait().unwrap();
     let swept = json_of(&["mesh", "sweep", "--hosts", "hosts.yaml", "--json"], 0);
-    schemas::assert_documented("weir mesh sweep", &schemas::validator("mesh-sweep"), &swept);
+    assert_documented("mesh-sweep", &swept);
     assert!(!swept["removed"].as_array().unwrap().is_empty());
+    nothing_is_left();
+}
+
+#[test]
+fn the_survey_of_a_pair_is_a_run_of_its_own_that_its_test_names() {
+    if !enter("the_survey_of_a_pair_is_a_run_of_its_own_that_its_test_names") {
+        return;
+    }
+    let _hosts = make_hosts(2);
+    join(1, 2, 5.0);
+    let order = [
+        &["mesh", "run", "--json", "--hosts", "hosts.yaml"][..],
+        &["--max-tests", "1", "--survey"],
+        &SMALL[..10],
+        &["--max-bytes", "100MB"],
+    ]
+    .concat();
+    let run = json_of(&order, 0);
+    assert_documented("mesh-run", &run);
+    assert_eq!(
+        (&run["finished"], &run["notes"]),
+        (&1.into(), &Value::Array(Vec::new())),
+        "{run}"
+    );
+    let document = json_of(&["runs", "export", "last", "--as", "json"], 0);
+    let runs = document["runs"].as_array().unwrap();
+    let (mesh, survey) = (&runs[0], &runs[1]);
+    assert_eq!(
+        (&survey["kind"], &survey["parent_run_id"], &survey["outcome"]),
+        (&"survey".into(), &mesh["run_id"], &"finished".into())
+    );
+    let test = &mesh["series"]["mesh_tests"]["columns"];
+    assert_eq!(test["survey_run"]["values"][0], survey["run_id"]);
+    let (from, to) = (&test["from_host"]["values"][0], &test["to_host"]["values"][0]);
+    assert_eq!(
+        survey["target"],
+        format!("{} -> {}", from.as_str().unwrap(), to.as_str().unwrap())
+    );
+    let steps: BTreeSet<&str> = runs[2..]
+        .iter()
+        .filter(|step| step["parent_run_id"] == survey["run_id"])
+        .filter_map(|step| step["kind"].as_str())
+        .collect();
+    assert_eq!(steps, BTreeSet::from(["mtu", "rtt", "tcp", "flows"]));
+    // What the survey has sent counts with the test.
+    let surveyed = survey["summary"]["bytes"].as_u64().unwrap();
+    assert!(
+        surveyed > 1_000_000 && run["bytes"].as_u64().unwrap() > surveyed,
+        "{run}"
+    );
     nothing_is_left();
 }
 
@@ -534,7 +624,7 @@ fn run_in(host: &str, command: &[&str]) -> String {
 }
 
 /// What a user gets wrong: the arguments, their exit status, and what the one line of error says.
-const WRONG: [(&str, i32, &str); 12] = [
+const WRONG: [(&str, i32, &str); 15] = [
     ("regions --cloud awz", 2, "there is no cloud 'awz'"),
     ("regions --near 91,0", 2, "is no point on the earth"),
     (
@@ -562,10 +652,26 @@ const WRONG: [(&str, i32, &str); 12] = [
     ),
     ("import hosts.yaml", 2, "no column 'timestamp'"),
     ("report", 3, "there is no results database"),
+    // Said once, and not for each host.
     (
         "run --hosts hosts.yaml --ssh /nonexistent/ssh",
         3,
-        "2 of 2 tests failed",
+        "cannot start '/nonexistent/ssh'",
+    ),
+    (
+        "sweep --hosts hosts.yaml --ssh /nonexistent/ssh",
+        3,
+        "install OpenSSH's client",
+    ),
+    (
+        "plan --pair nowhere:us-east-1->gcp:us-central1",
+        2,
+        "nowhere:us-east-1",
+    ),
+    (
+        "run --hosts hosts.yaml --program aarch64=nowhere",
+        2,
+        "there is no program nowhere",
     ),
 ];
 
@@ -580,11 +686,65 @@ fn what_is_wrong_is_said_in_one_line() {
         command.current_dir(folder.path());
         let (_, stderr) = finish(command, code);
         let errors: Vec<&str> = stderr.lines().filter(|line| line.starts_with("weir: ")).collect();
-        // Each host that could not be reached is named before.
-        let hosts = if part.ends_with("failed") { 2 } else { 0 };
         assert!(
-            errors.len() == hosts + 1 && errors[hosts].contains(part),
+            errors.len() == 1 && errors[0].contains(part),
             "weir mesh {arguments}: {stderr}"
         );
     }
+}
+
+/// Called instead of ssh: runs the script here, on a host whose clock is a hundred seconds ahead; the second host has a
+/// processor that nobody builds for.
+const ODD_HOSTS: &str = r#"#!/bin/sh
+case "$*" in *192.0.2.2*) machine=vax ;; *) machine=$(uname -m) ;; esac
+folder=$(dirname "$0")/$machine
+mkdir -p "$folder"
+printf '#!/bin/sh\necho $(($(/bin/date +%%s) + 100))\n' > "$folder/date"
+printf '#!/bin/sh\necho Linux %s\n' "$machine" > "$folder/uname"
+chmod 755 "$folder/date" "$folder/uname"
+for last; do :; done
+PATH=$folder:$PATH exec sh -c "$last"
+"#;
+
+#[test]
+fn clocks_that_differ_and_a_wrong_processor_are_told_by_host() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    // Two agents on one machine: each has a port that was free just now.
+    let ports = [(), ()].map(|()| {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        free.local_addr().unwrap().port()
+    });
+    let hosts = format!(
+        "hosts:\n  - {{name: a, address: 192.0.2.1, agent-port: {}, latitude: 1, longitude: 2}}\n  \
+         - {{name: b, address: 192.0.2.2, agent-port: {}, latitude: 3, longitude: 4}}\n",
+        ports[0], ports[1]
+    );
+    fs::write(folder.path().join("hosts.yaml"), hosts).unwrap();
+    let ssh = folder.path().join("ssh");
+    fs::write(&ssh, ODD_HOSTS).unwrap();
+    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = weir(&["mesh", "run", "--hosts", "hosts.yaml", "--json", "--ssh"]);
+    command.arg(&ssh).current_dir(folder.path());
+    let (stdout, stderr) = finish(command, 3);
+    let run: Value = serde_json::from_str(&stdout).unwrap();
+    assert_documented("mesh-run", &run);
+    let lost = &run["lost_hosts"]["b"];
+    assert_eq!(lost["kind"], "architecture", "{run}\n{stderr}");
+    assert!(
+        lost["message"].as_str().unwrap().contains("--program vax=FILE"),
+        "{run}"
+    );
+    let ahead = run["hosts"]["a"]["clock_ahead_s"].as_i64().unwrap();
+    assert!((95..=160).contains(&ahead), "{run}");
+    let note = run["notes"][0].as_str().unwrap();
+    assert!(
+        note.contains("the clock of a is") && note.contains("RTTs do not depend on it"),
+        "{run}"
+    );
+    assert_eq!(
+        (&run["finished"], &run["failed"]),
+        (&0.into(), &2.into()),
+        "{run}"
+    );
 }

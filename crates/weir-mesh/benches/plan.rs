@@ -19,6 +19,7 @@ const SHAPE: TestShape = TestShape {
     udp_ns: 3_000_000_000,
     udp_bps: 20_000_000,
     max_bytes: 500_000_000,
+    survey: false,
 };
 
 fn whole_plan(criterion: &mut Criterion) {

@@ -185,4 +185,84 @@ mod tests {
             ("oracle:us-ashburn-1", Some(0.017))
         );
     }
+
+    /// Every candidate by plain loops: RTTs of a table, whichever direction was measured; prices of the table asked one by one.
+    #[test]
+    fn the_ranking_is_that_of_trying_every_place() {
+        let (places, prices) = (Places::known(), Prices::known().unwrap());
+        let names = [
+            "aws:us-east-1",
+            "aws:eu-west-1",
+            "gcp:us-central1",
+            "gcp:asia-northeast1",
+            "azure:westeurope",
+            "azure:brazilsouth",
+            "oracle:us-ashburn-1",
+        ];
+        let mut seed = 7u64;
+        let mut next = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            seed >> 33
+        };
+        for round in 0..20 {
+            // Each pair is measured once, in a direction by chance.
+            let (mut rtts, mut tests) = (BTreeMap::new(), Vec::new());
+            for (at, one) in names.iter().enumerate() {
+                for other in &names[at + 1..] {
+                    let rtt = 1 + next() % 300;
+                    rtts.insert((*one, *other), rtt);
+                    rtts.insert((*other, *one), rtt);
+                    let (from, to) = if next() % 2 == 0 {
+                        (one, other)
+                    } else {
+                        (other, one)
+                    };
+                    tests.push(test(from, to, rtt));
+                }
+            }
+            let report = crate::report::report(&tests);
+            let wanted = [names[round % 7], names[(round + 3) % 7], names[(round + 5) % 7]];
+            let peers = wanted.map(|name| places.find(name).unwrap().clone());
+            for minimise in [Minimise::MaxRtt, Minimise::MeanRtt, Minimise::Egress] {
+                let cost = |name: &str| -> f64 {
+                    let each = wanted
+                        .iter()
+                        .filter(|peer| **peer != name)
+                        .map(|peer| match minimise {
+                            Minimise::Egress => {
+                                let (from, to) = (places.find(name).unwrap(), places.find(peer).unwrap());
+                                prices.egress(from, to).unwrap().usd
+                            }
+                            _ => rtts[&(name, *peer)] as f64 * 1e6,
+                        });
+                    match minimise {
+                        Minimise::MaxRtt => each.fold(0.0, f64::max),
+                        Minimise::MeanRtt => each.sum::<f64>() / 3.0,
+                        Minimise::Egress => each.sum(),
+                    }
+                };
+                let least = names.iter().map(|name| cost(name)).fold(f64::MAX, f64::min);
+                let ranked = rank(&tests, &report, places, &prices, &peers, minimise);
+                assert_eq!(ranked.len(), names.len());
+                assert_eq!(
+                    cost(&ranked[0].place),
+                    least,
+                    "{minimise:?} of {wanted:?}: {ranked:?}"
+                );
+                let costs: Vec<f64> = ranked.iter().map(|candidate| cost(&candidate.place)).collect();
+                assert!(costs.is_sorted(), "{minimise:?} of {wanted:?}: {costs:?}");
+                for candidate in &ranked {
+                    let told = match minimise {
+                        Minimise::MaxRtt => candidate.max_rtt_ns,
+                        Minimise::MeanRtt => candidate.mean_rtt_ns,
+                        Minimise::Egress => candidate.egress_usd.unwrap(),
+                    };
+                    assert!(
+                        (told - cost(&candidate.place)).abs() < 1e-6 * (1.0 + told),
+                        "{candidate:?}"
+                    );
+                }
+            }
+        }
+    }
 }

@@ -23,12 +23,24 @@ pub struct TestShape {
     pub udp_bps: u64,
     /// Bytes that all of it may send.
     pub max_bytes: u64,
+    /// Whether the whole survey of the pair follows, which may send as much again.
+    #[serde(default)]
+    pub survey: bool,
 }
 
 /// Time that a test takes besides what it measures: connections over SSH, sessions, answers.
 const SETUP_NS: u64 = 4_000_000_000;
 /// Time to copy the program to all hosts and start it, and to clean up.
 const AROUND_NS: u64 = 60_000_000_000;
+/// Time of each step of a pair's survey, nanoseconds.
+pub const SURVEY_STEP_NS: u64 = 1_000_000_000;
+/// Most flows of a pair's survey.
+pub const SURVEY_FLOWS: u16 = 8;
+/// Time that such a survey takes, nanoseconds: path MTU, RTT sweep, eight TCP steps and twelve flow steps.
+const SURVEY_NS: u64 = 50_000_000_000;
+/// Steps of it that send as fast as TCP can, and those that send at the media rate.
+const SURVEY_TCP_STEPS: u64 = 8;
+const SURVEY_FLOW_STEPS: u64 = 12;
 /// Bytes of RTT packets in a second, both ways, at most.
 const RTT_BYTES_A_SECOND: u64 = 20_000;
 
@@ -36,9 +48,15 @@ impl TestShape {
     /// How long a test takes, nanoseconds.
     pub fn duration_ns(&self) -> u64 {
         let tcp_tests = if self.streams > 1 { 2 } else { 1 };
-        [SETUP_NS, self.rtt_ns, self.udp_ns]
+        let survey = if self.survey { SURVEY_NS } else { 0 };
+        [SETUP_NS, self.rtt_ns, self.udp_ns, survey]
             .into_iter()
             .fold(self.tcp_ns.saturating_mul(tcp_tests), u64::saturating_add)
+    }
+
+    /// Bytes that a test and its survey may send.
+    pub fn most_bytes(&self) -> u64 {
+        self.max_bytes.saturating_mul(if self.survey { 2 } else { 1 })
     }
 
     /// Bytes that a test sends at most, on a path that carries `bps`.
@@ -50,7 +68,14 @@ impl TestShape {
         let tcp = over(bps, self.tcp_ns).saturating_mul(tcp_tests);
         let udp = over(self.udp_bps, self.udp_ns);
         let rtt = over(RTT_BYTES_A_SECOND * 8, self.rtt_ns);
-        tcp.saturating_add(udp).saturating_add(rtt).min(self.max_bytes)
+        let test = tcp.saturating_add(udp).saturating_add(rtt).min(self.max_bytes);
+        if !self.survey {
+            return test;
+        }
+        let survey = over(bps, SURVEY_STEP_NS)
+            .saturating_mul(SURVEY_TCP_STEPS)
+            .saturating_add(over(self.udp_bps, SURVEY_STEP_NS).saturating_mul(SURVEY_FLOW_STEPS));
+        test.saturating_add(survey.min(self.max_bytes))
     }
 }
 
@@ -204,6 +229,7 @@ mod tests {
         udp_ns: 2_000_000_000,
         udp_bps: 20_000_000,
         max_bytes: 300_000_000,
+        survey: false,
     };
 
     fn node(name: &str) -> Node {
@@ -220,6 +246,17 @@ mod tests {
         // 2 * 10 Mbit/s * 5 s / 8 + 20 Mbit/s * 2 s / 8 + 2 s * 20 kB/s.
         assert_eq!(SHAPE.bytes(10_000_000), 12_500_000 + 5_000_000 + 40_000);
         assert_eq!(SHAPE.bytes(u64::MAX), 300_000_000);
+        let surveyed = TestShape {
+            survey: true,
+            ..SHAPE
+        };
+        assert_eq!(surveyed.duration_ns(), 68_000_000_000);
+        // The same, and 8 * 10 Mbit/s * 1 s / 8 + 12 * 20 Mbit/s * 1 s / 8.
+        assert_eq!(surveyed.bytes(10_000_000), 17_540_000 + 10_000_000 + 30_000_000);
+        assert_eq!(
+            (surveyed.bytes(u64::MAX), surveyed.most_bytes()),
+            (600_000_000, 600_000_000)
+        );
     }
 
     #[test]

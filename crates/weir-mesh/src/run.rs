@@ -2,6 +2,7 @@
 //! end. Pure: the [`Conductor`] is told what happened and says what to start; an [`Executor`] does it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use weir_results::MeshTest;
@@ -23,6 +24,11 @@ pub trait Executor: Sync {
     /// # Errors
     /// What went wrong.
     fn test(&self, pair: Pair, shape: &TestShape) -> Result<MeshTest, Fault>;
+    /// Makes the whole survey of a pair, and brings the database with its runs to `into`, a file that is not there yet.
+    ///
+    /// # Errors
+    /// What went wrong.
+    fn survey(&self, pair: Pair, shape: &TestShape, into: &Path) -> Result<(), Fault>;
     /// Ends the agent and removes everything.
     ///
     /// # Errors
@@ -199,7 +205,7 @@ impl Conductor {
             lost: vec![false; order.hosts.len()],
             running: 0,
             most_running: most_running.max(1),
-            most_bytes: order.shape.max_bytes,
+            most_bytes: order.shape.most_bytes(),
             limits: order.limits,
             bytes: 0,
             usd: 0.0,

@@ -8,7 +8,8 @@ mod process;
 mod scripts;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,7 +22,7 @@ use crate::hosts::Host;
 use crate::rounds::Pair;
 use crate::run::{Executor, Fault, FaultKind, Ready};
 
-use process::{Finished, Input};
+use process::{Finished, Input, Output};
 
 /// Time for a short command on a host.
 const SHORT: Duration = Duration::from_secs(30);
@@ -65,15 +66,58 @@ impl SshExecutor<'_> {
     }
 
     fn call(&self, host: usize, script: &str, input: Input<'_>, limit: Duration) -> Result<String, Fault> {
+        self.call_into(host, script, input, Output::Text, limit)
+    }
+
+    fn call_into(
+        &self,
+        host: usize,
+        script: &str,
+        input: Input<'_>,
+        output: Output<'_>,
+        limit: Duration,
+    ) -> Result<String, Fault> {
         let host = &self.hosts[host];
         let arguments = arguments(host, script);
-        let finished =
-            process::run(&self.ssh, &arguments, input, limit, self.kill).map_err(|error| Fault {
-                kind: FaultKind::Unreachable,
-                message: format!("cannot start '{}': {error}; install OpenSSH's client", self.ssh),
-            })?;
+        let finished = process::run(&self.ssh, &arguments, input, output, limit, self.kill)
+            .map_err(|error| not_started(&self.ssh, &error))?;
         judge(&host.name, finished, limit)
     }
+
+    /// Where the agent of a host listens for the others.
+    fn agent(&self, host: usize) -> String {
+        let target = &self.hosts[host];
+        if target.test_address.contains(':') {
+            format!("[{}]:{}", target.test_address, target.agent_port)
+        } else {
+            format!("{}:{}", target.test_address, target.agent_port)
+        }
+    }
+}
+
+fn not_started(ssh: &str, error: &std::io::Error) -> Fault {
+    Fault {
+        kind: FaultKind::Unreachable,
+        message: format!("cannot start '{ssh}': {error}; install OpenSSH's client, or name it with --ssh"),
+    }
+}
+
+/// Whether the program for SSH can be started: where it is missing that is said once, and not for each host.
+///
+/// # Errors
+/// When it cannot.
+pub fn check_program(ssh: &str) -> Result<(), Fault> {
+    let mut command = std::process::Command::new(ssh);
+    command
+        .arg("-V")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // Its version does not matter, nor does what another program in its place makes of the option.
+    command
+        .status()
+        .map(drop)
+        .map_err(|error| not_started(ssh, &error))
 }
 
 /// The command line after `ssh`.
@@ -213,13 +257,7 @@ impl Executor for SshExecutor<'_> {
     }
 
     fn test(&self, (from, to): Pair, shape: &TestShape) -> Result<MeshTest, Fault> {
-        let target = &self.hosts[to];
-        let address = if target.test_address.contains(':') {
-            format!("[{}]:{}", target.test_address, target.agent_port)
-        } else {
-            format!("{}:{}", target.test_address, target.agent_port)
-        };
-        let script = scripts::probe(&self.folder(from), &self.weir(from), &address, shape);
+        let script = scripts::probe(&self.folder(from), &self.weir(from), &self.agent(to), shape);
         let limit = Duration::from_nanos(shape.duration_ns().saturating_mul(2)) + SLACK;
         let said = self.call(from, &script, Input::None, limit)?;
         let line = said.lines().last().unwrap_or_default();
@@ -230,6 +268,13 @@ impl Executor for SshExecutor<'_> {
                 self.hosts[from].name
             ),
         })
+    }
+
+    fn survey(&self, (from, to): Pair, shape: &TestShape, into: &Path) -> Result<(), Fault> {
+        let script = scripts::survey(&self.folder(from), &self.weir(from), &self.agent(to), shape);
+        let limit = Duration::from_nanos(shape.duration_ns().saturating_mul(3)) + SLACK;
+        self.call_into(from, &script, Input::None, Output::File(into), limit)
+            .map(drop)
     }
 
     fn clean(&self, host: usize) -> Result<(), Fault> {
@@ -244,10 +289,8 @@ impl Executor for SshExecutor<'_> {
 /// When the host cannot be reached. Else the names of what was removed.
 pub fn sweep(host: &Host, ssh: &str, kill: &AtomicBool) -> Result<Vec<String>, Fault> {
     let arguments = arguments(host, scripts::SWEEP);
-    let finished = process::run(ssh, &arguments, Input::None, SHORT, kill).map_err(|error| Fault {
-        kind: FaultKind::Unreachable,
-        message: format!("cannot start '{ssh}': {error}; install OpenSSH's client"),
-    })?;
+    let finished = process::run(ssh, &arguments, Input::None, Output::Text, SHORT, kill)
+        .map_err(|error| not_started(ssh, &error))?;
     let said = judge(&host.name, finished, SHORT)?;
     Ok(said.lines().take(1000).map(shown).collect())
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use weir_diagnose::Diagnosis;
-use weir_results::{ClockStep, Run};
+use weir_results::{ClockStep, Run, RunId};
 
 /// What `format` says.
 pub const FORMAT: &str = "weir-report-data";
@@ -26,6 +26,20 @@ pub struct ReportData {
     pub made_unix_ns: u64,
     /// The runs that were asked for, each followed by its parts.
     pub runs: Vec<RunData>,
+    /// Tests between places of all these runs together, where more than one of them has such tests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mesh: Option<MeshData>,
+}
+
+/// Tests between places of several runs, as if one run had made them.
+#[derive(Debug, Serialize)]
+pub struct MeshData {
+    /// The runs.
+    pub runs: Vec<RunId>,
+    /// When the earliest of them began, Unix nanoseconds: times of the series count from here.
+    pub started_unix_ns: u64,
+    /// `mesh_tests`, `mesh_places`, `mesh_fits` and `mesh_windows`.
+    pub series: BTreeMap<&'static str, Series>,
 }
 
 /// A run with its series.

@@ -7,7 +7,7 @@ use weir_diagnose::DiagnoseError;
 use weir_results::{Run, RunFilter, RunId, Store};
 
 use crate::ReportError;
-use crate::data::{FORMAT, ReportData, RunData, VERSION};
+use crate::data::{FORMAT, MeshData, ReportData, RunData, VERSION};
 use crate::series;
 
 /// Reads `runs` and their parts into one document, all of it at one state of the database. `now` is when, Unix
@@ -23,12 +23,34 @@ pub fn report_data(store: &Store, runs: &[RunId], now: u64) -> Result<ReportData
         weir_version: env!("CARGO_PKG_VERSION"),
         made_unix_ns: now,
         runs: Vec::new(),
+        mesh: None,
     };
     let mut taken = BTreeSet::new();
     for run in runs {
         add(store, store.run(*run)?, true, &mut taken, &mut data.runs)?;
     }
+    data.mesh = mesh_of(store, &data.runs)?;
     Ok(data)
+}
+
+/// The tests between places of these runs together; none where fewer than two have some, for one run draws its own.
+fn mesh_of(store: &Store, runs: &[RunData]) -> Result<Option<MeshData>, ReportError> {
+    let with_tests: Vec<&Run> = runs
+        .iter()
+        .filter(|data| data.series.contains_key("mesh_tests"))
+        .map(|data| &data.run)
+        .collect();
+    let earliest = with_tests.iter().map(|run| run.started_unix_ns).min();
+    let (Some(started_unix_ns), 2..) = (earliest, with_tests.len()) else {
+        return Ok(None);
+    };
+    let runs: Vec<RunId> = with_tests.iter().map(|run| run.id).collect();
+    let series = series::of_mesh(store, &runs, started_unix_ns)?;
+    Ok(Some(MeshData {
+        runs,
+        started_unix_ns,
+        series,
+    }))
 }
 
 /// Adds a run and its parts, if they are not there yet.

@@ -10,7 +10,7 @@ mod error;
 mod page;
 mod series;
 
-pub use data::{Column, FORMAT, ReportData, RunData, Series, VERSION, Values};
+pub use data::{Column, FORMAT, MeshData, ReportData, RunData, Series, VERSION, Values};
 pub use document::report_data;
 pub use error::ReportError;
 pub use page::{DATA_ELEMENT, PAGE, write_page};

@@ -4,6 +4,7 @@
 //! measurement from its own thread, so that whoever measures never waits for a disk. `docs/database.md`
 //! describes the file itself.
 
+mod adopt;
 mod backlog;
 mod cells;
 mod delete;

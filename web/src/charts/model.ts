@@ -157,4 +157,75 @@ export interface BarsSpec extends Common {
   bars: { name: string; value: number; text: string; colour: string; group?: string }[];
 }
 
-export type ChartSpec = XYSpec | LanesSpec | StatesSpec | BarsSpec;
+/** What the tooltip says of a mark, below its head. */
+export interface Told {
+  name: string;
+  text: string;
+  colour?: string;
+}
+
+/** Points that belong together, by their places in `xs` and `ys`. */
+export interface PointGroup {
+  name: string;
+  colour: string;
+  shape: "circle" | "square" | "diamond" | "triangle";
+  points: number[];
+}
+
+/** A curve to compare points with; straight between its own points, as the axes are. */
+export interface Curve {
+  name: string;
+  colour: string;
+  dash?: string;
+  points: [number, number][];
+}
+
+export interface ScatterSpec extends Common {
+  type: "scatter";
+  x: XAxis;
+  y: YAxis;
+  xs: number[];
+  ys: number[];
+  groups: PointGroup[];
+  curves: Curve[];
+  head: (point: number) => string;
+  tell: (point: number) => Told[];
+}
+
+/** A range of values that has a colour: up to `most`, from the class before. */
+export interface ValueClass {
+  most: number;
+  text: string;
+  colour: string;
+}
+
+export interface MatrixSpec extends Common {
+  type: "matrix";
+  /** Both rows and columns, those of a group next to each other. */
+  places: { name: string; group: string }[];
+  /** What rows and columns are, and the values. */
+  labels: { row: string; column: string };
+  /** Row by row. */
+  values: (number | null)[];
+  classes: ValueClass[];
+  tell: (row: number, column: number) => Told[];
+}
+
+export interface MapPlace {
+  name: string;
+  group: string;
+  latitude: number;
+  longitude: number;
+}
+
+export interface MapSpec extends Common {
+  type: "map";
+  places: MapPlace[];
+  looks: Record<string, { colour: string; shape: PointGroup["shape"] }>;
+  /** Between two places, by their numbers. */
+  links: { from: number; to: number; value: number }[];
+  classes: ValueClass[];
+  tell: (place: number) => Told[];
+}
+
+export type ChartSpec = XYSpec | LanesSpec | StatesSpec | BarsSpec | ScatterSpec | MatrixSpec | MapSpec;

@@ -86,6 +86,8 @@ export interface ReportDocument {
   weir_version: string;
   made_unix_ns: number;
   runs: Run[];
+  /** Tests between places of several of the runs together. */
+  mesh?: { runs: number[]; started_unix_ns: number; series: Record<string, Series> };
 }
 
 export const VERSION = 1;

@@ -31,6 +31,10 @@ export interface Section {
   title: string;
   /** Charts over time share a zoom, and its buttons stand above them. */
   overTime?: boolean;
+  /** Charts one below the other, each as wide as the page. */
+  wide?: boolean;
+  /** With more drawings than this, they are folded away and made when they are asked for. */
+  folded?: number;
   drawings: Drawing[];
 }
 

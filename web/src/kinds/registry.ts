@@ -3,6 +3,7 @@ import type { Context, Description } from "./describe";
 import { fallback } from "./fallback";
 import { flows } from "./flows";
 import { lab } from "./lab";
+import { mesh } from "./mesh";
 import { mtu } from "./mtu";
 import { recv } from "./recv";
 import { rtt } from "./rtt";
@@ -10,7 +11,7 @@ import { send } from "./send";
 import { survey } from "./survey";
 import { tcp } from "./tcp";
 
-const KINDS: Description[] = [rtt, flows, survey, tcp, mtu, lab, send, recv];
+const KINDS: Description[] = [rtt, flows, survey, tcp, mtu, lab, send, recv, mesh];
 
 export function descriptionOf(context: Context): Description {
   return KINDS.find((one) => one.kind === context.run.kind) ?? fallback(context.run.kind, context);

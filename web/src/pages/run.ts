@@ -128,6 +128,19 @@ function zoomBar(context: Context): HTMLElement {
   return bar;
 }
 
+/** What is made when it is unfolded for the first time. */
+function folded(summary: string, content: HTMLElement, fill: () => void): HTMLElement {
+  const details = h("details", { class: "panel", "data-folded": "" }, h("summary", null, summary));
+  let made = false;
+  details.addEventListener("toggle", () => {
+    if (!details.open || made) return;
+    made = true;
+    fill();
+    details.append(content);
+  });
+  return details;
+}
+
 function sections(description: Description, context: Context, level: 2 | 3): HTMLElement[] {
   const out: HTMLElement[] = [];
   for (const section of description.sections) {
@@ -140,9 +153,16 @@ function sections(description: Description, context: Context, level: 2 | 3): HTM
       { class: "charts" },
       h("div", { class: "section-head" }, h(level === 2 ? "h2" : "h3", null, section.title), bar),
     );
-    const grid = h("div", { class: section.overTime ? "column" : "grid" });
-    for (const one of drawn) grid.append(one instanceof HTMLElement ? one : chart(one));
-    element.append(grid);
+    const grid = h("div", { class: section.overTime || section.wide ? "column" : "grid" });
+    const fill = () => {
+      for (const one of drawn) grid.append(one instanceof HTMLElement ? one : chart(one));
+    };
+    if (section.folded !== undefined && drawn.length > section.folded) {
+      element.append(folded(`${drawn.length} charts`, grid, fill));
+    } else {
+      fill();
+      element.append(grid);
+    }
     out.push(element);
   }
   return out;
@@ -232,7 +252,7 @@ function facts(run: Run): HTMLElement {
 /** What was zoomed into, by run: new data of a running test do not take it away. */
 const views = new Map<number, TimeView>();
 
-function body(run: Run, all: Run[], level: 2 | 3): DocumentFragment {
+function body(run: Run, all: Run[], level: 2 | 3, withFacts = level === 2): DocumentFragment {
   const context = contextOf(run, all);
   const before = views.get(run.run_id);
   if (before && !before.whole) context.view.set(before.from, before.to);
@@ -258,11 +278,16 @@ function body(run: Run, all: Run[], level: 2 | 3): DocumentFragment {
   }
   const parts = level === 2 ? partsElement(context, all) : null;
   if (parts) fragment.append(parts);
-  if (level === 2) fragment.append(facts(run));
+  if (withFacts) fragment.append(facts(run));
   return fragment;
 }
 
 /** A whole run as an article. `tools` stands under the head: what the local page can do with a run. */
 export function runArticle(run: Run, all: Run[], tools: HTMLElement | null = null): HTMLElement {
   return h("article", { class: "run", "data-run": run.run_id }, header(run), tools, body(run, all, 2));
+}
+
+/** The body of a run that stands for several others. */
+export function runBody(run: Run): DocumentFragment {
+  return body(run, [], 2, false);
 }

@@ -41,6 +41,7 @@ Example:
     $ weir mesh run --hosts hosts.yaml
     $ weir mesh run --hosts inventory.ini --max-gb 20 --max-usd 5
     $ weir mesh run --resume last
+    $ weir mesh run --hosts hosts.yaml --max-tests 4 --survey
 
 Exit status: 0 all tests went through; 2 wrong arguments; 3 a host or a test failed, or a limit stopped the run.")]
     Run(Box<MeshRunArgs>),
@@ -74,12 +75,14 @@ Example:
     /// Say how RTT and throughput go with distance, and which place is best.
     ///
     /// Fits RTT and the logarithm of the throughput over the distance, for all tests and for each two clouds, with 95 %
-    /// bounds; gives the TCP window that throughput and RTT imply; with --peers, ranks places.
+    /// bounds; gives the TCP window that throughput and RTT imply; with --peers, ranks places. With --html, draws it: charts
+    /// over distance, pairs as a matrix, and a map.
     #[command(after_help = "\
 Example:
     $ weir mesh report
     $ weir mesh report --peers aws:us-east-1,gcp:europe-west1 --minimise max-rtt
-    $ weir mesh report --run last --json")]
+    $ weir mesh report --run last --json
+    $ weir mesh report --html mesh.html")]
     Report(MeshReportArgs),
     /// Test the path to one agent, for 'weir mesh run'.
     ///
@@ -166,6 +169,9 @@ pub struct ShapeArgs {
     /// Most bytes that a test sends.
     #[arg(long, value_name = "BYTES", default_value = "500MB", value_parser = ByteCount::positive, help_heading = "Each test")]
     pub max_bytes: ByteCount,
+    /// Let the whole survey of each pair follow, at the UDP test's rate; it may send as many bytes again.
+    #[arg(long, help_heading = "Each test")]
+    pub survey: bool,
 }
 
 /// Limits of a plan, which a run holds too.
@@ -301,6 +307,12 @@ pub struct MeshReportArgs {
     /// Prices of your own, which override the table that comes with Weir.
     #[arg(long, value_name = "FILE", requires = "peers")]
     pub prices: Option<PathBuf>,
+    /// Write charts of the tests to this HTML file too, which opens anywhere.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Replace the HTML file if there is one.
+    #[arg(long, requires = "html")]
+    pub force: bool,
 }
 
 /// Arguments of `weir mesh probe`.

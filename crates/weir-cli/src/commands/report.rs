@@ -25,16 +25,7 @@ pub fn run(args: &ReportArgs, global: &GlobalOptions) -> Result<(), Failure> {
         .map(|name| find(&store, *name))
         .collect::<Result<Vec<RunId>, Failure>>()?;
     let path = args.output.clone().unwrap_or_else(|| default_name(&runs));
-    if is_same_file(&path, store.path()) {
-        return Err(Failure::usage(format!(
-            "-o {} is the results store itself; name another file",
-            path.display()
-        )));
-    }
-    // Before the work, so that nobody waits for a refusal; and again when the file is put in its place.
-    if !args.force && path.symlink_metadata().is_ok() {
-        return Err(exists(&path));
-    }
+    check(&store, &path, args.force)?;
     let waiting = Waiting::new("reading the runs and writing the report", global.quiet);
     let data = report_data(&store, &runs, clock::unix_ns())?;
     let bytes = write(&path, &data, args.force)?;
@@ -60,9 +51,30 @@ fn default_name(runs: &[RunId]) -> PathBuf {
     PathBuf::from(format!("weir-{plural}-{}{more}.html", numbers.join("-")))
 }
 
+/// Writes the report of these runs to `path` and returns its size. A file that is there is replaced only by `force`.
+pub fn write_runs(store: &Store, runs: &[RunId], path: &Path, force: bool) -> Result<u64, Failure> {
+    check(store, path, force)?;
+    let data = report_data(store, runs, clock::unix_ns())?;
+    write(path, &data, force)
+}
+
+/// Before the work, so that nobody waits for a refusal; and again when the file is put in its place.
+fn check(store: &Store, path: &Path, force: bool) -> Result<(), Failure> {
+    if is_same_file(path, store.path()) {
+        return Err(Failure::usage(format!(
+            "{} is the results store itself; name another file",
+            path.display()
+        )));
+    }
+    if !force && path.symlink_metadata().is_ok() {
+        return Err(exists(path));
+    }
+    Ok(())
+}
+
 fn exists(path: &Path) -> Failure {
     Failure::usage(format!(
-        "{} exists; give --force to replace it, or another name with -o",
+        "{} exists; give --force to replace it, or another name",
         path.display()
     ))
 }
@@ -77,7 +89,7 @@ fn write(path: &Path, data: &ReportData, force: bool) -> Result<u64, Failure> {
     };
     let name = path.file_name().ok_or_else(|| {
         Failure::usage(format!(
-            "-o {} names no file; write a name such as report.html",
+            "{} names no file; write a name such as report.html",
             path.display()
         ))
     })?;

@@ -309,6 +309,12 @@ fn print_meshes() -> Vec<Document> {
             "egress",
         ],
     );
+    take(
+        "mesh-report",
+        &["mesh", "report", "--json", "--html", "mesh.html"],
+    );
+    let data = ["runs", "export", "last", "--as", "json"];
+    take("report-data", &data);
     documents
 }
 

@@ -28,6 +28,7 @@ fn order(hosts: usize, pairs: &[Pair], limits: Limits) -> Order {
             udp_ns: 1,
             udp_bps: 1,
             max_bytes: 1_000_000_000,
+            survey: false,
         },
         limits,
         resumes: None,

@@ -1,7 +1,8 @@
 //! One program with a time limit: input in, output out, killed when it is slow or told to. It knows nothing of SSH.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -11,6 +12,8 @@ use std::time::{Duration, Instant};
 
 /// Most output that is kept of either stream, bytes; what comes after is read and dropped.
 const MOST_OUTPUT: u64 = 1 << 20;
+/// Most bytes of a file.
+const MOST_FILE: u64 = 256 << 20;
 const TICK: Duration = Duration::from_millis(50);
 
 /// What the program reads.
@@ -22,6 +25,15 @@ pub(super) enum Input<'i> {
     Bytes(&'i [u8]),
     /// A file.
     File(&'i Path),
+}
+
+/// Where what it prints goes.
+#[derive(Clone, Copy)]
+pub(super) enum Output<'o> {
+    /// Into [`Finished::Exit`].
+    Text,
+    /// Into a file that is not there yet and that only its owner may read; what comes after [`MOST_FILE`] is dropped.
+    File(&'o Path),
 }
 
 /// How it ended.
@@ -43,9 +55,20 @@ pub(super) fn run(
     program: &str,
     arguments: &[String],
     input: Input<'_>,
+    output: Output<'_>,
     limit: Duration,
     kill: &AtomicBool,
 ) -> io::Result<Finished> {
+    let into = match output {
+        Output::Text => None,
+        Output::File(path) => Some(
+            OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(path)?,
+        ),
+    };
     let stdin = match input {
         Input::None => Stdio::null(),
         Input::Bytes(_) => Stdio::piped(),
@@ -63,7 +86,10 @@ pub(super) fn run(
         // As short as a token; a program that does not read it says why on its own.
         let _ = stdin.write_all(bytes);
     }
-    let (stdout, stderr) = (gather(child.stdout.take()), gather(child.stderr.take()));
+    let (stdout, stderr) = (
+        gather(child.stdout.take(), into),
+        gather(child.stderr.take(), None),
+    );
     let ended = wait(&mut child, limit, kill)?;
     let text = |gathering: thread::JoinHandle<Vec<u8>>| {
         let bytes = gathering.join().unwrap_or_default();
@@ -103,12 +129,19 @@ fn wait(child: &mut Child, limit: Duration, kill: &AtomicBool) -> io::Result<End
     }
 }
 
-fn gather(stream: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>> {
+fn gather(stream: Option<impl Read + Send + 'static>, into: Option<File>) -> thread::JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut stream) = stream {
             // What could be read before an error is what there is.
-            let _ = stream.by_ref().take(MOST_OUTPUT).read_to_end(&mut bytes);
+            let _ = match into {
+                Some(mut file) => io::copy(&mut stream.by_ref().take(MOST_FILE), &mut file).map(drop),
+                None => stream
+                    .by_ref()
+                    .take(MOST_OUTPUT)
+                    .read_to_end(&mut bytes)
+                    .map(drop),
+            };
             let _ = io::copy(&mut stream, &mut io::sink());
         }
         bytes

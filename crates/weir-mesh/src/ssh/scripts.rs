@@ -1,6 +1,6 @@
 //! What runs on hosts: short scripts for any POSIX shell. They know a folder, not how they get there.
 
-use crate::estimate::TestShape;
+use crate::estimate::{SURVEY_FLOWS, SURVEY_STEP_NS, TestShape};
 
 /// A word in single quotes, for a POSIX shell.
 pub(super) fn quoted(text: &str) -> String {
@@ -55,10 +55,24 @@ pub(super) fn probe(folder: &str, weir: &str, address: &str, shape: &TestShape) 
         udp_ns,
         udp_bps,
         max_bytes,
+        survey: _,
     } = shape;
     format!(
         "cd {folder} || exit 1; {weir} mesh probe {address} --token-file token --json --quiet --rtt-for {rtt_ns}ns \
          --tcp-for {tcp_ns}ns --streams {streams} --udp-for {udp_ns}ns --udp-rate {udp_bps}bit/s --max-bytes {max_bytes}B"
+    )
+}
+
+/// Makes a survey from here and prints its database.
+pub(super) fn survey(folder: &str, weir: &str, address: &str, shape: &TestShape) -> String {
+    let (folder, weir, address) = (quoted(folder), quoted(weir), quoted(address));
+    let TestShape {
+        udp_bps, max_bytes, ..
+    } = shape;
+    format!(
+        "umask 077; cd {folder} || exit 1; rm -f survey.db*; {weir} survey {address} --token-file token --db survey.db \
+         --json --quiet --rate {udp_bps}bit/s --step {SURVEY_STEP_NS}ns --max-flows {SURVEY_FLOWS} --max-bytes {max_bytes}B \
+         > /dev/null && cat survey.db && rm -f survey.db*"
     )
 }
 

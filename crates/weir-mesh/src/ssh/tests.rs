@@ -89,6 +89,7 @@ fn a_host_is_prepared_tested_and_left_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     // Stands for weir: an agent that says that it listens, and a client that prints a result.
     let weir = "#!/bin/sh\nif [ \"$1\" = agent ]; then echo '{}'; exec sleep 60; fi\n\
+                if [ \"$1\" = survey ]; then [ \"$2\" = 192.0.2.1:4747 ] && printf 'SQLite\\377\\0' > survey.db; exit; fi\n\
                 [ \"$(cat token)\" = secret ] && [ \"$3\" = 192.0.2.1:4747 ] && cat \"$WEIR_RESULT\"\n";
     let program = folder.path().join("weir");
     fs::write(&program, weir).unwrap();
@@ -132,6 +133,7 @@ fn a_host_is_prepared_tested_and_left_as_it_was() {
         udp_ns: 1,
         udp_bps: 1,
         max_bytes: 1,
+        survey: true,
     };
     let ready = executor.prepare(0).unwrap();
     assert!(
@@ -147,6 +149,10 @@ fn a_host_is_prepared_tested_and_left_as_it_was() {
     let mode = |path: &str| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&place), mode(&format!("{place}/token"))), (0o700, 0o600));
     assert_eq!(executor.test((0, 0), &shape).unwrap(), test);
+    let database = folder.path().join("survey.db");
+    executor.survey((0, 0), &shape, &database).unwrap();
+    assert_eq!(fs::read(&database).unwrap(), b"SQLite\xff\0");
+    assert_eq!(mode(&database.display().to_string()), 0o600);
     executor.clean(0).unwrap();
     assert!(!std::path::Path::new(&place).exists());
     let gone = || {
@@ -180,12 +186,13 @@ fn a_slow_command_is_given_up_and_a_running_one_can_be_killed() {
         "sh",
         &words("sleep 30"),
         Input::None,
+        Output::Text,
         Duration::from_millis(100),
         &kill,
     )
     .unwrap();
     assert!(matches!(slow, Finished::Slow), "{slow:?}");
     let kill = AtomicBool::new(true);
-    let killed = process::run("sh", &words("sleep 30"), Input::None, SHORT, &kill).unwrap();
+    let killed = process::run("sh", &words("sleep 30"), Input::None, Output::Text, SHORT, &kill).unwrap();
     assert!(matches!(killed, Finished::Killed), "{killed:?}");
 }

@@ -28,3 +28,7 @@ pub const MOST_FLOW_CHANGES: usize = 50_000;
 pub const MOST_MEDIA_EVENTS: usize = 2_000;
 /// Characters of a `detail` of `media_events`.
 pub const MOST_DETAIL_CHARACTERS: usize = 300;
+/// Entries of `mesh_tests`: the pairs of 150 regions four times.
+pub const MOST_MESH_TESTS: usize = 100_000;
+/// Characters of a `reason` of `mesh_tests`.
+pub const MOST_REASON_CHARACTERS: usize = 300;

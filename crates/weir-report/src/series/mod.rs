@@ -10,6 +10,7 @@ mod keep;
 pub mod limits;
 mod link;
 mod media;
+mod mesh;
 mod rtt;
 mod streams;
 mod tcp;
@@ -80,7 +81,20 @@ pub(crate) fn of_run(store: &Store, run: &Run) -> Result<BTreeMap<&'static str, 
             Table::LoadSeconds | Table::LoadFailures | Table::ViewerSeconds | Table::LoadMetrics => {}
         }
     }
+    series.extend(mesh::series(store, &[run.id], run.started_unix_ns)?);
     Ok(series)
+}
+
+/// The series of tests between places of several runs together.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(crate) fn of_mesh(
+    store: &Store,
+    runs: &[RunId],
+    started_unix_ns: u64,
+) -> Result<BTreeMap<&'static str, Series>, StoreError> {
+    mesh::series(store, runs, started_unix_ns)
 }
 
 /// A series by its name; none without rows.

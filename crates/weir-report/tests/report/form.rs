@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::mesh::mesh_tests;
 use crate::sample::{Sample, media, others, packets, stream};
 
 fn docs(name: &str) -> String {
@@ -22,6 +23,7 @@ fn full() -> Value {
     records.extend(others());
     records.extend(media());
     let run = sample.run("flows", None, &records);
+    sample.store.add_mesh_tests(run, &mesh_tests()).unwrap();
     let empty = sample.run("rtt", None, &[]);
     sample.document(&[run, empty])
 }

@@ -8,5 +8,6 @@ mod file;
 mod form;
 mod limits;
 mod media;
+mod mesh;
 mod odd;
 mod sample;

@@ -3,6 +3,7 @@
 // Clippy allows unwrap in test functions only; here the functions that they call are tests as well.
 #![allow(clippy::unwrap_used)]
 
+mod adopted;
 mod documentation;
 mod exports;
 mod files;

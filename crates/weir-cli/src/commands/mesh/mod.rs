@@ -1,6 +1,7 @@
 //! `weir mesh`: tests between many places.
 
 mod import;
+mod pair_survey;
 mod plan;
 mod probe;
 mod regions;

@@ -94,6 +94,7 @@ pub fn shape(args: &ShapeArgs) -> TestShape {
         udp_ns: args.udp_for.0,
         udp_bps: args.udp_rate.0,
         max_bytes: args.max_bytes.0,
+        survey: args.survey,
     }
 }
 

@@ -1,14 +1,18 @@
 //! `weir mesh report`: what the tests say about distance, and which place is best.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use weir_cli::args::{GlobalOptions, Least, MeshReportArgs};
+use weir_cli::units::format_bytes;
 use weir_mesh::best::{Candidate, Minimise, rank};
 use weir_mesh::place::{Place, PlaceName, Places};
 use weir_mesh::report::{Report, report};
-use weir_results::{MeshTest, Store};
+use weir_results::{MeshTest, RunId, Store};
 
 use super::super::Failure;
 use super::super::output::print;
+use super::super::report::write_runs;
 use super::super::run_store::json;
 use super::super::tables;
 
@@ -18,15 +22,21 @@ struct Printed<'r> {
     #[serde(flatten)]
     report: &'r Report,
     best: Option<Vec<Candidate>>,
+    html: Option<Html>,
+}
+
+/// The file that was written.
+#[derive(Serialize)]
+struct Html {
+    path: String,
+    bytes: u64,
 }
 
 /// Prints the report.
 pub fn run(args: &MeshReportArgs, global: &GlobalOptions) -> Result<(), Failure> {
     let store = Store::open_read_only(&global.db)?;
-    let tests: Vec<MeshTest> = super::tests(&store, &args.run, false)?
-        .into_iter()
-        .map(|(_, test)| test)
-        .collect();
+    let (runs, tests): (BTreeSet<RunId>, Vec<MeshTest>) =
+        super::tests(&store, &args.run, false)?.into_iter().unzip();
     if tests.is_empty() {
         return Err(Failure::usage(format!(
             "{} has no tests between places: 'weir mesh run' makes them, 'weir mesh import' takes them in",
@@ -39,14 +49,28 @@ pub fn run(args: &MeshReportArgs, global: &GlobalOptions) -> Result<(), Failure>
     } else {
         Some(best(args, &tests, &report)?)
     };
+    let html = match &args.html {
+        None => None,
+        Some(path) => {
+            let runs: Vec<RunId> = runs.into_iter().collect();
+            let bytes = write_runs(&store, &runs, path, args.force)?;
+            let path = path.display().to_string();
+            Some(Html { path, bytes })
+        }
+    };
     if global.json {
         let printed = Printed {
             report: &report,
             best,
+            html,
         };
         return print(&format!("{}\n", json(&printed)));
     }
-    print(&tables::mesh_report(&report, best.as_deref(), global.verbose > 0))
+    print(&tables::mesh_report(&report, best.as_deref(), global.verbose > 0))?;
+    match html {
+        None => Ok(()),
+        Some(Html { path, bytes }) => print(&format!("\n{path}, {}\n", format_bytes(bytes))),
+    }
 }
 
 fn best(args: &MeshReportArgs, tests: &[MeshTest], report: &Report) -> Result<Vec<Candidate>, Failure> {

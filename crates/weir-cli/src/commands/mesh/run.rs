@@ -15,7 +15,7 @@ use weir_mesh::hosts::Host;
 use weir_mesh::import::mark;
 use weir_mesh::place::Places;
 use weir_mesh::run::{Conductor, Executor, Fate, Fault, FaultKind, Halt, Order, Ready};
-use weir_mesh::ssh::{SshExecutor, on_all, sweep as sweep_host};
+use weir_mesh::ssh::{SshExecutor, check_program, on_all, sweep as sweep_host};
 use weir_net::clock;
 use weir_net::host::HostFacts;
 use weir_results::{MeshEnd, MeshFilter, MeshTest, NewRun, RunId};
@@ -24,6 +24,7 @@ use super::super::output::{print, say};
 use super::super::progress::LiveLine;
 use super::super::run_store::{Ended, RunStore, json as to_json, new_run};
 use super::super::{Failure, runs, tables};
+use super::pair_survey::{self, Measured};
 use super::plan;
 
 /// Hosts that are prepared at the same time.
@@ -70,6 +71,7 @@ impl Presses {
 /// Runs the mesh.
 pub fn run(args: &MeshRunArgs, global: &GlobalOptions) -> Result<(), Failure> {
     let presses = Presses::watch()?;
+    has_ssh(&args.ssh)?;
     let store = RunStore::open(&global.db)?;
     let (order, announced) = match args.resume {
         Some(name) => (resumed(&store, runs::find(store.store(), name)?)?, None),
@@ -106,6 +108,11 @@ pub fn run(args: &MeshRunArgs, global: &GlobalOptions) -> Result<(), Failure> {
     mesh.make_tests();
     mesh.clean();
     mesh.end(global)
+}
+
+/// That there is no program for SSH is said once, before anything begins.
+fn has_ssh(program: &str) -> Result<(), Failure> {
+    check_program(program).map_err(|fault| Failure::environment(fault.message))
 }
 
 /// The order that the arguments ask for, and the plan in words.
@@ -284,8 +291,8 @@ impl Mesh<'_> {
 
     /// Starts tests and takes their results until nothing is left.
     fn make_tests(&mut self) {
-        let (said, hears) = mpsc::channel::<(usize, Result<MeshTest, Fault>)>();
-        let (executor, order) = (self.executor, self.order);
+        let (said, hears) = mpsc::channel::<(usize, Result<Measured, Fault>)>();
+        let (executor, order, presses) = (self.executor, self.order, self.presses);
         std::thread::scope(|scope| {
             loop {
                 if self.presses.count() > 0 {
@@ -294,7 +301,12 @@ impl Mesh<'_> {
                 while let Some(index) = self.conductor.start() {
                     let said = said.clone();
                     scope.spawn(move || {
-                        let result = executor.test(order.pairs[index], &order.shape);
+                        let result = executor
+                            .test(order.pairs[index], &order.shape)
+                            .map(|test| Measured {
+                                test,
+                                survey: pair_survey::make(executor, order, index, presses.count() > 0),
+                            });
                         // It is heard as long as tests run.
                         let _ = said.send((index, result));
                     });
@@ -333,12 +345,15 @@ impl Mesh<'_> {
     }
 
     /// Keeps a result, or the reason of a failure, and tells of it.
-    fn take(&mut self, index: usize, result: Result<MeshTest, Fault>) {
+    fn take(&mut self, index: usize, result: Result<Measured, Fault>) {
         let (from, to) = self.order.pairs[index];
         let names = (self.host(from).name.clone(), self.host(to).name.clone());
         match result {
-            Ok(measured) => {
-                let test = self.placed(index, measured);
+            Ok(Measured { test, survey }) => {
+                let mut test = self.placed(index, test);
+                if let Some(survey) = survey {
+                    self.take_survey(index, survey, &mut test);
+                }
                 self.conductor.ended(index, true, test.bytes);
                 self.line.say(&tables::mesh_result(&names.0, &names.1, &test));
                 self.keep(&test);
@@ -360,6 +375,28 @@ impl Mesh<'_> {
                 if fate == Fate::Failed {
                     self.keep(&self.failed(index, &fault.message));
                 }
+            }
+        }
+    }
+
+    /// Keeps the runs of a survey as parts of this one, and names it in its test. Without it the test is still worth having.
+    fn take_survey(&mut self, index: usize, survey: Result<PathBuf, Fault>, test: &mut MeshTest) {
+        let (from, to) = self.order.pairs[index];
+        let name = format!("{} -> {}", self.host(from).name, self.host(to).name);
+        let kept = survey.map_err(|fault| fault.message).and_then(|file| {
+            let kept = pair_survey::keep(self.store, self.run, &file, &name, self.order.shape.max_bytes);
+            kept.map_err(|failure| failure.message)
+        });
+        match kept {
+            Ok((run, bytes)) => {
+                test.details["survey_run"] = json!(run);
+                test.bytes = test.bytes.saturating_add(bytes);
+            }
+            Err(message) => {
+                self.notes.push(format!("{name}: no survey: {message}"));
+                test.details["survey_failed"] = json!(message);
+                // What it has sent is not known.
+                test.bytes = test.bytes.saturating_add(self.order.shape.max_bytes);
             }
         }
     }
@@ -390,6 +427,10 @@ impl Mesh<'_> {
             unix_ns: clock::unix_ns(),
             ..measured
         };
+        // It comes from the host, and more is put into it here.
+        if !test.details.is_object() {
+            test.details = json!({});
+        }
         mark(&mut test);
         test
     }
@@ -537,6 +578,7 @@ fn is_out_of_reach(kind: FaultKind) -> bool {
 /// Removes what killed runs have left.
 pub fn sweep(args: &SweepArgs, global: &GlobalOptions) -> Result<(), Failure> {
     let presses = Presses::watch()?;
+    has_ssh(&args.ssh)?;
     let hosts = plan::hosts(&args.hosts, None, Places::known())?;
     let numbers: Vec<usize> = (0..hosts.len()).collect();
     let swept = on_all(&numbers, PREPARED_AT_ONCE, |host| {
