@@ -12,7 +12,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-const SCHEMAS: [&str; 33] = [
+const SCHEMAS: [&str; 35] = [
     "agent",
     "rtt",
     "flows",
@@ -46,9 +46,11 @@ const SCHEMAS: [&str; 33] = [
     "mesh-report",
     "mesh-run",
     "mesh-sweep",
+    "mesh-launch",
+    "mesh-status",
 ];
-/// Schemas that output is held against where there are hosts: mesh_over_ssh.rs.
-const WHERE_HOSTS_ARE: [&str; 2] = ["mesh-run", "mesh-sweep"];
+/// Schemas that output is held against where there are hosts: mesh_over_ssh.rs and mesh_launch.rs.
+const WHERE_HOSTS_ARE: [&str; 4] = ["mesh-run", "mesh-sweep", "mesh-launch", "mesh-status"];
 /// Objects whose keys are numbers or causes and not fields.
 const MAPS: [&str; 3] = ["burst_lengths", "windows_by_flows_losing", "failures"];
 /// Documents of a kind that are taken apart; the others are only validated.

@@ -4,7 +4,6 @@
 //! Everything on a host is in one folder of its own, which only its user can read; the token never stands on a command
 //! line. The agent ends by itself at a deadline, also when nobody comes back to end it.
 
-mod process;
 mod scripts;
 
 use std::collections::BTreeMap;
@@ -18,10 +17,9 @@ use weir_results::MeshTest;
 use crate::estimate::TestShape;
 use crate::fault::shown;
 use crate::hosts::Host;
+use crate::process::{self, Finished, Input};
 use crate::rounds::Pair;
 use crate::run::{Executor, Fault, FaultKind, Ready};
-
-use process::{Finished, Input};
 
 /// Time for a short command on a host.
 const SHORT: Duration = Duration::from_secs(30);
@@ -67,11 +65,8 @@ impl SshExecutor<'_> {
     fn call(&self, host: usize, script: &str, input: Input<'_>, limit: Duration) -> Result<String, Fault> {
         let host = &self.hosts[host];
         let arguments = arguments(host, script);
-        let finished =
-            process::run(&self.ssh, &arguments, input, limit, self.kill).map_err(|error| Fault {
-                kind: FaultKind::Unreachable,
-                message: format!("cannot start '{}': {error}; install OpenSSH's client", self.ssh),
-            })?;
+        let finished = process::run(&self.ssh, &arguments, input, limit, self.kill)
+            .map_err(|error| no_ssh(&self.ssh, &error))?;
         judge(&host.name, finished, limit)
     }
 }
@@ -238,16 +233,31 @@ impl Executor for SshExecutor<'_> {
     }
 }
 
+/// Whether a host answers, for one that is starting.
+///
+/// # Errors
+/// When it does not, or lets nobody in.
+pub fn reach(host: &Host, ssh: &str, kill: &AtomicBool) -> Result<(), Fault> {
+    let finished = process::run(ssh, &arguments(host, "true"), Input::None, SHORT, kill)
+        .map_err(|error| no_ssh(ssh, &error))?;
+    judge(&host.name, finished, SHORT).map(drop)
+}
+
+fn no_ssh(ssh: &str, error: &std::io::Error) -> Fault {
+    Fault {
+        kind: FaultKind::Unreachable,
+        message: format!("cannot start '{ssh}': {error}; install OpenSSH's client"),
+    }
+}
+
 /// Ends every agent of ours on a host, and removes all folders, whichever run they are of.
 ///
 /// # Errors
 /// When the host cannot be reached. Else the names of what was removed.
 pub fn sweep(host: &Host, ssh: &str, kill: &AtomicBool) -> Result<Vec<String>, Fault> {
     let arguments = arguments(host, scripts::SWEEP);
-    let finished = process::run(ssh, &arguments, Input::None, SHORT, kill).map_err(|error| Fault {
-        kind: FaultKind::Unreachable,
-        message: format!("cannot start '{ssh}': {error}; install OpenSSH's client"),
-    })?;
+    let finished =
+        process::run(ssh, &arguments, Input::None, SHORT, kill).map_err(|error| no_ssh(ssh, &error))?;
     let said = judge(&host.name, finished, SHORT)?;
     Ok(said.lines().take(1000).map(shown).collect())
 }

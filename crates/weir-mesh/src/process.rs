@@ -15,7 +15,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// What the program reads.
 #[derive(Clone, Copy)]
-pub(super) enum Input<'i> {
+pub(crate) enum Input<'i> {
     /// Nothing.
     None,
     /// These bytes.
@@ -26,7 +26,7 @@ pub(super) enum Input<'i> {
 
 /// How it ended.
 #[derive(Debug)]
-pub(super) enum Finished {
+pub(crate) enum Finished {
     /// By itself; a signal counts as status 255.
     Exit {
         status: i32,
@@ -39,7 +39,7 @@ pub(super) enum Finished {
     Killed,
 }
 
-pub(super) fn run(
+pub(crate) fn run(
     program: &str,
     arguments: &[String],
     input: Input<'_>,
