@@ -241,6 +241,23 @@ for name, text in {
 }.items():
     seed("mesh_import", name, text.encode())
 
+# A byte that chooses the reader, then what engines, clouds and programs say of launched machines.
+RECORD = """{"version": 1, "run": "ab12cd34", "begun_unix_s": 1, "delete_after_unix_s": 9, "engine": "/bin/tofu", "own": null,
+ "places": [{"place": {"cloud": "aws", "region": "eu-west-1"}, "phase": "up", "machines": 1, "hosts": [], "usd_per_hour": 0.01,
+ "begun_unix_s": 1, "gone_unix_s": null, "problem": null}]}"""
+TAGS = """{"Tags": [{"Key": "weir-run", "ResourceId": "i-1", "ResourceType": "instance", "Value": "ab12"},
+ {"Key": "weir-delete-after", "ResourceId": "i-1", "ResourceType": "instance", "Value": "5"},
+ {"Key": "weir-run", "ResourceId": "igw-1", "ResourceType": "internet-gateway", "Value": "ab12"},
+ {"Key": "weir-run", "ResourceId": "vpc-1", "ResourceType": "vpc", "Value": "ab12"}]}"""
+for form, (name, text) in enumerate([
+    ("output", '[{"name": "a", "address": "192.0.2.1", "zone": "z", "user": "u", "port": 22, "weir": "/w"}]'),
+    ("tags", TAGS),
+    ("list", "ab12 1000 h1\nab12 - h2\n"),
+    ("record", RECORD),
+    ("log", "Error: creating EC2 Instance: api error VcpuLimitExceeded: no more\n\n  with aws_instance.host1,\n"),
+]):
+    seed("mesh_cloud", name, bytes([form]) + text.encode())
+
 # Small MP4 files of several layouts, and their stored indexes behind magic, version and checksum.
 INDEX = "cargo run --quiet --manifest-path ../Cargo.toml -p weir-media --example mp4_index --".split()
 STORED_HEADER_BYTES = 8 + 4 + 8

@@ -212,6 +212,28 @@ install_s3s_fs() {
     cargo install --quiet --locked --root .tools --features binary "s3s-fs@$version"
 }
 
+# What launches of weir mesh are tested with; OpenTofu is in no list of Debian's. The sums are in the release itself.
+install_engine() {
+    local version=1.10.6 machine base folder
+    ! command -v tofu >/dev/null && ! command -v terraform >/dev/null || return 0
+    case $(uname -m) in
+    aarch64) machine=arm64 ;;
+    *) machine=amd64 ;;
+    esac
+    base=https://github.com/opentofu/opentofu/releases/download/v$version
+    folder=$(mktemp -d)
+    echo "installing OpenTofu $version into /usr/local/bin"
+    if ! (cd "$folder" && curl -fsSLO "$base/tofu_${version}_linux_$machine.tar.gz" &&
+        curl -fsSLO "$base/tofu_${version}_SHA256SUMS" &&
+        sha256sum --check --quiet --ignore-missing "tofu_${version}_SHA256SUMS" &&
+        tar -xzf "tofu_${version}_linux_$machine.tar.gz" tofu); then
+        rm -rf "$folder"
+        fail "could not get OpenTofu $version: install it (https://opentofu.org/docs/intro/install) or Terraform by hand"
+    fi
+    as_root install -m 755 "$folder/tofu" /usr/local/bin/tofu
+    rm -rf "$folder"
+}
+
 look_for
 if [ ${#missing[@]} -eq 0 ]; then
     echo "prerequisites of make $purpose: nothing is missing"
@@ -224,6 +246,7 @@ check_rust
 if [ "$purpose" = test ]; then
     check_node
     install_packager
+    install_engine
     check_rust_components
 fi
 if [ "$purpose" = bench ]; then

@@ -60,6 +60,30 @@ pub enum MeshError {
         /// What to do.
         advice: &'static str,
     },
+    /// A place in which no cloud makes machines.
+    #[error("'{place}' is in no cloud: machines are launched in regions that 'weir mesh regions' lists")]
+    NoCloud {
+        /// The place.
+        place: String,
+    },
+    /// More machines than a launch can have.
+    #[error(
+        "{machines} machines are more than a launch can have ({most}): take fewer regions (--max-regions)"
+    )]
+    TooManyMachines {
+        /// What was asked for.
+        machines: usize,
+        /// The most.
+        most: usize,
+    },
+    /// Something that a cloud does not have, or wants to know.
+    #[error("{cloud} {problem}")]
+    NotOffered {
+        /// The cloud.
+        cloud: &'static str,
+        /// What it lacks, and what to do.
+        problem: &'static str,
+    },
     /// A file that cannot be read as what it should be.
     #[error("{file}: {problem}")]
     BadFile {

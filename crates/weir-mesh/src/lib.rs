@@ -2,23 +2,30 @@
 //! runs, and what the results say about distance. It must not know how a test works inside: it plans pairs, hands them to
 //! an [`Executor`](run::Executor), and takes rows of [`MeshTest`](weir_results::MeshTest).
 //!
-//! Everything but [`ssh`] is pure: text, tables and times come in as arguments, plans and results go out.
+//! Everything but [`ssh`], [`engine`], [`launch`], [`state`] and [`tagged`], which call programs and keep files, is pure:
+//! text, tables and times come in as arguments, plans and results go out.
 
 pub mod best;
+pub mod cloud;
 pub mod distance;
+pub mod engine;
 pub mod estimate;
 mod fault;
 pub mod filter;
 pub mod fit;
 pub mod hosts;
 pub mod import;
+pub mod launch;
 pub mod place;
 pub mod price;
+mod process;
 pub mod report;
 pub mod rounds;
 pub mod run;
 pub mod select;
 pub mod ssh;
+pub mod state;
 mod suggest;
+pub mod tagged;
 
 pub use fault::MeshError;

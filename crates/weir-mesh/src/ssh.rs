@@ -4,7 +4,6 @@
 //! Everything on a host is in one folder of its own, which only its user can read; the token never stands on a command
 //! line. The agent ends by itself at a deadline, also when nobody comes back to end it.
 
-mod process;
 mod scripts;
 
 use std::collections::BTreeMap;
@@ -19,10 +18,9 @@ use weir_results::MeshTest;
 use crate::estimate::TestShape;
 use crate::fault::shown;
 use crate::hosts::Host;
+use crate::process::{self, Finished, Input, Output};
 use crate::rounds::Pair;
 use crate::run::{Executor, Fault, FaultKind, Ready};
-
-use process::{Finished, Input, Output};
 
 /// Time for a short command on a host.
 const SHORT: Duration = Duration::from_secs(30);
@@ -281,6 +279,16 @@ impl Executor for SshExecutor<'_> {
         self.call(host, &scripts::clean(&self.folder(host)), Input::None, SHORT)
             .map(drop)
     }
+}
+
+/// Whether a host answers, for one that is starting.
+///
+/// # Errors
+/// When it does not, or lets nobody in.
+pub fn reach(host: &Host, ssh: &str, kill: &AtomicBool) -> Result<(), Fault> {
+    let finished = process::run(ssh, &arguments(host, "true"), Input::None, Output::Text, SHORT, kill)
+        .map_err(|error| not_started(ssh, &error))?;
+    judge(&host.name, finished, SHORT).map(drop)
 }
 
 /// Ends every agent of ours on a host, and removes all folders, whichever run they are of.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum, value_parser};
 
 use super::RunName;
+use super::mesh_machines::{LaunchArgs, MachineArgs, StatusArgs, SweepArgs};
 use crate::units::{ByteCount, Rate, TimeSpan};
 
 /// Subcommands of `weir mesh`.
@@ -42,15 +43,41 @@ Example:
     $ weir mesh run --hosts inventory.ini --max-gb 20 --max-usd 5
     $ weir mesh run --resume last
     $ weir mesh run --hosts hosts.yaml --max-tests 4 --survey
+    $ weir mesh run --launch --cloud aws --max-regions 4 --admit 203.0.113.7 --max-usd 5
 
 Exit status: 0 all tests went through; 2 wrong arguments; 3 a host or a test failed, or a limit stopped the run.")]
     Run(Box<MeshRunArgs>),
-    /// Remove what killed runs have left on hosts.
+    /// Launch machines in clouds, and hold them.
     ///
-    /// Ends agents that 'weir mesh run' has started there and removes their folders. Agents also end by themselves, some
-    /// time after their run should have ended.
+    /// One machine in each region that the filters leave, by OpenTofu or Terraform. Writes the hosts file that 'weir mesh
+    /// run' reads, and removes everything on Ctrl-C or when their time is over. 'weir mesh run --launch' does it for one
+    /// run. The machines also end by themselves at their deadline, as far as their cloud lets them.
     #[command(after_help = "\
 Example:
+    $ weir mesh launch --cloud aws --max-regions 4 --admit 203.0.113.7 --delete-after 3h
+    $ weir mesh launch --pair 'aws:us-east-1->gcp:us-central1' --admit 203.0.113.7 --spot --max-usd 5
+    $ weir mesh launch --cloud gcp --max-regions 3 --machines-by ./my-machines
+
+Exit status: 0 machines were held and removed; 2 wrong arguments; 3 a cloud refused, or something could not be removed.")]
+    Launch(Box<LaunchArgs>),
+    /// Show machines that were launched, and what they have cost so far.
+    ///
+    /// By what launches have written down on this host; with --cloud or --place, what carries their tags besides.
+    #[command(after_help = "\
+Example:
+    $ weir mesh status
+    $ weir mesh status --place aws:us-east-1 --json")]
+    Status(StatusArgs),
+    /// Remove what killed runs and launches have left.
+    ///
+    /// Machines of launches whose process is gone are removed by what it has written down; with --cloud or --place, what
+    /// carries the tags of any launch besides, with nothing written down. With --hosts, agents that 'weir mesh run' has
+    /// started there are ended, and their folders removed; they also end by themselves, some time after their run should
+    /// have ended.
+    #[command(after_help = "\
+Example:
+    $ weir mesh sweep
+    $ weir mesh sweep --cloud aws --list
     $ weir mesh sweep --hosts hosts.yaml")]
     Sweep(SweepArgs),
     /// Take results of other tools into the results store.
@@ -226,25 +253,20 @@ pub struct MeshRunArgs {
     #[command(flatten)]
     pub plan: MeshPlanArgs,
     /// Go on with a run that was killed or interrupted; hosts and tests are those that it has left.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["hosts", "group", "pair", "cloud"], required_unless_present = "hosts")]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["hosts", "group", "pair", "cloud"], required_unless_present_any = ["hosts", "launch"])]
     pub resume: Option<RunName>,
+    /// Launch the hosts in clouds, one in each region that the filters leave, and remove them at the end.
+    #[arg(long, conflicts_with_all = ["hosts", "group", "resume"])]
+    pub launch: bool,
+    /// The hosts to launch.
+    #[command(flatten)]
+    pub machines: MachineArgs,
     /// Most tests at the same time.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = value_parser!(u32).range(1..=1000))]
     pub parallel: u32,
     /// Program to copy to hosts with another processor than this one, as in aarch64=weir-arm; may be given more than once.
     #[arg(long, value_name = "MACHINE=FILE")]
     pub program: Vec<String>,
-    /// Program to call for SSH.
-    #[arg(long, value_name = "FILE", default_value = "ssh")]
-    pub ssh: String,
-}
-
-/// Arguments of `weir mesh sweep`.
-#[derive(Clone, Debug, Args)]
-pub struct SweepArgs {
-    /// Hosts file: Weir's own YAML, or an Ansible inventory (INI or YAML).
-    #[arg(long, value_name = "FILE")]
-    pub hosts: PathBuf,
     /// Program to call for SSH.
     #[arg(long, value_name = "FILE", default_value = "ssh")]
     pub ssh: String,

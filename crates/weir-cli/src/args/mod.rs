@@ -7,6 +7,7 @@ mod flows;
 mod lab;
 mod load;
 mod mesh;
+mod mesh_machines;
 mod origin;
 mod origin_commands;
 mod recv;
@@ -34,8 +35,9 @@ pub use lab::{DEFAULT_LINK, End, LabCommand, LabRunArgs, LinkCommand, LinkOption
 pub use load::{LoadArgs, PerSecond, PlayMode, RungMode, TimeRange, Viewers};
 pub use mesh::{
     CostArgs, FilterArgs, ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs,
-    MeshRunArgs, ProbeArgs, RegionsArgs, ShapeArgs, SweepArgs,
+    MeshRunArgs, ProbeArgs, RegionsArgs, ShapeArgs,
 };
+pub use mesh_machines::{LaunchArgs, MachineArgs, StatusArgs, SweepArgs, TaggedArgs};
 pub use origin::OriginArgs;
 pub use origin_commands::{BucketStyle, DemoArgs, DrefArgs, IndexArgs, OriginCommand, StorageArgs};
 pub use recv::{ConcealBy, JoinBy, RecvArgs, WriteAs};

@@ -14,7 +14,7 @@ use printing::printed_by;
 use schemas::{assert_documented, docs, schema, validator};
 use strictness::{assert_strict, fields};
 
-const SCHEMAS: [&str; 33] = [
+const SCHEMAS: [&str; 35] = [
     "agent",
     "rtt",
     "flows",
@@ -48,9 +48,11 @@ const SCHEMAS: [&str; 33] = [
     "mesh-report",
     "mesh-run",
     "mesh-sweep",
+    "mesh-launch",
+    "mesh-status",
 ];
-/// Schemas that output is held against where there are hosts: mesh_over_ssh.rs.
-const WHERE_HOSTS_ARE: [&str; 2] = ["mesh-run", "mesh-sweep"];
+/// Schemas that output is held against where there are hosts: mesh_over_ssh.rs and mesh_launch.rs.
+const WHERE_HOSTS_ARE: [&str; 4] = ["mesh-run", "mesh-sweep", "mesh-launch", "mesh-status"];
 /// Documents of a kind that are taken apart; the others are only validated.
 const TAKEN_APART: usize = 2;
 

@@ -1,12 +1,17 @@
 //! `weir mesh`: tests between many places.
 
 mod import;
+mod launch;
+mod launches;
 mod pair_survey;
 mod plan;
+mod presses;
 mod probe;
 mod regions;
 mod report;
 mod run;
+mod status;
+mod sweep;
 
 use std::io::Read;
 use std::path::Path;
@@ -24,7 +29,9 @@ pub fn run(command: &MeshCommand, global: &GlobalOptions) -> Result<(), Failure>
         MeshCommand::Regions(args) => regions::run(args, global),
         MeshCommand::Plan(args) => plan::run(args, global),
         MeshCommand::Run(args) => run::run(args, global),
-        MeshCommand::Sweep(args) => run::sweep(args, global),
+        MeshCommand::Launch(args) => launch::run(args, global),
+        MeshCommand::Status(args) => status::run(args, global),
+        MeshCommand::Sweep(args) => sweep::run(args, global),
         MeshCommand::Import(args) => import::run(args, global),
         MeshCommand::Export(args) => import::export(args, global),
         MeshCommand::Report(args) => report::run(args, global),

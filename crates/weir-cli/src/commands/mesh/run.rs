@@ -2,20 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use weir_cli::args::{GlobalOptions, MeshRunArgs, SweepArgs};
+use weir_cli::args::{GlobalOptions, MeshRunArgs};
 use weir_cli::units::format_bytes;
 use weir_mesh::hosts::Host;
 use weir_mesh::import::mark;
-use weir_mesh::place::Places;
 use weir_mesh::run::{Conductor, Executor, Fate, Fault, FaultKind, Halt, Order, Ready};
-use weir_mesh::ssh::{SshExecutor, check_program, on_all, sweep as sweep_host};
+use weir_mesh::ssh::{SshExecutor, check_program, on_all};
 use weir_net::clock;
 use weir_net::host::HostFacts;
 use weir_results::{MeshEnd, MeshFilter, MeshTest, NewRun, RunId};
@@ -25,53 +22,34 @@ use super::super::progress::LiveLine;
 use super::super::run_store::{Ended, RunStore, json as to_json, new_run};
 use super::super::{Failure, runs, tables};
 use super::pair_survey::{self, Measured};
-use super::plan;
+use super::presses::Presses;
+use super::{launch, plan};
 
 /// Hosts that are prepared at the same time.
-const PREPARED_AT_ONCE: usize = 16;
+pub const PREPARED_AT_ONCE: usize = 16;
 /// How often the store hears that the run is alive, and Ctrl-C is looked at.
 const TICK: Duration = Duration::from_millis(500);
 /// Clocks that are further apart than this are told of.
 const CLOCKS_APART_S: i64 = 5;
 
-/// How often Ctrl-C was pressed.
-struct Presses {
-    count: Arc<AtomicUsize>,
-    /// Set by the second: ends what runs on hosts at once.
-    kill: Arc<AtomicBool>,
-}
-
-impl Presses {
-    /// The first lets tests end, the second ends them, the third ends the process.
-    fn watch() -> Result<Presses, Failure> {
-        let failed = |error| Failure::environment(format!("cannot handle signals: {error}"));
-        let presses = Presses {
-            count: Arc::default(),
-            kill: Arc::default(),
-        };
-        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
-        let (count, kill) = (presses.count.clone(), presses.kill.clone());
-        std::thread::spawn(move || {
-            for _ in signals.forever() {
-                match count.fetch_add(1, Ordering::Relaxed) {
-                    0 => {}
-                    1 => kill.store(true, Ordering::Relaxed),
-                    _ => std::process::exit(130),
-                }
-            }
-        });
-        Ok(presses)
-    }
-
-    fn count(&self) -> usize {
-        self.count.load(Ordering::Relaxed)
-    }
-}
-
-/// Runs the mesh.
+/// Runs the mesh, on machines that are launched for it if that was asked for.
 pub fn run(args: &MeshRunArgs, global: &GlobalOptions) -> Result<(), Failure> {
     let presses = Presses::watch()?;
     has_ssh(&args.ssh)?;
+    if !args.launch {
+        return run_on(args, &presses, global);
+    }
+    let machines = launch::launch(&args.machines, &args.plan, &args.ssh, &presses, global)?;
+    let mut on_them = args.clone();
+    on_them.plan.hosts = Some(machines.hosts_file.clone());
+    on_them.plan.filter.pair = machines.pairs_left(&args.plan.filter.pair)?;
+    let ran = run_on(&on_them, &presses, global);
+    // What went wrong first is told; what could not be removed is told where it happens.
+    let removed = machines.remove();
+    ran.and(removed.map(drop))
+}
+
+fn run_on(args: &MeshRunArgs, presses: &Presses, global: &GlobalOptions) -> Result<(), Failure> {
     let store = RunStore::open(&global.db)?;
     let (order, announced) = match args.resume {
         Some(name) => (resumed(&store, runs::find(store.store(), name)?)?, None),
@@ -96,7 +74,7 @@ pub fn run(args: &MeshRunArgs, global: &GlobalOptions) -> Result<(), Failure> {
         run,
         order: &order,
         executor: &executor,
-        presses: &presses,
+        presses,
         conductor: Conductor::new(&order, args.parallel as usize),
         ready: BTreeMap::new(),
         notes: Vec::new(),
@@ -111,7 +89,7 @@ pub fn run(args: &MeshRunArgs, global: &GlobalOptions) -> Result<(), Failure> {
 }
 
 /// That there is no program for SSH is said once, before anything begins.
-fn has_ssh(program: &str) -> Result<(), Failure> {
+pub fn has_ssh(program: &str) -> Result<(), Failure> {
     check_program(program).map_err(|fault| Failure::environment(fault.message))
 }
 
@@ -187,7 +165,7 @@ fn programs(given: &[String]) -> Result<BTreeMap<String, PathBuf>, Failure> {
 }
 
 /// 256 random bits, as text.
-fn random_hex() -> Result<String, Failure> {
+pub fn random_hex() -> Result<String, Failure> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes)
         .map_err(|error| Failure::environment(format!("cannot make a token: {error}")))?;
@@ -573,42 +551,4 @@ fn is_out_of_reach(kind: FaultKind) -> bool {
         kind,
         FaultKind::Unreachable | FaultKind::HostKey | FaultKind::Denied
     )
-}
-
-/// Removes what killed runs have left.
-pub fn sweep(args: &SweepArgs, global: &GlobalOptions) -> Result<(), Failure> {
-    let presses = Presses::watch()?;
-    has_ssh(&args.ssh)?;
-    let hosts = plan::hosts(&args.hosts, None, Places::known())?;
-    let numbers: Vec<usize> = (0..hosts.len()).collect();
-    let swept = on_all(&numbers, PREPARED_AT_ONCE, |host| {
-        sweep_host(&hosts[host], &args.ssh, &presses.kill)
-    });
-    let (mut removed, mut failed) = (Vec::new(), Vec::new());
-    for (host, result) in swept {
-        match result {
-            Ok(folders) => removed.extend(
-                folders
-                    .into_iter()
-                    .map(|folder| json!({ "host": hosts[host].name, "folder": folder })),
-            ),
-            Err(fault) => failed.push(fault.message),
-        }
-    }
-    if global.json {
-        print(&format!("{}\n", json!({ "removed": removed, "failed": failed })))?;
-    } else if !global.quiet {
-        print(&format!(
-            "removed {} folders from {} hosts\n",
-            removed.len(),
-            hosts.len()
-        ))?;
-    }
-    match failed.first() {
-        None => Ok(()),
-        Some(first) => Err(Failure::environment(format!(
-            "{} hosts could not be swept: {first}",
-            failed.len()
-        ))),
-    }
 }

@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// What the program reads.
 #[derive(Clone, Copy)]
-pub(super) enum Input<'i> {
+pub(crate) enum Input<'i> {
     /// Nothing.
     None,
     /// These bytes.
@@ -29,7 +29,7 @@ pub(super) enum Input<'i> {
 
 /// Where what it prints goes.
 #[derive(Clone, Copy)]
-pub(super) enum Output<'o> {
+pub(crate) enum Output<'o> {
     /// Into [`Finished::Exit`].
     Text,
     /// Into a file that is not there yet and that only its owner may read; what comes after [`MOST_FILE`] is dropped.
@@ -38,7 +38,7 @@ pub(super) enum Output<'o> {
 
 /// How it ended.
 #[derive(Debug)]
-pub(super) enum Finished {
+pub(crate) enum Finished {
     /// By itself; a signal counts as status 255.
     Exit {
         status: i32,
@@ -51,7 +51,7 @@ pub(super) enum Finished {
     Killed,
 }
 
-pub(super) fn run(
+pub(crate) fn run(
     program: &str,
     arguments: &[String],
     input: Input<'_>,

@@ -1,0 +1,415 @@
+//! `weir mesh launch`: machines launched, held, and removed whatever happens.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use weir_cli::args::{GlobalOptions, LaunchArgs, MachineArgs, MeshPlanArgs};
+use weir_mesh::cloud::hosts::{Files, hosts_file, known_hosts};
+use weir_mesh::cloud::record::{PlaceRecord, Record};
+use weir_mesh::cloud::{Arch, Keys, Launch, Own};
+use weir_mesh::engine::Engine;
+use weir_mesh::filter::ExactPair;
+use weir_mesh::launch::{Machines, Removed};
+use weir_mesh::place::{Place, PlaceName, Places, cloud};
+use weir_mesh::price::What;
+use weir_mesh::ssh::{on_all, reach};
+use weir_mesh::state::RunFolder;
+
+use super::super::output::{print, say};
+use super::super::{Failure, tables};
+use super::launches::{now_unix_s, own_program, state_folder};
+use super::presses::Presses;
+use super::{plan, run};
+
+/// Longest life of machines: thirty days.
+const MOST_LIFE_S: u64 = 30 * 24 * 3600;
+/// How long machines may take to start.
+const BOOT: Duration = Duration::from_secs(300);
+const TICK: Duration = Duration::from_millis(200);
+/// Letters of a launch's name.
+const RUN_LENGTH: usize = 10;
+
+/// Launches, holds, removes.
+pub fn run(args: &LaunchArgs, global: &GlobalOptions) -> Result<(), Failure> {
+    let presses = Presses::watch()?;
+    let plan = MeshPlanArgs {
+        hosts: None,
+        group: None,
+        filter: args.filter.clone(),
+        shape: args.shape.clone(),
+        cost: args.cost.clone(),
+    };
+    let held = launch(&args.machines, &plan, &args.ssh, &presses, global)?;
+    if let Some(output) = &args.output {
+        std::fs::copy(&held.hosts_file, output)
+            .map_err(|error| Failure::environment(format!("cannot write {}: {error}", output.display())))?;
+    }
+    held.tell(global)?;
+    held.hold(&presses);
+    let removed = held.remove()?;
+    if global.json {
+        print(&format!("{}\n", removed_json(&removed)))?;
+    }
+    Ok(())
+}
+
+/// Machines that are there until this is dropped.
+pub struct Held {
+    machines: Option<Machines>,
+    /// The hosts file.
+    pub hosts_file: PathBuf,
+    /// When it is time to remove them, Unix seconds.
+    until_unix_s: i64,
+    quiet: bool,
+}
+
+/// Launches a machine for each place of the plan, and waits until they answer.
+pub fn launch(
+    args: &MachineArgs,
+    plan_args: &MeshPlanArgs,
+    ssh: &str,
+    presses: &Presses,
+    global: &GlobalOptions,
+) -> Result<Held, Failure> {
+    let made = plan::make(plan_args, global)?;
+    made.plan.estimate.check(&made.limits)?;
+    let mut launch = spec(args)?;
+    let engine = match &args.engine {
+        Some(program) => Engine {
+            program: own_program(program)?,
+        },
+        None => Engine::find(std::env::var_os("PATH").as_deref())
+            .map_err(|error| Failure::environment(error.to_string()))?,
+    };
+    let own = args.machines_by.as_deref().map(own_program).transpose()?;
+    launch.run = run::random_hex()?[..RUN_LENGTH].to_owned();
+    let folder = state_folder(args.state.as_deref())?.begin(&launch.run)?;
+    launch.keys = keys(&folder).inspect_err(|_| {
+        // Nothing has been made; a folder that stays is empty.
+        let _ = folder.remove();
+    })?;
+    let begun = now_unix_s();
+    launch.delete_after_unix_s = begun.saturating_add_unsigned(launch.life_s);
+    let mut record = Record::new(
+        launch.run.clone(),
+        begun,
+        launch.delete_after_unix_s,
+        engine.program.display().to_string(),
+    );
+    launch.own = own.map(|program| Own {
+        program,
+        host_key_file: folder.path.join("host_key"),
+    });
+    record.own = launch.own.clone();
+    record.places = places(&made, &launch, plan_args)?;
+    if !global.quiet {
+        say(tables::mesh_plan(&made.nodes, &made.plan).trim_end());
+    }
+    let quiet = global.quiet;
+    let tell = Box::new(move |text: &str| tell_unless(quiet, text));
+    let machines = Machines::new(
+        engine,
+        folder,
+        record,
+        usize::from(args.at_once),
+        presses.count.clone(),
+        tell,
+    );
+    let hosts_file = machines.path().join("hosts.yaml");
+    let margin = i64::try_from(launch.life_s / 10).unwrap_or(0).min(300);
+    let held = Held {
+        machines: Some(machines),
+        hosts_file,
+        until_unix_s: launch.delete_after_unix_s - margin,
+        quiet: global.quiet,
+    };
+    held.up(&mut launch, ssh, presses)?;
+    Ok(held)
+}
+
+fn tell_unless(quiet: bool, text: &str) {
+    if !quiet {
+        say(&format!("weir: {text}"));
+    }
+}
+
+/// What the arguments ask for.
+fn spec(args: &MachineArgs) -> Result<Launch, Failure> {
+    if args.admit.is_empty() && args.machines_by.is_none() {
+        return Err(Failure::usage(
+            "say with --admit which address you come from, as others see it (https://checkip.amazonaws.com says so): \
+             nobody else is let in",
+        ));
+    }
+    let mut machine_types = BTreeMap::new();
+    for text in &args.machine_type {
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let (name, kind) = text
+            .split_once('=')
+            .filter(|(_, kind)| !kind.is_empty() && kind.chars().all(fits))
+            .ok_or_else(|| Failure::usage(format!("'{text}' is no type of machine: write aws=c7i.large")))?;
+        machine_types.insert(cloud(name)?.to_owned(), kind.to_owned());
+    }
+    let life_s = args.delete_after.0 / 1_000_000_000;
+    if !(60..=MOST_LIFE_S).contains(&life_s) {
+        return Err(Failure::usage(
+            "--delete-after is between a minute and thirty days, as in 2h",
+        ));
+    }
+    Ok(Launch {
+        life_s,
+        arch: if args.arm { Arch::Arm } else { Arch::X86 },
+        admit: args
+            .admit
+            .iter()
+            .map(|text| text.parse())
+            .collect::<Result<_, _>>()?,
+        machine_types,
+        spot: args.spot,
+        mtu: args.mtu,
+        placement_group: args.placement_group,
+        per_place: 1,
+        oracle_compartment: args.oracle_compartment.clone(),
+        ..Launch::default()
+    })
+}
+
+/// Keys made for this launch: the operator's, and the machines'.
+fn keys(folder: &RunFolder) -> Result<Keys, Failure> {
+    let make = |name: &str, kind: &[&str]| -> Result<(), Failure> {
+        let output = Command::new("ssh-keygen")
+            .args(["-q", "-N", "", "-C", "weir-mesh", "-f"])
+            .arg(folder.path.join(name))
+            .args(kind)
+            .output()
+            .map_err(|error| {
+                Failure::environment(format!(
+                    "cannot start 'ssh-keygen': {error}; install OpenSSH's client"
+                ))
+            })?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(Failure::environment(format!(
+            "ssh-keygen failed: {}",
+            said.trim()
+        )))
+    };
+    // Azure takes no other kind everywhere.
+    make("key", &["-t", "rsa", "-b", "3072"])?;
+    make("host_key", &["-t", "ed25519"])?;
+    let read = |name: &str| -> Result<String, Failure> {
+        const MOST: usize = 16 << 10;
+        Ok(String::from_utf8_lossy(&folder.read(name, MOST)?).into_owned())
+    };
+    Ok(Keys {
+        operator_public: read("key.pub")?,
+        host_private: read("host_key")?,
+        host_public: read("host_key.pub")?,
+    })
+}
+
+/// The places that take part in the plan.
+fn places(made: &plan::Made, launch: &Launch, args: &MeshPlanArgs) -> Result<Vec<PlaceRecord>, Failure> {
+    let prices = super::prices(args.cost.prices.as_deref())?;
+    let mut places: BTreeMap<&PlaceName, &Place> = BTreeMap::new();
+    for (from, to) in &made.plan.pairs {
+        for node in [*from, *to] {
+            let place = &made.nodes[node].place;
+            places.insert(&place.name, place);
+        }
+    }
+    let price = |place: &Place| {
+        // The table knows the smallest machines; those of a program of the user's cost what they cost.
+        let known = launch.own.is_none() && !launch.machine_types.contains_key(&place.name.cloud);
+        known
+            .then(|| prices.of(place, What::VmHour).map(|price| price.usd))
+            .flatten()
+    };
+    Ok(places
+        .into_iter()
+        .map(|(name, place)| PlaceRecord::new(name.clone(), launch.per_place, price(place)))
+        .collect())
+}
+
+impl Held {
+    /// Makes the machines and waits until they answer.
+    fn up(&self, launch: &mut Launch, ssh: &str, presses: &Presses) -> Result<(), Failure> {
+        let Some(machines) = &self.machines else {
+            return Ok(());
+        };
+        tell_unless(self.quiet, "checking what would be launched");
+        machines.check(launch)?;
+        tell_unless(self.quiet, "launching machines");
+        machines.make(launch, &now_unix_s)?;
+        let hosts = machines.record().hosts();
+        let known = machines.write("known_hosts", &known_hosts(launch, &hosts))?;
+        let key = machines.path().join("key");
+        let files = Files {
+            key: &key,
+            known_hosts: &known,
+        };
+        machines.write("hosts.yaml", &hosts_file(launch, &hosts, files))?;
+        tell_unless(self.quiet, "waiting until the machines answer");
+        self.wait_for(ssh, presses)
+    }
+
+    /// Waits until SSH lets us in everywhere, but not for ever.
+    fn wait_for(&self, ssh: &str, presses: &Presses) -> Result<(), Failure> {
+        let hosts = plan::hosts(&self.hosts_file, None, Places::known())?;
+        let numbers: Vec<usize> = (0..hosts.len()).collect();
+        let deadline = Instant::now() + BOOT;
+        let answers = on_all(&numbers, run::PREPARED_AT_ONCE, |host| {
+            loop {
+                let answer = reach(&hosts[host], ssh, &presses.kill);
+                if answer.is_ok() || presses.count() > 0 || Instant::now() > deadline {
+                    return answer;
+                }
+                std::thread::sleep(5 * TICK);
+            }
+        });
+        if presses.count() > 0 {
+            return Err(Failure::environment("interrupted while machines started"));
+        }
+        for (_, answer) in answers {
+            if let Err(fault) = answer {
+                tell_unless(self.quiet, &format!("{fault}; it does not answer yet"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Says what is there.
+    fn tell(&self, global: &GlobalOptions) -> Result<(), Failure> {
+        let Some(machines) = &self.machines else {
+            return Ok(());
+        };
+        let record = machines.record();
+        let now = now_unix_s();
+        if global.json {
+            let object = json!({
+                "event": "up",
+                "launch": record.run,
+                "hosts_file": self.hosts_file.display().to_string(),
+                "delete_after_unix_s": record.delete_after_unix_s,
+                "places": record.places.iter().map(|place| place_json(place, now)).collect::<Vec<Value>>(),
+            });
+            return print(&format!("{object}\n"));
+        }
+        print(&format!(
+            "{}launch {} has {} machines: {}\n",
+            tables::mesh_machines(&record, now),
+            record.run,
+            record.hosts().len(),
+            self.hosts_file.display()
+        ))?;
+        tell_unless(self.quiet, "Ctrl-C removes them");
+        Ok(())
+    }
+
+    fn hold(&self, presses: &Presses) {
+        while presses.count() == 0 && now_unix_s() < self.until_unix_s {
+            std::thread::sleep(TICK);
+        }
+    }
+
+    /// Of these pairs, those with a machine at both ends.
+    pub fn pairs_left(&self, pairs: &[String]) -> Result<Vec<String>, Failure> {
+        let there: BTreeSet<PlaceName> = self
+            .machines
+            .iter()
+            .flat_map(|machines| machines.record().hosts())
+            .map(|(place, _)| place)
+            .collect();
+        let mut left = Vec::new();
+        for text in pairs {
+            let pair: ExactPair = text.parse()?;
+            if there.contains(&pair.from) && there.contains(&pair.to) {
+                left.push(text.clone());
+            }
+        }
+        if left.is_empty() && !pairs.is_empty() {
+            return Err(Failure::environment(
+                "no pair is left: one end of each could not be launched",
+            ));
+        }
+        Ok(left)
+    }
+
+    /// Removes the machines.
+    pub fn remove(mut self) -> Result<Removed, Failure> {
+        self.take_down()
+    }
+
+    fn take_down(&mut self) -> Result<Removed, Failure> {
+        let Some(machines) = self.machines.take() else {
+            return Ok(Removed::default());
+        };
+        let run = machines.record().run;
+        if !machines.record().is_over() {
+            tell_unless(self.quiet, "removing the machines");
+        }
+        let removed = machines.remove(&now_unix_s)?;
+        for note in &removed.notes {
+            tell_unless(self.quiet, note);
+        }
+        if removed.is_clean {
+            return Ok(removed);
+        }
+        let first = removed.failed.first().cloned().unwrap_or_else(|| {
+            let place = removed.places.iter().find(|place| place.phase.may_live());
+            place.map_or_else(String::new, |place| {
+                format!(
+                    "{}: {}",
+                    place.place,
+                    place.problem.as_deref().unwrap_or_default()
+                )
+            })
+        });
+        Err(Failure::environment(format!(
+            "something of launch {run} is left: {first}; 'weir mesh sweep' tries again"
+        )))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Err(failure) = self.take_down() {
+            say(&format!("weir: {}", failure.message));
+        }
+    }
+}
+
+/// A place of a launch, for machines.
+pub fn place_json(place: &PlaceRecord, now_unix_s: i64) -> Value {
+    let hosts: Vec<Value> = place
+        .hosts
+        .iter()
+        .map(|host| json!({ "name": host.name, "address": host.address, "zone": host.zone }))
+        .collect();
+    json!({
+        "place": place.place.to_string(),
+        "phase": place.phase,
+        "machines": place.machines,
+        "hosts": hosts,
+        "begun_unix_s": place.begun_unix_s,
+        "gone_unix_s": place.gone_unix_s,
+        "usd_per_hour": place.usd_per_hour,
+        "usd": place.usd(now_unix_s),
+        "problem": place.problem,
+    })
+}
+
+fn removed_json(removed: &Removed) -> Value {
+    let now = now_unix_s();
+    json!({
+        "event": "removed",
+        "places": removed.places.iter().map(|place| place_json(place, now)).collect::<Vec<Value>>(),
+        "tagged": removed.tagged,
+        "notes": removed.notes,
+    })
+}

@@ -1,0 +1,157 @@
+//! A module for AWS: a network of its own, machines that are terminated when they shut down.
+
+use serde_json::{Map, Value, json};
+
+use super::cloud_init::user_data;
+use super::{Arch, Launch, MESH_PER_GROUP, header, literal, numbered};
+use crate::place::PlaceName;
+
+/// Canonical's account, whose images these are.
+const CANONICAL: &str = "099720109477";
+/// Zones of the region itself, such as us-east-1a, and not local ones such as us-east-1-bos-1a.
+const ZONE: &str = "^[a-z]+(-[a-z]+)+-[0-9][a-z]$";
+
+pub(super) fn module(launch: &Launch, place: &PlaceName) -> Value {
+    let names = launch.host_names(place);
+    let kind = launch.machine_type("aws", ["t3.micro", "t4g.micro"]);
+    let (architecture, word) = match launch.arch {
+        Arch::X86 => ("x86_64", "amd64"),
+        Arch::Arm => ("arm64", "arm64"),
+    };
+    let image = format!("ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-{word}-server-*");
+    json!({
+        "terraform": header("aws", "hashicorp/aws", ">= 5.40, < 7.0"),
+        "provider": { "aws": { "region": place.region, "default_tags": { "tags": launch.tags() } } },
+        "data": {
+            "aws_ami": { "image": {
+                "most_recent": true,
+                "owners": [CANONICAL],
+                "filter": [
+                    { "name": "name", "values": [image] },
+                    { "name": "architecture", "values": [architecture] },
+                ],
+            } },
+            // Not every zone has every type.
+            "aws_ec2_instance_type_offerings": { "zones": {
+                "location_type": "availability-zone",
+                "filter": { "name": "instance-type", "values": [kind] },
+            } },
+        },
+        "locals": {
+            "zone": format!(
+                "${{[for zone in sort(data.aws_ec2_instance_type_offerings.zones.locations) : zone if \
+                 length(regexall(\"{ZONE}\", zone)) > 0][0]}}"
+            ),
+        },
+        "resource": resources(launch, names.len(), kind),
+        "output": { "hosts": { "value": names.iter().enumerate().map(|(index, name)| {
+            let host = format!("aws_instance.host{}", index + 1);
+            json!({
+                "name": name,
+                "address": format!("${{{host}.public_ip}}"),
+                "zone": format!("${{{host}.availability_zone}}"),
+            })
+        }).collect::<Vec<Value>>() } },
+    })
+}
+
+fn resources(launch: &Launch, hosts: usize, kind: &str) -> Value {
+    let named = json!({ "Name": format!("weir-{}", launch.run) });
+    let groups = groups(launch);
+    let ids: Vec<String> = groups
+        .keys()
+        .map(|group| format!("${{aws_security_group.{group}.id}}"))
+        .collect();
+    let mut resources = json!({
+        "aws_vpc": { "mesh": { "cidr_block": "10.77.0.0/16", "tags": named } },
+        "aws_internet_gateway": { "mesh": { "vpc_id": "${aws_vpc.mesh.id}" } },
+        "aws_subnet": { "mesh": {
+            "vpc_id": "${aws_vpc.mesh.id}",
+            "cidr_block": "10.77.0.0/20",
+            "availability_zone": "${local.zone}",
+        } },
+        "aws_route_table": { "mesh": { "vpc_id": "${aws_vpc.mesh.id}" } },
+        "aws_route": { "out": {
+            "route_table_id": "${aws_route_table.mesh.id}",
+            "destination_cidr_block": "0.0.0.0/0",
+            "gateway_id": "${aws_internet_gateway.mesh.id}",
+        } },
+        "aws_route_table_association": { "mesh": {
+            "subnet_id": "${aws_subnet.mesh.id}",
+            "route_table_id": "${aws_route_table.mesh.id}",
+        } },
+        "aws_security_group": groups,
+        "aws_instance": numbered(hosts, "host", |_| instance(launch, kind, &ids)),
+    });
+    if launch.placement_group {
+        let name = format!("weir-{}", launch.run);
+        resources["aws_placement_group"] = json!({ "mesh": { "name": name, "strategy": "cluster" } });
+    }
+    resources
+}
+
+fn instance(launch: &Launch, kind: &str, groups: &[String]) -> Value {
+    let mut instance = json!({
+        "ami": "${data.aws_ami.image.id}",
+        "instance_type": kind,
+        "subnet_id": "${aws_subnet.mesh.id}",
+        "vpc_security_group_ids": groups,
+        "associate_public_ip_address": true,
+        "user_data": literal(&user_data(launch, "aws")),
+        // The deadline inside then ends all of it, the disk too.
+        "instance_initiated_shutdown_behavior": "terminate",
+        "metadata_options": { "http_tokens": "required" },
+        "root_block_device": { "delete_on_termination": true, "tags": launch.tags() },
+        "tags": { "Name": format!("weir-{}", launch.run) },
+        "depends_on": ["aws_route.out", "aws_route_table_association.mesh"],
+    });
+    if launch.spot {
+        instance["instance_market_options"] = json!({
+            "market_type": "spot",
+            "spot_options": { "instance_interruption_behavior": "terminate", "spot_instance_type": "one-time" },
+        });
+    }
+    if launch.placement_group {
+        instance["placement_group"] = "${aws_placement_group.mesh.id}".into();
+    }
+    instance
+}
+
+/// One group for the operator, and as many as the mesh's addresses need.
+fn groups(launch: &Launch) -> Map<String, Value> {
+    let group = |name: &str, description: &str, rules: Vec<Value>| {
+        json!({
+            "name": format!("weir-{}-{name}", launch.run),
+            "description": description,
+            "vpc_id": "${aws_vpc.mesh.id}",
+            "ingress": rules,
+            "egress": [rule("-1", [0, 0], &["0.0.0.0/0".to_owned()])],
+        })
+    };
+    let ssh = rule("tcp", [22, 22], &launch.operators());
+    let mut groups = Map::from_iter([(
+        "operator".to_owned(),
+        group("operator", "SSH from who launched it", vec![ssh]),
+    )]);
+    for (index, members) in launch.members().chunks(MESH_PER_GROUP).enumerate() {
+        let name = format!("mesh{}", index + 1);
+        let all = rule("-1", [0, 0], members);
+        groups.insert(name.clone(), group(&name, "Hosts of the mesh", vec![all]));
+    }
+    groups
+}
+
+/// A rule with every attribute, as JSON has to give them.
+fn rule(protocol: &str, [from, to]: [u16; 2], ranges: &[String]) -> Value {
+    json!({
+        "description": "",
+        "protocol": protocol,
+        "from_port": from,
+        "to_port": to,
+        "cidr_blocks": ranges,
+        "ipv6_cidr_blocks": [],
+        "prefix_list_ids": [],
+        "security_groups": [],
+        "self": false,
+    })
+}

@@ -1,0 +1,49 @@
+//! What a launched machine does when it starts, for cloud-init: a user with a key, a host key that is known beforehand,
+//! and an end at its deadline. Pure.
+
+use serde_json::json;
+
+use super::{Launch, USER};
+
+/// Script that cloud-init runs at every start: a deadline that a restart does not forget.
+const SCRIPT: &str = "/var/lib/cloud/scripts/per-boot/weir";
+
+/// The user data of a machine in this cloud.
+pub fn user_data(launch: &Launch, cloud: &str) -> String {
+    let document = json!({
+        "users": ["default", {
+            "name": USER,
+            "shell": "/bin/bash",
+            "lock_passwd": true,
+            "ssh_authorized_keys": [launch.keys.operator_public.trim()],
+        }],
+        "ssh_pwauth": false,
+        "disable_root": true,
+        "ssh_keys": {
+            "ed25519_private": launch.keys.host_private,
+            "ed25519_public": launch.keys.host_public.trim(),
+        },
+        "write_files": [{ "path": SCRIPT, "permissions": "0755", "content": script(launch, cloud) }],
+    });
+    // JSON is YAML.
+    format!("#cloud-config\n{document:#}\n")
+}
+
+fn script(launch: &Launch, cloud: &str) -> String {
+    let mut text = String::from("#!/bin/sh\n");
+    if cloud == "oracle" {
+        // Its images let nothing but SSH in; the security list is in charge.
+        text.push_str("iptables -P INPUT ACCEPT\niptables -F INPUT\n");
+    }
+    if let Some(mtu) = launch.mtu {
+        text.push_str(
+            "device=$(ip -o route show default | sed -n 's/.* dev \\([^ ]*\\).*/\\1/p' | head -n 1)\n",
+        );
+        text.push_str(&format!("ip link set dev \"$device\" mtu {mtu}\n"));
+    }
+    text.push_str(&format!(
+        "left=$(( ({} - $(date +%s)) / 60 ))\n[ \"$left\" -gt 0 ] || left=1\nexec shutdown -P +\"$left\"\n",
+        launch.delete_after_unix_s
+    ));
+    text
+}

@@ -1,0 +1,100 @@
+//! A module for Google Cloud: a network of its own, machines that the cloud deletes at their deadline.
+
+use serde_json::{Value, json};
+
+use super::cloud_init::user_data;
+use super::{Arch, Launch, header, literal, numbered};
+use crate::place::PlaceName;
+
+pub(super) fn module(launch: &Launch, place: &PlaceName) -> Value {
+    let names = launch.host_names(place);
+    json!({
+        "terraform": header("google", "hashicorp/google", ">= 6.0, < 8.0"),
+        // The project is what GOOGLE_PROJECT or gcloud's configuration says.
+        "provider": { "google": { "region": place.region } },
+        "data": { "google_compute_zones": { "zones": { "region": place.region, "status": "UP" } } },
+        "resource": resources(launch, place, &names),
+        "output": { "hosts": { "value": names.iter().enumerate().map(|(index, name)| {
+            let host = format!("google_compute_instance.host{}", index + 1);
+            json!({
+                "name": name,
+                "address": format!("${{{host}.network_interface[0].access_config[0].nat_ip}}"),
+                "zone": format!("${{{host}.zone}}"),
+            })
+        }).collect::<Vec<Value>>() } },
+    })
+}
+
+fn resources(launch: &Launch, place: &PlaceName, names: &[String]) -> Value {
+    let name = launch.name(place);
+    let mut network = json!({ "name": name, "auto_create_subnetworks": false });
+    if let Some(mtu) = launch.mtu {
+        network["mtu"] = mtu.into();
+    }
+    let mut firewalls = json!({ "operator": {
+        "name": format!("{name}-operator"),
+        "network": "${google_compute_network.mesh.id}",
+        "source_ranges": launch.operators(),
+        "allow": [{ "protocol": "tcp", "ports": ["22"] }],
+    } });
+    if !launch.mesh.is_empty() {
+        firewalls["mesh"] = json!({
+            "name": format!("{name}-mesh"),
+            "network": "${google_compute_network.mesh.id}",
+            "source_ranges": launch.members(),
+            "allow": [{ "protocol": "all" }],
+        });
+    }
+    let mut resources = json!({
+        // Networks and their rules have no labels: the run is in their names.
+        "google_compute_network": { "mesh": network },
+        "google_compute_subnetwork": { "mesh": {
+            "name": name,
+            "network": "${google_compute_network.mesh.id}",
+            "ip_cidr_range": "10.77.0.0/20",
+        } },
+        "google_compute_firewall": firewalls,
+        "google_compute_instance": numbered(names.len(), "host", |number| instance(launch, &name, number)),
+    });
+    if launch.placement_group {
+        resources["google_compute_resource_policy"] = json!({ "mesh": {
+            "name": name,
+            "group_placement_policy": { "collocation": "COLLOCATED", "vm_count": names.len() },
+        } });
+    }
+    resources
+}
+
+fn instance(launch: &Launch, name: &str, number: usize) -> Value {
+    let word = match launch.arch {
+        Arch::X86 => "amd64",
+        Arch::Arm => "arm64",
+    };
+    let mut scheduling = json!({
+        "max_run_duration": { "seconds": launch.life_s },
+        "instance_termination_action": "DELETE",
+        "automatic_restart": false,
+        "on_host_maintenance": "TERMINATE",
+    });
+    if launch.spot {
+        scheduling["provisioning_model"] = "SPOT".into();
+        scheduling["preemptible"] = true.into();
+    }
+    let mut instance = json!({
+        "name": format!("{name}-{number}"),
+        "machine_type": launch.machine_type("gcp", ["e2-small", "t2a-standard-1"]),
+        "zone": "${data.google_compute_zones.zones.names[0]}",
+        "labels": launch.tags(),
+        "boot_disk": { "initialize_params": {
+            "image": format!("ubuntu-os-cloud/ubuntu-2404-lts-{word}"),
+            "labels": launch.tags(),
+        } },
+        "network_interface": { "subnetwork": "${google_compute_subnetwork.mesh.id}", "access_config": {} },
+        "metadata": { "user-data": literal(&user_data(launch, "gcp")) },
+        "scheduling": scheduling,
+    });
+    if launch.placement_group {
+        instance["resource_policies"] = json!(["${google_compute_resource_policy.mesh.id}"]);
+    }
+    instance
+}

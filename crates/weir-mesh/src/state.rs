@@ -1,0 +1,188 @@
+//! The folder in which launches are written down: one folder for each with its record, keys, hosts file and the engine's
+//! states, which only its user can read. It knows files and locks, not what is launched.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::cloud::leftovers::is_run;
+use crate::cloud::record::{MOST_BYTES, Record};
+
+const RECORD: &str = "launch.json";
+const LOCK: &str = "lock";
+
+/// Something about a launch's files.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// A file or folder cannot be used.
+    #[error("{path}: {error}")]
+    Files {
+        /// What.
+        path: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// A record that cannot be read.
+    #[error("{0}")]
+    Record(#[from] crate::MeshError),
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> StateError {
+    move |error| StateError::Files {
+        path: path.display().to_string(),
+        error,
+    }
+}
+
+/// The folder of all launches.
+#[derive(Clone, Debug)]
+pub struct StateFolder(pub PathBuf);
+
+impl StateFolder {
+    /// Makes the folder of a launch that begins, and holds its lock.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn begin(&self, run: &str) -> Result<RunFolder, StateError> {
+        let path = self.0.join(run);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&path)
+            .map_err(failed(&path))?;
+        let mut folder = RunFolder { path, lock: None };
+        folder.try_lock()?;
+        Ok(folder)
+    }
+
+    /// The launches that are written down; none where there is no folder.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn runs(&self) -> Result<Vec<RunFolder>, StateError> {
+        let entries = match fs::read_dir(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(failed(&self.0))?,
+        };
+        let mut runs: Vec<RunFolder> = entries
+            .filter_map(|entry| {
+                let path = entry.ok()?.path();
+                let name = path.file_name()?.to_str()?;
+                (is_run(name) && path.join(RECORD).is_file()).then_some(RunFolder { path, lock: None })
+            })
+            .collect();
+        runs.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(runs)
+    }
+}
+
+/// The folder of one launch.
+#[derive(Debug)]
+pub struct RunFolder {
+    /// Where it is.
+    pub path: PathBuf,
+    lock: Option<File>,
+}
+
+impl RunFolder {
+    /// Takes the launch over, unless the process that it belongs to is alive.
+    ///
+    /// # Errors
+    /// When the lock's file cannot be used.
+    pub fn try_lock(&mut self) -> Result<bool, StateError> {
+        let path = self.path.join(LOCK);
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed(&path))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {
+                self.lock = Some(file);
+                Ok(true)
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+            Err(error) => Err(failed(&path)(error.into())),
+        }
+    }
+
+    /// Makes a folder in it.
+    ///
+    /// # Errors
+    /// When that fails.
+    pub fn folder(&self, name: &str) -> Result<PathBuf, StateError> {
+        let path = self.path.join(name);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&path)
+            .map_err(failed(&path))?;
+        Ok(path)
+    }
+
+    /// Writes a file that only its user can read, all of it or nothing.
+    ///
+    /// # Errors
+    /// When that fails.
+    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, StateError> {
+        let path = self.path.join(name);
+        let new = self.path.join(format!("{name}.new"));
+        let write = || -> io::Result<()> {
+            let mut file = OpenOptions::new()
+                .create(true)
+                .write(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&new)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&new, &path)
+        };
+        write().map_err(failed(&path))?;
+        Ok(path)
+    }
+
+    /// Reads a file of at most `most` bytes; more are cut.
+    ///
+    /// # Errors
+    /// When that fails.
+    pub fn read(&self, name: &str, most: usize) -> Result<Vec<u8>, StateError> {
+        let path = self.path.join(name);
+        let mut bytes = Vec::new();
+        let file = File::open(&path).map_err(failed(&path))?;
+        file.take(most as u64 + 1)
+            .read_to_end(&mut bytes)
+            .map_err(failed(&path))?;
+        Ok(bytes)
+    }
+
+    /// The record.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn record(&self) -> Result<Record, StateError> {
+        let bytes = self.read(RECORD, MOST_BYTES)?;
+        let name = self.path.join(RECORD).display().to_string();
+        Ok(Record::read(&name, &bytes)?)
+    }
+
+    /// Keeps the record.
+    ///
+    /// # Errors
+    /// When that fails.
+    pub fn keep(&self, record: &Record) -> Result<(), StateError> {
+        self.write(RECORD, &record.text()).map(drop)
+    }
+
+    /// Removes the folder: nothing is left of the launch.
+    ///
+    /// # Errors
+    /// When that fails.
+    pub fn remove(&self) -> Result<(), StateError> {
+        fs::remove_dir_all(&self.path).map_err(failed(&self.path))
+    }
+}

@@ -1,0 +1,75 @@
+//! What engines, clouds and programs of the user's say of launched machines, and records of launches: nothing may upset
+//! what reads them, what is taken can stand on a command line and in a hosts file, and what is refused is one line.
+//!
+//! Input: a byte that chooses the reader, then the text.
+
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use weir_mesh::cloud::Launch;
+use weir_mesh::cloud::hosts::{Files, hosts_file, read_output};
+use weir_mesh::cloud::leftovers::{Leftover, aws_removals, read_aws, read_names, read_own};
+use weir_mesh::cloud::record::Record;
+use weir_mesh::cloud::verdict::judge;
+use weir_mesh::hosts::read_hosts;
+use weir_mesh::place::{PlaceName, Places};
+
+fn check_leftovers(leftovers: &[Leftover]) {
+    for removal in aws_removals("eu-west-1", leftovers) {
+        for word in removal.commands.iter().flatten() {
+            assert!(!word.is_empty() && !word.chars().any(|c| c.is_control() || c.is_whitespace()), "{word}");
+        }
+        assert!(!removal.leftover.id.starts_with('-'));
+    }
+}
+
+fn check_hosts(text: &[u8]) {
+    let names = ["a".to_owned()];
+    let Ok(hosts) = read_output(text, &names) else {
+        return;
+    };
+    let place = PlaceName::new("aws", "eu-west-1");
+    let hosts: Vec<_> = hosts.into_iter().map(|host| (place.clone(), host)).collect();
+    let files = Files {
+        key: Path::new("/key"),
+        known_hosts: Path::new("/known"),
+    };
+    let file = hosts_file(&Launch::default(), &hosts, files);
+    // The reader may refuse what a host's own program made up, but sees one host and no other key.
+    if let Ok(read) = read_hosts("hosts.yaml", file.as_bytes(), Places::known()) {
+        assert_eq!(read.len(), 1, "{file}");
+        assert_eq!(read[0].ssh_key.as_deref(), Some("/key"));
+    }
+}
+
+fuzz_target!(|input: &[u8]| {
+    let Some((form, text)) = input.split_first() else {
+        return;
+    };
+    match form % 5 {
+        0 => check_hosts(text),
+        1 => {
+            // Both answers in one.
+            if let Ok(found) = read_aws(text, b"[\"i-1\"]") {
+                check_leftovers(&found);
+            }
+            let _ = read_names(text);
+        }
+        2 => check_leftovers(&read_own(&String::from_utf8_lossy(text))),
+        3 => {
+            if let Ok(record) = Record::read("launch.json", text) {
+                for place in &record.places {
+                    let folder = place.folder();
+                    assert!(!folder.contains('/') && !folder.starts_with('.'), "{folder}");
+                }
+                assert!(Record::read("launch.json", record.text().as_bytes()).is_ok());
+            }
+        }
+        _ => {
+            let failure = judge(&String::from_utf8_lossy(text), "aws");
+            assert!(!failure.message.contains('\n') && failure.message.len() < 2500, "{failure}");
+        }
+    }
+});
