@@ -7,6 +7,7 @@ mod flows;
 mod lab;
 mod load;
 mod mesh;
+mod neighbour;
 mod origin;
 mod origin_commands;
 mod recv;
@@ -36,6 +37,7 @@ pub use mesh::{
     CostArgs, FilterArgs, ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs,
     MeshRunArgs, ProbeArgs, RegionsArgs, ShapeArgs, SweepArgs,
 };
+pub use neighbour::{CongestionName, NeighbourArgs, NeighbourCommand, NeighbourServeArgs};
 pub use origin::OriginArgs;
 pub use origin_commands::{BucketStyle, DemoArgs, DrefArgs, IndexArgs, OriginCommand, StorageArgs};
 pub use recv::{ConcealBy, JoinBy, RecvArgs, WriteAs};
