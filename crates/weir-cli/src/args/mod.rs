@@ -8,6 +8,7 @@ mod lab;
 mod load;
 mod mesh;
 mod mesh_machines;
+mod neighbour;
 mod origin;
 mod origin_commands;
 mod recv;
@@ -38,6 +39,7 @@ pub use mesh::{
     MeshRunArgs, ProbeArgs, RegionsArgs, ShapeArgs,
 };
 pub use mesh_machines::{LaunchArgs, MachineArgs, StatusArgs, SweepArgs, TaggedArgs};
+pub use neighbour::{CongestionName, NeighbourArgs, NeighbourCommand, NeighbourServeArgs};
 pub use origin::OriginArgs;
 pub use origin_commands::{BucketStyle, DemoArgs, DrefArgs, IndexArgs, OriginCommand, StorageArgs};
 pub use recv::{ConcealBy, JoinBy, RecvArgs, WriteAs};

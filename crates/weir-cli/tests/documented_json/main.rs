@@ -14,7 +14,7 @@ use printing::printed_by;
 use schemas::{assert_documented, docs, schema, validator};
 use strictness::{assert_strict, fields};
 
-const SCHEMAS: [&str; 35] = [
+const SCHEMAS: [&str; 37] = [
     "agent",
     "rtt",
     "flows",
@@ -39,6 +39,8 @@ const SCHEMAS: [&str; 35] = [
     "lab-run",
     "lab-link-show",
     "lab-link-down",
+    "lab-neighbour",
+    "lab-neighbour-serve",
     "lab-profiles",
     "lab-profiles-show",
     "lab-clean",
