@@ -286,8 +286,15 @@ impl Executor for SshExecutor<'_> {
 /// # Errors
 /// When it does not, or lets nobody in.
 pub fn reach(host: &Host, ssh: &str, kill: &AtomicBool) -> Result<(), Fault> {
-    let finished = process::run(ssh, &arguments(host, "true"), Input::None, Output::Text, SHORT, kill)
-        .map_err(|error| not_started(ssh, &error))?;
+    let finished = process::run(
+        ssh,
+        &arguments(host, "true"),
+        Input::None,
+        Output::Text,
+        SHORT,
+        kill,
+    )
+    .map_err(|error| not_started(ssh, &error))?;
     judge(&host.name, finished, SHORT).map(drop)
 }
 

@@ -61,11 +61,12 @@ pub enum TaggedError {
 
 fn call(program: &str, arguments: &[String], kill: &AtomicBool) -> Result<String, TaggedError> {
     // Pagers and colours are for people.
-    let finished =
-        run(program, arguments, Input::None, Output::Text, LIMIT, kill).map_err(|error| TaggedError::Missing {
+    let finished = run(program, arguments, Input::None, Output::Text, LIMIT, kill).map_err(|error| {
+        TaggedError::Missing {
             program: program.to_owned(),
             error: error.to_string(),
-        })?;
+        }
+    })?;
     let failed = |said: &str| TaggedError::Failed {
         program: program.to_owned(),
         what: what_of(arguments),

@@ -16,10 +16,10 @@ use weir_mesh::state::RunFolder;
 use super::super::Failure;
 use super::super::output::{print, say};
 use super::launches::{Look, find, looks, now_unix_s, state_folder};
-use super::presses::Presses;
-use super::status::tagged_json;
 use super::plan;
+use super::presses::Presses;
 use super::run::{PREPARED_AT_ONCE, has_ssh};
+use super::status::tagged_json;
 
 /// Places of a launch that the engine removes at the same time.
 const REMOVED_AT_ONCE: usize = 4;
