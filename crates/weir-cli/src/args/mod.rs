@@ -5,7 +5,9 @@ mod agent;
 mod diagnose;
 mod flows;
 mod lab;
+mod lab_pacing;
 mod load;
+mod load_player;
 mod mesh;
 mod origin;
 mod origin_commands;
@@ -31,6 +33,8 @@ pub use agent::AgentArgs;
 pub use diagnose::{DiagnoseArgs, FailOn};
 pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{DEFAULT_LINK, End, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs};
+pub use lab_pacing::PacingArgs;
+pub use load_player::PlayerArgs;
 pub use load::{LoadArgs, PerSecond, PlayMode, RungMode, TimeRange, Viewers};
 pub use mesh::{
     CostArgs, FilterArgs, ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs,

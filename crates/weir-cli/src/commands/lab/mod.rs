@@ -1,6 +1,7 @@
 //! `weir lab`: networks made on this host.
 
 mod link;
+mod pacing;
 mod profiles;
 mod run;
 mod supervise;
@@ -21,6 +22,7 @@ pub fn run(command: &LabCommand, global: &GlobalOptions) -> Result<ExitCode, Fai
     let done = |result: Result<(), Failure>| result.map(|()| ExitCode::SUCCESS);
     match command {
         LabCommand::Run(args) => run::run(args, global),
+        LabCommand::Pacing(args) => pacing::run(args, global),
         LabCommand::Link(command) => link::run(command, global),
         LabCommand::Profiles { show } => done(profiles::run(show.as_deref(), global)),
         LabCommand::Clean { all } => done(clean(*all, global)),
