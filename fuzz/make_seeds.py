@@ -241,6 +241,34 @@ for name, text in {
 }.items():
     seed("mesh_import", name, text.encode())
 
+# A byte that chooses, then datagrams of neighbours behind their lengths; nonces and tokens of zeros are filled in.
+def neighbour(kind, *fields):
+    data = b"WN\1" + bytes([kind]) + bytes(8) + b"".join(value.to_bytes(size, "big") for size, value in fields)
+    return bytes([len(data)]) + data
+
+
+def neighbour_start(kind, rate, length, frames):
+    return neighbour(2, (8, 0), (1, kind), (1, 0), (2, frames), (2, length), (8, rate), (8, 10**9))
+
+
+DATA = [(8, 10**9), (8, 10**9 + 10**7)]
+FRAME = [*DATA, (4, 1), (4, 0), (2, 0), (2, 1), (8, 10**9), (4, 1)]
+for choice, name, datagrams in [
+    (0, "call", [neighbour_start(1, 0, 0, 0), neighbour(5, (8, 0)), neighbour(7, *DATA, (4, 0)), neighbour(7, *DATA, (4, 2))]),
+    (1, "even", [neighbour_start(2, 10**6, 1000, 0), neighbour(5, (8, 0)), neighbour(7, *DATA, (4, 0)), neighbour(9, (4, 1), (4, 0), (4, 0))]),
+    (2, "game", [neighbour_start(3, 10**6, 1000, 60), neighbour(3, (8, 0), (4, 1)), neighbour(5, (8, 0)), neighbour(8, *FRAME), neighbour(4, (8, 0))]),
+    (1, "refused", [neighbour(1, (20, 0)), neighbour(6, (1, 1), (8, 10**6))]),
+    (128, "stranger", [neighbour_start(1, 0, 0, 0), neighbour(3, (8, 0), (4, 1)), neighbour(1, (20, 0))]),
+]:
+    seed("neighbour_packets", name, bytes([choice]) + b"".join(datagrams))
+for name, text in {
+    "bytes": "GET /bytes/3000000?congestion=reno HTTP/1.1\r\nHost: x\r\n\r\n",
+    "stream": "GET /stream?ms=2000&id=00ff HTTP/1.1\r\nConnection: close\r\n\r\n",
+    "readings": "GET /readings?id=1 HTTP/1.0\r\n\r\n",
+    "answer": "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\nbody",
+}.items():
+    seed("neighbour_http", name, text.encode())
+
 # Small MP4 files of several layouts, and their stored indexes behind magic, version and checksum.
 INDEX = "cargo run --quiet --manifest-path ../Cargo.toml -p weir-media --example mp4_index --".split()
 STORED_HEADER_BYTES = 8 + 4 + 8
