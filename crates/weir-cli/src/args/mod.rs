@@ -9,6 +9,7 @@ mod load;
 mod mesh;
 mod origin;
 mod origin_commands;
+mod origin_pacing;
 mod recv;
 mod report;
 mod rtt;
@@ -38,6 +39,7 @@ pub use mesh::{
 };
 pub use origin::OriginArgs;
 pub use origin_commands::{BucketStyle, DemoArgs, DrefArgs, IndexArgs, OriginCommand, StorageArgs};
+pub use origin_pacing::PacingArgs;
 pub use recv::{ConcealBy, JoinBy, RecvArgs, WriteAs};
 pub use report::ReportArgs;
 pub use rtt::RttArgs;
