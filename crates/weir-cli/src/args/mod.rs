@@ -11,6 +11,7 @@ mod load_player;
 mod mesh;
 mod origin;
 mod origin_commands;
+mod origin_pacing;
 mod recv;
 mod report;
 mod rtt;
@@ -42,6 +43,7 @@ pub use mesh::{
 };
 pub use origin::OriginArgs;
 pub use origin_commands::{BucketStyle, DemoArgs, DrefArgs, IndexArgs, OriginCommand, StorageArgs};
+pub use origin_pacing::PacingArgs;
 pub use recv::{ConcealBy, JoinBy, RecvArgs, WriteAs};
 pub use report::ReportArgs;
 pub use rtt::RttArgs;
