@@ -37,6 +37,8 @@ const SCHEMAS: [&str; 35] = [
     "lab-run",
     "lab-link-show",
     "lab-link-down",
+    "lab-neighbour",
+    "lab-neighbour-serve",
     "lab-profiles",
     "lab-profiles-show",
     "lab-clean",
@@ -312,6 +314,7 @@ fn print_everything() -> Vec<Document> {
         &["lab", "profiles", "--show", "lte", "--json"],
     );
     documents.extend(print_labs(folder.path()));
+    documents.extend(print_neighbours(folder.path()));
     let mut take = |schema: &'static str, status: i32, arguments: &[&str]| {
         let printed = lines(folder.path(), status, arguments);
         assert!(!printed.is_empty(), "{arguments:?} printed nothing");
@@ -386,6 +389,47 @@ fn print_stream(folder: &Path) -> [(&'static str, Value); 2] {
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
     let sent = serde_json::from_slice(&said.stdout).expect("a result");
     [("send", sent), ("recv", received)]
+}
+
+/// Neighbours of a stream, each for a moment, over loopback.
+fn print_neighbours(folder: &Path) -> Vec<Document> {
+    let mut server = weir(folder)
+        .args(["lab", "neighbour", "serve", "--json", "--listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a server");
+    let mut line = String::new();
+    let said = server.stdout.take().map(BufReader::new);
+    said.expect("its output").read_line(&mut line).expect("a line");
+    let said: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    let address = said["address"].as_str().expect("an address").to_owned();
+    let mut documents = vec![("lab-neighbour-serve", "weir lab neighbour serve".to_owned(), said)];
+    let kinds: [&[&str]; 5] = [
+        &["voip"],
+        &["udp", "--rate", "1Mbit/s"],
+        &["game", "--rate", "1Mbit/s"],
+        &["bulk", "--streams", "2"],
+        &["http", "--bytes", "10kB", "--pause", "20ms"],
+    ];
+    for kind in kinds {
+        let arguments = [
+            &["lab", "neighbour"],
+            kind,
+            &[&address, "--json", "--for", "300ms"],
+        ]
+        .concat();
+        let printed = lines(folder, 0, &arguments);
+        let what = format!("weir {}", arguments.join(" "));
+        documents.extend(
+            printed
+                .into_iter()
+                .map(|line| ("lab-neighbour", what.clone(), line)),
+        );
+    }
+    // It may have ended by itself; then the clients have said so.
+    let _ = server.kill();
+    let _ = server.wait();
+    documents
 }
 
 /// Places, a plan, and what tests say that were taken in from another tool, all in a folder of its own.

@@ -106,6 +106,7 @@ pub struct GameAccount {
 #[derive(Debug, Default)]
 struct Shown {
     frame: Option<u32>,
+    first_unix_ns: u64,
     since_unix_ns: u64,
     longest_ns: u64,
 }
@@ -115,22 +116,25 @@ impl Shown {
         if self.frame.is_some_and(|shown| shown >= frame) {
             return;
         }
-        if self.frame.replace(frame).is_some() {
-            self.longest_ns = self
-                .longest_ns
-                .max(now_unix_ns.saturating_sub(self.since_unix_ns));
+        match self.frame.replace(frame) {
+            None => self.first_unix_ns = now_unix_ns,
+            Some(_) => {
+                self.longest_ns = self
+                    .longest_ns
+                    .max(now_unix_ns.saturating_sub(self.since_unix_ns))
+            }
         }
         self.since_unix_ns = now_unix_ns;
     }
 
-    /// The longest time with the same picture, up to this instant.
-    fn longest_until(&self, now_unix_ns: u64) -> u64 {
-        match self.frame {
-            None => 0,
-            Some(_) => self
-                .longest_ns
-                .max(now_unix_ns.saturating_sub(self.since_unix_ns)),
+    /// The longest time without a new picture, from when the first was due until the last was.
+    fn longest_between(&self, first_due_unix_ns: u64, last_due_unix_ns: u64) -> u64 {
+        if self.frame.is_none() {
+            return last_due_unix_ns.saturating_sub(first_due_unix_ns);
         }
+        let before = self.first_unix_ns.saturating_sub(first_due_unix_ns);
+        let after = last_due_unix_ns.saturating_sub(self.since_unix_ns);
+        self.longest_ns.max(before).max(after)
     }
 }
 
@@ -253,7 +257,7 @@ impl GameAccount {
             frame_interval_ns: self.interval_ns,
             completion,
             completion_above_min: completion.map(|times| times.above_min()),
-            longest_freeze_ns: self.longest_freeze_ns(frames_sent, base_ns),
+            longest_freeze_ns: self.longest_freeze_ns(ending, frames_sent, base_ns),
             inputs_sent: self.inputs_unix_ns.len() as u64,
             inputs_answered: self.answered as u64,
             input_to_frame: self.input_to_frame.times(),
@@ -277,15 +281,13 @@ impl GameAccount {
         }
     }
 
-    /// Up to when the last frame of all should have been there.
-    fn longest_freeze_ns(&self, frames_sent: u64, base_ns: i64) -> u64 {
+    /// From when the first frame should have been there until the last should have been.
+    fn longest_freeze_ns(&self, ending: &Ending, frames_sent: u64, base_ns: i64) -> u64 {
+        let started_unix_ns = self.started_unix_ns.unwrap_or(ending.started_unix_ns);
+        let first = started_unix_ns.saturating_add_signed(base_ns);
         let last_due_ns = self.asked.traffic.due_ns(frames_sent.saturating_sub(1));
-        let end = self
-            .started_unix_ns
-            .unwrap_or(0)
-            .saturating_add(last_due_ns)
-            .saturating_add_signed(base_ns);
-        self.shown.longest_until(end)
+        self.shown
+            .longest_between(first, first.saturating_add(last_due_ns))
     }
 
     fn samples(&self, ending: &Ending, frames_sent: u64, late_ns: i64) -> Vec<GameSample> {
@@ -445,6 +447,21 @@ mod tests {
         assert_eq!(report.figures.longest_freeze_ns, 180 * MS);
         assert_eq!(report.figures.incomplete, 9);
         assert_eq!(game(200).finish(&ended(0)).figures.longest_freeze_ns, 0);
+    }
+
+    #[test]
+    fn a_screen_that_stays_dark_is_a_freeze_too() {
+        // The first whole frame is the third, 40 ms later than the first should have been.
+        let mut account = game(200);
+        take(&mut account, 0, 0, 10, 0);
+        for frame in 2..10 {
+            take(&mut account, frame, 0, 10, 0);
+            take(&mut account, frame, 1, 10, 0);
+        }
+        assert_eq!(account.finish(&ended(10)).figures.longest_freeze_ns, 40 * MS);
+        let mut account = game(200);
+        take(&mut account, 0, 0, 10, 0);
+        assert_eq!(account.finish(&ended(10)).figures.longest_freeze_ns, 180 * MS);
     }
 
     #[test]

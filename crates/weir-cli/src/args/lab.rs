@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::lab_pacing::PacingArgs;
+use super::NeighbourCommand;
 use crate::units::TimeSpan;
 
 /// Name of a link when none is given.
@@ -44,6 +45,19 @@ Example:
     $ weir lab link down"
     )]
     Link(LinkCommand),
+    /// Traffic that shares a line with a stream, and what becomes of it.
+    ///
+    /// A call, evenly spaced datagrams, a cloud game, a download as fast as TCP goes, repeated downloads over HTTP: one
+    /// process serves all kinds, and a client for each measures what it gets. One-way delays are from the clock of the
+    /// server's host to that of the client's, which are the same clock in a lab.
+    #[command(
+        subcommand,
+        after_help = "\
+Example:
+    $ weir lab neighbour serve --listen 198.18.0.2:7000
+    $ weir lab neighbour voip far:7000 --for 20s"
+    )]
+    Neighbour(NeighbourCommand),
     /// List the links that come with Weir.
     ///
     /// Each is modelled on a real network, and its text says on which figures. Save one with --show, change it, and

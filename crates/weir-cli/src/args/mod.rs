@@ -9,6 +9,7 @@ mod lab_pacing;
 mod load;
 mod load_player;
 mod mesh;
+mod neighbour;
 mod origin;
 mod origin_commands;
 mod origin_pacing;
@@ -41,6 +42,7 @@ pub use mesh::{
     CostArgs, FilterArgs, ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs,
     MeshRunArgs, ProbeArgs, RegionsArgs, ShapeArgs, SweepArgs,
 };
+pub use neighbour::{CongestionName, NeighbourArgs, NeighbourCommand, NeighbourServeArgs};
 pub use origin::OriginArgs;
 pub use origin_commands::{BucketStyle, DemoArgs, DrefArgs, IndexArgs, OriginCommand, StorageArgs};
 pub use origin_pacing::PacingArgs;

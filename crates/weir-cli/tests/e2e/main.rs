@@ -26,6 +26,7 @@ mod lab_run;
 mod listening;
 mod load;
 mod long_path;
+mod neighbours;
 mod origin;
 mod origin_clients;
 mod origin_demo;

@@ -1,6 +1,7 @@
 //! `weir lab`: networks made on this host.
 
 mod link;
+mod neighbour;
 mod pacing;
 mod profiles;
 mod run;
@@ -24,6 +25,7 @@ pub fn run(command: &LabCommand, global: &GlobalOptions) -> Result<ExitCode, Fai
         LabCommand::Run(args) => run::run(args, global),
         LabCommand::Pacing(args) => pacing::run(args, global),
         LabCommand::Link(command) => link::run(command, global),
+        LabCommand::Neighbour(command) => done(neighbour::run(command, global)),
         LabCommand::Profiles { show } => done(profiles::run(show.as_deref(), global)),
         LabCommand::Clean { all } => done(clean(*all, global)),
     }
