@@ -12,7 +12,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-const SCHEMAS: [&str; 35] = [
+const SCHEMAS: [&str; 37] = [
     "agent",
     "rtt",
     "flows",
@@ -659,10 +659,7 @@ const LABS: [(&str, &str); 8] = [
     ("lab-link-down", "lab link down --json"),
     ("lab-link-show", "lab link up lte --name other --json"),
     ("lab-clean", "lab clean --all --json"),
-    (
-        "lab-pacing",
-        "lab pacing short.toml --json -q --max-lateness 10s",
-    ),
+    ("lab-pacing", "lab pacing short.toml --json -q --max-lateness 10s"),
 ];
 
 fn print_labs(folder: &Path) -> Vec<Document> {

@@ -15,5 +15,5 @@ pub use account::{Account, DirectionAccount, Drops, Fitness, OwnLosses};
 pub use carry::{CarryError, carry};
 pub use hosts::{FAR_IPV4, FAR_IPV6, Host, NEAR_IPV4, NEAR_IPV6, spawn_on};
 pub use lab::{Lab, LabError};
-pub use waiting::QueueSecond;
 pub use state::{HostState, LinkName, LinkNameError, LinkState, Registry, StateError};
+pub use waiting::QueueSecond;

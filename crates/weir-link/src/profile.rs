@@ -150,7 +150,10 @@ impl Profile {
             Some(other) => {
                 return Err(ProfileError::Option {
                     option: "profile".to_owned(),
-                    problem: format!("it is the name of a profile, as in \"home-10M\", and no {}", other.type_str()),
+                    problem: format!(
+                        "it is the name of a profile, as in \"home-10M\", and no {}",
+                        other.type_str()
+                    ),
                 });
             }
         };

@@ -96,10 +96,20 @@ fn servers_are_told_the_pace_that_the_segment_log_tells() {
         assert_eq!(keys.bitrate, Some(segment.bitrate.div_ceil(1_000)));
     }
     let video = |segment: &&Segment| segment.kind == "video";
-    assert!(segments.iter().filter(video).all(|segment| segment.pace == Some(2 * 3_894_000)));
+    assert!(
+        segments
+            .iter()
+            .filter(video)
+            .all(|segment| segment.pace == Some(2 * 3_894_000))
+    );
     for segment in segments.iter().filter(|segment| segment.failure.is_none()) {
         assert_eq!(segment.bytes, 20_000, "{segment:?}");
-        assert!(segment.first_byte_ns.is_some_and(|first| first <= segment.last_byte_ns), "{segment:?}");
+        assert!(
+            segment
+                .first_byte_ns
+                .is_some_and(|first| first <= segment.last_byte_ns),
+            "{segment:?}"
+        );
     }
 }
 
@@ -107,7 +117,9 @@ fn servers_are_told_the_pace_that_the_segment_log_tells() {
 fn segments_that_are_not_there_are_told_of() {
     let server = Acting::start(|path, stream| match path {
         "/manifest.mpd" => answer(stream, "200 OK", mpd(100).as_bytes()),
-        path if path.starts_with("/video") && path.ends_with("/1") => answer(stream, "404 Not Found", b"gone"),
+        path if path.starts_with("/video") && path.ends_with("/1") => {
+            answer(stream, "404 Not Found", b"gone")
+        }
         _ => answer(stream, "200 OK", &[1; 20_000]),
     });
     let real_time = RealTime {
@@ -115,11 +127,20 @@ fn segments_that_are_not_there_are_told_of() {
         ..RealTime::default()
     };
     let segments = watch(&server, real_time);
-    let failed: Vec<&Segment> = segments.iter().filter(|segment| segment.failure.is_some()).collect();
+    let failed: Vec<&Segment> = segments
+        .iter()
+        .filter(|segment| segment.failure.is_some())
+        .collect();
     assert!(!failed.is_empty(), "{segments:?}");
     for segment in failed {
-        assert_eq!((segment.kind, segment.segment, segment.failure), ("video", 1, Some("http_4xx")));
-        assert_eq!((segment.bytes, segment.pace, segment.first_byte_ns), (0, None, None));
+        assert_eq!(
+            (segment.kind, segment.segment, segment.failure),
+            ("video", 1, Some("http_4xx"))
+        );
+        assert_eq!(
+            (segment.bytes, segment.pace, segment.first_byte_ns),
+            (0, None, None)
+        );
     }
 }
 

@@ -188,9 +188,14 @@ mod tests {
 
     #[test]
     fn what_names_no_policy_or_rule_is_refused_with_what_there_is() {
-        for text in ["", "fast", "top", "top:", "top:0", "top:-1", "top:inf", "sammy:1", "none:1", "rung:1e9"] {
+        for text in [
+            "", "fast", "top", "top:", "top:0", "top:-1", "top:inf", "sammy:1", "none:1", "rung:1e9",
+        ] {
             let error = text.parse::<PacePolicy>().unwrap_err().to_string();
-            assert!(error.contains("sammy:C0,C1") && error.lines().count() == 1, "{error}");
+            assert!(
+                error.contains("sammy:C0,C1") && error.lines().count() == 1,
+                "{error}"
+            );
         }
         let error = "bolla".parse::<AbrChoice>().unwrap_err().to_string();
         assert_eq!(

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::lab_pacing::PacingArgs;
 use super::NeighbourCommand;
+use super::lab_pacing::PacingArgs;
 use crate::units::TimeSpan;
 
 /// Name of a link when none is given.

@@ -36,8 +36,8 @@ pub use diagnose::{DiagnoseArgs, FailOn};
 pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{DEFAULT_LINK, End, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs};
 pub use lab_pacing::PacingArgs;
-pub use load_player::PlayerArgs;
 pub use load::{LoadArgs, PerSecond, PlayMode, RungMode, TimeRange, Viewers};
+pub use load_player::PlayerArgs;
 pub use mesh::{
     CostArgs, FilterArgs, ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs,
     MeshRunArgs, ProbeArgs, RegionsArgs, ShapeArgs, SweepArgs,

@@ -32,7 +32,12 @@ pub fn run(args: &LoadArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), F
     let titles = plan::titles(args)?;
     let config = plan::config(args, &titles)?;
     let mut notes = plan::room(&config);
-    let segments = args.player.segment_log.as_deref().map(SegmentLog::create).transpose()?;
+    let segments = args
+        .player
+        .segment_log
+        .as_deref()
+        .map(SegmentLog::create)
+        .transpose()?;
     let store = RunStore::open(&global.db)?;
     let target = titles.first().map(String::as_str).unwrap_or_default();
     let run = store.begin(

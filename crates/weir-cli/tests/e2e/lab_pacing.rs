@@ -42,9 +42,19 @@ fn scenario(text: &str) -> String {
 #[track_caller]
 fn medians(result: &Value, figure: &str) -> (Option<f64>, f64, f64) {
     let figures = result["comparisons"][0]["figures"].as_array().expect("figures");
-    let row = figures.iter().find(|row| row["figure"] == figure).expect("the figure");
-    let of = |variant: usize| row["variants"][variant]["median"].as_f64().unwrap_or_else(|| panic!("{row}"));
-    assert_eq!((&row["variants"][0]["variant"], &row["variants"][1]["variant"]), (&"unpaced".into(), &"paced".into()));
+    let row = figures
+        .iter()
+        .find(|row| row["figure"] == figure)
+        .expect("the figure");
+    let of = |variant: usize| {
+        row["variants"][variant]["median"]
+            .as_f64()
+            .unwrap_or_else(|| panic!("{row}"))
+    };
+    assert_eq!(
+        (&row["variants"][0]["variant"], &row["variants"][1]["variant"]),
+        (&"unpaced".into(), &"paced".into())
+    );
     (row["alone"]["median"].as_f64(), of(0), of(1))
 }
 
@@ -65,17 +75,28 @@ fn a_call_feels_whether_the_stream_beside_it_is_paced() {
     // Half of the round trip of 20 ms, and 50 kB at 10 Mbit/s are 40 ms.
     assert!((10.0 * MS..15.0 * MS).contains(&alone), "alone {alone}");
     assert!(unpaced > alone + 15.0 * MS, "unpaced {unpaced}, alone {alone}");
-    assert!(paced < alone + 0.5 * (unpaced - alone), "paced {paced}, unpaced {unpaced}");
+    assert!(
+        paced < alone + 0.5 * (unpaced - alone),
+        "paced {paced}, unpaced {unpaced}"
+    );
     let (_, unpaced, paced) = medians(&result, "queue.mean_bytes");
     assert!(paced < 0.5 * unpaced, "{paced} {unpaced}");
     // 9 Mbit/s were asked for, of a line that carries less than 10 of payload.
     let (_, unpaced, paced) = medians(&result, "media.throughput");
-    assert!((7e6..9.2e6).contains(&paced) && paced <= unpaced * 1.02, "{paced} {unpaced}");
+    assert!(
+        (7e6..9.2e6).contains(&paced) && paced <= unpaced * 1.02,
+        "{paced} {unpaced}"
+    );
     assert_eq!(medians(&result, "media.bitrate"), (None, 4e6, 4e6));
     let (_, unpaced, paced) = medians(&result, "media.rtt.mean");
     assert!(paced > 19.0 * MS && paced < unpaced, "{paced} {unpaced}");
     for trial in trials.iter().filter(|trial| !trial["variant"].is_null()) {
-        assert!(trial["connection"].as_array().is_some_and(|readings| readings.len() > 50), "{trial}");
+        assert!(
+            trial["connection"]
+                .as_array()
+                .is_some_and(|readings| readings.len() > 50),
+            "{trial}"
+        );
         assert!(trial["figures"]["media.stalls"] == 0.0, "{trial}");
     }
 
@@ -105,7 +126,8 @@ fn interrupted_or_killed_it_leaves_nothing() {
         assert_eq!(done.code(), code, "{}", done.stderr);
         nothing_is_left();
     }
-    let outcomes: Vec<String> = Database::open("weir.db").all("SELECT outcome FROM runs WHERE outcome IS NOT NULL");
+    let outcomes: Vec<String> =
+        Database::open("weir.db").all("SELECT outcome FROM runs WHERE outcome IS NOT NULL");
     assert_eq!(outcomes.first().map(String::as_str), Some("interrupted"));
 }
 
@@ -115,10 +137,19 @@ fn mistakes_are_told_in_a_line() {
     let wrong = scenario(&CALL.replace("top:2.25", "fast"));
     let table = [
         (vec![wrong.as_str()], ["line 9", "sammy:C0,C1"]),
-        (vec!["keynote-fax"], ["neither a scenario nor a file", "keynote-voip"]),
-        (vec!["keynote-voip", "--congestion", "vegas"], ["vegas", "reno, cubic, bbr"]),
+        (
+            vec!["keynote-fax"],
+            ["neither a scenario nor a file", "keynote-voip"],
+        ),
+        (
+            vec!["keynote-voip", "--congestion", "vegas"],
+            ["vegas", "reno, cubic, bbr"],
+        ),
         (vec!["keynote-voip", "--only", "slow"], ["slow", "unpaced, paced"]),
-        (vec!["sammy-lab", "--case", "fax"], ["fax", "udp, tcp, http, video"]),
+        (
+            vec!["sammy-lab", "--case", "fax"],
+            ["fax", "udp, tcp, http, video"],
+        ),
         (vec!["--show", "keynote-fax"], ["neither", "keynote-voip"]),
     ];
     for (arguments, parts) in table {
@@ -128,8 +159,16 @@ fn mistakes_are_told_in_a_line() {
             assert!(done.one_error().contains(part), "{part} in {}", done.stderr);
         }
     }
-    let shown = run_within(Duration::from_secs(20), weir(&["lab", "pacing", "--show", "keynote-voip"]));
-    assert!(shown.expect_code(0).stdout.starts_with("# A call beside streaming"));
+    let shown = run_within(
+        Duration::from_secs(20),
+        weir(&["lab", "pacing", "--show", "keynote-voip"]),
+    );
+    assert!(
+        shown
+            .expect_code(0)
+            .stdout
+            .starts_with("# A call beside streaming")
+    );
     let listed = run_within(Duration::from_secs(20), weir(&["lab", "pacing", "--list"])).expect_code(0);
     assert_eq!(listed.stdout.lines().count(), 6, "{}", listed.stdout);
 }

@@ -113,7 +113,9 @@ pub fn compare(case: &Case, congestion: &'static str, result: &CaseResult) -> Co
 
 fn row(wanted: &FigureWanted, result: &CaseResult) -> FigureRow {
     let spread = |trials: &[Figures]| {
-        let values = trials.iter().filter_map(|figures| figures.get(&wanted.of).copied());
+        let values = trials
+            .iter()
+            .filter_map(|figures| figures.get(&wanted.of).copied());
         Spread::of(values.collect())
     };
     let variants: Vec<VariantSpread> = result
@@ -177,7 +179,10 @@ mod tests {
     }
 
     fn trials(name: &str, values: &[f64]) -> Vec<Figures> {
-        values.iter().map(|value| Figures::from([(name.to_owned(), *value)])).collect()
+        values
+            .iter()
+            .map(|value| Figures::from([(name.to_owned(), *value)]))
+            .collect()
     }
 
     #[test]
@@ -190,31 +195,55 @@ mod tests {
         let result = CaseResult {
             alone: trials("voip.owd.p95", &[10.0]),
             variants: vec![
-                ("unpaced".to_owned(), trials("voip.owd.p95", &[48.3, 47.1, 50.2, 46.0, 49.5])),
-                ("paced".to_owned(), trials("voip.owd.p95", &[12.5, 12.1, 13.0, 11.8, 12.9])),
+                (
+                    "unpaced".to_owned(),
+                    trials("voip.owd.p95", &[48.3, 47.1, 50.2, 46.0, 49.5]),
+                ),
+                (
+                    "paced".to_owned(),
+                    trials("voip.owd.p95", &[12.5, 12.1, 13.0, 11.8, 12.9]),
+                ),
             ],
         };
         let compared = compare(&case, "reno", &result);
         let row = &compared.figures[0];
         assert_eq!(row.alone.as_ref().map(|alone| alone.median), Some(10.0));
         let change = &row.changes[0];
-        assert_eq!((change.variant.as_str(), change.as_expected), ("paced", Some(true)));
+        assert_eq!(
+            (change.variant.as_str(), change.as_expected),
+            ("paced", Some(true))
+        );
         let (low, high) = change.interval.expect("five repeats");
-        assert!((low + 37.7).abs() < 1e-9 && (high + 33.5).abs() < 1e-9, "{low} {high}");
+        assert!(
+            (low + 37.7).abs() < 1e-9 && (high + 33.5).abs() < 1e-9,
+            "{low} {high}"
+        );
         assert!((change.relative.expect("not zero") + 35.8 / 48.3).abs() < 1e-9);
         // What nobody told has a row, so that its lack is seen.
-        assert_eq!((&compared.figures[1].variants, &compared.figures[1].changes), (&vec![], &vec![]));
+        assert_eq!(
+            (&compared.figures[1].variants, &compared.figures[1].changes),
+            (&vec![], &vec![])
+        );
     }
 
     #[test]
     fn too_few_repeats_have_no_interval_and_an_interval_over_zero_is_no_proof() {
         let result = |first: &[f64], second: &[f64]| CaseResult {
             alone: Vec::new(),
-            variants: vec![("a".to_owned(), trials("x.y", first)), ("b".to_owned(), trials("x.y", second))],
+            variants: vec![
+                ("a".to_owned(), trials("x.y", first)),
+                ("b".to_owned(), trials("x.y", second)),
+            ],
         };
         let row = row(&wanted("x.y", Some(Way::Higher)), &result(&[1.0], &[2.0]));
-        assert_eq!((row.changes[0].interval, row.changes[0].as_expected), (None, None));
-        let row = super::row(&wanted("x.y", Some(Way::Higher)), &result(&[1.0, 2.0, 9.0], &[2.0, 3.0, 8.0]));
+        assert_eq!(
+            (row.changes[0].interval, row.changes[0].as_expected),
+            (None, None)
+        );
+        let row = super::row(
+            &wanted("x.y", Some(Way::Higher)),
+            &result(&[1.0, 2.0, 9.0], &[2.0, 3.0, 8.0]),
+        );
         assert_eq!(row.changes[0].as_expected, Some(false));
         // The first variant was never measured: there is nothing to compare with.
         let row = super::row(&wanted("x.y", None), &result(&[], &[2.0]));

@@ -146,8 +146,16 @@ fn of_segments(within: &Range<u64>, segments: &[SegmentLine], figures: &mut Figu
         .filter(|line| line.last_byte_ns > 0)
         .map(|line| line.bytes as f64 * 8e9 / line.last_byte_ns as f64)
         .collect();
-    put(figures, "media.throughput", (!rates.is_empty()).then(|| median(rates)));
-    put(figures, "media.bitrate", mean(segments.iter().map(|line| line.bitrate as f64)));
+    put(
+        figures,
+        "media.throughput",
+        (!rates.is_empty()).then(|| median(rates)),
+    );
+    put(
+        figures,
+        "media.bitrate",
+        mean(segments.iter().map(|line| line.bitrate as f64)),
+    );
     let deviations = segments.iter().filter_map(|line| line.bin_deviation);
     put(figures, "media.bin_deviation", mean(deviations));
 }
@@ -160,11 +168,16 @@ fn of_connection(within: &Range<u64>, readings: &[TcpReading], figures: &mut Fig
         if !within.contains(&reading.unix_ns) {
             continue;
         }
-        let before = readings[..at].iter().rev().find(|before| before.remote_port == reading.remote_port);
+        let before = readings[..at]
+            .iter()
+            .rev()
+            .find(|before| before.remote_port == reading.remote_port);
         let Some(before) = before else { continue };
         seen = true;
         sent += reading.sent_bytes.saturating_sub(before.sent_bytes);
-        again += reading.retransmitted_bytes.saturating_sub(before.retransmitted_bytes);
+        again += reading
+            .retransmitted_bytes
+            .saturating_sub(before.retransmitted_bytes);
         if reading.acked_bytes > before.acked_bytes {
             rtts.push(reading.rtt_ns as f64);
             windows.push(reading.cwnd_bytes as f64);
@@ -172,7 +185,11 @@ fn of_connection(within: &Range<u64>, readings: &[TcpReading], figures: &mut Fig
     }
     if seen {
         put(figures, "media.sent_bytes", Some(sent as f64));
-        put(figures, "media.retransmitted_share", (sent > 0).then(|| again as f64 / sent as f64));
+        put(
+            figures,
+            "media.retransmitted_share",
+            (sent > 0).then(|| again as f64 / sent as f64),
+        );
     }
     put(figures, "media.rtt.mean", mean(rtts.iter().copied()));
     put(figures, "media.cwnd_bytes", mean(windows.into_iter()));

@@ -119,12 +119,18 @@ mod tests {
             for number in 1..=4 {
                 let segment = fs::read(folder.path().join(FOLDER).join(name(rung, number))).unwrap();
                 assert_eq!(segment.len(), bytes);
-                assert_eq!(segment[..8], [&(bytes as u32).to_be_bytes()[..], b"mdat"].concat());
+                assert_eq!(
+                    segment[..8],
+                    [&(bytes as u32).to_be_bytes()[..], b"mdat"].concat()
+                );
             }
             assert!(!folder.path().join(FOLDER).join(name(rung, 5)).exists());
         }
         let text = fs::read_to_string(folder.path().join(MANIFEST)).unwrap();
-        assert!(text.contains("PT8.000000S") && text.contains("bandwidth=\"800000\""), "{text}");
+        assert!(
+            text.contains("PT8.000000S") && text.contains("bandwidth=\"800000\""),
+            "{text}"
+        );
         // A second one there says which file is in its way.
         let error = write_title(&media, 7, folder.path()).unwrap_err().to_string();
         assert!(error.contains("title") && error.lines().count() == 1, "{error}");

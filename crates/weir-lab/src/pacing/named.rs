@@ -35,7 +35,9 @@ pub fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// The text of the scenario of this name.
 pub fn named(name: &str) -> Option<&'static str> {
-    scenarios().find(|(known, _)| *known == name).map(|(_, text)| text)
+    scenarios()
+        .find(|(known, _)| *known == name)
+        .map(|(_, text)| text)
 }
 
 /// What a scenario is, in one line: the first line of its text, which is a comment.

@@ -89,9 +89,13 @@ impl CongestionControl {
 
     /// Of that name.
     pub fn named(name: &str) -> Option<Self> {
-        [CongestionControl::Reno, CongestionControl::Cubic, CongestionControl::Bbr]
-            .into_iter()
-            .find(|known| known.name() == name)
+        [
+            CongestionControl::Reno,
+            CongestionControl::Cubic,
+            CongestionControl::Bbr,
+        ]
+        .into_iter()
+        .find(|known| known.name() == name)
     }
 }
 
@@ -307,14 +311,22 @@ fn resolve(read: ScenarioText, name: &str, link: LinkSpec) -> Result<Scenario, W
     let mut variants = Vec::new();
     for text in &read.variant {
         let variant = variant(text)?;
-        only_once("variant.name", &variant.name, variants.iter().map(|known: &Variant| &known.name))?;
+        only_once(
+            "variant.name",
+            &variant.name,
+            variants.iter().map(|known: &Variant| &known.name),
+        )?;
         variants.push(variant);
     }
     counted("case", read.case.len(), MOST_CASES)?;
     let mut cases = Vec::new();
     for text in &read.case {
         let case = case(text)?;
-        only_once("case.name", &case.name, cases.iter().map(|known: &Case| &known.name))?;
+        only_once(
+            "case.name",
+            &case.name,
+            cases.iter().map(|known: &Case| &known.name),
+        )?;
         cases.push(case);
     }
     if read.player.buffer.0.0 < media.segment.0 {
@@ -363,7 +375,9 @@ fn media(read: &ScenarioText) -> Result<Media, Wrong> {
     if !(500_000_000..=60_000_000_000).contains(&media.segment.0) {
         return wrong("media.segment", "from 500ms to 60s");
     }
-    let bytes: u64 = (0..media.rungs.len()).map(|rung| media.segment_bytes(rung)).fold(0, u64::saturating_add);
+    let bytes: u64 = (0..media.rungs.len())
+        .map(|rung| media.segment_bytes(rung))
+        .fold(0, u64::saturating_add);
     if bytes > MOST_TITLE_BYTES {
         return wrong("media", "a segment of every rung takes at most 512 MiB together");
     }
@@ -399,7 +413,10 @@ fn variant(text: &VariantText) -> Result<Variant, Wrong> {
         (Some(other), _) => return wrong(key("server"), format!("'{other}' is neither weir nor nginx")),
     };
     if text.burst.is_some_and(|burst| !(1..=44).contains(&burst)) {
-        return wrong(key("burst"), "from 1 to 44 packets, which is what the kernel sends at once");
+        return wrong(
+            key("burst"),
+            "from 1 to 44 packets, which is what the kernel sends at once",
+        );
     }
     Ok(Variant {
         name: text.name.clone(),
@@ -420,13 +437,19 @@ fn case(text: &CaseText) -> Result<Case, Wrong> {
         let found = neighbour(text, &key("neighbours"))?;
         let mut known = neighbours.iter().map(|known| &known.name);
         if ["media", "queue"].contains(&found.name.as_str()) || known.any(|known| *known == found.name) {
-            let problem = format!("the name '{}' is taken; give it another with name = \"...\"", found.name);
+            let problem = format!(
+                "the name '{}' is taken; give it another with name = \"...\"",
+                found.name
+            );
             return wrong(key("neighbours"), problem);
         }
         neighbours.push(found);
     }
     counted(&key("figures"), text.figures.len(), MOST_FIGURES)?;
-    let figures = text.figures.iter().map(|figure| wanted(figure, &neighbours, &key("figures")));
+    let figures = text
+        .figures
+        .iter()
+        .map(|figure| wanted(figure, &neighbours, &key("figures")));
     Ok(Case {
         name: text.name.clone(),
         figures: figures.collect::<Result<_, _>>()?,
@@ -438,11 +461,21 @@ fn wanted(text: &FigureText, neighbours: &[Neighbour], key: &str) -> Result<Figu
     let first = text.of.split('.').next().unwrap_or_default();
     let of_media = ["media", "queue"].contains(&first);
     if of_media && !MEDIA_FIGURES.contains(&text.of.as_str()) {
-        let problem = format!("there is no figure '{}'; there are {}", text.of, MEDIA_FIGURES.join(", "));
+        let problem = format!(
+            "there is no figure '{}'; there are {}",
+            text.of,
+            MEDIA_FIGURES.join(", ")
+        );
         return wrong(key, problem);
     }
     if !of_media && !neighbours.iter().any(|neighbour| neighbour.name == first) {
-        return wrong(key, format!("'{}' begins with neither media, queue nor a neighbour's name", text.of));
+        return wrong(
+            key,
+            format!(
+                "'{}' begins with neither media, queue nor a neighbour's name",
+                text.of
+            ),
+        );
     }
     let expect = match text.expect.as_deref() {
         None => None,
@@ -465,7 +498,10 @@ fn neighbour(text: &NeighbourText, key: &str) -> Result<Neighbour, Wrong> {
         ("streams", text.streams.map(|streams| streams.to_string())),
         ("bytes", of::<ByteCount>(&text.bytes)),
         ("pause", of(&text.pause)),
-        ("frames-per-second", text.frames_per_second.map(|frames| frames.to_string())),
+        (
+            "frames-per-second",
+            text.frames_per_second.map(|frames| frames.to_string()),
+        ),
         ("session", of(&text.session)),
     ];
     let (kind, known): (&'static str, &[&str]) = match text.kind.as_str() {
@@ -486,14 +522,26 @@ fn neighbour(text: &NeighbourText, key: &str) -> Result<Neighbour, Wrong> {
     for (option, value) in quantities {
         let Some(value) = value else { continue };
         if !known.contains(&option) {
-            let allowed = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            return wrong(key, format!("'{option}' is no option of {kind}; it has {allowed}"));
+            let allowed = if known.is_empty() {
+                "none".to_owned()
+            } else {
+                known.join(", ")
+            };
+            return wrong(
+                key,
+                format!("'{option}' is no option of {kind}; it has {allowed}"),
+            );
         }
         options.extend([format!("--{option}"), value]);
     }
     let kind = match (kind, &text.session) {
         ("video", Some(session)) if session.0.0 > 0 => NeighbourKind::Video { session: session.0 },
-        ("video", _) => return wrong(key, "a video needs session = \"...\", how long each of its sessions is"),
+        ("video", _) => {
+            return wrong(
+                key,
+                "a video needs session = \"...\", how long each of its sessions is",
+            );
+        }
         _ => NeighbourKind::Traffic { kind, options },
     };
     Ok(Neighbour { name, kind })

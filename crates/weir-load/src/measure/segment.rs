@@ -95,7 +95,15 @@ mod tests {
         assert_eq!(bins.rates(), None);
         // 10, 20, 30 and 40 bytes in the whole bins: statistics.mean and statistics.stdev of Python say 25 and
         // 12.909944487358056 bytes, of which each is 800 bit/s.
-        for (at_ms, bytes) in [(0, 999), (12, 4), (19, 6), (25, 20), (31, 30), (49, 40), (50, 999)] {
+        for (at_ms, bytes) in [
+            (0, 999),
+            (12, 4),
+            (19, 6),
+            (25, 20),
+            (31, 30),
+            (49, 40),
+            (50, 999),
+        ] {
             bins.add(7_000_000_000 + at_ms * 1_000_000, bytes);
         }
         let (mean, deviation) = bins.rates().expect("rates");

@@ -338,7 +338,10 @@ impl Viewer {
                 segment.bytes = answer.body_bytes;
                 segment.first_byte_ns = Some(answer.first_byte_ns.saturating_sub(answer.sent_ns));
                 segment.last_byte_ns = answer.last_byte_ns.saturating_sub(answer.sent_ns);
-                let rates = sitting.tracks.get(track).and_then(|track| track.continuity.bins.rates());
+                let rates = sitting
+                    .tracks
+                    .get(track)
+                    .and_then(|track| track.continuity.bins.rates());
                 (segment.bin_rate, segment.bin_deviation) = rates.unzip();
             }
             Err(failed) => {

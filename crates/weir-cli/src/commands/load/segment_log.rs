@@ -19,8 +19,12 @@ pub struct SegmentLog {
 impl SegmentLog {
     /// Makes the file, or empties it.
     pub fn create(path: &Path) -> Result<Self, Failure> {
-        let file = File::create(path)
-            .map_err(|error| Failure::usage(format!("cannot write the segment log {}: {error}", path.display())))?;
+        let file = File::create(path).map_err(|error| {
+            Failure::usage(format!(
+                "cannot write the segment log {}: {error}",
+                path.display()
+            ))
+        })?;
         Ok(SegmentLog {
             path: path.to_owned(),
             file: RefCell::new(BufWriter::new(file)),

@@ -14,10 +14,10 @@ use weir_net::counters::HostCounters;
 use weir_results::{HostSecond, LoadFailure, LoadMetric, LoadSecond, Quantiles, Record, Side, ViewerSecond};
 use weir_stats::DurationHistogram;
 
-use super::segment_log::SegmentLog;
 use super::super::progress::LoadBar;
 use super::super::run_store::OpenRun;
 use super::super::{tables, thresholds};
+use super::segment_log::SegmentLog;
 
 /// Seconds that --stop-if looks at.
 const WINDOW: usize = 10;

@@ -7,7 +7,10 @@ use super::{table, titled};
 
 /// A table for each case and congestion control.
 pub fn pacing(comparisons: &[Comparison]) -> String {
-    comparisons.iter().map(|comparison| one(comparison) + "\n").collect()
+    comparisons
+        .iter()
+        .map(|comparison| one(comparison) + "\n")
+        .collect()
 }
 
 fn one(comparison: &Comparison) -> String {
@@ -26,7 +29,11 @@ fn one(comparison: &Comparison) -> String {
     let mut header: Vec<String> = vec!["figure".to_owned(), "alone".to_owned()];
     header.extend(variants.iter().cloned());
     for name in &changed {
-        header.extend([format!("{name}: change"), "95 % sure".to_owned(), "as expected".to_owned()]);
+        header.extend([
+            format!("{name}: change"),
+            "95 % sure".to_owned(),
+            "as expected".to_owned(),
+        ]);
     }
     if has_paper {
         header.push("paper".to_owned());
@@ -44,7 +51,9 @@ const NOTHING: &str = "-";
 
 fn cells(row: &FigureRow, variants: &[String], changed: &[String], has_paper: bool) -> Vec<String> {
     let spread = |spread: Option<&Spread>| {
-        spread.map_or(NOTHING.to_owned(), |spread| pacing_figure(&row.figure, spread.median))
+        spread.map_or(NOTHING.to_owned(), |spread| {
+            pacing_figure(&row.figure, spread.median)
+        })
     };
     let mut cells = vec![row.figure.clone(), spread(row.alone.as_ref())];
     for name in variants {
@@ -58,7 +67,10 @@ fn cells(row: &FigureRow, variants: &[String], changed: &[String], has_paper: bo
         }
     }
     if has_paper {
-        cells.push(row.paper_percent.map_or(NOTHING.to_owned(), |percent| format!("{percent:+} %")));
+        cells.push(
+            row.paper_percent
+                .map_or(NOTHING.to_owned(), |percent| format!("{percent:+} %")),
+        );
     }
     cells
 }
@@ -141,7 +153,15 @@ mod tests {
             }],
         }]);
         assert!(text.starts_with("call, reno\n"), "{text}");
-        for part in ["10.3 ms", "48.0 ms", "12.0 ms", "-36.0 ms (-75.0 %)", "-37.0 ms to -35.0 ms", "yes", "-51 %"] {
+        for part in [
+            "10.3 ms",
+            "48.0 ms",
+            "12.0 ms",
+            "-36.0 ms (-75.0 %)",
+            "-37.0 ms to -35.0 ms",
+            "yes",
+            "-51 %",
+        ] {
             assert!(text.contains(part), "{part} in {text}");
         }
     }

@@ -47,11 +47,20 @@ fn read(text: &str) -> Result<Scenario, String> {
 #[test]
 fn a_file_is_read_as_it_is_written() {
     let scenario = read(GOOD).unwrap();
-    assert_eq!(scenario.congestion, [CongestionControl::Cubic, CongestionControl::Reno]);
-    assert_eq!((scenario.repeats, scenario.duration), (5, TimeSpan(20_000_000_000)));
+    assert_eq!(
+        scenario.congestion,
+        [CongestionControl::Cubic, CongestionControl::Reno]
+    );
+    assert_eq!(
+        (scenario.repeats, scenario.duration),
+        (5, TimeSpan(20_000_000_000))
+    );
     assert_eq!(scenario.media.segment_bytes(1), 2_000_000);
     let servers: Vec<Server> = scenario.variants.iter().map(|variant| variant.server).collect();
-    assert_eq!(servers, [Server::Weir, Server::Nginx(Some(Rate(9_000_000))), Server::Weir]);
+    assert_eq!(
+        servers,
+        [Server::Weir, Server::Nginx(Some(Rate(9_000_000))), Server::Weir]
+    );
     assert_eq!(scenario.variants[2].pace, PacePolicy::TimesTopRung(2.25));
     assert_eq!(
         scenario.cases[0].neighbours[1],
@@ -59,7 +68,9 @@ fn a_file_is_read_as_it_is_written() {
             name: "other".to_owned(),
             kind: NeighbourKind::Traffic {
                 kind: "udp",
-                options: ["--rate", "5Mbit/s", "--length", "1200"].map(str::to_owned).to_vec(),
+                options: ["--rate", "5Mbit/s", "--length", "1200"]
+                    .map(str::to_owned)
+                    .to_vec(),
             },
         }
     );
@@ -82,27 +93,79 @@ fn mistakes_are_told_in_one_line_that_says_where_and_what_is_allowed() {
         ("for = \"20s\"", "fro = \"20s\"", &["line 4", "fro", "`for`"]),
         ("for = \"20s\"", "", &["for"]),
         ("for = \"20s\"", "for = \"2h\"", &["for", "an hour"]),
-        ("for = \"20s\"", "for = \"20s\"\nrepeats = 0", &["repeats", "1 to 50"]),
-        ("\"cubic\", \"reno\"", "\"vegas\"", &["congestion", "reno, cubic, bbr"]),
-        ("\"cubic\", \"reno\"", "\"reno\", \"reno\"", &["congestion", "twice"]),
+        (
+            "for = \"20s\"",
+            "for = \"20s\"\nrepeats = 0",
+            &["repeats", "1 to 50"],
+        ),
+        (
+            "\"cubic\", \"reno\"",
+            "\"vegas\"",
+            &["congestion", "reno, cubic, bbr"],
+        ),
+        (
+            "\"cubic\", \"reno\"",
+            "\"reno\", \"reno\"",
+            &["congestion", "twice"],
+        ),
         ("\"cubic\", \"reno\"", "", &["congestion", "1 to 3"]),
         ("rtt = \"20ms\"", "rtt = \"20\"", &["link", "rtt"]),
-        ("rtt = \"20ms\"", "profile = \"home-11M\"", &["home-11M", "home-10M"]),
+        (
+            "rtt = \"20ms\"",
+            "profile = \"home-11M\"",
+            &["home-11M", "home-10M"],
+        ),
         ("rtt = \"20ms\"", "profile = 3", &["profile", "integer"]),
-        ("\"1Mbit/s\", \"4Mbit/s\"", "\"4Mbit/s\", \"1Mbit/s\"", &["media.rungs", "higher"]),
-        ("\"1Mbit/s\", \"4Mbit/s\"", "\"1bit/s\"", &["media.rungs", "1,000 bytes"]),
+        (
+            "\"1Mbit/s\", \"4Mbit/s\"",
+            "\"4Mbit/s\", \"1Mbit/s\"",
+            &["media.rungs", "higher"],
+        ),
+        (
+            "\"1Mbit/s\", \"4Mbit/s\"",
+            "\"1bit/s\"",
+            &["media.rungs", "1,000 bytes"],
+        ),
         ("\"1Mbit/s\", \"4Mbit/s\"", "\"9Gbit/s\"", &["media", "512 MiB"]),
-        ("segment = \"4s\"", "segment = \"1ms\"", &["media.segment", "500ms to 60s"]),
+        (
+            "segment = \"4s\"",
+            "segment = \"1ms\"",
+            &["media.segment", "500ms to 60s"],
+        ),
         ("abr = \"throughput\"", "abr = \"bolla\"", &["line 16", "bola-e"]),
-        ("buffer = \"24s\"", "buffer = \"1s\"", &["player.buffer", "segment"]),
-        ("pace = \"top:2.25\"", "pace = \"top\"", &["line 29", "sammy:C0,C1"]),
+        (
+            "buffer = \"24s\"",
+            "buffer = \"1s\"",
+            &["player.buffer", "segment"],
+        ),
+        (
+            "pace = \"top:2.25\"",
+            "pace = \"top\"",
+            &["line 29", "sammy:C0,C1"],
+        ),
         ("burst = 10", "burst = 45", &["burst", "paced", "1 to 44"]),
-        ("server = \"nginx\"", "server = \"apache\"", &["server", "neither weir nor nginx"]),
+        (
+            "server = \"nginx\"",
+            "server = \"apache\"",
+            &["server", "neither weir nor nginx"],
+        ),
         ("server = \"nginx\"", "", &["limit-rate", "nginx"]),
-        ("name = \"paced\"", "name = \"unpaced\"", &["variant.name", "twice"]),
+        (
+            "name = \"paced\"",
+            "name = \"unpaced\"",
+            &["variant.name", "twice"],
+        ),
         ("name = \"paced\"", "name = \"a/b\"", &["variant.name", "letters"]),
-        ("kind = \"voip\"", "kind = \"fax\"", &["neighbours", "voip, udp, bulk"]),
-        ("kind = \"voip\"", "kind = \"voip\", rate = \"1Mbit/s\"", &["'rate'", "voip", "none"]),
+        (
+            "kind = \"voip\"",
+            "kind = \"fax\"",
+            &["neighbours", "voip, udp, bulk"],
+        ),
+        (
+            "kind = \"voip\"",
+            "kind = \"voip\", rate = \"1Mbit/s\"",
+            &["'rate'", "voip", "none"],
+        ),
         ("kind = \"voip\"", "kind = \"video\"", &["neighbours", "session"]),
         ("name = \"other\"", "name = \"voip\"", &["'voip' is taken"]),
         ("name = \"other\"", "name = \"media\"", &["'media' is taken"]),
@@ -113,7 +176,10 @@ fn mistakes_are_told_in_one_line_that_says_where_and_what_is_allowed() {
     for (there, instead, parts) in table {
         assert!(GOOD.contains(there), "{there}");
         let error = read(&GOOD.replacen(there, instead, 1)).expect_err(instead);
-        assert!(error.starts_with("mine.toml: ") && error.lines().count() == 1, "{instead}: {error}");
+        assert!(
+            error.starts_with("mine.toml: ") && error.lines().count() == 1,
+            "{instead}: {error}"
+        );
         for part in parts {
             assert!(error.contains(part), "{instead}: {part} in {error}");
         }
@@ -122,7 +188,11 @@ fn mistakes_are_told_in_one_line_that_says_where_and_what_is_allowed() {
 
 #[test]
 fn what_is_far_too_much_is_refused() {
-    assert!(read(&format!("{GOOD}# {}", "x".repeat(MOST_BYTES))).unwrap_err().contains("1 MiB"));
+    assert!(
+        read(&format!("{GOOD}# {}", "x".repeat(MOST_BYTES)))
+            .unwrap_err()
+            .contains("1 MiB")
+    );
     let cases = "[[case]]\nname = \"NAME\"\nfigures = [{ of = \"media.stalls\" }]\n";
     let many: String = (0..20).map(|n| cases.replace("NAME", &format!("c{n}"))).collect();
     assert!(read(&format!("{GOOD}{many}")).unwrap_err().contains("1 to 16"));

@@ -53,7 +53,8 @@ pub fn run(args: &PacingArgs, global: &GlobalOptions) -> Result<ExitCode, Failur
 
 fn list(global: &GlobalOptions) -> Result<(), Failure> {
     if global.json {
-        let lines = scenarios().map(|(name, text)| format!("{}\n", json!({ "name": name, "headline": headline(text) })));
+        let lines = scenarios()
+            .map(|(name, text)| format!("{}\n", json!({ "name": name, "headline": headline(text) })));
         return print(&lines.collect::<String>());
     }
     let rows: Vec<(&str, &str)> = scenarios().map(|(name, text)| (name, headline(text))).collect();
@@ -95,7 +96,11 @@ fn measure(
     let kept = kept.finish(&end, &stored(&summary));
     if let Err(failure) = done {
         return Err(Failure {
-            message: format!("{}; what was measured before is run {id} in {}", failure.message, store.path().display()),
+            message: format!(
+                "{}; what was measured before is run {id} in {}",
+                failure.message,
+                store.path().display()
+            ),
             ..failure
         });
     }
@@ -140,13 +145,20 @@ fn all_trials(
         }
     };
     let whole = each.saturating_mul(trials.len() as u64);
-    told(&format!("{} trials, about {}", trials.len(), format_duration(whole)));
+    told(&format!(
+        "{} trials, about {}",
+        trials.len(),
+        format_duration(whole)
+    ));
     for (number, trial) in trials.iter().enumerate() {
         let title = format!("{}/{} {trial}", number + 1, trials.len());
         let Some(measured) = one(&setting, trial, &title, collected, &told)? else {
             return Ok(Done::Interrupted);
         };
-        told(&format!("{title}: {}", report::first_figure(trial.case, &measured)));
+        told(&format!(
+            "{title}: {}",
+            report::first_figure(trial.case, &measured)
+        ));
         collected.add(trial, measured);
     }
     Ok(Done::All)
@@ -219,7 +231,8 @@ impl Workshop {
             .map_err(|error| Failure::environment(format!("cannot make a temporary folder: {error}")))?;
         // Where that is not allowed, the files are on the disk meanwhile.
         let memory = MemoryFolder::mount(folder.path()).ok();
-        let seconds = (scenario.warm_up.0 + scenario.duration.0).div_ceil(1_000_000_000) + plan::SPARE_SECONDS;
+        let seconds =
+            (scenario.warm_up.0 + scenario.duration.0).div_ceil(1_000_000_000) + plan::SPARE_SECONDS;
         write_title(&scenario.media, seconds, folder.path())
             .map_err(|error| Failure::environment(error.to_string()))?;
         Ok(Workshop {

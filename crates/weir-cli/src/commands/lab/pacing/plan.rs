@@ -64,7 +64,9 @@ fn congestion(names: &[String]) -> Result<Vec<CongestionControl>, Failure> {
     let mut found = Vec::new();
     for name in names {
         let known = CongestionControl::named(name).ok_or_else(|| {
-            Failure::usage(format!("there is no congestion control '{name}'; there are reno, cubic, bbr"))
+            Failure::usage(format!(
+                "there is no congestion control '{name}'; there are reno, cubic, bbr"
+            ))
         })?;
         if !found.contains(&known) {
             found.push(known);
@@ -74,7 +76,10 @@ fn congestion(names: &[String]) -> Result<Vec<CongestionControl>, Failure> {
 }
 
 fn no_such(what: &str, name: &str, known: &[String]) -> Failure {
-    Failure::usage(format!("there is no {what} '{name}'; there are {}", known.join(", ")))
+    Failure::usage(format!(
+        "there is no {what} '{name}'; there are {}",
+        known.join(", ")
+    ))
 }
 
 fn choose_cases(scenario: &mut Scenario, wanted: &[String]) -> Result<(), Failure> {
@@ -90,7 +95,11 @@ fn choose_cases(scenario: &mut Scenario, wanted: &[String]) -> Result<(), Failur
 
 /// The first variant stays: it is what others are compared with.
 fn choose_variants(scenario: &mut Scenario, wanted: &[String]) -> Result<(), Failure> {
-    let names: Vec<String> = scenario.variants.iter().map(|variant| variant.name.clone()).collect();
+    let names: Vec<String> = scenario
+        .variants
+        .iter()
+        .map(|variant| variant.name.clone())
+        .collect();
     if let Some(other) = wanted.iter().find(|name| !names.contains(name)) {
         return Err(no_such("variant", other, &names));
     }
@@ -104,14 +113,22 @@ fn choose_variants(scenario: &mut Scenario, wanted: &[String]) -> Result<(), Fai
 }
 
 fn leave_out_nginx(scenario: &mut Scenario, notes: &mut Vec<String>) -> Result<(), Failure> {
-    let needs = scenario.variants.iter().any(|variant| matches!(variant.server, Server::Nginx(_)));
+    let needs = scenario
+        .variants
+        .iter()
+        .any(|variant| matches!(variant.server, Server::Nginx(_)));
     if !needs || servers::nginx().is_some() {
         return Ok(());
     }
-    const HOW: &str = "nginx is not installed here; on Debian and Ubuntu 'apt-get install nginx-light' installs it";
-    scenario.variants.retain(|variant| !matches!(variant.server, Server::Nginx(_)));
+    const HOW: &str =
+        "nginx is not installed here; on Debian and Ubuntu 'apt-get install nginx-light' installs it";
+    scenario
+        .variants
+        .retain(|variant| !matches!(variant.server, Server::Nginx(_)));
     if scenario.variants.is_empty() {
-        return Err(Failure::environment(format!("{HOW}; there is nothing to measure without it")));
+        return Err(Failure::environment(format!(
+            "{HOW}; there is nothing to measure without it"
+        )));
     }
     notes.push(format!("{HOW}; its variant is left out"));
     Ok(())

@@ -40,14 +40,18 @@ pub fn weir(arguments: &[&str]) -> Result<Command, Failure> {
 impl Program {
     /// Starts it; `what` is what messages call it.
     pub fn start(lab: &Lab, host: Host, what: &str, mut command: Command) -> Result<Self, Failure> {
-        let failed = |why: &str| Failure::environment(format!("cannot start {what} on the {} host: {why}", host.name()));
+        let failed = |why: &str| {
+            Failure::environment(format!("cannot start {what} on the {} host: {why}", host.name()))
+        };
         // Groups of their own: Ctrl-C is for the lab, which ends them.
         command
             .env_remove("WEIR_LAB_INSIDE")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .process_group(0);
-        let mut inmate = lab.spawn(host, command).map_err(|error| failed(&error.to_string()))?;
+        let mut inmate = lab
+            .spawn(host, command)
+            .map_err(|error| failed(&error.to_string()))?;
         let output = inmate.take_stdout().ok_or_else(|| failed("it has no output"))?;
         let (said_first, first_line) = mpsc::channel();
         let (said_rest, rest) = mpsc::channel();

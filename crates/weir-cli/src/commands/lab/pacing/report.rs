@@ -110,9 +110,15 @@ impl Collected {
     fn of(&self, scenario: &Scenario, case: &Case, congestion: &str) -> CaseResult {
         let figures = |variant: Option<&str>| -> Vec<Figures> {
             let is_one = |trial: &&KeptTrial| {
-                trial.case == case.name && trial.congestion == congestion && trial.variant.as_deref() == variant
+                trial.case == case.name
+                    && trial.congestion == congestion
+                    && trial.variant.as_deref() == variant
             };
-            self.trials.iter().filter(is_one).map(|trial| trial.figures.clone()).collect()
+            self.trials
+                .iter()
+                .filter(is_one)
+                .map(|trial| trial.figures.clone())
+                .collect()
         };
         CaseResult {
             alone: figures(None),
@@ -128,11 +134,17 @@ impl Collected {
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.unfit > 0 {
-            notes.push(format!("{} trials could not be believed and were made again", self.unfit));
+            notes.push(format!(
+                "{} trials could not be believed and were made again",
+                self.unfit
+            ));
         }
         let watched = |trial: &KeptTrial| trial.variant.is_none() || !trial.connection.is_empty();
         if !self.trials.iter().all(watched) {
-            notes.push("the kernel told nothing of some media connections (sock_diag): their figures are missing".to_owned());
+            notes.push(
+                "the kernel told nothing of some media connections (sock_diag): their figures are missing"
+                    .to_owned(),
+            );
         }
         notes
     }
@@ -142,7 +154,11 @@ impl Collected {
 pub fn first_figure(case: &Case, told: &Told) -> String {
     let found = case.figures.iter().find_map(|wanted| {
         let value = told.figures.get(&wanted.of)?;
-        Some(format!("{} {}", wanted.of, tables::pacing_figure(&wanted.of, *value)))
+        Some(format!(
+            "{} {}",
+            wanted.of,
+            tables::pacing_figure(&wanted.of, *value)
+        ))
     });
     found.unwrap_or_else(|| "done".to_owned())
 }

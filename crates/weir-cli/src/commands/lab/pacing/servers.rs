@@ -37,7 +37,12 @@ pub fn neighbour_address() -> String {
 }
 
 /// Starts what a trial needs, and waits until all of it is ready.
-pub fn start(lab: &Lab, folder: &Path, variant: Option<&Variant>, case: &Case) -> Result<Vec<Program>, Failure> {
+pub fn start(
+    lab: &Lab,
+    folder: &Path,
+    variant: Option<&Variant>,
+    case: &Case,
+) -> Result<Vec<Program>, Failure> {
     let mut servers = Vec::new();
     match variant.map(|variant| variant.server) {
         None => {}
@@ -50,7 +55,15 @@ pub fn start(lab: &Lab, folder: &Path, variant: Option<&Variant>, case: &Case) -
     }
     if case.neighbours.iter().any(|neighbour| !is_video(&neighbour.kind)) {
         let address = neighbour_address();
-        let command = weir(&["lab", "neighbour", "serve", "--listen", &address, "--json", "--quiet"])?;
+        let command = weir(&[
+            "lab",
+            "neighbour",
+            "serve",
+            "--listen",
+            &address,
+            "--json",
+            "--quiet",
+        ])?;
         let server = Program::start(lab, Host::Far, "'weir lab neighbour serve'", command)?;
         server.wait_until_ready()?;
         servers.push(server);
@@ -60,7 +73,9 @@ pub fn start(lab: &Lab, folder: &Path, variant: Option<&Variant>, case: &Case) -
 
 fn origin(lab: &Lab, folder: &Path, port: u16, what: &str) -> Result<Program, Failure> {
     let address = format!("{FAR_IPV4}:{port}");
-    let mut command = weir(&["origin", "--files", "--pace", "--json", "--quiet", "--listen", &address])?;
+    let mut command = weir(&[
+        "origin", "--files", "--pace", "--json", "--quiet", "--listen", &address,
+    ])?;
     command.arg(folder);
     let server = Program::start(lab, Host::Far, what, command)?;
     server.wait_until_ready()?;
@@ -83,7 +98,13 @@ fn start_nginx(lab: &Lab, folder: &Path, limit: Option<Rate>) -> Result<Program,
     // That of a trial before this one.
     let _ = std::fs::remove_file(&pid);
     let mut command = Command::new(program);
-    command.arg("-e").arg("stderr").arg("-p").arg(folder).arg("-c").arg(&configuration);
+    command
+        .arg("-e")
+        .arg("stderr")
+        .arg("-p")
+        .arg(folder)
+        .arg("-c")
+        .arg(&configuration);
     let mut server = Program::start(lab, Host::Far, "nginx", command)?;
     let patience = Instant::now() + NGINX_PATIENCE;
     // It listens before it writes its number there.

@@ -4,13 +4,12 @@ use std::fmt;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::Value;
 use signal_hook::consts::SIGCHLD;
 use weir_lab::pacing::{
-    Case, CongestionControl, Figures, NeighbourKind, Scenario, SegmentLine, TcpReading, Variant, add_neighbour,
-    media_figures,
+    Case, CongestionControl, Figures, NeighbourKind, Scenario, SegmentLine, TcpReading, Variant,
+    add_neighbour, media_figures,
 };
 use weir_lab::{Fitness, Host, Lab, QueueSecond};
 use weir_measure::Sink;
@@ -62,7 +61,8 @@ impl Trial<'_> {
 
     /// How long the viewer plays before anything counts; neighbours alone need not wait for it.
     fn warm_up_ns(&self) -> u64 {
-        self.variant.map_or(LEAD_NS, |_| self.scenario.warm_up.0.max(LEAD_NS))
+        self.variant
+            .map_or(LEAD_NS, |_| self.scenario.warm_up.0.max(LEAD_NS))
     }
 }
 
@@ -113,13 +113,27 @@ pub fn carry_out(setting: &Setting<'_>, trial: &Trial<'_>) -> Result<Outcome, Fa
     let mut clients = Vec::new();
     if let Some(variant) = trial.variant {
         let whole = within.end - began_ns + TAIL_NS;
-        clients.push(start_viewer(&running.lab, setting.folder, trial, variant, whole, &log)?);
+        clients.push(start_viewer(
+            &running.lab,
+            setting.folder,
+            trial,
+            variant,
+            whole,
+            &log,
+        )?);
     }
     if !running.wait_until(start_ns.saturating_sub(LEAD_NS))? {
         return Ok(Outcome::Interrupted);
     }
     for neighbour in &trial.case.neighbours {
-        clients.push(start_neighbour(&running.lab, setting.folder, trial, &neighbour.name, &neighbour.kind, start_ns)?);
+        clients.push(start_neighbour(
+            &running.lab,
+            setting.folder,
+            trial,
+            &neighbour.name,
+            &neighbour.kind,
+            start_ns,
+        )?);
     }
     let mut told = Vec::new();
     for mut client in clients {
@@ -145,7 +159,11 @@ fn set_up_kernel(lab: &Lab, trial: &Trial<'_>) -> Result<(), Failure> {
         return Ok(());
     };
     lab.set(Host::Far, "ipv4/tcp_min_tso_segs", &burst.to_string())
-        .map_err(|error| Failure::environment(format!("the kernel does not take bursts of {burst} packets: {error}")))
+        .map_err(|error| {
+            Failure::environment(format!(
+                "the kernel does not take bursts of {burst} packets: {error}"
+            ))
+        })
 }
 
 /// A time as arguments have it.
@@ -179,8 +197,24 @@ fn load(
     whole_ns: u64,
 ) -> Result<std::process::Command, Failure> {
     let player = &trial.scenario.player;
-    let mut command = weir(&["load", url, "--play", "real-time", "--rung", "abr", "--json", "--quiet"])?;
-    command.args(["--abr", &player.abr.to_string(), "--buffer", &time(player.buffer.0), "--for", &time(whole_ns)]);
+    let mut command = weir(&[
+        "load",
+        url,
+        "--play",
+        "real-time",
+        "--rung",
+        "abr",
+        "--json",
+        "--quiet",
+    ])?;
+    command.args([
+        "--abr",
+        &player.abr.to_string(),
+        "--buffer",
+        &time(player.buffer.0),
+        "--for",
+        &time(whole_ns),
+    ]);
     // A database of its own: what counts of it is in the lab's run.
     command.arg("--db").arg(folder.join(format!("{name}.db")));
     Ok(command)
@@ -227,7 +261,11 @@ impl Running<'_> {
 
     /// Follows the trial until a program has ended, and gives what it told, or why that does not count; none if the trial is to
     /// end.
-    fn wait_for(&mut self, program: &mut Program, until_ns: u64) -> Result<Option<Result<Value, String>>, Failure> {
+    fn wait_for(
+        &mut self,
+        program: &mut Program,
+        until_ns: u64,
+    ) -> Result<Option<Result<Value, String>>, Failure> {
         let status = loop {
             if let Some(status) = program.ended()? {
                 break status;
@@ -266,7 +304,9 @@ impl Running<'_> {
     }
 
     fn sample(&mut self, unix_ns: u64) {
-        let Some(diagnosis) = &mut self.diagnosis else { return };
+        let Some(diagnosis) = &mut self.diagnosis else {
+            return;
+        };
         // One that cannot be taken is one fewer.
         let connections = diagnosis.connections(servers::MEDIA_PORT).unwrap_or_default();
         self.readings.extend(connections.iter().map(|seen| TcpReading {
@@ -358,7 +398,9 @@ fn read_log(log: &Path, is_wanted: bool) -> Result<Vec<SegmentLine>, Failure> {
         return Ok(Vec::new());
     }
     let failed = |error: &dyn fmt::Display| {
-        Failure::environment(format!("cannot read what the viewer told of its segments: {error}"))
+        Failure::environment(format!(
+            "cannot read what the viewer told of its segments: {error}"
+        ))
     };
     let length = fs::metadata(log).map_err(|error| failed(&error))?.len();
     if length > MOST_LOG {
