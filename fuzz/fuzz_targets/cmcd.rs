@@ -1,5 +1,6 @@
 //! CMCD as header fields and as a query: nothing that is sent may upset the reader; what it refuses it refuses in one short
-//! line, and what it takes can be written again and is then read as the same, apart from the rounding to hundreds.
+//! line, and what it takes can be written again and is then read as the same, apart from the rounding to hundreds. Whatever
+//! pace is asked for by it, or by the plain header field, the bounds hold.
 //!
 //! Input: the query of a URI, or header fields, one a line.
 
@@ -7,6 +8,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_media::cmcd::{Cmcd, CmcdError, MAX_KBITS};
+use weir_media::pace_bounds::{PaceBounds, PaceRequest};
 
 fn check(read: Result<Option<Cmcd>, CmcdError>) {
     match read {
@@ -41,11 +43,21 @@ fn again(keys: &Cmcd) -> Cmcd {
         .unwrap_or_else(|| Cmcd::new(keys.version))
 }
 
+fn check_pace<'a>(fields: impl Iterator<Item = (&'a str, &'a [u8])>, query: &str) {
+    let bounds = PaceBounds::default();
+    let pace = bounds.decide(&PaceRequest::read(fields, query), 1_000_000);
+    assert_eq!(pace.rate.is_some(), pace.reason.is_paced());
+    assert!(pace.rate.is_none_or(|rate| rate >= bounds.floor));
+}
+
 fuzz_target!(|input: &[u8]| {
     if let Ok(query) = std::str::from_utf8(input) {
         check(Cmcd::from_query(query));
+        check_pace(std::iter::empty(), query);
     }
     let lines = input.split(|byte| *byte == b'\n');
     let names = ["CMCD-Object", "CMCD-Request", "CMCD-Status", "CMCD-Session"];
-    check(Cmcd::from_headers(names.into_iter().cycle().zip(lines)));
+    check(Cmcd::from_headers(names.into_iter().cycle().zip(lines.clone())));
+    let names = ["CMCD-Status", "Pacing-Rate-KBps"];
+    check_pace(names.into_iter().cycle().zip(lines), "");
 });

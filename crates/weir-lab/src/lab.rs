@@ -12,6 +12,7 @@ use weir_results::{Direction, LinkSecond, Record};
 
 use crate::account::Account;
 use crate::hosts::{self, Host};
+use crate::waiting::{QueueSecond, Waiting};
 
 /// Why a lab cannot be.
 #[derive(Debug, Error)]
@@ -41,6 +42,7 @@ pub struct Lab {
     far: NetworkNamespace,
     driver: Driver,
     account: Account,
+    waiting: Waiting,
     has_ipv6: bool,
 }
 
@@ -66,6 +68,7 @@ impl Lab {
             far,
             driver,
             account: Account::default(),
+            waiting: Waiting::default(),
             has_ipv6: hosts::has_ipv6(spec),
         })
     }
@@ -90,6 +93,27 @@ impl Lab {
         hosts::spawn_on(self.namespace(host), command)
     }
 
+    /// Does something on a host, on a thread of its own, and waits for its end.
+    ///
+    /// # Errors
+    /// When the host cannot be entered.
+    pub fn on<T: Send>(&self, host: Host, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        self.namespace(host).run(work)
+    }
+
+    /// Sets something of a host's network, a file below `/proc/sys/net`.
+    ///
+    /// # Errors
+    /// When the host cannot be entered, or the kernel refuses the value.
+    pub fn set(&self, host: Host, name: &str, value: &str) -> io::Result<()> {
+        self.on(host, || std::fs::write(format!("/proc/sys/net/{name}"), value))?
+    }
+
+    /// The queues of every second that was taken in, both directions.
+    pub fn queues(&self) -> &[QueueSecond] {
+        self.waiting.seconds()
+    }
+
     /// Takes in what the link has told since the last call, and gives it as rows of the results store.
     ///
     /// # Errors
@@ -106,6 +130,7 @@ impl Lab {
     fn take_in(&mut self, seconds: &[DirectionSecond]) -> Vec<Record> {
         let mut rows = Vec::with_capacity(seconds.len());
         for second in seconds {
+            self.waiting.add(second);
             let sender = match second.way {
                 Way::Forward => &self.near,
                 Way::Reverse => &self.far,

@@ -7,10 +7,13 @@ mod account;
 mod carry;
 mod hosts;
 mod lab;
+pub mod pacing;
 mod state;
+mod waiting;
 
 pub use account::{Account, DirectionAccount, Drops, Fitness, OwnLosses};
 pub use carry::{CarryError, carry};
 pub use hosts::{FAR_IPV4, FAR_IPV6, Host, NEAR_IPV4, NEAR_IPV6, spawn_on};
 pub use lab::{Lab, LabError};
 pub use state::{HostState, LinkName, LinkNameError, LinkState, Registry, StateError};
+pub use waiting::QueueSecond;

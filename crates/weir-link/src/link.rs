@@ -111,6 +111,9 @@ pub struct Counters {
     pub corrupted: u64,
     /// Most bytes that waited before one transmitter.
     pub most_queued_bytes: u64,
+    /// Bytes that waited before all transmitters, times how long they did, in nanoseconds: over a time, its growth divided
+    /// by that time is the mean queue. Up to when a queue changed last.
+    pub queued_byte_ns: u128,
 }
 
 impl Counters {
@@ -293,6 +296,7 @@ impl<P: Clone> Link<P> {
             .map(Route::most_queued_bytes)
             .max()
             .unwrap_or(0);
+        counters.queued_byte_ns = self.routes.iter().map(Route::queued_byte_ns).sum();
         counters
     }
 

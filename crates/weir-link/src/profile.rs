@@ -138,6 +138,33 @@ impl Profile {
         })
     }
 
+    /// Takes a link out of a larger file: its table, which may name the profile that it changes by the key `profile`.
+    /// `name` becomes the link's, and stands before each error.
+    ///
+    /// # Errors
+    /// The profile is not there, or `profile` is no text.
+    pub fn from_table(mut table: Table, name: &str, base_dir: &Path) -> Result<Self, ProfileError> {
+        let mut profile = match table.remove("profile") {
+            None => Profile::clean(),
+            Some(toml::Value::String(base)) => Profile::open(&base)?,
+            Some(other) => {
+                return Err(ProfileError::Option {
+                    option: "profile".to_owned(),
+                    problem: format!(
+                        "it is the name of a profile, as in \"home-10M\", and no {}",
+                        other.type_str()
+                    ),
+                });
+            }
+        };
+        profile.table.extend(table);
+        Ok(Profile {
+            name: name.to_owned(),
+            base_dir: base_dir.to_owned(),
+            ..profile
+        })
+    }
+
     /// The profile of this name, else the file at this path.
     ///
     /// # Errors

@@ -34,6 +34,8 @@ pub(crate) struct Route<P> {
     settled: Propagation<P>,
     dropped_while_waiting: u64,
     most_queued_bytes: u64,
+    queued_byte_ns: u128,
+    queued_since: Nanos,
 }
 
 impl<P> Route<P> {
@@ -56,6 +58,8 @@ impl<P> Route<P> {
             settled: Propagation::new(spec.jitter.is_some_and(|jitter| jitter.reorder)),
             dropped_while_waiting: 0,
             most_queued_bytes: 0,
+            queued_byte_ns: 0,
+            queued_since: Nanos(0),
         }
     }
 
@@ -90,11 +94,19 @@ impl<P> Route<P> {
     }
 
     fn wait(&mut self, now: Nanos, waiting: Waiting<P>) -> Result<(), (DropCause, P)> {
+        self.note_queue(now);
         self.queue
             .enqueue(now, waiting)
             .map_err(|refused| (DropCause::Queue, refused.packet.payload))?;
         self.most_queued_bytes = self.most_queued_bytes.max(self.queue.bytes());
         Ok(())
+    }
+
+    /// Adds what has waited since the queue changed last; it is to change now.
+    fn note_queue(&mut self, now: Nanos) {
+        let time = now.0.saturating_sub(self.queued_since.0);
+        self.queued_byte_ns += u128::from(self.queue.bytes()) * u128::from(time);
+        self.queued_since = now;
     }
 
     fn begin(&mut self, waiting: Waiting<P>) {
@@ -124,6 +136,7 @@ impl<P> Route<P> {
                 return;
             }
         }
+        self.note_queue(at);
         match self.queue.dequeue(at, &mut self.dropped_while_waiting) {
             Some(next) => self.begin(next),
             None => self.activity = Activity::Idle,
@@ -160,6 +173,11 @@ impl<P> Route<P> {
     /// Packets that were accepted and dropped in the queue.
     pub(crate) fn dropped_while_waiting(&self) -> u64 {
         self.dropped_while_waiting
+    }
+
+    /// Bytes that waited, times how long, up to the last change of the queue.
+    pub(crate) fn queued_byte_ns(&self) -> u128 {
+        self.queued_byte_ns
     }
 
     /// Most bytes that ever waited.

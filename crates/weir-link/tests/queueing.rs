@@ -39,6 +39,18 @@ fn a_queue_in_bytes_holds_exactly_so_many() {
 }
 
 #[test]
+fn what_waits_is_added_up_over_time() {
+    let mut link = link_over(eight_megabits(QueueSpec::Unlimited));
+    // 1,000 bytes take 1 ms. The second waits 1 ms, the third 2 ms, the fourth, which comes later, 1.5 ms.
+    for _ in 0..3 {
+        offer(&mut link, 0, packet(1_000, 0, ()));
+    }
+    offer(&mut link, 1_500_000, packet(1_000, 0, ()));
+    drain(&mut link);
+    assert_eq!(link.counters().queued_byte_ns, 1_000 * 4_500_000);
+}
+
+#[test]
 fn a_queue_in_packets_holds_exactly_so_many() {
     let mut link = link_over(eight_megabits(QueueSpec::Packets(3)));
     let offered: Vec<bool> = (0..6)

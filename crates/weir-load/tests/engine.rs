@@ -38,6 +38,7 @@ fn config(url: &str, arrivals: Arrivals, play: Play) -> Config {
             popularity: Popularity::zipf(1, 0.0),
             play,
             rung: RungChoice::Highest,
+            real_time: Default::default(),
             subtitles: false,
             verify: false,
             think: (Duration::ZERO, Duration::ZERO),

@@ -114,6 +114,7 @@ fn play(url: &str, how: Play) -> LoadSummary {
             popularity: Popularity::zipf(1, 0.0),
             play: how,
             rung: RungChoice::Highest,
+            real_time: Default::default(),
             subtitles: false,
             verify: true,
             think: (Duration::ZERO, Duration::ZERO),

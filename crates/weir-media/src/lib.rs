@@ -1,6 +1,6 @@
 //! What media are made of: raw video with its formats, files and packings; MP4 files with the index of their samples;
-//! segments, their encryption, and the manifests of DASH and HLS that describe them; and what players tell servers when they
-//! ask for one.
+//! segments, their encryption, and the manifests of DASH and HLS that describe them; what players tell servers when they
+//! ask for one, and the pace that a server makes of it.
 //!
 //! This crate works on bytes that it is given, and on `Read` and `Write` at most. It must not know where the bytes come
 //! from or go to: it opens no file and no socket, knows no storage, and of HTTP no more than names and values of some
@@ -16,6 +16,7 @@ pub mod dash;
 pub mod encryption;
 pub mod hls;
 pub mod index;
+pub mod pace_bounds;
 pub mod pace_header;
 pub mod package;
 pub mod presentation;

@@ -3,8 +3,9 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
-use crate::calls::{PLAIN, mount, unshare};
+use crate::calls::{PLAIN, mount, unmount, unshare};
 
 /// Moves the calling process, which must have only one thread yet, into namespaces in which it may do as root does
 /// with networks and mounts (if it may not already), with a file system view of its own, and has its children from
@@ -31,6 +32,32 @@ pub fn confine() -> io::Result<()> {
 /// As `mount(2)`.
 pub fn show_own_processes() -> io::Result<()> {
     mount(Some("weir"), "/proc", Some("proc"), PLAIN)
+}
+
+/// A folder whose files are in memory, seen only by this process and those that it starts after [`confine`]. Its files are gone
+/// when this is dropped, or when the last of these processes ends.
+#[derive(Debug)]
+pub struct MemoryFolder {
+    path: String,
+}
+
+impl MemoryFolder {
+    /// Over a folder that is there; what is in it is hidden meanwhile.
+    ///
+    /// # Errors
+    /// As `mount(2)`.
+    pub fn mount(folder: &Path) -> io::Result<Self> {
+        let path = folder.to_str().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
+        mount(Some("weir"), &path, Some("tmpfs"), PLAIN)?;
+        Ok(MemoryFolder { path })
+    }
+}
+
+impl Drop for MemoryFolder {
+    fn drop(&mut self) {
+        // It goes with the process at the latest.
+        let _ = unmount(&self.path);
+    }
 }
 
 /// The effective capabilities of the calling thread hold this one (its number in `capability.h`).

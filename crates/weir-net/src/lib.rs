@@ -10,6 +10,7 @@ mod calls;
 pub mod clock;
 pub mod confine;
 pub mod counters;
+pub mod diagnosis;
 pub mod host;
 pub mod interface;
 

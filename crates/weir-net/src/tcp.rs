@@ -1,10 +1,11 @@
 //! What the kernel knows of a TCP connection, and its pacing.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::TcpStream;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 use serde::{Deserialize, Serialize};
+use socket2::SockRef;
 
 use crate::udp::set_option;
 
@@ -61,15 +62,43 @@ pub fn read(stream: &TcpStream) -> io::Result<TcpReading> {
     }
 }
 
-/// Bounds the sending rate of `stream` in the kernel, payload bytes a second (`SO_MAX_PACING_RATE`).
+/// Bounds the sending rate of `stream` in the kernel, bytes a second (`SO_MAX_PACING_RATE`): of what is written to it, so of
+/// TLS records and all that they hold, without headers of TCP and IP. [`UNPACED`] takes the bound away.
 ///
 /// # Errors
 /// As `setsockopt(2)`.
-pub fn set_max_pacing_rate(stream: &TcpStream, bytes_per_second: u64) -> io::Result<()> {
+pub fn set_max_pacing_rate(stream: &impl AsFd, bytes_per_second: u64) -> io::Result<()> {
     set_option(
-        stream.as_raw_fd(),
+        stream.as_fd().as_raw_fd(),
         libc::SOL_SOCKET,
         libc::SO_MAX_PACING_RATE,
         bytes_per_second,
     )
+}
+
+/// The rate of [`set_max_pacing_rate`] that bounds nothing.
+pub const UNPACED: u64 = u64::MAX;
+
+/// Bytes that were written to `stream` and that the kernel has not yet sent for the first time (`SIOCOUTQNSD`).
+///
+/// # Errors
+/// As `ioctl(2)`.
+pub fn unsent(stream: &impl AsFd) -> io::Result<u64> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one int.
+    let done = unsafe { libc::ioctl(stream.as_fd().as_raw_fd(), libc::SIOCOUTQNSD as _, &raw mut bytes) };
+    if done != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(u64::try_from(bytes).unwrap_or(0))
+}
+
+/// Writes to `stream` so that nothing written later shares a packet with it (`MSG_EOR`): the kernel sends what is written at
+/// once, or paces it, as one burst of its own.
+///
+/// # Errors
+/// As `sendmsg(2)`.
+pub fn write_apart(stream: &impl AsFd, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+    let flags = libc::MSG_EOR | libc::MSG_NOSIGNAL;
+    SockRef::from(stream).send_vectored_with_flags(pieces, flags)
 }

@@ -47,6 +47,7 @@ mod quality;
 mod settings;
 mod throughput;
 pub mod virtual_time;
+mod words;
 
 pub use abr::AbrRule;
 pub use manifest::{
@@ -56,3 +57,4 @@ pub use pacing::{InitialThroughputs, PacePolicy};
 pub use player::{Action, Event, Outcome, Player, Request, RequestId};
 pub use quality::Figures;
 pub use settings::{CmcdSettings, FirstRung, LONGEST_RETRY_WAIT, Settings};
+pub use words::{ABR_WORDS, AbrChoice, PACE_WORDS, WordError};

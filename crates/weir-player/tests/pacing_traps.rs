@@ -8,7 +8,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_media::cmcd::{Cmcd, StreamingFormat, Version};
+use weir_media::cmcd::{StreamingFormat, Version};
+use weir_media::pace_bounds::{PaceBounds, PaceRequest};
 use weir_player::virtual_time::{Session, Step, SteppedLink, play_from};
 
 use weir_player::{
@@ -46,14 +47,12 @@ fn session(name: &str, settings: Settings, link: &SteppedLink) -> Session {
     session_from(name, &|request| request.pace, settings, link)
 }
 
-/// What a server makes of `rtp` that bounds it: no less than twice `tb`, and no pace at all on `su`, on `bs` or with less
-/// than two segments in the buffer. It knows of the player what CMCD tells it.
+/// What a server makes of `rtp` that bounds it as the origin does if nothing else is said: no less than twice `tb`, and no
+/// pace at all on `su`, on `bs` or with less than two segments in the buffer. It knows of the player what CMCD tells it.
 fn bounded(request: &Request) -> Option<Rate> {
     let query = format!("CMCD={}", request.cmcd.as_ref().unwrap().query());
-    let keys = Cmcd::from_query(&query).unwrap().unwrap();
-    let is_urgent = keys.startup || keys.starved || keys.buffer_ms.unwrap() < 2 * keys.duration_ms.unwrap();
-    let kbits = keys.requested_throughput?.max(2 * keys.top_bitrate.unwrap());
-    (!is_urgent).then_some(Rate(kbits * 1_000))
+    let asked = PaceRequest::read(std::iter::empty(), &query);
+    PaceBounds::default().decide(&asked, 0).rate
 }
 
 fn session_from(

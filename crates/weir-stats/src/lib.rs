@@ -9,6 +9,7 @@
 
 mod attribution;
 mod bitmap;
+mod bootstrap;
 mod coincidence;
 mod correlation;
 mod distribution;
@@ -33,6 +34,7 @@ mod sequence;
 mod silence;
 
 pub use attribution::{Attribution, attribute, attribute_buffers};
+pub use bootstrap::{MedianDifference, median_difference};
 pub use coincidence::{BLOCK, Coincidence, coincidence};
 pub use correlation::{LossWindowCount, LossWindows};
 pub use distribution::{

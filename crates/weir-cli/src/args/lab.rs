@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::NeighbourCommand;
+use super::lab_pacing::PacingArgs;
 use crate::units::TimeSpan;
 
 /// Name of a link when none is given.
@@ -25,6 +26,12 @@ pub enum LabCommand {
     /// did well but the link could not keep its times or lost packets by its own fault, so that the run cannot be
     /// believed.
     Run(Box<LabRunArgs>),
+    /// Show what paced streaming does to others on the same line.
+    ///
+    /// Plays a title over an emulated line as fast as it comes and paced, in turn, beside a call, a download, a web page,
+    /// another video or a cloud game, and tells what changes for each of them, with 95 % intervals. Scenarios come with
+    /// Weir; files of your own can be given, too. Nothing is left when it ends, however it ends.
+    Pacing(Box<PacingArgs>),
     /// Keep an emulated link up, show it, attach to it, take it down.
     ///
     /// Such a link stays until it is taken down. Its hosts are network namespaces with names, so that 'ip netns exec'

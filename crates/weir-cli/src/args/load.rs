@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum, value_parser};
 
+use super::load_player::PlayerArgs;
 use crate::fail_if::FailIf;
 use crate::units::TimeSpan;
 
@@ -93,6 +94,10 @@ pub struct LoadArgs {
     /// Look into segments: whole MP4 boxes, and decode times that go on from segment to segment.
     #[arg(long, help_heading = "Playing")]
     pub verify: bool,
+
+    /// How players play.
+    #[command(flatten)]
+    pub player: PlayerArgs,
 
     /// Take certificates that are signed by those in this file (PEM), instead of public authorities.
     #[arg(long, value_name = "FILE", help_heading = "Connections")]

@@ -5,12 +5,15 @@ mod agent;
 mod diagnose;
 mod flows;
 mod lab;
+mod lab_pacing;
 mod load;
+mod load_player;
 mod mesh;
 mod mesh_machines;
 mod neighbour;
 mod origin;
 mod origin_commands;
+mod origin_pacing;
 mod recv;
 mod report;
 mod rtt;
@@ -33,7 +36,9 @@ pub use agent::AgentArgs;
 pub use diagnose::{DiagnoseArgs, FailOn};
 pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{DEFAULT_LINK, End, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs};
+pub use lab_pacing::PacingArgs;
 pub use load::{LoadArgs, PerSecond, PlayMode, RungMode, TimeRange, Viewers};
+pub use load_player::PlayerArgs;
 pub use mesh::{
     CostArgs, FilterArgs, ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs,
     MeshRunArgs, ProbeArgs, RegionsArgs, ShapeArgs,
@@ -42,6 +47,7 @@ pub use mesh_machines::{LaunchArgs, MachineArgs, StatusArgs, SweepArgs, TaggedAr
 pub use neighbour::{CongestionName, NeighbourArgs, NeighbourCommand, NeighbourServeArgs};
 pub use origin::OriginArgs;
 pub use origin_commands::{BucketStyle, DemoArgs, DrefArgs, IndexArgs, OriginCommand, StorageArgs};
+pub use origin_pacing::PacingArgs;
 pub use recv::{ConcealBy, JoinBy, RecvArgs, WriteAs};
 pub use report::ReportArgs;
 pub use rtt::RttArgs;

@@ -8,6 +8,7 @@ use weir_media::segments::{LONGEST_DURATION, SHORTEST_DURATION};
 use weir_origin::{Configuration, Place};
 
 use super::origin_commands::{OriginCommand, StorageArgs};
+use super::origin_pacing::PacingArgs;
 use crate::units::{ByteCount, TimeSpan, UnitError};
 
 /// Arguments of `weir origin`.
@@ -23,6 +24,7 @@ Example:
     $ weir origin /srv/films --listen 0.0.0.0:8080
     $ weir origin s3://films/2026 --s3-endpoint https://s3.example.net --disk-cache /var/cache/weir
     $ weir origin /srv/films --keys /etc/weir/keys.toml
+    $ weir origin /srv/films --pace --pace-floor 2Mbit/s --access-log -
 
 Credentials come from the variables of each provider's own tools: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
 AWS_REGION; GOOGLE_APPLICATION_CREDENTIALS; AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY.")]
@@ -95,6 +97,9 @@ pub struct OriginArgs {
     /// How the storage is asked.
     #[command(flatten)]
     pub storage: StorageArgs,
+    /// How fast answers are sent.
+    #[command(flatten)]
+    pub pacing: PacingArgs,
     /// Connections of clients at once; others wait.
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = value_parser!(u32).range(1..=1_000_000), help_heading = "Limits")]
     pub max_connections: u32,

@@ -394,6 +394,33 @@ fn the_demo_of_the_origin_lasts_as_told() {
 }
 
 #[test]
+fn the_origin_paces_when_told_within_bounds() {
+    let origin = command!("weir origin media", Command::Origin);
+    assert!(!origin.pacing.pace && origin.pacing.pace_burst.is_none());
+    let line = "weir origin media --pace --pace-factor 2.5 --pace-floor 500kbit/s --pace-ceiling 50Mbit/s --pace-low-buffer 6s --pace-time 2min --pace-burst 4";
+    let pacing = command!(line, Command::Origin).pacing;
+    assert!(pacing.pace);
+    assert_eq!((pacing.pace_factor, pacing.pace_burst), (2.5, Some(4)));
+    assert_eq!(pacing.pace_floor.0, 500_000);
+    assert_eq!(pacing.pace_ceiling.map(|rate| rate.0), Some(50_000_000));
+    assert_eq!(
+        (pacing.pace_low_buffer, pacing.pace_time),
+        (TimeSpan(6_000_000_000), TimeSpan(120_000_000_000))
+    );
+    for line in [
+        "weir origin media --pace --pace-factor 0.9",
+        "weir origin media --pace --pace-factor NaN",
+        "weir origin media --pace --pace-floor 5",
+        "weir origin media --pace --pace-burst 65",
+        "weir origin media --pace --pace-time 0s",
+    ] {
+        assert_eq!(refusal(line).kind(), ErrorKind::ValueValidation, "{line}");
+    }
+    let alone = refusal("weir origin media --pace-floor 5Mbit/s");
+    assert_eq!(alone.kind(), ErrorKind::MissingRequiredArgument);
+}
+
+#[test]
 fn the_origin_reads_places_and_keeps_what_e_keeps_unless_told() {
     let origin = command!("weir origin media", Command::Origin);
     assert_eq!(

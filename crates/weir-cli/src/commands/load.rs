@@ -2,6 +2,7 @@
 
 mod locust;
 mod plan;
+mod segment_log;
 mod watching;
 
 use serde_json::json;
@@ -14,6 +15,7 @@ use weir_net::host::HostFacts;
 use super::output::{closing_lines, print, print_json, storing_notes};
 use super::run_store::{Ended, RunStore, json as stored, new_run};
 use super::{Failure, tables, thresholds};
+use segment_log::SegmentLog;
 use watching::Watching;
 
 /// Plays until the time is over, and reports.
@@ -30,6 +32,12 @@ pub fn run(args: &LoadArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), F
     let titles = plan::titles(args)?;
     let config = plan::config(args, &titles)?;
     let mut notes = plan::room(&config);
+    let segments = args
+        .player
+        .segment_log
+        .as_deref()
+        .map(SegmentLog::create)
+        .transpose()?;
     let store = RunStore::open(&global.db)?;
     let target = titles.first().map(String::as_str).unwrap_or_default();
     let run = store.begin(
@@ -43,9 +51,10 @@ pub fn run(args: &LoadArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), F
         true,
     )?;
     let id = run.id();
-    let watching = Watching::new(&run, args, config.duration, global.quiet);
+    let watching = Watching::new(&run, args, config.duration, segments, global.quiet);
     let result = engine::run(&config, None, &|| stop.is_set(), &watching);
-    let (ended_early, finished) = (watching.ended_by(), watching.finish());
+    let ended_early = watching.ended_by();
+    let (finished, segments) = watching.finish();
     let end = Ended::of(&result, stop);
     let outcome = end.outcome();
     let kept = run.finish(&end, &result.as_ref().map_or_else(|_| json!(null), stored));
@@ -60,6 +69,7 @@ pub fn run(args: &LoadArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), F
         print(&format!("{}{closing}", tables::load(&summary)))?;
     }
     kept?;
+    segments.map_or(Ok(()), SegmentLog::finish)?;
     if summary.all.requests > 0 && summary.all.failed == summary.all.requests {
         return Err(Failure::environment(
             "every request failed; the causes stand above",

@@ -4,11 +4,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::json;
-use weir_cli::args::{BucketStyle, GlobalOptions, OriginArgs, OriginCommand, StorageArgs};
+use weir_cli::args::{BucketStyle, GlobalOptions, OriginArgs, OriginCommand, PacingArgs, StorageArgs};
 use weir_cli::units::TimeSpan;
 use weir_measure::Stop;
+use weir_media::pace_bounds::PaceBounds;
 use weir_origin::{
-    Access, Config, KeySettings, Limits, LogTo, OriginError, Patience, Place, S3Style, Server, TlsFiles,
+    Access, Config, KeySettings, Limits, LogTo, OriginError, Pacing, Patience, Place, S3Style, Server,
+    TlsFiles,
 };
 
 use super::output::{print, say};
@@ -60,6 +62,7 @@ fn config(args: &OriginArgs, place: &Place) -> Config {
             serve: args.serve_keys,
         },
         page: args.page,
+        pacing: args.pacing.pace.then(|| pacing(&args.pacing)),
         access_log: args.access_log.clone().map(|path| match path.to_str() {
             Some("-") => LogTo::StandardOutput,
             _ => LogTo::File(path),
@@ -85,6 +88,19 @@ pub fn access(args: &StorageArgs) -> Access {
         },
         s3_region: args.s3_region.clone(),
         anonymous: args.anonymous,
+    }
+}
+
+fn pacing(args: &PacingArgs) -> Pacing {
+    Pacing {
+        bounds: PaceBounds {
+            factor: args.pace_factor,
+            floor: args.pace_floor,
+            ceiling: args.pace_ceiling,
+            low_buffer: duration(args.pace_low_buffer),
+            longest: duration(args.pace_time),
+        },
+        burst: args.pace_burst,
     }
 }
 

@@ -14,7 +14,7 @@ use printing::printed_by;
 use schemas::{assert_documented, docs, schema, validator};
 use strictness::{assert_strict, fields};
 
-const SCHEMAS: [&str; 37] = [
+const SCHEMAS: [&str; 39] = [
     "agent",
     "rtt",
     "flows",
@@ -44,6 +44,8 @@ const SCHEMAS: [&str; 37] = [
     "lab-profiles",
     "lab-profiles-show",
     "lab-clean",
+    "lab-pacing",
+    "lab-pacing-list",
     "mesh-regions",
     "mesh-plan",
     "mesh-import",
@@ -100,7 +102,7 @@ fn the_commands_reach_all_parts_of_the_schemas() {
             .collect()
     };
     let kinds = BTreeSet::from([
-        "flows", "lab", "load", "mtu", "recv", "rtt", "send", "survey", "tcp",
+        "flows", "lab", "load", "mtu", "pacing", "recv", "rtt", "send", "survey", "tcp",
     ]);
     assert_eq!(strings("runs-list", "kind"), kinds);
     assert_eq!(

@@ -169,6 +169,7 @@ fn print_everything() -> Vec<Document> {
     assert_eq!(lines(folder.path(), 2, &too_fast), Vec::<Value>::new());
 
     take("lab-profiles", 0, &["lab", "profiles", "--json"]);
+    take("lab-pacing-list", 0, &["lab", "pacing", "--list", "--json"]);
     take(
         "lab-profiles-show",
         0,
@@ -206,7 +207,7 @@ fn print_everything() -> Vec<Document> {
         take("runs-show", 0, &["runs", "show", &id, "--json"]);
         take("runs-export", 0, &["runs", "export", &id, "--as", "jsonl"]);
         take("report-data", 0, &["runs", "export", &id, "--as", "json"]);
-        let diagnosed = !["lab", "send", "recv", "load"]
+        let diagnosed = !["lab", "send", "recv", "load", "pacing"]
             .iter()
             .any(|kind| run["kind"] == *kind);
         if run["outcome"] == "finished" && diagnosed {
@@ -495,8 +496,24 @@ queue = "100kB"
 rate = "10Mbit/s"
 "#;
 
+/// A comparison that is soon made.
+const SHORT_SCENARIO: &str = r#"
+congestion = ["reno"]
+repeats = 1
+warm-up = "1500ms"
+for = "1s"
+link = { rate = "20Mbit/s", rtt = "4ms", queue = "2bdp" }
+media = { rungs = ["500kbit/s"], segment = "500ms" }
+player = { abr = "throughput", buffer = "4s" }
+variant = [{ name = "unpaced" }, { name = "paced", pace = "top:2" }]
+[[case]]
+name = "call"
+neighbours = [{ kind = "voip" }]
+figures = [{ of = "voip.owd.p95", expect = "lower", paper = -10 }, { of = "media.bitrate" }]
+"#;
+
 /// Commands that make networks, in namespaces of their own, and the schema of what each prints.
-const LABS: [(&str, &str); 7] = [
+const LABS: [(&str, &str); 8] = [
     (
         "lab-run",
         "lab run --json -q --max-lateness 10s full.toml -- weir rtt far -q --json --for 1100ms",
@@ -510,10 +527,12 @@ const LABS: [(&str, &str); 7] = [
     ("lab-link-down", "lab link down --json"),
     ("lab-link-show", "lab link up lte --name other --json"),
     ("lab-clean", "lab clean --all --json"),
+    ("lab-pacing", "lab pacing short.toml --json -q --max-lateness 10s"),
 ];
 
 fn print_labs(folder: &Path) -> Vec<Document> {
     std::fs::write(folder.join("full.toml"), FULL_LINK).expect("a file");
+    std::fs::write(folder.join("short.toml"), SHORT_SCENARIO).expect("a file");
     let mut script = String::from("set -e\nmount -t tmpfs tmpfs /run\nmount -t proc proc /proc\n");
     for (index, (_, arguments)) in LABS.iter().enumerate() {
         script.push_str(&format!("\"$WEIR\" {arguments} | tail -n 1 > lab-{index}.json\n"));

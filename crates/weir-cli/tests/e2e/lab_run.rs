@@ -41,7 +41,7 @@ fn objects(done: &Finished) -> (Option<Value>, Value) {
 
 /// No process, namespace or file of a lab is there.
 #[track_caller]
-fn nothing_is_left() {
+pub fn nothing_is_left() {
     wait_until("the end of all processes", Duration::from_secs(10), || {
         let others = other_processes();
         others.is_empty().then_some(())
@@ -55,7 +55,7 @@ fn nothing_is_left() {
 }
 
 /// Command lines of processes in this test's process namespace, but for the test itself.
-fn other_processes() -> Vec<String> {
+pub fn other_processes() -> Vec<String> {
     let numbers = run("ls", &["/proc"]);
     let own = std::process::id();
     numbers

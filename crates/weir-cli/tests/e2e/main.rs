@@ -21,6 +21,7 @@ mod given_up;
 mod hostile;
 mod kills;
 mod lab_link;
+mod lab_pacing;
 mod lab_run;
 mod listening;
 mod load;

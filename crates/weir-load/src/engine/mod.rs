@@ -17,7 +17,7 @@ use weir_net::clock::{monotonic_ns, unix_ns};
 
 use crate::http::{Dialer, Patience, TlsError, Trust};
 use crate::manifest::Place;
-use crate::measure::{Account, LoadSummary, OriginSummary, Quality};
+use crate::measure::{Account, LoadSummary, OriginSummary, Quality, Segment};
 use crate::metrics::Metric;
 use crate::schedule::Arrivals;
 use crate::viewer::{Behaviour, Play};
@@ -84,6 +84,8 @@ pub struct Second {
     pub account: Account,
     /// Sessions that ended.
     pub quality: Quality,
+    /// Segments that came, where they are told of one by one.
+    pub segments: Vec<Segment>,
     /// Viewers at its end.
     pub viewers: u64,
     /// Viewers that came.
@@ -301,6 +303,7 @@ impl Collector {
             duration_ns: 0,
             account: Account::default(),
             quality: Quality::default(),
+            segments: Vec::new(),
             viewers: 0,
             arrivals: 0,
             cpu_ns: 0,
@@ -313,6 +316,7 @@ impl Collector {
             second.duration_ns = second.duration_ns.max(report.duration_ns);
             second.account.merge(&report.account);
             second.quality.merge(&report.quality);
+            second.segments.extend(report.segments);
             second.viewers += report.viewers;
             second.arrivals += report.arrivals;
             second.cpu_ns += report.cpu_ns;

@@ -14,7 +14,7 @@ use tokio::task::LocalSet;
 use weir_net::clock::{monotonic_ns, sharpen_timers, thread_cpu_ns};
 
 use crate::http::Dialer;
-use crate::measure::{Account, Quality};
+use crate::measure::{Account, Quality, Segment};
 use crate::schedule::{Arrivals, Change};
 use crate::viewer::{Behaviour, Leaving, Shared, view};
 
@@ -49,6 +49,7 @@ pub(super) struct Report {
     pub duration_ns: u64,
     pub account: Account,
     pub quality: Quality,
+    pub segments: Vec<Segment>,
     pub viewers: u64,
     /// Most that were there at once.
     pub most_viewers: u64,
@@ -240,6 +241,7 @@ async fn report_on(room: Rc<Room>, start_ns: u64, reports: Sender<Report>, endin
             duration_ns: now - since_ns,
             account: room.shared.account.take(),
             quality: room.shared.quality.take(),
+            segments: room.shared.segments.take(),
             viewers: room.present.borrow().len() as u64,
             most_viewers: room.most.replace(room.present.borrow().len() as u64),
             arrivals: room.arrivals.take(),

@@ -3,10 +3,12 @@
 
 mod account;
 mod quality;
+mod segment;
 mod summary;
 
 pub use account::{Account, KindAccount, Sample};
 pub use quality::{Quality, Session};
+pub use segment::{BIN_NS, Bins, Segment};
 pub use summary::{KindSummary, LoadSummary, OriginSummary, QualitySummary, Times};
 
 /// What a request was for.

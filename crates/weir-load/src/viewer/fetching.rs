@@ -7,7 +7,7 @@ use weir_net::clock::monotonic_ns;
 use super::Viewer;
 use crate::http::{Answer, Failed, Request};
 use crate::manifest::{self, Media, Place, Segments};
-use crate::measure::{Cause, Kind, Sample};
+use crate::measure::{Bins, Cause, Kind, Sample};
 use crate::verify::{Defaults, Spans, Verdict, Verifier};
 
 /// Most bytes of a segment index.
@@ -17,6 +17,8 @@ const MOST_INDEX: usize = 4 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Continuity {
     pub defaults: Defaults,
+    /// How the bytes of the segment that was fetched last came.
+    pub bins: Bins,
     /// Which segment came last, and when its media begin and end.
     last: Option<(usize, Spans)>,
 }
@@ -38,14 +40,26 @@ impl Viewer {
         continuity: &mut Continuity,
         intended_ns: u64,
     ) -> Result<Answer, Failed> {
-        if !self.shared.behaviour.verify {
-            let got = self.request(kind, place, intended_ns, &mut |_| {}).await;
+        let told_of = self.shared.behaviour.real_time.tell_segments;
+        let mut bins = Bins::default();
+        let mut verifier = self
+            .shared
+            .behaviour
+            .verify
+            .then(|| Verifier::new(&continuity.defaults));
+        let mut look = |bytes: &[u8]| {
+            if told_of {
+                bins.add(monotonic_ns(), bytes.len() as u64);
+            }
+            if let Some(verifier) = &mut verifier {
+                verifier.push(bytes);
+            }
+        };
+        let got = self.request(kind, place, intended_ns, &mut look).await;
+        continuity.bins = bins;
+        let Some(verifier) = verifier else {
             return self.settle(got, |_| Ok(()));
-        }
-        let mut verifier = Verifier::new(&continuity.defaults);
-        let got = self
-            .request(kind, place, intended_ns, &mut |bytes| verifier.push(bytes))
-            .await;
+        };
         self.settle(got, |_| match (verifier.finish(), index) {
             (Verdict::Init(defaults), None) => {
                 continuity.defaults = defaults;

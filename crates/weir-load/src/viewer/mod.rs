@@ -3,6 +3,7 @@
 
 mod fetching;
 mod looping;
+mod real_time;
 mod titles;
 mod watching;
 
@@ -16,8 +17,9 @@ use weir_net::clock::monotonic_ns;
 
 use crate::http::{Client, Dialer, Failed};
 use crate::manifest::Place;
-use crate::measure::{Account, Cause, Quality};
+use crate::measure::{Account, Cause, Quality, Segment};
 use crate::schedule::{Popularity, Random};
+pub use real_time::RealTime;
 use titles::Titles;
 use watching::PlayerManifests;
 
@@ -58,6 +60,8 @@ pub struct Behaviour {
     pub play: Play,
     /// Which rung they take.
     pub rung: RungChoice,
+    /// How they play in real time.
+    pub real_time: RealTime,
     /// Whether they fetch subtitles.
     pub subtitles: bool,
     /// Whether they look into segments.
@@ -84,6 +88,8 @@ pub struct Shared {
     pub account: RefCell<Account>,
     /// Sessions that ended in this second.
     pub quality: RefCell<Quality>,
+    /// Segments of this second, where they are to be told of one by one.
+    pub segments: RefCell<Vec<Segment>>,
     titles: RefCell<Titles>,
     players: RefCell<PlayerManifests>,
 }
@@ -96,6 +102,7 @@ impl Shared {
             dialer: Rc::new(dialer),
             account: RefCell::default(),
             quality: RefCell::default(),
+            segments: RefCell::default(),
             titles: RefCell::default(),
             players: RefCell::default(),
         }
@@ -149,6 +156,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// One viewer.
 struct Viewer {
+    number: u64,
     shared: Rc<Shared>,
     leaving: Rc<Leaving>,
     client: Client,
@@ -163,6 +171,7 @@ struct Viewer {
 pub async fn view(shared: Rc<Shared>, leaving: Rc<Leaving>, number: u64, intended_ns: u64) {
     let behaviour = shared.behaviour.clone();
     let mut viewer = Viewer {
+        number,
         client: Client::new(shared.dialer.clone()),
         random: Random::new(behaviour.seed, number),
         shared,

@@ -4,17 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_net::clock::monotonic_ns;
-use weir_player::{
-    AbrRule, Action, Event, Figures, FirstRung, Manifest, Outcome, Player, Request, Settings, Track,
-};
+use weir_media::cmcd;
+use weir_net::clock::{monotonic_ns, unix_ns};
+use weir_player::{Action, Event, Figures, Manifest, Outcome, Player, Request, Track};
 use weir_units::Rate;
 
 use super::fetching::Continuity;
 use super::{RungChoice, Viewer};
-use crate::http::Failed;
+use crate::http::{Answer, Failed};
 use crate::manifest::{Media, MediaKind, Place, Presentation, Segments, Set};
-use crate::measure::{Cause, Kind, Session};
+use crate::measure::{Cause, Kind, Segment, Session};
 
 /// Presentations as players see them, shared by all viewers of the same segments.
 #[derive(Default)]
@@ -102,7 +101,9 @@ impl Viewer {
         }
         let manifest = self.player_manifest(&tracks, shared)?;
         let seed = (self.random.unit() * (1_u64 << 53) as f64) as u64;
-        let mut player = Player::new(settings(choice, seed), Duration::ZERO);
+        let behaviour = self.shared.behaviour.clone();
+        let settings = behaviour.real_time.settings(choice, title, seed);
+        let mut player = Player::new(settings, Duration::ZERO);
         let now = Duration::from_nanos(monotonic_ns().saturating_sub(began_ns));
         player.handle(now, Event::Manifest(manifest));
         Ok(Sitting {
@@ -234,13 +235,14 @@ impl Viewer {
 
     async fn serve(&mut self, sitting: &mut Sitting, request: &Request, intended_ns: u64) {
         let id = request.id;
+        let asked = self.asked(sitting, request);
         let got = match sitting.tracks.get_mut(request.track) {
-            Some(track) => {
-                self.fetch_for(track, request.rung, request.segment, intended_ns)
-                    .await
-            }
+            Some(track) => self.fetch_for(track, request, intended_ns).await,
             None => Err(Failed(Cause::BadManifest)),
         };
+        if let Some(asked) = asked {
+            self.tell(sitting, request.track, asked, &got);
+        }
         match got {
             Ok(answer) => {
                 let at = |ns: u64| Duration::from_nanos(ns.saturating_sub(sitting.began_ns));
@@ -266,10 +268,10 @@ impl Viewer {
     async fn fetch_for(
         &mut self,
         track: &mut Playing,
-        rung: usize,
-        index: usize,
+        request: &Request,
         intended_ns: u64,
-    ) -> Result<crate::http::Answer, Failed> {
+    ) -> Result<Answer, Failed> {
+        let (rung, index) = (request.rung, request.segment);
         let (period, at) = track.locate(index).ok_or(Failed(Cause::BadManifest))?;
         let rung = rung.min(track.sets[period].rungs.len().saturating_sub(1));
         let mut intended_ns = Some(intended_ns);
@@ -298,14 +300,56 @@ impl Viewer {
             track.key = Some((period, rung, number));
         }
         let due = intended_ns.take().unwrap_or_else(monotonic_ns);
-        self.fetch_media(
-            track.kind,
-            &segment.place,
-            Some(index),
-            &mut track.continuity,
-            due,
-        )
-        .await
+        let place = with_cmcd(&segment.place, request);
+        self.fetch_media(track.kind, &place, Some(index), &mut track.continuity, due)
+            .await
+    }
+
+    /// What is to be told of a segment, as far as it is known before it is fetched.
+    fn asked(&self, sitting: &Sitting, request: &Request) -> Option<Segment> {
+        if !self.shared.behaviour.real_time.tell_segments {
+            return None;
+        }
+        let track = sitting.tracks.get(request.track)?;
+        let (period, _) = track.locate(request.segment)?;
+        let rung = track.sets.get(period)?.rungs.get(request.rung)?;
+        Some(Segment {
+            viewer: self.number,
+            unix_ns: unix_ns(),
+            kind: track.kind.name(),
+            segment: request.segment as u64,
+            rung: request.rung as u64,
+            bitrate: rung.bandwidth,
+            buffer_ns: ns(sitting.player.buffer(request.track)),
+            pace: request.pace.map(|rate| rate.0),
+            bytes: 0,
+            first_byte_ns: None,
+            last_byte_ns: 0,
+            bin_rate: None,
+            bin_deviation: None,
+            failure: None,
+        })
+    }
+
+    fn tell(&self, sitting: &Sitting, track: usize, asked: Segment, got: &Result<Answer, Failed>) {
+        let mut segment = asked;
+        match got {
+            Ok(answer) => {
+                segment.bytes = answer.body_bytes;
+                segment.first_byte_ns = Some(answer.first_byte_ns.saturating_sub(answer.sent_ns));
+                segment.last_byte_ns = answer.last_byte_ns.saturating_sub(answer.sent_ns);
+                let rates = sitting
+                    .tracks
+                    .get(track)
+                    .and_then(|track| track.continuity.bins.rates());
+                (segment.bin_rate, segment.bin_deviation) = rates.unzip();
+            }
+            Err(failed) => {
+                segment.last_byte_ns = unix_ns().saturating_sub(segment.unix_ns);
+                segment.failed(failed.0);
+            }
+        }
+        self.shared.segments.borrow_mut().push(segment);
     }
 }
 
@@ -343,21 +387,24 @@ fn ladder(set: &Set) -> Vec<weir_player::Rung> {
     rungs.collect()
 }
 
-fn settings(choice: Option<usize>, seed: u64) -> Settings {
-    let (abr, first_rung) = match choice {
-        Some(rung) => (AbrRule::Fixed(rung), FirstRung::Rung(rung)),
-        None => (AbrRule::Throughput, FirstRung::Lowest),
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The place with what the player tells the server by CMCD, as an argument of the query.
+fn with_cmcd(place: &Place, request: &Request) -> Place {
+    let Some(keys) = &request.cmcd else {
+        return place.clone();
     };
-    Settings {
-        abr,
-        first_rung,
-        seed,
-        ..Settings::default()
+    let joint = if place.target.contains('?') { '&' } else { '?' };
+    let target = format!("{}{joint}{}={}", place.target, cmcd::QUERY_ARGUMENT, keys.query());
+    Place {
+        target: target.into(),
+        ..place.clone()
     }
 }
 
 fn session(figures: &Figures, outcome: Outcome) -> Session {
-    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     Session {
         startup_ns: figures.startup_delay.map(ns),
         played_ns: ns(figures.played),

@@ -7,6 +7,8 @@ mod text;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use weir_media::pace_bounds::{Pace, PaceReason};
+
 pub use histogram::Histogram;
 
 /// What bytes are for.
@@ -159,6 +161,9 @@ pub struct Metrics {
     http2_connections: AtomicU64,
     handshakes: [AtomicU64; Handshake::ALL.len()],
     log_lines_lost: AtomicU64,
+    paces: [AtomicU64; PaceReason::ALL.len()],
+    pace_bits: AtomicU64,
+    paced_connections: AtomicU64,
     storage_latency: Histogram,
     first_byte: Histogram,
 }
@@ -226,6 +231,23 @@ impl Metrics {
             .position(|known| *known == cause)
             .unwrap_or(CAUSES.len() - 1);
         add(&self.errors[place], 1);
+    }
+
+    /// It was decided how fast an answer is sent.
+    pub fn paced(&self, pace: Pace) {
+        add(&self.paces[pace.reason as usize], 1);
+        add(&self.pace_bits, pace.rate.map_or(0, |rate| rate.0));
+    }
+
+    /// A connection had a rate, or not, and has one now, or not.
+    pub fn pacing_changed(&self, before: bool, now: bool) {
+        match (before, now) {
+            (false, true) => add(&self.paced_connections, 1),
+            (true, false) => {
+                self.paced_connections.fetch_sub(1, Ordering::Relaxed);
+            }
+            _ => {}
+        }
     }
 
     /// A client connected.

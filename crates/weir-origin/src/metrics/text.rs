@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use weir_media::pace_bounds::PaceReason;
+
 use super::histogram::STEPS_US;
 use super::{CAUSES, Handshake, Histogram, Kind, Metrics, STATUSES, Tier, get};
 
@@ -23,6 +25,7 @@ impl Metrics {
         self.write_cache(&mut out);
         self.write_errors(&mut out);
         self.write_connections(&mut out);
+        self.write_pacing(&mut out);
         out.0
     }
 
@@ -220,6 +223,39 @@ impl Metrics {
             get(&self.log_lines_lost),
         );
     }
+}
+
+impl Metrics {
+    fn write_pacing(&self, out: &mut Text) {
+        out.family(
+            "weir_origin_pace_decisions_total",
+            "counter",
+            "Answers with media, by what decided on their pace.",
+        );
+        let count = |reason: PaceReason| get(&self.paces[reason as usize]);
+        for reason in PaceReason::ALL {
+            out.sample(
+                "weir_origin_pace_decisions_total",
+                &[("paced", yes_or_no(reason.is_paced())), ("reason", reason.name())],
+                count(reason),
+            );
+        }
+        const RATE: &str = "weir_origin_pace_bits_per_second";
+        out.family(RATE, "summary", "Rates of bodies that were paced.");
+        let paced = PaceReason::ALL.into_iter().filter(|reason| reason.is_paced());
+        out.sample(&format!("{RATE}_sum"), &[], get(&self.pace_bits));
+        out.sample(&format!("{RATE}_count"), &[], paced.map(count).sum());
+        out.family(
+            "weir_origin_paced_connections",
+            "gauge",
+            "Connections that the kernel holds to a rate now.",
+        );
+        out.sample("weir_origin_paced_connections", &[], get(&self.paced_connections));
+    }
+}
+
+fn yes_or_no(is_so: bool) -> &'static str {
+    if is_so { "yes" } else { "no" }
 }
 
 #[derive(Default)]

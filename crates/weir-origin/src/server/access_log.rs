@@ -41,8 +41,20 @@ pub struct Line {
     pub total_ns: u64,
     /// What went wrong, if anything.
     pub cause: Option<&'static str>,
+    /// What became of the pace that was asked for; none where answers are not paced, or this one was not media.
+    pub pace: Option<LoggedPace>,
     pub range: Option<String>,
     pub user_agent: Option<String>,
+}
+
+/// The pace of an answer.
+#[derive(Debug, Serialize)]
+pub struct LoggedPace {
+    /// Of the body, bits each second; none: unpaced.
+    pub rate: Option<u64>,
+    /// Of its packets, bits each second.
+    pub wire_rate: Option<u64>,
+    pub reason: &'static str,
 }
 
 /// A log that is being written.

@@ -163,19 +163,20 @@ async fn begin(app: &Arc<App>, kind: Kind, content: Content) -> Result<Outgoing,
     Ok(Outgoing::Flow(Box::new(flow), length))
 }
 
+/// Headers that pages of others may send: those of ranges and conditions, and those that ask for a pace.
+macro_rules! asked {
+    () => {
+        "Range, If-Match, If-None-Match, If-Modified-Since, If-Range, CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status, Pacing-Rate-KBps"
+    };
+}
+
 /// The answer to what is allowed here and from where (CORS, and `Allow`); licences are asked for with `POST`.
 pub fn options(with_licences: bool) -> Answer {
     let mut headers = common_headers();
     let (methods, asked) = if with_licences {
-        (
-            "GET, HEAD, OPTIONS, POST",
-            "Content-Type, Range, If-Match, If-None-Match, If-Modified-Since, If-Range",
-        )
+        ("GET, HEAD, OPTIONS, POST", concat!("Content-Type, ", asked!()))
     } else {
-        (
-            METHODS,
-            "Range, If-Match, If-None-Match, If-Modified-Since, If-Range",
-        )
+        (METHODS, asked!())
     };
     headers.insert(header::ALLOW, HeaderValue::from_static(methods));
     headers.insert(
@@ -244,7 +245,9 @@ pub fn common_headers() -> HeaderMap {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(
         ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static("Accept-Ranges, Content-Length, Content-Range, Date, ETag, Last-Modified"),
+        HeaderValue::from_static(
+            "Accept-Ranges, CMSD-Dynamic, Content-Length, Content-Range, Date, ETag, Last-Modified, Weir-Pace",
+        ),
     );
     headers.insert(
         HeaderName::from_static("timing-allow-origin"),

@@ -12,6 +12,7 @@ use crate::cache::{DiskCache, Flights, MemoryCache};
 use crate::configuration::Configuration;
 use crate::keys::Keys;
 use crate::metrics::{Kind, Metrics, Tier};
+use crate::pacing::Pacing;
 use crate::path::ObjectPath;
 use crate::storage::{Meta, Storage, StorageError};
 use crate::titles::{TitleSettings, Titles};
@@ -36,6 +37,8 @@ pub struct App {
     pub tls: Option<Tls>,
     pub titles: Arc<Titles>,
     pub keys: Keys,
+    /// How answers are paced, if at all.
+    pub pacing: Option<Pacing>,
     ranges: MemoryCache<Arc<str>, Bytes>,
     disk: Option<DiskCache>,
     reads: Flights<Arc<str>, Ranged>,
@@ -71,6 +74,7 @@ impl App {
         Ok(App {
             titles: Arc::new(titles),
             keys: Keys::open(&config.keys)?,
+            pacing: config.pacing.clone(),
             storage,
             configuration,
             metrics,

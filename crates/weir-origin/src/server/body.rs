@@ -3,7 +3,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,8 +15,13 @@ use super::access_log::Line;
 use super::activity::UnderWay;
 use super::answer::Outgoing;
 use super::app::App;
+use super::pacer::Share;
 use super::streams::Taking;
 use crate::storage::StorageError;
+
+/// Bytes that are handed over at once where answers are paced: what has been handed over has the rate of its connection,
+/// whatever that becomes.
+const PIECE: usize = 64 << 10;
 
 /// Why a body ends before its length. The connection is broken then, so that nobody takes a part for the whole.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +44,8 @@ impl BodyError {
 /// A body. What is not asked for is not read.
 pub struct Body {
     source: Source,
+    /// Read, and longer than a piece.
+    rest: Bytes,
     left: u64,
     taking: Taking,
     account: Account,
@@ -66,6 +73,7 @@ impl Body {
         };
         Body {
             source,
+            rest: Bytes::new(),
             left,
             taking: Taking::current(),
             account,
@@ -76,6 +84,20 @@ impl Body {
         if self.left == 0 {
             return Poll::Ready(None);
         }
+        if self.rest.is_empty() {
+            match ready!(self.poll_source(context)) {
+                Some(Ok(bytes)) => self.rest = bytes,
+                other => return Poll::Ready(other),
+            }
+        }
+        let length = match self.account.share {
+            Some(_) => self.rest.len().min(PIECE),
+            None => self.rest.len(),
+        };
+        Poll::Ready(Some(Ok(self.rest.split_to(length))))
+    }
+
+    fn poll_source(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         let stream = match &mut self.source {
             Source::Bytes(bytes) => return Poll::Ready(Some(Ok(std::mem::take(bytes)))),
             Source::Stream(stream) => stream,
@@ -144,6 +166,8 @@ pub struct Account {
     pub kind: crate::metrics::Kind,
     pub cause: Option<&'static str>,
     pub bytes: u64,
+    /// Of the rate of its connection.
+    pub share: Option<Share>,
     /// Its connection is busy for as long.
     pub under_way: UnderWay,
 }

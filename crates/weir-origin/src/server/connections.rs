@@ -19,6 +19,7 @@ use tokio::time::{sleep, timeout};
 
 use super::activity::Activity;
 use super::app::App;
+use super::pacer::Pacer;
 use super::routes::respond;
 use super::socket::Socket;
 use super::streams::Streams;
@@ -91,12 +92,20 @@ async fn connection(
     };
     let Some((io, version)) = opened else { return };
     let client = Client {
+        pacer: Pacer::new(&app, &socket, matches!(version, Version::Http2)),
         socket,
         activity: Activity::new(),
     };
-    let result = match version {
-        Version::Http1 => http1(app, io, client, stopping).await,
-        Version::Http2 => http2(app, io, client, stopping).await,
+    let pacer = client.pacer.clone();
+    let served = async {
+        match version {
+            Version::Http1 => http1(app, io, client, stopping).await,
+            Version::Http2 => http2(app, io, client, stopping).await,
+        }
+    };
+    let result = tokio::select! {
+        result = served => result,
+        never = pacer.watch() => match never {},
     };
     if let Err(error) = result {
         tracing::debug!(%error, %peer, "a connection broke");
@@ -108,6 +117,7 @@ async fn connection(
 pub struct Client {
     pub socket: Socket,
     pub activity: Activity,
+    pub pacer: Pacer,
 }
 
 trait ReadWrite: AsyncRead + AsyncWrite + Send + Unpin {}

@@ -43,6 +43,9 @@ pub enum OriginError {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// The kernel holds no connection to a rate.
+    #[error("cannot pace answers here: {0} (SO_MAX_PACING_RATE); serve without --pace")]
+    Pacing(#[source] std::io::Error),
     /// The operating system gave no thread or no descriptor.
     #[error("cannot serve: {0}; lower the load of this host, or raise its limits")]
     System(#[from] std::io::Error),

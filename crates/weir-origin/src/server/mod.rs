@@ -12,6 +12,8 @@ mod descriptors;
 mod error;
 mod flow;
 mod licence;
+mod pace;
+mod pacer;
 mod page;
 mod problem;
 mod range;
@@ -30,10 +32,12 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::sleep;
+use weir_net::tcp;
 
 use crate::configuration::Configuration;
 use crate::keys::KeySettings;
 use crate::metrics::Metrics;
+use crate::pacing::Pacing;
 use crate::storage::{Access, Patience, Place, Storage};
 use access_log::AccessLog;
 use app::App;
@@ -121,6 +125,8 @@ pub struct Config {
     pub keys: KeySettings,
     /// A page at `/` lists the titles and plays them.
     pub page: bool,
+    /// Answers are sent as fast as players ask, within these bounds; none: as fast as the network carries them.
+    pub pacing: Option<Pacing>,
     /// One line for each request.
     pub access_log: Option<LogTo>,
     /// Bounds on what clients may take.
@@ -145,6 +151,7 @@ impl Config {
             files: false,
             keys: KeySettings::default(),
             page: false,
+            pacing: None,
             access_log: None,
             limits: Limits::default(),
         }
@@ -181,6 +188,10 @@ impl Server {
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        if config.pacing.is_some() {
+            // What it is now, only to hear whether the kernel can.
+            tcp::set_max_pacing_rate(&listener, tcp::UNPACED).map_err(OriginError::Pacing)?;
+        }
         let log = config
             .access_log
             .as_ref()

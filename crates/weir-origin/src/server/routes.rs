@@ -11,11 +11,12 @@ use weir_media::presentation::Resource;
 
 use super::access_log::Line;
 use super::activity::UnderWay;
-use super::answer::{self, Answer, Found, Keep, METHODS};
+use super::answer::{self, Answer, Found, Keep, METHODS, Outgoing};
 use super::app::App;
 use super::body::{Account, Body, nanoseconds};
 use super::connections::Client;
 use super::licence;
+use super::pace;
 use super::page;
 use super::problem::Problem;
 use crate::content::{Content, Part, Stored};
@@ -44,28 +45,40 @@ pub async fn respond(
         Ok(answer) => answer,
         Err(problem) => answer::problem(&problem, request.method()),
     };
+    let pace = pace::of(&app, &request, &answered);
     let Answer {
         kind,
         status,
-        headers,
+        mut headers,
         bytes,
         cause,
     } = answered;
     let first_byte = under_way.since.elapsed();
     app.metrics.answered(kind, status.as_u16(), first_byte);
+    if let Some(pace) = pace {
+        app.metrics.paced(pace);
+        pace::tell(pace, &mut headers);
+    }
     let line = app.log.is_some().then(|| {
         let mut line = line(&request, client);
         line.status = status.as_u16();
         line.kind = kind.name();
         line.first_byte_ns = nanoseconds(first_byte);
+        line.pace = pace.map(|pace| pace::logged(pace, &client.pacer));
         Box::new(line)
     });
+    let rate = match bytes {
+        Outgoing::Flow(..) => pace.and_then(|pace| pace.rate),
+        Outgoing::Bytes(ref bytes) if !bytes.is_empty() => pace.and_then(|pace| pace.rate),
+        Outgoing::Bytes(_) => None,
+    };
     let mut account = Account {
         app,
         line,
         kind,
         cause: None,
         bytes: 0,
+        share: client.pacer.begin(rate).await,
         under_way,
     };
     if let Some(cause) = cause {
@@ -263,6 +276,7 @@ fn line(request: &Request<Incoming>, client: &Client) -> Line {
         first_byte_ns: 0,
         total_ns: 0,
         cause: None,
+        pace: None,
         range: header(RANGE),
         user_agent: header(USER_AGENT),
     }

@@ -5,18 +5,37 @@ use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
+use weir_net::tcp;
+
+use crate::pacing::{Progress, TcpRate};
+
+/// The maximum segment size where the kernel does not say.
+const USUAL_MSS: u32 = 1448;
 
 /// A socket of which there may be several handles; one of them reads and writes.
 #[derive(Clone, Debug)]
 pub struct Socket {
     stream: Arc<TcpStream>,
     peer: SocketAddr,
+    sending: Arc<Sending>,
+}
+
+/// What was sent, and how to send.
+#[derive(Debug, Default)]
+struct Sending {
+    written: AtomicU64,
+    flushes: AtomicU64,
+    /// Packets that are written at once while there is a rate; 0 is no bound.
+    burst: AtomicU32,
+    /// The next write is a packet of its own.
+    alone: AtomicBool,
 }
 
 impl Socket {
@@ -28,7 +47,35 @@ impl Socket {
         Ok(Socket {
             stream: Arc::new(stream),
             peer,
+            sending: Arc::default(),
         })
+    }
+
+    /// Has the kernel send what is written at this rate at most, in bursts of so many packets if that is said, or as fast as
+    /// the network carries it.
+    pub fn set_rate(&self, rate: Option<TcpRate>, burst: Option<u32>, rises: bool) -> io::Result<()> {
+        tcp::set_max_pacing_rate(&self.stream, rate.map_or(tcp::UNPACED, |rate| rate.0))?;
+        let burst = rate.and(burst).unwrap_or(0);
+        self.sending.burst.store(burst, Ordering::Relaxed);
+        // The kernel learns a higher rate with the next acknowledgement, and waits after each send as long as that took
+        // before: so the first is a short one.
+        self.sending.alone.store(rises, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            // Of a socket that cannot be asked, nothing is left.
+            unsent: tcp::unsent(&self.stream).unwrap_or(0),
+            written: self.sending.written.load(Ordering::Relaxed),
+            flushes: self.sending.flushes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The most that a packet carries, bytes.
+    pub fn mss(&self) -> u32 {
+        SockRef::from(&*self.stream).tcp_mss().unwrap_or(USUAL_MSS)
     }
 
     /// Who is at the other end.
@@ -63,24 +110,60 @@ impl AsyncRead for Socket {
 }
 
 impl Socket {
-    fn poll_try(
-        &self,
-        context: &mut Context<'_>,
-        write: impl Fn(&TcpStream) -> io::Result<usize>,
-    ) -> Poll<io::Result<usize>> {
+    fn poll_try(&self, context: &mut Context<'_>, pieces: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         loop {
             ready!(self.stream.poll_write_ready(context))?;
-            match write(&self.stream) {
+            match self.try_write(pieces) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                written => return Poll::Ready(written),
+                Ok(written) => {
+                    self.sending.written.fetch_add(written as u64, Ordering::Relaxed);
+                    return Poll::Ready(Ok(written));
+                }
+                failed => return Poll::Ready(failed),
             }
         }
     }
+
+    fn try_write(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let alone = self.sending.alone.load(Ordering::Relaxed);
+        let packets = if alone {
+            1
+        } else {
+            self.sending.burst.load(Ordering::Relaxed)
+        };
+        if packets == 0 {
+            return self.stream.try_write_vectored(pieces);
+        }
+        let most = packets.saturating_mul(self.mss()) as usize;
+        let begin = beginning(pieces, most);
+        let written = self
+            .stream
+            .try_io(Interest::WRITABLE, || tcp::write_apart(&self.stream, &begin))?;
+        if alone {
+            self.sending.alone.store(false, Ordering::Relaxed);
+        }
+        Ok(written)
+    }
+}
+
+/// At most so many bytes of these pieces.
+fn beginning<'a>(pieces: &'a [IoSlice<'_>], most: usize) -> Vec<IoSlice<'a>> {
+    let mut left = most;
+    let mut begin = Vec::new();
+    for piece in pieces {
+        let length = piece.len().min(left);
+        begin.push(IoSlice::new(&piece[..length]));
+        left -= length;
+        if left == 0 {
+            break;
+        }
+    }
+    begin
 }
 
 impl AsyncWrite for Socket {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.poll_try(context, |stream| stream.try_write(bytes))
+        self.poll_try(context, &[IoSlice::new(bytes)])
     }
 
     fn poll_write_vectored(
@@ -88,7 +171,7 @@ impl AsyncWrite for Socket {
         context: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.poll_try(context, |stream| stream.try_write_vectored(pieces))
+        self.poll_try(context, pieces)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -96,6 +179,7 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.sending.flushes.fetch_add(1, Ordering::Relaxed);
         Poll::Ready(Ok(()))
     }
 

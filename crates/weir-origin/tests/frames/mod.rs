@@ -1,5 +1,8 @@
 //! A client of HTTP/2 that sends frames one by one (RFC 9113), right ones and others: no library would do what it does.
 
+// Each test file uses its part of it.
+#![allow(dead_code)]
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 

@@ -39,6 +39,7 @@ pub fn config(place: &str) -> Config {
         files: true,
         keys: KeySettings::default(),
         page: true,
+        pacing: None,
         access_log: None,
         limits: Limits::default(),
     }

@@ -2,6 +2,7 @@
 
 mod link;
 mod neighbour;
+mod pacing;
 mod profiles;
 mod run;
 mod supervise;
@@ -22,6 +23,7 @@ pub fn run(command: &LabCommand, global: &GlobalOptions) -> Result<ExitCode, Fai
     let done = |result: Result<(), Failure>| result.map(|()| ExitCode::SUCCESS);
     match command {
         LabCommand::Run(args) => run::run(args, global),
+        LabCommand::Pacing(args) => pacing::run(args, global),
         LabCommand::Link(command) => link::run(command, global),
         LabCommand::Neighbour(command) => done(neighbour::run(command, global)),
         LabCommand::Profiles { show } => done(profiles::run(show.as_deref(), global)),

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use weir_cli::args::{LoadArgs, PlayMode, RungMode, Viewers};
+use weir_cli::args::{LoadArgs, PlayMode, PlayerArgs, RungMode, Viewers};
 use weir_cli::units::TimeSpan;
 use weir_load::engine::{self, Config, Scrape, ScrapeNames};
 use weir_load::http::{Patience, Trust};
 use weir_load::manifest::Place;
 use weir_load::schedule::{Arrivals, Popularity};
-use weir_load::viewer::{Behaviour, Play, RungChoice};
+use weir_load::viewer::{Behaviour, Play, RealTime, RungChoice};
+use weir_media::cmcd::Version;
+use weir_player::PacePolicy;
 
 use super::Failure;
 
@@ -111,6 +113,7 @@ fn behaviour(args: &LoadArgs, titles: Vec<Place>, arrivals: &Arrivals) -> Result
             RungMode::Random => RungChoice::Random,
             RungMode::Abr => RungChoice::Adaptive,
         },
+        real_time: real_time(&args.player, play)?,
         subtitles: args.subtitles,
         verify: args.verify,
         think: (of_span(args.think.from), of_span(args.think.to)),
@@ -118,6 +121,29 @@ fn behaviour(args: &LoadArgs, titles: Vec<Place>, arrivals: &Arrivals) -> Result
         one_session: arrivals.is_open(),
         pace,
         seed: args.seed,
+    })
+}
+
+/// How players play, if there are any.
+fn real_time(player: &PlayerArgs, play: Play) -> Result<RealTime, Failure> {
+    if play != Play::RealTime && *player != PlayerArgs::default() {
+        return Err(Failure::usage(
+            "--abr, --buffer, --pace, --cmcd and --segment-log are for players: add --play real-time",
+        ));
+    }
+    let plain = RealTime::default();
+    let paced = player.pace.filter(|pace| *pace != PacePolicy::None);
+    Ok(RealTime {
+        abr: player.abr.unwrap_or(plain.abr),
+        pace: paced.unwrap_or(plain.pace),
+        max_buffer: player.buffer.map_or(plain.max_buffer, of_span),
+        // A pace rate travels as one of the keys.
+        cmcd: match (player.cmcd, paced) {
+            (Some(1), _) => Some(Version::V1),
+            (Some(_), _) | (None, Some(_)) => Some(Version::V2),
+            (None, None) => None,
+        },
+        tell_segments: player.segment_log.is_some(),
     })
 }
 
@@ -217,6 +243,10 @@ pub fn parameters(args: &LoadArgs, titles: &[String]) -> Value {
         "seed": args.seed,
         "play": word(args.play),
         "rung": word(args.rung),
+        "abr": args.player.abr.map(|rule| rule.to_string()),
+        "buffer_ns": args.player.buffer.map(|time| time.0),
+        "pace": args.player.pace.map(|policy| policy.to_string()),
+        "cmcd": args.player.cmcd,
         "rate_per_second": args.rate.map(|rate| rate.0),
         "subtitles": args.subtitles,
         "verify": args.verify,

@@ -17,6 +17,7 @@ use weir_stats::DurationHistogram;
 use super::super::progress::LoadBar;
 use super::super::run_store::OpenRun;
 use super::super::{tables, thresholds};
+use super::segment_log::SegmentLog;
 
 /// Seconds that --stop-if looks at.
 const WINDOW: usize = 10;
@@ -38,6 +39,7 @@ pub struct Watching<'a> {
     bar: LoadBar,
     stop_if: &'a [FailIf],
     state: RefCell<State>,
+    segments: Option<SegmentLog>,
 }
 
 #[derive(Default)]
@@ -51,8 +53,15 @@ struct State {
 
 impl<'a> Watching<'a> {
     /// Of this run, with a bar of `duration` unless `quiet`.
-    pub fn new(run: &'a OpenRun<'a>, args: &'a LoadArgs, duration: Option<Duration>, quiet: bool) -> Self {
+    pub fn new(
+        run: &'a OpenRun<'a>,
+        args: &'a LoadArgs,
+        duration: Option<Duration>,
+        segments: Option<SegmentLog>,
+        quiet: bool,
+    ) -> Self {
         Watching {
+            segments,
             run,
             bar: LoadBar::new(duration, quiet),
             stop_if: &args.stop_if,
@@ -69,8 +78,8 @@ impl<'a> Watching<'a> {
     }
 
     /// All that came together.
-    pub fn finish(self) -> Finished {
-        self.state.into_inner().finished
+    pub fn finish(self) -> (Finished, Option<SegmentLog>) {
+        (self.state.into_inner().finished, self.segments)
     }
 
     fn record(&self, second: &Second) {
@@ -184,6 +193,9 @@ impl<'a> Watching<'a> {
 impl Watch for Watching<'_> {
     fn second(&self, second: &Second, so_far: &SoFar) -> bool {
         self.record(second);
+        if let Some(log) = &self.segments {
+            log.write(&second.segments);
+        }
         let mut state = self.state.borrow_mut();
         self.record_metrics(second, &mut state);
         state.finished.account.merge(&second.account);

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# `weir origin --pace`: how well the kernel keeps the rate that a client asks for, and what pacing costs in CPU beside
+# clients that read as slowly of their own. Two hosts, joined by a veth link with an MTU of 1,500; the origin on the first
+# core, the clients on the second.
+#
+# Environment:
+#   DURATION=10         seconds of one measurement
+#   RATES="1 5 20 50 100 200 500"          Mbit/s, one connection each
+#   CONNECTIONS="100 250 500 1000 2000"    of RATE Mbit/s each
+#   RATE=8
+#   BURST=                                 packets of --pace-burst; empty for what the kernel chooses
+#   SHORT=1             a try: 3 s, three rates, 50 and 100 connections
+#   WEIR                the binary; target/release/weir
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/namespaces.sh"
+. "$here/weir.sh"
+namespaces_enter "$here/pacing.sh" "$@"
+
+weir=${WEIR:-$here/../../target/release/weir}
+if [ -n "${SHORT:-}" ]; then
+    : "${DURATION:=3}" "${RATES:=1 20 500}" "${CONNECTIONS:=50 100}"
+fi
+duration=${DURATION:-10}
+rates=${RATES:-1 5 20 50 100 200 500}
+connections=${CONNECTIONS:-100 250 500 1000 2000}
+rate=${RATE:-8}
+burst=${BURST:+--pace-burst $BURST}
+client=$here/pacing_client.py
+port=8080
+last_core=$(($(nproc) > 1))
+
+check_weir
+ulimit -n "$(ulimit -Hn)"
+scratch=$(mktemp -d)
+trap 'stop_all; rm -rf "$scratch"' EXIT
+mkdir "$scratch/media"
+# Never sent to its end: it has a hole for a body, which costs no disk and little memory.
+truncate -s 100G "$scratch/media/big"
+
+namespaces_make 1500
+
+# serve OPTION...: an origin of its own for each measurement; its process is in $FAR_PID.
+serve() {
+    start_far taskset -c 0 "$weir" origin "$scratch/media" --files --listen "0.0.0.0:$port" --threads 1 \
+        --max-connections 4096 --request-time 1h --stalled-time 1h --drain 0s "$@" >"$scratch/log" 2>&1
+    wait_for_far "$port" "$FAR_PID" || fail "the origin did not start: $(cat "$scratch/log")"
+}
+
+# shellcheck disable=SC2086 # the burst is an option with its value, or nothing
+serve_paced() {
+    serve --pace --pace-floor 100kbit/s --pace-time 100000h $burst
+}
+
+# ask COMMAND...: a client on the other core, that has been told where the server is.
+ask() {
+    in_near taskset -c "$last_core" python3 "$client" "$1" "$FAR_ADDRESS" "$port" "${@:2}"
+}
+
+echo "$(nproc) cores, kernel $(uname -r), $(date -u +%Y-%m-%d); $duration s each; burst ${BURST:-as the kernel chooses}"
+echo
+echo "| asked, Mbit/s | body, Mbit/s | error | wire / body |"
+echo "| --: | --: | --: | --: |"
+for mbits in $rates; do
+    serve_paced
+    read -r found wire < <(ask rate $((mbits * 1000)) "$duration")
+    awk -v asked="$mbits" -v found="$found" -v wire="$wire" \
+        'BEGIN { printf "| %d | %.3f | %+.2f %% | %.4f |\n", asked, found, (found / asked - 1) * 100, wire }'
+    stop "$FAR_PID"
+done
+
+echo
+echo "| connections of $rate Mbit/s | paced, Mbit/s | CPU, cores | first core busy | read slowly, Mbit/s | CPU, cores | first core busy | CPU for each Mbit/s, paced / slow |"
+echo "| --: | --: | --: | --: | --: | --: | --: | --: |"
+for count in $connections; do
+    serve_paced
+    paced=$(ask many "$count" $((rate * 1000)) "$duration" "$FAR_PID" paced)
+    stop "$FAR_PID"
+    serve
+    slow=$(ask many "$count" $((rate * 1000)) "$duration" "$FAR_PID" slow)
+    stop "$FAR_PID"
+    awk -v count="$count" -v paced="$paced" -v slow="$slow" 'BEGIN {
+        split(paced, p, " "); split(slow, s, " ")
+        printf "| %d | %.0f | %.3f | %.0f %% | %.0f | %.3f | %.0f %% | %.2f |\n",
+            count, p[1], p[2], p[3] * 100, s[1], s[2], s[3] * 100, (p[2] / p[1]) / (s[2] / s[1])
+    }'
+done

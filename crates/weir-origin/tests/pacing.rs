@@ -1,0 +1,327 @@
+//! Answers at the rate that players ask for, as it arrives over real sockets. Times are compared with each other, or have to
+//! be longer than a rate allows: a busy machine makes nothing arrive too soon.
+
+#![allow(clippy::unwrap_used)]
+
+mod arrivals;
+mod frames;
+mod misbehaving;
+mod served;
+
+use std::fs;
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use arrivals::{Answer, LEAST_SHARE, ask, connect, request};
+use frames::{Client, END_STREAM, Frame};
+use misbehaving::object;
+use served::{Served, config, make_certificate, wait_until};
+use tempfile::TempDir;
+use weir_media::pace_bounds::PaceBounds;
+use weir_origin::{Config, Configuration, LogTo, Pacing};
+use weir_units::Rate;
+
+/// Bytes of `/a.mp4`.
+const LENGTH: usize = 1_500_000;
+/// Asks for 8 Mbit/s, 1 MB each second.
+const PACED: &str = "/a.mp4?CMCD=bl%3D20000%2Crtp%3D8000";
+const UNPACED: &str = "/a.mp4?CMCD=bl%3D20000%2Crtp%3D8000%2Csu";
+
+fn folder() -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("a.mp4"), object(LENGTH)).expect("a file");
+    folder
+}
+
+fn paced(folder: &TempDir) -> Config {
+    Config {
+        pacing: Some(Pacing::default()),
+        ..config(folder.path().to_str().expect("a name"))
+    }
+}
+
+/// How long so many bytes take at the rate of [`PACED`], less what may be sent at once.
+fn at_its_rate(bytes: usize) -> Duration {
+    Duration::from_secs_f64(bytes as f64 / 1e6 * LEAST_SHARE)
+}
+
+fn decisions(served: &Served, paced: &str, reason: &str) -> f64 {
+    let labels = format!("{{paced=\"{paced}\",reason=\"{reason}\"}}");
+    served.metric(&format!("weir_origin_pace_decisions_total{labels}"))
+}
+
+#[test]
+fn an_answer_arrives_at_its_rate_and_the_next_on_its_connection_does_not() {
+    // Read as it is sent, and at hand as a whole.
+    for configuration in [Configuration::E, Configuration::D] {
+        let folder = folder();
+        let served = Served::start(&Config {
+            configuration,
+            ..paced(&folder)
+        });
+        let mut stream = connect(&served);
+        let first = ask(&mut stream, PACED, &[]);
+        assert_eq!(first.header("weir-pace"), Some("8000000;reason=asked"));
+        assert_eq!(first.header("cmsd-dynamic"), Some("\"weir\";mb=8000"));
+        assert!(first.body == object(LENGTH));
+        assert!(first.took() > at_its_rate(LENGTH), "{:?}", first.took());
+        // What lay in buffers when the body had ended here was no faster.
+        let tail = first.took_from(LENGTH * 2 / 3);
+        assert!(tail > at_its_rate(LENGTH / 3), "{tail:?}");
+
+        let begun = Instant::now();
+        let second = ask(&mut stream, UNPACED, &[]);
+        assert_eq!(second.header("weir-pace"), Some("unpaced;reason=startup"));
+        assert_eq!(second.header("cmsd-dynamic"), None);
+        assert!(second.body == object(LENGTH));
+        assert!(begun.elapsed() < at_its_rate(LENGTH) / 3, "{:?}", begun.elapsed());
+        // And paced again.
+        let third = ask(&mut stream, PACED, &[]);
+        assert!(third.took() > at_its_rate(LENGTH), "{:?}", third.took());
+        assert_eq!(served.metric("weir_origin_pace_bits_per_second_sum"), 16e6);
+        assert_eq!(served.metric("weir_origin_pace_bits_per_second_count"), 2.0);
+        wait_until("the end of the rate", || {
+            served.metric("weir_origin_paced_connections") == 0.0
+        });
+        assert!(
+            configuration != Configuration::D
+                || served.metrics.bytes_in(weir_origin::Kind::File) <= LENGTH as u64
+        );
+    }
+}
+
+#[test]
+fn a_request_that_comes_before_the_last_answer_has_left_lets_nothing_out() {
+    let folder = folder();
+    let served = Served::start(&paced(&folder));
+    let mut stream = connect(&served);
+    let both = request(PACED, &[]) + &request(UNPACED, &[]);
+    std::io::Write::write_all(&mut stream, both.as_bytes()).expect("requests");
+    let first = Answer::read(&mut stream);
+    assert!(first.body == object(LENGTH));
+    let tail = first.took_from(LENGTH / 2);
+    assert!(tail > at_its_rate(LENGTH / 2), "{tail:?}");
+    let begun = Instant::now();
+    let second = Answer::read(&mut stream);
+    assert!(second.body == object(LENGTH));
+    assert!(begun.elapsed() < at_its_rate(LENGTH) / 3, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn nothing_is_paced_unless_that_is_switched_on() {
+    let folder = folder();
+    let served = Served::folder(folder.path());
+    let begun = Instant::now();
+    let answer = ask(&mut connect(&served), PACED, &[("Pacing-Rate-KBps", "1000")]);
+    assert!(answer.body == object(LENGTH));
+    assert!(begun.elapsed() < at_its_rate(LENGTH) / 3, "{:?}", begun.elapsed());
+    assert_eq!(
+        (answer.header("weir-pace"), answer.header("cmsd-dynamic")),
+        (None, None)
+    );
+    assert_eq!(decisions(&served, "yes", "asked"), 0.0);
+}
+
+#[test]
+fn what_is_asked_for_is_held_within_bounds_wherever_it_stands() {
+    let folder = folder();
+    fs::write(folder.path().join("s.mp4"), object(1_000)).unwrap();
+    let served = Served::start(&paced(&folder));
+    let mut stream = connect(&served);
+    let long = format!("rtp=8000,com.example-x=\"{}\"", "x".repeat(10_000));
+    for (name, value, told) in [
+        ("CMCD-Status", "rtp=8000", "8000000;reason=asked"),
+        ("Pacing-Rate-KBps", "1000", "8000000;reason=asked"),
+        ("CMCD-Object", "tb=3300", ""),
+        ("CMCD-Status", "rtp=1", "1000000;reason=floor"),
+        ("Pacing-Rate-KBps", "1", "1000000;reason=floor"),
+        ("CMCD-Status", "rtp=1000000000", "1000000000000;reason=asked"),
+        ("CMCD-Status", "rtp=2200,tb=3300", "6600000;reason=top_rung"),
+        (
+            "CMCD-Status",
+            "rtp=2200,tb=(3300;v),ot=v,v=2",
+            "6600000;reason=top_rung",
+        ),
+        ("CMCD-Status", "bs,rtp=8000", "unpaced;reason=starved"),
+        ("CMCD-Request", "bl=3900,rtp=8000", "unpaced;reason=low_buffer"),
+        ("CMCD-Status", "rtp=0", "unpaced;reason=malformed"),
+        ("CMCD-Status", "rtp=-1", "unpaced;reason=malformed"),
+        ("CMCD-Status", "rtp=1000000001", "unpaced;reason=malformed"),
+        (
+            "CMCD-Status",
+            "rtp=9999999999999999999999",
+            "unpaced;reason=malformed",
+        ),
+        ("CMCD-Status", "rtp=8e3", "unpaced;reason=malformed"),
+        ("CMCD-Status", "rtp=8000,,", "unpaced;reason=malformed"),
+        ("CMCD-Status", "rtp=(8000", "unpaced;reason=malformed"),
+        ("CMCD-Status", &long, "unpaced;reason=malformed"),
+        ("Pacing-Rate-KBps", "-1000", "unpaced;reason=malformed"),
+        (
+            "Pacing-Rate-KBps",
+            "99999999999999999999",
+            "unpaced;reason=malformed",
+        ),
+    ] {
+        let answer = ask(&mut stream, "/s.mp4", &[(name, value)]);
+        assert_eq!(
+            (answer.status.as_str(), answer.body.len()),
+            ("200", 1_000),
+            "{name}: {value}"
+        );
+        assert_eq!(answer.header("weir-pace").unwrap_or(""), told, "{name}: {value}");
+    }
+    assert_eq!(decisions(&served, "no", "malformed"), 10.0);
+    assert_eq!(decisions(&served, "no", "not_asked"), 1.0);
+    assert_eq!(decisions(&served, "yes", "floor"), 2.0);
+    // What is no media is never paced.
+    let answer = ask(&mut stream, "/healthz", &[("CMCD-Status", "rtp=8000")]);
+    assert_eq!(answer.header("weir-pace"), None);
+}
+
+#[test]
+fn a_connection_is_held_no_longer_than_allowed() {
+    let folder = folder();
+    let served = Served::start(&Config {
+        pacing: Some(Pacing {
+            bounds: PaceBounds {
+                longest: Duration::from_secs(2),
+                floor: Rate(1_000),
+                ..PaceBounds::default()
+            },
+            burst: None,
+        }),
+        ..paced(&folder)
+    });
+    // 1 kbit/s would take three hours.
+    let answer = ask(&mut connect(&served), "/a.mp4?CMCD=rtp%3D1", &[]);
+    assert_eq!(answer.header("weir-pace"), Some("6000000;reason=time"));
+    assert!(answer.took() > Duration::from_secs(1), "{:?}", answer.took());
+}
+
+/// A client of HTTP/2 that takes all there is.
+fn http2(served: &Served) -> Client {
+    let mut client = Client::start(connect(served));
+    client.send(&Frame::window(0, 1 << 30));
+    client
+}
+
+fn begin(client: &mut Client, stream: u32, path: &str) {
+    client.send(&Frame::get(stream, path));
+    client.send(&Frame::window(stream, 1 << 30));
+}
+
+/// Until so many streams have ended.
+fn until_ended(client: &mut Client, mut streams: usize) -> Duration {
+    let begun = Instant::now();
+    while streams > 0 {
+        let frame = client.read().expect("the connection goes on");
+        // Settings that are acknowledged have the same flag.
+        if frame.stream != 0 && frame.flags & END_STREAM != 0 {
+            streams -= 1;
+        }
+    }
+    begun.elapsed()
+}
+
+#[test]
+fn a_connection_of_http_2_has_the_highest_rate_of_its_streams() {
+    let folder = folder();
+    let served = Served::start(&paced(&folder));
+    let mut client = http2(&served);
+    begin(&mut client, 1, PACED);
+    let alone = until_ended(&mut client, 1);
+    assert!(alone > at_its_rate(LENGTH), "{alone:?}");
+    // Three times the rate for three times as much, of which one stream asks for a third.
+    begin(&mut client, 3, "/a.mp4?CMCD=rtp%3D24000");
+    begin(&mut client, 5, PACED);
+    begin(&mut client, 7, PACED);
+    let three = until_ended(&mut client, 3);
+    assert!(three > at_its_rate(LENGTH), "{three:?}");
+    assert!(three < at_its_rate(3 * LENGTH) * 3 / 4, "{three:?}");
+    // One that is not paced takes the others with it.
+    begin(&mut client, 9, UNPACED);
+    begin(&mut client, 11, UNPACED);
+    let unpaced = until_ended(&mut client, 2);
+    assert!(unpaced < at_its_rate(LENGTH) / 3, "{unpaced:?}");
+    begin(&mut client, 13, PACED);
+    let again = until_ended(&mut client, 1);
+    assert!(again > at_its_rate(LENGTH), "{again:?}");
+}
+
+#[test]
+fn rates_hold_inside_tls() {
+    let (folder, certificates) = (folder(), TempDir::new().expect("a folder"));
+    let log = folder.path().join("access.log");
+    let mut served = Served::start(&Config {
+        tls: Some(make_certificate(certificates.path())),
+        access_log: Some(LogTo::File(log.clone())),
+        ..paced(&folder)
+    });
+    for version in ["--http1.1", "--http2"] {
+        // Twice on one connection; what was sent at once of the first answer is not of the second.
+        let url = format!("https://{}{PACED}", served.address);
+        let done = Command::new("curl")
+            .args(["--silent", "--show-error", version, "--cacert"])
+            .arg(certificates.path().join("cert.pem"))
+            .args(["--write-out", "%{time_total} %{size_download} %{num_connects}\n"])
+            .args(["--output", "/dev/null", &url, "--output", "/dev/null", &url])
+            .output()
+            .expect("curl");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let said = String::from_utf8(done.stdout).expect("text");
+        let second: Vec<f64> = said
+            .lines()
+            .nth(1)
+            .expect("a second answer")
+            .split(' ')
+            .map(|number| number.parse().expect("a number"))
+            .collect();
+        assert_eq!(second[1..], [LENGTH as f64, 0.0], "{version}");
+        assert!(second[0] > at_its_rate(LENGTH).as_secs_f64(), "{version}: {said}");
+    }
+    served.stop().expect("an orderly end");
+    for line in fs::read_to_string(&log).expect("the log").lines() {
+        let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(
+            (&line["pace"]["rate"], &line["pace"]["reason"]),
+            (&8_000_000.into(), &"asked".into())
+        );
+        // TLS and headers of packets: on loopback packets are large.
+        let wire = line["pace"]["wire_rate"].as_u64().expect("a rate");
+        assert!((8_005_000..8_200_000).contains(&wire), "{wire}");
+    }
+}
+
+#[test]
+fn bursts_are_as_short_as_is_said() {
+    /// What arrives at once, in the middle of all that does.
+    fn usual_burst(stream: &mut TcpStream) -> usize {
+        let answer = ask(stream, PACED, &[]);
+        assert!(answer.took() > at_its_rate(LENGTH));
+        let mut pieces: Vec<usize> = answer.pieces();
+        pieces.sort_unstable();
+        // Half of the bytes came in pieces of at most that.
+        let mut so_far = 0;
+        let is_half = |piece: &&usize| {
+            so_far += **piece;
+            so_far > LENGTH / 2
+        };
+        *pieces.iter().find(is_half).expect("a half")
+    }
+    let folder = folder();
+    let short = Served::start(&Config {
+        pacing: Some(Pacing {
+            burst: Some(4),
+            ..Pacing::default()
+        }),
+        ..paced(&folder)
+    });
+    let burst = usual_burst(&mut connect(&short));
+    assert!(burst <= 4 * 1460, "{burst}");
+    // The kernel makes longer ones where the round trip is short.
+    let kernels = Served::start(&paced(&folder));
+    let burst = usual_burst(&mut connect(&kernels));
+    assert!(burst > 4 * 1460, "{burst}");
+}
