@@ -12,7 +12,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-const SCHEMAS: [&str; 33] = [
+const SCHEMAS: [&str; 34] = [
     "agent",
     "rtt",
     "flows",
@@ -34,6 +34,7 @@ const SCHEMAS: [&str; 33] = [
     "origin-index",
     "origin-dref",
     "load",
+    "load-find-capacity",
     "lab-run",
     "lab-link-show",
     "lab-link-down",
@@ -325,6 +326,10 @@ fn print_everything() -> Vec<Document> {
             .concat(),
         );
     }
+    let url = origin.url("film/list.mpd");
+    let search = ["load", "find-capacity", &url, "--hold", "p99 < 20s", "--most", "2"];
+    let short = ["--settle", "0s", "--step", "500ms", "--json", "--quiet"];
+    take("load-find-capacity", 0, &[search.as_slice(), &short].concat());
     drop(origin);
     let list = ["runs", "list", "--json", "--all", "--parts"];
     take("runs-list", 0, &list);
@@ -333,7 +338,7 @@ fn print_everything() -> Vec<Document> {
         take("runs-show", 0, &["runs", "show", &id, "--json"]);
         take("runs-export", 0, &["runs", "export", &id, "--as", "jsonl"]);
         take("report-data", 0, &["runs", "export", &id, "--as", "json"]);
-        let diagnosed = !["lab", "send", "recv", "load"]
+        let diagnosed = !["lab", "send", "recv", "load", "find-capacity"]
             .iter()
             .any(|kind| run["kind"] == *kind);
         if run["outcome"] == "finished" && diagnosed {
@@ -680,7 +685,16 @@ fn the_commands_reach_all_parts_of_the_schemas() {
             .collect()
     };
     let kinds = BTreeSet::from([
-        "flows", "lab", "load", "mtu", "recv", "rtt", "send", "survey", "tcp",
+        "find-capacity",
+        "flows",
+        "lab",
+        "load",
+        "mtu",
+        "recv",
+        "rtt",
+        "send",
+        "survey",
+        "tcp",
     ]);
     assert_eq!(strings("runs-list", "kind"), kinds);
     assert_eq!(

@@ -236,3 +236,36 @@ fn locust_counts_what_its_workers_have_counted() {
         );
     }
 }
+
+#[test]
+fn kubernetes_is_told_what_workers_understand() {
+    isolated!();
+    let folder = env!("CARGO_MANIFEST_DIR");
+    let deploy = |name: &str| format!("{folder}/../../deploy/{name}");
+    let check = format!("{folder}/tests/data/check_locust.py");
+    let told = run(
+        "python3",
+        &[&check, &deploy("locust-values.yaml"), &deploy("locust-weir-workers.yaml")],
+    );
+    let mut words: Vec<&str> = told.lines().collect();
+    let version = words.pop().expect("a version");
+    assert!(run(&locust(), &["--version"]).contains(version), "{version}");
+    let database = format!("--db={}", lab::path("weir.db"));
+    let arguments: Vec<&str> = words
+        .iter()
+        .map(|word| match *word {
+            "--locust-master=locust:5557" => "--locust-master=127.0.0.1:5557",
+            "--db=/results/weir.db" => database.as_str(),
+            word => word,
+        })
+        .collect();
+    // It looks for its master, which is not there, until it is told to end.
+    let worker = Running::start(weir(&arguments));
+    wait_until("its database", LIMIT, || {
+        Path::new(&lab::path("weir.db")).exists().then_some(())
+    });
+    worker.signal("TERM");
+    let summary = worker.wait(LIMIT).expect_code(0).json();
+    assert_eq!(summary["run"]["outcome"], "interrupted", "{summary}");
+    assert_eq!(summary["all"]["requests"], 0);
+}
