@@ -41,8 +41,7 @@ print(*(server.getsockname()[1] for server in held))')
 
 serve() {
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=bench \
-        -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE \
-        -out "$work/cert.pem" -keyout "$work/key.pem" 2>/dev/null
+        -addext subjectAltName=IP:127.0.0.1 -out "$work/cert.pem" -keyout "$work/key.pem" 2>/dev/null
     cat >"$work/nginx.conf" <<END
 user root; daemon off; master_process off; pid $work/pid; error_log $work/error.log; worker_rlimit_nofile 65536;
 events { worker_connections 20000; }
@@ -122,7 +121,7 @@ compare() {
 
 # real_time WORDS SCHEME VERSION PORT
 real_time() {
-    taskset -c 1 "$weir" load "$2://127.0.0.1:$4/small/manifest.mpd" --http "$3" --ca "$work/cert.pem" --play real-time \
+    taskset -c 1 "$weir" load "$2://127.0.0.1:$4/small/manifest.mpd" --http "$3" --insecure --play real-time \
         --viewers "$viewers" --over 20s --for 50s --watch-host --json -q --db "$work/weir.db" >"$work/real.json"
     python3 - "$work/real.json" "$work/weir.db" "$1" "$viewers" <<'END'
 import json, sqlite3, sys

@@ -327,7 +327,15 @@ fn print_everything() -> Vec<Document> {
         );
     }
     let url = origin.url("film/list.mpd");
-    let search = ["load", "find-capacity", &url, "--hold", "p99 < 20s", "--most", "2"];
+    let search = [
+        "load",
+        "find-capacity",
+        &url,
+        "--hold",
+        "p99 < 20s",
+        "--most",
+        "2",
+    ];
     let short = ["--settle", "0s", "--step", "500ms", "--json", "--quiet"];
     take("load-find-capacity", 0, &[search.as_slice(), &short].concat());
     drop(origin);

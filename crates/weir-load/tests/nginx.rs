@@ -118,7 +118,7 @@ fn over_tls_in_the_version_that_was_agreed_on() {
         for (path, how) in [TITLES[0], TITLES[3]] {
             let change = |config: &mut Config| {
                 config.http = version;
-                config.trust = Trust::File(certificate.file());
+                config.trust = Trust::File(certificate.authority());
             };
             let log = compare(titles.path(), listen, &certificate.lines(), change, path, how);
             all_by(&log, protocol);

@@ -22,7 +22,7 @@ fn each_viewer_takes_up_its_own_sessions_again() {
         let nginx = Nginx::start(titles.path(), listen, &lines);
         let url = format!("https://127.0.0.1:{}/dash/manifest.mpd", nginx.port);
         let mut config = eight(&url, Play::Manifest);
-        config.trust = Trust::File(certificate.file());
+        config.trust = Trust::File(certificate.authority());
         // A viewer that thinks closes its connection.
         config.behaviour.think = (Duration::from_millis(20), Duration::from_millis(40));
         let summary = play(&config);
@@ -53,7 +53,7 @@ fn handshakes_that_fail() {
     let titles = titles();
     let good = Certificate::of("IP:127.0.0.1");
     let trusted = |config: &mut Config, certificate: &Certificate| {
-        config.trust = Trust::File(certificate.file());
+        config.trust = Trust::File(certificate.authority());
     };
     let failing = |listen: &str, lines: &str, change: &dyn Fn(&mut Config)| {
         let nginx = Nginx::start(titles.path(), listen, lines);
@@ -82,7 +82,7 @@ fn handshakes_that_fail() {
     let lines = format!(
         "{} ssl_verify_client on; ssl_client_certificate {};",
         good.lines(),
-        good.file().display()
+        good.authority().display()
     );
     let nginx = Nginx::start(titles.path(), "ssl", &lines);
     let mut config = eight(

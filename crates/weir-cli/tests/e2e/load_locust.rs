@@ -245,7 +245,11 @@ fn kubernetes_is_told_what_workers_understand() {
     let check = format!("{folder}/tests/data/check_locust.py");
     let told = run(
         "python3",
-        &[&check, &deploy("locust-values.yaml"), &deploy("locust-weir-workers.yaml")],
+        &[
+            &check,
+            &deploy("locust-values.yaml"),
+            &deploy("locust-weir-workers.yaml"),
+        ],
     );
     let mut words: Vec<&str> = told.lines().collect();
     let version = words.pop().expect("a version");

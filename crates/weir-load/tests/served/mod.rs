@@ -51,28 +51,42 @@ pub fn titles() -> TempDir {
     folder
 }
 
-/// A certificate that is signed by its own key, for 127.0.0.1 or what `names` says.
+/// A certificate for 127.0.0.1, or what `names` says, with the authority that has signed it.
 pub struct Certificate {
     folder: TempDir,
+}
+
+fn openssl(folder: &Path, arguments: &str) {
+    let done = Command::new("openssl")
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .output()
+        .expect("openssl");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
 impl Certificate {
     pub fn of(names: &str) -> Certificate {
         let folder = TempDir::new().unwrap();
-        let arguments = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test -addext \
-            basicConstraints=critical,CA:FALSE -out cert.pem -keyout key.pem -addext";
-        let done = Command::new("openssl")
-            .args(arguments.split_whitespace())
-            .arg(format!("subjectAltName={names}"))
-            .current_dir(folder.path())
-            .output()
-            .expect("openssl");
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let at = folder.path();
+        std::fs::write(at.join("names"), format!("subjectAltName={names}")).unwrap();
+        let new = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+        openssl(
+            at,
+            &format!("req -x509 {new} -days 2 -subj /CN=authority -out ca.pem -keyout ca-key.pem"),
+        );
+        openssl(
+            at,
+            &format!("req {new} -subj /CN=test -out request.pem -keyout key.pem"),
+        );
+        let sign = "x509 -req -in request.pem -CA ca.pem -CAkey ca-key.pem -CAcreateserial -days 2 -extfile names -out cert.pem";
+        openssl(at, sign);
         Certificate { folder }
     }
 
-    pub fn file(&self) -> PathBuf {
-        self.folder.path().join("cert.pem")
+    /// The authority's own.
+    pub fn authority(&self) -> PathBuf {
+        self.folder.path().join("ca.pem")
     }
 
     /// Lines of nginx's configuration.
