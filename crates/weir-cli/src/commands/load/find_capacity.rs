@@ -82,7 +82,7 @@ pub fn run(args: &FindCapacityArgs, global: &GlobalOptions, stop: &Stop) -> Resu
     let last = trial_arguments(args, args.most);
     let config = plan::config(&last, &titles)?;
     engine::permitted(&config, false)?;
-    let mut notes = plan::room(&config);
+    engine::raise_descriptors();
     let store = RunStore::open(&global.db)?;
     let target = titles.first().map(String::as_str).unwrap_or_default();
     let host = HostFacts::read(None);
@@ -118,8 +118,10 @@ pub fn run(args: &FindCapacityArgs, global: &GlobalOptions, stop: &Stop) -> Resu
     let end = Ended::of(&result.as_ref().map_err(|failure| &failure.message), stop);
     let outcome = end.outcome();
     let ended = store.end(parent, &end, &stored(&capacity));
-    notes.extend(remark(&capacity, outcome));
     result?;
+    let largest = capacity.trials.iter().map(|trial| trial.viewers).max();
+    let mut notes = plan::room(&plan::config(&trial_arguments(args, largest.unwrap_or(0)), &titles)?);
+    notes.extend(remark(&capacity, outcome));
     if global.json {
         print_json(&store, parent, "find-capacity", outcome, &capacity, &notes)?;
     } else {

@@ -57,6 +57,7 @@ pub fn run(args: &LoadArgs, master: &str, global: &GlobalOptions, stop: &Stop) -
     drop(fleet.take());
     let duration_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let summary = fleet.summary(duration_ns);
+    drop(fleet);
     let end = Ended::of(&result, stop);
     let outcome = end.outcome();
     let kept = run.finish(&end, &stored(&summary));
