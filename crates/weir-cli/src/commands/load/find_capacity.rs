@@ -120,7 +120,10 @@ pub fn run(args: &FindCapacityArgs, global: &GlobalOptions, stop: &Stop) -> Resu
     let ended = store.end(parent, &end, &stored(&capacity));
     result?;
     let largest = capacity.trials.iter().map(|trial| trial.viewers).max();
-    let mut notes = plan::room(&plan::config(&trial_arguments(args, largest.unwrap_or(0)), &titles)?);
+    let mut notes = plan::room(&plan::config(
+        &trial_arguments(args, largest.unwrap_or(0)),
+        &titles,
+    )?);
     notes.extend(remark(&capacity, outcome));
     if global.json {
         print_json(&store, parent, "find-capacity", outcome, &capacity, &notes)?;
