@@ -371,6 +371,19 @@ seed("load_manifest", "playlist", b'#EXTM3U\n#EXT-X-MAP:URI="i",BYTERANGE="9@0"\
      b'#EXTINF:2.5,\n#EXT-X-BYTERANGE:9@9\na\n#EXTINF:2,\n#EXT-X-BYTERANGE:9\na\n#EXT-X-ENDLIST\n')
 seed("load_manifest", "multivariant", b'#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",URI="a.m3u8"\n'
      b'#EXT-X-STREAM-INF:BANDWIDTH=1,CODECS="avc1,mp4a",AUDIO="a"\nv.m3u8\n')
+
+
+def h2(kind, flags, stream, payload):
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+BEGUN = h2(4, 0, 0, b"\0\3\0\0\0\x64")
+seed("load_http2", "answer", b"\7" + BEGUN + h2(1, 4, 1, b"\x88\x0f\x0d\x015") + h2(0, 1, 1, b"hello"))
+seed("load_http2", "two", b"\x20" + BEGUN + h2(1, 4, 1, b"\x88") + h2(1, 4, 3, b"\x88") + h2(0, 1, 3, b"ab")
+     + h2(0, 9, 1, b"\2cd\0\0"))
+seed("load_http2", "parts", b"\3" + BEGUN + h2(1, 0, 1, b"\x08\x03") + h2(9, 4, 1, b"302\x0f\x1f\x83\x9d\x29\xad")
+     + h2(6, 0, 0, b"12345678"))
+seed("load_http2", "ends", b"\x40" + BEGUN + h2(3, 0, 1, b"\0\0\0\7") + h2(7, 0, 0, b"\0\0\0\1\0\0\0\0"))
 seed("load_answer", "length", b"\0\5HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab")
 seed("load_answer", "chunks", b"\0\5HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n")
 seed("load_answer", "segment", b"\1\7\0\0\0\x08styp\0\0\0\x18moof\0\0\0\x10traf\0\0\0\x08tfhd\0\0\0\x09mdat!")

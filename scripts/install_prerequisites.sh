@@ -79,6 +79,8 @@ look_for() {
         need_command apache2 apache2-bin
         need_command varnishd varnish
         need_python_module yaml python3-yaml
+        # A stock Locust is the master of our workers; Debian's own venv is a package of its own.
+        python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
         # The page is tested in a real browser.
         [[ -n ${CHROMIUM:-} ]] || need_command chromium chromium
         ;;
@@ -93,6 +95,8 @@ look_for() {
         need_command wrk wrk
         need_command ffmpeg ffmpeg
         need_command curl curl
+        need_command openssl openssl
+        python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
         ;;
     *) fail "unknown purpose '$purpose': use demo, test or bench" ;;
     esac
@@ -234,6 +238,16 @@ install_engine() {
     rm -rf "$folder"
 }
 
+# The master that the workers of `weir load` are tested with, and the generator that benchmarks compare with, from PyPI.
+install_locust() {
+    local version=2.47.0
+    [ "$(.tools/locust/bin/locust --version 2>/dev/null | cut -d ' ' -f 2)" != "$version" ] || return 0
+    echo "installing Locust $version into .tools/locust"
+    rm -rf .tools/locust
+    python3 -m venv .tools/locust
+    .tools/locust/bin/pip install --quiet --disable-pip-version-check "locust==$version"
+}
+
 look_for
 if [ ${#missing[@]} -eq 0 ]; then
     echo "prerequisites of make $purpose: nothing is missing"
@@ -247,8 +261,10 @@ if [ "$purpose" = test ]; then
     check_node
     install_packager
     install_engine
+    install_locust
     check_rust_components
 fi
 if [ "$purpose" = bench ]; then
     install_s3s_fs
+    install_locust
 fi

@@ -270,6 +270,30 @@ impl FailIf {
         value.is_nan() || self.comparison.holds(value, self.limit)
     }
 
+    /// Whether the condition is met by this `value`; what was not measured meets none.
+    pub fn holds(&self, value: f64) -> bool {
+        !value.is_nan() && self.comparison.holds(value, self.limit)
+    }
+
+    /// The condition in words, as in `p99 < 500 ms`.
+    pub fn text(&self) -> String {
+        format!(
+            "{} {} {}",
+            self.metric.name(),
+            self.comparison.sign(),
+            self.limit_text()
+        )
+    }
+
+    /// A value of its metric, as people read it.
+    pub fn value_text(&self, value: f64) -> String {
+        if value.is_nan() {
+            "not measured".to_owned()
+        } else {
+            self.rounded(value)
+        }
+    }
+
     /// Says for which value the test failed, as in `loss is 0.0031 %, above the limit of 0.001 %`.
     pub fn describe(&self, value: f64) -> String {
         let limit = self.limit_text();

@@ -1,11 +1,11 @@
 //! A workload generator: thousands of viewers of DASH and HLS against any origin, on few cores, with an honest account of
 //! what they got.
 //!
-//! The pure parts ([`manifest`], [`schedule`], [`measure`], [`verify`], [`http::response`], [`metrics`],
-//! [`locust::zmtp`], [`locust::message`]) know neither
-//! sockets nor clocks; [`engine`] puts them on threads. The crate must not know what is inside an origin, where results are
-//! kept, or how they are shown.
+//! The pure parts ([`manifest`], [`schedule`], [`measure`], [`verify`], [`capacity`], [`http::response`],
+//! [`http::h2::session`], [`metrics`], [`locust::zmtp`], [`locust::message`]) know neither sockets nor clocks; [`engine`]
+//! puts them on threads. The crate must not know what is inside an origin, where results are kept, or how they are shown.
 
+pub mod capacity;
 pub mod engine;
 pub mod http;
 pub mod locust;

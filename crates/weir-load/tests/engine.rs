@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use acting::{Acting, After, answer, mpd};
 use weir_load::engine::{Config, Second, SoFar, Watch, place, run};
-use weir_load::http::{Patience, Trust};
+use weir_load::http::{HttpVersion, Patience, Trust};
 use weir_load::measure::LoadSummary;
 use weir_load::schedule::{Arrivals, Popularity};
 use weir_load::viewer::{Behaviour, Play, RungChoice};
@@ -50,6 +50,7 @@ fn config(url: &str, arrivals: Arrivals, play: Play) -> Config {
         arrivals,
         duration: Some(Duration::from_millis(700)),
         threads: 2,
+        http: HttpVersion::Auto,
         trust: Trust::Public,
         patience: Patience {
             connect: Duration::from_secs(2),

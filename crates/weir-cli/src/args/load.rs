@@ -99,6 +99,14 @@ pub struct LoadArgs {
     #[command(flatten)]
     pub player: PlayerArgs,
 
+    /// Version of HTTP: auto takes HTTP/2 over TLS where the origin does, as browsers, and HTTP/1.1 without TLS.
+    #[arg(
+        long,
+        value_name = "VERSION",
+        default_value = "auto",
+        help_heading = "Connections"
+    )]
+    pub http: HttpMode,
     /// Take certificates that are signed by those in this file (PEM), instead of public authorities.
     #[arg(long, value_name = "FILE", help_heading = "Connections")]
     pub ca: Option<PathBuf>,
@@ -181,6 +189,19 @@ pub enum RungMode {
     Random,
     /// As the player adapts to its throughput (with --play real-time)
     Abr,
+}
+
+/// Which version of HTTP is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HttpMode {
+    /// HTTP/1.1
+    #[value(name = "1.1")]
+    One,
+    /// HTTP/2, without TLS too (prior knowledge)
+    #[value(name = "2")]
+    Two,
+    /// HTTP/2 over TLS where the origin agrees to it, else HTTP/1.1
+    Auto,
 }
 
 /// How many viewers there are.

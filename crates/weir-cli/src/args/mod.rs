@@ -7,6 +7,7 @@ mod flows;
 mod lab;
 mod lab_pacing;
 mod load;
+mod load_commands;
 mod load_player;
 mod mesh;
 mod mesh_machines;
@@ -37,7 +38,8 @@ pub use diagnose::{DiagnoseArgs, FailOn};
 pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{DEFAULT_LINK, End, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs};
 pub use lab_pacing::PacingArgs;
-pub use load::{LoadArgs, PerSecond, PlayMode, RungMode, TimeRange, Viewers};
+pub use load::{HttpMode, LoadArgs, PerSecond, PlayMode, RungMode, TimeRange, Viewers};
+pub use load_commands::{FindCapacityArgs, LoadCommand, LoadCommandLine};
 pub use load_player::PlayerArgs;
 pub use mesh::{
     CostArgs, FilterArgs, ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs,
@@ -181,7 +183,7 @@ pub enum Command {
     /// Emulates viewers of DASH or HLS against any origin: each reads the manifest and fetches what a player would, on a
     /// connection of its own. Every request is accounted for, by kind and by cause of failure, with full distributions of
     /// times. It says so when this host, and not the origin, was the limit.
-    Load(Box<LoadArgs>),
+    Load(Box<LoadCommandLine>),
     /// Make networks on this host: emulated links with chosen faults.
     ///
     /// Two hosts that are network namespaces, and between them a link whose rate, delay, queue, loss and routes are

@@ -44,6 +44,14 @@ impl Failure {
         }
     }
 
+    /// The test ran and a threshold was crossed.
+    pub fn crossed(message: impl Into<String>) -> Self {
+        Failure {
+            status: Status::Crossed,
+            message: message.into(),
+        }
+    }
+
     /// As the process ends.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.status as u8)

@@ -1,12 +1,13 @@
 //! `weir load`: viewers against an origin.
 
+mod find_capacity;
 mod locust;
 mod plan;
 mod segment_log;
 mod watching;
 
 use serde_json::json;
-use weir_cli::args::{GlobalOptions, LoadArgs};
+use weir_cli::args::{GlobalOptions, LoadArgs, LoadCommand, LoadCommandLine};
 use weir_load::engine::{self, LoadError};
 use weir_load::measure::LoadSummary;
 use weir_measure::Stop;
@@ -15,11 +16,20 @@ use weir_net::host::HostFacts;
 use super::output::{closing_lines, print, print_json, storing_notes};
 use super::run_store::{Ended, RunStore, json as stored, new_run};
 use super::{Failure, tables, thresholds};
+pub use find_capacity::{Capacity, Trial};
 use segment_log::SegmentLog;
 use watching::Watching;
 
+/// A run, or one of the other commands.
+pub fn run(line: &LoadCommandLine, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
+    match &line.command {
+        Some(LoadCommand::FindCapacity(args)) => find_capacity::run(args, global, stop),
+        None => play(&line.load, global, stop),
+    }
+}
+
 /// Plays until the time is over, and reports.
-pub fn run(args: &LoadArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
+fn play(args: &LoadArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
     if args.urls == ["locustfile"] {
         return print(weir_load::locust::LOCUSTFILE);
     }

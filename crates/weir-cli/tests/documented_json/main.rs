@@ -14,7 +14,7 @@ use printing::printed_by;
 use schemas::{assert_documented, docs, schema, validator};
 use strictness::{assert_strict, fields};
 
-const SCHEMAS: [&str; 39] = [
+const SCHEMAS: [&str; 40] = [
     "agent",
     "rtt",
     "flows",
@@ -36,6 +36,7 @@ const SCHEMAS: [&str; 39] = [
     "origin-index",
     "origin-dref",
     "load",
+    "load-find-capacity",
     "lab-run",
     "lab-link-show",
     "lab-link-down",
@@ -102,7 +103,17 @@ fn the_commands_reach_all_parts_of_the_schemas() {
             .collect()
     };
     let kinds = BTreeSet::from([
-        "flows", "lab", "load", "mtu", "pacing", "recv", "rtt", "send", "survey", "tcp",
+        "find-capacity",
+        "flows",
+        "lab",
+        "load",
+        "mtu",
+        "pacing",
+        "recv",
+        "rtt",
+        "send",
+        "survey",
+        "tcp",
     ]);
     assert_eq!(strings("runs-list", "kind"), kinds);
     assert_eq!(

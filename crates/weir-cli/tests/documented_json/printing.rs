@@ -199,6 +199,18 @@ fn print_everything() -> Vec<Document> {
             .concat(),
         );
     }
+    let url = origin.url("film/list.mpd");
+    let search = [
+        "load",
+        "find-capacity",
+        &url,
+        "--hold",
+        "p99 < 20s",
+        "--most",
+        "2",
+    ];
+    let short = ["--settle", "0s", "--step", "500ms", "--json", "--quiet"];
+    take("load-find-capacity", 0, &[search.as_slice(), &short].concat());
     drop(origin);
     let list = ["runs", "list", "--json", "--all", "--parts"];
     take("runs-list", 0, &list);
@@ -207,7 +219,7 @@ fn print_everything() -> Vec<Document> {
         take("runs-show", 0, &["runs", "show", &id, "--json"]);
         take("runs-export", 0, &["runs", "export", &id, "--as", "jsonl"]);
         take("report-data", 0, &["runs", "export", &id, "--as", "json"]);
-        let diagnosed = !["lab", "send", "recv", "load", "pacing"]
+        let diagnosed = !["lab", "send", "recv", "load", "find-capacity", "pacing"]
             .iter()
             .any(|kind| run["kind"] == *kind);
         if run["outcome"] == "finished" && diagnosed {

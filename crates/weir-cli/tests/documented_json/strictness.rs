@@ -4,7 +4,13 @@ use jsonschema::Validator;
 use serde_json::{Map, Value};
 
 /// Objects whose keys are numbers or causes and not fields.
-const MAPS: [&str; 5] = ["burst_lengths", "windows_by_flows_losing", "failures", "figures", "distributions"];
+const MAPS: [&str; 5] = [
+    "burst_lengths",
+    "windows_by_flows_losing",
+    "failures",
+    "figures",
+    "distributions",
+];
 
 /// Takes each field of `document` away and adds one to each of its objects: the schema has to notice all of it.
 pub fn assert_strict(what: &str, validator: &Validator, document: &Value) {

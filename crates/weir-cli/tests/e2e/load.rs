@@ -58,15 +58,20 @@ fn the_origin_s_log_the_summary_and_the_database_say_the_same() {
     let url = origin.first_line(LIMIT);
     let database = lab::path("weir.db");
     let mut expected = (0, 0);
-    for (manifest, play) in [
-        ("manifest.mpd", "loop"),
-        ("master.m3u8", "random"),
-        ("manifest.mpd", "real-time"),
+    for (manifest, play, version) in [
+        ("manifest.mpd", "loop", "auto"),
+        ("master.m3u8", "random", "1.1"),
+        ("manifest.mpd", "real-time", "1.1"),
+        ("manifest.mpd", "loop", "2"),
+        ("master.m3u8", "random", "2"),
+        ("manifest.mpd", "real-time", "2"),
     ] {
         let title = format!("{url}film/{manifest}");
         let options = [
             "--play",
             play,
+            "--http",
+            version,
             "--viewers",
             "5",
             "--for",

@@ -15,9 +15,9 @@ use thiserror::Error;
 use tokio::sync::watch;
 use weir_net::clock::{monotonic_ns, unix_ns};
 
-use crate::http::{Dialer, Patience, TlsError, Trust};
+use crate::http::{Dialer, HttpVersion, Patience, TlsError, Trust};
 use crate::manifest::Place;
-use crate::measure::{Account, LoadSummary, OriginSummary, Quality, Segment};
+use crate::measure::{Account, LoadSummary, OriginSummary, Quality, Segment, Times};
 use crate::metrics::Metric;
 use crate::schedule::Arrivals;
 use crate::viewer::{Behaviour, Play};
@@ -47,6 +47,8 @@ pub struct Config {
     pub duration: Option<Duration>,
     /// Threads.
     pub threads: usize,
+    /// Versions of HTTP.
+    pub http: HttpVersion,
     /// Whose certificates are taken.
     pub trust: Trust,
     /// How long viewers wait.
@@ -144,11 +146,11 @@ pub fn run(
     watch: &dyn Watch,
 ) -> Result<LoadSummary, LoadError> {
     let elsewhere = permitted(config, target.is_some())?;
-    let dialer = Dialer::new(&config.trust, config.patience, elsewhere)?;
+    let dialer = Dialer::new(&config.trust, config.http, config.patience, elsewhere)?;
     let scraping = config
         .scrape
         .as_ref()
-        .map(|scrape| scrape::start(scrape, dialer.another()))
+        .map(|scrape| scrape::start(scrape, dialer.another().speaking(HttpVersion::Auto)))
         .transpose()
         .map_err(LoadError::Thread)?;
     let start_ns = monotonic_ns();
@@ -344,17 +346,21 @@ impl Collector {
 
     fn summary(self, duration_ns: u64) -> LoadSummary {
         let done = LoadSummary::of(&self.so_far.account, &self.so_far.quality, duration_ns);
-        let generator_limited = self.summary.busiest > BUSY || done.schedule_error.p99 > LATE_NS;
         LoadSummary {
             most_viewers: self.summary.most_viewers,
             arrivals: self.summary.arrivals,
             cpu_ns: self.summary.cpu_ns,
             busiest: self.summary.busiest,
-            generator_limited,
+            generator_limited: is_limited(self.summary.busiest, &done.schedule_error),
             origin: self.summary.origin,
             ..done
         }
     }
+}
+
+/// Whether the generator was the limit: its busiest thread was busy all of a second, or what had its time was late.
+pub fn is_limited(busiest: f64, schedule_error: &Times) -> bool {
+    busiest > BUSY || schedule_error.p99 > LATE_NS
 }
 
 /// Bytes in and out between two scrapes; counters that went back mean that the origin was started again.

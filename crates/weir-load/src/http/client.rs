@@ -1,14 +1,18 @@
 //! The requests of one viewer: connections that are kept, redirects that are followed, and every attempt accounted for.
 
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use rustls::ClientConfig;
 use url::Url;
 use weir_net::clock::monotonic_ns;
 
 use super::connection::Connection;
-use super::dial::Dialer;
-use super::response::ResponseReader;
+use super::dial::{Dialer, Opened};
+use super::h2::Multiplexed;
+use super::h2::hpack::Asked;
+use super::response::{Head, ResponseReader};
 use crate::manifest::{Host, Place};
 use crate::measure::{Cause, Kind, Sample};
 
@@ -47,10 +51,20 @@ pub struct Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed(pub Cause);
 
+/// How often a request is sent again at most.
+const MOST_RETRIES: u64 = 5;
+
 /// The connections of a viewer.
 pub struct Client {
     dialer: Rc<Dialer>,
-    connections: Vec<(Arc<Host>, Connection)>,
+    pool: Rc<Pool>,
+}
+
+/// What requests of a viewer share.
+#[derive(Default)]
+struct Pool {
+    connections: RefCell<Vec<(Arc<Host>, Opened)>>,
+    tls: OnceCell<Arc<ClientConfig>>,
 }
 
 /// One attempt that came to an answer.
@@ -68,13 +82,27 @@ impl Client {
     pub fn new(dialer: Rc<Dialer>) -> Self {
         Client {
             dialer,
-            connections: Vec::new(),
+            pool: Rc::default(),
         }
+    }
+
+    /// Another one with the same connections, for requests at the same time.
+    pub fn share(&self) -> Client {
+        Client {
+            dialer: self.dialer.clone(),
+            pool: self.pool.clone(),
+        }
+    }
+
+    /// Whether requests at the same time need no further connection, as far as is known.
+    pub fn multiplexes(&self) -> bool {
+        let connections = self.pool.connections.borrow();
+        connections.iter().any(|(_, kept)| matches!(kept, Opened::Two(_)))
     }
 
     /// Closes all connections.
     pub fn close(&mut self) {
-        self.connections = Vec::new();
+        self.pool.connections.take();
     }
 
     /// Fetches what is there. Every request that this takes goes to `account`; `body` gets the body of the last.
@@ -131,66 +159,160 @@ impl Client {
     }
 
     /// Sends one request, on the connection that is open or a new one. One that the other end has closed meanwhile is
-    /// replaced once: a request that nothing came of may be sent again (RFC 9110, 9.2.2).
+    /// replaced: a request that nothing came of may be sent again (RFC 9110, 9.2.2; RFC 9113, 8.7).
     async fn exchange(
         &mut self,
         place: &Place,
         sample: &mut Sample,
         body: &mut dyn FnMut(&[u8]),
     ) -> Result<Exchanged, Cause> {
+        loop {
+            let opened = match self.take(&place.host) {
+                Some(opened) => opened,
+                None => self.dial(&place.host, sample).await?,
+            };
+            let attempt = match opened {
+                Opened::One(connection) => self.by_one(connection, place, sample, body).await,
+                Opened::Two(connection) => self.by_two(connection, place, sample, body).await,
+            };
+            match attempt {
+                Attempt::Done(done) => return Ok(done),
+                Attempt::Failed(cause) => return Err(cause),
+                Attempt::Again(cause) if sample.retries >= MOST_RETRIES => return Err(cause),
+                Attempt::Again(_) => sample.retries += 1,
+            }
+        }
+    }
+
+    async fn dial(&self, host: &Host, sample: &mut Sample) -> Result<Opened, Cause> {
+        let settings = || self.dialer.tls_of_viewer();
+        let tls = host.tls.then(|| self.pool.tls.get_or_init(settings));
+        let opened = self.dialer.connect(host, tls).await;
+        sample.sent = opened.is_ok();
+        sample.connections += u64::from(opened.is_ok());
+        opened
+    }
+
+    /// By HTTP/1.1.
+    async fn by_one(
+        &self,
+        mut connection: Connection,
+        place: &Place,
+        sample: &mut Sample,
+        body: &mut dyn FnMut(&[u8]),
+    ) -> Attempt {
         let text = request_text(place);
         let mut reader = ResponseReader::default();
-        loop {
-            let mut connection = match self.take(&place.host) {
-                Some(connection) => connection,
-                None => {
-                    let opened = self.dialer.connect(&place.host).await;
-                    sample.sent = opened.is_ok();
-                    sample.connections += u64::from(opened.is_ok());
-                    opened?
+        let again = connection.used > 0;
+        let sent_ns = monotonic_ns();
+        let done = connection.exchange(text.as_bytes(), &mut reader, body).await;
+        (sample.body_bytes, sample.all_bytes) = (reader.body_bytes(), reader.all_bytes());
+        let (first_byte_ns, last_byte_ns) = match done {
+            Ok(times) => times,
+            Err(cause @ (Cause::Closed | Cause::Reset)) if again && sample.all_bytes == 0 => {
+                return Attempt::Again(cause);
+            }
+            Err(cause) => return Attempt::Failed(cause),
+        };
+        let Some(head) = reader.head() else {
+            return Attempt::Failed(Cause::BadResponse);
+        };
+        if head.keep_alive {
+            self.keep(&place.host, Opened::One(connection));
+        }
+        Attempt::Done(Exchanged::of(
+            head,
+            sample,
+            (sent_ns, first_byte_ns, last_byte_ns),
+        ))
+    }
+
+    /// By HTTP/2. The connection stays where it is: others use it at the same time.
+    async fn by_two(
+        &self,
+        connection: Multiplexed,
+        place: &Place,
+        sample: &mut Sample,
+        body: &mut dyn FnMut(&[u8]),
+    ) -> Attempt {
+        let again = connection.used() > 0;
+        self.keep(&place.host, Opened::Two(connection.clone()));
+        let asked = Asked {
+            tls: place.host.tls,
+            authority: &place.host.authority,
+            target: &place.target,
+            range: place.range,
+        };
+        let sent_ns = monotonic_ns();
+        let outcome = connection.exchange(&asked, body).await;
+        (sample.body_bytes, sample.all_bytes) = (outcome.body_bytes, outcome.all_bytes);
+        match (outcome.failure, &outcome.head) {
+            (None, Some(head)) => {
+                let times = (sent_ns, outcome.first_byte_ns, outcome.last_byte_ns);
+                Attempt::Done(Exchanged::of(head, sample, times))
+            }
+            (None, None) => Attempt::Failed(Cause::BadResponse),
+            (Some(cause), _) if outcome.unseen => Attempt::Again(cause),
+            (Some(cause @ (Cause::Closed | Cause::Reset)), _)
+                if again && sample.all_bytes == 0 && !connection.is_open() =>
+            {
+                Attempt::Again(cause)
+            }
+            (Some(cause), _) => {
+                // One that says nothing will say nothing to the next request either.
+                if cause == Cause::Timeout {
+                    drop(self.take(&place.host));
                 }
-            };
-            let again = connection.used > 0;
-            let sent_ns = monotonic_ns();
-            let done = connection.exchange(text.as_bytes(), &mut reader, body).await;
-            let gone = matches!(done, Err(Cause::Closed | Cause::Reset)) && reader.all_bytes() == 0;
-            if again && gone {
-                sample.retries += 1;
-                continue;
+                Attempt::Failed(cause)
             }
-            sample.body_bytes = reader.body_bytes();
-            sample.all_bytes = reader.all_bytes();
-            let (first_byte_ns, last_byte_ns) = done?;
-            let head = reader.head().ok_or(Cause::BadResponse)?;
-            if head.keep_alive {
-                self.keep(&place.host, connection);
-            }
-            return Ok(Exchanged {
-                status: head.status,
-                location: head.location.clone(),
-                body_bytes: reader.body_bytes(),
-                sent_ns,
-                first_byte_ns,
-                last_byte_ns,
-            });
         }
     }
 
-    fn take(&mut self, host: &Host) -> Option<Connection> {
-        let at = self.connections.iter().position(|(known, _)| **known == *host)?;
-        Some(self.connections.swap_remove(at).1)
+    /// A connection to a host that can take a request.
+    fn take(&self, host: &Host) -> Option<Opened> {
+        let mut connections = self.pool.connections.borrow_mut();
+        connections.retain(|(_, kept)| match kept {
+            Opened::One(_) => true,
+            Opened::Two(connection) => connection.is_open(),
+        });
+        let at = connections.iter().position(|(known, _)| **known == *host)?;
+        Some(connections.swap_remove(at).1)
     }
 
-    fn keep(&mut self, host: &Arc<Host>, connection: Connection) {
-        if self.connections.len() >= MOST_CONNECTIONS {
-            self.connections.remove(0);
+    fn keep(&self, host: &Arc<Host>, connection: Opened) {
+        let mut connections = self.pool.connections.borrow_mut();
+        if connections.len() >= MOST_CONNECTIONS {
+            connections.remove(0);
         }
-        self.connections.push((host.clone(), connection));
+        connections.push((host.clone(), connection));
     }
 
     /// How long it waits.
     pub fn silence(&self) -> std::time::Duration {
         self.dialer.patience().silence
+    }
+}
+
+/// What came of sending a request.
+enum Attempt {
+    Done(Exchanged),
+    Failed(Cause),
+    /// Nothing: it may be sent again.
+    Again(Cause),
+}
+
+impl Exchanged {
+    /// `times`: when the request was sent, and when the first and the last byte came.
+    fn of(head: &Head, sample: &Sample, times: (u64, u64, u64)) -> Self {
+        let (sent_ns, first_byte_ns, last_byte_ns) = times;
+        Exchanged {
+            status: head.status,
+            location: head.location.clone(),
+            body_bytes: sample.body_bytes,
+            sent_ns,
+            first_byte_ns,
+            last_byte_ns,
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::measure::Cause;
 const SCRATCH: usize = 256 << 10;
 
 thread_local! {
-    static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH].into());
+    pub(super) static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH].into());
 }
 
 /// With or without TLS.
@@ -31,21 +31,25 @@ pub(super) enum Stream {
 }
 
 impl Stream {
-    fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    pub(super) fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         match self {
             Stream::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
             Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_read(context, buffer),
         }
     }
 
-    fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    pub(super) fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
             Stream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
             Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_write(context, bytes),
         }
     }
 
-    fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(super) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Stream::Plain(_) => Poll::Ready(Ok(())),
             Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_flush(context),
@@ -160,7 +164,7 @@ impl Connection {
 }
 
 /// Why reading or writing failed. `reader` says how far the answer was.
-fn cause_of(error: &io::Error, reader: Option<&mut ResponseReader>) -> Cause {
+pub(super) fn cause_of(error: &io::Error, reader: Option<&mut ResponseReader>) -> Cause {
     match error.kind() {
         io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
             Cause::Reset

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::connection::{Connection, Stream};
+use super::h2::Multiplexed;
 use super::tls::{self, TlsError, Trust};
 use crate::manifest::Host;
 use crate::measure::Cause;
@@ -43,12 +44,47 @@ impl Default for Patience {
     }
 }
 
+/// Which versions of HTTP are spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HttpVersion {
+    /// HTTP/1.1.
+    One,
+    /// HTTP/2: over TLS as the handshake agrees (ALPN), without TLS from the first byte (prior knowledge).
+    Two,
+    /// As browsers do: over TLS HTTP/2 where the origin agrees to it, else HTTP/1.1.
+    #[default]
+    Auto,
+}
+
+impl HttpVersion {
+    /// What is offered in a TLS handshake, the first rather than the others.
+    fn protocols(self) -> &'static [&'static [u8]] {
+        match self {
+            HttpVersion::One => &[],
+            HttpVersion::Two => &[H2],
+            HttpVersion::Auto => &[H2, b"http/1.1"],
+        }
+    }
+}
+
+/// HTTP/2 in a TLS handshake (RFC 9113, 3.1).
+const H2: &[u8] = b"h2";
+
+/// A connection that has been opened.
+pub(super) enum Opened {
+    /// For one request after the other.
+    One(Connection),
+    /// For many at once.
+    Two(Multiplexed),
+}
+
 /// When a name was asked for, and its addresses.
 type Known = (Instant, Vec<SocketAddr>);
 
 /// Opens connections of one thread.
 pub struct Dialer {
     tls: Arc<ClientConfig>,
+    version: HttpVersion,
     patience: Patience,
     /// Whether addresses other than those of this host may be connected to.
     elsewhere: bool,
@@ -60,23 +96,40 @@ impl Dialer {
     ///
     /// # Errors
     /// When the certificates cannot be read.
-    pub fn new(trust: &Trust, patience: Patience, elsewhere: bool) -> Result<Self, TlsError> {
+    pub fn new(
+        trust: &Trust,
+        version: HttpVersion,
+        patience: Patience,
+        elsewhere: bool,
+    ) -> Result<Self, TlsError> {
         Ok(Dialer {
             tls: tls::config(trust)?,
+            version,
             patience,
             elsewhere,
             names: RefCell::default(),
         })
     }
 
-    /// Another one with the same settings and TLS sessions, for another thread.
+    /// Another one with the same settings, for another thread.
     pub fn another(&self) -> Dialer {
         Dialer {
             tls: self.tls.clone(),
+            version: self.version,
             patience: self.patience,
             elsewhere: self.elsewhere,
             names: RefCell::default(),
         }
+    }
+
+    /// The same, but with other versions of HTTP.
+    pub fn speaking(self, version: HttpVersion) -> Dialer {
+        Dialer { version, ..self }
+    }
+
+    /// Settings of TLS for one viewer, which takes up its own sessions again.
+    pub(super) fn tls_of_viewer(&self) -> Arc<ClientConfig> {
+        tls::of_viewer(&self.tls, self.version.protocols())
     }
 
     pub(super) fn patience(&self) -> Patience {
@@ -114,23 +167,32 @@ impl Dialer {
         Ok(found)
     }
 
-    /// Opens a connection to the first address that answers.
-    pub(super) async fn connect(&self, host: &Host) -> Result<Connection, Cause> {
+    /// Opens a connection to the first address that answers, with a viewer's settings of TLS.
+    pub(super) async fn connect(
+        &self,
+        host: &Host,
+        tls: Option<&Arc<ClientConfig>>,
+    ) -> Result<Opened, Cause> {
         let mut failed = Cause::Dns;
         for address in self.addresses(host).await? {
             if !self.elsewhere && !address.ip().is_loopback() {
                 failed = Cause::NotPermitted;
                 continue;
             }
-            match self.connect_to(address, host).await {
-                Ok(stream) => return Ok(Connection::new(stream, self.patience.silence)),
+            match self.connect_to(address, host, tls.unwrap_or(&self.tls)).await {
+                Ok(opened) => return Ok(opened),
                 Err(cause) => failed = cause,
             }
         }
         Err(failed)
     }
 
-    async fn connect_to(&self, address: SocketAddr, host: &Host) -> Result<Stream, Cause> {
+    async fn connect_to(
+        &self,
+        address: SocketAddr,
+        host: &Host,
+        tls: &Arc<ClientConfig>,
+    ) -> Result<Opened, Cause> {
         let tcp = match timeout(self.patience.connect, TcpStream::connect(address)).await {
             Ok(Ok(tcp)) => tcp,
             Ok(Err(error)) => return Err(cause_of_connect(&error)),
@@ -138,16 +200,41 @@ impl Dialer {
         };
         // A request is one write: nothing is gained by waiting for more.
         let _ = tcp.set_nodelay(true);
-        if !host.tls {
-            return Ok(Stream::Plain(tcp));
-        }
+        let (stream, two) = if host.tls {
+            self.shake_hands(tcp, host, tls).await?
+        } else {
+            (Stream::Plain(tcp), self.version == HttpVersion::Two)
+        };
+        Ok(if two {
+            Opened::Two(Multiplexed::new(stream, self.patience.silence))
+        } else {
+            Opened::One(Connection::new(stream, self.patience.silence))
+        })
+    }
+
+    /// TLS, and whether HTTP/2 was agreed on.
+    async fn shake_hands(
+        &self,
+        tcp: TcpStream,
+        host: &Host,
+        tls: &Arc<ClientConfig>,
+    ) -> Result<(Stream, bool), Cause> {
         let name = ServerName::try_from(host.name.clone()).map_err(|_| Cause::Tls)?;
-        let handshake = TlsConnector::from(self.tls.clone()).connect(name, tcp);
-        match timeout(self.patience.connect, handshake).await {
-            Ok(Ok(stream)) => Ok(Stream::Tls(Box::new(stream))),
-            Ok(Err(_)) => Err(Cause::Tls),
-            Err(_) => Err(Cause::ConnectTimeout),
+        let handshake = TlsConnector::from(tls.clone()).connect(name, tcp);
+        let stream = match timeout(self.patience.connect, handshake).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => {
+                tracing::debug!("TLS with {}: {error}", host.authority);
+                return Err(Cause::Tls);
+            }
+            Err(_) => return Err(Cause::ConnectTimeout),
+        };
+        let two = stream.get_ref().1.alpn_protocol() == Some(H2);
+        if self.version == HttpVersion::Two && !two {
+            tracing::debug!("TLS with {}: it does not agree on HTTP/2", host.authority);
+            return Err(Cause::Tls);
         }
+        Ok((Stream::Tls(Box::new(stream)), two))
     }
 }
 

@@ -1,12 +1,16 @@
-//! Playing in real time: a `weir-player` decides what to fetch and when, this fetches it, one request after the other on
-//! the viewer's connection, and tells the player what came of it.
+//! Playing in real time: a `weir-player` decides what to fetch and when, this fetches it and tells the player what came of
+//! it. By HTTP/1.1 requests go one after the other on the viewer's connection; by HTTP/2 sound and pictures are fetched at
+//! once, as players do.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use weir_media::cmcd;
 use weir_net::clock::{monotonic_ns, unix_ns};
-use weir_player::{Action, Event, Figures, Manifest, Outcome, Player, Request, Track};
+use weir_player::{Action, Event, Figures, Manifest, Outcome, Player, Request, RequestId, Track};
 use weir_units::Rate;
 
 use super::fetching::Continuity;
@@ -45,12 +49,41 @@ struct Playing {
 struct Sitting {
     began_ns: u64,
     player: Player,
-    tracks: Vec<Playing>,
+    /// Those of which a segment is on its way are with it.
+    tracks: Vec<Option<Playing>>,
+    flights: Vec<Flight>,
+}
+
+/// A segment on its way.
+type Flight = Pin<Box<dyn Future<Output = Landed>>>;
+
+/// One that has come, or has failed to.
+struct Landed {
+    track: usize,
+    playing: Option<Playing>,
+    request: RequestId,
+    /// What is told of it, if that is wanted.
+    asked: Option<Segment>,
+    got: Result<Answer, Failed>,
 }
 
 impl Sitting {
     fn now(&self) -> Duration {
         Duration::from_nanos(monotonic_ns().saturating_sub(self.began_ns))
+    }
+
+    /// The next that lands; never if there is none.
+    async fn landing(&mut self) -> Landed {
+        poll_fn(|context| {
+            for number in 0..self.flights.len() {
+                if let Poll::Ready(landed) = self.flights[number].as_mut().poll(context) {
+                    drop(self.flights.swap_remove(number));
+                    return Poll::Ready(landed);
+                }
+            }
+            Poll::Pending
+        })
+        .await
     }
 }
 
@@ -109,7 +142,8 @@ impl Viewer {
         Ok(Sitting {
             began_ns,
             player,
-            tracks: tracks.into_iter().map(|(_, track)| track).collect(),
+            tracks: tracks.into_iter().map(|(_, track)| Some(track)).collect(),
+            flights: Vec::new(),
         })
     }
 
@@ -210,22 +244,25 @@ impl Viewer {
                 Action::Fetch(request) => {
                     // What the player waited for has its time; everything else is due now.
                     let intended_ns = self.intended_ns.take().unwrap_or_else(monotonic_ns);
-                    self.serve(sitting, &request, intended_ns).await;
+                    let flight = self.take_off(sitting, request, intended_ns);
+                    sitting.flights.push(flight);
+                    if !self.client.multiplexes() {
+                        let landed = sitting.landing().await;
+                        self.land(sitting, landed);
+                    }
                 }
-                // Requests go one after the other: there is none to give up.
+                // It comes only at the end, and requests that are on their way then come to theirs.
                 Action::Cancel(_) => {}
-                Action::Wait { until: Some(until) } => {
-                    let mut due_ns = sitting.began_ns + until.as_nanos() as u64;
-                    if let Some(longest) = self.shared.behaviour.session {
-                        due_ns = due_ns.min(sitting.began_ns.saturating_add(longest.as_nanos() as u64));
-                    }
-                    if monotonic_ns() < due_ns && self.leaving.sleep_until(due_ns).await {
-                        self.shared.note_lateness(due_ns, monotonic_ns());
-                    }
-                    self.intended_ns = Some(due_ns);
+                Action::Wait { until: Some(until) } => self.wait(sitting, until).await,
+                Action::Wait { until: None } if !sitting.flights.is_empty() => {
+                    let landed = sitting.landing().await;
+                    self.land(sitting, landed);
                 }
                 Action::Wait { until: None } => sitting.player.handle(sitting.now(), Event::Stop),
                 Action::Finished(outcome) => {
+                    while !sitting.flights.is_empty() {
+                        sitting.landing().await;
+                    }
                     self.intended_ns = None;
                     return outcome;
                 }
@@ -233,34 +270,78 @@ impl Viewer {
         }
     }
 
-    async fn serve(&mut self, sitting: &mut Sitting, request: &Request, intended_ns: u64) {
-        let id = request.id;
-        let asked = self.asked(sitting, request);
-        let got = match sitting.tracks.get_mut(request.track) {
-            Some(track) => self.fetch_for(track, request, intended_ns).await,
-            None => Err(Failed(Cause::BadManifest)),
+    /// Waits until then, for what is on its way, or until it is time to leave.
+    async fn wait(&mut self, sitting: &mut Sitting, until: Duration) {
+        let mut due_ns = sitting.began_ns + until.as_nanos() as u64;
+        if let Some(longest) = self.shared.behaviour.session {
+            due_ns = due_ns.min(sitting.began_ns.saturating_add(longest.as_nanos() as u64));
+        }
+        if monotonic_ns() < due_ns {
+            tokio::select! {
+                landed = sitting.landing() => return self.land(sitting, landed),
+                in_time = self.leaving.sleep_until(due_ns) => if in_time {
+                    self.shared.note_lateness(due_ns, monotonic_ns());
+                }
+            }
+        }
+        self.intended_ns = Some(due_ns);
+    }
+
+    fn take_off(&self, sitting: &mut Sitting, request: Request, intended_ns: u64) -> Flight {
+        let asked = self.asked(sitting, &request);
+        let mut viewer = Viewer {
+            number: self.number,
+            shared: self.shared.clone(),
+            leaving: self.leaving.clone(),
+            client: self.client.share(),
+            random: self.random.clone(),
+            intended_ns: None,
+            failures: 0,
         };
+        let mut playing = sitting.tracks.get_mut(request.track).and_then(Option::take);
+        Box::pin(async move {
+            let got = match &mut playing {
+                Some(track) => viewer.fetch_for(track, &request, intended_ns).await,
+                None => Err(Failed(Cause::BadManifest)),
+            };
+            Landed {
+                track: request.track,
+                playing,
+                request: request.id,
+                asked,
+                got,
+            }
+        })
+    }
+
+    fn land(&mut self, sitting: &mut Sitting, landed: Landed) {
+        let Landed {
+            track,
+            playing,
+            request,
+            asked,
+            got,
+        } = landed;
+        if let Some(place) = sitting.tracks.get_mut(track) {
+            *place = playing;
+        }
         if let Some(asked) = asked {
-            self.tell(sitting, request.track, asked, &got);
+            self.tell(sitting, track, asked, &got);
         }
         match got {
             Ok(answer) => {
+                self.failures = 0;
                 let at = |ns: u64| Duration::from_nanos(ns.saturating_sub(sitting.began_ns));
                 let (first, last) = (at(answer.first_byte_ns), at(answer.last_byte_ns));
                 let bytes = answer.body_bytes;
-                sitting.player.handle(
-                    first,
-                    Event::Bytes {
-                        request: id,
-                        bytes: 0,
-                    },
-                );
-                sitting.player.handle(last, Event::Bytes { request: id, bytes });
-                sitting.player.handle(last, Event::Complete { request: id });
+                sitting.player.handle(first, Event::Bytes { request, bytes: 0 });
+                sitting.player.handle(last, Event::Bytes { request, bytes });
+                sitting.player.handle(last, Event::Complete { request });
             }
-            Err(_) => sitting
-                .player
-                .handle(sitting.now(), Event::Failed { request: id }),
+            Err(_) => {
+                self.failures = self.failures.saturating_add(1);
+                sitting.player.handle(sitting.now(), Event::Failed { request });
+            }
         }
     }
 
@@ -310,7 +391,7 @@ impl Viewer {
         if !self.shared.behaviour.real_time.tell_segments {
             return None;
         }
-        let track = sitting.tracks.get(request.track)?;
+        let track = sitting.tracks.get(request.track)?.as_ref()?;
         let (period, _) = track.locate(request.segment)?;
         let rung = track.sets.get(period)?.rungs.get(request.rung)?;
         Some(Segment {
@@ -341,7 +422,7 @@ impl Viewer {
                 let rates = sitting
                     .tracks
                     .get(track)
-                    .and_then(|track| track.continuity.bins.rates());
+                    .and_then(|track| track.as_ref()?.continuity.bins.rates());
                 (segment.bin_rate, segment.bin_deviation) = rates.unzip();
             }
             Err(failed) => {

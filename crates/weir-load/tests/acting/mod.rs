@@ -1,5 +1,8 @@
 //! A server that answers each path in a way of its own, most of them wrong, and counts what it was asked for.
 
+// Each test uses a part of it.
+#![allow(dead_code)]
+
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};

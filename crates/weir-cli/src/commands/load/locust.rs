@@ -1,19 +1,24 @@
-//! `weir load --locust-master`: viewers as many as a Locust master says.
+//! `weir load --locust-master`: viewers as many as a Locust master says. All that the worker counts is kept as one run, with
+//! full distributions, of which Locust's own are rounded.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use weir_cli::args::{GlobalOptions, LoadArgs};
 use weir_load::engine::{self, Config, Second, SoFar, Target, Watch};
 use weir_load::locust::{Fleet, Orders, WorkerError, message::Spawn, work};
-use weir_load::measure::Account;
+use weir_load::measure::{Account, LoadSummary, Quality};
 use weir_load::viewer::{Play, RungChoice};
-use weir_measure::Stop;
+use weir_measure::{Sink, Stop};
+use weir_results::Record;
 
-use super::super::{Failure, say};
-use super::plan;
+use super::super::output::{closing_lines, print, print_json};
+use super::super::run_store::{Ended, OpenRun, RunStore, json as stored, new_run};
+use super::super::{Failure, say, tables};
+use super::{plan, remarks, watching};
 
 /// The classes of the stub, and where in the options their addresses stand.
 const CLASSES: [(&str, &str); 2] = [("WeirDash", "weir_dash"), ("WeirHls", "weir_hls")];
@@ -23,14 +28,23 @@ pub fn run(args: &LoadArgs, master: &str, global: &GlobalOptions, stop: &Stop) -
     let mut nonce = [0; 8];
     getrandom::fill(&mut nonce)
         .map_err(|error| Failure::environment(format!("cannot make a name for this worker: {error}")))?;
-    let host = weir_net::host::HostFacts::read(None).name;
+    let host = weir_net::host::HostFacts::read(None);
     let orders = Orders {
         master: master.to_owned(),
-        node: format!("{host}_weir_{:016x}", u64::from_be_bytes(nonce)),
+        node: format!("{}_weir_{:016x}", host.name, u64::from_be_bytes(nonce)),
     };
     engine::raise_descriptors();
+    let store = RunStore::open(&global.db)?;
+    let run = store.begin(
+        &new_run("load", master, &plan::parameters(args, &args.urls), &host),
+        "load",
+        true,
+    )?;
+    let id = run.id();
+    let began = Instant::now();
     let mut fleet = Viewers {
         args,
+        run: &run,
         running: BTreeMap::new(),
         counted: Arc::default(),
     };
@@ -39,15 +53,48 @@ pub fn run(args: &LoadArgs, master: &str, global: &GlobalOptions, stop: &Stop) -
             say(&format!("weir load: {line}"));
         }
     };
-    work(&orders, &mut fleet, &|| stop.is_set(), &tell)?;
+    let result = work(&orders, &mut fleet, &|| stop.is_set(), &tell);
+    drop(fleet.take());
+    let duration_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let summary = fleet.summary(duration_ns);
+    drop(fleet);
+    let end = Ended::of(&result, stop);
+    let outcome = end.outcome();
+    let kept = run.finish(&end, &stored(&summary));
+    result?;
+    let notes: Vec<String> = remarks(&summary).into_iter().collect();
+    if global.json {
+        print_json(&store, id, "load", outcome, &summary, &notes)?;
+    } else {
+        let closing = closing_lines(&store, id, outcome, &notes);
+        print(&format!("{}{closing}", tables::load(&summary)))?;
+    }
+    kept?;
     Ok(())
 }
 
 /// Users of Locust's classes, each class an engine of its own.
 struct Viewers<'a> {
     args: &'a LoadArgs,
+    run: &'a OpenRun<'a>,
     running: BTreeMap<String, Running>,
-    counted: Arc<Mutex<Account>>,
+    counted: Arc<Mutex<Counted>>,
+}
+
+/// What engines have counted.
+#[derive(Default)]
+struct Counted {
+    /// Since the last report.
+    fresh: Account,
+    /// Rows since then.
+    rows: Vec<Record>,
+    /// In all.
+    whole: Account,
+    quality: Quality,
+    arrivals: u64,
+    most_viewers: u64,
+    cpu_ns: u64,
+    busiest: f64,
 }
 
 struct Running {
@@ -59,19 +106,38 @@ struct Running {
 }
 
 /// Gathers what engines count, for the next report.
-struct Counting(Arc<Mutex<Account>>);
+struct Counting(Arc<Mutex<Counted>>);
 
 impl Watch for Counting {
     fn second(&self, second: &Second, _: &SoFar) -> bool {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .merge(&second.account);
+        let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.fresh.merge(&second.account);
+        counted.whole.merge(&second.account);
+        counted.quality.merge(&second.quality);
+        counted.rows.extend(watching::rows(second));
+        counted.arrivals += second.arrivals;
+        counted.most_viewers = counted.most_viewers.max(second.viewers);
+        counted.cpu_ns += second.cpu_ns;
+        counted.busiest = counted.busiest.max(second.busiest);
         true
     }
 }
 
 impl Viewers<'_> {
+    /// All that was counted.
+    fn summary(&self, duration_ns: u64) -> LoadSummary {
+        let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = LoadSummary::of(&counted.whole, &counted.quality, duration_ns);
+        LoadSummary {
+            most_viewers: counted.most_viewers,
+            arrivals: counted.arrivals,
+            cpu_ns: counted.cpu_ns,
+            busiest: counted.busiest,
+            generator_limited: engine::is_limited(counted.busiest, &done.schedule_error),
+            ..done
+        }
+    }
+
     fn config(&self, (title, play, rung): &(String, Play, RungChoice)) -> Result<Config, String> {
         let failed = |failure: Failure| failure.message;
         let titles = [title.clone()];
@@ -147,7 +213,11 @@ impl Fleet for Viewers<'_> {
     }
 
     fn take(&mut self) -> Account {
-        std::mem::take(&mut *self.counted.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut counted.rows)
+            .into_iter()
+            .for_each(|row| self.run.record(row));
+        std::mem::take(&mut counted.fresh)
     }
 }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use weir_cli::args::{LoadArgs, PlayMode, PlayerArgs, RungMode, Viewers};
+use weir_cli::args::{HttpMode, LoadArgs, PlayMode, PlayerArgs, RungMode, Viewers};
 use weir_cli::units::TimeSpan;
 use weir_load::engine::{self, Config, Scrape, ScrapeNames};
-use weir_load::http::{Patience, Trust};
+use weir_load::http::{HttpVersion, Patience, Trust};
 use weir_load::manifest::Place;
 use weir_load::schedule::{Arrivals, Popularity};
 use weir_load::viewer::{Behaviour, Play, RealTime, RungChoice};
@@ -66,6 +66,11 @@ pub fn config(args: &LoadArgs, titles: &[String]) -> Result<Config, Failure> {
         arrivals,
         duration: Some(duration),
         threads: usize::from(args.threads),
+        http: match args.http {
+            HttpMode::One => HttpVersion::One,
+            HttpMode::Two => HttpVersion::Two,
+            HttpMode::Auto => HttpVersion::Auto,
+        },
         trust: match (&args.ca, args.insecure) {
             (Some(path), _) => Trust::File(path.clone()),
             (None, true) => Trust::Anyone,
@@ -250,6 +255,7 @@ pub fn parameters(args: &LoadArgs, titles: &[String]) -> Value {
         "rate_per_second": args.rate.map(|rate| rate.0),
         "subtitles": args.subtitles,
         "verify": args.verify,
+        "http": word(args.http),
         "threads": args.threads,
         "scrape": args.scrape,
     })

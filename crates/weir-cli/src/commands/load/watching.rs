@@ -82,47 +82,6 @@ impl<'a> Watching<'a> {
         (self.state.into_inner().finished, self.segments)
     }
 
-    fn record(&self, second: &Second) {
-        for (kind, account) in second.account.kinds() {
-            self.run.record(Record::LoadSecond(LoadSecond {
-                unix_ns: second.unix_ns,
-                duration_ns: second.duration_ns,
-                kind: kind.name().to_owned(),
-                requests: account.requests,
-                failed: account.failed(),
-                body_bytes: account.body_bytes,
-                all_bytes: account.all_bytes,
-                connections: account.connections,
-                first_byte: quantiles(&account.first_byte),
-                last_byte: quantiles(&account.last_byte),
-            }));
-            for (cause, count) in &account.failures {
-                self.run.record(Record::LoadFailure(LoadFailure {
-                    unix_ns: second.unix_ns,
-                    kind: kind.name().to_owned(),
-                    cause: cause.name().to_owned(),
-                    count: *count,
-                }));
-            }
-        }
-        let quality = &second.quality;
-        self.run.record(Record::ViewerSecond(ViewerSecond {
-            unix_ns: second.unix_ns,
-            duration_ns: second.duration_ns,
-            viewers: second.viewers,
-            arrivals: second.arrivals,
-            sessions: quality.sessions,
-            gave_up: quality.gave_up,
-            played_ns: quality.played_ns,
-            stalls: quality.stalls,
-            stalled_ns: quality.stalled_ns,
-            switches: quality.switches,
-            startup: quantiles(&quality.startup),
-            schedule_error: quantiles(&second.account.schedule_error),
-            cpu_ns: second.cpu_ns,
-        }));
-    }
-
     fn record_metrics(&self, second: &Second, state: &mut State) {
         match &second.metrics {
             Some(Ok(metrics)) => {
@@ -192,7 +151,7 @@ impl<'a> Watching<'a> {
 
 impl Watch for Watching<'_> {
     fn second(&self, second: &Second, so_far: &SoFar) -> bool {
-        self.record(second);
+        rows(second).into_iter().for_each(|row| self.run.record(row));
         if let Some(log) = &self.segments {
             log.write(&second.segments);
         }
@@ -207,6 +166,50 @@ impl Watch for Watching<'_> {
         }
         state.stopped.is_none()
     }
+}
+
+/// The rows of a second.
+pub fn rows(second: &Second) -> Vec<Record> {
+    let mut rows = Vec::new();
+    for (kind, account) in second.account.kinds() {
+        rows.push(Record::LoadSecond(LoadSecond {
+            unix_ns: second.unix_ns,
+            duration_ns: second.duration_ns,
+            kind: kind.name().to_owned(),
+            requests: account.requests,
+            failed: account.failed(),
+            body_bytes: account.body_bytes,
+            all_bytes: account.all_bytes,
+            connections: account.connections,
+            first_byte: quantiles(&account.first_byte),
+            last_byte: quantiles(&account.last_byte),
+        }));
+        rows.extend(account.failures.iter().map(|(cause, count)| {
+            Record::LoadFailure(LoadFailure {
+                unix_ns: second.unix_ns,
+                kind: kind.name().to_owned(),
+                cause: cause.name().to_owned(),
+                count: *count,
+            })
+        }));
+    }
+    let quality = &second.quality;
+    rows.push(Record::ViewerSecond(ViewerSecond {
+        unix_ns: second.unix_ns,
+        duration_ns: second.duration_ns,
+        viewers: second.viewers,
+        arrivals: second.arrivals,
+        sessions: quality.sessions,
+        gave_up: quality.gave_up,
+        played_ns: quality.played_ns,
+        stalls: quality.stalls,
+        stalled_ns: quality.stalled_ns,
+        switches: quality.switches,
+        startup: quantiles(&quality.startup),
+        schedule_error: quantiles(&second.account.schedule_error),
+        cpu_ns: second.cpu_ns,
+    }));
+    rows
 }
 
 fn quantiles(histogram: &DurationHistogram) -> Quantiles {

@@ -21,8 +21,8 @@ use weir_mesh::state::RunFolder;
 use super::super::output::{print, say};
 use super::super::{Failure, tables};
 use super::launches::{now_unix_s, own_program, state_folder};
-use super::presses::Presses;
 use super::plan;
+use super::presses::Presses;
 use super::run::{PREPARED_AT_ONCE, random_hex};
 
 /// Longest life of machines: thirty days.

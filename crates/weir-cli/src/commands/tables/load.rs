@@ -1,9 +1,11 @@
 //! Tables of `weir load`.
 
 use weir_cli::units::{format_bytes, format_count, format_percent, format_rate, format_signed_duration};
+use weir_load::capacity::Verdict;
 use weir_load::engine::{Second, SoFar};
 use weir_load::measure::{Account, Cause, KindSummary, LoadSummary, QualitySummary, Times};
 
+use super::super::load::{Capacity, Trial};
 use super::{table, titled};
 
 /// The account of a run.
@@ -173,4 +175,60 @@ pub fn load_live(second: &Second, so_far: &SoFar) -> String {
 
 fn failed(account: &Account) -> u64 {
     account.kinds().map(|(_, kind)| kind.failed()).sum()
+}
+
+/// What a search for the capacity has found.
+pub fn capacity(capacity: &Capacity) -> String {
+    let mut shown = table(&["viewers", "run", "requests/s", "failed", "measured", ""]);
+    for trial in &capacity.trials {
+        shown.add_row([
+            format_count(u64::from(trial.viewers)),
+            trial.run_id.to_string(),
+            format!("{:.1}", trial.requests_per_second),
+            format_count(trial.failed),
+            measured(trial),
+            verdict(trial.verdict).to_owned(),
+        ]);
+    }
+    let known = &capacity.interval;
+    let high = known
+        .high
+        .map_or("no number was tried that broke always".to_owned(), |high| {
+            format!("from {high} on none held")
+        });
+    format!(
+        "{}capacity: {} viewers with {} (up to {} every trial held, {high})\n\n",
+        titled("trials", &shown),
+        format_count(u64::from(known.viewers)),
+        capacity.holds.join(" and "),
+        known.low,
+    )
+}
+
+/// A trial as a line.
+pub fn trial(trial: &Trial) -> String {
+    format!(
+        "{} viewers: {}, {:.0} requests/s: {}",
+        format_count(u64::from(trial.viewers)),
+        measured(trial),
+        trial.requests_per_second,
+        verdict(trial.verdict),
+    )
+}
+
+fn measured(trial: &Trial) -> String {
+    let texts: Vec<&str> = trial
+        .conditions
+        .iter()
+        .map(|condition| condition.text.as_str())
+        .collect();
+    texts.join(", ")
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Held => "held",
+        Verdict::Broke => "broke",
+        Verdict::Unclear => "the generator was the limit",
+    }
 }

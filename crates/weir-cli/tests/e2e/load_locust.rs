@@ -1,0 +1,276 @@
+//! `weir load` as workers of a stock Locust master: what Locust counts is what the workers have counted, a worker that is
+//! killed is noticed, and a master that comes back is joined again.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::LIMIT;
+use crate::lab::{self, Database, Running, isolated, run, wait_until, weir};
+
+const WORKERS: usize = 3;
+const USERS: u64 = 30;
+/// Ports of the master; nobody else is in the test's namespace.
+const MASTER: &str = "5557";
+const PAGE: &str = "http://127.0.0.1:8089";
+
+/// A stock Locust, as `scripts/install_prerequisites.sh test` puts it there.
+fn locust() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools/locust/bin/locust");
+    assert!(
+        path.exists(),
+        "{} is missing: run scripts/install_prerequisites.sh test",
+        path.display()
+    );
+    path.display().to_string()
+}
+
+/// A title of four segments of sound and pictures, of which one is not there.
+fn make_title(root: &str) {
+    let film = format!("{root}/film");
+    std::fs::create_dir_all(&film).expect("a folder");
+    let sets: String = ["audio", "video"]
+        .map(|kind| {
+            for number in 0..4 {
+                if (kind, number) != ("video", 2) {
+                    std::fs::write(format!("{film}/{kind}{number}.m4s"), vec![b'x'; 3_000]).expect("a segment");
+                }
+            }
+            format!(
+                "<AdaptationSet mimeType=\"{kind}/mp4\"><SegmentTemplate duration=\"2\" startNumber=\"0\" \
+                 media=\"{kind}$Number$.m4s\"/><Representation id=\"{kind}\" bandwidth=\"12000\"/></AdaptationSet>"
+            )
+        })
+        .concat();
+    let manifest = format!(
+        "<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\" mediaPresentationDuration=\"PT8S\"><Period>{sets}</Period></MPD>"
+    );
+    std::fs::write(format!("{film}/list.mpd"), manifest).expect("a manifest");
+}
+
+fn master(locustfile: &str, title: &str) -> Running {
+    let mut command = Command::new(locust());
+    command.args(["--master", "-f", locustfile, "--master-bind-host", "127.0.0.1"]);
+    command.args([
+        "--master-bind-port",
+        MASTER,
+        "--web-host",
+        "127.0.0.1",
+        "--web-port",
+        "8089",
+    ]);
+    command.args(["--weir-dash", title, "WeirDash"]);
+    Running::start(command)
+}
+
+fn worker(number: usize) -> Running {
+    let database = database(number);
+    let address = format!("127.0.0.1:{MASTER}");
+    Running::start(weir(&[
+        "load",
+        "--locust-master",
+        &address,
+        "--json",
+        "--db",
+        &database,
+    ]))
+}
+
+fn database(number: usize) -> String {
+    lab::path(&format!("worker{number}.db"))
+}
+
+fn page(path: &str) -> String {
+    run("curl", &["--silent", &format!("{PAGE}/{path}")])
+}
+
+/// What the master says of the test; null before it is there.
+fn told() -> Value {
+    let said = Command::new("curl")
+        .args(["--silent", &format!("{PAGE}/stats/requests")])
+        .output()
+        .expect("curl");
+    serde_json::from_slice(&said.stdout).unwrap_or(Value::Null)
+}
+
+fn swarm(users: u64) {
+    let form = format!("user_count={users}&spawn_rate={users}");
+    let said = run("curl", &["--silent", "--data", &form, &format!("{PAGE}/swarm")]);
+    let said: Value = serde_json::from_str(&said).unwrap_or_default();
+    assert_eq!(said["success"], true, "{said}");
+}
+
+/// Users of each worker that has not gone missing, once they are `expected` in all.
+fn users_of_workers(what: &str, workers: usize, expected: u64) -> Vec<u64> {
+    wait_until(what, LIMIT, || {
+        let told = told();
+        let here = told["workers"].as_array()?.iter();
+        let counts: Vec<u64> = here
+            .filter(|worker| worker["state"] != "missing")
+            .filter_map(|worker| worker["user_count"].as_u64())
+            .collect();
+        (counts.len() == workers && counts.iter().sum::<u64>() == expected).then_some(counts)
+    })
+}
+
+/// Rows of a table in CSV that has no commas within its fields: the values of some columns.
+fn csv(text: &str, columns: &[&str]) -> Vec<Vec<String>> {
+    let mut lines = text.lines();
+    let head: Vec<&str> = lines.next().expect("a head").split(',').collect();
+    let places: Vec<usize> = columns
+        .iter()
+        .map(|column| head.iter().position(|name| name == column).expect(column))
+        .collect();
+    let rows = lines.filter(|line| !line.is_empty()).map(|line| {
+        let fields: Vec<&str> = line.split(',').collect();
+        places
+            .iter()
+            .map(|place| fields[*place].trim_matches('"').to_owned())
+            .collect()
+    });
+    rows.collect()
+}
+
+/// Requests and failures of each kind, as the workers have kept them.
+fn kept() -> Vec<Vec<String>> {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut all = (0, 0);
+    for kind in ["audio", "manifest", "video"] {
+        let sum = |column: &str| -> i64 {
+            let sql = format!("SELECT coalesce(sum({column}), 0) FROM load_seconds WHERE kind = '{kind}'");
+            (0..WORKERS)
+                .map(|number| Database::open(&database(number)).one::<i64>(&sql))
+                .sum()
+        };
+        let (requests, failed) = (sum("requests"), sum("failed"));
+        all = (all.0 + requests, all.1 + failed);
+        rows.push(vec![kind.to_owned(), requests.to_string(), failed.to_string()]);
+    }
+    rows.push(vec![
+        "Aggregated".to_owned(),
+        all.0.to_string(),
+        all.1.to_string(),
+    ]);
+    rows
+}
+
+#[test]
+fn locust_counts_what_its_workers_have_counted() {
+    isolated!(heavy);
+    let root = lab::path("media");
+    make_title(&root);
+    let mut origin = Running::start(weir(&["origin", &root, "--files", "--listen", "127.0.0.1:0"]));
+    let title = format!("{}film/list.mpd", origin.first_line(LIMIT));
+    let locustfile = lab::path("locustfile.py");
+    let stub = lab::run_within(LIMIT, weir(&["load", "locustfile"])).expect_code(0);
+    std::fs::write(&locustfile, stub.stdout).expect("a file");
+
+    let first = master(&locustfile, &title);
+    let mut workers: Vec<Running> = (0..WORKERS).map(worker).collect();
+    users_of_workers("three workers", WORKERS, 0);
+    swarm(USERS);
+    let counts = users_of_workers("all users", WORKERS, USERS);
+    assert_eq!(counts, [USERS / 3; 3]);
+    std::thread::sleep(Duration::from_secs(3));
+    // Another number is spread anew.
+    swarm(USERS / 2);
+    assert_eq!(
+        users_of_workers("half of them", WORKERS, USERS / 2),
+        [USERS / 6; 3]
+    );
+    std::thread::sleep(Duration::from_secs(1));
+    page("stop");
+    wait_until("the end", LIMIT, || (told()["state"] == "stopped").then_some(()));
+    // Workers report once more when they have stopped; the store follows within a second.
+    let statistics = || {
+        csv(
+            &page("stats/requests/csv"),
+            &["Name", "Request Count", "Failure Count"],
+        )
+    };
+    wait_until("the same account", LIMIT, || {
+        (statistics() == kept()).then_some(())
+    });
+    let rows = statistics();
+    let number = |row: &[String], at: usize| -> u64 { row[at].parse().expect("a number") };
+    let video = rows.iter().find(|row| row[0] == "video").expect("pictures");
+    assert!(number(video, 1) > 100, "{rows:?}");
+    // One in four, but for rounds that the end cut off.
+    assert!(
+        (4 * number(video, 2)).abs_diff(number(video, 1)) <= 4 * 2 * USERS,
+        "{rows:?}"
+    );
+    let failures = csv(&page("stats/failures/csv"), &["Name", "Error", "Occurrences"]);
+    assert_eq!(failures.len(), 1, "{failures:?}");
+    assert_eq!(
+        (
+            failures[0][0].as_str(),
+            &failures[0][2],
+            failures[0][1].starts_with("http_4xx")
+        ),
+        ("video", &video[2], true)
+    );
+
+    // One that is killed has its users taken over by the others.
+    swarm(USERS);
+    users_of_workers("all users again", WORKERS, USERS);
+    drop(workers.pop());
+    let counts = users_of_workers("the others to take over", WORKERS - 1, USERS);
+    assert_eq!(counts, [USERS / 2; 2]);
+
+    // A master that is killed and started again is joined again, and they do as it says.
+    drop(first);
+    let second = master(&locustfile, &title);
+    users_of_workers("two workers", WORKERS - 1, 0);
+    swarm(10);
+    assert_eq!(users_of_workers("ten users", WORKERS - 1, 10), [5; 2]);
+    second.signal("TERM");
+    second.wait(LIMIT);
+    for worker in workers {
+        let summary = worker.wait(LIMIT).expect_code(0).json();
+        assert_eq!(summary["run"]["outcome"], "finished", "{summary}");
+        assert!(
+            summary["all"]["failures"]["http_4xx"].as_u64() > Some(0),
+            "{summary}"
+        );
+    }
+}
+
+#[test]
+fn kubernetes_is_told_what_workers_understand() {
+    isolated!();
+    let folder = env!("CARGO_MANIFEST_DIR");
+    let deploy = |name: &str| format!("{folder}/../../deploy/{name}");
+    let check = format!("{folder}/tests/data/check_locust.py");
+    let told = run(
+        "python3",
+        &[
+            &check,
+            &deploy("locust-values.yaml"),
+            &deploy("locust-weir-workers.yaml"),
+        ],
+    );
+    let mut words: Vec<&str> = told.lines().collect();
+    let version = words.pop().expect("a version");
+    assert!(run(&locust(), &["--version"]).contains(version), "{version}");
+    let database = format!("--db={}", lab::path("weir.db"));
+    let arguments: Vec<&str> = words
+        .iter()
+        .map(|word| match *word {
+            "--locust-master=locust:5557" => "--locust-master=127.0.0.1:5557",
+            "--db=/results/weir.db" => database.as_str(),
+            word => word,
+        })
+        .collect();
+    // It looks for its master, which is not there, until it is told to end.
+    let worker = Running::start(weir(&arguments));
+    wait_until("its database", LIMIT, || {
+        Path::new(&lab::path("weir.db")).exists().then_some(())
+    });
+    worker.signal("TERM");
+    let summary = worker.wait(LIMIT).expect_code(0).json();
+    assert_eq!(summary["run"]["outcome"], "interrupted", "{summary}");
+    assert_eq!(summary["all"]["requests"], 0);
+}
