@@ -12,7 +12,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-const SCHEMAS: [&str; 33] = [
+const SCHEMAS: [&str; 35] = [
     "agent",
     "rtt",
     "flows",
@@ -34,6 +34,8 @@ const SCHEMAS: [&str; 33] = [
     "origin-index",
     "origin-dref",
     "load",
+    "load-experiment",
+    "load-experiment-plan",
     "lab-run",
     "lab-link-show",
     "lab-link-down",
@@ -53,6 +55,29 @@ const WHERE_HOSTS_ARE: [&str; 2] = ["mesh-run", "mesh-sweep"];
 const MAPS: [&str; 3] = ["burst_lengths", "windows_by_flows_losing", "failures"];
 /// Documents of a kind that are taken apart; the others are only validated.
 const TAKEN_APART: usize = 2;
+
+/// An experiment of two runs.
+const SMALL_EXPERIMENT: &str = r#"
+name = "small"
+[titles]
+duration = "10s"
+audio = "64kbit/s"
+[[part]]
+name = "one"
+configurations = ["C", "E"]
+segments = ["2s"]
+video = ["300kbit/s"]
+viewers = ["2"]
+duration = "1s"
+[published]
+source = "somebody"
+part = "one"
+[[published.row]]
+configuration = "C"
+in = "3Gbit/s"
+out = "1Gbit/s"
+efficiency = 0.3
+"#;
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
@@ -326,6 +351,30 @@ fn print_everything() -> Vec<Document> {
         );
     }
     drop(origin);
+    // In a store of its own: its runs are not among those that are listed below.
+    let file = folder.path().join("small.toml");
+    std::fs::write(&file, SMALL_EXPERIMENT).expect("a file");
+    let file = file.to_str().expect("a path");
+    let small = [
+        "load",
+        "experiment",
+        file,
+        "--json",
+        "--quiet",
+        "--db",
+        "experiment.db",
+    ];
+    take("load-experiment", 0, &small);
+    take(
+        "load-experiment-plan",
+        0,
+        &[small.as_slice(), &["--plan"]].concat(),
+    );
+    take(
+        "load",
+        0,
+        &["runs", "merge", "2", "3", "--json", "--db", "experiment.db"],
+    );
     let list = ["runs", "list", "--json", "--all", "--parts"];
     take("runs-list", 0, &list);
     for run in lines(folder.path(), 0, &list) {

@@ -2,11 +2,12 @@
 //! what they got.
 //!
 //! The pure parts ([`manifest`], [`schedule`], [`measure`], [`verify`], [`http::response`], [`metrics`],
-//! [`locust::zmtp`], [`locust::message`]) know neither
+//! [`locust::zmtp`], [`locust::message`], [`experiment`] but for its relay) know neither
 //! sockets nor clocks; [`engine`] puts them on threads. The crate must not know what is inside an origin, where results are
 //! kept, or how they are shown.
 
 pub mod engine;
+pub mod experiment;
 pub mod http;
 pub mod locust;
 pub mod manifest;

@@ -1,8 +1,10 @@
 // All kinds of runs that the page knows. A new one is a line here.
 import type { Context, Description } from "./describe";
+import { experiment } from "./experiment";
 import { fallback } from "./fallback";
 import { flows } from "./flows";
 import { lab } from "./lab";
+import { load } from "./load";
 import { mtu } from "./mtu";
 import { recv } from "./recv";
 import { rtt } from "./rtt";
@@ -10,7 +12,7 @@ import { send } from "./send";
 import { survey } from "./survey";
 import { tcp } from "./tcp";
 
-const KINDS: Description[] = [rtt, flows, survey, tcp, mtu, lab, send, recv];
+const KINDS: Description[] = [rtt, flows, survey, tcp, mtu, lab, send, recv, load, experiment];
 
 export function descriptionOf(context: Context): Description {
   return KINDS.find((one) => one.kind === context.run.kind) ?? fallback(context.run.kind, context);

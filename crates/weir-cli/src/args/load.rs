@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum, value_parser};
 
+use super::load_commands::LoadCommand;
 use crate::fail_if::FailIf;
 use crate::units::TimeSpan;
 
@@ -13,6 +14,12 @@ const MOST_VIEWERS: u32 = 1_000_000;
 
 /// Arguments of `weir load`.
 #[derive(Clone, Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    subcommand_help_heading = "Other commands",
+    subcommand_value_name = "COMMAND"
+)]
 #[command(after_help = "\
 Example:
     $ weir load http://127.0.0.1:8080/film/manifest.mpd --viewers 0..50 --over 60s
@@ -23,6 +30,9 @@ Example:
 Only hosts that have agreed to it: other hosts than this one get more than a trifle only with
 --yes-really-load-this-host.")]
 pub struct LoadArgs {
+    /// What to do besides one run.
+    #[command(subcommand)]
+    pub command: Option<LoadCommand>,
     /// Address of a manifest (DASH) or playlist (HLS); several are chosen from by chance.
     ///
     /// The word 'locustfile' alone prints the file that a Locust master needs to know Weir's classes.

@@ -6,6 +6,7 @@ mod diagnose;
 mod flows;
 mod lab;
 mod load;
+mod load_commands;
 mod mesh;
 mod origin;
 mod origin_commands;
@@ -32,6 +33,7 @@ pub use diagnose::{DiagnoseArgs, FailOn};
 pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{DEFAULT_LINK, End, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs};
 pub use load::{LoadArgs, PerSecond, PlayMode, RungMode, TimeRange, Viewers};
+pub use load_commands::{ExperimentArgs, LoadCommand};
 pub use mesh::{
     CostArgs, FilterArgs, ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs,
     MeshRunArgs, ProbeArgs, RegionsArgs, ShapeArgs, SweepArgs,
@@ -41,7 +43,7 @@ pub use origin_commands::{BucketStyle, DemoArgs, DrefArgs, IndexArgs, OriginComm
 pub use recv::{ConcealBy, JoinBy, RecvArgs, WriteAs};
 pub use report::ReportArgs;
 pub use rtt::RttArgs;
-pub use runs::{ExportForm, ExportRun, ListRuns, RunName, RunNameError, RunsCommand};
+pub use runs::{ExportForm, ExportRun, ListRuns, RunIn, RunName, RunNameError, RunsCommand};
 pub use send::{FecChoice, Numbers, Pace, SendArgs};
 pub use survey::SurveyArgs;
 pub use traffic::{DEFAULT_FORMAT, FORMAT_NAMES, Traffic};

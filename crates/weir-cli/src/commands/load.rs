@@ -1,11 +1,13 @@
 //! `weir load`: viewers against an origin.
 
+mod experiment;
 mod locust;
+mod merging;
 mod plan;
 mod watching;
 
 use serde_json::json;
-use weir_cli::args::{GlobalOptions, LoadArgs};
+use weir_cli::args::{GlobalOptions, LoadArgs, LoadCommand};
 use weir_load::engine::{self, LoadError};
 use weir_load::measure::LoadSummary;
 use weir_measure::Stop;
@@ -16,8 +18,13 @@ use super::run_store::{Ended, RunStore, json as stored, new_run};
 use super::{Failure, tables, thresholds};
 use watching::Watching;
 
+pub use merging::merge;
+
 /// Plays until the time is over, and reports.
 pub fn run(args: &LoadArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
+    if let Some(LoadCommand::Experiment(experiment)) = &args.command {
+        return experiment::run(experiment, global, stop);
+    }
     if args.urls == ["locustfile"] {
         return print(weir_load::locust::LOCUSTFILE);
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::sample::{Sample, media, others, packets, stream};
+use crate::sample::{Sample, load, media, others, packets, stream};
 
 fn docs(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -21,6 +21,7 @@ fn full() -> Value {
     records.extend(stream());
     records.extend(others());
     records.extend(media());
+    records.extend(load());
     let run = sample.run("flows", None, &records);
     let empty = sample.run("rtt", None, &[]);
     sample.document(&[run, empty])
