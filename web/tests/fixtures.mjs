@@ -10,10 +10,12 @@ import {
   outageDiagnosis,
   outageRun,
 } from "./flow-fixtures.mjs";
+import { experimentRuns, loadRun } from "./load-fixtures.mjs";
 import { document, random, report, run, series } from "./make.mjs";
 import { hostileMediaRun, mediaDayRun, mergedRun, recvRun, sendRun, silentRun } from "./media-fixtures.mjs";
 
 export * from "./flow-fixtures.mjs";
+export * from "./load-fixtures.mjs";
 export * from "./make.mjs";
 export * from "./media-fixtures.mjs";
 
@@ -348,6 +350,9 @@ export const FIXTURES = {
   "hostile-media": () => document(hostileMediaRun()),
   "silent-media": () => document(silentRun()),
   "media-day": () => document(mediaDayRun()),
+  load: () => document(loadRun(60, { failing: 40, real: true })),
+  experiment: () => document(...experimentRuns()),
+  evilExperiment: () => document(...experimentRuns(40, { evil: true })),
   compare: () =>
     document(
       rttRun(1),

@@ -2,11 +2,13 @@
 //! what they got.
 //!
 //! The pure parts ([`manifest`], [`schedule`], [`measure`], [`verify`], [`capacity`], [`http::response`],
-//! [`http::h2::session`], [`metrics`], [`locust::zmtp`], [`locust::message`]) know neither sockets nor clocks; [`engine`]
-//! puts them on threads. The crate must not know what is inside an origin, where results are kept, or how they are shown.
+//! [`http::h2::session`], [`metrics`], [`locust::zmtp`], [`locust::message`], [`experiment`] but for its relay) know neither
+//! sockets nor clocks; [`engine`] puts them on threads. The crate must not know what is inside an origin, where results are
+//! kept, or how they are shown.
 
 pub mod capacity;
 pub mod engine;
+pub mod experiment;
 pub mod http;
 pub mod locust;
 pub mod manifest;

@@ -5,6 +5,7 @@
 //! This is the one crate that calls the kernel through raw pointers, so it is the one that may hold `unsafe`.
 #![allow(unsafe_code)]
 
+pub mod affinity;
 mod ancillary;
 mod calls;
 pub mod clock;

@@ -133,7 +133,8 @@ fn key(record: &Record) -> Option<Key> {
         | Record::MtuProbe(..)
         | Record::FlowChange(..)
         | Record::MediaEvent(..)
-        | Record::LoadMetric(..) => None,
+        | Record::LoadMetric(..)
+        | Record::LoadHistogram(..) => None,
     }
 }
 

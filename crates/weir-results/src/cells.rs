@@ -77,7 +77,7 @@ macro_rules! plain_cell {
         }
     )*};
 }
-plain_cell!(u32, bool, String, Option<i64>, Option<i32>, Option<u32>);
+plain_cell!(u32, i64, bool, String, Option<i64>, Option<i32>, Option<u32>);
 
 impl Cell for u16 {
     fn put(&self, values: &mut Vec<Value>) {

@@ -6,7 +6,7 @@ mod media;
 
 use serde::{Deserialize, Serialize};
 
-pub use load::{LoadFailure, LoadMetric, LoadSecond, ViewerSecond};
+pub use load::{LoadFailure, LoadHistogram, LoadMetric, LoadSecond, ViewerSecond};
 pub use media::{FlowChange, FrameSecond, MediaEvent, RecvSecond, SendSecond};
 
 /// Which way the measured packets travelled.
@@ -415,4 +415,6 @@ pub enum Record {
     ViewerSecond(ViewerSecond),
     /// Table `load_metrics`.
     LoadMetric(LoadMetric),
+    /// Table `load_histograms`.
+    LoadHistogram(LoadHistogram),
 }

@@ -7,8 +7,8 @@ use rusqlite::types::Value;
 use crate::cells::{Cell, Cells};
 use crate::record::{
     Direction, FlowBurst, FlowChange, FlowSecond, FrameSecond, HostSecond, LinkSecond, LoadFailure,
-    LoadMetric, LoadSecond, LossWindow, MediaEvent, MtuProbe, Record, RecvSecond, RttPacket, SendSecond,
-    SenderSecond, Silence, StreamBurst, StreamSecond, TcpSecond, ViewerSecond,
+    LoadHistogram, LoadMetric, LoadSecond, LossWindow, MediaEvent, MtuProbe, Record, RecvSecond, RttPacket,
+    SendSecond, SenderSecond, Silence, StreamBurst, StreamSecond, TcpSecond, ViewerSecond,
 };
 use crate::table::Table;
 
@@ -41,6 +41,7 @@ pub(crate) fn to_values(run_id: i64, record: &Record, values: &mut Vec<Value>) {
         Record::LoadFailure(row) => row.put_row(values),
         Record::ViewerSecond(row) => row.put_row(values),
         Record::LoadMetric(row) => row.put_row(values),
+        Record::LoadHistogram(row) => row.put_row(values),
     }
 }
 
@@ -59,6 +60,7 @@ pub(crate) fn from_row(table: Table, row: &Row<'_>) -> rusqlite::Result<Record> 
         Table::LoadFailures => Record::LoadFailure(LoadFailure::take_row(cells)?),
         Table::ViewerSeconds => Record::ViewerSecond(ViewerSecond::take_row(cells)?),
         Table::LoadMetrics => Record::LoadMetric(LoadMetric::take_row(cells)?),
+        Table::LoadHistograms => Record::LoadHistogram(LoadHistogram::take_row(cells)?),
         Table::StreamSeconds => Record::StreamSecond(Direction::take(cells)?, StreamSecond::take_row(cells)?),
         Table::FlowSeconds => Record::FlowSecond(Direction::take(cells)?, FlowSecond::take_row(cells)?),
         Table::StreamBursts => Record::StreamBurst(Direction::take(cells)?, StreamBurst::take_row(cells)?),
@@ -375,4 +377,16 @@ row!(LoadMetric {
     source: "source",
     name: "name",
     value: "value",
+});
+
+row!(LoadHistogram {
+    unix_ns: "unix_ns",
+    duration_ns: "duration_ns",
+    kind: "kind",
+    time: "time",
+    count: "count",
+    min_ns: "min_ns",
+    max_ns: "max_ns",
+    sum_ns: "sum_ns",
+    buckets: "buckets",
 });

@@ -79,3 +79,18 @@ CREATE TABLE load_metrics (
     value   REAL
 );
 CREATE INDEX load_metrics_by_run ON load_metrics (run_id, source, name, unix_ns);
+
+CREATE TABLE load_histograms (
+    id          INTEGER PRIMARY KEY,
+    run_id      INTEGER NOT NULL REFERENCES runs (run_id) ON DELETE CASCADE,
+    unix_ns     INTEGER NOT NULL,
+    duration_ns INTEGER NOT NULL,
+    kind        TEXT    NOT NULL,
+    time        TEXT    NOT NULL,
+    count       INTEGER NOT NULL,
+    min_ns      INTEGER NOT NULL,
+    max_ns      INTEGER NOT NULL,
+    sum_ns      INTEGER NOT NULL,
+    buckets     TEXT    NOT NULL
+);
+CREATE INDEX load_histograms_by_run ON load_histograms (run_id, kind, time, unix_ns);

@@ -228,6 +228,22 @@ impl Store {
         self.expect_run(run, changed)
     }
 
+    /// Enters a run that ended, or whose process died, as running again, for those who go on with it.
+    ///
+    /// # Errors
+    /// When the run does not exist or the database cannot be written.
+    pub fn take_up_run(&self, run: RunId) -> Result<(), StoreError> {
+        let changed = self
+            .connection
+            .execute(
+                "UPDATE runs SET outcome = 'running', ended_unix_ns = NULL, reason = NULL, last_unix_ns = ?2
+                 WHERE run_id = ?1",
+                params![run.0, clamped(now_unix_ns())],
+            )
+            .map_err(StoreError::at("take up the run again", &self.path))?;
+        self.expect_run(run, changed)
+    }
+
     pub(crate) fn expect_run(&self, run: RunId, rows: usize) -> Result<(), StoreError> {
         if rows == 0 {
             Err(StoreError::RunNotFound {

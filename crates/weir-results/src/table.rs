@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use crate::error::StoreError;
 use crate::record::{
-    FlowBurst, FlowChange, FlowSecond, FrameSecond, HostSecond, LinkSecond, LoadFailure, LoadMetric,
-    LoadSecond, LossWindow, MediaEvent, MtuProbe, Record, RecvSecond, RttPacket, SendSecond, SenderSecond,
-    Silence, StreamBurst, StreamSecond, TcpSecond, ViewerSecond,
+    FlowBurst, FlowChange, FlowSecond, FrameSecond, HostSecond, LinkSecond, LoadFailure, LoadHistogram,
+    LoadMetric, LoadSecond, LossWindow, MediaEvent, MtuProbe, Record, RecvSecond, RttPacket, SendSecond,
+    SenderSecond, Silence, StreamBurst, StreamSecond, TcpSecond, ViewerSecond,
 };
 
 /// A table of records; every kind of [`Record`] has one.
@@ -55,11 +55,13 @@ pub enum Table {
     ViewerSeconds,
     /// A value that an origin or a host told of itself.
     LoadMetrics,
+    /// A distribution of times of requests to an origin.
+    LoadHistograms,
 }
 
 impl Table {
     /// All tables of records, in the order in which exports give them.
-    pub const ALL: [Table; 21] = [
+    pub const ALL: [Table; 22] = [
         Table::RttPackets,
         Table::StreamSeconds,
         Table::FlowSeconds,
@@ -81,6 +83,7 @@ impl Table {
         Table::LoadFailures,
         Table::ViewerSeconds,
         Table::LoadMetrics,
+        Table::LoadHistograms,
     ];
 
     /// The table's name in the database.
@@ -107,6 +110,7 @@ impl Table {
             Table::LoadFailures => "load_failures",
             Table::ViewerSeconds => "viewer_seconds",
             Table::LoadMetrics => "load_metrics",
+            Table::LoadHistograms => "load_histograms",
         }
     }
 
@@ -134,6 +138,7 @@ impl Table {
             Record::LoadFailure(..) => Table::LoadFailures,
             Record::ViewerSecond(..) => Table::ViewerSeconds,
             Record::LoadMetric(..) => Table::LoadMetrics,
+            Record::LoadHistogram(..) => Table::LoadHistograms,
         }
     }
 
@@ -161,6 +166,7 @@ impl Table {
             Table::LoadFailures => (false, LoadFailure::COLUMNS),
             Table::ViewerSeconds => (false, ViewerSecond::COLUMNS),
             Table::LoadMetrics => (false, LoadMetric::COLUMNS),
+            Table::LoadHistograms => (false, LoadHistogram::COLUMNS),
         }
     }
 
@@ -209,6 +215,7 @@ impl Table {
             Table::LoadSeconds => "kind, ",
             Table::LoadFailures => "kind, cause, ",
             Table::LoadMetrics => "source, name, ",
+            Table::LoadHistograms => "kind, time, ",
             Table::FlowSeconds | Table::FlowBursts | Table::Silences => "direction, flow, ",
             Table::HostSeconds => "side, ",
             Table::TcpSeconds => "direction, streams, stream, ",
@@ -235,7 +242,8 @@ impl Table {
             | Table::RecvSeconds
             | Table::FrameSeconds
             | Table::LoadSeconds
-            | Table::ViewerSeconds => "(unix_ns - duration_ns)",
+            | Table::ViewerSeconds
+            | Table::LoadHistograms => "(unix_ns - duration_ns)",
             Table::FlowSeconds | Table::HostSeconds | Table::LoadFailures => "(unix_ns - 1000000000)",
             Table::StreamBursts
             | Table::FlowBursts

@@ -180,6 +180,58 @@ impl DurationHistogram {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
+    /// Their sum, exact.
+    pub fn sum(&self) -> i128 {
+        self.sum
+    }
+
+    /// What it holds, bucket by bucket, in ascending order: a value of the bucket, and how many values lie in it. Another
+    /// histogram puts the same values into the same buckets.
+    pub fn buckets(&self) -> Vec<(i64, u64)> {
+        let recorded = |histogram: &Histogram<u64>| -> Vec<(i64, u64)> {
+            let each = histogram.iter_recorded();
+            // Bucket ends lie little above one hour: the conversion cannot fail.
+            each.map(|at| {
+                (
+                    i64::try_from(at.value_iterated_to()).unwrap_or(i64::MAX),
+                    at.count_at_value(),
+                )
+            })
+            .collect()
+        };
+        let below = self.negative.as_ref().map_or(Vec::new(), recorded);
+        let below = below
+            .into_iter()
+            .rev()
+            .map(|(magnitude, count)| (-magnitude, count));
+        below.chain(recorded(&self.positive)).collect()
+    }
+
+    /// The histogram that another one told of by [`buckets`](Self::buckets), with its exact extremes and sum; `None` for
+    /// what no histogram holds.
+    pub fn from_buckets(buckets: &[(i64, u64)], min: i64, max: i64, sum: i128) -> Option<Self> {
+        let mut histogram = Self::new();
+        for (value, count) in buckets {
+            // A little above one hour is the end of the last bucket.
+            if *count == 0 || value.unsigned_abs() > LONGEST_NS + LONGEST_NS / 500 {
+                return None;
+            }
+            histogram.count.checked_add(*count)?;
+            histogram.record_n(*value, *count);
+        }
+        if histogram.count == 0 {
+            return None;
+        }
+        // Ends of buckets are up to one part in five hundred beyond what they hold.
+        let near = |value: i64, bucket: i64| (value.abs_diff(bucket)) <= bucket.unsigned_abs() / 500 + 1;
+        let fits = |value: i64, bucket: i64| near(value, bucket) || value.unsigned_abs() > LONGEST_NS;
+        if min > max || !fits(min, histogram.min) || !fits(max, histogram.max) {
+            return None;
+        }
+        (histogram.min, histogram.max, histogram.sum, histogram.clamped) = (min, max, sum, 0);
+        Some(histogram)
+    }
+
     /// The usual quantiles at once; `None` when there are no values.
     pub fn summary(&self) -> Option<QuantileSummary> {
         Some(QuantileSummary {
@@ -251,5 +303,52 @@ mod tests {
         );
         a.record(3);
         assert_eq!(a.summary().unwrap().p999, 3);
+    }
+
+    #[test]
+    fn told_by_buckets_it_is_the_same() {
+        let mut histogram = DurationHistogram::new();
+        for value in [
+            -5_000_000,
+            -3,
+            0,
+            1,
+            17,
+            1_023,
+            2_048,
+            70_001,
+            3_333_333,
+            3_333_999,
+            59_000_000_001,
+        ] {
+            histogram.record_n(value, 1 + value.unsigned_abs() % 7);
+        }
+        let (min, max) = (histogram.min().unwrap(), histogram.max().unwrap());
+        let buckets = histogram.buckets();
+        assert!(buckets.is_sorted_by(|one, next| one.0 < next.0));
+        let again = DurationHistogram::from_buckets(&buckets, min, max, histogram.sum()).unwrap();
+        assert_eq!(again.buckets(), buckets);
+        assert_eq!(
+            (again.mean(), again.count()),
+            (histogram.mean(), histogram.count())
+        );
+        for per_mille in 0..=1000 {
+            let q = f64::from(per_mille) / 1000.0;
+            assert_eq!(again.quantile(q), histogram.quantile(q), "{q}");
+        }
+    }
+
+    #[test]
+    fn buckets_that_no_histogram_has_are_refused() {
+        let told = |buckets: &[(i64, u64)], min, max| {
+            DurationHistogram::from_buckets(buckets, min, max, 0).is_some()
+        };
+        assert!(told(&[(5, 2)], 5, 5));
+        assert!(!told(&[], 0, 0));
+        assert!(!told(&[(5, 0)], 5, 5));
+        assert!(!told(&[(5, u64::MAX), (6, 1)], 5, 6));
+        assert!(!told(&[(i64::MIN, 1)], i64::MIN, i64::MIN));
+        assert!(!told(&[(5, 1)], 9, 5));
+        assert!(!told(&[(5, 1)], 5, 5_000));
     }
 }

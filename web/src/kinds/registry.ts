@@ -1,8 +1,10 @@
 // All kinds of runs that the page knows. A new one is a line here.
 import type { Context, Description } from "./describe";
+import { experiment } from "./experiment";
 import { fallback } from "./fallback";
 import { flows } from "./flows";
 import { lab } from "./lab";
+import { load } from "./load";
 import { mesh } from "./mesh";
 import { mtu } from "./mtu";
 import { recv } from "./recv";
@@ -11,7 +13,19 @@ import { send } from "./send";
 import { survey } from "./survey";
 import { tcp } from "./tcp";
 
-const KINDS: Description[] = [rtt, flows, survey, tcp, mtu, lab, send, recv, mesh];
+const KINDS: Description[] = [
+  rtt,
+  flows,
+  survey,
+  tcp,
+  mtu,
+  lab,
+  send,
+  recv,
+  load,
+  experiment,
+  mesh,
+];
 
 export function descriptionOf(context: Context): Description {
   return KINDS.find((one) => one.kind === context.run.kind) ?? fallback(context.run.kind, context);

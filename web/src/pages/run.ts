@@ -32,7 +32,8 @@ function lengthOf(run: Run): number {
 
 /** The two hosts of a run, in the way that was measured or that media went; the target of a sender is its input. */
 export function pairOf(kind: string, local: string | null, target: string): string {
-  const between = { send: "sends", recv: "receives from" }[kind] ?? "to";
+  const between =
+    { send: "sends", recv: "receives from", load: "loads", experiment: "makes the experiment" }[kind] ?? "to";
   return `${local ?? "this host"} ${between} ${target}`;
 }
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::NeighbourCommand;
-use super::lab_pacing::PacingArgs;
+use super::lab_pacing::LabPacingArgs;
 use crate::units::TimeSpan;
 
 /// Name of a link when none is given.
@@ -31,7 +31,7 @@ pub enum LabCommand {
     /// Plays a title over an emulated line as fast as it comes and paced, in turn, beside a call, a download, a web page,
     /// another video or a cloud game, and tells what changes for each of them, with 95 % intervals. Scenarios come with
     /// Weir; files of your own can be given, too. Nothing is left when it ends, however it ends.
-    Pacing(Box<PacingArgs>),
+    Pacing(Box<LabPacingArgs>),
     /// Keep an emulated link up, show it, attach to it, take it down.
     ///
     /// Such a link stays until it is taken down. Its hosts are network namespaces with names, so that 'ip netns exec'

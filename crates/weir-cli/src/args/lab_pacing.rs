@@ -12,7 +12,7 @@ Example:
     $ weir lab pacing keynote-voip
     $ weir lab pacing keynote-voip --repeats 1 --for 10s --congestion cubic
     $ weir lab pacing --show sammy-lab > mine.toml; weir lab pacing mine.toml --only sammy")]
-pub struct PacingArgs {
+pub struct LabPacingArgs {
     /// A scenario of --list, or a TOML file of your own.
     #[arg(value_name = "NAME|FILE", required_unless_present_any = ["list", "show"])]
     pub scenario: Option<String>,

@@ -37,9 +37,9 @@ pub use agent::AgentArgs;
 pub use diagnose::{DiagnoseArgs, FailOn};
 pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{DEFAULT_LINK, End, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs};
-pub use lab_pacing::PacingArgs;
+pub use lab_pacing::LabPacingArgs;
 pub use load::{HttpMode, LoadArgs, PerSecond, PlayMode, RungMode, TimeRange, Viewers};
-pub use load_commands::{FindCapacityArgs, LoadCommand, LoadCommandLine};
+pub use load_commands::{ExperimentArgs, FindCapacityArgs, LoadCommand, LoadCommandLine};
 pub use load_player::PlayerArgs;
 pub use mesh::{
     CostArgs, FilterArgs, ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs,
@@ -53,7 +53,7 @@ pub use origin_pacing::PacingArgs;
 pub use recv::{ConcealBy, JoinBy, RecvArgs, WriteAs};
 pub use report::ReportArgs;
 pub use rtt::RttArgs;
-pub use runs::{ExportForm, ExportRun, ListRuns, RunName, RunNameError, RunsCommand};
+pub use runs::{ExportForm, ExportRun, ListRuns, RunIn, RunName, RunNameError, RunsCommand};
 pub use send::{FecChoice, Numbers, Pace, SendArgs};
 pub use survey::SurveyArgs;
 pub use traffic::{DEFAULT_FORMAT, FORMAT_NAMES, Traffic};

@@ -113,6 +113,19 @@ Example:
         #[arg(long, value_name = "TAG")]
         remove: Vec<String>,
     },
+    /// Add up the load of several generators, exactly.
+    ///
+    /// Makes a new run of kind load from runs of 'weir load', from this results store or from others: counts are summed,
+    /// and the distributions of times are added bucket by bucket, so that quantiles are those of all requests together.
+    #[command(after_help = "\
+Example:
+    $ weir runs merge 7 8
+    $ weir runs merge last generator-b.db:3 generator-c.db:3")]
+    Merge {
+        /// Numbers of the runs, or 'last'; FILE:RUN for those of another results store.
+        #[arg(value_name = "RUN", required = true, num_args = 2..)]
+        runs: Vec<RunIn>,
+    },
     /// Delete runs and all their records.
     ///
     /// Deleting cannot be undone. If one of the runs does not exist, none is deleted.
@@ -124,6 +137,28 @@ Example:
         #[arg(value_name = "RUN", required = true)]
         runs: Vec<RunName>,
     },
+}
+
+/// A run of this results store or of another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunIn {
+    /// The other one's file; none for this one.
+    pub database: Option<PathBuf>,
+    /// The run.
+    pub run: RunName,
+}
+
+impl FromStr for RunIn {
+    type Err = RunNameError;
+
+    fn from_str(text: &str) -> Result<Self, RunNameError> {
+        let (database, name) = match text.rsplit_once(':') {
+            Some((file, name)) if !file.is_empty() => (Some(PathBuf::from(file)), name),
+            _ => (None, text),
+        };
+        let run = name.parse().map_err(|_| RunNameError(text.to_owned()))?;
+        Ok(RunIn { database, run })
+    }
 }
 
 /// Arguments of `weir runs list`.

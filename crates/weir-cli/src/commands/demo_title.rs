@@ -47,9 +47,13 @@ pub fn make_title(folder: &Path, duration: TimeSpan, stop: impl Fn() -> bool) ->
         std::fs::write(&file, subtitles(language, seconds))
             .map_err(|error| Failure::environment(format!("cannot write {}: {error}", file.display())))?;
     }
-    let mut command = Command::new("ffmpeg");
-    command.args(arguments(folder, seconds));
-    let child = command
+    run_ffmpeg(&arguments(folder, seconds), stop)
+}
+
+/// Runs ffmpeg to its end, or until it is stopped.
+pub fn run_ffmpeg(arguments: &[String], stop: impl Fn() -> bool) -> Result<Made, Failure> {
+    let child = Command::new("ffmpeg")
+        .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

@@ -1,7 +1,9 @@
 //! `weir load`: viewers against an origin.
 
+mod experiment;
 mod find_capacity;
 mod locust;
+mod merging;
 mod plan;
 mod segment_log;
 mod watching;
@@ -17,6 +19,7 @@ use super::output::{closing_lines, print, print_json, storing_notes};
 use super::run_store::{Ended, RunStore, json as stored, new_run};
 use super::{Failure, tables, thresholds};
 pub use find_capacity::{Capacity, Trial};
+pub use merging::merge;
 use segment_log::SegmentLog;
 use watching::Watching;
 
@@ -24,6 +27,7 @@ use watching::Watching;
 pub fn run(line: &LoadCommandLine, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
     match &line.command {
         Some(LoadCommand::FindCapacity(args)) => find_capacity::run(args, global, stop),
+        Some(LoadCommand::Experiment(args)) => experiment::run(args, global, stop),
         None => play(&line.load, global, stop),
     }
 }

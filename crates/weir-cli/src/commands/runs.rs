@@ -25,6 +25,7 @@ pub fn run(command: &RunsCommand, global: &GlobalOptions) -> Result<(), Failure>
         RunsCommand::Export(args) => export(args, global),
         RunsCommand::Note { run, text } => note(*run, text, global),
         RunsCommand::Tag { run, add, remove } => tag(*run, add, remove, global),
+        RunsCommand::Merge { runs } => super::load::merge(runs, global),
         RunsCommand::Delete { runs } => delete(runs, global),
     }
 }

@@ -14,7 +14,7 @@ use printing::printed_by;
 use schemas::{assert_documented, docs, schema, validator};
 use strictness::{assert_strict, fields};
 
-const SCHEMAS: [&str; 40] = [
+const SCHEMAS: [&str; 42] = [
     "agent",
     "rtt",
     "flows",
@@ -36,6 +36,8 @@ const SCHEMAS: [&str; 40] = [
     "origin-index",
     "origin-dref",
     "load",
+    "load-experiment",
+    "load-experiment-plan",
     "load-find-capacity",
     "lab-run",
     "lab-link-show",

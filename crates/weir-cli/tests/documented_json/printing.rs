@@ -9,6 +9,29 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// An experiment of two runs.
+const SMALL_EXPERIMENT: &str = r#"
+name = "small"
+[titles]
+duration = "10s"
+audio = "64kbit/s"
+[[part]]
+name = "one"
+configurations = ["C", "E"]
+segments = ["2s"]
+video = ["300kbit/s"]
+viewers = ["2"]
+duration = "1s"
+[published]
+source = "somebody"
+part = "one"
+[[published.row]]
+configuration = "C"
+in = "3Gbit/s"
+out = "1Gbit/s"
+efficiency = 0.3
+"#;
+
 fn weir(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
     command
@@ -212,6 +235,30 @@ fn print_everything() -> Vec<Document> {
     let short = ["--settle", "0s", "--step", "500ms", "--json", "--quiet"];
     take("load-find-capacity", 0, &[search.as_slice(), &short].concat());
     drop(origin);
+    // In a store of its own: its runs are not among those that are listed below.
+    let file = folder.path().join("small.toml");
+    std::fs::write(&file, SMALL_EXPERIMENT).expect("a file");
+    let file = file.to_str().expect("a path");
+    let small = [
+        "load",
+        "experiment",
+        file,
+        "--json",
+        "--quiet",
+        "--db",
+        "experiment.db",
+    ];
+    take("load-experiment", 0, &small);
+    take(
+        "load-experiment-plan",
+        0,
+        &[small.as_slice(), &["--plan"]].concat(),
+    );
+    take(
+        "load",
+        0,
+        &["runs", "merge", "2", "3", "--json", "--db", "experiment.db"],
+    );
     let list = ["runs", "list", "--json", "--all", "--parts"];
     take("runs-list", 0, &list);
     for run in lines(folder.path(), 0, &list) {

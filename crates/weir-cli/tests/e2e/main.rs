@@ -16,6 +16,7 @@ mod bad_input;
 mod carried;
 mod carry;
 mod directions;
+mod experiment;
 mod flows_exact;
 mod given_up;
 mod hostile;

@@ -150,7 +150,7 @@ fn a_database_on_a_file_system_that_cannot_be_written_is_read() {
         &older,
         "DROP TABLE send_seconds; DROP TABLE recv_seconds; DROP TABLE frame_seconds; DROP TABLE flow_changes;
              DROP TABLE media_events; DROP VIEW mesh_pairs; DROP TABLE mesh_tests; DROP TABLE load_seconds;
-             DROP TABLE load_failures; DROP TABLE viewer_seconds; DROP TABLE load_metrics; ALTER TABLE runs DROP COLUMN note; ALTER TABLE runs DROP COLUMN tags;
+             DROP TABLE load_failures; DROP TABLE viewer_seconds; DROP TABLE load_metrics; DROP TABLE load_histograms; ALTER TABLE runs DROP COLUMN note; ALTER TABLE runs DROP COLUMN tags;
              PRAGMA user_version = 2;",
     );
     lab::run("mount", &["-o", "remount,ro", &place]);

@@ -84,7 +84,8 @@ impl Expected {
             | Record::LoadSecond(..)
             | Record::LoadFailure(..)
             | Record::ViewerSecond(..)
-            | Record::LoadMetric(..) => Ok(()),
+            | Record::LoadMetric(..)
+            | Record::LoadHistogram(..) => Ok(()),
         }
     }
 

@@ -159,6 +159,11 @@ impl Account {
         self.kinds.iter().map(|(kind, account)| (*kind, account))
     }
 
+    /// Adds requests of one kind that somebody else has counted.
+    pub fn add_kind(&mut self, kind: Kind, account: &KindAccount) {
+        self.kinds.entry(kind).or_default().merge(account);
+    }
+
     /// All kinds together.
     pub fn total(&self) -> KindAccount {
         let mut total = KindAccount::default();

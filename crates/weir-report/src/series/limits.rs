@@ -22,6 +22,8 @@ pub const MOST_MTU_PROBES: usize = 100_000;
 pub const MOST_LENGTHS: u64 = 200;
 /// Entries of `send_seconds`, `recv_seconds` and `frame_seconds`, each: a day is bins of five seconds.
 pub const MOST_MEDIA_SECONDS: u64 = 20_000;
+/// Entries of `load_seconds` and `viewer_seconds`, each.
+pub const MOST_LOAD_SECONDS: u64 = 20_000;
 /// Entries of `flow_changes`.
 pub const MOST_FLOW_CHANGES: usize = 50_000;
 /// Entries of `media_events`.

@@ -9,6 +9,7 @@ mod hosts;
 mod keep;
 pub mod limits;
 mod link;
+mod load;
 mod media;
 mod mesh;
 mod rtt;
@@ -77,8 +78,10 @@ pub(crate) fn of_run(store: &Store, run: &Run) -> Result<BTreeMap<&'static str, 
             Table::FrameSeconds => series.extend(media::frame_seconds(source, rows)?),
             Table::FlowChanges => series.extend(happened::flow_changes(source)?),
             Table::MediaEvents => series.extend(happened::media_events(source)?),
-            // Not drawn yet: 'weir load' prints them.
-            Table::LoadSeconds | Table::LoadFailures | Table::ViewerSeconds | Table::LoadMetrics => {}
+            Table::LoadSeconds => series.extend(load::load_seconds(source, rows)?),
+            Table::ViewerSeconds => series.extend(load::viewer_seconds(source, rows)?),
+            // The summary has failures by cause; what origins tell of themselves is for SQL.
+            Table::LoadFailures | Table::LoadMetrics | Table::LoadHistograms => {}
         }
     }
     series.extend(mesh::series(store, &[run.id], run.started_unix_ns)?);

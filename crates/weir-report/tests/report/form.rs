@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::mesh::mesh_tests;
-use crate::sample::{Sample, media, others, packets, stream};
+use crate::sample::{Sample, load, media, others, packets, stream};
 
 fn docs(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -22,6 +22,7 @@ fn full() -> Value {
     records.extend(stream());
     records.extend(others());
     records.extend(media());
+    records.extend(load());
     let run = sample.run("flows", None, &records);
     sample.store.add_mesh_tests(run, &mesh_tests()).unwrap();
     let empty = sample.run("rtt", None, &[]);

@@ -7,6 +7,7 @@ mod exact;
 mod file;
 mod form;
 mod limits;
+mod load;
 mod media;
 mod mesh;
 mod odd;

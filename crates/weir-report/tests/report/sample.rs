@@ -411,3 +411,53 @@ pub fn media() -> Vec<Record> {
     }
     records
 }
+
+/// A minute of load on an origin: requests of two kinds, and viewers.
+pub fn load() -> Vec<Record> {
+    let times = |from: i64| Quantiles {
+        count: 10,
+        min: from,
+        p50: from + 1,
+        p90: from + 2,
+        p99: from + 3,
+        p999: from + 4,
+        max: from + 5,
+    };
+    let mut records = Vec::new();
+    for second in 0..60u64 {
+        let unix_ns = START + (second + 1) * SECOND;
+        for (number, kind) in ["video", "audio"].into_iter().enumerate() {
+            let number = number as u64;
+            records.push(Record::LoadSecond(LoadSecond {
+                unix_ns,
+                duration_ns: SECOND,
+                kind: kind.into(),
+                requests: 10 + second + number,
+                failed: number,
+                body_bytes: 1_000 * second,
+                all_bytes: 1_000 * second + 300,
+                connections: 1,
+                first_byte: times(1_000 + second as i64),
+                last_byte: if second == 7 {
+                    Quantiles::default()
+                } else {
+                    times(5_000 + second as i64)
+                },
+            }));
+        }
+        records.push(Record::ViewerSecond(ViewerSecond {
+            unix_ns,
+            duration_ns: SECOND,
+            viewers: second,
+            arrivals: 1,
+            sessions: second % 2,
+            played_ns: 3 * SECOND,
+            stalls: second % 3,
+            stalled_ns: 17,
+            schedule_error: times(40),
+            cpu_ns: 100 + second,
+            ..ViewerSecond::default()
+        }));
+    }
+    records
+}

@@ -85,3 +85,27 @@ pub struct LoadMetric {
     /// Its value, as it stands there: counters go on rising.
     pub value: f64,
 }
+
+/// A distribution of times, whole (table `load_histograms`). Those of a run, added up, are the distribution of the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadHistogram {
+    /// End of the time that it covers.
+    pub unix_ns: u64,
+    /// How long that is.
+    pub duration_ns: u64,
+    /// What the requests were for; `viewers` for what viewers and the generator did.
+    pub kind: String,
+    /// `first_byte`, `last_byte`; of viewers `startup` and `schedule_error`.
+    pub time: String,
+    /// Values in it.
+    pub count: u64,
+    /// The smallest, exact.
+    pub min_ns: i64,
+    /// The largest, exact.
+    pub max_ns: i64,
+    /// Their sum, exact.
+    pub sum_ns: i64,
+    /// Pairs of a value, nanoseconds, and how many lie in its bucket, ascending: a JSON array. Buckets are those of an HDR
+    /// histogram of three digits.
+    pub buckets: String,
+}

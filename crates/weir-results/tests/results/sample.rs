@@ -310,6 +310,17 @@ fn load() -> Vec<Record> {
         viewers(3_000, 1200, quantiles(3)),
         metric("scrape", 1.5),
         metric("host", 1e18),
+        Record::LoadHistogram(LoadHistogram {
+            unix_ns: 3_000,
+            duration_ns: 2_000,
+            kind: "audio".into(),
+            time: "last_byte".into(),
+            count: 1301,
+            min_ns: 1302,
+            max_ns: 1303,
+            sum_ns: 1304,
+            buckets: "[[1302,1300],[1303,1]]".into(),
+        }),
     ]
 }
 

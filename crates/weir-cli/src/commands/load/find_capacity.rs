@@ -247,13 +247,13 @@ impl Searching<'_> {
         let run = self.store.begin(&begun, "load", true)?;
         let run_id = run.id();
         let measuring = Measuring {
-            watching: Watching::new(&run, &load, config.duration, self.quiet),
+            watching: Watching::new(&run, &load, config.duration, None, self.quiet),
             settle_ns: self.args.settle.0,
             measured: RefCell::default(),
         };
         let result = engine::run(&config, None, &|| self.stop.is_set(), &measuring);
         let (account, quality, duration_ns) = measuring.measured.into_inner();
-        drop(measuring.watching);
+        drop(measuring.watching.finish());
         let end = Ended::of(&result, self.stop);
         let kept = run.finish(&end, &result.as_ref().map_or_else(|_| json!(null), stored));
         let summary = result?;

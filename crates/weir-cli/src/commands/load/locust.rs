@@ -114,7 +114,7 @@ impl Watch for Counting {
         counted.fresh.merge(&second.account);
         counted.whole.merge(&second.account);
         counted.quality.merge(&second.quality);
-        counted.rows.extend(watching::rows(second));
+        counted.rows.extend(watching::second_rows(second));
         counted.arrivals += second.arrivals;
         counted.most_viewers = counted.most_viewers.max(second.viewers);
         counted.cpu_ns += second.cpu_ns;

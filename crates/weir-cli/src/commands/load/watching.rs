@@ -11,7 +11,9 @@ use weir_load::engine::{Second, SoFar, Watch};
 use weir_load::measure::{Account, Quality};
 use weir_measure::{Sink, host_second};
 use weir_net::counters::HostCounters;
-use weir_results::{LoadFailure, LoadMetric, LoadSecond, Quantiles, Record, Side, ViewerSecond};
+use weir_results::{
+    LoadFailure, LoadHistogram, LoadMetric, LoadSecond, Quantiles, Record, Side, ViewerSecond,
+};
 use weir_stats::DurationHistogram;
 
 use super::super::progress::LoadBar;
@@ -21,6 +23,8 @@ use super::segment_log::SegmentLog;
 
 /// Seconds that --stop-if looks at.
 const WINDOW: usize = 10;
+/// How much of a run one row of whole distributions covers: what a killed run loses of them at most.
+const HISTOGRAMS_EVERY_NS: u64 = 60_000_000_000;
 /// Most values of metrics that are kept each second.
 const MOST_METRICS: usize = 500;
 
@@ -31,6 +35,15 @@ pub struct Finished {
     pub account: Account,
     /// All sessions.
     pub quality: Quality,
+}
+
+/// Distributions since they were last kept.
+#[derive(Default)]
+struct Gathered {
+    account: Account,
+    quality: Quality,
+    unix_ns: u64,
+    duration_ns: u64,
 }
 
 /// Follows a run.
@@ -48,6 +61,7 @@ struct State {
     stopped: Option<String>,
     finished: Finished,
     host: Option<HostCounters>,
+    gathered: Gathered,
     scrape_failed: bool,
 }
 
@@ -77,9 +91,28 @@ impl<'a> Watching<'a> {
         self.state.borrow().stopped.clone()
     }
 
-    /// All that came together.
+    /// All that came together. What of the distributions is not kept yet, is kept.
     pub fn finish(self) -> (Finished, Option<SegmentLog>) {
-        (self.state.into_inner().finished, self.segments)
+        let mut state = self.state.take();
+        self.keep_histograms(&mut state.gathered);
+        (state.finished, self.segments)
+    }
+
+    fn gather(&self, second: &Second, gathered: &mut Gathered) {
+        gathered.account.merge(&second.account);
+        gathered.quality.merge(&second.quality);
+        gathered.unix_ns = second.unix_ns;
+        gathered.duration_ns += second.duration_ns;
+        if gathered.duration_ns >= HISTOGRAMS_EVERY_NS {
+            self.keep_histograms(gathered);
+        }
+    }
+
+    fn keep_histograms(&self, gathered: &mut Gathered) {
+        let gathered = std::mem::take(gathered);
+        let (unix_ns, duration_ns) = (gathered.unix_ns, gathered.duration_ns);
+        let rows = histogram_rows(unix_ns, duration_ns, &gathered.account, &gathered.quality);
+        rows.into_iter().for_each(|row| self.run.record(row));
     }
 
     fn record_metrics(&self, second: &Second, state: &mut State) {
@@ -151,7 +184,9 @@ impl<'a> Watching<'a> {
 
 impl Watch for Watching<'_> {
     fn second(&self, second: &Second, so_far: &SoFar) -> bool {
-        rows(second).into_iter().for_each(|row| self.run.record(row));
+        second_rows(second)
+            .into_iter()
+            .for_each(|row| self.run.record(row));
         if let Some(log) = &self.segments {
             log.write(&second.segments);
         }
@@ -159,6 +194,7 @@ impl Watch for Watching<'_> {
         self.record_metrics(second, &mut state);
         state.finished.account.merge(&second.account);
         state.finished.quality.merge(&second.quality);
+        self.gather(second, &mut state.gathered);
         self.bar
             .show(so_far.elapsed_ns, &tables::load_live(second, so_far));
         if state.stopped.is_none() {
@@ -168,8 +204,8 @@ impl Watch for Watching<'_> {
     }
 }
 
-/// The rows of a second.
-pub fn rows(second: &Second) -> Vec<Record> {
+/// A second as the store keeps it.
+pub fn second_rows(second: &Second) -> Vec<Record> {
     let mut rows = Vec::new();
     for (kind, account) in second.account.kinds() {
         rows.push(Record::LoadSecond(LoadSecond {
@@ -210,6 +246,32 @@ pub fn rows(second: &Second) -> Vec<Record> {
         cpu_ns: second.cpu_ns,
     }));
     rows
+}
+
+/// All distributions of a time that hold values, whole, as the store keeps them.
+pub fn histogram_rows(unix_ns: u64, duration_ns: u64, account: &Account, quality: &Quality) -> Vec<Record> {
+    let mut all = Vec::new();
+    for (kind, account) in account.kinds() {
+        all.push((kind.name(), "first_byte", &account.first_byte));
+        all.push((kind.name(), "last_byte", &account.last_byte));
+    }
+    all.push(("viewers", "startup", &quality.startup));
+    all.push(("viewers", "schedule_error", &account.schedule_error));
+    let row = |(kind, time, histogram): (&str, &str, &DurationHistogram)| {
+        Some(Record::LoadHistogram(LoadHistogram {
+            unix_ns,
+            duration_ns,
+            kind: kind.to_owned(),
+            time: time.to_owned(),
+            count: histogram.count(),
+            min_ns: histogram.min()?,
+            max_ns: histogram.max()?,
+            sum_ns: i64::try_from(histogram.sum()).unwrap_or(i64::MAX),
+            // Numbers always serialise.
+            buckets: serde_json::to_string(&histogram.buckets()).unwrap_or_default(),
+        }))
+    };
+    all.into_iter().filter_map(row).collect()
 }
 
 fn quantiles(histogram: &DurationHistogram) -> Quantiles {

@@ -2,6 +2,7 @@
 
 mod carry;
 mod diagnosis;
+mod experiment;
 mod flows;
 mod histogram;
 mod lab;
@@ -20,6 +21,7 @@ use weir_results::Quantiles;
 
 pub use carry::{live, received, sent};
 pub use diagnosis::{diagnosis, findings};
+pub use experiment::{experiment, experiment_plan};
 pub use flows::{burst_histograms, flows, flows_notes};
 pub use histogram::{Times, width};
 pub use lab::{account, profiles, where_to_attach};
@@ -29,7 +31,7 @@ pub use mesh_machines::{mesh_machines, mesh_tagged};
 pub use neighbour::neighbour;
 pub use pacing::{pacing, pacing_figure};
 pub use rtt::rtt;
-pub use runs::{run, runs};
+pub use runs::{run, runs, utc};
 pub use survey::{step_line, survey};
 
 fn table(header: &[&str]) -> Table {

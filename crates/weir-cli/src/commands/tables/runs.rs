@@ -85,7 +85,7 @@ pub fn run(run: &Run, counts: &[(weir_results::Table, u64)], verdict: &str) -> S
 }
 
 /// Unix nanoseconds as a date and time, UTC; the calendar by Howard Hinnant's `civil_from_days`.
-fn utc(unix_ns: u64) -> String {
+pub fn utc(unix_ns: u64) -> String {
     let seconds = unix_ns / 1_000_000_000;
     let (days, of_day) = ((seconds / 86_400) as i64, seconds % 86_400);
     let shifted = days + 719_468;

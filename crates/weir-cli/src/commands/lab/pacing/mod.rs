@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use signal_hook::consts::SIGCHLD;
-use weir_cli::args::{GlobalOptions, PacingArgs};
+use weir_cli::args::{GlobalOptions, LabPacingArgs};
 use weir_cli::units::format_duration;
 use weir_lab::pacing::{Scenario, Variant, headline, named, scenarios, write_title};
 use weir_net::confine::{MemoryFolder, show_own_processes};
@@ -32,7 +32,7 @@ const TRIES: u32 = 3;
 const AROUND_TRIAL_NS: u64 = 3_000_000_000;
 
 /// Does what the arguments say.
-pub fn run(args: &PacingArgs, global: &GlobalOptions) -> Result<ExitCode, Failure> {
+pub fn run(args: &LabPacingArgs, global: &GlobalOptions) -> Result<ExitCode, Failure> {
     if let Some(name) = &args.show {
         return show(name).map(|()| ExitCode::SUCCESS);
     }
@@ -71,7 +71,7 @@ fn show(name: &str) -> Result<(), Failure> {
 /// Makes all trials, keeps them, and shows how they compare.
 fn measure(
     scenario: &Scenario,
-    args: &PacingArgs,
+    args: &LabPacingArgs,
     global: &GlobalOptions,
     signals: &Signals,
     mut notes: Vec<String>,
@@ -124,7 +124,7 @@ enum Done {
 /// Neighbours alone first, then the variants in turn, in each repeat in the other order, so that what drifts meets all alike.
 fn all_trials(
     scenario: &Scenario,
-    args: &PacingArgs,
+    args: &LabPacingArgs,
     global: &GlobalOptions,
     signals: &Signals,
     kept: &OpenRun<'_>,

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use weir_cli::args::PacingArgs;
+use weir_cli::args::LabPacingArgs;
 use weir_lab::pacing::{CongestionControl, Scenario, Server, named, scenarios};
 
 use super::servers;
@@ -17,7 +17,7 @@ const MOST_BYTES: u64 = 1 << 20;
 pub const SPARE_SECONDS: u64 = 120;
 
 /// The scenario that is asked for, as the other arguments change it.
-pub fn scenario(name: &str, args: &PacingArgs, notes: &mut Vec<String>) -> Result<Scenario, Failure> {
+pub fn scenario(name: &str, args: &LabPacingArgs, notes: &mut Vec<String>) -> Result<Scenario, Failure> {
     let mut scenario = read(name)?;
     if let Some(repeats) = args.repeats {
         scenario.repeats = repeats;
@@ -135,7 +135,7 @@ fn leave_out_nginx(scenario: &mut Scenario, notes: &mut Vec<String>) -> Result<(
 }
 
 /// What the store keeps of how a run was asked for.
-pub fn parameters(scenario: &Scenario, args: &PacingArgs) -> Value {
+pub fn parameters(scenario: &Scenario, args: &LabPacingArgs) -> Value {
     let variants = scenario.variants.iter().map(|variant| {
         let (server, limit) = match variant.server {
             Server::Weir => ("weir", None),

@@ -1,0 +1,30 @@
+//! Files of experiments: no text may upset the reader; what it refuses it refuses in one line, and what it takes has runs
+//! that can be told apart, in whatever order.
+
+#![no_main]
+
+use std::collections::BTreeSet;
+
+use libfuzzer_sys::fuzz_target;
+use weir_load::experiment::read;
+
+fuzz_target!(|input: &[u8]| {
+    let Ok(text) = std::str::from_utf8(input) else {
+        return;
+    };
+    match read(text) {
+        Ok(experiment) => {
+            let cells = experiment.cells();
+            let keys: BTreeSet<String> = cells.iter().map(|cell| cell.key()).collect();
+            assert_eq!(keys.len(), cells.len());
+            assert!(!cells.is_empty() && cells.len() <= 10_000);
+            assert!(experiment.left(&keys).is_empty());
+            assert!(!experiment.load_options(&cells[0]).is_empty());
+        }
+        Err(error) => {
+            let line = error.to_string();
+            assert!(!line.chars().any(char::is_control), "{line}");
+            assert!(line.len() < 2500, "{line}");
+        }
+    }
+});

@@ -1,0 +1,83 @@
+// Reports of made-up load on an origin and of an experiment: charts, values, tables, hostile text, accessibility.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { axe, drawn, emptyCharts, marks, open, quiet, reportOf, shot, start, stop } from "./browser.mjs";
+import { EVIL, FIXTURES } from "./fixtures.mjs";
+
+before(start);
+after(stop);
+
+const title = (page, chart) => page.textContent(`figure[data-chart="${chart}"] h4`);
+const values = async (page, chart, layer) => (await marks(page, chart, layer)).map((one) => one.value);
+
+const EXPECTED = {
+  load: [
+    "load-requests",
+    "load-times",
+    "load-rate",
+    "load-failures",
+    "load-distribution",
+    "load-viewers",
+    "load-stalls",
+    "load-generator",
+  ],
+  experiment: [
+    "experiment-times-ramp",
+    "experiment-requests-ramp",
+    "experiment-throughput-model",
+    "experiment-model",
+    "experiment-stalls",
+  ],
+};
+
+for (const [name, charts] of Object.entries(EXPECTED)) {
+  test(`a report of ${name} has all its charts, none of them empty`, async () => {
+    const page = await open(reportOf(name, FIXTURES[name]()));
+    await drawn(page);
+    const there = await page.$$eval("figure[data-chart]:not([data-empty])", (all) =>
+      all.map((one) => one.dataset.chart),
+    );
+    assert.deepEqual(
+      charts.filter((chart) => !there.includes(chart)),
+      [],
+    );
+    assert.deepEqual(await emptyCharts(page), []);
+    for (const text of await page.$$eval("figure[data-chart] h4", (all) => all.map((one) => one.textContent)))
+      assert.ok(text.length > 15 && !/undefined|NaN|null|–/.test(text), text);
+    quiet(page);
+    await shot(page, `${name}-light`);
+    assert.deepEqual(await axe(page), []);
+    await page.context().close();
+  });
+}
+
+test("requests and viewers are those of the document, by kind", async () => {
+  const document = FIXTURES.load();
+  const page = await open(reportOf("load-values", document));
+  await drawn(page);
+  const { kind, requests, last_byte_p99_ns: times } = document.runs[0].series.load_seconds.columns;
+  const of = (column, name) => column.values.filter((_, i) => kind.values[i] === name);
+  for (const name of ["audio", "video", "manifest"]) {
+    assert.deepEqual(await values(page, "load-requests", name), of(requests, name));
+    assert.deepEqual(await values(page, "load-times", `${name}, P99`), of(times, name));
+  }
+  assert.deepEqual(
+    await values(page, "load-viewers", "viewers"),
+    document.runs[0].series.viewer_seconds.columns.viewers.values,
+  );
+  assert.match(await title(page, "load-failures"), /^40 requests failed: 40 http_5xx$/);
+  await page.context().close();
+});
+
+test("tables of an experiment show each group, and names cannot become markup", async () => {
+  const page = await open(reportOf("experiment-evil", FIXTURES.evilExperiment()));
+  await drawn(page);
+  const rows = await page.$$eval('[data-table="experiment-ramp"] tbody tr', (all) => all.map((row) => row.textContent));
+  assert.equal(rows.length, 2);
+  assert.ok(rows[0].includes(EVIL.slice(0, 8)), rows[0]);
+  assert.match(rows[1], /^E/);
+  assert.equal((await page.$$('[data-table="experiment-published"] tbody tr')).length, 2);
+  assert.equal((await page.$$("details.part")).length, 4);
+  quiet(page);
+  await page.context().close();
+});

@@ -1,0 +1,121 @@
+import { expect, test } from "vitest";
+import type { XYSpec } from "../../src/charts/model";
+import type { Run } from "../../src/data/document";
+import { byViewers, label, model, rampRequests, rampTimes, throughput } from "../../src/drawings/experiment";
+import { kinds, loadFailures, loadStalls, loadTimes, perSecond, total } from "../../src/drawings/load";
+import { contextOf } from "../../src/kinds/describe";
+import { descriptionOf } from "../../src/kinds/registry";
+// @ts-expect-error: a script of its own, without types
+import { experimentRuns, loadRun, run, series } from "../fixtures.mjs";
+
+const context = (one: Run, all: Run[] = [one]) => contextOf(one, all);
+
+test("seconds of a kind are told by the second, whatever the bins", () => {
+  const one: Run = run(1, "load", {
+    series: {
+      load_seconds: series(
+        ["kind", "at_ns", "duration_ns", "requests", "failed"],
+        [
+          ["audio", 0, 5e9, 50, 0],
+          ["audio", 5e9, 5e9, 100, 5],
+          ["video", 0, 5e9, 500, 0],
+        ],
+        { bin_ns: 5e9 },
+      ),
+    },
+  });
+  expect(kinds(one).map((kind) => kind.name)).toEqual(["video", "audio"]);
+  expect(perSecond(kinds(one)[1]!.table, "requests")).toEqual([10, 20]);
+  expect(total(one, "requests")).toBe(650);
+  const failures = loadFailures(context(one)) as XYSpec;
+  expect(failures.title).toBe("5 requests failed");
+  expect(failures.layers.map((layer) => layer.name)).toEqual(["audio"]);
+});
+
+test("a run without requests has a page, and says so", () => {
+  const nothing: Run = run(1, "load", {});
+  const description = descriptionOf(context(nothing));
+  expect(description.name).toBe("Load on an origin");
+  expect(description.headlines!(context(nothing))).toEqual([{ severity: "fault", sentence: "no request was made." }]);
+  for (const section of description.sections)
+    for (const drawing of section.drawings) expect(drawing(context(nothing))).toBeNull();
+});
+
+test("failures and a generator that was the limit are said", () => {
+  const bad: Run = loadRun(1, { failing: 400 });
+  (bad.summary as { generator_limited: boolean }).generator_limited = true;
+  const said = descriptionOf(context(bad)).headlines!(context(bad));
+  expect(said.map((one) => one.severity)).toEqual(["fault", "notice"]);
+  expect(said[0]!.sentence).toMatch(/^1\.3\d % of the requests failed\.$/);
+  expect((loadFailures(context(bad)) as XYSpec).title).toBe("400 requests failed: 400 http_5xx");
+  expect((loadTimes(context(bad)) as XYSpec).title).toMatch(/P99 of manifest was/);
+});
+
+test("stalls are drawn where viewers play in real time", () => {
+  expect(loadStalls(context(loadRun(1)))).toBeNull();
+  expect((loadStalls(context(loadRun(1, { real: true }))) as XYSpec).title).toBe(
+    "Viewers stalled 2 times, 0.25 % of the viewing time",
+  );
+});
+
+test("values over a ramp are means over the seconds with so many viewers, of all repeats", () => {
+  const of = (id: number, viewers: number[]): Run =>
+    run(id, "load", {
+      series: {
+        viewer_seconds: series(
+          ["at_ns", "duration_ns", "viewers"],
+          viewers.map((count, t) => [t * 1e9, 1e9, count]),
+        ),
+      },
+    });
+  const value = (one: Run) =>
+    new Map<number, number>(
+      one.run_id === 1
+        ? [
+            [0, 10],
+            [1, 20],
+            [2, 30],
+          ]
+        : [
+            [0, 100],
+            [1, 200],
+          ],
+    );
+  expect(byViewers([of(1, [1, 2, 2]), of(2, [1, 3])], value)).toEqual({ x: [1, 2, 3], y: [55, 25, 200] });
+  expect(byViewers([of(1, [0, 0])], value)).toEqual({ x: [], y: [] });
+});
+
+test("an experiment is drawn from its groups, and its parts over the ramp", () => {
+  const runs: Run[] = experimentRuns();
+  const of = context(runs[0]!, runs);
+  const times = rampTimes(of) as XYSpec[];
+  expect(times.map((chart) => chart.id)).toEqual(["experiment-times-ramp"]);
+  expect(times[0]!.title).toBe("E answers fastest: 30 ms on average");
+  expect(times[0]!.layers.map((layer) => layer.name)).toEqual(["A", "E"]);
+  expect(times[0]!.layers[0]!.x).toEqual(Array.from({ length: 30 }, (_, i) => i + 1));
+  const requests = rampRequests(of) as XYSpec[];
+  // 250 + 250 + 3 (rounded) a second for A, twice as many for E.
+  expect(requests[0]!.layers.map((layer) => layer.y[5])).toEqual([503, 1005]);
+  const sent = throughput(of) as XYSpec[];
+  expect(sent.map((chart) => chart.id)).toEqual(["experiment-throughput-model"]);
+  expect(sent[0]!.title).toMatch(/^The most is sent with 8 s segments of 2 Mbit\/s: 1 Gbit\/s$/);
+  const line = model(of) as XYSpec;
+  expect(line.layers.map((layer) => layer.name)).toEqual(["the model", "2 s segments", "4 s segments", "8 s segments"]);
+  expect(line.title).toMatch(/^OUT is 1\.001 × R × S × B, which explains 99\.93 % of its variation$/);
+  const all = (runs[0]!.summary as { groups: Record<string, unknown>[] }).groups;
+  expect(label(all[0]!, all.slice(0, 2))).toBe("A");
+  expect(label(all[3]!, all.slice(2))).toBe("2 s segments, 2 Mbit/s");
+});
+
+test("an experiment that has no summary yet has figures and no charts", () => {
+  const runs: Run[] = experimentRuns();
+  const early = { ...runs[0]!, summary: null };
+  const of = context(early, [early, ...runs.slice(1)]);
+  const description = descriptionOf(of);
+  expect(description.figures(of)).toEqual([{ name: "runs made", value: "4", detail: "of 16" }]);
+  for (const section of description.sections)
+    for (const drawing of section.drawings) {
+      const drawn = drawing(of);
+      expect(Array.isArray(drawn) ? drawn : []).toEqual([]);
+    }
+});
