@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn what_is_lost_is_counted_and_asked_for_again_where_it_has_to_be() {
         // The first three: two tokens, and the first datagram; then every tenth; and two of the ends.
-        let lose = |number: u64| number <= 3 || number % 10 == 0;
+        let lose = |number: u64| number <= 3 || number.is_multiple_of(10);
         let Ok(Measured::Delay(report)) = converse(even(1_000), 0, lose) else {
             panic!("no report")
         };

@@ -23,14 +23,14 @@ const MOST_MS: u64 = crate::LONGEST_NS / 1_000_000 + SLACK_MS;
 pub enum Request {
     /// So many bytes.
     Bytes {
-        /// At most [`MOST_BYTES`].
+        /// At most 1,000,000,000.
         length: u64,
         /// As the client wishes, or as the host does by default.
         congestion: Option<Congestion>,
     },
     /// As many as go through.
     Stream {
-        /// For how long; at most one hour and [`SLACK_MS`].
+        /// For how long; at most one hour and a second.
         duration_ms: u64,
         /// Chosen by the client, to ask for readings.
         id: u64,

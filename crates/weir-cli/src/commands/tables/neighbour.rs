@@ -79,9 +79,9 @@ fn delay(figures: &DelayFigures) -> Rows {
             format_count(figures.duplicates),
         ),
         format!(
-            "{}; jitter {} (RFC 3550), at most {}\n",
+            "{}; jitter {} in the mean, at most {} (RFC 3550)\n",
             format_rate(figures.rate),
-            format_duration(figures.jitter_ns as u64),
+            format_duration(figures.jitter_mean_ns as u64),
             format_duration(figures.jitter_max_ns as u64),
         ),
     ];
