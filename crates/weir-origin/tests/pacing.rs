@@ -9,6 +9,7 @@ mod misbehaving;
 mod served;
 
 use std::fs;
+use std::io::Write;
 use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -46,6 +47,21 @@ fn at_its_rate(bytes: usize) -> Duration {
     Duration::from_secs_f64(bytes as f64 / 1e6 * LEAST_SHARE)
 }
 
+/// That so many bytes arrive well before the rate of [`PACED`] would let them, in one of three tries: a busy machine may
+/// make one slow, and a rate that stays where it should not makes all of them slow.
+#[track_caller]
+fn assert_unpaced(bytes: usize, mut arrival: impl FnMut() -> Duration) {
+    let most = at_its_rate(bytes) / 2;
+    let mut times = Vec::new();
+    while times.len() < 3 {
+        times.push(arrival());
+        if times.last() < Some(&most) {
+            return;
+        }
+    }
+    panic!("{times:?}");
+}
+
 fn decisions(served: &Served, paced: &str, reason: &str) -> f64 {
     let labels = format!("{{paced=\"{paced}\",reason=\"{reason}\"}}");
     served.metric(&format!("weir_origin_pace_decisions_total{labels}"))
@@ -70,17 +86,21 @@ fn an_answer_arrives_at_its_rate_and_the_next_on_its_connection_does_not() {
         let tail = first.took_from(LENGTH * 2 / 3);
         assert!(tail > at_its_rate(LENGTH / 3), "{tail:?}");
 
-        let begun = Instant::now();
-        let second = ask(&mut stream, UNPACED, &[]);
-        assert_eq!(second.header("weir-pace"), Some("unpaced;reason=startup"));
-        assert_eq!(second.header("cmsd-dynamic"), None);
-        assert!(second.body == object(LENGTH));
-        assert!(begun.elapsed() < at_its_rate(LENGTH) / 3, "{:?}", begun.elapsed());
-        // And paced again.
-        let third = ask(&mut stream, PACED, &[]);
-        assert!(third.took() > at_its_rate(LENGTH), "{:?}", third.took());
-        assert_eq!(served.metric("weir_origin_pace_bits_per_second_sum"), 16e6);
-        assert_eq!(served.metric("weir_origin_pace_bits_per_second_count"), 2.0);
+        assert_unpaced(LENGTH, || {
+            let begun = Instant::now();
+            let second = ask(&mut stream, UNPACED, &[]);
+            let took = begun.elapsed();
+            assert_eq!(second.header("weir-pace"), Some("unpaced;reason=startup"));
+            assert_eq!(second.header("cmsd-dynamic"), None);
+            assert!(second.body == object(LENGTH));
+            // And paced again.
+            let third = ask(&mut stream, PACED, &[]);
+            assert!(third.took() > at_its_rate(LENGTH), "{:?}", third.took());
+            took
+        });
+        let count = served.metric("weir_origin_pace_bits_per_second_count");
+        assert!(count >= 2.0);
+        assert_eq!(served.metric("weir_origin_pace_bits_per_second_sum"), 8e6 * count);
         wait_until("the end of the rate", || {
             served.metric("weir_origin_paced_connections") == 0.0
         });
@@ -95,31 +115,32 @@ fn an_answer_arrives_at_its_rate_and_the_next_on_its_connection_does_not() {
 fn a_request_that_comes_before_the_last_answer_has_left_lets_nothing_out() {
     let folder = folder();
     let served = Served::start(&paced(&folder));
-    let mut stream = connect(&served);
-    let both = request(PACED, &[]) + &request(UNPACED, &[]);
-    std::io::Write::write_all(&mut stream, both.as_bytes()).expect("requests");
-    let first = Answer::read(&mut stream);
-    assert!(first.body == object(LENGTH));
-    let tail = first.took_from(LENGTH / 2);
-    assert!(tail > at_its_rate(LENGTH / 2), "{tail:?}");
-    let begun = Instant::now();
-    let second = Answer::read(&mut stream);
-    assert!(second.body == object(LENGTH));
-    assert!(begun.elapsed() < at_its_rate(LENGTH) / 3, "{:?}", begun.elapsed());
+    assert_unpaced(LENGTH, || {
+        let mut stream = connect(&served);
+        let both = request(PACED, &[]) + &request(UNPACED, &[]);
+        stream.write_all(both.as_bytes()).expect("requests");
+        let first = Answer::read(&mut stream);
+        assert!(first.body == object(LENGTH));
+        let tail = first.took_from(LENGTH / 2);
+        assert!(tail > at_its_rate(LENGTH / 2), "{tail:?}");
+        let begun = Instant::now();
+        let second = Answer::read(&mut stream);
+        assert!(second.body == object(LENGTH));
+        begun.elapsed()
+    });
 }
 
 #[test]
 fn nothing_is_paced_unless_that_is_switched_on() {
     let folder = folder();
     let served = Served::folder(folder.path());
-    let begun = Instant::now();
-    let answer = ask(&mut connect(&served), PACED, &[("Pacing-Rate-KBps", "1000")]);
-    assert!(answer.body == object(LENGTH));
-    assert!(begun.elapsed() < at_its_rate(LENGTH) / 3, "{:?}", begun.elapsed());
-    assert_eq!(
-        (answer.header("weir-pace"), answer.header("cmsd-dynamic")),
-        (None, None)
-    );
+    assert_unpaced(LENGTH, || {
+        let answer = ask(&mut connect(&served), PACED, &[("Pacing-Rate-KBps", "1000")]);
+        assert!(answer.body == object(LENGTH));
+        let told = (answer.header("weir-pace"), answer.header("cmsd-dynamic"));
+        assert_eq!(told, (None, None));
+        answer.took()
+    });
     assert_eq!(decisions(&served, "yes", "asked"), 0.0);
 }
 
@@ -244,7 +265,7 @@ fn a_connection_of_http_2_has_the_highest_rate_of_its_streams() {
     begin(&mut client, 9, UNPACED);
     begin(&mut client, 11, UNPACED);
     let unpaced = until_ended(&mut client, 2);
-    assert!(unpaced < at_its_rate(LENGTH) / 3, "{unpaced:?}");
+    assert!(unpaced < at_its_rate(2 * LENGTH) / 2, "{unpaced:?}");
     begin(&mut client, 13, PACED);
     let again = until_ended(&mut client, 1);
     assert!(again > at_its_rate(LENGTH), "{again:?}");
