@@ -666,7 +666,7 @@ const WRONG: [(&str, i32, &str); 15] = [
     (
         "plan --pair nowhere:us-east-1->gcp:us-central1",
         2,
-        "nowhere:us-east-1",
+        "there is no cloud 'nowhere'",
     ),
     (
         "run --hosts hosts.yaml --program aarch64=nowhere",

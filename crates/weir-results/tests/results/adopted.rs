@@ -21,7 +21,7 @@ fn content(store: &Store, run: RunId) -> (Run, Vec<(Table, u64)>) {
 #[test]
 fn a_run_and_its_parts_come_with_all_their_records() {
     let (_far, far, top) = sample::database();
-    let far_store = Store::open(&far).unwrap();
+    let mut far_store = Store::open(&far).unwrap();
     let part = {
         let mut new = sample::new_run();
         new.parent = Some(top);
