@@ -93,7 +93,9 @@ before(async () => {
   origin = await background(["origin", films, ...served]);
   url = await origin.firstLine();
   const named = join(folder, "licences.toml");
-  const licences = ["cbcs", "av1-cbcs"].map((title) => `${rule(title, "cbcs")}licence_url = "${url}${title}/clearkey.json"\n`);
+  const licences = ["cbcs", "av1-cbcs"].map(
+    (title) => `${rule(title, "cbcs")}licence_url = "${url}${title}/clearkey.json"\n`,
+  );
   writeFileSync(named, licences.join("\n"));
   const other = ["--keys", named, "--page", "--segment", "2s", "--listen", "127.0.0.1:0"];
   withoutKeys.origin = await background(["origin", films, ...other]);
