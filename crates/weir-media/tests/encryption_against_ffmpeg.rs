@@ -40,8 +40,9 @@ fn check_decrypted(folder: &Path, source: &Path, scheme: Scheme) {
         .zip(&packets)
         .filter(|(one, other)| one == other)
         .count();
+    // In AV1 there are packets that only show a frame, and have nothing to protect.
     assert!(
-        same * 4 < packets.len(),
+        same * 2 < packets.len(),
         "{same} of {} packets are clear",
         packets.len()
     );
@@ -186,7 +187,11 @@ fn traced_tile_data(source: &Path) -> Vec<Vec<usize>> {
             name if name.starts_with("leb128_byte") => header += 1,
             _ => {}
         }
-        end = end.max(position + words[words.len() - 3].len());
+        // Of numbers that are made of several others the bits are not repeated.
+        let bits = words[words.len() - 3];
+        if bits.bytes().all(|bit| matches!(bit, b'0' | b'1')) {
+            end = end.max(position + bits.len());
+        }
     }
     close(&mut packets, kind, header + size, end);
     packets
