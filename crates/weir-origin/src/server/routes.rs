@@ -40,6 +40,8 @@ pub async fn respond(
     client: &Client,
     under_way: UnderWay,
 ) -> Response<Body> {
+    let line = app.log.is_some().then(|| Box::new(line(&request, client)));
+    let mut account = Account::open(app.clone(), line, under_way);
     let answered = match answer(&app, &mut request).await {
         Ok(answer) => answer,
         Err(problem) => answer::problem(&problem, request.method()),
@@ -51,23 +53,7 @@ pub async fn respond(
         bytes,
         cause,
     } = answered;
-    let first_byte = under_way.since.elapsed();
-    app.metrics.answered(kind, status.as_u16(), first_byte);
-    let line = app.log.is_some().then(|| {
-        let mut line = line(&request, client);
-        line.status = status.as_u16();
-        line.kind = kind.name();
-        line.first_byte_ns = nanoseconds(first_byte);
-        Box::new(line)
-    });
-    let mut account = Account {
-        app,
-        line,
-        kind,
-        cause: None,
-        bytes: 0,
-        under_way,
-    };
+    account.answered(kind, status);
     if let Some(cause) = cause {
         account.failed(cause);
     }
