@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_media::encryption::{VideoFormat, Scheme};
+use weir_media::encryption::{Scheme, VideoFormat};
 
 fuzz_target!(|input: &[u8]| {
     let Some((choice, rest)) = input.split_first() else {
