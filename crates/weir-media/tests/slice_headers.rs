@@ -7,7 +7,7 @@
 use std::fs;
 
 use proptest::prelude::*;
-use weir_media::encryption::{VideoFormat, Scheme};
+use weir_media::encryption::{Scheme, VideoFormat};
 
 /// Sample entries and samples of several encoders' settings.
 fn seeds() -> Vec<Vec<u8>> {
