@@ -1,12 +1,12 @@
-//! Parameter sets and slice headers of H.264 and H.265: no bytes may upset their reader, and what it says of a sample adds up
-//! to the sample.
+//! Parameter sets and slice headers of H.264 and H.265, sequence and frame headers of AV1: no bytes may upset their reader,
+//! and what it says of a sample adds up to the sample.
 //!
 //! Input: a byte (its lowest bit chooses the scheme), a sample entry, and the samples, each behind its length in 32 bits.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_media::encryption::{NalFormat, Scheme};
+use weir_media::encryption::{Scheme, VideoFormat};
 
 fuzz_target!(|input: &[u8]| {
     let Some((choice, rest)) = input.split_first() else {
@@ -23,7 +23,7 @@ fuzz_target!(|input: &[u8]| {
     let Some((entry, mut rest)) = rest.split_at_checked(u32::from_be_bytes(*length) as usize) else {
         return;
     };
-    let mut format = match NalFormat::of_sample_entry(entry, "avc1.64001f") {
+    let mut format = match VideoFormat::of_sample_entry(entry, "avc1.64001f") {
         Ok(Some(format)) => format,
         Ok(None) => return,
         Err(error) => {

@@ -5,10 +5,11 @@
 //! Everything here is a function of key, track and samples: a segment that is asked for twice has the same bytes, so that
 //! caches, ranges and entity tags work as they do for clear segments.
 //!
-//! Of H.264 and H.265 slice data alone is encrypted. Everything in front of it (length, header of the NAL unit, slice
-//! header) and all other NAL units stay clear, since a decoder that gets media decrypted in hardware reads those before.
+//! Of H.264 and H.265 slice data alone is encrypted, of AV1 tile data. Everything in front of it (lengths, headers of units,
+//! slices and frames) and all other units stay clear, since a decoder that gets media decrypted in hardware reads those before.
 //! One key is used for the whole time of a track; keys that change would come as sample groups (`seig`).
 
+mod av1;
 mod bits;
 mod boxes;
 mod cipher;
@@ -18,13 +19,14 @@ mod h265;
 mod nal;
 mod protection;
 mod track;
+mod units;
 
 pub use cipher::encrypt_whole;
-pub use error::{EncryptionError, NalError};
-pub use nal::{NalFormat, Subsample};
+pub use error::{EncryptionError, UnitError};
 pub use protection::{
     Announcement, COMMON_SYSTEM, ContentKey, KeyId, Protection, ProtectionTextError, Pssh, Scheme, hex_16,
 };
 pub use track::{TrackEncryptor, TrackNonce};
+pub use units::{Subsample, VideoFormat};
 
 pub(crate) use boxes::Auxiliary;

@@ -9,7 +9,7 @@ mod sources;
 
 use std::path::{Path, PathBuf};
 
-use encrypted::{IV, KEY, KEY_ID, SOURCES, encrypt, key_hex};
+use encrypted::{AV1_SOURCES, IV, KEY, KEY_ID, SOURCES, encrypt, key_hex};
 use sources::{AAC, AUDIO, hashes, make, run};
 use weir_media::bmff::{Boxes, Mp4Box};
 use weir_media::encryption::Scheme;
@@ -165,7 +165,7 @@ fn check(folder: &Path, source: &Path, stream: &str, scheme: Scheme) {
 #[test]
 fn the_same_bytes_of_video_stay_clear_and_it_is_decrypted() {
     let folder = tempfile::tempdir().unwrap();
-    for (name, arguments) in SOURCES {
+    for (name, arguments) in SOURCES.into_iter().chain(AV1_SOURCES) {
         let source = make(folder.path(), &format!("{name}.mp4"), arguments);
         for scheme in [Scheme::Cenc, Scheme::Cbcs] {
             check(folder.path(), &source, "video", scheme);

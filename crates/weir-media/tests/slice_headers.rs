@@ -1,5 +1,5 @@
-//! Parameter sets and slice headers that are damaged: their reader gives an error or runs that add up, and never panics. The
-//! seeds are those of the fuzz target of the same name.
+//! Parameter sets, slice headers and frame headers that are damaged: their reader gives an error or runs that add up, and
+//! never panics. The seeds are those of the fuzz target of the same name.
 
 // Helpers of tests are no tests to clippy.
 #![allow(clippy::unwrap_used)]
@@ -7,7 +7,7 @@
 use std::fs;
 
 use proptest::prelude::*;
-use weir_media::encryption::{NalFormat, Scheme};
+use weir_media::encryption::{Scheme, VideoFormat};
 
 /// Sample entries and samples of several encoders' settings.
 fn seeds() -> Vec<Vec<u8>> {
@@ -31,7 +31,7 @@ fn read(input: &[u8]) -> usize {
     let Some((entry, mut rest)) = input[1..].split_at_checked(length) else {
         return 0;
     };
-    let Ok(Some(mut format)) = NalFormat::of_sample_entry(entry, "avc1.64001F") else {
+    let Ok(Some(mut format)) = VideoFormat::of_sample_entry(entry, "avc1.64001F") else {
         return 0;
     };
     let mut read = 0;

@@ -109,6 +109,18 @@ fn a_stream_that_is_reset_ends_its_read_and_no_other() {
 }
 
 #[test]
+fn a_stream_that_is_reset_before_its_answer_is_counted() {
+    let storage = Misbehaving::start(|_| vec![Act::Hang]);
+    let served = Served::start(&config(&storage.url()));
+    let mut client = Client::start(served.connect());
+    client.send(&Frame::get(1, "/a.mp4"));
+    wait_until("the read", || storage.count() > 0);
+    client.send(&Frame::cancel(1));
+    wait_until("the account", || served.metrics.requests(Kind::Other, 499) == 1);
+    assert_eq!(errors(&served, "client_gone"), 1.0);
+}
+
+#[test]
 fn a_stream_whose_client_takes_nothing_is_given_up_and_no_other() {
     let storage = big();
     let mut config = small_limits(&storage.url());

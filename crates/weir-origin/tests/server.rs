@@ -354,6 +354,30 @@ fn a_client_that_takes_nothing_is_given_up_and_holds_little_meanwhile() {
     drop(client);
 }
 
+/// What the kernel has of an answer is lost when the server closes its side for good and the client says anything more.
+#[test]
+fn an_answer_arrives_though_its_client_goes_on_to_speak() {
+    let folder = folder();
+    let served = Served::folder(folder.path());
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
+    socket.set_recv_buffer_size(4096).expect("an option");
+    socket.connect(&served.address.into()).expect("a connection");
+    let mut client = TcpStream::from(socket);
+    client.set_read_timeout(Some(LIMIT)).expect("an option");
+    client
+        .write_all(b"GET /films/a%20b.mp4 HTTP/1.1\r\nHost: o\r\nConnection: close\r\n\r\n")
+        .expect("a request");
+    wait_until("the answer", || served.metrics.bytes_out(Kind::File) == 300_000);
+    std::thread::sleep(Duration::from_millis(100));
+    for _ in 0..3 {
+        client.write_all(b"more").expect("an open connection");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let mut got = Vec::new();
+    client.read_to_end(&mut got).expect("all of it");
+    assert!(got.ends_with(&object(300_000)), "{} bytes", got.len());
+}
+
 #[test]
 fn an_answer_that_is_on_its_way_arrives_when_the_server_ends() {
     let storage = Misbehaving::start(|asked| {
@@ -484,6 +508,50 @@ ask("GET", "/none")
         (&lines[1]["status"], &lines[1]["cause"]),
         (&404.into(), &"storage_not_found".into())
     );
+}
+
+#[test]
+fn a_request_that_is_cut_off_before_its_answer_is_counted_and_logged() {
+    let storage = Misbehaving::start(|_| vec![Act::Hang]);
+    let folder = folder();
+    let log = folder.path().join("access.log");
+    let mut config = config(&storage.url());
+    config.access_log = Some(LogTo::File(log.clone()));
+    let mut served = Served::start(&config);
+    let mut client = served.connect();
+    client
+        .write_all(b"GET /a.mp4?session=9 HTTP/1.1\r\nHost: o\r\n\r\n")
+        .expect("a request");
+    wait_until("the read", || storage.count() > 0);
+    drop(client);
+    wait_until("the account", || served.metrics.requests(Kind::Other, 499) == 1);
+    assert_eq!(
+        served.metric("weir_origin_errors_total{cause=\"client_gone\"}"),
+        1.0
+    );
+    // It has no first byte whose time could count: that of the request for the counts is the only one.
+    assert_eq!(served.metric("weir_origin_first_byte_seconds_count"), 1.0);
+    served.stop().expect("an orderly end");
+    let text = fs::read_to_string(&log).expect("the log");
+    let lines: Vec<serde_json::Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .filter(|line: &serde_json::Value| line["path"] != "/metrics")
+        .collect();
+    let [line] = lines.as_slice() else {
+        panic!("{text}");
+    };
+    assert_eq!(
+        (&line["path"], &line["status"], &line["cause"], &line["bytes"]),
+        (
+            &"/a.mp4?session=9".into(),
+            &499.into(),
+            &"client_gone".into(),
+            &0.into()
+        )
+    );
+    assert_eq!(line["first_byte_ns"], 0);
+    assert!(line["total_ns"].as_u64() > Some(0));
 }
 
 #[test]

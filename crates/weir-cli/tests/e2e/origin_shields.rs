@@ -249,6 +249,22 @@ fn varnish_keeps_what_the_origin_has_answered() {
     check_without(origin);
 }
 
+/// Nothing builds the image here; what can be known without that is checked.
+#[test]
+fn the_container_has_all_that_is_built_from_and_starts_what_there_is() {
+    isolated!();
+    let folder = env!("CARGO_MANIFEST_DIR");
+    let check = format!("{folder}/tests/data/check_containerfile.py");
+    let told = run("python3", &[&check, &format!("{folder}/../..")]);
+    let place = lab::path("media");
+    std::fs::create_dir_all(&place).expect("a folder");
+    let arguments: Vec<&str> = told.lines().chain([place.as_str()]).collect();
+    assert_eq!(arguments[0], "origin");
+    let mut process = Running::start(lab::weir(&arguments));
+    assert!(process.first_line(LIMIT).starts_with("http://"), "{told}");
+    stop(process);
+}
+
 #[test]
 fn kubernetes_is_told_what_the_origin_understands() {
     isolated!();

@@ -1,6 +1,6 @@
 //! Bits of a NAL unit, as H.264 (7.2, 7.4.1) and H.265 (7.2, 7.4.2) read them. It must not know what they mean.
 
-use super::error::NalError;
+use super::error::UnitError;
 
 /// The bits of a NAL unit from its first byte on, without the bytes that prevent the emulation of start codes.
 pub(super) struct NalBits<'n> {
@@ -30,8 +30,8 @@ impl<'n> NalBits<'n> {
         self.taken
     }
 
-    fn next_byte(&mut self) -> Result<u8, NalError> {
-        let at = |place: usize| self.nal.get(place).copied().ok_or(NalError::Truncated);
+    fn next_byte(&mut self) -> Result<u8, UnitError> {
+        let at = |place: usize| self.nal.get(place).copied().ok_or(UnitError::Truncated);
         let mut byte = at(self.taken)?;
         if self.zeros == 2 && byte == 3 {
             byte = at(self.taken + 1)?;
@@ -44,7 +44,7 @@ impl<'n> NalBits<'n> {
     }
 
     /// One bit, as a flag: `u(1)`.
-    pub(super) fn flag(&mut self) -> Result<bool, NalError> {
+    pub(super) fn flag(&mut self) -> Result<bool, UnitError> {
         if self.left == 0 {
             self.byte = self.next_byte()?;
             self.left = 8;
@@ -54,7 +54,7 @@ impl<'n> NalBits<'n> {
     }
 
     /// Up to 32 bits: `u(n)`.
-    pub(super) fn bits(&mut self, count: u32) -> Result<u32, NalError> {
+    pub(super) fn bits(&mut self, count: u32) -> Result<u32, UnitError> {
         let mut value = 0;
         for _ in 0..count {
             value = value << 1 | u32::from(self.flag()?);
@@ -63,7 +63,7 @@ impl<'n> NalBits<'n> {
     }
 
     /// Any number of bits that do not matter.
-    pub(super) fn skip(&mut self, count: u32) -> Result<(), NalError> {
+    pub(super) fn skip(&mut self, count: u32) -> Result<(), UnitError> {
         for _ in 0..count {
             self.flag()?;
         }
@@ -71,12 +71,12 @@ impl<'n> NalBits<'n> {
     }
 
     /// An unsigned Exp-Golomb code: `ue(v)`.
-    pub(super) fn ue(&mut self) -> Result<u32, NalError> {
+    pub(super) fn ue(&mut self) -> Result<u32, UnitError> {
         let mut zeros = 0;
         while !self.flag()? {
             zeros += 1;
             if zeros == 32 {
-                return Err(NalError::Range {
+                return Err(UnitError::Range {
                     field: "an Exp-Golomb code",
                 });
             }
@@ -86,16 +86,16 @@ impl<'n> NalBits<'n> {
     }
 
     /// The same of a field that has this value at most.
-    pub(super) fn ue_up_to(&mut self, most: u32, field: &'static str) -> Result<u32, NalError> {
+    pub(super) fn ue_up_to(&mut self, most: u32, field: &'static str) -> Result<u32, UnitError> {
         let value = self.ue()?;
         if value > most {
-            return Err(NalError::Range { field });
+            return Err(UnitError::Range { field });
         }
         Ok(value)
     }
 
     /// A signed Exp-Golomb code: `se(v)`.
-    pub(super) fn se(&mut self) -> Result<i32, NalError> {
+    pub(super) fn se(&mut self) -> Result<i32, UnitError> {
         let code = i64::from(self.ue()?);
         let value = if code % 2 == 0 { -(code / 2) } else { code / 2 + 1 };
         Ok(value as i32)
@@ -129,8 +129,8 @@ mod tests {
         assert_eq!(bits.bits(4), Ok(0));
         assert_eq!(bits.bytes_read(), 9);
         assert_eq!(bits.bits(12), Ok(0x303));
-        assert_eq!(bits.flag(), Err(NalError::Truncated));
-        assert_eq!(NalBits::new(&[0, 0, 3]).bits(24), Err(NalError::Truncated));
+        assert_eq!(bits.flag(), Err(UnitError::Truncated));
+        assert_eq!(NalBits::new(&[0, 0, 3]).bits(24), Err(UnitError::Truncated));
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
         assert!(matches!(NalBits::new(&[0xff; 1]).ue(), Ok(0)));
         // With bytes against start codes in between.
         let zeros = [0, 0, 3, 0, 0, 3, 0xff, 0xff, 0xff, 0xff, 0xff];
-        assert!(matches!(NalBits::new(&zeros).ue(), Err(NalError::Range { .. })));
+        assert!(matches!(NalBits::new(&zeros).ue(), Err(UnitError::Range { .. })));
         let most = [0, 0, 3, 0, 1, 0xff, 0xff, 0xff, 0xff, 0xff];
         assert_eq!(NalBits::new(&most).ue(), Ok(u32::MAX - 1));
     }

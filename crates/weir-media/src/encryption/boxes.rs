@@ -2,9 +2,9 @@
 //! sample entries, and the auxiliary information of samples. It must not know how that was found.
 
 use super::cipher::PATTERN;
-use super::error::{EncryptionError, NalError};
-use super::nal::Subsample;
+use super::error::{EncryptionError, UnitError};
 use super::protection::{Announcement, Scheme};
+use super::units::Subsample;
 use crate::bmff::{BmffError, BoxWriter, Boxes};
 use crate::index::TrackKind;
 
@@ -75,13 +75,13 @@ pub(super) struct SampleInformation {
 
 impl SampleInformation {
     /// Bytes that it takes; fails if they are more than a byte can count.
-    pub(super) fn length(&self) -> Result<u8, NalError> {
+    pub(super) fn length(&self) -> Result<u8, UnitError> {
         let iv = self.iv.map_or(0, |iv| iv.len());
         let Some(subsamples) = &self.subsamples else {
             return Ok(iv as u8);
         };
         let length = iv + 2 + SUBSAMPLE_BYTES * subsamples.len();
-        u8::try_from(length).map_err(|_| NalError::TooManySubsamples {
+        u8::try_from(length).map_err(|_| UnitError::TooManySubsamples {
             count: subsamples.len(),
             most: (usize::from(u8::MAX) - iv - 2) / SUBSAMPLE_BYTES,
         })

@@ -6,11 +6,11 @@ use super::protection::Scheme;
 use crate::bmff::BmffError;
 use crate::package::PackageError;
 
-/// A sample whose NAL units cannot be told into clear and protected bytes.
+/// A sample whose NAL units or OBUs cannot be told into clear and protected bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum NalError {
+pub enum UnitError {
     /// A length that goes behind the end of the sample.
-    #[error("a NAL unit of {length} bytes has {room} bytes of room")]
+    #[error("a unit of {length} bytes has {room} bytes of room")]
     Length {
         /// Bytes that it says it has.
         length: u64,
@@ -20,8 +20,8 @@ pub enum NalError {
     /// Headers that end before they should.
     #[error("a header of the video ends too early")]
     Truncated,
-    /// A slice without what its header refers to.
-    #[error("a slice refers to a {what} that there is not")]
+    /// A picture without what its header refers to.
+    #[error("a picture refers to a {what} that there is not")]
     Missing {
         /// What is missing.
         what: &'static str,
@@ -68,7 +68,7 @@ pub enum EncryptionError {
         /// The codec, as RFC 6381 writes it.
         codec: String,
         /// What is wrong.
-        error: NalError,
+        error: UnitError,
     },
     /// A sample that cannot be read.
     #[error("sample {number} cannot be encrypted: {error}")]
@@ -76,7 +76,7 @@ pub enum EncryptionError {
         /// Its number in decoding order, from 0.
         number: u32,
         /// What is wrong.
-        error: NalError,
+        error: UnitError,
     },
     /// More samples than initialization vectors.
     #[error(
@@ -98,4 +98,19 @@ pub enum EncryptionError {
     /// Samples of which no segment can be made.
     #[error(transparent)]
     Package(#[from] PackageError),
+}
+
+impl EncryptionError {
+    /// The media is as it should be, and cannot be encrypted here.
+    pub fn is_unsupported(&self) -> bool {
+        let error = match self {
+            EncryptionError::Codec { .. } => return true,
+            EncryptionError::Parameters { error, .. } | EncryptionError::Sample { error, .. } => error,
+            _ => return false,
+        };
+        matches!(
+            error,
+            UnitError::Unsupported { .. } | UnitError::TooManySubsamples { .. }
+        )
+    }
 }

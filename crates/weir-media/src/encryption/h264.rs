@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::bits::NalBits;
-use super::error::NalError;
+use super::error::UnitError;
 
 /// Types of NAL units (table 7-1).
 const SLICE: u8 = 1;
@@ -56,7 +56,7 @@ pub(super) struct Parameters {
 
 impl Parameters {
     /// Takes in a NAL unit. If it is a slice: how many of its bytes, its header included, stand before the slice data.
-    pub(super) fn clear_bytes(&mut self, nal: &[u8]) -> Result<Option<usize>, NalError> {
+    pub(super) fn clear_bytes(&mut self, nal: &[u8]) -> Result<Option<usize>, UnitError> {
         let mut bits = NalBits::new(nal);
         let header = bits.bits(8)?;
         match (header & 0x1f) as u8 {
@@ -75,10 +75,10 @@ impl Parameters {
                 self.read_slice(&mut bits, kind == IDR_SLICE, reference)?;
                 Ok(Some(bits.bytes_read()))
             }
-            2..=4 => Err(NalError::Unsupported {
+            2..=4 => Err(UnitError::Unsupported {
                 what: "data partitions",
             }),
-            19..=21 => Err(NalError::Unsupported {
+            19..=21 => Err(UnitError::Unsupported {
                 what: "auxiliary or layered slices",
             }),
             _ => Ok(None),
@@ -86,14 +86,14 @@ impl Parameters {
     }
 
     /// `slice_header` (7.3.3).
-    fn read_slice(&self, bits: &mut NalBits<'_>, idr: bool, reference: bool) -> Result<(), NalError> {
+    fn read_slice(&self, bits: &mut NalBits<'_>, idr: bool, reference: bool) -> Result<(), UnitError> {
         bits.ue()?;
         let kind = SliceKind::of(bits.ue_up_to(9, "slice_type")?);
         let picture = bits.ue()?;
-        let picture = self.pictures.get(&picture).ok_or(NalError::Missing {
+        let picture = self.pictures.get(&picture).ok_or(UnitError::Missing {
             what: "picture parameter set",
         })?;
-        let sequence = self.sequences.get(&picture.sequence).ok_or(NalError::Missing {
+        let sequence = self.sequences.get(&picture.sequence).ok_or(UnitError::Missing {
             what: "sequence parameter set",
         })?;
         if sequence.separate_colour_planes {
@@ -168,7 +168,7 @@ impl SliceKind {
 }
 
 /// `seq_parameter_set_data` (7.3.2.1.1), and its identifier.
-fn read_sequence(bits: &mut NalBits<'_>) -> Result<(u32, Sequence), NalError> {
+fn read_sequence(bits: &mut NalBits<'_>) -> Result<(u32, Sequence), UnitError> {
     let profile = bits.bits(8)?;
     bits.skip(16)?;
     let id = bits.ue_up_to(31, "seq_parameter_set_id")?;
@@ -225,7 +225,7 @@ fn read_sequence(bits: &mut NalBits<'_>) -> Result<(u32, Sequence), NalError> {
 }
 
 /// `scaling_list` (7.3.2.1.1.1).
-fn skip_scaling_list(bits: &mut NalBits<'_>, size: u32) -> Result<(), NalError> {
+fn skip_scaling_list(bits: &mut NalBits<'_>, size: u32) -> Result<(), UnitError> {
     let (mut last, mut next) = (8_i32, 8_i32);
     for _ in 0..size {
         if next != 0 {
@@ -239,13 +239,13 @@ fn skip_scaling_list(bits: &mut NalBits<'_>, size: u32) -> Result<(), NalError> 
 }
 
 /// `pic_parameter_set_rbsp` (7.3.2.2) as far as needed, and its identifier.
-fn read_picture(bits: &mut NalBits<'_>) -> Result<(u32, Picture), NalError> {
+fn read_picture(bits: &mut NalBits<'_>) -> Result<(u32, Picture), UnitError> {
     let id = bits.ue_up_to(255, "pic_parameter_set_id")?;
     let sequence = bits.ue_up_to(31, "seq_parameter_set_id")?;
     let cabac = bits.flag()?;
     let order_in_frame = bits.flag()?;
     if bits.ue()? > 0 {
-        return Err(NalError::Unsupported { what: "slice groups" });
+        return Err(UnitError::Unsupported { what: "slice groups" });
     }
     let references = [
         bits.ue_up_to(31, "num_ref_idx_l0_default_active_minus1")? + 1,
@@ -272,7 +272,7 @@ fn read_picture(bits: &mut NalBits<'_>) -> Result<(u32, Picture), NalError> {
     Ok((id, picture))
 }
 
-fn skip_order_count(bits: &mut NalBits<'_>, sequence: &Sequence, with_bottom: bool) -> Result<(), NalError> {
+fn skip_order_count(bits: &mut NalBits<'_>, sequence: &Sequence, with_bottom: bool) -> Result<(), UnitError> {
     let deltas = match sequence.order {
         OrderCount::Lsb { bits: count } => {
             bits.skip(count)?;
@@ -292,7 +292,7 @@ fn read_reference_counts(
     bits: &mut NalBits<'_>,
     kind: SliceKind,
     picture: &Picture,
-) -> Result<[u32; 2], NalError> {
+) -> Result<[u32; 2], UnitError> {
     let mut references = picture.references;
     if matches!(kind, SliceKind::P | SliceKind::SwitchingP | SliceKind::B) && bits.flag()? {
         references[0] = bits.ue_up_to(31, "num_ref_idx_l0_active_minus1")? + 1;
@@ -304,7 +304,7 @@ fn read_reference_counts(
 }
 
 /// `ref_pic_list_modification` (7.3.3.1).
-fn skip_list_changes(bits: &mut NalBits<'_>, kind: SliceKind) -> Result<(), NalError> {
+fn skip_list_changes(bits: &mut NalBits<'_>, kind: SliceKind) -> Result<(), UnitError> {
     let lists = match kind {
         SliceKind::I | SliceKind::SwitchingI => 0,
         SliceKind::P | SliceKind::SwitchingP => 1,
@@ -327,7 +327,7 @@ fn skip_weights(
     kind: SliceKind,
     references: [u32; 2],
     chroma: bool,
-) -> Result<(), NalError> {
+) -> Result<(), UnitError> {
     bits.ue()?;
     if chroma {
         bits.ue()?;
@@ -350,7 +350,7 @@ fn skip_weights(
 }
 
 /// `dec_ref_pic_marking` (7.3.3.3).
-fn skip_marking(bits: &mut NalBits<'_>, idr: bool) -> Result<(), NalError> {
+fn skip_marking(bits: &mut NalBits<'_>, idr: bool) -> Result<(), UnitError> {
     if idr {
         return bits.skip(2);
     }

@@ -7,7 +7,7 @@ mod sequence;
 use std::collections::BTreeMap;
 
 use super::bits::NalBits;
-use super::error::NalError;
+use super::error::UnitError;
 
 use pictures::{Picture, read_picture};
 use sequence::{ReferenceSet, Sequence, read_reference_set, read_sequence};
@@ -41,7 +41,7 @@ enum SliceKind {
 
 impl Parameters {
     /// Takes in a NAL unit. If it is a slice segment: how many of its bytes, its header included, stand before the data.
-    pub(super) fn clear_bytes(&mut self, nal: &[u8]) -> Result<Option<usize>, NalError> {
+    pub(super) fn clear_bytes(&mut self, nal: &[u8]) -> Result<Option<usize>, UnitError> {
         let mut bits = NalBits::new(nal);
         bits.flag()?;
         let nal_type = bits.bits(6)?;
@@ -60,12 +60,12 @@ impl Parameters {
                 self.pictures.insert(id, picture);
                 Ok(None)
             }
-            0..=31 if layer > 0 => Err(NalError::Unsupported { what: "layers" }),
+            0..=31 if layer > 0 => Err(UnitError::Unsupported { what: "layers" }),
             0..=9 | 16..=21 => {
                 self.read_slice(&mut bits, nal_type)?;
                 Ok(Some(bits.bytes_read()))
             }
-            10..=15 | 22..=31 => Err(NalError::Unsupported {
+            10..=15 | 22..=31 => Err(UnitError::Unsupported {
                 what: "reserved types of slices",
             }),
             _ => Ok(None),
@@ -73,16 +73,16 @@ impl Parameters {
     }
 
     /// `slice_segment_header` (7.3.6.1).
-    fn read_slice(&self, bits: &mut NalBits<'_>, nal_type: u32) -> Result<(), NalError> {
+    fn read_slice(&self, bits: &mut NalBits<'_>, nal_type: u32) -> Result<(), UnitError> {
         let is_first = bits.flag()?;
         if (16..=23).contains(&nal_type) {
             bits.flag()?;
         }
         let picture = bits.ue()?;
-        let picture = self.pictures.get(&picture).ok_or(NalError::Missing {
+        let picture = self.pictures.get(&picture).ok_or(UnitError::Missing {
             what: "picture parameter set",
         })?;
-        let sequence = self.sequences.get(&picture.sequence).ok_or(NalError::Missing {
+        let sequence = self.sequences.get(&picture.sequence).ok_or(UnitError::Missing {
             what: "sequence parameter set",
         })?;
         let mut dependent = false;
@@ -107,7 +107,7 @@ impl Parameters {
         }
         // byte_alignment(): a one, and zeros up to the end of the byte, which is counted whole.
         if !bits.flag()? {
-            return Err(NalError::Range {
+            return Err(UnitError::Range {
                 field: "alignment_bit_equal_to_one",
             });
         }
@@ -115,7 +115,7 @@ impl Parameters {
     }
 }
 
-fn skip_entry_points(bits: &mut NalBits<'_>) -> Result<(), NalError> {
+fn skip_entry_points(bits: &mut NalBits<'_>) -> Result<(), UnitError> {
     // 440 tiles of 135 rows each at level 6.2 (annex A).
     let count = bits.ue_up_to(440 * 135, "num_entry_point_offsets")?;
     if count > 0 {
@@ -134,7 +134,7 @@ fn bits_of(count: u32) -> u32 {
 
 impl SliceHead<'_> {
     /// The fields that a dependent slice segment takes from the one before it.
-    fn skip_independent(self, bits: &mut NalBits<'_>) -> Result<(), NalError> {
+    fn skip_independent(self, bits: &mut NalBits<'_>) -> Result<(), UnitError> {
         let SliceHead {
             nal_type,
             picture,
@@ -185,7 +185,7 @@ impl SliceHead<'_> {
     }
 
     /// The reference pictures; how many of them the current picture may use (`NumPicTotalCurr`).
-    fn read_references(self, bits: &mut NalBits<'_>) -> Result<u32, NalError> {
+    fn read_references(self, bits: &mut NalBits<'_>) -> Result<u32, UnitError> {
         let sequence = self.sequence;
         bits.skip(sequence.order_bits)?;
         let sets = sequence.reference_sets.as_slice();
@@ -193,7 +193,7 @@ impl SliceHead<'_> {
         let own;
         let set: &ReferenceSet = if bits.flag()? {
             let place = bits.bits(bits_of(count))?;
-            sets.get(place as usize).ok_or(NalError::Range {
+            sets.get(place as usize).ok_or(UnitError::Range {
                 field: "short_term_ref_pic_set_idx",
             })?
         } else {
@@ -214,7 +214,7 @@ impl SliceHead<'_> {
                     let place = bits.bits(bits_of(stored))?;
                     *long_term
                         .get(place as usize)
-                        .ok_or(NalError::Range { field: "lt_idx_sps" })?
+                        .ok_or(UnitError::Range { field: "lt_idx_sps" })?
                 } else {
                     bits.skip(sequence.order_bits)?;
                     bits.flag()?
@@ -235,7 +235,7 @@ impl SliceHead<'_> {
         kind: SliceKind,
         references: u32,
         temporal_prediction: bool,
-    ) -> Result<(), NalError> {
+    ) -> Result<(), UnitError> {
         let picture = self.picture;
         let lists = if kind == SliceKind::B { 2 } else { 1 };
         let mut counts = picture.references;
@@ -275,7 +275,7 @@ impl SliceHead<'_> {
         Ok(())
     }
 
-    fn read_deblocking_disabled(self, bits: &mut NalBits<'_>) -> Result<bool, NalError> {
+    fn read_deblocking_disabled(self, bits: &mut NalBits<'_>) -> Result<bool, UnitError> {
         let picture = self.picture;
         if !(picture.deblocking_override && bits.flag()?) {
             return Ok(picture.deblocking_disabled);
@@ -290,7 +290,7 @@ impl SliceHead<'_> {
 }
 
 /// `pred_weight_table` (7.3.6.3). All references are other pictures, so that each has its flags.
-fn skip_weights(bits: &mut NalBits<'_>, counts: &[u32], chroma: bool) -> Result<(), NalError> {
+fn skip_weights(bits: &mut NalBits<'_>, counts: &[u32], chroma: bool) -> Result<(), UnitError> {
     bits.ue()?;
     if chroma {
         bits.se()?;
@@ -309,7 +309,7 @@ fn skip_weights(bits: &mut NalBits<'_>, counts: &[u32], chroma: bool) -> Result<
 }
 
 /// So many flags, the first one in the lowest bit.
-fn flags(bits: &mut NalBits<'_>, count: u32) -> Result<u32, NalError> {
+fn flags(bits: &mut NalBits<'_>, count: u32) -> Result<u32, UnitError> {
     let mut all = 0;
     for place in 0..count {
         all |= u32::from(bits.flag()?) << place;

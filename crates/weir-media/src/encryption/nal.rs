@@ -1,30 +1,15 @@
 //! Samples of H.264 and H.265 as runs of clear and of protected bytes (ISO/IEC 23001-7, 9.5.2). It must not know how the
 //! protected ones are encrypted.
 
-use super::error::{EncryptionError, NalError};
+use super::error::{EncryptionError, UnitError};
 use super::protection::Scheme;
+use super::units::{BLOCK, Subsample, push};
 use super::{h264, h265};
-use crate::bmff::{Boxes, Fields};
-
-/// Fields of a VisualSampleEntry before its boxes (ISO/IEC 14496-12, 12.1.3).
-const VISUAL_FIELDS: usize = 78;
-/// Bytes of a block of AES.
-const BLOCK: usize = 16;
-/// Clear bytes that one entry can tell.
-const MOST_CLEAR: usize = u16::MAX as usize;
-
-/// Bytes that stay clear, and behind them bytes that are protected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Subsample {
-    /// Clear bytes.
-    pub clear: u16,
-    /// Protected bytes. Of those `cenc` encrypts each, and `cbcs` whole blocks by its pattern.
-    pub protected: u32,
-}
+use crate::bmff::{Fields, Mp4Box};
 
 /// How the samples of a track are made of NAL units.
 #[derive(Clone, Debug)]
-pub struct NalFormat {
+pub(super) struct NalFormat {
     /// Of the length in front of a NAL unit, in bytes.
     length_bytes: usize,
     parameters: Parameters,
@@ -37,7 +22,7 @@ enum Parameters {
 }
 
 impl Parameters {
-    fn clear_bytes(&mut self, nal: &[u8]) -> Result<Option<usize>, NalError> {
+    fn clear_bytes(&mut self, nal: &[u8]) -> Result<Option<usize>, UnitError> {
         match self {
             Parameters::H264(parameters) => parameters.clear_bytes(nal),
             Parameters::H265(parameters) => parameters.clear_bytes(nal),
@@ -46,24 +31,29 @@ impl Parameters {
 }
 
 impl NalFormat {
-    /// As the sample entry says it, which is the whole box; none if that is of a codec without NAL units. `codec` is what
-    /// errors call it.
-    ///
-    /// # Errors
-    ///
-    /// Configurations and parameter sets that cannot be read.
-    pub fn of_sample_entry(entry: &[u8], codec: &str) -> Result<Option<Self>, EncryptionError> {
-        let Some(entry) = Boxes::new(entry, 0).next().transpose()? else {
-            return Ok(None);
-        };
-        let (kind, parameters) = match &entry.kind.0 {
-            b"avc1" | b"avc3" => (b"avcC", Parameters::H264(h264::Parameters::default())),
-            b"hvc1" | b"hev1" => (b"hvcC", Parameters::H265(h265::Parameters::default())),
-            _ => return Ok(None),
-        };
-        let Some(configuration) = entry.children_behind(VISUAL_FIELDS).find_kind(kind)? else {
-            return Ok(None);
-        };
+    /// Of H.264, as the configuration in a sample entry says (`avcC`).
+    pub(super) fn h264(configuration: &Mp4Box<'_>, codec: &str) -> Result<Self, EncryptionError> {
+        Self::of_configuration(
+            Parameters::H264(h264::Parameters::default()),
+            configuration,
+            codec,
+        )
+    }
+
+    /// Of H.265 (`hvcC`).
+    pub(super) fn h265(configuration: &Mp4Box<'_>, codec: &str) -> Result<Self, EncryptionError> {
+        Self::of_configuration(
+            Parameters::H265(h265::Parameters::default()),
+            configuration,
+            codec,
+        )
+    }
+
+    fn of_configuration(
+        parameters: Parameters,
+        configuration: &Mp4Box<'_>,
+        codec: &str,
+    ) -> Result<Self, EncryptionError> {
         let mut format = NalFormat {
             length_bytes: 4,
             parameters,
@@ -88,15 +78,11 @@ impl NalFormat {
                 error,
             })?;
         }
-        Ok(Some(format))
+        Ok(format)
     }
 
     /// What of a sample is protected by this scheme. Parameter sets in it count for this and later samples.
-    ///
-    /// # Errors
-    ///
-    /// NAL units that do not add up, and slice headers that cannot be read.
-    pub fn subsamples(&mut self, sample: &[u8], scheme: Scheme) -> Result<Vec<Subsample>, NalError> {
+    pub(super) fn subsamples(&mut self, sample: &[u8], scheme: Scheme) -> Result<Vec<Subsample>, UnitError> {
         let mut subsamples = Vec::new();
         let mut clear = 0;
         let mut rest = sample;
@@ -126,8 +112,8 @@ impl NalFormat {
     }
 
     /// A NAL unit without its length, and what comes behind it.
-    fn split_unit<'s>(&self, sample: &'s [u8]) -> Result<(&'s [u8], &'s [u8]), NalError> {
-        let wrong = |length: u64| NalError::Length {
+    fn split_unit<'s>(&self, sample: &'s [u8]) -> Result<(&'s [u8], &'s [u8]), UnitError> {
+        let wrong = |length: u64| UnitError::Length {
             length,
             room: sample.len().saturating_sub(self.length_bytes) as u64,
         };
@@ -141,21 +127,6 @@ impl NalFormat {
         rest.split_at_checked(length as usize)
             .ok_or_else(|| wrong(length))
     }
-}
-
-fn push(subsamples: &mut Vec<Subsample>, mut clear: usize, protected: usize) {
-    while clear > MOST_CLEAR {
-        subsamples.push(Subsample {
-            clear: u16::MAX,
-            protected: 0,
-        });
-        clear -= MOST_CLEAR;
-    }
-    subsamples.push(Subsample {
-        clear: clear as u16,
-        // A sample has less than 4 GiB.
-        protected: protected as u32,
-    });
 }
 
 /// The parameter sets of an `avcC` box behind the size of lengths (ISO/IEC 14496-15, 5.3.3.1).
@@ -184,23 +155,4 @@ fn hevc_parameter_sets<'b>(fields: &mut Fields<'b>) -> Result<Vec<&'b [u8]>, Enc
         }
     }
     Ok(units)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_clear_runs_take_several_entries() {
-        let mut subsamples = Vec::new();
-        push(&mut subsamples, 2 * MOST_CLEAR + 1, 32);
-        let told: Vec<(u16, u32)> = subsamples
-            .iter()
-            .map(|subsample| (subsample.clear, subsample.protected))
-            .collect();
-        assert_eq!(told, [(u16::MAX, 0), (u16::MAX, 0), (1, 32)]);
-        subsamples.clear();
-        push(&mut subsamples, MOST_CLEAR, 0);
-        assert_eq!(subsamples.len(), 1);
-    }
 }

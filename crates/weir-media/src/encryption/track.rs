@@ -6,8 +6,8 @@ use std::ops::Range;
 use super::boxes::{Auxiliary, IV_BYTES, SampleInformation, protected_entry};
 use super::cipher::{Cipher, encrypt_whole};
 use super::error::EncryptionError;
-use super::nal::{NalFormat, Subsample};
 use super::protection::{Protection, Pssh, Scheme};
+use super::units::{Subsample, VideoFormat};
 use crate::index::{TrackIndex, TrackKind};
 use crate::package::{init_segment, init_segment_with, media_segment, media_segment_with};
 
@@ -45,8 +45,8 @@ enum Layout {
     Segments,
     /// Samples as wholes.
     Samples,
-    /// Slice data.
-    Slices(NalFormat),
+    /// Of each sample what its codec lets be.
+    Slices(VideoFormat),
 }
 
 /// Makes the segments of a track.
@@ -74,7 +74,7 @@ impl<'t> TrackEncryptor<'t> {
             (Scheme::Aes128, _) => Layout::Segments,
             (_, TrackKind::Audio) => Layout::Samples,
             (_, TrackKind::Video) => {
-                let format = NalFormat::of_sample_entry(&track.head().sample_entry, &codec())?;
+                let format = VideoFormat::of_sample_entry(&track.head().sample_entry, &codec())?;
                 let format = format.ok_or_else(|| EncryptionError::Codec {
                     codec: codec(),
                     scheme,

@@ -67,6 +67,53 @@ pub const SOURCES: [(&str, &str); 9] = [
     ),
 ];
 
+/// The same of AV1: of three encoders, with what frame headers may have.
+pub const AV1_SOURCES: [(&str, &str); 10] = [
+    (
+        "av1",
+        "-f lavfi -i testsrc2=size=320x180:rate=25:duration=2,fade=out:25:25 -c:v libaom-av1 -cpu-used 6 -g 25",
+    ),
+    (
+        "av1-tiles",
+        "-f lavfi -i testsrc2=size=320x320:rate=25:duration=1 -c:v libaom-av1 -cpu-used 8 -g 25 -tile-columns 2 -tile-rows 1",
+    ),
+    (
+        "av1-lossless",
+        "-f lavfi -i testsrc2=size=320x180:rate=25:duration=1 -c:v libaom-av1 -cpu-used 8 -g 25 -aom-params lossless=1",
+    ),
+    (
+        "av1-grain",
+        "-f lavfi -i testsrc2=size=320x180:rate=25:duration=1,noise=alls=20:allf=t -c:v libaom-av1 -cpu-used 8 -g 25 \
+         -aom-params film-grain-test=2:enable-restoration=1:enable-dual-filter=1",
+    ),
+    (
+        "av1-444-ten-bits",
+        "-f lavfi -i testsrc2=size=320x180:rate=25:duration=1 -pix_fmt yuv444p10le -c:v libaom-av1 -cpu-used 8 -g 25 \
+         -aom-params enable-qm=1:aq-mode=1:deltaq-mode=1",
+    ),
+    (
+        "av1-monochrome",
+        "-f lavfi -i testsrc2=size=320x180:rate=25:duration=1 -pix_fmt gray -c:v libaom-av1 -cpu-used 8 -g 25",
+    ),
+    (
+        "av1-superresolution",
+        "-f lavfi -i testsrc2=size=320x180:rate=25:duration=1 -pix_fmt yuv420p -c:v libsvtav1 -preset 8 -g 25 -svtav1-params \
+         superres-mode=1:superres-denom=12:superres-kf-denom=12",
+    ),
+    (
+        "av1-error-resilient",
+        "-f lavfi -i testsrc2=size=320x180:rate=25:duration=1 -c:v libaom-av1 -cpu-used 8 -g 25 -error-resilience default",
+    ),
+    (
+        "av1-zoom",
+        "-f lavfi -i mandelbrot=size=320x180:rate=25,trim=duration=1 -c:v libaom-av1 -cpu-used 2 -g 25 -pix_fmt yuv420p",
+    ),
+    (
+        "av1-svt",
+        "-f lavfi -i testsrc2=size=320x180:rate=25:duration=2 -c:v libsvtav1 -preset 8 -g 25 -pix_fmt yuv420p",
+    ),
+];
+
 pub fn key_hex(bytes: &[u8; 16]) -> String {
     format!("{:032x}", u128::from_be_bytes(*bytes))
 }

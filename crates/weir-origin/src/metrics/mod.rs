@@ -109,9 +109,12 @@ impl Handshake {
     }
 }
 
+/// The status of requests that were cut off before they had an answer: none of HTTP, but the one that nginx gives them.
+pub const CUT_OFF: u16 = 499;
+
 /// Statuses that are told apart; others count together.
-const STATUSES: [u16; 20] = [
-    200, 204, 206, 304, 400, 403, 404, 405, 408, 412, 414, 416, 429, 431, 500, 501, 502, 503, 504, 0,
+const STATUSES: [u16; 21] = [
+    200, 204, 206, 304, 400, 403, 404, 405, 408, 412, 414, 416, 429, 431, CUT_OFF, 500, 501, 502, 503, 504, 0,
 ];
 
 /// Causes of errors that are told apart, as `StorageError::cause` and the server's own say them; others count together.
@@ -171,12 +174,21 @@ pub struct Metrics {
 impl Metrics {
     /// A request was answered with that status; its first byte left after `first_byte`.
     pub fn answered(&self, kind: Kind, status: u16, first_byte: Duration) {
+        self.ended(kind, status);
+        self.first_byte.add(first_byte);
+    }
+
+    /// A request was cut off before it had an answer, by its client or by its time.
+    pub fn cut_off(&self) {
+        self.ended(Kind::Other, CUT_OFF);
+    }
+
+    fn ended(&self, kind: Kind, status: u16) {
         let place = STATUSES
             .iter()
             .position(|known| *known == status)
             .unwrap_or(STATUSES.len() - 1);
         add(&self.requests[kind as usize][place], 1);
-        self.first_byte.add(first_byte);
     }
 
     /// Bytes of bodies went to clients.

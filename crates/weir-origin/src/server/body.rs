@@ -9,14 +9,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
+use http::StatusCode;
 use http_body::{Frame, SizeHint};
 
-use super::access_log::Line;
+use super::access_log::{Line, LoggedPace};
 use super::activity::UnderWay;
 use super::answer::Outgoing;
 use super::app::App;
 use super::pacer::Share;
 use super::streams::Taking;
+use crate::metrics::{CUT_OFF, Kind};
 use crate::storage::StorageError;
 
 /// Bytes that are handed over at once where answers are paced: what has been handed over has the rate of its connection,
@@ -158,24 +160,72 @@ impl Drop for Body {
     }
 }
 
-/// What is known of a request, counted and logged when its answer has ended.
+/// What is known of a request, counted and logged when its answer has ended, or when it is cut off before it has one.
 pub struct Account {
-    pub app: Arc<App>,
+    app: Arc<App>,
     /// What is told in the log; without what is known only at the end.
-    pub line: Option<Box<Line>>,
-    pub kind: crate::metrics::Kind,
-    pub cause: Option<&'static str>,
-    pub bytes: u64,
+    line: Option<Box<Line>>,
+    /// Nothing before there is an answer.
+    kind: Option<Kind>,
+    cause: Option<&'static str>,
+    bytes: u64,
     /// Of the rate of its connection.
-    pub share: Option<Share>,
+    share: Option<Share>,
     /// Its connection is busy for as long.
-    pub under_way: UnderWay,
+    under_way: UnderWay,
 }
 
 impl Account {
+    /// Of a request that has just come.
+    pub fn open(app: Arc<App>, line: Option<Box<Line>>, under_way: UnderWay) -> Self {
+        Account {
+            app,
+            line,
+            kind: None,
+            cause: None,
+            bytes: 0,
+            share: None,
+            under_way,
+        }
+    }
+
+    /// The answer has a pace, which is told in the log.
+    pub fn paced(&mut self, pace: impl FnOnce() -> LoggedPace) {
+        if let Some(line) = &mut self.line {
+            line.pace = Some(pace());
+        }
+    }
+
+    /// What the answer has of its connection's rate, until it has ended.
+    pub fn shares(&mut self, share: Option<Share>) {
+        self.share = share;
+    }
+
+    /// There is an answer, which begins now.
+    pub fn answered(&mut self, kind: Kind, status: StatusCode) {
+        let first_byte = self.under_way.since.elapsed();
+        self.kind = Some(kind);
+        self.app.metrics.answered(kind, status.as_u16(), first_byte);
+        if let Some(line) = &mut self.line {
+            line.status = status.as_u16();
+            line.kind = kind.name();
+            line.first_byte_ns = nanoseconds(first_byte);
+        }
+    }
+
+    /// Nobody waits for the answer any more. There is no status for that in HTTP; nginx has 499.
+    fn cut_off(&mut self) {
+        let too_slow = self.under_way.since.elapsed() >= self.app.limits.request_time;
+        self.app.metrics.cut_off();
+        self.failed(if too_slow { "client_stalled" } else { "client_gone" });
+        if let Some(line) = &mut self.line {
+            line.status = CUT_OFF;
+        }
+    }
+
     fn sent(&mut self, bytes: u64) {
         self.bytes += bytes;
-        self.app.metrics.sent(self.kind, bytes);
+        self.app.metrics.sent(self.kind.unwrap_or(Kind::Other), bytes);
     }
 
     /// Notes what went wrong.
@@ -187,6 +237,9 @@ impl Account {
 
 impl Drop for Account {
     fn drop(&mut self) {
+        if self.kind.is_none() {
+            self.cut_off();
+        }
         if let (Some(log), Some(mut line)) = (&self.app.log, self.line.take()) {
             line.total_ns = nanoseconds(self.under_way.since.elapsed());
             line.bytes = self.bytes;

@@ -29,6 +29,8 @@ use super::tls::{Tls, is_http2};
 const SCARCE: Duration = Duration::from_millis(200);
 /// Until the next look at a beginning that may still become that of HTTP/2.
 const UNDECIDED: Duration = Duration::from_millis(20);
+/// How long a connection that has been ended waits for its client to end it too.
+const LINGER: Duration = Duration::from_secs(5);
 /// How the first line of HTTP/2 begins (RFC 9113, 3.4), and no request of HTTP/1.1.
 const PREFACE: &[u8] = b"PRI ";
 /// Bytes of an answer that wait in a stream of HTTP/2: as much as keeps a fast client busy, little enough for many slow ones.
@@ -93,22 +95,42 @@ async fn connection(
     let Some((io, version)) = opened else { return };
     let client = Client {
         pacer: Pacer::new(&app, &socket, matches!(version, Version::Http2)),
-        socket,
+        socket: socket.clone(),
         activity: Activity::new(),
     };
     let pacer = client.pacer.clone();
     let served = async {
         match version {
-            Version::Http1 => http1(app, io, client, stopping).await,
-            Version::Http2 => http2(app, io, client, stopping).await,
+            Version::Http1 => http1(app, io, client, stopping.clone()).await,
+            Version::Http2 => http2(app, io, client, stopping.clone()).await,
         }
     };
     let result = tokio::select! {
         result = served => result,
         never = pacer.watch() => match never {},
     };
-    if let Err(error) = result {
-        tracing::debug!(%error, %peer, "a connection broke");
+    match result {
+        Ok(End::Whole) => linger(&socket, stopping).await,
+        Ok(End::CutOff) => {}
+        Err(error) => tracing::debug!(%error, %peer, "a connection broke"),
+    }
+}
+
+/// How a connection ended, if nothing went wrong with it.
+enum End {
+    /// All that was to be said has been given to the kernel.
+    Whole,
+    /// Its time was over.
+    CutOff,
+}
+
+/// Waits for a client that has not taken everything yet (RFC 9112, 9.6). A socket that is closed before is nobody's: the kernel
+/// resets it when the client says anything more, or when memory for sockets is short, and what lies in it is lost.
+async fn linger(socket: &Socket, mut stopping: watch::Receiver<bool>) {
+    tokio::select! {
+        () = socket.ended_by_client() => {}
+        () = sleep(LINGER) => {}
+        () = ended(&mut stopping) => {}
     }
 }
 
@@ -170,7 +192,7 @@ async fn http1(
     io: Io,
     client: Client,
     mut stopping: watch::Receiver<bool>,
-) -> Result<(), hyper::Error> {
+) -> Result<End, hyper::Error> {
     let limits = app.limits.clone();
     let activity = client.activity.clone();
     let connection = http1::Builder::new()
@@ -180,13 +202,13 @@ async fn http1(
         .serve_connection(io, service_fn(|request| answer(&app, &client, request)));
     tokio::pin!(connection);
     tokio::select! {
-        result = connection.as_mut() => return result,
-        () = activity.busy_for(limits.request_time) => return Ok(()),
+        result = connection.as_mut() => return result.map(|()| End::Whole),
+        () = activity.busy_for(limits.request_time) => return Ok(End::CutOff),
         () = ended(&mut stopping) => connection.as_mut().graceful_shutdown(),
     }
     tokio::select! {
-        result = connection => result,
-        () = activity.busy_for(limits.request_time) => Ok(()),
+        result = connection => result.map(|()| End::Whole),
+        () = activity.busy_for(limits.request_time) => Ok(End::CutOff),
     }
 }
 
@@ -195,7 +217,7 @@ async fn http2(
     io: Io,
     client: Client,
     mut stopping: watch::Receiver<bool>,
-) -> Result<(), hyper::Error> {
+) -> Result<End, hyper::Error> {
     let limits = app.limits.clone();
     app.metrics.began_http2();
     let streams = Streams {
@@ -215,15 +237,15 @@ async fn http2(
     // A client that has said nothing for as long as it may take for headers gets GOAWAY, as when the server ends; who is
     // slow to say hello, or sends headers that never end, is one of them.
     tokio::select! {
-        result = connection.as_mut() => return result,
+        result = connection.as_mut() => return result.map(|()| End::Whole),
         () = activity.idle_for(limits.head_time) => {}
         () = ended(&mut stopping) => {}
     }
     connection.as_mut().graceful_shutdown();
     tokio::select! {
-        result = connection => result,
+        result = connection => result.map(|()| End::Whole),
         // What is on its way may arrive; who then still says nothing does not want to hear either.
-        () = activity.idle_for(limits.head_time + limits.stalled) => Ok(()),
+        () = activity.idle_for(limits.head_time + limits.stalled) => Ok(End::CutOff),
     }
 }
 

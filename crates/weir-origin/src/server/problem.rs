@@ -2,8 +2,6 @@
 
 use http::StatusCode;
 
-use weir_media::encryption::EncryptionError;
-
 use crate::keys::KeyError;
 use crate::path::PathError;
 use crate::storage::StorageError;
@@ -47,10 +45,9 @@ impl From<TitleError> for Problem {
         let (status, cause) = match error {
             TitleError::Storage(error) => return error.into(),
             TitleError::Nothing { .. } | TitleError::NotForDash => (StatusCode::NOT_FOUND, "not_found"),
-            TitleError::Encryption {
-                error: EncryptionError::Codec { .. },
-                ..
-            } => (StatusCode::NOT_IMPLEMENTED, "not_encrypted"),
+            TitleError::Encryption { error, .. } if error.is_unsupported() => {
+                (StatusCode::NOT_IMPLEMENTED, "not_encrypted")
+            }
             TitleError::Query { .. } => (StatusCode::BAD_REQUEST, "bad_query"),
             TitleError::Stopped | TitleError::NotKept { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "other"),
             TitleError::Media { .. }

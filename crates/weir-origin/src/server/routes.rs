@@ -41,6 +41,8 @@ pub async fn respond(
     client: &Client,
     under_way: UnderWay,
 ) -> Response<Body> {
+    let line = app.log.is_some().then(|| Box::new(line(&request, client)));
+    let mut account = Account::open(app.clone(), line, under_way);
     let answered = match answer(&app, &mut request).await {
         Ok(answer) => answer,
         Err(problem) => answer::problem(&problem, request.method()),
@@ -53,34 +55,18 @@ pub async fn respond(
         bytes,
         cause,
     } = answered;
-    let first_byte = under_way.since.elapsed();
-    app.metrics.answered(kind, status.as_u16(), first_byte);
     if let Some(pace) = pace {
         app.metrics.paced(pace);
         pace::tell(pace, &mut headers);
+        account.paced(|| pace::logged(pace, &client.pacer));
     }
-    let line = app.log.is_some().then(|| {
-        let mut line = line(&request, client);
-        line.status = status.as_u16();
-        line.kind = kind.name();
-        line.first_byte_ns = nanoseconds(first_byte);
-        line.pace = pace.map(|pace| pace::logged(pace, &client.pacer));
-        Box::new(line)
-    });
     let rate = match bytes {
         Outgoing::Flow(..) => pace.and_then(|pace| pace.rate),
         Outgoing::Bytes(ref bytes) if !bytes.is_empty() => pace.and_then(|pace| pace.rate),
         Outgoing::Bytes(_) => None,
     };
-    let mut account = Account {
-        app,
-        line,
-        kind,
-        cause: None,
-        bytes: 0,
-        share: client.pacer.begin(rate).await,
-        under_way,
-    };
+    account.shares(client.pacer.begin(rate).await);
+    account.answered(kind, status);
     if let Some(cause) = cause {
         account.failed(cause);
     }

@@ -89,6 +89,20 @@ impl Socket {
     }
 }
 
+impl Socket {
+    /// Waits until the client has ended its side; what it still says is thrown away.
+    pub async fn ended_by_client(&self) {
+        let mut thrown_away = [0; 256];
+        while self.stream.readable().await.is_ok() {
+            match self.stream.try_read(&mut thrown_away) {
+                Ok(0) => return,
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return,
+                _ => {}
+            }
+        }
+    }
+}
+
 impl AsyncRead for Socket {
     fn poll_read(
         self: Pin<&mut Self>,

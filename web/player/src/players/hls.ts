@@ -12,21 +12,28 @@ const tracks = (all: MediaPlaylist[], now: number): Choice[] =>
     now: place === now,
   }));
 
-/** hls.js asks a server for keys; here its answer is in the address already. */
-function clearKeys(keys: Keys): Partial<HlsConfig> {
+/**
+ * hls.js asks a server for keys that it is told of beforehand. With keys that were typed, the server's answer is in the
+ * address already; without, the playlist says which server it is, with each key.
+ */
+function clearKeys(keys: Keys, manifest: string): Partial<HlsConfig> {
   const all = Object.entries(keys).map(([id, key]) => ({ kty: "oct", kid: base64url(id), k: base64url(key) }));
+  const typed = all.length > 0;
   const answer = encodeURIComponent(JSON.stringify({ keys: all, type: "temporary" }));
   return {
     emeEnabled: true,
-    drmSystems: { "org.w3.clearkey": { licenseUrl: `data:application/json,${answer}` } },
-    // Nobody takes a POST there.
-    licenseXhrSetup: (request, url) => request.open("GET", url, true),
+    drmSystems: { "org.w3.clearkey": { licenseUrl: typed ? `data:application/json,${answer}` : manifest } },
+    licenseXhrSetup: (request, url, { decryptdata }) => {
+      // Nobody takes a POST in an address of data.
+      if (typed) request.open("GET", url, true);
+      else request.open("POST", new URL(decryptdata.uri, manifest).href, true);
+    },
   };
 }
 
 export const openHls: Open = async ({ video, url, keys, failed }) => {
   await script("hls.js");
-  const player = new Hls(Object.keys(keys).length > 0 ? clearKeys(keys) : {});
+  const player = new Hls(clearKeys(keys, url));
   const ready = new Promise<void>((resolve, reject) => {
     player.on(Hls.Events.MANIFEST_PARSED, () => resolve());
     player.on(Hls.Events.ERROR, (_, data) => {

@@ -1,7 +1,7 @@
 //! Picture parameter sets of H.265 (7.3.2.3).
 
 use super::super::bits::NalBits;
-use super::super::error::NalError;
+use super::super::error::UnitError;
 use super::sequence::skip_scaling_lists;
 
 /// What of a picture parameter set slice segment headers depend on.
@@ -27,7 +27,7 @@ pub(in super::super) struct Picture {
 }
 
 /// The parameters and their identifier.
-pub(super) fn read_picture(bits: &mut NalBits<'_>) -> Result<(u32, Picture), NalError> {
+pub(super) fn read_picture(bits: &mut NalBits<'_>) -> Result<(u32, Picture), UnitError> {
     let id = bits.ue_up_to(63, "pps_pic_parameter_set_id")?;
     let sequence = bits.ue_up_to(15, "pps_seq_parameter_set_id")?;
     let dependent_slices = bits.flag()?;
@@ -84,7 +84,7 @@ pub(super) fn read_picture(bits: &mut NalBits<'_>) -> Result<(u32, Picture), Nal
     Ok((id, picture))
 }
 
-fn skip_tiles(bits: &mut NalBits<'_>) -> Result<(), NalError> {
+fn skip_tiles(bits: &mut NalBits<'_>) -> Result<(), UnitError> {
     let columns = bits.ue_up_to(1 << 15, "num_tile_columns_minus1")?;
     let rows = bits.ue_up_to(1 << 15, "num_tile_rows_minus1")?;
     let is_uniform = bits.flag()?;
@@ -98,7 +98,7 @@ fn skip_tiles(bits: &mut NalBits<'_>) -> Result<(), NalError> {
 }
 
 /// Whether slices may say otherwise, and whether the filter is off.
-fn read_deblocking(bits: &mut NalBits<'_>) -> Result<(bool, bool), NalError> {
+fn read_deblocking(bits: &mut NalBits<'_>) -> Result<(bool, bool), UnitError> {
     if !bits.flag()? {
         return Ok((false, false));
     }
@@ -111,14 +111,14 @@ fn read_deblocking(bits: &mut NalBits<'_>) -> Result<(bool, bool), NalError> {
 }
 
 /// Whether slices have a flag of chroma offsets (`pps_range_extension`, 7.3.2.3.2).
-fn read_extensions(bits: &mut NalBits<'_>, transform_skip: bool) -> Result<bool, NalError> {
+fn read_extensions(bits: &mut NalBits<'_>, transform_skip: bool) -> Result<bool, UnitError> {
     if !bits.flag()? {
         return Ok(false);
     }
     let range = bits.flag()?;
     bits.skip(2)?;
     if bits.flag()? {
-        return Err(NalError::Unsupported {
+        return Err(UnitError::Unsupported {
             what: "screen content coding",
         });
     }

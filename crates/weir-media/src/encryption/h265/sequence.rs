@@ -1,7 +1,7 @@
 //! Sequence parameter sets of H.265 (7.3.2.2), and the sets of reference pictures in them (7.3.7).
 
 use super::super::bits::NalBits;
-use super::super::error::NalError;
+use super::super::error::UnitError;
 use super::bits_of;
 
 /// Profiles of screen content coding (annex A.3.7), whose slice headers have more fields.
@@ -47,7 +47,7 @@ impl ReferenceSet {
 const MOST_PICTURES: u32 = 16;
 
 /// The parameters and their identifier.
-pub(super) fn read_sequence(bits: &mut NalBits<'_>) -> Result<(u32, Sequence), NalError> {
+pub(super) fn read_sequence(bits: &mut NalBits<'_>) -> Result<(u32, Sequence), UnitError> {
     bits.skip(4)?;
     let sub_layers = bits.bits(3)?;
     bits.flag()?;
@@ -102,21 +102,21 @@ pub(super) fn read_sequence(bits: &mut NalBits<'_>) -> Result<(u32, Sequence), N
 }
 
 /// Bits of the address of a coding tree block of that size (its binary logarithm).
-fn address_bits(width: u32, height: u32, block: u32) -> Result<u32, NalError> {
+fn address_bits(width: u32, height: u32, block: u32) -> Result<u32, UnitError> {
     let blocks = |length: u32| u64::from(length).div_ceil(1 << block);
     let all = blocks(width) * blocks(height);
     // Level 6.2 allows pictures of 2^27 samples at most, of blocks of 64 at least.
     let all = u32::try_from(all).ok().filter(|all| *all <= 1 << 27);
-    all.map(bits_of).ok_or(NalError::Range {
+    all.map(bits_of).ok_or(UnitError::Range {
         field: "pic_width_in_luma_samples",
     })
 }
 
 /// `profile_tier_level` (7.3.3).
-fn skip_profile(bits: &mut NalBits<'_>, sub_layers: u32) -> Result<(), NalError> {
+fn skip_profile(bits: &mut NalBits<'_>, sub_layers: u32) -> Result<(), UnitError> {
     bits.skip(3)?;
     if SCREEN_CONTENT.contains(&bits.bits(5)?) {
-        return Err(NalError::Unsupported {
+        return Err(UnitError::Unsupported {
             what: "screen content coding",
         });
     }
@@ -132,7 +132,7 @@ fn skip_profile(bits: &mut NalBits<'_>, sub_layers: u32) -> Result<(), NalError>
     bits.skip(told)
 }
 
-fn skip_codes(bits: &mut NalBits<'_>, count: u32) -> Result<(), NalError> {
+fn skip_codes(bits: &mut NalBits<'_>, count: u32) -> Result<(), UnitError> {
     for _ in 0..count {
         bits.ue()?;
     }
@@ -140,7 +140,7 @@ fn skip_codes(bits: &mut NalBits<'_>, count: u32) -> Result<(), NalError> {
 }
 
 /// `scaling_list_data` (7.3.4).
-pub(super) fn skip_scaling_lists(bits: &mut NalBits<'_>) -> Result<(), NalError> {
+pub(super) fn skip_scaling_lists(bits: &mut NalBits<'_>) -> Result<(), UnitError> {
     for size in 0..4_u32 {
         let lists = if size == 3 { 2 } else { 6 };
         for _ in 0..lists {
@@ -159,7 +159,7 @@ pub(super) fn skip_scaling_lists(bits: &mut NalBits<'_>) -> Result<(), NalError>
     Ok(())
 }
 
-fn read_long_term(bits: &mut NalBits<'_>, order_bits: u32) -> Result<Vec<bool>, NalError> {
+fn read_long_term(bits: &mut NalBits<'_>, order_bits: u32) -> Result<Vec<bool>, UnitError> {
     let count = bits.ue_up_to(32, "num_long_term_ref_pics_sps")?;
     let mut all = Vec::new();
     for _ in 0..count {
@@ -175,7 +175,7 @@ pub(super) fn read_reference_set(
     bits: &mut NalBits<'_>,
     known: &[ReferenceSet],
     in_slice: bool,
-) -> Result<ReferenceSet, NalError> {
+) -> Result<ReferenceSet, UnitError> {
     if !known.is_empty() && bits.flag()? {
         return read_predicted_set(bits, known, in_slice);
     }
@@ -187,7 +187,7 @@ pub(super) fn read_reference_set(
     })
 }
 
-fn read_distances(bits: &mut NalBits<'_>, count: u32, sign: i32) -> Result<Vec<(i32, bool)>, NalError> {
+fn read_distances(bits: &mut NalBits<'_>, count: u32, sign: i32) -> Result<Vec<(i32, bool)>, UnitError> {
     let mut distance = 0_i32;
     let mut all = Vec::new();
     for _ in 0..count {
@@ -203,10 +203,10 @@ fn read_predicted_set(
     bits: &mut NalBits<'_>,
     known: &[ReferenceSet],
     in_slice: bool,
-) -> Result<ReferenceSet, NalError> {
+) -> Result<ReferenceSet, UnitError> {
     let back = if in_slice { bits.ue()? } else { 0 };
     let from = known.len().checked_sub(1 + back as usize);
-    let from = from.and_then(|place| known.get(place)).ok_or(NalError::Range {
+    let from = from.and_then(|place| known.get(place)).ok_or(UnitError::Range {
         field: "delta_idx_minus1",
     })?;
     let is_negative = bits.flag()?;
@@ -238,7 +238,7 @@ fn read_predicted_set(
     set.before.sort_by_key(|(distance, _)| -distance);
     set.after.sort_by_key(|(distance, _)| *distance);
     if set.before.len().max(set.after.len()) > MOST_PICTURES as usize {
-        return Err(NalError::Range {
+        return Err(UnitError::Range {
             field: "NumDeltaPocs",
         });
     }
