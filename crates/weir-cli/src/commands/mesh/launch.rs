@@ -22,7 +22,8 @@ use super::super::output::{print, say};
 use super::super::{Failure, tables};
 use super::launches::{now_unix_s, own_program, state_folder};
 use super::presses::Presses;
-use super::{plan, run};
+use super::plan;
+use super::run::{PREPARED_AT_ONCE, random_hex};
 
 /// Longest life of machines: thirty days.
 const MOST_LIFE_S: u64 = 30 * 24 * 3600;
@@ -85,7 +86,7 @@ pub fn launch(
             .map_err(|error| Failure::environment(error.to_string()))?,
     };
     let own = args.machines_by.as_deref().map(own_program).transpose()?;
-    launch.run = run::random_hex()?[..RUN_LENGTH].to_owned();
+    launch.run = random_hex()?[..RUN_LENGTH].to_owned();
     let folder = state_folder(args.state.as_deref())?.begin(&launch.run)?;
     launch.keys = keys(&folder).inspect_err(|_| {
         // Nothing has been made; a folder that stays is empty.
@@ -263,7 +264,7 @@ impl Held {
         let hosts = plan::hosts(&self.hosts_file, None, Places::known())?;
         let numbers: Vec<usize> = (0..hosts.len()).collect();
         let deadline = Instant::now() + BOOT;
-        let answers = on_all(&numbers, run::PREPARED_AT_ONCE, |host| {
+        let answers = on_all(&numbers, PREPARED_AT_ONCE, |host| {
             loop {
                 let answer = reach(&hosts[host], ssh, &presses.kill);
                 if answer.is_ok() || presses.count() > 0 || Instant::now() > deadline {
