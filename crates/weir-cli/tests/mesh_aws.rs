@@ -314,7 +314,9 @@ fn killed_and_swept(cloud: &Cloud) {
     killed.wait().unwrap();
     for id in engines() {
         // Some have ended already, and providers have no group of their own.
-        let _ = Command::new("kill").args(["-KILL", "--", &format!("-{id}")]).output();
+        let _ = Command::new("kill")
+            .args(["-KILL", "--", &format!("-{id}")])
+            .output();
     }
     wait_until("the end of the engines", 60, || engines().is_empty());
     let swept = cloud.json_of(&["mesh", "sweep", "--json"]);
