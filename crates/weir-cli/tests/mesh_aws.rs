@@ -97,11 +97,16 @@ impl Cloud {
         fs::write(folder.path().join("engine.rc"), config).unwrap();
         // Canonical's image, which the server does not know.
         let images = serde_json::json!([{
-            "ami_id": "ami-12345678", "name": "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-amd64-server-20260101",
-            "owner_id": "099720109477", "architecture": "x86_64", "public": true, "state": "available",
-            "virtualization_type": "hvm", "hypervisor": "xen", "root_device_type": "ebs", "root_device_name": "/dev/sda1",
-            "description": "", "image_type": "machine", "creation_date": "2026-01-01T00:00:00.000Z", "platform": "",
-            "sriov": "simple", "image_location": "amazon/ubuntu", "kernel_id": null, "ramdisk_id": null,
+            "ami_id": "ami-12345678",
+            "name": "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-amd64-server-20260101",
+            "owner_id": "099720109477",
+            "architecture": "x86_64",
+            "public": true,
+            "virtualization_type": "hvm",
+            "hypervisor": "xen",
+            "root_device_type": "ebs",
+            "description": "",
+            "image_location": "amazon/ubuntu",
         }]);
         fs::write(folder.path().join("images.json"), images.to_string()).unwrap();
         let (host, port) = SERVER.split_once(':').unwrap();
@@ -309,7 +314,9 @@ fn killed_and_swept(cloud: &Cloud) {
     killed.wait().unwrap();
     for id in engines() {
         // Some have ended already, and providers have no group of their own.
-        let _ = Command::new("kill").args(["-KILL", &format!("-{id}")]).output();
+        let _ = Command::new("kill")
+            .args(["-KILL", "--", &format!("-{id}")])
+            .output();
     }
     wait_until("the end of the engines", 60, || engines().is_empty());
     let swept = cloud.json_of(&["mesh", "sweep", "--json"]);

@@ -292,7 +292,7 @@ fn what_a_kill_in_the_middle_leaves_is_swept() {
         if kills_engine {
             // With everything that it has started, as when a host goes down: nothing is written down of what hangs.
             for id in processes(&engine) {
-                run("kill", &["-KILL", &format!("-{id}")]);
+                run("kill", &["-KILL", "--", &format!("-{id}")]);
             }
             wait_until("the end of the engine", || processes(&engine).is_empty());
         }

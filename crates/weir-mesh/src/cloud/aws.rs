@@ -8,6 +8,8 @@ use crate::place::PlaceName;
 
 /// Canonical's account, whose images these are.
 const CANONICAL: &str = "099720109477";
+/// Disk of a machine, as large as the image.
+const DISK_GIB: u32 = 8;
 /// Zones of the region itself, such as us-east-1a, and not local ones such as us-east-1-bos-1a.
 const ZONE: &str = "^[a-z]+(-[a-z]+)+-[0-9][a-z]$";
 
@@ -101,7 +103,7 @@ fn instance(launch: &Launch, kind: &str, groups: &[String]) -> Value {
         // The deadline inside then ends all of it, the disk too.
         "instance_initiated_shutdown_behavior": "terminate",
         "metadata_options": { "http_tokens": "required" },
-        "root_block_device": { "delete_on_termination": true, "tags": launch.tags() },
+        "root_block_device": { "volume_size": DISK_GIB, "delete_on_termination": true, "tags": launch.tags() },
         "tags": { "Name": format!("weir-{}", launch.run) },
         "depends_on": ["aws_route.out", "aws_route_table_association.mesh"],
     });

@@ -78,6 +78,7 @@ pub fn launch(
     let made = plan::make(plan_args, global)?;
     made.plan.estimate.check(&made.limits)?;
     let mut launch = spec(args)?;
+    let own = args.machines_by.as_deref().map(own_program).transpose()?;
     let engine = match &args.engine {
         Some(program) => Engine {
             program: own_program(program)?,
@@ -85,7 +86,6 @@ pub fn launch(
         None => Engine::find(std::env::var_os("PATH").as_deref())
             .map_err(|error| Failure::environment(error.to_string()))?,
     };
-    let own = args.machines_by.as_deref().map(own_program).transpose()?;
     launch.run = random_hex()?[..RUN_LENGTH].to_owned();
     let folder = state_folder(args.state.as_deref())?.begin(&launch.run)?;
     launch.keys = keys(&folder).inspect_err(|_| {
