@@ -111,10 +111,10 @@ fn a_killed_experiment_goes_on_with_what_is_left() {
         &database,
         "-q",
     ];
-    let mut running = Running::start(weir(&arguments));
+    let running = Running::start(weir(&arguments));
     // In the middle of its second run.
-    wait_until("the second run", PATIENCE, || {
-        (Database::try_count(&database, "runs") == Some(3)).then_some(())
+    wait_until("its second run", PATIENCE, || {
+        Database::try_count(&database, "runs").filter(|runs| *runs == 3)
     });
     running.signal("KILL");
     running.wait(LIMIT);
