@@ -8,7 +8,8 @@
 #   RATES="1 5 20 50 100 200 500"          Mbit/s, one connection each
 #   CONNECTIONS="100 250 500 1000 2000"    of RATE Mbit/s each
 #   RATE=8
-#   BURST=                                 packets of --pace-burst; empty for what the kernel chooses
+#   BURST=4             packets of --pace-burst; empty for what the kernel chooses: 64 KB on a round trip as short as here,
+#                       which is half a second at 1 Mbit/s
 #   SHORT=1             a try: 3 s, three rates, 50 and 100 connections
 #   WEIR                the binary; target/release/weir
 set -euo pipefail
@@ -26,6 +27,7 @@ duration=${DURATION:-10}
 rates=${RATES:-1 5 20 50 100 200 500}
 connections=${CONNECTIONS:-100 250 500 1000 2000}
 rate=${RATE:-8}
+BURST=${BURST-4}
 burst=${BURST:+--pace-burst $BURST}
 client=$here/pacing_client.py
 port=8080
@@ -40,6 +42,8 @@ mkdir "$scratch/media"
 truncate -s 100G "$scratch/media/big"
 
 namespaces_make 1500
+# Packets on the link are then those of a network.
+in_far ethtool -K weir-far tso off
 
 # serve OPTION...: an origin of its own for each measurement; its process is in $FAR_PID.
 serve() {
@@ -58,7 +62,7 @@ ask() {
     in_near taskset -c "$last_core" python3 "$client" "$1" "$FAR_ADDRESS" "$port" "${@:2}"
 }
 
-echo "$(nproc) cores, kernel $(uname -r), $(date -u +%Y-%m-%d); $duration s each; burst ${BURST:-as the kernel chooses}"
+echo "$(nproc) cores, kernel $(uname -r), $(date -u +%Y-%m-%d); $duration s each; bursts of ${BURST:-as many packets as the kernel chooses}"
 echo
 echo "| asked, Mbit/s | body, Mbit/s | error | wire / body |"
 echo "| --: | --: | --: | --: |"
