@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use acting::{Acting, answer, mpd};
 use weir_load::engine::{Config, Second, SoFar, Watch, place, run};
-use weir_load::http::{Patience, Trust};
+use weir_load::http::{HttpVersion, Patience, Trust};
 use weir_load::measure::Segment;
 use weir_load::schedule::{Arrivals, Popularity};
 use weir_load::viewer::{Behaviour, Play, RealTime, RungChoice};
@@ -50,6 +50,7 @@ fn watch(server: &Acting, real_time: RealTime) -> Vec<Segment> {
         },
         duration: Some(Duration::from_millis(1_500)),
         threads: 1,
+        http: HttpVersion::One,
         trust: Trust::Public,
         patience: Patience {
             connect: Duration::from_secs(2),

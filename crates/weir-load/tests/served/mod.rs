@@ -13,7 +13,7 @@ use weir_load::engine::{Config, Second, SoFar, Watch, place, run};
 use weir_load::http::{HttpVersion, Patience, Trust};
 use weir_load::measure::LoadSummary;
 use weir_load::schedule::{Arrivals, Popularity};
-use weir_load::viewer::{Behaviour, Play, RungChoice};
+use weir_load::viewer::{Behaviour, Play, RealTime, RungChoice};
 
 struct Nobody;
 
@@ -183,6 +183,7 @@ pub fn eight(url: &str, how: Play) -> Config {
             popularity: Popularity::zipf(1, 0.0),
             play: how,
             rung: RungChoice::Highest,
+            real_time: RealTime::default(),
             subtitles: false,
             verify: true,
             think: (Duration::ZERO, Duration::ZERO),
