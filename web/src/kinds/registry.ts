@@ -13,19 +13,7 @@ import { send } from "./send";
 import { survey } from "./survey";
 import { tcp } from "./tcp";
 
-const KINDS: Description[] = [
-  rtt,
-  flows,
-  survey,
-  tcp,
-  mtu,
-  lab,
-  send,
-  recv,
-  load,
-  experiment,
-  mesh,
-];
+const KINDS: Description[] = [rtt, flows, survey, tcp, mtu, lab, send, recv, load, experiment, mesh];
 
 export function descriptionOf(context: Context): Description {
   return KINDS.find((one) => one.kind === context.run.kind) ?? fallback(context.run.kind, context);
