@@ -322,39 +322,6 @@ fn killed_and_swept(cloud: &Cloud) {
     let swept = cloud.json_of(&["mesh", "sweep", "--json"]);
     assert_eq!(swept["launches"][0]["outcome"], "removed", "{swept}");
     cloud.nothing_is_left();
-
-    // The same with nothing written down.
-    let mut killed = cloud.weir(&LAUNCH).stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(killed.stdout.as_mut().unwrap())
-        .read_line(&mut line)
-        .unwrap();
-    let up: Value = serde_json::from_str(&line).unwrap();
-    killed.kill().unwrap();
-    killed.wait().unwrap();
-    fs::remove_dir_all(cloud.folder.path().join(".local")).unwrap();
-    let look = ["--place", "aws:eu-west-1", "--place", "aws:us-east-1"];
-    let early = cloud.json_of(&[&["mesh", "sweep", "--json"], &look[..]].concat());
-    assert!(
-        early["tagged"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .all(|one| one["removed"] == false),
-        "{early}"
-    );
-    assert!(!cloud.instances("eu-west-1").is_empty(), "its time is not over");
-    let name = up["launch"].as_str().unwrap();
-    let swept = cloud.json_of(&[&["mesh", "sweep", "--json", "--launch", name], &look[..]].concat());
-    assert!(
-        swept["tagged"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .any(|one| one["kind"] == "instance"),
-        "{swept}"
-    );
-    cloud.nothing_is_left();
 }
 
 fn without_credentials(cloud: &Cloud) {
