@@ -47,7 +47,7 @@ pub enum LoadCommand {
         after_help = "\
 Example:
     $ weir load find-capacity http://127.0.0.1:8080/film/manifest.mpd --hold 'p99 < 500ms'
-    $ weir load find-capacity http://127.0.0.1:8080/film/manifest.mpd --play real-time --hold 'rebuffer < 0.1%' --step 60s"
+    $ weir load find-capacity http://127.0.0.1:8080/film/master.m3u8 --play real-time --hold 'rebuffer < 1%' --step 60s"
     )]
     FindCapacity(Box<FindCapacityArgs>),
     /// Make a matrix of runs, against origins that it starts and stops itself.

@@ -118,7 +118,7 @@ fn limits_that_are_not_reached_or_cannot_be_met() {
     let none = find(1, &url, &["--hold", "p50 < 1ms", "-q"]);
     assert!(none.stderr.contains("not even one viewer"), "{}", none.stderr);
     assert!(
-        none.stdout.contains("capacity: 0 viewers with p50 < 1 ms"),
+        none.stdout.contains("capacity: 0 viewers with p50 < 1.00 ms"),
         "{}",
         none.stdout
     );
