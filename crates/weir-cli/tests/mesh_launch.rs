@@ -307,7 +307,12 @@ fn what_a_kill_in_the_middle_leaves_is_swept() {
         assert_documented("mesh-sweep", &swept);
         assert_eq!(swept["launches"][0]["outcome"], "removed", "{swept}");
         if kills_engine {
-            assert_eq!(swept["tagged"][0]["id"], "gcp-europe-west3", "{swept}");
+            // Others may have been cut off too.
+            let tagged = swept["tagged"].as_array().unwrap();
+            assert!(
+                tagged.iter().any(|one| one["id"] == "gcp-europe-west3"),
+                "{swept}"
+            );
         }
         nothing_is_left();
         fs::remove_file(format!("{HERE}/hangs")).unwrap();
