@@ -61,7 +61,9 @@ mount -t tmpfs tmpfs /run
 scratch=$(mktemp -d -p /run)
 export WEIR_DB=$scratch/weir.db
 # So that the word 'weir' is this binary.
-PATH=$(cd "$(dirname "$weir")" && pwd):$PATH
+mkdir "$scratch/bin"
+ln -s "$(realpath "$weir")" "$scratch/bin/weir"
+PATH=$scratch/bin:$PATH
 echo "$(date -u '+%Y-%m-%d %H:%M UTC'), $(uname -sr), $(nproc) x $(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1)"
 "$weir" --version
 echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg)"

@@ -124,7 +124,9 @@ namespaces_make 1500
 scratch=$(mktemp -d -p /run)
 export WEIR_DB=$scratch/weir.db
 # So that the word 'weir' is this binary.
-PATH=$(cd "$(dirname "$weir")" && pwd):$PATH
+mkdir "$scratch/bin"
+ln -s "$(realpath "$weir")" "$scratch/bin/weir"
+PATH=$scratch/bin:$PATH
 describe_machine
 if wants goodput; then
     for rate in $rates; do

@@ -116,6 +116,14 @@ fn configure(host: Host, spec: &LinkSpec) -> Result<(), InterfaceError> {
     Ok(())
 }
 
+/// What `ip` is told for a host's route to the other to have that congestion control.
+pub(crate) fn route_with(host: Host, congestion_control: &str) -> Vec<String> {
+    let (own, _) = host.addresses();
+    let route = format!("route replace 198.18.0.0/24 dev {DEVICE} proto kernel scope link src {own} congctl");
+    let words = route.split(' ').chain([congestion_control]);
+    words.map(str::to_owned).collect()
+}
+
 /// Hosts of this link have IPv6 addresses.
 pub(crate) fn has_ipv6(spec: &LinkSpec) -> bool {
     interface::has_ipv6() && spec.interface_mtu >= LEAST_IPV6_MTU

@@ -109,6 +109,28 @@ impl Lab {
         self.on(host, || std::fs::write(format!("/proc/sys/net/{name}"), value))?
     }
 
+    /// Sets the congestion control of TCP on a host, for what comes and goes over IPv4.
+    ///
+    /// A kernel takes only some of those that it has as the default of a namespace; the others it takes for a route, which
+    /// the program `ip` sets.
+    ///
+    /// # Errors
+    /// When the kernel has none of that name, or the program is missing.
+    pub fn set_congestion_control(&self, host: Host, name: &str) -> io::Result<()> {
+        let as_default = self.set(host, "ipv4/tcp_congestion_control", name);
+        if as_default.as_ref().map_err(io::Error::kind) != Err(io::ErrorKind::PermissionDenied) {
+            return as_default;
+        }
+        let said = self.on(host, || {
+            Command::new("ip").args(hosts::route_with(host, name)).output()
+        })??;
+        if said.status.success() {
+            return Ok(());
+        }
+        let why = String::from_utf8_lossy(&said.stderr);
+        Err(io::Error::other(why.trim().to_owned()))
+    }
+
     /// The queues of every second that was taken in, both directions.
     pub fn queues(&self) -> &[QueueSecond] {
         self.waiting.seconds()

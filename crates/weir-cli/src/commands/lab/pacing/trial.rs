@@ -149,7 +149,7 @@ pub fn carry_out(setting: &Setting<'_>, trial: &Trial<'_>) -> Result<Outcome, Fa
 
 fn set_up_kernel(lab: &Lab, trial: &Trial<'_>) -> Result<(), Failure> {
     let name = trial.congestion.name();
-    lab.set(Host::Far, "ipv4/tcp_congestion_control", name).map_err(|error| {
+    lab.set_congestion_control(Host::Far, name).map_err(|error| {
         Failure::environment(format!(
             "the kernel does not give the congestion control {name}: {error}; 'modprobe tcp_{name}' as root may help, or another \
              --congestion"
