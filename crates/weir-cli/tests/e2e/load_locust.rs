@@ -181,7 +181,10 @@ fn locust_counts_what_its_workers_have_counted() {
         [USERS / 6; 3]
     );
     std::thread::sleep(Duration::from_secs(1));
-    run("curl", &["--silent", "--request", "POST", &format!("{PAGE}/stop")]);
+    run(
+        "curl",
+        &["--silent", "--request", "POST", &format!("{PAGE}/stop")],
+    );
     wait_until("the end", LIMIT, || (told()["state"] == "stopped").then_some(()));
     // Workers report once more when they have stopped; the store follows within a second.
     let statistics = || {
