@@ -9,7 +9,7 @@ values, workers = (yaml.safe_load(open(path, encoding="utf-8")) for path in sys.
 # Names of the chart's values.yaml (deliveryhero/locust): one that is misspelt is passed over by Helm without a word.
 known = {
     "fullnameOverride": None,
-    "loadtest": {"name", "locust_locustfile", "locust_locustfile_configmap", "locust_lib_configmap", "locust_host"},
+    "loadtest": {"name", "locust_locustfile", "locust_locustfile_configmap", "locust_host", "locustCmd"},
     "image": {"repository", "tag", "pullPolicy"},
     "master": {"args", "environment", "resources", "logLevel"},
     "worker": {"replicas"},
@@ -25,6 +25,8 @@ labels = pod["metadata"]["labels"]
 assert workers["spec"]["selector"]["matchLabels"] == labels
 (spread,) = pod["spec"]["topologySpreadConstraints"]
 assert spread["labelSelector"]["matchLabels"] == labels
+# Without it, the users of a worker that goes are gone.
+assert "--enable-rebalancing" in values["master"]["args"]
 # The Service of the chart selects its master by these, and must not find a worker.
 assert labels["component"] == "worker" and labels["load_test"] == values["loadtest"]["name"]
 (container,) = pod["spec"]["containers"]

@@ -61,7 +61,8 @@ fn master(locustfile: &str, title: &str) -> Running {
         "--web-port",
         "8089",
     ]);
-    command.args(["--weir-dash", title, "WeirDash"]);
+    // Without it, Locust tells of a worker that has gone, and lets its users go.
+    command.args(["--enable-rebalancing", "--weir-dash", title, "WeirDash"]);
     Running::start(command)
 }
 
@@ -159,6 +160,8 @@ fn kept() -> Vec<Vec<String>> {
 #[test]
 fn locust_counts_what_its_workers_have_counted() {
     isolated!(heavy);
+    // A master looks itself up in /proc.
+    lab::see_own_processes();
     let root = lab::path("media");
     make_title(&root);
     let mut origin = Running::start(weir(&["origin", &root, "--files", "--listen", "127.0.0.1:0"]));

@@ -358,9 +358,10 @@ impl Collector {
     }
 }
 
-/// Whether the generator was the limit: its busiest thread was busy all of a second, or what had its time was late.
+/// Whether the generator was the limit: its busiest thread was busy all of a second, or one in a hundred of what had its
+/// time was late. Of fewer than a hundred, a single one would be that.
 pub fn is_limited(busiest: f64, schedule_error: &Times) -> bool {
-    busiest > BUSY || schedule_error.p99 > LATE_NS
+    busiest > BUSY || schedule_error.count >= 100 && schedule_error.p99 > LATE_NS
 }
 
 /// Bytes in and out between two scrapes; counters that went back mean that the origin was started again.

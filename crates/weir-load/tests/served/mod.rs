@@ -155,8 +155,7 @@ impl Nginx {
 
     /// Ends it; then its log.
     pub fn log(mut self) -> Vec<Line> {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
+        self.end();
         let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap();
         let lines = log.lines().map(|line| {
             let [status, all, body, path, protocol, session] = line.split(' ').collect::<Vec<_>>()[..] else {
@@ -172,6 +171,20 @@ impl Nginx {
             }
         });
         lines.collect()
+    }
+}
+
+impl Nginx {
+    fn end(&mut self) {
+        // It may have ended before.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
