@@ -41,5 +41,8 @@ fn read(bytes: &[u8], step: usize) -> (bool, u64, Streams) {
 
 fuzz_target!(|input: &[u8]| {
     let [step, bytes @ ..] = input else { return };
-    assert_eq!(read(bytes, usize::from(*step).max(1)), read(bytes, bytes.len().max(1)));
+    assert_eq!(
+        read(bytes, usize::from(*step).max(1)),
+        read(bytes, bytes.len().max(1))
+    );
 });

@@ -19,7 +19,10 @@ use weir_mesh::place::{PlaceName, Places};
 fn check_leftovers(leftovers: &[Leftover]) {
     for removal in aws_removals("eu-west-1", leftovers) {
         for word in removal.commands.iter().flatten() {
-            assert!(!word.is_empty() && !word.chars().any(|c| c.is_control() || c.is_whitespace()), "{word}");
+            assert!(
+                !word.is_empty() && !word.chars().any(|c| c.is_control() || c.is_whitespace()),
+                "{word}"
+            );
         }
         assert!(!removal.leftover.id.starts_with('-'));
     }
@@ -69,7 +72,10 @@ fuzz_target!(|input: &[u8]| {
         }
         _ => {
             let failure = judge(&String::from_utf8_lossy(text), "aws");
-            assert!(!failure.message.contains('\n') && failure.message.len() < 2500, "{failure}");
+            assert!(
+                !failure.message.contains('\n') && failure.message.len() < 2500,
+                "{failure}"
+            );
         }
     }
 });
