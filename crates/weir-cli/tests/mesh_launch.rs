@@ -350,6 +350,26 @@ fn what_a_kill_in_the_middle_leaves_is_swept() {
     nothing_is_left();
 }
 
+/// The command with SIGHUP as it is by default: whoever runs the tests may have had it ignored, as nohup does, and then the
+/// command ignores it, too.
+fn with_hang_up(command: &Command) -> Command {
+    let mut with = Command::new("env");
+    with.arg("--default-signal=HUP")
+        .arg(command.get_program())
+        .args(command.get_args())
+        .current_dir(HERE)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => with.env(name, value),
+            None => with.env_remove(name),
+        };
+    }
+    with
+}
+
 #[test]
 fn a_place_that_is_refused_does_not_hold_the_others_up_and_ctrl_c_removes_everything() {
     if !enter("a_place_that_is_refused_does_not_hold_the_others_up_and_ctrl_c_removes_everything") {
@@ -393,9 +413,10 @@ fn a_place_that_is_refused_does_not_hold_the_others_up_and_ctrl_c_removes_everyt
         fs::remove_file(format!("{HERE}/hangs")).unwrap();
     }
     fs::remove_file(format!("{HERE}/hang-gcp-europe-west3")).unwrap();
-    let mut held = launch(&[]).spawn().unwrap();
+    let mut held = with_hang_up(&launch(&[])).spawn().unwrap();
     line_of(&mut held);
     run("kill", &["-HUP", &held.id().to_string()]);
+    wait_until("the end after SIGHUP", || held.try_wait().unwrap().is_some());
     assert_eq!(held.wait().unwrap().code(), Some(0));
     nothing_is_left();
 }
@@ -413,7 +434,7 @@ fn what_is_missing_is_said_in_one_line() {
             "neither tofu nor terraform is in PATH",
         ),
         (
-            "run --launch --cloud aws --max-regions 2 --admit 203.0.113.7",
+            "run --launch --cloud aws --max-regions 2 --admit 203.0.113.7 --ssh /bin/true",
             &empty,
             3,
             "--engine",
