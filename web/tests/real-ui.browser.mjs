@@ -39,7 +39,7 @@ after(async () => {
 
 const listed = (page) => page.$$eval("tr[data-run]", (all) => all.map((one) => Number(one.dataset.run)));
 const tops = (where = "1") =>
-  sql(database, `SELECT run_id FROM runs WHERE parent_run_id IS NULL AND ${where} ORDER BY run_id DESC`).map(
+  sql(database, `SELECT run_id FROM runs WHERE parent_run_id IS NULL AND ${where} ORDER BY started_unix_ns DESC, run_id DESC`).map(
     (row) => row.run_id,
   );
 const untilListed = (page, expected) =>
