@@ -9,7 +9,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 
 SCRIPTS := .ci/run $(wildcard scripts/*.sh benches/e2e/*.sh)
 
-.PHONY: help demo test lint build fuzz bench diagnosis clean prepare-demo prepare-test prepare-bench test-crates test-analysis test-page page fuzz-smoke
+.PHONY: help demo test lint build fuzz bench diagnosis clean prepare-demo prepare-test prepare-bench test-crates-and-page test-analysis test-page page fuzz-smoke
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,7 +17,7 @@ help: ## list these targets
 demo: prepare-demo build ## survey a path between two hosts made on this machine
 	@scripts/demo.sh
 
-test: prepare-test lint test-crates test-analysis test-page fuzz-smoke ## every check: lint, tests, the page in a browser, a short run of each fuzz target
+test: prepare-test lint test-crates-and-page fuzz-smoke ## every check: lint, tests, the page in a browser, a short run of each fuzz target
 	@echo "==> all checks passed"
 
 lint: prepare-test ## format, clippy, syntax of the scripts
@@ -72,21 +72,15 @@ prepare-test:
 prepare-bench:
 	@scripts/install_prerequisites.sh bench
 
-# Many of the tests wait more than they compute, so the fuzz targets are built meanwhile, with the lowest priority; what goes
-# wrong with that is said when they run.
-test-crates:
-	@echo "==> cargo test --workspace"
-	@nice -n 19 scripts/fuzz_smoke.sh --build >/dev/null 2>&1 & \
-	    cargo test --workspace --no-fail-fast; status=$$?; wait; exit $$status
+test-crates-and-page:
+	@scripts/test_crates_and_page.sh
 
-# With the binary that test-crates built.
+# With the binary that cargo test builds.
 test-analysis:
-	@echo "==> analysis/: the scripts in Python and R against weir"
 	@scripts/check_analysis.sh
 
 # `npm run dist` fails if the page in the repository, which cargo embeds, is not the one that its sources give.
 test-page:
-	@echo "==> the page: types, lint, tests, build, browser"
 	@cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent dist && npm run --silent test:browser
 
 page: ## build the page of reports (web/), which takes Node; without it cargo takes the page in the repository

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for FUZZ_SECONDS (default 5) each, from the committed seeds and whatever earlier runs found.
+# Runs every fuzz target for FUZZ_SECONDS (default 5) each, from the committed seeds and whatever earlier runs found, as many
+# at a time as there are processors.
 #
 #   scripts/fuzz_smoke.sh [TARGET...]      default: every file in fuzz/fuzz_targets
 #   scripts/fuzz_smoke.sh --build          builds them all, and runs none
@@ -39,7 +40,7 @@ targets() {
 
 # New inputs go to the first folder that libFuzzer is given, so the committed seeds come second and stay as they are.
 run_target() {
-    local target=$1 corpus=fuzz/corpus/$1 seeds=fuzz/seeds/$1
+    local target=$1 corpus=fuzz/corpus/$1 seeds=fuzz/seeds/$1 log=$logs/$1
     local folders=("$corpus")
     mkdir -p "$corpus"
     [ ! -d "$seeds" ] || folders+=("$seeds")
@@ -61,10 +62,22 @@ list=("$@")
 if [ ${#list[@]} -eq 0 ]; then
     mapfile -t list < <(targets)
 fi
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
 "${cargo[@]}" fuzz build
+running=0
+failed=0
 for target in "${list[@]}"; do
-    run_target "$target"
+    if [ "$running" -eq "$(nproc)" ]; then
+        wait -n || failed=1
+        running=$((running - 1))
+    fi
+    run_target "$target" &
+    running=$((running + 1))
 done
+while [ "$running" -gt 0 ]; do
+    wait -n || failed=1
+    running=$((running - 1))
+done
+[ "$failed" -eq 0 ] || exit 1
 echo "fuzz targets without a failure: ${list[*]}"

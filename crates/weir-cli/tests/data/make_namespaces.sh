@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes machines for 'weir mesh launch --machines-by': network namespaces with an SSH server each, on a bridge. Called by
-# mesh_launch.rs inside namespaces of its own, with WEIR_TEST_FOLDER and WEIR_TEST_BINARY.
+# the end-to-end tests of launches inside namespaces of its own, with WEIR_TEST_FOLDER and WEIR_TEST_BINARY.
 #
 #   make_namespaces.sh create NAME | delete NAME | list
 set -eu

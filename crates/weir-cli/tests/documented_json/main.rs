@@ -58,7 +58,7 @@ const SCHEMAS: [&str; 42] = [
     "mesh-launch",
     "mesh-status",
 ];
-/// Schemas that output is held against where there are hosts: mesh_over_ssh.rs and mesh_launch.rs.
+/// Schemas that output is held against where there are hosts, in the end-to-end tests (`mesh`).
 const WHERE_HOSTS_ARE: [&str; 4] = ["mesh-run", "mesh-sweep", "mesh-launch", "mesh-status"];
 /// Documents of a kind that are taken apart; the others are only validated.
 const TAKEN_APART: usize = 2;

@@ -1,7 +1,5 @@
 //! `weir runs`, `weir report` and `weir diagnose` of media that was carried, from a database that the test fills.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 use weir_carry::recv::RecvSummary;
 use weir_carry::send::SendSummary;
@@ -11,7 +9,7 @@ use weir_results::{
 };
 
 use crate::lab::{self, Finished, isolated, run_within, weir};
-use crate::{LIMIT, count};
+use crate::{LIMIT, assert_documented, count};
 
 const SECOND: u64 = 1_000_000_000;
 const START: u64 = 1_700_000_000 * SECOND;
@@ -132,18 +130,6 @@ fn carried(database: &str, kind: &str) -> RunId {
     run
 }
 
-/// Panics with what is not as the schema says.
-fn conforms(schema: &str, document: &Value) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schemas/{schema}.schema.json"));
-    let schema = serde_json::from_str(&std::fs::read_to_string(path).expect("a schema")).expect("JSON");
-    let validator = jsonschema::draft202012::new(&schema).expect("a schema");
-    let said: Vec<String> = validator
-        .iter_errors(document)
-        .map(|error| error.to_string())
-        .collect();
-    assert!(said.is_empty(), "{said:#?}\n{document}");
-}
-
 #[test]
 fn runs_of_carried_media_are_listed_shown_exported_and_drawn_and_not_diagnosed() {
     isolated!();
@@ -161,9 +147,9 @@ fn runs_of_carried_media_are_listed_shown_exported_and_drawn_and_not_diagnosed()
         let listed = command(&["runs", "list", "--kind", kind, "--json"]).expect_code(0);
         let listed = json_lines(&listed.stdout);
         assert_eq!((listed.len(), &listed[0]["kind"]), (1, &json!(kind)));
-        conforms("runs-list", &listed[0]);
+        assert_documented("runs-list", &listed[0]);
         let shown = command(&["runs", "show", &run, "--json"]).expect_code(0).json();
-        conforms("runs-show", &shown);
+        assert_documented("runs-show", &shown);
         let wanted = records(kind).len() as u64;
         let rows = shown["rows"].as_object().expect("rows");
         assert_eq!(rows.values().map(count).sum::<u64>(), wanted);
@@ -176,7 +162,7 @@ fn runs_of_carried_media_are_listed_shown_exported_and_drawn_and_not_diagnosed()
         let lines = json_lines(&lines.stdout);
         assert_eq!(lines.len() as u64, 1 + wanted);
         for line in &lines {
-            conforms("runs-export", line);
+            assert_documented("runs-export", line);
         }
         let events = lines.iter().filter(|line| line["table"] == "media_events");
         assert!(events.clone().all(|line| line["detail"] == EVIL));
@@ -189,7 +175,7 @@ fn runs_of_carried_media_are_listed_shown_exported_and_drawn_and_not_diagnosed()
         assert_eq!(csv.stdout.lines().count(), 11, "{}", csv.stdout);
 
         let data = command(&["runs", "export", &run]).expect_code(0).json();
-        conforms("report-data", &data);
+        assert_documented("report-data", &data);
         let (said, missing) = (&data["runs"][0]["diagnosis"], &data["runs"][0]["no_diagnosis"]);
         assert_eq!((said, missing), (&Value::Null, &Value::Null));
         let file = lab::path(&format!("{kind}.html"));

@@ -2,11 +2,14 @@
 //! tests make, with losses, copies and delays that somebody else than Weir counts.
 //!
 //! Each test runs in namespaces of its own (see `lab`), so that tests share no port, no packet filter and no file,
-//! need no root, and leave nothing behind. They need `unshare` (util-linux), `ip` and `ss` (iproute2), `nft`
+//! need no root (those of meshes do, see `mesh`), and leave nothing behind. They need `unshare` (util-linux), `ip` and `ss` (iproute2), `nft`
 //! (nftables) and `python3`.
 
 // Clippy allows unwrap in test functions only; here the functions that they call are tests as well.
 #![allow(clippy::unwrap_used)]
+
+#[path = "../documented_json/schemas.rs"]
+mod schemas;
 
 mod lab;
 
@@ -30,6 +33,7 @@ mod load_capacity;
 mod load_causes;
 mod load_locust;
 mod long_path;
+mod mesh;
 mod neighbours;
 mod origin;
 mod origin_clients;
@@ -60,6 +64,12 @@ const LIMIT: Duration = Duration::from_secs(30);
 #[track_caller]
 fn count(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
+}
+
+/// Holds what a command printed against its schema.
+#[track_caller]
+fn assert_documented(name: &str, printed: &Value) {
+    schemas::assert_documented(name, &schemas::validator(name), printed);
 }
 
 /// Checks that there are values and that their quantiles ascend.

@@ -12,6 +12,8 @@ pub const SCRATCH: &str = "/run/weir-e2e";
 const INSIDE: &str = "WEIR_E2E_INSIDE";
 /// A test that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(90);
+/// As [`LIMIT`], for the tests that have many hosts.
+const ROOT_LIMIT: Duration = Duration::from_secs(400);
 /// Commands that tests use, with the Debian packages that hold them.
 const NEEDED: [(&str, &str); 5] = [
     ("unshare", "util-linux"),
@@ -21,6 +23,9 @@ const NEEDED: [(&str, &str); 5] = [
     ("python3", "python3"),
 ];
 
+/// What a test has for itself, as arguments of `unshare`.
+const SPACES: [&str; 5] = ["--net", "--mount", "--pid", "--fork", "--kill-child"];
+
 /// How a test bears company.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
@@ -28,20 +33,30 @@ pub enum Weight {
     Light,
     /// Runs beside light ones only.
     Heavy,
+    /// Has hosts with servers that change users, which takes root; one such test at a time.
+    Root,
 }
 
 /// True inside, where the test is to go on. Outside, runs the test inside and returns false when it passed.
 pub fn enter(marker: &str, weight: Weight) -> bool {
     let name = test_name(marker);
     if std::env::var(INSIDE).is_ok_and(|inside| inside == name) {
-        set_up();
+        set_up(if weight == Weight::Root { ROOT_LIMIT } else { LIMIT });
         return true;
     }
     static HEAVY: Mutex<()> = Mutex::new(());
-    let _turn = (weight == Weight::Heavy).then(|| HEAVY.lock().unwrap_or_else(PoisonError::into_inner));
-    let unshare = how_to_unshare()
-        .as_ref()
-        .unwrap_or_else(|missing| panic!("{missing}"));
+    static ROOT: Mutex<()> = Mutex::new(());
+    let turn = match weight {
+        Weight::Light => None,
+        Weight::Heavy => Some(&HEAVY),
+        Weight::Root => Some(&ROOT),
+    };
+    let _turn = turn.map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
+    let unshare = match (how_to_unshare(), weight) {
+        (Err(missing), _) => panic!("{missing}"),
+        (Ok(_), Weight::Root) => root_spaces(),
+        (Ok(arguments), _) => arguments.as_slice(),
+    };
     let mut inner = Command::new("unshare")
         .args(unshare)
         .arg(std::env::current_exe().expect("the test's own path"))
@@ -84,6 +99,17 @@ fn path_with_sbin() -> String {
     )
 }
 
+/// Arguments of `unshare` with which root stays what it is.
+fn root_spaces() -> &'static [&'static str] {
+    let id = super::run("id", &["-u"]);
+    assert_eq!(id.trim(), "0", "this test needs root: sshd changes users");
+    assert!(
+        std::path::Path::new("/usr/sbin/sshd").is_file(),
+        "this test needs sshd: install the package openssh-server (apt-get install openssh-server)"
+    );
+    &SPACES
+}
+
 /// Arguments of `unshare` that work here, or what to do about it.
 fn how_to_unshare() -> &'static Result<Vec<&'static str>, String> {
     static FOUND: OnceLock<Result<Vec<&'static str>, String>> = OnceLock::new();
@@ -97,9 +123,8 @@ fn how_to_unshare() -> &'static Result<Vec<&'static str>, String> {
                 ));
             }
         }
-        let spaces = ["--net", "--mount", "--pid", "--fork", "--kill-child"];
-        let as_user = [&["--user", "--map-root-user"], &spaces[..]].concat();
-        for arguments in [as_user, spaces.to_vec()] {
+        let as_user = [&["--user", "--map-root-user"], &SPACES[..]].concat();
+        for arguments in [as_user, SPACES.to_vec()] {
             if can_make_interfaces(&arguments) {
                 return Ok(arguments);
             }
@@ -135,15 +160,15 @@ pub fn see_own_processes() {
 }
 
 /// First steps inside. This process is the first of its process namespace: when it ends, all others end.
-fn set_up() {
+fn set_up(limit: Duration) {
     std::thread::spawn(|| {
         // The outer test holds the other end and never writes.
         let _ = std::io::stdin().read(&mut [0]);
         std::process::exit(101);
     });
-    std::thread::spawn(|| {
-        std::thread::sleep(LIMIT);
-        eprintln!("the test took longer than {} s", LIMIT.as_secs());
+    std::thread::spawn(move || {
+        std::thread::sleep(limit);
+        eprintln!("the test took longer than {} s", limit.as_secs());
         std::process::exit(101);
     });
     super::run("mount", &["-t", "tmpfs", "tmpfs", "/run"]);

@@ -8,7 +8,7 @@ use weir_control::Greeted;
 use weir_net::{UdpOptions, UdpSocket};
 use weir_results::{Direction, Record, Side};
 
-use super::{HAND_ON, NAP, Outcome, PATIENCE, Served, Serving, not_begun};
+use super::{HAND_ON, NAP, Outcome, PATIENCE, Served, Serving, SessionEnd, not_begun};
 use crate::clock_watch::ClockEstimate;
 use crate::control::{FlowsReport, FromAgent, Ready, ToAgent};
 use crate::flows::{
@@ -115,6 +115,10 @@ impl Serving<'_> {
         let (report, records) = finish(running, ending, stop);
         reflector.finish();
         self.say_records(records)?;
+        // The threads of a test end with the agent, too. What they report then is not the whole test, though it looks so.
+        if self.shared.stop.is_set() {
+            return Err(SessionEnd::Stopped);
+        }
         match report {
             Ok(report) => Ok(Ok(self.say(&FromAgent::Flows(Box::new(report)))?)),
             Err(error) => Ok(Err(error)),
