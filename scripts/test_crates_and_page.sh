@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Runs the tests of the crates, of analysis/ and of the page. The end-to-end tests wait more than they compute, so they run
-# beside the others; what they print comes at the end. Nothing stops at the first failure.
+# beside the others, those of meshes beside the rest of them; what they print comes at the end. Nothing stops at the first
+# failure.
 set -uo pipefail
 
 cd "$(dirname "$0")/.."
-end_to_end=$(mktemp)
+printed=$(mktemp -d)
 pids=()
-trap 'kill "${pids[@]}" 2>/dev/null; rm -f "$end_to_end"' EXIT
+trap '[ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null; rm -rf "$printed"' EXIT
 failed=()
 
 step() {
@@ -23,9 +24,11 @@ cargo test --workspace --no-run || exit 1
 nice -n 19 scripts/fuzz_smoke.sh --build >/dev/null 2>&1 &
 fuzz=$!
 # What waits takes no processor: more tests at a time than there are.
-cargo test --workspace --test e2e -- --test-threads=4 >"$end_to_end" 2>&1 &
-beside=$!
-pids=("$fuzz" "$beside")
+cargo test --workspace --test e2e -- --skip mesh:: --test-threads=4 >"$printed/e2e" 2>&1 &
+end_to_end=$!
+cargo test --workspace --test e2e -- mesh:: >"$printed/mesh" 2>&1 &
+mesh=$!
+pids=("$fuzz" "$end_to_end" "$mesh")
 
 step "cargo test --workspace, all but the end-to-end tests" \
     cargo test --workspace --no-fail-fast --lib --bins --test '[!e]*' --test 'e[!2]*'
@@ -34,8 +37,9 @@ step "analysis/: the scripts in Python and R against weir" make --no-print-direc
 step "the page: types, lint, tests, build, browser" make --no-print-directory test-page
 
 echo "==> the end-to-end tests, which ran meanwhile"
-wait "$beside" || failed+=("the end-to-end tests")
-cat "$end_to_end"
+wait "$end_to_end" || failed+=("the end-to-end tests")
+wait "$mesh" || failed+=("the end-to-end tests of meshes")
+cat "$printed/e2e" "$printed/mesh"
 wait "$fuzz"
 pids=()
 if [ ${#failed[@]} -gt 0 ]; then
