@@ -154,7 +154,7 @@ fn what_a_kill_in_the_middle_leaves_is_swept() {
     let hang = "hang-gcp-europe-west3";
     // Of Weir alone: the engine goes on, and the sweep waits for it.
     for kills_engine in [false, true] {
-        fs::write(&hang, "").unwrap();
+        fs::write(hang, "").unwrap();
         let killed = Running::start(launch(&[]));
         wait_until("machines, and one that hangs", LONG, || {
             (namespaces() == 3 && Path::new("hangs").exists()).then_some(())
@@ -169,7 +169,7 @@ fn what_a_kill_in_the_middle_leaves_is_swept() {
                 processes(&engine).is_empty().then_some(())
             });
         }
-        fs::remove_file(&hang).unwrap();
+        fs::remove_file(hang).unwrap();
         let status = json_of(&["mesh", "status", "--json"], 0);
         assert_documented("mesh-status", &status);
         assert_eq!(status["launches"][0]["held"], false, "{status}");

@@ -100,12 +100,12 @@ fn six_hosts_are_tested_through_a_kill_and_the_fitted_slope_is_the_one_that_was_
 
     let page = Path::new("mesh.html");
     let report = json_of(&["mesh", "report", "--json", "--html", "mesh.html"], 0);
-    assert_eq!(report["html"]["bytes"], fs::metadata(&page).unwrap().len());
+    assert_eq!(report["html"]["bytes"], fs::metadata(page).unwrap().len());
     let said = finish(weir(&["mesh", "report", "--html", "mesh.html"]), 2).stderr;
     assert!(said.contains("mesh.html exists"), "{said}");
     // Whoever wants to look at it afterwards says where it is to be kept.
     if let Ok(keep) = std::env::var("WEIR_KEEP_MESH_PAGE") {
-        fs::write(keep, fs::read(&page).unwrap()).unwrap();
+        fs::write(keep, fs::read(page).unwrap()).unwrap();
     }
     let fit = &report["groups"][0]["rtt"];
     let (slope, r) = (
