@@ -39,9 +39,10 @@ after(async () => {
 
 const listed = (page) => page.$$eval("tr[data-run]", (all) => all.map((one) => Number(one.dataset.run)));
 const tops = (where = "1") =>
-  sql(database, `SELECT run_id FROM runs WHERE parent_run_id IS NULL AND ${where} ORDER BY started_unix_ns DESC, run_id DESC`).map(
-    (row) => row.run_id,
-  );
+  sql(
+    database,
+    `SELECT run_id FROM runs WHERE parent_run_id IS NULL AND ${where} ORDER BY started_unix_ns DESC, run_id DESC`,
+  ).map((row) => row.run_id);
 const untilListed = (page, expected) =>
   page.waitForFunction(
     (wanted) => JSON.stringify([...document.querySelectorAll("tr[data-run]")].map((one) => one.dataset.run)) === wanted,

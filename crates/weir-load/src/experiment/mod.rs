@@ -2,6 +2,7 @@
 //! them are left after an interruption, and what they say together. It must not know how an origin is started, where
 //! results are kept, or what time it is.
 
+mod checks;
 pub mod distance;
 mod file;
 mod markdown;

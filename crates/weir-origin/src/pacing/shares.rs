@@ -98,8 +98,11 @@ impl Shares {
 
     /// What the kernel is to hold: the highest of all rates; none where there is no answer, or one that is not paced.
     pub fn rate(&self) -> Option<TcpRate> {
-        let rates: Option<Vec<TcpRate>> = self.all.iter().map(|share| share.rate).collect();
-        rates?.into_iter().max()
+        let mut highest = None;
+        for share in &self.all {
+            highest = highest.max(Some(share.rate?));
+        }
+        highest
     }
 
     /// Whether an answer whose rate differs has to wait for what is left of those before it, since they leave in turns.
