@@ -79,8 +79,10 @@ pub struct Exchange {
     head: Option<Head>,
     /// Bytes of the body so far.
     pub body_bytes: u64,
-    /// Bytes of its frames so far.
+    /// Bytes of its frames so far, as they came.
     pub all_bytes: u64,
+    /// What of the present frame's payload is in them.
+    counted: u64,
     /// When the first of them came, and the last, monotonic nanoseconds; 0: not yet.
     pub first_byte_ns: u64,
     /// See above.
@@ -209,6 +211,7 @@ impl Session {
             head: None,
             body_bytes: 0,
             all_bytes: 0,
+            counted: 0,
             first_byte_ns: 0,
             last_byte_ns: 0,
             end: None,
@@ -321,7 +324,8 @@ impl Session {
             }
             stream.window = stream.window.checked_sub(length).ok_or(SessionError::Window)?;
             stream.owed += length;
-            stream.all_bytes += (HEAD_BYTES + head.length) as u64;
+            stream.all_bytes += HEAD_BYTES as u64;
+            stream.counted = 0;
             stream.last_byte_ns = now_ns;
         }
         Ok(())
@@ -329,7 +333,10 @@ impl Session {
 
     fn take_data(&mut self, id: u32, part: &[u8], mine: u32, body: &mut dyn FnMut(&[u8])) {
         let Some(stream) = self.stream_mut(id) else { return };
-        stream.body_bytes += part.len() as u64;
+        let bytes = part.len() as u64;
+        stream.body_bytes += bytes;
+        stream.all_bytes += bytes;
+        stream.counted += bytes;
         if id == mine {
             body(part);
         } else {
@@ -341,6 +348,8 @@ impl Session {
     fn end_data(&mut self, head: &FrameHead, now_ns: u64) {
         if let Some(stream) = self.stream_mut(head.stream) {
             stream.last_byte_ns = now_ns;
+            // Padding comes with the last of the body.
+            stream.all_bytes += (head.length as u64).saturating_sub(stream.counted);
             if head.has(frames::END_STREAM) {
                 stream.finish();
             }

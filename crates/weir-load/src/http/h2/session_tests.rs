@@ -77,6 +77,21 @@ fn a_connection_begins_as_the_rfc_says() {
 }
 
 #[test]
+fn of_a_body_that_is_cut_off_only_what_came_is_counted() {
+    let answer = [
+        frame(Kind::Headers, END_HEADERS, 1, b"\x88"),
+        frame(Kind::Data, 0, 1, b"hello"),
+    ]
+    .concat();
+    for came in answer.len() - 5..=answer.len() {
+        let mut session = begun();
+        pushed(&mut session, &answer[..came]).expect("frames");
+        let stream = session.stream(1).expect("a stream");
+        assert_eq!(stream.all_bytes, came as u64);
+    }
+}
+
+#[test]
 fn an_answer_is_counted_with_its_frames() {
     let mut session = begun();
     let answer = [
