@@ -82,6 +82,18 @@ impl SshExecutor<'_> {
         judge(&host.name, finished, limit)
     }
 
+    /// A fault of a test, named after the host whose agent could not be reached, where it is that.
+    fn by_agent(&self, to: usize, fault: Fault) -> Fault {
+        let message = match fault.kind {
+            FaultKind::Agent => format!(
+                "{}: its agent cannot be reached from {}",
+                self.hosts[to].name, fault.message
+            ),
+            _ => fault.message,
+        };
+        Fault { message, ..fault }
+    }
+
     /// Where the agent of a host listens for the others.
     fn agent(&self, host: usize) -> String {
         let target = &self.hosts[host];
@@ -257,7 +269,9 @@ impl Executor for SshExecutor<'_> {
     fn test(&self, (from, to): Pair, shape: &TestShape) -> Result<MeshTest, Fault> {
         let script = scripts::probe(&self.folder(from), &self.weir(from), &self.agent(to), shape);
         let limit = Duration::from_nanos(shape.duration_ns().saturating_mul(2)) + SLACK;
-        let said = self.call(from, &script, Input::None, limit)?;
+        let said = self
+            .call(from, &script, Input::None, limit)
+            .map_err(|fault| self.by_agent(to, fault))?;
         let line = said.lines().last().unwrap_or_default();
         serde_json::from_str(line).map_err(|error| Fault {
             kind: FaultKind::Test,
@@ -273,6 +287,7 @@ impl Executor for SshExecutor<'_> {
         let limit = Duration::from_nanos(shape.duration_ns().saturating_mul(3)) + SLACK;
         self.call_into(from, &script, Input::None, Output::File(into), limit)
             .map(drop)
+            .map_err(|fault| self.by_agent(to, fault))
     }
 
     fn clean(&self, host: usize) -> Result<(), Fault> {
