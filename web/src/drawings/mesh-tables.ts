@@ -90,7 +90,10 @@ export const udpTable: Drawing = ({ run }) => {
   return panel(
     "mesh-udp",
     table(
-      more("UDP at a media rate: loss, interarrival jitter (RFC 3550), delay variation (P99) and reordering", found.length),
+      more(
+        "UDP at a media rate: loss, interarrival jitter (RFC 3550), delay variation (P99) and reordering",
+        found.length,
+      ),
       ["from", "to", "rate", "lost", "jitter", "delay variation", "packets overtaken"],
       rows,
       { numeric: [2, 3, 4, 5, 6] },

@@ -69,7 +69,11 @@ export const mesh: Description = {
     { title: "Throughput and round-trip time", wide: true, drawings: [throughputOverRtt] },
     { title: "Pairs", wide: true, drawings: [rttMatrix, throughputMatrix] },
     { title: "Places", wide: true, drawings: [placesMap] },
-    { title: "Numbers", wide: true, drawings: [fitsTable, windowsTable, tcpTable, udpTable, impossibleTable, failuresTable] },
+    {
+      title: "Numbers",
+      wide: true,
+      drawings: [fitsTable, windowsTable, tcpTable, udpTable, impossibleTable, failuresTable],
+    },
   ],
   showParts: true,
 };
