@@ -198,10 +198,15 @@ fn judge(host: &str, finished: Finished, limit: Duration) -> Result<String, Faul
         return match word {
             Some("agent") => fault(FaultKind::Agent, format!("the agent did not start: {said}")),
             Some("folder") => fault(FaultKind::Agent, format!("its folder could not be made: {said}")),
-            _ if said.contains("cannot connect") || said.contains("no UDP packet came through") => fault(
-                FaultKind::Agent,
-                format!("{said} (are the agent's ports open between the hosts?)"),
-            ),
+            _ if is_about_agent(&said) => {
+                // It was started, so that the advice to start one helps nobody.
+                let why = said.split("; start one").next().unwrap_or(&said);
+                let why = why.strip_prefix("weir: ").unwrap_or(why);
+                fault(
+                    FaultKind::Agent,
+                    format!("{why} (are the agent's ports open between the hosts?)"),
+                )
+            }
             _ => fault(
                 FaultKind::Test,
                 if said.is_empty() {
@@ -234,6 +239,13 @@ fn judge(host: &str, finished: Finished, limit: Duration) -> Result<String, Faul
     } else {
         fault(FaultKind::Unreachable, format!("ssh cannot reach it: {said}"))
     }
+}
+
+/// Whether `weir` on a host said that it could not get through to the other's agent.
+fn is_about_agent(said: &str) -> bool {
+    ["cannot reach an agent at", "no UDP packet came through"]
+        .iter()
+        .any(|words| said.contains(words))
 }
 
 /// A line from outside, with more of it than elsewhere.
