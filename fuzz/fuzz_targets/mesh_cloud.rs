@@ -10,14 +10,16 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use weir_mesh::cloud::Launch;
 use weir_mesh::cloud::hosts::{Files, hosts_file, read_output};
-use weir_mesh::cloud::leftovers::{Leftover, aws_removals, read_aws, read_names, read_own};
+use weir_mesh::cloud::leftovers::{
+    Associations, Leftover, aws_removals, read_associations, read_aws, read_names, read_own,
+};
 use weir_mesh::cloud::record::Record;
 use weir_mesh::cloud::verdict::judge;
 use weir_mesh::hosts::read_hosts;
 use weir_mesh::place::{PlaceName, Places};
 
-fn check_leftovers(leftovers: &[Leftover]) {
-    for removal in aws_removals("eu-west-1", leftovers) {
+fn check_leftovers(leftovers: &[Leftover], associations: &Associations) {
+    for removal in aws_removals("eu-west-1", leftovers, associations) {
         for word in removal.commands.iter().flatten() {
             assert!(
                 !word.is_empty() && !word.chars().any(|c| c.is_control() || c.is_whitespace()),
@@ -54,13 +56,13 @@ fuzz_target!(|input: &[u8]| {
     match form % 5 {
         0 => check_hosts(text),
         1 => {
-            // Both answers in one.
+            // All answers in one.
             if let Ok(found) = read_aws(text, b"[\"i-1\"]") {
-                check_leftovers(&found);
+                check_leftovers(&found, &read_associations(text).unwrap_or_default());
             }
             let _ = read_names(text);
         }
-        2 => check_leftovers(&read_own(&String::from_utf8_lossy(text))),
+        2 => check_leftovers(&read_own(&String::from_utf8_lossy(text)), &Associations::new()),
         3 => {
             if let Ok(record) = Record::read("launch.json", text) {
                 for place in &record.places {

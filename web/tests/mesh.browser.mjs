@@ -29,6 +29,9 @@ test("a mesh of six hosts has all its charts and tables, and no name becomes mar
   assert.equal(points, 29);
   assert.match(await page.textContent('[data-table="mesh-failures"]'), /<b>no answer<\/b> from "there"/);
   assert.equal(await page.locator('[data-table="mesh-failures"] b').count(), 0);
+  const tcp = await page.textContent('[data-table="mesh-tcp"]');
+  assert.match(tcp, /2\s*1 MiB.*17\s*512 KiB.*bbr\s*4 MiB\s*6 MiB/);
+  assert.match(await page.textContent('[data-table="mesh-udp"]'), /20 Mbit\/s\s*0 %\s*9\.41 µs\s*40 µs\s*0/);
   assert.match(await page.textContent('[data-table="mesh-windows"]'), /819 KiB \(781 KiB to 840 KiB\)/);
   await unfold(page, "details[data-folded] > summary");
   assert.ok((await page.locator("details[data-folded] figure").count()) >= 24);

@@ -1,5 +1,5 @@
 //! `weir mesh launch` with AWS's provider against a server of AWS's API (moto) on loopback: launched and removed; killed in
-//! the middle and swept; credentials missing.
+//! the middle and swept, by what it had written down and by tags alone; credentials missing.
 //!
 //! Where `terraform` or `tofu`, the provider (in the folder that `WEIR_TERRAFORM_MIRROR` names), `moto_server` and `aws` are
 //! not all there, it says on standard error that nothing was checked. It runs again inside a network namespace of its own,
@@ -190,6 +190,7 @@ impl Cloud {
                 ("describe-security-groups", "SecurityGroups"),
                 ("describe-internet-gateways", "InternetGateways"),
                 ("describe-subnets", "Subnets"),
+                ("describe-route-tables", "RouteTables"),
                 ("describe-volumes", "Volumes"),
             ] {
                 let answer = self.aws(region, &[what, "--filters", "Name=tag-key,Values=weir-run"]);
@@ -255,6 +256,7 @@ fn a_launch_on_aws_is_removed_and_what_a_kill_leaves_is_swept() {
     let cloud = Cloud::start();
     launched_and_removed(&cloud);
     killed_and_swept(&cloud);
+    swept_by_tags_alone(&cloud);
     without_credentials(&cloud);
 }
 
@@ -306,6 +308,24 @@ fn launched_and_removed(cloud: &Cloud) {
 }
 
 fn killed_and_swept(cloud: &Cloud) {
+    kill_in_the_middle(cloud);
+    let swept = cloud.json_of(&["mesh", "sweep", "--json"]);
+    assert_eq!(swept["launches"][0]["outcome"], "removed", "{swept}");
+    cloud.nothing_is_left();
+}
+
+/// With no record and no state: they have gone with the host that launched.
+fn swept_by_tags_alone(cloud: &Cloud) {
+    kill_in_the_middle(cloud);
+    fs::remove_dir_all(cloud.folder.path().join(".local")).unwrap();
+    let places = REGIONS.map(|region| format!("aws:{region}")).join(",");
+    let swept = cloud.json_of(&["mesh", "sweep", "--place", &places, "--all", "--json"]);
+    assert!(!swept["tagged"].as_array().unwrap().is_empty(), "{swept}");
+    cloud.nothing_is_left();
+}
+
+/// Kills a launch and its engines while machines are being made.
+fn kill_in_the_middle(cloud: &Cloud) {
     let mut killed = cloud.weir(&LAUNCH).stdout(Stdio::null()).spawn().unwrap();
     wait_until("an instance", 300, || {
         REGIONS.iter().any(|region| !cloud.instances(region).is_empty())
@@ -319,9 +339,6 @@ fn killed_and_swept(cloud: &Cloud) {
             .output();
     }
     wait_until("the end of the engines", 60, || engines().is_empty());
-    let swept = cloud.json_of(&["mesh", "sweep", "--json"]);
-    assert_eq!(swept["launches"][0]["outcome"], "removed", "{swept}");
-    cloud.nothing_is_left();
 }
 
 fn without_credentials(cloud: &Cloud) {

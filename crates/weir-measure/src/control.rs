@@ -135,6 +135,7 @@ mod tests {
             longest_silence_ns: 1 << 47,
             socket_drops: most,
             owd,
+            jitter_ns: 1 << 47,
         };
         let receiver = ReceiverReport {
             owd,

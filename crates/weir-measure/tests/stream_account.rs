@@ -480,5 +480,7 @@ fn delays_keep_their_digits_whatever_the_clocks_say() {
             (100_000, 299_000)
         );
         assert_eq!(report.flows[0].owd, report.owd);
+        // 9,409.212 ns by the sum that RFC 3550's recursion stands for, in exact fractions: tests/data/jitter.py.
+        assert_eq!(report.flows[0].jitter_ns, 9_409);
     }
 }

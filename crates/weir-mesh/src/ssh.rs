@@ -82,6 +82,18 @@ impl SshExecutor<'_> {
         judge(&host.name, finished, limit)
     }
 
+    /// A fault of a test, named after the host whose agent could not be reached, where it is that.
+    fn by_agent(&self, to: usize, fault: Fault) -> Fault {
+        let message = match fault.kind {
+            FaultKind::Agent => format!(
+                "{}: its agent cannot be reached from {}",
+                self.hosts[to].name, fault.message
+            ),
+            _ => fault.message,
+        };
+        Fault { message, ..fault }
+    }
+
     /// Where the agent of a host listens for the others.
     fn agent(&self, host: usize) -> String {
         let target = &self.hosts[host];
@@ -186,10 +198,15 @@ fn judge(host: &str, finished: Finished, limit: Duration) -> Result<String, Faul
         return match word {
             Some("agent") => fault(FaultKind::Agent, format!("the agent did not start: {said}")),
             Some("folder") => fault(FaultKind::Agent, format!("its folder could not be made: {said}")),
-            _ if said.contains("cannot connect") || said.contains("no UDP packet came through") => fault(
-                FaultKind::Agent,
-                format!("{said} (are the agent's ports open between the hosts?)"),
-            ),
+            _ if is_about_agent(&said) => {
+                // It was started, so that the advice to start one helps nobody.
+                let why = said.split("; start one").next().unwrap_or(&said);
+                let why = why.strip_prefix("weir: ").unwrap_or(why);
+                fault(
+                    FaultKind::Agent,
+                    format!("{why} (are the agent's ports open between the hosts?)"),
+                )
+            }
             _ => fault(
                 FaultKind::Test,
                 if said.is_empty() {
@@ -222,6 +239,13 @@ fn judge(host: &str, finished: Finished, limit: Duration) -> Result<String, Faul
     } else {
         fault(FaultKind::Unreachable, format!("ssh cannot reach it: {said}"))
     }
+}
+
+/// Whether `weir` on a host said that it could not get through to the other's agent.
+fn is_about_agent(said: &str) -> bool {
+    ["cannot reach an agent at", "no UDP packet came through"]
+        .iter()
+        .any(|words| said.contains(words))
 }
 
 /// A line from outside, with more of it than elsewhere.
@@ -257,7 +281,9 @@ impl Executor for SshExecutor<'_> {
     fn test(&self, (from, to): Pair, shape: &TestShape) -> Result<MeshTest, Fault> {
         let script = scripts::probe(&self.folder(from), &self.weir(from), &self.agent(to), shape);
         let limit = Duration::from_nanos(shape.duration_ns().saturating_mul(2)) + SLACK;
-        let said = self.call(from, &script, Input::None, limit)?;
+        let said = self
+            .call(from, &script, Input::None, limit)
+            .map_err(|fault| self.by_agent(to, fault))?;
         let line = said.lines().last().unwrap_or_default();
         serde_json::from_str(line).map_err(|error| Fault {
             kind: FaultKind::Test,
@@ -273,6 +299,7 @@ impl Executor for SshExecutor<'_> {
         let limit = Duration::from_nanos(shape.duration_ns().saturating_mul(3)) + SLACK;
         self.call_into(from, &script, Input::None, Output::File(into), limit)
             .map(drop)
+            .map_err(|fault| self.by_agent(to, fault))
     }
 
     fn clean(&self, host: usize) -> Result<(), Fault> {

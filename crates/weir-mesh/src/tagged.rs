@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::cloud::leftovers::{
-    Leftover, aws_list, aws_list_instances, aws_list_regions, aws_removals, is_gone, read_aws, read_names,
-    read_own,
+    Leftover, aws_list, aws_list_instances, aws_list_regions, aws_list_route_tables, aws_removals, is_gone,
+    read_associations, read_aws, read_names, read_own,
 };
 use crate::process::{Finished, Input, Output, run};
 
@@ -162,7 +162,14 @@ impl Account {
 
 fn remove_once(region: &str, leftovers: &[Leftover], kill: &AtomicBool) -> Vec<(Leftover, String)> {
     let mut stuck = Vec::new();
-    for removal in aws_removals(region, leftovers) {
+    let has_tables = leftovers.iter().any(|leftover| leftover.kind == "route-table");
+    let associations = has_tables
+        .then(|| call("aws", &aws_list_route_tables(region), kill))
+        .and_then(Result::ok)
+        .and_then(|answer| read_associations(answer.as_bytes()).ok())
+        // A table that cannot go without says so itself, and is tried again.
+        .unwrap_or_default();
+    for removal in aws_removals(region, leftovers, &associations) {
         let mut problem = removal
             .commands
             .is_empty()

@@ -64,7 +64,12 @@ fn a_reverse_test_is_from_the_server() {
         (test.from.region.as_str(), test.to.region.as_str()),
         ("cellar", "eu-west-1")
     );
-    assert_eq!((test.tcp_retransmits, test.rtt_mean_ns), (Some(5), None));
+    assert_eq!((test.tcp_streams_retransmits, test.rtt_mean_ns), (Some(5), None));
+    assert_eq!(
+        (test.tcp_retransmits, test.tcp_cwnd_bytes),
+        (None, None),
+        "those of one connection"
+    );
 }
 
 #[test]

@@ -64,13 +64,19 @@ pub struct MeshTest {
     pub tcp_streams: Option<u64>,
     /// Their goodput together, at the receiver, bits per second.
     pub tcp_streams_bps: Option<u64>,
+    /// Segments that they sent again, together.
+    pub tcp_streams_retransmits: Option<u64>,
+    /// The largest congestion window of any of them, bytes.
+    pub tcp_streams_cwnd_bytes: Option<u64>,
+    /// The mean of their smoothed RTTs, nanoseconds.
+    pub tcp_streams_rtt_ns: Option<u64>,
     /// Segments that the one connection sent again.
     pub tcp_retransmits: Option<u64>,
     /// Its largest congestion window, bytes.
     pub tcp_cwnd_bytes: Option<u64>,
     /// Its mean smoothed RTT, nanoseconds.
     pub tcp_rtt_ns: Option<u64>,
-    /// Its congestion control, as the kernel names it.
+    /// Congestion control of all connections, as the kernel names it.
     pub congestion_control: Option<String>,
     /// Most bytes that a socket of the sending host may hold unacknowledged.
     pub from_window_bytes: Option<u64>,
@@ -82,7 +88,7 @@ pub struct MeshTest {
     pub udp_sent: Option<u64>,
     /// Share of them that was lost, 0 to 1.
     pub udp_loss: Option<f64>,
-    /// Their interarrival jitter, nanoseconds.
+    /// Their interarrival jitter when the test ended (RFC 3550, 6.4.1), nanoseconds.
     pub udp_jitter_ns: Option<u64>,
     /// 99th percentile of their one-way delay above the smallest (PDV, RFC 5481), nanoseconds.
     pub udp_pdv_ns: Option<u64>,
@@ -100,7 +106,8 @@ const COLUMNS: &str = "unix_ns, source, outcome, reason, from_cloud, from_region
                        faster_than_light, rtt_count, rtt_min_ns, rtt_mean_ns, rtt_p50_ns, rtt_p95_ns, rtt_max_ns, \
                        rtt_jitter_ns, tcp_bps, tcp_streams, tcp_streams_bps, tcp_retransmits, tcp_cwnd_bytes, \
                        tcp_rtt_ns, congestion_control, from_window_bytes, to_window_bytes, udp_bps, udp_sent, \
-                       udp_loss, udp_jitter_ns, udp_pdv_ns, udp_reordered, bytes, details";
+                       udp_loss, udp_jitter_ns, udp_pdv_ns, udp_reordered, bytes, details, tcp_streams_retransmits, \
+                       tcp_streams_cwnd_bytes, tcp_streams_rtt_ns";
 
 /// Which tests to read; all fields together must hold.
 #[derive(Clone, Debug, Default)]
@@ -226,6 +233,9 @@ fn values(run: RunId, test: &MeshTest) -> Vec<Value> {
         optional(test.udp_reordered),
         count(test.bytes),
         text(&test.details.to_string()),
+        optional(test.tcp_streams_retransmits),
+        optional(test.tcp_streams_cwnd_bytes),
+        optional(test.tcp_streams_rtt_ns),
     ]);
     row
 }
@@ -290,6 +300,9 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<(RunId, MeshTest)> {
         bytes: columns.next()?,
         // What was put there by hand and is no JSON is worth nothing here.
         details: serde_json::from_str(&columns.next::<String>()?).unwrap_or_default(),
+        tcp_streams_retransmits: columns.next()?,
+        tcp_streams_cwnd_bytes: columns.next()?,
+        tcp_streams_rtt_ns: columns.next()?,
     };
     Ok((run, test))
 }

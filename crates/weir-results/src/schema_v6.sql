@@ -1,4 +1,4 @@
--- Version 6: load on an origin, by `weir load`.
+-- Version 6: load on an origin, by `weir load`; what senders of several TCP connections between two places say.
 -- Words of `kind` and `cause` are Weir's own; names in load_metrics are those of whoever told them.
 
 CREATE TABLE load_seconds (
@@ -94,3 +94,7 @@ CREATE TABLE load_histograms (
     buckets     TEXT    NOT NULL
 );
 CREATE INDEX load_histograms_by_run ON load_histograms (run_id, kind, time, unix_ns);
+
+ALTER TABLE mesh_tests ADD COLUMN tcp_streams_retransmits INTEGER;
+ALTER TABLE mesh_tests ADD COLUMN tcp_streams_cwnd_bytes INTEGER;
+ALTER TABLE mesh_tests ADD COLUMN tcp_streams_rtt_ns INTEGER;

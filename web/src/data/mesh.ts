@@ -13,6 +13,27 @@ export interface Place {
   longitude: number | null;
 }
 
+/** What senders of TCP and the receiver of UDP say of a test, as the series names it. */
+const FIGURES = [
+  "tcp_bps",
+  "tcp_retransmits",
+  "tcp_cwnd_bytes",
+  "tcp_rtt_ns",
+  "tcp_streams",
+  "tcp_streams_bps",
+  "tcp_streams_retransmits",
+  "tcp_streams_cwnd_bytes",
+  "tcp_streams_rtt_ns",
+  "from_window_bytes",
+  "to_window_bytes",
+  "udp_bps",
+  "udp_loss",
+  "udp_jitter_ns",
+  "udp_pdv_ns",
+  "udp_reordered",
+] as const;
+export type TestFigure = (typeof FIGURES)[number];
+
 /** Tests that went through, in lists of the same length. */
 export interface Tests {
   length: number;
@@ -24,6 +45,9 @@ export interface Tests {
   rttNs: Numbers;
   bps: Numbers;
   tooFast: boolean[];
+  figures: Record<TestFigure, Numbers>;
+  /** Congestion control of the sender; empty where nobody said. */
+  control: string[];
 }
 
 export interface Failure {
@@ -105,6 +129,8 @@ export function meshOf(run: Run): Mesh {
     rttNs: pick(table.numbers("rtt_ns")),
     bps: pick(table.numbers("tcp_bps")),
     tooFast: pick(table.numbers("faster_than_light")).map((value) => value === 1),
+    figures: Object.fromEntries(FIGURES.map((name) => [name, pick(table.numbers(name))])) as Tests["figures"],
+    control: pick(words("congestion_control")),
   };
   const failures = reason.flatMap((text, i): Failure[] =>
     text === ""
@@ -115,13 +141,7 @@ export function meshOf(run: Run): Mesh {
     tests,
     failures,
     places,
-    pairs: pairsOf(
-      tests,
-      number,
-      places.length,
-      pick(table.numbers("tcp_streams_bps")),
-      pick(table.numbers("survey_run")),
-    ),
+    pairs: pairsOf(tests, number, places.length, tests.figures.tcp_streams_bps, pick(table.numbers("survey_run"))),
     groups: [...new Set(tests.group)].sort(),
     fits: fitsOf(run),
     windows: windowsOf(run, number),

@@ -1,7 +1,7 @@
-// Tables of tests between places: the fits with their bounds, the windows that are implied, what beats light, what failed.
-import { type Fit, meshOf } from "../data/mesh";
+// Tables of tests between places: what TCP and UDP did in each, the fits with their bounds, the windows that are implied, what beats light, what failed.
+import { type Fit, meshOf, type TestFigure, type Tests } from "../data/mesh";
 import { h, table } from "../dom";
-import { binary, count, digits, nanoseconds, plural } from "../format";
+import { binary, count, digits, nanoseconds, percent, plural, rate } from "../format";
 import type { Drawing } from "../kinds/describe";
 import { arrow } from "./mesh-distance";
 
@@ -14,6 +14,92 @@ const within = (value: number, bounds: [number, number] | null, format: (value: 
 
 const more = (title: string, all: number) =>
   all > MOST_ROWS ? `${title}, the first ${MOST_ROWS} of ${count(all)}` : title;
+
+/** The tests that have one of these figures, by their numbers. */
+const having = ({ figures }: Tests, ...names: TestFigure[]) =>
+  figures.tcp_bps.flatMap((_, i) => (names.some((name) => typeof figures[name][i] === "number") ? [i] : []));
+
+const known = (value: number | null | undefined, format: (value: number) => string) =>
+  typeof value === "number" ? format(value) : "–";
+
+export const tcpTable: Drawing = ({ run }) => {
+  const { tests } = meshOf(run);
+  const found = having(tests, "tcp_bps", "tcp_streams_bps");
+  if (found.length === 0) return null;
+  const rows = found.slice(0, MOST_ROWS).map((i) => {
+    const cell = (name: TestFigure, format: (value: number) => string) => known(tests.figures[name][i], format);
+    return [
+      tests.from[i]!,
+      tests.to[i]!,
+      cell("tcp_bps", rate),
+      cell("tcp_retransmits", count),
+      cell("tcp_cwnd_bytes", binary),
+      cell("tcp_rtt_ns", nanoseconds),
+      cell("tcp_streams", count),
+      cell("tcp_streams_bps", rate),
+      cell("tcp_streams_retransmits", count),
+      cell("tcp_streams_cwnd_bytes", binary),
+      cell("tcp_streams_rtt_ns", nanoseconds),
+      tests.control[i] || "–",
+      cell("from_window_bytes", binary),
+      cell("to_window_bytes", binary),
+    ];
+  });
+  return panel(
+    "mesh-tcp",
+    table(
+      more("TCP with one connection, then with several: the receiver's rate, and what the sender says", found.length),
+      [
+        "from",
+        "to",
+        "rate",
+        "sent again",
+        "window",
+        "RTT",
+        "connections",
+        "their rate",
+        "sent again",
+        "largest window",
+        "mean RTT",
+        "congestion control",
+        "sender's window limit",
+        "receiver's",
+      ],
+      rows,
+      { numeric: [2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13] },
+    ),
+  );
+};
+
+export const udpTable: Drawing = ({ run }) => {
+  const { tests } = meshOf(run);
+  const found = having(tests, "udp_bps", "udp_loss");
+  if (found.length === 0) return null;
+  const rows = found.slice(0, MOST_ROWS).map((i) => {
+    const cell = (name: TestFigure, format: (value: number) => string) => known(tests.figures[name][i], format);
+    return [
+      tests.from[i]!,
+      tests.to[i]!,
+      cell("udp_bps", rate),
+      cell("udp_loss", percent),
+      cell("udp_jitter_ns", nanoseconds),
+      cell("udp_pdv_ns", nanoseconds),
+      cell("udp_reordered", count),
+    ];
+  });
+  return panel(
+    "mesh-udp",
+    table(
+      more(
+        "UDP at a media rate: loss, interarrival jitter (RFC 3550), delay variation (P99) and reordering",
+        found.length,
+      ),
+      ["from", "to", "rate", "lost", "jitter", "delay variation", "packets overtaken"],
+      rows,
+      { numeric: [2, 3, 4, 5, 6] },
+    ),
+  );
+};
 
 export const fitsTable: Drawing = ({ run }) => {
   const { fits } = meshOf(run);

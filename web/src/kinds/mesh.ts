@@ -2,7 +2,7 @@
 import { meshOf } from "../data/mesh";
 import { rttByClouds, rttOverDistance, throughputByClouds, throughputOverDistance } from "../drawings/mesh-distance";
 import { placesMap, rttMatrix, throughputMatrix } from "../drawings/mesh-places";
-import { failuresTable, fitsTable, impossibleTable, windowsTable } from "../drawings/mesh-tables";
+import { failuresTable, fitsTable, impossibleTable, tcpTable, udpTable, windowsTable } from "../drawings/mesh-tables";
 import { throughputOverRtt } from "../drawings/mesh-throughput";
 import { binary, count, digits, plural } from "../format";
 import type { Context, Description, Figure, Headline } from "./describe";
@@ -69,7 +69,11 @@ export const mesh: Description = {
     { title: "Throughput and round-trip time", wide: true, drawings: [throughputOverRtt] },
     { title: "Pairs", wide: true, drawings: [rttMatrix, throughputMatrix] },
     { title: "Places", wide: true, drawings: [placesMap] },
-    { title: "Numbers", wide: true, drawings: [fitsTable, windowsTable, impossibleTable, failuresTable] },
+    {
+      title: "Numbers",
+      wide: true,
+      drawings: [fitsTable, windowsTable, tcpTable, udpTable, impossibleTable, failuresTable],
+    },
   ],
   showParts: true,
 };

@@ -10,9 +10,9 @@ use weir_results::{
     Direction, FlowBurst, FlowSecond, LossWindow, Quantiles, Record, Silence, StreamBurst, StreamSecond,
 };
 use weir_stats::{
-    Arrival, DEFAULT_HISTORY, DurationHistogram, FlowAccount, FlowTotals, LossRun, LossWindows,
-    QuantileSummary, ReorderAccount, ReorderDepth, SequenceExtender, SequenceTotals, SilenceDetector,
-    SilenceEnd,
+    Arrival, DEFAULT_HISTORY, DurationHistogram, FlowAccount, FlowTotals, InterarrivalJitter, LossRun,
+    LossWindows, QuantileSummary, ReorderAccount, ReorderDepth, SequenceExtender, SequenceTotals,
+    SilenceDetector, SilenceEnd,
 };
 use weir_wire::{FlowData, Spread};
 
@@ -52,6 +52,7 @@ struct FlowLane {
     account: FlowAccount,
     owd_second: DurationHistogram,
     owd: DurationHistogram,
+    jitter: InterarrivalJitter,
     /// Totals at the last second's end.
     before: FlowTotals,
     longest_this_second: u64,
@@ -106,6 +107,7 @@ impl StreamAccount {
             account: FlowAccount::with_history(first, plan.depth, history),
             owd_second: DurationHistogram::new(),
             owd: DurationHistogram::new(),
+            jitter: InterarrivalJitter::new(),
             before: FlowTotals::default(),
             longest_this_second: 0,
             socket_drops: 0,
@@ -181,6 +183,7 @@ impl StreamAccount {
             let raw = arrived_unix_ns.wrapping_sub(packet.sent.0) as i64;
             let relative = raw.wrapping_sub(*self.owd_base.get_or_insert(raw));
             lane.owd_second.record(relative);
+            lane.jitter.update(relative);
             self.owd_second.record(relative);
         }
         if let Some(end) = self.silence.on_packet(index, now_ns) {
@@ -515,6 +518,7 @@ impl FlowLane {
             longest_silence_ns: self.longest_silence_ns,
             socket_drops: self.socket_drops,
             owd: shifted(self.owd.summary(), delay_of_zero),
+            jitter_ns: self.jitter.jitter_ns().round() as u64,
         }
     }
 }

@@ -41,6 +41,10 @@ pub struct FlowReport {
     pub socket_drops: u64,
     /// One-way delay.
     pub owd: Quantiles,
+    /// Interarrival jitter when the test ended (RFC 3550, 6.4.1), of the packets received in time, nanoseconds. Reports of
+    /// a Weir before it was counted have none.
+    #[serde(default)]
+    pub jitter_ns: u64,
 }
 
 /// The receiver's account of a whole test.

@@ -74,6 +74,13 @@ pub fn aws_list_instances(region: &str) -> Vec<String> {
     )
 }
 
+/// Arguments of `aws` that list the route tables with our tags. What ties a table to a subnet has no tags of its own, and
+/// AWS keeps a table as long as it is tied to one.
+pub fn aws_list_route_tables(region: &str) -> Vec<String> {
+    let tag = format!("Name=tag-key,Values={RUN_TAG}");
+    aws(region, &["describe-route-tables", "--filters", &tag])
+}
+
 /// Arguments of `aws` that list the regions that the account has.
 pub fn aws_list_regions() -> Vec<String> {
     aws(
@@ -123,6 +130,33 @@ pub fn read_aws(tags: &[u8], instances: &[u8]) -> Result<Vec<Leftover>, MeshErro
             })
         })
         .collect())
+}
+
+/// Associations of a route table, by the table's id.
+pub type Associations = BTreeMap<String, Vec<String>>;
+
+/// Reads the answer to [`aws_list_route_tables`]. A network's main table has an association that cannot be undone: it is
+/// left out, and goes with the network.
+///
+/// # Errors
+/// When it is none.
+pub fn read_associations(bytes: &[u8]) -> Result<Associations, MeshError> {
+    let answer = read_json(bytes)?;
+    let mut found = Associations::new();
+    let tables = answer["RouteTables"].as_array().into_iter().flatten();
+    let all = tables.flat_map(|table| table["Associations"].as_array().into_iter().flatten());
+    for association in all.filter(|one| one["Main"] != true).take(MOST) {
+        let id = |key: &str| {
+            association[key]
+                .as_str()
+                .filter(|id| is_id(id))
+                .map(str::to_owned)
+        };
+        if let (Some(table), Some(one)) = (id("RouteTableId"), id("RouteTableAssociationId")) {
+            found.entry(table).or_default().push(one);
+        }
+    }
+    Ok(found)
 }
 
 /// Reads a list of names, such as the answer to [`aws_list_regions`].
@@ -176,21 +210,27 @@ pub struct Removal<'l> {
     pub commands: Vec<Vec<String>>,
 }
 
-/// Kinds in the order in which they can be removed: what is used comes after what uses it.
-const ORDER: [&str; 9] = [
+/// Kinds in the order in which they can be removed: what is used comes after what uses it. A route table comes before its
+/// subnets, so that what ties them is undone while both are there: some servers keep it when a subnet goes.
+const ORDER: [&str; 10] = [
     "instance",
     "volume",
     "network-interface",
+    "elastic-ip",
     "security-group",
-    "internet-gateway",
-    "subnet",
     "route-table",
+    "subnet",
+    "internet-gateway",
     "vpc",
     "placement-group",
 ];
 
-/// How to remove all these from a region of AWS.
-pub fn aws_removals<'l>(region: &str, leftovers: &'l [Leftover]) -> Vec<Removal<'l>> {
+/// How to remove all these from a region of AWS, whose route tables have these associations.
+pub fn aws_removals<'l>(
+    region: &str,
+    leftovers: &'l [Leftover],
+    associations: &Associations,
+) -> Vec<Removal<'l>> {
     let mut sorted: Vec<&Leftover> = leftovers.iter().collect();
     let place = |leftover: &Leftover| ORDER.iter().position(|kind| *kind == leftover.kind);
     sorted.sort_by_key(|leftover| place(leftover).unwrap_or(ORDER.len()));
@@ -214,6 +254,7 @@ pub fn aws_removals<'l>(region: &str, leftovers: &'l [Leftover]) -> Vec<Removal<
                 }
                 "volume" => one(&["delete-volume", "--volume-id", id]),
                 "network-interface" => one(&["delete-network-interface", "--network-interface-id", id]),
+                "elastic-ip" => one(&["release-address", "--allocation-id", id]),
                 "security-group" => one(&["delete-security-group", "--group-id", id]),
                 "internet-gateway" => {
                     let mut commands: Vec<Vec<String>> = networks(&leftover.run)
@@ -232,7 +273,16 @@ pub fn aws_removals<'l>(region: &str, leftovers: &'l [Leftover]) -> Vec<Removal<
                     commands
                 }
                 "subnet" => one(&["delete-subnet", "--subnet-id", id]),
-                "route-table" => one(&["delete-route-table", "--route-table-id", id]),
+                "route-table" => {
+                    let mut commands: Vec<Vec<String>> = associations
+                        .get(id)
+                        .into_iter()
+                        .flatten()
+                        .flat_map(|tie| one(&["disassociate-route-table", "--association-id", tie]))
+                        .collect();
+                    commands.extend(one(&["delete-route-table", "--route-table-id", id]));
+                    commands
+                }
                 "vpc" => one(&["delete-vpc", "--vpc-id", id]),
                 // Its name, which is made of the run, and not its id.
                 "placement-group" => {
@@ -248,9 +298,14 @@ pub fn aws_removals<'l>(region: &str, leftovers: &'l [Leftover]) -> Vec<Removal<
 
 /// Whether what `aws` says of a failed removal means that it is gone anyway.
 pub fn is_gone(stderr: &str) -> bool {
-    ["NotFound", "NotAttached", "does not exist"]
-        .iter()
-        .any(|word| stderr.contains(word))
+    [
+        "NotFound",
+        "NotAttached",
+        "PlacementGroup.Unknown",
+        "does not exist",
+    ]
+    .iter()
+    .any(|word| stderr.contains(word))
 }
 
 #[cfg(test)]
@@ -270,7 +325,7 @@ mod tests {
     #[test]
     fn what_is_alive_is_removed_in_an_order_that_works() {
         let found = read_aws(TAGS.as_bytes(), br#"["i-1"]"#).unwrap();
-        let removals = aws_removals("eu-west-1", &found);
+        let removals = aws_removals("eu-west-1", &found, &Associations::new());
         let order: Vec<&str> = removals.iter().map(|one| one.leftover.id.as_str()).collect();
         assert_eq!(order, ["i-1", "igw-1", "vpc-1"]);
         assert_eq!(removals[1].commands.len(), 2, "detached, then deleted");
@@ -278,6 +333,53 @@ mod tests {
         let due = &removals[2].leftover;
         assert!(due.is_due(1000) && !due.is_due(999) && !removals[0].leftover.is_due(i64::MAX));
         assert!(read_aws(b"An error", b"[]").is_err());
+    }
+
+    // As the AWS CLI's manual shows it, with the association of a main table, of a subnet, and one that is no name.
+    const ROUTE_TABLES: &str = r#"{"RouteTables": [
+        {"Associations": [{"Main": true, "RouteTableAssociationId": "rtbassoc-1", "RouteTableId": "rtb-1"}],
+         "RouteTableId": "rtb-1", "VpcId": "vpc-1"},
+        {"Associations": [
+            {"Main": false, "RouteTableAssociationId": "rtbassoc-2", "RouteTableId": "rtb-2", "SubnetId": "subnet-1",
+             "AssociationState": {"State": "associated"}},
+            {"RouteTableAssociationId": "rtbassoc-3", "RouteTableId": "rtb-2"},
+            {"Main": false, "RouteTableAssociationId": "--x", "RouteTableId": "rtb-2"}],
+         "RouteTableId": "rtb-2", "VpcId": "vpc-1"}]}"#;
+
+    #[test]
+    fn a_route_table_is_freed_of_its_subnets_and_removed_before_they_are() {
+        let associations = read_associations(ROUTE_TABLES.as_bytes()).unwrap();
+        let of_one = vec!["rtbassoc-2".to_owned(), "rtbassoc-3".to_owned()];
+        assert_eq!(associations, Associations::from([("rtb-2".to_owned(), of_one)]));
+        let leftover = |kind: &str, id: &str| Leftover {
+            run: "ab12".into(),
+            delete_after_unix_s: None,
+            kind: kind.into(),
+            id: id.into(),
+        };
+        let found = [
+            leftover("subnet", "subnet-1"),
+            leftover("vpc", "vpc-1"),
+            leftover("route-table", "rtb-2"),
+        ];
+        let removals = aws_removals("eu-west-1", &found, &associations);
+        let calls: Vec<String> = removals
+            .iter()
+            .flat_map(|removal| &removal.commands)
+            .map(|command| command[5..].join(" "))
+            .collect();
+        assert_eq!(
+            calls,
+            [
+                "disassociate-route-table --association-id rtbassoc-2",
+                "disassociate-route-table --association-id rtbassoc-3",
+                "delete-route-table --route-table-id rtb-2",
+                "delete-subnet --subnet-id subnet-1",
+                "delete-vpc --vpc-id vpc-1",
+            ]
+        );
+        assert_eq!(read_associations(b"{}").unwrap(), Associations::new());
+        assert!(read_associations(b"An error").is_err());
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub fn rtt_ns(test: &MeshTest) -> Option<u64> {
     test.rtt_p50_ns.or(test.rtt_mean_ns)
 }
 
-const COLUMNS: [&str; 42] = [
+const COLUMNS: [&str; 45] = [
     "run_id",
     "unix_ns",
     "source",
@@ -52,6 +52,9 @@ const COLUMNS: [&str; 42] = [
     "bytes",
     "from_window_bytes",
     "to_window_bytes",
+    "tcp_streams_retransmits",
+    "tcp_streams_cwnd_bytes",
+    "tcp_streams_rtt_ns",
 ];
 
 /// Writes one row a test, with a header; what is not known is an empty field.
@@ -121,6 +124,9 @@ fn row(run: RunId, test: &MeshTest) -> Vec<String> {
         Some(test.bytes),
         test.from_window_bytes,
         test.to_window_bytes,
+        test.tcp_streams_retransmits,
+        test.tcp_streams_cwnd_bytes,
+        test.tcp_streams_rtt_ns,
     ];
     row.extend(last.map(count));
     row

@@ -171,13 +171,7 @@ fn take_tcp(test: &mut MeshTest, start: &Start, end: &End) -> Result<(), String>
         .as_ref()
         .ok_or("it has no end.sum_received: it did not end")?;
     let rate = positive(received.bits_per_second).ok_or("its rate is no number of 0 or more")?;
-    if start.test_start.num_streams <= 1 {
-        test.tcp_bps = Some(rate);
-    } else {
-        (test.tcp_streams, test.tcp_streams_bps) = (Some(start.test_start.num_streams), Some(rate));
-    }
     let sent = end.sum_sent.as_ref();
-    test.tcp_retransmits = sent.and_then(|sum| sum.retransmits);
     test.congestion_control = end.sender_tcp_congestion.as_deref().map(shown);
     test.bytes = sent.and_then(|sum| positive(sum.bytes)).unwrap_or(0);
     let of_streams = |field: fn(&StreamSender) -> Option<f64>| -> Vec<f64> {
@@ -190,14 +184,25 @@ fn take_tcp(test: &mut MeshTest, start: &Start, end: &End) -> Result<(), String>
     let nanoseconds = |microseconds: f64| positive(microseconds * 1e3);
     let means = of_streams(|sender| sender.mean_rtt);
     if !means.is_empty() {
-        let mean = means.iter().sum::<f64>() / means.len() as f64;
-        test.rtt_mean_ns = nanoseconds(mean);
-        test.tcp_rtt_ns = test.rtt_mean_ns;
+        test.rtt_mean_ns = nanoseconds(means.iter().sum::<f64>() / means.len() as f64);
     }
     let fold = |values: Vec<f64>, pick: fn(f64, f64) -> f64| values.into_iter().reduce(pick);
     test.rtt_min_ns = fold(of_streams(|sender| sender.min_rtt), f64::min).and_then(nanoseconds);
     test.rtt_max_ns = fold(of_streams(|sender| sender.max_rtt), f64::max).and_then(nanoseconds);
-    test.tcp_cwnd_bytes = fold(of_streams(|sender| sender.max_snd_cwnd), f64::max).and_then(positive);
+    let retransmits = sent.and_then(|sum| sum.retransmits);
+    let cwnd_bytes = fold(of_streams(|sender| sender.max_snd_cwnd), f64::max).and_then(positive);
+    if start.test_start.num_streams <= 1 {
+        test.tcp_bps = Some(rate);
+        test.tcp_retransmits = retransmits;
+        test.tcp_cwnd_bytes = cwnd_bytes;
+        test.tcp_rtt_ns = test.rtt_mean_ns;
+    } else {
+        test.tcp_streams = Some(start.test_start.num_streams);
+        test.tcp_streams_bps = Some(rate);
+        test.tcp_streams_retransmits = retransmits;
+        test.tcp_streams_cwnd_bytes = cwnd_bytes;
+        test.tcp_streams_rtt_ns = test.rtt_mean_ns;
+    }
     Ok(())
 }
 

@@ -57,7 +57,10 @@ fn what_ssh_says_tells_what_to_do() {
     );
     assert_eq!(exit(255, ""), FaultKind::Unreachable);
     assert_eq!(
-        exit(3, "weir: cannot connect to 192.0.2.7:4747: Connection timed out"),
+        exit(
+            3,
+            "weir: cannot reach an agent at 192.0.2.7:4747: connection timed out; start one there with 'weir agent'"
+        ),
         FaultKind::Agent
     );
     assert_eq!(exit(3, "\u{1b}[31mweir: something else"), FaultKind::Test);

@@ -74,6 +74,7 @@ fn mesh_tests(tests: &[MeshTest], started_unix_ns: u64) -> Series {
         let reason = test.reason.as_deref().unwrap_or_default();
         reason.chars().take(MOST_REASON_CHARACTERS).collect()
     };
+    let control = |test: &MeshTest| test.congestion_control.clone().unwrap_or_default();
     let survey = |test: &MeshTest| test.details.get("survey_run")?.as_u64();
     let columns = vec![
         ("at_ns", Values::Integers(tests.iter().map(at).collect())),
@@ -96,7 +97,26 @@ fn mesh_tests(tests: &[MeshTest], started_unix_ns: u64) -> Series {
         ("tcp_streams", counts(tests, |test| test.tcp_streams)),
         ("tcp_streams_bps", counts(tests, |test| test.tcp_streams_bps)),
         ("tcp_retransmits", counts(tests, |test| test.tcp_retransmits)),
+        ("tcp_cwnd_bytes", counts(tests, |test| test.tcp_cwnd_bytes)),
+        ("tcp_rtt_ns", counts(tests, |test| test.tcp_rtt_ns)),
+        (
+            "tcp_streams_retransmits",
+            counts(tests, |test| test.tcp_streams_retransmits),
+        ),
+        (
+            "tcp_streams_cwnd_bytes",
+            counts(tests, |test| test.tcp_streams_cwnd_bytes),
+        ),
+        (
+            "tcp_streams_rtt_ns",
+            counts(tests, |test| test.tcp_streams_rtt_ns),
+        ),
+        ("congestion_control", words(tests, control)),
+        ("from_window_bytes", counts(tests, |test| test.from_window_bytes)),
+        ("to_window_bytes", counts(tests, |test| test.to_window_bytes)),
+        ("udp_bps", counts(tests, |test| test.udp_bps)),
         ("udp_loss", reals(tests, |test| test.udp_loss)),
+        ("udp_jitter_ns", counts(tests, |test| test.udp_jitter_ns)),
         ("udp_pdv_ns", counts(tests, |test| test.udp_pdv_ns)),
         ("udp_reordered", counts(tests, |test| test.udp_reordered)),
         ("survey_run", counts(tests, survey)),

@@ -37,6 +37,9 @@ fn full() -> MeshTest {
         tcp_bps: Some(10),
         tcp_streams: Some(11),
         tcp_streams_bps: Some(12),
+        tcp_streams_retransmits: Some(24),
+        tcp_streams_cwnd_bytes: Some(25),
+        tcp_streams_rtt_ns: Some(26),
         tcp_retransmits: Some(13),
         tcp_cwnd_bytes: Some(14),
         tcp_rtt_ns: Some(15),
@@ -106,4 +109,41 @@ fn the_document_names_every_column() {
             assert!(told, "{table} lacks {column}");
         }
     }
+}
+
+/// A file as version 5 made it, with a test that says nothing of several connections' senders.
+#[test]
+fn a_test_of_version_5_is_read_without_what_came_later() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("weir.db");
+    let connection = Connection::open(&path).unwrap();
+    connection
+        .execute_batch(concat!(
+            include_str!("../../src/schema_v1.sql"),
+            include_str!("../../src/schema_v2.sql"),
+            include_str!("../../src/schema_v3.sql"),
+            include_str!("../../src/schema_v4.sql"),
+            include_str!("../../src/schema_v5.sql"),
+            "PRAGMA user_version = 5; PRAGMA application_id = 0x57454952;
+             INSERT INTO runs (kind, target, started_unix_ns, last_unix_ns, outcome, parameters, local_host,
+                               weir_version)
+             VALUES ('mesh', 'far', 1000, 2000, 'finished', '{}', '{}', '0.1.0');
+             INSERT INTO mesh_tests (run_id, unix_ns, source, outcome, from_cloud, from_region, from_zone, from_host,
+                                     to_cloud, to_region, to_zone, to_host, faster_than_light, rtt_count, bytes,
+                                     tcp_streams, tcp_streams_bps, details)
+             VALUES (1, 1000, 'weir', 'finished', 'aws', 'eu-west-1', '', '', 'gcp', 'us-central1', '', '', 0, 0, 0,
+                     8, 9000, '{}');"
+        ))
+        .unwrap();
+    drop(connection);
+    let store = Store::open(&path).unwrap();
+    let (run, test) = store.mesh_tests(&MeshFilter::default()).unwrap().remove(0);
+    assert_eq!((test.tcp_streams, test.tcp_streams_bps), (Some(8), Some(9000)));
+    assert_eq!(
+        (test.tcp_streams_retransmits, test.tcp_streams_cwnd_bytes),
+        (None, None)
+    );
+    store.add_mesh_tests(run, &[full()]).unwrap();
+    let all = store.mesh_tests(&MeshFilter::default()).unwrap();
+    assert!(all.contains(&(run, full())));
 }

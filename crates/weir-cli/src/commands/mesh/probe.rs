@@ -23,6 +23,10 @@ const LENGTH: u32 = 100;
 const INTERVAL_NS: u64 = 20_000_000;
 /// UDP payload of the media test: it fits every path.
 const MEDIA_LENGTH: u32 = 1_200;
+/// Packets of the media test leave one by one at the rates of video that is compressed, and at higher ones as many together
+/// as are due in this time: what arrives unevenly is then the network's doing, not that of whole frames sent at once.
+const MEDIA_BURST_NS: u64 = 100_000;
+const MOST_TOGETHER: u64 = 128;
 /// Frames of the media test come as often as those of television.
 const FRAMES: FrameRate = FrameRate {
     numerator: 50,
@@ -122,6 +126,7 @@ fn udp(session: &mut Session, shape: &TestShape, stop: &Stop, test: &mut MeshTes
     let plan = FlowsPlan {
         format: VideoFormat::of_rate(BitRate(shape.udp_bps), FRAMES),
         length: MEDIA_LENGTH,
+        burst: Some(media_burst(shape.udp_bps)),
         flows: 1,
         ways: FlowsWays::Forward,
         duration_ns: shape.udp_ns,
@@ -140,11 +145,19 @@ fn udp(session: &mut Session, shape: &TestShape, stop: &Stop, test: &mut MeshTes
     test.udp_sent = Some(forward.sent);
     test.udp_loss = Some(forward.loss);
     test.udp_reordered = Some(forward.receiver.reordered);
+    let flow = forward.receiver.per_flow.first();
+    test.udp_jitter_ns = flow.filter(|flow| flow.received > 1).map(|flow| flow.jitter_ns);
     let delays = &forward.receiver.owd;
     if delays.count > 0 {
         test.udp_pdv_ns = u64::try_from(delays.p99 - delays.min).ok();
     }
     Ok(())
+}
+
+/// Packets of the media test that leave together.
+fn media_burst(rate_bps: u64) -> u32 {
+    let bytes = BitRate(rate_bps).bytes_in(MEDIA_BURST_NS);
+    (bytes / u64::from(MEDIA_LENGTH)).clamp(1, MOST_TOGETHER) as u32
 }
 
 fn tcp(
@@ -174,8 +187,11 @@ fn tcp(
     } = tcp_throughput::run(session, &request, &Rtts::default(), stop)?;
     test.bytes += bytes;
     if streams > 1 {
-        (test.tcp_streams, test.tcp_streams_bps) = (Some(streams.into()), Some(goodput.0));
-        test.details["streams_retransmits"] = json!(retransmits);
+        test.tcp_streams = Some(streams.into());
+        test.tcp_streams_bps = Some(goodput.0);
+        test.tcp_streams_retransmits = Some(retransmits);
+        test.tcp_streams_rtt_ns = Some(rtt_ns);
+        test.tcp_streams_cwnd_bytes = Some(cwnd_bytes);
         test.details["streams_hit_byte_limit"] = json!(hit_byte_limit);
         return Ok(());
     }

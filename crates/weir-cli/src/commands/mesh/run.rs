@@ -262,7 +262,7 @@ impl Mesh<'_> {
     fn lose(&mut self, host: usize, fault: Fault) {
         self.line.say(&format!("{fault}; its tests are left out"));
         for index in self.conductor.lose(host) {
-            self.keep(&self.failed(index, &fault.message));
+            self.keep(&self.failed(index, &fault));
         }
         self.lost.insert(host, fault);
     }
@@ -351,7 +351,7 @@ impl Mesh<'_> {
                 self.line
                     .say(&format!("{} -> {}: {fault}{again}", names.0, names.1));
                 if fate == Fate::Failed {
-                    self.keep(&self.failed(index, &fault.message));
+                    self.keep(&self.failed(index, &fault));
                 }
             }
         }
@@ -413,13 +413,13 @@ impl Mesh<'_> {
         test
     }
 
-    fn failed(&self, index: usize, reason: &str) -> MeshTest {
+    fn failed(&self, index: usize, fault: &Fault) -> MeshTest {
         let failed = MeshTest {
-            details: json!({}),
+            details: json!({ "fault": fault.kind }),
             ..MeshTest::default()
         };
         MeshTest {
-            reason: Some(reason.to_owned()),
+            reason: Some(fault.message.clone()),
             ..self.placed(index, failed)
         }
     }

@@ -300,5 +300,8 @@ pub fn mesh_result(from: &str, to: &str, test: &MeshTest) -> String {
     if let Some(loss) = test.udp_loss {
         parts.push(format!("UDP loss {}", weir_cli::units::format_percent(loss)));
     }
+    if let Some(jitter) = test.udp_jitter_ns {
+        parts.push(format!("jitter {}", format_duration(jitter)));
+    }
     format!("{from} -> {to}: {}", parts.join(", "))
 }

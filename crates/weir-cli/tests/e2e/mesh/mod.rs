@@ -2,9 +2,11 @@
 //!
 //! These tests need root, because sshd changes users, and `ssh` and `sshd` (openssh-client, openssh-server).
 
+mod firewall;
 mod hosts;
 mod launch;
 mod over_ssh;
+mod sweep_aws;
 mod wrong;
 
 use std::process::Command;
