@@ -8,12 +8,15 @@ mod carry;
 mod hosts;
 mod lab;
 pub mod pacing;
+mod scenario_file;
 mod state;
+pub mod traps;
 mod waiting;
 
 pub use account::{Account, DirectionAccount, Drops, Fitness, OwnLosses};
 pub use carry::{CarryError, carry};
 pub use hosts::{FAR_IPV4, FAR_IPV6, Host, NEAR_IPV4, NEAR_IPV6, spawn_on};
 pub use lab::{Lab, LabError};
+pub use scenario_file::{MOST_BYTES as MOST_SCENARIO_BYTES, ScenarioError};
 pub use state::{HostState, LinkName, LinkNameError, LinkState, Registry, StateError};
 pub use waiting::QueueSecond;

@@ -14,7 +14,7 @@ use printing::printed_by;
 use schemas::{assert_documented, docs, schema, validator};
 use strictness::{assert_strict, fields};
 
-const SCHEMAS: [&str; 42] = [
+const SCHEMAS: [&str; 44] = [
     "agent",
     "rtt",
     "flows",
@@ -49,6 +49,8 @@ const SCHEMAS: [&str; 42] = [
     "lab-clean",
     "lab-pacing",
     "lab-pacing-list",
+    "lab-traps",
+    "lab-traps-list",
     "mesh-regions",
     "mesh-plan",
     "mesh-import",
