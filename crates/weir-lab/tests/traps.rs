@@ -102,13 +102,14 @@ fn four_times_the_rung_at_the_start_delays_play_by_what_a_computation_by_hand_sa
         // 940 kbit at four times 3.3 Mbit/s, then 13.2 Mbit.
         (
             "4-top",
-            20 * MS + 940_000 * 1_000 * MS / (4 * TOP) + 1 + 20 * MS + 1_000 * MS,
+            20 * MS + (940_000 * 1_000 * MS).div_ceil(4 * TOP) + 20 * MS + 1_000 * MS,
         ),
         // What came at 940 kbit/s says that 846 can be counted on: the second is of 560 kbit/s, at four times that.
         ("4-rung", 2 * (20 * MS + 1_000 * MS)),
         // 7 Mbit take 175 ms.
         ("mid-unpaced", 20 * MS + 175 * MS + 20 * MS + 330 * MS),
         ("mid-4-rung", 2 * (20 * MS + 1_000 * MS)),
+        ("mid-4-rung-bounded", 20 * MS + 175 * MS + 20 * MS + 330 * MS),
     ];
     for (name, startup_ns) in table {
         assert_eq!(

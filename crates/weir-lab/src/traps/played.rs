@@ -84,6 +84,8 @@ pub struct ClaimChecked {
 pub struct Shown {
     /// Name or file.
     pub scenario: String,
+    /// What it is, in one line; empty where its text has no first line that is a comment.
+    pub headline: String,
     /// What the trap is, in words.
     pub trap: String,
     /// Whether all claims hold.
@@ -112,6 +114,7 @@ pub fn play(scenario: &Scenario) -> Result<Shown, ManifestError> {
         .collect();
     Ok(Shown {
         scenario: scenario.name.clone(),
+        headline: scenario.headline.clone(),
         trap: scenario.trap.clone(),
         shown: claims.iter().all(|claim| claim.holds),
         claims,

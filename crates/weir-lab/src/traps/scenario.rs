@@ -4,6 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use weir_link::headline;
 use weir_player::virtual_time::{Step, SteppedLink};
 use weir_player::{ABR_WORDS, AbrChoice, AbrRule, PacePolicy};
 use weir_units::{Rate, TimeSpan};
@@ -19,8 +20,9 @@ const SECOND_NS: u64 = 1_000_000_000;
 const MOST_STEPS: usize = 1_000;
 const MOST_VARIANTS: usize = 16;
 const MOST_CLAIMS: usize = 32;
-/// Longest text about a trap, characters.
+/// Longest text about a trap, and what is shown of its first line, characters.
 const LONGEST_TRAP: usize = 2_000;
+const LONGEST_HEADLINE: usize = 200;
 /// Longest title, and longest buffer.
 const LONGEST_MEDIA_NS: u64 = 3_600 * SECOND_NS;
 /// Shortest and longest step of a link. A session of many shorter ones would take long to play.
@@ -154,6 +156,8 @@ pub struct Claim {
 pub struct Scenario {
     /// What it is called.
     pub name: String,
+    /// What it is, in one line: the first line of its text, if that is a comment; else nothing.
+    pub headline: String,
     /// What the trap is, in words: one paragraph without line breaks.
     pub trap: String,
     /// The link, which begins again after its last step.
@@ -177,7 +181,13 @@ impl Scenario {
     /// See [`ScenarioError`].
     pub fn parse(text: &str, origin: &str) -> Result<Self, ScenarioError> {
         let written: TrapText = read(text, origin)?;
-        resolve(&written, origin).map_err(|wrong| wrong.within(origin))
+        let scenario = resolve(&written, origin).map_err(|wrong| wrong.within(origin))?;
+        let first = if text.starts_with('#') { headline(text) } else { "" };
+        let plain = first.chars().filter(|c| !c.is_control());
+        Ok(Scenario {
+            headline: plain.take(LONGEST_HEADLINE).collect(),
+            ..scenario
+        })
     }
 }
 
@@ -199,6 +209,7 @@ fn resolve(written: &TrapText, name: &str) -> Result<Scenario, Wrong> {
     let claims = written.claim.iter().map(|text| claim(text, &variants));
     Ok(Scenario {
         name: name.to_owned(),
+        headline: String::new(),
         trap: trap(&written.trap)?,
         link: link(&written.step)?,
         claims: claims.collect::<Result<_, _>>()?,

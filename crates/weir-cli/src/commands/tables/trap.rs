@@ -17,7 +17,6 @@ pub fn trap(shown: &Shown) -> String {
         "start-up",
         "stalls",
         "stalled",
-        "of the time",
         "first 20 s",
         "bit rate",
         "switches",
@@ -27,7 +26,11 @@ pub fn trap(shown: &Shown) -> String {
     for variant in &shown.variants {
         figures.add_row(row(variant));
     }
-    let title = format!("{}\n{}", shown.scenario, wrapped(&shown.trap, "  ", "  "));
+    let named = match shown.headline.as_str() {
+        "" => shown.scenario.clone(),
+        headline => format!("{}: {headline}", shown.scenario),
+    };
+    let title = format!("{named}\n{}", wrapped(&shown.trap, "  ", "  "));
     let claims: String = shown.claims.iter().map(claim).collect();
     let verdict = match shown.shown {
         true => "the trap shows",
@@ -50,8 +53,14 @@ fn row(played: &VariantPlayed) -> Vec<String> {
         format!("{} from {}", played.abr, format_rate(played.first_rung)),
         figures.startup_ns.map_or(NOTHING.to_owned(), format_duration),
         figures.stalls.to_string(),
-        format_duration(figures.stalled_ns),
-        format_percent(figures.stall_ratio),
+        match figures.stalled_ns {
+            0 => NOTHING.to_owned(),
+            stalled => format!(
+                "{} ({})",
+                format_duration(stalled),
+                format_percent(figures.stall_ratio)
+            ),
+        },
         rate(figures.first_20_s_bitrate),
         rate(figures.bitrate),
         figures.switches.to_string(),
@@ -63,20 +72,34 @@ fn row(played: &VariantPlayed) -> Vec<String> {
 fn claim(claim: &ClaimChecked) -> String {
     let shown =
         |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| pacing_figure(claim.figure, value));
-    let words = claim.figure.trim_end_matches("_ns").replace('_', " ");
     let holds = if claim.holds { "yes" } else { "no" };
     let times = match claim.times {
         1.0 => String::new(),
         times => format!("{times} times "),
     };
     format!(
-        "  {holds}: {words} of {}, {}, {} {times}that of {}, {}\n",
+        "  {holds}: {} of {}, {}, is {} {times}that of {}, {}\n",
+        words(claim.figure),
         claim.variant,
         shown(claim.value),
         claim.is,
         claim.of,
         shown(claim.beside),
     )
+}
+
+/// A figure as people call it.
+fn words(figure: &str) -> &str {
+    match figure {
+        "startup_ns" => "start-up",
+        "stalled_ns" => "time stalled",
+        "stall_ratio" => "share stalled",
+        "bitrate" => "bit rate",
+        "first_20_s_bitrate" => "bit rate in the first 20 s",
+        "last_bitrate" => "last bit rate",
+        "highest_buffer_ns" => "highest buffer",
+        other => other,
+    }
 }
 
 #[cfg(test)]
@@ -92,12 +115,12 @@ mod tests {
         let mut shown = play(&scenario).expect("it can be played");
         let text = trap(&shown);
         for part in [
-            "naive-start\n  Until the first picture",
+            "naive-start: Four times the rung from the first byte on delays play\n  Until the first picture",
             "2.04 s",
             "rung:4, bounded",
             "throughput from 1.750 Mbit/s",
             "the trap shows\n",
-            "  yes: startup of 4-rung, 2.04 s, above 2 times that of unpaced, 394 ms\n",
+            "  yes: start-up of 4-rung, 2.04 s, is above 2 times that of unpaced, 394 ms\n",
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }
@@ -105,7 +128,7 @@ mod tests {
         shown.shown = false;
         let text = trap(&shown);
         assert!(
-            text.contains("does not show") && text.contains("  no: startup of 4-rung"),
+            text.contains("does not show") && text.contains("  no: start-up of 4-rung"),
             "{text}"
         );
     }

@@ -55,6 +55,8 @@ fn read(text: &str) -> Result<Scenario, String> {
 #[test]
 fn a_file_is_read_as_it_is_written() {
     let scenario = read(GOOD).unwrap();
+    assert_eq!(scenario.headline, "A trap");
+    assert_eq!(read(&GOOD.replacen("# A trap", "", 1)).unwrap().headline, "");
     assert_eq!(scenario.trap, "So slow that nobody waits");
     assert_eq!(
         scenario.media,
