@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
+use serde_json::json;
 use weir_cli::args::GlobalOptions;
 use weir_lab::MOST_SCENARIO_BYTES;
 use weir_lab::pacing::headline;
@@ -33,6 +34,15 @@ pub fn unknown(name: &str, known: &[&str]) -> Failure {
     ))
 }
 
+/// Prints the text of a scenario.
+pub fn show(name: &str, text: &str, global: &GlobalOptions) -> Result<(), Failure> {
+    if !global.json {
+        return print(text);
+    }
+    let object = json!({ "name": name, "headline": headline(text), "toml": text });
+    print(&format!("{object}\n"))
+}
+
 /// Lists scenarios by name and headline.
 pub fn list<'a>(
     scenarios: impl Iterator<Item = (&'a str, &'a str)>,
@@ -44,6 +54,6 @@ pub fn list<'a>(
     }
     let lines = rows
         .iter()
-        .map(|(name, headline)| format!("{}\n", serde_json::json!({ "name": name, "headline": headline })));
+        .map(|(name, headline)| format!("{}\n", json!({ "name": name, "headline": headline })));
     print(&lines.collect::<String>())
 }

@@ -14,16 +14,16 @@ pub fn run(args: &LabTrapsArgs, global: &GlobalOptions) -> Result<(), Failure> {
     }
     if let Some(name) = &args.show {
         return match named(name) {
-            Some(text) => print(text),
+            Some(text) => scenario_text::show(name, text, global),
             None => Err(scenario_text::unknown(name, &known())),
         };
     }
     let Some(name) = &args.scenario else {
-        return scenarios().try_for_each(|(name, text)| show(name, text, global));
+        return scenarios().try_for_each(|(name, text)| play_one(name, text, global));
     };
     match named(name) {
-        Some(text) => show(name, text, global),
-        None => show(name, &scenario_text::read(name, &known())?, global),
+        Some(text) => play_one(name, text, global),
+        None => play_one(name, &scenario_text::read(name, &known())?, global),
     }
 }
 
@@ -31,7 +31,7 @@ fn known() -> Vec<&'static str> {
     scenarios().map(|(name, _)| name).collect()
 }
 
-fn show(name: &str, text: &str, global: &GlobalOptions) -> Result<(), Failure> {
+fn play_one(name: &str, text: &str, global: &GlobalOptions) -> Result<(), Failure> {
     let scenario = Scenario::parse(text, name).map_err(|error| Failure::usage(error.to_string()))?;
     let shown: Shown =
         play(&scenario).map_err(|error| Failure::usage(format!("{name}: cannot be played: {error}")))?;

@@ -33,7 +33,7 @@ const AROUND_TRIAL_NS: u64 = 3_000_000_000;
 /// Does what the arguments say.
 pub fn run(args: &LabPacingArgs, global: &GlobalOptions) -> Result<ExitCode, Failure> {
     if let Some(name) = &args.show {
-        return show(name).map(|()| ExitCode::SUCCESS);
+        return show(name, global).map(|()| ExitCode::SUCCESS);
     }
     let Some(name) = &args.scenario else {
         return scenario_text::list(scenarios(), global).map(|()| ExitCode::SUCCESS);
@@ -50,9 +50,9 @@ pub fn run(args: &LabPacingArgs, global: &GlobalOptions) -> Result<ExitCode, Fai
     measure(&scenario, args, global, &signals, notes).map(|()| ExitCode::SUCCESS)
 }
 
-fn show(name: &str) -> Result<(), Failure> {
+fn show(name: &str, global: &GlobalOptions) -> Result<(), Failure> {
     match named(name) {
-        Some(text) => print(text),
+        Some(text) => scenario_text::show(name, text, global),
         None => Err(plan::unknown(name)),
     }
 }
