@@ -1,7 +1,8 @@
 //! Networks made on one host: two hosts that are network namespaces, an emulated link between them, commands that run
-//! on them, the account that the link gives of itself, and the removal of all of it, whatever happens. It may know
-//! the link, the host's namespaces and the records of the results store; it must not know which commands run, how
-//! arguments are written, or how results are drawn.
+//! on them, the account that the link gives of itself, and the removal of all of it, whatever happens. Beside them what is
+//! measured or played there: scenarios of the pacing lab, and traps of pacing in virtual time, which need no network. It may
+//! know the link, the player's model, the host's namespaces and the records of the results store; it must not know which
+//! commands run, how arguments are written, or how results are drawn.
 
 mod account;
 mod carry;
