@@ -61,6 +61,10 @@ for path in PROFILES.glob("*.toml"):
 for path in pathlib.Path("../experiments").glob("*.toml"):
     text = "".join(line for line in path.read_text().splitlines(True) if not line.startswith("#"))
     seed("experiment_file", path.stem, text.encode())
+for target, folder in {"pacing_scenario": "pacing", "trap_file": "traps"}.items():
+    for path in pathlib.Path("../scenarios", folder).glob("*.toml"):
+        text = "".join(line for line in path.read_text().splitlines(True) if not line.startswith("#"))
+        seed(target, path.stem, text.encode())
 LINKS = {
     "keys": """rate = "10Mbit/s"
 delay = "10ms"

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::NeighbourCommand;
 use super::lab_pacing::LabPacingArgs;
+use super::lab_traps::LabTrapsArgs;
 use crate::units::TimeSpan;
 
 /// Name of a link when none is given.
@@ -32,6 +33,12 @@ pub enum LabCommand {
     /// another video or a cloud game, and tells what changes for each of them, with 95 % intervals. Scenarios come with
     /// Weir; files of your own can be given, too. Nothing is left when it ends, however it ends.
     Pacing(Box<LabPacingArgs>),
+    /// Show which pace rates harm the viewer who asks for them.
+    ///
+    /// Plays a title in virtual time over a link that changes in steps, in several ways of pacing, and tells what each viewer
+    /// got, what the trap is, and whether it shows. Takes milliseconds, no network and no root, and gives the same figures
+    /// everywhere; nothing is kept in the results store.
+    Traps(LabTrapsArgs),
     /// Keep an emulated link up, show it, attach to it, take it down.
     ///
     /// Such a link stays until it is taken down. Its hosts are network namespaces with names, so that 'ip netns exec'

@@ -14,7 +14,7 @@ use printing::printed_by;
 use schemas::{assert_documented, docs, schema, validator};
 use strictness::{assert_strict, fields};
 
-const SCHEMAS: [&str; 42] = [
+const SCHEMAS: [&str; 46] = [
     "agent",
     "rtt",
     "flows",
@@ -49,6 +49,10 @@ const SCHEMAS: [&str; 42] = [
     "lab-clean",
     "lab-pacing",
     "lab-pacing-list",
+    "lab-pacing-show",
+    "lab-traps",
+    "lab-traps-show",
+    "lab-traps-list",
     "mesh-regions",
     "mesh-plan",
     "mesh-import",

@@ -193,6 +193,18 @@ fn print_everything() -> Vec<Document> {
 
     take("lab-profiles", 0, &["lab", "profiles", "--json"]);
     take("lab-pacing-list", 0, &["lab", "pacing", "--list", "--json"]);
+    take("lab-traps-list", 0, &["lab", "traps", "--list", "--json"]);
+    take(
+        "lab-traps-show",
+        0,
+        &["lab", "traps", "--show", "naive-start", "--json"],
+    );
+    take(
+        "lab-pacing-show",
+        0,
+        &["lab", "pacing", "--show", "sammy-lab", "--json"],
+    );
+    take("lab-traps", 0, &["lab", "traps", "--json"]);
     take(
         "lab-profiles-show",
         0,

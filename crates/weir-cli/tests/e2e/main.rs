@@ -27,6 +27,7 @@ mod kills;
 mod lab_link;
 mod lab_pacing;
 mod lab_run;
+mod lab_traps;
 mod listening;
 mod load;
 mod load_capacity;

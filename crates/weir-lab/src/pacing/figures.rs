@@ -68,7 +68,7 @@ pub fn unit_of(name: &str) -> Unit {
         Unit::Number
     } else if last.ends_with("_ns") || parts.any(|part| TIMES.contains(&part)) {
         Unit::Time
-    } else if ["rate", "throughput", "bitrate", "bin_deviation"].contains(&last) {
+    } else if ["rate", "throughput", "bin_deviation"].contains(&last) || last.ends_with("bitrate") {
         Unit::Rate
     } else if last.ends_with("share") || last.ends_with("ratio") || last == "loss" {
         Unit::Share

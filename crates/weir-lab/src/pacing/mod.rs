@@ -16,6 +16,6 @@ pub use figures::{
 pub use media::{MANIFEST, MediaError, write_title};
 pub use named::{headline, named, scenarios};
 pub use scenario::{
-    Case, CongestionControl, FigureWanted, Media, Neighbour, NeighbourKind, Player, Scenario, ScenarioError,
-    Server, Variant, Way,
+    Case, CongestionControl, FigureWanted, Media, Neighbour, NeighbourKind, Player, Scenario, Server,
+    Variant, Way,
 };

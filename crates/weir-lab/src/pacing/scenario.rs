@@ -3,16 +3,16 @@
 
 use std::path::Path;
 
-use thiserror::Error;
-use weir_link::{LinkSpec, Profile, ProfileError};
+use weir_link::{LinkSpec, Profile};
 use weir_player::{AbrChoice, PacePolicy};
 use weir_units::{ByteCount, Rate, TimeSpan};
 
 use super::figures::MEDIA_FIGURES;
-use super::written::{CaseText, FigureText, NeighbourText, ScenarioText, VariantText, Written};
+use super::written::{CaseText, FigureText, NeighbourText, ScenarioText, VariantText};
+use crate::scenario_file::{
+    ScenarioError, Written, Wrong, check_name, counted, ladder, only_once, read, wrong,
+};
 
-/// Most bytes of a file.
-pub const MOST_BYTES: usize = 1 << 20;
 /// Most repeats.
 pub const MOST_REPEATS: u32 = 50;
 /// Longest time of a trial, warm-up included.
@@ -22,49 +22,9 @@ const MOST_VARIANTS: usize = 8;
 const MOST_CASES: usize = 16;
 const MOST_NEIGHBOURS: usize = 8;
 const MOST_FIGURES: usize = 32;
-const MOST_RUNGS: usize = 16;
 /// Most bytes of the files of a title.
 const MOST_TITLE_BYTES: u64 = 512 << 20;
 const DEFAULT_REPEATS: u32 = 5;
-
-/// Why there is no scenario. Each prints as one line.
-#[derive(Debug, Error)]
-pub enum ScenarioError {
-    /// The file is too long.
-    #[error("{origin}: longer than 1 MiB, which is the most for a scenario")]
-    TooLong {
-        /// The file or scenario.
-        origin: String,
-    },
-    /// Not TOML, a key that there is not, or a value of the wrong form.
-    #[error("{origin}: line {line}: {problem}")]
-    Line {
-        /// The file or scenario.
-        origin: String,
-        /// Counted from 1.
-        line: usize,
-        /// What is wrong.
-        problem: String,
-    },
-    /// A value that cannot be.
-    #[error("{origin}: {key}: {problem}")]
-    Value {
-        /// The file or scenario.
-        origin: String,
-        /// Where it stands.
-        key: String,
-        /// What is wrong, and what is allowed.
-        problem: String,
-    },
-    /// The link.
-    #[error("{origin}: {error}")]
-    Link {
-        /// The file or scenario.
-        origin: String,
-        /// What is wrong with it.
-        error: ProfileError,
-    },
-}
 
 /// A congestion control that the lab knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -236,20 +196,7 @@ impl Scenario {
     /// # Errors
     /// See [`ScenarioError`].
     pub fn parse(text: &str, origin: &str, base: &Path) -> Result<Self, ScenarioError> {
-        if text.len() > MOST_BYTES {
-            return Err(ScenarioError::TooLong {
-                origin: origin.to_owned(),
-            });
-        }
-        let read: ScenarioText = toml::from_str(text).map_err(|error| {
-            let start = error.span().map_or(0, |span| span.start);
-            let before = text.as_bytes().get(..start).unwrap_or_default();
-            ScenarioError::Line {
-                origin: origin.to_owned(),
-                line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
-                problem: one_line(error.message()),
-            }
-        })?;
+        let read: ScenarioText = read(text, origin)?;
         let link = Profile::from_table(read.link.clone(), "link", base)
             .and_then(|profile| profile.spec())
             .map(|link| LinkSpec {
@@ -260,41 +207,8 @@ impl Scenario {
                 origin: origin.to_owned(),
                 error,
             })?;
-        resolve(read, origin, link).map_err(|Wrong { key, problem }| ScenarioError::Value {
-            origin: origin.to_owned(),
-            key,
-            problem: one_line(&problem),
-        })
+        resolve(read, origin, link).map_err(|wrong| wrong.within(origin))
     }
-}
-
-/// What is wrong may hold what a file says, which can be anything.
-fn one_line(text: &str) -> String {
-    const MOST: usize = 600;
-    let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-    let plain: String = plain.take(MOST).collect();
-    plain.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// A value that cannot be, before it is known in which file.
-struct Wrong {
-    key: String,
-    problem: String,
-}
-
-fn wrong<T>(key: impl Into<String>, problem: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong {
-        key: key.into(),
-        problem: problem.into(),
-    })
-}
-
-/// Refuses a list that is empty or too long.
-fn counted(key: &str, count: usize, most: usize) -> Result<(), Wrong> {
-    if (1..=most).contains(&count) {
-        return Ok(());
-    }
-    wrong(key, format!("{count} of them; there can be 1 to {most}"))
 }
 
 fn resolve(read: ScenarioText, name: &str, link: LinkSpec) -> Result<Scenario, Wrong> {
@@ -363,18 +277,8 @@ fn congestion(names: &[String]) -> Result<Vec<CongestionControl>, Wrong> {
 }
 
 fn media(read: &ScenarioText) -> Result<Media, Wrong> {
-    counted("media.rungs", read.media.rungs.len(), MOST_RUNGS)?;
-    let rungs: Vec<Rate> = read.media.rungs.iter().map(|rung| rung.0).collect();
-    if rungs.windows(2).any(|pair| pair[0].0 >= pair[1].0) {
-        return wrong("media.rungs", "each higher than the one before it");
-    }
-    let media = Media {
-        rungs,
-        segment: read.media.segment.0,
-    };
-    if !(500_000_000..=60_000_000_000).contains(&media.segment.0) {
-        return wrong("media.segment", "from 500ms to 60s");
-    }
+    let (rungs, segment) = ladder(&read.media.rungs, read.media.segment)?;
+    let media = Media { rungs, segment };
     let bytes: u64 = (0..media.rungs.len())
         .map(|rung| media.segment_bytes(rung))
         .fold(0, u64::saturating_add);
@@ -385,22 +289,6 @@ fn media(read: &ScenarioText) -> Result<Media, Wrong> {
         return wrong("media.rungs", "a segment of the lowest has at least 1,000 bytes");
     }
     Ok(media)
-}
-
-/// Names are parts of names of figures and of files.
-fn check_name(key: &str, name: &str) -> Result<(), Wrong> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if (1..=32).contains(&name.len()) && name.chars().all(plain) {
-        return Ok(());
-    }
-    wrong(key, "1 to 32 letters, digits, - or _")
-}
-
-fn only_once<'a>(key: &str, name: &str, mut known: impl Iterator<Item = &'a String>) -> Result<(), Wrong> {
-    if known.any(|known| known == name) {
-        return wrong(key, format!("'{name}' stands there twice"));
-    }
-    Ok(())
 }
 
 fn variant(text: &VariantText) -> Result<Variant, Wrong> {

@@ -1,23 +1,11 @@
 //! How a scenario stands in its file: keys and values as they are written, with quantities read from their texts. It must not
 //! know what they come to together.
 
-use std::fmt::Display;
-use std::str::FromStr;
-
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserialize;
 use weir_player::{AbrChoice, PacePolicy};
 use weir_units::{ByteCount, Rate, TimeSpan};
 
-/// A value that is written as text, such as `10Mbit/s`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Written<T>(pub(super) T);
-
-impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Written<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map(Written).map_err(de::Error::custom)
-    }
-}
+use crate::scenario_file::Written;
 
 /// The whole file.
 #[derive(Debug, Deserialize)]

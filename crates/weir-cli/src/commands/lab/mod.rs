@@ -5,7 +5,9 @@ mod neighbour;
 mod pacing;
 mod profiles;
 mod run;
+mod scenario_text;
 mod supervise;
+mod traps;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -24,6 +26,7 @@ pub fn run(command: &LabCommand, global: &GlobalOptions) -> Result<ExitCode, Fai
     match command {
         LabCommand::Run(args) => run::run(args, global),
         LabCommand::Pacing(args) => pacing::run(args, global),
+        LabCommand::Traps(args) => done(traps::run(args, global)),
         LabCommand::Link(command) => link::run(command, global),
         LabCommand::Neighbour(command) => done(neighbour::run(command, global)),
         LabCommand::Profiles { show } => done(profiles::run(show.as_deref(), global)),

@@ -154,7 +154,7 @@ fn rounds(recovery: &Recovery) -> String {
 }
 
 /// Breaks a line between words; the first begins with `first`, the others with `rest`.
-fn wrapped(line: &str, first: &str, rest: &str) -> String {
+pub(super) fn wrapped(line: &str, first: &str, rest: &str) -> String {
     let mut text = String::new();
     let mut column = first.to_owned();
     let mut begun = false;

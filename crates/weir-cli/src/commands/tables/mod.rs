@@ -14,6 +14,7 @@ mod pacing;
 mod rtt;
 mod runs;
 mod survey;
+mod trap;
 
 use comfy_table::{CellAlignment, Table, presets};
 use weir_cli::units::{format_count, format_percent, format_signed_duration};
@@ -33,6 +34,7 @@ pub use pacing::{pacing, pacing_figure};
 pub use rtt::rtt;
 pub use runs::{run, runs, utc};
 pub use survey::{step_line, survey};
+pub use trap::trap;
 
 fn table(header: &[&str]) -> Table {
     let mut table = Table::new();

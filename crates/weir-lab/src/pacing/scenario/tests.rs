@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::super::named::{headline, scenarios};
 use super::*;
+use crate::scenario_file::MOST_BYTES;
 
 const GOOD: &str = r#"# A call beside streaming
 congestion = ["cubic", "reno"]

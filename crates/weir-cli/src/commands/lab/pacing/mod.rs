@@ -9,17 +9,16 @@ mod trial;
 use std::path::Path;
 use std::process::ExitCode;
 
-use serde_json::json;
 use signal_hook::consts::SIGCHLD;
 use weir_cli::args::{GlobalOptions, LabPacingArgs};
 use weir_cli::units::format_duration;
-use weir_lab::pacing::{Scenario, Variant, headline, named, scenarios, write_title};
+use weir_lab::pacing::{Scenario, Variant, named, scenarios, write_title};
 use weir_net::confine::{MemoryFolder, show_own_processes};
 use weir_net::host::HostFacts;
 use weir_net::signals::Signals;
 
 use super::supervise::{self, PASSED_ON};
-use super::{Failure, print};
+use super::{Failure, print, scenario_text};
 use crate::commands::output::{closing_lines, print_json, say, storing_notes};
 use crate::commands::run_store::{Ended, OpenRun, RunStore, json as stored, new_run};
 use crate::commands::tables;
@@ -34,10 +33,10 @@ const AROUND_TRIAL_NS: u64 = 3_000_000_000;
 /// Does what the arguments say.
 pub fn run(args: &LabPacingArgs, global: &GlobalOptions) -> Result<ExitCode, Failure> {
     if let Some(name) = &args.show {
-        return show(name).map(|()| ExitCode::SUCCESS);
+        return show(name, global).map(|()| ExitCode::SUCCESS);
     }
     let Some(name) = &args.scenario else {
-        return list(global).map(|()| ExitCode::SUCCESS);
+        return scenario_text::list(scenarios(), global).map(|()| ExitCode::SUCCESS);
     };
     let mut notes = Vec::new();
     let scenario = plan::scenario(name, args, &mut notes)?;
@@ -51,19 +50,9 @@ pub fn run(args: &LabPacingArgs, global: &GlobalOptions) -> Result<ExitCode, Fai
     measure(&scenario, args, global, &signals, notes).map(|()| ExitCode::SUCCESS)
 }
 
-fn list(global: &GlobalOptions) -> Result<(), Failure> {
-    if global.json {
-        let lines = scenarios()
-            .map(|(name, text)| format!("{}\n", json!({ "name": name, "headline": headline(text) })));
-        return print(&lines.collect::<String>());
-    }
-    let rows: Vec<(&str, &str)> = scenarios().map(|(name, text)| (name, headline(text))).collect();
-    print(&tables::profiles(&rows))
-}
-
-fn show(name: &str) -> Result<(), Failure> {
+fn show(name: &str, global: &GlobalOptions) -> Result<(), Failure> {
     match named(name) {
-        Some(text) => print(text),
+        Some(text) => scenario_text::show(name, text, global),
         None => Err(plan::unknown(name)),
     }
 }

@@ -1,18 +1,15 @@
 //! From arguments to a scenario that can be carried out here.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use serde_json::{Value, json};
 use weir_cli::args::LabPacingArgs;
 use weir_lab::pacing::{CongestionControl, Scenario, Server, named, scenarios};
 
+use super::super::scenario_text;
 use super::servers;
 use crate::commands::Failure;
 
-/// Most bytes of a file that are read.
-const MOST_BYTES: u64 = 1 << 20;
 /// A title lasts so much longer than a trial, so that it does not end within.
 pub const SPARE_SECONDS: u64 = 120;
 
@@ -39,25 +36,19 @@ fn read(name: &str) -> Result<Scenario, Failure> {
     if let Some(text) = named(name) {
         return Scenario::parse(text, name, Path::new(".")).map_err(|error| usage(&error));
     }
+    let text = scenario_text::read(name, &known())?;
     let path = Path::new(name);
-    let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text));
-    match read {
-        Ok(_) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => return Err(unknown(name)),
-        Err(error) => return Err(usage(&format!("cannot read the scenario {name}: {error}"))),
-    }
     let base = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     Scenario::parse(&text, name, base.unwrap_or(Path::new("."))).map_err(|error| usage(&error))
 }
 
 /// What names neither a scenario nor a file.
 pub fn unknown(name: &str) -> Failure {
-    let known: Vec<&str> = scenarios().map(|(name, _)| name).collect();
-    Failure::usage(format!(
-        "'{name}' is neither a scenario nor a file; scenarios: {}",
-        known.join(", ")
-    ))
+    scenario_text::unknown(name, &known())
+}
+
+fn known() -> Vec<&'static str> {
+    scenarios().map(|(name, _)| name).collect()
 }
 
 fn congestion(names: &[String]) -> Result<Vec<CongestionControl>, Failure> {

@@ -1,0 +1,49 @@
+//! Scenarios of the pacing lab: no text may upset the reader; what it refuses it refuses in one line, and what it takes is
+//! within the bounds of what a trial can be.
+
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use weir_lab::pacing::Scenario;
+use weir_link::profiles;
+
+/// The host's files are none of the input's business: neither traces of a link, nor links that do not come with Weir.
+fn reads_files(text: &str) -> bool {
+    let Ok(table) = toml::from_str::<toml::Table>(text) else {
+        return false;
+    };
+    let Some(link) = table.get("link").and_then(toml::Value::as_table) else {
+        return false;
+    };
+    let is_known = |name: &str| profiles().any(|(known, _)| known == name);
+    let profile = link.get("profile").and_then(toml::Value::as_str);
+    profile.is_some_and(|name| !is_known(name)) || format!("{link:?}").contains("trace")
+}
+
+fuzz_target!(|input: &[u8]| {
+    let Ok(text) = std::str::from_utf8(input) else {
+        return;
+    };
+    if reads_files(text) {
+        return;
+    }
+    match Scenario::parse(text, "fuzz", Path::new("/nonexistent")) {
+        Ok(scenario) => {
+            assert_eq!(scenario.link.check(), Ok(()));
+            assert!((1..=16).contains(&scenario.media.rungs.len()));
+            assert!(scenario.player.buffer.0 >= scenario.media.segment.0);
+            assert!((1..=50).contains(&scenario.repeats));
+            assert!((1..=8).contains(&scenario.variants.len()));
+            assert!((1..=16).contains(&scenario.cases.len()));
+            assert!((1..=3).contains(&scenario.congestion.len()));
+            assert!(scenario.cases.iter().all(|case| !case.figures.is_empty()));
+        }
+        Err(error) => {
+            let line = error.to_string();
+            assert!(!line.chars().any(char::is_control), "{line}");
+            assert!(line.len() < 4_000, "{line}");
+        }
+    }
+});

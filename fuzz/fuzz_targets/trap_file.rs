@@ -1,0 +1,33 @@
+//! Files of traps: no text may upset the reader; what it refuses it refuses in one line, and what it takes is within bounds
+//! that a session in virtual time is soon played in.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir_lab::traps::Scenario;
+
+fuzz_target!(|input: &[u8]| {
+    let Ok(text) = std::str::from_utf8(input) else {
+        return;
+    };
+    match Scenario::parse(text, "fuzz") {
+        Ok(scenario) => {
+            assert!((1..=16).contains(&scenario.media.rungs.len()));
+            assert!((1..=7_200).contains(&scenario.media.segments));
+            assert!((1..=16).contains(&scenario.variants.len()));
+            assert!(scenario.start_buffer.0 <= scenario.buffer.0);
+            for variant in &scenario.variants {
+                assert!(variant.first_rung < scenario.media.rungs.len());
+            }
+            for claim in &scenario.claims {
+                assert!(claim.variant.max(claim.of) < scenario.variants.len());
+            }
+            assert!(!scenario.trap.is_empty() && !scenario.trap.chars().any(char::is_control));
+        }
+        Err(error) => {
+            let line = error.to_string();
+            assert!(!line.chars().any(char::is_control), "{line}");
+            assert!(line.len() < 4_000, "{line}");
+        }
+    }
+});
