@@ -1,5 +1,7 @@
 //! Runs every command on loopback, at rates that load nothing, and keeps what it printed. Knows no schema.
 
+mod labs;
+
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::Path;
@@ -180,38 +182,12 @@ fn print_everything() -> Vec<Document> {
     for (schema, printed) in print_stream(folder.path()) {
         documents.push((schema, format!("weir {schema}"), printed));
     }
-    let mut take = |schema: &'static str, status: i32, arguments: &[&str]| {
-        let printed = lines(folder.path(), status, arguments);
-        assert!(!printed.is_empty(), "{arguments:?} printed nothing");
-        let what = format!("weir {}", arguments.join(" "));
-        documents.extend(printed.into_iter().map(|line| (schema, what.clone(), line)));
-    };
 
     // A run that fails has no summary, and the command prints no result: this is more than the agent allows.
     let too_fast = ["flows", control, "--json", "--quiet", "--rate", "1Gbit/s"];
     assert_eq!(lines(folder.path(), 2, &too_fast), Vec::<Value>::new());
 
-    take("lab-profiles", 0, &["lab", "profiles", "--json"]);
-    take("lab-pacing-list", 0, &["lab", "pacing", "--list", "--json"]);
-    take("lab-traps-list", 0, &["lab", "traps", "--list", "--json"]);
-    take(
-        "lab-traps-show",
-        0,
-        &["lab", "traps", "--show", "naive-start", "--json"],
-    );
-    take(
-        "lab-pacing-show",
-        0,
-        &["lab", "pacing", "--show", "sammy-lab", "--json"],
-    );
-    take("lab-traps", 0, &["lab", "traps", "--json"]);
-    take(
-        "lab-profiles-show",
-        0,
-        &["lab", "profiles", "--show", "lte", "--json"],
-    );
-    documents.extend(print_labs(folder.path()));
-    documents.extend(print_neighbours(folder.path()));
+    documents.extend(labs::printed(folder.path()));
     let mut take = |schema: &'static str, status: i32, arguments: &[&str]| {
         let printed = lines(folder.path(), status, arguments);
         assert!(!printed.is_empty(), "{arguments:?} printed nothing");
@@ -322,47 +298,6 @@ fn print_stream(folder: &Path) -> [(&'static str, Value); 2] {
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
     let sent = serde_json::from_slice(&said.stdout).expect("a result");
     [("send", sent), ("recv", received)]
-}
-
-/// Neighbours of a stream, each for a moment, over loopback.
-fn print_neighbours(folder: &Path) -> Vec<Document> {
-    let mut server = weir(folder)
-        .args(["lab", "neighbour", "serve", "--json", "--listen", "127.0.0.1:0"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("a server");
-    let mut line = String::new();
-    let said = server.stdout.take().map(BufReader::new);
-    said.expect("its output").read_line(&mut line).expect("a line");
-    let said: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
-    let address = said["address"].as_str().expect("an address").to_owned();
-    let mut documents = vec![("lab-neighbour-serve", "weir lab neighbour serve".to_owned(), said)];
-    let kinds: [&[&str]; 5] = [
-        &["voip"],
-        &["udp", "--rate", "1Mbit/s"],
-        &["game", "--rate", "1Mbit/s"],
-        &["bulk", "--streams", "2"],
-        &["http", "--bytes", "10kB", "--pause", "20ms"],
-    ];
-    for kind in kinds {
-        let arguments = [
-            &["lab", "neighbour"],
-            kind,
-            &[&address, "--json", "--for", "300ms"],
-        ]
-        .concat();
-        let printed = lines(folder, 0, &arguments);
-        let what = format!("weir {}", arguments.join(" "));
-        documents.extend(
-            printed
-                .into_iter()
-                .map(|line| ("lab-neighbour", what.clone(), line)),
-        );
-    }
-    // It may have ended by itself; then the clients have said so.
-    let _ = server.kill();
-    let _ = server.wait();
-    documents
 }
 
 /// Places, a plan, and what tests say that were taken in from another tool, all in a folder of its own.
@@ -547,103 +482,4 @@ fn first_line(folder: &Path, arguments: &[&str]) -> Value {
     let _ = command.kill();
     let _ = command.wait();
     serde_json::from_str(&line).unwrap_or_else(|error| panic!("weir {arguments:?}: {error}: {line}"))
-}
-
-/// A link with something in every place where it can have something.
-const FULL_LINK: &str = r#"
-interface-mtu = 9000
-long-packets = { above = 1228, loss = "3%" }
-flow-rate = { rate = "1Gbit/s", burst = "64KiB" }
-packet-rate = { rate = 200000, burst = 32 }
-jitter = "1ms"
-queue = "50packets"
-loss = [{ packets = [1, 2] }, "0.1%", { mean = "1%", burst = 2.5 }]
-dark = [{ from = "3s", to = "4s" }]
-[forward]
-rate = { steps = ["1s 4Mbit/s", "500ms 0"] }
-[reverse]
-loss = { mean = "1%", burst = 2.5 }
-queue = "100kB"
-rate = "10Mbit/s"
-"#;
-
-/// A comparison that is soon made.
-const SHORT_SCENARIO: &str = r#"
-congestion = ["reno"]
-repeats = 1
-warm-up = "1500ms"
-for = "1s"
-link = { rate = "20Mbit/s", rtt = "4ms", queue = "2bdp" }
-media = { rungs = ["500kbit/s"], segment = "500ms" }
-player = { abr = "throughput", buffer = "4s" }
-variant = [{ name = "unpaced" }, { name = "paced", pace = "top:2" }]
-[[case]]
-name = "call"
-neighbours = [{ kind = "voip" }]
-figures = [{ of = "voip.owd.p95", expect = "lower", paper = -10 }, { of = "media.bitrate" }]
-"#;
-
-/// Commands that make networks, in namespaces of their own, and the schema of what each prints.
-const LABS: [(&str, &str); 8] = [
-    (
-        "lab-run",
-        "lab run --json -q --max-lateness 10s full.toml -- weir rtt far -q --json --for 1100ms",
-    ),
-    (
-        "lab-run",
-        "lab run --json -q --max-lateness 1ns -- weir rtt far -q --for 200ms",
-    ),
-    ("lab-link-show", "lab link up full.toml --json"),
-    ("lab-link-show", "lab link show --json"),
-    ("lab-link-down", "lab link down --json"),
-    ("lab-link-show", "lab link up lte --name other --json"),
-    ("lab-clean", "lab clean --all --json"),
-    ("lab-pacing", "lab pacing short.toml --json -q --max-lateness 10s"),
-];
-
-fn print_labs(folder: &Path) -> Vec<Document> {
-    std::fs::write(folder.join("full.toml"), FULL_LINK).expect("a file");
-    std::fs::write(folder.join("short.toml"), SHORT_SCENARIO).expect("a file");
-    let mut script = String::from("set -e\nmount -t tmpfs tmpfs /run\nmount -t proc proc /proc\n");
-    for (index, (_, arguments)) in LABS.iter().enumerate() {
-        script.push_str(&format!("\"$WEIR\" {arguments} | tail -n 1 > lab-{index}.json\n"));
-    }
-    let spaces = [
-        "--net",
-        "--mount",
-        "--pid",
-        "--fork",
-        "--kill-child",
-        "sh",
-        "-c",
-        &script,
-    ];
-    let as_user = ["--user", "--map-root-user"];
-    let allowed = Command::new("unshare")
-        .args(as_user)
-        .args(["--net", "true"])
-        .status();
-    let first = if allowed.is_ok_and(|status| status.success()) {
-        &as_user[..]
-    } else {
-        &[]
-    };
-    let made = Command::new("unshare")
-        .args(first)
-        .args(spaces)
-        .current_dir(folder)
-        .env("WEIR", env!("CARGO_BIN_EXE_weir"))
-        .env("WEIR_DB", "weir.db")
-        .output()
-        .expect("unshare starts (package util-linux)");
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    let read = |index: usize| {
-        let path = folder.join(format!("lab-{index}.json"));
-        let text = std::fs::read_to_string(&path).expect("a file");
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
-    };
-    LABS.iter()
-        .enumerate()
-        .map(|(index, (schema, arguments))| (*schema, format!("weir {arguments}"), read(index)))
-        .collect()
 }
