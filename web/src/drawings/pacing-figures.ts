@@ -26,7 +26,7 @@ export function inItsUnit(figure: string, value: number): string {
   if (last.endsWith("_ns") || parts.slice(1).some((part) => TIMES.includes(part))) return nanoseconds(value);
   if (RATES.includes(last)) return rate(value);
   if (/(share|ratio)$/.test(last) || last === "loss") return percent(value);
-  if (last === "bytes" || last.endsWith("_bytes")) return bytes(value);
+  if (last === "bytes" || last.endsWith("_bytes")) return bytes(Math.round(value));
   return digits(value);
 }
 

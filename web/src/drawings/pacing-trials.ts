@@ -24,13 +24,14 @@ const DASHES = [undefined, "5 3", "1 3", "8 3 2 3"];
 interface Measure {
   id: string;
   points: (trial: Trial) => Point[];
-  /** Of the most that each variant had. */
   title: (told: string) => string;
   empty: string;
   label: string;
   note: string;
   column: string;
   unit: (value: number) => string;
+  /** What the title tells of all values. */
+  told: (values: number[]) => number;
 }
 
 const most = (values: number[]) => values.reduce((a, b) => Math.max(a, b), 0);
@@ -39,12 +40,13 @@ const MEASURES: Measure[] = [
   {
     id: "throughput",
     points: throughputOf,
-    title: (told) => `The stream came at up to ${told}`,
+    title: (told) => `While data came, the stream came at ${told}`,
     empty: "The kernel told nothing of the media connections.",
     label: "payload confirmed",
-    note: "Between readings of the kernel, ten a second.",
+    note: "Between readings of the kernel, ten a second. When a loss is repaired, much is confirmed at once.",
     column: "throughput_bits_per_second",
     unit: rate,
+    told: (values) => median(values.filter((value) => value > 0)) ?? 0,
   },
   {
     id: "rtt",
@@ -55,6 +57,7 @@ const MEASURES: Measure[] = [
     note: "It stays as it was while nothing is sent.",
     column: "rtt_ns",
     unit: (value) => nanoseconds(value),
+    told: most,
   },
   {
     id: "queue",
@@ -65,6 +68,7 @@ const MEASURES: Measure[] = [
     note: "Means over seconds, each at the second's end.",
     column: "queue_mean_bytes",
     unit: (value) => bytes(Math.round(value)),
+    told: most,
   },
 ];
 
@@ -80,7 +84,7 @@ function overTime(group: Group, place: number, measure: Measure): XYSpec {
   const lines = shown(group).map((trial) => ({ trial, points: measure.points(trial) }));
   const told = lines.flatMap(({ trial, points }) => {
     const values = points.map((point) => point.value).filter((value) => value !== null);
-    return values.length > 0 ? [`${measure.unit(most(values))} ${trial.variant}`] : [];
+    return values.length > 0 ? [`${measure.unit(measure.told(values))} ${trial.variant}`] : [];
   });
   const repeats = [...new Set(lines.map(({ trial }) => trial.repeat))];
   const which = repeats.length === 1 ? `Repeat ${repeats[0]} of each variant` : "The first repeat of each variant";

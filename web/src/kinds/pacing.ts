@@ -1,10 +1,12 @@
 // What pacing of a stream does to others on the same line.
 import { dig, num } from "../data/facts";
 import { figureRows, trials } from "../data/pacing";
+import { Table } from "../data/table";
+import { linkDrops, linkLateness, linkRate } from "../drawings/link";
 import { changeText, intervalText, neighbourChanges, ownChanges, paperChanges } from "../drawings/pacing-figures";
 import { neighbourDistributions, trialsOverTime } from "../drawings/pacing-trials";
 import { count, nanoseconds, plural, rate } from "../format";
-import type { Context, Description, Figure, Headline } from "./describe";
+import type { Context, Description, Drawing, Figure, Headline } from "./describe";
 
 /** Changes that the scenario expects something of, and that have an interval. */
 function judged({ run }: Context) {
@@ -41,6 +43,10 @@ function figures(context: Context): Figure[] {
 function headlines(context: Context): Headline[] {
   const { run } = context;
   const made = trials(run);
+  if (run.outcome === "running")
+    return [
+      { severity: "information", sentence: "Trials are being made; what they come to is told when all are done." },
+    ];
   if (made.length === 0) return [{ severity: "fault", sentence: "no trial was made to its end." }];
   const unfit = num(dig(run.summary, "unfit_trials")) ?? 0;
   const again =
@@ -73,6 +79,12 @@ function headlines(context: Context): Headline[] {
   return found;
 }
 
+/** Nothing where the link told nothing, rather than an empty chart. */
+const ofLink =
+  (drawing: Drawing): Drawing =>
+  (context) =>
+    Table.of(context.run, "link_seconds").length > 0 ? drawing(context) : null;
+
 export const pacing: Description = {
   kind: "pacing",
   name: "Pacing",
@@ -84,5 +96,10 @@ export const pacing: Description = {
     { title: "Beside the paper", wide: true, drawings: [paperChanges] },
     { title: "Over time", wide: true, drawings: [trialsOverTime] },
     { title: "Distributions", drawings: [neighbourDistributions] },
+    {
+      title: "The link during all trials",
+      overTime: true,
+      drawings: [linkRate, linkDrops, linkLateness].map(ofLink),
+    },
   ],
 };

@@ -87,7 +87,8 @@ test("figures are written in the units that their names tell", () => {
     ["game.late_share", 0.05, "5 %"],
     ["game.completion.count", 1440, "1,440"],
     ["media.throughput", 9.55e6, "9.55 Mbit/s"],
-    ["queue.mean_bytes", 20_480, "20.5 kB"],
+    ["queue.mean_bytes", 20_480.4, "20.5 kB"],
+    ["queue.mean_bytes", 327.34, "327 B"],
     ["voip.voice.mos", 4.358, "4.36"],
     ["media.stalls", 0, "0"],
     ["rtt", 3, "3"],
@@ -115,7 +116,7 @@ test("the first repeat of each variant is laid over the others, from the beginni
     expect(chart.note).toMatch(/^Repeat 1 of each variant, call, reno\./);
     expect(chart.layers.every((layer) => layer.x[0]! >= 0 && layer.x.at(-1)! <= 4e9)).toBe(true);
   }
-  expect(throughput!.title).toBe("The stream came at up to 9.6 Mbit/s unpaced, 8.8 Mbit/s paced");
+  expect(throughput!.title).toBe("While data came, the stream came at 9.6 Mbit/s unpaced, 8.8 Mbit/s paced");
   expect(rtt!.layers[1]!.y.every((value) => value === 21e6)).toBe(true);
 });
 
@@ -163,6 +164,8 @@ test("what was expected and not seen is said, and an unfinished run has a page",
   expect(bad.map((one) => one.severity)).toEqual(["information", "notice"]);
   expect(bad[1]!.sentence).toMatch(/, reno: voip\.owd\.p95 was expected to be lower with /);
 
+  const now: Run = run(1, "pacing", { outcome: "running" });
+  expect(said(now).map((one) => one.severity)).toEqual(["information"]);
   const nothing: Run = run(1, "pacing", {});
   const description = descriptionOf(context(nothing));
   expect(description.name).toBe("Pacing");
