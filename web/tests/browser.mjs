@@ -120,6 +120,9 @@ export function quiet(page) {
 /** What is shown on the zoom bars of a page: the first and the last nanosecond. */
 export const zoomed = (page) => page.$eval("[data-zoom]", (bar) => [Number(bar.dataset.from), Number(bar.dataset.to)]);
 
+/** What a chart says is seen. */
+export const title = (page, chart) => page.textContent(`figure[data-chart="${chart}"] h4`);
+
 /** Serious and critical findings of axe-core. */
 export async function axe(page) {
   // The policy of the page allows no other script: the test's own is put in past it.

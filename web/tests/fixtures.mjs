@@ -13,11 +13,13 @@ import {
 import { experimentRuns, loadRun } from "./load-fixtures.mjs";
 import { document, random, report, run, series } from "./make.mjs";
 import { hostileMediaRun, mediaDayRun, mergedRun, recvRun, sendRun, silentRun } from "./media-fixtures.mjs";
+import { evilPacingRun, pacingRun } from "./pacing-fixtures.mjs";
 
 export * from "./flow-fixtures.mjs";
 export * from "./load-fixtures.mjs";
 export * from "./make.mjs";
 export * from "./media-fixtures.mjs";
+export * from "./pacing-fixtures.mjs";
 
 const RTT = [
   "at_ns",
@@ -352,6 +354,8 @@ export const FIXTURES = {
   "media-day": () => document(mediaDayRun()),
   load: () => document(loadRun(60, { failing: 40, real: true })),
   experiment: () => document(...experimentRuns()),
+  pacing: () => document(pacingRun(90, { paper: true })),
+  evilPacing: () => document(evilPacingRun()),
   evilExperiment: () => document(...experimentRuns(40, { evil: true })),
   compare: () =>
     document(

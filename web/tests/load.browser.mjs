@@ -1,13 +1,12 @@
 // Reports of made-up load on an origin and of an experiment: charts, values, tables, hostile text, accessibility.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { axe, drawn, emptyCharts, marks, open, quiet, reportOf, shot, start, stop } from "./browser.mjs";
+import { axe, drawn, emptyCharts, marks, open, quiet, reportOf, shot, start, stop, title } from "./browser.mjs";
 import { EVIL, FIXTURES } from "./fixtures.mjs";
 
 before(start);
 after(stop);
 
-const title = (page, chart) => page.textContent(`figure[data-chart="${chart}"] h4`);
 const values = async (page, chart, layer) => (await marks(page, chart, layer)).map((one) => one.value);
 
 const EXPECTED = {

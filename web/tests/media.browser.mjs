@@ -14,6 +14,7 @@ import {
   shot,
   start,
   stop,
+  title,
   unfold,
 } from "./browser.mjs";
 import { DARK, EVIL, FIXTURES, FLOWS } from "./fixtures.mjs";
@@ -23,7 +24,6 @@ after(stop);
 
 const figure = (page, name) => page.textContent(`article > dl [data-figure="${name}"] .value`);
 const detail = (page, name) => page.textContent(`article > dl [data-figure="${name}"] .detail`);
-const title = (page, chart) => page.textContent(`figure[data-chart="${chart}"] h4`);
 const column = (document, name, key, run = 0) => document.runs[run].series[name].columns[key].values;
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 /** What a layer of a chart carries, in the order of its x. */

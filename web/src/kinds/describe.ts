@@ -18,8 +18,21 @@ export interface Figure {
   detail?: string;
 }
 
+/** Charts of which one set is seen at a time. */
+export interface Choice {
+  type: "choice";
+  /** Name for tests. */
+  id: string;
+  /** What is chosen. */
+  label: string;
+  options: { name: string; charts: () => ChartSpec[] }[];
+}
+
+/** What one place of a section holds. */
+export type Drawn = ChartSpec | Choice | HTMLElement;
+
 /** A chart, a table or other element, or several of them; null leaves it out, because this run cannot have it. */
-export type Drawing = (context: Context) => ChartSpec | HTMLElement | (ChartSpec | HTMLElement)[] | null;
+export type Drawing = (context: Context) => Drawn | Drawn[] | null;
 
 /** How a run went, in a sentence, where nothing is diagnosed. */
 export interface Headline {

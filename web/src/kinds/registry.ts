@@ -7,13 +7,14 @@ import { lab } from "./lab";
 import { load } from "./load";
 import { mesh } from "./mesh";
 import { mtu } from "./mtu";
+import { pacing } from "./pacing";
 import { recv } from "./recv";
 import { rtt } from "./rtt";
 import { send } from "./send";
 import { survey } from "./survey";
 import { tcp } from "./tcp";
 
-const KINDS: Description[] = [rtt, flows, survey, tcp, mtu, lab, send, recv, load, experiment, mesh];
+const KINDS: Description[] = [rtt, flows, survey, tcp, mtu, lab, pacing, send, recv, load, experiment, mesh];
 
 export function descriptionOf(context: Context): Description {
   return KINDS.find((one) => one.kind === context.run.kind) ?? fallback(context.run.kind, context);

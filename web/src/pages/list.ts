@@ -38,7 +38,7 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
     "select",
     { name: "kind" },
     h("option", { value: "" }, "all"),
-    ...["survey", "flows", "rtt", "send", "recv", "tcp", "mtu", "lab"].map((name) =>
+    ...["survey", "flows", "rtt", "send", "recv", "tcp", "mtu", "lab", "pacing"].map((name) =>
       h("option", { value: name }, kindName(name)),
     ),
   );

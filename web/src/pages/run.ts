@@ -5,9 +5,10 @@ import type { Run } from "../data/document";
 import { flatten } from "../data/facts";
 import { h, table } from "../dom";
 import { duration, inUnit, nanoseconds, words } from "../format";
-import { type Context, contextOf, type Description } from "../kinds/describe";
+import { type Context, contextOf, type Description, type Drawn } from "../kinds/describe";
 import { descriptionOf, kindName } from "../kinds/registry";
 import { both, localClock, toDate } from "../time";
+import { choice } from "./choice";
 import { headlines, verdict } from "./verdict";
 
 const OUTCOMES: Record<string, string> = {
@@ -33,7 +34,13 @@ function lengthOf(run: Run): number {
 /** The two hosts of a run, in the way that was measured or that media went; the target of a sender is its input. */
 export function pairOf(kind: string, local: string | null, target: string): string {
   const between =
-    { send: "sends", recv: "receives from", load: "loads", experiment: "makes the experiment" }[kind] ?? "to";
+    {
+      send: "sends",
+      recv: "receives from",
+      load: "loads",
+      experiment: "makes the experiment",
+      pacing: "measures pacing in",
+    }[kind] ?? "to";
   return `${local ?? "this host"} ${between} ${target}`;
 }
 
@@ -142,13 +149,20 @@ function folded(summary: string, content: HTMLElement, fill: () => void): HTMLEl
   return details;
 }
 
+function elementOf(drawn: Drawn): HTMLElement {
+  if (drawn instanceof HTMLElement) return drawn;
+  return drawn.type === "choice" ? choice(drawn) : chart(drawn);
+}
+
 function sections(description: Description, context: Context, level: 2 | 3): HTMLElement[] {
   const out: HTMLElement[] = [];
   for (const section of description.sections) {
     const drawn = section.drawings.flatMap((drawing) => drawing(context)).filter((one) => one !== null);
     if (drawn.length === 0) continue;
     const bar =
-      section.overTime && drawn.some((one) => !(one instanceof HTMLElement) && !one.empty) ? zoomBar(context) : null;
+      section.overTime && drawn.some((one) => !(one instanceof HTMLElement) && one.type !== "choice" && !one.empty)
+        ? zoomBar(context)
+        : null;
     const element = h(
       "section",
       { class: "charts" },
@@ -156,7 +170,7 @@ function sections(description: Description, context: Context, level: 2 | 3): HTM
     );
     const grid = h("div", { class: section.overTime || section.wide ? "column" : "grid" });
     const fill = () => {
-      for (const one of drawn) grid.append(one instanceof HTMLElement ? one : chart(one));
+      for (const one of drawn) grid.append(elementOf(one));
     };
     if (section.folded !== undefined && drawn.length > section.folded) {
       element.append(folded(`${drawn.length} charts`, grid, fill));
