@@ -5,7 +5,7 @@ mod protection;
 
 use std::fmt::Write;
 
-use crate::index::{MediaInfo, TrackKind};
+use crate::index::{AudioInfo, MediaInfo, TrackKind};
 use crate::presentation::{Presentation, Rendition, Resource, Subtitles, segments};
 
 use protection::write_protection;
@@ -298,14 +298,7 @@ fn write_representation(
         }
         MediaInfo::Audio(audio) => {
             push(text, format_args!(" audioSamplingRate=\"{}\"", audio.sample_rate));
-            push(
-                &mut configuration,
-                format_args!(
-                    "        <AudioChannelConfiguration \
-                     schemeIdUri=\"urn:mpeg:dash:23003:3:audio_channel_configuration:2011\" value=\"{}\"/>\n",
-                    audio.channels
-                ),
-            );
+            configuration = channel_configuration(audio);
         }
     }
     if addressing.is_none() && configuration.is_empty() {
@@ -320,6 +313,16 @@ fn write_representation(
         Some(Addressing::SingleFiles(ranges)) => write_single_file(text, presentation, rendition, ranges),
     }
     text.push_str("      </Representation>\n");
+}
+
+/// The element says loudspeakers by an index, not how many channels there are; it is left out where there is no index.
+fn channel_configuration(audio: &AudioInfo) -> String {
+    audio.channel_configuration.map_or_else(String::new, |index| {
+        format!(
+            "        <AudioChannelConfiguration \
+             schemeIdUri=\"urn:mpeg:dash:23003:3:audio_channel_configuration:2011\" value=\"{index}\"/>\n"
+        )
+    })
 }
 
 fn write_single_file(
@@ -387,6 +390,25 @@ fn write_subtitles(text: &mut String, number: usize, subtitles: &Subtitles) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn seven_and_eight_channels_are_told_by_their_layout() {
+        for (channels, index) in [(6, 6), (7, 11), (8, 7), (8, 12)] {
+            let audio = AudioInfo {
+                sample_rate: 48_000,
+                channels,
+                channel_configuration: Some(index),
+            };
+            let element = channel_configuration(&audio);
+            assert!(element.ends_with(&format!(" value=\"{index}\"/>\n")), "{element}");
+        }
+        let unknown = AudioInfo {
+            sample_rate: 48_000,
+            channels: 8,
+            channel_configuration: None,
+        };
+        assert_eq!(channel_configuration(&unknown), "");
+    }
 
     #[test]
     fn durations_are_those_of_xml_schema() {

@@ -23,6 +23,7 @@
 
 mod ahead;
 mod builder;
+mod channels;
 mod codec;
 mod columns;
 mod edits;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use sources::{AAC, AUDIO, H264, VIDEO, hashes, index, make, run};
+use sources::{AAC, AC3, AUDIO, AV1, H264, H265, OPUS, VIDEO, hashes, index, make, run};
 use weir_media::index::{FileIndex, TrackIndex, TrackKind};
 use weir_media::package::{SingleFile, init_segment, media_segment};
 use weir_media::presentation::{Filter, Presentation, Rendition, Resource, Subtitles};
@@ -423,6 +423,75 @@ fn the_multivariant_playlist_has_variants_groups_and_languages() {
         8 * timescale
     );
     assert_eq!(media, expected);
+}
+
+#[test]
+fn both_manifests_name_other_codecs_as_ffprobe_sees_them() {
+    let folder = tempfile::tempdir().unwrap();
+    // Profile, level and the like are held against specifications where they are read; ffprobe says which codec it is, and
+    // what loudspeakers, whose index in ISO/IEC 23003-3 is behind it.
+    for (arguments, start, shown, loudspeakers) in [
+        (format!("{VIDEO} -t 2 {H265}"), "hvc1.", "hevc", None),
+        (format!("{VIDEO} -t 2 {AV1}"), "av01.", "av1", None),
+        (format!("{AUDIO} {OPUS}"), "opus", "opus", Some(("stereo", 2))),
+        (
+            format!("{AUDIO} -c:a libopus -b:a 384k -mapping_family 1 -ac 8"),
+            "opus",
+            "opus",
+            Some(("7.1", 12)),
+        ),
+        (format!("{AUDIO} {AC3}"), "ac-3", "ac3", Some(("stereo", 2))),
+        (
+            format!("{AUDIO} -c:a eac3 -b:a 384k -ac 6"),
+            "ec-3",
+            "eac3",
+            Some(("5.1(side)", 6)),
+        ),
+    ] {
+        let path = make(
+            folder.path(),
+            &format!("{shown}-{}.mp4", arguments.len()),
+            &arguments,
+        );
+        let probed = "-v error -of json -show_streams".split(' ').map(str::to_owned);
+        let probed = run("ffprobe", probed.chain([path.to_str().unwrap().to_owned()]));
+        let probed: Value = serde_json::from_slice(&probed).unwrap();
+        let stream = &probed["streams"][0];
+        assert_eq!(stream["codec_name"], shown);
+        let (file, _) = index(&path);
+        let track = &file.tracks[0];
+        let (videos, others): (Vec<_>, Vec<_>) = [track]
+            .into_iter()
+            .partition(|track| track.info().kind == TrackKind::Video);
+        let plan = SegmentPlan::new(&videos, &others, Duration::from_secs(4)).unwrap();
+        let segments = plan.video.into_iter().chain(plan.other).next().unwrap();
+        let rendition = Rendition::new("one", track.info().clone(), Arc::new(segments));
+        let presentation = Presentation::new(vec![rendition], Vec::new()).unwrap();
+        let mpd = dash::mpd(&presentation);
+        let file = folder.path().join("manifest.mpd");
+        fs::write(&file, &mpd).unwrap();
+        let read = read_mpd(&file);
+        let attributes = &read["representations"][0]["attributes"];
+        let codec = attributes["codecs"].as_str().unwrap();
+        assert!(codec.starts_with(start), "{codec}");
+        let master = hls::multivariant_playlist(&presentation);
+        assert!(master.contains(&format!("CODECS=\"{codec}\"")), "{master}");
+        match loudspeakers {
+            None => {
+                assert_eq!(attributes["width"], stream["width"].to_string());
+                assert_eq!(attributes["height"], stream["height"].to_string());
+            }
+            Some((layout, configuration)) => {
+                assert_eq!(stream["channel_layout"], layout);
+                assert_eq!(attributes["audioSamplingRate"], stream["sample_rate"]);
+                let told = format!(
+                    "<AudioChannelConfiguration schemeIdUri=\"urn:mpeg:dash:23003:3:audio_channel_configuration:2011\" \
+                     value=\"{configuration}\"/>"
+                );
+                assert!(mpd.contains(&told), "{mpd}");
+            }
+        }
+    }
 }
 
 #[test]

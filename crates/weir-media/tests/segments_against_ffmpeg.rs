@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sources::{AAC, AUDIO, H264, Packet, VIDEO, hashes, index, make, packets};
+use sources::{AAC, AC3, AUDIO, AV1, H264, H265, OPUS, Packet, VIDEO, hashes, index, make, packets};
 use weir_media::index::{TrackIndex, TrackKind};
 use weir_media::package::{init_segment, media_segment};
 use weir_media::segments::{PlanError, Segment, SegmentPlan, TrackSegments};
@@ -188,6 +188,22 @@ fn progressive_and_fragmented_sources_come_out_as_they_went_in() {
         let path = make(folder.path(), name, &format!("{both} {flags}"));
         check_source(&path, 4);
         check_source(&path, 2);
+    }
+}
+
+#[test]
+fn other_codecs_come_out_as_they_went_in() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, codecs) in [
+        ("h265-opus.mp4", format!("{H265} {OPUS}")),
+        ("av1-ac3.mp4", format!("{AV1} {AC3}")),
+        (
+            "fragments.mp4",
+            format!("{H265} {OPUS} -movflags +frag_keyframe+empty_moov"),
+        ),
+    ] {
+        let path = make(folder.path(), name, &format!("{VIDEO} {AUDIO} {codecs}"));
+        check_source(&path, 4);
     }
 }
 

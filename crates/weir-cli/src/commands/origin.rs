@@ -145,3 +145,52 @@ impl From<OriginError> for Failure {
         Failure::environment(error.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use weir_cli::args::{Cli, Command};
+
+    use super::*;
+
+    fn told(options: &str) -> Config {
+        let words = ["weir", "origin", "/srv/films"].into_iter();
+        let cli = Cli::try_parse_from(words.chain(options.split_whitespace())).expect(options);
+        let Command::Origin(args) = cli.command else {
+            panic!("{options}: another command");
+        };
+        config(&args, args.place.as_ref().expect("a place"))
+    }
+
+    #[test]
+    fn what_is_not_said_is_as_the_library_has_it() {
+        let (told, usual) = (told(""), Config::new("/srv/films".parse().expect("a place")));
+        assert_eq!(format!("{told:?}"), format!("{usual:?}"));
+    }
+
+    #[test]
+    fn each_option_reaches_the_library() {
+        let places = |config: Config| -> Vec<String> { config.places.iter().map(Place::to_string).collect() };
+        assert_eq!(
+            places(told("--mirror s3://films/2026 --mirror /mnt/films")),
+            ["/srv/films", "s3://films/2026", "/mnt/films"]
+        );
+        assert!(told("--hedge").patience.hedge);
+        assert!(told("--anonymous").access.anonymous);
+        let patience = told("--storage-timeout 700ms --storage-tries 7").patience;
+        assert_eq!(
+            (patience.answer, patience.stall, patience.tries),
+            (Duration::from_millis(700), Duration::from_millis(700), 7)
+        );
+        let limits = told("--max-connections 17 --request-time 90s --stalled-time 5s --drain 2min").limits;
+        assert_eq!(limits.connections, 17);
+        assert_eq!(
+            [limits.request_time, limits.stalled, limits.drain].map(|time| time.as_secs()),
+            [90, 5, 120]
+        );
+        assert_eq!(told("--memory-cache 64MiB").memory_cache, 64 << 20);
+        let kept = told("--disk-cache /var/cache/weir --disk-cache-size 3GiB --fresh 1s");
+        assert_eq!(kept.disk_cache, Some(("/var/cache/weir".into(), 3 << 30)));
+        assert_eq!(kept.fresh, Duration::from_secs(1));
+    }
+}

@@ -6,6 +6,9 @@ Reference), and proves itself with the signatures that are published there befor
     s3_server.py BUCKET FOLDER ACCESS_KEY SECRET_KEY [SESSION_TOKEN]
 
 Prints its port, then a line for each request: `path` or `virtual`, how it was answered, and what was asked.
+
+A file with `.next` behind its name replaces the one without while a range of that is read: half of the range is sent, the
+file is replaced, and the connection breaks off. A range from the first byte on is no such.
 """
 
 import datetime
@@ -114,10 +117,24 @@ class Bucket(http.server.BaseHTTPRequestHandler):
         if "Content-Length" not in more:
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        if self.command == "HEAD":
+            return
+        replaced = self.replaced(status)
+        self.wfile.write(body[: len(body) // 2] if replaced else body)
+        if replaced:
+            self.wfile.flush()
+            pathlib.Path(f"{replaced}.next").rename(replaced)
+            self.close_connection = True
 
     do_HEAD = do_GET
+
+    def replaced(self, status):
+        """The file that is to be replaced in the middle of this answer, if it is."""
+        if status != 206 or self.headers["range"].startswith("bytes=0-"):
+            return None
+        key = urllib.parse.unquote(self.path.partition("?")[0]).lstrip("/")
+        file = FOLDER / key.removeprefix(BUCKET + "/")
+        return file if pathlib.Path(f"{file}.next").exists() else None
 
     def answer(self, headers, is_virtual):
         wrong = what_is_wrong(self.command, self.path, headers, ACCESS, SECRET, TOKEN)

@@ -39,6 +39,7 @@ mod neighbours;
 mod origin;
 mod origin_clients;
 mod origin_demo;
+mod origin_mirror;
 mod origin_s3;
 mod origin_shields;
 mod origin_titles;

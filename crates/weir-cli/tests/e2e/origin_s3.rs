@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::LIMIT;
-use crate::lab::{self, Running, isolated, weir};
+use crate::lab::{self, Running, isolated, run_within, weir};
 use crate::origin::{ffmpeg, get, metrics, value};
 
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/s3_server.py");
@@ -44,7 +44,7 @@ fn origin(endpoint: &str, style: &str, secret: &str, token: Option<&str>) -> (Ru
         "--s3-style",
         style,
         "--storage-tries",
-        "1",
+        "2",
     ]);
     for (variable, _) in std::env::vars().filter(|(variable, _)| variable.starts_with("AWS_")) {
         command.env_remove(variable);
@@ -120,4 +120,52 @@ fn a_signature_that_the_storage_refuses_is_said() {
         "{}",
         server.stdout()
     );
+}
+
+#[test]
+fn a_file_that_is_replaced_in_the_bucket_gives_no_bytes_of_both() {
+    isolated!();
+    let (_server, port) = bucket(&[]);
+    let endpoint = format!("http://127.0.0.1:{port}");
+    let stored = format!("{}/2026/a film (1)/ä+video.mp4", lab::path("bucket"));
+    let (first, second) = (lab::path("first.mp4"), lab::path("second.mp4"));
+    std::fs::copy(&stored, &first).expect("a copy");
+    ffmpeg(&format!(
+        "-f lavfi -i testsrc=size=160x90:rate=25:duration=4 -c:v libx264 -g 25 -pix_fmt yuv420p {second}"
+    ));
+    let (_process, url) = origin(&endpoint, "path", SECRET, None);
+    let segment = |origin: &str| format!("{origin}a%20film%20%281%29/video/v1/0.m4s");
+    let served = |origin: &str| {
+        let (status, body) = get(&[segment(origin)]).remove(0);
+        assert_eq!(status, 200, "{body}");
+        // Each byte is a character in Latin-1.
+        body.chars()
+            .map(|c| u8::try_from(c).expect("a byte"))
+            .collect::<Vec<u8>>()
+    };
+    let of_first = served(&url);
+
+    // Under a title that is known: its next read is refused (If-Match), and it is looked at anew.
+    std::fs::rename(&second, &stored).expect("a file");
+    let (_other, fresh) = origin(&endpoint, "path", SECRET, None);
+    let of_second = served(&fresh);
+    assert!(of_second != of_first);
+    assert!(served(&url) == of_second);
+
+    // In the middle of a segment: the client's connection breaks off, with bytes of one version.
+    std::fs::rename(&first, format!("{stored}.next")).expect("a file");
+    let part = lab::path("part");
+    let mut curl = Command::new("curl");
+    curl.args(["--silent", "--output", &part, &segment(&url)]);
+    // 18: less came than was announced.
+    run_within(LIMIT, curl).expect_code(18);
+    let part = std::fs::read(&part).expect("a part");
+    assert!(part.len() < of_second.len() && of_second.starts_with(&part));
+    assert!(!part.is_empty());
+    let counted = metrics(&url);
+    assert_eq!(
+        value(&counted, "weir_origin_errors_total{cause=\"storage_changed\"}"),
+        1
+    );
+    assert!(served(&url) == of_first);
 }

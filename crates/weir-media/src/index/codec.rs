@@ -3,6 +3,7 @@
 
 use crate::bmff::{BmffError, Boxes, Mp4Box};
 
+use super::channels;
 use super::error::IndexError;
 
 /// What a sample entry describes.
@@ -19,6 +20,8 @@ pub(super) enum Entry {
         codec: String,
         sample_rate: u32,
         channels: u32,
+        /// ChannelConfiguration of ISO/IEC 23003-3, if it has one.
+        layout: Option<u8>,
     },
 }
 
@@ -27,6 +30,7 @@ struct AudioFound {
     codec: String,
     sample_rate: u32,
     channels: u32,
+    layout: Option<u8>,
 }
 
 /// Fields of a VisualSampleEntry before its boxes (ISO/IEC 14496-12, 12.1.3).
@@ -181,6 +185,7 @@ fn read_audio(entry: &Mp4Box<'_>, place: &str) -> Result<Entry, IndexError> {
         codec: String::new(),
         sample_rate,
         channels,
+        layout: channels::of_count(channels),
     };
     let found = match &entry.kind.0 {
         b"mp4a" => mpeg4_audio(&configuration(b"esds")?, outer)?,
@@ -195,6 +200,7 @@ fn read_audio(entry: &Mp4Box<'_>, place: &str) -> Result<Entry, IndexError> {
         codec: found.codec,
         sample_rate: found.sample_rate,
         channels: found.channels,
+        layout: found.layout,
     })
 }
 
@@ -306,12 +312,18 @@ fn mpeg4_audio(configuration: &Mp4Box<'_>, outer: AudioFound) -> Result<AudioFou
     };
     let object_type = bits.object_type();
     let mut frequency = bits.frequency();
-    let channels = match bits.take(4) {
-        0 => outer.channels,
-        7 => 8,
-        11 => 7,
-        12 | 14 => 8,
-        channels => channels,
+    let configuration = bits.take(4);
+    let (channels, layout) = match configuration {
+        0 => (outer.channels, outer.layout),
+        7 | 12 | 14 => (8, channels::of_aac(configuration)),
+        11 => (7, channels::of_aac(configuration)),
+        channels => (channels, channels::of_aac(configuration)),
+    };
+    // Parametric stereo, of one channel.
+    let (channels, layout) = if object_type == 29 {
+        (2, channels::of_count(2))
+    } else {
+        (channels, layout)
     };
     // With SBR told in the open, the second frequency is that of the output.
     if matches!(object_type, 5 | 29) {
@@ -322,7 +334,8 @@ fn mpeg4_audio(configuration: &Mp4Box<'_>, outer: AudioFound) -> Result<AudioFou
         sample_rate: frequency
             .filter(|frequency| *frequency > 0)
             .unwrap_or(outer.sample_rate),
-        channels: if object_type == 29 { 2 } else { channels },
+        channels,
+        layout,
     })
 }
 
@@ -330,10 +343,15 @@ fn mpeg4_audio(configuration: &Mp4Box<'_>, outer: AudioFound) -> Result<AudioFou
 fn opus(configuration: &Mp4Box<'_>) -> Result<AudioFound, IndexError> {
     let mut fields = configuration.fields();
     fields.u8()?;
+    let channels = fields.u8()?;
+    // Pre-skip, the rate of its source, and the gain.
+    fields.bytes(2 + 4 + 2)?;
+    let family = fields.u8()?;
     Ok(AudioFound {
         codec: "opus".to_owned(),
         sample_rate: 48_000,
-        channels: u32::from(fields.u8()?),
+        channels: u32::from(channels),
+        layout: channels::of_opus(family, channels),
     })
 }
 
@@ -362,6 +380,7 @@ fn ac3(configuration: &Mp4Box<'_>, outer: AudioFound) -> Result<AudioFound, Inde
         codec: "ac-3".to_owned(),
         sample_rate: dolby_rate(rate).unwrap_or(outer.sample_rate),
         channels: dolby_channels(mode, low),
+        layout: channels::of_dolby(mode, low, 0),
     })
 }
 
@@ -377,8 +396,9 @@ fn ec3(configuration: &Mp4Box<'_>, outer: AudioFound) -> Result<AudioFound, Inde
     let (mode, low) = (bits.take(3), bits.take(1));
     bits.take(3);
     let mut channels = dolby_channels(mode, low);
+    let mut locations = 0;
     if bits.take(4) > 0 {
-        let locations = bits.take(9);
+        locations = bits.take(9);
         // From the top bit: Lc/Rc, Lrs/Rrs, Cs, Ts, Lsd/Rsd, Lw/Rw, Lvh/Rvh, Cvh, LFE2.
         for (place, added) in [2, 2, 1, 1, 2, 2, 2, 1, 1].into_iter().enumerate() {
             channels += added * (locations >> (8 - place) & 1);
@@ -388,6 +408,7 @@ fn ec3(configuration: &Mp4Box<'_>, outer: AudioFound) -> Result<AudioFound, Inde
         codec: "ec-3".to_owned(),
         sample_rate: dolby_rate(rate).unwrap_or(outer.sample_rate),
         channels,
+        layout: channels::of_dolby(mode, low, locations),
     })
 }
 
@@ -419,7 +440,7 @@ mod tests {
         }
     }
 
-    fn audio(kind: &[u8; 4], name: &[u8; 4], configuration: &[u8]) -> (String, u32, u32) {
+    fn audio(kind: &[u8; 4], name: &[u8; 4], configuration: &[u8]) -> (String, u32, u32, Option<u8>) {
         let mut fields = [0; AUDIO_FIELDS];
         fields[17] = 2;
         fields[24..26].copy_from_slice(&44_100_u16.to_be_bytes());
@@ -428,7 +449,8 @@ mod tests {
                 codec,
                 sample_rate,
                 channels,
-            }) => (codec, sample_rate, channels),
+                layout,
+            }) => (codec, sample_rate, channels, layout),
             other => panic!("{other:?}"),
         }
     }
@@ -470,33 +492,48 @@ mod tests {
     fn audio_codecs_have_the_rate_and_channels_of_their_decoders() {
         let mpeg4 = |object_type, specific: &[u8]| audio(b"mp4a", b"esds", &esds(object_type, specific));
         // AAC-LC, 48 kHz, stereo: 00010 0011 0010 000.
-        assert_eq!(mpeg4(0x40, &[0x11, 0x90]), ("mp4a.40.2".to_owned(), 48_000, 2));
+        assert_eq!(
+            mpeg4(0x40, &[0x11, 0x90]),
+            ("mp4a.40.2".to_owned(), 48_000, 2, Some(2))
+        );
         // The same with 5.1 channels at 44.1 kHz: 00010 0100 0110 000.
-        assert_eq!(mpeg4(0x40, &[0x12, 0x30]), ("mp4a.40.2".to_owned(), 44_100, 6));
+        assert_eq!(
+            mpeg4(0x40, &[0x12, 0x30]),
+            ("mp4a.40.2".to_owned(), 44_100, 6, Some(6))
+        );
+        // 7.1 with all in front, and with two behind: 00010 0011 0111 000 and 00010 0011 1100 000.
+        assert_eq!(
+            mpeg4(0x40, &[0x11, 0xb8]),
+            ("mp4a.40.2".to_owned(), 48_000, 8, Some(7))
+        );
+        assert_eq!(
+            mpeg4(0x40, &[0x11, 0xe0]),
+            ("mp4a.40.2".to_owned(), 48_000, 8, Some(12))
+        );
         // HE-AAC told in the open: 00101 0110 0010 0011 00010 00, SBR doubles 24 kHz to 48 kHz.
         assert_eq!(
             mpeg4(0x40, &[0x2b, 0x11, 0x88, 0x00]),
-            ("mp4a.40.5".to_owned(), 48_000, 2)
+            ("mp4a.40.5".to_owned(), 48_000, 2, Some(2))
         );
         // xHE-AAC has object type 42: 11111 001010, 48 kHz, stereo.
         assert_eq!(
             mpeg4(0x40, &[0b1111_1001, 0b0100_0110, 0b0100_0000]),
-            ("mp4a.40.42".to_owned(), 48_000, 2)
+            ("mp4a.40.42".to_owned(), 48_000, 2, Some(2))
         );
-        assert_eq!(mpeg4(0x6b, &[]), ("mp4a.6B".to_owned(), 44_100, 2));
+        assert_eq!(mpeg4(0x6b, &[]), ("mp4a.6B".to_owned(), 44_100, 2, Some(2)));
         assert_eq!(
             audio(b"Opus", b"dOps", &[0, 6, 1, 56, 0, 0, 0xbb, 0x80, 0, 0, 1]),
-            ("opus".to_owned(), 48_000, 6)
+            ("opus".to_owned(), 48_000, 6, Some(6))
         );
         // 48 kHz, bsid 8, 3/2 channels and the one of low frequencies: 00 01000 000 111 1 01111 00000.
         assert_eq!(
             audio(b"ac-3", b"dac3", &[0x10, 0x3d, 0xe0]),
-            ("ac-3".to_owned(), 48_000, 6)
+            ("ac-3".to_owned(), 48_000, 6, Some(6))
         );
         // One independent substream, 48 kHz, bsid 16, 3/2 and low frequencies, one dependent with Lrs/Rrs: 7.1 in all.
         assert_eq!(
             audio(b"ec-3", b"dec3", &[0x10, 0, 0x20, 0x0f, 0x02, 0x80]),
-            ("ec-3".to_owned(), 48_000, 8)
+            ("ec-3".to_owned(), 48_000, 8, Some(12))
         );
     }
 

@@ -67,6 +67,9 @@ pub struct AudioInfo {
     pub sample_rate: u32,
     /// Channels.
     pub channels: u32,
+    /// Which loudspeakers they are for: ChannelConfiguration of ISO/IEC 23003-3; none if that has no index for them, or
+    /// the file does not tell.
+    pub channel_configuration: Option<u8>,
 }
 
 /// What is known of either.
@@ -163,10 +166,12 @@ impl TrackIndex {
                 codec,
                 sample_rate,
                 channels,
+                layout,
             } => {
                 let audio = AudioInfo {
                     sample_rate,
                     channels,
+                    channel_configuration: layout,
                 };
                 (codec, MediaInfo::Audio(audio))
             }

@@ -133,16 +133,7 @@ impl Condition {
                 let codec = info.codec.to_ascii_lowercase();
                 !concerned || codecs.iter().any(|wanted| codec.starts_with(wanted))
             }
-            Condition::Language(languages) => {
-                let Some(language) = rendition.language.as_deref() else {
-                    return true;
-                };
-                let language = language.to_ascii_lowercase();
-                let primary = language.split('-').next().unwrap_or_default();
-                languages
-                    .iter()
-                    .any(|wanted| *wanted == language || wanted == primary)
-            }
+            Condition::Language(languages) => is_spoken(languages, rendition.language.as_deref()),
             Condition::Number(quantity, comparison, limit) => {
                 quantity.of(info).is_none_or(|value| match comparison {
                     Comparison::AtMost => value <= *limit,
@@ -164,6 +155,17 @@ impl Quantity {
             Quantity::Bitrate => info.average_bitrate,
         })
     }
+}
+
+/// Whether what has this language is asked for: by the whole of its tag or by what that begins with up to a hyphen, in
+/// either case. What has no language always is.
+fn is_spoken(languages: &[String], language: Option<&str>) -> bool {
+    language.is_none_or(|language| {
+        let primary = language.split('-').next().unwrap_or_default();
+        let is_it =
+            |wanted: &str| wanted.eq_ignore_ascii_case(language) || wanted.eq_ignore_ascii_case(primary);
+        languages.iter().any(|wanted| is_it(wanted))
+    })
 }
 
 /// The kind of track that a codec belongs to.
@@ -188,11 +190,7 @@ impl Presentation {
         kept.renditions.retain(|rendition| filter.admits(rendition));
         let wanted = |language: Option<&str>| {
             filter.conditions.iter().all(|condition| match condition {
-                Condition::Language(languages) => language.is_none_or(|language| {
-                    languages
-                        .iter()
-                        .any(|wanted| wanted.eq_ignore_ascii_case(language))
-                }),
+                Condition::Language(languages) => is_spoken(languages, language),
                 _ => true,
             })
         };
@@ -203,5 +201,122 @@ impl Presentation {
             return Err(FilterError::NothingLeft);
         }
         Ok(kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::index::{AudioInfo, MediaInfo, VideoInfo};
+    use crate::presentation::Subtitles;
+    use crate::segments::TrackSegments;
+
+    fn rendition(name: &str, language: &str, average_bitrate: u64, media: MediaInfo) -> Rendition {
+        let (kind, codec) = match media {
+            MediaInfo::Video(_) => (TrackKind::Video, "avc1.64001F"),
+            MediaInfo::Audio(_) => (TrackKind::Audio, "mp4a.40.2"),
+        };
+        let info = TrackInfo {
+            kind,
+            codec: codec.to_owned(),
+            language: language.to_owned(),
+            timescale: 1000,
+            media,
+            average_bitrate,
+            // Above what any filter of the tests asks for, so that only averages can meet it.
+            peak_bitrate: 90_000_000,
+            start: 0,
+            end: 4000,
+        };
+        let segments = TrackSegments {
+            timescale: 1000,
+            segments: Vec::new(),
+        };
+        Rendition::new(name, info, Arc::new(segments))
+    }
+
+    fn video(name: &str, average_bitrate: u64) -> Rendition {
+        let picture = VideoInfo {
+            width: 1280,
+            height: 720,
+            pixel_aspect: (1, 1),
+            frame_rate: None,
+        };
+        rendition(name, "und", average_bitrate, MediaInfo::Video(picture))
+    }
+
+    fn audio(name: &str, language: &str) -> Rendition {
+        let sound = AudioInfo {
+            sample_rate: 48_000,
+            channels: 2,
+            channel_configuration: Some(2),
+        };
+        rendition(name, language, 4_000_000, MediaInfo::Audio(sound))
+    }
+
+    fn subtitles(name: &str, language: Option<&str>) -> Subtitles {
+        Subtitles {
+            name: name.to_owned(),
+            language: language.map(str::to_owned),
+            label: None,
+            roles: Vec::new(),
+            default: false,
+        }
+    }
+
+    /// Names of what a filter leaves.
+    fn left(filter: &str) -> Vec<String> {
+        let renditions = vec![
+            video("low", 1_000_000),
+            video("middle", 3_000_000),
+            video("high", 6_000_000),
+            audio("en", "en-GB"),
+            audio("de", "de"),
+            audio("none", "und"),
+        ];
+        let texts = vec![
+            subtitles("text-en", Some("en-GB")),
+            subtitles("text-pt", Some("pt-BR")),
+            subtitles("text-none", None),
+        ];
+        let presentation = Presentation::new(renditions, texts).expect("a presentation");
+        let kept = presentation
+            .filter(&Filter::parse(filter).expect("a filter"))
+            .expect("something left");
+        let tracks = kept.renditions().iter().map(|rendition| rendition.name.clone());
+        tracks
+            .chain(kept.subtitles().iter().map(|text| text.name.clone()))
+            .collect()
+    }
+
+    #[test]
+    fn bitrates_choose_among_video_by_its_average() {
+        const REST: [&str; 6] = ["en", "de", "none", "text-en", "text-pt", "text-none"];
+        for (filter, videos) in [
+            ("bitrate<3000000", &["low"][..]),
+            ("bitrate<=3000000", &["low", "middle"]),
+            ("bitrate=3000000", &["middle"]),
+            ("bitrate>=3000000", &["middle", "high"]),
+            ("bitrate>3000000", &["high"]),
+            ("bitrate>=1000000;bitrate<6000000", &["low", "middle"]),
+        ] {
+            assert_eq!(left(filter), [videos, &REST].concat(), "{filter}");
+        }
+    }
+
+    #[test]
+    fn tracks_and_subtitles_are_of_a_language_by_the_same_rule() {
+        const VIDEO: [&str; 3] = ["low", "middle", "high"];
+        for (filter, spoken) in [
+            ("language=en", &["en", "none", "text-en", "text-none"][..]),
+            ("language=EN-gb", &["en", "none", "text-en", "text-none"]),
+            ("language=en-US", &["none", "text-none"]),
+            ("language=pt", &["none", "text-pt", "text-none"]),
+            ("language=de,pt-br", &["de", "none", "text-pt", "text-none"]),
+        ] {
+            assert_eq!(left(filter), [&VIDEO, spoken].concat(), "{filter}");
+        }
     }
 }

@@ -20,8 +20,17 @@ pub const AUDIO: &str = "-f lavfi -i sine=frequency=440:sample_rate=48000:durati
 /// How the pictures are encoded.
 pub const H264: &str =
     "-c:v libx264 -preset veryfast -bf 2 -g 50 -keyint_min 50 -sc_threshold 0 -pix_fmt yuv420p";
+/// The same with other encoders.
+pub const H265: &str = "-c:v libx265 -preset ultrafast -tag:v hvc1 -pix_fmt yuv420p -x265-params \
+     log-level=error:keyint=50:min-keyint=50:scenecut=0:open-gop=0:bframes=2";
+/// And of AV1.
+pub const AV1: &str = "-c:v libaom-av1 -cpu-used 8 -g 50 -keyint_min 50 -pix_fmt yuv420p";
 /// How the sound is.
 pub const AAC: &str = "-c:a aac -b:a 96k -ac 2";
+/// The same with other encoders.
+pub const OPUS: &str = "-c:a libopus -b:a 96k -ac 2";
+/// And of AC-3.
+pub const AC3: &str = "-c:a ac3 -b:a 192k -ac 2";
 
 /// Runs a program to its end; its standard output.
 pub fn run<A: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = A>) -> Vec<u8> {
