@@ -289,9 +289,9 @@ fn the_page_holds_every_group_and_the_published_table_beside() {
         "## Beside what was published",
         "By OUT, the most first: E, A there, E, A here.",
         "By IN, the most first: A, E there,",
-        "E sends 20% more than A there, and ",
-        "For each byte that it sends, E reads 65.3% less than A from the storage there, and 66% less than it here.",
-        "By mean time to the last byte, the fastest first: E (2.5ms), E (2.5ms), A (5ms), A (5ms) here. There E answered fastest.",
+        "E sends 20 % more than A there, and ",
+        "For each byte that it sends, E reads 65.3 % less than A from the storage there, and 66 % less than it here.",
+        "By mean time to the last byte, the fastest first: E (2.50 ms), E (2.50 ms), A (5.00 ms), A (5.00 ms) here. There E answered fastest.",
         "E: OUT/IN is 0.980 here and 0.960 there (1.02 times); it sends",
         "## The model OUT = k x R x S x B",
     ] {
