@@ -3,76 +3,17 @@
 #![allow(clippy::unwrap_used)]
 
 mod acting;
+mod playing;
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
 use acting::{Acting, After, answer, mpd};
-use weir_load::engine::{Config, Second, SoFar, Watch, place, run};
-use weir_load::http::{HttpVersion, Patience, Trust};
+use playing::{Nobody, config, play, viewers};
+use weir_load::engine::run;
 use weir_load::measure::LoadSummary;
-use weir_load::schedule::{Arrivals, Popularity};
-use weir_load::viewer::{Behaviour, Play, RungChoice};
-
-struct Nobody;
-
-impl Watch for Nobody {
-    fn second(&self, _: &Second, _: &SoFar) -> bool {
-        true
-    }
-}
-
-fn viewers(count: u32) -> Arrivals {
-    Arrivals::Ramp {
-        from: count,
-        to: count,
-        over: Duration::ZERO,
-    }
-}
-
-fn config(url: &str, arrivals: Arrivals, play: Play) -> Config {
-    Config {
-        behaviour: Behaviour {
-            titles: vec![place(url).expect("an address")],
-            popularity: Popularity::zipf(1, 0.0),
-            play,
-            rung: RungChoice::Highest,
-            real_time: Default::default(),
-            subtitles: false,
-            verify: false,
-            think: (Duration::ZERO, Duration::ZERO),
-            session: None,
-            one_session: arrivals.is_open(),
-            pace: None,
-            seed: 1,
-        },
-        arrivals,
-        duration: Some(Duration::from_millis(700)),
-        threads: 2,
-        http: HttpVersion::Auto,
-        trust: Trust::Public,
-        patience: Patience {
-            connect: Duration::from_secs(2),
-            silence: Duration::from_millis(300),
-        },
-        leave: false,
-        scrape: None,
-    }
-}
-
-/// Runs it; the run must end soon after its time, whatever the server does.
-#[track_caller]
-fn play(config: &Config) -> LoadSummary {
-    let began = Instant::now();
-    let summary = run(config, None, &|| false, &Nobody).expect("a run");
-    assert!(
-        began.elapsed() < Duration::from_secs(20),
-        "it took {:?}",
-        began.elapsed()
-    );
-    summary
-}
+use weir_load::viewer::Play;
 
 fn of_kind(summary: &LoadSummary, kind: &str) -> u64 {
     summary
@@ -317,41 +258,6 @@ fn a_viewer_in_real_time_keeps_to_its_clock() {
         "{quality:?}"
     );
     assert!(quality.played_ns > 3 * 1_000_000_000, "{quality:?}");
-}
-
-#[test]
-fn no_coordinated_omission() {
-    // A server that stands still for 200 ms of every second. Requests come at their times, 500 a second: a fifth of them
-    // falls into a stall, and waits for what is left of it, evenly from 0 to 200 ms. The share p of all requests waits
-    // longer than 200 (1 - 5p) ms: P99 is 190 ms and P99.9 is 199 ms. A closed loop would have told of one request in each
-    // stall.
-    let began = Instant::now();
-    let server = Acting::start(move |_, stream| {
-        let phase = began.elapsed().as_nanos() % 1_000_000_000;
-        if phase < 200_000_000 {
-            std::thread::sleep(Duration::from_nanos(200_000_000 - phase as u64));
-        }
-        answer(stream, "200 OK", mpd(1).as_bytes())
-    });
-    let arrivals = viewers(50);
-    let mut config = config(&server.url("/manifest.mpd"), arrivals, Play::Manifest);
-    config.behaviour.pace = Some(Duration::from_millis(100));
-    config.duration = Some(Duration::from_secs(5));
-    let summary = play(&config);
-    let times = summary.all.last_byte;
-    assert!((2300..=2600).contains(&times.count), "{} requests", times.count);
-    let ms = |ns: i64| ns as f64 / 1e6;
-    // What the machine adds is not in the computation; what the method would leave out is far below.
-    assert!(
-        (170.0..260.0).contains(&ms(times.p99)),
-        "P99 {} ms",
-        ms(times.p99)
-    );
-    assert!(
-        (180.0..300.0).contains(&ms(times.p999)),
-        "P99.9 {} ms",
-        ms(times.p999)
-    );
 }
 
 #[test]

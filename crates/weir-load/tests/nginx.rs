@@ -5,9 +5,7 @@
 
 mod served;
 
-use std::path::Path;
-
-use served::{Certificate, Line, Nginx, eight, play, titles};
+use served::{Certificate, Line, compare, titles};
 use weir_load::engine::Config;
 use weir_load::http::{HttpVersion, Trust};
 use weir_load::viewer::Play;
@@ -18,41 +16,6 @@ const TITLES: [(&str, Play); 4] = [
     ("hls/master.m3u8", Play::Random),
     ("hls/master.m3u8", Play::RealTime),
 ];
-
-/// Plays a title, and holds the account against the log.
-#[track_caller]
-fn compare(
-    root: &Path,
-    listen: &str,
-    lines: &str,
-    change: impl FnOnce(&mut Config),
-    path: &str,
-    how: Play,
-) -> Vec<Line> {
-    let nginx = Nginx::start(root, listen, lines);
-    let scheme = if listen.contains("ssl") { "https" } else { "http" };
-    let mut config = eight(&format!("{scheme}://127.0.0.1:{}/{path}", nginx.port), how);
-    change(&mut config);
-    let summary = play(&config);
-    let log = nginx.log();
-    assert_eq!(
-        (summary.all.failed, summary.all.failures.len()),
-        (0, 0),
-        "{path}: {summary:?}"
-    );
-    assert!(summary.all.requests > 20, "{path}");
-    assert_eq!(summary.all.requests, log.len() as u64, "{path} {how:?}");
-    assert!(log.iter().all(|line| [200, 206].contains(&line.status)));
-    let sum = |of: fn(&Line) -> u64| log.iter().map(of).sum::<u64>();
-    assert_eq!(summary.all.body_bytes, sum(|line| line.body), "{path} {how:?}");
-    assert_eq!(summary.all.all_bytes, sum(|line| line.all), "{path} {how:?}");
-    let manifests = log
-        .iter()
-        .filter(|line| line.path.ends_with(".mpd") || line.path.ends_with(".m3u8"));
-    let counted = summary.kinds.iter().find(|kind| kind.kind == "manifest").unwrap();
-    assert_eq!(counted.requests, manifests.count() as u64, "{path}");
-    log
-}
 
 #[track_caller]
 fn all_by(log: &[Line], protocol: &str) {

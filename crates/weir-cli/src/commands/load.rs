@@ -66,9 +66,13 @@ fn play(args: &LoadArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Fail
     )?;
     let id = run.id();
     let watching = Watching::new(&run, args, config.duration, segments, global.quiet);
-    let result = engine::run(&config, None, &|| stop.is_set(), &watching);
+    let mut result = engine::run(&config, None, &|| stop.is_set(), &watching);
     let ended_early = watching.ended_by();
     let (finished, segments) = watching.finish();
+    if let Ok(summary) = &mut result {
+        // The origin knows better what is its own.
+        summary.origin = summary.origin.take().or(finished.network.clone());
+    }
     let end = Ended::of(&result, stop);
     let outcome = end.outcome();
     let kept = run.finish(&end, &result.as_ref().map_or_else(|_| json!(null), stored));

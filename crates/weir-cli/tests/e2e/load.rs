@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::lab::{self, Database, Finished, Running, isolated, run_within, weir};
+use crate::lab::{self, Database, Finished, Running, isolated, run_within, wait_until, weir};
 use crate::{LIMIT, count};
 
 /// Eight seconds of pictures, and a tone.
@@ -157,6 +157,13 @@ fn the_efficiency_of_an_origin_is_told_from_its_metrics() {
     // Everything but the media comes from the cache, and media are read once for each time that they are sent.
     let efficiency = told["efficiency"].as_f64().expect("a ratio");
     assert!((0.9..2.0).contains(&efficiency), "{told}");
+    assert_eq!(told["source"], "metrics");
+    // Without metrics, the interfaces of this host tell: all of it goes to the loopback, and nothing comes from elsewhere.
+    let watched = load(0, &[&title, "--for", "2500ms", "--watch-host", "--json", "-q"]).json();
+    let told = &watched["origin"];
+    assert_eq!(told["source"], "host", "{told}");
+    assert!(count(&told["out_bytes"]) > 1_000_000, "{told}");
+    assert_eq!((count(&told["in_bytes"]), &told["efficiency"]), (0, &Value::Null));
     // A threshold that no origin meets, and one that ends the run.
     let crossed = load(1, &[&title, "--for", "300ms", "--fail-if", "p50 >= 0ns", "-q"]);
     assert!(crossed.stderr.contains("p50 is"), "{}", crossed.stderr);
@@ -166,6 +173,49 @@ fn the_efficiency_of_an_origin_is_told_from_its_metrics() {
         "{}",
         stopped.stdout
     );
+    origin.signal("TERM");
+    origin.wait(LIMIT).expect_code(0);
+}
+
+#[test]
+fn ctrl_c_ends_a_run_and_keeps_its_account() {
+    isolated!(heavy);
+    let root = lab::path("media");
+    make_title(&root);
+    let mut origin = Running::start(weir(&["origin", &root, "--listen", "127.0.0.1:0"]));
+    let title = format!("{}film/manifest.mpd", origin.first_line(LIMIT));
+    let database = lab::path("weir.db");
+    let arguments = [
+        "load",
+        &title,
+        "--viewers",
+        "3",
+        "--for",
+        "10min",
+        "--json",
+        "-q",
+        "--db",
+    ];
+    let run = Running::start(weir(&[arguments.as_slice(), &[database.as_str()]].concat()));
+    wait_until("seconds of load", LIMIT, || {
+        let there = std::path::Path::new(&database).exists();
+        (there && Database::open(&database).one::<i64>("SELECT count(*) FROM load_seconds") > 3).then_some(())
+    });
+    run.signal("INT");
+    let summary = run.wait(LIMIT).expect_code(0).json();
+    assert_eq!(summary["run"]["outcome"], "interrupted", "{summary}");
+    assert_eq!(summary["all"]["failed"], 0, "{summary}");
+    let requests = count(&summary["all"]["requests"]);
+    assert!(requests > 0);
+    let database = Database::open(&database);
+    assert_eq!(database.one::<String>("SELECT outcome FROM runs"), "interrupted");
+    // It ended long before the first minute, at which distributions are kept: they are kept at the end, too.
+    for sql in [
+        "SELECT sum(requests) FROM load_seconds",
+        "SELECT sum(count) FROM load_histograms WHERE time = 'last_byte'",
+    ] {
+        assert_eq!(database.one::<i64>(sql) as u64, requests, "{sql}");
+    }
     origin.signal("TERM");
     origin.wait(LIMIT).expect_code(0);
 }

@@ -50,7 +50,8 @@ fn make_title(root: &str) {
     std::fs::write(format!("{film}/list.mpd"), manifest).expect("a manifest");
 }
 
-fn master(locustfile: &str, title: &str) -> Running {
+/// A master whose classes and addresses `orders` names.
+fn master(locustfile: &str, orders: &[&str]) -> Running {
     let mut command = Command::new(locust());
     command.args(["--master", "-f", locustfile, "--master-bind-host", "127.0.0.1"]);
     command.args([
@@ -62,7 +63,7 @@ fn master(locustfile: &str, title: &str) -> Running {
         "8089",
     ]);
     // Without it, Locust tells of a worker that has gone, and lets its users go.
-    command.args(["--enable-rebalancing", "--weir-dash", title, "WeirDash"]);
+    command.arg("--enable-rebalancing").args(orders);
     Running::start(command)
 }
 
@@ -170,7 +171,8 @@ fn locust_counts_what_its_workers_have_counted() {
     let stub = lab::run_within(LIMIT, weir(&["load", "locustfile"])).expect_code(0);
     std::fs::write(&locustfile, stub.stdout).expect("a file");
 
-    let first = master(&locustfile, &title);
+    let orders = ["--weir-dash", &title, "WeirDash"];
+    let first = master(&locustfile, &orders);
     let mut workers: Vec<Running> = (0..WORKERS).map(worker).collect();
     users_of_workers("three workers", WORKERS, 0);
     swarm(USERS);
@@ -228,7 +230,7 @@ fn locust_counts_what_its_workers_have_counted() {
 
     // A master that is killed and started again is joined again, and they do as it says.
     drop(first);
-    let second = master(&locustfile, &title);
+    let second = master(&locustfile, &orders);
     users_of_workers("two workers", WORKERS - 1, 0);
     swarm(10);
     assert_eq!(users_of_workers("ten users", WORKERS - 1, 10), [5; 2]);
@@ -242,6 +244,63 @@ fn locust_counts_what_its_workers_have_counted() {
             "{summary}"
         );
     }
+}
+
+/// A playlist of four segments without sound.
+fn make_playlist(root: &str) {
+    let film = format!("{root}/film");
+    std::fs::create_dir_all(&film).expect("a folder");
+    let segments: String = (0..4)
+        .map(|number| {
+            std::fs::write(format!("{film}/{number}.ts"), vec![b'x'; 3_000]).expect("a segment");
+            format!("#EXTINF:2,\n{number}.ts\n")
+        })
+        .collect();
+    let text = format!("#EXTM3U\n#EXT-X-TARGETDURATION:2\n{segments}#EXT-X-ENDLIST\n");
+    std::fs::write(format!("{film}/list.m3u8"), text).expect("a playlist");
+}
+
+#[test]
+fn a_class_without_an_address_does_not_keep_the_other_from_its_work() {
+    isolated!(heavy);
+    lab::see_own_processes();
+    let root = lab::path("media");
+    make_playlist(&root);
+    let mut origin = Running::start(weir(&["origin", &root, "--files", "--listen", "127.0.0.1:0"]));
+    let title = format!("{}film/list.m3u8", origin.first_line(LIMIT));
+    let locustfile = lab::path("locustfile.py");
+    let stub = lab::run_within(LIMIT, weir(&["load", "locustfile"])).expect_code(0);
+    std::fs::write(&locustfile, stub.stdout).expect("a file");
+    // No class: Locust takes both, and orders users of each.
+    let master = master(&locustfile, &["--weir-hls", &title]);
+    let worker = worker(0);
+    users_of_workers("a worker", 1, 0);
+    swarm(10);
+    // Half of them have an address; the others are not there, and the page says why.
+    assert_eq!(users_of_workers("those with an address", 1, 5), [5]);
+    let why = wait_until("the reason", LIMIT, || {
+        let told: Value = serde_json::from_str(&page("exceptions")).ok()?;
+        let first = told["exceptions"].as_array()?.first()?.clone();
+        Some(first["msg"].as_str()?.to_owned())
+    });
+    assert!(
+        why.contains("users of WeirDash do not run") && why.contains("--weir-dash URL"),
+        "{why}"
+    );
+    wait_until("requests", LIMIT, || {
+        (told()["stats"].as_array()?.len() > 1).then_some(())
+    });
+    master.signal("TERM");
+    master.wait(LIMIT);
+    let done = worker.wait(LIMIT).expect_code(0);
+    let summary = done.json();
+    assert!(summary["all"]["requests"].as_u64() > Some(20), "{summary}");
+    assert_eq!(summary["all"]["failed"], 0, "{summary}");
+    assert!(
+        done.stderr.contains("users of WeirDash do not run"),
+        "{}",
+        done.stderr
+    );
 }
 
 #[test]

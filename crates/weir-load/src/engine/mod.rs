@@ -17,7 +17,7 @@ use weir_net::clock::{monotonic_ns, unix_ns};
 
 use crate::http::{Dialer, HttpVersion, Patience, TlsError, Trust};
 use crate::manifest::Place;
-use crate::measure::{Account, LoadSummary, OriginSummary, Quality, Segment, Times};
+use crate::measure::{Account, LoadSummary, OriginSource, OriginSummary, Quality, Segment, Times};
 use crate::metrics::Metric;
 use crate::schedule::Arrivals;
 use crate::viewer::{Behaviour, Play};
@@ -367,14 +367,39 @@ pub fn is_limited(busiest: f64, schedule_error: &Times) -> bool {
 /// Bytes in and out between two scrapes; counters that went back mean that the origin was started again.
 fn origin(first: (f64, f64), now: (f64, f64)) -> OriginSummary {
     let (taken, sent) = ((now.0 - first.0).max(0.0), (now.1 - first.1).max(0.0));
-    OriginSummary {
-        in_bytes: taken as u64,
-        out_bytes: sent as u64,
-        efficiency: (taken > 0.0).then(|| sent / taken),
-    }
+    OriginSummary::of(OriginSource::Metrics, taken as u64, sent as u64)
 }
 
 /// The place of an address that a person wrote.
 pub fn place(text: &str) -> Option<Place> {
     Place::of(&url::Url::parse(text).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BUSY, LATE_NS, Times, is_limited};
+
+    #[test]
+    fn when_the_generator_is_the_limit() {
+        // Busiest thread, how many things had a time, P99 of how late they were.
+        let table = [
+            (0.0, 0, 0, false),
+            (BUSY, 1_000, LATE_NS, false),
+            (BUSY + 0.001, 1_000, LATE_NS, true),
+            (BUSY + 0.001, 0, 0, true),
+            (0.1, 1_000, LATE_NS + 1, true),
+            // Of fewer than a hundred, one that is late is more than 1 %.
+            (0.1, 100, LATE_NS + 1, true),
+            (0.1, 99, LATE_NS + 1, false),
+            (0.1, 99, i64::MAX, false),
+        ];
+        for (busiest, count, p99, limited) in table {
+            let times = Times {
+                count,
+                p99,
+                ..Times::default()
+            };
+            assert_eq!(is_limited(busiest, &times), limited, "{busiest} {count} {p99}");
+        }
+    }
 }

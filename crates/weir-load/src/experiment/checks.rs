@@ -135,6 +135,13 @@ impl Experiment {
                 return wrong("published: efficiency is a number above 0");
             }
         }
+        let known = |name: &&String| published.rows.iter().any(|row| row.configuration == **name);
+        if let Some(name) = published.fastest.iter().find(|name| !known(name)) {
+            return wrong(format!(
+                "published: fastest names '{}', which has no row",
+                name.escape_debug()
+            ));
+        }
         Ok(())
     }
 }

@@ -130,6 +130,8 @@ pub struct Published {
     pub part: String,
     /// A row for each configuration.
     pub rows: Vec<PublishedRow>,
+    /// The configurations that are said to answer fastest; empty if nothing is said.
+    pub fastest: Vec<String>,
 }
 
 /// A row of a published table.
@@ -233,6 +235,8 @@ struct RawPublished {
     source: String,
     part: String,
     row: Vec<RawRow>,
+    #[serde(default)]
+    fastest: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -406,6 +410,7 @@ fn published(raw: RawPublished) -> Result<Published, ExperimentError> {
     Ok(Published {
         source: raw.source,
         part: raw.part,
+        fastest: raw.fastest,
         rows: raw.row.into_iter().map(row).collect::<Result<_, _>>()?,
     })
 }

@@ -4,9 +4,10 @@ use std::fmt::Write;
 
 use weir_units::{format_count, format_duration, format_percent, format_rate};
 
-use super::file::{Experiment, Storage, Titles};
+use super::file::{Experiment, Published, Storage, Titles};
 use super::model::Model;
 use super::outcome::{Compared, Group, Spread};
+use super::reading::reading;
 
 /// Where and how an experiment was made.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +51,7 @@ pub fn markdown(
     if let Some(published) = &experiment.published
         && compared.iter().any(|row| row.out_bps.is_some())
     {
-        beside(&mut page, &published.source, compared);
+        beside(&mut page, published, compared, groups);
     }
     if let Some(model) = model {
         fitted(&mut page, model);
@@ -124,7 +125,7 @@ fn rate(bps: f64) -> String {
     format_rate(bps.max(0.0).round() as u64)
 }
 
-fn time(ns: f64) -> String {
+pub(super) fn time(ns: f64) -> String {
     format_duration(ns.max(0.0).round() as u64)
 }
 
@@ -190,7 +191,8 @@ fn row_of(page: &mut String, cells: &[String]) {
     let _ = writeln!(page, "| {} |", cells.join(" | "));
 }
 
-fn beside(page: &mut String, source: &str, compared: &[Compared]) {
+fn beside(page: &mut String, published: &Published, compared: &[Compared], groups: &[Group]) {
+    let source = &published.source;
     let _ = write!(
         page,
         "## Beside what was published\n\nPublished: {source}. Absolute rates are those of other machines; \
@@ -225,58 +227,10 @@ fn beside(page: &mut String, source: &str, compared: &[Compared]) {
         row_of(page, &cells);
     }
     page.push('\n');
-    for sentence in reading(compared) {
+    for sentence in reading(published, compared, groups) {
         let _ = writeln!(page, "- {sentence}");
     }
     page.push('\n');
-}
-
-/// The two tables beside each other, in sentences.
-fn reading(compared: &[Compared]) -> Vec<String> {
-    let mut sentences = Vec::new();
-    let order = |of: &dyn Fn(&Compared) -> Option<f64>| {
-        let mut ranked: Vec<(&str, f64)> = compared
-            .iter()
-            .filter_map(|row| Some((row.configuration.as_str(), of(row)?)))
-            .collect();
-        ranked.sort_by(|one, other| other.1.total_cmp(&one.1));
-        ranked
-            .iter()
-            .map(|(name, _)| *name)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    sentences.push(format!(
-        "By OUT, the most first: {} there, {} here.",
-        order(&|row| Some(row.published_out_bps)),
-        order(&|row| row.out_bps)
-    ));
-    for row in compared {
-        let (Some(efficiency), Some(relative)) = (row.efficiency, row.relative) else {
-            continue;
-        };
-        sentences.push(format!(
-            "{}: OUT/IN is {efficiency:.3} here and {:.3} there ({:.2} times); it sends {} the first configuration here, \
-             {} there.",
-            row.configuration,
-            row.published_efficiency,
-            efficiency / row.published_efficiency,
-            beyond(relative),
-            beyond(row.published_relative),
-        ));
-    }
-    sentences
-}
-
-/// How much more or less than 1, in words.
-fn beyond(ratio: f64) -> String {
-    if (ratio - 1.0).abs() < 0.0005 {
-        "as much as".to_owned()
-    } else if ratio > 1.0 {
-        format!("{} more than", format_percent(ratio - 1.0))
-    } else {
-        format!("{} less than", format_percent(1.0 - ratio))
-    }
 }
 
 fn fitted(page: &mut String, model: &Model) {

@@ -9,6 +9,7 @@ mod markdown;
 mod matrix;
 mod model;
 mod outcome;
+mod reading;
 
 pub use file::{
     Experiment, ExperimentError, GivenTitle, MOST_FILE_BYTES, Part, Placed, Published, PublishedRow, Storage,

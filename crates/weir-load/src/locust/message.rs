@@ -143,7 +143,12 @@ pub fn users(counts: &BTreeMap<String, u32>) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// That all users are there.
+/// That something is wrong with the orders, in words.
+pub fn exception(problem: &str) -> Value {
+    map(vec![("msg", problem.into()), ("traceback", "".into())])
+}
+
+/// How many users are there, after an order.
 pub fn spawning_complete(counts: &BTreeMap<String, u32>) -> Value {
     map(users(counts))
 }

@@ -5,7 +5,7 @@ pub mod message;
 mod session;
 pub mod zmtp;
 
-pub use session::{Fleet, Orders, WorkerError, work};
+pub use session::{Fleet, Orders, Settled, WorkerError, work};
 
 /// The file that a master needs to know Weir's classes and options.
 pub const LOCUSTFILE: &str = include_str!("locustfile.py");

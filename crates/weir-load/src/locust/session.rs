@@ -33,13 +33,20 @@ pub enum WorkerError {
     NoMaster(String, ZmtpError),
 }
 
+/// What became of an order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// Users of each class that really run.
+    pub users: BTreeMap<String, u32>,
+    /// Why others do not, in words; one for each class.
+    pub problems: Vec<String>,
+}
+
 /// Who the users are.
 pub trait Fleet {
-    /// So many users of each class from now on, played as the options say; what does not fit is told in words.
-    ///
-    /// # Errors
-    /// What is wrong with the options.
-    fn set(&mut self, spawn: &Spawn) -> Result<(), String>;
+    /// So many users of each class from now on, played as the options say. A class that cannot be run does not keep the
+    /// others from it.
+    fn set(&mut self, spawn: &Spawn) -> Settled;
     /// No more users. Returns when their requests have come to an end.
     fn stop(&mut self);
     /// Requests since the last call.
@@ -217,15 +224,13 @@ impl Session {
                 self.last_spawn = spawn.timestamp;
                 self.state = "spawning";
                 self.send("spawning", Value::Nil)?;
-                if let Err(problem) = fleet.set(&spawn) {
-                    say(&problem);
-                    let data = Value::Map(vec![
-                        ("msg".into(), problem.as_str().into()),
-                        ("traceback".into(), "".into()),
-                    ]);
-                    self.send("exception", data)?;
+                let settled = fleet.set(&spawn);
+                for problem in &settled.problems {
+                    say(problem);
+                    self.send("exception", message::exception(problem))?;
                 }
-                self.users = spawn.users;
+                // What runs, not what was ordered: users that are not there are missed on the master's page.
+                self.users = settled.users;
                 let data = message::spawning_complete(&self.users);
                 self.send("spawning_complete", data)?;
                 self.state = "running";
@@ -280,3 +285,7 @@ fn connect(master: &str) -> io::Result<TcpStream> {
     }
     Err(failed)
 }
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;

@@ -9,7 +9,9 @@ mod summary;
 pub use account::{Account, KindAccount, Sample};
 pub use quality::{Quality, Session};
 pub use segment::{BIN_NS, Bins, Segment};
-pub use summary::{KindSummary, LoadSummary, OriginSummary, QualitySummary, Times};
+pub use summary::{
+    Distribution, KindSummary, LoadSummary, OriginSource, OriginSummary, QualitySummary, Times,
+};
 
 /// What a request was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

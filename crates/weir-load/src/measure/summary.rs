@@ -45,6 +45,42 @@ impl Times {
     }
 }
 
+/// A distribution over sessions, each counting alike. Quantiles are right to three digits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Distribution {
+    /// How many sessions.
+    pub count: u64,
+    /// Smallest.
+    pub min: f64,
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+impl Distribution {
+    /// Of a histogram whose values are counted in `unit`; all zero if it is empty.
+    fn of(histogram: &DurationHistogram, unit: f64) -> Distribution {
+        let quantiles = histogram.summary().unwrap_or_default();
+        let value = |counted: i64| counted as f64 * unit;
+        Distribution {
+            count: quantiles.count,
+            min: value(quantiles.min),
+            mean: histogram.mean().unwrap_or(0.0) * unit,
+            p50: value(quantiles.p50),
+            p90: value(quantiles.p90),
+            p99: value(quantiles.p99),
+            max: value(quantiles.max),
+        }
+    }
+}
+
 /// Requests of one kind, or of all.
 #[derive(Clone, Debug, Serialize)]
 pub struct KindSummary {
@@ -125,6 +161,10 @@ pub struct QualitySummary {
     pub bitrate: Option<f64>,
     /// Changes of the rung on the screen.
     pub switches: u64,
+    /// Share of each session's viewing time that was stalled; of sessions in which something was viewed.
+    pub rebuffer_ratios: Distribution,
+    /// Mean bit rate of each session, bit/s.
+    pub bitrates: Distribution,
 }
 
 impl QualitySummary {
@@ -142,6 +182,8 @@ impl QualitySummary {
             rebuffer_ratio: quality.rebuffer_ratio(),
             bitrate: quality.bitrate(),
             switches: quality.switches,
+            rebuffer_ratios: Distribution::of(&quality.rebuffer_ppm, 1e-6),
+            bitrates: Distribution::of(&quality.bitrates, 1.0),
         })
     }
 }
@@ -169,19 +211,43 @@ pub struct LoadSummary {
     pub busiest: f64,
     /// Whether the generator was the limit, so that times are partly its own.
     pub generator_limited: bool,
-    /// What an origin's own metrics or this host's counters say of it; none if nobody asked.
+    /// What an origin's own metrics say of it, or without them this host's counters of its network; none if nobody asked.
     pub origin: Option<OriginSummary>,
+}
+
+/// Who says how many bytes an origin took and sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OriginSource {
+    /// Its own metrics.
+    Metrics,
+    /// Counters of the interfaces of the host that it runs on: with headers, and with all that others send there.
+    Host,
 }
 
 /// Bytes in and out of an origin over a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OriginSummary {
+    /// Who says so.
+    pub source: OriginSource,
     /// Bytes that it read from its storage.
     pub in_bytes: u64,
     /// Bytes that it sent to clients.
     pub out_bytes: u64,
     /// OUT / IN; none if it read nothing.
     pub efficiency: Option<f64>,
+}
+
+impl OriginSummary {
+    /// Of bytes in and out.
+    pub fn of(source: OriginSource, in_bytes: u64, out_bytes: u64) -> Self {
+        OriginSummary {
+            source,
+            in_bytes,
+            out_bytes,
+            efficiency: (in_bytes > 0).then(|| out_bytes as f64 / in_bytes as f64),
+        }
+    }
 }
 
 impl LoadSummary {

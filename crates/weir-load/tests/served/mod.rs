@@ -23,7 +23,8 @@ impl Watch for Nobody {
     }
 }
 
-fn ffmpeg(folder: &Path, arguments: &str) {
+/// Six seconds of pictures and a tone, packaged as `arguments` say.
+pub fn ffmpeg(folder: &Path, arguments: &str) {
     let inputs = "-nostdin -loglevel error -f lavfi -i testsrc2=size=160x90:rate=25:duration=6 -f lavfi -i \
         sine=frequency=440:sample_rate=48000:duration=6 -map 0:v -map 1:a -c:v libx264 -preset ultrafast -g 50 \
         -keyint_min 50 -sc_threshold 0 -pix_fmt yuv420p -b:v 300k -c:a aac";
@@ -222,4 +223,39 @@ pub fn eight(url: &str, how: Play) -> Config {
 
 pub fn play(config: &Config) -> LoadSummary {
     run(config, None, &|| false, &Nobody).unwrap()
+}
+
+/// Plays a title, and holds the account against the log.
+#[track_caller]
+pub fn compare(
+    root: &Path,
+    listen: &str,
+    lines: &str,
+    change: impl FnOnce(&mut Config),
+    path: &str,
+    how: Play,
+) -> Vec<Line> {
+    let nginx = Nginx::start(root, listen, lines);
+    let scheme = if listen.contains("ssl") { "https" } else { "http" };
+    let mut config = eight(&format!("{scheme}://127.0.0.1:{}/{path}", nginx.port), how);
+    change(&mut config);
+    let summary = play(&config);
+    let log = nginx.log();
+    assert_eq!(
+        (summary.all.failed, summary.all.failures.len()),
+        (0, 0),
+        "{path}: {summary:?}"
+    );
+    assert!(summary.all.requests > 20, "{path}");
+    assert_eq!(summary.all.requests, log.len() as u64, "{path} {how:?}");
+    assert!(log.iter().all(|line| [200, 206].contains(&line.status)));
+    let sum = |of: fn(&Line) -> u64| log.iter().map(of).sum::<u64>();
+    assert_eq!(summary.all.body_bytes, sum(|line| line.body), "{path} {how:?}");
+    assert_eq!(summary.all.all_bytes, sum(|line| line.all), "{path} {how:?}");
+    let manifests = log
+        .iter()
+        .filter(|line| line.path.ends_with(".mpd") || line.path.ends_with(".m3u8"));
+    let counted = summary.kinds.iter().find(|kind| kind.kind == "manifest").unwrap();
+    assert_eq!(counted.requests, manifests.count() as u64, "{path}");
+    log
 }

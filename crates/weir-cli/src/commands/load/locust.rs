@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use weir_cli::args::{GlobalOptions, LoadArgs};
 use weir_load::engine::{self, Config, Second, SoFar, Target, Watch};
-use weir_load::locust::{Fleet, Orders, WorkerError, message::Spawn, work};
+use weir_load::locust::{Fleet, Orders, Settled, WorkerError, message::Spawn, work};
 use weir_load::measure::{Account, LoadSummary, Quality};
 use weir_load::viewer::{Play, RungChoice};
 use weir_measure::{Sink, Stop};
@@ -175,6 +175,31 @@ impl Viewers<'_> {
     }
 }
 
+impl Viewers<'_> {
+    /// So many users of one class.
+    fn set_class(&mut self, class: &str, count: u32, spawn: &Spawn) -> Result<(), String> {
+        let asked = asked(class, spawn)?;
+        let same = self
+            .running
+            .get(class)
+            .is_some_and(|running| running.asked == asked);
+        if !same {
+            if let Some(before) = self.running.remove(class) {
+                end(before);
+            }
+            if count == 0 {
+                return Ok(());
+            }
+            let started = self.start(asked)?;
+            self.running.insert(class.to_owned(), started);
+        }
+        if let Some(running) = self.running.get(class) {
+            running.target.set(count);
+        }
+        Ok(())
+    }
+}
+
 fn end(running: Running) {
     running.ending.store(true, Ordering::Release);
     // A thread that broke off has said why on standard error.
@@ -182,28 +207,24 @@ fn end(running: Running) {
 }
 
 impl Fleet for Viewers<'_> {
-    fn set(&mut self, spawn: &Spawn) -> Result<(), String> {
+    fn set(&mut self, spawn: &Spawn) -> Settled {
+        let mut settled = Settled::default();
         for (class, count) in &spawn.users {
-            let asked = asked(class, spawn)?;
-            let same = self
-                .running
-                .get(class)
-                .is_some_and(|running| running.asked == asked);
-            if !same {
-                if *count == 0 {
-                    continue;
-                }
+            if let Err(problem) = self.set_class(class, *count, spawn) {
+                // What played by other options is not what the master asks for.
                 if let Some(before) = self.running.remove(class) {
                     end(before);
                 }
-                let started = self.start(asked)?;
-                self.running.insert(class.clone(), started);
+                if *count > 0 {
+                    let users = if *count == 1 { "user" } else { "users" };
+                    let problem = format!("{count} {users} of {class} do not run: {problem}");
+                    settled.problems.push(problem);
+                }
             }
-            if let Some(running) = self.running.get(class) {
-                running.target.set(*count);
-            }
+            let runs = self.running.contains_key(class);
+            settled.users.insert(class.clone(), if runs { *count } else { 0 });
         }
-        Ok(())
+        settled
     }
 
     fn stop(&mut self) {

@@ -201,6 +201,8 @@ impl Merged {
                 (Some(kind), "first_byte") => kinds.entry(kind).or_default().first_byte.merge(&histogram),
                 (Some(kind), "last_byte") => kinds.entry(kind).or_default().last_byte.merge(&histogram),
                 (None, "startup") => self.quality.startup.merge(&histogram),
+                (None, "rebuffer_ppm") => self.quality.rebuffer_ppm.merge(&histogram),
+                (None, "bitrate") => self.quality.bitrates.merge(&histogram),
                 (None, "schedule_error") => self.account.schedule_error.merge(&histogram),
                 _ => damaged = true,
             }

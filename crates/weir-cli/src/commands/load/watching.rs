@@ -8,7 +8,7 @@ use std::time::Duration;
 use weir_cli::args::LoadArgs;
 use weir_cli::fail_if::FailIf;
 use weir_load::engine::{Second, SoFar, Watch};
-use weir_load::measure::{Account, Quality};
+use weir_load::measure::{Account, OriginSource, OriginSummary, Quality};
 use weir_measure::{Sink, host_second};
 use weir_net::counters::HostCounters;
 use weir_results::{
@@ -35,6 +35,8 @@ pub struct Finished {
     pub account: Account,
     /// All sessions.
     pub quality: Quality,
+    /// With --watch-host: what the host's network took and sent.
+    pub network: Option<OriginSummary>,
 }
 
 /// Distributions since they were last kept.
@@ -63,6 +65,8 @@ struct State {
     host: Option<HostCounters>,
     gathered: Gathered,
     scrape_failed: bool,
+    /// Bytes in and out of the host at the start.
+    network: Option<(u64, u64)>,
 }
 
 impl<'a> Watching<'a> {
@@ -81,6 +85,7 @@ impl<'a> Watching<'a> {
             stop_if: &args.stop_if,
             state: RefCell::new(State {
                 host: args.watch_host.then(|| HostCounters::read(None)),
+                network: args.watch_host.then(|| in_and_out(&interfaces())),
                 ..State::default()
             }),
         }
@@ -138,7 +143,14 @@ impl<'a> Watching<'a> {
         state.host = Some(now);
         self.run
             .record(Record::HostSecond(host_second(Side::Local, &change)));
-        let interfaces = fs::read_to_string("/proc/net/dev").unwrap_or_default();
+        let interfaces = interfaces();
+        let (taken, sent) = in_and_out(&interfaces);
+        let before = *state.network.get_or_insert((taken, sent));
+        state.finished.network = Some(OriginSummary::of(
+            OriginSource::Host,
+            taken.saturating_sub(before.0),
+            sent.saturating_sub(before.1),
+        ));
         for (name, received, sent) in network_bytes(&interfaces) {
             let labelled = |way: &str| format!("network_{way}_bytes_total{{interface=\"{name}\"}}");
             self.metric(second.unix_ns, "host", &labelled("received"), received as f64);
@@ -256,6 +268,8 @@ pub fn histogram_rows(unix_ns: u64, duration_ns: u64, account: &Account, quality
         all.push((kind.name(), "last_byte", &account.last_byte));
     }
     all.push(("viewers", "startup", &quality.startup));
+    all.push(("viewers", "rebuffer_ppm", &quality.rebuffer_ppm));
+    all.push(("viewers", "bitrate", &quality.bitrates));
     all.push(("viewers", "schedule_error", &account.schedule_error));
     let row = |(kind, time, histogram): (&str, &str, &DurationHistogram)| {
         Some(Record::LoadHistogram(LoadHistogram {
@@ -287,6 +301,19 @@ fn quantiles(histogram: &DurationHistogram) -> Quantiles {
     }
 }
 
+fn interfaces() -> String {
+    fs::read_to_string("/proc/net/dev").unwrap_or_default()
+}
+
+/// Bytes that came into a host and bytes that were sent by programs on it. What goes to this host itself, as to the
+/// generator, passes the loopback, which counts it both ways: it is sent, and has not come from elsewhere.
+fn in_and_out(interfaces: &str) -> (u64, u64) {
+    network_bytes(interfaces).fold((0, 0), |(taken, sent), (name, received, went)| {
+        let received = if name == "lo" { 0 } else { received };
+        (taken + received, sent + went)
+    })
+}
+
 /// Name, bytes received and bytes sent of each interface, from /proc/net/dev.
 fn network_bytes(text: &str) -> impl Iterator<Item = (&str, u64, u64)> {
     text.lines().filter_map(|line| {
@@ -300,7 +327,7 @@ fn network_bytes(text: &str) -> impl Iterator<Item = (&str, u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::network_bytes;
+    use super::{in_and_out, network_bytes};
 
     #[test]
     fn bytes_of_interfaces() {
@@ -314,5 +341,7 @@ mod tests {
             found,
             [("lo", 2_776_770, 2_776_770), ("eth0", 1_215_645, 1_782_404)]
         );
+        assert_eq!(in_and_out(text), (1_215_645, 2_776_770 + 1_782_404));
+        assert_eq!(in_and_out(""), (0, 0));
     }
 }

@@ -3,7 +3,7 @@
 use weir_cli::units::{format_bytes, format_count, format_percent, format_rate, format_signed_duration};
 use weir_load::capacity::Verdict;
 use weir_load::engine::{Second, SoFar};
-use weir_load::measure::{Account, Cause, KindSummary, LoadSummary, QualitySummary, Times};
+use weir_load::measure::{Account, Cause, KindSummary, LoadSummary, OriginSource, QualitySummary, Times};
 
 use super::super::load::{Capacity, Trial};
 use super::{table, titled};
@@ -22,9 +22,13 @@ pub fn load(summary: &LoadSummary) -> String {
             .efficiency
             .map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
         text.push_str(&format!(
-            "origin: {} in, {} out, OUT/IN {ratio}\n\n",
+            "origin: {} in, {} out, OUT/IN {ratio} ({})\n\n",
             format_bytes(origin.in_bytes),
             format_bytes(origin.out_bytes),
+            match origin.source {
+                OriginSource::Metrics => "by its own metrics",
+                OriginSource::Host => "by this host's interfaces: headers and others' bytes are in it",
+            },
         ));
     }
     text.push_str(&generator(summary));
@@ -112,6 +116,24 @@ fn viewers(quality: &QualitySummary) -> String {
         "  rebuffer ratio {ratio}, mean bit rate {bitrate}, {} switches\n",
         quality.switches
     ));
+    let ratios = &quality.rebuffer_ratios;
+    if ratios.count > 0 {
+        text.push_str(&format!(
+            "  rebuffer ratio of a session: P50 {}, P90 {}, P99 {}, max {}\n",
+            format_percent(ratios.p50),
+            format_percent(ratios.p90),
+            format_percent(ratios.p99),
+            format_percent(ratios.max),
+        ));
+    }
+    let rates = &quality.bitrates;
+    if rates.count > 0 {
+        let shown = [rates.min, rates.p50, rates.p90, rates.max].map(|rate| format_rate(rate as u64));
+        text.push_str(&format!(
+            "  bit rate of a session: min {}, P50 {}, P90 {}, max {}\n",
+            shown[0], shown[1], shown[2], shown[3],
+        ));
+    }
     if quality.startup.count > 0 {
         text.push_str(&format!(
             "  to the first picture: P50 {}, P90 {}, P99 {}, max {}\n",

@@ -8,7 +8,7 @@ use serde_json::json;
 use weir_cli::args::{Cli, Command, LoadArgs};
 use weir_load::engine::{self, Config, Second, SoFar, Watch};
 use weir_load::experiment::{Cache, Cell, Done, Experiment, OriginChange, Outcome, Storage as From};
-use weir_load::measure::{LoadSummary, OriginSummary};
+use weir_load::measure::{LoadSummary, OriginSource, OriginSummary};
 use weir_load::schedule::Arrivals;
 use weir_measure::Stop;
 use weir_net::host::HostFacts;
@@ -242,6 +242,7 @@ fn summed_up(summary: &LoadSummary, outcome: Option<&Outcome>) -> serde_json::Va
     if let Some(outcome) = outcome {
         let seconds = outcome.duration_ns as f64 / 1e9;
         kept["origin"] = stored(&outcome.in_bps.map(|in_bps| OriginSummary {
+            source: OriginSource::Metrics,
             in_bytes: (in_bps * seconds / 8.0).round() as u64,
             out_bytes: summary.all.body_bytes,
             efficiency: outcome.efficiency,
