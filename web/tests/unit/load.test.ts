@@ -90,7 +90,9 @@ test("an experiment is drawn from its groups, and its parts over the ramp", () =
   const of = context(runs[0]!, runs);
   const times = rampTimes(of) as XYSpec[];
   expect(times.map((chart) => chart.id)).toEqual(["experiment-times-ramp"]);
-  expect(times[0]!.title).toMatch(/^E answers fastest: the median of pictures takes [\d.]+ ms, on average over the ramp$/);
+  expect(times[0]!.title).toMatch(
+    /^E answers fastest: the median of pictures takes [\d.]+ ms, on average over the ramp$/,
+  );
   expect(times[0]!.layers.map((layer) => layer.name)).toEqual(["A", "E"]);
   expect(times[0]!.layers[0]!.x).toEqual(Array.from({ length: 30 }, (_, i) => i + 1));
   const requests = rampRequests(of) as XYSpec[];
