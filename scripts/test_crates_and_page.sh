@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests of the crates, of analysis/ and of the page. Many of them wait more than they compute, so there are three lanes
-# beside each other: the end-to-end tests; the page; everything else. Nothing stops at the first failure.
+# beside each other: the end-to-end tests; those of meshes, then the page; everything else. Nothing stops at the first failure.
 set -uo pipefail
 
 cd "$(dirname "$0")/.."
@@ -16,13 +16,12 @@ step() {
 }
 
 end_to_end() {
-    # What waits takes no processor: more tests at a time than there are. Those of meshes take turns, which would hold the
-    # others' places.
+    # What waits takes no processor: more tests at a time than there are.
     step "the end-to-end tests" cargo test --workspace --test e2e -- --skip mesh:: --test-threads=4
-    step "the end-to-end tests of meshes" cargo test --workspace --test e2e -- mesh::
 }
 
-page() {
+meshes_and_page() {
+    step "the end-to-end tests of meshes" cargo test --workspace --test e2e -- mesh::
     step "the page: types, lint, tests, build, browser" make --no-print-directory test-page
 }
 
@@ -40,14 +39,14 @@ cargo test --workspace --no-run || exit 1
 nice -n 19 scripts/fuzz_smoke.sh --build >/dev/null 2>&1 &
 lanes+=($!)
 echo "==> the tests, in three lanes; what two of them print comes behind the first"
-for lane in end_to_end page; do
+for lane in end_to_end meshes_and_page; do
     "$lane" >"$printed/$lane" 2>&1 &
     lanes+=($!)
 done
 all_else
 wait
 lanes=()
-cat "$printed/end_to_end" "$printed/page"
+cat "$printed/end_to_end" "$printed/meshes_and_page"
 if [ -e "$printed/failed" ]; then
     sed 's/^/error: failed: /' "$printed/failed" >&2
     exit 1
