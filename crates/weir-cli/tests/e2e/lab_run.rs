@@ -226,11 +226,29 @@ fn the_account_agrees_with_what_the_receiver_counts() {
     let (flow, link) = (&flows.expect("a result")["forward"], &account["forward"]);
     assert_eq!(link["dropped"]["loss"], 40);
     let lost = count(&flow["lost"]);
+    // A machine that stood still loses more, in a device's queue or before the receiver read; both are counted.
+    let by_hosts: u64 = ["host_receiver", "socket"]
+        .iter()
+        .map(|place| count(&flow["attribution"][place]))
+        .sum();
+    let own: u64 = link["own_losses"]
+        .as_object()
+        .expect("losses of the link itself")
+        .values()
+        .map(count)
+        .sum();
+    let beside = by_hosts + own;
     // One in some hundred packets is an acknowledgement of the control connection, and may be among the lost.
-    assert!((37..=40).contains(&lost), "{lost}");
+    assert!(
+        (37 + beside - beside / 20..=40 + beside).contains(&lost),
+        "{lost} lost, {own} of them by the link itself and {by_hosts} by hosts: {flow}"
+    );
     // The last of the control connection may still be on the link when it ends.
     let under_way = count(&link["offered"]).checked_sub(count(&link["delivered"]) + 40);
-    assert!(under_way.is_some_and(|packets| packets <= 3), "{under_way:?}");
+    assert!(
+        under_way.is_some_and(|packets| packets <= 3 + own),
+        "{under_way:?}"
+    );
     assert!(count(&link["offered"]) > count(&flow["sent"]));
 
     // The same run, from the database: its rows add up to the account.
