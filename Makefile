@@ -53,6 +53,8 @@ bench: prepare-bench build ## kernels (criterion), then whole paths beside iperf
 	@benches/e2e/origin.sh
 	@echo "==> benches/e2e/load.sh"
 	@benches/e2e/load.sh
+	@echo "==> benches/e2e/pacing.sh"
+	@benches/e2e/pacing.sh
 
 diagnosis: ## the tables of docs/diagnosis.md, from 200 random networks of each kind (NETWORKS=n for others)
 	@cargo run --release -p weir-simulate --example diagnosis_table -- --networks "$${NETWORKS:-200}" --seed "$${SEED:-2026}"
