@@ -8,17 +8,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weir_stats::median;
 
+use super::beside::{overlap, under_way};
 use crate::waiting::QueueSecond;
 
 /// Figures of one trial by name, as in `voip.owd.p95`. Times are nanoseconds, rates bits a second, shares 0 to 1.
 pub type Figures = BTreeMap<String, f64>;
 
 /// Figures of the stream itself and of the queue that it goes through.
-pub const MEDIA_FIGURES: [&str; 15] = [
+pub const MEDIA_FIGURES: [&str; 16] = [
     "media.throughput",
     "media.bitrate",
     "media.bin_deviation",
     "media.segments",
+    "media.fetching_share",
     "media.rtt.mean",
     "media.rtt.p95",
     "media.cwnd_bytes",
@@ -131,16 +133,19 @@ pub fn media_figures(
     figures
 }
 
-fn put(figures: &mut Figures, name: &str, value: Option<f64>) {
+pub(super) fn put(figures: &mut Figures, name: &str, value: Option<f64>) {
     if let Some(value) = value.filter(|value| value.is_finite()) {
         figures.insert(name.to_owned(), value);
     }
 }
 
 fn of_segments(within: &Range<u64>, segments: &[SegmentLine], figures: &mut Figures) {
+    let fetching = (!segments.is_empty())
+        .then(|| overlap(&under_way(segments), within) as f64 / (within.end - within.start) as f64);
     let whole = |line: &&SegmentLine| within.contains(&line.unix_ns) && line.failure.is_none();
     let segments: Vec<&SegmentLine> = segments.iter().filter(whole).collect();
     put(figures, "media.segments", Some(segments.len() as f64));
+    put(figures, "media.fetching_share", fetching);
     let rates: Vec<f64> = segments
         .iter()
         .filter(|line| line.last_byte_ns > 0)
@@ -295,6 +300,7 @@ mod tests {
         let figures = media_figures(&(10..20), &segments, &readings, &queue);
         let expected = [
             ("media.segments", 2.0),
+            ("media.fetching_share", 1.0),
             ("media.throughput", 16_000_000.0),
             ("media.bitrate", 4_000_000.0),
             ("media.sent_bytes", 4_000.0),

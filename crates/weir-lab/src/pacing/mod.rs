@@ -2,6 +2,7 @@
 //! plays, the figures of a trial and how they are compared. It must not know how programs are started, or how results are
 //! drawn.
 
+mod beside;
 mod comparison;
 mod figures;
 mod media;
@@ -9,6 +10,7 @@ mod named;
 mod scenario;
 mod written;
 
+pub use beside::add_beside_media;
 pub use comparison::{CaseResult, Change, Comparison, FigureRow, Spread, VariantSpread, compare};
 pub use figures::{
     Figures, MEDIA_FIGURES, SegmentLine, TcpReading, Unit, add_neighbour, media_figures, unit_of,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use signal_hook::consts::SIGCHLD;
 use weir_lab::pacing::{
     Case, CongestionControl, Figures, NeighbourKind, Scenario, SegmentLine, TcpReading, Variant,
-    add_neighbour, media_figures,
+    add_beside_media, add_neighbour, media_figures,
 };
 use weir_lab::{Fitness, Host, Lab, QueueSecond};
 use weir_measure::Sink;
@@ -348,7 +348,7 @@ impl Running<'_> {
         }
         let mut distributions = Vec::new();
         for (name, value) in told {
-            add(&mut figures, trial, name, value);
+            add(&mut figures, trial, name, value, &segments)?;
             if let Some(distribution) = value.get("distribution").filter(|found| !found.is_null()) {
                 distributions.push((name.clone(), distribution.clone()));
             }
@@ -366,7 +366,13 @@ impl Running<'_> {
 }
 
 /// Adds what a program told to the figures.
-fn add(figures: &mut Figures, trial: &Trial<'_>, name: &str, told: &Value) {
+fn add(
+    figures: &mut Figures,
+    trial: &Trial<'_>,
+    name: &str,
+    told: &Value,
+    segments: &[SegmentLine],
+) -> Result<(), Failure> {
     let is_video = trial
         .case
         .neighbours
@@ -389,8 +395,12 @@ fn add(figures: &mut Figures, trial: &Trial<'_>, name: &str, told: &Value) {
             if let Some(told) = told.get("figures") {
                 add_neighbour(figures, name, told);
             }
+            add_beside_media(figures, name, told, segments).map_err(|error| {
+                Failure::environment(format!("cannot read what '{name}' told of itself: {error}"))
+            })?;
         }
     }
+    Ok(())
 }
 
 fn read_log(log: &Path, is_wanted: bool) -> Result<Vec<SegmentLine>, Failure> {
