@@ -102,7 +102,7 @@ test("what sessions lived through is drawn from the least to the most, as the do
   );
   assert.equal(
     await title(page, "viewer-bitrate"),
-    "Half of the sessions had 2 Mbit/s or less on average, 1 of 10 1.5 Mbit/s or less",
+    "Half of the sessions had 2 Mbit/s or less on average, a tenth of them 1.5 Mbit/s or less",
   );
   quiet(page);
   await page.context().close();

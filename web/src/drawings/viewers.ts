@@ -94,7 +94,7 @@ export const viewerBitrate: Drawing = (context) => {
   if (!table) return null;
   return distribution(table, {
     id: "viewer-bitrate",
-    title: `Half of the sessions had ${rate(atShare(table, 0.5))} or less on average, 1 of 10 ${rate(atShare(table, 0.1))} or less`,
+    title: `Half of the sessions had ${rate(atShare(table, 0.5))} or less on average, a tenth of them ${rate(atShare(table, 0.1))} or less`,
     note: ALIKE,
     name: "mean bit rate",
     colour: C.green,
