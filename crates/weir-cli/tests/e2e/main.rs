@@ -20,6 +20,7 @@ mod carried;
 mod carry;
 mod directions;
 mod experiment;
+mod experiment_bench;
 mod flows_exact;
 mod given_up;
 mod hostile;
