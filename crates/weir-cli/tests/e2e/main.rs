@@ -34,6 +34,7 @@ mod load;
 mod load_capacity;
 mod load_causes;
 mod load_locust;
+mod load_locust_page;
 mod load_options;
 mod long_path;
 mod mesh;
