@@ -94,7 +94,10 @@ export const viewerBitrate: Drawing = (context) => {
   if (!table) return null;
   return distribution(table, {
     id: "viewer-bitrate",
-    title: `Half of the sessions had ${rate(atShare(table, 0.5))} or less on average, a tenth of them ${rate(atShare(table, 0.1))} or less`,
+    title:
+      atShare(table, 0) === atShare(table, 1)
+        ? `All sessions had ${rate(atShare(table, 1))} on average`
+        : `Half of the sessions had ${rate(atShare(table, 0.5))} or less on average, a tenth of them ${rate(atShare(table, 0.1))} or less`,
     note: ALIKE,
     name: "mean bit rate",
     colour: C.green,

@@ -8,6 +8,8 @@ use crate::lab::{isolated, see_own_processes, wait_until};
 use crate::load_locust::{master, post, stub, told, users_of_workers, worker};
 use crate::load_options::server::{Line, PLAIN, Server};
 
+const USERS: u64 = 12;
+
 /// Waits until the test goes on as `holds` says of the newest lines of the log.
 fn wait_for_lines(server: &Server, what: &str, holds: impl Fn(&[Line]) -> bool) -> Vec<Line> {
     wait_until(what, LIMIT, || {
@@ -39,37 +41,39 @@ fn options_and_users_are_those_of_the_page() {
         );
     };
 
-    // Two users a second, and manifests alone.
-    order(6, 2, "manifest", "highest");
-    let mut counts = Vec::new();
-    wait_until("six users", LIMIT, || {
+    // Two users a second, and manifests alone. The page tells of users anew every two seconds.
+    order(USERS, 2, "manifest", "highest");
+    let mut counts = BTreeSet::new();
+    wait_until("all users", LIMIT, || {
         let now = told()["user_count"].as_u64()?;
-        counts.push(now);
-        (now == 6).then_some(())
+        // Never fewer than before.
+        assert!(
+            counts.last().is_none_or(|most| *most <= now),
+            "{now} after {counts:?}"
+        );
+        counts.insert(now);
+        (now == USERS).then_some(())
     });
+    assert!(counts.iter().all(|count| count % 2 == 0), "{counts:?}");
     assert!(
-        counts.is_sorted() && counts.iter().all(|count| count % 2 == 0),
+        counts.iter().any(|count| (1..USERS).contains(count)),
         "{counts:?}"
     );
-    assert!(counts.contains(&2) || counts.contains(&4), "{counts:?}");
     let viewers = |lines: &[Line]| lines.iter().map(|line| line.connection).collect::<BTreeSet<_>>();
-    let lines = wait_for_lines(&server, "all of them", |lines| viewers(lines).len() == 6);
+    let lines = wait_for_lines(&server, "all of them", |lines| {
+        viewers(lines).len() as u64 == USERS
+    });
     assert!(lines.iter().all(Line::is_manifest));
-    // Users come in pairs, a second after each other.
-    let mut came: Vec<u64> = Vec::new();
     let mut seen = BTreeSet::new();
-    came.extend(
-        lines
-            .iter()
-            .filter(|line| seen.insert(line.connection))
-            .map(|line| line.at_ms),
-    );
-    assert!(came[2] - came[1] > 500 && came[4] - came[3] > 500, "{came:?}");
+    let first_of_each = lines.iter().filter(|line| seen.insert(line.connection));
+    let came: Vec<u64> = first_of_each.map(|line| line.at_ms).collect();
+    // From the first pair to the last there are five seconds; a busy machine may be late with the first.
+    assert!(came[came.len() - 1] - came[0] > 2_500, "{came:?}");
 
     // Other options, from the same page.
     stop();
     let before = server.peek().len();
-    order(6, 6, "loop", "lowest");
+    order(USERS, USERS, "loop", "lowest");
     let lines = wait_for_lines(&server, "segments", |lines| {
         lines[before..]
             .iter()
@@ -86,11 +90,11 @@ fn options_and_users_are_those_of_the_page() {
     // One that joins in the middle is given its share, and does the same.
     let second = worker(1);
     wait_until("its share", LIMIT, || {
-        (users_of_workers("all of them", 2, 6) == [3, 3]).then_some(())
+        (users_of_workers("all of them", 2, USERS) == [USERS / 2; 2]).then_some(())
     });
     let before = server.peek().len();
     let lines = wait_for_lines(&server, "all of them at work", |lines| {
-        viewers(&lines[before..]).len() >= 6
+        viewers(&lines[before..]).len() as u64 >= USERS
     });
     assert!(
         lines[before..]

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::count;
-use crate::lab::{self, isolated};
+use crate::lab::{self, isolated, run_within, weir};
+use crate::report::unpacked;
+use crate::{LIMIT, count};
 use server::{Line, Played, RUNGS, SEGMENTS, Server};
 
 /// Options, and what has to hold of the log.
@@ -362,4 +363,55 @@ fn bytes_of_an_origin_are_told_by_the_counters_that_are_named() {
     let played = server.play("URL --play real-time --scrape METRICS --for 1500ms");
     assert!(!played.scraped.is_empty());
     assert_eq!(played.summary["origin"], Value::Null);
+}
+
+#[test]
+fn a_report_has_the_sessions_of_a_run_from_the_least_to_the_most() {
+    isolated!();
+    let server = Server::start();
+    let played =
+        server.play("URL --play real-time --rung random --viewers 20 --session 500ms --for 2s --db $weir.db");
+    let (database, file) = (lab::path("weir.db"), lab::path("report.html"));
+    run_within(LIMIT, weir(&["report", "1", "-o", &file, "--db", &database])).expect_code(0);
+    let document = unpacked(&file);
+    let columns = &document["runs"][0]["series"]["viewer_distribution"]["columns"];
+    let values = |name: &str| columns[name]["values"].as_array().expect("values").clone();
+    // Of fewer than a hundred sessions, 99 of 100 are all of them.
+    let told = |measure: &str, share: f64| -> f64 {
+        let measures = values("measure");
+        let places = values("share").into_iter().zip(measures).zip(values("value"));
+        let (_, value) = places
+            .into_iter()
+            .find(|((at, of), _)| of == measure && at.as_f64() >= Some(share))
+            .expect("a share");
+        value.as_f64().expect("a number")
+    };
+    let quality = &played.summary["quality"];
+    for (measure, name) in [
+        ("startup", "startup"),
+        ("rebuffer", "rebuffer_ratios"),
+        ("bitrate", "bitrates"),
+    ] {
+        assert!(count(&quality[name]["count"]) >= 20, "{quality}");
+        for (share, quantile) in [
+            (0.0, "min"),
+            (0.5, "p50"),
+            (0.9, "p90"),
+            (0.99, "p99"),
+            (1.0, "max"),
+        ] {
+            let expected = quality[name][quantile].as_f64().expect("a number");
+            let found = told(measure, share);
+            // Histograms have three digits.
+            assert!(
+                (found - expected).abs() <= 0.002 * expected,
+                "{name} {quantile}: {found} for {expected}"
+            );
+        }
+    }
+    // A rung by chance for each session: the lowest and the highest are bit rates that the manifest names.
+    assert_eq!(
+        (told("bitrate", 0.0), told("bitrate", 1.0)),
+        (200_000.0, 800_000.0)
+    );
 }
