@@ -58,6 +58,21 @@ const times = (p50) => ({
   max: Math.round(p50 * 9),
 });
 
+/** Twelve sessions, from the least to the most of each: as the document has them, by shares. */
+export const SESSIONS = {
+  startup: [310e6, 320e6, 330e6, 350e6, 360e6, 380e6, 400e6, 410e6, 430e6, 500e6, 600e6, 1200e6],
+  rebuffer: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.01, 0.02],
+  bitrate: [1e6, 1.5e6, 2e6, 2e6, 2e6, 2e6, 3e6, 3e6, 3e6, 3e6, 3e6, 3e6],
+};
+const SHARES = [0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1];
+
+export function distributions(sessions = SESSIONS) {
+  const rows = Object.entries(sessions).flatMap(([measure, values]) =>
+    SHARES.map((share) => [measure, share, values[Math.max(1, Math.ceil(share * values.length)) - 1]]),
+  );
+  return series(["measure", "share", "value"], rows, { of: 3 });
+}
+
 /** A ramp of a viewer a second. `slow` is how long an answer takes for each viewer, in ms. */
 export function loadRun(
   id,
@@ -146,7 +161,11 @@ export function loadRun(
     remote_host: null,
     parameters: cell ? { experiment: "ramp", cell } : {},
     summary,
-    series: { load_seconds: series(LOAD, rows), viewer_seconds: series(VIEWERS, viewers) },
+    series: {
+      load_seconds: series(LOAD, rows),
+      viewer_seconds: series(VIEWERS, viewers),
+      ...(real ? { viewer_distribution: distributions() } : {}),
+    },
   });
 }
 

@@ -19,6 +19,9 @@ const EXPECTED = {
     "load-viewers",
     "load-stalls",
     "load-generator",
+    "viewer-startup",
+    "viewer-stalls",
+    "viewer-bitrate",
   ],
   experiment: [
     "experiment-times-ramp",
@@ -65,6 +68,43 @@ test("requests and viewers are those of the document, by kind", async () => {
     document.runs[0].series.viewer_seconds.columns.viewers.values,
   );
   assert.match(await title(page, "load-failures"), /^40 requests failed: 40 http_5xx$/);
+  await page.context().close();
+});
+
+test("what sessions lived through is drawn from the least to the most, as the document has it", async () => {
+  const page = await open(reportOf("load-sessions", FIXTURES.load()));
+  await drawn(page);
+  const { measure, share, value } = FIXTURES.load().runs[0].series.viewer_distribution.columns;
+  for (const [chart, layer, name] of [
+    ["viewer-startup", "to the first picture", "startup"],
+    ["viewer-stalls", "stalled", "rebuffer"],
+    ["viewer-bitrate", "mean bit rate", "bitrate"],
+  ]) {
+    const of = (column) => column.values.filter((_, i) => measure.values[i] === name);
+    const there = await marks(page, chart, layer);
+    assert.deepEqual(
+      there.map((one) => one.value),
+      of(value),
+    );
+    assert.deepEqual(
+      there.map((one) => one.x),
+      of(share),
+    );
+  }
+  // The sixth of twelve sessions and the twelfth; the ninth, which did not stall; the second.
+  assert.equal(
+    await title(page, "viewer-startup"),
+    "Half of the sessions showed a picture within 380 ms, 99 of 100 within 1.2 s",
+  );
+  assert.equal(
+    await title(page, "viewer-stalls"),
+    "At least 75 % of the sessions never stalled; the worst was stalled for 2 % of its time",
+  );
+  assert.equal(
+    await title(page, "viewer-bitrate"),
+    "Half of the sessions had 2 Mbit/s or less on average, a tenth of them 1.5 Mbit/s or less",
+  );
+  quiet(page);
   await page.context().close();
 });
 

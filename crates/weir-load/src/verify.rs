@@ -12,9 +12,21 @@ const MOST_KEPT: u64 = 4 << 20;
 const TS_PACKET: u64 = 188;
 const TS_SYNC: u8 = 0x47;
 
-/// What an initialization segment says: for each track, the duration that its samples have if nothing else is said.
+/// What an initialization segment says of each track.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Defaults(BTreeMap<u32, u32>);
+pub struct Defaults {
+    /// The duration that samples have if nothing else is said.
+    durations: BTreeMap<u32, u32>,
+    /// Ticks a second.
+    timescales: BTreeMap<u32, u32>,
+}
+
+impl Defaults {
+    /// Whether tracks count in the same ticks.
+    pub fn has_clocks_of(&self, other: &Defaults) -> bool {
+        self.timescales == other.timescales
+    }
+}
 
 /// When each track's media begin and end in a segment, in its timescale.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -269,8 +281,15 @@ impl Verifier {
     }
 }
 
-/// `trex` boxes (8.8.3).
+/// Timescales (8.3.2, 8.4.2) and `trex` boxes (8.8.3).
 fn defaults(moov: &Mp4Box<'_>) -> Result<Defaults, BmffError> {
+    let mut timescales = BTreeMap::new();
+    for trak in moov.children() {
+        let trak = trak?;
+        if trak.kind.0 == *b"trak" {
+            timescales.extend(timescale(&trak)?);
+        }
+    }
     let mut durations = BTreeMap::new();
     if let Some(mvex) = moov.child(b"mvex")? {
         for trex in mvex.children() {
@@ -284,7 +303,29 @@ fn defaults(moov: &Mp4Box<'_>) -> Result<Defaults, BmffError> {
             }
         }
     }
-    Ok(Defaults(durations))
+    Ok(Defaults {
+        durations,
+        timescales,
+    })
+}
+
+/// Track and timescale of a `trak`; none where a header is missing.
+fn timescale(trak: &Mp4Box<'_>) -> Result<Option<(u32, u32)>, BmffError> {
+    let (Some(tkhd), Some(mdia)) = (trak.child(b"tkhd")?, trak.child(b"mdia")?) else {
+        return Ok(None);
+    };
+    let Some(mdhd) = mdia.child(b"mdhd")? else {
+        return Ok(None);
+    };
+    // In both, times of creation and modification come first.
+    let behind_times = |header: &Mp4Box<'_>| {
+        let mut fields = header.fields();
+        let (version, _) = fields.version_and_flags()?;
+        fields.by_version(version)?;
+        fields.by_version(version)?;
+        fields.u32()
+    };
+    Ok(Some((behind_times(&tkhd)?, behind_times(&mdhd)?)))
 }
 
 /// Track, decode time and duration of a `traf`; none where it has no `tfdt`, or where only an initialization segment that
@@ -305,7 +346,7 @@ fn track_fragment(traf: &Mp4Box<'_>, defaults: &Defaults) -> Result<Option<(u32,
     }
     let default = match flags & 0x8 != 0 {
         true => Some(fields.u32()?),
-        false => defaults.0.get(&track).copied(),
+        false => defaults.durations.get(&track).copied(),
     };
     let mut fields = tfdt.fields();
     let (version, _) = fields.version_and_flags()?;

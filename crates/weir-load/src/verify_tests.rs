@@ -49,6 +49,29 @@ fn spans(start: u64, end: u64) -> Spans {
     Spans([(1, (start, end))].into())
 }
 
+/// Headers of a track and of its media with times of creation and modification as long as the version has them.
+fn timed(version: u32, timescale: u32) -> Vec<u8> {
+    let times = vec![0; if version == 1 { 4 } else { 2 }];
+    let header = |kind: &[u8; 4], number: u32| {
+        let fields = [&[version << 24][..], &times, &[number, 0, 0]].concat();
+        boxed(kind, &words(&fields))
+    };
+    let mdia = boxed(b"mdia", &header(b"mdhd", timescale));
+    let trak = boxed(b"trak", &[header(b"tkhd", 1), mdia].concat());
+    [boxed(b"ftyp", b"iso6\0\0\0\0"), boxed(b"moov", &trak)].concat()
+}
+
+#[test]
+fn tracks_that_count_in_the_same_ticks() {
+    let clock = |version, timescale| match verdict(&timed(version, timescale), &Defaults::default()) {
+        Verdict::Init(defaults) => defaults,
+        other => panic!("{other:?}"),
+    };
+    assert!(clock(0, 12_800).has_clocks_of(&clock(1, 12_800)));
+    assert!(!clock(0, 12_800).has_clocks_of(&clock(0, 90_000)));
+    assert!(!clock(1, 12_800).has_clocks_of(&Defaults::default()));
+}
+
 #[test]
 fn segments_that_go_on() {
     let none = Defaults::default();

@@ -7,7 +7,7 @@ mod served;
 
 use std::path::Path;
 
-use served::{Line, compare, ffmpeg};
+use served::{Line, Nginx, compare, eight, ffmpeg, play};
 use tempfile::TempDir;
 use weir_load::engine::Config;
 use weir_load::viewer::Play;
@@ -119,9 +119,8 @@ fn dash_of_several_periods() {
         head = before.replace("PT6.0S", "PT12S");
     }
     std::fs::write(folder.path().join("list.mpd"), format!("{head}{periods}</MPD>")).unwrap();
-    // Not looked into: a player that goes on to a period whose media begin at 0 again is told by --verify that they do not go on,
-    // which is a fault of --verify.
-    let lines = both(&folder, "list.mpd", |config| config.behaviour.verify = false);
+    // Looked into: the media of both periods begin at 0.
+    let lines = both(&folder, "list.mpd", |_| ());
     assert!(asked(&lines, "/first/chunk-stream0-00003.m4s"));
     assert!(asked(&lines, "/second/chunk-stream1-00003.m4s"));
 }
@@ -135,6 +134,46 @@ fn hls_with_transport_streams() {
     );
     assert!(text(&ranges, "list.m3u8").contains("#EXT-X-BYTERANGE"));
     assert!(by_ranges(&both(&ranges, "list.m3u8", |_| ())));
+}
+
+#[test]
+fn hls_with_a_discontinuity() {
+    let folder = TempDir::new().unwrap();
+    let mut parts = Vec::new();
+    for name in ["first", "second"] {
+        let at = folder.path().join(name);
+        std::fs::create_dir(&at).unwrap();
+        ffmpeg(
+            &at,
+            "-f hls -hls_time 2 -hls_playlist_type vod -hls_segment_type fmp4 list.m3u8",
+        );
+        let list = std::fs::read_to_string(at.join("list.m3u8")).unwrap();
+        let list = list.replace("init.mp4", &format!("{name}/init.mp4"));
+        let list = list.replace("\nlist", &format!("\n{name}/list"));
+        parts.push(list.replace("#EXT-X-ENDLIST\n", ""));
+    }
+    let (_, second) = parts[1].split_once("#EXT-X-MAP").unwrap();
+    let joined = |tag: &str| format!("{}{tag}#EXT-X-MAP{second}#EXT-X-ENDLIST\n", parts[0]);
+    std::fs::write(folder.path().join("list.m3u8"), joined("#EXT-X-DISCONTINUITY\n")).unwrap();
+    assert!(asked(&both(&folder, "list.m3u8", |_| ()), "/second/list2.m4s"));
+    // Where nothing is said of it, media that begin at 0 again do not go on.
+    std::fs::write(folder.path().join("list.m3u8"), joined("")).unwrap();
+    for how in [Play::Loop, Play::RealTime] {
+        let nginx = Nginx::start(folder.path(), "", "");
+        let summary = play(&eight(&format!("http://127.0.0.1:{}/list.m3u8", nginx.port), how));
+        let again = nginx
+            .log()
+            .iter()
+            .filter(|line| line.path == "/second/list0.m4s")
+            .count();
+        let causes: Vec<&str> = summary.all.failures.keys().map(String::as_str).collect();
+        assert_eq!(causes, ["bad_media"], "{how:?}");
+        // A player asks once more for what has failed, and finds that it does not come before itself.
+        match how {
+            Play::Loop => assert_eq!(summary.all.failed, again as u64),
+            _ => assert!((1..=again as u64).contains(&summary.all.failed), "{again} times"),
+        }
+    }
 }
 
 #[test]

@@ -418,6 +418,11 @@ fn playlists_of_the_rfc() {
     assert_eq!(playlist.segments.inits[0].range, Some((0, 699)));
     assert_eq!((list[2].start_ns, playlist.live), (5_000_000_000, false));
     assert!(hls::media_playlist(b"#EXTM3U\n#EXTINF:1,\n#EXT-X-BYTERANGE:5\na\n", &base()).is_err());
+    // 4.3.2.3 is of the segment that follows; 4.3.3.3 is of the playlist.
+    let text = b"#EXTM3U\n#EXT-X-DISCONTINUITY-SEQUENCE:1\n#EXTINF:1,\na\n#EXT-X-DISCONTINUITY\n#EXTINF:1,\nb\n#EXTINF:1,\nc\n";
+    let list = hls::media_playlist(text, &base()).unwrap().segments.list;
+    let anew: Vec<bool> = list.iter().map(|segment| segment.starts_anew).collect();
+    assert_eq!(anew, [false, true, false]);
 }
 
 proptest! {

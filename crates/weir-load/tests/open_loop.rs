@@ -124,8 +124,10 @@ fn viewers_come_at_their_rate_however_slow_the_server_is() {
             "poisson {poisson}: {} of {within}",
             summary.arrivals
         );
-        assert_eq!(notes.len() as u64, summary.arrivals, "poisson {poisson}");
-        assert_eq!(summary.all.requests, summary.arrivals);
+        assert_eq!(notes.len() as u64, summary.all.requests, "poisson {poisson}");
+        // Of each thread, the last may have been told to leave before it asked for anything.
+        let silent = summary.arrivals - summary.all.requests;
+        assert!(silent <= config.threads as u64, "poisson {poisson}: {silent}");
         assert!(notes.values().all(|requests| requests.len() == 1));
         // In a stall nobody leaves: those of up to 200 ms are there together.
         assert!(summary.most_viewers >= 5, "{} at once", summary.most_viewers);

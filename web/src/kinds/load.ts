@@ -13,6 +13,7 @@ import {
   loadViewers,
   total,
 } from "../drawings/load";
+import { viewerBitrate, viewerStalls, viewerStartup } from "../drawings/viewers";
 import { bytes, count, digits, nanoseconds, percent, plural, rate } from "../format";
 import type { Context, Description, Figure, Headline } from "./describe";
 
@@ -73,6 +74,7 @@ export const load: Description = {
     { title: "Requests", overTime: true, drawings: [loadRequests, loadTimes, loadRate, loadFailures] },
     { title: "Distribution of times", drawings: [loadDistribution] },
     { title: "Viewers", overTime: true, drawings: [loadViewers, loadStalls, loadGenerator] },
+    { title: "What viewers lived through", drawings: [viewerStartup, viewerStalls, viewerBitrate] },
     { title: "The host", overTime: true, drawings: [hostCpu, hostDrops] },
   ],
 };

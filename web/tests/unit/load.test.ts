@@ -3,10 +3,11 @@ import type { XYSpec } from "../../src/charts/model";
 import type { Run } from "../../src/data/document";
 import { byViewers, label, model, rampRequests, rampTimes, throughput } from "../../src/drawings/experiment";
 import { kinds, loadFailures, loadStalls, loadTimes, perSecond, total } from "../../src/drawings/load";
+import { viewerBitrate, viewerStalls, viewerStartup } from "../../src/drawings/viewers";
 import { contextOf } from "../../src/kinds/describe";
 import { descriptionOf } from "../../src/kinds/registry";
 // @ts-expect-error: a script of its own, without types
-import { experimentRuns, loadRun, run, series } from "../fixtures.mjs";
+import { distributions, experimentRuns, loadRun, run, series } from "../fixtures.mjs";
 
 const context = (one: Run, all: Run[] = [one]) => contextOf(one, all);
 
@@ -120,4 +121,22 @@ test("an experiment that has no summary yet has figures and no charts", () => {
       const drawn = drawing(of);
       expect(Array.isArray(drawn) ? drawn : []).toEqual([]);
     }
+});
+
+test("distributions over sessions are drawn where a run has them, and stalls where somebody stalled", () => {
+  const viewers = (more: object) => context(run(1, "load", { series: { viewer_distribution: distributions(more) } }));
+  const whole = viewers({ startup: [5, 6, 7], rebuffer: [0, 0, 0.5], bitrate: [2e6, 2e6, 2e6] });
+  const shown = [viewerStartup(whole), viewerStalls(whole), viewerBitrate(whole)] as XYSpec[];
+  expect(shown.map((spec) => spec.title)).toEqual([
+    "Half of the sessions showed a picture within 6 ns, 99 of 100 within 7 ns",
+    "At least 50 % of the sessions never stalled; the worst was stalled for 50 % of its time",
+    "All sessions had 2 Mbit/s on average",
+  ]);
+  expect(shown[0]!.layers[0]!.y).toEqual([5, 5, 5, 6, 7, 7, 7, 7]);
+  const calm = viewers({ startup: [1, 100], rebuffer: [0, 0] });
+  expect(viewerStalls(calm)).toBeNull();
+  expect(viewerBitrate(calm)).toBeNull();
+  // Far apart: what is small is to be seen, too.
+  expect((viewerStartup(calm) as XYSpec).y.kind).toBe("log");
+  expect(viewerStartup(context(loadRun(1)))).toBeNull();
 });

@@ -51,7 +51,7 @@ fn make_title(root: &str) {
 }
 
 /// A master whose classes and addresses `orders` names.
-fn master(locustfile: &str, orders: &[&str]) -> Running {
+pub fn master(locustfile: &str, orders: &[&str]) -> Running {
     let mut command = Command::new(locust());
     command.args(["--master", "-f", locustfile, "--master-bind-host", "127.0.0.1"]);
     command.args([
@@ -67,7 +67,7 @@ fn master(locustfile: &str, orders: &[&str]) -> Running {
     Running::start(command)
 }
 
-fn worker(number: usize) -> Running {
+pub fn worker(number: usize) -> Running {
     let database = database(number);
     let address = format!("127.0.0.1:{MASTER}");
     Running::start(weir(&[
@@ -89,7 +89,7 @@ fn page(path: &str) -> String {
 }
 
 /// What the master says of the test; null before it is there.
-fn told() -> Value {
+pub fn told() -> Value {
     let said = Command::new("curl")
         .args(["--silent", &format!("{PAGE}/stats/requests")])
         .output()
@@ -97,15 +97,28 @@ fn told() -> Value {
     serde_json::from_slice(&said.stdout).unwrap_or(Value::Null)
 }
 
-fn swarm(users: u64) {
-    let form = format!("user_count={users}&spawn_rate={users}");
-    let said = run("curl", &["--silent", "--data", &form, &format!("{PAGE}/swarm")]);
+/// Sends a form as the page does.
+#[track_caller]
+pub fn post(path: &str, form: &str) {
+    let said = run("curl", &["--silent", "--data", form, &format!("{PAGE}/{path}")]);
     let said: Value = serde_json::from_str(&said).unwrap_or_default();
     assert_eq!(said["success"], true, "{said}");
 }
 
+fn swarm(users: u64) {
+    post("swarm", &format!("user_count={users}&spawn_rate={users}"));
+}
+
+/// The file that a master needs to know Weir's classes.
+pub fn stub() -> String {
+    let path = lab::path("locustfile.py");
+    let stub = lab::run_within(LIMIT, weir(&["load", "locustfile"])).expect_code(0);
+    std::fs::write(&path, stub.stdout).expect("a file");
+    path
+}
+
 /// Users of each worker that has not gone missing, once they are `expected` in all.
-fn users_of_workers(what: &str, workers: usize, expected: u64) -> Vec<u64> {
+pub fn users_of_workers(what: &str, workers: usize, expected: u64) -> Vec<u64> {
     wait_until(what, LIMIT, || {
         let told = told();
         let here = told["workers"].as_array()?.iter();
@@ -167,9 +180,7 @@ fn locust_counts_what_its_workers_have_counted() {
     make_title(&root);
     let mut origin = Running::start(weir(&["origin", &root, "--files", "--listen", "127.0.0.1:0"]));
     let title = format!("{}film/list.mpd", origin.first_line(LIMIT));
-    let locustfile = lab::path("locustfile.py");
-    let stub = lab::run_within(LIMIT, weir(&["load", "locustfile"])).expect_code(0);
-    std::fs::write(&locustfile, stub.stdout).expect("a file");
+    let locustfile = stub();
 
     let orders = ["--weir-dash", &title, "WeirDash"];
     let first = master(&locustfile, &orders);
@@ -186,10 +197,7 @@ fn locust_counts_what_its_workers_have_counted() {
         [USERS / 6; 3]
     );
     std::thread::sleep(Duration::from_secs(1));
-    run(
-        "curl",
-        &["--silent", "--request", "POST", &format!("{PAGE}/stop")],
-    );
+    post("stop", "");
     wait_until("the end", LIMIT, || (told()["state"] == "stopped").then_some(()));
     // Workers report once more when they have stopped; the store follows within a second.
     let statistics = || {
@@ -268,9 +276,7 @@ fn a_class_without_an_address_does_not_keep_the_other_from_its_work() {
     make_playlist(&root);
     let mut origin = Running::start(weir(&["origin", &root, "--files", "--listen", "127.0.0.1:0"]));
     let title = format!("{}film/list.m3u8", origin.first_line(LIMIT));
-    let locustfile = lab::path("locustfile.py");
-    let stub = lab::run_within(LIMIT, weir(&["load", "locustfile"])).expect_code(0);
-    std::fs::write(&locustfile, stub.stdout).expect("a file");
+    let locustfile = stub();
     // No class: Locust takes both, and orders users of each.
     let master = master(&locustfile, &["--weir-hls", &title]);
     let worker = worker(0);

@@ -15,8 +15,9 @@ const UNPACK: &str = "import base64, gzip, re, sys\n\
                       assert len(found) == 1, found\n\
                       sys.stdout.buffer.write(gzip.decompress(base64.b64decode(found[0], validate=True)))";
 
+/// The document of a report.
 #[track_caller]
-fn unpacked(file: &str) -> Value {
+pub fn unpacked(file: &str) -> Value {
     let mut python = Command::new("python3");
     python.args(["-c", UNPACK, file]);
     run_within(LIMIT, python).expect_code(0).json()

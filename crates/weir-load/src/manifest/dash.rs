@@ -153,6 +153,7 @@ pub(super) fn single(
         duration_ns: length_ns.unwrap_or(0),
         init: None,
         key: None,
+        starts_anew: false,
     };
     Ok(Media::Known(Arc::new(Segments {
         list: vec![segment],

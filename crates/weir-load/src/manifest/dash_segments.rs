@@ -231,6 +231,7 @@ impl Addressing {
             duration_ns: to_ns(ticks, scale),
             init,
             key: None,
+            starts_anew: false,
         }
     }
 

@@ -187,6 +187,7 @@ struct Reading<'a> {
     last: Option<(Url, u64)>,
     init: Option<u32>,
     key: Option<u32>,
+    discontinuity: bool,
 }
 
 impl<'a> Reading<'a> {
@@ -202,6 +203,7 @@ impl<'a> Reading<'a> {
             last: None,
             init: None,
             key: None,
+            discontinuity: false,
         }
     }
 
@@ -220,6 +222,8 @@ impl<'a> Reading<'a> {
             self.map(tag)?;
         } else if let Some(tag) = line.strip_prefix("#EXT-X-KEY:") {
             self.encrypted(tag)?;
+        } else if line == "#EXT-X-DISCONTINUITY" {
+            self.discontinuity = true;
         } else if line == "#EXT-X-ENDLIST" {
             self.ended = true;
         } else if !line.is_empty() && !line.starts_with('#') {
@@ -286,6 +290,7 @@ impl<'a> Reading<'a> {
             duration_ns,
             init: self.init,
             key: self.key,
+            starts_anew: std::mem::take(&mut self.discontinuity),
         });
         self.time_ns = self.time_ns.saturating_add(duration_ns);
         Ok(())

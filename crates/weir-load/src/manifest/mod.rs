@@ -120,6 +120,8 @@ pub struct Segment {
     pub init: Option<u32>,
     /// Which of the rung's keys it is encrypted with.
     pub key: Option<u32>,
+    /// Whether its times need not go on from the segment before in the list (HLS: a discontinuity).
+    pub starts_anew: bool,
 }
 
 /// The segments of a rung.

@@ -63,6 +63,7 @@ pub fn subsegments(bytes: &[u8], index: &Place, init: Option<&Place>) -> Result<
             duration_ns: to_ns(ticks, u64::from(timescale)),
             init,
             key: None,
+            starts_anew: false,
         });
         at = next;
         time = time.saturating_add(ticks);

@@ -23,6 +23,21 @@ pub(super) struct Continuity {
     last: Option<(usize, Spans)>,
 }
 
+impl Continuity {
+    /// What comes next has times of its own: another period, or what stands behind a discontinuity.
+    pub(super) fn begin_anew(&mut self) {
+        self.last = None;
+    }
+
+    /// Takes what an initialization segment says. Ticks of another length cannot be held against those before.
+    fn initialize(&mut self, defaults: Defaults) {
+        if !self.defaults.has_clocks_of(&defaults) {
+            self.last = None;
+        }
+        self.defaults = defaults;
+    }
+}
+
 impl Viewer {
     /// Fetches something whose body is only counted.
     pub(super) async fn fetch(&mut self, kind: Kind, place: &Place) -> Result<Answer, Failed> {
@@ -62,7 +77,7 @@ impl Viewer {
         };
         self.settle(got, |_| match (verifier.finish(), index) {
             (Verdict::Init(defaults), None) => {
-                continuity.defaults = defaults;
+                continuity.initialize(defaults);
                 Ok(())
             }
             (Verdict::Media(spans), Some(index)) => {

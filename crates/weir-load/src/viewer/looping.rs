@@ -103,6 +103,9 @@ impl Viewer {
             self.fetch(Kind::Key, key).await?;
         }
         track.key = segment.key;
+        if segment.starts_anew {
+            track.continuity.begin_anew();
+        }
         let intended_ns = self.due().await;
         let continuity = &mut track.continuity;
         self.fetch_media(track.kind, &segment.place, Some(index), continuity, intended_ns)

@@ -358,6 +358,9 @@ impl Viewer {
         let mut intended_ns = Some(intended_ns);
         let segments = self.rung_segments(track, period, rung).await?;
         let segment = segments.list.get(at).ok_or(Failed(Cause::BadManifest))?;
+        if at == 0 || segment.starts_anew {
+            track.continuity.begin_anew();
+        }
         if let Some(number) = segment.init
             && track.init != Some((period, rung, number))
         {

@@ -13,6 +13,7 @@ mod load;
 mod media;
 mod mesh;
 mod rtt;
+mod shares;
 mod streams;
 mod tcp;
 
@@ -80,8 +81,9 @@ pub(crate) fn of_run(store: &Store, run: &Run) -> Result<BTreeMap<&'static str, 
             Table::MediaEvents => series.extend(happened::media_events(source)?),
             Table::LoadSeconds => series.extend(load::load_seconds(source, rows)?),
             Table::ViewerSeconds => series.extend(load::viewer_seconds(source, rows)?),
+            Table::LoadHistograms => series.extend(load::viewer_distribution(source)?),
             // The summary has failures by cause; what origins tell of themselves is for SQL.
-            Table::LoadFailures | Table::LoadMetrics | Table::LoadHistograms => {}
+            Table::LoadFailures | Table::LoadMetrics => {}
         }
     }
     series.extend(mesh::series(store, &[run.id], run.started_unix_ns)?);

@@ -7,6 +7,7 @@ use weir_results::{Record, RttGroup, RttGroups, StoreError, Subjects, Table};
 
 use super::bins::{Binner, Layout, Rule, rank, shortest};
 use super::limits::{MOST_LENGTHS, MOST_SECONDS};
+use super::shares::{WHOLE, shares};
 use super::{Source, int};
 use crate::data::{Series, Values};
 
@@ -27,8 +28,6 @@ const SECONDS: Layout = Layout {
 
 /// Quantiles of a group of packets, per mille.
 const QUANTILES: [u64; 3] = [500, 900, 990];
-/// Shares are counted in parts of this, so that places among the packets come out exact.
-const WHOLE: u64 = 1_000_000_000;
 
 /// `rtt_seconds`, `rtt_distribution`, `rtt_by_length` and `rtt_by_position`.
 pub(super) fn series(source: Source<'_>, rows: u64) -> Result<Vec<(&'static str, Series)>, StoreError> {
@@ -66,29 +65,6 @@ fn seconds(source: Source<'_>) -> Result<Option<Series>, StoreError> {
         let at = source.at(packet.sent_unix_ns);
         binner.add(("", 0), at, &[sent, lost, rtt, rtt, rtt, rtt, rtt, network]);
     })
-}
-
-/// The shares at which the distribution is given, in parts of [`WHOLE`], ascending. In the tails, where `packets` have
-/// something to say, ten to a decade.
-fn shares(packets: u64) -> Vec<u64> {
-    let mut tail = Vec::new();
-    let mut decade = WHOLE / 100;
-    while decade > 0 {
-        for tenths in [10, 15, 20, 30, 40, 50, 60, 70, 80, 90] {
-            let share = decade * tenths / 10;
-            if u128::from(share) * u128::from(packets) >= u128::from(WHOLE) {
-                tail.push(share);
-            }
-        }
-        decade /= 10;
-    }
-    let middle = (10..=90).map(|percent| WHOLE / 100 * percent);
-    let upper = tail.iter().map(|share| WHOLE - share);
-    let mut all: Vec<u64> = [0, WHOLE].into_iter().chain(middle).chain(upper).collect();
-    all.extend(&tail);
-    all.sort_unstable();
-    all.dedup();
-    all
 }
 
 fn distribution(source: Source<'_>) -> Result<Option<Series>, StoreError> {
@@ -158,20 +134,4 @@ fn grouped(
         ("rtt_p99_ns", quantile(2)),
     ];
     Ok(Series::new(rows, None, columns))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_lie_close_in_the_tails_as_far_as_the_packets_go() {
-        let few = shares(100);
-        assert_eq!(few[..4], [0, 10_000_000, 15_000_000, 20_000_000]);
-        assert_eq!(few[few.len() - 2..], [990_000_000, WHOLE]);
-        assert!(few.is_sorted() && few.contains(&(WHOLE / 2)));
-        let many = shares(10_000_000);
-        assert!(many.contains(&100) && many.contains(&(WHOLE - 100)) && !many.contains(&90));
-        assert_eq!(shares(1).len(), 83);
-    }
 }

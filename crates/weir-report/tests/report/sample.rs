@@ -459,5 +459,41 @@ pub fn load() -> Vec<Record> {
             ..ViewerSecond::default()
         }));
     }
+    records.extend(load_histograms());
+    records
+}
+
+/// What 100 sessions lived through, told in two rows each, a row that is of no viewers and one that is damaged. Values are so
+/// small that buckets hold one each.
+fn load_histograms() -> Vec<Record> {
+    let row = |half: u64, kind: &str, time: &str, value: &dyn Fn(i64) -> i64| {
+        let values: Vec<i64> = (0..100).filter(|n| *n as u64 % 2 == half).map(value).collect();
+        let buckets: Vec<(i64, u64)> = values.iter().map(|value| (*value, 1)).collect();
+        Record::LoadHistogram(LoadHistogram {
+            unix_ns: START + (half + 1) * 30 * SECOND,
+            duration_ns: 30 * SECOND,
+            kind: kind.into(),
+            time: time.into(),
+            count: 50,
+            min_ns: values[0],
+            max_ns: values[49],
+            sum_ns: values.iter().sum(),
+            buckets: serde_json::to_string(&buckets).unwrap(),
+        })
+    };
+    let mut records = Vec::new();
+    for half in 0..2 {
+        records.push(row(half, "viewers", "startup", &|n| 500 + n));
+        records.push(row(half, "viewers", "rebuffer_ppm", &|n| 10 * n));
+        records.push(row(half, "viewers", "bitrate", &|n| 1_000 - (99 - n)));
+        records.push(row(half, "viewers", "schedule_error", &|n| n));
+        records.push(row(half, "video", "last_byte", &|n| n));
+    }
+    records.push(Record::LoadHistogram(LoadHistogram {
+        kind: "viewers".into(),
+        time: "startup".into(),
+        buckets: "[[".into(),
+        ..LoadHistogram::default()
+    }));
     records
 }

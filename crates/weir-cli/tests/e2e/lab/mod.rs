@@ -4,6 +4,7 @@ mod agent;
 mod database;
 mod isolation;
 mod link;
+mod nginx;
 mod noise;
 mod process;
 mod relay;
@@ -14,6 +15,7 @@ pub use isolation::{SCRATCH, Weight, enter, see_own_processes};
 pub use link::{
     FAR_IPV4, FAR_IPV6, Host, NEAR_IPV4, interface_bytes, join_by_veth, nft, nft_counter, udp_ports_in_use,
 };
+pub use nginx::nginx;
 pub use noise::Noise;
 pub use process::{Finished, Running, run, run_within, wait_until, weir};
 pub use relay::{Datagram, HELLO_ACK, MTU_PROBE, RTT_REPLY, RTT_REQUEST, Relay, UDP_PORTS};
