@@ -97,6 +97,12 @@ impl Prices {
         Ok(())
     }
 
+    /// How many prices there are, and how many of them were never read at their source.
+    pub fn unchecked(&self) -> (usize, usize) {
+        let unchecked = self.0.values().filter(|price| !price.checked).count();
+        (self.0.len(), unchecked)
+    }
+
     /// What something costs at a place; none where no row has it.
     pub fn of(&self, place: &Place, what: What) -> Option<&Price> {
         let PlaceName { cloud, region } = &place.name;
@@ -176,6 +182,14 @@ mod tests {
         prices.override_with("own.csv", own).unwrap();
         assert_eq!(usd(&prices, "aws:eu-west-1", "gcp:europe-west1"), 0.01);
         assert_eq!(usd(&prices, "aws:eu-west-2", "gcp:europe-west1"), 0.05);
+        // A row of the user's replaces one of ours; these two were new or checked before.
+        let (all, unchecked) = prices.unchecked();
+        let known = Prices::known().unwrap().unchecked();
+        assert_eq!((all - known.0, unchecked), (2, known.1));
+        assert_eq!(
+            known.1,
+            TABLE.lines().filter(|line| line.contains(",no,https")).count()
+        );
         let nowhere = Place::own(PlaceName::new("", "cellar"), None);
         assert_eq!(prices.egress(&nowhere, place("aws:eu-west-1")), None);
     }

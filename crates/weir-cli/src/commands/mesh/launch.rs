@@ -7,14 +7,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use weir_cli::args::{GlobalOptions, LaunchArgs, MachineArgs, MeshPlanArgs};
-use weir_mesh::cloud::hosts::{Files, hosts_file, known_hosts};
+use weir_mesh::MeshError;
+use weir_mesh::cloud::hosts::{Files, Launched, hosts_file, known_hosts};
 use weir_mesh::cloud::record::{PlaceRecord, Record};
-use weir_mesh::cloud::{Arch, Keys, Launch, Own};
+use weir_mesh::cloud::{Arch, Keys, Launch, Own, Zone};
 use weir_mesh::engine::Engine;
-use weir_mesh::filter::ExactPair;
+use weir_mesh::filter::{End, ExactPair};
 use weir_mesh::launch::{Machines, Removed};
 use weir_mesh::place::{Place, PlaceName, Places, cloud};
 use weir_mesh::price::What;
+use weir_mesh::select::Node;
 use weir_mesh::ssh::{on_all, reach};
 use weir_mesh::state::RunFolder;
 
@@ -57,6 +59,9 @@ pub fn run(args: &LaunchArgs, global: &GlobalOptions) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Zones of machines, by place.
+type Zones = BTreeMap<PlaceName, Vec<Zone>>;
+
 /// Machines that are there until this is dropped.
 pub struct Held {
     machines: Option<Machines>,
@@ -64,6 +69,8 @@ pub struct Held {
     pub hosts_file: PathBuf,
     /// When it is time to remove them, Unix seconds.
     until_unix_s: i64,
+    /// The zones that were asked for, in the order of a place's machines.
+    zones: Zones,
     quiet: bool,
 }
 
@@ -78,6 +85,10 @@ pub fn launch(
     let made = plan::make(plan_args, global)?;
     made.plan.estimate.check(&made.limits)?;
     let mut launch = spec(args)?;
+    launch.zones = zones(&made);
+    if launch.placement_group && plan_args.filter.zones {
+        return Err(MeshError::GroupOverZones.into());
+    }
     let own = args.machines_by.as_deref().map(own_program).transpose()?;
     let engine = match &args.engine {
         Some(program) => Engine {
@@ -125,6 +136,7 @@ pub fn launch(
         machines: Some(machines),
         hosts_file,
         until_unix_s: launch.delete_after_unix_s - margin,
+        zones: launch.zones.clone(),
         quiet: global.quiet,
     };
     held.up(&mut launch, ssh, presses)?;
@@ -172,7 +184,6 @@ fn spec(args: &MachineArgs) -> Result<Launch, Failure> {
         spot: args.spot,
         mtu: args.mtu,
         placement_group: args.placement_group,
-        per_place: 1,
         oracle_compartment: args.oracle_compartment.clone(),
         ..Launch::default()
     })
@@ -214,16 +225,34 @@ fn keys(folder: &RunFolder) -> Result<Keys, Failure> {
     })
 }
 
+/// The nodes that take part in the plan.
+fn taking_part(made: &plan::Made) -> Vec<&Node> {
+    let numbers: BTreeSet<usize> = made
+        .plan
+        .pairs
+        .iter()
+        .flat_map(|(from, to)| [*from, *to])
+        .collect();
+    numbers.into_iter().map(|node| &made.nodes[node]).collect()
+}
+
+/// The zone of each machine of the plan, by place.
+fn zones(made: &plan::Made) -> Zones {
+    let mut zones = Zones::new();
+    for node in taking_part(made) {
+        let of_place = zones.entry(node.place.name.clone()).or_default();
+        of_place.push(Zone::of(&node.zone));
+    }
+    zones
+}
+
 /// The places that take part in the plan.
 fn places(made: &plan::Made, launch: &Launch, args: &MeshPlanArgs) -> Result<Vec<PlaceRecord>, Failure> {
     let prices = super::prices(args.cost.prices.as_deref())?;
-    let mut places: BTreeMap<&PlaceName, &Place> = BTreeMap::new();
-    for (from, to) in &made.plan.pairs {
-        for node in [*from, *to] {
-            let place = &made.nodes[node].place;
-            places.insert(&place.name, place);
-        }
-    }
+    let places: BTreeMap<&PlaceName, &Place> = taking_part(made)
+        .into_iter()
+        .map(|node| (&node.place.name, &node.place))
+        .collect();
     let price = |place: &Place| {
         // The table knows the smallest machines; those of a program of the user's cost what they cost.
         let known = launch.own.is_none() && !launch.machine_types.contains_key(&place.name.cloud);
@@ -233,7 +262,11 @@ fn places(made: &plan::Made, launch: &Launch, args: &MeshPlanArgs) -> Result<Vec
     };
     Ok(places
         .into_iter()
-        .map(|(name, place)| PlaceRecord::new(name.clone(), launch.per_place, price(place)))
+        .map(|(name, place)| {
+            // At most as many as a region may have.
+            let machines = u32::try_from(launch.zones_of(name).len()).unwrap_or(u32::MAX);
+            PlaceRecord::new(name.clone(), machines, price(place))
+        })
         .collect())
 }
 
@@ -318,19 +351,35 @@ impl Held {
         }
     }
 
-    /// Of these pairs, those with a machine at both ends.
+    /// Of these pairs, those with a machine at both ends; zones by the names that they turned out to have.
     pub fn pairs_left(&self, pairs: &[String]) -> Result<Vec<String>, Failure> {
-        let there: BTreeSet<PlaceName> = self
+        let mut there: BTreeMap<PlaceName, Vec<Launched>> = BTreeMap::new();
+        for (place, host) in self
             .machines
             .iter()
             .flat_map(|machines| machines.record().hosts())
-            .map(|(place, _)| place)
-            .collect();
+        {
+            there.entry(place).or_default().push(host);
+        }
+        let named = |end: End| -> Option<End> {
+            let hosts = there.get(&end.place)?;
+            let zone = end.zone.map(|text| {
+                let asked = Zone::of(&text);
+                let zones = self.zones.get(&end.place).into_iter().flatten();
+                let mut machines = zones.zip(hosts).filter(|(_, host)| !host.zone.is_empty());
+                let machine = machines.find(|(zone, _)| **zone == asked);
+                machine.map_or(text, |(_, host)| host.zone.clone())
+            });
+            Some(End {
+                place: end.place,
+                zone,
+            })
+        };
         let mut left = Vec::new();
         for text in pairs {
             let pair: ExactPair = text.parse()?;
-            if there.contains(&pair.from) && there.contains(&pair.to) {
-                left.push(text.clone());
+            if let (Some(from), Some(to)) = (named(pair.from), named(pair.to)) {
+                left.push(format!("{from}->{to}"));
             }
         }
         if left.is_empty() && !pairs.is_empty() {

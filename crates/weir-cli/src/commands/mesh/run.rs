@@ -43,6 +43,7 @@ pub fn run(args: &MeshRunArgs, global: &GlobalOptions) -> Result<(), Failure> {
     let mut on_them = args.clone();
     on_them.plan.hosts = Some(machines.hosts_file.clone());
     on_them.plan.filter.pair = machines.pairs_left(&args.plan.filter.pair)?;
+    on_them.plan.filter.machines = None;
     let ran = run_on(&on_them, &presses, global);
     // What went wrong first is told; what could not be removed is told where it happens.
     let removed = machines.remove();
