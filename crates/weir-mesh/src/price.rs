@@ -15,6 +15,8 @@ const MOST: usize = 10_000;
 /// Most that anything costs, USD; more is a mistake in a table.
 const MOST_USD: f64 = 10_000.0;
 
+/// Source of a price whose row names none.
+const USERS: &str = "user";
 /// What a price is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -52,6 +54,13 @@ pub struct Price {
     pub checked: bool,
     /// Where it is published, or `user`.
     pub source: String,
+}
+
+impl Price {
+    /// Whether a table of the user's says it.
+    pub fn is_users(&self) -> bool {
+        self.source == USERS
+    }
 }
 
 /// Prices by cloud, part of the world (`*`: all others) or region, and what they are for.
@@ -139,7 +148,7 @@ fn row_of(row: &csv::StringRecord) -> Option<((String, String, What), Price)> {
                 usd,
                 date: optional(4, ""),
                 checked: cell(5).is_none_or(|word| word == "yes"),
-                source: optional(6, "user"),
+                source: optional(6, USERS),
             },
         )
     })

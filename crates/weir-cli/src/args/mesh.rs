@@ -214,7 +214,7 @@ pub struct ShapeArgs {
 /// Limits of a plan, which a run holds too.
 #[derive(Clone, Debug, Args)]
 pub struct CostArgs {
-    /// Stop before the estimated cost passes this many US dollars.
+    /// Stop before the estimated cost passes this many US dollars, machines that are launched included.
     #[arg(long, value_name = "USD", value_parser = amount, help_heading = "Limits")]
     pub max_usd: Option<f64>,
     /// Stop before more than this many gigabytes (10^9 bytes) are sent.

@@ -198,9 +198,7 @@ impl Launch {
     /// # Errors
     /// When something was asked for that the place's cloud does not have.
     pub fn module(&self, place: &PlaceName) -> Result<String, MeshError> {
-        if self.placement_group && distinct(&self.zones_of(place)).len() > 1 {
-            return Err(MeshError::GroupOverZones);
-        }
+        self.check_group(&self.zones_of(place))?;
         let module = match (&self.own, place.cloud.as_str()) {
             (Some(own), _) => own::module(self, place, own),
             (None, "aws") => aws::module(self, place),
@@ -226,6 +224,21 @@ impl Launch {
                 number => format!("{stem}-{number}"),
             })
             .collect()
+    }
+
+    /// That what was asked for fits together, as far as that can be said without knowing the cloud.
+    ///
+    /// # Errors
+    /// When a placement group would be in several zones.
+    pub fn check(&self) -> Result<(), MeshError> {
+        self.zones.values().try_for_each(|zones| self.check_group(zones))
+    }
+
+    fn check_group(&self, zones: &[Zone]) -> Result<(), MeshError> {
+        if self.placement_group && distinct(zones).len() > 1 {
+            return Err(MeshError::GroupOverZones);
+        }
+        Ok(())
     }
 
     /// The zone of each machine of a place, at least one.

@@ -162,6 +162,7 @@ fn machines_of_a_region_have_zones_and_names_of_their_own() {
     // A group's machines are side by side.
     launch.placement_group = true;
     assert_eq!(launch.module(&place), Err(MeshError::GroupOverZones));
+    assert_eq!(launch.check(), Err(MeshError::GroupOverZones));
     launch.zones = [(place.clone(), vec![Zone::Any, Zone::Any])].into();
     assert!(launch.module(&place).is_ok());
 }
@@ -264,6 +265,11 @@ fn a_record_comes_back_and_says_what_it_has_cost() {
         record
     );
     assert!(!record.is_over());
+    // What is gone has cost something, and costs nothing more.
+    let cost = record.cost(9000);
+    assert!((cost.usd - 0.02).abs() < 1e-12 && (cost.usd_per_hour - 0.02).abs() < 1e-12);
+    record.places[0].phase = Phase::Gone;
+    assert_eq!(record.cost(9000).usd_per_hour, 0.0);
     for (from, to) in [
         ("eu-west-1", "../../x"),
         ("ab12cd34", "AB"),

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use weir_cli::args::{GlobalOptions, LaunchArgs, MachineArgs, MeshPlanArgs};
-use weir_mesh::MeshError;
 use weir_mesh::cloud::hosts::{Files, Launched, hosts_file, known_hosts};
 use weir_mesh::cloud::record::{PlaceRecord, Record};
 use weir_mesh::cloud::{Arch, Keys, Launch, Own, Zone};
@@ -16,6 +15,7 @@ use weir_mesh::filter::{End, ExactPair};
 use weir_mesh::launch::{Machines, Removed};
 use weir_mesh::place::{Place, PlaceName, Places, cloud};
 use weir_mesh::price::What;
+use weir_mesh::run::MachinesCost;
 use weir_mesh::select::Node;
 use weir_mesh::ssh::{on_all, reach};
 use weir_mesh::state::RunFolder;
@@ -31,6 +31,8 @@ use super::run::{PREPARED_AT_ONCE, random_hex};
 const MOST_LIFE_S: u64 = 30 * 24 * 3600;
 /// How long machines may take to start.
 const BOOT: Duration = Duration::from_secs(300);
+/// Machines cost money while they are removed, too, which takes some minutes.
+const REMOVAL_HOURS: f64 = 0.05;
 const TICK: Duration = Duration::from_millis(200);
 /// Letters of a launch's name.
 const RUN_LENGTH: usize = 10;
@@ -51,7 +53,7 @@ pub fn run(args: &LaunchArgs, global: &GlobalOptions) -> Result<(), Failure> {
             .map_err(|error| Failure::environment(format!("cannot write {}: {error}", output.display())))?;
     }
     held.tell(global)?;
-    held.hold(&presses);
+    held.hold(&presses, plan.cost.max_usd);
     let removed = held.remove()?;
     if global.json {
         print(&format!("{}\n", removed_json(&removed)))?;
@@ -86,9 +88,7 @@ pub fn launch(
     made.plan.estimate.check(&made.limits)?;
     let mut launch = spec(args)?;
     launch.zones = zones(&made);
-    if launch.placement_group && plan_args.filter.zones {
-        return Err(MeshError::GroupOverZones.into());
-    }
+    launch.check()?;
     let own = args.machines_by.as_deref().map(own_program).transpose()?;
     let engine = match &args.engine {
         Some(program) => Engine {
@@ -117,6 +117,10 @@ pub fn launch(
     });
     record.own = launch.own.clone();
     record.places = places(&made, &launch, plan_args)?;
+    if record.places.iter().any(|place| place.usd_per_hour.is_none()) && plan_args.cost.max_usd.is_some() {
+        let note = "--max-usd does not count machines whose price is not known: --prices may say it, as in aws,*,vm-hour,0.09";
+        tell_unless(global.quiet, note);
+    }
     if !global.quiet {
         say(tables::mesh_plan(&made.nodes, &made.plan).trim_end());
     }
@@ -254,11 +258,10 @@ fn places(made: &plan::Made, launch: &Launch, args: &MeshPlanArgs) -> Result<Vec
         .map(|node| (&node.place.name, &node.place))
         .collect();
     let price = |place: &Place| {
-        // The table knows the smallest machines; those of a program of the user's cost what they cost.
-        let known = launch.own.is_none() && !launch.machine_types.contains_key(&place.name.cloud);
-        known
-            .then(|| prices.of(place, What::VmHour).map(|price| price.usd))
-            .flatten()
+        // The table knows the smallest machines; what others cost, and those of a program of the user's, the user may say.
+        let smallest = launch.own.is_none() && !launch.machine_types.contains_key(&place.name.cloud);
+        let price = prices.of(place, What::VmHour)?;
+        (smallest || price.is_users()).then_some(price.usd)
     };
     Ok(places
         .into_iter()
@@ -345,10 +348,22 @@ impl Held {
         Ok(())
     }
 
-    fn hold(&self, presses: &Presses) {
+    /// Until Ctrl-C, the end of their time, or the limit for money.
+    fn hold(&self, presses: &Presses, max_usd: Option<f64>) {
         while presses.count() == 0 && now_unix_s() < self.until_unix_s {
+            let cost = self.cost();
+            if let Some(most) = max_usd.filter(|most| cost.usd + cost.usd_per_hour * REMOVAL_HOURS > *most) {
+                tell_unless(self.quiet, &format!("--max-usd {most} is nearly used up"));
+                return;
+            }
             std::thread::sleep(TICK);
         }
+    }
+
+    /// What the machines have cost up to now, and what they cost.
+    pub fn cost(&self) -> MachinesCost {
+        let record = self.machines.as_ref().map(Machines::record);
+        record.map_or_else(MachinesCost::default, |record| record.cost(now_unix_s()))
     }
 
     /// Of these pairs, those with a machine at both ends; zones by the names that they turned out to have.

@@ -222,6 +222,27 @@ fn what_a_kill_in_the_middle_leaves_is_swept() {
     nothing_is_left();
 }
 
+#[test]
+fn what_machines_cost_counts_towards_max_usd_while_they_are_there() {
+    isolated!(root);
+    make_network();
+    // A dollar a minute for each of three, and nothing for what is sent.
+    let prices = "cloud,area,what,usd\naws,*,vm-hour,60\ngcp,*,vm-hour,60\n";
+    fs::write("prices.csv", prices).unwrap();
+    let most = ["--prices", "prices.csv", "--max-usd"];
+    // Held until the limit is near, with nobody to stop it.
+    let held = launch(&[&most[..], &["10"], &SMALL[..]].concat());
+    let mut held = Running::start(held);
+    line_of(&mut held);
+    let ended = held.wait(LONG).expect_code(0);
+    assert!(
+        ended.stderr.contains("--max-usd 10 is nearly used up"),
+        "{}",
+        ended.stderr
+    );
+    nothing_is_left();
+}
+
 /// Tests of a run as the results store has them: both ends' zones and hosts.
 #[track_caller]
 fn ends_of_tests() -> Vec<[String; 4]> {
