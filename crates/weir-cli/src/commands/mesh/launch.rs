@@ -117,12 +117,9 @@ pub fn launch(
     });
     record.own = launch.own.clone();
     record.places = places(&made, &launch, plan_args)?;
-    if record.places.iter().any(|place| place.usd_per_hour.is_none()) && plan_args.cost.max_usd.is_some() {
-        let note = "--max-usd does not count machines whose price is not known: --prices may say it, as in aws,*,vm-hour,0.09";
-        tell_unless(global.quiet, note);
-    }
     if !global.quiet {
         say(tables::mesh_plan(&made.nodes, &made.plan).trim_end());
+        say_unpriced(&record, made.limits.max_usd);
     }
     let quiet = global.quiet;
     let tell = Box::new(move |text: &str| tell_unless(quiet, text));
@@ -271,6 +268,16 @@ fn places(made: &plan::Made, launch: &Launch, args: &MeshPlanArgs) -> Result<Vec
             PlaceRecord::new(name.clone(), machines, price(place))
         })
         .collect())
+}
+
+/// That the limit for money does not hold for everything.
+fn say_unpriced(record: &Record, max_usd: Option<f64>) {
+    if max_usd.is_some() && record.places.iter().any(|place| place.usd_per_hour.is_none()) {
+        say(
+            "note: --max-usd does not count machines whose price is not known; --prices may say it, as in \
+             aws,*,vm-hour,0.09",
+        );
+    }
 }
 
 impl Held {
