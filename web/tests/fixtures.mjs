@@ -13,7 +13,7 @@ import {
 import { experimentRuns, loadRun } from "./load-fixtures.mjs";
 import { document, random, report, run, series } from "./make.mjs";
 import { hostileMediaRun, mediaDayRun, mergedRun, recvRun, sendRun, silentRun } from "./media-fixtures.mjs";
-import { evilPacingRun, pacingRun } from "./pacing-fixtures.mjs";
+import { evilPacingRun, gamingRun, pacingRun } from "./pacing-fixtures.mjs";
 
 export * from "./flow-fixtures.mjs";
 export * from "./load-fixtures.mjs";
@@ -355,6 +355,7 @@ export const FIXTURES = {
   load: () => document(loadRun(60, { failing: 40, real: true })),
   experiment: () => document(...experimentRuns()),
   pacing: () => document(pacingRun(90, { paper: true })),
+  gaming: () => document(gamingRun()),
   evilPacing: () => document(evilPacingRun()),
   evilExperiment: () => document(...experimentRuns(40, { evil: true })),
   compare: () =>

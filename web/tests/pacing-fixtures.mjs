@@ -1,4 +1,6 @@
-// Made-up runs of `weir lab pacing`, in the form of real ones of `keynote-voip` and `sammy-lab`.
+// Made-up runs of `weir lab pacing`, in the form of real ones of `keynote-voip` and `sammy-lab`; and figures of a real one of
+// `keynote-gaming`, in `data/`.
+import { readFileSync } from "node:fs";
 import { EVIL } from "./flow-fixtures.mjs";
 import { random, run, START } from "./make.mjs";
 
@@ -168,6 +170,62 @@ export function pacingRun(id = 90, { names = ["call"], others = ["paced"], paper
       comparisons: cases.map(([name, congestion]) => comparison(trials, name, congestion, others, paper)),
       trials,
     },
+  });
+}
+
+const GAMING = JSON.parse(readFileSync(new URL("data/keynote-gaming.json", import.meta.url), "utf8"));
+/** Its bins: half milliseconds up to 100 ms, 10 ms up to 2 s, 100 ms up to 10 s. */
+const GAME_EDGES = [
+  ...Array.from({ length: 200 }, (_, i) => i * 0.5 * MS),
+  ...Array.from({ length: 190 }, (_, i) => (100 + 10 * i) * MS),
+  ...Array.from({ length: 81 }, (_, i) => (2000 + 100 * i) * MS),
+];
+
+/** A cloud game beside streaming, as a real run measured it: frames of five repeats, without the series of the connection. */
+export function gamingRun(id = 92) {
+  const trials = GAMING.trials.map(({ variant, repeat, figures, quantiles, counts }, place) => ({
+    case: "game",
+    congestion: "cubic",
+    variant,
+    repeat,
+    started_unix_ns: START + place * 45e9,
+    duration_ns: 24e9,
+    lateness_p99_ns: [81_000, 92_000],
+    figures,
+    connection: null,
+    queue: [],
+    distributions: {
+      game: {
+        of: "frame_completion",
+        quantiles,
+        bins: {
+          edges_ns: GAME_EDGES,
+          counts: GAME_EDGES.slice(1).map((_, i) => counts[i] ?? 0),
+          below: 0,
+          above: 0,
+        },
+      },
+    },
+  }));
+  return run(id, "pacing", {
+    seconds: trials.length * 45,
+    target: "keynote-gaming",
+    remote_host: null,
+    parameters: {
+      link: { name: "keynote-gaming", reverse: { routes: [{ delay_ns: 10e6, rate: { fixed: 40_000_000 } }] } },
+      rungs: [5_000_000],
+      segment_ns: 4e9,
+      abr: "throughput",
+      buffer_ns: 24e9,
+      congestion: ["cubic"],
+      repeats: 5,
+      warm_up_ns: 14e9,
+      for_ns: 24e9,
+      variants: ["unpaced", "paced"].map((name) => ({ name, server: "weir", limit_rate: null, pace: null })),
+      cases: ["game"],
+      max_lateness_ns: 1e6,
+    },
+    summary: { scenario: "keynote-gaming", unfit_trials: 0, comparisons: [GAMING.comparison], trials },
   });
 }
 

@@ -108,6 +108,37 @@ test("the neighbour's distribution is that of all repeats, with the base marked"
   await page.context().close();
 });
 
+test("frames of a cloud game are drawn as a real run measured them", async () => {
+  const document = FIXTURES.gaming();
+  const page = await open(reportOf("pacing-game", document));
+  await drawn(page);
+  const chart = "pacing-distribution-0-game";
+  assert.ok((await shownCharts(page)).includes(chart));
+  assert.deepEqual(await emptyCharts(page), []);
+  // The medians over repeats that the run itself printed.
+  assert.match(
+    await title(page, chart),
+    /^95 of 100 frames of game within 18\.2 ms alone, 41\.5 ms unpaced, 18\.3 ms paced$/,
+  );
+  const text = await page.textContent(`figure[data-chart="${chart}"]`);
+  assert.match(text, /time until a frame is whole/);
+  assert.match(text, /alone, P50 16\.4 ms/);
+  // Late frames were counted one by one: those that took a frame's time, 16.7 ms, more than the fastest, 14.5 ms. The
+  // curves leave them between the edges of the bin that 31.2 ms is in.
+  const { trials } = document.runs[0].summary;
+  for (const variant of ["unpaced", "paced"]) {
+    const sum = (figure) =>
+      trials.filter((one) => one.variant === variant).reduce((total, one) => total + one.figures[figure], 0);
+    const late = sum("game.late") / sum("game.frames_complete");
+    const curve = await marks(page, chart, variant);
+    const from = (ns) => curve.find((mark) => mark.x === ns)?.value ?? 0;
+    assert.ok(from(31e6) >= late && late >= from(31.5e6), `${variant}: ${from(31e6)} ${late} ${from(31.5e6)}`);
+    assert.equal(late > 0.1, variant === "unpaced");
+  }
+  quiet(page);
+  await page.context().close();
+});
+
 test("names out of a scenario cannot become markup, and trials with holes are drawn", async () => {
   const page = await open(reportOf("pacing-evil", FIXTURES.evilPacing()));
   await drawn(page);

@@ -1,5 +1,5 @@
 //! `weir mesh launch` with AWS's provider against a server of AWS's API (moto) on loopback: launched and removed; killed in
-//! the middle and swept, by what it had written down and by tags alone; credentials missing.
+//! the middle and swept, by what it had written down and by tags alone; in two zones of a region; credentials missing.
 //!
 //! Where `terraform` or `tofu`, the provider (in the folder that `WEIR_TERRAFORM_MIRROR` names), `moto_server` and `aws` are
 //! not all there, it says on standard error that nothing was checked. It runs again inside a network namespace of its own,
@@ -257,6 +257,7 @@ fn a_launch_on_aws_is_removed_and_what_a_kill_leaves_is_swept() {
     launched_and_removed(&cloud);
     killed_and_swept(&cloud);
     swept_by_tags_alone(&cloud);
+    in_two_zones_of_a_region(&cloud);
     without_credentials(&cloud);
 }
 
@@ -339,6 +340,57 @@ fn kill_in_the_middle(cloud: &Cloud) {
             .output();
     }
     wait_until("the end of the engines", 60, || engines().is_empty());
+}
+
+fn in_two_zones_of_a_region(cloud: &Cloud) {
+    let order = [
+        &LAUNCH[..4],
+        &["--pair", "aws:us-east-1b->aws:us-east-1/1"],
+        &LAUNCH[6..],
+    ]
+    .concat();
+    let mut held = cloud.weir(&order).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(held.stdout.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let up: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: '{line}'"));
+    let hosts = up["places"][0]["hosts"].as_array().unwrap();
+    // The first zone, and the one that is named.
+    let zones: Vec<&Value> = hosts.iter().map(|host| &host["zone"]).collect();
+    assert_eq!(zones, ["us-east-1a", "us-east-1b"], "{up}");
+    let instances = cloud.instances("us-east-1");
+    for host in hosts {
+        let is_this = |instance: &&Value| instance["PublicIpAddress"] == host["address"];
+        let instance = instances.iter().find(is_this).unwrap();
+        assert_eq!(instance["Placement"]["AvailabilityZone"], host["zone"]);
+    }
+    assert_eq!(cloud.instances("eu-west-1"), Vec::<Value>::new());
+    run("kill", &["-INT", &held.id().to_string()]);
+    assert_eq!(held.wait().unwrap().code(), Some(0));
+    cloud.nothing_is_left();
+    // More than there are: told before anything is made.
+    let order = [
+        &LAUNCH[..4],
+        &[
+            "--pair",
+            "aws:us-east-1->aws:us-east-1",
+            "--zones",
+            "--machines",
+            "16",
+        ],
+        &LAUNCH[6..],
+    ]
+    .concat();
+    let output = cloud.weir(&order).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let last = said.lines().last().unwrap();
+    assert!(
+        last.starts_with("weir: aws:us-east-1: ") && last.contains("There are fewer than"),
+        "{said}"
+    );
+    cloud.nothing_is_left();
 }
 
 fn without_credentials(cloud: &Cloud) {

@@ -45,11 +45,28 @@ pub enum MeshError {
         advice: &'static str,
     },
     /// Too few places to begin with.
-    #[error("{places} place(s) make no pair: name at least two, with --hosts, --cloud or --pair")]
+    #[error(
+        "{places} place(s) make no pair: name at least two, with --hosts, --cloud or --pair, or test between zones of one with --zones"
+    )]
     TooFewPlaces {
         /// How many there are.
         places: usize,
     },
+    /// A zone in which no host is.
+    #[error("no host is in zone '{zone}' of {place}: {hosts}")]
+    UnknownZone {
+        /// What was asked for.
+        zone: String,
+        /// Its place.
+        place: String,
+        /// Which zones there are, in words.
+        hosts: String,
+    },
+    /// A placement group in several zones.
+    #[error(
+        "a placement group holds machines of one zone: leave --placement-group out, or take --all-hosts instead of --zones"
+    )]
+    GroupOverZones,
     /// A plan above a limit of the user's.
     #[error("the plan would {what}, more than {limit}: {advice}")]
     OverLimit {

@@ -160,7 +160,12 @@ impl Machines {
     /// When files cannot be written, or a cloud takes nothing.
     pub fn check(&self, launch: &Launch) -> Result<(), LaunchError> {
         let places = self.places();
-        let machines = places.len() * launch.per_place.max(1) as usize;
+        let machines: usize = self
+            .locked()
+            .places
+            .iter()
+            .map(|place| place.machines as usize)
+            .sum();
         if machines > MOST_HOSTS {
             return Err(MeshError::TooManyMachines {
                 machines,
@@ -300,7 +305,7 @@ impl Machines {
             });
             return Err(LaunchError::TooFew {
                 up,
-                asked: record.places.len() * launch.per_place.max(1) as usize,
+                asked: record.places.iter().map(|place| place.machines as usize).sum(),
                 first: first.unwrap_or_else(|| "no more were asked for".into()),
             });
         }

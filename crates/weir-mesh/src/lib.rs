@@ -19,6 +19,7 @@ pub mod launch;
 pub mod place;
 pub mod price;
 mod process;
+pub mod regions;
 pub mod report;
 pub mod rounds;
 pub mod run;

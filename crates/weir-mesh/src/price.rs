@@ -15,6 +15,8 @@ const MOST: usize = 10_000;
 /// Most that anything costs, USD; more is a mistake in a table.
 const MOST_USD: f64 = 10_000.0;
 
+/// Source of a price whose row names none.
+const USERS: &str = "user";
 /// What a price is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -52,6 +54,13 @@ pub struct Price {
     pub checked: bool,
     /// Where it is published, or `user`.
     pub source: String,
+}
+
+impl Price {
+    /// Whether a table of the user's says it.
+    pub fn is_users(&self) -> bool {
+        self.source == USERS
+    }
 }
 
 /// Prices by cloud, part of the world (`*`: all others) or region, and what they are for.
@@ -97,6 +106,12 @@ impl Prices {
         Ok(())
     }
 
+    /// How many prices there are, and how many of them were never read at their source.
+    pub fn unchecked(&self) -> (usize, usize) {
+        let unchecked = self.0.values().filter(|price| !price.checked).count();
+        (self.0.len(), unchecked)
+    }
+
     /// What something costs at a place; none where no row has it.
     pub fn of(&self, place: &Place, what: What) -> Option<&Price> {
         let PlaceName { cloud, region } = &place.name;
@@ -133,7 +148,7 @@ fn row_of(row: &csv::StringRecord) -> Option<((String, String, What), Price)> {
                 usd,
                 date: optional(4, ""),
                 checked: cell(5).is_none_or(|word| word == "yes"),
-                source: optional(6, "user"),
+                source: optional(6, USERS),
             },
         )
     })
@@ -176,6 +191,14 @@ mod tests {
         prices.override_with("own.csv", own).unwrap();
         assert_eq!(usd(&prices, "aws:eu-west-1", "gcp:europe-west1"), 0.01);
         assert_eq!(usd(&prices, "aws:eu-west-2", "gcp:europe-west1"), 0.05);
+        // A row of the user's replaces one of ours; these two were new or checked before.
+        let (all, unchecked) = prices.unchecked();
+        let known = Prices::known().unwrap().unchecked();
+        assert_eq!((all - known.0, unchecked), (2, known.1));
+        assert_eq!(
+            known.1,
+            TABLE.lines().filter(|line| line.contains(",no,https")).count()
+        );
         let nowhere = Place::own(PlaceName::new("", "cellar"), None);
         assert_eq!(prices.egress(&nowhere, place("aws:eu-west-1")), None);
     }

@@ -168,7 +168,10 @@ pub struct Conductor {
     running: usize,
     most_running: usize,
     most_bytes: u64,
+    test_hours: f64,
     limits: Limits,
+    /// What machines that were launched for it have cost so far.
+    pub machines: MachinesCost,
     /// Bytes sent so far.
     pub bytes: u64,
     /// What they cost, US dollars.
@@ -179,6 +182,15 @@ pub struct Conductor {
     pub failed: usize,
     /// Why nothing more is started.
     pub halt: Option<Halt>,
+}
+
+/// What machines that were launched cost, as far as prices are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MachinesCost {
+    /// Up to now, US dollars.
+    pub usd: f64,
+    /// For each hour that they stay, US dollars.
+    pub usd_per_hour: f64,
 }
 
 /// What became of a test.
@@ -206,6 +218,8 @@ impl Conductor {
             running: 0,
             most_running: most_running.max(1),
             most_bytes: order.shape.most_bytes(),
+            test_hours: order.shape.duration_ns() as f64 / 3.6e12,
+            machines: MachinesCost::default(),
             limits: order.limits,
             bytes: 0,
             usd: 0.0,
@@ -259,7 +273,8 @@ impl Conductor {
         // The dearest of those that run is not known here; that of all is on the safe side.
         let dearest = self.usd_per_gb.iter().flatten().copied().fold(0.0, f64::max);
         let own = self.usd_per_gb[index].unwrap_or(dearest);
-        let usd = self.usd + self.most_bytes as f64 / 1e9 * (own + dearest * self.running as f64);
+        let egress = self.usd + self.most_bytes as f64 / 1e9 * (own + dearest * self.running as f64);
+        let usd = egress + self.machines.usd + self.machines.usd_per_hour * self.test_hours;
         let passes = self.limits.max_usd.is_some_and(|most| usd > most);
         passes.then_some(Halt::Money)
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::MeshError;
-use crate::filter::Filters;
+use crate::filter::{Apart, End, Filters};
 use crate::place::{Place, PlaceName};
 use crate::rounds::Pair;
 
@@ -36,7 +36,7 @@ pub fn select(nodes: &[Node], filters: &Filters, tested: &Tested) -> Result<Vec<
         pairs: kept
             .iter()
             .flat_map(|from| kept.iter().map(move |to| (*from, *to)))
-            .filter(|(from, to)| from != to && apart(&nodes[*from], &nodes[*to], filters.zones))
+            .filter(|(from, to)| from != to && apart(&nodes[*from], &nodes[*to], filters.apart))
             .collect(),
     };
     if pairs.pairs.is_empty() {
@@ -51,25 +51,34 @@ pub fn select(nodes: &[Node], filters: &Filters, tested: &Tested) -> Result<Vec<
     Ok(ordered)
 }
 
-/// Two hosts are a pair where their regions differ, or, by zones, their zones.
-fn apart(one: &Node, other: &Node, zones: bool) -> bool {
-    one.place.name != other.place.name || (zones && one.zone != other.zone)
+/// Two hosts are a pair where their regions differ, or, by zones, their zones, or in any case.
+fn apart(one: &Node, other: &Node, least: Apart) -> bool {
+    one.place.name != other.place.name
+        || match least {
+            Apart::Regions => false,
+            Apart::Zones => one.zone != other.zone,
+            Apart::Hosts => true,
+        }
 }
 
-/// The hosts that take part: one of each region, or of each zone, of as many regions as are wanted.
+/// The hosts that take part: one of each region, or of each zone, or all, of as many regions as are wanted.
 fn taking_part(nodes: &[Node], filters: &Filters, tested: &Tested) -> Vec<usize> {
-    let named: BTreeSet<&PlaceName> = filters
+    let named: Vec<&End> = filters
         .pairs
         .iter()
         .flat_map(|pair| [&pair.from, &pair.to])
         .collect();
+    let is_named = |node: &Node| named.iter().any(|end| end.holds(&node.place.name, &node.zone));
     let mut seen = BTreeSet::new();
     let mut kept: Vec<usize> = (0..nodes.len())
         .filter(|index| {
             let node = &nodes[*index];
-            let zone = if filters.zones { node.zone.as_str() } else { "" };
-            (named.is_empty() || named.contains(&node.place.name))
-                && seen.insert((node.place.name.clone(), zone))
+            let zone = match filters.apart {
+                Apart::Regions => "",
+                Apart::Zones | Apart::Hosts => node.zone.as_str(),
+            };
+            let is_first = seen.insert((node.place.name.clone(), zone));
+            (named.is_empty() || is_named(node)) && (is_first || filters.apart == Apart::Hosts)
         })
         .collect();
     let Some(most) = filters.max_regions else {
@@ -162,9 +171,9 @@ fn apply(pairs: &mut Pairs<'_>, filters: &Filters, tested: &Tested) -> Result<()
             || "--pair".into(),
             "name places that hosts are in",
             |from, to| {
-                exact
-                    .iter()
-                    .any(|pair| pair.from == from.place.name && pair.to == to.place.name)
+                exact.iter().any(|pair| {
+                    pair.from.holds(&from.place.name, &from.zone) && pair.to.holds(&to.place.name, &to.zone)
+                })
             },
         )?;
     }
@@ -383,10 +392,43 @@ mod tests {
         ]);
         assert_eq!(chosen(&hosts, &Filters::default(), &Tested::new()).len(), 2);
         let zones = Filters {
-            zones: true,
+            apart: Apart::Zones,
             ..Filters::default()
         };
         assert_eq!(chosen(&hosts, &zones, &Tested::new()).len(), 6);
+        // All hosts, also the two of one zone.
+        let every = Filters {
+            apart: Apart::Hosts,
+            ..Filters::default()
+        };
+        assert_eq!(chosen(&hosts, &every, &Tested::new()).len(), 12);
+    }
+
+    #[test]
+    fn a_pair_of_zones_is_that_pair_and_no_other() {
+        let hosts = nodes(&[
+            "aws:us-east-1/us-east-1a",
+            "aws:us-east-1/us-east-1b",
+            "aws:us-east-1/us-east-1c",
+            "gcp:us-central1/us-central1-a",
+        ]);
+        let only = |pair: &str| {
+            let filters = Filters {
+                pairs: vec![pair.parse().unwrap()],
+                apart: Apart::Zones,
+                ..Filters::default()
+            };
+            select(&hosts, &filters, &Tested::new()).map(|mut pairs| {
+                pairs.sort_unstable();
+                pairs
+            })
+        };
+        assert_eq!(only("aws:us-east-1a->aws:us-east-1c"), Ok(vec![(0, 2)]));
+        assert_eq!(
+            only("aws:us-east-1->gcp:us-central1-a"),
+            Ok(vec![(0, 3), (1, 3), (2, 3)])
+        );
+        assert!(only("aws:us-east-1a->aws:us-east-1a").is_err());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use weir_mesh::cloud::{Arch, Keys, Launch, Own};
+use weir_mesh::cloud::{Arch, Keys, Launch, Own, Zone};
 use weir_mesh::place::PlaceName;
 
 const PLACES: [&str; 4] = [
@@ -22,8 +22,8 @@ const PLACES: [&str; 4] = [
     "oracle:uk-london-1",
 ];
 
-/// The smallest launch, and one with everything that can be asked for.
-fn launches(place: &str) -> [(&'static str, Launch); 2] {
+/// The smallest launch, one with everything that can be asked for, and one in two zones of a region.
+fn launches(place: &str) -> [(&'static str, Launch); 3] {
     let small = Launch {
         run: "ab12cd34ef".into(),
         delete_after_unix_s: 1_800_000_000,
@@ -35,7 +35,6 @@ fn launches(place: &str) -> [(&'static str, Launch); 2] {
                 "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz\n-----END OPENSSH PRIVATE KEY-----\n".into(),
             host_public: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI weir-mesh\n".into(),
         },
-        per_place: 1,
         oracle_compartment: Some("ocid1.compartment.oc1..example".into()),
         ..Launch::default()
     };
@@ -45,11 +44,25 @@ fn launches(place: &str) -> [(&'static str, Launch); 2] {
         spot: true,
         mtu: Some(1460),
         placement_group: !place.starts_with("oracle"),
-        per_place: 2,
+        zones: [(PlaceName::parse(place).unwrap(), vec![Zone::Any, Zone::Any])].into(),
         machine_types: [("gcp".to_owned(), "c4a-standard-4".to_owned())].into(),
         ..small.clone()
     };
-    [("small", small), ("large", large)]
+    let named = match place {
+        "aws:eu-west-1" => "eu-west-1a",
+        "gcp:europe-west1" => "europe-west1-b",
+        "azure:westeurope" => "3",
+        _ => "AD-1",
+    };
+    let zones = Launch {
+        zones: [(
+            PlaceName::parse(place).unwrap(),
+            vec![Zone::Nth(2), Zone::of(named)],
+        )]
+        .into(),
+        ..small.clone()
+    };
+    [("small", small), ("large", large), ("zones", zones)]
 }
 
 fn folder_of(name: &str) -> PathBuf {

@@ -22,29 +22,33 @@ const having = ({ figures }: Tests, ...names: TestFigure[]) =>
 const known = (value: number | null | undefined, format: (value: number) => string) =>
   typeof value === "number" ? format(value) : "–";
 
+type Cell = (name: TestFigure, format: (value: number) => string) => string;
+
+/** Rows of these tests: both ends, then what is told of each. */
+const rowsOf = (tests: Tests, found: number[], told: (cell: Cell, i: number) => string[]) =>
+  found.slice(0, MOST_ROWS).map((i) => {
+    const cell: Cell = (name, format) => known(tests.figures[name][i], format);
+    return [tests.from[i]!, tests.to[i]!, ...told(cell, i)];
+  });
+
 export const tcpTable: Drawing = ({ run }) => {
   const { tests } = meshOf(run);
   const found = having(tests, "tcp_bps", "tcp_streams_bps");
   if (found.length === 0) return null;
-  const rows = found.slice(0, MOST_ROWS).map((i) => {
-    const cell = (name: TestFigure, format: (value: number) => string) => known(tests.figures[name][i], format);
-    return [
-      tests.from[i]!,
-      tests.to[i]!,
-      cell("tcp_bps", rate),
-      cell("tcp_retransmits", count),
-      cell("tcp_cwnd_bytes", binary),
-      cell("tcp_rtt_ns", nanoseconds),
-      cell("tcp_streams", count),
-      cell("tcp_streams_bps", rate),
-      cell("tcp_streams_retransmits", count),
-      cell("tcp_streams_cwnd_bytes", binary),
-      cell("tcp_streams_rtt_ns", nanoseconds),
-      tests.control[i] || "–",
-      cell("from_window_bytes", binary),
-      cell("to_window_bytes", binary),
-    ];
-  });
+  const rows = rowsOf(tests, found, (cell, i) => [
+    cell("tcp_bps", rate),
+    cell("tcp_retransmits", count),
+    cell("tcp_cwnd_bytes", binary),
+    cell("tcp_rtt_ns", nanoseconds),
+    cell("tcp_streams", count),
+    cell("tcp_streams_bps", rate),
+    cell("tcp_streams_retransmits", count),
+    cell("tcp_streams_cwnd_bytes", binary),
+    cell("tcp_streams_rtt_ns", nanoseconds),
+    tests.control[i] || "–",
+    cell("from_window_bytes", binary),
+    cell("to_window_bytes", binary),
+  ]);
   return panel(
     "mesh-tcp",
     table(
@@ -75,18 +79,13 @@ export const udpTable: Drawing = ({ run }) => {
   const { tests } = meshOf(run);
   const found = having(tests, "udp_bps", "udp_loss");
   if (found.length === 0) return null;
-  const rows = found.slice(0, MOST_ROWS).map((i) => {
-    const cell = (name: TestFigure, format: (value: number) => string) => known(tests.figures[name][i], format);
-    return [
-      tests.from[i]!,
-      tests.to[i]!,
-      cell("udp_bps", rate),
-      cell("udp_loss", percent),
-      cell("udp_jitter_ns", nanoseconds),
-      cell("udp_pdv_ns", nanoseconds),
-      cell("udp_reordered", count),
-    ];
-  });
+  const rows = rowsOf(tests, found, (cell) => [
+    cell("udp_bps", rate),
+    cell("udp_loss", percent),
+    cell("udp_jitter_ns", nanoseconds),
+    cell("udp_pdv_ns", nanoseconds),
+    cell("udp_reordered", count),
+  ]);
   return panel(
     "mesh-udp",
     table(

@@ -24,11 +24,12 @@ Example:
     /// Say what a mesh of tests takes before anything happens.
     ///
     /// Chooses pairs of places, those least tested first, and prints hosts, tests, rounds, time, bytes and an estimate of
-    /// the money. Without --hosts it plans for one machine in each region of --cloud or --pair.
+    /// the money. Without --hosts it plans for one machine in each region of --cloud or --pair, or for --machines.
     #[command(after_help = "\
 Example:
     $ weir mesh plan --cloud aws,gcp --max-regions 10
     $ weir mesh plan --hosts hosts.yaml --pair 'aws:us-east-1->gcp:us-central1'
+    $ weir mesh plan --pair 'aws:us-east-1a->aws:us-east-1b'
     $ weir mesh plan --hosts inventory.ini --min-distance 1000km --max-usd 5")]
     Plan(Box<MeshPlanArgs>),
     /// Run a mesh of tests between hosts, over SSH.
@@ -49,13 +50,14 @@ Exit status: 0 all tests went through; 2 wrong arguments; 3 a host or a test fai
     Run(Box<MeshRunArgs>),
     /// Launch machines in clouds, and hold them.
     ///
-    /// One machine in each region that the filters leave, by OpenTofu or Terraform. Writes the hosts file that 'weir mesh
+    /// One machine in each region that the filters leave, or several (--machines), by OpenTofu or Terraform. Writes the hosts file that 'weir mesh
     /// run' reads, and removes everything on Ctrl-C or when their time is over. 'weir mesh run --launch' does it for one
     /// run. The machines also end by themselves at their deadline, as far as their cloud lets them.
     #[command(after_help = "\
 Example:
     $ weir mesh launch --cloud aws --max-regions 4 --admit 203.0.113.7 --delete-after 3h
     $ weir mesh launch --pair 'aws:us-east-1->gcp:us-central1' --admit 203.0.113.7 --spot --max-usd 5
+    $ weir mesh launch --cloud aws --max-regions 1 --zones --machines 3 --admit 203.0.113.7
     $ weir mesh launch --cloud gcp --max-regions 3 --machines-by ./my-machines
 
 Exit status: 0 machines were held and removed; 2 wrong arguments; 3 a cloud refused, or something could not be removed.")]
@@ -138,7 +140,8 @@ pub struct RegionsArgs {
 /// Which pairs to test; several filters must all hold.
 #[derive(Clone, Debug, Args)]
 pub struct FilterArgs {
-    /// Only this pair, as in 'aws:us-east-1->gcp:us-central1'; may be given more than once.
+    /// Only this pair, as in 'aws:us-east-1->gcp:us-central1', or of zones, as in 'aws:us-east-1a->aws:us-east-1b'; may be
+    /// given more than once.
     #[arg(long, value_name = "FROM->TO", help_heading = "Pairs")]
     pub pair: Vec<String>,
     /// Only pairs with both ends in these clouds.
@@ -154,11 +157,18 @@ pub struct FilterArgs {
     #[arg(long, value_name = "DISTANCE", help_heading = "Pairs")]
     pub max_distance: Option<String>,
     /// Most regions that take part; clouds in turn.
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(2..), help_heading = "Pairs")]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = "Pairs")]
     pub max_regions: Option<u32>,
     /// Test between zones too, also within a region; else one host of each region takes part.
     #[arg(long, help_heading = "Pairs")]
     pub zones: bool,
+    /// Let all hosts take part, and test between those of one zone too.
+    #[arg(long, conflicts_with = "zones", help_heading = "Pairs")]
+    pub all_hosts: bool,
+    /// Machines in each region where no hosts file says which there are: with --zones each in a zone of its own, with
+    /// --all-hosts all in one [default: 2 with either of them, else 1].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=16), help_heading = "Pairs")]
+    pub machines: Option<u16>,
     /// Test each pair in one direction only.
     #[arg(long, help_heading = "Pairs")]
     pub one_way: bool,
@@ -204,7 +214,7 @@ pub struct ShapeArgs {
 /// Limits of a plan, which a run holds too.
 #[derive(Clone, Debug, Args)]
 pub struct CostArgs {
-    /// Stop before the estimated cost passes this many US dollars.
+    /// Stop before the estimated cost passes this many US dollars, machines that are launched included.
     #[arg(long, value_name = "USD", value_parser = amount, help_heading = "Limits")]
     pub max_usd: Option<f64>,
     /// Stop before more than this many gigabytes (10^9 bytes) are sent.
@@ -255,7 +265,7 @@ pub struct MeshRunArgs {
     /// Go on with a run that was killed or interrupted; hosts and tests are those that it has left.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["hosts", "group", "pair", "cloud"], required_unless_present_any = ["hosts", "launch"])]
     pub resume: Option<RunName>,
-    /// Launch the hosts in clouds, one in each region that the filters leave, and remove them at the end.
+    /// Launch the hosts in clouds, one in each region that the filters leave, or --machines, and remove them at the end.
     #[arg(long, conflicts_with_all = ["hosts", "group", "resume"])]
     pub launch: bool,
     /// The hosts to launch.

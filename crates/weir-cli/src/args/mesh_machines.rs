@@ -30,7 +30,7 @@ pub struct MachineArgs {
     /// MTU of the machines' interface, bytes.
     #[arg(long, value_name = "BYTES", value_parser = value_parser!(u16).range(576..=9216), help_heading = "Machines")]
     pub mtu: Option<u16>,
-    /// Put machines of a region close to each other, with types that allow it.
+    /// Put machines of a region close to each other, with types that allow it; --all-hosts tests between them.
     #[arg(long, help_heading = "Machines")]
     pub placement_group: bool,
     /// Compartment on Oracle's cloud, by its OCID.
@@ -59,7 +59,7 @@ pub struct LaunchArgs {
     /// Write the hosts file here too.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Which pairs are to be tested; their regions get a machine each.
+    /// Which pairs are to be tested; their regions, or zones, get a machine each.
     #[command(flatten)]
     pub filter: FilterArgs,
     /// What a test does, for the estimate.

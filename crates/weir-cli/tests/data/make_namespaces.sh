@@ -42,7 +42,9 @@ PermitRootLogin prohibit-password
 MaxStartups 100
 END
     ip netns exec "$name" /usr/sbin/sshd -f "$folder/sshd_config" >/dev/null 2>&1 </dev/null
-    printf '{"address": "10.9.0.%s", "user": "root", "weir": "%s"}\n' "$number" "$WEIR_TEST_BINARY" >"$WEIR_HOST_FILE"
+    zone=
+    [ ! -e "$here/names-zones" ] || zone=", \"zone\": \"west-$WEIR_ZONE\""
+    printf '{"address": "10.9.0.%s", "user": "root", "weir": "%s"%s}\n' "$number" "$WEIR_TEST_BINARY" "$zone" >"$WEIR_HOST_FILE"
 }
 
 delete() {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::cloud_init::user_data;
-use super::{Arch, Launch, MESH_PER_GROUP, header, literal, numbered};
+use super::{Arch, Launch, MESH_PER_GROUP, Zone, distinct, enough_zones, header, literal, numbered};
 use crate::place::PlaceName;
 
 /// Canonical's account, whose images these are.
@@ -15,6 +15,7 @@ const ZONE: &str = "^[a-z]+(-[a-z]+)+-[0-9][a-z]$";
 
 pub(super) fn module(launch: &Launch, place: &PlaceName) -> Value {
     let names = launch.host_names(place);
+    let zones = launch.zones_of(place);
     let kind = launch.machine_type("aws", ["t3.micro", "t4g.micro"]);
     let (architecture, word) = match launch.arch {
         Arch::X86 => ("x86_64", "amd64"),
@@ -40,12 +41,12 @@ pub(super) fn module(launch: &Launch, place: &PlaceName) -> Value {
             } },
         },
         "locals": {
-            "zone": format!(
+            "zones": format!(
                 "${{[for zone in sort(data.aws_ec2_instance_type_offerings.zones.locations) : zone if \
-                 length(regexall(\"{ZONE}\", zone)) > 0][0]}}"
+                 length(regexall(\"{ZONE}\", zone)) > 0]}}"
             ),
         },
-        "resource": resources(launch, names.len(), kind),
+        "resource": resources(launch, &zones, kind),
         "output": { "hosts": { "value": names.iter().enumerate().map(|(index, name)| {
             let host = format!("aws_instance.host{}", index + 1);
             json!({
@@ -57,7 +58,15 @@ pub(super) fn module(launch: &Launch, place: &PlaceName) -> Value {
     })
 }
 
-fn resources(launch: &Launch, hosts: usize, kind: &str) -> Value {
+/// The network has a subnet in each zone where machines are.
+fn resources(launch: &Launch, zones: &[Zone], kind: &str) -> Value {
+    let subnets = distinct(zones);
+    let subnet_of = |host: usize| {
+        subnets
+            .iter()
+            .position(|zone| **zone == zones[host - 1])
+            .map_or(1, |at| at + 1)
+    };
     let named = json!({ "Name": format!("weir-{}", launch.run) });
     let groups = groups(launch);
     let ids: Vec<String> = groups
@@ -67,23 +76,19 @@ fn resources(launch: &Launch, hosts: usize, kind: &str) -> Value {
     let mut resources = json!({
         "aws_vpc": { "mesh": { "cidr_block": "10.77.0.0/16", "tags": named } },
         "aws_internet_gateway": { "mesh": { "vpc_id": "${aws_vpc.mesh.id}" } },
-        "aws_subnet": { "mesh": {
-            "vpc_id": "${aws_vpc.mesh.id}",
-            "cidr_block": "10.77.0.0/20",
-            "availability_zone": "${local.zone}",
-        } },
+        "aws_subnet": numbered(subnets.len(), "zone", |number| subnet(subnets[number - 1], number)),
         "aws_route_table": { "mesh": { "vpc_id": "${aws_vpc.mesh.id}" } },
         "aws_route": { "out": {
             "route_table_id": "${aws_route_table.mesh.id}",
             "destination_cidr_block": "0.0.0.0/0",
             "gateway_id": "${aws_internet_gateway.mesh.id}",
         } },
-        "aws_route_table_association": { "mesh": {
-            "subnet_id": "${aws_subnet.mesh.id}",
+        "aws_route_table_association": numbered(subnets.len(), "zone", |number| json!({
+            "subnet_id": format!("${{aws_subnet.zone{number}.id}}"),
             "route_table_id": "${aws_route_table.mesh.id}",
-        } },
+        })),
         "aws_security_group": groups,
-        "aws_instance": numbered(hosts, "host", |_| instance(launch, kind, &ids)),
+        "aws_instance": numbered(zones.len(), "host", |host| instance(launch, kind, &ids, subnet_of(host))),
     });
     if launch.placement_group {
         let name = format!("weir-{}", launch.run);
@@ -92,11 +97,26 @@ fn resources(launch: &Launch, hosts: usize, kind: &str) -> Value {
     resources
 }
 
-fn instance(launch: &Launch, kind: &str, groups: &[String]) -> Value {
+fn subnet(zone: &Zone, number: usize) -> Value {
+    let mut subnet = json!({
+        "vpc_id": "${aws_vpc.mesh.id}",
+        "cidr_block": format!("10.77.{}.0/20", (number - 1) * 16),
+        "availability_zone": match zone.index() {
+            Some(index) => format!("${{local.zones[{index}]}}"),
+            None => zone.to_string(),
+        },
+    });
+    if let Some(lifecycle) = enough_zones(zone, "local.zones") {
+        subnet["lifecycle"] = lifecycle;
+    }
+    subnet
+}
+
+fn instance(launch: &Launch, kind: &str, groups: &[String], subnet: usize) -> Value {
     let mut instance = json!({
         "ami": "${data.aws_ami.image.id}",
         "instance_type": kind,
-        "subnet_id": "${aws_subnet.mesh.id}",
+        "subnet_id": format!("${{aws_subnet.zone{subnet}.id}}"),
         "vpc_security_group_ids": groups,
         "associate_public_ip_address": true,
         "user_data": literal(&user_data(launch, "aws")),
@@ -105,7 +125,7 @@ fn instance(launch: &Launch, kind: &str, groups: &[String]) -> Value {
         "metadata_options": { "http_tokens": "required" },
         "root_block_device": { "volume_size": DISK_GIB, "delete_on_termination": true, "tags": launch.tags() },
         "tags": { "Name": format!("weir-{}", launch.run) },
-        "depends_on": ["aws_route.out", "aws_route_table_association.mesh"],
+        "depends_on": ["aws_route.out", format!("aws_route_table_association.zone{subnet}")],
     });
     if launch.spot {
         instance["instance_market_options"] = json!({

@@ -4,32 +4,34 @@
 use serde_json::{Map, Value, json};
 
 use super::cloud_init::user_data;
-use super::{Arch, Launch, header, literal, numbered};
+use super::{Arch, Launch, Zone, header, literal, numbered};
 use crate::place::PlaceName;
 
 const SECONDS_A_DAY: i64 = 24 * 3600;
 
 pub(super) fn module(launch: &Launch, place: &PlaceName) -> Value {
     let names = launch.host_names(place);
+    let zones = launch.zones_of(place);
     json!({
         "terraform": header("azurerm", "hashicorp/azurerm", ">= 4.0, < 5.0"),
         // The subscription is what ARM_SUBSCRIPTION_ID says.
         "provider": { "azurerm": { "features": {
             "resource_group": { "prevent_deletion_if_contains_resources": false },
         } } },
-        "resource": resources(launch, place, names.len()),
+        "resource": resources(launch, place, &zones),
         "output": { "hosts": { "value": names.iter().enumerate().map(|(index, name)| {
             let number = index + 1;
             json!({
                 "name": name,
                 "address": format!("${{azurerm_public_ip.host{number}.ip_address}}"),
-                "zone": "",
+                "zone": zones[index].to_string(),
             })
         }).collect::<Vec<Value>>() } },
     })
 }
 
-fn resources(launch: &Launch, place: &PlaceName, hosts: usize) -> Value {
+fn resources(launch: &Launch, place: &PlaceName, zones: &[Zone]) -> Value {
+    let hosts = zones.len();
     let name = launch.name(place);
     // What every kind of resource has.
     let common = |name: &str, more: Value| {
@@ -63,7 +65,11 @@ fn resources(launch: &Launch, place: &PlaceName, hosts: usize) -> Value {
             "network_security_group_id": "${azurerm_network_security_group.mesh.id}",
         } },
         "azurerm_public_ip": numbered(hosts, "host", |number| {
-            common(&format!("host{number}"), json!({ "allocation_method": "Static", "sku": "Standard" }))
+            let mut address = json!({ "allocation_method": "Static", "sku": "Standard" });
+            if zones[number - 1] != Zone::Any {
+                address["zones"] = json!([zones[number - 1].to_string()]);
+            }
+            common(&format!("host{number}"), address)
         }),
         "azurerm_network_interface": numbered(hosts, "host", |number| {
             common(&format!("host{number}"), json!({ "ip_configuration": {
@@ -74,7 +80,7 @@ fn resources(launch: &Launch, place: &PlaceName, hosts: usize) -> Value {
             } }))
         }),
         "azurerm_linux_virtual_machine": numbered(hosts, "host", |number| {
-            common(&format!("host{number}"), machine(launch, number))
+            common(&format!("host{number}"), machine(launch, number, &zones[number - 1]))
         }),
         "azurerm_dev_test_global_vm_shutdown_schedule": numbered(hosts, "host", |number| json!({
             "virtual_machine_id": format!("${{azurerm_linux_virtual_machine.host{number}.id}}"),
@@ -92,7 +98,7 @@ fn resources(launch: &Launch, place: &PlaceName, hosts: usize) -> Value {
     resources
 }
 
-fn machine(launch: &Launch, number: usize) -> Value {
+fn machine(launch: &Launch, number: usize, zone: &Zone) -> Value {
     let sku = match launch.arch {
         Arch::X86 => "server",
         Arch::Arm => "server-arm64",
@@ -109,6 +115,10 @@ fn machine(launch: &Launch, number: usize) -> Value {
             "publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": sku, "version": "latest",
         },
     });
+    // Its zones are called 1, 2 and 3; a region without zones takes none.
+    if *zone != Zone::Any {
+        machine["zone"] = zone.to_string().into();
+    }
     if launch.spot {
         machine["priority"] = "Spot".into();
         machine["eviction_policy"] = "Delete".into();

@@ -3,8 +3,11 @@
 use serde_json::{Value, json};
 
 use super::cloud_init::user_data;
-use super::{Arch, Launch, header, literal, numbered};
+use super::{Arch, Launch, Zone, enough_zones, header, literal, numbered};
 use crate::place::PlaceName;
+
+/// The region's zones, in the engine's own words.
+const ZONES: &str = "data.google_compute_zones.zones.names";
 
 pub(super) fn module(launch: &Launch, place: &PlaceName) -> Value {
     let names = launch.host_names(place);
@@ -45,6 +48,7 @@ fn resources(launch: &Launch, place: &PlaceName, names: &[String]) -> Value {
             "allow": [{ "protocol": "all" }],
         });
     }
+    let zones = launch.zones_of(place);
     let mut resources = json!({
         // Networks and their rules have no labels: the run is in their names.
         "google_compute_network": { "mesh": network },
@@ -54,7 +58,9 @@ fn resources(launch: &Launch, place: &PlaceName, names: &[String]) -> Value {
             "ip_cidr_range": "10.77.0.0/20",
         } },
         "google_compute_firewall": firewalls,
-        "google_compute_instance": numbered(names.len(), "host", |number| instance(launch, &name, number)),
+        "google_compute_instance": numbered(names.len(), "host", |number| {
+            instance(launch, &name, number, &zones[number - 1])
+        }),
     });
     if launch.placement_group {
         resources["google_compute_resource_policy"] = json!({ "mesh": {
@@ -65,7 +71,7 @@ fn resources(launch: &Launch, place: &PlaceName, names: &[String]) -> Value {
     resources
 }
 
-fn instance(launch: &Launch, name: &str, number: usize) -> Value {
+fn instance(launch: &Launch, name: &str, number: usize, zone: &Zone) -> Value {
     let word = match launch.arch {
         Arch::X86 => "amd64",
         Arch::Arm => "arm64",
@@ -83,7 +89,10 @@ fn instance(launch: &Launch, name: &str, number: usize) -> Value {
     let mut instance = json!({
         "name": format!("{name}-{number}"),
         "machine_type": launch.machine_type("gcp", ["e2-small", "t2a-standard-1"]),
-        "zone": "${data.google_compute_zones.zones.names[0]}",
+        "zone": match zone.index() {
+            Some(index) => format!("${{{ZONES}[{index}]}}"),
+            None => zone.to_string(),
+        },
         "labels": launch.tags(),
         "boot_disk": { "initialize_params": {
             "image": format!("ubuntu-os-cloud/ubuntu-2404-lts-{word}"),
@@ -93,6 +102,9 @@ fn instance(launch: &Launch, name: &str, number: usize) -> Value {
         "metadata": { "user-data": literal(&user_data(launch, "gcp")) },
         "scheduling": scheduling,
     });
+    if let Some(lifecycle) = enough_zones(zone, ZONES) {
+        instance["lifecycle"] = lifecycle;
+    }
     if launch.placement_group {
         instance["resource_policies"] = json!(["${google_compute_resource_policy.mesh.id}"]);
     }

@@ -97,6 +97,48 @@ impl fmt::Display for Range {
     }
 }
 
+/// Which zone of its region a machine is in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Zone {
+    /// Any, and for all such machines of a place the same.
+    #[default]
+    Any,
+    /// The first, the second and so on of those that the region has, from 1.
+    Nth(u16),
+    /// By the cloud's name.
+    Named(String),
+}
+
+impl Zone {
+    /// What a plan says: nothing, a number, or a name.
+    pub fn of(text: &str) -> Zone {
+        match text.parse() {
+            _ if text.is_empty() => Zone::Any,
+            Ok(number) if number > 0 => Zone::Nth(number),
+            _ => Zone::Named(text.to_owned()),
+        }
+    }
+
+    /// Its index in a list of zones, where that is known.
+    fn index(&self) -> Option<usize> {
+        match self {
+            Zone::Any => Some(0),
+            Zone::Nth(number) => Some(usize::from(*number) - 1),
+            Zone::Named(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Zone::Any => Ok(()),
+            Zone::Nth(number) => write!(f, "{number}"),
+            Zone::Named(name) => f.write_str(name),
+        }
+    }
+}
+
 /// The keys of a launch, as OpenSSH writes them.
 #[derive(Clone, Debug, Default)]
 pub struct Keys {
@@ -133,8 +175,8 @@ pub struct Launch {
     pub mtu: Option<u16>,
     /// Machines of a place close to each other.
     pub placement_group: bool,
-    /// Machines in each place.
-    pub per_place: u32,
+    /// The zone of each machine of a place; a place that is not there has one machine.
+    pub zones: BTreeMap<PlaceName, Vec<Zone>>,
     /// Compartment on Oracle's cloud.
     pub oracle_compartment: Option<String>,
     /// A program of the user's that makes machines instead of clouds.
@@ -156,6 +198,7 @@ impl Launch {
     /// # Errors
     /// When something was asked for that the place's cloud does not have.
     pub fn module(&self, place: &PlaceName) -> Result<String, MeshError> {
+        self.check_group(&self.zones_of(place))?;
         let module = match (&self.own, place.cloud.as_str()) {
             (Some(own), _) => own::module(self, place, own),
             (None, "aws") => aws::module(self, place),
@@ -175,12 +218,33 @@ impl Launch {
     /// Names of a place's machines, of which the first carries the place's own.
     pub fn host_names(&self, place: &PlaceName) -> Vec<String> {
         let stem = folder_name(place);
-        (1..=self.per_place.max(1))
+        (1..=self.zones_of(place).len())
             .map(|number| match number {
                 1 => stem.clone(),
                 number => format!("{stem}-{number}"),
             })
             .collect()
+    }
+
+    /// That what was asked for fits together, as far as that can be said without knowing the cloud.
+    ///
+    /// # Errors
+    /// When a placement group would be in several zones.
+    pub fn check(&self) -> Result<(), MeshError> {
+        self.zones.values().try_for_each(|zones| self.check_group(zones))
+    }
+
+    fn check_group(&self, zones: &[Zone]) -> Result<(), MeshError> {
+        if self.placement_group && distinct(zones).len() > 1 {
+            return Err(MeshError::GroupOverZones);
+        }
+        Ok(())
+    }
+
+    /// The zone of each machine of a place, at least one.
+    pub fn zones_of(&self, place: &PlaceName) -> Vec<Zone> {
+        let zones = self.zones.get(place).filter(|zones| !zones.is_empty());
+        zones.cloned().unwrap_or_else(|| vec![Zone::Any])
     }
 
     /// Name of something in this place that has to be unique in an account.
@@ -217,6 +281,28 @@ pub fn folder_name(place: &PlaceName) -> String {
     } else {
         format!("{}-{}", place.cloud, place.region)
     }
+}
+
+/// Zones, each once, in their order.
+fn distinct(zones: &[Zone]) -> Vec<&Zone> {
+    let mut seen = Vec::new();
+    for zone in zones {
+        if !seen.contains(&zone) {
+            seen.push(zone);
+        }
+    }
+    seen
+}
+
+/// What a resource in the nth zone has besides: that the region has so many, said in words that the user knows.
+fn enough_zones(zone: &Zone, list: &str) -> Option<Value> {
+    let Zone::Nth(number @ 2..) = zone else {
+        return None;
+    };
+    Some(json!({ "precondition": {
+        "condition": format!("${{length({list}) >= {number}}}"),
+        "error_message": format!("There are fewer than {number} zones with such machines: take fewer (--machines)."),
+    } }))
 }
 
 /// A text that the engine takes as it is: `${` and `%{` begin templates there.

@@ -5,12 +5,15 @@ use serde_json::{Value, json};
 
 use super::azure::quoted;
 use super::cloud_init::user_data;
-use super::{Launch, header, numbered};
+use super::{Launch, Zone, enough_zones, header, numbered};
 use crate::MeshError;
 use crate::place::PlaceName;
 
 /// IANA's number of TCP, by which rules name it.
 const TCP: &str = "6";
+
+/// The region's zones, in the engine's own words.
+const ZONES: &str = "data.oci_identity_availability_domains.zones.availability_domains";
 
 pub(super) fn module(launch: &Launch, place: &PlaceName) -> Result<Value, MeshError> {
     let Some(compartment) = &launch.oracle_compartment else {
@@ -41,20 +44,20 @@ pub(super) fn module(launch: &Launch, place: &PlaceName) -> Result<Value, MeshEr
                 "sort_order": "DESC",
             } },
         },
-        "resource": resources(launch, compartment, shape, names.len()),
+        "resource": resources(launch, compartment, shape, &launch.zones_of(place)),
         "output": { "hosts": { "value": names.iter().enumerate().map(|(index, name)| {
             let host = format!("oci_core_instance.host{}", index + 1);
             json!({
                 "name": name,
                 "address": format!("${{{host}.public_ip}}"),
-                // Its zones have a prefix of the tenancy's, with a colon.
-                "zone": format!("${{replace({host}.availability_domain, \":\", \"-\")}}"),
+                // Its zones have a prefix of the tenancy's and the region's: abCD:UK-LONDON-1-AD-1.
+                "zone": format!("${{try(regex(\"AD-[0-9]+$\", {host}.availability_domain), \"\")}}"),
             })
         }).collect::<Vec<Value>>() } },
     }))
 }
 
-fn resources(launch: &Launch, compartment: &str, shape: &str, hosts: usize) -> Value {
+fn resources(launch: &Launch, compartment: &str, shape: &str, zones: &[Zone]) -> Value {
     let name = format!("weir-{}", launch.run);
     let common = |more: Value| {
         let mut object = json!({
@@ -98,13 +101,21 @@ fn resources(launch: &Launch, compartment: &str, shape: &str, hosts: usize) -> V
             "route_table_id": "${oci_core_route_table.mesh.id}",
             "security_list_ids": ["${oci_core_security_list.mesh.id}"],
         })) },
-        "oci_core_instance": numbered(hosts, "host", |_| common(instance(launch, shape))),
+        "oci_core_instance": numbered(zones.len(), "host", |host| common(instance(launch, shape, &zones[host - 1]))),
     })
 }
 
-fn instance(launch: &Launch, shape: &str) -> Value {
+/// A zone's whole name, in the engine's own words.
+fn domain(zone: &Zone) -> String {
+    match zone.index() {
+        Some(index) => format!("${{{ZONES}[{index}].name}}"),
+        None => format!("${{one([for zone in {ZONES} : zone.name if endswith(zone.name, \"-{zone}\")])}}"),
+    }
+}
+
+fn instance(launch: &Launch, shape: &str, zone: &Zone) -> Value {
     let mut instance = json!({
-        "availability_domain": "${data.oci_identity_availability_domains.zones.availability_domains[0].name}",
+        "availability_domain": domain(zone),
         "shape": shape,
         "source_details": { "source_type": "image", "source_id": "${data.oci_core_images.image.images[0].id}" },
         "create_vnic_details": {
@@ -114,6 +125,9 @@ fn instance(launch: &Launch, shape: &str) -> Value {
         },
         "metadata": { "user_data": format!("${{base64encode({})}}", quoted(&user_data(launch, "oracle"))) },
     });
+    if let Some(lifecycle) = enough_zones(zone, ZONES) {
+        instance["lifecycle"] = lifecycle;
+    }
     if shape.ends_with(".Flex") {
         instance["shape_config"] = json!({ "ocpus": 1, "memory_in_gbs": 4 });
     }

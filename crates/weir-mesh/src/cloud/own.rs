@@ -7,11 +7,12 @@
 
 use serde_json::{Value, json};
 
-use super::{LEAST_VERSION, Launch, Own, literal, numbered};
+use super::{LEAST_VERSION, Launch, Own, Zone, literal, numbered};
 use crate::place::PlaceName;
 
 pub(super) fn module(launch: &Launch, place: &PlaceName, own: &Own) -> Value {
     let names = launch.host_names(place);
+    let zones = launch.zones_of(place);
     let program = literal(&own.program.to_string_lossy());
     // Known only when the machine is there, so that its file is read then and not before.
     let file = |number: usize| format!("${{path.module}}/${{terraform_data.host{number}.id}}.json");
@@ -22,7 +23,7 @@ pub(super) fn module(launch: &Launch, place: &PlaceName, own: &Own) -> Value {
                 { "local-exec": {
                     "interpreter": [program, "create"],
                     "command": names[number - 1],
-                    "environment": environment(launch, place, own),
+                    "environment": environment(launch, place, &zones[number - 1], own),
                 } },
                 { "local-exec": {
                     "when": "destroy",
@@ -33,18 +34,20 @@ pub(super) fn module(launch: &Launch, place: &PlaceName, own: &Own) -> Value {
             ],
         })) },
         "output": { "hosts": { "value": (1..=names.len()).map(|number| format!(
-            "${{try(merge(jsondecode(file(\"{}\")), {{name = {}}}), null)}}",
+            "${{try(merge({{zone = {}}}, jsondecode(file(\"{}\")), {{name = {}}}), null)}}",
+            Value::from(literal(&zones[number - 1].to_string())),
             file(number),
             Value::from(names[number - 1].as_str()),
         )).collect::<Vec<String>>() } },
     })
 }
 
-fn environment(launch: &Launch, place: &PlaceName, own: &Own) -> Value {
+fn environment(launch: &Launch, place: &PlaceName, zone: &Zone, own: &Own) -> Value {
     json!({
         "WEIR_RUN": launch.run,
         "WEIR_DELETE_AFTER": launch.delete_after_unix_s.to_string(),
         "WEIR_PLACE": place.to_string(),
+        "WEIR_ZONE": zone.to_string(),
         "WEIR_ARCH": launch.arch.machine(),
         "WEIR_PUBLIC_KEY": literal(launch.keys.operator_public.trim()),
         "WEIR_HOST_KEY_FILE": literal(&own.host_key_file.to_string_lossy()),

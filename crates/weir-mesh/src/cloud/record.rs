@@ -8,6 +8,7 @@ use super::leftovers::is_run;
 use super::{MOST_HOSTS, Own, folder_name};
 use crate::MeshError;
 use crate::place::{CLOUDS, PlaceName, is_word};
+use crate::run::MachinesCost;
 
 /// Longest record, bytes.
 pub const MOST_BYTES: usize = 4 << 20;
@@ -168,6 +169,17 @@ impl Record {
     /// Whether everything that was made is gone.
     pub fn is_over(&self) -> bool {
         self.places.iter().all(|place| !place.phase.may_live())
+    }
+
+    /// What its machines have cost up to `now`, and cost in each hour that they stay, as far as prices are known.
+    pub fn cost(&self, now_unix_s: i64) -> MachinesCost {
+        let live = self.places.iter().filter(|place| place.phase.may_live());
+        MachinesCost {
+            usd: self.places.iter().filter_map(|place| place.usd(now_unix_s)).sum(),
+            usd_per_hour: live
+                .filter_map(|place| Some(place.usd_per_hour? * f64::from(place.machines)))
+                .sum(),
+        }
     }
 
     /// All machines that are there, with their places.

@@ -16,7 +16,6 @@ fn launch() -> Launch {
             host_private: "-----BEGIN-----\n${x}\n-----END-----\n".into(),
             host_public: "ssh-ed25519 BBBB host\n".into(),
         },
-        per_place: 1,
         oracle_compartment: Some("ocid1.compartment.oc1..example".into()),
         ..Launch::default()
     }
@@ -138,6 +137,37 @@ fn a_large_mesh_is_spread_over_groups() {
 }
 
 #[test]
+fn machines_of_a_region_have_zones_and_names_of_their_own() {
+    assert_eq!(Zone::of(""), Zone::Any);
+    assert_eq!(Zone::of("2"), Zone::Nth(2));
+    for name in ["0", "us-east-1a", "99999"] {
+        assert_eq!(Zone::of(name), Zone::Named(name.into()));
+    }
+    let place = PlaceName::new("aws", "eu-west-1");
+    let mut launch = launch();
+    launch.zones = [(place.clone(), vec![Zone::Nth(2), Zone::Nth(1), Zone::Nth(2)])].into();
+    assert_eq!(
+        launch.host_names(&place),
+        ["aws-eu-west-1", "aws-eu-west-1-2", "aws-eu-west-1-3"]
+    );
+    let module: Value = serde_json::from_str(&launch.module(&place).unwrap()).unwrap();
+    let resource = &module["resource"];
+    let subnets = resource["aws_subnet"].as_object().unwrap();
+    assert_eq!(subnets.len(), 2, "one for each zone");
+    assert_eq!(subnets["zone1"]["availability_zone"], "${local.zones[1]}");
+    assert_eq!(subnets["zone2"]["availability_zone"], "${local.zones[0]}");
+    assert_ne!(subnets["zone1"]["cidr_block"], subnets["zone2"]["cidr_block"]);
+    let subnet = |host: &str| resource["aws_instance"][host]["subnet_id"].clone();
+    assert!(subnet("host1") == subnet("host3") && subnet("host1") != subnet("host2"));
+    // A group's machines are side by side.
+    launch.placement_group = true;
+    assert_eq!(launch.module(&place), Err(MeshError::GroupOverZones));
+    assert_eq!(launch.check(), Err(MeshError::GroupOverZones));
+    launch.zones = [(place.clone(), vec![Zone::Any, Zone::Any])].into();
+    assert!(launch.module(&place).is_ok());
+}
+
+#[test]
 fn what_a_cloud_does_not_have_is_said() {
     let mut launch = launch();
     let oracle = PlaceName::new("oracle", "uk-london-1");
@@ -235,6 +265,11 @@ fn a_record_comes_back_and_says_what_it_has_cost() {
         record
     );
     assert!(!record.is_over());
+    // What is gone has cost something, and costs nothing more.
+    let cost = record.cost(9000);
+    assert!((cost.usd - 0.02).abs() < 1e-12 && (cost.usd_per_hour - 0.02).abs() < 1e-12);
+    record.places[0].phase = Phase::Gone;
+    assert_eq!(record.cost(9000).usd_per_hour, 0.0);
     for (from, to) in [
         ("eu-west-1", "../../x"),
         ("ab12cd34", "AB"),

@@ -133,10 +133,15 @@ fn log_in(cloud: &str) -> &'static str {
 /// The engine's first error without its frame, as one short line.
 fn first_error(errors: &str) -> String {
     const MOST: usize = 240;
+    let mut in_values = false;
     let mut lines = errors
         .lines()
         .map(|line| line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '│' | '╷' | '╵' | '|')))
-        .filter(|line| !line.is_empty());
+        .filter(|line| {
+            // From a rule to the next empty line: the values that the failing expression had.
+            in_values = line.starts_with('├') || (in_values && !line.is_empty());
+            !in_values && !line.is_empty()
+        });
     let first = lines.next().unwrap_or("it said nothing");
     let summary = first.strip_prefix("Error: ").unwrap_or(first);
     // Where in the module it was is of no use to anybody.
@@ -179,6 +184,10 @@ mod tests {
     const NONE: &str = "\n╷\n│ Error: No valid credential sources found\n│ \n│   with provider[\"registry.terraform.io/hashicorp/aws\"],\n\
         │   on main.tf.json line 30, in provider.aws:\n│   30:     }\n│ \n│ Please see https://registry.terraform.io/providers/hashicorp/aws\n\
         │ for more information about providing credentials.\n│ \n╵\n";
+    const FEW_ZONES: &str = "\nError: Resource precondition failed\n\n  on main.tf.json line 2, in \
+        resource.terraform_data.zone3.lifecycle.precondition:\n   2:  \"resource\": { \"terraform_data\": {}}\n    \
+        ├────────────────\n    │ local.zones is tuple with 2 elements\n\nThere are fewer than 3 zones with such machines: take \
+        fewer (--machines).\n";
 
     #[test]
     fn a_quota_is_told_from_missing_credentials_and_from_the_rest() {
@@ -208,5 +217,10 @@ mod tests {
             "local-exec provisioner error: Error running command 'h1': exit status 4. Output: no room"
         );
         assert_eq!(judge("", "aws").message, "it said nothing");
+        let few = judge(FEW_ZONES, "aws");
+        assert_eq!(
+            few.message,
+            "Resource precondition failed: There are fewer than 3 zones with such machines: take fewer (--machines)."
+        );
     }
 }

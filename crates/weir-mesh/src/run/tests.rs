@@ -128,6 +128,26 @@ fn limits_stop_before_they_are_passed_whatever_runs() {
 }
 
 #[test]
+fn machines_that_were_launched_count_towards_the_limit_and_so_does_the_time_of_a_test() {
+    let money = Limits {
+        max_bytes: None,
+        max_usd: Some(0.35),
+    };
+    let mut two = order(4, &[(0, 1), (2, 3)], money);
+    // An hour, besides the 4 s around it.
+    two.shape.rtt_ns = 3_600_000_000_000;
+    let begins = |machines: MachinesCost| {
+        let mut conductor = Conductor::new(&two, 1);
+        conductor.machines = machines;
+        conductor.start().is_some()
+    };
+    // 0.1 for what is sent, 0.1 so far, and 0.1 or 0.2 for the hour.
+    let cost = |usd, usd_per_hour| MachinesCost { usd, usd_per_hour };
+    assert!(begins(cost(0.1, 0.1)) && begins(MachinesCost::default()));
+    assert!(!begins(cost(0.1, 0.2)) && !begins(cost(0.3, 0.0)));
+}
+
+#[test]
 fn what_is_left_of_an_order_has_what_is_left_of_its_limits() {
     let limits = Limits {
         max_bytes: Some(5_000_000_000),

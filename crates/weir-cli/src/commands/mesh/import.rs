@@ -31,14 +31,14 @@ pub fn run(args: &ImportArgs, global: &GlobalOptions) -> Result<(), Failure> {
     if let Some(pair) = &pair {
         for end in [&pair.from, &pair.to] {
             // A place with a cloud has to be one that is known; any other name is the user's own.
-            if !end.cloud.is_empty() {
-                places.find(&end.to_string())?;
+            if !end.place.cloud.is_empty() {
+                places.find(&end.place.to_string())?;
             }
         }
     }
     let options = ImportOptions {
         as_published: args.as_published,
-        pair: pair.map(|pair| (pair.from, pair.to)),
+        pair: pair.map(|pair| (pair.from.place, pair.to.place)),
     };
     let imported = import(&name, &bytes, &places, &options)?;
     notes.extend(imported.notes);

@@ -7,14 +7,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use weir_cli::args::{GlobalOptions, LaunchArgs, MachineArgs, MeshPlanArgs};
-use weir_mesh::cloud::hosts::{Files, hosts_file, known_hosts};
+use weir_mesh::cloud::hosts::{Files, Launched, hosts_file, known_hosts};
 use weir_mesh::cloud::record::{PlaceRecord, Record};
-use weir_mesh::cloud::{Arch, Keys, Launch, Own};
+use weir_mesh::cloud::{Arch, Keys, Launch, Own, Zone};
 use weir_mesh::engine::Engine;
-use weir_mesh::filter::ExactPair;
+use weir_mesh::filter::{End, ExactPair};
 use weir_mesh::launch::{Machines, Removed};
 use weir_mesh::place::{Place, PlaceName, Places, cloud};
 use weir_mesh::price::What;
+use weir_mesh::run::MachinesCost;
+use weir_mesh::select::Node;
 use weir_mesh::ssh::{on_all, reach};
 use weir_mesh::state::RunFolder;
 
@@ -29,6 +31,8 @@ use super::run::{PREPARED_AT_ONCE, random_hex};
 const MOST_LIFE_S: u64 = 30 * 24 * 3600;
 /// How long machines may take to start.
 const BOOT: Duration = Duration::from_secs(300);
+/// Machines cost money while they are removed, too, which takes some minutes.
+const REMOVAL_HOURS: f64 = 0.05;
 const TICK: Duration = Duration::from_millis(200);
 /// Letters of a launch's name.
 const RUN_LENGTH: usize = 10;
@@ -49,13 +53,16 @@ pub fn run(args: &LaunchArgs, global: &GlobalOptions) -> Result<(), Failure> {
             .map_err(|error| Failure::environment(format!("cannot write {}: {error}", output.display())))?;
     }
     held.tell(global)?;
-    held.hold(&presses);
+    held.hold(&presses, plan.cost.max_usd);
     let removed = held.remove()?;
     if global.json {
         print(&format!("{}\n", removed_json(&removed)))?;
     }
     Ok(())
 }
+
+/// Zones of machines, by place.
+type Zones = BTreeMap<PlaceName, Vec<Zone>>;
 
 /// Machines that are there until this is dropped.
 pub struct Held {
@@ -64,6 +71,8 @@ pub struct Held {
     pub hosts_file: PathBuf,
     /// When it is time to remove them, Unix seconds.
     until_unix_s: i64,
+    /// The zones that were asked for, in the order of a place's machines.
+    zones: Zones,
     quiet: bool,
 }
 
@@ -78,6 +87,8 @@ pub fn launch(
     let made = plan::make(plan_args, global)?;
     made.plan.estimate.check(&made.limits)?;
     let mut launch = spec(args)?;
+    launch.zones = zones(&made);
+    launch.check()?;
     let own = args.machines_by.as_deref().map(own_program).transpose()?;
     let engine = match &args.engine {
         Some(program) => Engine {
@@ -108,6 +119,7 @@ pub fn launch(
     record.places = places(&made, &launch, plan_args)?;
     if !global.quiet {
         say(tables::mesh_plan(&made.nodes, &made.plan).trim_end());
+        say_unpriced(&record, made.limits.max_usd);
     }
     let quiet = global.quiet;
     let tell = Box::new(move |text: &str| tell_unless(quiet, text));
@@ -125,6 +137,7 @@ pub fn launch(
         machines: Some(machines),
         hosts_file,
         until_unix_s: launch.delete_after_unix_s - margin,
+        zones: launch.zones.clone(),
         quiet: global.quiet,
     };
     held.up(&mut launch, ssh, presses)?;
@@ -172,7 +185,6 @@ fn spec(args: &MachineArgs) -> Result<Launch, Failure> {
         spot: args.spot,
         mtu: args.mtu,
         placement_group: args.placement_group,
-        per_place: 1,
         oracle_compartment: args.oracle_compartment.clone(),
         ..Launch::default()
     })
@@ -214,27 +226,58 @@ fn keys(folder: &RunFolder) -> Result<Keys, Failure> {
     })
 }
 
+/// The nodes that take part in the plan.
+fn taking_part(made: &plan::Made) -> Vec<&Node> {
+    let numbers: BTreeSet<usize> = made
+        .plan
+        .pairs
+        .iter()
+        .flat_map(|(from, to)| [*from, *to])
+        .collect();
+    numbers.into_iter().map(|node| &made.nodes[node]).collect()
+}
+
+/// The zone of each machine of the plan, by place.
+fn zones(made: &plan::Made) -> Zones {
+    let mut zones = Zones::new();
+    for node in taking_part(made) {
+        let of_place = zones.entry(node.place.name.clone()).or_default();
+        of_place.push(Zone::of(&node.zone));
+    }
+    zones
+}
+
 /// The places that take part in the plan.
 fn places(made: &plan::Made, launch: &Launch, args: &MeshPlanArgs) -> Result<Vec<PlaceRecord>, Failure> {
     let prices = super::prices(args.cost.prices.as_deref())?;
-    let mut places: BTreeMap<&PlaceName, &Place> = BTreeMap::new();
-    for (from, to) in &made.plan.pairs {
-        for node in [*from, *to] {
-            let place = &made.nodes[node].place;
-            places.insert(&place.name, place);
-        }
-    }
+    let places: BTreeMap<&PlaceName, &Place> = taking_part(made)
+        .into_iter()
+        .map(|node| (&node.place.name, &node.place))
+        .collect();
     let price = |place: &Place| {
-        // The table knows the smallest machines; those of a program of the user's cost what they cost.
-        let known = launch.own.is_none() && !launch.machine_types.contains_key(&place.name.cloud);
-        known
-            .then(|| prices.of(place, What::VmHour).map(|price| price.usd))
-            .flatten()
+        // The table knows the smallest machines; what others cost, and those of a program of the user's, the user may say.
+        let smallest = launch.own.is_none() && !launch.machine_types.contains_key(&place.name.cloud);
+        let price = prices.of(place, What::VmHour)?;
+        (smallest || price.is_users()).then_some(price.usd)
     };
     Ok(places
         .into_iter()
-        .map(|(name, place)| PlaceRecord::new(name.clone(), launch.per_place, price(place)))
+        .map(|(name, place)| {
+            // At most as many as a region may have.
+            let machines = u32::try_from(launch.zones_of(name).len()).unwrap_or(u32::MAX);
+            PlaceRecord::new(name.clone(), machines, price(place))
+        })
         .collect())
+}
+
+/// That the limit for money does not hold for everything.
+fn say_unpriced(record: &Record, max_usd: Option<f64>) {
+    if max_usd.is_some() && record.places.iter().any(|place| place.usd_per_hour.is_none()) {
+        say(
+            "note: --max-usd does not count machines whose price is not known; --prices may say it, as in \
+             aws,*,vm-hour,0.09",
+        );
+    }
 }
 
 impl Held {
@@ -312,25 +355,53 @@ impl Held {
         Ok(())
     }
 
-    fn hold(&self, presses: &Presses) {
+    /// Until Ctrl-C, the end of their time, or the limit for money.
+    fn hold(&self, presses: &Presses, max_usd: Option<f64>) {
         while presses.count() == 0 && now_unix_s() < self.until_unix_s {
+            let cost = self.cost();
+            if let Some(most) = max_usd.filter(|most| cost.usd + cost.usd_per_hour * REMOVAL_HOURS > *most) {
+                tell_unless(self.quiet, &format!("--max-usd {most} is nearly used up"));
+                return;
+            }
             std::thread::sleep(TICK);
         }
     }
 
-    /// Of these pairs, those with a machine at both ends.
+    /// What the machines have cost up to now, and what they cost.
+    pub fn cost(&self) -> MachinesCost {
+        let record = self.machines.as_ref().map(Machines::record);
+        record.map_or_else(MachinesCost::default, |record| record.cost(now_unix_s()))
+    }
+
+    /// Of these pairs, those with a machine at both ends; zones by the names that they turned out to have.
     pub fn pairs_left(&self, pairs: &[String]) -> Result<Vec<String>, Failure> {
-        let there: BTreeSet<PlaceName> = self
+        let mut there: BTreeMap<PlaceName, Vec<Launched>> = BTreeMap::new();
+        for (place, host) in self
             .machines
             .iter()
             .flat_map(|machines| machines.record().hosts())
-            .map(|(place, _)| place)
-            .collect();
+        {
+            there.entry(place).or_default().push(host);
+        }
+        let named = |end: End| -> Option<End> {
+            let hosts = there.get(&end.place)?;
+            let zone = end.zone.map(|text| {
+                let asked = Zone::of(&text);
+                let zones = self.zones.get(&end.place).into_iter().flatten();
+                let mut machines = zones.zip(hosts).filter(|(_, host)| !host.zone.is_empty());
+                let machine = machines.find(|(zone, _)| **zone == asked);
+                machine.map_or(text, |(_, host)| host.zone.clone())
+            });
+            Some(End {
+                place: end.place,
+                zone,
+            })
+        };
         let mut left = Vec::new();
         for text in pairs {
             let pair: ExactPair = text.parse()?;
-            if there.contains(&pair.from) && there.contains(&pair.to) {
-                left.push(text.clone());
+            if let (Some(from), Some(to)) = (named(pair.from), named(pair.to)) {
+                left.push(format!("{from}->{to}"));
             }
         }
         if left.is_empty() && !pairs.is_empty() {

@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 use weir_cli::args::{FilterArgs, GlobalOptions, MeshPlanArgs, ShapeArgs};
 use weir_mesh::MeshError;
 use weir_mesh::estimate::{Limits, Plan, TestShape, plan};
-use weir_mesh::filter::{ExactPair, Filters};
+use weir_mesh::filter::{Apart, ExactPair, Filters};
 use weir_mesh::hosts::{Host, MOST_BYTES, read_hosts};
 use weir_mesh::place::{PlaceName, Places, cloud};
+use weir_mesh::regions::{check_pairs, nodes_of_regions};
 use weir_mesh::select::{Node, Tested, select};
 use weir_results::{Store, StoreError};
 
@@ -43,6 +44,11 @@ pub fn run(args: &MeshPlanArgs, global: &GlobalOptions) -> Result<(), Failure> {
 /// Makes the plan that the arguments ask for.
 pub fn make(args: &MeshPlanArgs, global: &GlobalOptions) -> Result<Made, Failure> {
     let filters = filters(&args.filter)?;
+    if args.hosts.is_some() && args.filter.machines.is_some() {
+        return Err(Failure::usage(
+            "--machines is about machines that are launched: the hosts file says which there are",
+        ));
+    }
     let places = Places::known();
     let hosts = match &args.hosts {
         Some(path) => hosts(path, args.group.as_deref(), places)?,
@@ -51,9 +57,9 @@ pub fn make(args: &MeshPlanArgs, global: &GlobalOptions) -> Result<Made, Failure
     let nodes = if args.hosts.is_some() {
         hosts.iter().map(|host| host.node(places)).collect()
     } else {
-        nodes_of_regions(&filters, places)?
+        nodes_of_regions(&filters, machines(&args.filter)?, places)?
     };
-    check_pairs(&filters.pairs, &nodes, places)?;
+    check_pairs(&filters, &nodes, places)?;
     let pairs = select(&nodes, &filters, &tested(global)?)?;
     let shape = shape(&args.shape);
     let prices = super::prices(args.cost.prices.as_deref())?;
@@ -100,12 +106,20 @@ pub fn shape(args: &ShapeArgs) -> TestShape {
 
 fn filters(args: &FilterArgs) -> Result<Filters, MeshError> {
     let distance = |text: &Option<String>| text.as_deref().map(str::parse).transpose();
+    let pairs: Vec<ExactPair> = args
+        .pair
+        .iter()
+        .map(|text| text.parse())
+        .collect::<Result<_, _>>()?;
+    let apart = if args.all_hosts {
+        Apart::Hosts
+    } else if args.zones || pairs.iter().any(ExactPair::names_zones) {
+        Apart::Zones
+    } else {
+        Apart::Regions
+    };
     Ok(Filters {
-        pairs: args
-            .pair
-            .iter()
-            .map(|text| text.parse())
-            .collect::<Result<_, _>>()?,
+        pairs,
         clouds: args
             .cloud
             .iter()
@@ -119,59 +133,24 @@ fn filters(args: &FilterArgs) -> Result<Filters, MeshError> {
         min_distance: distance(&args.min_distance)?,
         max_distance: distance(&args.max_distance)?,
         max_regions: args.max_regions.map(|most| most as usize),
-        zones: args.zones,
+        apart,
         one_way: args.one_way,
         again: args.again,
         max_tests: args.max_tests.map(|most| most as usize),
     })
 }
 
-/// One end of tests for each region that the filters leave.
-fn nodes_of_regions(filters: &Filters, places: &Places) -> Result<Vec<Node>, MeshError> {
-    let node = |place: &weir_mesh::place::Place| Node {
-        name: place.name.to_string(),
-        place: place.clone(),
-        zone: String::new(),
-    };
-    if !filters.pairs.is_empty() {
-        let names: std::collections::BTreeSet<String> = filters
-            .pairs
-            .iter()
-            .flat_map(|pair| [pair.from.to_string(), pair.to.to_string()])
-            .collect();
-        return names.iter().map(|name| Ok(node(places.find(name)?))).collect();
+/// Machines of each region that are planned for.
+fn machines(args: &FilterArgs) -> Result<u16, Failure> {
+    let several = args.zones || args.all_hosts;
+    match args.machines {
+        Some(machines @ 2..) if !several => Err(Failure::usage(format!(
+            "{machines} machines in a region want --zones, each in a zone of its own, or --all-hosts, all in one: else \
+             one host of each region takes part"
+        ))),
+        Some(machines) => Ok(machines),
+        None => Ok(if several { 2 } else { 1 }),
     }
-    let in_a_pair = |cloud: &str| {
-        filters.cloud_pairs.is_empty()
-            || filters
-                .cloud_pairs
-                .iter()
-                .any(|pair| pair.from == cloud || pair.to == cloud)
-    };
-    Ok(places
-        .iter()
-        .filter(|place| filters.clouds.is_empty() || filters.clouds.contains(&place.name.cloud))
-        .filter(|place| in_a_pair(&place.name.cloud))
-        .map(node)
-        .collect())
-}
-
-/// A pair that names a place where no host is may be a typo.
-fn check_pairs(pairs: &[ExactPair], nodes: &[Node], places: &Places) -> Result<(), MeshError> {
-    let mut there = Places::default();
-    for node in nodes {
-        there.add(node.place.clone());
-    }
-    for name in pairs.iter().flat_map(|pair| [&pair.from, &pair.to]) {
-        if there.get(name).is_none() {
-            let known: &PlaceName = name;
-            return Err(match places.get(known) {
-                Some(_) => there.unknown(&name.to_string()),
-                None => places.unknown(&name.to_string()),
-            });
-        }
-    }
-    Ok(())
 }
 
 /// What the results store has already; nothing if there is none.

@@ -7,6 +7,7 @@ use weir_cli::args::{GlobalOptions, Least, MeshReportArgs};
 use weir_cli::units::format_bytes;
 use weir_mesh::best::{Candidate, Minimise, rank};
 use weir_mesh::place::{Place, PlaceName, Places};
+use weir_mesh::price::Prices;
 use weir_mesh::report::{Report, report};
 use weir_results::{MeshTest, RunId, Store};
 
@@ -44,10 +45,11 @@ pub fn run(args: &MeshReportArgs, global: &GlobalOptions) -> Result<(), Failure>
         )));
     }
     let report = report(&tests);
+    let prices = super::prices(args.prices.as_deref())?;
     let best = if args.peers.is_empty() {
         None
     } else {
-        Some(best(args, &tests, &report)?)
+        Some(best(args, &tests, &report, &prices)?)
     };
     let html = match &args.html {
         None => None,
@@ -67,13 +69,21 @@ pub fn run(args: &MeshReportArgs, global: &GlobalOptions) -> Result<(), Failure>
         return print(&format!("{}\n", json(&printed)));
     }
     print(&tables::mesh_report(&report, best.as_deref(), global.verbose > 0))?;
+    if !args.peers.is_empty() {
+        print(&tables::mesh_prices(&prices))?;
+    }
     match html {
         None => Ok(()),
         Some(Html { path, bytes }) => print(&format!("\n{path}, {}\n", format_bytes(bytes))),
     }
 }
 
-fn best(args: &MeshReportArgs, tests: &[MeshTest], report: &Report) -> Result<Vec<Candidate>, Failure> {
+fn best(
+    args: &MeshReportArgs,
+    tests: &[MeshTest],
+    report: &Report,
+    prices: &Prices,
+) -> Result<Vec<Candidate>, Failure> {
     let mut places = Places::known().clone();
     for test in tests {
         for end in [&test.from, &test.to] {
@@ -96,8 +106,7 @@ fn best(args: &MeshReportArgs, tests: &[MeshTest], report: &Report) -> Result<Ve
         Least::MeanRtt => Minimise::MeanRtt,
         Least::Egress => Minimise::Egress,
     };
-    let prices = super::prices(args.prices.as_deref())?;
-    let ranked = rank(tests, report, &places, &prices, &peers, minimise);
+    let ranked = rank(tests, report, &places, prices, &peers, minimise);
     if ranked.is_empty() {
         return Err(Failure::usage(
             "no place can be ranked: there are neither tests to these peers nor distances and prices for them",

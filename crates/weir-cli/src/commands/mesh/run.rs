@@ -21,9 +21,10 @@ use super::super::output::{print, say};
 use super::super::progress::LiveLine;
 use super::super::run_store::{Ended, RunStore, json as to_json, new_run};
 use super::super::{Failure, runs, tables};
+use super::launch::{self, Held};
 use super::pair_survey::{self, Measured};
+use super::plan;
 use super::presses::Presses;
-use super::{launch, plan};
 
 /// Hosts that are prepared at the same time.
 pub const PREPARED_AT_ONCE: usize = 16;
@@ -37,19 +38,25 @@ pub fn run(args: &MeshRunArgs, global: &GlobalOptions) -> Result<(), Failure> {
     let presses = Presses::watch()?;
     has_ssh(&args.ssh)?;
     if !args.launch {
-        return run_on(args, &presses, global);
+        return run_on(args, None, &presses, global);
     }
     let machines = launch::launch(&args.machines, &args.plan, &args.ssh, &presses, global)?;
     let mut on_them = args.clone();
     on_them.plan.hosts = Some(machines.hosts_file.clone());
     on_them.plan.filter.pair = machines.pairs_left(&args.plan.filter.pair)?;
-    let ran = run_on(&on_them, &presses, global);
+    on_them.plan.filter.machines = None;
+    let ran = run_on(&on_them, Some(&machines), &presses, global);
     // What went wrong first is told; what could not be removed is told where it happens.
     let removed = machines.remove();
     ran.and(removed.map(drop))
 }
 
-fn run_on(args: &MeshRunArgs, presses: &Presses, global: &GlobalOptions) -> Result<(), Failure> {
+fn run_on(
+    args: &MeshRunArgs,
+    launched: Option<&Held>,
+    presses: &Presses,
+    global: &GlobalOptions,
+) -> Result<(), Failure> {
     let store = RunStore::open(&global.db)?;
     let (order, announced) = match args.resume {
         Some(name) => (resumed(&store, runs::find(store.store(), name)?)?, None),
@@ -74,6 +81,7 @@ fn run_on(args: &MeshRunArgs, presses: &Presses, global: &GlobalOptions) -> Resu
         run,
         order: &order,
         executor: &executor,
+        launched,
         presses,
         conductor: Conductor::new(&order, args.parallel as usize),
         ready: BTreeMap::new(),
@@ -196,6 +204,7 @@ struct Mesh<'r> {
     run: RunId,
     order: &'r Order,
     executor: &'r SshExecutor<'r>,
+    launched: Option<&'r Held>,
     presses: &'r Presses,
     conductor: Conductor,
     ready: BTreeMap<usize, Ready>,
@@ -275,6 +284,9 @@ impl Mesh<'_> {
             loop {
                 if self.presses.count() > 0 {
                     self.conductor.interrupt();
+                }
+                if let Some(machines) = self.launched {
+                    self.conductor.machines = machines.cost();
                 }
                 while let Some(index) = self.conductor.start() {
                     let said = said.clone();

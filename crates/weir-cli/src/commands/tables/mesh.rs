@@ -6,6 +6,7 @@ use weir_mesh::distance::fibre_floor_ns;
 use weir_mesh::estimate::{Estimate, Plan};
 use weir_mesh::fit::Fit;
 use weir_mesh::place::Place;
+use weir_mesh::price::Prices;
 use weir_mesh::report::{Report, Window};
 use weir_mesh::select::Node;
 use weir_results::MeshTest;
@@ -283,6 +284,17 @@ fn best_rows(best: &[Candidate], most: usize) -> comfy_table::Table {
         ]);
     }
     rows
+}
+
+/// What the prices are worth.
+pub fn mesh_prices(prices: &Prices) -> String {
+    match prices.unchecked() {
+        (_, 0) => String::new(),
+        (all, unchecked) => format!(
+            "note: egress is by list prices; {unchecked} of {all} in the table were never checked at their source \
+             (--prices FILE)\n"
+        ),
+    }
 }
 
 /// One test in a line.

@@ -27,7 +27,7 @@ pub use flows::{burst_histograms, flows, flows_notes};
 pub use histogram::{Times, width};
 pub use lab::{account, profiles, where_to_attach};
 pub use load::{capacity, load, load_live, trial};
-pub use mesh::{mesh_plan, mesh_regions, mesh_report, mesh_result};
+pub use mesh::{mesh_plan, mesh_prices, mesh_regions, mesh_report, mesh_result};
 pub use mesh_machines::{mesh_machines, mesh_tagged};
 pub use neighbour::neighbour;
 pub use pacing::{pacing, pacing_figure};

@@ -1,5 +1,7 @@
-//! A firewall in front of a host's agent: SSH goes through, tests do not, and what is said names that host. Beside that,
-//! what a test that goes through has to say of both its hosts.
+//! A firewall in front of a host's agent: SSH goes through, tests do not, and what is said names that host; one in front of
+//! its SSH, which another host jumps. Beside that, what a test that goes through has to say of both its hosts.
+
+use std::fs;
 
 use super::hosts::{join, make_hosts, nothing_is_left};
 use super::{finish, json_of, weir};
@@ -132,6 +134,32 @@ fn a_firewall_before_an_agent_is_told_with_its_host_and_the_other_direction_is_t
     assert!(
         reason.starts_with("h2: its agent cannot be reached from h1: ") && reason.contains("UDP"),
         "{reason}"
+    );
+    nothing_is_left();
+}
+
+#[test]
+fn a_host_behind_a_jump_host_is_reached_as_the_configuration_of_ssh_says() {
+    isolated!(root);
+    let _hosts = make_hosts(2);
+    join(1, 2, 5.0);
+    wall("h2", "ip saddr != 10.9.0.1 tcp dport 22");
+    let order = [&["mesh", "run", "--json", "--hosts", "hosts.yaml"][..], &SMALL].concat();
+    let run = json_of(&order, 3);
+    assert_eq!(run["lost_hosts"]["h2"]["kind"], "unreachable", "{run}");
+
+    let config = fs::read_to_string("ssh_config").unwrap();
+    fs::write(
+        "ssh_config",
+        format!("Host 10.9.0.2\n ProxyJump 10.9.0.1\n{config}"),
+    )
+    .unwrap();
+    let run = json_of(&order, 0);
+    assert_documented("mesh-run", &run);
+    assert_eq!(
+        (&run["finished"], &run["lost_hosts"]),
+        (&2.into(), &serde_json::json!({})),
+        "{run}"
     );
     nothing_is_left();
 }

@@ -222,6 +222,109 @@ fn what_a_kill_in_the_middle_leaves_is_swept() {
     nothing_is_left();
 }
 
+#[test]
+fn what_machines_cost_counts_towards_max_usd_while_they_are_there() {
+    isolated!(root);
+    make_network();
+    // A dollar a minute for each of three, and nothing for what is sent.
+    let prices = "cloud,area,what,usd\naws,*,vm-hour,60\ngcp,*,vm-hour,60\n";
+    fs::write("prices.csv", prices).unwrap();
+    let most = ["--prices", "prices.csv", "--max-usd"];
+    // Held until the limit is near, with nobody to stop it.
+    let held = launch(&[&most[..], &["10"], &SMALL[..]].concat());
+    let mut held = Running::start(held);
+    line_of(&mut held);
+    let ended = held.wait(LONG).expect_code(0);
+    assert!(
+        ended.stderr.contains("--max-usd 10 is nearly used up"),
+        "{}",
+        ended.stderr
+    );
+    nothing_is_left();
+}
+
+/// Tests of a run as the results store has them: both ends' zones and hosts.
+#[track_caller]
+fn ends_of_tests() -> Vec<[String; 4]> {
+    let csv = finish(weir(&["mesh", "export"]), 0).stdout;
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<&str>>());
+    let header = lines.next().unwrap();
+    let columns = ["from_zone", "from_host", "to_zone", "to_host"]
+        .map(|name| header.iter().position(|column| *column == name).unwrap());
+    let mut ends: Vec<[String; 4]> = lines
+        .map(|row| columns.map(|column| row[column].to_owned()))
+        .collect();
+    ends.sort();
+    ends
+}
+
+#[test]
+fn machines_of_one_region_are_tested_against_each_other() {
+    isolated!(root);
+    make_network();
+    let run = |more: &[&str]| {
+        let start = [
+            "mesh",
+            "run",
+            "--json",
+            "--launch",
+            "--machines-by",
+            MAKER,
+            "--again",
+        ];
+        let ran = json_of(&[&start, &SMALL[..], more].concat(), 0);
+        assert_documented("mesh-run", &ran);
+        assert_eq!(
+            (&ran["finished"], &ran["failed"]),
+            (&2.into(), &0.into()),
+            "{ran}"
+        );
+        nothing_is_left();
+        let ends = ends_of_tests();
+        fs::remove_file("weir.db").unwrap();
+        ends
+    };
+    let both = |zones: [&str; 2], hosts: [&str; 2]| {
+        let ends =
+            |from: usize, to: usize| [zones[from], hosts[from], zones[to], hosts[to]].map(str::to_owned);
+        vec![ends(0, 1), ends(1, 0)]
+    };
+    let hosts = ["aws-eu-west-1", "aws-eu-west-1-2"];
+
+    // Two zones of a region, by number: who made the machines says nothing of zones.
+    let region = ["--pair", "aws:eu-west-1->aws:eu-west-1"];
+    assert_eq!(
+        run(&[&region[..], &["--zones"]].concat()),
+        both(["1", "2"], hosts)
+    );
+    // Two that are named, once in each direction.
+    let named = [
+        "--pair",
+        "aws:eu-west-1a->aws:eu-west-1b",
+        "--pair",
+        "aws:eu-west-1b->aws:eu-west-1a",
+    ];
+    assert_eq!(run(&named), both(["eu-west-1a", "eu-west-1b"], hosts));
+    // Two machines side by side.
+    let close = [&region[..], &["--all-hosts", "--placement-group"]].concat();
+    assert_eq!(run(&close), both(["", ""], hosts));
+
+    // Zones by number in pairs, with a machine elsewhere; who makes machines knows their zones' names.
+    fs::write("names-zones", "").unwrap();
+    let pairs = [
+        "--pair",
+        "aws:eu-west-1/2->gcp:europe-west3",
+        "--pair",
+        "aws:eu-west-1/1->aws:eu-west-1/2",
+    ];
+    let ends = run(&pairs);
+    let expected = [
+        ["west-1", "aws-eu-west-1", "west-2", "aws-eu-west-1-2"],
+        ["west-2", "aws-eu-west-1-2", "west-", "gcp-europe-west3"],
+    ];
+    assert_eq!(ends, expected);
+}
+
 /// The command with SIGHUP as it is by default: whoever runs the tests may have had it ignored, as nohup does, and then the
 /// command ignores it, too.
 fn with_hang_up(command: &Command) -> Command {

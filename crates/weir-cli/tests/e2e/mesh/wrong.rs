@@ -8,7 +8,7 @@ use super::{finish, weir};
 use crate::assert_documented;
 
 /// What a user gets wrong: the arguments, their exit status, and what the one line of error says.
-const WRONG: [(&str, i32, &str); 15] = [
+const WRONG: [(&str, i32, &str); 20] = [
     ("regions --cloud awz", 2, "there is no cloud 'awz'"),
     ("regions --near 91,0", 2, "is no point on the earth"),
     (
@@ -17,6 +17,23 @@ const WRONG: [(&str, i32, &str); 15] = [
         "did you mean 'aws:us-east-1'?",
     ),
     ("plan --pair aws:us-east-1", 2, "FROM->TO"),
+    ("plan --pair aws:us-east-1/->aws:us-east-1/b", 2, "PLACE/ZONE"),
+    (
+        "plan --hosts zones.yaml --pair aws:us-east-1a->aws:us-east-1c",
+        2,
+        "no host is in zone 'us-east-1c' of aws:us-east-1: there are us-east-1a, us-east-1b",
+    ),
+    ("plan --cloud aws --machines 2", 2, "--all-hosts"),
+    (
+        "plan --hosts hosts.yaml --zones --machines 2",
+        2,
+        "the hosts file says which there are",
+    ),
+    (
+        "launch --pair aws:us-east-1a->aws:us-east-1b --placement-group --admit 203.0.113.7",
+        2,
+        "a placement group holds machines of one zone",
+    ),
     (
         "plan --cloud aws --min-distance 20000km",
         2,
@@ -64,6 +81,8 @@ fn what_is_wrong_is_said_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let hosts = "hosts:\n  - {name: a, address: 192.0.2.1, place: 'aws:us-east-1'}\n  - {name: b, address: 192.0.2.2, latitude: 1, longitude: 2}\n";
     fs::write(folder.path().join("hosts.yaml"), hosts).unwrap();
+    let zones = "hosts:\n  - {name: a, place: 'aws:us-east-1', zone: us-east-1a}\n  - {name: b, place: 'aws:us-east-1', zone: us-east-1b}\n";
+    fs::write(folder.path().join("zones.yaml"), zones).unwrap();
     for (arguments, code, part) in WRONG {
         let words: Vec<&str> = arguments.split(' ').collect();
         let mut command = weir(&[&["mesh"], &words[..]].concat());
