@@ -81,7 +81,7 @@ impl KeyServer {
             ..Patience::default()
         };
         // Its connections do not count as those to storage.
-        let transport = Transport::new(true, &patience, Arc::default()).map_err(|_| wrong())?;
+        let transport = Transport::new(true, &patience, None, Arc::default()).map_err(|_| wrong())?;
         Ok(KeyServer {
             transport,
             address: address.to_owned(),
