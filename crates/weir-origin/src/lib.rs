@@ -9,6 +9,8 @@ mod configuration;
 mod content;
 mod keys;
 mod metrics;
+#[doc(hidden)]
+pub mod outside;
 mod pacing;
 mod path;
 mod server;
