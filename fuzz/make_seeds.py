@@ -145,6 +145,41 @@ language = "de"
 for name, text in TITLES.items():
     seed("title_manifest", name, text)
 
+# What is asked of the origin, line by line, and what it reads that others stored.
+ORIGIN_REQUESTS = {
+    "manifest": ["/a/b%20c/manifest.mpd", "filter=height<=720;language=en&start=0.5&end=1.5"],
+    "segment": ["/a/film.mp4/video/v1/96000.m4s", "cmcd=bl%3D1", "bytes=0-99", '"a"', '"b", W/"a", "a"'],
+    "file": ["/f%C3%BCr/%2e%2e/x", "filter=codec=avc1", "bytes=-500", "Sun, 06 Nov 1994 08:49:37 GMT", "", 'W/"a"',
+             "Sun, 06 Nov 1994 08:49:36 GMT", "Sun, 06 Nov 1994 08:49:38 GMT"],
+    "sync": ["/a/video/v1/sync-0.m4s", "filter=bitrate>=1000;codec=mp4a", "bytes=18446744073709551615-", "", "*", "*"],
+    "licence": ["/a/subtitles/s1/text.vtt", "end=1", "", "", "", "", "", "",
+                '{"kids": ["EAAAACAAMABAAFAAAAAAAA"], "type": "temporary"}'],
+}
+for name, lines in ORIGIN_REQUESTS.items():
+    seed("origin_request", name, "\n".join(lines).encode())
+KEY_LINES = """scheme = "cenc"
+key_id = "10000000-2000-3000-4000-500000000000"
+key = "00112233445566778899aabbccddeeff"
+"""
+PSSH = "AAAANHBzc2gBAAAAEHfv7MCyTQKs4zweUuL7SwAAAAEwMTIzNDU2Nzg5MDEyMzQ1AAAAAA=="
+ORIGIN_STORED = {
+    "index": b"\0" + b"weirside\5\0\0\0\"a\"/0weirindx",
+    "kept": b"\1WEIRCA01" + bytes(4) + bytes(8) + b"body",
+    "answer": b"\2" + (
+        '{"scheme": "cbcs", "key_id": "10000000-2000-3000-4000-500000000000", "key": "00112233445566778899aabbccddeeff",'
+        ' "iv": "0123456789abcdef0123456789abcdef", "pssh": ["%s"], "licence_url": "/l?{title}", "key_url": "/k/{key_id}"}' % PSSH
+    ).encode(),
+    "licence": b'\2{"keys": [{"kty": "oct", "kid": "EAAAACAAMABAAFAAAAAAAA", "k": "ABEiM0RVZneImaq7zN3u_w"}], "type": "temporary"}',
+    "toml": b"\3" + f"[[title]]\npath = 'films/*'\n{KEY_LINES}[[title]]\npath = 'a'\nclear = true\n".encode(),
+    "toml-patterns": b"\3" + f"[[title]]\npath = 'x/*-p*/c'\n{KEY_LINES}pssh = ['{PSSH}']\niv = '{'01' * 16}'\n".encode(),
+    "toml-server": b"\5[[title]]\npath = 'films/sita'\nscheme = 'cbcs'\nkey_id = '10000000-2000-3000-4000-500000000000'\n",
+    "json": b'\4{"title": [{"path": "a", "scheme": "aes-128", "key_id": "10000000200030004000500000000000",'
+            b' "key": "00112233445566778899aabbccddeeff", "key_url": "https://keys.example.net/{key_id}"}]}',
+    "json-server": b'\6{"title": [{"path": "films", "clear": true}]}',
+}
+for name, data in ORIGIN_STORED.items():
+    seed("origin_stored", name, data)
+
 seed("link_trace", "steps", b"\0# a comment\n5s 10Mbit/s\n\n500ms 0\n1min30s 2.5Gbit/s # another\n")
 seed("link_trace", "mahimahi", b"\1" + b"0\n3\n3\n10\n")
 seed("link_trace", "garbage", b"\0" + b"5s fast\n\xff")
@@ -315,6 +350,7 @@ for name, flags in {
         stored = made.name + ".index"
         subprocess.run(INDEX + [made.name, stored], check=True, stdout=subprocess.DEVNULL)
         seed("stored_index", name, pathlib.Path(stored).read_bytes()[STORED_HEADER_BYTES:])
+        seed("origin_stored", "index-" + name, b"\0" + pathlib.Path(stored).read_bytes()[STORED_HEADER_BYTES:])
         pathlib.Path(stored).unlink()
 
 

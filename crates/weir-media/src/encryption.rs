@@ -18,6 +18,7 @@ mod h264;
 mod h265;
 mod nal;
 mod protection;
+mod streamed;
 mod track;
 mod units;
 
@@ -26,6 +27,7 @@ pub use error::{EncryptionError, UnitError};
 pub use protection::{
     Announcement, COMMON_SYSTEM, ContentKey, KeyId, Protection, ProtectionTextError, Pssh, Scheme, hex_16,
 };
+pub use streamed::{PayloadCipher, StreamedSegment};
 pub use track::{TrackEncryptor, TrackNonce};
 pub use units::{Subsample, VideoFormat};
 

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use weir_media::encryption::PayloadCipher;
 
 use crate::path::ObjectPath;
 use crate::storage::Meta;
@@ -19,6 +20,18 @@ pub enum Part {
     Stored(Stored),
     /// Made when its turn comes.
     Made(Made),
+    /// Encrypted while it is read.
+    Encrypted(Encrypted),
+}
+
+/// What encryption makes of something, of which those bytes are sent that lie in `within`. It is read from its beginning on,
+/// since each block follows from those before.
+#[derive(Clone, Debug)]
+pub struct Encrypted {
+    pub clear: Content,
+    /// As it is before the first byte.
+    pub cipher: PayloadCipher,
+    pub within: Range<u64>,
 }
 
 /// Makes pieces of something long, whose length is known beforehand.
@@ -108,7 +121,9 @@ impl Part {
         match self {
             Part::Bytes(bytes) => bytes.len() as u64,
             Part::Stored(stored) => stored.keep.iter().map(|range| range.end - range.start).sum(),
-            Part::Made(made) => made.within.end - made.within.start,
+            Part::Made(Made { within, .. }) | Part::Encrypted(Encrypted { within, .. }) => {
+                within.end - within.start
+            }
         }
     }
 
@@ -123,6 +138,10 @@ impl Part {
             Part::Made(made) => Part::Made(Made {
                 maker: made.maker.clone(),
                 within: made.within.start + wanted.start..made.within.start + wanted.end,
+            }),
+            Part::Encrypted(part) => Part::Encrypted(Encrypted {
+                within: part.within.start + wanted.start..part.within.start + wanted.end,
+                ..part.clone()
             }),
         }
     }
@@ -177,6 +196,7 @@ mod tests {
                     Part::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
                     Part::Stored(stored) => format!("{:?}", stored.keep),
                     Part::Made(made) => format!("{:?}", made.within),
+                    Part::Encrypted(part) => format!("{:?}", part.within),
                 })
                 .collect::<Vec<_>>()
                 .join(" ")

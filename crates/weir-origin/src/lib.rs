@@ -9,6 +9,8 @@ mod configuration;
 mod content;
 mod keys;
 mod metrics;
+#[doc(hidden)]
+pub mod outside;
 mod pacing;
 mod path;
 mod server;
@@ -23,7 +25,7 @@ pub use pacing::Pacing;
 pub use path::{ObjectPath, PathError};
 pub use server::{Config, Limits, LogTo, OriginError, Server, TlsError, TlsFiles};
 pub use storage::{
-    Access, Bucket, Meta, OpenError, Patience, Place, PlaceError, Provider, Reading, S3Style, Storage,
-    StorageError,
+    Access, AuthoritiesError, Bucket, Meta, OpenError, Patience, Place, PlaceError, Provider, Reading,
+    S3Style, Storage, StorageError,
 };
 pub use titles::{AheadError, AheadSettings, Indexed, IndexedFile, KeepIndexes, TitleError, index_ahead};

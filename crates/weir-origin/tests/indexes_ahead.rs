@@ -106,6 +106,7 @@ impl Bucket {
             s3_style: S3Style::Path,
             s3_region: Some("eu-central-1".to_owned()),
             anonymous: false,
+            authorities: None,
         }
     }
 }

@@ -438,6 +438,7 @@ fn bucket(server: &Misbehaving, patience: Patience) -> Storage {
         s3_style: S3Style::Path,
         s3_region: Some("eu-central-1".to_owned()),
         anonymous: true,
+        authorities: None,
     };
     let place: Place = "s3://films/2026".parse().expect("a place");
     Storage::open(&[place], &access, true, patience, Arc::default()).expect("storage")

@@ -114,6 +114,9 @@ pub struct StorageArgs {
     /// Do not sign requests to S3 and Azure: what is read is public.
     #[arg(long)]
     pub anonymous: bool,
+    /// Take certificates of the storage that are signed by those in this file (PEM), instead of public authorities.
+    #[arg(long, value_name = "FILE")]
+    pub storage_ca: Option<PathBuf>,
     /// How long the storage may take to begin an answer, or to go on with it.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = TimeSpan::positive)]
     pub storage_timeout: TimeSpan,

@@ -468,7 +468,10 @@ fn the_origin_reads_places_and_keeps_what_e_keeps_unless_told() {
 
 #[test]
 fn the_origin_has_commands_beside_serving() {
-    let index = command!("weir origin index media a b/c.ism --s3-region x", Command::Origin);
+    let index = command!(
+        "weir origin index media a b/c.ism --s3-region x --storage-ca ca.pem",
+        Command::Origin
+    );
     let Some(OriginCommand::Index(index)) = index.command else {
         panic!("no index: {index:?}");
     };
@@ -477,6 +480,7 @@ fn the_origin_has_commands_beside_serving() {
         ("media", 2)
     );
     assert!(!index.beside && index.output.is_none() && index.storage.s3_region.is_some());
+    assert_eq!(index.storage.storage_ca, Some("ca.pem".into()));
     let dref = command!("weir origin dref a.mp4 -o b.mp4", Command::Origin);
     assert!(matches!(dref.command, Some(OriginCommand::Dref(dref)) if dref.output.is_some()));
     for line in [

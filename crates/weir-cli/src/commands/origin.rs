@@ -88,6 +88,7 @@ pub fn access(args: &StorageArgs) -> Access {
         },
         s3_region: args.s3_region.clone(),
         anonymous: args.anonymous,
+        authorities: args.storage_ca.clone(),
     }
 }
 

@@ -114,6 +114,18 @@ impl Auxiliary {
         Auxiliary { samples, lengths }
     }
 
+    /// Of samples that are protected as wholes, with these initialization vectors.
+    pub(super) fn of_whole_samples(vectors: &[[u8; IV_BYTES]]) -> Self {
+        let samples = vectors.iter().map(|iv| SampleInformation {
+            iv: Some(*iv),
+            subsamples: None,
+        });
+        Auxiliary {
+            samples: samples.collect(),
+            lengths: vec![IV_BYTES as u8; vectors.len()],
+        }
+    }
+
     /// Writes `saiz`, `saio` and `senc`. `moof_at` is where the fragment begins, from which the offset counts.
     pub(crate) fn write(&self, traf: &mut BoxWriter, moof_at: usize) {
         let count = u32::try_from(self.samples.len()).unwrap_or(u32::MAX);

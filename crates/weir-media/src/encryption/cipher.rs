@@ -4,7 +4,7 @@
 
 use aes::Aes128;
 use aes::cipher::block_padding::Pkcs7;
-use aes::cipher::{Block, BlockModeEncrypt, InnerIvInit, KeyInit, StreamCipher};
+use aes::cipher::{Block, BlockModeEncrypt, InnerIvInit, KeyInit, StreamCipher, StreamCipherSeek};
 use cbc::Encryptor;
 use ctr::{Ctr64BE, CtrCore};
 
@@ -31,21 +31,30 @@ impl Cipher {
     /// Counter mode of one sample, whose protected bytes are given one piece after the other. The last eight bytes count
     /// blocks (ISO/IEC 23001-7, 9.3).
     pub(super) fn counter(&self, iv: [u8; 8]) -> impl FnMut(&mut [u8]) + use<> {
-        let mut counter = [0; BLOCK];
-        counter[..8].copy_from_slice(&iv);
-        let mut mode = counting(self.aes.clone(), counter);
+        let mut mode = self.counting(iv);
         move |bytes| mode.apply_keystream(bytes)
     }
 
-    /// Chaining over the whole blocks of `bytes`, all of them or by the pattern; what is left of the last block stays
-    /// clear.
-    pub(super) fn chain(&self, iv: &[u8; BLOCK], bytes: &mut [u8], by_pattern: bool) {
-        let mut mode = Encryptor::<Aes128>::inner_iv_init(self.aes.clone(), iv.into());
-        if !by_pattern {
-            let (blocks, _) = Block::<Aes128>::slice_as_chunks_mut(bytes);
-            mode.encrypt_blocks(blocks);
-            return;
-        }
+    /// The same of bytes that stand behind so many others of the sample.
+    pub(super) fn count_from(&self, iv: [u8; 8], behind: u64, bytes: &mut [u8]) {
+        let mut mode = self.counting(iv);
+        mode.seek(behind);
+        mode.apply_keystream(bytes);
+    }
+
+    fn counting(&self, iv: [u8; 8]) -> Ctr64BE<Aes128> {
+        let mut counter = [0; BLOCK];
+        counter[..8].copy_from_slice(&iv);
+        counting(self.aes.clone(), counter)
+    }
+
+    fn chaining(&self, iv: &[u8; BLOCK]) -> Encryptor<Aes128> {
+        Encryptor::inner_iv_init(self.aes.clone(), iv.into())
+    }
+
+    /// Chaining over those whole blocks of `bytes` that the pattern has; all others stay clear.
+    pub(super) fn chain(&self, iv: &[u8; BLOCK], bytes: &mut [u8]) {
+        let mut mode = self.chaining(iv);
         let (encrypted, left_clear) = PATTERN;
         let run = BLOCK * usize::from(encrypted + left_clear);
         for run in bytes.chunks_mut(run) {
@@ -53,6 +62,29 @@ impl Cipher {
                 mode.encrypt_block(block.into());
             }
         }
+    }
+}
+
+/// Chaining that goes on where it was.
+#[derive(Clone)]
+pub(super) struct Chain {
+    /// The initialization vector, or the last block that was encrypted.
+    last: [u8; BLOCK],
+}
+
+impl Chain {
+    pub(super) fn new(iv: [u8; BLOCK]) -> Self {
+        Chain { last: iv }
+    }
+
+    /// Encrypts the whole blocks of `bytes`; how many bytes these are.
+    pub(super) fn encrypt(&mut self, cipher: &Cipher, bytes: &mut [u8]) -> usize {
+        let (blocks, _) = Block::<Aes128>::slice_as_chunks_mut(bytes);
+        cipher.chaining(&self.last).encrypt_blocks(blocks);
+        if let Some(last) = blocks.last() {
+            self.last = (*last).into();
+        }
+        bytes.len() / BLOCK * BLOCK
     }
 }
 
@@ -66,7 +98,7 @@ fn counting(aes: Aes128, counter: [u8; BLOCK]) -> Ctr64BE<Aes128> {
 pub fn encrypt_whole(key: &ContentKey, iv: &[u8; BLOCK], mut bytes: Vec<u8>) -> Vec<u8> {
     let length = bytes.len();
     bytes.resize(length / BLOCK * BLOCK + BLOCK, 0);
-    let mode = Encryptor::<Aes128>::inner_iv_init(Cipher::new(key).aes, iv.into());
+    let mode = Cipher::new(key).chaining(iv);
     // There is room for the padding, which is all that can be wrong.
     let encrypted = mode.encrypt_padded::<Pkcs7>(&mut bytes, length);
     debug_assert!(encrypted.is_ok());
@@ -108,7 +140,8 @@ mod tests {
         let mut bytes = hex(PLAIN);
         // What does not fill a block stays as it is.
         bytes.extend(b"clear");
-        cipher().chain(&iv, &mut bytes, false);
+        let done = Chain::new(iv).encrypt(&cipher(), &mut bytes);
+        assert_eq!(done, 64);
         assert_eq!(bytes, [&expected[..], b"clear"].concat());
         let whole = encrypt_whole(&ContentKey::new(block(KEY)), &iv, hex(PLAIN));
         assert_eq!(whole[..64], expected[..]);
@@ -150,7 +183,7 @@ mod tests {
         bytes[..16].copy_from_slice(&plain[..16]);
         bytes[160..176].copy_from_slice(&plain[16..32]);
         let clear = bytes.clone();
-        cipher().chain(&iv, &mut bytes, true);
+        cipher().chain(&iv, &mut bytes);
         assert_eq!(bytes[..16], hex("7649abac8119b246cee98e9b12e9197d")[..]);
         assert_eq!(bytes[160..176], hex("5086cb9b507219ee95db113a917678b2")[..]);
         assert_eq!(bytes[16..160], clear[16..160]);

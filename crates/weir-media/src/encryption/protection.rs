@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::cipher::Cipher;
+use super::cipher::{Chain, Cipher};
 use crate::bmff::{BoxWriter, Boxes};
 
 /// Bytes of a `pssh` box, at most.
@@ -235,7 +235,7 @@ impl Protection {
     /// each time, another for each key, and nobody can choose it.
     pub fn usual_iv(key: &ContentKey, key_id: KeyId) -> [u8; 16] {
         let mut iv = key_id.0;
-        Cipher::new(key).chain(&[0; 16], &mut iv, false);
+        Chain::new([0; 16]).encrypt(&Cipher::new(key), &mut iv);
         iv
     }
 }

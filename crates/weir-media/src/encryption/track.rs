@@ -4,12 +4,13 @@
 use std::ops::Range;
 
 use super::boxes::{Auxiliary, IV_BYTES, SampleInformation, protected_entry};
-use super::cipher::{Cipher, encrypt_whole};
+use super::cipher::{BLOCK, Cipher, encrypt_whole};
 use super::error::EncryptionError;
 use super::protection::{Protection, Pssh, Scheme};
+use super::streamed::{PayloadCipher, StreamedSegment, Vectors};
 use super::units::{Subsample, VideoFormat};
 use crate::index::{TrackIndex, TrackKind};
-use crate::package::{init_segment, init_segment_with, media_segment, media_segment_with};
+use crate::package::{MediaSegment, init_segment, init_segment_with, media_segment, media_segment_with};
 
 /// Bits of an initialization vector that count samples.
 const SAMPLE_BITS: u32 = 24;
@@ -127,32 +128,84 @@ impl<'t> TrackEncryptor<'t> {
                 wanted,
             });
         }
-        if let Layout::Segments = self.layout {
-            let whole = [clear.header, payload].concat();
-            return Ok(encrypt_whole(
-                &self.protection.key,
-                &self.protection.announcement.iv,
-                whole,
-            ));
-        }
-        let auxiliary = self.encrypt_samples(samples.clone(), &mut payload)?;
-        let mut whole = media_segment_with(self.track, samples, sequence, auxiliary.as_ref())?.header;
-        whole.append(&mut payload);
-        Ok(whole)
+        let streamed = match &self.layout {
+            Layout::Segments => self.whole_segment(samples, sequence)?,
+            Layout::Samples => self.whole_samples(samples, sequence)?,
+            Layout::Slices(format) => {
+                let auxiliary = self.encrypt_slices(format.clone(), samples.clone(), &mut payload)?;
+                let mut whole = media_segment_with(self.track, samples, sequence, Some(&auxiliary))?.header;
+                whole.append(&mut payload);
+                return Ok(whole);
+            }
+        };
+        let (header, mut cipher) = (streamed.segment.header, streamed.payload);
+        Ok([header, cipher.push(&payload), cipher.finish()].concat())
     }
 
-    /// Encrypts samples that lie one after the other; what is to be told of them, if anything is.
-    fn encrypt_samples(
+    /// The same for a payload that is encrypted while it arrives; nothing where headers tell what samples hold, so that all
+    /// samples have to be there first: video with subsamples.
+    ///
+    /// # Errors
+    ///
+    /// Samples that the track does not have.
+    pub fn streamed_segment(
         &self,
         samples: Range<u32>,
+        sequence: u32,
+    ) -> Result<Option<StreamedSegment>, EncryptionError> {
+        match self.layout {
+            Layout::Segments => self.whole_segment(samples, sequence).map(Some),
+            Layout::Samples => self.whole_samples(samples, sequence).map(Some),
+            Layout::Slices(_) => Ok(None),
+        }
+    }
+
+    fn whole_segment(&self, samples: Range<u32>, sequence: u32) -> Result<StreamedSegment, EncryptionError> {
+        let clear = media_segment(self.track, samples, sequence)?;
+        let cipher = Cipher::new(&self.protection.key);
+        let mut payload = PayloadCipher::whole(cipher, self.protection.announcement.iv);
+        let segment = MediaSegment {
+            header: payload.push(&clear.header),
+            // Padding fills a block, or is one.
+            length: (clear.length / BLOCK as u64 + 1) * BLOCK as u64,
+            ..clear
+        };
+        Ok(StreamedSegment { segment, payload })
+    }
+
+    fn whole_samples(&self, samples: Range<u32>, sequence: u32) -> Result<StreamedSegment, EncryptionError> {
+        // They are not more than a segment takes, if this can be made.
+        let clear = media_segment(self.track, samples.clone(), sequence)?;
+        let wanted = self.track.samples().range(samples.clone());
+        let sizes = wanted.map(|sample| sample.size).collect();
+        let announcement = &self.protection.announcement;
+        let (segment, vectors) = match announcement.scheme {
+            Scheme::Cenc => {
+                let vectors = samples.clone().map(|number| self.nonce.iv(number));
+                let vectors = vectors.collect::<Result<Vec<_>, _>>()?;
+                let auxiliary = Auxiliary::of_whole_samples(&vectors);
+                let segment = media_segment_with(self.track, samples, sequence, Some(&auxiliary))?;
+                (segment, Vectors::Each(vectors))
+            }
+            // With one initialization vector for all, and samples protected as wholes, there is nothing to tell.
+            _ => (clear, Vectors::Constant(announcement.iv)),
+        };
+        let cipher = Cipher::new(&self.protection.key);
+        Ok(StreamedSegment {
+            segment,
+            payload: PayloadCipher::samples(cipher, vectors, sizes),
+        })
+    }
+
+    /// Encrypts samples that lie one after the other; what is to be told of them.
+    fn encrypt_slices(
+        &self,
+        mut format: VideoFormat,
+        samples: Range<u32>,
         payload: &mut [u8],
-    ) -> Result<Option<Auxiliary>, EncryptionError> {
+    ) -> Result<Auxiliary, EncryptionError> {
         let cipher = Cipher::new(&self.protection.key);
         let scheme = self.protection.announcement.scheme;
-        let mut format = match &self.layout {
-            Layout::Slices(format) => Some(format.clone()),
-            _ => None,
-        };
         let (mut all, mut lengths) = (Vec::new(), Vec::new());
         let mut rest = payload;
         for sample in self.track.samples().range(samples) {
@@ -163,47 +216,38 @@ impl<'t> TrackEncryptor<'t> {
                 .split_at_mut_checked(sample.size as usize)
                 .unwrap_or_default();
             rest = behind;
-            let subsamples = match &mut format {
-                Some(format) => Some(format.subsamples(bytes, scheme).map_err(failed)?),
-                None => None,
-            };
+            let subsamples = format.subsamples(bytes, scheme).map_err(failed)?;
             let iv = match scheme {
                 Scheme::Cenc => Some(self.nonce.iv(number)?),
                 _ => None,
             };
-            self.encrypt_sample(&cipher, iv, subsamples.as_deref(), bytes);
-            let information = SampleInformation { iv, subsamples };
+            self.encrypt_sample(&cipher, iv, &subsamples, bytes);
+            let information = SampleInformation {
+                iv,
+                subsamples: Some(subsamples),
+            };
             lengths.push(information.length().map_err(failed)?);
             all.push(information);
         }
-        // With one initialization vector for all, and samples protected as wholes, there is nothing to tell.
-        let is_needed = lengths.iter().any(|length| *length > 0);
-        Ok(is_needed.then(|| Auxiliary::new(all, lengths)))
+        Ok(Auxiliary::new(all, lengths))
     }
 
     fn encrypt_sample(
         &self,
         cipher: &Cipher,
         iv: Option<[u8; IV_BYTES]>,
-        subsamples: Option<&[Subsample]>,
+        subsamples: &[Subsample],
         bytes: &mut [u8],
     ) {
-        let ranges: Vec<Range<usize>> = match subsamples {
-            Some(subsamples) => protected_ranges(subsamples).collect(),
-            None => std::iter::once(0..bytes.len()).collect(),
-        };
         let mut count = iv.map(|iv| cipher.counter(iv));
-        for range in ranges {
+        for range in protected_ranges(subsamples) {
             let Some(protected) = bytes.get_mut(range) else {
                 continue;
             };
             match &mut count {
                 Some(count) => count(protected),
                 // The chain begins anew with each run (10.4.1).
-                None => {
-                    let iv = &self.protection.announcement.iv;
-                    cipher.chain(iv, protected, subsamples.is_some());
-                }
+                None => cipher.chain(&self.protection.announcement.iv, protected),
             }
         }
     }

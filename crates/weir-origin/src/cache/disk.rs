@@ -110,7 +110,7 @@ impl Shared {
             files.by_name.get_mut(&name)?.used = used;
         }
         let path = self.folder.join(&name);
-        match read(&path, key) {
+        match read(&path, key, self.limit) {
             Some(body) => {
                 // For the order in which another process takes the files over; it is no harm if that is not exact.
                 let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
@@ -199,17 +199,34 @@ fn name(key: &str) -> String {
 
 fn write(path: &Path, key: &str, body: &[u8]) -> io::Result<()> {
     let mut file = File::create_new(path)?;
-    file.write_all(MAGIC)?;
-    file.write_all(&(key.len() as u32).to_le_bytes())?;
-    file.write_all(&xxh3_64(body).to_le_bytes())?;
-    file.write_all(key.as_bytes())?;
+    file.write_all(&head(key, body))?;
     file.write_all(body)
 }
 
-/// The body of a file, if it is whole and belongs to that key.
-fn read(path: &Path, key: &str) -> Option<Bytes> {
+/// What stands before a body that is kept under that key.
+pub fn head(key: &str, body: &[u8]) -> Vec<u8> {
+    let mut head = Vec::with_capacity(HEAD + key.len());
+    head.extend(MAGIC);
+    head.extend((key.len() as u32).to_le_bytes());
+    head.extend(xxh3_64(body).to_le_bytes());
+    head.extend(key.as_bytes());
+    head
+}
+
+/// The body of a file of at most `most` bytes, if it is whole and belongs to that key.
+fn read(path: &Path, key: &str, most: u64) -> Option<Bytes> {
+    let file = File::open(path).ok()?;
+    // Nothing of this cache's own is longer than the whole of it.
+    if file.metadata().ok()?.len() > most {
+        return None;
+    }
     let mut all = Vec::new();
-    File::open(path).ok()?.read_to_end(&mut all).ok()?;
+    file.take(most).read_to_end(&mut all).ok()?;
+    body(all, key)
+}
+
+/// The body in what a file has, if that is whole and belongs to that key.
+pub fn body(all: Vec<u8>, key: &str) -> Option<Bytes> {
     let (head, rest) = all.split_at_checked(HEAD)?;
     let (magic, numbers) = head.split_first_chunk::<8>()?;
     let (length, hash) = numbers.split_first_chunk::<4>()?;
@@ -265,7 +282,7 @@ mod tests {
         runtime.block_on(test);
     }
 
-    fn body(byte: u8, length: usize) -> Bytes {
+    fn bytes_of(byte: u8, length: usize) -> Bytes {
         vec![byte; length].into()
     }
 
@@ -274,16 +291,16 @@ mod tests {
         run(async {
             let folder = TempDir::new().expect("a folder");
             let cache = DiskCache::open(folder.path(), 1 << 20).expect("a cache");
-            cache.insert("a", body(1, 1000)).await;
-            cache.insert("b", body(2, 2000)).await;
-            cache.insert("a", body(3, 3000)).await;
+            cache.insert("a", bytes_of(1, 1000)).await;
+            cache.insert("b", bytes_of(2, 2000)).await;
+            cache.insert("a", bytes_of(3, 3000)).await;
             let bytes = cache.bytes();
             drop(cache);
             fs::write(folder.path().join("other.txt"), "not ours").expect("a file");
             let again = DiskCache::open(folder.path(), 1 << 20).expect("a cache");
             assert_eq!(again.bytes(), bytes);
-            assert_eq!(again.get("a").await, Some(body(3, 3000)));
-            assert_eq!(again.get("b").await, Some(body(2, 2000)));
+            assert_eq!(again.get("a").await, Some(bytes_of(3, 3000)));
+            assert_eq!(again.get("b").await, Some(bytes_of(2, 2000)));
             assert_eq!(again.get("c").await, None);
             // A smaller one keeps what was used last.
             drop(again);
@@ -291,7 +308,7 @@ mod tests {
             assert!(small.bytes() <= 3000);
             assert_eq!(
                 (small.get("a").await, small.get("b").await),
-                (None, Some(body(2, 2000)))
+                (None, Some(bytes_of(2, 2000)))
             );
             assert!(folder.path().join("other.txt").exists());
         });
@@ -303,13 +320,13 @@ mod tests {
             let folder = TempDir::new().expect("a folder");
             let cache = DiskCache::open(folder.path(), 20_000).expect("a cache");
             for key in 0..30 {
-                cache.insert(&key.to_string(), body(key, 2000)).await;
+                cache.insert(&key.to_string(), bytes_of(key, 2000)).await;
                 assert!(cache.bytes() <= 20_000);
             }
-            cache.insert("large", body(0, 2600)).await;
+            cache.insert("large", bytes_of(0, 2600)).await;
             assert_eq!(cache.get("large").await, None);
             assert_eq!(cache.get("0").await, None);
-            assert_eq!(cache.get("29").await, Some(body(29, 2000)));
+            assert_eq!(cache.get("29").await, Some(bytes_of(29, 2000)));
             let on_disk: u64 = fs::read_dir(folder.path())
                 .expect("the folder")
                 .map(|entry| entry.expect("an entry").metadata().expect("a size").len())
@@ -325,7 +342,7 @@ mod tests {
             let cache = DiskCache::open(folder.path(), 1 << 20).expect("a cache");
             let path = folder.path().join(name("a"));
             for damage in 0..4 {
-                cache.insert("a", body(1, 1000)).await;
+                cache.insert("a", bytes_of(1, 1000)).await;
                 let mut bytes = fs::read(&path).expect("the file");
                 match damage {
                     0 => bytes.truncate(900),
@@ -338,7 +355,7 @@ mod tests {
                 assert!(!path.exists());
                 assert_eq!(cache.bytes(), 0);
             }
-            cache.insert("a", body(1, 1000)).await;
+            cache.insert("a", bytes_of(1, 1000)).await;
             fs::remove_file(&path).expect("it is there");
             assert_eq!(cache.get("a").await, None);
         });

@@ -5,6 +5,6 @@ mod disk;
 mod flights;
 mod memory;
 
-pub use disk::{CacheError, DiskCache};
+pub use disk::{CacheError, DiskCache, body, head};
 pub use flights::Flights;
 pub use memory::MemoryCache;

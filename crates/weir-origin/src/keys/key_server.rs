@@ -34,7 +34,9 @@ pub struct KeyServer {
 /// A request for a licence, and the answer.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LicenceRequest {
+    /// Identifiers of keys, in Base64 for URLs.
     pub kids: Vec<String>,
+    /// `temporary`.
     #[serde(rename = "type", default)]
     pub kind: String,
 }
@@ -81,7 +83,7 @@ impl KeyServer {
             ..Patience::default()
         };
         // Its connections do not count as those to storage.
-        let transport = Transport::new(true, &patience, Arc::default()).map_err(|_| wrong())?;
+        let transport = Transport::new(true, &patience, None, Arc::default()).map_err(|_| wrong())?;
         Ok(KeyServer {
             transport,
             address: address.to_owned(),
@@ -90,21 +92,12 @@ impl KeyServer {
 
     /// The key of a title, of which some is known: what the server says counts where both say it, but for addresses.
     pub async fn ask(&self, known: &WrittenKey, title: &ObjectPath) -> Result<WrittenKey, KeyError> {
-        let wrong = |why: String| KeyError::Wrong {
-            title: title.clone(),
-            why,
-        };
+        let wrong = |why: String| wrong(title, why);
         let key_id = known.key_id.as_deref().map(hex_16).transpose();
         let key_id = key_id.map_err(|error| wrong(format!("'key_id': {error}")))?;
         let Some(key_id) = key_id.map(KeyId) else {
             let answer = self.send(Method::GET, None, title).await?;
-            let told: WrittenKey = serde_json::from_slice(&answer).map_err(|error| {
-                wrong(format!(
-                    "the key server's answer cannot be read (line {})",
-                    error.line()
-                ))
-            })?;
-            return Ok(joined(known, told));
+            return key_of_answer(&answer, known, title);
         };
         let request = LicenceRequest {
             kids: vec![base64url(&key_id.0)],
@@ -112,20 +105,7 @@ impl KeyServer {
         };
         let body = serde_json::to_vec(&request).map_err(|error| wrong(error.to_string()))?;
         let answer = self.send(Method::POST, Some((body, key_id)), title).await?;
-        let licence: Licence = serde_json::from_slice(&answer).map_err(|error| {
-            wrong(format!(
-                "the key server's licence cannot be read (line {})",
-                error.line()
-            ))
-        })?;
-        let of_this = |key: &&LicenceKey| from_base64url(&key.kid) == Some(key_id.0);
-        let key = licence.keys.iter().find(of_this);
-        let key = key.and_then(|key| from_base64url(&key.k));
-        let key = key.ok_or_else(|| wrong(format!("the key server's licence has no key {key_id}")))?;
-        Ok(WrittenKey {
-            key: Some(KeyId(key).hex()),
-            ..known.clone()
-        })
+        key_of_licence(&answer, known, key_id, title)
     }
 
     async fn send(
@@ -138,10 +118,7 @@ impl KeyServer {
             title: title.clone(),
             why,
         };
-        let wrong = |why: String| KeyError::Wrong {
-            title: title.clone(),
-            why,
-        };
+        let wrong = |why: String| wrong(title, why);
         let key_id = body.as_ref().map(|(_, key_id)| *key_id);
         let mut address = put_in(&self.address, title, key_id);
         if !self.address.contains("{title}") && key_id.is_none() {
@@ -180,6 +157,55 @@ impl KeyServer {
             Err(unavailable(why))
         })
     }
+}
+
+fn wrong(title: &ObjectPath, why: String) -> KeyError {
+    KeyError::Wrong {
+        title: title.clone(),
+        why,
+    }
+}
+
+/// The key in what a server says of a title, with what the file says besides.
+///
+/// # Errors
+/// When it is not the JSON of a key.
+pub fn key_of_answer(answer: &[u8], known: &WrittenKey, title: &ObjectPath) -> Result<WrittenKey, KeyError> {
+    let told = serde_json::from_slice(answer).map_err(|error| {
+        let line = error.line();
+        wrong(
+            title,
+            format!("the key server's answer cannot be read (line {line})"),
+        )
+    })?;
+    Ok(joined(known, told))
+}
+
+/// The key of that identifier in a server's licence.
+///
+/// # Errors
+/// When it is no licence, or one without that key.
+pub fn key_of_licence(
+    answer: &[u8],
+    known: &WrittenKey,
+    key_id: KeyId,
+    title: &ObjectPath,
+) -> Result<WrittenKey, KeyError> {
+    let licence: Licence = serde_json::from_slice(answer).map_err(|error| {
+        let line = error.line();
+        wrong(
+            title,
+            format!("the key server's licence cannot be read (line {line})"),
+        )
+    })?;
+    let of_this = |key: &&LicenceKey| from_base64url(&key.kid) == Some(key_id.0);
+    let key = licence.keys.iter().find(of_this);
+    let key = key.and_then(|key| from_base64url(&key.k));
+    let key = key.ok_or_else(|| wrong(title, format!("the key server's licence has no key {key_id}")))?;
+    Ok(WrittenKey {
+        key: Some(KeyId(key).hex()),
+        ..known.clone()
+    })
 }
 
 /// What the server says, with what the file says besides.

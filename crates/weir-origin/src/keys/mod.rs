@@ -17,12 +17,13 @@ use std::time::{Duration, Instant};
 use crate::cache::{Flights, MemoryCache};
 use crate::path::ObjectPath;
 use key_server::KeyServer;
-use rules::{Rule, Rules};
-use written::{Addresses, WrittenKey};
 
 pub use error::{KeyError, KeysError};
-pub use key_server::{Licence, LicenceKey, LicenceRequest, base64url, from_base64url};
-pub use written::{KEY as KEY_NAME, LICENCE as LICENCE_NAME, TitleKey};
+pub use key_server::{
+    Licence, LicenceKey, LicenceRequest, base64url, from_base64url, key_of_answer, key_of_licence,
+};
+pub use rules::{Rule, Rules};
+pub use written::{Addresses, KEY as KEY_NAME, LICENCE as LICENCE_NAME, TitleKey, WrittenKey};
 
 /// How long a key of the key server is used before it is asked again.
 const KEPT: Duration = Duration::from_secs(60);

@@ -2,6 +2,7 @@
 //! that of the title or of a folder above it. It must not know what is served.
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -12,6 +13,8 @@ use crate::path::ObjectPath;
 
 /// Bytes of a key file.
 const LONGEST_FILE: u64 = 64 << 20;
+/// Characters that messages show of what a file says.
+const LONGEST_TOLD: usize = 200;
 
 /// What a path is under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,18 +66,8 @@ struct WrittenRule {
 impl Rules {
     /// Reads a file; without one, everything is clear, or a matter of the key server.
     pub fn open(path: Option<&Path>, has_server: bool, addresses: Addresses) -> Result<Self, KeysError> {
-        let mut rules = Rules {
-            rules: Vec::new(),
-            exact: HashMap::new(),
-            patterns: Vec::new(),
-            rest: if has_server {
-                Rule::Server(None)
-            } else {
-                Rule::Clear
-            },
-        };
         let Some(path) = path else {
-            return Ok(rules);
+            return Ok(Rules::none(has_server));
         };
         let text = read(path).map_err(|source| KeysError::File {
             path: path.to_owned(),
@@ -83,20 +76,38 @@ impl Rules {
         let is_json = path
             .extension()
             .is_some_and(|end| end.eq_ignore_ascii_case("json"));
-        let wrong = |why: String| KeysError::Written {
+        Rules::parse(&text, is_json, has_server, addresses).map_err(|why| KeysError::Written {
             path: path.to_owned(),
             why,
-        };
-        let written = if is_json {
-            serde_json::from_str(&text).map_err(|error| error.to_string())
+        })
+    }
+
+    /// What counts where there is no file.
+    fn none(has_server: bool) -> Self {
+        Rules {
+            rules: Vec::new(),
+            exact: HashMap::new(),
+            patterns: Vec::new(),
+            rest: if has_server {
+                Rule::Server(None)
+            } else {
+                Rule::Clear
+            },
+        }
+    }
+
+    /// Reads the text of a file, in JSON or in TOML; else what is wrong with it, in one line.
+    pub fn parse(text: &str, is_json: bool, has_server: bool, addresses: Addresses) -> Result<Self, String> {
+        let written: WrittenFile = if is_json {
+            serde_json::from_str(text).map_err(|error| in_a_line(&error.to_string()))?
         } else {
-            parse_toml(&text)
+            parse_toml(text)?
         };
-        let written: WrittenFile = written.map_err(wrong)?;
+        let mut rules = Rules::none(has_server);
         for rule in written.title {
-            let name = rule.path.clone();
+            let name: String = rule.path.chars().take(LONGEST_TOLD).collect();
             let added = rules.add(rule, has_server, addresses);
-            added.map_err(|why| wrong(format!("the title '{}': {why}", name.escape_debug())))?;
+            added.map_err(|why| format!("the title '{}': {why}", name.escape_debug()))?;
         }
         Ok(rules)
     }
@@ -191,16 +202,27 @@ fn parse_toml(text: &str) -> Result<WrittenFile, String> {
         let at = error.span().map_or(0, |span| span.start);
         let before = text.get(..at).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
-        format!("line {line}: {}", error.message())
+        format!("line {line}: {}", in_a_line(error.message()))
     })
 }
 
+/// What a reader says, which may have names from the file in it.
+fn in_a_line(said: &str) -> String {
+    let line = said.chars().take(LONGEST_TOLD);
+    line.map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
 fn read(path: &Path) -> std::io::Result<String> {
-    if std::fs::metadata(path)?.len() > LONGEST_FILE {
+    // It may be no file with a length, but a pipe.
+    let mut text = String::new();
+    std::fs::File::open(path)?
+        .take(LONGEST_FILE + 1)
+        .read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST_FILE {
         let why = "it is longer than 64 MiB";
         return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, why));
     }
-    std::fs::read_to_string(path)
+    Ok(text)
 }
 
 /// The path of a title or folder, in which an asterisk stands for any characters of one part.

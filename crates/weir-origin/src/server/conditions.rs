@@ -13,6 +13,7 @@ use http::header::{
 pub struct Current<'a> {
     /// With its quotes.
     pub etag: Option<&'a str>,
+    /// When it was written.
     pub modified: Option<SystemTime>,
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 
+use super::authorities::Authorities;
 use super::cloud::Cloud;
 use super::fault::Fault;
 use super::folder::Folder;
@@ -41,6 +42,7 @@ impl Endpoint {
     pub fn open(
         place: &Place,
         access: &Access,
+        authorities: &Authorities,
         pooled: bool,
         patience: &Patience,
         metrics: &Arc<Metrics>,
@@ -49,8 +51,10 @@ impl Endpoint {
             place: place.to_string(),
             why,
         };
-        let transport =
-            || Transport::new(pooled, patience, metrics.clone()).map_err(|fault| settings(fault.to_string()));
+        let transport = || {
+            Transport::new(pooled, patience, authorities.clone(), metrics.clone())
+                .map_err(|fault| settings(fault.to_string()))
+        };
         let backend = match place {
             Place::Folder(folder) => Backend::Folder(open_folder(folder)?),
             Place::Http(base) => Backend::Plain(Plain::new(transport()?, base)),

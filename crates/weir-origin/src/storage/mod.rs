@@ -3,6 +3,7 @@
 //! are, nor what is kept of them.
 
 mod at_hand;
+mod authorities;
 mod buffers;
 mod cloud;
 mod endpoint;
@@ -32,6 +33,7 @@ use endpoint::Endpoint;
 use fault::Fault;
 use hedge::Hedge;
 
+pub use authorities::AuthoritiesError;
 pub use error::StorageError;
 pub use meta::Meta;
 pub use place::{Access, Bucket, Place, PlaceError, Provider, S3Style};
@@ -77,6 +79,9 @@ pub enum OpenError {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// The certificate authorities that it is to be checked by cannot be read.
+    #[error(transparent)]
+    Authorities(#[from] AuthoritiesError),
     /// None, or more than can be kept in mind.
     #[error("{0} places to read from; name from 1 to {MOST_PLACES}")]
     Places(usize),
@@ -142,7 +147,9 @@ impl Storage {
         if !(1..=MOST_PLACES).contains(&places.len()) {
             return Err(OpenError::Places(places.len()));
         }
-        let open = |place| Endpoint::open(place, access, pooled, &patience, &metrics);
+        let authorities = access.authorities.as_deref();
+        let authorities = authorities.map(authorities::read).transpose()?;
+        let open = |place| Endpoint::open(place, access, &authorities, pooled, &patience, &metrics);
         let endpoints = places.iter().map(open).collect::<Result<_, _>>()?;
         let shared = Shared {
             endpoints,

@@ -90,6 +90,8 @@ pub struct Access {
     pub s3_region: Option<String>,
     /// Requests to S3 and Azure are not signed: what is read is public.
     pub anonymous: bool,
+    /// A file in PEM with the certificate authorities that servers over TLS are checked by, in place of the public ones.
+    pub authorities: Option<PathBuf>,
 }
 
 impl FromStr for Place {

@@ -9,12 +9,15 @@ use bytes::Bytes;
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use hyper_rustls::builderstates::WantsSchemes;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::ClientConfig;
 use tower_service::Service;
 
+use super::authorities::Authorities;
 use super::fault::Fault;
 use crate::metrics::Metrics;
 
@@ -73,14 +76,17 @@ impl Transport {
     ///
     /// # Errors
     /// When the TLS library refuses its own settings.
-    pub fn new(pooled: bool, patience: &Patience, metrics: Arc<Metrics>) -> Result<Self, Fault> {
+    pub fn new(
+        pooled: bool,
+        patience: &Patience,
+        authorities: Authorities,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, Fault> {
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(patience.connect));
-        let provider = rustls::crypto::ring::default_provider();
-        let connector = HttpsConnectorBuilder::new()
-            .with_provider_and_webpki_roots(provider)
+        let connector = secured(authorities)
             .map_err(|error| Fault::Unreachable(error.to_string()))?
             .https_or_http()
             .enable_http1()
@@ -107,6 +113,18 @@ impl Transport {
             Err(_) => Err(Fault::TimedOut(self.answer)),
         }
     }
+}
+
+fn secured(authorities: Authorities) -> Result<HttpsConnectorBuilder<WantsSchemes>, rustls::Error> {
+    let provider = rustls::crypto::ring::default_provider();
+    let Some(authorities) = authorities else {
+        return HttpsConnectorBuilder::new().with_provider_and_webpki_roots(provider);
+    };
+    let config = ClientConfig::builder_with_provider(Arc::new(provider))
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(authorities)
+        .with_no_client_auth();
+    Ok(HttpsConnectorBuilder::new().with_tls_config(config))
 }
 
 /// Takes the rest of an answer that says only what is wrong, so that its connection can be used again.

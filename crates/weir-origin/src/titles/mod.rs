@@ -3,13 +3,13 @@
 
 mod address;
 mod ahead;
-mod beside;
+pub(crate) mod beside;
 mod catalogue;
 mod chosen;
 mod error;
 mod indexes;
 mod made_of;
-mod narrow;
+pub(crate) mod narrow;
 mod on_demand;
 mod piece;
 mod protected;

@@ -6,19 +6,21 @@ use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
-use weir_media::encryption::{EncryptionError, TrackEncryptor, TrackNonce};
+use weir_media::encryption::{EncryptionError, StreamedSegment, TrackEncryptor, TrackNonce};
 use weir_media::index::{TrackIndex, TrackKind};
 use weir_media::presentation::{Presentation, Resource};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::TitleError;
 use super::narrow::narrowed;
-use super::piece::{Piece, at_hand, manifest_type, mp4_type};
+use super::piece::{Piece, at_hand, content, manifest_type, mp4_type};
 use super::title::{Source, Title};
+use crate::content::{Content, Encrypted, Part};
 use crate::keys::TitleKey;
 use crate::metrics::Kind;
 
-/// What has to be done with the payload of a media segment before it is sent.
+/// What has to be done with the payload of a media segment before any of it is sent, where its headers follow from what is
+/// in it.
 #[derive(Clone, Debug)]
 pub struct Sealing {
     title: Arc<Title>,
@@ -45,6 +47,21 @@ impl Sealing {
             .and_then(|encryptor| encryptor.media_segment(self.samples.clone(), self.sequence, payload))
             .map_err(failed)
     }
+}
+
+/// A segment whose payload is encrypted while it is read.
+fn encrypted(source: &Source, streamed: StreamedSegment) -> Content {
+    let StreamedSegment { mut segment, payload } = streamed;
+    let header = Bytes::from(std::mem::take(&mut segment.header));
+    let within = 0..segment.length - header.len() as u64;
+    Content::new(vec![
+        Part::Bytes(header),
+        Part::Encrypted(Encrypted {
+            clear: content(source, segment),
+            cipher: payload,
+            within,
+        }),
+    ])
 }
 
 fn encryption_error(source: &Source, error: EncryptionError) -> TitleError {
@@ -128,6 +145,19 @@ impl Title {
         } else {
             samples
         };
+        let Some((source, track)) = self.track(kind, name) else {
+            return Ok(None);
+        };
+        let streamed = encryptor(source, track, key)
+            .and_then(|encryptor| encryptor.streamed_segment(samples.clone(), sequence));
+        if let Some(streamed) = streamed.map_err(|error| encryption_error(source, error))? {
+            return Ok(Some(Piece {
+                kind: Kind::Media,
+                content_type: mp4_type(kind),
+                content: encrypted(source, streamed),
+                sealing: None,
+            }));
+        }
         let Some(piece) = self.payload(kind, name, samples.clone(), sequence)? else {
             return Ok(None);
         };
