@@ -1,7 +1,7 @@
 // Makes the one file of the page, dist/index.html, from what Vite built: script and style inside it, and a content
 // security policy that allows exactly those two, by their hashes. The same input gives the same bytes.
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 
 const built = new URL("../.build/", import.meta.url);
 const dist = new URL("../dist/", import.meta.url);
@@ -45,4 +45,6 @@ const placeholder = '<script type="application/gzip;base64" id="weir-data"></scr
 if (html.split(placeholder).length !== 2) throw new Error("the place of the data must be in the page exactly once");
 
 mkdirSync(dist, { recursive: true });
-writeFileSync(new URL("index.html", dist), html);
+// What is the same stays untouched: whoever embeds it would be built anew.
+const page = new URL("index.html", dist);
+if (!existsSync(page) || readFileSync(page, "utf8") !== html) writeFileSync(page, html);
