@@ -8,8 +8,8 @@
 #   RATES="1 5 20 50 100 200 500"          Mbit/s, one connection each
 #   CONNECTIONS="100 250 500 1000 2000"    of RATE Mbit/s each
 #   RATE=8
-#   BURST=4             packets of --pace-burst; empty for what the kernel chooses: 64 KB on a round trip as short as here,
-#                       which is half a second at 1 Mbit/s
+#   BURST=auto          that of --pace-burst: auto, kernel (64 KB on a round trip as short as here, which is half a second
+#                       at 1 Mbit/s) or packets
 #   SHORT=1             a try: 3 s, three rates, 50 and 100 connections
 #   WEIR                the binary; target/release/weir
 set -euo pipefail
@@ -27,8 +27,7 @@ duration=${DURATION:-10}
 rates=${RATES:-1 5 20 50 100 200 500}
 connections=${CONNECTIONS:-100 250 500 1000 2000}
 rate=${RATE:-8}
-BURST=${BURST-4}
-burst=${BURST:+--pace-burst $BURST}
+burst=${BURST:-auto}
 client=$here/pacing_client.py
 port=8080
 last_core=$(($(nproc) > 1))
@@ -52,9 +51,8 @@ serve() {
     wait_for_far "$port" "$FAR_PID" || fail "the origin did not start: $(cat "$scratch/log")"
 }
 
-# shellcheck disable=SC2086 # the burst is an option with its value, or nothing
 serve_paced() {
-    serve --pace --pace-floor 100kbit/s --pace-time 100000h $burst
+    serve --pace --pace-floor 100kbit/s --pace-time 100000h --pace-burst "$burst"
 }
 
 # ask COMMAND...: a client on the other core, that has been told where the server is.
@@ -62,7 +60,7 @@ ask() {
     in_near taskset -c "$last_core" python3 "$client" "$1" "$FAR_ADDRESS" "$port" "${@:2}"
 }
 
-echo "$(nproc) cores, kernel $(uname -r), $(date -u +%Y-%m-%d); $duration s each; bursts of ${BURST:-as many packets as the kernel chooses}"
+echo "$(nproc) cores, kernel $(uname -r), $(date -u +%Y-%m-%d); $duration s each; --pace-burst $burst"
 echo
 echo "| asked, Mbit/s | body, Mbit/s | error | wire / body |"
 echo "| --: | --: | --: | --: |"

@@ -3,6 +3,7 @@
 use std::io::{self, IoSlice};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use socket2::SockRef;
@@ -74,6 +75,31 @@ pub fn set_max_pacing_rate(stream: &impl AsFd, bytes_per_second: u64) -> io::Res
         libc::SO_MAX_PACING_RATE,
         bytes_per_second,
     )
+}
+
+/// The shortest round trip of `stream` of late; none where the kernel does not know it (`tcpi_min_rtt`, which
+/// `libc::tcp_info` ends before).
+///
+/// # Errors
+/// As `getsockopt(2)`.
+pub fn min_rtt(stream: &impl AsFd) -> io::Result<Option<Duration>> {
+    /// Where it lies in `tcp_info` (linux/tcp.h).
+    const AT: usize = 148;
+    let mut info = [0_u8; AT + 4];
+    let mut length = info.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes of `info`.
+    let done = unsafe {
+        let pointer = info.as_mut_ptr().cast();
+        let fd = stream.as_fd().as_raw_fd();
+        libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, pointer, &mut length)
+    };
+    if done != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let [.., a, b, c, d] = info;
+    let microseconds = u32::from_ne_bytes([a, b, c, d]);
+    let is_known = length as usize == info.len() && !matches!(microseconds, 0 | u32::MAX);
+    Ok(is_known.then(|| Duration::from_micros(microseconds.into())))
 }
 
 /// The rate of [`set_max_pacing_rate`] that bounds nothing.

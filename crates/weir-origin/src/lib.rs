@@ -21,7 +21,7 @@ pub use cache::{CacheError, DiskCache, Flights, MemoryCache};
 pub use configuration::{Configuration, UnknownConfiguration};
 pub use keys::{KeySettings, KeysError};
 pub use metrics::{Handshake, Kind, Metrics, Tier};
-pub use pacing::Pacing;
+pub use pacing::{BadBurst, Burst, Pacing};
 pub use path::{ObjectPath, PathError};
 pub use server::{Config, Limits, LogTo, OriginError, Server, TlsError, TlsFiles};
 pub use storage::{

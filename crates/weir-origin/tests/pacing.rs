@@ -20,7 +20,7 @@ use misbehaving::object;
 use served::{Served, config, make_certificate, wait_until};
 use tempfile::TempDir;
 use weir_media::pace_bounds::PaceBounds;
-use weir_origin::{Config, Configuration, LogTo, Pacing};
+use weir_origin::{Burst, Config, Configuration, LogTo, Pacing};
 use weir_units::Rate;
 
 /// Bytes of `/a.mp4`.
@@ -211,7 +211,7 @@ fn a_connection_is_held_no_longer_than_allowed() {
                 floor: Rate(1_000),
                 ..PaceBounds::default()
             },
-            burst: None,
+            burst: Burst::Auto,
         }),
         ..paced(&folder)
     });
@@ -316,7 +316,7 @@ fn rates_hold_inside_tls() {
 }
 
 #[test]
-fn bursts_are_as_short_as_is_said() {
+fn bursts_are_as_long_as_is_said() {
     /// What arrives at once, in the middle of all that does.
     fn usual_burst(stream: &mut TcpStream) -> usize {
         let answer = ask(stream, PACED, &[]);
@@ -332,17 +332,20 @@ fn bursts_are_as_short_as_is_said() {
         *pieces.iter().find(is_half).expect("a half")
     }
     let folder = folder();
-    let short = Served::start(&Config {
-        pacing: Some(Pacing {
-            burst: Some(4),
-            ..Pacing::default()
-        }),
-        ..paced(&folder)
-    });
-    let burst = usual_burst(&mut connect(&short));
-    assert!(burst <= 4 * 1460, "{burst}");
-    // The kernel makes longer ones where the round trip is short.
-    let kernels = Served::start(&paced(&folder));
-    let burst = usual_burst(&mut connect(&kernels));
-    assert!(burst > 4 * 1460, "{burst}");
+    // The kernel makes longer ones where the round trip is as short as here.
+    for (burst, is_short) in [
+        (Burst::Packets(4), true),
+        (Burst::Auto, true),
+        (Burst::Kernel, false),
+    ] {
+        let served = Served::start(&Config {
+            pacing: Some(Pacing {
+                burst,
+                ..Pacing::default()
+            }),
+            ..paced(&folder)
+        });
+        let bytes = usual_burst(&mut connect(&served));
+        assert_eq!(bytes <= 4 * 1460, is_short, "{burst}: {bytes}");
+    }
 }

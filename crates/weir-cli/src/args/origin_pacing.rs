@@ -1,7 +1,8 @@
 //! Arguments of `weir origin` that say how fast answers are sent.
 
-use clap::{Args, value_parser};
+use clap::Args;
 use weir_media::pace_bounds::MAX_FACTOR;
+use weir_origin::Burst;
 
 use crate::units::{Rate, TimeSpan};
 
@@ -27,9 +28,10 @@ pub struct PacingArgs {
     /// No answer takes longer than this because of its pace.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = TimeSpan::positive, requires = "pace")]
     pub pace_time: TimeSpan,
-    /// Packets that a paced connection sends back to back at most [default: as the kernel chooses].
-    #[arg(long, value_name = "PACKETS", value_parser = value_parser!(u32).range(1..=64), requires = "pace")]
-    pub pace_burst: Option<u32>,
+    /// Packets that a paced connection sends back to back at most, from 1 to 64; kernel: as the kernel chooses; auto: the
+    /// same, but where that is 64 KB (round trips below 2 ms) what the rate gives in a millisecond, and at least 4 packets.
+    #[arg(long, value_name = "PACKETS", default_value_t = Burst::Auto, requires = "pace")]
+    pub pace_burst: Burst,
 }
 
 /// Reads a multiple of the top rung.

@@ -3,6 +3,8 @@
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 
+use weir_origin::Burst;
+
 use super::*;
 use crate::units::{ByteCount, FrameRate, LengthSpan, PortRange, Rate, RateOrMax, ReorderDepth, TimeSpan};
 
@@ -396,11 +398,11 @@ fn the_demo_of_the_origin_lasts_as_told() {
 #[test]
 fn the_origin_paces_when_told_within_bounds() {
     let origin = command!("weir origin media", Command::Origin);
-    assert!(!origin.pacing.pace && origin.pacing.pace_burst.is_none());
+    assert!(!origin.pacing.pace && origin.pacing.pace_burst == Burst::Auto);
     let line = "weir origin media --pace --pace-factor 2.5 --pace-floor 500kbit/s --pace-ceiling 50Mbit/s --pace-low-buffer 6s --pace-time 2min --pace-burst 4";
     let pacing = command!(line, Command::Origin).pacing;
     assert!(pacing.pace);
-    assert_eq!((pacing.pace_factor, pacing.pace_burst), (2.5, Some(4)));
+    assert_eq!((pacing.pace_factor, pacing.pace_burst), (2.5, Burst::Packets(4)));
     assert_eq!(pacing.pace_floor.0, 500_000);
     assert_eq!(pacing.pace_ceiling.map(|rate| rate.0), Some(50_000_000));
     assert_eq!(

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use weir_net::tcp;
 
-use crate::pacing::{Progress, TcpRate};
+use crate::pacing::{Burst, Progress, TcpRate};
 
 /// The maximum segment size where the kernel does not say.
 const USUAL_MSS: u32 = 1448;
@@ -51,12 +51,15 @@ impl Socket {
         })
     }
 
-    /// Has the kernel send what is written at this rate at most, in bursts of so many packets if that is said, or as fast as
+    /// Has the kernel send what is written at this rate at most, in bursts that are no longer than this, or as fast as
     /// the network carries it.
-    pub fn set_rate(&self, rate: Option<TcpRate>, burst: Option<u32>, rises: bool) -> io::Result<()> {
+    pub fn set_rate(&self, rate: Option<TcpRate>, burst: Burst, rises: bool) -> io::Result<()> {
         tcp::set_max_pacing_rate(&self.stream, rate.map_or(tcp::UNPACED, |rate| rate.0))?;
-        let burst = rate.and(burst).unwrap_or(0);
-        self.sending.burst.store(burst, Ordering::Relaxed);
+        let packets = rate.and_then(|rate| {
+            let min_rtt = tcp::min_rtt(&self.stream).ok().flatten();
+            burst.packets(rate, self.mss(), min_rtt)
+        });
+        self.sending.burst.store(packets.unwrap_or(0), Ordering::Relaxed);
         // The kernel learns a higher rate with the next acknowledgement, and waits after each send as long as that took
         // before: so the first is a short one.
         self.sending.alone.store(rises, Ordering::Relaxed);
