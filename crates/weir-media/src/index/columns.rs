@@ -16,18 +16,23 @@ const EXTENDED: u8 = 0x80;
 /// Appends a column of these values, of which there are at most [`BLOCK`].
 pub(super) fn pack(values: &[i64], into: &mut Vec<u8>) {
     let smallest = values.iter().copied().min().unwrap_or(0);
+    // As most columns are, of durations and flags.
+    if values.iter().all(|value| *value == smallest) {
+        into.push(0);
+        write_varint(zigzag(smallest), into);
+        return;
+    }
     // Differences of 64-bit numbers need 64 bits without a sign, and wrapping gives just those.
     let mut above: Vec<u64> = values
         .iter()
         .map(|value| value.wrapping_sub(smallest).cast_unsigned())
         .collect();
     // Composition offsets are multiples of the duration of a frame.
-    let divisor = above
-        .iter()
-        .fold(0, |divisor, value| common_divisor(divisor, *value))
-        .max(1);
-    for value in &mut above {
-        *value /= divisor;
+    let divisor = common_divisor_of(&above);
+    if divisor > 1 {
+        for value in &mut above {
+            *value /= divisor;
+        }
     }
     let most = above.iter().copied().map(bits).max().unwrap_or(0);
     let low = cheapest_width(&above, most);
@@ -97,6 +102,18 @@ pub(super) fn unpack(bytes: &mut &[u8], values: &mut [i64]) -> Option<()> {
     Some(())
 }
 
+/// The greatest number that divides all, of which not all are zero.
+fn common_divisor_of(values: &[u64]) -> u64 {
+    let mut divisor = 0;
+    for value in values {
+        divisor = common_divisor(divisor, *value);
+        if divisor == 1 {
+            break;
+        }
+    }
+    divisor
+}
+
 /// The greatest number that divides both; the other one if one is zero.
 fn common_divisor(mut one: u64, mut other: u64) -> u64 {
     while other != 0 {
@@ -144,15 +161,14 @@ fn write_bits(values: impl Iterator<Item = u64>, width: u32, into: &mut Vec<u8>)
         let kept = u128::from(value) & ((1 << width) - 1);
         pending |= kept << filled;
         filled += width;
-        while filled >= 8 {
-            into.push(pending as u8);
-            pending >>= 8;
-            filled -= 8;
+        if filled >= 64 {
+            into.extend_from_slice(&(pending as u64).to_le_bytes());
+            pending >>= 64;
+            filled -= 64;
         }
     }
-    if filled > 0 {
-        into.push(pending as u8);
-    }
+    let rest = (pending as u64).to_le_bytes();
+    into.extend(rest.iter().take(filled.div_ceil(8) as usize));
 }
 
 /// The value of this number among those of this width, which is at most 64 and above 0.

@@ -359,14 +359,16 @@ impl SampleTableBuilder {
         self.decode_times.push(first.decode_time);
         self.positions.push(self.block_position);
         self.starts.push(start);
-        let mut column = |of: &dyn Fn(&Sample) -> i64| {
+        let columns: [fn(&Sample) -> i64; 4] = [
+            |sample| sample.size.into(),
+            |sample| sample.duration.into(),
+            |sample| sample.composition_offset.into(),
+            |sample| sample.sync.into(),
+        ];
+        for of in columns {
             let values: Vec<i64> = self.pending.iter().map(of).collect();
             pack(&values, &mut self.columns);
-        };
-        column(&|sample| i64::from(sample.size));
-        column(&|sample| i64::from(sample.duration));
-        column(&|sample| i64::from(sample.composition_offset));
-        column(&|sample| sample.sync.into());
+        }
         let mut end = self.block_position;
         let gaps: Vec<i64> = self
             .pending
