@@ -283,7 +283,7 @@ fn the_page_holds_every_group_and_the_published_table_beside() {
     let page = markdown(&experiment, &groups, &compared, model.as_ref(), &machine);
     for part in [
         "# small\n",
-        "12 runs, each 3 times",
+        "12 runs, 3 of each combination, in an order",
         "| E | 4s | 1Mbit/s | 0..10 | warm |",
         "221.0 (211.0 to 231.0)",
         "## Beside what was published",

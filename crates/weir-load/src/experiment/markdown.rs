@@ -82,8 +82,8 @@ fn circumstances(page: &mut String, experiment: &Experiment, groups: &[Group], m
         ),
     );
     let times = match experiment.repeats {
-        1 => "each once".to_owned(),
-        repeats => format!("each {repeats} times"),
+        1 => String::new(),
+        repeats => format!(", {repeats} of each combination"),
     };
     let storage = match &experiment.storage {
         Storage::Served { delay, .. } => {
@@ -101,7 +101,7 @@ fn circumstances(page: &mut String, experiment: &Experiment, groups: &[Group], m
     paragraph(
         page,
         &format!(
-            "{made}, {times}, in an order shuffled by seed {}. Titles: {titles}. Storage: {storage}. {}. Where there \
+            "{made}{times}, in an order shuffled by seed {}. Titles: {titles}. Storage: {storage}. {}. Where there \
              are several repeats, tables show their mean, and the smallest and the largest in parentheses.",
             experiment.seed, machine.cores
         ),

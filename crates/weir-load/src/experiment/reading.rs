@@ -52,12 +52,17 @@ fn order(
 
 fn one(row: &Compared) -> Option<String> {
     let (efficiency, relative) = (row.efficiency?, row.relative?);
-    Some(format!(
-        "{}: OUT/IN is {efficiency:.3} here and {:.3} there ({:.2} times); it sends {} the first configuration here, {} \
-         there.",
+    let of_reads = format!(
+        "{}: OUT/IN is {efficiency:.3} here and {:.3} there ({:.2} times)",
         row.configuration,
         row.published_efficiency,
         efficiency / row.published_efficiency,
+    );
+    if (relative, row.published_relative) == (1.0, 1.0) {
+        return Some(format!("{of_reads}. What the others send is held beside it."));
+    }
+    Some(format!(
+        "{of_reads}; it sends {} the first configuration here, {} there.",
         beyond(relative),
         beyond(row.published_relative),
     ))
@@ -130,6 +135,8 @@ fn fastest(published: &Published, groups: &[Group]) -> Option<String> {
 fn beyond(ratio: f64) -> String {
     if (ratio - 1.0).abs() < 0.0005 {
         "as much as".to_owned()
+    } else if ratio >= 2.0 {
+        format!("{ratio:.1} times as much as")
     } else if ratio > 1.0 {
         format!("{} more than", format_percent(ratio - 1.0))
     } else {
