@@ -19,10 +19,29 @@ const EXPLAINED = fileURLToPath(new URL("../../docs/shaka-packager.md", import.m
 const SEGMENT = 2;
 
 const folder = mkdtempSync(join(tmpdir(), "weir-packager-"));
+/** What the packager makes; apart, since what is in the origin's folder is a title. */
+const packaged = mkdtempSync(join(tmpdir(), "weir-packaged-"));
 let demo = null;
 let url = null;
 
+/** Codecs that the demo does not have, each a title of its own, and how ffmpeg makes them. */
+const OTHERS = {
+  hevc: "-f lavfi -i testsrc2=size=320x180:rate=25:duration=6 -c:v libx265 -preset ultrafast -tag:v hvc1 -pix_fmt yuv420p -x265-params keyint=50:min-keyint=50:scenecut=0:bframes=2:log-level=error",
+  av1: "-f lavfi -i testsrc2=size=320x180:rate=25:duration=6 -c:v libsvtav1 -preset 12 -g 50 -pix_fmt yuv420p",
+  opus: "-f lavfi -i sine=sample_rate=48000:duration=6 -c:a libopus -b:a 64k",
+  ac3: "-f lavfi -i sine=sample_rate=48000:duration=6 -c:a ac3 -b:a 128k",
+};
+
+async function makeOthers() {
+  for (const [name, options] of Object.entries(OTHERS)) {
+    mkdirSync(join(folder, name));
+    const to = join(folder, name, "film.mp4");
+    await run("ffmpeg", ["-nostdin", "-loglevel", "error", ...options.split(" "), to]);
+  }
+}
+
 before(async () => {
+  await makeOthers();
   const words = ["origin", "demo", "--folder", folder, "--duration", "10s", "--listen", "127.0.0.1:0", "--json"];
   demo = await background(words);
   await demo.firstLine();
@@ -35,7 +54,7 @@ before(async () => {
 
 after(async () => {
   await demo?.stop();
-  rmSync(folder, { recursive: true, force: true });
+  for (const made of [folder, packaged]) rmSync(made, { recursive: true, force: true });
 });
 
 /** The boxes of a file, as mp4box reads them. */
@@ -136,11 +155,11 @@ function samples(init, segment) {
 }
 
 /** A track by the packager: its initialisation segment, and its media segments in order. */
-async function byPackager(file, stream) {
-  const to = join(folder, `packager-${file}`);
-  mkdirSync(to);
+async function byPackager(title, file, stream) {
+  const to = join(packaged, title, file);
+  mkdirSync(to, { recursive: true });
   await run(PACKAGER, [
-    `in=${join(folder, "demo", file)},stream=${stream},init_segment=${to}/init.mp4,segment_template=${to}/$Number%05d$.m4s`,
+    `in=${join(folder, title, file)},stream=${stream},init_segment=${to}/init.mp4,segment_template=${to}/$Number%05d$.m4s`,
     "--segment_duration",
     String(SEGMENT),
     "--generate_static_live_mpd",
@@ -152,7 +171,7 @@ async function byPackager(file, stream) {
 }
 
 async function got(address) {
-  const answer = await fetch(`${url}demo/${address}`);
+  const answer = await fetch(`${url}${address}`);
   assert.equal(answer.status, 200, address);
   return Buffer.from(await answer.arrayBuffer());
 }
@@ -166,30 +185,35 @@ async function byOrigin(track) {
 }
 
 const TRACKS = [
-  { file: "video-720p.mp4", stream: "video", track: "video/v1" },
-  { file: "video-360p.mp4", stream: "video", track: "video/v3" },
-  { file: "sound-german.mp4", stream: "audio", track: "audio/a2" },
+  { title: "demo", file: "video-720p.mp4", stream: "video", track: "video/v1" },
+  { title: "demo", file: "video-360p.mp4", stream: "video", track: "video/v3" },
+  { title: "demo", file: "sound-german.mp4", stream: "audio", track: "audio/a2" },
+  { title: "hevc", file: "film.mp4", stream: "video", track: "video/v1" },
+  { title: "av1", file: "film.mp4", stream: "video", track: "video/v1" },
+  { title: "opus", file: "film.mp4", stream: "audio", track: "audio/a1" },
+  { title: "ac3", file: "film.mp4", stream: "audio", track: "audio/a1" },
 ];
 
 test("segments are the packager's, but for what is explained", async () => {
   const known = explained();
   const used = new Set();
   const unexplained = [];
-  for (const { file, stream, track } of TRACKS) {
-    const [ours, theirs] = [await byOrigin(track), await byPackager(file, stream)];
-    assert.equal(ours.media.length, theirs.media.length, file);
+  for (const { title, file, stream, track } of TRACKS) {
+    const name = `${title}/${file}`;
+    const [ours, theirs] = [await byOrigin(`${title}/${track}`), await byPackager(title, file, stream)];
+    assert.equal(ours.media.length, theirs.media.length, name);
     const pairs = [[ours.init, theirs.init], ...ours.media.map((segment, i) => [segment, theirs.media[i]])];
     for (const [i, [own, other]] of pairs.entries())
       for (const one of differences(boxesOf(own), boxesOf(other))) {
         const reason = known.find((name) => asPattern(name).test(one.name));
         if (reason) used.add(reason);
-        else unexplained.push({ file, segment: i, ...one });
+        else unexplained.push({ name, segment: i, ...one });
       }
     const [ownInit, otherInit] = [boxesOf(ours.init), boxesOf(theirs.init)];
     for (const [i, segment] of ours.media.entries()) {
       const own = samples(ownInit, segment);
       assert.ok(own.length > 0);
-      assert.deepEqual(own, samples(otherInit, theirs.media[i]), `${file}, segment ${i}`);
+      assert.deepEqual(own, samples(otherInit, theirs.media[i]), `${name}, segment ${i}`);
     }
   }
   assert.deepEqual(unexplained, []);
