@@ -151,6 +151,9 @@ for (const title of ["cenc", "cbcs", "av1-cenc", "av1-cbcs"]) {
     ])
       test(`encrypted: ${title}, dash with ${player} and ${how}`, () =>
         play({ title, output: "dash", player, ...keys }, SECONDS, byBrowser(true)));
+  for (const player of DASH)
+    test(`encrypted: ${title}, on-demand with ${player}`, () =>
+      play({ title, output: "on-demand", player }, SECONDS, byBrowser(true)));
   for (const player of HLS) {
     const at = () => (takesForTs(title, player) ? withoutKeys.url : url);
     test(`encrypted: ${title}, hls with ${player}`, () =>

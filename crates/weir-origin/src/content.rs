@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use weir_media::encryption::PayloadCipher;
+use weir_media::encryption::{EncryptionError, PayloadCipher};
 
 use crate::path::ObjectPath;
 use crate::storage::Meta;
@@ -22,6 +22,35 @@ pub enum Part {
     Made(Made),
     /// Encrypted while it is read.
     Encrypted(Encrypted),
+    /// Encrypted when all of it has been read.
+    Sealed(Sealed),
+}
+
+/// What sealing makes of a payload, of which those bytes are sent that lie in `within`.
+#[derive(Clone, Debug)]
+pub struct Sealed {
+    pub payload: Content,
+    pub seal: Arc<dyn Seal>,
+    pub within: Range<u64>,
+}
+
+/// Encrypts a payload of which what stands in front of it tells something.
+pub trait Seal: Debug + Send + Sync {
+    /// What is sent in place of this payload, which is all of it.
+    ///
+    /// # Errors
+    /// When the payload is damaged, or of a codec that cannot be encrypted.
+    fn seal(&self, payload: Vec<u8>) -> Result<Vec<u8>, Unsealable>;
+}
+
+/// Why something is not encrypted, and so not sent.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("cannot encrypt {path}: {error}; nothing of it is served without encryption")]
+pub struct Unsealable {
+    /// The file.
+    pub path: ObjectPath,
+    /// What is wrong.
+    pub error: EncryptionError,
 }
 
 /// What encryption makes of something, of which those bytes are sent that lie in `within`. It is read from its beginning on,
@@ -121,9 +150,9 @@ impl Part {
         match self {
             Part::Bytes(bytes) => bytes.len() as u64,
             Part::Stored(stored) => stored.keep.iter().map(|range| range.end - range.start).sum(),
-            Part::Made(Made { within, .. }) | Part::Encrypted(Encrypted { within, .. }) => {
-                within.end - within.start
-            }
+            Part::Made(Made { within, .. })
+            | Part::Encrypted(Encrypted { within, .. })
+            | Part::Sealed(Sealed { within, .. }) => within.end - within.start,
         }
     }
 
@@ -140,6 +169,10 @@ impl Part {
                 within: made.within.start + wanted.start..made.within.start + wanted.end,
             }),
             Part::Encrypted(part) => Part::Encrypted(Encrypted {
+                within: part.within.start + wanted.start..part.within.start + wanted.end,
+                ..part.clone()
+            }),
+            Part::Sealed(part) => Part::Sealed(Sealed {
                 within: part.within.start + wanted.start..part.within.start + wanted.end,
                 ..part.clone()
             }),
@@ -196,7 +229,9 @@ mod tests {
                     Part::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
                     Part::Stored(stored) => format!("{:?}", stored.keep),
                     Part::Made(made) => format!("{:?}", made.within),
-                    Part::Encrypted(part) => format!("{:?}", part.within),
+                    Part::Encrypted(Encrypted { within, .. }) | Part::Sealed(Sealed { within, .. }) => {
+                        format!("{within:?}")
+                    }
                 })
                 .collect::<Vec<_>>()
                 .join(" ")

@@ -4,78 +4,21 @@
 #![allow(clippy::unwrap_used)]
 
 mod misbehaving;
+mod protected;
 mod served;
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use misbehaving::{Act, Misbehaving, status};
+use protected::{KEY, KEY_ID, films, get, rule, run, text, with_keys};
 use served::{Served, config};
 use tempfile::TempDir;
-use weir_origin::{Config, Configuration, KeySettings, Kind};
+use weir_origin::{Config, Configuration, Kind};
 
-const KEY: &str = "00112233445566778899aabbccddeeff";
-const KEY_ID: &str = "10000000-2000-3000-4000-500000000000";
 /// The same in Base64 for URLs, without padding.
 const KEY_BASE64: &str = "ABEiM0RVZneImaq7zN3u_w";
 const KEY_ID_BASE64: &str = "EAAAACAAMABAAFAAAAAAAA";
-
-#[track_caller]
-fn run(program: &str, arguments: &str) -> Vec<u8> {
-    let done = Command::new(program)
-        .args(arguments.split_whitespace())
-        .output()
-        .unwrap_or_else(|error| panic!("{program} is needed for this test: {error}"));
-    let told = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{program} {arguments}: {told}");
-    done.stdout
-}
-
-/// Eight seconds of pictures and sound as `sita/film.mp4`.
-fn films() -> TempDir {
-    let folder = TempDir::new().unwrap();
-    fs::create_dir(folder.path().join("sita")).unwrap();
-    let file = folder.path().join("sita/film.mp4");
-    run(
-        "ffmpeg",
-        &format!(
-            "-nostdin -loglevel error -f lavfi -i testsrc2=size=160x90:rate=25:duration=8 -f lavfi -i \
-             sine=sample_rate=48000:duration=8 -c:v libx264 -preset ultrafast -g 25 -pix_fmt yuv420p -c:a aac {}",
-            file.display()
-        ),
-    );
-    folder
-}
-
-fn with_keys(folder: &Path, keys: &str, server: Option<String>, serve: bool) -> Config {
-    let file = folder.join("keys.toml");
-    fs::write(&file, keys).unwrap();
-    Config {
-        keys: KeySettings {
-            file: Some(file),
-            server,
-            serve,
-        },
-        ..config(folder.to_str().unwrap())
-    }
-}
-
-fn rule(path: &str, scheme: &str) -> String {
-    format!("[[title]]\npath = '{path}'\nscheme = '{scheme}'\nkey_id = '{KEY_ID}'\nkey = '{KEY}'\n")
-}
-
-fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap()
-}
-
-#[track_caller]
-fn get(served: &Served, path: &str) -> Vec<u8> {
-    let (status, body) = served.get(path);
-    assert_eq!(status, 200, "{path}: {}", String::from_utf8_lossy(&body));
-    body
-}
 
 /// Whatever there might be of a title, and the stored file.
 const PARTS: [&str; 14] = [
@@ -259,9 +202,6 @@ fn there_is_no_way_around_a_rule() {
         assert!(body.contains("\"protected\""), "{path}: {body}");
     }
     assert!(served.metric("weir_origin_errors_total{cause=\"protected\"}") >= 5.0);
-    for part in ["on-demand.mpd", "video/v1/track.mp4"] {
-        assert_eq!(served.get(&format!("/sita/{part}")).0, 404);
-    }
     let (status, _) = served.get("/sita/content.key");
     assert_eq!(status, 403, "keys are given to nobody unless that is asked for");
 }

@@ -3,33 +3,22 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod protected;
 mod served;
 
 use std::cell::Cell;
 use std::fs;
 use std::io::{Read, Write};
-use std::process::Command;
 use std::time::Duration;
 
+use protected::{KEY, run};
 use served::{Served, config, wait_until};
 use tempfile::TempDir;
 use weir_origin::{Config, KeySettings, Kind};
 
-const KEY: &str = "00112233445566778899aabbccddeeff";
 const IV: &str = "0123456789abcdef0123456789abcdef";
 const CLIENTS: u64 = 24;
 const PATH: &str = "/sita/video/v1/0.m4s";
-
-#[track_caller]
-fn run(program: &str, arguments: &str) -> Vec<u8> {
-    let done = Command::new(program)
-        .args(arguments.split_whitespace())
-        .output()
-        .unwrap_or_else(|error| panic!("{program} is needed for this test: {error}"));
-    let told = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{program} {arguments}: {told}");
-    done.stdout
-}
 
 /// Four seconds of noise without loss: a segment of tens of megabytes.
 fn noise() -> TempDir {

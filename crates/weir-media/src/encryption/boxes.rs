@@ -14,6 +14,26 @@ pub(super) const IV_BYTES: usize = 8;
 const SUBSAMPLE_BYTES: usize = 6;
 /// Samples say the subsamples that they are made of (`senc`).
 const HAS_SUBSAMPLES: u32 = 2;
+/// Subsamples that there is room for where room is kept, for each sample: pictures of eight slices
+/// or tiles, and some that are not shown beside them.
+const ROOM_SUBSAMPLES: u64 = 12;
+/// Bytes of `saiz`, `saio` and `senc` without what they tell of each sample.
+const BARE_BYTES: u64 = (12 + 1 + 4) + (12 + 4 + 4) + (12 + 4);
+/// Of the header of a box.
+const FREE_BYTES: u64 = 8;
+
+/// Bytes that are enough for the auxiliary information of so many samples with subsamples, and for a box that fills what is
+/// left; known before the samples are.
+pub(super) fn room_bytes(samples: u64, has_vectors: bool) -> u64 {
+    let iv = if has_vectors { IV_BYTES as u64 } else { 0 };
+    let each = 1 + iv + 2 + SUBSAMPLE_BYTES as u64 * ROOM_SUBSAMPLES;
+    BARE_BYTES + samples * each + FREE_BYTES
+}
+
+/// Bytes of what is told of so many samples that are protected as wholes, each with its initialization vector.
+pub(super) fn whole_samples_bytes(samples: u64) -> u64 {
+    BARE_BYTES + samples * IV_BYTES as u64
+}
 
 /// The sample entry, which is the whole box, as that of protected samples.
 pub(super) fn protected_entry(
@@ -106,12 +126,45 @@ impl SampleInformation {
 pub(crate) struct Auxiliary {
     samples: Vec<SampleInformation>,
     lengths: Vec<u8>,
+    /// Bytes of the box that fills the room which is kept for it, with its header; 0 if none is.
+    filling: u64,
 }
 
 impl Auxiliary {
     /// Of these samples, in decoding order; `lengths` are theirs.
     pub(super) fn new(samples: Vec<SampleInformation>, lengths: Vec<u8>) -> Self {
-        Auxiliary { samples, lengths }
+        Auxiliary {
+            samples,
+            lengths,
+            filling: 0,
+        }
+    }
+
+    /// The same, but as long as [`room_bytes`] says, whatever it tells. Nothing if that is too short for it.
+    pub(super) fn filling_room(self, has_vectors: bool) -> Option<Self> {
+        let room = room_bytes(self.samples.len() as u64, has_vectors);
+        let filling = room.checked_sub(self.length())?;
+        (filling >= FREE_BYTES).then_some(Auxiliary { filling, ..self })
+    }
+
+    /// Bytes that it takes.
+    fn length(&self) -> u64 {
+        let table = if self.common_length().is_some() {
+            0
+        } else {
+            self.lengths.len()
+        };
+        let all: u64 = self.lengths.iter().map(|length| u64::from(*length)).sum();
+        BARE_BYTES + table as u64 + all
+    }
+
+    /// Bytes that are told of each sample, if they are as many of all.
+    fn common_length(&self) -> Option<u8> {
+        let first = self.lengths.first().copied().unwrap_or(0);
+        self.lengths
+            .iter()
+            .all(|length| *length == first)
+            .then_some(first)
     }
 
     /// Of samples that are protected as wholes, with these initialization vectors.
@@ -123,18 +176,18 @@ impl Auxiliary {
         Auxiliary {
             samples: samples.collect(),
             lengths: vec![IV_BYTES as u8; vectors.len()],
+            filling: 0,
         }
     }
 
-    /// Writes `saiz`, `saio` and `senc`. `moof_at` is where the fragment begins, from which the offset counts.
+    /// Writes `saiz`, `saio` and `senc`, and what fills the room that is kept for them. `moof_at` is where the fragment begins, from which the offset counts.
     pub(crate) fn write(&self, traf: &mut BoxWriter, moof_at: usize) {
         let count = u32::try_from(self.samples.len()).unwrap_or(u32::MAX);
-        let first = self.lengths.first().copied().unwrap_or(0);
-        let is_same = self.lengths.iter().all(|length| *length == first);
+        let common = self.common_length();
         traf.nest_full(b"saiz", 0, 0, |saiz| {
-            saiz.u8(if is_same { first } else { 0 });
+            saiz.u8(common.unwrap_or(0));
             saiz.u32(count);
-            if !is_same {
+            if common.is_none() {
                 saiz.bytes(&self.lengths);
             }
         });
@@ -156,5 +209,9 @@ impl Auxiliary {
         });
         let offset = u32::try_from(information_at - moof_at).unwrap_or(u32::MAX);
         traf.put_u32(offset_at, offset);
+        if self.filling > 0 {
+            // A segment's header is made in memory, so it fits.
+            traf.nest(b"free", |free| free.zeros((self.filling - FREE_BYTES) as usize));
+        }
     }
 }

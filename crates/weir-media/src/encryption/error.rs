@@ -1,5 +1,7 @@
 //! Why something cannot be encrypted, in one line.
 
+use std::ops::Range;
+
 use thiserror::Error;
 
 use super::protection::Scheme;
@@ -87,6 +89,17 @@ pub enum EncryptionError {
         /// The number of the sample.
         number: u32,
     },
+    /// More slices or tiles than there is room for in a single file, whose layout is made before they are known.
+    #[error(
+        "pictures of samples {} up to {} are made of more than twelve slices or tiles each, for which single files have no room; \
+         play it by manifest.mpd or master.m3u8",
+        samples.start,
+        samples.end
+    )]
+    NoRoom {
+        /// The samples.
+        samples: Range<u32>,
+    },
     /// Other bytes than those of the samples.
     #[error("{given} bytes were given as the payload of {wanted}")]
     Payload {
@@ -104,7 +117,7 @@ impl EncryptionError {
     /// The media is as it should be, and cannot be encrypted here.
     pub fn is_unsupported(&self) -> bool {
         let error = match self {
-            EncryptionError::Codec { .. } => return true,
+            EncryptionError::Codec { .. } | EncryptionError::NoRoom { .. } => return true,
             EncryptionError::Parameters { error, .. } | EncryptionError::Sample { error, .. } => error,
             _ => return false,
         };

@@ -3,14 +3,20 @@
 
 use std::ops::Range;
 
-use super::boxes::{Auxiliary, IV_BYTES, SampleInformation, protected_entry};
+use super::boxes::{
+    Auxiliary, IV_BYTES, SampleInformation, protected_entry, room_bytes, whole_samples_bytes,
+};
 use super::cipher::{BLOCK, Cipher, encrypt_whole};
 use super::error::EncryptionError;
 use super::protection::{Protection, Pssh, Scheme};
 use super::streamed::{PayloadCipher, StreamedSegment, Vectors};
 use super::units::{Subsample, VideoFormat};
 use crate::index::{TrackIndex, TrackKind};
-use crate::package::{MediaSegment, init_segment, init_segment_with, media_segment, media_segment_with};
+use crate::package::{
+    MediaSegment, SingleFile, init_segment, init_segment_with, media_segment, media_segment_length,
+    media_segment_with,
+};
+use crate::segments::TrackSegments;
 
 /// Bits of an initialization vector that count samples.
 const SAMPLE_BITS: u32 = 24;
@@ -118,7 +124,60 @@ impl<'t> TrackEncryptor<'t> {
         &self,
         samples: Range<u32>,
         sequence: u32,
+        payload: Vec<u8>,
+    ) -> Result<Vec<u8>, EncryptionError> {
+        self.segment_with(samples, sequence, payload, Some)
+    }
+
+    /// The track as a single file, of which the layout is known without any sample. Segment `n` is what
+    /// [`Self::segment_of_single_file`] gives for the samples of segment `n` and the sequence number `n + 1`, or
+    /// [`Self::streamed_segment`] where that gives something.
+    ///
+    /// # Errors
+    ///
+    /// As [`SingleFile::new`] and [`Self::init_segment`].
+    pub fn single_file(&self, segments: &TrackSegments) -> Result<SingleFile, EncryptionError> {
+        let length = |samples: Range<u32>| {
+            let count = samples.len() as u64;
+            let clear = media_segment_length(self.track, samples)?;
+            Ok(match (&self.layout, self.has_vectors()) {
+                (Layout::Segments, _) => whole_length(clear),
+                (Layout::Samples, true) => clear + whole_samples_bytes(count),
+                (Layout::Samples, false) => clear,
+                (Layout::Slices(_), has_vectors) => clear + room_bytes(count, has_vectors),
+            })
+        };
+        SingleFile::laid_out(self.init_segment()?, self.track, segments, length)
+    }
+
+    /// [`Self::media_segment`] as it stands in a single file: what is told of samples with subsamples is as long as can be
+    /// known beforehand.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::media_segment`], and [`EncryptionError::NoRoom`].
+    pub fn segment_of_single_file(
+        &self,
+        samples: Range<u32>,
+        sequence: u32,
+        payload: Vec<u8>,
+    ) -> Result<Vec<u8>, EncryptionError> {
+        let fill = |auxiliary: Auxiliary| auxiliary.filling_room(self.has_vectors());
+        self.segment_with(samples, sequence, payload, fill)
+    }
+
+    /// Whether each sample has an initialization vector of its own.
+    fn has_vectors(&self) -> bool {
+        self.protection.announcement.scheme == Scheme::Cenc
+    }
+
+    /// `fitted` makes what is told of samples as long as it has to be, if it can.
+    fn segment_with(
+        &self,
+        samples: Range<u32>,
+        sequence: u32,
         mut payload: Vec<u8>,
+        fitted: impl FnOnce(Auxiliary) -> Option<Auxiliary>,
     ) -> Result<Vec<u8>, EncryptionError> {
         let clear = media_segment(self.track, samples.clone(), sequence)?;
         let wanted = clear.length - clear.header.len() as u64;
@@ -133,6 +192,9 @@ impl<'t> TrackEncryptor<'t> {
             Layout::Samples => self.whole_samples(samples, sequence)?,
             Layout::Slices(format) => {
                 let auxiliary = self.encrypt_slices(format.clone(), samples.clone(), &mut payload)?;
+                let auxiliary = fitted(auxiliary).ok_or_else(|| EncryptionError::NoRoom {
+                    samples: samples.clone(),
+                })?;
                 let mut whole = media_segment_with(self.track, samples, sequence, Some(&auxiliary))?.header;
                 whole.append(&mut payload);
                 return Ok(whole);
@@ -166,8 +228,7 @@ impl<'t> TrackEncryptor<'t> {
         let mut payload = PayloadCipher::whole(cipher, self.protection.announcement.iv);
         let segment = MediaSegment {
             header: payload.push(&clear.header),
-            // Padding fills a block, or is one.
-            length: (clear.length / BLOCK as u64 + 1) * BLOCK as u64,
+            length: whole_length(clear.length),
             ..clear
         };
         Ok(StreamedSegment { segment, payload })
@@ -251,6 +312,11 @@ impl<'t> TrackEncryptor<'t> {
             }
         }
     }
+}
+
+/// Bytes of a segment that is encrypted as a whole: padding fills a block, or is one.
+fn whole_length(clear: u64) -> u64 {
+    (clear / BLOCK as u64 + 1) * BLOCK as u64
 }
 
 /// Where the protected bytes of a sample lie.

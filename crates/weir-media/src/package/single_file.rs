@@ -2,6 +2,8 @@
 //! all media segments behind each other, as DASH's on-demand profile wants it. Where each part lies is known beforehand,
 //! so that a server answers ranges of it from the source.
 
+use std::ops::Range;
+
 use crate::bmff::BoxWriter;
 use crate::index::TrackIndex;
 use crate::segments::{Segment, TrackSegments};
@@ -32,21 +34,32 @@ impl SingleFile {
     ///
     /// Segments that the track does not have, too many of them, and such of 2 GiB or more.
     pub fn new(track: &TrackIndex, segments: &TrackSegments) -> Result<SingleFile, PackageError> {
+        Self::laid_out(init_segment(track), track, segments, |samples| {
+            media_segment_length(track, samples)
+        })
+    }
+
+    /// The same with another initialization segment and other segments, of which `length` gives the bytes.
+    pub(crate) fn laid_out<E: From<PackageError>>(
+        init: Vec<u8>,
+        track: &TrackIndex,
+        segments: &TrackSegments,
+        length: impl Fn(Range<u32>) -> Result<u64, E>,
+    ) -> Result<SingleFile, E> {
         let segments = segments.segments.as_slice();
         if segments.len() > MOST_REFERENCES {
-            return Err(PackageError::TooManySegments {
-                count: segments.len(),
-            });
+            let count = segments.len();
+            return Err(PackageError::TooManySegments { count }.into());
         }
         let mut lengths = Vec::with_capacity(segments.len());
         for segment in segments {
-            let length = media_segment_length(track, segment.samples.clone())?;
+            let length = length(segment.samples.clone())?;
             let length = u32::try_from(length).ok().filter(|length| length >> 31 == 0);
             lengths.push(length.ok_or(PackageError::SegmentTooLong {
                 samples: segment.samples.clone(),
             })?);
         }
-        let mut head = init_segment(track);
+        let mut head = init;
         let init_length = head.len() as u64;
         head.extend(segment_index(track, segments, &lengths));
         let mut end = head.len() as u64;

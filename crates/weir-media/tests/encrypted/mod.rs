@@ -123,6 +123,8 @@ pub struct Encrypted {
     pub path: PathBuf,
     /// Initialization segment and media segments.
     pub parts: Vec<Vec<u8>>,
+    /// The same track as a single file with a segment index, whose layout was known before the samples were.
+    pub single_file: PathBuf,
 }
 
 /// The first track of a file, encrypted.
@@ -148,12 +150,10 @@ pub fn encrypt(folder: &Path, source: &Path, scheme: Scheme) -> Encrypted {
     };
     let encryptor = TrackEncryptor::new(track, &protection, TrackNonce::from_hash(0x1234_5678_9abc)).unwrap();
     let mut parts = vec![encryptor.init_segment().unwrap()];
-    for (segments, sequence) in plan
-        .video
-        .iter()
-        .chain(&plan.other)
-        .flat_map(|track| track.segments.iter().zip(1..))
-    {
+    let planned = plan.video.iter().chain(&plan.other).next().unwrap();
+    let layout = encryptor.single_file(planned).unwrap();
+    let mut single_file = layout.head.clone();
+    for (segments, sequence) in planned.segments.iter().zip(1..) {
         let clear = media_segment(track, segments.samples.clone(), sequence).unwrap();
         let payload: Vec<u8> = clear
             .pieces
@@ -167,16 +167,26 @@ pub fn encrypt(folder: &Path, source: &Path, scheme: Scheme) -> Encrypted {
         // The same each time.
         assert_eq!(
             encryptor
-                .media_segment(segments.samples.clone(), sequence, payload)
+                .media_segment(segments.samples.clone(), sequence, payload.clone())
                 .unwrap(),
             made
         );
         parts.push(made);
+        assert_eq!(layout.offsets[sequence as usize - 1], single_file.len() as u64);
+        let segment = encryptor.segment_of_single_file(segments.samples.clone(), sequence, payload);
+        single_file.extend(segment.unwrap());
     }
+    assert_eq!(layout.length(), single_file.len() as u64);
     let name = source.file_stem().unwrap().to_str().unwrap();
     let path = folder.join(format!("{name}-{scheme}.mp4"));
     fs::write(&path, parts.concat()).unwrap();
-    Encrypted { path, parts }
+    let whole = folder.join(format!("{name}-{scheme}-single.mp4"));
+    fs::write(&whole, single_file).unwrap();
+    Encrypted {
+        path,
+        parts,
+        single_file: whole,
+    }
 }
 
 /// The NAL units of a sample, whose lengths have four bytes.

@@ -18,10 +18,9 @@ use super::flow::Flow;
 use super::problem::Problem;
 use super::range::{Wanted, wanted};
 use super::sealed::sealed;
-use crate::content::{Content, Part};
+use crate::content::{Content, Part, Seal};
 use crate::metrics::Kind;
 use crate::path::ObjectPath;
-use crate::titles::Sealing;
 
 /// How long caches may keep an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +41,8 @@ pub struct Found {
     pub modified: Option<SystemTime>,
     pub keep: Keep,
     pub content: Content,
-    /// What has to be done with all of it before it is sent.
-    pub sealing: Option<Sealing>,
+    /// What has to be done with all of it before its length is known.
+    pub sealing: Option<Arc<dyn Seal>>,
     /// What is to be looked at anew if it turns out to have changed.
     pub of: Option<ObjectPath>,
 }
@@ -97,8 +96,9 @@ impl Found {
             Verdict::NotModified => return Ok(self.empty(StatusCode::NOT_MODIFIED)),
             Verdict::Failed => return Ok(self.empty(StatusCode::PRECONDITION_FAILED)),
         }
-        if let Some(sealing) = self.sealing.take() {
-            self.content = sealed(app, self.kind, self.content, sealing).await?;
+        if let Some(seal) = self.sealing.take() {
+            let made = sealed(app, self.kind, self.content, seal).await?;
+            self.content = Content::new(vec![Part::Bytes(made)]);
         }
         let length = self.content.length();
         let (status, range) = match wanted(conditions::range(asked, current), length) {

@@ -17,9 +17,9 @@ use super::activity::UnderWay;
 use super::answer::Outgoing;
 use super::app::App;
 use super::pacer::Share;
+use super::problem::Problem;
 use super::streams::Taking;
 use crate::metrics::{CUT_OFF, Kind};
-use crate::storage::StorageError;
 
 /// Bytes that are handed over at once where answers are paced: what has been handed over has the rate of its connection,
 /// whatever that becomes.
@@ -29,7 +29,7 @@ const PIECE: usize = 64 << 10;
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
     #[error(transparent)]
-    Storage(#[from] StorageError),
+    Unread(#[from] Problem),
     #[error("the answer took longer than {0:?}")]
     TooSlow(Duration),
 }
@@ -37,7 +37,7 @@ pub enum BodyError {
 impl BodyError {
     fn cause(&self) -> &'static str {
         match self {
-            BodyError::Storage(error) => error.cause(),
+            BodyError::Unread(problem) => problem.cause,
             BodyError::TooSlow(_) => "client_stalled",
         }
     }
@@ -55,7 +55,7 @@ pub struct Body {
 
 enum Source {
     Bytes(Bytes),
-    Stream(BoxStream<'static, Result<Bytes, StorageError>>),
+    Stream(BoxStream<'static, Result<Bytes, Problem>>),
 }
 
 impl Body {

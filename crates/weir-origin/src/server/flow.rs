@@ -10,9 +10,11 @@ use futures_util::future::BoxFuture;
 use weir_media::encryption::PayloadCipher;
 
 use super::app::App;
-use crate::content::{Content, Encrypted, Part, Stored};
+use super::problem::Problem;
+use super::sealed::sealed;
+use crate::content::{Content, Encrypted, Part, Sealed, Stored};
 use crate::metrics::Kind;
-use crate::storage::{Reading, StorageError};
+use crate::storage::Reading;
 
 /// Bytes that are encrypted at once, on a thread that serves others too: some 60 µs of chaining.
 const ENCRYPTED_AT_ONCE: usize = 64 << 10;
@@ -28,7 +30,7 @@ pub struct Flow {
 
 impl Flow {
     /// Begins to read what is stored first, so that what is wrong with it is known before anything is answered.
-    pub async fn begin(app: Arc<App>, kind: Kind, content: Content) -> Result<Self, StorageError> {
+    pub async fn begin(app: Arc<App>, kind: Kind, content: Content) -> Result<Self, Problem> {
         let mut flow = Flow {
             app,
             kind,
@@ -41,7 +43,7 @@ impl Flow {
     }
 
     /// The next bytes; nothing at the end.
-    pub async fn next(&mut self) -> Option<Result<Bytes, StorageError>> {
+    pub async fn next(&mut self) -> Option<Result<Bytes, Problem>> {
         loop {
             if let Some(bytes) = self.ready.pop_front() {
                 return Some(Ok(bytes));
@@ -59,7 +61,7 @@ impl Flow {
     }
 
     /// Takes more from what is read, or turns to the next part; says whether there was anything.
-    async fn go_on(&mut self) -> Result<bool, StorageError> {
+    async fn go_on(&mut self) -> Result<bool, Problem> {
         let Some(picking) = self.under_way.as_mut() else {
             return self.turn_to_next_part().await;
         };
@@ -69,7 +71,7 @@ impl Flow {
         Ok(true)
     }
 
-    async fn turn_to_next_part(&mut self) -> Result<bool, StorageError> {
+    async fn turn_to_next_part(&mut self) -> Result<bool, Problem> {
         match self.parts.pop_front() {
             None => return Ok(false),
             Some(Part::Bytes(bytes)) => self.ready.push_back(bytes),
@@ -77,6 +79,9 @@ impl Flow {
             Some(Part::Encrypted(part)) => {
                 self.under_way = Some(begin_encrypted(self.app.clone(), self.kind, part).await?);
             }
+            Some(Part::Sealed(part)) => self
+                .ready
+                .push_back(seal(self.app.clone(), self.kind, part).await?),
             Some(Part::Made(made)) => {
                 let (piece, rest) = made.split();
                 rest.into_iter()
@@ -90,7 +95,7 @@ impl Flow {
     }
 }
 
-async fn open(app: &Arc<App>, kind: Kind, stored: Stored) -> Result<Option<Picking>, StorageError> {
+async fn open(app: &Arc<App>, kind: Kind, stored: Stored) -> Result<Option<Picking>, Problem> {
     let Stored { path, version, keep } = stored;
     let (Some(first), Some(last)) = (keep.first(), keep.last()) else {
         return Ok(None);
@@ -114,7 +119,7 @@ fn begin_encrypted(
     app: Arc<App>,
     kind: Kind,
     part: Encrypted,
-) -> BoxFuture<'static, Result<Picking, StorageError>> {
+) -> BoxFuture<'static, Result<Picking, Problem>> {
     Box::pin(async move {
         let encrypting = Encrypting {
             clear: Flow::begin(app, kind, part.clear).await?,
@@ -126,6 +131,15 @@ fn begin_encrypted(
             position: 0,
             keep: std::iter::once(part.within).collect(),
         })
+    })
+}
+
+/// Boxed for the same reason.
+fn seal(app: Arc<App>, kind: Kind, part: Sealed) -> BoxFuture<'static, Result<Bytes, Problem>> {
+    Box::pin(async move {
+        let made = sealed(&app, kind, part.payload, part.seal).await?;
+        let within = part.within.start.min(made.len() as u64)..part.within.end.min(made.len() as u64);
+        Ok(made.slice(within.start as usize..within.end as usize))
     })
 }
 
@@ -146,7 +160,7 @@ struct Encrypting {
 
 impl Encrypting {
     /// Boxed for the same reason.
-    fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, StorageError>> {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Bytes>, Problem>> {
         Box::pin(async move {
             if self.arrived.is_empty() {
                 match self.clear.next().await.transpose()? {
@@ -172,7 +186,7 @@ struct Picking {
 
 impl Picking {
     /// Takes the next bytes of the read and adds what is kept of them; says whether there were any.
-    async fn take(&mut self, ready: &mut VecDeque<Bytes>) -> Result<bool, StorageError> {
+    async fn take(&mut self, ready: &mut VecDeque<Bytes>) -> Result<bool, Problem> {
         let piece = match &mut self.source {
             Source::Reading(reading) => reading.next().await.transpose()?,
             Source::Whole(bytes) => bytes.take(),

@@ -8,7 +8,8 @@ use crate::storage::StorageError;
 use crate::titles::TitleError;
 
 /// Why a request is not answered as it was meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct Problem {
     pub status: StatusCode,
     /// One of the causes that are counted.
@@ -45,7 +46,7 @@ impl From<TitleError> for Problem {
         let (status, cause) = match error {
             TitleError::Storage(error) => return error.into(),
             TitleError::Nothing { .. } | TitleError::NotForDash => (StatusCode::NOT_FOUND, "not_found"),
-            TitleError::Encryption { error, .. } if error.is_unsupported() => {
+            TitleError::Encryption(unsealable) if unsealable.error.is_unsupported() => {
                 (StatusCode::NOT_IMPLEMENTED, "not_encrypted")
             }
             TitleError::Query { .. } => (StatusCode::BAD_REQUEST, "bad_query"),
@@ -53,7 +54,7 @@ impl From<TitleError> for Problem {
             TitleError::Media { .. }
             | TitleError::Manifest { .. }
             | TitleError::Reference { .. }
-            | TitleError::Encryption { .. }
+            | TitleError::Encryption(_)
             | TitleError::NoTracks { .. }
             | TitleError::Plan { .. }
             | TitleError::Presentation { .. }

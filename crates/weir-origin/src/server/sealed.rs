@@ -1,16 +1,17 @@
-//! Media segments that are encrypted: read whole, since what the headers in front tell follows from the bytes, and then made.
+//! Media segments that are encrypted when all of them is there, since what the headers in front tell follows from the bytes.
 //! It must not know how they are encrypted.
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::StatusCode;
 
 use super::app::App;
 use super::flow::Flow;
 use super::problem::Problem;
-use crate::content::{Content, Part};
+use crate::content::{Content, Seal};
 use crate::metrics::Kind;
-use crate::titles::{Sealing, TitleError};
+use crate::titles::TitleError;
 
 /// The longest payload that is encrypted: a request takes twice its memory.
 const LONGEST: u64 = 64 << 20;
@@ -20,8 +21,8 @@ pub async fn sealed(
     app: &Arc<App>,
     kind: Kind,
     payload: Content,
-    sealing: Sealing,
-) -> Result<Content, Problem> {
+    seal: Arc<dyn Seal>,
+) -> Result<Bytes, Problem> {
     let length = payload.length();
     if length > LONGEST {
         let why =
@@ -34,7 +35,7 @@ pub async fn sealed(
     while let Some(piece) = flow.next().await {
         bytes.extend_from_slice(&piece?);
     }
-    let made = tokio::task::spawn_blocking(move || sealing.apply(bytes)).await;
-    let made = made.map_err(|_| TitleError::Stopped)??;
-    Ok(Content::new(vec![Part::Bytes(made.into())]))
+    let made = tokio::task::spawn_blocking(move || seal.seal(bytes)).await;
+    let made = made.map_err(|_| TitleError::Stopped)?;
+    Ok(made.map_err(TitleError::from)?.into())
 }

@@ -1,11 +1,11 @@
 //! Why a title cannot be offered, in words. It must not know who is told.
 
-use weir_media::encryption::EncryptionError;
 use weir_media::index::IndexError;
 use weir_media::package::PackageError;
 use weir_media::presentation::PresentationError;
 use weir_media::segments::PlanError;
 
+use crate::content::Unsealable;
 use crate::path::ObjectPath;
 use crate::storage::StorageError;
 
@@ -76,13 +76,8 @@ pub enum TitleError {
     #[error(transparent)]
     Package(#[from] PackageError),
     /// A track of a protected title that cannot be encrypted.
-    #[error("cannot encrypt {path}: {error}; nothing of it is served without encryption")]
-    Encryption {
-        /// The file.
-        path: ObjectPath,
-        /// What is wrong.
-        error: EncryptionError,
-    },
+    #[error(transparent)]
+    Encryption(#[from] Unsealable),
     /// A way of encryption that DASH has no name for.
     #[error("this title is encrypted by aes-128, which is for HLS alone: its manifest is master.m3u8")]
     NotForDash,

@@ -33,7 +33,6 @@ use title::Source;
 pub use address::split;
 pub use ahead::{AheadError, AheadSettings, Indexed, IndexedFile, KeepIndexes, index_ahead};
 pub use error::TitleError;
-pub use protected::Sealing;
 pub use title::Title;
 
 type Loaded = Result<Arc<Title>, TitleError>;

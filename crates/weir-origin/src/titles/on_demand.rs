@@ -11,13 +11,19 @@ use weir_media::presentation::{Presentation, Rendition};
 
 use super::error::TitleError;
 use super::piece::{Piece, content, mp4_type};
+use super::protected::{Protected, Wanted, encryptor, unsealable};
 use super::title::Title;
-use crate::content::{Content, Made, Maker, Part};
+use crate::content::{Content, Made, Maker, Part, Sealed};
+use crate::keys::TitleKey;
 use crate::metrics::Kind;
 
 impl Title {
-    /// The MPD whose tracks are single files.
-    pub(super) fn on_demand_manifest(&self, presentation: &Presentation) -> Result<String, TitleError> {
+    /// The MPD whose tracks are single files, encrypted if there is a key.
+    pub(super) fn on_demand_manifest(
+        &self,
+        presentation: &Presentation,
+        key: Option<&TitleKey>,
+    ) -> Result<String, TitleError> {
         let is_whole = |rendition: &Rendition| {
             let own = self
                 .presentation()
@@ -32,7 +38,7 @@ impl Title {
             });
         }
         let range = |rendition: &Rendition| {
-            let file = self.layout(rendition.info.kind, &rendition.name)?;
+            let file = self.layout(rendition.info.kind, &rendition.name, key)?;
             let (init_length, head_length) =
                 file.map_or((0, 0), |file| (file.init_length, file.head.len() as u64));
             Ok(IndexRange {
@@ -44,13 +50,14 @@ impl Title {
         Ok(on_demand_mpd(presentation, &ranges?))
     }
 
-    /// A track as one file.
+    /// A track as one file, encrypted if there is a key.
     pub(super) fn single_file(
         self: &Arc<Self>,
         kind: TrackKind,
         name: &str,
+        key: Option<&Arc<TitleKey>>,
     ) -> Result<Option<Piece>, TitleError> {
-        let Some(file) = self.layout(kind, name)? else {
+        let Some(file) = self.layout(kind, name, key.map(|key| &**key))? else {
             return Ok(None);
         };
         let head = file.head.clone();
@@ -58,6 +65,7 @@ impl Title {
             title: self.clone(),
             kind,
             name: name.to_owned(),
+            key: key.cloned(),
             file,
         };
         let within = segments.file.offsets.first().copied().unwrap_or(0)..segments.file.length();
@@ -77,33 +85,70 @@ impl Title {
     }
 
     /// Where everything lies in the single file of a track, found once.
-    fn layout(&self, kind: TrackKind, name: &str) -> Result<Option<Arc<SingleFile>>, TitleError> {
-        let key = (kind, name.to_owned());
+    fn layout(
+        &self,
+        kind: TrackKind,
+        name: &str,
+        key: Option<&TitleKey>,
+    ) -> Result<Option<Arc<SingleFile>>, TitleError> {
+        let place = (key.map(|key| key.tag), kind, name.to_owned());
         let layouts = || self.single_files.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(file) = layouts().get(&key) {
+        if let Some(file) = layouts().get(&place) {
             return Ok(Some(file.clone()));
         }
         let found = self
             .presentation()
             .rendition(kind, name)
             .zip(self.track(kind, name));
-        let Some((rendition, (_, track))) = found else {
+        let Some((rendition, (source, track))) = found else {
             return Ok(None);
         };
-        let file = Arc::new(SingleFile::new(track, &rendition.segments)?);
-        layouts().insert(key, file.clone());
+        let file = match key {
+            None => SingleFile::new(track, &rendition.segments)?,
+            Some(key) => encryptor(source, track, key)
+                .and_then(|encryptor| encryptor.single_file(&rendition.segments))
+                .map_err(|error| unsealable(source, error))?,
+        };
+        let file = Arc::new(file);
+        let mut layouts = layouts();
+        // A key that was another one is not asked for again.
+        layouts.retain(|(tag, ..), _| *tag == place.0);
+        layouts.insert(place, file.clone());
         Ok(Some(file))
     }
 
-    /// The segment with this number of a track, as it is sent; nothing if there is none.
-    fn segment_numbered(&self, kind: TrackKind, name: &str, number: usize) -> Option<Content> {
+    /// The segment with this number of a track, of so many bytes, as it is sent; nothing if there is none.
+    fn segment_numbered(
+        self: &Arc<Self>,
+        kind: TrackKind,
+        name: &str,
+        number: usize,
+        key: Option<&Arc<TitleKey>>,
+        length: u64,
+    ) -> Option<Content> {
         let rendition = self.presentation().rendition(kind, name)?;
-        let (source, track) = self.track(kind, name)?;
         let samples = rendition.segments.segments.get(number)?.samples.clone();
         // Tracks have fewer samples than that.
         let sequence = u32::try_from(number + 1).unwrap_or(u32::MAX);
-        let segment = media_segment(track, samples, sequence).ok()?;
-        Some(content(source, segment))
+        let Some(key) = key else {
+            let (source, track) = self.track(kind, name)?;
+            let segment = media_segment(track, samples, sequence).ok()?;
+            return Some(content(source, segment));
+        };
+        let wanted = Wanted {
+            kind,
+            name: name.to_owned(),
+            samples,
+            sequence,
+        };
+        Some(match self.protected_segment(wanted, key, true).ok()?? {
+            Protected::Streamed(content) => content,
+            Protected::Whole(payload, seal) => Content::new(vec![Part::Sealed(Sealed {
+                payload,
+                seal,
+                within: 0..length,
+            })]),
+        })
     }
 }
 
@@ -113,6 +158,7 @@ struct Segments {
     title: Arc<Title>,
     kind: TrackKind,
     name: String,
+    key: Option<Arc<TitleKey>>,
     file: Arc<SingleFile>,
 }
 
@@ -126,7 +172,10 @@ impl Maker for Segments {
             return Content::default();
         };
         // There are as many segments as when the file was laid out, and they were made of then.
-        let segment = self.title.segment_numbered(self.kind, &self.name, number);
+        let key = self.key.as_ref();
+        let segment = self
+            .title
+            .segment_numbered(self.kind, &self.name, number, key, end - start);
         let wanted = within.start - start..within.end.min(*end) - start;
         segment.unwrap_or_default().slice(&wanted)
     }

@@ -15,9 +15,9 @@ use weir_media::presentation::{Presentation, Resource};
 
 use super::error::TitleError;
 use super::narrow::narrowed;
-use super::protected::Sealing;
 use super::title::{Source, Title};
-use crate::content::{Content, Part, Stored};
+use crate::content::{Content, Part, Seal, Stored};
+use crate::keys::TitleKey;
 use crate::metrics::Kind;
 
 /// A part of a title.
@@ -29,8 +29,8 @@ pub struct Piece {
     pub content_type: &'static str,
     /// Its bytes.
     pub content: Content,
-    /// What has to be done with all of it before it is sent; none if it is sent as it is.
-    pub sealing: Option<Sealing>,
+    /// What has to be done with all of it before its length is known; none if it is sent as it is.
+    pub sealing: Option<Arc<dyn Seal>>,
 }
 
 impl Title {
@@ -43,7 +43,7 @@ impl Title {
             Resource::InitSegment(kind, name) => Ok(self.init(*kind, name)),
             Resource::MediaSegment(kind, name, start) => self.media(*kind, name, *start),
             Resource::SubtitleText(name) => Ok(self.subtitle_text(name)),
-            Resource::SingleFile(kind, name) => self.single_file(*kind, name),
+            Resource::SingleFile(kind, name) => self.single_file(*kind, name, None),
             _ => self.manifest(resource, query),
         }
     }
@@ -82,29 +82,6 @@ impl Title {
         Some((segment.samples.clone(), sequence))
     }
 
-    /// What these samples hold, without any header.
-    pub(super) fn payload(
-        &self,
-        kind: TrackKind,
-        name: &str,
-        samples: Range<u32>,
-        sequence: u32,
-    ) -> Result<Option<Piece>, TitleError> {
-        let Some((source, track)) = self.track(kind, name) else {
-            return Ok(None);
-        };
-        let segment = MediaSegment {
-            header: Vec::new(),
-            ..media_segment(track, samples, sequence)?
-        };
-        Ok(Some(Piece {
-            kind: Kind::Media,
-            content_type: mp4_type(kind),
-            content: content(source, segment),
-            sealing: None,
-        }))
-    }
-
     pub(super) fn subtitle_text(&self, name: &str) -> Option<Piece> {
         let (path, version) = self.subtitle_file(name)?;
         let stored = Stored {
@@ -126,7 +103,7 @@ impl Title {
         let made = if query.is_empty() {
             self.whole_manifest(resource)?
         } else {
-            self.write(resource, &narrowed(self.presentation(), query)?)?
+            self.write(resource, &narrowed(self.presentation(), query)?, None)?
         };
         Ok(made.map(|bytes| Piece {
             kind: Kind::Manifest,
@@ -142,17 +119,19 @@ impl Title {
         if let Some(bytes) = manifests().get(resource) {
             return Ok(Some(bytes.clone()));
         }
-        let made = self.write(resource, self.presentation())?;
+        let made = self.write(resource, self.presentation(), None)?;
         if let Some(bytes) = &made {
             manifests().insert(resource.clone(), bytes.clone());
         }
         Ok(made)
     }
 
+    /// A manifest of this presentation, whose media are encrypted if there is a key.
     pub(super) fn write(
         &self,
         resource: &Resource,
         presentation: &Presentation,
+        key: Option<&TitleKey>,
     ) -> Result<Option<Bytes>, TitleError> {
         let text = match resource {
             Resource::Mpd => Some(mpd(presentation)),
@@ -169,7 +148,7 @@ impl Title {
                 let there = presentation.subtitles().iter().any(|text| text.name == *name);
                 there.then(|| subtitle_playlist(presentation))
             }
-            Resource::OnDemandMpd => Some(self.on_demand_manifest(presentation)?),
+            Resource::OnDemandMpd => Some(self.on_demand_manifest(presentation, key)?),
             Resource::InitSegment(..)
             | Resource::MediaSegment(..)
             | Resource::SyncSample(..)

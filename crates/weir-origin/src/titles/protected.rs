@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError};
 use bytes::Bytes;
 use weir_media::encryption::{EncryptionError, StreamedSegment, TrackEncryptor, TrackNonce};
 use weir_media::index::{TrackIndex, TrackKind};
+use weir_media::package::{MediaSegment, PackageError, media_segment};
 use weir_media::presentation::{Presentation, Resource};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -15,36 +16,64 @@ use super::error::TitleError;
 use super::narrow::narrowed;
 use super::piece::{Piece, at_hand, content, manifest_type, mp4_type};
 use super::title::{Source, Title};
-use crate::content::{Content, Encrypted, Part};
+use crate::content::{Content, Encrypted, Part, Seal, Unsealable};
 use crate::keys::TitleKey;
 use crate::metrics::Kind;
+use crate::path::ObjectPath;
 
-/// What has to be done with the payload of a media segment before any of it is sent, where its headers follow from what is
-/// in it.
+/// Some samples of a track, which are a segment.
 #[derive(Clone, Debug)]
-pub struct Sealing {
-    title: Arc<Title>,
-    key: Arc<TitleKey>,
-    kind: TrackKind,
-    name: String,
-    samples: Range<u32>,
-    sequence: u32,
+pub(super) struct Wanted {
+    pub kind: TrackKind,
+    pub name: String,
+    pub samples: Range<u32>,
+    /// The number of the segment, from 1.
+    pub sequence: u32,
 }
 
-impl Sealing {
-    /// The segment with these samples encrypted.
-    ///
-    /// # Errors
-    /// When the payload is damaged, or of a codec that cannot be encrypted.
-    pub fn apply(&self, payload: Vec<u8>) -> Result<Vec<u8>, TitleError> {
+/// An encrypted media segment before it is sent.
+pub(super) enum Protected {
+    /// Encrypted while it is read.
+    Streamed(Content),
+    /// What has to be read first, and what encrypts it.
+    Whole(Content, Arc<dyn Seal>),
+}
+
+/// Encrypts a media segment of which the headers follow from what is in it.
+#[derive(Clone, Debug)]
+struct Sealing {
+    title: Arc<Title>,
+    key: Arc<TitleKey>,
+    wanted: Wanted,
+    /// The file that has the samples.
+    path: ObjectPath,
+    /// As it stands in the single file of its track.
+    in_single_file: bool,
+}
+
+impl Seal for Sealing {
+    fn seal(&self, payload: Vec<u8>) -> Result<Vec<u8>, Unsealable> {
+        let Wanted {
+            kind,
+            name,
+            samples,
+            sequence,
+        } = &self.wanted;
+        let samples = samples.clone();
+        let failed = |error| Unsealable {
+            path: self.path.clone(),
+            error,
+        };
         // It was there when this was made.
-        let (source, track) = self
-            .title
-            .track(self.kind, &self.name)
-            .ok_or(TitleError::Stopped)?;
-        let failed = |error| encryption_error(source, error);
+        let (source, track) = self.title.track(*kind, name).ok_or_else(|| {
+            let samples = samples.clone();
+            failed(PackageError::Samples { samples, count: 0 }.into())
+        })?;
         encryptor(source, track, &self.key)
-            .and_then(|encryptor| encryptor.media_segment(self.samples.clone(), self.sequence, payload))
+            .and_then(|encryptor| match self.in_single_file {
+                true => encryptor.segment_of_single_file(samples, *sequence, payload),
+                false => encryptor.media_segment(samples, *sequence, payload),
+            })
             .map_err(failed)
     }
 }
@@ -64,14 +93,15 @@ fn encrypted(source: &Source, streamed: StreamedSegment) -> Content {
     ])
 }
 
-fn encryption_error(source: &Source, error: EncryptionError) -> TitleError {
-    TitleError::Encryption {
+pub(super) fn unsealable(source: &Source, error: EncryptionError) -> Unsealable {
+    Unsealable {
         path: source.path.clone(),
         error,
     }
 }
 
-fn encryptor<'t>(
+/// Makes what is encrypted of a track.
+pub(super) fn encryptor<'t>(
     source: &Source,
     track: &'t TrackIndex,
     key: &'t TitleKey,
@@ -96,6 +126,7 @@ impl Title {
     ) -> Result<Option<Piece>, TitleError> {
         match resource {
             Resource::Mpd
+            | Resource::OnDemandMpd
             | Resource::MultivariantPlaylist
             | Resource::MediaPlaylist(..)
             | Resource::IFramePlaylist(_)
@@ -103,6 +134,10 @@ impl Title {
             Resource::InitSegment(kind, name) => self.protected_init(*kind, name, key),
             Resource::MediaSegment(kind, name, start) => self.sealed(*kind, name, *start, false, key),
             Resource::SyncSample(name, start) => self.sealed(TrackKind::Video, name, *start, true, key),
+            // Named by DASH's manifest alone.
+            Resource::SingleFile(kind, name) if key.protection.announcement.scheme.is_common() => {
+                self.single_file(*kind, name, Some(key))
+            }
             // Subtitles are not encrypted, as nowhere else.
             Resource::SubtitleText(name) => Ok(self.subtitle_text(name)),
             _ => Ok(None),
@@ -119,7 +154,7 @@ impl Title {
             return Ok(None);
         };
         let made = encryptor(source, track, key).and_then(|encryptor| encryptor.init_segment());
-        let made = made.map_err(|error| encryption_error(source, error))?;
+        let made = made.map_err(|error| unsealable(source, error))?;
         Ok(Some(Piece {
             kind: Kind::Init,
             content_type: mp4_type(kind),
@@ -145,34 +180,55 @@ impl Title {
         } else {
             samples
         };
-        let Some((source, track)) = self.track(kind, name) else {
-            return Ok(None);
-        };
-        let streamed = encryptor(source, track, key)
-            .and_then(|encryptor| encryptor.streamed_segment(samples.clone(), sequence));
-        if let Some(streamed) = streamed.map_err(|error| encryption_error(source, error))? {
-            return Ok(Some(Piece {
-                kind: Kind::Media,
-                content_type: mp4_type(kind),
-                content: encrypted(source, streamed),
-                sealing: None,
-            }));
-        }
-        let Some(piece) = self.payload(kind, name, samples.clone(), sequence)? else {
-            return Ok(None);
-        };
-        let sealing = Sealing {
-            title: self.clone(),
-            key: key.clone(),
+        let wanted = Wanted {
             kind,
             name: name.to_owned(),
             samples,
             sequence,
         };
-        Ok(Some(Piece {
-            sealing: Some(sealing),
-            ..piece
+        let made = self.protected_segment(wanted, key, false)?;
+        Ok(made.map(|made| {
+            let (content, sealing) = match made {
+                Protected::Streamed(content) => (content, None),
+                Protected::Whole(payload, seal) => (payload, Some(seal)),
+            };
+            Piece {
+                kind: Kind::Media,
+                content_type: mp4_type(kind),
+                content,
+                sealing,
+            }
         }))
+    }
+
+    /// A media segment, by itself or as it stands in the single file of its track; nothing if there is no such track.
+    pub(super) fn protected_segment(
+        self: &Arc<Self>,
+        wanted: Wanted,
+        key: &Arc<TitleKey>,
+        in_single_file: bool,
+    ) -> Result<Option<Protected>, TitleError> {
+        let Some((source, track)) = self.track(wanted.kind, &wanted.name) else {
+            return Ok(None);
+        };
+        let (samples, sequence) = (wanted.samples.clone(), wanted.sequence);
+        let streamed = encryptor(source, track, key)
+            .and_then(|encryptor| encryptor.streamed_segment(samples.clone(), sequence));
+        if let Some(streamed) = streamed.map_err(|error| unsealable(source, error))? {
+            return Ok(Some(Protected::Streamed(encrypted(source, streamed))));
+        }
+        let payload = MediaSegment {
+            header: Vec::new(),
+            ..media_segment(track, samples, sequence)?
+        };
+        let seal = Sealing {
+            title: self.clone(),
+            key: key.clone(),
+            wanted,
+            path: source.path.clone(),
+            in_single_file,
+        };
+        Ok(Some(Protected::Whole(content(source, payload), Arc::new(seal))))
     }
 
     fn protected_manifest(
@@ -182,7 +238,8 @@ impl Title {
         key: &TitleKey,
     ) -> Result<Option<Piece>, TitleError> {
         let announcement = &key.protection.announcement;
-        if *resource == Resource::Mpd && !announcement.scheme.is_common() {
+        let is_dash = matches!(resource, Resource::Mpd | Resource::OnDemandMpd);
+        if is_dash && !announcement.scheme.is_common() {
             return Err(TitleError::NotForDash);
         }
         let made = if query.is_empty() {
@@ -238,9 +295,9 @@ impl Title {
             let Some((source, track)) = self.track(rendition.info.kind, &rendition.name) else {
                 continue;
             };
-            encryptor(source, track, key).map_err(|error| encryption_error(source, error))?;
+            encryptor(source, track, key).map_err(|error| unsealable(source, error))?;
         }
         let presentation = presentation.protected_by(&key.protection.announcement);
-        self.write(resource, &presentation)
+        self.write(resource, &presentation, Some(key))
     }
 }

@@ -37,6 +37,9 @@ impl Source {
     }
 }
 
+/// Layouts of tracks as single files: clear, or with the key of that tag.
+pub(super) type Layouts = HashMap<(Option<u64>, TrackKind, String), Arc<SingleFile>>;
+
 /// A title.
 #[derive(Debug)]
 pub struct Title {
@@ -54,7 +57,7 @@ pub struct Title {
     /// Manifests that were made, which do not depend on a query.
     pub(super) manifests: Mutex<HashMap<Resource, Bytes>>,
     /// How tracks are laid out as single files, of those that were asked for.
-    pub(super) single_files: Mutex<HashMap<(TrackKind, String), Arc<SingleFile>>>,
+    pub(super) single_files: Mutex<Layouts>,
     /// The same of the title when it is protected, with the tag of the key.
     pub(super) protected_manifests: Mutex<(u64, HashMap<Resource, Bytes>)>,
 }
