@@ -7,11 +7,13 @@ mod protected;
 mod served;
 
 use std::fs;
+use std::io::{Read, Write};
 use std::path::Path;
+use std::time::Duration;
 
-use protected::{KEY, KEY_ID, films, get, rule, run, text, with_keys};
+use protected::{KEY, KEY_ID, films, get, noise, rule, run, text, with_keys};
 use served::{Served, config};
-use weir_origin::Kind;
+use weir_origin::{Config, Kind};
 
 /// Hashes of the frames of a file's only stream of that kind, decoded.
 fn frames(path: &Path, options: &str, stream: &str) -> String {
@@ -97,6 +99,27 @@ for track in ["video/v1", "audio/a1"]:
 "#,
         );
     }
+}
+
+#[test]
+fn a_single_file_is_encrypted_as_it_is_taken() {
+    let folder = noise(50);
+    let settings = Config {
+        segment: Duration::from_secs(2),
+        ..with_keys(folder.path(), &rule("sita", "cenc"), None, false)
+    };
+    let served = Served::start(&settings);
+    let mut stream = served.connect();
+    let request = "GET /sita/video/v1/track.mp4 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut head = [0; 1024];
+    stream.read_exact(&mut head).unwrap();
+    assert!(head.starts_with(b"HTTP/1.1 200"));
+    // Of two segments the first is more than there is room for on the way.
+    assert_eq!(served.metrics.reads(Kind::Media), 1);
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).unwrap();
+    assert_eq!(served.metrics.reads(Kind::Media), 2);
 }
 
 #[test]

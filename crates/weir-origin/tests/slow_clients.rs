@@ -11,30 +11,13 @@ use std::fs;
 use std::io::{Read, Write};
 use std::time::Duration;
 
-use protected::{KEY, run};
+use protected::{KEY, noise, run};
 use served::{Served, config, wait_until};
-use tempfile::TempDir;
 use weir_origin::{Config, KeySettings, Kind};
 
 const IV: &str = "0123456789abcdef0123456789abcdef";
 const CLIENTS: u64 = 24;
 const PATH: &str = "/sita/video/v1/0.m4s";
-
-/// Four seconds of noise without loss: a segment of tens of megabytes.
-fn noise() -> TempDir {
-    let folder = TempDir::new().unwrap();
-    fs::create_dir(folder.path().join("sita")).unwrap();
-    let file = folder.path().join("sita/film.mp4");
-    run(
-        "ffmpeg",
-        &format!(
-            "-nostdin -loglevel error -f lavfi -i color=gray:size=640x480:rate=25:duration=4,noise=alls=100:allf=t \
-             -c:v libx264 -preset ultrafast -qp 0 -g 100 -pix_fmt yuv420p {}",
-            file.display()
-        ),
-    );
-    folder
-}
 
 /// The most memory that this process has had, in bytes.
 fn peak_memory() -> u64 {
@@ -59,7 +42,7 @@ fn wait_until_stuck(served: &Served) {
 
 #[test]
 fn clients_that_take_nothing_hold_little_of_an_encrypted_segment() {
-    let folder = noise();
+    let folder = noise(100);
     let place = folder.path().to_str().unwrap();
     let keys = folder.path().join("keys.toml");
     let rule =

@@ -79,9 +79,9 @@ impl Flow {
             Some(Part::Encrypted(part)) => {
                 self.under_way = Some(begin_encrypted(self.app.clone(), self.kind, part).await?);
             }
-            Some(Part::Sealed(part)) => self
-                .ready
-                .push_back(seal(self.app.clone(), self.kind, part).await?),
+            Some(Part::Sealed(part)) => {
+                self.under_way = Some(seal(self.app.clone(), self.kind, part).await?);
+            }
             Some(Part::Made(made)) => {
                 let (piece, rest) = made.split();
                 rest.into_iter()
@@ -135,11 +135,14 @@ fn begin_encrypted(
 }
 
 /// Boxed for the same reason.
-fn seal(app: Arc<App>, kind: Kind, part: Sealed) -> BoxFuture<'static, Result<Bytes, Problem>> {
+fn seal(app: Arc<App>, kind: Kind, part: Sealed) -> BoxFuture<'static, Result<Picking, Problem>> {
     Box::pin(async move {
         let made = sealed(&app, kind, part.payload, part.seal).await?;
-        let within = part.within.start.min(made.len() as u64)..part.within.end.min(made.len() as u64);
-        Ok(made.slice(within.start as usize..within.end as usize))
+        Ok(Picking {
+            source: Source::Whole(Some(made)),
+            position: 0,
+            keep: std::iter::once(part.within).collect(),
+        })
     })
 }
 

@@ -43,6 +43,22 @@ pub fn films() -> TempDir {
     folder
 }
 
+/// Four seconds of noise without loss, tens of megabytes, as `sita/film.mp4`; a sync sample every so many of 100 pictures.
+pub fn noise(every: u32) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    fs::create_dir(folder.path().join("sita")).unwrap();
+    let file = folder.path().join("sita/film.mp4");
+    run(
+        "ffmpeg",
+        &format!(
+            "-nostdin -loglevel error -f lavfi -i color=gray:size=640x480:rate=25:duration=4,noise=alls=100:allf=t \
+             -c:v libx264 -preset ultrafast -qp 0 -g {every} -pix_fmt yuv420p {}",
+            file.display()
+        ),
+    );
+    folder
+}
+
 /// An origin of this folder with a file of such keys.
 pub fn with_keys(folder: &Path, keys: &str, server: Option<String>, serve: bool) -> Config {
     let file = folder.join("keys.toml");
