@@ -48,8 +48,10 @@ events { worker_connections 20000; }
 http { access_log off; keepalive_requests 1000000; sendfile on; client_body_temp_path $work/a; proxy_temp_path $work/b;
 fastcgi_temp_path $work/c; uwsgi_temp_path $work/d; scgi_temp_path $work/e; open_file_cache max=1000;
 ssl_certificate $work/cert.pem; ssl_certificate_key $work/key.pem;
-server { listen 127.0.0.1:$port backlog=8192; listen 127.0.0.1:$port_two http2 backlog=8192;
-listen 127.0.0.1:$port_tls ssl backlog=8192; listen 127.0.0.1:$port_tls_two ssl http2 backlog=8192; root $work; } }
+server { listen 127.0.0.1:$port backlog=8192; listen 127.0.0.1:$port_tls ssl backlog=8192;
+listen 127.0.0.1:$port_tls_two ssl http2 backlog=8192; root $work; }
+# With sendfile, nginx takes TCP_NODELAY off and leaves the end of each body to wait for an acknowledgement (README.md).
+server { listen 127.0.0.1:$port_two http2 backlog=8192; sendfile off; root $work; } }
 END
     taskset -c 0 nginx -c "$work/nginx.conf" &
     server=$!

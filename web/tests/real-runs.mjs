@@ -3,6 +3,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { realLoad } from "./real-load.mjs";
 import { background, change, copyOf, needBinary, sql, value, WEIR, weir } from "./weir.mjs";
 
 export const ARTEFACTS = fileURLToPath(new URL("artefacts/", import.meta.url));
@@ -192,7 +193,7 @@ async function make() {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const began = Date.now();
-  await Promise.all([survey().then(media), lossy().then(silent), onLoopback()]);
+  const [load] = await Promise.all([realLoad(folder), survey().then(media), lossy().then(silent), onLoopback()]);
   const ids = {};
   for (const kind of KINDS) ids[kind] = value(database, `SELECT max(run_id) FROM runs WHERE kind = '${kind}'`);
   for (const name of Object.keys(SECONDS)) ids[name] = find(name, /rtt|delayed|near/.test(name) ? "rtt" : "flows");
@@ -205,7 +206,7 @@ async function make() {
   setClockBack(stepped, ids.lossy);
   const newer = copyOf(database, join(folder, "newer.db"));
   change(newer, `PRAGMA user_version = ${value(database, "PRAGMA user_version") + 1}`);
-  writeFileSync(manifest, JSON.stringify({ database, stepped, newer, ids }));
+  writeFileSync(manifest, JSON.stringify({ database, stepped, newer, ids, load }));
   console.log(
     `${Object.keys(ids).length} real runs in ${database}, made in ${Math.round((Date.now() - began) / 1000)} s`,
   );

@@ -1,6 +1,7 @@
 //! Options of `weir load` that change what it asks a server for, and what the server's own log says of it: a table of short
 //! runs, each with what has to hold of the log.
 
+mod patience;
 pub mod server;
 mod times;
 

@@ -154,6 +154,17 @@ impl Server {
         log.lines().skip(self.seen.get()).map(Line::of).collect()
     }
 
+    /// Takes the lines of a run that somebody else has started, as many as it says that it made requests.
+    #[track_caller]
+    pub fn pass_over(&self, requests: u64) {
+        let lines = wait_until("the log to have all requests", LIMIT, || {
+            let lines = self.peek();
+            (lines.len() as u64 >= requests).then_some(lines)
+        });
+        assert_eq!(lines.len() as u64, requests);
+        self.seen.set(self.seen.get() + lines.len());
+    }
+
     /// The summary of a run that ends with this status.
     #[track_caller]
     pub fn load(&self, options: &str, status: i32) -> Value {
