@@ -195,7 +195,10 @@ impl Player {
         let Some(manifest) = self.manifest.clone() else {
             return Action::Wait { until: None };
         };
-        for lane in 0..self.lanes.len() {
+        // Whoever fetches one after the other gets what runs dry first: sound alone shows no picture.
+        let mut order: Vec<usize> = (0..self.lanes.len()).collect();
+        order.sort_by_key(|lane| self.lanes[*lane].level());
+        for lane in order {
             if let Some(request) = self.step(&manifest, lane) {
                 return Action::Fetch(request);
             }

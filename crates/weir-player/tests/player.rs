@@ -163,6 +163,21 @@ fn playback_waits_for_every_track_and_stalls_with_the_first_that_is_empty() {
 }
 
 #[test]
+fn who_fetches_one_after_the_other_gets_the_track_that_runs_dry_first() {
+    let manifest = video_and_audio();
+    let mut player = started(Settings::default(), &manifest);
+    // Pictures in pieces of 4 s, sound in pieces of 2 s: as much of both.
+    let tracks: Vec<usize> = (0..9)
+        .map(|_| {
+            let request = fetch(&mut player, Duration::ZERO);
+            complete(&mut player, Duration::ZERO, &request);
+            request.track
+        })
+        .collect();
+    assert_eq!(tracks, [0, 1, 1, 0, 1, 1, 0, 1, 1]);
+}
+
+#[test]
 fn a_seek_cancels_what_is_under_way_and_is_no_stall() {
     let mut player = started(
         Settings {
@@ -175,7 +190,9 @@ fn a_seek_cancels_what_is_under_way_and_is_no_stall() {
     for request in &first {
         complete(&mut player, SECOND, request);
     }
-    let under_way: Vec<RequestId> = (0..2).map(|_| fetch(&mut player, SECOND).id).collect();
+    let mut under_way: Vec<RequestId> = (0..2).map(|_| fetch(&mut player, SECOND).id).collect();
+    // Sound has less in its buffer, and is asked for first; what is cancelled goes by track.
+    under_way.reverse();
     player.handle(at(2.0), Event::Seek { to: at(21.0) });
     let cancelled: Vec<Action> = (0..2).map(|_| player.poll(at(2.0))).collect();
     assert_eq!(
