@@ -3,7 +3,6 @@
 // Helpers of tests are no tests to clippy.
 #![allow(clippy::unwrap_used)]
 
-#[allow(dead_code)]
 mod sources;
 
 use std::fs;
