@@ -145,6 +145,15 @@ language = "de"
 for name, text in TITLES.items():
     seed("title_manifest", name, text)
 
+# Subtitles, behind the span that is cut out of them.
+SUBTITLES = {
+    "cues": "WEBVTT\n\nSTYLE\n::cue { color: red }\n\n1\n00:01.000 --> 00:03.000 line:0\nOne <00:02.000>two\n\n"
+    "00:00:04.000 --> 00:00:05.000\nThree\n00:05.000 --> 01:00:00.000\nFour\n",
+    "map": "\ufeffWEBVTT - a film\r\nX-TIMESTAMP-MAP=MPEGTS:900000,LOCAL:00:00:00.000\r\n\r\n00:00.000 --> 00:09.000\r\nOne\r\n",
+}
+for name, text in SUBTITLES.items():
+    seed("webvtt", name, bytes([20, 50]) + text.encode())
+
 # What is asked of the origin, line by line, and what it reads that others stored.
 ORIGIN_REQUESTS = {
     "manifest": ["/a/b%20c/manifest.mpd", "filter=height<=720;language=en&start=0.5&end=1.5"],

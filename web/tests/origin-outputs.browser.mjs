@@ -183,6 +183,20 @@ const cues = async (page) => {
   }
 };
 
+/** The same of the part from the fifth second on: its first cue is shown from its beginning. */
+const cuesOfPart = async (page) => {
+  await cues(page);
+  const shown = await video(page, (element) =>
+    [...element.textTracks]
+      .filter((track) => track.mode === "showing")
+      .flatMap((track) => [...(track.cues ?? [])].map(({ startTime, text }) => [Math.round(startTime), text])),
+  );
+  const first = Number(/\d+/.exec(shown[0][1])[0]);
+  assert.ok(first >= 4, JSON.stringify(shown));
+  for (const [at, text] of shown) assert.equal(text, `Sekunde ${first + at - shown[0][0]}`);
+  assert.ok(shown[0][0] <= 1, JSON.stringify(shown));
+};
+
 /** Other titles and parts of titles, with the seconds that they last. */
 const OTHERS = [
   { title: "described", seconds: SECONDS, look: cues },
@@ -192,6 +206,7 @@ const OTHERS = [
   { title: "av1", seconds: SECONDS },
   { title: "demo", query: "filter=height<=360;language=de", seconds: SECONDS },
   { title: "demo", query: "start=4&end=8", seconds: 4 },
+  { title: "described", query: "start=4&end=8", seconds: 4, look: cuesOfPart },
 ];
 
 for (const { title, query = "", seconds, look } of OTHERS)

@@ -65,7 +65,7 @@ fn write_mpd(presentation: &Presentation, addressing: Addressing<'_>) -> String 
         write_set(&mut text, presentation, number, set, addressing);
     }
     for (number, subtitles) in presentation.subtitles().iter().enumerate() {
-        write_subtitles(&mut text, sets.len() + number, subtitles);
+        write_subtitles(&mut text, presentation, sets.len() + number, subtitles);
     }
     text.push_str("  </Period>\n</MPD>\n");
     text
@@ -359,7 +359,7 @@ fn write_single_file(
     );
 }
 
-fn write_subtitles(text: &mut String, number: usize, subtitles: &Subtitles) {
+fn write_subtitles(text: &mut String, presentation: &Presentation, number: usize, subtitles: &Subtitles) {
     push(
         text,
         format_args!("    <AdaptationSet id=\"{number}\" contentType=\"text\" mimeType=\"text/vtt\""),
@@ -375,7 +375,7 @@ fn write_subtitles(text: &mut String, number: usize, subtitles: &Subtitles) {
         &subtitles.roles
     };
     write_label_and_roles(text, subtitles.label.as_deref(), roles, subtitles.default);
-    let address = Resource::SubtitleText(subtitles.name.clone()).path();
+    let address = Resource::SubtitleText(subtitles.name.clone()).path() + presentation.text_query();
     push(
         text,
         format_args!(

@@ -391,15 +391,16 @@ pub fn i_frame_playlist(rendition: &Rendition, track: &TrackIndex) -> Result<Str
     Ok(text)
 }
 
-/// The playlist of subtitles: their whole file as one segment as long as the presentation.
+/// The playlist of subtitles: all of them as one segment as long as the presentation.
 pub fn subtitle_playlist(presentation: &Presentation) -> String {
     let duration = presentation.duration_nanoseconds();
     let microseconds = duration / 1000;
     format!(
         "{HEAD}#EXT-X-TARGETDURATION:{}\n#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-PLAYLIST-TYPE:VOD\n\
-         #EXTINF:{}.{:06},\ntext.vtt\n#EXT-X-ENDLIST\n",
+         #EXTINF:{}.{:06},\ntext.vtt{}\n#EXT-X-ENDLIST\n",
         duration.div_ceil(1_000_000_000).max(1),
         microseconds / 1_000_000,
-        microseconds % 1_000_000
+        microseconds % 1_000_000,
+        presentation.text_query()
     )
 }

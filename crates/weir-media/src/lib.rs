@@ -1,5 +1,5 @@
 //! What media are made of: raw video with its formats, files and packings; MP4 files with the index of their samples;
-//! segments, their encryption, and the manifests of DASH and HLS that describe them; what players tell servers when they
+//! segments, their encryption, subtitles, and the manifests of DASH and HLS that describe them; what players tell servers when they
 //! ask for one, and the pace that a server makes of it.
 //!
 //! This crate works on bytes that it is given, and on `Read` and `Write` at most. It must not know where the bytes come
@@ -7,7 +7,7 @@
 //! fields, reads no clock and starts no thread. How frames are paced, cut into packets and carried is no business of its
 //! either.
 //!
-//! What comes from outside (boxes, indexes, manifests of titles, format texts, media type parameters, Y4M, CMCD) is bounded
+//! What comes from outside (boxes, indexes, manifests of titles, subtitles, format texts, media type parameters, Y4M, CMCD) is bounded
 //! before anything is allocated for it, and refused with an error that says what is wrong or what would have been right.
 
 pub mod bmff;
@@ -23,3 +23,4 @@ pub mod presentation;
 pub mod raw;
 pub mod segments;
 pub mod title;
+pub mod webvtt;

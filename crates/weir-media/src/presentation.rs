@@ -6,6 +6,7 @@ mod clip;
 mod filter;
 mod language;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -109,6 +110,8 @@ pub struct Presentation {
     subtitles: Vec<Subtitles>,
     /// Where the presentation begins on the timeline of its segments, after a cut: a fraction of a second.
     start: (u64, u32),
+    /// Whether it was cut.
+    is_part: bool,
     /// What is put behind the addresses of playlists, so that they are narrowed as this one: empty or `?...`.
     query: String,
 }
@@ -144,6 +147,7 @@ impl Presentation {
             renditions,
             subtitles,
             start: (0, 1),
+            is_part: false,
             query: String::new(),
         })
     }
@@ -196,6 +200,18 @@ impl Presentation {
         let scaled =
             (u128::from(time) * u128::from(timescale) + u128::from(own / 2)) / u128::from(own.max(1));
         u64::try_from(scaled).unwrap_or(u64::MAX)
+    }
+
+    /// Which part of the whole it is, in nanoseconds from the beginning of that; none if it was not cut.
+    pub fn span(&self) -> Option<Range<u64>> {
+        let start = nanoseconds(self.start.0, self.start.1);
+        self.is_part
+            .then(|| start..start.saturating_add(self.duration_nanoseconds()))
+    }
+
+    /// What is put behind the addresses of texts of subtitles, which are cut as it is.
+    pub(crate) fn text_query(&self) -> &str {
+        if self.is_part { &self.query } else { "" }
     }
 
     /// What is put behind the addresses of playlists: empty, or a query that begins with `?`.

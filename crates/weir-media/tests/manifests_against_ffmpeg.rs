@@ -557,6 +557,13 @@ fn filters_and_cuts_narrow_what_is_offered() {
             .unwrap()
             .starts_with("PT4")
     );
+    // Its subtitles are those of the part.
+    assert_eq!(cut.span().unwrap().start, 4_000_000_000);
+    assert_eq!(title.presentation.span(), None);
+    assert_eq!(
+        read["representations"][4]["base"],
+        "subtitles/fr/text.vtt?start=5&end=7"
+    );
     let text = hls::multivariant_playlist(&cut.with_query("start=5&end=7"));
     assert!(
         text.contains("\nvideo/small/playlist.m3u8?start=5&end=7\n"),

@@ -34,7 +34,8 @@ pub struct Sealed {
     pub within: Range<u64>,
 }
 
-/// Encrypts a payload of which what stands in front of it tells something.
+/// Makes of a payload what is sent in its place, for which all of it has to be there: encrypted with something in front that
+/// tells of it, or cut.
 pub trait Seal: Debug + Send + Sync {
     /// What is sent in place of this payload, which is all of it.
     ///

@@ -36,8 +36,8 @@ fn seconds(nanoseconds: u64) -> String {
 }
 
 impl Presentation {
-    /// The part from `start` up to `end`, in nanoseconds of its own time, widened to the boundaries of segments. Subtitles
-    /// are left out: their file counts from the beginning of the whole.
+    /// The part from `start` up to `end`, in nanoseconds of its own time, widened to the boundaries of segments. The
+    /// text of subtitles has to be cut to [`Presentation::span`], too.
     ///
     /// # Errors
     ///
@@ -73,8 +73,9 @@ impl Presentation {
         }
         Ok(Presentation {
             renditions,
-            subtitles: Vec::new(),
+            subtitles: self.subtitles.clone(),
             start: (first, leader.segments.timescale),
+            is_part: true,
             query: self.query.clone(),
         })
     }

@@ -175,7 +175,8 @@ async fn part(app: &Arc<App>, uri: &Uri, path: ObjectPath, resource: &Resource) 
     let piece =
         piece.ok_or_else(|| Problem::nothing(format!("the title /{path} has no {}", resource.path())))?;
     let is_manifest = piece.kind == Kind::Manifest;
-    let name = if is_manifest {
+    // The text of subtitles is cut as its query says.
+    let name = if is_manifest || piece.kind == Kind::Subtitles {
         format!("{}?{query}", resource.path())
     } else {
         resource.path()

@@ -1,5 +1,5 @@
-//! Media segments that are encrypted when all of them is there, since what the headers in front tell follows from the bytes.
-//! It must not know how they are encrypted.
+//! What is made of a payload when all of it is there: encrypted media segments, since what the headers in front tell follows
+//! from the bytes, and subtitles of a part. It must not know how they are made.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::content::{Content, Seal};
 use crate::metrics::Kind;
 use crate::titles::TitleError;
 
-/// The longest payload that is encrypted: a request takes twice its memory.
+/// The longest payload of which something is made: a request takes twice its memory.
 const LONGEST: u64 = 64 << 20;
 
-/// Reads a payload and makes the encrypted segment of it.
+/// Reads a payload and makes of it what is sent.
 pub async fn sealed(
     app: &Arc<App>,
     kind: Kind,
@@ -25,8 +25,9 @@ pub async fn sealed(
 ) -> Result<Bytes, Problem> {
     let length = payload.length();
     if length > LONGEST {
-        let why =
-            format!("the segment has {length} bytes; {LONGEST} are the most that are encrypted at once");
+        let why = format!(
+            "the payload has {length} bytes; {LONGEST} are the most that are encrypted or cut at once"
+        );
         return Err(Problem::new(StatusCode::BAD_GATEWAY, "bad_media", why));
     }
     // It is not longer than that.

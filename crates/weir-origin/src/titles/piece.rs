@@ -12,11 +12,12 @@ use weir_media::hls::{
 use weir_media::index::TrackKind;
 use weir_media::package::{MediaSegment, init_segment, media_segment};
 use weir_media::presentation::{Presentation, Resource};
+use weir_media::webvtt;
 
 use super::error::TitleError;
 use super::narrow::narrowed;
 use super::title::{Source, Title};
-use crate::content::{Content, Part, Seal, Stored};
+use crate::content::{Content, Part, Seal, Stored, Unsealable};
 use crate::keys::TitleKey;
 use crate::metrics::Kind;
 
@@ -33,6 +34,18 @@ pub struct Piece {
     pub sealing: Option<Arc<dyn Seal>>,
 }
 
+/// Leaves of subtitles the cues of a part of the title, which lies there (nanoseconds).
+#[derive(Debug)]
+struct Cut {
+    span: Range<u64>,
+}
+
+impl Seal for Cut {
+    fn seal(&self, payload: Vec<u8>) -> Result<Vec<u8>, Unsealable> {
+        Ok(webvtt::cut(&payload, &self.span).into_bytes())
+    }
+}
+
 impl Title {
     /// The part of that name, narrowed as the query asks; nothing if there is none.
     ///
@@ -42,7 +55,7 @@ impl Title {
         match resource {
             Resource::InitSegment(kind, name) => Ok(self.init(*kind, name)),
             Resource::MediaSegment(kind, name, start) => self.media(*kind, name, *start),
-            Resource::SubtitleText(name) => Ok(self.subtitle_text(name)),
+            Resource::SubtitleText(name) => self.subtitle_text(name, query),
             Resource::SingleFile(kind, name) => self.single_file(*kind, name, None),
             _ => self.manifest(resource, query),
         }
@@ -82,8 +95,15 @@ impl Title {
         Some((segment.samples.clone(), sequence))
     }
 
-    pub(super) fn subtitle_text(&self, name: &str) -> Option<Piece> {
-        let (path, version) = self.subtitle_file(name)?;
+    /// Their file as it is; of a part of the title, the cues that are shown in it.
+    pub(super) fn subtitle_text(&self, name: &str, query: &str) -> Result<Option<Piece>, TitleError> {
+        let Some((path, version)) = self.subtitle_file(name) else {
+            return Ok(None);
+        };
+        let span = match query {
+            "" => self.presentation().span(),
+            query => narrowed(self.presentation(), query)?.span(),
+        };
         let stored = Stored {
             path: path.clone(),
             version: version.clone(),
@@ -91,12 +111,12 @@ impl Title {
                 .filter(|whole| !whole.is_empty())
                 .collect(),
         };
-        Some(Piece {
+        Ok(Some(Piece {
             kind: Kind::Subtitles,
             content_type: "text/vtt; charset=utf-8",
             content: Content::new(vec![Part::Stored(stored)]),
-            sealing: None,
-        })
+            sealing: span.map(|span| Arc::new(Cut { span }) as Arc<dyn Seal>),
+        }))
     }
 
     fn manifest(&self, resource: &Resource, query: &str) -> Result<Option<Piece>, TitleError> {

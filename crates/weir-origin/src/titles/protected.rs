@@ -139,7 +139,7 @@ impl Title {
                 self.single_file(*kind, name, Some(key))
             }
             // Subtitles are not encrypted, as nowhere else.
-            Resource::SubtitleText(name) => Ok(self.subtitle_text(name)),
+            Resource::SubtitleText(name) => self.subtitle_text(name, query),
             _ => Ok(None),
         }
     }

@@ -19,7 +19,7 @@ use crate::path::ObjectPath;
 use crate::storage::Meta;
 
 /// Says how answers are made: another number where the same files give other bytes than before.
-const FORM: u32 = 2;
+const FORM: u32 = 3;
 
 /// A media file and what it holds.
 #[derive(Debug)]
