@@ -22,32 +22,32 @@ pub enum Part {
     Made(Made),
     /// Encrypted while it is read.
     Encrypted(Encrypted),
-    /// Encrypted when all of it has been read.
-    Sealed(Sealed),
+    /// Made anew when all of it has been read.
+    Remade(Remade),
 }
 
-/// What sealing makes of a payload, of which those bytes are sent that lie in `within`.
+/// What is made of a payload, of which those bytes are sent that lie in `within`.
 #[derive(Clone, Debug)]
-pub struct Sealed {
+pub struct Remade {
     pub payload: Content,
-    pub seal: Arc<dyn Seal>,
+    pub how: Arc<dyn Remake>,
     pub within: Range<u64>,
 }
 
 /// Makes of a payload what is sent in its place, for which all of it has to be there: encrypted with something in front that
 /// tells of it, or cut.
-pub trait Seal: Debug + Send + Sync {
+pub trait Remake: Debug + Send + Sync {
     /// What is sent in place of this payload, which is all of it.
     ///
     /// # Errors
     /// When the payload is damaged, or of a codec that cannot be encrypted.
-    fn seal(&self, payload: Vec<u8>) -> Result<Vec<u8>, Unsealable>;
+    fn remake(&self, payload: Vec<u8>) -> Result<Vec<u8>, NotEncrypted>;
 }
 
 /// Why something is not encrypted, and so not sent.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("cannot encrypt {path}: {error}; nothing of it is served without encryption")]
-pub struct Unsealable {
+pub struct NotEncrypted {
     /// The file.
     pub path: ObjectPath,
     /// What is wrong.
@@ -153,7 +153,7 @@ impl Part {
             Part::Stored(stored) => stored.keep.iter().map(|range| range.end - range.start).sum(),
             Part::Made(Made { within, .. })
             | Part::Encrypted(Encrypted { within, .. })
-            | Part::Sealed(Sealed { within, .. }) => within.end - within.start,
+            | Part::Remade(Remade { within, .. }) => within.end - within.start,
         }
     }
 
@@ -173,7 +173,7 @@ impl Part {
                 within: part.within.start + wanted.start..part.within.start + wanted.end,
                 ..part.clone()
             }),
-            Part::Sealed(part) => Part::Sealed(Sealed {
+            Part::Remade(part) => Part::Remade(Remade {
                 within: part.within.start + wanted.start..part.within.start + wanted.end,
                 ..part.clone()
             }),
@@ -230,7 +230,7 @@ mod tests {
                     Part::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
                     Part::Stored(stored) => format!("{:?}", stored.keep),
                     Part::Made(made) => format!("{:?}", made.within),
-                    Part::Encrypted(Encrypted { within, .. }) | Part::Sealed(Sealed { within, .. }) => {
+                    Part::Encrypted(Encrypted { within, .. }) | Part::Remade(Remade { within, .. }) => {
                         format!("{within:?}")
                     }
                 })

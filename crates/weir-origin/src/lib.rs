@@ -19,7 +19,7 @@ mod titles;
 
 pub use cache::{CacheError, DiskCache, Flights, MemoryCache};
 pub use configuration::{Configuration, UnknownConfiguration};
-pub use content::Unsealable;
+pub use content::NotEncrypted;
 pub use keys::{KeySettings, KeysError};
 pub use metrics::{Handshake, Kind, Metrics, Tier};
 pub use pacing::{BadBurst, Burst, Pacing};

@@ -17,8 +17,8 @@ use super::conditions::{self, Current, Verdict};
 use super::flow::Flow;
 use super::problem::Problem;
 use super::range::{Wanted, wanted};
-use super::sealed::sealed;
-use crate::content::{Content, Part, Seal};
+use super::remade::remade;
+use crate::content::{Content, Part, Remake};
 use crate::metrics::Kind;
 use crate::path::ObjectPath;
 
@@ -42,7 +42,7 @@ pub struct Found {
     pub keep: Keep,
     pub content: Content,
     /// What has to be done with all of it before its length is known.
-    pub sealing: Option<Arc<dyn Seal>>,
+    pub remake: Option<Arc<dyn Remake>>,
     /// What is to be looked at anew if it turns out to have changed.
     pub of: Option<ObjectPath>,
 }
@@ -75,7 +75,7 @@ impl Found {
             modified: None,
             keep: Keep::Never,
             content: Content::new(vec![Part::Bytes(text.into())]),
-            sealing: None,
+            remake: None,
             of: None,
         }
     }
@@ -96,8 +96,8 @@ impl Found {
             Verdict::NotModified => return Ok(self.empty(StatusCode::NOT_MODIFIED)),
             Verdict::Failed => return Ok(self.empty(StatusCode::PRECONDITION_FAILED)),
         }
-        if let Some(seal) = self.sealing.take() {
-            let made = sealed(app, self.kind, self.content, seal).await?;
+        if let Some(how) = self.remake.take() {
+            let made = remade(app, self.kind, self.content, how).await?;
             self.content = Content::new(vec![Part::Bytes(made)]);
         }
         let length = self.content.length();

@@ -11,8 +11,8 @@ use weir_media::encryption::PayloadCipher;
 
 use super::app::App;
 use super::problem::Problem;
-use super::sealed::sealed;
-use crate::content::{Content, Encrypted, Part, Sealed, Stored};
+use super::remade::remade;
+use crate::content::{Content, Encrypted, Part, Remade, Stored};
 use crate::metrics::Kind;
 use crate::storage::Reading;
 
@@ -79,8 +79,8 @@ impl Flow {
             Some(Part::Encrypted(part)) => {
                 self.under_way = Some(begin_encrypted(self.app.clone(), self.kind, part).await?);
             }
-            Some(Part::Sealed(part)) => {
-                self.under_way = Some(seal(self.app.clone(), self.kind, part).await?);
+            Some(Part::Remade(part)) => {
+                self.under_way = Some(begin_remade(self.app.clone(), self.kind, part).await?);
             }
             Some(Part::Made(made)) => {
                 let (piece, rest) = made.split();
@@ -135,9 +135,9 @@ fn begin_encrypted(
 }
 
 /// Boxed for the same reason.
-fn seal(app: Arc<App>, kind: Kind, part: Sealed) -> BoxFuture<'static, Result<Picking, Problem>> {
+fn begin_remade(app: Arc<App>, kind: Kind, part: Remade) -> BoxFuture<'static, Result<Picking, Problem>> {
     Box::pin(async move {
-        let made = sealed(&app, kind, part.payload, part.seal).await?;
+        let made = remade(&app, kind, part.payload, part.how).await?;
         Ok(Picking {
             source: Source::Whole(Some(made)),
             position: 0,

@@ -52,7 +52,7 @@ pub async fn key(app: &Arc<App>, title: &ObjectPath) -> Result<Found, Problem> {
         modified: None,
         keep: Keep::Never,
         content: Content::new(vec![Part::Bytes(bytes.into())]),
-        sealing: None,
+        remake: None,
         of: None,
     })
 }

@@ -89,7 +89,7 @@ impl Built {
             modified: None,
             keep: Keep::Seconds(KEPT),
             content: Content::new(vec![Part::Bytes(bytes)]),
-            sealing: None,
+            remake: None,
             of: None,
         };
         let mut answer = found.answer(app, request.method(), request.headers()).await?;

@@ -46,7 +46,7 @@ impl From<TitleError> for Problem {
         let (status, cause) = match error {
             TitleError::Storage(error) => return error.into(),
             TitleError::Nothing { .. } | TitleError::NotForDash => (StatusCode::NOT_FOUND, "not_found"),
-            TitleError::Encryption(unsealable) if unsealable.error.is_unsupported() => {
+            TitleError::Encryption(not_encrypted) if not_encrypted.error.is_unsupported() => {
                 (StatusCode::NOT_IMPLEMENTED, "not_encrypted")
             }
             TitleError::Query { .. } => (StatusCode::BAD_REQUEST, "bad_query"),

@@ -190,7 +190,7 @@ async fn part(app: &Arc<App>, uri: &Uri, path: ObjectPath, resource: &Resource) 
         modified: title.modified(),
         keep: Keep::Seconds(if is_manifest { MANIFEST_KEPT } else { SEGMENT_KEPT }),
         content: piece.content,
-        sealing: piece.sealing,
+        remake: piece.remake,
         of: Some(path),
     })
 }
@@ -216,7 +216,7 @@ async fn file(app: &Arc<App>, path: ObjectPath) -> Result<Found, Problem> {
         modified,
         keep: Keep::Seconds(FILE_KEPT),
         content: Content::new(parts),
-        sealing: None,
+        remake: None,
         of: Some(path),
     })
 }

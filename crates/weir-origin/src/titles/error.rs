@@ -5,7 +5,7 @@ use weir_media::package::PackageError;
 use weir_media::presentation::PresentationError;
 use weir_media::segments::PlanError;
 
-use crate::content::Unsealable;
+use crate::content::NotEncrypted;
 use crate::path::ObjectPath;
 use crate::storage::StorageError;
 
@@ -77,7 +77,7 @@ pub enum TitleError {
     Package(#[from] PackageError),
     /// A track of a protected title that cannot be encrypted.
     #[error(transparent)]
-    Encryption(#[from] Unsealable),
+    Encryption(#[from] NotEncrypted),
     /// A way of encryption that DASH has no name for.
     #[error("this title is encrypted by aes-128, which is for HLS alone: its manifest is master.m3u8")]
     NotForDash,

@@ -11,9 +11,9 @@ use weir_media::presentation::{Presentation, Rendition};
 
 use super::error::TitleError;
 use super::piece::{Piece, content, mp4_type};
-use super::protected::{Protected, Wanted, encryptor, unsealable};
+use super::protected::{Protected, Wanted, encryptor, not_encrypted};
 use super::title::Title;
-use crate::content::{Content, Made, Maker, Part, Sealed};
+use crate::content::{Content, Made, Maker, Part, Remade};
 use crate::keys::TitleKey;
 use crate::metrics::Kind;
 
@@ -80,7 +80,7 @@ impl Title {
             kind: Kind::Media,
             content_type: mp4_type(kind),
             content: Content::new(parts),
-            sealing: None,
+            remake: None,
         }))
     }
 
@@ -107,7 +107,7 @@ impl Title {
             None => SingleFile::new(track, &rendition.segments)?,
             Some(key) => encryptor(source, track, key)
                 .and_then(|encryptor| encryptor.single_file(&rendition.segments))
-                .map_err(|error| unsealable(source, error))?,
+                .map_err(|error| not_encrypted(source, error))?,
         };
         let file = Arc::new(file);
         let mut layouts = layouts();
@@ -143,9 +143,9 @@ impl Title {
         };
         Some(match self.protected_segment(wanted, key, true).ok()?? {
             Protected::Streamed(content) => content,
-            Protected::Whole(payload, seal) => Content::new(vec![Part::Sealed(Sealed {
+            Protected::Whole(payload, how) => Content::new(vec![Part::Remade(Remade {
                 payload,
-                seal,
+                how,
                 within: 0..length,
             })]),
         })

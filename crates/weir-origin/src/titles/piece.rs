@@ -17,7 +17,7 @@ use weir_media::webvtt;
 use super::error::TitleError;
 use super::narrow::narrowed;
 use super::title::{Source, Title};
-use crate::content::{Content, Part, Seal, Stored, Unsealable};
+use crate::content::{Content, NotEncrypted, Part, Remake, Stored};
 use crate::keys::TitleKey;
 use crate::metrics::Kind;
 
@@ -31,7 +31,7 @@ pub struct Piece {
     /// Its bytes.
     pub content: Content,
     /// What has to be done with all of it before its length is known; none if it is sent as it is.
-    pub sealing: Option<Arc<dyn Seal>>,
+    pub remake: Option<Arc<dyn Remake>>,
 }
 
 /// Leaves of subtitles the cues of a part of the title, which lies there (nanoseconds).
@@ -40,8 +40,8 @@ struct Cut {
     span: Range<u64>,
 }
 
-impl Seal for Cut {
-    fn seal(&self, payload: Vec<u8>) -> Result<Vec<u8>, Unsealable> {
+impl Remake for Cut {
+    fn remake(&self, payload: Vec<u8>) -> Result<Vec<u8>, NotEncrypted> {
         Ok(webvtt::cut(&payload, &self.span).into_bytes())
     }
 }
@@ -67,7 +67,7 @@ impl Title {
             kind: Kind::Init,
             content_type: mp4_type(kind),
             content: at_hand(init_segment(track).into()),
-            sealing: None,
+            remake: None,
         })
     }
 
@@ -82,7 +82,7 @@ impl Title {
             kind: Kind::Media,
             content_type: mp4_type(kind),
             content: content(source, segment),
-            sealing: None,
+            remake: None,
         }))
     }
 
@@ -115,7 +115,7 @@ impl Title {
             kind: Kind::Subtitles,
             content_type: "text/vtt; charset=utf-8",
             content: Content::new(vec![Part::Stored(stored)]),
-            sealing: span.map(|span| Arc::new(Cut { span }) as Arc<dyn Seal>),
+            remake: span.map(|span| Arc::new(Cut { span }) as Arc<dyn Remake>),
         }))
     }
 
@@ -129,7 +129,7 @@ impl Title {
             kind: Kind::Manifest,
             content_type: manifest_type(resource),
             content: at_hand(bytes),
-            sealing: None,
+            remake: None,
         }))
     }
 

@@ -16,7 +16,7 @@ use super::error::TitleError;
 use super::narrow::narrowed;
 use super::piece::{Piece, at_hand, content, manifest_type, mp4_type};
 use super::title::{Source, Title};
-use crate::content::{Content, Encrypted, Part, Seal, Unsealable};
+use crate::content::{Content, Encrypted, NotEncrypted, Part, Remake};
 use crate::keys::TitleKey;
 use crate::metrics::Kind;
 use crate::path::ObjectPath;
@@ -36,7 +36,7 @@ pub(super) enum Protected {
     /// Encrypted while it is read.
     Streamed(Content),
     /// What has to be read first, and what encrypts it.
-    Whole(Content, Arc<dyn Seal>),
+    Whole(Content, Arc<dyn Remake>),
 }
 
 /// Encrypts a media segment of which the headers follow from what is in it.
@@ -51,8 +51,8 @@ struct Sealing {
     in_single_file: bool,
 }
 
-impl Seal for Sealing {
-    fn seal(&self, payload: Vec<u8>) -> Result<Vec<u8>, Unsealable> {
+impl Remake for Sealing {
+    fn remake(&self, payload: Vec<u8>) -> Result<Vec<u8>, NotEncrypted> {
         let Wanted {
             kind,
             name,
@@ -60,7 +60,7 @@ impl Seal for Sealing {
             sequence,
         } = &self.wanted;
         let samples = samples.clone();
-        let failed = |error| Unsealable {
+        let failed = |error| NotEncrypted {
             path: self.path.clone(),
             error,
         };
@@ -93,8 +93,8 @@ fn encrypted(source: &Source, streamed: StreamedSegment) -> Content {
     ])
 }
 
-pub(super) fn unsealable(source: &Source, error: EncryptionError) -> Unsealable {
-    Unsealable {
+pub(super) fn not_encrypted(source: &Source, error: EncryptionError) -> NotEncrypted {
+    NotEncrypted {
         path: source.path.clone(),
         error,
     }
@@ -154,12 +154,12 @@ impl Title {
             return Ok(None);
         };
         let made = encryptor(source, track, key).and_then(|encryptor| encryptor.init_segment());
-        let made = made.map_err(|error| unsealable(source, error))?;
+        let made = made.map_err(|error| not_encrypted(source, error))?;
         Ok(Some(Piece {
             kind: Kind::Init,
             content_type: mp4_type(kind),
             content: at_hand(made.into()),
-            sealing: None,
+            remake: None,
         }))
     }
 
@@ -188,15 +188,15 @@ impl Title {
         };
         let made = self.protected_segment(wanted, key, false)?;
         Ok(made.map(|made| {
-            let (content, sealing) = match made {
+            let (content, remake) = match made {
                 Protected::Streamed(content) => (content, None),
-                Protected::Whole(payload, seal) => (payload, Some(seal)),
+                Protected::Whole(payload, how) => (payload, Some(how)),
             };
             Piece {
                 kind: Kind::Media,
                 content_type: mp4_type(kind),
                 content,
-                sealing,
+                remake,
             }
         }))
     }
@@ -214,21 +214,24 @@ impl Title {
         let (samples, sequence) = (wanted.samples.clone(), wanted.sequence);
         let streamed = encryptor(source, track, key)
             .and_then(|encryptor| encryptor.streamed_segment(samples.clone(), sequence));
-        if let Some(streamed) = streamed.map_err(|error| unsealable(source, error))? {
+        if let Some(streamed) = streamed.map_err(|error| not_encrypted(source, error))? {
             return Ok(Some(Protected::Streamed(encrypted(source, streamed))));
         }
         let payload = MediaSegment {
             header: Vec::new(),
             ..media_segment(track, samples, sequence)?
         };
-        let seal = Sealing {
+        let sealing = Sealing {
             title: self.clone(),
             key: key.clone(),
             wanted,
             path: source.path.clone(),
             in_single_file,
         };
-        Ok(Some(Protected::Whole(content(source, payload), Arc::new(seal))))
+        Ok(Some(Protected::Whole(
+            content(source, payload),
+            Arc::new(sealing),
+        )))
     }
 
     fn protected_manifest(
@@ -252,7 +255,7 @@ impl Title {
             kind: Kind::Manifest,
             content_type: manifest_type(resource),
             content: at_hand(bytes),
-            sealing: None,
+            remake: None,
         }))
     }
 
@@ -295,7 +298,7 @@ impl Title {
             let Some((source, track)) = self.track(rendition.info.kind, &rendition.name) else {
                 continue;
             };
-            encryptor(source, track, key).map_err(|error| unsealable(source, error))?;
+            encryptor(source, track, key).map_err(|error| not_encrypted(source, error))?;
         }
         let presentation = presentation.protected_by(&key.protection.announcement);
         self.write(resource, &presentation, Some(key))

@@ -27,36 +27,32 @@ pub fn run(program: &str, arguments: &str) -> Vec<u8> {
     done.stdout
 }
 
-/// Eight seconds of pictures and sound as `sita/film.mp4`.
-pub fn films() -> TempDir {
+/// What ffmpeg makes of these options, as `sita/film.mp4`.
+fn film(options: &str) -> TempDir {
     let folder = TempDir::new().unwrap();
     fs::create_dir(folder.path().join("sita")).unwrap();
     let file = folder.path().join("sita/film.mp4");
     run(
         "ffmpeg",
-        &format!(
-            "-nostdin -loglevel error -f lavfi -i testsrc2=size=160x90:rate=25:duration=8 -f lavfi -i \
-             sine=sample_rate=48000:duration=8 -c:v libx264 -preset ultrafast -g 25 -pix_fmt yuv420p -c:a aac {}",
-            file.display()
-        ),
+        &format!("-nostdin -loglevel error {options} {}", file.display()),
     );
     folder
 }
 
+/// Eight seconds of pictures and sound as `sita/film.mp4`.
+pub fn films() -> TempDir {
+    film(
+        "-f lavfi -i testsrc2=size=160x90:rate=25:duration=8 -f lavfi -i sine=sample_rate=48000:duration=8 \
+         -c:v libx264 -preset ultrafast -g 25 -pix_fmt yuv420p -c:a aac",
+    )
+}
+
 /// Four seconds of noise without loss, tens of megabytes, as `sita/film.mp4`; a sync sample every so many of 100 pictures.
 pub fn noise(every: u32) -> TempDir {
-    let folder = TempDir::new().unwrap();
-    fs::create_dir(folder.path().join("sita")).unwrap();
-    let file = folder.path().join("sita/film.mp4");
-    run(
-        "ffmpeg",
-        &format!(
-            "-nostdin -loglevel error -f lavfi -i color=gray:size=640x480:rate=25:duration=4,noise=alls=100:allf=t \
-             -c:v libx264 -preset ultrafast -qp 0 -g {every} -pix_fmt yuv420p {}",
-            file.display()
-        ),
-    );
-    folder
+    film(&format!(
+        "-f lavfi -i color=gray:size=640x480:rate=25:duration=4,noise=alls=100:allf=t \
+         -c:v libx264 -preset ultrafast -qp 0 -g {every} -pix_fmt yuv420p"
+    ))
 }
 
 /// An origin of this folder with a file of such keys.

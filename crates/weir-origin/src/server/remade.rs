@@ -9,7 +9,7 @@ use http::StatusCode;
 use super::app::App;
 use super::flow::Flow;
 use super::problem::Problem;
-use crate::content::{Content, Seal};
+use crate::content::{Content, Remake};
 use crate::metrics::Kind;
 use crate::titles::TitleError;
 
@@ -17,11 +17,11 @@ use crate::titles::TitleError;
 const LONGEST: u64 = 64 << 20;
 
 /// Reads a payload and makes of it what is sent.
-pub async fn sealed(
+pub async fn remade(
     app: &Arc<App>,
     kind: Kind,
     payload: Content,
-    seal: Arc<dyn Seal>,
+    how: Arc<dyn Remake>,
 ) -> Result<Bytes, Problem> {
     let length = payload.length();
     if length > LONGEST {
@@ -36,7 +36,7 @@ pub async fn sealed(
     while let Some(piece) = flow.next().await {
         bytes.extend_from_slice(&piece?);
     }
-    let made = tokio::task::spawn_blocking(move || seal.seal(bytes)).await;
+    let made = tokio::task::spawn_blocking(move || how.remake(bytes)).await;
     let made = made.map_err(|_| TitleError::Stopped)?;
     Ok(made.map_err(TitleError::from)?.into())
 }
