@@ -14,6 +14,9 @@ use weir_origin::{Access, Kind, Metrics, ObjectPath, Patience, Storage};
 const A: &str = "\"a\"";
 /// Reads after which enough is known to call one slow.
 const LEARNED: usize = 200;
+/// The first of them, which take a time beside which those that follow are quick even on a busy machine.
+const UNHURRIED: usize = LEARNED / 2;
+const UNHURRIED_FOR: Duration = Duration::from_millis(5);
 /// More than sockets hold.
 const LENGTH: usize = 8 << 20;
 
@@ -51,7 +54,7 @@ fn read_all(storage: &Storage) -> Result<Vec<u8>, weir_origin::StorageError> {
     })
 }
 
-/// Answers at once, but for the first read of all: that hangs until the gate opens.
+/// Answers soon, but for the first read of all: that hangs until the gate opens.
 fn now_and_then_slow() -> (Misbehaving, Arc<AtomicUsize>) {
     let large = Arc::new(AtomicUsize::new(0));
     let (seen, bytes) = (large.clone(), object(LENGTH));
@@ -60,6 +63,9 @@ fn now_and_then_slow() -> (Misbehaving, Arc<AtomicUsize>) {
         let acts = answer(asked, &bytes, A);
         if is_large && seen.fetch_add(1, Ordering::SeqCst) == 0 {
             return [vec![Act::Gate], acts].concat();
+        }
+        if asked.number < UNHURRIED {
+            return [vec![Act::Pause(UNHURRIED_FOR)], acts].concat();
         }
         acts
     });
@@ -75,7 +81,9 @@ fn a_slow_read_is_made_again_and_the_first_answer_is_taken() {
     let (hedges, _) = metrics.hedges();
     // Which of the two came to the server first is open. Others may have been slow as well, by chance, but never more than one in twenty.
     assert!(hedges >= 1 && hedges <= LEARNED as u64 / 20, "{hedges}");
-    assert_eq!(metrics.reads(Kind::Media), LEARNED as u64 + 1 + hedges);
+    // A second read that the first one's answer comes before is dropped, if need be before it began.
+    let again = metrics.reads(Kind::Media) - (LEARNED as u64 + 1);
+    assert!((1..=hedges).contains(&again), "{again} of {hedges}");
     // The slow one finds that nobody listens any more.
     server.open_gate();
     server.wait_for_broken_sends(1);
@@ -90,7 +98,8 @@ fn another_place_is_asked_where_there_is_one() {
     assert!(read_all(&storage).expect("from the second place") == object(LENGTH));
     let (hedges, won) = metrics.hedges();
     assert!(won >= 1, "{won} of {hedges}");
-    assert_eq!(second.count() as u64, hedges);
+    // A second read that the first one's answer comes before is dropped, if need be before it was sent.
+    assert!(second.count() as u64 <= hedges, "{} of {hedges}", second.count());
     assert!(
         second
             .asked()
