@@ -11,14 +11,15 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
-use tokio_rustls::client::TlsStream;
 use weir_net::clock::monotonic_ns;
 
 use super::response::{ResponseError, ResponseReader};
+use super::tls_stream::{self, TlsStream};
 use crate::measure::Cause;
 
 /// Bytes that are taken at once.
 const SCRATCH: usize = 256 << 10;
+const _: () = assert!(SCRATCH >= tls_stream::RECORDS);
 
 thread_local! {
     pub(super) static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH].into());
@@ -27,7 +28,7 @@ thread_local! {
 /// With or without TLS.
 pub(super) enum Stream {
     Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<TlsStream>),
 }
 
 impl Stream {
@@ -38,21 +39,21 @@ impl Stream {
     ) -> Poll<io::Result<()>> {
         match self {
             Stream::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
-            Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_read(context, buffer),
+            Stream::Tls(stream) => stream.poll_read(context, buffer),
         }
     }
 
     pub(super) fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
             Stream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_write(context, bytes),
+            Stream::Tls(stream) => stream.poll_write(context, bytes),
         }
     }
 
     pub(super) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Stream::Plain(_) => Poll::Ready(Ok(())),
-            Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_flush(context),
+            Stream::Tls(stream) => stream.poll_flush(context),
         }
     }
 }

@@ -11,11 +11,11 @@ use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
 
 use super::connection::{Connection, Stream};
 use super::h2::Multiplexed;
 use super::tls::{self, TlsError, Trust};
+use super::tls_stream::TlsStream;
 use crate::manifest::Host;
 use crate::measure::Cause;
 
@@ -220,7 +220,7 @@ impl Dialer {
         tls: &Arc<ClientConfig>,
     ) -> Result<(Stream, bool), Cause> {
         let name = ServerName::try_from(host.name.clone()).map_err(|_| Cause::Tls)?;
-        let handshake = TlsConnector::from(tls.clone()).connect(name, tcp);
+        let handshake = TlsStream::connect(tls.clone(), name, tcp);
         let stream = match timeout(self.patience.connect, handshake).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => {
@@ -229,7 +229,7 @@ impl Dialer {
             }
             Err(_) => return Err(Cause::ConnectTimeout),
         };
-        let two = stream.get_ref().1.alpn_protocol() == Some(H2);
+        let two = stream.protocol() == Some(H2);
         if self.version == HttpVersion::Two && !two {
             tracing::debug!("TLS with {}: it does not agree on HTTP/2", host.authority);
             return Err(Cause::Tls);

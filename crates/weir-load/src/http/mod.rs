@@ -7,6 +7,7 @@ mod dial;
 pub mod h2;
 pub mod response;
 mod tls;
+mod tls_stream;
 
 pub use client::{Answer, Client, Failed, Request};
 pub use dial::{Dialer, HttpVersion, Patience};
