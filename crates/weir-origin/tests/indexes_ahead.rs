@@ -13,8 +13,8 @@ use weir_origin::{
     Access, AheadSettings, Config, IndexedFile, KeepIndexes, Kind, ObjectPath, Patience, S3Style, index_ahead,
 };
 
-/// Objects below a folder, under `/BUCKET/KEY`: GET with ranges, HEAD, PUT, and lists of all (ListObjectsV2). Requests have
-/// to be signed, by anybody.
+/// Objects below a folder, under `/BUCKET/KEY`: GET with ranges, HEAD, PUT, and lists of all (ListObjectsV2), in which
+/// one ETag has no quotes, as with Azure Blob. Requests have to be signed, by anybody.
 const S3: &str = r#"
 import hashlib, http.server, os, sys, urllib.parse
 root = sys.argv[1]
@@ -65,9 +65,10 @@ class S3(http.server.BaseHTTPRequestHandler):
                 key = os.path.relpath(path, root)
                 if key.startswith(prefix):
                     body = open(path, "rb").read()
+                    quote = "" if name == "low.mp4" else "&quot;"
                     found += (f"<Contents><Key>{key}</Key><Size>{len(body)}</Size>"
                         f"<LastModified>2006-01-02T15:04:05.000Z</LastModified>"
-                        f"<ETag>&quot;{hashlib.md5(body).hexdigest()}&quot;</ETag></Contents>")
+                        f"<ETag>{quote}{hashlib.md5(body).hexdigest()}{quote}</ETag></Contents>")
         body = f"<ListBucketResult><IsTruncated>false</IsTruncated>{found}</ListBucketResult>".encode()
         self.answer(200, body, {"Content-Type": "application/xml"})
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), S3)

@@ -219,8 +219,17 @@ fn no_retries() -> RetryConfig {
 fn meta(meta: &ObjectMeta) -> Meta {
     Meta {
         length: meta.size,
-        etag: meta.e_tag.clone(),
+        etag: meta.e_tag.as_deref().map(in_quotes),
         modified: Some(meta.last_modified.into()),
+    }
+}
+
+/// An ETag as headers have it (RFC 9110, 8.8.3): lists of Azure Blob, and of some that speak S3, leave the quotes away.
+fn in_quotes(etag: &str) -> String {
+    if etag.ends_with('"') {
+        etag.to_owned()
+    } else {
+        format!("\"{etag}\"")
     }
 }
 
@@ -312,6 +321,17 @@ mod tests {
             with_bucket("http://127.0.0.1:9000", "films"),
             "http://films.127.0.0.1:9000"
         );
+    }
+
+    #[test]
+    fn an_etag_is_the_same_in_a_list_and_in_a_header() {
+        for (given, expected) in [
+            ("\"0x8DD\"", "\"0x8DD\""),
+            ("W/\"0x8DD\"", "W/\"0x8DD\""),
+            ("0x8DD", "\"0x8DD\""),
+        ] {
+            assert_eq!(in_quotes(given), expected);
+        }
     }
 
     #[test]
