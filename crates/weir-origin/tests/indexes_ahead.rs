@@ -14,7 +14,7 @@ use weir_origin::{
 };
 
 /// Objects below a folder, under `/BUCKET/KEY`: GET with ranges, HEAD, PUT, and lists of all (ListObjectsV2), in which
-/// one ETag has no quotes, as with Azure Blob. Requests have to be signed, by anybody.
+/// one ETag has no quotes, as with Azure Blob. Nothing is put below `archive`. Requests have to be signed, by anybody.
 const S3: &str = r#"
 import hashlib, http.server, os, sys, urllib.parse
 root = sys.argv[1]
@@ -37,6 +37,8 @@ class S3(http.server.BaseHTTPRequestHandler):
         return key, dict(urllib.parse.parse_qsl(url.query))
     def do_PUT(self):
         key, _ = self.key()
+        if "archive" in key:
+            return self.answer(403, b"<Error><Code>AccessDenied</Code></Error>")
         body = self.rfile.read(int(self.headers["Content-Length"]))
         os.makedirs(os.path.dirname(os.path.join(root, key)) or root, exist_ok=True)
         open(os.path.join(root, key), "wb").write(body)
@@ -141,8 +143,8 @@ fn make_film(bucket: &Bucket, name: &str, size: &str) {
     assert!(made.success());
 }
 
-/// Path, and whether the index was built, of each file.
-fn index(bucket: &Bucket, titles: &[&str]) -> Vec<(String, bool)> {
+/// What became of each file.
+fn outcomes(bucket: &Bucket, titles: &[&str]) -> Vec<(String, Result<IndexedFile, String>)> {
     let settings = AheadSettings {
         place: "s3://films/2026".parse().expect("a place"),
         access: bucket.access(),
@@ -159,12 +161,22 @@ fn index(bucket: &Bucket, titles: &[&str]) -> Vec<(String, bool)> {
         &titles,
         || false,
         |indexed| {
-            let IndexedFile { built, samples, .. } = *indexed.outcome.as_ref().expect("an index");
-            assert_eq!(samples, 100);
-            told.push((indexed.path.as_str().to_owned(), built));
+            let outcome = indexed.outcome.as_ref().map_err(ToString::to_string);
+            told.push((indexed.path.as_str().to_owned(), outcome.copied()));
         },
     );
     done.expect("indexes");
+    told
+}
+
+/// Path, and whether the index was built, of each file.
+fn index(bucket: &Bucket, titles: &[&str]) -> Vec<(String, bool)> {
+    let told = outcomes(bucket, titles).into_iter().map(|(path, outcome)| {
+        let file = outcome.expect("an index");
+        assert_eq!(file.samples, 100);
+        (path, file.built)
+    });
+    let mut told: Vec<_> = told.collect();
     told.sort();
     told
 }
@@ -230,4 +242,13 @@ fn indexes_are_written_beside_their_objects_and_found_there() {
     let (status, read) = ask(&bucket, "one.mp4");
     assert!(status == 200 && read > stored("one.mp4"), "{status} {read}");
     assert_eq!(index(&bucket, &["one.mp4"]), named(&["one.mp4"], true));
+    // Where nothing can be written, that is said of the index, and the film is served without.
+    make_film(&bucket, "archive/one.mp4", "160x90");
+    let refused = outcomes(&bucket, &["archive"]);
+    let error = refused[0].1.as_ref().expect_err("nothing was written");
+    assert!(
+        error.starts_with("cannot write the index of archive/one.mp4 beside it: the storage does not let this origin at archive/one.mp4.weir-index (status 403)"),
+        "{error}"
+    );
+    assert_eq!(ask(&bucket, "archive").0, 200);
 }

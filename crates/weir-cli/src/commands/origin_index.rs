@@ -123,9 +123,7 @@ impl Counts {
         if *failed > 0 {
             return Err(Failure {
                 status: Status::Environment,
-                message: format!(
-                    "{failed} of {total} files cannot be indexed; their titles cannot be served either"
-                ),
+                message: format!("{failed} of {total} files have no index, for the reasons given"),
             });
         }
         if *total == 0 {

@@ -50,7 +50,9 @@ impl From<TitleError> for Problem {
                 (StatusCode::NOT_IMPLEMENTED, "not_encrypted")
             }
             TitleError::Query { .. } => (StatusCode::BAD_REQUEST, "bad_query"),
-            TitleError::Stopped | TitleError::NotKept { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "other"),
+            TitleError::Stopped | TitleError::NotKept { .. } | TitleError::NotWritten { .. } => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "other")
+            }
             TitleError::Media { .. }
             | TitleError::Manifest { .. }
             | TitleError::Reference { .. }

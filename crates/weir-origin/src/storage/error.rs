@@ -20,7 +20,7 @@ pub enum StorageError {
     },
     /// The storage does not accept the origin's credentials, or these have no right to the object.
     #[error(
-        "the storage refuses to give {path} to this origin (status {status}); check the origin's credentials and their rights"
+        "the storage does not let this origin at {path} (status {status}); check the origin's credentials and their rights"
     )]
     Forbidden {
         /// The object.

@@ -93,6 +93,16 @@ pub enum TitleError {
         /// The file.
         path: ObjectPath,
     },
+    /// An index that was built and could not be written beside its file.
+    #[error(
+        "cannot write the index of {path} beside it: {error}; it takes credentials that may write there, or a folder for indexes (-o)"
+    )]
+    NotWritten {
+        /// The file.
+        path: ObjectPath,
+        /// What the storage said.
+        error: StorageError,
+    },
     /// A thread of this program ended.
     #[error("the work on this title stopped early; ask again, and please report this if it stays so")]
     Stopped,

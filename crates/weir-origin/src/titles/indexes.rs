@@ -88,7 +88,11 @@ impl Indexes {
         let place = beside::index_path(path).ok_or_else(not_kept)?;
         let index = shared.build(path, version).await?;
         let bytes = beside::to_bytes(&index, version);
-        shared.storage.put(&place, bytes.into()).await?;
+        let written = shared.storage.put(&place, bytes.into()).await;
+        written.map_err(|error| TitleError::NotWritten {
+            path: path.clone(),
+            error,
+        })?;
         Ok((index, true))
     }
 }
