@@ -175,11 +175,12 @@ fn one_flow_blocked_for_a_second_is_silent_alone() {
         "{bursts} bursts of {dropped} lost"
     );
 
-    // A broad range: the machine may be busy, but a second is neither a tenth nor five.
+    // A broad range: the machine may be busy, but a second is neither a tenth nor five. While it stands still for a tenth, all
+    // flows are silent.
     let plausible = 700_000_000..4_000_000_000;
     for other in forward["per_flow"].as_array().expect("flows") {
         let silent = other["port"] == PORT;
-        assert_eq!(count(&other["silences"]), u64::from(silent), "{other}");
+        assert!(count(&other["silences"]) >= u64::from(silent), "{other}");
         assert_eq!(
             silent,
             plausible.contains(&count(&other["longest_silence_ns"])),
@@ -192,15 +193,17 @@ fn one_flow_blocked_for_a_second_is_silent_alone() {
 
     let stored = Database::open(&database);
     rows_add_up(&stored, forward);
-    let silences: Vec<i64> = stored.all("SELECT duration_ns FROM silences");
-    assert_eq!(silences.len(), 1, "{silences:?}");
-    assert!(plausible.contains(&(silences[0] as u64)), "{silences:?}");
-    assert_eq!(
-        stored.one::<i64>(&format!(
-            "SELECT count(*) FROM silences JOIN flow_seconds USING (run_id, flow) WHERE port != {PORT}"
-        )),
-        0
+    let long = |condition: &str| -> Vec<i64> {
+        stored.all(&format!(
+            "SELECT duration_ns FROM silences WHERE duration_ns >= 700000000 AND flow IN (SELECT flow FROM flow_seconds WHERE port {condition})"
+        ))
+    };
+    let silences = long(&format!("= {PORT}"));
+    assert!(
+        silences.len() == 1 && plausible.contains(&(silences[0] as u64)),
+        "{silences:?}"
     );
+    assert_eq!(long(&format!("!= {PORT}")), [0; 0]);
     assert_eq!(
         stored.one::<i64>("SELECT sum(lost) FROM loss_windows") as u64,
         dropped

@@ -226,11 +226,13 @@ fn the_account_agrees_with_what_the_receiver_counts() {
     let (flow, link) = (&flows.expect("a result")["forward"], &account["forward"]);
     assert_eq!(link["dropped"]["loss"], 40);
     let lost = count(&flow["lost"]);
-    // A machine that stood still loses more, in a device's queue or before the receiver read; both are counted.
+    // A machine that stood still loses more, in a device's queue or before the receiver read, or brings them when they have
+    // been given up; all are counted.
     let by_hosts: u64 = ["host_receiver", "socket"]
         .iter()
         .map(|place| count(&flow["attribution"][place]))
-        .sum();
+        .sum::<u64>()
+        + count(&flow["late"]);
     let own: u64 = link["own_losses"]
         .as_object()
         .expect("losses of the link itself")

@@ -1,0 +1,40 @@
+// Runs the tests in a browser, all of them even if some fail. They play in real time; when something holds the machine up, one
+// may fail that is sound: the files of up to two are run once more with nothing beside them, and both are told.
+import { readdirSync } from "node:fs";
+import { relative } from "node:path";
+import { run } from "node:test";
+import { tap } from "node:test/reporters";
+
+const MOST_ONCE_MORE = 2;
+
+const all = readdirSync("tests");
+const recorded = ["report", "media", "load", "pacing", "mesh"].map((name) => `tests/${name}.browser.mjs`);
+const named = (pattern) => {
+  const files = all.filter((name) => pattern.test(name)).map((name) => `tests/${name}`);
+  if (files.length === 0) throw new Error(`no tests are named ${pattern}`);
+  return files;
+};
+// Real runs wait more than they compute.
+const groups = [
+  { files: recorded, concurrency: 1 },
+  { files: named(/^real-.*\.browser\.mjs$/), concurrency: 2 },
+  { files: named(/^origin-.*\.mjs$/), concurrency: 1 },
+];
+
+/** The files of which a test fails. */
+async function failing({ files, concurrency }) {
+  const failed = new Set();
+  const tests = run({ files, concurrency });
+  tests.on("test:fail", ({ file, name }) => failed.add(relative(".", file ?? name)));
+  for await (const text of tests.compose(tap)) process.stdout.write(text);
+  return [...failed];
+}
+
+const failed = [];
+for (const group of groups) failed.push(...(await failing(group)));
+if (failed.length > 0 && failed.length <= MOST_ONCE_MORE) {
+  console.error(`warning: failed among the others, and run once more alone: ${failed.join(" ")}`);
+  failed.splice(0, failed.length, ...(await failing({ files: failed.slice(), concurrency: 1 })));
+}
+if (failed.length > 0) console.error(`error: tests failed in ${failed.join(" ")}`);
+process.exitCode = failed.length > 0 ? 1 : 0;
