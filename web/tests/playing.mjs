@@ -78,13 +78,13 @@ export async function playToTheEnd(page, seconds) {
 }
 
 /** Waits until such a cue is there on a track that is shown. */
-export function hasCue(page, pattern, timeout = LIMIT) {
-  return page.waitForFunction(
+export function hasCue(page, pattern) {
+  return until(
+    page,
     (source) =>
       [...document.querySelector("video").textTracks].some(
         (track) => track.mode === "showing" && [...(track.cues ?? [])].some((cue) => new RegExp(source).test(cue.text)),
       ),
     pattern.source,
-    { timeout },
   );
 }

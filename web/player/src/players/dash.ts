@@ -1,5 +1,6 @@
 // dash.js.
 import type * as Dash from "dashjs";
+import { dashSubtitles } from "./dash_subtitles";
 import { base64url, type Keys, type Open, rungLabel, script, trackLabel } from "./player";
 
 declare const dashjs: typeof Dash;
@@ -29,6 +30,7 @@ export const openDash: Open = async ({ video, url, keys, failed }) => {
       });
   });
   player.initialize(video, undefined, false);
+  const subtitles = dashSubtitles(player, video);
   if (Object.keys(keys).length > 0) player.setProtectionData(clearKeys(keys));
   player.attachSource(url);
   try {
@@ -37,8 +39,6 @@ export const openDash: Open = async ({ video, url, keys, failed }) => {
     player.destroy();
     throw error;
   }
-  player.enableText(true);
-  player.setTextTrack(-1);
   return {
     rungs: () => {
       const now = player.getCurrentRepresentationForType("video")?.id;
@@ -56,12 +56,7 @@ export const openDash: Open = async ({ video, url, keys, failed }) => {
         now: one.index === now?.index,
       }));
     },
-    subtitles: () =>
-      player.getTracksFor("text").map((one, place) => ({
-        id: String(place),
-        label: trackLabel(one.lang, one.labels?.[0]?.text, String(place + 1)),
-        now: player.getCurrentTextTrackIndex() === place,
-      })),
+    subtitles: subtitles.list,
     chooseRung: (id) => {
       player.updateSettings({ streaming: { abr: { autoSwitchBitrate: { video: id === null } } } });
       if (id !== null) player.setRepresentationForTypeById("video", id, true);
@@ -70,7 +65,7 @@ export const openDash: Open = async ({ video, url, keys, failed }) => {
       const track = player.getTracksFor("audio")[Number(id)];
       if (track) player.setCurrentTrack(track);
     },
-    chooseSubtitles: (id) => player.setTextTrack(id === null ? -1 : Number(id)),
+    chooseSubtitles: subtitles.choose,
     bandwidth: () => player.getAverageThroughput("video") * 1000 || null,
     destroy: async () => player.destroy(),
   };
