@@ -24,9 +24,12 @@ export const video = (page, script, argument) => page.$eval("video", script, arg
 export const until = (page, script, argument) => page.waitForFunction(script, argument, { timeout: LIMIT });
 export const figure = (page, name) => page.textContent(`[data-figure="${name}"]`);
 
-/** Waits for the end, and that nothing went wrong before it. */
+/** Waits for the end, and that nothing went wrong before it. dash.js may end by standing still there. */
 export async function ended(page) {
-  await until(page, () => document.querySelector("video").ended || !document.querySelector("[data-trouble]").hidden);
+  await until(page, () => {
+    const { ended, paused, currentTime, duration } = document.querySelector("video");
+    return ended || (paused && currentTime >= duration) || !document.querySelector("[data-trouble]").hidden;
+  });
   assert.equal(await page.textContent("[data-trouble]"), "");
 }
 

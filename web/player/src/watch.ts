@@ -57,8 +57,11 @@ export function watch(video: HTMLVideoElement): Watch {
   };
 }
 
+/** dash.js 5.2.1 may end a film a moment before the browser does: it then stands at its end and is not `ended`. */
+const isOver = (video: HTMLVideoElement) => video.ended || (video.paused && video.currentTime >= video.duration);
+
 function state(video: HTMLVideoElement, waits: boolean): string {
-  if (video.ended) return "ended";
+  if (isOver(video)) return "ended";
   if (video.seeking) return "seeking";
   if (waits) return "stalled";
   return video.paused ? "paused" : "playing";
