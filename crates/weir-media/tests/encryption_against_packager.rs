@@ -10,7 +10,7 @@ mod sources;
 use std::path::{Path, PathBuf};
 
 use encrypted::{AV1_SOURCES, IV, KEY, KEY_ID, SOURCES, encrypt, key_hex};
-use sources::{AAC, AUDIO, hashes, make, run};
+use sources::{AAC, AUDIO, hashes, kept, make, run};
 use weir_media::bmff::{Boxes, Mp4Box};
 use weir_media::encryption::Scheme;
 
@@ -166,7 +166,7 @@ fn check(folder: &Path, source: &Path, stream: &str, scheme: Scheme) {
 fn the_same_bytes_of_video_stay_clear_and_it_is_decrypted() {
     let folder = tempfile::tempdir().unwrap();
     for (name, arguments) in SOURCES.into_iter().chain(AV1_SOURCES) {
-        let source = make(folder.path(), &format!("{name}.mp4"), arguments);
+        let source = kept(&format!("{name}.mp4"), arguments);
         for scheme in [Scheme::Cenc, Scheme::Cbcs] {
             check(folder.path(), &source, "video", scheme);
         }

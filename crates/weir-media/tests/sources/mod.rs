@@ -6,9 +6,11 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 use weir_media::index::{FileIndex, IndexBuilder, IndexError, Step};
@@ -68,6 +70,24 @@ pub fn make(folder: &Path, name: &str, arguments: &str) -> PathBuf {
     all.extend(arguments.split_whitespace());
     all.push(path.to_str().unwrap());
     run("ffmpeg", all);
+    path
+}
+
+/// The same, made once and kept under cargo's target folder, for sources that several tests read and are slow to make. They
+/// are made anew with another ffmpeg.
+pub fn kept(name: &str, arguments: &str) -> PathBuf {
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _turn = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut hasher = DefaultHasher::new();
+    (run("ffmpeg", ["-version"]), name, arguments).hash(&mut hasher);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sources");
+    let path = folder.join(format!("{:016x}-{name}", hasher.finish()));
+    if !path.exists() {
+        fs::create_dir_all(&folder).unwrap();
+        // Under another name until it is whole: tests may be killed.
+        let unfinished = tempfile::tempdir_in(&folder).unwrap();
+        fs::rename(make(unfinished.path(), name, arguments), &path).unwrap();
+    }
     path
 }
 
