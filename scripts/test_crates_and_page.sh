@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests of the crates, of analysis/ and of the page. Many of them wait more than they compute, so there are four lanes
-# beside each other: the end-to-end tests; those of meshes; the page; everything else. Nothing stops at the first failure.
+# Runs the tests of the crates, of analysis/ and of the page. Many of them wait more than they compute, so there are three lanes
+# beside each other: the end-to-end tests; the page; everything else. Nothing stops at the first failure.
 set -uo pipefail
 
 cd "$(dirname "$0")/.."
@@ -17,13 +17,10 @@ step() {
 }
 
 end_to_end() {
-    # What waits takes no processor: more tests at a time than there are.
+    # What waits takes no processor: more tests at a time than there are. Those of meshes take turns, and would hold the
+    # others' places.
     step "the end-to-end tests" cargo test --workspace --test e2e -- --skip mesh:: --test-threads=4
-}
-
-meshes() {
-    # They take turns, and would hold the others' places.
-    step "the meshes end to end" cargo test --workspace --test e2e -- mesh::
+    step "the end-to-end tests of meshes" cargo test --workspace --test e2e -- mesh::
 }
 
 # Tests measure, on real sockets and with the machine's clocks. When a neighbour holds the machine up, some may fail that are
@@ -64,17 +61,16 @@ cargo test --workspace --no-run || exit 1
 # The fuzz targets are built meanwhile, when nobody else has work; what goes wrong with that is said when they run.
 chrt --idle 0 scripts/fuzz_smoke.sh --build >/dev/null 2>&1 &
 lanes+=($!)
-echo "==> the tests, in four lanes; what three of them print comes behind the first"
-for lane in end_to_end meshes page; do
+echo "==> the tests, in three lanes; what two of them print comes behind the first"
+for lane in end_to_end page; do
     "$lane" >"$printed/$lane" 2>&1 &
     lanes+=($!)
 done
 all_else 2>&1 | tee "$printed/all_else"
 wait
 lanes=()
-cat "$printed/end_to_end" "$printed/meshes" "$printed/page"
+cat "$printed/end_to_end" "$printed/page"
 once_more end_to_end "the end-to-end tests" --test e2e
-once_more meshes "the meshes end to end" --test e2e
 once_more all_else "cargo test --workspace, but for the end-to-end tests" --no-fail-fast "${not_end_to_end[@]}"
 if [ -s "$printed/failed" ]; then
     sed 's/^/error: failed: /' "$printed/failed" >&2

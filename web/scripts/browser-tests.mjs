@@ -18,7 +18,7 @@ const named = (pattern) => {
 const groups = [
   { files: recorded, concurrency: 1 },
   { files: named(/^real-.*\.browser\.mjs$/), concurrency: 2 },
-  { files: named(/^origin-.*\.mjs$/), concurrency: 2 },
+  { files: named(/^origin-.*\.mjs$/), concurrency: 1 },
 ];
 
 /** The files of which a test fails. */
