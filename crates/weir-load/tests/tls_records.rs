@@ -102,7 +102,12 @@ fn serve(mut tls: ServerConnection, mut line: Line, behaviour: &Behaviour) -> Op
         match Stream::new(&mut tls, &mut line).read_exact(&mut byte) {
             Ok(()) => asked.push(byte[0]),
             // The viewer has its answer and may be gone before the session's tickets are written.
-            Err(error) if behaviour.is_early && error.kind() == ErrorKind::BrokenPipe => return None,
+            Err(error)
+                if behaviour.is_early
+                    && matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) =>
+            {
+                return None;
+            }
             Err(error) => panic!("{error}"),
         }
     }
