@@ -189,7 +189,7 @@ fn one_flow_blocked_for_a_second_is_silent_alone() {
     }
     let by_flows_losing = forward["windows_by_flows_losing"].as_object().expect("windows");
     assert_eq!(by_flows_losing.keys().collect::<Vec<_>>(), ["1"], "{forward}");
-    assert!((3..120).contains(&count(&by_flows_losing["1"])), "{forward}");
+    assert!((3..40).contains(&count(&by_flows_losing["1"])), "{forward}");
 
     let stored = Database::open(&database);
     rows_add_up(&stored, forward);

@@ -64,22 +64,12 @@ fn a_call_takes_the_delay_that_was_set() {
     assert!(ms(&figures["owd"]["p50"]) < 50.0, "{figures}");
     // 172 bytes of payload every 20 ms.
     assert_eq!(count(&figures["rate"]), 68_800);
-    // 60 ms from mouth to ear without loss: R is 91.5 by the E-model. Where a busy machine kept packets back it is less by
-    // what they cost.
+    // 60 ms from mouth to ear without loss: R is 91.5 by the E-model.
     let voice = &figures["voice"];
-    let part = |name: &str| {
-        voice[name]
-            .as_f64()
-            .unwrap_or_else(|| panic!("{name} in {voice}"))
-    };
-    // Ro - Is, 94.77 - 1.41, less what delay and loss cost.
     assert!(
-        (93.36 - part("id") - part("ie_eff") - part("r")).abs() < 0.5,
+        voice["r"].as_f64() > Some(88.0) && voice["mos"].as_f64() > Some(4.2),
         "{voice}"
     );
-    if voice["late"] == 0 && ms(&voice["mouth_to_ear_ns"]) < 80.0 {
-        assert!(part("r") > 88.0 && part("mos") > 4.2, "{voice}");
-    }
     let samples = voip["samples"].as_array().expect("samples");
     assert_eq!(samples.len(), 40);
     assert!(samples.iter().all(|sample| sample["packets"] == 5), "{samples:?}");
