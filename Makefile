@@ -7,20 +7,22 @@ SHELL := bash
 # out of the PATH of ordinary users.
 export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 
-SCRIPTS := .ci/run $(wildcard scripts/*.sh benches/e2e/*.sh)
+SCRIPTS := .ci/run $(wildcard scripts/*.sh benches/e2e/*.sh packaging/deb/p*)
 
-.PHONY: help demo test lint build fuzz bench diagnosis clean prepare-demo prepare-test prepare-bench test-crates-and-page test-analysis test-page page fuzz-smoke
+.PHONY: images help demo test lint build dist check-dist soak fuzz bench diagnosis clean prepare-demo prepare-test prepare-bench prepare-dist prepare-check-dist test-crates-and-page test-analysis test-page page fuzz-smoke
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: prepare-demo build ## survey a path between two hosts made on this machine
+demo: prepare-demo ## survey a path between two hosts made on this machine
+	@echo "==> cargo build --profile demo"
+	@cargo build --profile demo -p weir-cli
 	@scripts/demo.sh
 
 test: prepare-test lint test-crates-and-page fuzz-smoke ## every check: lint, tests, the page in a browser, a short run of each fuzz target
 	@echo "==> all checks passed"
 
-lint: prepare-test ## format, clippy, syntax of the scripts
+lint: prepare-test ## format, clippy, syntax of the scripts, language
 	@echo "==> cargo fmt --check"
 	@cargo fmt --all --check
 	@cargo fmt --manifest-path fuzz/Cargo.toml --check
@@ -28,10 +30,24 @@ lint: prepare-test ## format, clippy, syntax of the scripts
 	@cargo clippy --workspace --all-targets -- -D warnings
 	@echo "==> bash -n $(SCRIPTS)"
 	@for script in $(SCRIPTS); do bash -n "$$script" || exit 1; done
+	@echo "==> actionlint"
+	@.tools/bin/actionlint -shellcheck= -pyflakes=
+	@echo "==> scripts/check_language.sh"
+	@scripts/check_language.sh
 
 build: ## the release binary, target/release/weir
 	@echo "==> cargo build --release"
 	@cargo build --release
+
+dist: prepare-dist ## the files of a release for x86-64 and arm64, in dist/
+	@scripts/dist.sh
+
+check-dist: prepare-check-dist ## start, install and unpack what make dist has made
+	@scripts/check_dist.sh
+
+soak: prepare-test ## tests that bound real time or take long, on a machine that does nothing else
+	@cargo test --workspace --no-fail-fast --test soak -- --test-threads=1
+	@cd web && npm ci --no-audit --no-fund --loglevel=error && WEIR_SOAK=1 npm run --silent test:origin
 
 fuzz: prepare-test ## each fuzz target for five minutes (FUZZ_SECONDS=n for another time)
 	@FUZZ_SECONDS="$${FUZZ_SECONDS:-300}" scripts/fuzz_smoke.sh
@@ -59,9 +75,12 @@ bench: prepare-bench build ## kernels (criterion), then whole paths beside iperf
 diagnosis: ## the tables of docs/diagnosis.md, from 200 random networks of each kind (NETWORKS=n for others)
 	@cargo run --release -p weir-simulate --example diagnosis_table -- --networks "$${NETWORKS:-200}" --seed "$${SEED:-2026}"
 
+images: build ## the pictures of the README, from a run made now (needs chromium)
+	@scripts/images.sh
+
 clean: ## remove what the other targets made
 	cargo clean
-	rm -rf fuzz/target fuzz/corpus fuzz/artifacts .tools
+	rm -rf fuzz/target fuzz/corpus fuzz/artifacts .tools dist
 	rm -rf web/node_modules web/tests/artefacts
 	rm -f weir-demo.db weir-demo.db-wal weir-demo.db-shm weir-demo.html
 
@@ -70,6 +89,12 @@ prepare-demo:
 
 prepare-test:
 	@scripts/install_prerequisites.sh test
+
+prepare-dist:
+	@scripts/install_prerequisites.sh dist
+
+prepare-check-dist:
+	@scripts/install_prerequisites.sh check-dist
 
 prepare-bench:
 	@scripts/install_prerequisites.sh bench

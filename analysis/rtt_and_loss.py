@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Reads a Weir database with Python's standard library alone: the P90 of the RTT, the loss of each flow, and a plot of
-that loss over time. A start for analyses of your own; docs/database.md describes the tables.
+"""Read a Weir database with Python's standard library: P90 of the RTT, loss by flow, and a plot of both over time.
+A starting point for other analyses; docs/database.md describes the tables.
 
-    python3 analysis/rtt_and_loss.py weir.db [RUN] [--plot loss.svg]
+    python3 analysis/rtt_and_loss.py weir.db [RUN] [--plot plot.svg]
 """
 
 import argparse
 import contextlib
 import itertools
+import math
 import pathlib
 import re
 import signal
@@ -15,16 +16,23 @@ import sqlite3
 import sys
 
 APPLICATION_ID = 0x57454952  # "WEIR"
-# As in reports: so many lengths of packets by themselves, more of them in so many ranges.
-MOST_LENGTHS = 200
-MOST_BINS = 300
-MOST_CELLS = 30_000
+# As in reports: above 200 payload lengths, 200 ranges of them.
+MAX_LENGTHS = 200
+MAX_BINS = 300
+MAX_CELLS = 30_000
+
+# Of both panels of the plot, in pixels.
+LEFT = 110
+WIDTH = 780
+RTT_HEIGHT = 160
+
+QUANTILES = [("P50", 50, "#6baed6"), ("P90", 90, "#08519c")]
 
 NO_LOSS = "#d9d9d9"
-# Loss up to so many percent. Each step is a decade: what matters lies between 0.001 % and all.
+# Upper limits in percent. Each step is a decade, because loss rates range from 0.001 % to 100 %.
 COLOURS = [(0.01, "#fed976"), (0.1, "#feb24c"), (1, "#fd8d3c"), (10, "#f03b20"), (100, "#bd0026")]
 
-# A survey keeps its steps as runs of their own.
+# The steps of a survey are separate runs.
 RUNS_WITH = """
 SELECT run_id, kind, started_unix_ns, datetime(started_unix_ns / 1000000000, 'unixepoch')
 FROM runs
@@ -42,8 +50,15 @@ GROUP BY direction, flow
 ORDER BY direction, flow
 """
 
-# A row stands for the second before unix_ns, the last of a run for what was left of it. Bins of one second would catch
-# two rows or none at times, since rows are not a second apart to the nanosecond: so then each is drawn where it was.
+RTTS_OVER_TIME = """
+SELECT (sent_unix_ns - :started) / (:bin * 1000000000), CASE WHEN NOT lost THEN rtt_ns / 1e6 END AS rtt_ms
+FROM rtt_packets
+WHERE run_id = :run
+ORDER BY 1, rtt_ms
+"""
+
+# A row covers the second before unix_ns, the last row of a run the remainder. Rows are not exactly a second apart, so
+# bins of one second would sometimes hold two rows or none: with bins of one second, each row is a cell.
 CELLS = """
 WITH seconds AS (
     SELECT direction, flow, received + lost AS sent, lost,
@@ -64,13 +79,13 @@ ORDER BY direction, flow, begin
 
 
 class Failure(Exception):
-    """What went wrong, in one line for the user."""
+    """An error message of one line."""
 
 
 def open_database(path):
     if not pathlib.Path(path).is_file():
-        raise Failure(f"there is no file {path}")
-    # Read-only, and still aware of what a running Weir has only in weir.db-wal.
+        raise Failure(f"no such file: {path}")
+    # Read-only, including what a running Weir has committed to weir.db-wal only.
     database = sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True, isolation_level=None)
     try:
         found = database.execute("PRAGMA application_id").fetchone()[0]
@@ -80,7 +95,7 @@ def open_database(path):
         found = None
     if found != APPLICATION_ID:
         raise Failure(f"{path} is not a Weir database")
-    # All queries see one state, whatever is recorded meanwhile.
+    # All queries read the same state, even while a run is being recorded.
     database.execute("BEGIN")
     return database
 
@@ -90,23 +105,23 @@ def runs_with(database, rows, run):
 
 
 def heading(what, runs):
-    """Says which run was taken, the last, and which others there were."""
+    """Prints the run that is analysed, the last, and up to eight earlier ones."""
     run, kind, _, started = runs[-1]
     others = ", ".join(str(other[0]) for other in runs[:-1][-8:])
     print(f"{what} of run {run} ({kind}, {started} UTC)" + (f"; others: {others}" if others else ""))
 
 
-def p90(ascending):
-    """The nearest rank: the smallest value that 90 % of them do not exceed."""
-    return ascending[(9 * len(ascending) + 9) // 10 - 1]
+def quantile(ascending, percent):
+    """By nearest rank: the smallest value that this percentage of the values does not exceed."""
+    return ascending[(percent * len(ascending) + 99) // 100 - 1]
 
 
 def print_rtt(database, run):
-    """P90 by payload length and over all, of the packets that were answered."""
+    """P90 by payload length and of all packets, without lost ones."""
     lengths, first, last = database.execute(
         "SELECT count(DISTINCT length), min(length), max(length) FROM rtt_packets WHERE run_id = ?", (run,)
     ).fetchone()
-    width = 1 if lengths <= MOST_LENGTHS else -(-(last - first + 1) // MOST_LENGTHS)
+    width = 1 if lengths <= MAX_LENGTHS else -(-(last - first + 1) // MAX_LENGTHS)
     packets = database.execute(
         """
         SELECT (length - :first) / :width, CASE WHEN NOT lost THEN rtt_ns / 1e6 END AS rtt_ms
@@ -125,15 +140,15 @@ def print_rtt(database, run):
     groups.append(("all", sum(sent for _, sent, _ in groups), answered))
 
     if width > 1:
-        print(f"ranges of {width} lengths, named by the largest")
+        print(f"ranges of {width} lengths, labelled with the largest")
     print(f"{'length':>8} {'sent':>10} {'lost':>8} {'P90 (ms)':>14}")
     for length, sent, rtts in groups:
-        quantile = f"{p90(rtts):.6f}" if rtts else "-"
-        print(f"{length:>8} {sent:>10} {sent - len(rtts):>8} {quantile:>14}")
+        p90 = f"{quantile(rtts, 90):.6f}" if rtts else "-"
+        print(f"{length:>8} {sent:>10} {sent - len(rtts):>8} {p90:>14}")
 
 
 def print_loss(database, run):
-    """Sent is received and lost together: what the receiver could account for."""
+    """Sent is received + lost, as the receiver counts them."""
     print(f"{'direction':<9} {'flow':>5} {'port':>6} {'sent':>12} {'lost':>10} {'loss (%)':>10}")
     for direction, flow, port, sent, lost in database.execute(FLOWS, (run,)):
         loss = f"{100 * lost / sent:.3g}" if sent else "-"
@@ -143,58 +158,112 @@ def print_loss(database, run):
 def colour(sent, lost):
     if lost == 0:
         return NO_LOSS
-    return next(paint for most, paint in COLOURS if 100 * lost <= most * sent)
+    return next(paint for limit, paint in COLOURS if 100 * lost <= limit * sent)
 
 
 def text(x, y, anchor, content):
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{content}</text>'
 
 
-def tick_step(seconds):
-    """Some eight ticks at round numbers."""
-    decade = 1
-    while True:
-        for step in (decade, 2 * decade, 5 * decade):
-            if seconds <= 8 * step:
-                return step
-        decade *= 10
+def scale(first, last, start, length):
+    """Maps values from first to last to pixels from start."""
+    return lambda value: start + length * (value - first) / (last - first)
 
 
-def plot_loss(database, run, started, path):
-    """Draws a lane for each flow over the time of the run; the colour is the loss."""
+def ticks(first, last):
+    """At most eight steps between round numbers: values and labels."""
+    exponent = math.floor(math.log10((last - first) / 8))
+    factor = next(factor for factor in (1, 2, 5, 10) if last - first <= 8 * factor * 10**exponent)
+    step = factor * 10**exponent
+    values = [place * step for place in range(math.ceil(first / step), math.floor(last / step) + 1)]
+    return [(value, f"{value:.{max(0, -exponent - factor // 10)}f}") for value in values]
+
+
+def heading_and_axis(title, x, first, last, top, bottom):
+    """The parts that both panels have: the title, and the time axis, in seconds since the start of the run."""
+    drawn = [f'<text x="{LEFT}" y="{top - 14}" font-size="14">{title}</text>']
+    for at, label in ticks(first, last):
+        drawn.append(f'<path d="M{x(at):.1f} {bottom:.1f}v4" stroke="black"/>')
+        drawn.append(text(x(at), bottom + 16, "middle", f"{label} s"))
+    return drawn
+
+
+def legend(keys, top):
+    drawn = []
+    for place, (label, paint) in enumerate(keys):
+        at = LEFT + place * 110
+        drawn.append(f'<rect class="key" x="{at}" y="{top:.1f}" width="12" height="12" fill="{paint}"/>')
+        drawn.append(text(at + 18, top + 10, "start", label))
+    return drawn
+
+
+def rtt_panel(database, run, started, top):
+    """The panel and its lower end: quantiles of the RTT of the packets sent in each second, or longer bin."""
+    span = database.execute(
+        "SELECT (max(sent_unix_ns) - min(sent_unix_ns)) / 1000000000 FROM rtt_packets WHERE run_id = ?", (run,)
+    ).fetchone()[0]
+    bin_seconds = span // MAX_BINS + 1
+    rows = database.execute(RTTS_OVER_TIME, {"run": run, "started": started, "bin": bin_seconds})
+    # The RTTs of each bin, in ascending order; none where all packets were lost.
+    bins = {}
+    for at, rtt in rows:
+        bins.setdefault(at, []).extend([] if rtt is None else [rtt])
+    first, last = min(bins) * bin_seconds, (max(bins) + 1) * bin_seconds
+    lines = [[(at, quantile(rtts, share) if rtts else None) for at, rtts in bins.items()] for _, share, _ in QUANTILES]
+    drawn_rtts = [rtt for line in lines for _, rtt in line if rtt is not None]
+    low, high = min(drawn_rtts, default=0), max(drawn_rtts, default=1)
+    # At least 1 % of the RTT, so that insignificant differences stay small.
+    margin = max(0.05 * (high - low), 0.01 * high)
+
+    top, bottom = top + 34, top + 34 + RTT_HEIGHT
+    x = scale(first, last, LEFT, WIDTH)
+    y = scale(low - margin, high + margin, bottom, -RTT_HEIGHT)
+    title = f"RTT (ms) over time, run {run}" + ("" if drawn_rtts else ": all packets lost")
+    drawn = heading_and_axis(title, x, first, last, top, bottom)
+    drawn.append(f'<path d="M{LEFT} {top}V{bottom}H{LEFT + WIDTH}" fill="none" stroke="black"/>')
+    for rtt, label in ticks(low - margin, high + margin):
+        drawn.append(f'<path d="M{LEFT} {y(rtt):.2f}L{LEFT - 4} {y(rtt):.2f}" stroke="black"/>')
+        drawn.append(text(LEFT - 8, y(rtt) + 4, "end", label))
+    for (name, _, paint), line in zip(QUANTILES, lines):
+        points = [(x((at + 0.5) * bin_seconds), None if rtt is None else y(rtt)) for at, rtt in line]
+        drawn.append(f'<g id="{name}" shape-rendering="auto">')
+        for (from_x, from_y), (to_x, to_y) in zip(points, points[1:]):
+            if from_y is not None and to_y is not None:
+                drawn.append(f'<path d="M{from_x:.2f} {from_y:.2f}L{to_x:.2f} {to_y:.2f}" stroke="{paint}"/>')
+        for at, rtt in points:
+            if rtt is not None:
+                drawn.append(f'<circle cx="{at:.2f}" cy="{rtt:.2f}" r="1.5" fill="{paint}"/>')
+        drawn.append("</g>")
+    drawn += legend([(name, paint) for name, _, paint in QUANTILES], bottom + 30)
+    return drawn, bottom + 60
+
+
+def loss_panel(database, run, started, top):
+    """The panel and its lower end: a lane per flow, a cell per second, or longer bin; the colour is the loss."""
     lanes = [row[:2] for row in database.execute(FLOWS, (run,))]
     span = database.execute(
         "SELECT (max(unix_ns) - min(unix_ns)) / 1000000000 FROM flow_seconds WHERE run_id = ?", (run,)
     ).fetchone()[0]
-    bin_seconds = span // max(1, min(MOST_BINS, MOST_CELLS // len(lanes))) + 1
+    bin_seconds = span // max(1, min(MAX_BINS, MAX_CELLS // len(lanes))) + 1
     cells = database.execute(CELLS, {"run": run, "started": started, "bin": bin_seconds}).fetchall()
     first = min(cell[2] for cell in cells)
     last = max(cell[3] for cell in cells)
 
-    left, top, width = 110, 34, 780
     height = max(2.0, min(18.0, 720 / len(lanes)))
-    bottom = top + height * len(lanes)
+    top, bottom = top + 34, top + 34 + height * len(lanes)
     named_every = -(-12 // int(height))
-    # Gaps between lanes thinner than a pixel would make a pattern of their own.
+    # Below a pixel, gaps between lanes would cause a pattern.
     filled = 0.85 * height if height > 6 else height
-
-    def x(at):
-        return left + width * (at - first) / (last - first)
-
-    drawn = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 20} {bottom + 66:.0f}" '
-        'font-family="sans-serif" font-size="11" shape-rendering="crispEdges">',
-        '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="{left}" y="20" font-size="14">Loss by flow over time, run {run}</text>',
-    ]
+    x = scale(first, last, LEFT, WIDTH)
+    drawn = heading_and_axis(f"Loss by flow over time, run {run}", x, first, last, top, bottom)
     by_lane = {lane: list(rows) for lane, rows in itertools.groupby(cells, key=lambda cell: cell[:2])}
     for place, (direction, flow) in enumerate(lanes):
         y = top + place * height
         drawn.append(f'<g class="lane" id="{direction}-{flow}">')
         if place % named_every == 0:
-            drawn.append(text(left - 6, y + height / 2 + 4, "end", f"{direction} {flow}"))
+            drawn.append(text(LEFT - 6, y + height / 2 + 4, "end", f"{direction} {flow}"))
         for _, _, begin, end, sent, lost in by_lane[direction, flow]:
-            # Nothing came and nothing is known to be lost: white.
+            # Nothing received and nothing known to be lost: white.
             if sent == 0:
                 continue
             drawn.append(
@@ -202,19 +271,25 @@ def plot_loss(database, run, started, path):
                 f'fill="{colour(sent, lost)}"><title>{begin:.1f} s: {lost} of {sent} lost</title></rect>'
             )
         drawn.append("</g>")
-    step = tick_step(last - first)
-    for tick in range(int(first // step) * step, int(last) + 1, step):
-        if tick >= first:
-            drawn.append(f'<path d="M{x(tick):.1f} {bottom:.1f}v4" stroke="black"/>')
-            drawn.append(text(x(tick), bottom + 16, "middle", f"{tick} s"))
-    keys = [("no loss", NO_LOSS)] + [(f"to {most:g} %", paint) for most, paint in COLOURS]
-    for place, (label, paint) in enumerate(keys):
-        at = left + place * 110
-        drawn.append(f'<rect class="key" x="{at}" y="{bottom + 36:.1f}" width="12" height="12" fill="{paint}"/>')
-        drawn.append(text(at + 18, bottom + 46, "start", label))
-    drawn.append("</svg>\n")
+    drawn += legend([("no loss", NO_LOSS)] + [(f"to {limit:g} %", paint) for limit, paint in COLOURS], bottom + 30)
+    return drawn, bottom + 60
+
+
+def plot(database, with_rtt, with_flows, path):
+    """Draws the RTT, the loss by flow, or both, of the last run with each."""
+    drawn, height = [], 0
+    for panel, runs in ((rtt_panel, with_rtt), (loss_panel, with_flows)):
+        if runs:
+            run, _, started, _ = runs[-1]
+            elements, height = panel(database, run, started, height)
+            drawn += elements
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 20} {height:.0f}" '
+        'font-family="sans-serif" font-size="11" shape-rendering="crispEdges">'
+    )
+    background = '<rect width="100%" height="100%" fill="white"/>'
     try:
-        pathlib.Path(path).write_text("\n".join(drawn), encoding="utf-8")
+        pathlib.Path(path).write_text("\n".join([head, background, *drawn, "</svg>\n"]), encoding="utf-8")
     except OSError as error:
         raise Failure(f"cannot write {path}: {error.strerror}") from error
     print(f"plot written to {path}")
@@ -222,32 +297,32 @@ def plot_loss(database, run, started, path):
 
 def run_number(written):
     if not re.fullmatch("[0-9]{1,18}", written):
-        raise argparse.ArgumentTypeError(f"'{written}' is no number of a run, as 'weir runs list' shows")
+        raise argparse.ArgumentTypeError(f"'{written}' is not a run number; 'weir runs list' lists them")
     return int(written)
 
 
 def svg_file(written):
     if not written.endswith(".svg"):
-        raise argparse.ArgumentTypeError(f"'{written}' does not end in .svg, the only form that is written here")
+        raise argparse.ArgumentTypeError(f"'{written}' does not end in .svg, the only format of this script")
     return written
 
 
 def arguments():
     parser = argparse.ArgumentParser(
-        description="P90 of the RTT and loss of each flow, from a Weir database.",
-        epilog="Exit status: 0 done; 2 wrong arguments; 3 the data could not be had.",
+        description="Print P90 of the RTT and loss by flow from a Weir database.",
+        epilog="Exit status: 0 success; 2 wrong arguments; 3 missing or unreadable data.",
     )
-    # One line, without the usage before it.
+    # One line, without the usage text.
     parser.error = lambda message: fail(2, f"{message}; try --help")
-    parser.add_argument("database", metavar="DATABASE", help="the SQLite file, such as weir.db; only read")
+    parser.add_argument("database", metavar="DATABASE", help="SQLite file, such as weir.db; opened read-only")
     parser.add_argument(
         "run",
         metavar="RUN",
         nargs="?",
         type=run_number,
-        help="number of a run; of a survey, the last steps with RTTs and with flows (default: the last runs with any)",
+        help="run number; of a survey, its last steps with RTTs and with flows (default: the last runs with either)",
     )
-    parser.add_argument("--plot", metavar="FILE", type=svg_file, help="draw the loss of each flow over time, as SVG")
+    parser.add_argument("--plot", metavar="FILE", type=svg_file, help="draw RTT and loss by flow over time, as SVG")
     return parser.parse_args()
 
 
@@ -261,8 +336,6 @@ def analyse(given):
         with_flows = runs_with(database, FLOW_ROWS, run)
         if not with_rtt and not with_flows:
             raise Failure(f"{which} has neither RTTs nor flows")
-        if given.plot and not with_flows:
-            raise Failure(f"{which} has no flows to plot")
         if with_rtt:
             heading("RTT", with_rtt)
             print_rtt(database, with_rtt[-1][0])
@@ -275,7 +348,7 @@ def analyse(given):
         else:
             print(f"{which} has no flows")
         if given.plot:
-            plot_loss(database, with_flows[-1][0], with_flows[-1][2], given.plot)
+            plot(database, with_rtt, with_flows, given.plot)
 
 
 def fail(status, message):
@@ -284,7 +357,7 @@ def fail(status, message):
 
 
 def main():
-    # Ends quietly under `| head`.
+    # End without a message under `| head`.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     given = arguments()
     try:

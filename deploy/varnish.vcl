@@ -16,21 +16,21 @@ backend origin {
 }
 
 sub vcl_recv {
-    # How the origin does is for those who run it.
+    # Status pages are for operators only.
     if (req.url == "/metrics") {
         return (synth(404));
     }
     if (req.url == "/healthz" || (req.method != "GET" && req.method != "HEAD")) {
         return (pass);
     }
-    # The query filters and clips manifests, so it stays; cookies say nothing to the origin.
+    # The query filters and clips manifests, so it is kept; the origin ignores cookies.
     unset req.http.Cookie;
     return (hash);
 }
 
 sub vcl_backend_response {
-    # What is kept, and for how long, the origin says with Cache-Control; it is told whether what was kept is still true, and
-    # what is kept outlives an origin that is down.
+    # The origin controls caching with Cache-Control; stale objects are revalidated, and
+    # are served while the origin is down.
     set beresp.do_stream = true;
     set beresp.grace = 1h;
     set beresp.keep = 24h;

@@ -6,10 +6,10 @@ import pathlib
 import subprocess
 import tempfile
 
-VECTORS = pathlib.Path("../crates/weir-wire/tests/data/vectors.txt")
-PACKETS = pathlib.Path("../crates/weir-link/tests/data/packets.txt")
-PROFILES = pathlib.Path("../crates/weir-link/profiles")
-STREAMS = pathlib.Path("../crates/weir-fec/tests/data/reference.txt")
+VECTORS = pathlib.Path("../crates/base/wire/tests/data/vectors.txt")
+PACKETS = pathlib.Path("../crates/base/link/tests/data/packets.txt")
+PROFILES = pathlib.Path("../crates/base/link/profiles")
+STREAMS = pathlib.Path("../crates/carry/fec/tests/data/reference.txt")
 SEEDS = pathlib.Path("seeds")
 
 
@@ -145,7 +145,7 @@ language = "de"
 for name, text in TITLES.items():
     seed("title_manifest", name, text)
 
-# Subtitles, behind the span that is cut out of them.
+# Subtitles, after the span to cut out of them.
 SUBTITLES = {
     "cues": "WEBVTT\n\nSTYLE\n::cue { color: red }\n\n1\n00:01.000 --> 00:03.000 line:0\nOne <00:02.000>two\n\n"
     "00:00:04.000 --> 00:00:05.000\nThree\n00:05.000 --> 01:00:00.000\nFour\n",
@@ -154,7 +154,7 @@ SUBTITLES = {
 for name, text in SUBTITLES.items():
     seed("webvtt", name, bytes([20, 50]) + text.encode())
 
-# What is asked of the origin, line by line, and what it reads that others stored.
+# Requests to the origin, line by line, and its stored input.
 ORIGIN_REQUESTS = {
     "manifest": ["/a/b%20c/manifest.mpd", "filter=height<=720;language=en&start=0.5&end=1.5"],
     "segment": ["/a/film.mp4/video/v1/96000.m4s", "cmcd=bl%3D1", "bytes=0-99", '"a"', '"b", W/"a", "a"'],
@@ -193,8 +193,8 @@ seed("link_trace", "steps", b"\0# a comment\n5s 10Mbit/s\n\n500ms 0\n1min30s 2.5
 seed("link_trace", "mahimahi", b"\1" + b"0\n3\n3\n10\n")
 seed("link_trace", "garbage", b"\0" + b"5s fast\n\xff")
 
-# Large packets as a kernel would give them, alone and in twos.
-SEGMENTS = pathlib.Path("../crates/weir-link/tests/data/segments.txt")
+# Large packets of a kernel, single and in pairs.
+SEGMENTS = pathlib.Path("../crates/base/link/tests/data/segments.txt")
 previous = b""
 for line in SEGMENTS.read_text().splitlines():
     name, large = line.split(" ")[:2]
@@ -249,7 +249,7 @@ for name, text in {
 }.items():
     seed("video_format", name, b"\1" + text.encode())
 
-# A byte that chooses how much is read at once, then a stream.
+# A byte with the read size, then a stream.
 Y4M = b"YUV4MPEG2 W2 H1 F25:1 Ip A1:1 Cmono XYSCSS=400\n"
 for name, stream in {
     "two-frames": Y4M + b"FRAME\nabFRAME Ip Xcomment\ncd",
@@ -264,7 +264,7 @@ for name, stream in {
     seed("y4m", name, b"\3" + stream)
 
 # A byte that chooses the form, then a hosts file.
-INVENTORY = pathlib.Path("../crates/weir-mesh/tests/data")
+INVENTORY = pathlib.Path("../crates/measure/mesh/tests/data")
 seed("hosts_file", "ansible-yaml", b"\0" + (INVENTORY / "inventory.yaml").read_bytes())
 seed("hosts_file", "ansible-ini", b"\2" + (INVENTORY / "inventory.ini").read_bytes())
 for name, text in {
@@ -292,7 +292,7 @@ for name, text in {
 }.items():
     seed("mesh_import", name, text.encode())
 
-# A byte that chooses the reader, then what engines, clouds and programs say of launched machines.
+# A byte that chooses the parser, then output of engines, clouds and programs about launched machines.
 RECORD = """{"version": 1, "run": "ab12cd34", "begun_unix_s": 1, "delete_after_unix_s": 9, "engine": "/bin/tofu", "own": null,
  "places": [{"place": {"cloud": "aws", "region": "eu-west-1"}, "phase": "up", "machines": 1, "hosts": [], "usd_per_hour": 0.01,
  "begun_unix_s": 1, "gone_unix_s": null, "problem": null}]}"""
@@ -308,7 +308,7 @@ for form, (name, text) in enumerate([
     ("log", "Error: creating EC2 Instance: api error VcpuLimitExceeded: no more\n\n  with aws_instance.host1,\n"),
 ]):
     seed("mesh_cloud", name, bytes([form]) + text.encode())
-# A byte that chooses, then datagrams of neighbours behind their lengths; nonces and tokens of zeros are filled in.
+# A byte that chooses the request, then datagrams of neighbours after their lengths; nonces and tokens of zeros are filled in.
 def neighbour(kind, *fields):
     data = b"WN\1" + bytes([kind]) + bytes(8) + b"".join(value.to_bytes(size, "big") for size, value in fields)
     return bytes([len(data)]) + data

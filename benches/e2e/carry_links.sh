@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# `weir send` and `weir recv` on real sockets, across links of `weir lab` that lose packets: whether every frame comes at
-# the rate of a video format when packets are lost at random, when a flow is dark for a second, and when one of two
-# senders is killed. Prints what was lost, what repaired it, and what is left.
+# `weir send` and `weir recv` on real sockets, across links of `weir lab` that lose packets: whether every frame arrives at
+# the rate of a video format with random loss, with a flow that is dark for a second, and when one of two senders is
+# killed. Prints the lost packets, the repairs by kind, and the residual loss.
 #
 # Environment:
 #   LONG=20             seconds of the runs with random loss; 600 for figures to quote
@@ -21,7 +21,7 @@ long=${LONG:-20}
 short=${SHORT:-15}
 format=${FORMAT:-1080p59.94-422-10}
 cases=${CASES:-random-fec random-arq dark-fec dark-arq killed}
-# The most that the background's clouds lost.
+# The loss rate of the worst published cloud.
 loss=0.04%
 
 # carry CASE RTT LATENCY FAR NEAR: FAR runs on the sending host; NEAR on the receiving one once its receiver is there,
@@ -43,7 +43,7 @@ carry() {
 }
 
 send="weir send --test-pattern $format --open --quiet"
-# One flow gets nothing for a second; which one is left to chance.
+# A random flow is dark for a second.
 dark='
     sleep 5
     port=$(ss -4Hun | sed -n "s/.*:\([0-9]*\) .*:4848 *$/\1/p" | head -n 1)

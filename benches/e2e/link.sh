@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The real-time link of `weir lab`: what TCP and UDP get through it, beside its set rate and, where there is one, the
-# kernel's own shaper (tbf) and a plain veth link; how much delay it adds when idle; what CPU it takes.
+# The real-time link of `weir lab`: goodput of TCP and UDP, beside its set rate and, where it applies, the kernel's
+# own shaper (tbf) and a plain veth link; its added delay when idle; its CPU time.
 #
 # Environment:
 #   DURATION=8                    seconds of a run of iperf3
@@ -28,7 +28,7 @@ wants() {
     [[ " $parts " == *" $1 "* ]]
 }
 
-# across OPTION... -- COMMAND: runs COMMAND across the link; its output and the link's account go to $scratch/out.
+# across OPTION... -- COMMAND: runs COMMAND across the link; its output and the link's counters go to $scratch/out.
 across() {
     "$weir" lab run --json --quiet --max-lateness 10s "$@" >"$scratch/out" 2>"$scratch/err" ||
         fail "weir lab run $*: $(tail -n 3 "$scratch/err" | tr '\n' ' ')"
@@ -123,7 +123,7 @@ trap 'exit 143' TERM
 namespaces_make 1500
 scratch=$(mktemp -d -p /run)
 export WEIR_DB=$scratch/weir.db
-# So that the word 'weir' is this binary.
+# So that 'weir' is this binary.
 mkdir "$scratch/bin"
 ln -s "$(realpath "$weir")" "$scratch/bin/weir"
 PATH=$scratch/bin:$PATH

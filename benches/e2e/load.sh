@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Requests a second of one core of `weir load` beside `wrk` and Locust's FastHttpUser, same loop, same nginx, in the same
-# minutes; then viewers in real time on one core: how late it was, and memory for each viewer, by HTTP/1.1 and HTTP/2,
+# minutes; then viewers in real time on one core: schedule error, and memory per viewer, over HTTP/1.1 and HTTP/2,
 # without TLS and with it. Everything is on loopback: nginx on the first core, the generator on the second.
 #
 #   benches/e2e/load.sh [ROUNDS] [SECONDS] [VIEWERS]      default: 3 rounds of 10 s, 5,000 viewers
@@ -23,8 +23,8 @@ done
 [ -x "$locust" ] || { echo "error: $locust is missing: run make prepare-bench" >&2; exit 3; }
 [ -x "$weir" ] || { echo "error: $weir is missing: run make build" >&2; exit 3; }
 
-# A title of a minute in segments of 2 s: 132 kbit/s of sound and one small rung of pictures (the generator is measured, not
-# the memory's bandwidth), then one of 4 Mbit/s.
+# A title of a minute in segments of 2 s: 132 kbit/s of audio and one small rung of video (this measures the generator, not
+# memory bandwidth), then one of 4 Mbit/s.
 package() {
     mkdir -p "$work/$1"
     (cd "$work/$1" && ffmpeg -nostdin -loglevel error -f lavfi -i testsrc2=size=320x180:rate=25:duration=60 \
@@ -50,7 +50,7 @@ fastcgi_temp_path $work/c; uwsgi_temp_path $work/d; scgi_temp_path $work/e; open
 ssl_certificate $work/cert.pem; ssl_certificate_key $work/key.pem;
 server { listen 127.0.0.1:$port backlog=8192; listen 127.0.0.1:$port_tls ssl backlog=8192;
 listen 127.0.0.1:$port_tls_two ssl http2 backlog=8192; root $work; }
-# With sendfile, nginx takes TCP_NODELAY off and leaves the end of each body to wait for an acknowledgement (README.md).
+# With sendfile, nginx clears TCP_NODELAY, and the end of each body waits for an acknowledgement (README.md).
 server { listen 127.0.0.1:$port_two http2 backlog=8192; sendfile off; root $work; } }
 END
     taskset -c 0 nginx -c "$work/nginx.conf" &
@@ -58,7 +58,7 @@ END
     sleep 1
 }
 
-# The same loop for wrk: manifest, then sound and pictures of segment after segment. Each connection has its own place in it.
+# The same loop for wrk: manifest, then audio and video of segment after segment. Each connection has its own place in it.
 loop() {
     cat >"$work/loop.lua" <<END
 local paths = {"/$1/manifest.mpd"}
@@ -113,7 +113,7 @@ by_weir() {
         --db "$work/weir.db" | python3 -c 'import json, sys; print(json.load(sys.stdin)["all"]["requests_per_second"])'
 }
 
-# compare TITLE JUDGED: with 1, held against the goals
+# compare TITLE JUDGED: with 1, compared with the goals
 compare() {
     loop "$1"
     for round in $(seq "$rounds"); do
@@ -157,7 +157,7 @@ package large 4000k
 serve
 echo "requests a second, 50 connections, one core each for nginx and the generator, $rounds rounds of $seconds s"
 compare small 1
-# Beside the generator, the memory's bandwidth: not held against the goals.
+# Beside the generator, memory bandwidth: not compared with the goals.
 compare large 0
 real_time HTTP/1.1 http 1.1 "$port"
 real_time HTTP/2 http 2 "$port_two"

@@ -81,8 +81,8 @@ in_far() {
     nsenter --net=/run/netns/far -- "$@"
 }
 
-# Not through in_far, whose shell would stand between: $! has to be the command itself. The command is told to end when
-# this script dies without having had the time to clean up.
+# Not through in_far, whose shell would stand between: $! must be the command itself. The command gets a signal when
+# this script dies before it could clean up.
 start_far() {
     nsenter --net=/run/netns/far -- setpriv --pdeathsig TERM -- "$@" &
     FAR_PID=$!

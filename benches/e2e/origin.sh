@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `weir origin` beside static nginx on one core; then before remote storage: what it reads for what it sends, how much later
-# the first byte comes, what a herd of first requests costs, and configurations A to E side by side. The storage is nginx, or
+# `weir origin` beside static nginx on one core; then with remote storage: OUT/IN, the delay of the first byte, the
+# cost of many simultaneous first requests, and configurations A to E side by side. The storage is nginx, or
 # s3s-fs with nginx before it, which counts what is read; a proxy puts it 20 ms away. Server on the first core; clients,
 # storage and proxy on the second.
 #
@@ -9,9 +9,9 @@
 #   MINUTES=80          length of the title in the remote storage; 2.4 GB for 80
 #   RTT_MS=20           round trip to the storage
 #   CLIENTS=50          connections at once
-#   STORAGE=http        what the storage is: http, or s3 with signed requests
+#   STORAGE=http        kind of storage: http, or s3 with signed requests
 #   PARTS="local remote configurations"
-#   FILMS               a folder to keep the titles in, so that they are made once
+#   FILMS               a folder to keep the titles in, for the next run
 #   WEIR                the binary; target/release/weir
 set -euo pipefail
 
@@ -29,7 +29,7 @@ storage=${STORAGE:-http}
 parts=${PARTS:-local remote configurations}
 ticks=$(getconf CLK_TCK)
 figures=$here/origin_figures.py
-# What the measurements of the background and of nginx-vod-module were made with.
+# As in the published measurements and those of nginx-vod-module.
 video_rate=3894k
 audio_rate=132k
 static_port=8001 origin_port=8002 storage_port=8003 distant_port=8004 s3_port=8005
@@ -52,14 +52,14 @@ on_second() {
     taskset -c "$(($(nproc) > 1))" "$@"
 }
 
-# start CORE COMMAND...: in the background, until this script ends; its process is in $PID, what it says in $scratch/log.
+# start CORE COMMAND...: in the background, until this script ends; its process is in $PID, its output in $scratch/log.
 start() {
     taskset -c "$1" setpriv --pdeathsig KILL -- "${@:2}" >>"$scratch/log" 2>&1 &
     PID=$!
     STARTED+=("$PID")
 }
 
-# wait_for PORT: until somebody listens there.
+# wait_for PORT: until a server listens there.
 wait_for() {
     local tries
     for tries in {1..100}; do
@@ -113,8 +113,7 @@ weir_serves() {
     wait_for "$origin_port"
 }
 
-# make_film FOLDER SECONDS: pictures with B-frames, as many as x264 makes by default, at a constant rate, and sound, each in a
-# file of its own.
+# make_film FOLDER SECONDS: video with x264's default number of B-frames, at a constant rate, and audio, in separate files.
 make_film() {
     local folder=$1 seconds=$2 clip=$1/clip
     [ ! -e "$folder/done" ] || return 0
@@ -143,7 +142,7 @@ keep() {
 # hit SERVER CASE PID PORT FILE: wrk asks for the addresses in FILE; a row for the table.
 hit() {
     local before each=()
-    # Once round for what is kept.
+    # One round to fill the caches.
     ADDRESSES=$5 on_second wrk -t 1 -c "$clients" -d 1s -s "$here/addresses.lua" "http://127.0.0.1:$4" >"$scratch/wrk"
     before=$(cpu_of "$3")
     ADDRESSES=$5 on_second wrk -t 1 -c "$clients" -d "${duration}s" -s "$here/addresses.lua" "http://127.0.0.1:$4" >"$scratch/wrk"
@@ -160,7 +159,7 @@ try_local() {
     "$figures" segments "$url" film/audio/a1/playlist.m3u8 >"$scratch/audio"
     "$figures" segments "$url" film/video/v1/playlist.m3u8 film/audio/a1/playlist.m3u8 >"$scratch/both"
     echo /film/manifest.mpd >"$scratch/MPD"
-    # The same bytes, so that both send the same.
+    # So that both send the same bytes.
     cat "$scratch/both" "$scratch/MPD" | "$figures" save "$url" "$static"
     nginx_serves 0 "$static_port" off "root $static;"
     local nginx=$PID
@@ -174,7 +173,7 @@ try_local() {
     "$figures" local "$scratch/local"
 }
 
-# It knows the ETag of what was uploaded; of a file that was put there it would read all for every request.
+# It knows the ETag of an uploaded object; of a file copied there it would read everything for every request.
 upload_film() {
     local file
     [ ! -e "$films/s3/done" ] || return 0
@@ -187,7 +186,7 @@ upload_film() {
 
 start_storage() {
     make_film "$films/long/film" "$((minutes * 60))"
-    # So that the disk is not what is measured.
+    # So that the disk is not measured.
     cat "$films"/long/film/*.mp4 >/dev/null
     if [ "$storage" = s3 ]; then
         mkdir -p "$films/s3/long"
@@ -195,7 +194,7 @@ start_storage() {
             --secret-key "$AWS_SECRET_ACCESS_KEY" "$films/s3"
         wait_for "$s3_port"
         upload_film
-        # Signatures are over the host's name, too.
+        # Signatures cover the host's name, too.
         nginx_serves "$(($(nproc) > 1))" "$storage_port" "$scratch/reads reads" \
             "location / { proxy_pass http://127.0.0.1:$s3_port; proxy_set_header Host \$http_host; proxy_buffering off; }"
         distant=(s3://long --s3-endpoint "http://127.0.0.1:$distant_port" --s3-style path)
@@ -226,7 +225,7 @@ drive() {
     read -r gets _ read <<<"$("$figures" storage "$scratch/reads" "$from")"
 }
 
-# cold_reads CLIENTS: GETs that the storage sees when a fresh origin is asked for a manifest by so many at once.
+# cold_reads CLIENTS: GETs at the storage when this number of clients at once request a manifest from a fresh origin.
 cold_reads() {
     local from answered
     weir_serves "${distant[@]}"
@@ -241,13 +240,13 @@ try_remote() {
     local url=http://127.0.0.1:$origin_port/ raw ours one herd
     printf '\n%s ms from the storage, configuration E, %s min, %s clients\n' "$rtt" "$minutes" "$clients"
     weir_serves "${distant[@]}"
-    # So that the index is there.
+    # So that the index is cached.
     curl -sfo /dev/null "${url}film/video.mp4/manifest.mpd" "${url}film/audio.mp4/manifest.mpd" -o /dev/null
     drive
     awk -v requests="$requests" -v sent="$bytes" -v gets="$gets" -v read="$read" 'BEGIN {
-        printf "storage reads for each request  %.3f (goal 1.00: %s)\n", gets / requests, (gets / requests <= 1.005 ? "met" : "missed")
+        printf "storage reads per request       %.3f (goal 1.00: %s)\n", gets / requests, (gets / requests <= 1.005 ? "met" : "missed")
         printf "OUT/IN                          %.4f (goal >= 0.99: %s)\n", sent / read, (sent / read >= 0.99 ? "met" : "missed") }'
-    # Raw ranges are asked for without a signature.
+    # Raw range requests are not signed.
     if [ "$storage" = http ]; then
         read -r raw ours <<<"$(on_second "$figures" first-byte "http://127.0.0.1:$distant_port/film/video.mp4" "$url" film/video.mp4/video/v1/playlist.m3u8)"
         awk -v raw="$raw" -v ours="$ours" 'BEGIN {

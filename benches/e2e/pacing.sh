@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `weir origin --pace`: how well the kernel keeps the rate that a client asks for, and what pacing costs in CPU beside
-# clients that read as slowly of their own. Two hosts, joined by a veth link with an MTU of 1,500; the origin on the first
+# `weir origin --pace`: how well the kernel keeps the rate that a client asks for, and the CPU cost of pacing, compared
+# with clients that read slowly themselves. Two hosts, joined by a veth link with an MTU of 1,500; the origin on the first
 # core, the clients on the second.
 #
 # Environment:
@@ -8,9 +8,9 @@
 #   RATES="1 5 20 50 100 200 500"          Mbit/s, one connection each
 #   CONNECTIONS="100 250 500 1000 2000"    of RATE Mbit/s each
 #   RATE=8
-#   BURST=auto          that of --pace-burst: auto, kernel (64 KB on a round trip as short as here, which is half a second
+#   BURST=auto          as for --pace-burst: auto, kernel (64 KB on a round trip as short as here, which is half a second
 #                       at 1 Mbit/s) or packets
-#   SHORT=1             a try: 3 s, three rates, 50 and 100 connections
+#   SHORT=1             a trial: 3 s, three rates, 50 and 100 connections
 #   WEIR                the binary; target/release/weir
 set -euo pipefail
 
@@ -37,11 +37,11 @@ ulimit -n "$(ulimit -Hn)"
 scratch=$(mktemp -d)
 trap 'stop_all; rm -rf "$scratch"' EXIT
 mkdir "$scratch/media"
-# Never sent to its end: it has a hole for a body, which costs no disk and little memory.
+# Never sent to its end: its body is a hole, which costs no disk and little memory.
 truncate -s 100G "$scratch/media/big"
 
 namespaces_make 1500
-# Packets on the link are then those of a network.
+# So that packets on the link are as on a network.
 in_far ethtool -K weir-far tso off
 
 # serve OPTION...: an origin of its own for each measurement; its process is in $FAR_PID.
@@ -55,7 +55,7 @@ serve_paced() {
     serve --pace --pace-floor 100kbit/s --pace-time 100000h --pace-burst "$burst"
 }
 
-# ask COMMAND...: a client on the other core, that has been told where the server is.
+# ask COMMAND...: a client on the other core, with the address of the server.
 ask() {
     in_near taskset -c "$last_core" python3 "$client" "$1" "$FAR_ADDRESS" "$port" "${@:2}"
 }

@@ -26,7 +26,7 @@ wants() {
 
 start_irtt() {
     start_far irtt server -b 127.0.0.1 >"$scratch/irtt.log" 2>&1
-    # It listens on UDP only, and says nothing to wait for that a connect could find.
+    # It listens on UDP only, so that no connect shows when it is ready.
     sleep 1
     kill -0 "$FAR_PID" 2>/dev/null || fail "irtt server did not start: $(cat "$scratch/irtt.log")"
 }

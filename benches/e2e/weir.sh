@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# An agent on the host `far` with a token of its own. To be sourced after namespaces.sh; wants $weir, the binary.
+# An agent on the host `far` with its own token. Source after namespaces.sh; needs $weir, the binary.
 #
 #   start_agent ADDRESS OPTION...  start it, wait until it listens; its process id is in $AGENT_PID, its log in $AGENT_LOG
 #   with_token COMMAND...          run COMMAND with the token in WEIR_TOKEN
@@ -19,7 +19,7 @@ check_weir() {
 start_agent() {
     local folder address=$1
     shift
-    # In the private /run, so that the token cannot be left behind, whatever ends the script.
+    # In the private /run, so that the token is always removed with it.
     folder=$(mktemp -d -p /run)
     (umask 077 && od -An -N 32 -t x1 /dev/urandom | tr -d ' \n' >"$folder/token")
     TOKEN=$(cat "$folder/token")

@@ -1,14 +1,11 @@
-//! Whatever arrives at a decoder: it stays within its memory, counts every packet once, gives no source twice and none
-//! that has come.
+//! Any input to a decoder: it stays within its memory, counts every packet once, and returns no source twice and none
+//! that was received.
 //!
 //! The input is three bytes of configuration, then packets: a byte of kind, the identifier or ESI, a byte of length and
-//! so many bytes.
-
-#![no_main]
+//! its bytes.
 
 use std::collections::HashSet;
 
-use libfuzzer_sys::fuzz_target;
 use weir_fec::{
     Adu, Decoder, DecoderConfig, DecoderCounters, Engine, Kernel, RepairArrival, RepairPayloadId,
     SourceArrival, SourcePayloadId,
@@ -16,7 +13,7 @@ use weir_fec::{
 
 const MOST_PAYLOAD: usize = 40;
 
-/// Takes so many bytes off the input, or what is left of it.
+/// Takes `count` bytes off the input, or the rest of it.
 fn take<'a>(input: &mut &'a [u8], count: usize) -> &'a [u8] {
     let (taken, rest) = input.split_at(count.min(input.len()));
     *input = rest;
@@ -39,14 +36,14 @@ fn seen(counters: &DecoderCounters) -> (u64, u64) {
     (sources, repairs)
 }
 
-fuzz_target!(|input: &[u8]| {
+pub fn run(input: &[u8]) {
     let Some(([window, deadline, equations], mut rest)) = input.split_first_chunk() else {
         return;
     };
     let config = DecoderConfig {
         equations: u16::from(*equations),
         patience: u16::from(*deadline / 16),
-        // The portable kernel is the one whose every access the sanitizer sees.
+        // The portable kernel is the one that the sanitizer sees completely.
         engine: Engine::with(Kernel::Portable).unwrap_or_default(),
         ..DecoderConfig::new((*window).into(), (*deadline).into(), MOST_PAYLOAD)
     };
@@ -74,7 +71,7 @@ fuzz_target!(|input: &[u8]| {
                 }
                 sources += 1;
                 if jumps > 0 {
-                    // ESIs may have gone round.
+                    // ESIs may have wrapped.
                     given.clear();
                 }
             }
@@ -104,4 +101,4 @@ fuzz_target!(|input: &[u8]| {
         assert!(decoder.pending() <= usize::from(*equations));
         assert_eq!(seen(&decoder.counters()), (sources, repairs));
     }
-});
+}

@@ -1,12 +1,9 @@
-//! Control frames: an opener takes the frames that were sealed, in order, and nothing else.
+//! Control frames: an opener accepts the frames that were sealed, in order, and nothing else.
 //!
-//! Input: steps of a byte and what it needs: 0 seals and delivers a payload, 1 delivers the last frame again,
+//! Input: steps of a byte and its arguments: 0 seals and delivers a payload, 1 delivers the last frame again,
 //! 2 delivers a sealed frame with one byte changed and then unchanged, 3 delivers 20 bytes as a header with a
 //! payload. The byte's upper six bits are the payload's length.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use weir_wire::{FRAME_HEADER_LENGTH, FrameOpener, FrameSealer, MAX_FRAME_LENGTH, Role};
 
 fn take<'a>(input: &mut &'a [u8], length: usize) -> &'a [u8] {
@@ -15,7 +12,7 @@ fn take<'a>(input: &mut &'a [u8], length: usize) -> &'a [u8] {
     taken
 }
 
-fuzz_target!(|input: &[u8]| {
+pub fn run(input: &[u8]) {
     let mut input = input;
     let key = [3; 32];
     let mut sealer = FrameSealer::new(&key, Role::Client);
@@ -64,4 +61,4 @@ fuzz_target!(|input: &[u8]| {
             }
         }
     }
-});
+}

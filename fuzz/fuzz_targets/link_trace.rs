@@ -1,15 +1,12 @@
-//! Traces: no bytes may upset the readers, and a trace that is taken has a period, a mean and the entries that its
+//! Traces: no bytes may panic the readers, and a trace that is taken has a period, a mean and the entries that its
 //! lines say.
 //!
 //! The first byte: bit 0 picks mahimahi's format.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use weir_link::RateSpec;
 use weir_link::trace::{LONGEST_PERIOD_NS, TraceFormat, parse_trace};
 
-fuzz_target!(|input: &[u8]| {
+pub fn run(input: &[u8]) {
     let Some((&how, text)) = input.split_first() else {
         return;
     };
@@ -42,4 +39,4 @@ fuzz_target!(|input: &[u8]| {
             assert!(!line.chars().any(char::is_control) && line.len() < 1000, "{line}");
         }
     }
-});
+}

@@ -1,11 +1,8 @@
-//! What an origin, its metrics and a Locust master send: answers in HTTP/1.1, segments, metrics, frames of ZMTP with their
-//! messages. No bytes may upset what reads them, and pieces make no difference.
+//! Input from an origin, its metrics and a Locust master: responses in HTTP/1.1, segments, metrics, frames of ZMTP with
+//! their messages. No bytes may crash the parsers, and fragmentation makes no difference.
 //!
-//! Input: a byte that chooses, the length of pieces, then what comes.
+//! Input: a byte that chooses the parser, the length of fragments, then the data.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use weir_load::http::response::ResponseReader;
 use weir_load::locust::message::FromMaster;
 use weir_load::locust::zmtp::{Frame, FrameReader};
@@ -28,7 +25,7 @@ fn verdict(bytes: &[u8], step: usize) -> weir_load::verify::Verdict {
     verifier.finish()
 }
 
-fuzz_target!(|input: &[u8]| {
+pub fn run(input: &[u8]) {
     let [which, step, bytes @ ..] = input else { return };
     let step = usize::from(*step).max(1);
     match which % 4 {
@@ -58,4 +55,4 @@ fuzz_target!(|input: &[u8]| {
             }
         }
     }
-});
+}

@@ -1,11 +1,8 @@
-//! What a server of HTTP/2 sends to a viewer that has two streams open. No bytes may upset the viewer's end, what it keeps and
-//! what it has to send stay bounded, and pieces make no difference.
+//! Input from an HTTP/2 server to a viewer with two open streams. No bytes may crash the viewer's end, its memory and
+//! its output stay bounded, and fragmentation makes no difference.
 //!
-//! Input: the length of pieces, then what comes.
+//! Input: the length of fragments, then the data.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use weir_load::http::h2::hpack::Asked;
 use weir_load::http::h2::session::{End, Session};
 
@@ -31,7 +28,7 @@ fn read(bytes: &[u8], step: usize) -> (bool, u64, Streams) {
         let status = stream.head().map(|head| head.status);
         Some((stream.end, stream.body_bytes, stream.all_bytes, status))
     });
-    // Each frame that asks for an answer is at least as long as the answer.
+    // Each frame that requires an answer is at least as long as the answer.
     assert!(session.out().len() <= bytes.len() + 1024);
     session.take_kept(second, &mut count);
     session.close(first);
@@ -39,10 +36,10 @@ fn read(bytes: &[u8], step: usize) -> (bool, u64, Streams) {
     (read.is_ok(), body, streams.to_vec())
 }
 
-fuzz_target!(|input: &[u8]| {
+pub fn run(input: &[u8]) {
     let [step, bytes @ ..] = input else { return };
     assert_eq!(
         read(bytes, usize::from(*step).max(1)),
         read(bytes, bytes.len().max(1))
     );
-});
+}

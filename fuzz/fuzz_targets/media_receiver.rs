@@ -1,15 +1,12 @@
-//! The receiver of a media stream of one or two senders, merged or one at a time: whatever comes from senders that hold
-//! their keys, nothing may upset it, frames are given out once and in order, and all that it tells is read back.
+//! The receiver of a media stream of one or two senders, merged or one at a time: for any input from senders that hold
+//! their keys, it must not crash, frames are output once and in order, and its feedback can be parsed.
 //!
-//! The input is a list of packets. Of each, the first byte chooses how the time goes on, what the packet is and whose; its
-//! fields follow. Tags are right: what has a wrong one is refused by the decoder, which has a target of its own. Now and
-//! then a sender goes, and comes back with a new session.
+//! The input is a list of packets. Of each, the first byte chooses the time step, the kind of packet and its sender;
+//! its fields follow. Tags are right: the decoder refuses wrong ones, which has a target of its own.
+//! Sometimes a sender leaves, and returns with a new session.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use weir_transport::{
-    Given, Join, Receiver, ReceiverConfig, ReceiverEvent, SenderIndex, SenderTerms, SwitchLimits,
+    Join, OutputFrame, Receiver, ReceiverConfig, ReceiverEvent, SenderIndex, SenderTerms, SwitchLimits,
 };
 use weir_wire::{
     FlowId, MAX_FEEDBACK_LENGTH, MEDIA_HEADER_LENGTH, MediaData, MediaFeedback, MediaFraming, MediaRepair,
@@ -19,7 +16,7 @@ use weir_wire::{
 const KEY: UdpKey = UdpKey::new(*b"key of a session");
 const PAYLOAD: u32 = 16;
 
-/// Takes integers off the front of the input; zeros at its end.
+/// Takes integers from the front of the input; zeros at its end.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {
@@ -132,7 +129,7 @@ struct Peer {
     near: u32,
 }
 
-/// What has come out so far.
+/// The output so far.
 #[derive(Default)]
 struct Seen {
     next_frame: Option<u64>,
@@ -142,15 +139,15 @@ struct Seen {
 fn take_out(receiver: &mut Receiver, now: u64, seen: &mut Seen) {
     while let Some(given) = receiver.poll_frame(now) {
         let number = match &given {
-            Given::Nothing(number) => *number,
-            Given::Frame(frame) => frame.number,
+            OutputFrame::Nothing(number) => *number,
+            OutputFrame::Frame(frame) => frame.number,
         };
         assert!(
             seen.next_frame.is_none_or(|next| next == number),
             "in order, each once"
         );
         seen.next_frame = Some(number + 1);
-        if let Given::Frame(frame) = given {
+        if let OutputFrame::Frame(frame) = given {
             assert!(frame.bytes.len() <= 100);
             assert_eq!(frame.missing.is_empty(), frame.complete_ns.is_some());
             receiver.recycle(frame);
@@ -192,7 +189,7 @@ fn check_feedback(receiver: &mut Receiver, now: u64, peer: &Peer) {
     assert!(accounted <= seen.lost, "{seen:?}");
 }
 
-fuzz_target!(|input: &[u8]| {
+pub fn run(input: &[u8]) {
     let mut input = Input(input);
     let choice = input.byte();
     let mut receiver = Receiver::new(config(choice)).expect("a configuration that can be");
@@ -230,4 +227,4 @@ fuzz_target!(|input: &[u8]| {
             now = now.max(next.min(now + 20_000_000));
         }
     }
-});
+}

@@ -1,21 +1,18 @@
-//! MP4 files: no bytes may upset the index builder; it reads within the file, in bounded steps, finds the same whether it is
-//! given bytes ahead or not, and what it takes is an index that can be stored, cut into segments, packaged and described.
+//! MP4 files: no bytes may panic the index builder; it reads within the file, in bounded steps, finds the same whether it is
+//! given bytes ahead or not, and an accepted file gives an index that can be stored, cut into segments, packaged and described.
 //!
 //! Input: the file.
-
-#![no_main]
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use libfuzzer_sys::fuzz_target;
 use weir_media::index::{FileIndex, IndexBuilder, IndexError, Limits, Step, TrackIndex, TrackKind};
 use weir_media::package::{SingleFile, init_segment, media_segment, media_segment_length, reference_movie};
 use weir_media::presentation::{Presentation, Rendition};
 use weir_media::segments::{SegmentPlan, TrackSegments};
 use weir_media::{dash, hls};
 
-/// A hostile table says a lot of samples in few bytes; more of them only cost time.
+/// A hostile table describes many samples in few bytes; more of them only cost time.
 const MOST_SAMPLES: u32 = 1 << 14;
 
 fn build(file: &[u8], side_by_side: usize) -> Result<FileIndex, IndexError> {
@@ -25,7 +22,7 @@ fn build(file: &[u8], side_by_side: usize) -> Result<FileIndex, IndexError> {
     };
     let length = file.len() as u64;
     let mut builder = IndexBuilder::with_limits(length, limits);
-    // Every read gets it further, by a box at least.
+    // Every read advances by at least one box.
     for _ in 0..=file.len() {
         match builder.step()? {
             Step::Done(index) => return Ok(index),
@@ -63,7 +60,7 @@ fn package(track: &TrackIndex, segments: &TrackSegments, in_file: Option<u64>) {
     }
 }
 
-fuzz_target!(|file: &[u8]| {
+pub fn run(file: &[u8]) {
     let found = build(file, 0);
     assert_eq!(build(file, 3), found);
     let index = match found {
@@ -109,4 +106,4 @@ fuzz_target!(|file: &[u8]| {
     for rendition in presentation.renditions() {
         assert!(hls::media_playlist(rendition).ends_with("#EXT-X-ENDLIST\n"));
     }
-});
+}

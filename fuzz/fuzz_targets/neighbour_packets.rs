@@ -1,14 +1,11 @@
-//! Datagrams of neighbours: none may upset a decoder, a server or a client, and one that is accepted encodes to the same
-//! bytes. A server answers with no more bytes than it was asked with, unless the right token came.
+//! Datagrams of neighbours: none may crash a decoder, a server or a client, and one that is accepted encodes to the same
+//! bytes. A server's answer is not longer than the request, unless the request has the right token.
 //!
-//! The first byte chooses what the client has asked for; then come datagrams, each behind its length. A nonce of zeros is
+//! The first byte chooses the client's request; then datagrams follow, each after its length. A nonce of zeros is
 //! replaced by the client's, and a token of zeros by the server's.
-
-#![no_main]
 
 use std::net::SocketAddr;
 
-use libfuzzer_sys::fuzz_target;
 use weir_neighbour::{Asked, Conversation, Limits, Now, Sessions, ToClient, ToServer, Traffic};
 use weir_units::Rate;
 
@@ -37,7 +34,7 @@ fn mend(datagram: &mut [u8], token: u64) {
     }
 }
 
-fuzz_target!(|input: &[u8]| {
+pub fn run(input: &[u8]) {
     let Some((choice, mut rest)) = input.split_first() else {
         return;
     };
@@ -89,4 +86,4 @@ fuzz_target!(|input: &[u8]| {
     }
     client.interrupt(&mut |_| {});
     let _ = client.measured("fuzz", 0, now);
-});
+}

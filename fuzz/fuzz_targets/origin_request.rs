@@ -1,11 +1,9 @@
-//! What a request says to the origin: its path, its query, its range and its conditions. No bytes may upset the readers; a path
+//! What a request says to the origin: its path, its query, its range and its conditions. No bytes may panic the readers; a path
 //! stays below the place that is served, a part of a title is asked for in one spelling only, a range lies within what it is
 //! taken of, and a condition is judged as the standard says for one entity tag.
 //!
 //! Input: lines with path, query, `Range`, `If-Range`, `If-Match`, `If-None-Match`, `If-Modified-Since` and
 //! `If-Unmodified-Since`, then a licence request.
-
-#![no_main]
 
 use std::path::{Component, Path};
 use std::sync::{Arc, LazyLock};
@@ -15,7 +13,6 @@ use http::header::{
     HeaderMap, HeaderName, HeaderValue, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
     IF_UNMODIFIED_SINCE, RANGE,
 };
-use libfuzzer_sys::fuzz_target;
 use weir_media::index::{FileIndex, IndexBuilder, Step, TrackIndex, TrackKind};
 use weir_media::presentation::{Presentation, Rendition};
 use weir_media::segments::SegmentPlan;
@@ -64,7 +61,7 @@ fn path(asked: &str) {
         );
         assert!(path.as_str().len() <= 1024 && !path.as_str().contains(char::is_control));
         assert!(!path.as_str().contains('\\') && path.as_str().split('/').all(|part| !part.starts_with('.')));
-        // What was taken is a path by itself, too.
+        // An accepted path is a valid path by itself, too.
         assert_eq!(ObjectPath::new(path.as_str()).as_ref(), Ok(path));
     };
     let object = ObjectPath::from_request(asked);
@@ -151,7 +148,7 @@ fn conditions(headers: &HeaderMap) {
     }
 }
 
-fuzz_target!(|input: &[u8]| {
+pub fn run(input: &[u8]) {
     let mut lines = input.splitn(9, |byte| *byte == b'\n');
     let mut line = || lines.next().unwrap_or_default();
     if let Ok(text) = std::str::from_utf8(line()) {
@@ -182,4 +179,4 @@ fuzz_target!(|input: &[u8]| {
         let keys = request.kids.iter().filter_map(|kid| from_base64url(kid));
         assert!(keys.count() <= input.len() / 22);
     }
-});
+}

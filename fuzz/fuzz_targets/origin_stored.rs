@@ -1,12 +1,9 @@
 //! What the origin reads that it or an operator wrote: indexes beside their files, entries of the disk cache, key files, and the
-//! answers of key servers. No bytes may upset the readers; what is taken is whole and of the version or key that was asked
+//! answers of key servers. No bytes may panic the readers; what is taken is whole and of the version or key that was asked
 //! for, and what is refused is refused in one short line.
 //!
-//! Input: a byte that chooses the form, then what is read.
+//! Input: a byte that chooses the form, then the data.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use weir_media::encryption::{KeyId, hex_16};
 use weir_media::index::{FileIndex, INDEX_VERSION};
 use weir_origin::outside::{
@@ -24,7 +21,7 @@ fn in_a_line(line: &str) {
     assert!(line.len() < 2000, "{line}");
 }
 
-/// As it comes, and with right checks in front.
+/// Unchanged, and with a right checksum in front.
 fn index_beside(stored: &[u8]) {
     let mut index = b"weirindx".to_vec();
     index.extend(INDEX_VERSION.to_le_bytes());
@@ -124,7 +121,7 @@ fn answer(bytes: &[u8]) {
     }
 }
 
-fuzz_target!(|input: &[u8]| {
+pub fn run(input: &[u8]) {
     let Some((form, bytes)) = input.split_first() else {
         return;
     };
@@ -137,4 +134,4 @@ fuzz_target!(|input: &[u8]| {
             key_file(&text, form % 2 == 0, form > 4);
         }
     }
-});
+}

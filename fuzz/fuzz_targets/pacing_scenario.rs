@@ -1,15 +1,12 @@
-//! Scenarios of the pacing lab: no text may upset the reader; what it refuses it refuses in one line, and what it takes is
-//! within the bounds of what a trial can be.
-
-#![no_main]
+//! Scenarios of the pacing lab: no text may panic the reader; it refuses in one line, and an accepted scenario is within
+//! the bounds of a trial.
 
 use std::path::Path;
 
-use libfuzzer_sys::fuzz_target;
 use weir_lab::pacing::Scenario;
 use weir_link::profiles;
 
-/// The host's files are none of the input's business: neither traces of a link, nor links that do not come with Weir.
+/// The input must not read the host's files: neither traces of a link, nor links that are not built in.
 fn reads_files(text: &str) -> bool {
     let Ok(table) = toml::from_str::<toml::Table>(text) else {
         return false;
@@ -22,7 +19,7 @@ fn reads_files(text: &str) -> bool {
     profile.is_some_and(|name| !is_known(name)) || format!("{link:?}").contains("trace")
 }
 
-fuzz_target!(|input: &[u8]| {
+pub fn run(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else {
         return;
     };
@@ -46,4 +43,4 @@ fuzz_target!(|input: &[u8]| {
             assert!(line.len() < 4_000, "{line}");
         }
     }
-});
+}

@@ -1,14 +1,11 @@
-//! Parameter sets and slice headers of H.264 and H.265, sequence and frame headers of AV1: no bytes may upset their reader,
-//! and what it says of a sample adds up to the sample.
+//! Parameter sets and slice headers of H.264 and H.265, sequence and frame headers of AV1: no bytes may panic their reader,
+//! and its parts of a sample add up to the sample.
 //!
-//! Input: a byte (its lowest bit chooses the scheme), a sample entry, and the samples, each behind its length in 32 bits.
+//! Input: a byte (its lowest bit chooses the scheme), a sample entry, and the samples, each after its length in 32 bits.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use weir_media::encryption::{Scheme, VideoFormat};
 
-fuzz_target!(|input: &[u8]| {
+pub fn run(input: &[u8]) {
     let Some((choice, rest)) = input.split_first() else {
         return;
     };
@@ -47,4 +44,4 @@ fuzz_target!(|input: &[u8]| {
             assert!(subsamples.iter().all(|subsample| subsample.protected % 16 == 0));
         }
     }
-});
+}

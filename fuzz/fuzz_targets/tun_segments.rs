@@ -1,19 +1,16 @@
-//! What a TUN device gives: packets with the header of virtio-net. Whatever is in them, they are cut or refused, and
-//! what is put together from their segments can be cut into the same segments again, in the order of each flow.
+//! Input from a TUN device: packets with a virtio-net header. Any packet is segmented or refused, and
+//! packets merged from their segments can be cut into the same segments again, in the order of each flow.
 //!
 //! The input is a list of packets: two bytes of length, then header and packet.
 
-#![no_main]
-
 use std::collections::BTreeMap;
 
-use libfuzzer_sys::fuzz_target;
 use weir_link::coalesce::{Coalescer, Merging};
 use weir_link::headers::FlowHasher;
 use weir_link::offload::Offload;
 use weir_link::segment::{Cut, MAX_HEADER};
 
-/// A segment as it goes on. Where fragmentation is forbidden the identification means nothing.
+/// A segment for comparison. Where fragmentation is forbidden the identification has no meaning.
 fn segment(cut: &Cut, packet: &[u8], index: usize) -> Vec<u8> {
     let mut header = [0; MAX_HEADER];
     let length = cut.write_header(packet, index, &mut header);
@@ -33,7 +30,7 @@ fn segment(cut: &Cut, packet: &[u8], index: usize) -> Vec<u8> {
     whole
 }
 
-fuzz_target!(|input: &[u8]| {
+pub fn run(input: &[u8]) {
     let hasher = FlowHasher::new(1);
     let mut coalescer = Coalescer::new(Merging { tcp: true, udp: true });
     let mut sent: BTreeMap<u64, Vec<Vec<u8>>> = BTreeMap::new();
@@ -82,4 +79,4 @@ fuzz_target!(|input: &[u8]| {
         }
     }
     assert_eq!(arrived, sent);
-});
+}

@@ -1,17 +1,14 @@
-//! Streams of frames: no input may upset the reader; it never gives more bytes than there are, and gives the same whether
+//! Streams of frames: no input may panic the reader; it never gives more bytes than there are, and gives the same whether
 //! it reads them one by one or all at once. What is read as Y4M is the same when it is written and read again.
 //!
-//! Input: a byte, how much is read at once, then the stream. What is no Y4M is raw frames of 3 bytes.
-
-#![no_main]
+//! Input: a byte with the read size, then the stream. Anything but Y4M is raw frames of 3 bytes.
 
 use std::io::{self, Read};
 
-use libfuzzer_sys::fuzz_target;
-use weir_media::raw::{FrameReadError, FrameReader, FrameWriter, Next, PixelFormat, VideoFormat};
 use weir_units::FrameRate;
+use weir_video::{FrameReadError, FrameReader, FrameWriter, Next, PixelFormat, VideoFormat};
 
-/// Larger frames than the fuzzer can fill only cost memory.
+/// Frames larger than the fuzzer can fill only cost memory.
 const MOST_FRAME_BYTES: usize = 1 << 16;
 
 struct Steps<'b>(&'b [u8], usize);
@@ -23,7 +20,7 @@ impl Read for Steps<'_> {
     }
 }
 
-/// Frames with their formats, and how reading ended.
+/// Frames with their formats, and how the read ended.
 type Content = (Vec<(VideoFormat, Vec<u8>)>, String);
 
 fn read_all(input: impl Read, raw: VideoFormat) -> Content {
@@ -54,7 +51,7 @@ fn read_into(
     Ok(())
 }
 
-fuzz_target!(|input: &[u8]| {
+pub fn run(input: &[u8]) {
     let Some((step, stream)) = input.split_first() else {
         return;
     };
@@ -74,4 +71,4 @@ fuzz_target!(|input: &[u8]| {
         let again = read_all(&writer.into_inner()[..], raw);
         assert_eq!(again, (vec![(format, frame)], String::new()));
     }
-});
+}

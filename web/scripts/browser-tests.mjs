@@ -1,11 +1,8 @@
-// Runs the tests in a browser, all of them even if some fail. They play in real time; when something holds the machine up, one
-// may fail that is sound: the files of up to two are run once more with nothing beside them, and both are told.
+// Runs the tests in a browser, all of them even if some fail.
 import { readdirSync } from "node:fs";
 import { relative } from "node:path";
 import { run } from "node:test";
 import { tap } from "node:test/reporters";
-
-const MOST_ONCE_MORE = 2;
 
 const all = readdirSync("tests");
 const recorded = ["report", "media", "load", "pacing", "mesh"].map((name) => `tests/${name}.browser.mjs`);
@@ -32,9 +29,5 @@ async function failing({ files, concurrency }) {
 
 const failed = [];
 for (const group of groups) failed.push(...(await failing(group)));
-if (failed.length > 0 && failed.length <= MOST_ONCE_MORE) {
-  console.error(`warning: failed among the others, and run once more alone: ${failed.join(" ")}`);
-  failed.splice(0, failed.length, ...(await failing({ files: failed.slice(), concurrency: 1 })));
-}
 if (failed.length > 0) console.error(`error: tests failed in ${failed.join(" ")}`);
 process.exitCode = failed.length > 0 ? 1 : 0;

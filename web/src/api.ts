@@ -12,7 +12,7 @@ export interface RunRow {
   ended_unix_ns: number | null;
   outcome: string;
   reason: string | null;
-  verdict: { severity: "information" | "notice" | "fault"; sentence: string } | null;
+  verdict: { answer: string | null; faults: number; notices: number; worst: string | null } | null;
   note: string;
   tags: string[];
 }
@@ -45,7 +45,7 @@ export class Api {
     try {
       this.token = sessionStorage.getItem("weir-token") ?? "";
     } catch {
-      // Without storage the token is asked for once for each page load.
+      // Without storage, the token is requested on each page load.
     }
   }
 
@@ -60,10 +60,10 @@ export class Api {
         response = await fetch(`/api/v1${path}`, { ...options, headers, cache: "no-store" });
       } catch (error) {
         if ((error as Error).name === "AbortError") throw error;
-        throw new ApiError(0, "The server does not answer. Is weir ui still running?");
+        throw new ApiError(0, "The server does not respond. Is weir ui still running?");
       }
       if (response.status === 401 && attempt < 20) {
-        // Several requests may find out at once: the token is asked for once for all of them.
+        // Several requests may fail at once: the token is requested once for all of them.
         if (used === this.token) {
           this.asking ??= this.ask(attempt > 0 || used !== "").finally(() => {
             this.asking = null;
@@ -82,7 +82,7 @@ export class Api {
     }
   }
 
-  async runs(filter: Record<string, string>): Promise<{ runs: RunRow[]; more: boolean }> {
+  async runs(filter: Record<string, string>): Promise<{ runs: RunRow[]; more: boolean; kinds: string[] }> {
     const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== ""));
     return (await this.request(`/runs?${query}`)).json();
   }
@@ -94,7 +94,7 @@ export class Api {
       value = await response.json();
     } catch (error) {
       if ((error as Error).name === "AbortError") throw error;
-      throw new BadDocument("What the server sent cannot be read as JSON.");
+      throw new BadDocument("The server's response is not valid JSON.");
     }
     return check(value);
   }
@@ -115,7 +115,7 @@ export class Api {
     return (await this.request(`/runs/${id}/report`)).blob();
   }
 
-  /** Follows a run until it has ended or `signal` says so. Returns whether it ended. */
+  /** Follows a run until it has ended or `signal` aborts. Returns whether it ended. */
   async follow(id: number, onProgress: (progress: Progress) => void, signal: AbortSignal): Promise<boolean> {
     const response = await this.request(`/runs/${id}/events`, { headers: { Accept: "text/event-stream" }, signal });
     if (!response.body) return false;
@@ -140,7 +140,7 @@ export interface ServerEvent {
   data: string;
 }
 
-/** Server-sent events out of a text; what is not yet whole is the rest. */
+/** Parses server-sent events from a text; an incomplete event is returned as the rest. */
 export function parseEvents(text: string): { events: ServerEvent[]; rest: string } {
   const blocks = text.replace(/\r\n?/g, "\n").split("\n\n");
   const rest = blocks.pop() ?? "";
@@ -169,9 +169,9 @@ async function explain(response: Response): Promise<string> {
     const message = (said as { message?: unknown } | null)?.message;
     if (typeof message === "string") return message;
   } catch {
-    // Not JSON: the text itself may say it.
+    // Not JSON: the text itself may be the message.
   }
   if (text && text.length < 300 && !text.includes("<")) return text;
-  if (response.status === 404) return "There is no such run.";
-  return `The server answered with status ${response.status}.`;
+  if (response.status === 404) return "No such run.";
+  return `The server responded with status ${response.status}.`;
 }

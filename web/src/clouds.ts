@@ -1,4 +1,4 @@
-// What Port 9 Labs measured between close instances on four clouds, to compare with: tests of October 21-22, 2022.
+// Reference values: measurements by Port 9 Labs between close instances on four clouds, October 21-22, 2022.
 import type { Rule } from "./charts/model";
 
 export const CLOUDS = [
@@ -9,7 +9,7 @@ export const CLOUDS = [
 ];
 
 export const CLOUDS_NOTE =
-  "Dashed lines: what Port 9 Labs measured between close instances of four clouds on October 21-22, 2022.";
+  "Dashed lines: measurements by Port 9 Labs between close instances of four clouds, October 21-22, 2022.";
 
 export function rttRules(axis: "x" | "y"): Rule[] {
   return CLOUDS.map(({ name, rttP90Ns }) => ({
@@ -30,4 +30,4 @@ export function lossRules(): Rule[] {
   }));
 }
 
-export const LOSS_NOTE = `${CLOUDS_NOTE} Google lost nothing (0 %).`;
+export const LOSS_NOTE = `${CLOUDS_NOTE} Google: no loss (0 %).`;

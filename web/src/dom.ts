@@ -40,11 +40,11 @@ export function s<K extends keyof SVGElementTagNameMap>(
   return element;
 }
 
-/** A button that copies a text and says that it did. */
+/** A button that copies a text and confirms it. */
 export function copyButton(text: string, what: string): HTMLButtonElement {
   const button = h("button", { type: "button", class: "copy", "aria-label": `Copy ${what}` }, "Copy");
   button.addEventListener("click", async () => {
-    button.textContent = (await copy(text)) ? "Copied" : "Select and copy by hand";
+    button.textContent = (await copy(text)) ? "Copied" : "Select and copy the text";
     setTimeout(() => {
       button.textContent = "Copy";
     }, 2000);

@@ -69,10 +69,10 @@ function report(data: ReportDocument): void {
     h(
       "p",
       null,
-      `Made by Weir ${data.weir_version}, ${both(toDate(data.made_unix_ns, 0))}. This file holds all its data and asks no other host for anything.`,
+      `Made by Weir ${data.weir_version}, ${both(toDate(data.made_unix_ns, 0))}. This file contains all its data and loads nothing from other hosts.`,
     ),
   );
-  if (tops.length === 0) throw new Error("This report holds no run.");
+  if (tops.length === 0) throw new Error("This report contains no run.");
   document.title =
     tops.length === 1 ? `${kindName(tops[0]!.kind)}: ${pairText(tops[0]!)}` : `Weir: ${tops.length} runs`;
   const together = meshTogether(data);
@@ -116,11 +116,11 @@ function askToken(again: boolean): Promise<string> {
           "p",
           null,
           again
-            ? "The server did not take this token. Another one:"
-            : "This server wants a token. It was printed where weir ui was started.",
+            ? "The server rejected this token. Enter another:"
+            : "This server requires a token, the one given to weir ui.",
         ),
         h("label", null, "Token", input),
-        h("button", { type: "submit", class: "primary" }, "Go on"),
+        h("button", { type: "submit", class: "primary" }, "Continue"),
       ),
     );
     dialog.addEventListener("cancel", (event) => event.preventDefault());
@@ -182,16 +182,14 @@ async function start(): Promise<void> {
   const text = element?.textContent?.trim() ?? "";
   if (text === "") {
     if (location.protocol === "http:" || location.protocol === "https:") return local();
-    throw new Error("This file carries no data: it is the empty page. `weir report RUN` writes one with data.");
+    throw new Error("This file contains no data: it is the empty page. `weir report RUN` writes one with data.");
   }
   main.replaceChildren(h("p", { class: "empty", role: "status" }, "Reading the data…"));
   let value: unknown;
   try {
     value = await decode(text);
   } catch (error) {
-    throw new Error(
-      `The data in this file cannot be read: ${(error as Error).message}. The file may have been cut short.`,
-    );
+    throw new Error(`Cannot read the data in this file: ${(error as Error).message}. The file may be truncated.`);
   }
   // The text is no longer needed, and may be large.
   element?.replaceChildren();

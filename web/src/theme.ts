@@ -2,7 +2,7 @@
 
 type Choice = "auto" | "light" | "dark";
 const NAMES: Record<Choice, string> = {
-  auto: "Colours: as the system",
+  auto: "Colours: system default",
   light: "Colours: light",
   dark: "Colours: dark",
 };

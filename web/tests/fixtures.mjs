@@ -168,6 +168,21 @@ export function surveyRuns(first = 10) {
   });
   top.diagnosis = {
     ...outageDiagnosis(first, 468_829, 11_500),
+    answer: {
+      verdict: "carries_with_repair",
+      media_rate: 2.5e9,
+      media_format: null,
+      settings: null,
+      worst: {
+        name: "payload-cliff",
+        severity: "fault",
+        direction: "forward",
+        brief: "payloads of 8972 bytes and more lose 2.45 %, shorter ones 0.0004 %",
+      },
+      basis: { sentence: "9 flow tests of 3.00 s at 2.500 Gbit/s; sender on schedule, no loss on hosts." },
+      sentence: "Yes, with repair: this path carries 2.500 Gbit/s with 8 flows, payload 8100 bytes, FEC 3 per 640.",
+      next: "confirm these settings, which were not tested together: 'weir flows far'.",
+    },
     findings: [
       {
         name: "payload-cliff",

@@ -76,7 +76,7 @@ test("what sessions lived through is drawn from the least to the most, as the do
   await drawn(page);
   const { measure, share, value } = FIXTURES.load().runs[0].series.viewer_distribution.columns;
   for (const [chart, layer, name] of [
-    ["viewer-startup", "to the first picture", "startup"],
+    ["viewer-startup", "start-up delay", "startup"],
     ["viewer-stalls", "stalled", "rebuffer"],
     ["viewer-bitrate", "mean bit rate", "bitrate"],
   ]) {
@@ -92,13 +92,10 @@ test("what sessions lived through is drawn from the least to the most, as the do
     );
   }
   // The sixth of twelve sessions and the twelfth; the ninth, which did not stall; the second.
-  assert.equal(
-    await title(page, "viewer-startup"),
-    "Half of the sessions showed a picture within 380 ms, 99 of 100 within 1.2 s",
-  );
+  assert.equal(await title(page, "viewer-startup"), "Start-up delay of sessions: P50 380 ms, P99 1.2 s");
   assert.equal(
     await title(page, "viewer-stalls"),
-    "At least 75 % of the sessions never stalled; the worst was stalled for 2 % of its time",
+    "At least 75 % of the sessions never stalled; maximum stall share 2 %",
   );
   assert.equal(
     await title(page, "viewer-bitrate"),

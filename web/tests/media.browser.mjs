@@ -63,9 +63,9 @@ test("loss before and after repair is that of the document, stacked by what repa
   const of = (key) => column(document, "recv_seconds", key);
   assert.deepEqual(await values(page, "recv-loss", "missed at first"), of("lost"));
   for (const [layer, key] of [
-    ["recovered by FEC", "recovered"],
-    ["sent again (ARQ)", "retransmitted"],
-    ["came late by itself", "overtaken"],
+    ["repaired by FEC", "recovered"],
+    ["repaired by ARQ", "retransmitted"],
+    ["reordered", "overtaken"],
   ])
     assert.deepEqual(
       await values(page, "recv-loss", layer),
@@ -75,12 +75,12 @@ test("loss before and after repair is that of the document, stacked by what repa
   const layers = await page.$$eval('figure[data-chart="recv-loss"] [data-layer]', (all) =>
     all.map((one) => one.dataset.layer),
   );
-  assert.ok(!layers.includes("stayed lost") && !layers.includes("brought by another sender"), layers.join());
+  assert.ok(!layers.includes("residual loss") && !layers.includes("received from another sender"), layers.join());
   const lost = sum(of("lost")) - sum(of("overtaken"));
   assert.ok((await title(page, "recv-loss")).startsWith(`${lost.toLocaleString("en")} packets of 2,304,000 were lost`));
-  assert.match(await title(page, "recv-loss"), /; none stayed lost; 60 came late by themselves$/);
-  assert.equal(await figure(page, "lost after repair"), "0 %");
-  assert.equal(await detail(page, "lost before repair"), `${lost.toLocaleString("en")} packets`);
+  assert.match(await title(page, "recv-loss"), /; no residual loss; 60 were only reordered$/);
+  assert.equal(await figure(page, "residual loss"), "0 %");
+  assert.equal(await detail(page, "raw loss"), `${lost.toLocaleString("en")} packets`);
   // The columns stand on each other: each begins where the one below ends.
   const tops = await page.$$eval('figure[data-chart="recv-loss"] rect.stack', (all) =>
     all
@@ -98,10 +98,10 @@ test("frames, delay and budget are those of the document", async () => {
   await drawn(page);
   const of = (key) => column(document, "frame_seconds", key);
   for (const [layer, key] of [
-    ["whole", "frames"],
-    ["damaged: something was missing", "damaged"],
-    ["lost: nothing came", "lost"],
-    ["thrown away: the output was slow", "dropped"],
+    ["complete", "frames"],
+    ["damaged: incomplete", "damaged"],
+    ["lost: no packets", "lost"],
+    ["dropped: slow output", "dropped"],
   ])
     assert.deepEqual(
       await values(page, "frames", layer),
@@ -123,14 +123,14 @@ test("frames, delay and budget are those of the document", async () => {
   }
   assert.match(
     await title(page, "frames"),
-    /^2,388 of 2,400 frames came whole \(99\.5 %\): 4 damaged, 2 lost, 6 thrown away/,
+    /^2,388 of 2,400 frames were complete \(99\.5 %\): 4 damaged, 2 lost, 6 dropped for a slow output/,
   );
   assert.equal(await page.getAttribute("[data-verdict]", "data-verdict"), "fault");
-  assert.equal(await figure(page, "frames whole"), "99.5 %");
+  assert.equal(await figure(page, "complete frames"), "99.5 %");
   // Two senders: one chart of loss and one line each, named as the receiver was told of them.
-  assert.match(await title(page, "recv-loss-0"), /^studio-b:5004: 435 packets .* 150 came by another sender/);
-  assert.match(await title(page, "recv-loss-1"), /^studio-c:5004: .*; 37 stayed lost/);
-  assert.deepEqual(await values(page, "recv-loss-1", "stayed lost"), [37]);
+  assert.match(await title(page, "recv-loss-0"), /^studio-b:5004: 435 packets .* 150 by another sender/);
+  assert.match(await title(page, "recv-loss-1"), /^studio-c:5004: .*; residual loss 37/);
+  assert.deepEqual(await values(page, "recv-loss-1", "residual loss"), [37]);
   assert.deepEqual(
     (await values(page, "recv-late", "studio-c:5004: too late: after the playout deadline")).filter(Boolean),
     [9],
@@ -146,7 +146,7 @@ test("the lanes show which flow was left, when and why, and events are marks and
   const document = FIXTURES.recv();
   const page = await open(reportOf("recv-lanes", document));
   await drawn(page);
-  assert.match(await title(page, "flow-states"), /^Flow 5 was left for 1 s at \d\d:32:28, because it was silent$/);
+  assert.match(await title(page, "flow-states"), /^Flow 5 was unused for 1 s at \d\d:32:28, because it was silent$/);
   const chart = 'figure[data-chart="flow-states"]';
   const states = await page.$$eval(`${chart} [data-state] > [data-value]`, (all) =>
     all.map((one) => [
@@ -195,7 +195,7 @@ test("the lanes show which flow was left, when and why, and events are marks and
   await page.keyboard.press("ArrowRight");
   assert.match(
     await page.textContent(`${chart} [role=status]`),
-    /flow 5 used 98\.3 % of the time, left 1 time; .*left: silent 1 s/,
+    /flow 5 used 98\.3 % of the time, dropped 1 time; .*unused: silent 1 s/,
   );
   const csv = await download(page, `${chart} [data-save=csv]`);
   assert.match(csv.bytes.toString(), /^lane,what,at_ns,duration_ns,detail\r\nevents,connected,120000000,,/);
@@ -212,8 +212,8 @@ test("a sender's packets by cause, code rate and trouble are those of the docume
   for (const [layer, key] of [
     ["source packets", "sources"],
     ["repair packets (FEC)", "repairs"],
-    ["sent again (ARQ)", "retransmitted"],
-    ["copies that try flows", "trials"],
+    ["retransmissions (ARQ)", "retransmitted"],
+    ["flow probes", "trials"],
   ])
     assert.deepEqual(
       await values(page, "send-packets", layer),
@@ -226,14 +226,14 @@ test("a sender's packets by cause, code rate and trouble are those of the docume
   );
   assert.match(
     await title(page, "send-code"),
-    /^FEC sent a repair packet for every 12 source packets \(8\.33 %\), over the last 96$/,
+    /^FEC sent one repair packet per 12 source packets \(8\.33 %\), over a window of 96$/,
   );
   for (const value of await values(page, "send-code")) assert.equal(value, 1 / 12);
+  assert.deepEqual((await values(page, "send-trouble", "packets refused by the kernel")).filter(Boolean), [5]);
   assert.deepEqual(
-    (await values(page, "send-trouble", "packets that the kernel had no room for")).filter(Boolean),
-    [5],
+    (await values(page, "send-trouble", "retransmission requests that came too late")).filter(Boolean),
+    [3],
   );
-  assert.deepEqual((await values(page, "send-trouble", "requests that could not be met in time")).filter(Boolean), [3]);
   assert.equal(await figure(page, "frames sent"), "3,598");
   assert.match(await page.textContent("[data-headline]"), /3,598 of 3,600 frames of the input were sent/);
   await page.context().close();
@@ -254,7 +254,7 @@ test("a stack says its own values, and the keyboard speaks them", async () => {
   for (let i = 0; i < 16; i++) await page.keyboard.press("ArrowRight");
   assert.match(
     await page.textContent(`${chart} [role=status]`),
-    /lost: nothing came 2; damaged: something was missing 4; thrown away: the output was slow 0; whole 54/,
+    /lost: no packets 2; damaged: incomplete 4; dropped: slow output 0; complete 54/,
   );
   await page.context().close();
 });
@@ -265,8 +265,8 @@ test("a run to which nothing came says so, in words, and is never blank", async 
   assert.match(await page.textContent("[data-verdict=fault]"), /No media was received\./);
   const messages = await page.$$eval("figure[data-empty] .empty", (all) => all.map((one) => one.textContent));
   assert.deepEqual(messages.sort(), [
-    "No frame was given out.",
-    "No packet was missed, so there was nothing to repair.",
+    "No frames were output.",
+    "No packet was missed; nothing to repair.",
     "No packets were received.",
   ]);
   assert.deepEqual(await emptyCharts(page), []);
@@ -317,9 +317,9 @@ test("a day opens in under 3 s, shows its one bad bin, and zooms without a stall
   await drawn(page);
   t.diagnostic(`shown after ${Math.round(shown)} ms`);
   assert.ok(shown < 3000, `shown after ${shown} ms`);
-  assert.match(await title(page, "recv-loss"), /; 55 stayed lost/);
-  assert.deepEqual(await values(page, "recv-loss", "stayed lost"), [55]);
-  assert.deepEqual(await values(page, "frames", "damaged: something was missing"), [1]);
+  assert.match(await title(page, "recv-loss"), /; residual loss 55/);
+  assert.deepEqual(await values(page, "recv-loss", "residual loss"), [55]);
+  assert.deepEqual(await values(page, "frames", "damaged: incomplete"), [1]);
   assert.deepEqual(await emptyCharts(page), []);
   await shot(page, "media-day-light");
   const steps = await page.evaluate(async () => {

@@ -21,7 +21,7 @@ test("a mesh of six hosts has all its charts and tables, and no name becomes mar
   const there = await page.$$eval("figure[data-chart]:not([data-empty])", (all) => all.map((one) => one.dataset.chart));
   for (const chart of CHARTS) assert.ok(there.includes(chart), `${chart} is missing; there are ${there.join(", ")}`);
   assert.deepEqual(await emptyCharts(page), []);
-  assert.match(await page.textContent('figure[data-chart="mesh-rtt"] h4'), /^RTT rises by 15 ms with each 1,000 km/);
+  assert.match(await page.textContent('figure[data-chart="mesh-rtt"] h4'), /^RTT rises by 15 ms per 1,000 km/);
   assert.equal(await page.locator('figure[data-chart="mesh-rtt"] [data-curve]').count(), 2);
   const points = await page.$$eval('figure[data-chart="mesh-rtt"] [data-layer]', (all) =>
     all.reduce((sum, one) => sum + Number(one.dataset.rows), 0),

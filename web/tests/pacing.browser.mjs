@@ -121,7 +121,7 @@ test("frames of a cloud game are drawn as a real run measured them", async () =>
     /^95 of 100 frames of game within 18\.2 ms alone, 41\.5 ms unpaced, 18\.3 ms paced$/,
   );
   const text = await page.textContent(`figure[data-chart="${chart}"]`);
-  assert.match(text, /time until a frame is whole/);
+  assert.match(text, /time until a frame is complete/);
   assert.match(text, /alone, P50 16\.4 ms/);
   // Late frames were counted one by one: those that took a frame's time, 16.7 ms, more than the fastest, 14.5 ms. The
   // curves leave them between the edges of the bin that 31.2 ms is in.

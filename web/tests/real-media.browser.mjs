@@ -49,16 +49,16 @@ test("what was received: loss and repair, frames and the budget, as SQL says", (
     assert.ok(sum("recv_seconds", "lost", run) > 0, "the link lost nothing");
     assert.deepEqual(await values(page, "recv-loss", "missed at first"), column("recv_seconds", "lost", run));
     for (const [layer, name] of [
-      ["recovered by FEC", "recovered"],
-      ["sent again (ARQ)", "retransmitted"],
-      ["came late by itself", "overtaken"],
-      ["stayed lost", "unrepaired"],
+      ["repaired by FEC", "recovered"],
+      ["repaired by ARQ", "retransmitted"],
+      ["reordered", "overtaken"],
+      ["residual loss", "unrepaired"],
     ])
       assert.deepEqual(await values(page, "recv-loss", layer), there(column("recv_seconds", name, run)), layer);
     for (const [layer, name] of [
-      ["whole", "frames"],
-      ["damaged: something was missing", "damaged"],
-      ["lost: nothing came", "lost"],
+      ["complete", "frames"],
+      ["damaged: incomplete", "damaged"],
+      ["lost: no packets", "lost"],
     ])
       assert.deepEqual(await values(page, "frames", layer), there(column("frame_seconds", name, run)), layer);
     for (const [chart, prefix] of [
@@ -77,11 +77,11 @@ test("what was received: loss and repair, frames and the budget, as SQL says", (
           `${chart} ${layer}`,
         );
     const frames = ["frames", "damaged", "lost", "dropped"].map((name) => sum("frame_seconds", name, run));
-    shows(await figure(page, "frames whole"), frames[0] / frames.reduce((a, b) => a + b), "whole frames");
+    shows(await figure(page, "complete frames"), frames[0] / frames.reduce((a, b) => a + b), "whole frames");
     const of =
       "1.0 / (sum(received) + sum(lost) - sum(overtaken) - sum(retransmitted)) FROM recv_seconds WHERE run_id =";
     shows(
-      await figure(page, "lost before repair"),
+      await figure(page, "raw loss"),
       value(database, `SELECT (sum(lost) - sum(overtaken)) * ${of} ${run}`),
       "loss before",
     );
@@ -92,10 +92,10 @@ test("what was received: loss and repair, frames and the budget, as SQL says", (
        FROM runs WHERE run_id = ${run}`,
     );
     const detail = (name) => page.textContent(`article > dl [data-figure="${name}"] .detail`);
-    assert.equal(numberIn(await detail("lost before repair")), lost);
-    assert.equal(numberIn(await detail("lost after repair")), unrepaired);
+    assert.equal(numberIn(await detail("raw loss")), lost);
+    assert.equal(numberIn(await detail("residual loss")), unrepaired);
     const after = value(database, `SELECT sum(unrepaired) * ${of} ${run}`);
-    shows(await figure(page, "lost after repair"), after, "loss after");
+    shows(await figure(page, "residual loss"), after, "loss after");
     await shot(page, "real-recv-light");
     await unfold(page, ".facts summary, .values > summary");
   }));
@@ -162,8 +162,8 @@ test("what was sent: packets by cause, rate and code rate, as SQL says", () =>
     for (const [layer, name] of [
       ["source packets", "sources"],
       ["repair packets (FEC)", "repairs"],
-      ["sent again (ARQ)", "retransmitted"],
-      ["copies that try flows", "trials"],
+      ["retransmissions (ARQ)", "retransmitted"],
+      ["flow probes", "trials"],
     ])
       assert.deepEqual(await values(page, "send-packets", layer), there(column("send_seconds", name, run)), layer);
     const rates = column("send_seconds", "CASE WHEN duration_ns > 500000000 THEN bytes * 8e9 / duration_ns END", run);

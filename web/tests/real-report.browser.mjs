@@ -163,7 +163,7 @@ test("a run over several flows: loss, silences, rate and bursts of each directio
 
     for (const [direction, chart, way] of [
       ["forward", "flow-lanes", "forward"],
-      ["reverse", "flow-lanes-reverse", "on the way back"],
+      ["reverse", "flow-lanes-reverse", "reverse"],
     ]) {
       const own = flows.filter((flow) => flow.direction === direction);
       const [lost, received] = ["lost", "received"].map((key) => own.reduce((sum, flow) => sum + flow[key], 0));
@@ -258,9 +258,11 @@ test("a survey: loss by flows, TCP throughput, path MTU, and all its steps", () 
     const rows = csvRows((await download(page, 'figure[data-chart="loss-by-flows"] [data-save=csv]')).bytes);
     assert.ok(rows.length >= 3);
     for (const row of rows) {
-      const step = steps.find((one) => one.flows === row.flows && one.length === row.length && one.lost === row.lost);
-      assert.ok(step, `a step of ${row.flows} flows and ${row.length} bytes that lost ${row.lost}`);
-      assert.equal(row.received, step.received);
+      const step = steps.find(
+        (one) => one.flows === row.flows && one.length === row.length && one.received === row.received,
+      );
+      assert.ok(step, `a step of ${row.flows} flows and ${row.length} bytes that received ${row.received}`);
+      assert.equal(row.lost, step.lost);
       assert.equal(row.loss.toPrecision(12), (step.lost / (step.lost + step.received)).toPrecision(12));
     }
     assert.deepEqual(
@@ -272,12 +274,9 @@ test("a survey: loss by flows, TCP throughput, path MTU, and all its steps", () 
       `SELECT json_extract(summary, '$.direction') AS direction, json_extract(summary, '$.streams') AS streams,
               json_extract(summary, '$.goodput') AS value FROM runs WHERE parent_run_id = ${run} AND kind = 'tcp'`,
     );
-    for (const [layer, direction] of [
-      ["forward", "forward"],
-      ["on the way back", "reverse"],
-    ])
+    for (const direction of ["forward", "reverse"])
       assert.deepEqual(
-        values(await marks(page, "throughput-by-streams", layer)),
+        values(await marks(page, "throughput-by-streams", direction)),
         values(goodput.filter((one) => one.direction === direction)),
       );
     shows(await figure(page, "TCP, at most"), Math.max(...values(goodput)), "throughput");
@@ -335,15 +334,17 @@ test("the link of a lab run: what it dropped", () =>
 test("the verdict: every finding of weir diagnose, whose evidence opens and whose query runs", async () => {
   for (const name of ["survey", "lossy", "delayed"]) {
     const { stdout } = await weir(["diagnose", String(ids[name]), "--db", database, "--json"]);
-    const { findings } = JSON.parse(stdout.trim().split("\n").at(-1));
+    const { answer, findings } = JSON.parse(stdout.trim().split("\n").at(-1));
     assert.ok(findings.length > 0, name);
     await withReport(name, async (page) => {
       const shown = await page.$$eval("[data-finding]", (all) => all.map((one) => one.dataset.finding));
       assert.deepEqual(shown.sort(), findings.map((one) => one.name).sort());
+      assert.equal(await page.textContent("[data-sentence]"), answer.sentence);
+      assert.equal(await page.getAttribute("[data-answer]", "data-answer"), answer.verdict);
       const head = await page.textContent(".verdict h2");
       const faults = findings.filter((one) => one.severity === "fault").length;
       assert.ok(
-        faults === 0 ? /No fault/.test(head) : head.includes(`${faults} fault`),
+        faults === 0 ? /no fault/.test(head) : head.includes(`${faults} fault`),
         `${head}; there are ${faults}`,
       );
       for (const finding of await page.$$("[data-finding]")) {

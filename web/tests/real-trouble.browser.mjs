@@ -62,7 +62,7 @@ test("an RTT test of which no packet was answered", async () => {
   assert.equal(await figure(page, "lost"), "100 %");
   assert.match(await page.textContent("[data-verdict=none]"), /no packet was received of 200 /);
   const said = await page.$$eval("figure[data-empty] .empty", (all) => all.map((one) => one.textContent));
-  assert.deepEqual(new Set(said), new Set(["No packets were answered, so there is no RTT to draw."]));
+  assert.deepEqual(new Set(said), new Set(["No packets were answered; no RTT to draw."]));
   await page.context().close();
 });
 
@@ -137,7 +137,7 @@ test("markup in a target, in host names, a note and a tag stays text", async () 
 test("a database of a newer Weir is refused in one line, and left as it is", async () => {
   const path = join(folder, "never.html");
   const { stderr } = await weir(["report", "last", "--db", newer, "-o", path], { status: 3 });
-  assert.match(stderr, /^weir: .*newer\.db has schema version \d+ .*use a newer Weir.*\n$/);
+  assert.match(stderr, /^weir: .*newer\.db has schema version \d+, .*use a newer Weir.*\n$/);
 });
 
 test("a database that another program holds is told in one line", async () => {

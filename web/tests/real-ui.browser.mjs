@@ -55,6 +55,22 @@ test("the list has all runs, the newest first, with verdicts, and filters them",
   // Verdicts are made in the background, and come with the next look at the list.
   await page.waitForSelector(`tr[data-run="${ids.survey}"] .verdict-line`);
   await page.waitForSelector(`tr[data-run="${ids.lossy}"] .verdict-line`);
+  const { stdout } = await weir(["diagnose", String(ids.survey), "--db", database, "--json"]);
+  const { findings } = JSON.parse(stdout.trim().split("\n").at(-1));
+  const counted = (severity) => {
+    const { length } = findings.filter((one) => one.severity === severity);
+    return length === 0 ? [] : [`${length} ${severity}${length === 1 ? "" : "s"}`];
+  };
+  assert.equal(
+    await page.textContent(`tr[data-run="${ids.survey}"] .verdict-line span`),
+    [...counted("fault"), ...counted("notice")].join(", ") || "no findings",
+  );
+  // The kinds are those of the runs that stand alone.
+  const offered = await page.$$eval("select[name=kind] option", (all) => all.map((one) => one.value));
+  assert.deepEqual(offered, [
+    "",
+    ...sql(database, "SELECT DISTINCT kind FROM runs WHERE parent_run_id IS NULL ORDER BY kind").map((row) => row.kind),
+  ]);
   assert.equal(await page.textContent(`tr[data-run="${ids.killed}"] .outcome`), "interrupted");
   assert.match(await page.textContent(`tr[data-run="${ids["silent-rtt"]}"]`), /failed.*no UDP packet came through/);
   assert.equal(await page.textContent(`tr[data-run="${ids.marked}"] .tag`), TAG);
@@ -72,7 +88,7 @@ test("the list has all runs, the newest first, with verdicts, and filters them",
   await page.fill("input[name=tag]", TAG);
   await untilListed(page, [ids.marked]);
   await page.fill("input[name=tag]", "no such tag");
-  await page.waitForSelector("text=No run fits.");
+  await page.waitForSelector("text=No run matches.");
   await page.fill("input[name=tag]", "");
   await untilListed(page, tops());
   quiet(page);
@@ -214,7 +230,7 @@ test("a note and tags are written, a report is downloaded, a run is deleted afte
 
   const left = () => value(database, `SELECT count(*) FROM runs WHERE run_id = ${run}`);
   await page.click("[data-delete]");
-  await page.click("text=Keep it");
+  await page.click("text=Cancel");
   assert.equal(left(), 1);
   await page.click("[data-delete]");
   await page.click("[data-confirm-delete]");
@@ -237,7 +253,7 @@ test("a server with a token gets it with every request, and in no address", asyn
     page.on("request", (request) => asked.push(request));
     await page.fill("[data-token] input", "wrong");
     await page.click("[data-token] button");
-    await page.waitForSelector("text=did not take this token");
+    await page.waitForSelector("text=rejected this token");
     await page.fill("[data-token] input", token);
     await page.click("[data-token] button");
     await drawn(page);
@@ -264,14 +280,14 @@ test("a run that does not exist, and a server that is gone, are told", async () 
     location.hash = `#/runs/${run}`;
   }, ids.near);
   await page.waitForSelector("[data-failure]");
-  assert.match(await page.textContent("[data-failure]"), /does not answer/);
+  assert.match(await page.textContent("[data-failure]"), /does not respond/);
   await shot(page, "real-gone-light");
   await page.context().close();
 });
 
 test("a database of a newer Weir is refused in one line", async () => {
   const { stderr } = await weir(["ui", "--no-open", "--listen", "127.0.0.1:0", "--db", newer], { status: 3 });
-  assert.match(stderr, /^weir: .*newer\.db has schema version \d+ .*use a newer Weir.*\n$/);
+  assert.match(stderr, /^weir: .*newer\.db has schema version \d+, .*use a newer Weir.*\n$/);
 });
 
 test("a database that another program holds: said at the start, and in the page, which comes back", async () => {

@@ -95,7 +95,7 @@ test("the charts of an RTT run carry the document's values", async () => {
     column("rtt_seconds", "rtt_max_ns"),
   );
   const title = await page.textContent('figure[data-chart="rtt-distribution"] h4');
-  assert.match(title, /9 of 10 packets were back within 196 µs/);
+  assert.match(title, /^RTT: P90 196 µs/);
   // The clouds' P90, in nanoseconds, as lines to compare with.
   const rules = await page.$$eval('figure[data-chart="rtt-distribution"] [data-rule]', (all) =>
     all.map((one) => Number(one.dataset.value)),
@@ -185,6 +185,36 @@ test("a survey shows loss with its bounds by flows and by length, and its steps 
   assert.deepEqual(await emptyCharts(page), []);
   quiet(page);
   await shot(page, "survey-open");
+  await page.context().close();
+});
+
+test("the answer comes first, then the findings, then figures and charts", async () => {
+  const document = FIXTURES.survey();
+  const { answer } = document.runs[0].diagnosis;
+  const page = await open(reportOf("survey-answer", document));
+  await drawn(page);
+  assert.equal(await page.getAttribute("[data-answer]", "data-answer"), "carries_with_repair");
+  assert.equal(await page.textContent("[data-sentence]"), answer.sentence);
+  assert.equal(await page.textContent("[data-worst]"), `Worst: ${answer.worst.brief}.`);
+  assert.equal(await page.textContent("[data-basis]"), `Rests on: ${answer.basis.sentence}`);
+  assert.equal(await page.textContent("[data-next]"), `Next: ${answer.next}`);
+  const order = await page.$$eval(
+    "article > [data-answer], article > .verdict, article > .figures, article > .charts",
+    (all) => all.map((one) => one.classList[0]),
+  );
+  assert.deepEqual(order.slice(0, 4), ["answer", "verdict", "figures", "charts"]);
+  // Evidence is folded away: no number in nanoseconds is seen before it is asked for.
+  assert.doesNotMatch(await page.innerText("[data-answer]"), /confidence| ns\b/i);
+  assert.deepEqual(await axe(page), []);
+  quiet(page);
+  await page.context().close();
+});
+
+test("a document without an answer, of an older version, shows its findings", async () => {
+  const page = await open(reportOf("flows-old", FIXTURES.flows()));
+  await drawn(page);
+  assert.equal(await page.locator("[data-answer]").count(), 0);
+  assert.match(await page.textContent(".verdict h2"), /^Findings: 1 fault/);
   await page.context().close();
 });
 
@@ -369,12 +399,12 @@ test("data that cannot be read are told in words", async () => {
     return text;
   };
   assert.match(await message(reportOf("newer", FIXTURES.newer())), /version 2 \(written by Weir 9\.9\.9\)/);
-  assert.match(await message(new URL("../dist/index.html", import.meta.url).href), /carries no data/);
+  assert.match(await message(new URL("../dist/index.html", import.meta.url).href), /contains no data/);
   const { readFileSync, writeFileSync } = await import("node:fs");
   const url = reportOf("cut", FIXTURES.rtt());
   const text = readFileSync(new URL(url), "utf8").replace(/(id="weir-data">.{400})[^<]*/, "$1");
   writeFileSync(new URL(url), text);
-  assert.match(await message(url), /cannot be read.*cut short/);
+  assert.match(await message(url), /Cannot read the data.*truncated/);
 });
 
 test("several runs are compared, and each has its own page", async () => {

@@ -1,4 +1,4 @@
-// The form that says what to play with what. It must not know how players are made.
+// The form that selects title, output and player. It must not know how players are created.
 import { h } from "../../src/dom";
 import { OUTPUTS, type PlayerName, type Wish } from "./outputs";
 

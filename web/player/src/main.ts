@@ -1,4 +1,4 @@
-// The page at / of an origin: which titles there are, and three players to try them with.
+// The page at / of an origin: the list of titles, and three players to play them.
 import "../../src/theme.css";
 import "./style.css";
 import { h } from "../../src/dom";
@@ -23,7 +23,7 @@ const controls = form(() => {
 });
 
 let running: { player: Player; watching: Watch; looking: number } | null = null;
-/** Counts what was asked for: what comes late for an earlier wish is thrown away. */
+/** Counts requests: late results of an earlier one are discarded. */
 let asked = 0;
 
 function say(why: string | null): void {
@@ -67,12 +67,12 @@ async function play(wish: Wish): Promise<void> {
   }
 }
 
-/** What the origin says about a manifest that it does not give is clearer than what players say. */
+/** For a missing manifest, the origin's message is clearer than those of players. */
 async function reachable(url: string): Promise<void> {
   const answer = await fetch(url, { method: "GET", cache: "no-store" });
   if (answer.ok) return;
   const told = (await answer.json().catch(() => ({}))) as { error?: string };
-  throw new Error(told.error ?? `the origin answered with status ${answer.status}`);
+  throw new Error(told.error ?? `the origin responded with status ${answer.status}`);
 }
 
 async function titles(): Promise<void> {

@@ -49,7 +49,7 @@ export function keysOf(text: string): Keys {
     pairs.map((pair) => {
       const [id, key] = pair.toLowerCase().replaceAll("-", "").split(":");
       if (!/^[0-9a-f]{32}$/.test(id ?? "") || !/^[0-9a-f]{32}$/.test(key ?? ""))
-        throw new Error(`'${pair}' is no key; write KID:KEY, both as 32 hexadecimal digits`);
+        throw new Error(`'${pair}' is not a key; write KID:KEY, both as 32 hexadecimal digits`);
       return [id!, key!];
     }),
   );

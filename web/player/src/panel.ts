@@ -1,4 +1,4 @@
-// What is seen while something plays: the figures of the moment, and the choices among rungs, languages and subtitles.
+// The panel during playback: current figures, and menus of rungs, languages and subtitles.
 import { h } from "../../src/dom";
 import type { Choice, Player } from "./players/player";
 import type { Seen } from "./watch";

@@ -1,4 +1,4 @@
-// Ranges of values, each with a colour: how maps and matrices show amounts, and the legend that tells which is which.
+// Ranges of values, each with a colour, for maps and matrices, and their legend.
 import { s } from "../dom";
 import { drawLegend } from "./draw";
 import type { ValueClass } from "./model";
@@ -6,7 +6,7 @@ import type { ValueClass } from "./model";
 /** From few to much: shades of one scale, which the style has for light and dark. */
 const SHADES = ["var(--v1)", "var(--v2)", "var(--v3)", "var(--v4)", "var(--v5)", "var(--v6)", "var(--v7)"];
 
-/** Two digits that count, upwards: a bound that can be read. */
+/** Rounds up to two significant digits, for readable bounds. */
 function rounded(value: number): number {
   const step = 10 ** (Math.floor(Math.log10(value)) - 1);
   return Number((Math.ceil(value / step - 1e-9) * step).toPrecision(2));

@@ -1,4 +1,4 @@
-// One lane for each flow over time: what came, and a mark of its own shape and colour for each thing that went wrong.
+// One lane per flow over time: packets received, and a mark with its own shape and colour for each kind of impairment.
 import { s } from "../dom";
 import { count, nanoseconds, plural } from "../format";
 import { both, toDate } from "../time";
@@ -12,9 +12,9 @@ import { type Drawable, invalidate, manage } from "./schedule";
 import { attachZoom, ZOOM_HINT, zoomKey } from "./zoom";
 
 export const MARK_NAMES: Record<MarkKind, string> = {
-  silence: "silent: nothing came",
+  silence: "silent: no packets",
   loss: "packets lost",
-  burst: "burst of lost packets",
+  burst: "loss burst",
   drop: "dropped at the socket",
   reversal: "reversals",
 };
@@ -60,7 +60,7 @@ export class LanesChart implements Drawable {
         legend,
         [
           {
-            name: "packets that came",
+            name: "packets received",
             draw: (x, y) => s("rect", { class: "delivered", x, y: y - 6, width: 18, height: 12 }),
           },
           ...used.map((kind) => ({ name: MARK_NAMES[kind], draw: (x: number, y: number) => key(kind, x, y) })),
@@ -123,7 +123,7 @@ export class LanesChart implements Drawable {
     if (this.cursor !== null && document.activeElement === this.frame.plot) this.showPoint(this.cursor, false);
   }
 
-  /** The packets that came, as one stepped area: it falls to nothing where a flow is dark. */
+  /** Packets received, as one stepped area that falls to 0 where a flow is dark. */
   private delivered(lane: Lane, x: Scale, y: number): SVGElement | null {
     const [first, end] = visible(lane.at, x.domain[0] - lane.binNs, x.domain[1]);
     let most = 0;

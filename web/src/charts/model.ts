@@ -10,7 +10,7 @@ export interface Content {
 export interface Common {
   /** Name for tests and for files: `rtt-by-length`. */
   id: string;
-  /** What is seen, as a sentence without a full stop. */
+  /** The finding, as a sentence without a full stop. */
   title: string;
   /** How to read it, where that needs saying. */
   note?: string | null;
@@ -56,7 +56,7 @@ export interface Layer {
   weight?: number[];
   dash?: string;
   shape?: "circle" | "square" | "diamond" | "triangle";
-  /** A line that stays at each value until the next: what it tells of lasts that long. */
+  /** A step line: each value lasts until the next. */
   step?: boolean;
   /** Lines break where neighbours are further apart than this. */
   gap?: number;
@@ -90,7 +90,7 @@ export interface XYSpec extends Common {
 export interface Lane {
   name: string;
   label: string;
-  /** Packets that came, by bins: `at`, length in `binNs`, share of the most in a bin. */
+  /** Packets received per bin: `at`, length in `binNs`, share of the maximum of all bins. */
   at: number[];
   received: number[];
   binNs: number;
@@ -157,7 +157,7 @@ export interface BarsSpec extends Common {
   bars: { name: string; value: number; text: string; colour: string; group?: string }[];
 }
 
-/** What the tooltip says of a mark, below its head. */
+/** Lines of the tooltip of a mark, below its head. */
 export interface Told {
   name: string;
   text: string;

@@ -36,7 +36,7 @@ export class ScatterChart implements Drawable {
   private readonly groupOf: PointGroup[] = [];
   /** Points from left to right: of each group, and of all. */
   private readonly orders: number[][];
-  /** Which of `orders` the keys go through; the last one is that of all. */
+  /** Which of `orders` the keys go through; the last one has all. */
   private order: number;
   private box: Box = { left: 0, right: 0, top: 0, bottom: 0 };
   private x: Scale | null = null;

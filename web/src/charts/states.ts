@@ -223,7 +223,7 @@ export class StatesChart implements Drawable {
       for (const one of near.slice(0, 6))
         lines.push({ name: one.name, text: one.text, colour: spec.momentLooks[one.kind]?.colour });
       if (near.length > 6) lines.push({ name: "more", text: count(near.length - 6) });
-      if (near.length === 0) lines.push({ name: "events", text: "none here" });
+      if (near.length === 0) lines.push({ name: "events", text: "none" });
     }
     this.frame.showTip(
       px,

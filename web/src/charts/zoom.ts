@@ -138,4 +138,4 @@ export function zoomKey(event: KeyboardEvent, view: TimeView, about?: number): b
 }
 
 export const ZOOM_HINT =
-  "Left and right move the point, plus and minus zoom, Shift with left and right moves what is shown, 0 shows the whole run.";
+  "Left and right move the point, plus and minus zoom, Shift with left and right pans, 0 shows the whole run.";

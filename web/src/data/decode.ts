@@ -10,7 +10,7 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
 /** Decodes the text of the element `weir-data`. */
 export async function decode(text: string): Promise<unknown> {
   if (typeof DecompressionStream === "undefined") {
-    throw new Error("this browser cannot decompress gzip (it has no DecompressionStream); a newer one can");
+    throw new Error("this browser does not support DecompressionStream (gzip); use a newer one");
   }
   const stream = new Blob([fromBase64(text.trim())]).stream().pipeThrough(new DecompressionStream("gzip"));
   return JSON.parse(await new Response(stream).text());

@@ -24,6 +24,8 @@ export interface Finding {
   name: string;
   severity: "information" | "notice" | "fault";
   direction: string | null;
+  /** In one line; documents of older versions have none. */
+  brief?: string;
   sentence: string;
   evidence: Evidence[];
   query: string;
@@ -48,7 +50,18 @@ export interface Recommendation {
   sentence: string;
 }
 
+/** Whether the path carries the media, with which settings, and what is the worst about it. */
+export interface Answer {
+  verdict: "carries" | "carries_with_repair" | "does_not_carry" | "cannot_say";
+  worst: { name: string; severity: Finding["severity"]; brief: string } | null;
+  basis: { sentence: string } | null;
+  sentence: string;
+  next: string | null;
+}
+
 export interface Diagnosis {
+  /** Documents of older versions have none. */
+  answer?: Answer;
   findings: Finding[];
   recommendation: Recommendation | null;
 }
@@ -95,10 +108,10 @@ export const VERSION = 1;
 /** A document that cannot be drawn; the message is for people. */
 export class BadDocument extends Error {}
 
-/** Checks what came as a document. Says what is wrong in words; what it returns can be drawn. */
+/** Checks a value as a document. Throws an error for people; the returned document can be drawn. */
 export function check(value: unknown): ReportDocument {
   if (typeof value !== "object" || value === null || (value as Json).format !== "weir-report-data") {
-    throw new BadDocument("What came is not the data of a Weir report.");
+    throw new BadDocument("This is not the data of a Weir report.");
   }
   const document = value as ReportDocument;
   if (document.version > VERSION) {

@@ -22,7 +22,7 @@ export function direction(run: Run, name: string): Json | null {
   return typeof found === "object" && found !== null ? (found as Json) : null;
 }
 
-/** The media rate asked for: from the summary, or before there is one from the parameters. */
+/** The requested media rate: from the summary, or from the parameters while there is none. */
 export function askedRate(run: Run, name = "forward"): number | null {
   const asked = num(dig(run.summary, name, "asked"));
   if (asked !== null) return asked;
@@ -92,7 +92,7 @@ export interface Row {
   value: unknown;
 }
 
-/** Nested JSON as rows of dotted names; long lists are told by their length. */
+/** Nested JSON as rows of dotted names; long lists are given by their length. */
 export function flatten(value: unknown, prefix = "", depth = 0): Row[] {
   if (Array.isArray(value)) {
     if (value.every((one) => typeof one !== "object" || one === null)) {

@@ -13,7 +13,7 @@ export interface Place {
   longitude: number | null;
 }
 
-/** What senders of TCP and the receiver of UDP say of a test, as the series names it. */
+/** What senders of TCP and the receiver of UDP report about a test, as the series names it. */
 const FIGURES = [
   "tcp_bps",
   "tcp_retransmits",
@@ -266,7 +266,7 @@ function windowsOf(run: Run, places: Map<string, number>): Window[] {
 }
 
 export function fitOf(mesh: Mesh, group: string, quantity: "rtt" | "throughput"): Fit | null {
-  // One group only is that of all.
+  // One group only has all.
   return (
     mesh.fits.find((fit) => fit.group === group && fit.quantity === quantity) ??
     (mesh.groups.length === 1

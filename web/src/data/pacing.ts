@@ -1,4 +1,5 @@
-// What a run of `weir lab pacing` came to, out of its summary: how variants compare, and every trial. It knows no chart.
+// The result of a run of `weir lab pacing` from its summary: the comparison of variants, and every trial. It knows no
+// chart.
 import type { Json, Run } from "./document";
 import { dig, num } from "./facts";
 

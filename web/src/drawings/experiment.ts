@@ -1,4 +1,4 @@
-// Charts and tables of an experiment: configurations over the ramp, what each came to, and the model of throughput.
+// Charts and tables of an experiment: configurations over the ramp, results of each, and the throughput model.
 import type { Layer, XYSpec } from "../charts/model";
 import type { Json, Run } from "../data/document";
 import { dig, num } from "../data/facts";
@@ -135,7 +135,7 @@ function best(run: Run, part: string, name: string, least: boolean): Json | null
   return all[0] ?? null;
 }
 
-/** Figure 1 of the background: how long answers take over the ramp. */
+/** Figure 1 of the background: response times over the ramp. */
 export const rampTimes: Drawing = (context) =>
   ramps(context.run)
     .map((name) => {
@@ -153,12 +153,12 @@ export const rampTimes: Drawing = (context) =>
         {
           id: "experiment-times",
           title: first
-            ? `${label(first.group, all)} answers fastest: the median of pictures takes ${nanoseconds(first.height)}, on average over the ramp`
+            ? `${label(first.group, all)} responds fastest: median time of video segments ${nanoseconds(first.height)}, mean over the ramp`
             : name,
-          note: "Median time to the last byte of segments of pictures in seconds with so many viewers, the mean over them and all repeats.",
+          note: "Median time to last byte of video segments, mean over all seconds with this number of viewers and over all repeats.",
           y: {
             kind: "linear",
-            label: "time to the last byte",
+            label: "time to last byte",
             format: (v) => nanoseconds(v),
             exact: (v) => nanoseconds(v, 4),
           },
@@ -168,7 +168,7 @@ export const rampTimes: Drawing = (context) =>
     })
     .filter((one) => one !== null);
 
-/** Figure 2 of the background: how many requests are answered over the ramp. */
+/** Figure 2 of the background: requests per second over the ramp. */
 export const rampRequests: Drawing = (context) =>
   ramps(context.run)
     .map((name) => {
@@ -180,10 +180,10 @@ export const rampRequests: Drawing = (context) =>
         {
           id: "experiment-requests",
           title: first
-            ? `${label(first, all)} answers the most requests: ${digits(mean(first, "requests_per_second") ?? 0)} a second on average`
+            ? `${label(first, all)} serves the most requests: ${digits(mean(first, "requests_per_second") ?? 0)} per second on average`
             : name,
-          note: "Requests a second in seconds with so many viewers, the mean over them and all repeats.",
-          y: { kind: "linear", label: "requests a second", format: (v) => digits(v), exact: (v) => digits(v, 5) },
+          note: "Requests per second, mean over all seconds with this number of viewers and over all repeats.",
+          y: { kind: "linear", label: "requests per second", format: (v) => digits(v), exact: (v) => digits(v, 5) },
         },
         (run) => bySecond(run, "requests", null),
       );
@@ -210,8 +210,8 @@ export const resultTables: Drawing = ({ run }) =>
       "requests/s",
       "mean time",
       "P99",
-      "CPU a request",
-      "cores of the origin",
+      "CPU per request",
+      "cores used by the origin",
       "failed",
     ];
     const rows = all.map((group) => [
@@ -226,7 +226,7 @@ export const resultTables: Drawing = ({ run }) =>
       shown(group, "origin_cores", (v) => digits(v)),
       count(num(group.failed)),
     ]);
-    const caption = `Part ${name}: mean of the repeats, the smallest and the largest in parentheses`;
+    const caption = `Part ${name}: mean of the repeats, minimum and maximum in parentheses`;
     return h(
       "div",
       { class: "panel", "data-table": `experiment-${name}` },
@@ -245,14 +245,14 @@ export const publishedTable: Drawing = ({ run }) => {
     "OUT here",
     "OUT/IN there",
     "OUT/IN here",
-    "relative there",
-    "relative here",
+    "relative published",
+    "relative measured",
   ];
   const known = (value: unknown, format: (value: number) => string) => {
     const found = num(value);
     return found === null ? "–" : format(found);
   };
-  const caption = `Beside ${word(dig(run.summary, "published", "source"))}; relative to the first configuration`;
+  const caption = `Compared with ${word(dig(run.summary, "published", "source"))}; relative to the first configuration`;
   return h(
     "div",
     { class: "panel", "data-table": "experiment-published" },
@@ -275,7 +275,7 @@ export const publishedTable: Drawing = ({ run }) => {
   );
 };
 
-/** Figure 4 of the background: what is sent by bit rate, a line for each duration of segments. */
+/** Figure 4 of the background: OUT by bit rate, one line per segment duration. */
 export const throughput: Drawing = ({ run }) =>
   partNames(run)
     .map((name): XYSpec | null => {
@@ -290,9 +290,9 @@ export const throughput: Drawing = ({ run }) =>
       return {
         type: "xy",
         id: `experiment-throughput-${name}`,
-        title: `The most is sent with ${seconds(top.segment_ns)} segments of ${rate(num(top.video_bps))}: ${rate(mean(top, "out_bps"))}`,
-        note: "With the smallest and the largest of the repeats.",
-        x: { kind: "linear", label: "bit rate of the pictures", format: rate },
+        title: `Throughput is highest with ${seconds(top.segment_ns)} segments of ${rate(num(top.video_bps))}: ${rate(mean(top, "out_bps"))}`,
+        note: "With minimum and maximum of the repeats.",
+        x: { kind: "linear", label: "video bit rate", format: rate },
         y: { kind: "linear", label: "sent to viewers (OUT)", format: rate, exact: (v) => rate(Math.round(v)) },
         layers: durations.flatMap((duration, i): Layer[] => {
           const there = of(duration);

@@ -1,5 +1,5 @@
-// What the sender of media did with each flow over time, and what happened meanwhile, as lanes; and the same events as a
-// list.
+// What the sender of media did with each flow over time, and what happened meanwhile, as lanes; and the same events as
+// a list.
 import type { Content, Marks, Moment, StateLane, StateLook, StatesSpec } from "../charts/model";
 import { Table } from "../data/table";
 import { h, table as tableOf } from "../dom";
@@ -12,9 +12,9 @@ import { completeness, notes, when } from "./wording";
 
 const LOOKS: StateLook[] = [
   { state: "used", name: "used", colour: "var(--delivered)", height: 1 },
-  { state: "trial", name: "tried again", colour: C.purple, height: 0.45 },
-  { state: "losing", name: "left: losing", colour: C.red, height: 0.75 },
-  { state: "silent", name: "left: silent", colour: "var(--mark-silence)", height: 1 },
+  { state: "trial", name: "probed", colour: C.purple, height: 0.45 },
+  { state: "losing", name: "unused: losing", colour: C.red, height: 0.75 },
+  { state: "silent", name: "unused: silent", colour: "var(--mark-silence)", height: 1 },
 ];
 const LEFT = ["silent", "losing"];
 /** More flows than a sender may have: what a table says beyond them is no plan. */
@@ -80,7 +80,7 @@ export function flowStates(context: Context): FlowStates {
     of.set(key, found);
     return found;
   };
-  // Flows of which nothing is told were used all the time, where the run says how many there are.
+  // Flows without a change were used all the time, where the run says how many there are.
   const named = new Set([...sender.map((one) => one ?? 0), ...senders(run).map((one) => one.index)]);
   if (named.size === 0) named.add(0);
   for (const one of named) for (let i = 0; i < Math.min(MOST_FLOWS, flowsOf(run, one) ?? 0); i++) known(one, i);
@@ -109,7 +109,7 @@ export function flowStates(context: Context): FlowStates {
     const share = sum(lane.states.used?.value) / Math.max(1, end - begin);
     const times = LEFT.reduce((n, name) => n + (lane.states[name]?.at.length ?? 0), 0);
     lane.summary =
-      times > 0 ? `used ${percent(share)} of the time, left ${plural(times, "time")}` : "used all the time";
+      times > 0 ? `used ${percent(share)} of the time, dropped ${plural(times, "time")}` : "used all the time";
     return lane;
   });
   return { lanes, left, all: [...named].every((one) => flowsOf(run, one) !== null) };
@@ -117,15 +117,15 @@ export function flowStates(context: Context): FlowStates {
 
 /** What is seen: the longest absence first. */
 function told(context: Context, { lanes, left, all }: FlowStates): string {
-  if (lanes.length === 0) return "What happened, and when";
+  if (lanes.length === 0) return "Events over time";
   if (left.length === 0)
     return lanes.length === 1 ? "The flow was used throughout" : `All ${lanes.length} flows were used throughout`;
   const longest = left.reduce((a, b) => (b.length > a.length ? b : a));
   const name = longest.lane.charAt(0).toUpperCase() + longest.lane.slice(1);
-  const one = `${name} was left for ${nanoseconds(longest.length)} at ${when(context, longest.at)}, because it was ${longest.state}`;
+  const one = `${name} was unused for ${nanoseconds(longest.length)} at ${when(context, longest.at)}, because it was ${longest.state}`;
   if (left.length === 1) return one;
   const flows = new Set(left.map((each) => each.lane)).size;
-  return `${all ? `${flows} of ${plural(lanes.length, "flow")}` : plural(flows, "flow")} ${flows === 1 ? "was" : "were"} left ${plural(left.length, "time")}; the longest: ${one.charAt(0).toLowerCase()}${one.slice(1)}`;
+  return `${all ? `${flows} of ${plural(lanes.length, "flow")}` : plural(flows, "flow")} ${flows === 1 ? "was" : "were"} dropped ${plural(left.length, "time")}; the longest: ${one.charAt(0).toLowerCase()}${one.slice(1)}`;
 }
 
 function moments(context: Context): Moment[] {
@@ -172,7 +172,7 @@ export const flowLanesOfSender: Drawing = (context): StatesSpec | null => {
     note: notes(
       completeness(changes),
       states.lanes.length > 0 &&
-        "Grey is in use. The sender leaves a flow that its receiver reports as silent or losing, and tries it again later.",
+        "Grey is in use. The sender drops a flow that its receiver reports as silent or losing, and probes it later.",
       states.lanes.length > 0 && !states.all && "Flows that were used throughout are not shown.",
     ),
     looks: LOOKS,

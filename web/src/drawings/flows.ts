@@ -9,7 +9,7 @@ import { contentOf, gapOf, median, peak, xs } from "./columns";
 import { flowDirections } from "./lanes";
 import { C, colour } from "./palette";
 import { exactNs } from "./rtt";
-import { completeness, ends, notes, when } from "./wording";
+import { completeness, notes, when } from "./wording";
 
 const NONE = "No packets were received.";
 /** Nothing between whole numbers is named on an axis of counts. */
@@ -36,7 +36,7 @@ export const mediaRate: Drawing = (context): XYSpec => {
     const sent = sentUntil(context, name);
     return {
       kind: "line",
-      name: names.length > 1 ? ends(name) : "received",
+      name: names.length > 1 ? name : "received",
       colour: colour(i),
       x,
       y: table
@@ -58,7 +58,7 @@ export const mediaRate: Drawing = (context): XYSpec => {
         null,
       );
       const held = mean >= 0.99 * asked;
-      title = held ? `${rate(asked)} was asked for and arrived` : `Of ${rate(asked)} asked for, ${rate(mean)} arrived`;
+      title = held ? `${rate(asked)} requested and received` : `${rate(asked)} requested, ${rate(mean)} received`;
       if (held && worst !== null && worst < 0.9 * asked) {
         title += `; the worst second had ${rate(worst)}, at ${when(context, layers[0]!.x[layers[0]!.y.indexOf(worst)]!)}`;
       }
@@ -73,7 +73,7 @@ export const mediaRate: Drawing = (context): XYSpec => {
     x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "UDP payload received", format: rate, exact: (v) => rate(Math.round(v)) },
     layers,
-    rules: asked ? [{ axis: "y", value: asked, label: `asked ${rate(asked)}`, short: "asked" }] : [],
+    rules: asked ? [{ axis: "y", value: asked, label: `requested ${rate(asked)}`, short: "requested" }] : [],
     view: context.view,
     startedUnixNs: context.run.started_unix_ns,
     height: 230,
@@ -101,7 +101,7 @@ export const streamLoss: Drawing = (context): XYSpec | null => {
     y: { kind: "linear", label: `packets lost in ${nanoseconds(tables[0]!.series?.bin_ns ?? 1e9)}`, format: count },
     layers: names.map((name, i) => ({
       kind: "line",
-      name: ends(name),
+      name: name,
       colour: i === 0 ? C.red : C.orange,
       x: xs(tables[i]!, "at_ns"),
       y: tables[i]!.numbers("lost"),
@@ -128,7 +128,7 @@ export const oneWayDelay: Drawing = (context): XYSpec | null => {
   return {
     type: "xy",
     id: "one-way-delay",
-    title: `One-way delay was ${nanoseconds(middle)} in the middle${top ? `, at most ${nanoseconds(top.value)} at ${when(context, x[top.index]!)}` : ""}`,
+    title: `One-way delay: P50 ${nanoseconds(middle)}${top ? `, maximum ${nanoseconds(top.value)} at ${when(context, x[top.index]!)}` : ""}`,
     note: notes("An estimate: the clocks of two hosts are compared.", completeness(table)),
     x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "one-way delay", format: (v) => nanoseconds(v), exact: exactNs },
@@ -172,21 +172,21 @@ export const burstLengths: Drawing = (context): XYSpec | null => {
     id: "burst-lengths",
     title:
       all > 0
-        ? `${percent(single / all, 2)} of ${plural(all, "loss", "losses")} took one packet alone; the longest took ${count(longest)} in a row`
-        : "No bursts of lost packets",
-    note: all > 0 ? "Consecutive lost packets of the whole stream, after reordering." : null,
+        ? `${percent(single / all, 2)} of ${plural(all, "loss burst")} had one packet; the longest had ${count(longest)}`
+        : "No loss bursts",
+    note: all > 0 ? "Consecutive lost packets of the stream, behind the reorder buffer." : null,
     empty: all > 0 ? null : received > 0 ? "No packets of the stream were lost." : NONE,
-    x: { kind: "log", label: "lost in a row (packets)", format: whole, domain: [0.8, Math.max(10, longest * 1.3)] },
+    x: { kind: "log", label: "burst length (packets)", format: whole, domain: [0.8, Math.max(10, longest * 1.3)] },
     y: {
       kind: "log",
-      label: "how often",
+      label: "number of bursts",
       format: (v) => digits(v),
       exact: count,
       domain: [0.5, Math.max(10, ...tables.map((t) => (t.max("bursts") ?? 0) * 1.5))],
     },
     layers: names.map((name, i) => ({
       kind: "bars",
-      name: ends(name),
+      name: name,
       colour: i === 0 ? C.red : C.orange,
       x: xs(tables[i]!, "length_packets"),
       y: tables[i]!.numbers("bursts"),
@@ -207,7 +207,7 @@ export const attribution: Drawing = (context): BarsSpec | null => {
       value,
       text: all > 0 ? `${count(value)} (${percent(value / all, 2)})` : count(value),
       colour: paint,
-      group: names.length > 1 ? ends(name) : undefined,
+      group: names.length > 1 ? name : undefined,
     });
     return [
       bar("the network", of("network"), C.blue),
@@ -225,19 +225,19 @@ export const attribution: Drawing = (context): BarsSpec | null => {
     id: "loss-attribution",
     title:
       all === 0
-        ? "Nothing was lost"
+        ? "No loss"
         : network === all
-          ? "The network lost all of it: no counter of a host shows a drop"
-          : `The network lost ${count(network)} of ${plural(all, "packet")}, the hosts themselves the rest`,
+          ? "All losses are in the network: no counter of a host shows a drop"
+          : `The network lost ${count(network)} of ${plural(all, "packet")}, the hosts the rest`,
     note: notes(
-      "What no counter of either host shows is put down to the network.",
+      "Losses that no counter of either host shows are attributed to the network.",
       estimated && "The count at the socket is an estimate, from the mean size of merged buffers.",
-      over && "The counters show more drops than packets were lost: other traffic is among them.",
+      over && "The counters show more drops than lost packets: they include other traffic.",
     ),
     empty:
       all === 0
         ? Table.of(context.run, "stream_seconds").sum("received") > 0
-          ? "Every packet that was sent came, or came late."
+          ? "Every packet that was sent arrived, in time or late."
           : NONE
         : null,
     unit: "packets lost",
@@ -262,7 +262,7 @@ export const scheduleError: Drawing = (context): XYSpec | null => {
     const table = tables[i]!;
     const x = xs(table, "at_ns");
     const gap = gapOf(table);
-    const suffix = names.length > 1 ? `, ${ends(name)}` : "";
+    const suffix = names.length > 1 ? `, ${name}` : "";
     const line = (q: string, label: string, paint: string, dash?: string): Layer => ({
       kind: "line",
       name: label + suffix,
@@ -282,7 +282,7 @@ export const scheduleError: Drawing = (context): XYSpec | null => {
   return {
     type: "xy",
     id: "schedule-error",
-    title: `The sender was ${nanoseconds(p99)} behind its schedule (P99)${top ? `, at worst ${nanoseconds(top.value)} at ${when(context, xs(tables[0]!, "at_ns")[top.index]!)}` : ""}`,
+    title: `The sender was ${nanoseconds(p99)} behind schedule (P99)${top ? `, maximum ${nanoseconds(top.value)} at ${when(context, xs(tables[0]!, "at_ns")[top.index]!)}` : ""}`,
     note: completeness(tables[0]!),
     x: { kind: "time", label: "", format: String },
     y: { kind: positive ? "log" : "linear", label: "behind schedule", format: (v) => nanoseconds(v), exact: exactNs },
@@ -310,7 +310,7 @@ export const flowTable: Drawing = (context): HTMLElement | null => {
     const lost = number("lost", i) ?? 0;
     const received = number("received", i) ?? 0;
     return [
-      `flow ${number("flow", i)}${both ? `, ${ends(String(table.values("direction")[i]))}` : ""}`,
+      `flow ${number("flow", i)}${both ? `, ${String(table.values("direction")[i])}` : ""}`,
       String(number("port", i) ?? "–"),
       count(received),
       bytes(number("bytes", i)),

@@ -1,5 +1,5 @@
-// Charts of the frames that a receiver of media gave out: how many were whole, how old they were, and how much of the
-// latency budget they took.
+// Charts of the frames that a receiver of media output: complete frames, their delay, and their use of the latency
+// budget.
 import type { Layer, XYSpec } from "../charts/model";
 import type { Run } from "../data/document";
 import { dig, num } from "../data/facts";
@@ -17,10 +17,10 @@ const TIME = { kind: "time", label: "", format: String } as const;
 
 /** What is wrong stands on the axis, where it is seen; whole frames stand above it. */
 const PARTS: Part[] = [
-  { column: "lost", name: "lost: nothing came", colour: C.red },
-  { column: "damaged", name: "damaged: something was missing", colour: C.orange },
-  { column: "dropped", name: "thrown away: the output was slow", colour: C.purple },
-  { column: "frames", name: "whole", colour: "var(--delivered)", good: true },
+  { column: "lost", name: "lost: no packets", colour: C.red },
+  { column: "damaged", name: "damaged: incomplete", colour: C.orange },
+  { column: "dropped", name: "dropped: slow output", colour: C.purple },
+  { column: "frames", name: "complete", colour: "var(--delivered)", good: true },
 ];
 
 export interface Frames {
@@ -43,29 +43,29 @@ export function framesOf(run: Run): Frames {
   return { whole, damaged, lost, dropped, all, verified: of("verified"), unequal: of("unequal") };
 }
 
-/** The share of frames that came whole, with as many digits as it takes to tell it from all of them. */
+/** The share of complete frames, with enough digits to differ from 100 %. */
 export function wholeShare({ whole, all }: Frames): string {
   const bad = all > 0 ? (all - whole) / all : 0;
   return percent(1 - bad, bad > 0 ? Math.max(4, Math.ceil(-Math.log10(bad)) + 2) : 3);
 }
 
-/** How the frames fared, as a sentence without a full stop. */
+/** Counts of frames, as a sentence without a full stop. */
 export function framesSentence(frames: Frames): string {
-  if (frames.all === 0) return "No frame was given out";
+  if (frames.all === 0) return "No frames were output";
   const wrong = [
     [frames.damaged, "damaged"],
     [frames.lost, "lost"],
-    [frames.dropped, "thrown away because the output was slow"],
+    [frames.dropped, "dropped for a slow output"],
   ] as const;
   const told = wrong.filter(([n]) => n > 0).map(([n, what]) => `${count(n)} ${what}`);
   const hashes =
     frames.unequal > 0
-      ? `; the hashes of ${count(frames.unequal)} differ from those of the sender`
+      ? `; ${count(frames.unequal)} differ from the sender's hash`
       : frames.verified > 0
-        ? `; ${frames.verified >= frames.whole ? "all hashes are" : `the hashes of ${count(frames.verified)} are`} those of the sender`
+        ? `; ${frames.verified >= frames.whole ? "all" : count(frames.verified)} match the sender's hashes`
         : "";
-  if (told.length === 0) return `All ${plural(frames.all, "frame")} came whole${hashes}`;
-  return `${count(frames.whole)} of ${plural(frames.all, "frame")} came whole (${wholeShare(frames)}): ${told.join(", ")}${hashes}`;
+  if (told.length === 0) return `All ${plural(frames.all, "frame")} were complete${hashes}`;
+  return `${count(frames.whole)} of ${plural(frames.all, "frame")} were complete (${wholeShare(frames)}): ${told.join(", ")}${hashes}`;
 }
 
 export const framesOverTime: Drawing = (context): XYSpec | null => {
@@ -77,10 +77,10 @@ export const framesOverTime: Drawing = (context): XYSpec | null => {
     id: "frames",
     title: framesSentence(frames),
     note: notes(
-      frames.damaged + frames.lost > 0 && "What is missing of damaged and lost frames is concealed.",
+      frames.damaged + frames.lost > 0 && "Missing parts of damaged and lost frames are concealed.",
       completeness(table),
     ),
-    empty: frames.all === 0 ? "No frame was given out." : null,
+    empty: frames.all === 0 ? "No frames were output." : null,
     x: TIME,
     y: { kind: "linear", label: `frames in ${each(table)}`, format: count },
     layers: stackOf(table, PARTS),
@@ -164,8 +164,8 @@ export const frameDelay: Drawing = (context): XYSpec | null => {
   const budget = median(table.numbers("budget_ns"));
   return chart(context, "delay", {
     id: "frame-delay",
-    title: `From capture to output, frames took ${nanoseconds(middle)} (P50) and ${nanoseconds(high)} (P99.9), with a budget of ${nanoseconds(budget)}`,
-    note: "Counted from when the sender sent the first packet of a frame.",
+    title: `Capture-to-output delay of frames: ${nanoseconds(middle)} (P50), ${nanoseconds(high)} (P99.9), latency budget ${nanoseconds(budget)}`,
+    note: "Measured from the time at which the sender sent the first packet of a frame.",
     label: "capture to output",
     // It is the budget and little more: from 0 on, all lines would be one.
     zero: false,
@@ -184,7 +184,7 @@ export const budgetUse: Drawing = (context): XYSpec | null => {
   return chart(context, "used", {
     id: "budget-use",
     title: `Frames were complete after ${nanoseconds(middle)} of the latency budget (P50)${most}`,
-    note: "How much of the budget had passed when a frame was complete: its last packet had come or was repaired.",
+    note: "Share of the budget that had passed when a frame was complete: its last packet had arrived or was repaired.",
     label: "budget used",
     zero: true,
   });

@@ -54,7 +54,7 @@ export const hostCpu: Drawing = (context): XYSpec | null => {
       ? `At most ${cores(busiest.top!.value)} were busy, on ${NAMES[busiest.side] ?? busiest.side} at ${when(context, busiest.x[busiest.top!.index]!)}`
       : "CPU of the hosts",
     note: completeness(all),
-    empty: busiest ? null : "The hosts did not tell their CPU use.",
+    empty: busiest ? null : "The hosts did not report their CPU use.",
     x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "CPU (cores)", format: (v) => digits(v, 3), exact: cores },
     layers,
@@ -100,7 +100,7 @@ export const hostDrops: Drawing = (context): XYSpec | null => {
   return {
     type: "xy",
     id: "host-drops",
-    title: `The hosts themselves dropped ${plural(sum, "packet")}`,
+    title: `The hosts dropped ${plural(sum, "packet")}`,
     note: "Counters of the whole host, other programs included.",
     x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "packets dropped", format: count },

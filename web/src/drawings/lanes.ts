@@ -64,7 +64,7 @@ export function lanesOf(context: Context, name: string): Lanes {
   }
   const binNs = bins.series?.bin_ns ?? 1e9;
   {
-    // Beyond the events that were kept, the bins still know what was lost.
+    // Beyond the events that were kept, the bins still count the loss.
     const more = (events.series?.left_out ?? 0) > 0;
     const [flow, at, came, lost, reversals] = ["flow", "at_ns", "received", "lost", "reversals"].map((column) =>
       bins.numbers(column),
@@ -119,7 +119,7 @@ function told(context: Context, name: string, lanes: Lane[], totals: Table): str
     for (let i = 0; i < at.length; i++)
       if (!longest || value[i]! > longest.length) longest = { lane, at: at[i]!, length: value[i]! };
   }
-  const way = name === "reverse" ? " on the way back" : "";
+  const way = name === "reverse" ? " in the reverse direction" : "";
   if (longest) {
     const { at, length } = longest;
     // Silent together: the same time within a tenth of the silence.
@@ -149,9 +149,8 @@ function told(context: Context, name: string, lanes: Lane[], totals: Table): str
     return `${plural(lost, "packet")} lost${way} on ${losing} of ${lanes.length} flows${which}`;
   }
   const reversals = totals.sum("reversals");
-  if (reversals > 0)
-    return `Nothing was lost${way}, but ${plural(reversals, "packet")} came out of order within a flow`;
-  return `All ${lanes.length === 1 ? "packets of the flow" : `${lanes.length} flows`} came through${way}: no loss, no silence`;
+  if (reversals > 0) return `No loss${way}, but ${plural(reversals, "packet")} arrived out of order within a flow`;
+  return `${lanes.length === 1 ? "The flow" : `All ${lanes.length} flows`}${way}: no loss, no silence`;
 }
 
 function content(lanes: Lane[]): () => Content {
@@ -190,14 +189,12 @@ export function flowLanes(name: string): Drawing {
     return {
       type: "lanes",
       id: name === "forward" ? "flow-lanes" : `flow-lanes-${name}`,
-      title: any ? title : `Flows over time${name === "reverse" ? ", on the way back" : ""}`,
+      title: any ? title : `Flows over time${name === "reverse" ? ", reverse direction" : ""}`,
       note: notes(
         completeness(events),
-        "Grey is what came. Drag over a part to zoom in, or click and use the wheel; two clicks show the whole.",
+        "Grey: packets received. Drag over a part to zoom in, or click and use the wheel; double-click shows the whole run.",
       ),
-      empty: any
-        ? null
-        : `No packets were received${sent ? ` of ${count(sent)} sent` : ""}, so there is nothing to draw.`,
+      empty: any ? null : `No packets were received${sent ? ` of ${count(sent)} sent` : ""}; nothing to draw.`,
       lanes,
       view: context.view,
       startedUnixNs: context.run.started_unix_ns,

@@ -1,4 +1,4 @@
-// Charts of an emulated link: what was offered and delivered, what was dropped and why, and how punctual it was.
+// Charts of an emulated link: packets offered and delivered, drops by cause, and lateness.
 import type { Layer, XYSpec } from "../charts/model";
 import { directions, Table } from "../data/table";
 import { bytes, count, nanoseconds, plural, rate, words } from "../format";
@@ -6,7 +6,7 @@ import type { Drawing } from "../kinds/describe";
 import { contentOf, gapOf, xs } from "./columns";
 import { C, colour } from "./palette";
 import { exactNs } from "./rtt";
-import { completeness, ends } from "./wording";
+import { completeness } from "./wording";
 
 const of = (run: Parameters<typeof Table.of>[0]) => {
   const all = Table.of(run, "link_seconds");
@@ -26,7 +26,7 @@ export const linkRate: Drawing = (context): XYSpec => {
   return {
     type: "xy",
     id: "link-rate",
-    title: `${count(delivered)} of ${plural(offered, "packet")} offered came through the link`,
+    title: `The link delivered ${count(delivered)} of ${plural(offered, "packet")} offered`,
     note: completeness(all),
     empty: offered === 0 ? "No packets were offered to the link." : null,
     x: { kind: "time", label: "", format: String },
@@ -34,7 +34,7 @@ export const linkRate: Drawing = (context): XYSpec => {
     layers: names.flatMap((name, i): Layer[] => [
       {
         kind: "line",
-        name: `offered, ${ends(name)}`,
+        name: `offered, ${name}`,
         colour: colour(i),
         x: xs(tables[i]!, "at_ns"),
         y: perSecond(tables[i]!, "offered_bytes"),
@@ -43,7 +43,7 @@ export const linkRate: Drawing = (context): XYSpec => {
       },
       {
         kind: "line",
-        name: `delivered, ${ends(name)}`,
+        name: `delivered, ${name}`,
         colour: colour(i),
         x: xs(tables[i]!, "at_ns"),
         y: perSecond(tables[i]!, "delivered_bytes"),
@@ -71,7 +71,7 @@ export const linkDrops: Drawing = (context): XYSpec | null => {
       if (cause.startsWith("dropped_")) sum += n;
       layers.push({
         kind: "line",
-        name: `${words(cause.replace("dropped_", "dropped: "))}, ${ends(name)}`,
+        name: `${words(cause.replace("dropped_", "dropped: "))}, ${name}`,
         colour: [C.red, C.orange, C.purple, C.blue, C.green, C.sky, C.grey][layers.length % 7]!,
         x: xs(tables[i]!, "at_ns"),
         y: tables[i]!.numbers(cause),
@@ -100,14 +100,14 @@ export const linkLateness: Drawing = (context): XYSpec | null => {
   return {
     type: "xy",
     id: "link-lateness",
-    title: `The emulator itself was late by up to ${nanoseconds(all.max("lateness_max_ns"))}`,
-    note: "How much later than due packets left the link. Far below the link's own delay, it does not matter.",
+    title: `Lateness of the emulator: at most ${nanoseconds(all.max("lateness_max_ns"))}`,
+    note: "Time by which packets left the link too late. It does not matter where it is far below the link's delay.",
     x: { kind: "time", label: "", format: String },
-    y: { kind: "log", label: "late", format: (v) => nanoseconds(v), exact: exactNs },
+    y: { kind: "log", label: "lateness", format: (v) => nanoseconds(v), exact: exactNs },
     layers: names.flatMap((name, i): Layer[] => [
       {
         kind: "line",
-        name: `P50, ${ends(name)}`,
+        name: `P50, ${name}`,
         colour: colour(i),
         x: xs(tables[i]!, "at_ns"),
         y: tables[i]!.numbers("lateness_p50_ns"),
@@ -115,7 +115,7 @@ export const linkLateness: Drawing = (context): XYSpec | null => {
       },
       {
         kind: "line",
-        name: `P99, ${ends(name)}`,
+        name: `P99, ${name}`,
         colour: colour(i),
         x: xs(tables[i]!, "at_ns"),
         y: tables[i]!.numbers("lateness_p99_ns"),
@@ -137,13 +137,13 @@ export const linkQueue: Drawing = (context): XYSpec | null => {
   return {
     type: "xy",
     id: "link-queue",
-    title: `At most ${bytes(most)} waited in a queue of the link`,
-    note: "The most since the link began.",
+    title: `Queue of the link: at most ${bytes(most)}`,
+    note: "Maximum since the link started.",
     x: { kind: "time", label: "", format: String },
-    y: { kind: "linear", label: "bytes waiting", format: bytes },
+    y: { kind: "linear", label: "bytes queued", format: bytes },
     layers: names.map((name, i) => ({
       kind: "line",
-      name: ends(name),
+      name: name,
       colour: colour(i),
       x: xs(tables[i]!, "at_ns"),
       y: tables[i]!.numbers("most_queued_bytes"),

@@ -1,4 +1,4 @@
-// Charts of load on an origin: requests, times, throughput, failures, viewers and what they lived through.
+// Charts of load on an origin: requests, times, throughput, failures, and viewers with their stalls.
 import type { Layer, XYSpec } from "../charts/model";
 import type { Run } from "../data/document";
 import { dig, num } from "../data/facts";
@@ -68,8 +68,8 @@ export const loadRequests: Drawing = (context): XYSpec | null => {
   return {
     ...overTime(context, all),
     id: "load-requests",
-    title: `${plural(total(context.run, "requests"), "request")} were made${each === null ? "" : `, ${digits(each)} a second`}`,
-    y: { kind: "linear", label: "requests a second", format: (v) => digits(v), exact: (v) => digits(v, 5) },
+    title: `${plural(total(context.run, "requests"), "request")}${each === null ? "" : `, ${digits(each)} per second`}`,
+    y: { kind: "linear", label: "requests per second", format: (v) => digits(v), exact: (v) => digits(v, 5) },
     layers: lines(all, (table) => perSecond(table, "requests")),
   };
 };
@@ -86,10 +86,10 @@ export const loadTimes: Drawing = (context): XYSpec | null => {
     id: "load-times",
     title: `The slowest second was at ${when(context, at)}: P99 of ${most?.name} was ${nanoseconds(most?.peak?.value)}`,
     note: notes(
-      "From when a request should have been sent to its last byte: the median as a line, P99 dashed.",
+      "From the scheduled start of a request to its last byte: median solid, P99 dashed.",
       all[0] ? completeness(all[0].table) : null,
     ),
-    y: { kind: "log", label: "time to the last byte", format: (v) => nanoseconds(v), exact: (v) => nanoseconds(v, 4) },
+    y: { kind: "log", label: "time to last byte", format: (v) => nanoseconds(v), exact: (v) => nanoseconds(v, 4) },
     layers: all.flatMap((one, i): Layer[] =>
       (["p50", "p99"] as const).map((quantile) => ({
         kind: "line",
@@ -112,8 +112,8 @@ export const loadRate: Drawing = (context): XYSpec | null => {
   return {
     ...overTime(context, all),
     id: "load-rate",
-    title: mean === null ? "What viewers received" : `Viewers received ${rate(mean)} on average`,
-    y: { kind: "linear", label: "answers received", format: rate, exact: (v) => rate(Math.round(v)) },
+    title: mean === null ? "Rate received by viewers" : `Viewers received ${rate(mean)} on average`,
+    y: { kind: "linear", label: "responses received", format: rate, exact: (v) => rate(Math.round(v)) },
     layers: lines(all, (table) => perSecond(table, "all_bytes").map((value) => (value === null ? null : value * 8))),
   };
 };
@@ -128,7 +128,7 @@ export const loadFailures: Drawing = (context): XYSpec | null => {
     ...overTime(context, all),
     id: "load-failures",
     title: `${plural(failed, "request")} failed${why ? `: ${why}` : ""}`,
-    y: { kind: "linear", label: "failures a second", format: (v) => digits(v), exact: (v) => digits(v, 5) },
+    y: { kind: "linear", label: "failures per second", format: (v) => digits(v), exact: (v) => digits(v, 5) },
     layers: lines(
       all.filter((one) => one.table.sum("failed") > 0),
       (table) => perSecond(table, "failed"),
@@ -142,7 +142,7 @@ export const loadViewers: Drawing = (context): XYSpec | null => {
   return {
     ...overTime(context, [{ name: "viewers", table }]),
     id: "load-viewers",
-    title: `There were up to ${plural(table.max("viewers") ?? 0, "viewer")} at once`,
+    title: `At most ${plural(table.max("viewers") ?? 0, "viewer")} at once`,
     y: { kind: "linear", label: "viewers", format: count },
     layers: [
       {
@@ -172,7 +172,7 @@ export const loadStalls: Drawing = (context): XYSpec | null => {
         ? "No viewer stalled"
         : `Viewers stalled ${plural(stalls, "time")}${ratio === null ? "" : `, ${percent(ratio)} of the viewing time`}`,
     note: notes("Counted when a session ends.", completeness(table)),
-    y: { kind: "linear", label: "stalls a second", format: (v) => digits(v), exact: (v) => digits(v, 5) },
+    y: { kind: "linear", label: "stalls per second", format: (v) => digits(v), exact: (v) => digits(v, 5) },
     layers: [
       {
         kind: "line",
@@ -196,9 +196,9 @@ export const loadGenerator: Drawing = (context): XYSpec | null => {
     ...overTime(context, [{ name: "generator", table }]),
     id: "load-generator",
     title: limited
-      ? "The generator was the limit: its times are partly its own"
-      : `The generator took ${digits(median(y) ?? 0)} cores`,
-    y: { kind: "linear", label: "cores that viewers took", format: (v) => digits(v), exact: (v) => digits(v, 4) },
+      ? "The generator was the limit: times include its own delay"
+      : `The generator used ${digits(median(y) ?? 0)} cores`,
+    y: { kind: "linear", label: "cores used by viewers", format: (v) => digits(v), exact: (v) => digits(v, 4) },
     layers: [{ kind: "line", name: "viewers' threads", colour: C.purple, x: xs(table, "at_ns"), y, gap: gapOf(table) }],
     height: 200,
   };
@@ -223,10 +223,10 @@ export const loadDistribution: Drawing = ({ run }): XYSpec | null => {
   return {
     type: "xy",
     id: "load-distribution",
-    title: `99 of 100 requests were answered in ${nanoseconds(p99)}`,
-    note: "Time to the last byte over the whole run, by kind of request.",
+    title: `P99 of the time to last byte: ${nanoseconds(p99)}`,
+    note: "Time to last byte over the whole run, by kind of request.",
     x: { kind: "band", label: "quantile", format: count, places: QUANTILES.map(([, name]) => name) },
-    y: { kind: "log", label: "time to the last byte", format: (v) => nanoseconds(v), exact: (v) => nanoseconds(v, 4) },
+    y: { kind: "log", label: "time to last byte", format: (v) => nanoseconds(v), exact: (v) => nanoseconds(v, 4) },
     layers: all.map((kind, i) => ({
       kind: "line",
       name: String(dig(kind, "kind")),

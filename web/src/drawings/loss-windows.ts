@@ -6,7 +6,7 @@ import type { Drawing } from "../kinds/describe";
 import { xs } from "./columns";
 import { flowDirections } from "./lanes";
 import { C } from "./palette";
-import { completeness, ends, notes } from "./wording";
+import { completeness, notes } from "./wording";
 
 /**
  * How many windows would have hit 1, 2, ... of `flows`, if the packets lost in each had fallen on flows at random.
@@ -61,7 +61,7 @@ export const lossTogether: Drawing = (context): XYSpec | null => {
   const first = ways[0];
   if (!first) return null;
   const places = Array.from({ length: Math.max(...ways.map((way) => way.found.length)) }, (_, i) => i);
-  const suffix = (way: Way) => (ways.length > 1 ? `, ${ends(way.name)}` : "");
+  const suffix = (way: Way) => (ways.length > 1 ? `, ${way.name}` : "");
   const layers = ways.flatMap((way, i): Layer[] => [
     {
       kind: i === 0 ? "bars" : "points",
@@ -90,7 +90,7 @@ export const lossTogether: Drawing = (context): XYSpec | null => {
       "window",
     )} of ${length} with loss hit ${digits(mean(first.found), 2)} flows each; losses at random would have hit ${digits(mean(first.expected), 2)}${suffix(first)}`,
     note: notes(
-      "More flows at once than at random: bursts of something that all share. Fewer: flows that lose by themselves.",
+      "More flows at once than at random: bursts in a shared part of the path. Fewer: flows lose independently.",
       completeness(all),
     ),
     x: { kind: "band", label: "flows that lost in one window", format: count, places: places.map((i) => count(i + 1)) },

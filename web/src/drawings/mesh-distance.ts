@@ -1,5 +1,5 @@
-// Charts of tests between places over the distance, each with its fit: RTT with the line of light, throughput; for all tests
-// and for those from one cloud to another.
+// Charts of tests between places over the distance, each with its fit: RTT with the line of light, throughput; for all
+// tests and for those from one cloud to another.
 
 import type { Curve, PointGroup, ScatterSpec, Told } from "../charts/model";
 import { FIBRE_MS, type Fit, fitOf, type Mesh, meshOf } from "../data/mesh";
@@ -37,7 +37,7 @@ const RTT: Quantity = {
   format: milliseconds,
   y: { kind: "linear", label: "RTT", format: milliseconds },
   at: (fit, km) => fit.intercept + (fit.slope * km) / 1000,
-  title: (fit) => `RTT rises by ${digits(fit.slope)} ms with each 1,000 km, where light in fibre needs 10 ms`,
+  title: (fit) => `RTT rises by ${digits(fit.slope)} ms per 1,000 km; light in fibre needs 10 ms`,
 };
 
 const THROUGHPUT: Quantity = {
@@ -48,7 +48,7 @@ const THROUGHPUT: Quantity = {
   at: (fit, km) => 10 ** (fit.intercept + (fit.slope * km) / 1000),
   title: (fit) => {
     const change = (10 ** fit.slope - 1) * 100;
-    return `Throughput ${change < 0 ? "falls" : "rises"} by ${digits(Math.abs(change))} % with each 1,000 km`;
+    return `Throughput ${change < 0 ? "falls" : "rises"} by ${digits(Math.abs(change))} % per 1,000 km`;
   },
 };
 
@@ -58,7 +58,7 @@ const bounded = (value: number, between: [number, number] | null) =>
 function note(fit: Fit | null, left: number): string | null {
   const parts: string[] = [];
   if (fit) parts.push(`r = ${bounded(fit.correlation, fit.correlationBounds)}, ${count(fit.points)} tests.`);
-  if (left > 0) parts.push(`${count(left)} tests were too many and are not here; the fit has them.`);
+  if (left > 0) parts.push(`${count(left)} more tests are not drawn; the fit includes them.`);
   return parts.join(" ") || null;
 }
 
@@ -99,7 +99,7 @@ function overDistance(context: Context, quantity: Quantity, only: string | null)
     }))
     .filter((group) => group.points.length > 0);
   const light: Curve = {
-    name: "light in fibre, 10 ms for 1,000 km",
+    name: "light in fibre, 10 ms per 1,000 km",
     colour: C.red,
     dash: "5 4",
     points: [
@@ -107,7 +107,7 @@ function overDistance(context: Context, quantity: Quantity, only: string | null)
       [21_000, 21 * FIBRE_MS],
     ],
   };
-  const what = quantity.id === "rtt" ? "RTT over distance" : "Throughput over distance";
+  const what = quantity.id === "rtt" ? "RTT against distance" : "Throughput against distance";
   const title = fit ? quantity.title(fit) : what;
   return {
     type: "scatter",

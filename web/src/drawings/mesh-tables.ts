@@ -1,4 +1,5 @@
-// Tables of tests between places: what TCP and UDP did in each, the fits with their bounds, the windows that are implied, what beats light, what failed.
+// Tables of tests between places: what TCP and UDP did in each, the fits with their bounds, the windows that are
+// implied, what beats light, what failed.
 import { type Fit, meshOf, type TestFigure, type Tests } from "../data/mesh";
 import { h, table } from "../dom";
 import { binary, count, digits, nanoseconds, percent, plural, rate } from "../format";
@@ -24,7 +25,7 @@ const known = (value: number | null | undefined, format: (value: number) => stri
 
 type Cell = (name: TestFigure, format: (value: number) => string) => string;
 
-/** Rows of these tests: both ends, then what is told of each. */
+/** Rows of these tests: both ends, then the results of each. */
 const rowsOf = (tests: Tests, found: number[], told: (cell: Cell, i: number) => string[]) =>
   found.slice(0, MOST_ROWS).map((i) => {
     const cell: Cell = (name, format) => known(tests.figures[name][i], format);
@@ -52,17 +53,17 @@ export const tcpTable: Drawing = ({ run }) => {
   return panel(
     "mesh-tcp",
     table(
-      more("TCP with one connection, then with several: the receiver's rate, and what the sender says", found.length),
+      more("TCP with one connection, then with several: rate at the receiver, and data of the sender", found.length),
       [
         "from",
         "to",
         "rate",
-        "sent again",
+        "retransmitted",
         "window",
         "RTT",
         "connections",
         "their rate",
-        "sent again",
+        "retransmitted",
         "largest window",
         "mean RTT",
         "congestion control",
@@ -93,7 +94,7 @@ export const udpTable: Drawing = ({ run }) => {
         "UDP at a media rate: loss, interarrival jitter (RFC 3550), delay variation (P99) and reordering",
         found.length,
       ),
-      ["from", "to", "rate", "lost", "jitter", "delay variation", "packets overtaken"],
+      ["from", "to", "rate", "lost", "jitter", "delay variation", "packets reordered"],
       rows,
       { numeric: [2, 3, 4, 5, 6] },
     ),
@@ -123,8 +124,8 @@ export const fitsTable: Drawing = ({ run }) => {
   return panel(
     "mesh-fits",
     table(
-      "Fits over the distance, with 95 % bounds, as if tests were independent of each other",
-      ["tests", "number", "r of RTT", "RTT for 1,000 km", "r of log throughput", "throughput with 1,000 km"],
+      "Fits against distance, with 95 % bounds, assuming independent tests",
+      ["tests", "number", "r of RTT", "RTT per 1,000 km", "r of log throughput", "throughput per 1,000 km"],
       rows,
       { numeric: [1, 2, 3, 4, 5] },
     ),
@@ -141,7 +142,7 @@ export const windowsTable: Drawing = ({ run }) => {
     "mesh-windows",
     table(
       more(
-        "TCP window that throughput and RTT imply, of tests with an RTT above 60 ms: median with 95 % bounds",
+        "TCP window implied by throughput and RTT, for tests with an RTT above 60 ms: median with 95 % bounds",
         windows.length,
       ),
       ["towards", "tests", "window"],

@@ -7,13 +7,13 @@ import { arrow, look, told } from "./mesh-distance";
 import { C } from "./palette";
 
 const WINDOWS = [64 * 1024, 1024 * 1024, 16 * 1024 * 1024];
-/** Shares of packets that are lost. */
+/** Loss rates. */
 const LOSSES = [1e-4, 1e-6, 1e-8];
 /** Payload of a TCP segment on a path of 1,500 bytes, bytes. */
 const MSS = 1448;
 const DASHES = ["2 3", "6 3", "10 4"];
 
-/** Bits per second with a window of so many bytes. */
+/** Bits per second with a window of this many bytes. */
 export const windowRate = (window: number, rttNs: number) => (window * 8e9) / rttNs;
 
 /** Mathis, Semke, Mahdavi and Ott (1997): MSS * sqrt(3/2) / (RTT * sqrt(p)), bits per second. */
@@ -22,7 +22,7 @@ export const mathisRate = (loss: number, rttNs: number) => (MSS * 8e9 * Math.sqr
 function title(windows: Window[]): string {
   if (windows.length === 0) return "Throughput of one connection against the RTT";
   const each = windows.map((window) => `${binary(window.medianBytes)} towards ${window.to}`);
-  return `Above 60 ms, throughput is that of a window of ${each.join(", ")}`;
+  return `Above 60 ms, throughput fits a window of ${each.join(", ")}`;
 }
 
 export const throughputOverRtt: Drawing = ({ run }): ScatterSpec => {
@@ -43,7 +43,7 @@ export const throughputOverRtt: Drawing = ({ run }): ScatterSpec => {
     type: "scatter",
     id: "mesh-rtt-throughput",
     title: title(implied),
-    note: `Lines that fall: what a window carries, whatever the path, and what TCP gets at a share of lost packets (Mathis and others, 1997; segments of ${count(MSS)} bytes).`,
+    note: `Falling lines: throughput limit of a window, and of TCP at a loss rate (Mathis and others, 1997; segments of ${count(MSS)} bytes).`,
     empty: rows.length === 0 ? "No test has both an RTT and a throughput." : null,
     x: { kind: "log", label: "RTT", format: (ns) => nanoseconds(ns) },
     y: { kind: "log", label: "throughput of one TCP connection", format: rate },

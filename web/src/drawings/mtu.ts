@@ -21,13 +21,19 @@ export const mtuProbes: Drawing = (context): XYSpec => {
   return {
     type: "xy",
     id: "mtu-probes",
-    title: mtu !== null ? `Packets of up to ${bytes(mtu)} pass whole` : "Probes of the path MTU",
+    title: mtu !== null ? `Packets of up to ${bytes(mtu)} pass unfragmented` : "Probes of the path MTU",
     empty: table.length === 0 ? "No probe was sent." : null,
     x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "IP packet length (bytes)", format: count },
     layers: [
       { kind: "points", name: "passed", colour: C.blue, shape: "circle", ...pick((i) => !!passed[i]) },
-      { kind: "points", name: "no answer", colour: C.red, shape: "triangle", ...pick((i) => !passed[i] && !local[i]) },
+      {
+        kind: "points",
+        name: "no response",
+        colour: C.red,
+        shape: "triangle",
+        ...pick((i) => !passed[i] && !local[i]),
+      },
       {
         kind: "points",
         name: "refused by this host",

@@ -64,7 +64,7 @@ function changes(rows: FigureRow[], id: string, caption: string): HTMLElement | 
     ...(isAlone ? ["alone"] : []),
     first,
     "variant",
-    "its median",
+    "median",
     "change",
     "95 % sure",
     "as expected",
@@ -89,7 +89,7 @@ function changes(rows: FigureRow[], id: string, caption: string): HTMLElement | 
   return h("div", { class: "panel", "data-table": id }, tableOf(caption, head, body, { numeric }));
 }
 
-/** One table of what became of everybody beside the stream. */
+/** A table of changes of all neighbours of the stream. */
 export const neighbourChanges: Drawing = ({ run }) =>
   changes(
     figureRows(run).filter((row) => !isOwn(row)),
@@ -98,7 +98,7 @@ export const neighbourChanges: Drawing = ({ run }) =>
   );
 
 export const ownChanges: Drawing = ({ run }) =>
-  changes(figureRows(run).filter(isOwn), "pacing-own", "The stream itself, and the queue that it makes");
+  changes(figureRows(run).filter(isOwn), "pacing-own", "The stream and its queue");
 
 interface Beside {
   name: string;
@@ -135,14 +135,14 @@ export const paperChanges: Drawing = ({ run }): XYSpec | null => {
   return {
     type: "xy",
     id: "pacing-paper",
-    title: `${count(same)} of ${plural(all.length, "figure")} moved the way that the paper saw`,
+    title: `${count(same)} of ${plural(all.length, "figure")} changed in the paper's direction`,
     note: "Change of the median from the first variant, ours with its 95 % interval as a share of that median.",
     x: { kind: "band", label: "figure", format: count, places: all.map((one) => one.name) },
     y: { kind: "linear", label: "change", format: signedPercent, exact: signedPercent },
     layers: [
       {
         kind: "points",
-        name: "here",
+        name: "measured",
         colour: C.blue,
         shape: "circle",
         x: places,

@@ -30,7 +30,7 @@ interface Measure {
   note: string;
   column: string;
   unit: (value: number) => string;
-  /** What the title tells of all values. */
+  /** Value in the title, from all values. */
   told: (values: number[]) => number;
 }
 
@@ -40,10 +40,10 @@ const MEASURES: Measure[] = [
   {
     id: "throughput",
     points: throughputOf,
-    title: (told) => `While data came, the stream came at ${told}`,
-    empty: "The kernel told nothing of the media connections.",
+    title: (told) => `While data flowed, the stream's rate was ${told}`,
+    empty: "The kernel gave no data about the media connections.",
     label: "payload confirmed",
-    note: "Between readings of the kernel, ten a second. When a loss is repaired, much is confirmed at once.",
+    note: "Between kernel samples, ten per second. When a loss is repaired, much is confirmed at once.",
     column: "throughput_bits_per_second",
     unit: rate,
     told: (values) => median(values.filter((value) => value > 0)) ?? 0,
@@ -52,9 +52,9 @@ const MEASURES: Measure[] = [
     id: "rtt",
     points: rttOf,
     title: (told) => `The stream's smoothed RTT was up to ${told}`,
-    empty: "The kernel told nothing of the media connections.",
+    empty: "The kernel gave no data about the media connections.",
     label: "smoothed RTT",
-    note: "It stays as it was while nothing is sent.",
+    note: "It does not change while nothing is sent.",
     column: "rtt_ns",
     unit: (value) => nanoseconds(value),
     told: most,
@@ -62,9 +62,9 @@ const MEASURES: Measure[] = [
   {
     id: "queue",
     points: queueOf,
-    title: (told) => `In the fullest second the queue held ${told}`,
-    empty: "The link told nothing of its queue.",
-    label: "bytes waiting",
+    title: (told) => `The queue held at most ${told} (mean of a second)`,
+    empty: "The link gave no data about its queue.",
+    label: "bytes queued",
     note: "Means over seconds, each at the second's end.",
     column: "queue_mean_bytes",
     unit: (value) => bytes(Math.round(value)),
@@ -97,7 +97,7 @@ function overTime(group: Group, place: number, measure: Measure): XYSpec {
     empty: told.length > 0 ? null : measure.empty,
     x: {
       kind: "linear",
-      label: "time since what counts began",
+      label: "time since the measured interval began",
       format: write,
       domain: [0, Math.max(1e9, ...lines.map(({ trial }) => trial.durationNs))],
     },
@@ -163,7 +163,7 @@ export function pooled(all: Distribution[]): Distribution | null {
 
 const TIMED: Record<string, { what: string; items: string }> = {
   owd: { what: "one-way delay", items: "packets" },
-  frame_completion: { what: "time until a frame is whole", items: "frames" },
+  frame_completion: { what: "time until a frame is complete", items: "frames" },
   http_completion: { what: "time of a download", items: "downloads" },
 };
 

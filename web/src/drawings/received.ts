@@ -1,4 +1,4 @@
-// Charts of a receiver of media: what came, what was lost and what repaired it, what came too late, CPU.
+// Charts of a receiver of media: packets received, lost, repaired and late, CPU.
 import type { Layer, XYSpec } from "../charts/model";
 import type { Run } from "../data/document";
 import { Table } from "../data/table";
@@ -70,13 +70,13 @@ export const recvRate: Drawing = (context): XYSpec | null => {
   };
 };
 
-/** What became of packets that were missed; what was not repaired stands on the axis. */
+/** Missed packets by repair; residual loss is at the axis. */
 export const REPAIRS: (Part & { column: keyof Account; by: string })[] = [
-  { column: "unrepaired", name: "stayed lost", colour: C.red, by: "" },
-  { column: "recovered", name: "recovered by FEC", colour: C.blue, by: "by FEC" },
-  { column: "retransmitted", name: "sent again (ARQ)", colour: C.orange, by: "by ARQ" },
-  { column: "elsewhere", name: "brought by another sender", colour: C.green, by: "by another sender" },
-  { column: "overtaken", name: "came late by itself", colour: C.sky, by: "" },
+  { column: "unrepaired", name: "residual loss", colour: C.red, by: "" },
+  { column: "recovered", name: "repaired by FEC", colour: C.blue, by: "by FEC" },
+  { column: "retransmitted", name: "repaired by ARQ", colour: C.orange, by: "by ARQ" },
+  { column: "elsewhere", name: "received from another sender", colour: C.green, by: "by another sender" },
+  { column: "overtaken", name: "reordered", colour: C.sky, by: "" },
 ];
 
 /** Loss of a sender before and after repair, as a sentence without a full stop. */
@@ -84,20 +84,16 @@ export function repairSentence(account: Account): string {
   const all = expected(account);
   const lost = lostOf(account);
   const share = (n: number) => (all > 0 ? percent(n / all) : "–");
-  const late = account.overtaken > 0 ? `; ${count(account.overtaken)} came late by themselves` : "";
-  if (lost === 0) return `Nothing of ${plural(all, "packet")} was lost on the way${late}`;
+  const late = account.overtaken > 0 ? `; ${count(account.overtaken)} were only reordered` : "";
+  if (lost === 0) return `No loss among ${plural(all, "packet")}${late}`;
   const by = REPAIRS.filter((one) => one.by && account[one.column] > 0).map(
-    (one) => `${count(account[one.column])} came ${one.by}`,
+    (one) => `${count(account[one.column])} ${one.by}`,
   );
   const left = account.unrepaired;
-  const told = by.length > 0 ? `: ${by.join(", ")}` : "";
+  const repaired = by.length > 0 ? `: repaired ${by.join(", ")}` : "";
   const after =
-    left > 0
-      ? `${count(left)} stayed lost (${share(left)})`
-      : by.length > 0
-        ? "none stayed lost"
-        : "what became of them is not known";
-  return `${plural(lost, "packet")} of ${count(all)} ${lost === 1 ? "was" : "were"} lost on the way (${share(lost)})${told}; ${after}${late}`;
+    left > 0 ? `residual loss ${count(left)} (${share(left)})` : by.length > 0 ? "no residual loss" : "repair unknown";
+  return `${plural(lost, "packet")} of ${count(all)} ${lost === 1 ? "was" : "were"} lost (${share(lost)})${repaired}; ${after}${late}`;
 }
 
 function lossOf(context: Context, one: Sender, several: boolean): XYSpec {
@@ -112,10 +108,10 @@ function lossOf(context: Context, one: Sender, several: boolean): XYSpec {
     id: several ? `recv-loss-${one.index}` : "recv-loss",
     title: named + (named ? sentence.charAt(0).toLowerCase() + sentence.slice(1) : sentence),
     note: notes(
-      "A packet is counted when it is missed, and again under what brought it when that comes, which may be in the next second.",
+      "A packet is counted when it is missed, and again under its repair when that arrives, which may be in the next second.",
       completeness(table),
     ),
-    empty: lost + parts.length === 0 ? "No packet was missed, so there was nothing to repair." : null,
+    empty: lost + parts.length === 0 ? "No packet was missed; nothing to repair." : null,
     x: TIME,
     y: { kind: "linear", label: `packets in ${each(table)}`, format: count },
     layers: [
@@ -175,8 +171,8 @@ export const recvLate: Drawing = (context): XYSpec | null => {
     .map((part) => `${count(sum(part.column))} ${part.name.split(":")[0]}`);
   const first =
     late > 0
-      ? `${plural(late, "packet")} came too late, the most at ${when(context, worst!.x[worst!.top!.index]!)}`
-      : "No packet came too late";
+      ? `${plural(late, "packet")} arrived too late, most at ${when(context, worst!.x[worst!.top!.index]!)}`
+      : "No packet arrived too late";
   return {
     type: "xy",
     id: "recv-late",
@@ -192,7 +188,7 @@ export const recvLate: Drawing = (context): XYSpec | null => {
   };
 };
 
-/** CPU of the thread that carries, in cores. */
+/** CPU of the sending or receiving thread, in cores. */
 export function cpuChart(
   context: Context,
   id: string,
@@ -211,7 +207,7 @@ export function cpuChart(
   return {
     type: "xy",
     id,
-    title: `${name.charAt(0).toUpperCase()}${name.slice(1)} took ${cores(usual)} in the middle, at most ${cores(top.value)} at ${when(context, x[top.index]!)}`,
+    title: `${name.charAt(0).toUpperCase()}${name.slice(1)} used ${cores(usual)} (median), at most ${cores(top.value)} at ${when(context, x[top.index]!)}`,
     note: completeness(table),
     x: TIME,
     y: { kind: "linear", label: "CPU (cores)", format: (v) => digits(v, 3), exact: cores },

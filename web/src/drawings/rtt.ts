@@ -10,7 +10,7 @@ import { C } from "./palette";
 import { completeness, notes, when } from "./wording";
 
 export const exactNs = (value: number) => nanoseconds(value, 7);
-const NONE = "No packets were answered, so there is no RTT to draw.";
+const NONE = "No packets were answered; no RTT to draw.";
 
 /** Within two decades a linear axis tells more, beyond them only a logarithmic one shows the bulk and the tail. */
 function spread(...columns: (number | null)[][]): "linear" | "log" {
@@ -54,7 +54,7 @@ export const rttOverTime: Drawing = (context): XYSpec => {
     id: "rtt-over-time",
     title:
       top && middle !== null
-        ? `RTT was ${nanoseconds(middle)} in the middle; the slowest packet took ${nanoseconds(top.value)} at ${when(context, x[top.index]!)}`
+        ? `RTT: P50 ${nanoseconds(middle)}, maximum ${nanoseconds(top.value)} at ${when(context, x[top.index]!)}`
         : "RTT over time",
     note: notes(completeness(table), CLOUDS_NOTE),
     empty: top ? null : NONE,
@@ -79,7 +79,7 @@ export const rttLostOverTime: Drawing = (context): XYSpec | null => {
   return {
     type: "xy",
     id: "rtt-lost",
-    title: `${plural(lost, "packet")} of ${count(sent)} ${lost === 1 ? "was" : "were"} not answered in time, the most at ${when(context, x[top.index]!)}`,
+    title: `${plural(lost, "packet")} of ${count(sent)} ${lost === 1 ? "was" : "were"} not answered in time, most at ${when(context, x[top.index]!)}`,
     note: completeness(table),
     x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "packets lost", format: count },
@@ -121,21 +121,18 @@ export const rttDistribution: Drawing = ({ run }): XYSpec => {
   return {
     type: "xy",
     id: "rtt-distribution",
-    title:
-      p90 !== null
-        ? `9 of 10 packets were back within ${nanoseconds(p90)}, 99 of 100 within ${nanoseconds(p99)}`
-        : "RTT distribution",
-    note: `How many packets took longer than the RTT below. ${CLOUDS_NOTE}`,
+    title: p90 !== null ? `RTT: P90 ${nanoseconds(p90)}, P99 ${nanoseconds(p99)}` : "RTT distribution",
+    note: `Share of packets with a longer RTT than on the x-axis. ${CLOUDS_NOTE}`,
     empty: table.length === 0 ? NONE : null,
     x: { kind: "log", label: "RTT", format: (v) => nanoseconds(v) },
     y: {
       kind: "log",
-      label: "share of packets that took longer",
+      label: "share of packets with a longer RTT",
       format: oneIn,
       exact: oneIn,
       domain: tailDomain([table]),
     },
-    layers: [{ kind: "line", name: "packets that took longer", colour: C.blue, ...tail(table) }],
+    layers: [{ kind: "line", name: "packets with a longer RTT", colour: C.blue, ...tail(table) }],
     rules: rttRules("x"),
     height: 320,
     content: contentOf(table),

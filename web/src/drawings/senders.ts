@@ -22,7 +22,7 @@ function fromSummary(run: Run, index: number): unknown {
   return Array.isArray(all) ? all[index] : undefined;
 }
 
-/** As the receiver was told of it, where the run says so. */
+/** By its name at the receiver, where the run has it. */
 export function senderName(run: Run, index: number): string {
   const from = dig(run.parameters, "from");
   const named = dig(fromSummary(run, index), "from") ?? (Array.isArray(from) ? from[index] : null);

@@ -1,4 +1,4 @@
-// Charts of a sender of media: rate, packets by cause, code rate, what could not be sent, round trip, CPU.
+// Charts of a sender of media: rate, packets by cause, code rate, send failures, RTT, CPU.
 import type { Layer, XYSpec } from "../charts/model";
 import type { Run } from "../data/document";
 import { Table } from "../data/table";
@@ -36,7 +36,7 @@ export const sendRate: Drawing = (context): XYSpec | null => {
     ...frame(context, table),
     id: "send-rate",
     title: `${rate(median(y))} were sent`,
-    note: notes("All packets: source, repair and retransmitted ones, and those that try flows.", completeness(table)),
+    note: notes("All packets: source, repair and retransmitted ones, and probes of flows.", completeness(table)),
     empty: table.sum("bytes") === 0 ? "No packets were sent." : null,
     y: { kind: "linear", label: "UDP payload sent", format: rate, exact: (v) => rate(Math.round(v)) },
     layers: [lineOf(table, "sent", y, C.blue)],
@@ -47,8 +47,8 @@ export const sendRate: Drawing = (context): XYSpec | null => {
 const CAUSES: [string, string, string, string | undefined][] = [
   ["sources", "source packets", C.blue, undefined],
   ["repairs", "repair packets (FEC)", C.green, "8 3"],
-  ["retransmitted", "sent again (ARQ)", C.orange, "5 3"],
-  ["trials", "copies that try flows", C.purple, "1 3"],
+  ["retransmitted", "retransmissions (ARQ)", C.orange, "5 3"],
+  ["trials", "flow probes", C.purple, "1 3"],
 ];
 
 export const sendPackets: Drawing = (context): XYSpec | null => {
@@ -97,10 +97,10 @@ export const sendCode: Drawing = (context): XYSpec | null => {
     id: "send-code",
     title:
       low === high
-        ? `FEC sent a repair packet for every ${count(1 / usual)} source packets (${percent(usual)}), over the last ${count(median(windows))}`
-        : `FEC sent between ${percent(low)} and ${percent(high)} of repair packets`,
+        ? `FEC sent one repair packet per ${count(1 / usual)} source packets (${percent(usual)}), over a window of ${count(median(windows))}`
+        : `FEC overhead was ${percent(low)} to ${percent(high)}`,
     note: completeness(table),
-    y: { kind: "linear", label: "repair packets for each source packet", format: percent, exact: (v) => percent(v, 5) },
+    y: { kind: "linear", label: "repair packets per source packet", format: percent, exact: (v) => percent(v, 5) },
     layers: [{ ...lineOf(table, "code rate", y, C.green), step: true }],
     height: 190,
   };
@@ -109,10 +109,10 @@ export const sendCode: Drawing = (context): XYSpec | null => {
 const real = (values: (number | null)[]) => values.filter((value): value is number => value !== null);
 
 const TROUBLE: [string, string, string, string | undefined][] = [
-  ["unsent", "packets that the kernel had no room for", C.red, undefined],
-  ["refused", "requests that could not be met in time", C.orange, "5 3"],
-  ["rejected", "feedback that was not the receiver's", C.purple, "1 3"],
-  ["frames_skipped", "frames that were not sent", C.sky, "8 3"],
+  ["unsent", "packets refused by the kernel", C.red, undefined],
+  ["refused", "retransmission requests that came too late", C.orange, "5 3"],
+  ["rejected", "rejected feedback packets", C.purple, "1 3"],
+  ["frames_skipped", "skipped frames", C.sky, "8 3"],
 ];
 
 /** Only where there was any. */
@@ -142,7 +142,7 @@ export const sendRtt: Drawing = (context): XYSpec | null => {
   return {
     ...frame(context, table),
     id: "send-rtt",
-    title: `The round trip to the receiver took ${nanoseconds(usual)} in the middle, at most ${nanoseconds(top.value)} at ${when(context, xs(table, "at_ns")[top.index]!)}`,
+    title: `RTT to the receiver: P50 ${nanoseconds(usual)}, maximum ${nanoseconds(top.value)} at ${when(context, xs(table, "at_ns")[top.index]!)}`,
     note: completeness(table),
     y: { kind: "linear", label: "RTT to the receiver", format: (v) => nanoseconds(v), exact: exactNs },
     layers: [lineOf(table, "RTT", y, C.blue)],

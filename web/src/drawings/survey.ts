@@ -6,7 +6,6 @@ import { dig, num } from "../data/facts";
 import { count, percent, plural, rate } from "../format";
 import type { Context, Drawing } from "../kinds/describe";
 import { C } from "./palette";
-import { ends } from "./wording";
 
 interface Step {
   flows: number;
@@ -65,7 +64,7 @@ function lossChart(id: string, title: string, label: string, steps: Step[], key:
     type: "xy",
     id,
     title,
-    note: `With 95 % bounds. A step that lost nothing lies on the floor. ${LOSS_NOTE}`,
+    note: `With 95 % bounds. Steps without loss are at the bottom. ${LOSS_NOTE}`,
     x: { kind: "band", label, format: count, places: places.map((place) => count(place)) },
     y: {
       kind: "log",
@@ -121,8 +120,7 @@ export const lossByFlows: Drawing = ({ run, parts }: Context): XYSpec | null => 
   const sorted = [...steps].sort((a, b) => a.flows - b.flows);
   const [first, last] = [sorted[0]!, sorted[sorted.length - 1]!];
   let title = `Loss hardly depends on the number of flows: ${percent(first.loss)} with ${first.flows}, ${percent(last.loss)} with ${last.flows}`;
-  if (steps.every((one) => one.lost === 0))
-    title = `Nothing was lost with ${sorted.map((one) => one.flows).join(", ")} flows`;
+  if (steps.every((one) => one.lost === 0)) title = `No loss with ${sorted.map((one) => one.flows).join(", ")} flows`;
   else if (last.low > first.high)
     title = `More flows lose more: ${percent(first.loss)} with ${first.flows}, ${percent(last.loss)} with ${last.flows}`;
   else if (last.high < first.low)
@@ -137,7 +135,7 @@ export const lossByLength: Drawing = ({ run, parts }: Context): XYSpec | null =>
   const [first, last] = [sorted[0]!, sorted[sorted.length - 1]!];
   let title = `Loss hardly depends on the payload: ${percent(first.loss)} at ${count(first.length)} bytes, ${percent(last.loss)} at ${count(last.length)}`;
   const cliff = sorted.findIndex((one, i) => i > 0 && one.low > sorted[i - 1]!.high * 3 && one.loss > 1e-5);
-  if (steps.every((one) => one.lost === 0)) title = `Nothing was lost at any payload up to ${count(last.length)} bytes`;
+  if (steps.every((one) => one.lost === 0)) title = `No loss at any payload up to ${count(last.length)} bytes`;
   else if (cliff > 0)
     title = `Loss jumps to ${percent(sorted[cliff]!.loss)} at ${count(sorted[cliff]!.length)} bytes of payload; at ${count(sorted[cliff - 1]!.length)} it is ${percent(sorted[cliff - 1]!.loss)}`;
   return lossChart("loss-by-length", title, `UDP payload (bytes), ${plural(first.flows, "flow")}`, steps, "length");
@@ -152,8 +150,6 @@ export function bestText(run: Run): { value: string; detail: string } | null {
   const held = dig(best, "held") === true;
   return {
     value: percent(num(dig(best, "loss"))),
-    detail: `${plural(flows, "flow")}, ${count(length)} bytes, ${rate(num(dig(best, "rate")))}${held ? "" : ", rate not held"}`,
+    detail: `${plural(flows, "flow")}, ${count(length)} bytes, ${rate(num(dig(best, "rate")))}${held ? "" : ", rate not reached"}`,
   };
 }
-
-export const wayName = ends;

@@ -6,7 +6,7 @@ import { count, nanoseconds, plural, rate } from "../format";
 import type { Drawing } from "../kinds/describe";
 import { contentOf, xs } from "./columns";
 import { C, colour } from "./palette";
-import { completeness, ends } from "./wording";
+import { completeness } from "./wording";
 
 const perSecond = (table: Table) => {
   const durations = table.numbers("duration_ns");
@@ -25,7 +25,7 @@ export const tcpOverTime: Drawing = (context): XYSpec => {
     id: "tcp-over-time",
     title:
       all.length > 0
-        ? `${plural(streams.length, "TCP connection")} carried ${goodput !== null ? rate(goodput) : "data"}, ${plural(again, "segment")} sent again`
+        ? `${plural(streams.length, "TCP connection")} carried ${goodput !== null ? rate(goodput) : "data"}, ${plural(again, "segment")} retransmitted`
         : "TCP throughput",
     note: completeness(all),
     empty: all.length === 0 ? "No TCP data arrived." : null,
@@ -56,7 +56,7 @@ export const tcpRtt: Drawing = (context): XYSpec | null => {
   return {
     type: "xy",
     id: "tcp-rtt",
-    title: `TCP saw a smoothed RTT of up to ${nanoseconds(all.max("rtt_ns"))}`,
+    title: `Smoothed RTT of TCP: at most ${nanoseconds(all.max("rtt_ns"))}`,
     x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "smoothed RTT", format: (v) => nanoseconds(v) },
     layers: streams.map((stream, i) => {
@@ -111,18 +111,18 @@ export const throughputByStreams: Drawing = ({ run, parts }): XYSpec | null => {
   return {
     type: "xy",
     id: "throughput-by-streams",
-    title: `TCP reached ${rate(best.goodput)}, with ${plural(best.streams, "connection")} ${ends(best.direction)}`,
+    title: `TCP reached ${rate(best.goodput)}, with ${plural(best.streams, "connection")}, ${best.direction}`,
     note:
       ceiling !== null && best.goodput > 0.9 * ceiling
-        ? `The agent's limit of ${rate(ceiling)} held it: the path may carry more.`
+        ? `The agent's limit of ${rate(ceiling)} bounds the rate: the path may carry more.`
         : null,
-    x: { kind: "band", label: "TCP connections side by side", format: count, places: places.map(String) },
+    x: { kind: "band", label: "parallel TCP connections", format: count, places: places.map(String) },
     y: { kind: "linear", label: "TCP payload received", format: rate, exact: (v) => rate(Math.round(v)) },
     layers: ways.map((way, i) => {
       const of = steps.filter((step) => step.direction === way);
       return {
         kind: "points",
-        name: ends(way),
+        name: way,
         colour: i === 0 ? C.blue : C.orange,
         shape: i === 0 ? "circle" : "square",
         x: of.map((step) => places.indexOf(step.streams)),

@@ -1,5 +1,5 @@
-// What the sessions of viewers lived through, from the least to the most: time to the first picture, share of the viewing
-// time that was stalled, mean bit rate. Each session counts alike.
+// Quality of viewers' sessions as distributions: start-up delay, share of the viewing time that was stalled, mean bit
+// rate. Each session counts alike.
 import type { XYSpec } from "../charts/model";
 import { Table } from "../data/table";
 import { nanoseconds, percent, rate } from "../format";
@@ -53,7 +53,7 @@ function distribution(table: Table, look: Look): XYSpec {
   };
 }
 
-const ALIKE = "Each session counts alike; the value is the smallest that so large a share of them does not exceed.";
+const ALIKE = "Each session counts alike; the value is the quantile at this share of sessions.";
 
 export const viewerStartup: Drawing = (context) => {
   const table = sessions(context, "startup");
@@ -61,24 +61,24 @@ export const viewerStartup: Drawing = (context) => {
   const least = atShare(table, 0);
   return distribution(table, {
     id: "viewer-startup",
-    title: `Half of the sessions showed a picture within ${nanoseconds(atShare(table, 0.5))}, 99 of 100 within ${nanoseconds(atShare(table, 0.99))}`,
-    note: `${ALIKE} Sessions that showed none are left out.`,
-    name: "to the first picture",
+    title: `Start-up delay of sessions: P50 ${nanoseconds(atShare(table, 0.5))}, P99 ${nanoseconds(atShare(table, 0.99))}`,
+    note: `${ALIKE} Sessions without a first picture are excluded.`,
+    name: "start-up delay",
     colour: C.blue,
-    label: "time to the first picture",
+    label: "start-up delay",
     kind: least > 0 && atShare(table, 1) > 20 * least ? "log" : "linear",
     format: (v) => nanoseconds(v),
     exact: (v) => nanoseconds(v, 4),
   });
 };
 
-/** Where nobody stalled, there is nothing to tell apart. */
+/** Without stalls, there is no distribution. */
 export const viewerStalls: Drawing = (context) => {
   const table = sessions(context, "rebuffer");
   if (!table || atShare(table, 1) === 0) return null;
   return distribution(table, {
     id: "viewer-stalls",
-    title: `At least ${percent(shareOfNone(table))} of the sessions never stalled; the worst was stalled for ${percent(atShare(table, 1))} of its time`,
+    title: `At least ${percent(shareOfNone(table))} of the sessions never stalled; maximum stall share ${percent(atShare(table, 1))}`,
     note: ALIKE,
     name: "stalled",
     colour: C.red,
@@ -101,7 +101,7 @@ export const viewerBitrate: Drawing = (context) => {
     note: ALIKE,
     name: "mean bit rate",
     colour: C.green,
-    label: "mean bit rate of a session",
+    label: "mean bit rate per session",
     kind: "linear",
     format: rate,
     exact: (v) => rate(Math.round(v)),

@@ -1,25 +1,21 @@
-// What the drawings say beside their marks, in words. It knows no chart.
+// Texts that drawings share. It knows no chart.
 import type { Table } from "../data/table";
 import type { Context } from "../kinds/describe";
 import { localClock, toDate } from "../time";
 
-export const ends = (name: string) => (name === "forward" ? "forward" : name === "reverse" ? "on the way back" : name);
-
-/** At what local time of day something was. */
+/** Local time of day of a point in a run. */
 export function when(context: Context, atNs: number): string {
   return localClock(toDate(context.run.started_unix_ns, atNs), 0);
 }
 
-/** Says that a series is summed into bins, or does not have all rows. */
+/** Note for a series that is summed into bins, or does not have all rows. */
 export function completeness(table: Table): string | null {
   const { series } = table;
   if (!series) return null;
   const parts: string[] = [];
-  if (series.bin_ns !== null && series.bin_ns > 1e9) parts.push(`Each point sums up ${series.bin_ns / 1e9} s.`);
+  if (series.bin_ns !== null && series.bin_ns > 1e9) parts.push(`Each point covers ${series.bin_ns / 1e9} s.`);
   if (series.left_out > 0)
-    parts.push(
-      `${series.left_out.toLocaleString("en")} rows of ${series.rows.toLocaleString("en")} were too many and are not here.`,
-    );
+    parts.push(`${series.left_out.toLocaleString("en")} rows of ${series.rows.toLocaleString("en")} are omitted.`);
   return parts.join(" ") || null;
 }
 

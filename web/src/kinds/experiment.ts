@@ -18,7 +18,7 @@ function figures({ run, parts }: Context): Figure[] {
   const made = Array.isArray(done) ? done.length : parts.filter((part) => part.outcome === "finished").length;
   const wanted = num(dig(run.summary, "cells")) ?? num(dig(run.parameters, "cells"));
   const found: Figure[] = [
-    { name: "runs made", value: count(made), detail: wanted === null ? undefined : `of ${count(wanted)}` },
+    { name: "runs finished", value: count(made), detail: wanted === null ? undefined : `of ${count(wanted)}` },
   ];
   const factor = num(dig(run.summary, "model", "factor"));
   if (factor !== null)
@@ -40,7 +40,7 @@ function headlines({ run }: Context): Headline[] {
   if (limited > 0)
     found.push({
       severity: "notice",
-      sentence: `in ${percent(limited / Math.max(1, repeats))} of the runs the generator was the limit; their times are partly its own.`,
+      sentence: `in ${percent(limited / Math.max(1, repeats))} of the runs the generator was the limit; their times include its own delay.`,
     });
   return found;
 }
@@ -52,9 +52,9 @@ export const experiment: Description = {
   headlines,
   sections: [
     { title: "Over the ramp", drawings: [rampTimes, rampRequests] },
-    { title: "What each came to", drawings: [resultTables, publishedTable] },
+    { title: "Results", drawings: [resultTables, publishedTable] },
     { title: "Throughput", drawings: [throughput, model] },
-    { title: "What viewers lived through", drawings: [stalls] },
+    { title: "Stalls of viewers", drawings: [stalls] },
   ],
   showParts: true,
 };

@@ -14,7 +14,6 @@ import {
 import { hostCpu, hostDrops } from "../drawings/hosts";
 import { flowDirections, flowLanes } from "../drawings/lanes";
 import { lossTogether } from "../drawings/loss-windows";
-import { ends } from "../drawings/wording";
 import { bytes, count, nanoseconds, percent, rate } from "../format";
 import type { Description, Figure } from "./describe";
 
@@ -26,7 +25,7 @@ export const flows: Description = {
     const names = flowDirections(context);
     const figures: Figure[] = [];
     for (const name of names) {
-      const way = names.length > 1 ? `, ${ends(name)}` : "";
+      const way = names.length > 1 ? `, ${name}` : "";
       const found = loss(run, name);
       const seconds = Table.of(run, "stream_seconds").where("direction", name);
       const durations = seconds.numbers("duration_ns");
@@ -46,7 +45,7 @@ export const flows: Description = {
             ? `${count(found.lost)} of ${count(found.lost + found.received)}${found.interval ? `\n95 %: ${percent(found.interval[0])} to ${percent(found.interval[1])}` : ""}`
             : undefined,
         },
-        { name: `rate${way}`, value: rate(got), detail: asked ? `asked ${rate(asked)}` : undefined },
+        { name: `rate${way}`, value: rate(got), detail: asked ? `requested ${rate(asked)}` : undefined },
       );
       const flowCount =
         num(dig(run.summary, name, "flows")) ??
@@ -67,7 +66,7 @@ export const flows: Description = {
   sections: [
     { title: "Flows over time", overTime: true, drawings: [flowLanes("forward"), flowLanes("reverse")] },
     { title: "The stream", overTime: true, drawings: [mediaRate, streamLoss, oneWayDelay] },
-    { title: "What was lost, and where", drawings: [burstLengths, lossTogether, attribution, flowTable] },
+    { title: "Loss and its location", drawings: [burstLengths, lossTogether, attribution, flowTable] },
     { title: "The hosts", overTime: true, drawings: [scheduleError, hostCpu, hostDrops] },
   ],
 };

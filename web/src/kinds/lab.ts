@@ -14,7 +14,7 @@ export const lab: Description = {
     const why = dig(run.summary, "unfit_because");
     return [
       {
-        name: "to be believed",
+        name: "result valid",
         value: fit === true ? "yes" : fit === false ? "no" : "–",
         detail: typeof why === "string" ? why : undefined,
       },

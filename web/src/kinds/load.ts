@@ -1,4 +1,4 @@
-// Load on an origin: what viewers asked for, and what they got.
+// Load on an origin: requests of viewers and their results.
 import { dig, num } from "../data/facts";
 import { Table } from "../data/table";
 import { hostCpu, hostDrops } from "../drawings/hosts";
@@ -24,7 +24,7 @@ function figures({ run }: Context): Figure[] {
   const each = num(dig(all, "requests_per_second"));
   const most = num(dig(run.summary, "most_viewers")) ?? Table.of(run, "viewer_seconds").max("viewers");
   const found: Figure[] = [
-    { name: "requests", value: count(requests), detail: each === null ? undefined : `${digits(each)} a second` },
+    { name: "requests", value: count(requests), detail: each === null ? undefined : `${digits(each)} per second` },
     {
       name: "time, P99",
       value: nanoseconds(num(dig(all, "last_byte", "p99"))),
@@ -50,17 +50,17 @@ function headlines({ run }: Context): Headline[] {
   const requests = total(run, "requests");
   const failed = total(run, "failed");
   const found: Headline[] = [];
-  if (requests === 0) found.push({ severity: "fault", sentence: "no request was made." });
+  if (requests === 0) found.push({ severity: "fault", sentence: "no requests were sent." });
   else if (failed > 0)
     found.push({
       severity: failed * 100 > requests ? "fault" : "notice",
       sentence: `${percent(failed / requests)} of the requests failed.`,
     });
-  else found.push({ severity: "information", sentence: `all of ${plural(requests, "request")} were answered.` });
+  else found.push({ severity: "information", sentence: `all ${plural(requests, "request")} succeeded.` });
   if (dig(run.summary, "generator_limited") === true)
     found.push({
       severity: "notice",
-      sentence: "the generator, not the origin, was the limit; times are partly its own.",
+      sentence: "the generator, not the origin, was the limit; times include its own delay.",
     });
   return found;
 }
@@ -74,7 +74,7 @@ export const load: Description = {
     { title: "Requests", overTime: true, drawings: [loadRequests, loadTimes, loadRate, loadFailures] },
     { title: "Distribution of times", drawings: [loadDistribution] },
     { title: "Viewers", overTime: true, drawings: [loadViewers, loadStalls, loadGenerator] },
-    { title: "What viewers lived through", drawings: [viewerStartup, viewerStalls, viewerBitrate] },
+    { title: "Quality of sessions", drawings: [viewerStartup, viewerStalls, viewerBitrate] },
     { title: "The host", overTime: true, drawings: [hostCpu, hostDrops] },
   ],
 };

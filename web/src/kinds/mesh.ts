@@ -22,8 +22,8 @@ function figures({ run }: Context): Figure[] {
   ];
   for (const fit of fits.filter((one) => one.group === "all")) {
     const r = `r = ${digits(fit.correlation)}`;
-    if (fit.quantity === "rtt") found.push({ name: "RTT for 1,000 km", value: `${digits(fit.slope)} ms`, detail: r });
-    else found.push({ name: "throughput with 1,000 km", value: `${digits((10 ** fit.slope - 1) * 100)} %`, detail: r });
+    if (fit.quantity === "rtt") found.push({ name: "RTT per 1,000 km", value: `${digits(fit.slope)} ms`, detail: r });
+    else found.push({ name: "throughput per 1,000 km", value: `${digits((10 ** fit.slope - 1) * 100)} %`, detail: r });
   }
   const [first, ...others] = windows.filter((window) => window.isCloud);
   if (first)
@@ -49,10 +49,10 @@ function headlines({ run }: Context): Headline[] {
   if (fast > 0)
     found.push({
       severity: "notice",
-      sentence: `${plural(fast, "test")} beat light in fibre: the coordinates of a place are wrong.`,
+      sentence: `${plural(fast, "test")} had an RTT below that of light in fibre: the coordinates of a place are wrong.`,
     });
   if (found.length === 0 && tests.length > 0)
-    found.push({ severity: "information", sentence: `All ${plural(tests.length, "test")} went through.` });
+    found.push({ severity: "information", sentence: `All ${plural(tests.length, "test")} completed.` });
   return found;
 }
 
@@ -62,9 +62,9 @@ export const mesh: Description = {
   figures,
   headlines,
   sections: [
-    { title: "Round-trip time over distance", wide: true, drawings: [rttOverDistance] },
+    { title: "Round-trip time against distance", wide: true, drawings: [rttOverDistance] },
     { title: "Round-trip time from one cloud to another", folded: FEW, drawings: [rttByClouds] },
-    { title: "Throughput over distance", wide: true, drawings: [throughputOverDistance] },
+    { title: "Throughput against distance", wide: true, drawings: [throughputOverDistance] },
     { title: "Throughput from one cloud to another", folded: FEW, drawings: [throughputByClouds] },
     { title: "Throughput and round-trip time", wide: true, drawings: [throughputOverRtt] },
     { title: "Pairs", wide: true, drawings: [rttMatrix, throughputMatrix] },

@@ -9,7 +9,7 @@ export const mtu: Description = {
   name: "Path MTU",
   figures: ({ run }) =>
     (["forward", "reverse"] as const).map((name) => ({
-      name: name === "forward" ? "path MTU forward" : "on the way back",
+      name: name === "forward" ? "path MTU forward" : "path MTU reverse",
       value: bytes(num(dig(run.summary, name, "path_mtu"))),
       detail: `interface ${bytes(num(dig(run.summary, name, "interface_mtu")))}, ${count(num(dig(run.summary, name, "probes")))} probes`,
     })),

@@ -1,4 +1,4 @@
-// What pacing of a stream does to others on the same line.
+// Effects of pacing a stream on other traffic of the line.
 import { dig, num } from "../data/facts";
 import { figureRows, trials } from "../data/pacing";
 import { Table } from "../data/table";
@@ -29,9 +29,9 @@ function figures(context: Context): Figure[] {
       detail: repeats === null ? undefined : `${plural(repeats, "repeat")} of each`,
     },
     {
-      name: "unfit, made again",
+      name: "unfit, repeated",
       value: count(unfit),
-      detail: `the link late by over ${nanoseconds(num(dig(run.parameters, "max_lateness_ns")))}`,
+      detail: `link lateness above ${nanoseconds(num(dig(run.parameters, "max_lateness_ns")))}`,
     },
     { name: "changes as expected", value: all.length > 0 ? `${count(as.length)} of ${count(all.length)}` : "–" },
   ];
@@ -44,15 +44,11 @@ function headlines(context: Context): Headline[] {
   const { run } = context;
   const made = trials(run);
   if (run.outcome === "running")
-    return [
-      { severity: "information", sentence: "Trials are being made; what they come to is told when all are done." },
-    ];
-  if (made.length === 0) return [{ severity: "fault", sentence: "no trial was made to its end." }];
+    return [{ severity: "information", sentence: "Trials are running; results appear when all are done." }];
+  if (made.length === 0) return [{ severity: "fault", sentence: "no trial was completed." }];
   const unfit = num(dig(run.summary, "unfit_trials")) ?? 0;
   const again =
-    unfit > 0
-      ? `${plural(unfit, "trial")} more ${unfit === 1 ? "was" : "were"} unfit and made again`
-      : "none was unfit";
+    unfit > 0 ? `${plural(unfit, "trial")} more ${unfit === 1 ? "was" : "were"} unfit and repeated` : "none was unfit";
   const found: Headline[] = [
     {
       severity: "information",
@@ -64,7 +60,7 @@ function headlines(context: Context): Headline[] {
   if (all.length > 0 && other.length === 0)
     found.push({
       severity: "information",
-      sentence: `All of ${plural(all.length, "change")} that the scenario expects were seen, with intervals that exclude zero.`,
+      sentence: `All ${plural(all.length, "change")} that the scenario expects occurred, with intervals that exclude zero.`,
     });
   for (const { row, change } of other.slice(0, 5))
     found.push({
@@ -74,12 +70,12 @@ function headlines(context: Context): Headline[] {
   if (other.length > 5)
     found.push({
       severity: "notice",
-      sentence: `${plural(other.length - 5, "more change")} did not come as expected: they are in the tables.`,
+      sentence: `${plural(other.length - 5, "more change")} did not occur as expected; see the tables.`,
     });
   return found;
 }
 
-/** Nothing where the link told nothing, rather than an empty chart. */
+/** Nothing where the link has no data, rather than an empty chart. */
 const ofLink =
   (drawing: Drawing): Drawing =>
   (context) =>
@@ -91,9 +87,9 @@ export const pacing: Description = {
   figures,
   headlines,
   sections: [
-    { title: "What became of the neighbours", wide: true, drawings: [neighbourChanges] },
+    { title: "Effects on neighbours", wide: true, drawings: [neighbourChanges] },
     { title: "The stream and the line", wide: true, drawings: [ownChanges] },
-    { title: "Beside the paper", wide: true, drawings: [paperChanges] },
+    { title: "Compared with the paper", wide: true, drawings: [paperChanges] },
     { title: "Over time", wide: true, drawings: [trialsOverTime] },
     { title: "Distributions", drawings: [neighbourDistributions] },
     {

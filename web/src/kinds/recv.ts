@@ -1,4 +1,4 @@
-// Media that was received and given out as frames.
+// Media received and output as frames.
 import { Table } from "../data/table";
 import { median } from "../drawings/columns";
 import { eventList, flowLanesOfSender } from "../drawings/flow-states";
@@ -23,15 +23,15 @@ function figures({ run }: Context): Figure[] {
   const frames = framesOf(run);
   if (frames.all > 0)
     found.push({
-      name: "frames whole",
+      name: "complete frames",
       value: wholeShare(frames),
       detail: `${count(frames.whole)} of ${count(frames.all)}`,
     });
   const loss = lossOfAll(run);
   if (loss)
     found.push(
-      { name: "lost before repair", value: percent(loss.lost / loss.expected), detail: plural(loss.lost, "packet") },
-      { name: "lost after repair", value: percent(loss.left / loss.expected), detail: plural(loss.left, "packet") },
+      { name: "raw loss", value: percent(loss.lost / loss.expected), detail: plural(loss.lost, "packet") },
+      { name: "residual loss", value: percent(loss.left / loss.expected), detail: plural(loss.left, "packet") },
     );
   const all = senders(run);
   const rates = all.map((one) => median(bitsPerSecond(one.table))).filter((one) => one !== null);

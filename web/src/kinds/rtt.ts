@@ -27,7 +27,7 @@ export const rtt: Description = {
   },
   sections: [
     { title: "Round-trip time", overTime: true, drawings: [rttOverTime, rttLostOverTime] },
-    { title: "What it depends on", drawings: [rttDistribution, rttByLength, rttByPosition] },
+    { title: "RTT by length and position", drawings: [rttDistribution, rttByLength, rttByPosition] },
     { title: "The hosts", overTime: true, drawings: [hostCpu, hostDrops] },
   ],
 };

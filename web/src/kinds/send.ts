@@ -10,7 +10,7 @@ import { when } from "../drawings/wording";
 import { count, nanoseconds, percent, plural, rate } from "../format";
 import type { Context, Description, Figure, Headline } from "./describe";
 
-/** What the run says of itself, where its summary has a sentence. */
+/** The sentence of the run's summary, where it has one. */
 export function saidOf({ run }: Context): Headline[] {
   const said = dig(run.summary, "sentence");
   return typeof said === "string" && said !== "" ? [{ severity: "information", sentence: said }] : [];
@@ -41,7 +41,7 @@ function figures({ run }: Context): Figure[] {
     },
     { name: "rate", value: rate(median(bitsPerSecond(table))) },
     {
-      name: "beside source packets",
+      name: "repair and retransmitted packets",
       value: sources > 0 ? percent(more / sources) : "–",
       detail: `${count(more)} for ${count(sources)}`,
     },
@@ -52,7 +52,7 @@ function figures({ run }: Context): Figure[] {
 
 function windowText(table: Table): string | undefined {
   const window = median(table.numbers("fec_window"));
-  return window === null ? undefined : `over the last ${plural(window, "packet")}`;
+  return window === null ? undefined : `window of ${plural(window, "packet")}`;
 }
 
 function headlines(context: Context): Headline[] {
@@ -65,14 +65,14 @@ function headlines(context: Context): Headline[] {
       : skipped > 0
         ? {
             severity: "notice",
-            sentence: `${count(frames)} of ${plural(frames + skipped, "frame")} of the input were sent: the rest nobody wanted, or the network was slower.`,
+            sentence: `${count(frames)} of ${plural(frames + skipped, "frame")} of the input were sent; the others were skipped, without a receiver or on a slow network.`,
           }
         : { severity: "information", sentence: `all ${plural(frames, "frame")} of the input were sent.` },
   ];
   if (unsent > 0)
     found.push({
       severity: "notice",
-      sentence: `the kernel had no room for ${plural(unsent, "packet")}: they were not sent.`,
+      sentence: `the kernel refused ${plural(unsent, "packet")} (socket buffer full): they were not sent.`,
     });
   return [...saidOf(context), ...stopped(context), ...found];
 }

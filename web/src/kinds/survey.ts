@@ -23,13 +23,13 @@ function figures({ run, parts }: Context): Figure[] {
     found.push({ name: "RTT, P90", value: nanoseconds(p90), detail: `P99 ${nanoseconds(quantile(rtt, 0.99))}` });
   }
   const best = bestText(run);
-  if (best) found.push({ name: "least loss at the rate", ...best });
+  if (best) found.push({ name: "lowest loss at the rate", ...best });
   const mtu = part("mtu");
   if (mtu) {
     found.push({
       name: "path MTU",
       value: bytes(num(dig(mtu.summary, "forward", "path_mtu"))),
-      detail: `${bytes(num(dig(mtu.summary, "reverse", "path_mtu")))} on the way back`,
+      detail: `${bytes(num(dig(mtu.summary, "reverse", "path_mtu")))} reverse direction`,
     });
   }
   const tcp = parts

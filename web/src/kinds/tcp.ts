@@ -19,7 +19,7 @@ export const tcp: Description = {
       value: count(num(dig(run.summary, "streams")) ?? num(dig(run.parameters, "tcp", "streams"))),
       detail: String(dig(run.summary, "congestion_control") ?? "") || undefined,
     },
-    { name: "segments sent again", value: count(num(dig(run.summary, "retransmits"))) },
+    { name: "retransmitted segments", value: count(num(dig(run.summary, "retransmits"))) },
     {
       name: "smoothed RTT",
       value: nanoseconds(num(dig(run.summary, "rtt_ns"))),

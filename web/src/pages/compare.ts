@@ -1,4 +1,5 @@
-// Two or more runs side by side: key figures with their differences, RTT distributions over each other, loss with bounds.
+// Two or more runs side by side: key figures with their differences, RTT distributions over each other, loss with
+// bounds.
 import { chart } from "../charts";
 import type { XYSpec } from "../charts/model";
 import { CLOUDS, CLOUDS_NOTE, LOSS_NOTE, lossRules, rttRules } from "../clouds";
@@ -87,7 +88,7 @@ function figuresTable(all: Compared[]): HTMLElement {
             return h("span", null, local, utc ? h("span", { class: "difference" }, utc) : null);
           }),
         ],
-        ["how it ended", ...all.map((one) => outcomeBadge(one.run.outcome))],
+        ["outcome", ...all.map((one) => outcomeBadge(one.run.outcome))],
         ...rows,
       ],
       { numeric: all.map((_, i) => i + 1) },
@@ -116,7 +117,7 @@ function distributions(all: Compared[]): XYSpec {
     x: { kind: "log", label: "RTT", format: (v) => nanoseconds(v) },
     y: {
       kind: "log",
-      label: "share of packets that took longer",
+      label: "share of packets with a longer RTT",
       format: oneIn,
       exact: oneIn,
       domain: tailDomain(found.map((one) => one.table)),
@@ -158,7 +159,7 @@ function losses(all: Compared[]): XYSpec {
           ? "Loss may be the same: the bounds overlap"
           : "Loss differs: the bounds do not overlap"
         : "Loss",
-    note: `With 95 % bounds. A run that lost nothing lies on the floor. ${LOSS_NOTE}`,
+    note: `With 95 % bounds. Runs without loss are at the bottom. ${LOSS_NOTE}`,
     empty: found.length === 0 ? "None of these runs measured the loss of flows." : null,
     x: { kind: "band", label: "run", format: count, places: found.map((one) => `run ${one.run.run_id}`) },
     y: {
@@ -205,7 +206,7 @@ function cloudsTable(): HTMLElement {
     "div",
     { class: "panel", "data-table": "clouds" },
     table(
-      "What Port 9 Labs measured on four clouds, October 21-22, 2022",
+      "Measurements by Port 9 Labs on four clouds, October 21-22, 2022",
       ["cloud", "RTT, P90", "loss"],
       CLOUDS.map((cloud) => [
         cloud.name,

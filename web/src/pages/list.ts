@@ -1,7 +1,7 @@
 // The list of all runs in the database, with filters, and what may be chosen from it.
 import type { Api, RunRow } from "../api";
 import { h } from "../dom";
-import { duration } from "../format";
+import { duration, plural } from "../format";
 import { kindName } from "../kinds/registry";
 import { bothLines, toDate } from "../time";
 import { outcomeBadge, pairOf } from "./run";
@@ -14,6 +14,20 @@ function whenCell(row: RunRow): HTMLElement {
   const [local, utc] = bothLines(toDate(row.started_unix_ns, 0));
   const took = row.ended_unix_ns === null ? "" : duration(row.ended_unix_ns - row.started_unix_ns);
   return h("td", { class: "when" }, local, h("span", { class: "detail" }, [utc, took].filter(Boolean).join(", ")));
+}
+
+/** What a diagnosis found, counted, and the worst of it; a dash for a run without a diagnosis. */
+function verdictCell(verdict: RunRow["verdict"]): HTMLElement[] {
+  if (!verdict) return [h("span", { class: "detail" }, "–")];
+  const { faults, notices, worst } = verdict;
+  const counts = [faults > 0 ? plural(faults, "fault") : null, notices > 0 ? plural(notices, "notice") : null];
+  const line = h(
+    "span",
+    { class: "verdict-line" },
+    severityIcon(faults > 0 ? "fault" : notices > 0 ? "notice" : "information"),
+    h("span", null, counts.filter(Boolean).join(", ") || "no findings"),
+  );
+  return worst ? [line, h("span", { class: "detail" }, worst)] : [line];
 }
 
 export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) => void): HTMLElement {
@@ -34,14 +48,20 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
   further.addEventListener("click", () => void load(true));
 
   const search = h("input", { type: "search", name: "search", placeholder: "target, host or note" });
-  const kind = h(
-    "select",
-    { name: "kind" },
-    h("option", { value: "" }, "all"),
-    ...["survey", "flows", "rtt", "send", "recv", "tcp", "mtu", "lab", "pacing"].map((name) =>
-      h("option", { value: name }, kindName(name)),
-    ),
-  );
+  const kind = h("select", { name: "kind" }, h("option", { value: "" }, "all"));
+  let kinds = "";
+  /** Offers the kinds that the database has; what is chosen stays. */
+  const offer = (names: string[]) => {
+    if (names.join() === kinds) return;
+    kinds = names.join();
+    const { value } = kind;
+    const offered = value && !names.includes(value) ? [...names, value] : names;
+    kind.replaceChildren(
+      h("option", { value: "" }, "all"),
+      ...offered.map((name) => h("option", { value: name }, kindName(name))),
+    );
+    kind.value = value;
+  };
   const tag = h("input", { type: "text", name: "tag", placeholder: "any" });
   let typing = 0;
   const changed = () => {
@@ -81,23 +101,7 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
       ),
       h("td", null, kindName(row.kind)),
       whenCell(row),
-      h(
-        "td",
-        { class: "verdict-cell" },
-        row.verdict
-          ? h(
-              "span",
-              { class: "verdict-line" },
-              severityIcon(row.verdict.severity),
-              h(
-                "span",
-                null,
-                h("span", { class: "visually-hidden" }, `${row.verdict.severity}: `),
-                row.verdict.sentence,
-              ),
-            )
-          : h("span", { class: "detail" }, "none"),
-      ),
+      h("td", { class: "verdict-cell" }, ...verdictCell(row.verdict)),
       h("td", null, outcomeBadge(row.outcome), row.reason ? h("span", { class: "detail" }, row.reason) : null),
       h("td", { class: "note-cell" }, row.note, " ", ...row.tags.map((one) => h("span", { class: "tag" }, one))),
     );
@@ -106,8 +110,8 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
     body.replaceChildren(...shown.map(rowElement));
     message.hidden = shown.length > 0;
     message.textContent = Object.values(filter).some(Boolean)
-      ? "No run fits."
-      : "There are no runs in this database yet. `weir survey HOST` makes the first.";
+      ? "No run matches."
+      : "There are no runs in this database yet. Start one with `weir survey HOST`.";
     wrap.hidden = shown.length === 0;
     further.hidden = !more;
   };
@@ -122,6 +126,7 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
       if (ticket !== newest || signal.aborted) return;
       shown = older ? [...shown, ...found.runs] : found.runs;
       more = found.more;
+      offer(found.kinds);
       render();
     } catch (error) {
       if (ticket === newest && !signal.aborted) fail(error);
@@ -136,7 +141,7 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
     h(
       "table",
       { class: "runs" },
-      h("caption", { class: "visually-hidden" }, "Runs, the latest first"),
+      h("caption", { class: "visually-hidden" }, "Runs, newest first"),
       h(
         "thead",
         null,
@@ -144,7 +149,7 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
           "tr",
           null,
           h("th", { scope: "col" }, h("span", { class: "visually-hidden" }, "choose")),
-          ...["run", "pair", "kind", "when", "verdict", "ended", "note"].map((name, i) =>
+          ...["run", "pair", "kind", "when", "findings", "ended", "note"].map((name, i) =>
             h("th", { scope: "col", class: i === 0 ? "number" : null }, name),
           ),
         ),
@@ -153,8 +158,9 @@ export function listPage(api: Api, signal: AbortSignal, fail: (error: unknown) =
     ),
   );
 
-  // While something runs, or a new run may come, the list keeps itself fresh; older pages and choices stay. A server that
-  // is slow to answer, because somebody holds the database, is not asked again before it has: nothing would ever be shown.
+  // While something runs, or a new run may come, the list keeps itself fresh; older pages and choices stay. A server
+  // that is slow to answer, because somebody holds the database, is not asked again before it has: nothing would ever
+  // be shown.
   const timer = setInterval(() => {
     if (
       asking === 0 &&

@@ -60,21 +60,17 @@ export async function livePage(
         },
       },
       h("label", null, "Note", note),
-      h("label", null, "Tags, with commas between", tags),
+      h("label", null, "Tags, separated by commas", tags),
       h("button", { type: "submit", class: "primary" }, "Save"),
     );
     const dialog = h(
       "dialog",
       { "aria-label": "Delete this run" },
-      h(
-        "p",
-        null,
-        `Delete run ${id}${run.kind === "survey" ? " and all its steps" : ""}? Its records cannot be brought back.`,
-      ),
+      h("p", null, `Delete run ${id}${run.kind === "survey" ? " and all its steps" : ""}? This cannot be undone.`),
       h(
         "div",
         { class: "row" },
-        h("button", { type: "button", onclick: () => dialog.close() }, "Keep it"),
+        h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"),
         h(
           "button",
           {
@@ -172,7 +168,7 @@ export async function livePage(
         );
       } catch (error) {
         if (signal.aborted) return;
-        status.replaceChildren(h("span", null, `${(error as Error).message} Trying again…`));
+        status.replaceChildren(h("span", null, `${(error as Error).message} Retrying…`));
       }
       if (signal.aborted) return;
       if (!ended) await new Promise((resolve) => setTimeout(resolve, 2000));

@@ -1,4 +1,4 @@
-// One run: what it was, the verdict, key figures, the sections of its kind, its parts, and the facts behind it.
+// One run: what it was, the answer and the findings, key figures, the sections of its kind, its parts, and the facts.
 import { chart } from "../charts";
 import type { TimeView } from "../charts/view";
 import type { Run } from "../data/document";
@@ -38,7 +38,7 @@ export function pairOf(kind: string, local: string | null, target: string): stri
       send: "sends",
       recv: "receives from",
       load: "loads",
-      experiment: "makes the experiment",
+      experiment: "runs the experiment",
       pacing: "measures pacing in",
     }[kind] ?? "to";
   return `${local ?? "this host"} ${between} ${target}`;
@@ -69,7 +69,7 @@ function header(run: Run): HTMLElement {
       ? h(
           "p",
           { class: "note" },
-          `The results file could not keep up: ${run.merged_records} records were merged, ${run.lost_records} lost.`,
+          `The results store could not keep up: ${run.merged_records} records were merged, ${run.lost_records} lost.`,
         )
       : null,
     ...clockSteps(run).map((text) => h("p", { class: "note warning", "data-warning": "clock-step" }, text)),
@@ -80,7 +80,7 @@ function header(run: Run): HTMLElement {
 function clockSteps(run: Run): string[] {
   const said = run.clock_steps.map(
     (step) =>
-      `A clock was set back by ${nanoseconds(step.back_ns, 2)}, to ${both(toDate(step.unix_ns, 0))}, while this run was recorded: what was measured before and after it overlaps in the charts over time. Counts, quantiles and rates are right.`,
+      `A clock was set back by ${nanoseconds(step.back_ns, 2)}, to ${both(toDate(step.unix_ns, 0))}, during this run: values from before and after overlap in the charts over time. Counts, quantiles and rates are correct.`,
   );
   return [...new Set(said)];
 }
@@ -245,7 +245,7 @@ function facts(run: Run): HTMLElement {
             names.map((name) => [words(name), inUnit(hosts[0]!.get(name), null), inUnit(hosts[1]!.get(name), null)]),
             { hideCaption: true },
           )
-        : h("p", { class: "empty" }, "Nothing is known of the hosts."),
+        : h("p", { class: "empty" }, "No facts about the hosts."),
     ),
     h(
       "details",
@@ -259,7 +259,7 @@ function facts(run: Run): HTMLElement {
       h("summary", null, "Summary"),
       run.summary
         ? table("Summary", ["name", "value"], rows(run.summary), { hideCaption: true })
-        : h("p", { class: "empty" }, "A run has its summary when it has ended."),
+        : h("p", { class: "empty" }, "The summary is written when the run ends."),
     ),
   );
 }
@@ -274,12 +274,16 @@ function body(run: Run, all: Run[], level: 2 | 3, withFacts = level === 2): Docu
   views.set(run.run_id, context.view);
   const description = descriptionOf(context);
   const fragment = document.createDocumentFragment();
+  if (level === 2) {
+    if (description.headlines && !run.diagnosis) {
+      const found = headlines(description.headlines(context));
+      if (found) fragment.append(found);
+    } else {
+      fragment.append(...verdict(run));
+    }
+  }
   const tiles = figures(description, context);
   if (tiles) fragment.append(tiles);
-  if (level === 2) {
-    const found = description.headlines && !run.diagnosis ? headlines(description.headlines(context)) : verdict(run);
-    if (found) fragment.append(found);
-  }
   const drawn = sections(description, context, level);
   fragment.append(...drawn);
   if (drawn.length === 0 && context.parts.length === 0) {
@@ -287,7 +291,7 @@ function body(run: Run, all: Run[], level: 2 | 3, withFacts = level === 2): Docu
       h(
         "p",
         { class: "empty", "data-empty-run": "" },
-        "This run has no records: nothing was measured before it ended.",
+        "This run has no records: it ended before anything was measured.",
       ),
     );
   }

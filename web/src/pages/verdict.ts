@@ -1,6 +1,6 @@
-// The verdict: findings with their evidence, and the settings that are recommended, as commands to copy.
+// The verdict: the answer, findings with their evidence, and the settings that are recommended, as commands to copy.
 
-import type { Evidence, Finding, Recommendation, Run } from "../data/document";
+import type { Answer, Evidence, Finding, Recommendation, Run } from "../data/document";
 import { askedRate } from "../data/facts";
 import { copyButton, h, s, table } from "../dom";
 import { bytes, count, digits, inUnit, nanoseconds, percent, plural } from "../format";
@@ -104,11 +104,11 @@ function findingElement(finding: Finding): HTMLElement {
         "p",
         { class: "finding-sentence" },
         h("span", { class: `severity ${finding.severity}` }, NAMES[finding.severity]),
-        finding.direction === "reverse" ? h("span", { class: "way" }, "on the way back") : null,
+        finding.direction === "reverse" ? h("span", { class: "way" }, "reverse direction") : null,
         " ",
         capital(finding.sentence),
       ),
-      h("p", { class: "finding-action" }, h("b", null, "What to do: "), finding.action),
+      h("p", { class: "finding-action" }, h("b", null, "Action: "), finding.action),
       h(
         "details",
         { class: "evidence" },
@@ -130,7 +130,7 @@ function findingElement(finding: Finding): HTMLElement {
               h(
                 "div",
                 { class: "code-head" },
-                "SQL on the results database",
+                "SQL on the results store",
                 copyButton(finding.query, `the query of ${finding.name}`),
               ),
               h(
@@ -180,9 +180,11 @@ export function command(run: Run, recommendation: Recommendation): string {
 function recoveryText({ recovery, expected_residual_loss, target_loss }: Recommendation): string {
   switch (recovery.by) {
     case "none":
-      return expected_residual_loss > target_loss ? "none replaces that much" : "none needed for what was seen";
+      return expected_residual_loss > target_loss
+        ? "FEC and ARQ cannot repair this loss rate"
+        : "none needed at this loss rate";
     case "fec":
-      return `FEC: ${plural(recovery.repair_packets, "repair packet")} for each span of ${count(recovery.span_packets)} (${percent(recovery.overhead)} more to send), ${nanoseconds(recovery.latency_ns)} of latency`;
+      return `FEC: ${plural(recovery.repair_packets, "repair packet")} per span of ${count(recovery.span_packets)} (${percent(recovery.overhead)} overhead), ${nanoseconds(recovery.latency_ns)} of latency`;
     case "arq":
       return `ARQ: up to ${plural(recovery.rounds, "round")} of retransmission${recovery.latency_ns === null ? "" : `, ${nanoseconds(recovery.latency_ns)} of latency`}`;
     default:
@@ -207,21 +209,35 @@ function recommendationElement(run: Run, recommendation: Recommendation): HTMLEl
           ["payload", bytes(recommendation.payload)],
           ["recovery", recoveryText(recommendation)],
           [
-            "loss that is left",
-            `${percent(recommendation.expected_residual_loss)}${interval?.length === 2 ? ` (${percent(interval[0])} to ${percent(interval[1])})` : ""}, aimed at ${percent(recommendation.target_loss)}`,
+            "residual loss",
+            `${percent(recommendation.expected_residual_loss)}${interval?.length === 2 ? ` (${percent(interval[0])} to ${percent(interval[1])})` : ""}, target ${percent(recommendation.target_loss)}`,
           ],
         ] as const
       ).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))),
     ),
     recommendation.measured_together
       ? null
-      : h("p", { class: "note" }, "These flows and this payload were not measured together: the command does."),
+      : h("p", { class: "note" }, "These flows and this payload were not tested together: the command tests them."),
     h(
       "div",
       { class: "code" },
       h("div", { class: "code-head" }, "Measure with these settings", copyButton(text, "the command")),
       h("pre", { tabindex: 0, role: "region", "aria-label": "Command" }, h("code", { "data-command": "" }, text)),
     ),
+  );
+}
+
+/** The answer in two to four lines, above everything else. */
+function answerElement(answer: Answer): HTMLElement {
+  const line = (name: string, text: string) => h("p", { [`data-${name}`]: "" }, text);
+  const { worst, basis, next } = answer;
+  return h(
+    "section",
+    { class: `answer ${answer.verdict}`, "data-answer": answer.verdict, "aria-label": "Answer" },
+    h("h2", { "data-sentence": "" }, answer.sentence),
+    line("worst", worst ? `Worst: ${worst.brief}.` : "Worst: no fault and no notice."),
+    basis ? line("basis", `Rests on: ${basis.sentence}`) : null,
+    next ? line("next", `Next: ${next}`) : null,
   );
 }
 
@@ -232,7 +248,7 @@ export function headlines(all: Headline[]): HTMLElement | null {
   return h(
     "section",
     { class: "verdict", "data-verdict": severity },
-    h("h2", null, "How it went"),
+    h("h2", null, "Result"),
     h(
       "ul",
       { class: "findings" },
@@ -258,21 +274,18 @@ export function headlines(all: Headline[]): HTMLElement | null {
   );
 }
 
-/** The verdict on a run; null for parts of a survey, which have none of their own. */
-export function verdict(run: Run): HTMLElement | null {
+/** The verdict on a run, the answer first; nothing for parts of a survey, which have none of their own. */
+export function verdict(run: Run): HTMLElement[] {
   const { diagnosis } = run;
   if (!diagnosis) {
-    if (run.parent_run_id !== null && !run.no_diagnosis) return null;
-    return h(
+    if (run.parent_run_id !== null && !run.no_diagnosis) return [];
+    const none = h(
       "section",
       { class: "verdict", "data-verdict": "none" },
       h("h2", null, "Verdict"),
-      h(
-        "p",
-        { class: "empty" },
-        run.no_diagnosis ? `No verdict: ${run.no_diagnosis}` : "There is no verdict on this run.",
-      ),
+      h("p", { class: "empty" }, run.no_diagnosis ? `No verdict: ${run.no_diagnosis}` : "This run has no verdict."),
     );
+    return [none];
   }
   const findings = [...diagnosis.findings].sort((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity));
   const of = (severity: Severity) => findings.filter((finding) => finding.severity === severity).length;
@@ -280,20 +293,21 @@ export function verdict(run: Run): HTMLElement | null {
   const notices = of("notice");
   const heading =
     faults > 0
-      ? `${plural(faults, "fault")}${notices > 0 ? ` and ${plural(notices, "notice")}` : ""}`
+      ? `${plural(faults, "fault")}${notices > 0 ? `, ${plural(notices, "notice")}` : ""}`
       : notices > 0
-        ? `No fault, ${plural(notices, "notice")}`
-        : "No fault found";
+        ? `no fault, ${plural(notices, "notice")}`
+        : "no fault, no notice";
   const information = findings.filter((finding) => finding.severity === "information");
   const weighty = findings.filter((finding) => finding.severity !== "information");
   const list = (all: Finding[]) => h("ul", { class: "findings" }, ...all.map(findingElement));
-  return h(
+  const found = h(
     "section",
     { class: "verdict", "data-verdict": worst(findings) ?? "none" },
-    h("h2", null, `Verdict: ${heading}`),
-    findings.length === 0 ? h("p", { class: "empty" }, "Nothing was found that is worth telling.") : null,
+    h("h2", null, `Findings: ${heading}`),
+    findings.length === 0 ? h("p", { class: "empty" }, "No findings.") : null,
     weighty.length > 0 ? list(weighty) : null,
     diagnosis.recommendation ? recommendationElement(run, diagnosis.recommendation) : null,
-    information.length > 0 ? h("div", { class: "quiet" }, h("h3", null, "Also seen"), list(information)) : null,
+    information.length > 0 ? h("div", { class: "quiet" }, h("h3", null, "Also found"), list(information)) : null,
   );
+  return diagnosis.answer ? [answerElement(diagnosis.answer), found] : [found];
 }

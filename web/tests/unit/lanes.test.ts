@@ -6,7 +6,7 @@ import { contextOf } from "../../src/kinds/describe";
 // @ts-expect-error: a script of its own, without types
 import { emptyRun, outageRun } from "../fixtures.mjs";
 
-test("an outage is told by its flow, length and time, and marked in its lane", () => {
+test("an outage is named by its flow, length and time, and marked in its lane", () => {
   const run = outageRun(1);
   const { lanes, title } = lanesOf(contextOf(run, [run]), "forward");
   expect(lanes).toHaveLength(8);
@@ -18,7 +18,7 @@ test("an outage is told by its flow, length and time, and marked in its lane", (
   expect(lanes[6]!.marks.drop.value).toEqual([4]);
 });
 
-test("without loss the title says so; all flows dark is told as such", () => {
+test("without loss the title says so; all flows dark is named as such", () => {
   const run = outageRun(1);
   const silences = run.series.silences.columns;
   for (let flow = 0; flow < 8; flow++) {
@@ -32,7 +32,7 @@ test("without loss the title says so; all flows dark is told as such", () => {
   delete run.series.silences;
   run.series.flow_totals.columns.lost.values.fill(0);
   run.series.flow_totals.columns.reversals.values.fill(0);
-  expect(lanesOf(contextOf(run, [run]), "forward").title).toBe("All 8 flows came through: no loss, no silence");
+  expect(lanesOf(contextOf(run, [run]), "forward").title).toBe("All 8 flows: no loss, no silence");
 });
 
 test("nothing received is an honest empty chart", () => {

@@ -11,7 +11,7 @@ import { distributions, experimentRuns, loadRun, run, series } from "../fixtures
 
 const context = (one: Run, all: Run[] = [one]) => contextOf(one, all);
 
-test("seconds of a kind are told by the second, whatever the bins", () => {
+test("seconds of a kind are given per second, whatever the bins", () => {
   const one: Run = run(1, "load", {
     series: {
       load_seconds: series(
@@ -37,7 +37,7 @@ test("a run without requests has a page, and says so", () => {
   const nothing: Run = run(1, "load", {});
   const description = descriptionOf(context(nothing));
   expect(description.name).toBe("Load on an origin");
-  expect(description.headlines!(context(nothing))).toEqual([{ severity: "fault", sentence: "no request was made." }]);
+  expect(description.headlines!(context(nothing))).toEqual([{ severity: "fault", sentence: "no requests were sent." }]);
   for (const section of description.sections)
     for (const drawing of section.drawings) expect(drawing(context(nothing))).toBeNull();
 });
@@ -91,9 +91,7 @@ test("an experiment is drawn from its groups, and its parts over the ramp", () =
   const of = context(runs[0]!, runs);
   const times = rampTimes(of) as XYSpec[];
   expect(times.map((chart) => chart.id)).toEqual(["experiment-times-ramp"]);
-  expect(times[0]!.title).toMatch(
-    /^E answers fastest: the median of pictures takes [\d.]+ ms, on average over the ramp$/,
-  );
+  expect(times[0]!.title).toMatch(/^E responds fastest: median time of video segments [\d.]+ ms, mean over the ramp$/);
   expect(times[0]!.layers.map((layer) => layer.name)).toEqual(["A", "E"]);
   expect(times[0]!.layers[0]!.x).toEqual(Array.from({ length: 30 }, (_, i) => i + 1));
   const requests = rampRequests(of) as XYSpec[];
@@ -101,7 +99,7 @@ test("an experiment is drawn from its groups, and its parts over the ramp", () =
   expect(requests[0]!.layers.map((layer) => layer.y[5])).toEqual([503, 1005]);
   const sent = throughput(of) as XYSpec[];
   expect(sent.map((chart) => chart.id)).toEqual(["experiment-throughput-model"]);
-  expect(sent[0]!.title).toMatch(/^The most is sent with 8 s segments of 2 Mbit\/s: 1 Gbit\/s$/);
+  expect(sent[0]!.title).toMatch(/^Throughput is highest with 8 s segments of 2 Mbit\/s: 1 Gbit\/s$/);
   const line = model(of) as XYSpec;
   expect(line.layers.map((layer) => layer.name)).toEqual(["the model", "2 s segments", "4 s segments", "8 s segments"]);
   expect(line.title).toMatch(/^OUT is 1\.001 × R × S × B, which explains 99\.93 % of its variation$/);
@@ -115,7 +113,7 @@ test("an experiment that has no summary yet has figures and no charts", () => {
   const early = { ...runs[0]!, summary: null };
   const of = context(early, [early, ...runs.slice(1)]);
   const description = descriptionOf(of);
-  expect(description.figures(of)).toEqual([{ name: "runs made", value: "4", detail: "of 16" }]);
+  expect(description.figures(of)).toEqual([{ name: "runs finished", value: "4", detail: "of 16" }]);
   for (const section of description.sections)
     for (const drawing of section.drawings) {
       const drawn = drawing(of);
@@ -128,8 +126,8 @@ test("distributions over sessions are drawn where a run has them, and stalls whe
   const whole = viewers({ startup: [5, 6, 7], rebuffer: [0, 0, 0.5], bitrate: [2e6, 2e6, 2e6] });
   const shown = [viewerStartup(whole), viewerStalls(whole), viewerBitrate(whole)] as XYSpec[];
   expect(shown.map((spec) => spec.title)).toEqual([
-    "Half of the sessions showed a picture within 6 ns, 99 of 100 within 7 ns",
-    "At least 50 % of the sessions never stalled; the worst was stalled for 50 % of its time",
+    "Start-up delay of sessions: P50 6 ns, P99 7 ns",
+    "At least 50 % of the sessions never stalled; maximum stall share 50 %",
     "All sessions had 2 Mbit/s on average",
   ]);
   expect(shown[0]!.layers[0]!.y).toEqual([5, 5, 5, 6, 7, 7, 7, 7]);

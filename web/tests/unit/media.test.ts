@@ -55,13 +55,13 @@ test("the lanes say which flow was left longest, and that none was", () => {
     return spec && "title" in spec ? spec.title : null;
   };
   expect(title(mergedRun(1))).toMatch(
-    /^6 flows were left 7 times; the longest: studio-b:5004, flow 0 was left for 25 s at \S+, because it was silent$/,
+    /^6 flows were dropped 7 times; the longest: studio-b:5004, flow 0 was unused for 25 s at \S+, because it was silent$/,
   );
   const calm = recvRun(1);
   delete calm.series.flow_changes;
   expect(title(calm)).toBe("All 16 flows were used throughout");
   calm.parameters = {};
-  expect(title(calm)).toBe("What happened, and when");
+  expect(title(calm)).toBe("Events over time");
   delete calm.series.media_events;
   expect(title(calm)).toBeNull();
 });
@@ -85,7 +85,7 @@ test("what came late or again is expected once", () => {
   const table = Table.of(base, "recv_seconds");
   expect(expected(accountOf(table))).toBe(100);
   expect(repairSentence(accountOf(table))).toBe(
-    "6 packets of 100 were lost on the way (6 %): 2 came by FEC, 3 came by ARQ; 1 stayed lost (1 %); 4 came late by themselves",
+    "6 packets of 100 were lost (6 %): repaired 2 by FEC, 3 by ARQ; residual loss 1 (1 %); 4 were only reordered",
   );
 });
 
@@ -101,13 +101,11 @@ test("frames are told apart, and one of a million is not all of them", () => {
         },
       }),
     );
-  expect(framesSentence(of([60, 0, 0, 0, 0, 0]))).toBe("All 60 frames came whole");
-  expect(framesSentence(of([60, 0, 0, 0, 60, 0]))).toBe("All 60 frames came whole; all hashes are those of the sender");
-  expect(framesSentence(of([60, 0, 0, 0, 58, 2]))).toBe(
-    "All 60 frames came whole; the hashes of 2 differ from those of the sender",
-  );
-  expect(framesSentence(of([57, 1, 2, 0, 0, 0]))).toBe("57 of 60 frames came whole (95 %): 1 damaged, 2 lost");
-  expect(framesSentence(of([0, 0, 0, 0, 0, 0]))).toBe("No frame was given out");
+  expect(framesSentence(of([60, 0, 0, 0, 0, 0]))).toBe("All 60 frames were complete");
+  expect(framesSentence(of([60, 0, 0, 0, 60, 0]))).toBe("All 60 frames were complete; all match the sender's hashes");
+  expect(framesSentence(of([60, 0, 0, 0, 58, 2]))).toBe("All 60 frames were complete; 2 differ from the sender's hash");
+  expect(framesSentence(of([57, 1, 2, 0, 0, 0]))).toBe("57 of 60 frames were complete (95 %): 1 damaged, 2 lost");
+  expect(framesSentence(of([0, 0, 0, 0, 0, 0]))).toBe("No frames were output");
   expect(wholeShare(of([999_999, 1, 0, 0, 0, 0]))).toBe("99.9999 %");
   expect(wholeShare(of([1e6, 0, 0, 0, 0, 0]))).toBe("100 %");
 });
@@ -142,7 +140,7 @@ test("parts of a stack stand on each other, and a column with something bad outw
   expect(weight[2]!).toBeGreaterThan(weight[0]!);
 });
 
-test("senders are named as the receiver was told of them", () => {
+test("senders have the names that the receiver was given", () => {
   const base = mergedRun(1);
   expect(senders(base).map((one) => one.name)).toEqual(["studio-b:5004", "studio-c:5004"]);
   expect(senderName(base, 2)).toBe("sender 2");
@@ -177,7 +175,7 @@ test("a run without rows has no charts, and one to which nothing came says so", 
   }
   const silent = context(silentRun());
   const loss = recvLoss(silent) as { empty: string | null }[];
-  expect(loss.map((spec) => spec.empty)).toEqual(["No packet was missed, so there was nothing to repair."]);
+  expect(loss.map((spec) => spec.empty)).toEqual(["No packet was missed; nothing to repair."]);
   expect(descriptionOf(silent).headlines?.(silent)).toEqual([
     { severity: "fault", sentence: "no media was received." },
   ]);
@@ -208,9 +206,9 @@ test("quantiles of the whole run go before those of its seconds", () => {
   expect(overall(base, "delay", "p999")).toBeCloseTo(20.7e6, -5);
 });
 
-test("a code rate that changes is told by its bounds", () => {
+test("a code rate that changes is given by its bounds", () => {
   const base = sendRun(1);
   base.series.send_seconds.columns.fec_sources.values.fill(10, 30);
   const spec = sendCode(context(base));
-  expect(spec && "title" in spec ? spec.title : null).toBe("FEC sent between 8.33 % and 10 % of repair packets");
+  expect(spec && "title" in spec ? spec.title : null).toBe("FEC overhead was 8.33 % to 10 %");
 });

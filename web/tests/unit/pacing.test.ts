@@ -116,7 +116,7 @@ test("the first repeat of each variant is laid over the others, from the beginni
     expect(chart.note).toMatch(/^Repeat 1 of each variant, call, reno\./);
     expect(chart.layers.every((layer) => layer.x[0]! >= 0 && layer.x.at(-1)! <= 4e9)).toBe(true);
   }
-  expect(throughput!.title).toBe("While data came, the stream came at 9.6 Mbit/s unpaced, 8.8 Mbit/s paced");
+  expect(throughput!.title).toBe("While data flowed, the stream's rate was 9.6 Mbit/s unpaced, 8.8 Mbit/s paced");
   expect(rtt!.layers[1]!.y.every((value) => value === 21e6)).toBe(true);
 });
 
@@ -135,7 +135,7 @@ test("alone is the base of a distribution, and is marked", () => {
 test("a paper's figures stand beside ours, which are shares of the first variant's median", () => {
   expect(paperChanges(context(pacingRun()))).toBeNull();
   const chart = paperChanges(context(pacingRun(2, { paper: true }))) as XYSpec;
-  expect(chart.title).toBe("4 of 4 figures moved the way that the paper saw");
+  expect(chart.title).toBe("4 of 4 figures changed in the paper's direction");
   expect(chart.layers[1]!.y).toEqual([-0.51, -0.53, -0.51, -0.53]);
   const row = {
     case: "tcp",
@@ -157,9 +157,9 @@ test("what was expected and not seen is said, and an unfinished run has a page",
   const good = said(pacingRun());
   expect(good.map((one) => one.severity)).toEqual(["information", "information"]);
   expect(good[0]!.sentence).toBe(
-    "Scenario keynote-voip was measured in 18 trials; 1 trial more was unfit and made again.",
+    "Scenario keynote-voip was measured in 18 trials; 1 trial more was unfit and repeated.",
   );
-  expect(good[1]!.sentence).toMatch(/^All of 4 changes that the scenario expects were seen/);
+  expect(good[1]!.sentence).toMatch(/^All 4 changes that the scenario expects occurred/);
   const bad = said(evilPacingRun());
   expect(bad.map((one) => one.severity)).toEqual(["information", "notice"]);
   expect(bad[1]!.sentence).toMatch(/, reno: voip\.owd\.p95 was expected to be lower with /);
@@ -169,7 +169,7 @@ test("what was expected and not seen is said, and an unfinished run has a page",
   const nothing: Run = run(1, "pacing", {});
   const description = descriptionOf(context(nothing));
   expect(description.name).toBe("Pacing");
-  expect(said(nothing)).toEqual([{ severity: "fault", sentence: "no trial was made to its end." }]);
+  expect(said(nothing)).toEqual([{ severity: "fault", sentence: "no trial was completed." }]);
   for (const section of description.sections)
     for (const drawing of section.drawings) expect(drawing(context(nothing)) ?? []).toEqual([]);
 });

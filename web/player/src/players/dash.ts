@@ -12,7 +12,7 @@ function clearKeys(keys: Keys): Dash.ProtectionDataSet {
 
 function reason(event: unknown): string {
   const { error } = event as { error?: { message?: string } | string };
-  return typeof error === "string" ? error : (error?.message ?? "dash.js does not say why");
+  return typeof error === "string" ? error : (error?.message ?? "dash.js gave no reason");
 }
 
 export const openDash: Open = async ({ video, url, keys, failed }) => {

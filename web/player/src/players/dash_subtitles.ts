@@ -1,7 +1,7 @@
-// Subtitles by dash.js 5.2.1. Three of its habits are lived with here. What a file holds goes to whichever track is chosen
-// when the file arrives: none is taken away, only hidden, and no other is chosen while a file is under way. A file that
-// arrives after a jump is thrown away: its track is chosen anew, and asked for again if it is not there. Cues wait for the
-// time to change, which it does not while the film stands still: it is told again.
+// Subtitles with dash.js 5.2.1, with workarounds for three of its properties. Cues of a file go to the track that is
+// selected when the file arrives: tracks are hidden, not removed, and none is selected while a file is loading. A file
+// that arrives after a seek is discarded: its track is selected and requested again. Cues wait for a change of the
+// time, which does not change while the video is paused: the event is repeated.
 import type * as Dash from "dashjs";
 import { type Choice, trackLabel } from "./player";
 
@@ -49,7 +49,7 @@ export function dashSubtitles(player: Dash.MediaPlayerClass, video: HTMLVideoEle
     if (!isText(event)) return;
     isLoading = false;
     const isThere = Boolean((event as Dash.FragmentLoadingCompletedEvent).response);
-    // dash.js reads the file in answer to the same event. One that cannot be had is not asked for for ever.
+    // dash.js loads the file on the same event. Requests for an unavailable file stop after some attempts.
     queueMicrotask(() => {
       if (isThere || wanted !== player.getCurrentTextTrackIndex()) show();
     });

@@ -13,8 +13,8 @@ const tracks = (all: MediaPlaylist[], now: number): Choice[] =>
   }));
 
 /**
- * hls.js asks a server for keys that it is told of beforehand. With keys that were typed, the server's answer is in the
- * address already; without, the playlist says which server it is, with each key.
+ * hls.js requests keys from a licence server that is configured in advance. With typed keys, the licence is in a data URL;
+ * without, the playlist names the server with each key.
  */
 function clearKeys(keys: Keys, manifest: string): Partial<HlsConfig> {
   const all = Object.entries(keys).map(([id, key]) => ({ kty: "oct", kid: base64url(id), k: base64url(key) }));

@@ -46,7 +46,7 @@ export function script(name: string): Promise<void> {
   element.src = address;
   const done = new Promise<void>((resolve, reject) => {
     element.addEventListener("load", () => resolve());
-    element.addEventListener("error", () => reject(new Error(`${address} cannot be loaded`)));
+    element.addEventListener("error", () => reject(new Error(`cannot load ${address}`)));
   });
   loaded.set(address, done);
   document.head.append(element);

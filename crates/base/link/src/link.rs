@@ -1,0 +1,314 @@
+//! One direction of a link in virtual time. It has no clock and no I/O: packets and times go in, packets and the
+//! time of the next event come out. Equal seeds and inputs give equal outputs.
+
+use crate::admission::Admission;
+use crate::ecmp::RouteChooser;
+use crate::random::{Purpose, derive};
+use crate::route::Route;
+use crate::spec::{DirectionSpec, LinkSpec};
+
+/// Nanoseconds since the start of the link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(pub u64);
+
+/// The flow of a packet, as a router sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FlowKey {
+    /// Any number that differs with the 5-tuple.
+    pub five_tuple: u64,
+    /// Any number that differs with the pair of hosts.
+    pub host_pair: u64,
+}
+
+/// A packet on the link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet<P> {
+    /// IP packet bytes.
+    pub length: u32,
+    /// Its flow.
+    pub flow: FlowKey,
+    /// The driver's data; the link does not read it.
+    pub payload: P,
+}
+
+/// Result of an offered packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict<P> {
+    /// Accepted.
+    Accepted,
+    /// Dropped. The payload is returned for reuse, or for an ICMP message.
+    Dropped(DropCause, P),
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DropCause {
+    /// Longer than the MTU, silently.
+    TooBig,
+    /// Longer than the MTU, with an ICMP message to the sender.
+    TooBigTold,
+    /// Loss that grows with length.
+    LongPacket,
+    /// Over its flow's rate.
+    FlowRate,
+    /// Over the packet rate.
+    PacketRate,
+    /// Too many flows.
+    ExtraFlow,
+    /// The route was dark.
+    Dark,
+    /// A loss process of the route.
+    Loss,
+    /// The queue was full.
+    Queue,
+}
+
+/// A packet that has passed the link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Departure<P> {
+    /// When it left the link.
+    pub at: Nanos,
+    /// The packet.
+    pub packet: Packet<P>,
+    /// Its route.
+    pub route: u16,
+    /// One bit must be flipped: a random number by which the driver chooses the bit.
+    pub corrupted: Option<u64>,
+    /// Whether it is a copy.
+    pub duplicate: bool,
+}
+
+/// Counters of a direction, in packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Offered.
+    pub offered: u64,
+    /// Their bytes.
+    pub offered_bytes: u64,
+    /// Delivered, copies included.
+    pub delivered: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Dropped as longer than the MTU, with or without an ICMP message.
+    pub too_big: u64,
+    /// Dropped as long packets.
+    pub long_packet: u64,
+    /// Dropped over their flow's rate.
+    pub flow_rate: u64,
+    /// Dropped over the packet rate.
+    pub packet_rate: u64,
+    /// Dropped for too many flows.
+    pub extra_flow: u64,
+    /// Dropped on a dark route.
+    pub dark: u64,
+    /// Dropped by a loss process.
+    pub loss: u64,
+    /// Dropped by a full queue.
+    pub queue: u64,
+    /// Copies made.
+    pub duplicated: u64,
+    /// Corrupted.
+    pub corrupted: u64,
+    /// Maximum queue of one transmitter, bytes.
+    pub most_queued_bytes: u64,
+    /// Queued bytes at all transmitters, integrated over time in nanoseconds: its growth over a time, divided
+    /// by that time, is the mean queue. Up to the last change of a queue.
+    pub queued_byte_ns: u128,
+}
+
+impl Counters {
+    /// Packets that were offered and dropped, whatever the cause.
+    pub fn dropped(&self) -> u64 {
+        self.too_big
+            + self.long_packet
+            + self.flow_rate
+            + self.packet_rate
+            + self.extra_flow
+            + self.dark
+            + self.loss
+            + self.queue
+    }
+
+    fn count_drop(&mut self, cause: DropCause) {
+        let counter = match cause {
+            DropCause::TooBig | DropCause::TooBigTold => &mut self.too_big,
+            DropCause::LongPacket => &mut self.long_packet,
+            DropCause::FlowRate => &mut self.flow_rate,
+            DropCause::PacketRate => &mut self.packet_rate,
+            DropCause::ExtraFlow => &mut self.extra_flow,
+            DropCause::Dark => &mut self.dark,
+            DropCause::Loss => &mut self.loss,
+            DropCause::Queue => &mut self.queue,
+        };
+        *counter += 1;
+    }
+
+    fn count_delivery<P>(&mut self, departure: &Departure<P>) {
+        self.delivered += 1;
+        self.delivered_bytes += u64::from(departure.packet.length);
+        self.corrupted += u64::from(departure.corrupted.is_some());
+    }
+}
+
+/// One direction of a link.
+///
+/// A packet passes these stages in order, until one drops it: MTU, loss of long packets, cap on
+/// its flow's rate, cap on packets per second, loss for extra flows; then a route is chosen, and there: dark
+/// spans, loss processes, queue, transmitter, propagation delay and jitter, corruption, duplication.
+///
+/// Each random process has its own stream, so that switching on one fault does not change the
+/// others.
+pub struct Link<P> {
+    /// The latest time passed in.
+    now: Nanos,
+    admission: Admission,
+    chooser: RouteChooser,
+    routes: Box<[Route<P>]>,
+    /// For each route the time before which no packet arrives from it: most calls need only this.
+    arrivals: Box<[Option<Nanos>]>,
+    /// The copy of the packet that left last.
+    copy: Option<Departure<P>>,
+    /// Packets that got a route.
+    numbered: u64,
+    counters: Counters,
+}
+
+impl<P: Clone> Link<P> {
+    /// A link at time 0 with nothing on it. `spec` must have passed [`DirectionSpec::check`].
+    pub fn new(spec: &DirectionSpec, seed: u64) -> Self {
+        Self {
+            now: Nanos(0),
+            admission: Admission::new(spec, seed),
+            chooser: RouteChooser::new(spec, seed),
+            routes: (0..)
+                .zip(&spec.routes)
+                .map(|(index, route)| Route::new(route, seed, index))
+                .collect(),
+            arrivals: vec![None; spec.routes.len()].into(),
+            copy: None,
+            numbered: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// The direction from the near host to the far one, with its own seed, derived from the link's.
+    pub fn forward(spec: &LinkSpec) -> Self {
+        Self::new(&spec.forward, derive(spec.seed, Purpose::Forward, 0))
+    }
+
+    /// The reverse direction, with its own seed, derived from the link's.
+    pub fn reverse(spec: &LinkSpec) -> Self {
+        Self::new(&spec.reverse, derive(spec.seed, Purpose::Reverse, 0))
+    }
+
+    /// Offers a packet at `now`, which must not be before an earlier call's (that time would be used).
+    pub fn enqueue(&mut self, now: Nanos, packet: Packet<P>) -> Verdict<P> {
+        self.now = self.now.max(now);
+        self.counters.offered += 1;
+        self.counters.offered_bytes += u64::from(packet.length);
+        match self.take(packet) {
+            Ok(()) => Verdict::Accepted,
+            Err((cause, payload)) => {
+                self.counters.count_drop(cause);
+                Verdict::Dropped(cause, payload)
+            }
+        }
+    }
+
+    fn take(&mut self, packet: Packet<P>) -> Result<(), (DropCause, P)> {
+        if let Err(cause) = self.admission.admit(self.now, packet.length, packet.flow) {
+            return Err((cause, packet.payload));
+        }
+        let route = self.chooser.choose(packet.flow);
+        self.numbered += 1;
+        let offered = self.routes[route].offer(self.now, self.numbered, packet);
+        self.arrivals[route] = self.routes[route].next_arrival();
+        offered
+    }
+
+    /// When [`Link::poll`] will next return a packet, if no more are offered until then; none if the link is
+    /// empty.
+    ///
+    /// No packet leaves earlier. One leaves at exactly this time, except in two cases in which the next time is
+    /// not final yet: packets that wait on a route with reordering, and those that wait for the next delivery
+    /// opportunity of a trace. Then [`Link::poll`] may return none, and this function a later time.
+    pub fn next_departure(&self) -> Option<Nanos> {
+        let copy = self.copy.as_ref().map(|copy| copy.at);
+        copy.or_else(|| self.arrivals.iter().copied().flatten().min())
+    }
+
+    /// The next packet that has passed the link by `now`, in order of time and then of acceptance; call until
+    /// there is none. A copy follows its original.
+    pub fn poll(&mut self, now: Nanos) -> Option<Departure<P>> {
+        self.now = self.now.max(now);
+        if let Some(copy) = self.copy.take() {
+            self.counters.count_delivery(&copy);
+            return Some(copy);
+        }
+        let index = self.first_to_leave()?;
+        let settled = self.routes[index].pop()?;
+        self.arrivals[index] = self.routes[index].next_arrival();
+        let departure = Departure {
+            at: settled.at,
+            packet: settled.packet,
+            // A direction has at most 256 routes, see `spec::check`.
+            route: index as u16,
+            corrupted: settled.corrupted,
+            duplicate: false,
+        };
+        if settled.twice {
+            self.copy = Some(Departure {
+                duplicate: true,
+                ..departure.clone()
+            });
+            self.counters.duplicated += 1;
+        }
+        self.counters.count_delivery(&departure);
+        Some(departure)
+    }
+
+    /// The route whose packet leaves next, if it has passed the link by now.
+    fn first_to_leave(&mut self) -> Option<usize> {
+        let mut first = None;
+        for (index, arrival) in self.arrivals.iter_mut().enumerate() {
+            if arrival.is_none_or(|at| at > self.now) {
+                continue;
+            }
+            let route = &mut self.routes[index];
+            route.advance(self.now);
+            *arrival = route.next_arrival();
+            if let Some(order) = route.first().filter(|(at, _)| *at <= self.now)
+                && first.is_none_or(|(earliest, _)| order < earliest)
+            {
+                first = Some((order, index));
+            }
+        }
+        first.map(|(_, index)| index)
+    }
+
+    /// The counters so far.
+    pub fn counters(&self) -> Counters {
+        let mut counters = self.counters;
+        counters.queue += self.routes.iter().map(Route::dropped_while_waiting).sum::<u64>();
+        counters.most_queued_bytes = self
+            .routes
+            .iter()
+            .map(Route::most_queued_bytes)
+            .max()
+            .unwrap_or(0);
+        counters.queued_byte_ns = self.routes.iter().map(Route::queued_byte_ns).sum();
+        counters
+    }
+
+    /// Packets on the link: waiting, in transmission, in propagation, and a copy that has not left. Always
+    /// `offered + duplicated - dropped - delivered` of [`Link::counters`].
+    pub fn in_flight(&self) -> u64 {
+        self.routes.iter().map(Route::in_flight).sum::<u64>() + u64::from(self.copy.is_some())
+    }
+
+    /// The route that a flow takes, where flows have one.
+    pub fn route_of(&self, flow: FlowKey) -> Option<u16> {
+        // A direction has at most 256 routes, see `spec::check`.
+        self.chooser.of_flow(flow).map(|route| route as u16)
+    }
+}

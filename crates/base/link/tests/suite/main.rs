@@ -1,0 +1,19 @@
+//! The emulated link in virtual time.
+
+#![allow(clippy::unwrap_used)]
+
+mod allocation;
+mod caps;
+mod check;
+mod discrete;
+mod documentation;
+mod faults;
+mod loss;
+mod packets;
+mod properties;
+mod queueing;
+mod rig;
+mod routes;
+mod segments;
+mod timing;
+mod vectors;

@@ -1,0 +1,244 @@
+//! The host's own counters of dropped packets and used CPU, read from `/proc`. All values are absolute;
+//! [`HostCounters::since`] returns the difference between two.
+
+use std::fs;
+
+use crate::clock;
+
+/// Counters of a host since boot, at one time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct HostCounters {
+    /// Time of reading, Unix nanoseconds.
+    pub unix_ns: u64,
+    /// Monotonic time of the reading.
+    pub monotonic_ns: u64,
+    /// UDP datagrams dropped because a socket's receive buffer was full (IPv4 and IPv6).
+    pub udp_rcvbuf_errors: u64,
+    /// UDP datagrams dropped for other errors on receive.
+    pub udp_in_errors: u64,
+    /// UDP datagrams dropped because a socket's send buffer was full.
+    pub udp_sndbuf_errors: u64,
+    /// Packets dropped in the receive backlog, all cores.
+    pub softnet_dropped: u64,
+    /// Times that receive processing ran out of budget, all cores.
+    pub softnet_squeezed: u64,
+    /// Packets dropped, missed or found bad on receive by the interface (all but loopback when none is named).
+    pub interface_rx_dropped: u64,
+    /// Packets dropped on send by the interface.
+    pub interface_tx_dropped: u64,
+    /// CPU time in use, clock ticks over all cores.
+    pub cpu_busy_ticks: u64,
+    /// CPU time stolen by the hypervisor, clock ticks.
+    pub cpu_steal_ticks: u64,
+    /// CPU time of this process, clock ticks.
+    pub process_ticks: u64,
+    /// Resident memory of this process, bytes.
+    pub memory_bytes: u64,
+}
+
+impl HostCounters {
+    /// Reads all counters now. A file that this kernel lacks counts as zero: the caller compares values, and
+    /// a counter that never changes has no effect.
+    pub fn read(interface: Option<&str>) -> Self {
+        let mut now = HostCounters {
+            unix_ns: clock::unix_ns(),
+            monotonic_ns: clock::monotonic_ns(),
+            ..HostCounters::default()
+        };
+        let file = |path| fs::read_to_string(path).unwrap_or_default();
+        now.read_snmp(&file("/proc/net/snmp"));
+        now.read_snmp6(&file("/proc/net/snmp6"));
+        now.read_softnet(&file("/proc/net/softnet_stat"));
+        now.read_interfaces(&file("/proc/net/dev"), interface);
+        now.read_cpu(&file("/proc/stat"));
+        now.read_process(&file("/proc/self/stat"), &file("/proc/self/statm"));
+        now
+    }
+
+    fn read_snmp(&mut self, text: &str) {
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp: "));
+        let (Some(names), Some(values)) = (lines.next(), lines.next()) else {
+            return;
+        };
+        for (name, value) in names.split_whitespace().zip(values.split_whitespace()) {
+            self.add_udp(name, value.parse().unwrap_or(0));
+        }
+        self.settle_in_errors();
+    }
+
+    fn read_snmp6(&mut self, text: &str) {
+        let mut v6 = HostCounters::default();
+        for line in text.lines() {
+            let mut words = line.split_whitespace();
+            if let (Some(name), Some(value)) = (words.next(), words.next())
+                && let Some(name) = name.strip_prefix("Udp6")
+            {
+                v6.add_udp(name, value.parse().unwrap_or(0));
+            }
+        }
+        v6.settle_in_errors();
+        self.udp_rcvbuf_errors += v6.udp_rcvbuf_errors;
+        self.udp_in_errors += v6.udp_in_errors;
+        self.udp_sndbuf_errors += v6.udp_sndbuf_errors;
+    }
+
+    fn add_udp(&mut self, name: &str, value: u64) {
+        match name {
+            "RcvbufErrors" => self.udp_rcvbuf_errors += value,
+            "InErrors" => self.udp_in_errors += value,
+            "SndbufErrors" => self.udp_sndbuf_errors += value,
+            _ => {}
+        }
+    }
+
+    /// The kernel counts a full buffer in `InErrors`, too; here each drop is counted once.
+    fn settle_in_errors(&mut self) {
+        self.udp_in_errors = self.udp_in_errors.saturating_sub(self.udp_rcvbuf_errors);
+    }
+
+    fn read_softnet(&mut self, text: &str) {
+        for line in text.lines() {
+            let mut words = line
+                .split_whitespace()
+                .map(|word| u64::from_str_radix(word, 16).unwrap_or(0));
+            self.softnet_dropped += words.nth(1).unwrap_or(0);
+            self.softnet_squeezed += words.next().unwrap_or(0);
+        }
+    }
+
+    fn read_interfaces(&mut self, text: &str, wanted: Option<&str>) {
+        for line in text.lines() {
+            let Some((name, values)) = line.split_once(':') else {
+                continue;
+            };
+            let name = name.trim();
+            if wanted.is_none_or(|wanted| wanted == name) && (name != "lo" || wanted == Some("lo")) {
+                let values: Vec<u64> = values
+                    .split_whitespace()
+                    .map(|v| v.parse().unwrap_or(0))
+                    .collect();
+                let at = |index: usize| values.get(index).copied().unwrap_or(0);
+                // The FIFO columns are in the errors already (if_link.h, struct rtnl_link_stats64).
+                self.interface_rx_dropped += at(2) + at(3);
+                self.interface_tx_dropped += at(10) + at(11);
+            }
+        }
+    }
+
+    fn read_cpu(&mut self, text: &str) {
+        let Some(line) = text.lines().find_map(|line| line.strip_prefix("cpu ")) else {
+            return;
+        };
+        let ticks: Vec<u64> = line.split_whitespace().map(|v| v.parse().unwrap_or(0)).collect();
+        let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
+        self.cpu_busy_ticks = at(0) + at(1) + at(2) + at(5) + at(6);
+        self.cpu_steal_ticks = at(7);
+    }
+
+    fn read_process(&mut self, stat: &str, statm: &str) {
+        // The program's name may hold spaces and brackets; fields are counted from the last bracket.
+        if let Some((_, rest)) = stat.rsplit_once(')') {
+            let mut words = rest
+                .split_whitespace()
+                .skip(11)
+                .map(|word| word.parse().unwrap_or(0));
+            self.process_ticks = words.next().unwrap_or(0) + words.next().unwrap_or(0);
+        }
+        let pages: u64 = statm
+            .split_whitespace()
+            .nth(1)
+            .and_then(|v| v.parse().ok())
+            .unwrap_or(0);
+        self.memory_bytes = pages * page_size();
+    }
+
+    /// The difference between `earlier` and these counters. Memory and times are the current ones.
+    pub fn since(&self, earlier: &HostCounters) -> HostCounters {
+        HostCounters {
+            unix_ns: self.unix_ns,
+            monotonic_ns: self.monotonic_ns.saturating_sub(earlier.monotonic_ns),
+            udp_rcvbuf_errors: self.udp_rcvbuf_errors.saturating_sub(earlier.udp_rcvbuf_errors),
+            udp_in_errors: self.udp_in_errors.saturating_sub(earlier.udp_in_errors),
+            udp_sndbuf_errors: self.udp_sndbuf_errors.saturating_sub(earlier.udp_sndbuf_errors),
+            softnet_dropped: self.softnet_dropped.saturating_sub(earlier.softnet_dropped),
+            softnet_squeezed: self.softnet_squeezed.saturating_sub(earlier.softnet_squeezed),
+            interface_rx_dropped: self
+                .interface_rx_dropped
+                .saturating_sub(earlier.interface_rx_dropped),
+            interface_tx_dropped: self
+                .interface_tx_dropped
+                .saturating_sub(earlier.interface_tx_dropped),
+            cpu_busy_ticks: self.cpu_busy_ticks.saturating_sub(earlier.cpu_busy_ticks),
+            cpu_steal_ticks: self.cpu_steal_ticks.saturating_sub(earlier.cpu_steal_ticks),
+            process_ticks: self.process_ticks.saturating_sub(earlier.process_ticks),
+            memory_bytes: self.memory_bytes,
+        }
+    }
+
+    /// Clock ticks as a share of one core over the time of a difference made by [`HostCounters::since`].
+    pub fn cores(&self, ticks: u64) -> f64 {
+        if self.monotonic_ns == 0 {
+            return 0.0;
+        }
+        (ticks as f64 / ticks_per_second() as f64) / (self.monotonic_ns as f64 / 1e9)
+    }
+}
+
+fn ticks_per_second() -> u64 {
+    // SAFETY: sysconf takes and returns plain integers.
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) })
+        .unwrap_or(100)
+        .max(1)
+}
+
+fn page_size() -> u64 {
+    // SAFETY: sysconf takes and returns plain integers.
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_full_buffer_is_counted_once() {
+        let mut read = HostCounters::default();
+        read.read_snmp(
+            "Ip: Forwarding\nIp: 1\nUdp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors\n\
+             Udp: 100 2 9 80 7 3\nUdpLite: InDatagrams\nUdpLite: 0\n",
+        );
+        read.read_snmp6("Udp6InErrors \t5\nUdp6RcvbufErrors \t4\nUdpLite6InErrors 50\n");
+        assert_eq!(
+            (read.udp_rcvbuf_errors, read.udp_in_errors, read.udp_sndbuf_errors),
+            (11, 3, 3)
+        );
+    }
+
+    #[test]
+    fn softnet_is_hexadecimal_and_per_core() {
+        let mut read = HostCounters::default();
+        read.read_softnet("0000a1b2 0000000a 00000003 0\n00000001 00000001 00000010 0\n");
+        assert_eq!((read.softnet_dropped, read.softnet_squeezed), (11, 19));
+    }
+
+    #[test]
+    fn loopback_is_left_out_unless_named() {
+        let text = "Inter-| Receive\n face |bytes\n    lo: 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9\n  eth0: 1 2 3 4 5 6 7 8 1 2 3 4 5 6 7 8\n";
+        let mut all = HostCounters::default();
+        all.read_interfaces(text, None);
+        assert_eq!((all.interface_rx_dropped, all.interface_tx_dropped), (7, 7));
+        let mut named = HostCounters::default();
+        named.read_interfaces(text, Some("lo"));
+        assert_eq!(named.interface_rx_dropped, 18);
+    }
+
+    #[test]
+    fn cpu_and_process_fields_are_found() {
+        let mut read = HostCounters::default();
+        read.read_cpu("cpu  10 20 30 40 50 60 70 80 0 0\ncpu0 1 1 1\n");
+        assert_eq!((read.cpu_busy_ticks, read.cpu_steal_ticks), (190, 80));
+        read.read_process("7 (we (ir) x) S 1 2 3 4 5 6 7 8 9 10 11 12 13", "100 25 3");
+        assert_eq!(read.process_ticks, 11 + 12);
+        assert_eq!(read.memory_bytes, 25 * page_size());
+    }
+}

@@ -1,0 +1,37 @@
+//! Sockets and the host: batched UDP with segmentation offload in both directions, kernel timestamps, TTL, `TCP_INFO`,
+//! pacing clocks, and the host's own drop counters; network namespaces, TUN devices and real-time priority for
+//! networks made on one host. It must not know what the bytes mean.
+//!
+//! This is the one crate that calls the kernel through raw pointers, so it may hold `unsafe`.
+#![allow(unsafe_code)]
+
+pub mod affinity;
+mod ancillary;
+mod calls;
+pub mod clock;
+pub mod confine;
+pub mod counters;
+pub mod diagnosis;
+pub mod host;
+pub mod interface;
+pub mod namespace;
+mod netlink;
+pub mod pipe;
+pub mod process;
+pub mod realtime;
+mod receive;
+mod send;
+pub mod signals;
+pub mod tcp;
+mod timestamps;
+pub mod tun;
+mod udp;
+pub mod wait;
+
+#[cfg(test)]
+mod datagram_tests;
+
+pub use ancillary::Ancillary;
+pub use receive::{Datagram, ReceiveBatch};
+pub use send::{MAX_HEADER, Outgoing, SendBatch, SendOutcome, Trains};
+pub use udp::{EADDRNOTAVAIL, EAFNOSUPPORT, EMSGSIZE, ENOBUFS, NetError, UdpOptions, UdpSocket};

@@ -1,0 +1,123 @@
+//! Changes of an interface by rtnetlink(7): those that `ioctl` reserves for the
+//! host's root, or does not support.
+
+use std::io;
+use std::net::Ipv6Addr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::calls::result;
+
+/// `nlmsghdr`.
+const HEADER: usize = 16;
+/// `nlmsghdr` and the error number of an answer.
+const ANSWER: usize = HEADER + 4;
+
+/// A request being written.
+struct Request(Vec<u8>);
+
+impl Request {
+    /// A request with the fixed part of `kind`.
+    fn new(kind: u16, flags: i32, fixed: &[u8]) -> Self {
+        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | flags) as u16;
+        let mut bytes = vec![0; 4];
+        bytes.extend_from_slice(&kind.to_ne_bytes());
+        bytes.extend_from_slice(&flags.to_ne_bytes());
+        bytes.extend_from_slice(&1_u32.to_ne_bytes());
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(fixed);
+        Request(bytes)
+    }
+
+    /// Adds an attribute, whose value is a multiple of 4 bytes long.
+    fn attribute(mut self, kind: u16, value: &[u8]) -> Self {
+        self.0
+            .extend_from_slice(&((4 + value.len()) as u16).to_ne_bytes());
+        self.0.extend_from_slice(&kind.to_ne_bytes());
+        self.0.extend_from_slice(value);
+        self
+    }
+
+    /// Sends it and reads the answer, in the calling thread's namespace.
+    fn carry_out(mut self) -> io::Result<()> {
+        let length = self.0.len() as u32;
+        self.0[..4].copy_from_slice(&length.to_ne_bytes());
+        // SAFETY: socket takes no pointers; a non-negative result is a new descriptor that we own.
+        let socket = unsafe {
+            let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+            let fd = libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE);
+            result(fd)?;
+            OwnedFd::from_raw_fd(fd)
+        };
+        let mut answer = [0; 1024];
+        // SAFETY: both buffers are valid for their lengths. A socket that is connected to nobody sends to the kernel.
+        let length = unsafe {
+            let sent = libc::send(socket.as_raw_fd(), self.0.as_ptr().cast(), self.0.len(), 0);
+            if sent < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            libc::recv(socket.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0)
+        };
+        let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
+        judge(&answer[..length])
+    }
+}
+
+/// The result in the kernel's answer.
+fn judge(answer: &[u8]) -> io::Result<()> {
+    let unreadable = || io::Error::other("cannot parse the kernel's answer");
+    let kind = answer.get(4..6).and_then(|bytes| bytes.try_into().ok());
+    let error = answer.get(16..ANSWER).and_then(|bytes| bytes.try_into().ok());
+    let (Some(kind), Some(error)) = (kind, error) else {
+        return Err(unreadable());
+    };
+    if i32::from(u16::from_ne_bytes(kind)) != libc::NLMSG_ERROR {
+        return Err(unreadable());
+    }
+    match i32::from_ne_bytes(error) {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error.saturating_neg())),
+    }
+}
+
+/// Sets the transmit queue length of the interface with this index, packets.
+pub(crate) fn set_queue_length(index: i32, packets: u32) -> io::Result<()> {
+    // ifinfomsg: family, type, index, flags, mask.
+    let mut fixed = [0; 16];
+    fixed[4..8].copy_from_slice(&index.to_ne_bytes());
+    Request::new(libc::RTM_NEWLINK, 0, &fixed)
+        .attribute(libc::IFLA_TXQLEN, &packets.to_ne_bytes())
+        .carry_out()
+}
+
+/// Adds an IPv6 address to the interface with this index, without duplicate address detection.
+pub(crate) fn add_ipv6(index: i32, address: Ipv6Addr, prefix: u8) -> io::Result<()> {
+    // ifaddrmsg: family, length of the prefix, flags, scope, index.
+    let mut fixed = [0; 8];
+    fixed[0] = libc::AF_INET6 as u8;
+    fixed[1] = prefix;
+    fixed[2] = libc::IFA_F_NODAD as u8;
+    fixed[4..8].copy_from_slice(&index.to_ne_bytes());
+    Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &fixed)
+        .attribute(libc::IFA_LOCAL, &address.octets())
+        .attribute(libc::IFA_ADDRESS, &address.octets())
+        .carry_out()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_reads_the_requests() {
+        // There is no such interface, or this user may not change any.
+        let expected = [libc::ENODEV, libc::EPERM, libc::EINVAL];
+        let errors = [
+            set_queue_length(i32::MAX, 10).unwrap_err(),
+            add_ipv6(i32::MAX, Ipv6Addr::LOCALHOST, 64).unwrap_err(),
+        ];
+        for error in errors {
+            assert!(expected.contains(&error.raw_os_error().unwrap()), "{error}");
+        }
+        assert!(judge(&[0; 19]).is_err() && judge(&[0; 20]).is_err());
+    }
+}

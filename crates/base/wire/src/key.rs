@@ -1,0 +1,180 @@
+//! Secrets of a session and the two keyed functions that use them. It must not know what is authenticated,
+//! nor where a token is kept.
+
+use std::fmt;
+
+use hmac::digest::KeyInit;
+use hmac::{Hmac, Mac};
+use sha2::{Digest, Sha256};
+use siphasher::sip::SipHasher24;
+
+/// HMAC-SHA-256 (RFC 2104 with the hash of FIPS 180-4).
+pub(crate) type HmacSha256 = Hmac<Sha256>;
+
+/// Block size of SHA-256, to which HMAC pads its key (RFC 2104 section 2), in bytes.
+const HMAC_BLOCK: usize = 64;
+
+/// HMAC-SHA-256 with a key of any length. The padding is done here because the library's function for keys of any length
+/// returns an error that never happens.
+pub(crate) fn keyed(key: &[u8]) -> HmacSha256 {
+    let mut block = [0u8; HMAC_BLOCK];
+    if key.len() > HMAC_BLOCK {
+        let digest = Sha256::digest(key);
+        block[..digest.len()].copy_from_slice(&digest);
+    } else {
+        block[..key.len()].copy_from_slice(key);
+    }
+    <HmacSha256 as KeyInit>::new(&block.into())
+}
+
+/// HMAC-SHA-256 of the concatenation of `parts`, with an already keyed function.
+pub(crate) fn mac_of(keyed: &HmacSha256, parts: &[&[u8]]) -> HmacSha256 {
+    let mut mac = keyed.clone();
+    for part in parts {
+        mac.update(part);
+    }
+    mac
+}
+
+/// The secret that an operator gives to both hosts. Each side proves to the other that it has it; it never crosses the
+/// network.
+///
+/// An empty token means open mode: anybody may use the agent, and nothing is authenticated. A passive listener on the
+/// handshake can try guesses offline, so a token should be random and at least 16 bytes long.
+#[derive(Clone)]
+pub struct Token(Vec<u8>);
+
+impl Token {
+    /// A token of these bytes, without trimming.
+    #[must_use]
+    pub fn new(secret: Vec<u8>) -> Self {
+        Self(secret)
+    }
+
+    /// Whether this is the empty token of open mode.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn keyed(&self) -> HmacSha256 {
+        keyed(&self.0)
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(if self.is_open() {
+            "Token(open)"
+        } else {
+            "Token(secret)"
+        })
+    }
+}
+
+/// Key of the tags in UDP headers: 128 bits for SipHash-2-4.
+///
+/// SipHash is a MAC with a 64-bit tag: short enough for a small header, and fast enough (tens of nanoseconds per header)
+/// for a million packets per second. One guess in 2^64 passes.
+#[derive(Clone, Copy)]
+pub struct UdpKey([u8; 16]);
+
+impl UdpKey {
+    /// A key of these bytes, in the order of the SipHash paper (k0 first, each half little-endian).
+    #[must_use]
+    pub const fn new(key: [u8; 16]) -> Self {
+        Self(key)
+    }
+
+    /// SipHash-2-4 of `bytes`.
+    #[inline]
+    #[must_use]
+    pub fn tag(&self, bytes: &[u8]) -> u64 {
+        SipHasher24::new_with_key(&self.0).hash(bytes)
+    }
+}
+
+impl fmt::Debug for UdpKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("UdpKey(secret)")
+    }
+}
+
+/// The keys that both sides have after a handshake.
+#[derive(Clone)]
+pub struct SessionKeys {
+    /// Key of the tags in UDP headers.
+    pub udp: UdpKey,
+    /// Key of the control frames, and of the data connections that join the session.
+    pub control: [u8; 32],
+}
+
+impl fmt::Debug for SessionKeys {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("SessionKeys(secret)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Appendix A of "SipHash: a fast short-input PRF" (Aumasson and Bernstein, 2012).
+    #[test]
+    fn siphash_paper_vector() {
+        let key = UdpKey::new(std::array::from_fn(|index| index as u8));
+        let input: [u8; 15] = std::array::from_fn(|index| index as u8);
+        assert_eq!(key.tag(&input), 0xa129_ca61_49be_45e5);
+    }
+
+    fn hmac(key: &[u8], text: &[u8]) -> Vec<u8> {
+        mac_of(&keyed(key), &[text]).finalize().into_bytes().to_vec()
+    }
+
+    fn hex(text: &str) -> Vec<u8> {
+        (0..text.len())
+            .step_by(2)
+            .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
+            .collect()
+    }
+
+    /// RFC 4231 sections 4.2, 4.3, 4.7 and 4.8: short keys, and keys longer than a block.
+    #[test]
+    fn rfc_4231_vectors() {
+        assert_eq!(
+            hmac(&[0x0b; 20], b"Hi There"),
+            hex("b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7")
+        );
+        assert_eq!(
+            hmac(b"Jefe", b"what do ya want for nothing?"),
+            hex("5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
+        );
+        assert_eq!(
+            hmac(
+                &[0xaa; 131],
+                b"Test Using Larger Than Block-Size Key - Hash Key First"
+            ),
+            hex("60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54")
+        );
+        assert_eq!(
+            hmac(
+                &[0xaa; 131],
+                b"This is a test using a larger than block-size key and a larger than block-size data. The key \
+                  needs to be hashed before being used by the HMAC algorithm."
+            ),
+            hex("9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2")
+        );
+    }
+
+    #[test]
+    fn secrets_are_not_printed() {
+        assert_eq!(format!("{:?}", Token::new(b"hunter2".to_vec())), "Token(secret)");
+        assert_eq!(format!("{:?}", Token::new(Vec::new())), "Token(open)");
+        assert_eq!(format!("{:?}", UdpKey::new([7; 16])), "UdpKey(secret)");
+        let keys = SessionKeys {
+            udp: UdpKey::new([7; 16]),
+            control: [7; 32],
+        };
+        assert_eq!(format!("{keys:?}"), "SessionKeys(secret)");
+    }
+}

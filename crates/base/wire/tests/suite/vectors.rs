@@ -1,0 +1,366 @@
+//! Checks the crate against `data/vectors.txt`, which an independent implementation computed
+//! (`data/make_vectors.py`).
+
+use weir_wire::stamp::{self, ErrorEstimate, Mode, NtpTimestamp, StampKey};
+use weir_wire::{
+    AgentHandshake, ClientHandshake, Established, FlowData, FlowId, FlowStatus, FrameOpener, FrameSealer,
+    Hello, HelloAck, MAX_FEEDBACK_LENGTH, MediaData, MediaFeedback, MediaFraming, MediaRepair, MissingRange,
+    MtuAck, MtuProbe, Role, RttReply, RttRequest, Sequence, SessionId, Spread, SpreadKind, Token, UdpKey,
+    UnixNanos,
+};
+
+const VECTORS: &str = include_str!("../data/vectors.txt");
+
+fn line(name: &str) -> &'static str {
+    VECTORS
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
+        .unwrap()
+}
+
+fn vector(name: &str) -> Vec<u8> {
+    let digits = line(name);
+    (0..digits.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap())
+        .collect()
+}
+
+fn message(name: &str) -> [u8; 56] {
+    vector(name).try_into().unwrap()
+}
+
+const SESSION: SessionId = SessionId(0x1122_3344_5566_7788);
+const SENT: u64 = 1_767_225_600_123_456_789;
+
+fn udp_key() -> UdpKey {
+    UdpKey::new(std::array::from_fn(|index| 0x10 + index as u8))
+}
+
+macro_rules! check_udp {
+    ($name:literal, $type:ident, $length:literal, $packet:expr) => {{
+        let packet = $packet;
+        let expected = vector($name);
+        let mut encoded = [0; $length];
+        packet.encode(&udp_key(), &mut encoded);
+        assert_eq!(encoded[..], expected[..], $name);
+        assert_eq!($type::decode(&udp_key(), SESSION, &expected), Ok(packet), $name);
+    }};
+}
+
+#[test]
+fn media_packets() {
+    let data = MediaData {
+        session: SESSION,
+        symbol: Sequence(4_000_000_000),
+        flow_sequence: Sequence(12_345),
+        flow: FlowId(15),
+        flags: MediaData::COPY,
+        sent: UnixNanos(SENT),
+        framing: MediaFraming {
+            frame: 77,
+            offset: 5_176_000,
+            frame_length: 5_184_000,
+            flags: MediaFraming::END,
+            format: 3,
+            timestamp_ns: 1_284_616_666,
+        },
+    };
+    check_udp!("media-data", MediaData, 64, data);
+    let repair = MediaRepair {
+        session: SESSION,
+        flow_sequence: Sequence(12_346),
+        flow: FlowId(14),
+        sent: UnixNanos(SENT),
+        payload_id: [0xbe, 0xef, 0xf0, 0x60, 0xee, 0x6b, 0x27, 0xa0],
+    };
+    check_udp!("media-repair", MediaRepair, 48, repair);
+}
+
+#[test]
+fn media_feedback() {
+    let feedback = MediaFeedback {
+        session: SESSION,
+        number: Sequence(41),
+        newest: Sequence(4_000_000_020),
+        settled: Sequence(3_999_999_990),
+        received: 4_000_000,
+        lost: 10,
+        unrepaired: 1,
+        echo: UnixNanos(SENT),
+        held_ns: 250_000,
+        late: 5,
+    };
+    let status = |newest, lost, silent_us| FlowStatus {
+        newest: Sequence(newest),
+        lost,
+        silent_us,
+    };
+    let flows = [status(12_345, 7, 120), status(12_340, 0, u32::MAX)];
+    let range = |first, count| MissingRange {
+        first: Sequence(first),
+        count,
+    };
+    let missing = [range(3_999_999_995, 2), range(4_000_000_010, 1)];
+    let expected = vector("media-feedback");
+    let mut encoded = [0; MAX_FEEDBACK_LENGTH];
+    let length = feedback.encode(&udp_key(), &flows, &missing, &mut encoded);
+    assert_eq!(encoded[..length], expected[..]);
+    let (found, lists) = MediaFeedback::decode(&udp_key(), SESSION, &expected).unwrap();
+    assert_eq!(found, feedback);
+    assert!(lists.flows().eq(flows) && lists.missing().eq(missing));
+}
+
+#[test]
+fn udp_headers() {
+    let request = RttRequest {
+        session: SESSION,
+        sequence: Sequence(0xffff_fffe),
+        window: 70_000,
+        position: 49,
+        window_size: 50,
+        length: 8100,
+        flags: 0,
+        sent: UnixNanos(SENT),
+    };
+    check_udp!("rtt-request", RttRequest, 72, request);
+    check_udp!(
+        "rtt-reply",
+        RttReply,
+        72,
+        RttReply {
+            session: SESSION,
+            sequence: request.sequence,
+            window: request.window,
+            position: request.position,
+            window_size: request.window_size,
+            length: request.length,
+            flags: request.flags,
+            ttl: 57,
+            sent: request.sent,
+            reflector_kernel_receive: UnixNanos(SENT + 1),
+            reflector_receive: UnixNanos(SENT + 20),
+            reflector_send: UnixNanos(SENT + 300),
+            reflector_sequence: 4000,
+        }
+    );
+    check_udp!(
+        "flow-data",
+        FlowData,
+        48,
+        FlowData {
+            session: SESSION,
+            stream_sequence: Sequence(4_000_000_000),
+            flow_sequence: Sequence(12_345),
+            flow: FlowId(63),
+            flags: FlowData::LAST_OF_FRAME,
+            frame: 77,
+            frame_offset: 5_184_000,
+            sent: UnixNanos(SENT),
+        }
+    );
+    let nonce = 0xa1b2_c3d4_e5f6_0718;
+    check_udp!(
+        "hello",
+        Hello,
+        32,
+        Hello {
+            session: SESSION,
+            flow: FlowId(513),
+            flags: 0,
+            nonce
+        }
+    );
+    check_udp!(
+        "hello-ack",
+        HelloAck,
+        32,
+        HelloAck {
+            session: SESSION,
+            flow: FlowId(513),
+            flags: 0,
+            nonce
+        }
+    );
+    let (probe, size, sent) = (9, 8973, UnixNanos(SENT));
+    check_udp!(
+        "mtu-probe",
+        MtuProbe,
+        40,
+        MtuProbe {
+            session: SESSION,
+            probe,
+            size,
+            sent
+        }
+    );
+    check_udp!(
+        "mtu-ack",
+        MtuAck,
+        40,
+        MtuAck {
+            session: SESSION,
+            probe,
+            size,
+            sent
+        }
+    );
+}
+
+/// Runs both sides against each other; every message and key must equal the independent one.
+fn check_handshake(
+    name: &str,
+    (mut client, hello): (ClientHandshake, [u8; 56]),
+    token: &Token,
+    key: Option<[u8; 32]>,
+) -> Established {
+    let named = |part: &str| format!("{name}-{part}");
+    let agent_nonce = std::array::from_fn(|index| 0x80 + index as u8);
+    assert_eq!(hello, message(&named("hello")));
+    let (agent, challenge) = AgentHandshake::on_hello(&hello, token, agent_nonce, |session| {
+        assert_eq!(session, SESSION);
+        Ok(key.unwrap())
+    })
+    .unwrap();
+    assert_eq!(challenge, message(&named("challenge")));
+    let proof = client.on_challenge(&challenge).unwrap();
+    assert_eq!(proof, message(&named("proof")));
+    let (at_agent, welcome) = agent.on_proof(&proof, || Ok(SESSION)).unwrap();
+    assert_eq!(welcome, message(&named("welcome")));
+    let at_client = client.on_welcome(&welcome).unwrap();
+    for established in [&at_agent, &at_client] {
+        assert_eq!(established.session, SESSION);
+        assert_eq!(established.keys.control[..], vector(&named("control-key"))[..]);
+        assert_eq!(
+            established.keys.udp.tag(b"weir").to_be_bytes()[..],
+            vector(&named("udp-tag"))[..]
+        );
+    }
+    at_client
+}
+
+#[test]
+fn handshakes() {
+    let nonce = std::array::from_fn(|index| 0x40 + index as u8);
+    let token = Token::new(b"correct horse battery staple".to_vec());
+    let session = check_handshake("control", ClientHandshake::control(&token, nonce), &token, None);
+    let data = ClientHandshake::data(&session.keys.control, SESSION, 3, nonce);
+    check_handshake("data", data, &token, Some(session.keys.control));
+    let open = Token::new(Vec::new());
+    check_handshake("open", ClientHandshake::control(&open, nonce), &open, None);
+    let long = Token::new((0..200).collect());
+    check_handshake("long", ClientHandshake::control(&long, nonce), &long, None);
+}
+
+#[test]
+fn frames() {
+    let key = std::array::from_fn(|index| 0xc0 + index as u8);
+    let mut client = FrameSealer::new(&key, Role::Client);
+    let mut agent = FrameSealer::new(&key, Role::Agent);
+    let long: Vec<u8> = (0..20).flat_map(|_| 0..=255u8).collect();
+    let first = client.seal(br#"{"hello":1}"#).unwrap();
+    assert_eq!(first[..], vector("frame-client-0")[..]);
+    assert_eq!(client.seal(b"").unwrap()[..], vector("frame-client-1")[..]);
+    assert_eq!(agent.seal(&long).unwrap()[..], vector("frame-agent-0")[..]);
+    let mut opener = FrameOpener::new(&key, Role::Agent);
+    assert_eq!(opener.open(&first, br#"{"hello":1}"#), Ok(()));
+}
+
+#[test]
+fn spreads() {
+    for (kind, name) in [
+        (SpreadKind::Random, "spread-random"),
+        (SpreadKind::Permuted, "spread-permuted"),
+    ] {
+        let mut spread = Spread::new(kind, 11, 20_260_101);
+        let expected: Vec<u16> = line(name).split(' ').map(|flow| flow.parse().unwrap()).collect();
+        let flows: Vec<u16> = (0..expected.len() as u64)
+            .map(|sequence| spread.flow(sequence).0)
+            .collect();
+        assert_eq!(flows, expected, "{name}");
+    }
+}
+
+const SEQUENCE: u32 = 0x0102_0304;
+const STAMP_SENT: NtpTimestamp = NtpTimestamp(0xe8d4_a510_1234_5678);
+const RECEIVED: NtpTimestamp = NtpTimestamp(0xe8d4_a510_2345_6789);
+const TRANSMITTED: NtpTimestamp = NtpTimestamp(0xe8d4_a510_3456_789a);
+
+fn check_stamp(mode: Mode<'_>, sender_name: &str, reflector_name: &str) {
+    let (sender, expected) = (vector(sender_name), vector(reflector_name));
+    let mut out = vec![0xaa; 1500];
+    let error = ErrorEstimate {
+        synchronized: false,
+        ptp: false,
+        scale: 10,
+        multiplier: 5,
+    };
+    let length = stamp::reflect(&sender, mode, RECEIVED, TRANSMITTED, 61, error, &mut out).unwrap();
+    assert_eq!(out[..length], expected[..], "{reflector_name}");
+    let (packet, _) = stamp::ReflectorPacket::decode(mode, &expected).unwrap();
+    assert_eq!(
+        packet,
+        stamp::ReflectorPacket {
+            sequence: SEQUENCE,
+            timestamp: TRANSMITTED,
+            error,
+            ssid: 0xbeef,
+            receive: RECEIVED,
+            sender_sequence: SEQUENCE,
+            sender_timestamp: STAMP_SENT,
+            sender_error: sender_packet().error,
+            sender_ttl: 61,
+        }
+    );
+}
+
+fn sender_packet() -> stamp::SenderPacket {
+    stamp::SenderPacket {
+        sequence: SEQUENCE,
+        timestamp: STAMP_SENT,
+        error: ErrorEstimate {
+            synchronized: true,
+            ptp: false,
+            scale: 31,
+            multiplier: 42,
+        },
+        ssid: 0xbeef,
+    }
+}
+
+#[test]
+fn stamp_unauthenticated() {
+    let mode = Mode::Unauthenticated;
+    let mut out = [0xaa; 1500];
+    let length = sender_packet().encode(mode, &mut out).unwrap();
+    assert_eq!(out[..length], vector("stamp-sender")[..]);
+    let padded = sender_packet().encode_padded(mode, &mut out[..78]).unwrap();
+    assert_eq!(out[..padded], vector("stamp-sender-padded")[..]);
+    check_stamp(mode, "stamp-sender", "stamp-reflector");
+    check_stamp(mode, "stamp-sender-padded", "stamp-reflector-padded");
+    check_stamp(mode, "stamp-sender-tlvs", "stamp-reflector-tlvs");
+}
+
+#[test]
+fn stamp_authenticated() {
+    let key = StampKey::new(b"stamp key of the test");
+    let mode = Mode::Authenticated(&key);
+    let mut out = [0xaa; 1500];
+    let length = sender_packet().encode(mode, &mut out).unwrap();
+    assert_eq!(out[..length], vector("stamp-sender-auth")[..]);
+    let length = stamp::append_tlv(&mut out, length, 200, &[0, 1, 2, 3, 4]).unwrap();
+    let length = stamp::append_tlv(&mut out, length, stamp::TLV_EXTRA_PADDING, &[0; 30]).unwrap();
+    let length = stamp::append_hmac(&key, mode, &mut out, length).unwrap();
+    let length = stamp::append_tlv(&mut out, length, stamp::TLV_EXTRA_PADDING, &[0; 7]).unwrap();
+    assert_eq!(out[..length], vector("stamp-sender-auth-tlvs")[..]);
+    check_stamp(mode, "stamp-sender-auth", "stamp-reflector-auth");
+    check_stamp(mode, "stamp-sender-auth-tlvs", "stamp-reflector-auth-tlvs");
+    check_stamp(mode, "stamp-sender-auth-broken", "stamp-reflector-auth-broken");
+    for (name, integrity) in [
+        ("stamp-reflector-auth", stamp::TlvIntegrity::Unprotected),
+        ("stamp-reflector-auth-tlvs", stamp::TlvIntegrity::Intact),
+        ("stamp-reflector-auth-broken", stamp::TlvIntegrity::Broken),
+    ] {
+        assert_eq!(stamp::check_tlvs(mode, &vector(name)), Ok(integrity), "{name}");
+    }
+}

@@ -1,0 +1,16 @@
+//! Scheduling of the threads on the packet path. It must not know what they do.
+
+use weir_net::clock;
+use weir_net::realtime::run_before_others;
+
+/// Reduces the calling thread's timer slack and, where permitted, gives it real-time priority, so that a busy host does
+/// not delay the stream. Not on a single core: such a thread uses most of it at high rates, and the rest of the program
+/// must run, too.
+pub(crate) fn run_in_time() {
+    clock::sharpen_timers();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if cores > 1 {
+        // Most users lack the permission; then it stays at normal priority.
+        let _ = run_before_others();
+    }
+}

@@ -1,0 +1,39 @@
+//! Flowlet transport of uncompressed video: a [`Sender`] that spreads frames over several flows, and a [`Receiver`] that
+//! reassembles them, from one sender or from several of the same stream. Losses are repaired by
+//! a sliding-window code, by retransmission, by another sender, or by all of these.
+//!
+//! State machines like those of quinn-proto: packets, frames and the time go in; packets, frames, events and the next
+//! time to call come out. No socket, no clock, no thread. Input from the network may be hostile: memory is
+//! bounded by the configuration, and the work for a packet by a constant.
+
+mod adaptive;
+mod arrivals;
+mod breaker;
+mod counters;
+mod feed;
+mod flowlets;
+mod frames;
+mod layout;
+mod missing;
+mod pacing;
+mod past;
+mod receiver;
+mod sender;
+mod stored;
+mod stream;
+mod switch;
+mod tail;
+mod transit;
+
+pub use adaptive::{AdaptiveLimits, Fec};
+pub use breaker::{Breaker, BreakerLimits, Broken};
+pub use counters::{ArrivalCounters, FrameCounters};
+pub use flowlets::{FlowChange, FlowState, Flowlets};
+pub use frames::{Frame, OutputFrame, Piece as MissingPiece};
+pub use pacing::Pace;
+pub use receiver::{
+    Join, Receiver, ReceiverConfig, ReceiverConfigError, ReceiverEvent, SenderIndex, SenderTerms,
+};
+pub use sender::{Sender, SenderConfig, SenderCounters, SenderEvent, Transmit};
+pub use stream::MAX_SENDERS;
+pub use switch::{SwitchLimits, SwitchReason};

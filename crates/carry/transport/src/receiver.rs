@@ -1,0 +1,450 @@
+//! The receiver: packets of one or several senders of the same stream go in; frames in order, and feedback for each
+//! sender, come out. No socket, no clock: the caller passes the time, and asks again at [`Receiver::next_ns`].
+
+use std::collections::VecDeque;
+
+use weir_fec::DecoderConfigError;
+use weir_wire::{FlowId, MAX_FEEDBACK_LENGTH, SessionId, UdpKey};
+
+use crate::counters::{ArrivalCounters, FrameCounters};
+use crate::feed::Feed;
+use crate::frames::{Frame, FrameLimits, OutputFrame};
+use crate::stream::{MAX_SENDERS, Stream};
+use crate::switch::{Order, Switch, SwitchLimits, SwitchReason};
+
+/// A sender of a receiver. Not reused before 65,535 other senders were added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct SenderIndex(pub u16);
+
+/// How several senders of the same stream are combined.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Join {
+    /// All send, and the first copy of each packet counts, as in SMPTE ST 2022-7. They
+    /// number frames alike, and cut them into packets alike.
+    Merge,
+    /// One sends, until it fails.
+    Switch(SwitchLimits),
+}
+
+/// Configuration of a receiver.
+#[derive(Clone, Debug)]
+pub struct ReceiverConfig {
+    /// How long to wait for missing packets, nanoseconds. With [`Join::Merge`], also the maximum delay of a sender's
+    /// packets after another's.
+    pub latency_ns: u64,
+    /// Payload bytes of every packet but the last of a frame, 1 to 65,000.
+    pub payload: u32,
+    /// Maximum number of frames in reassembly at a time, from 1.
+    pub frames: usize,
+    /// Maximum length of a frame, bytes.
+    pub frame_bytes: u32,
+    /// How several senders are combined.
+    pub join: Join,
+}
+
+/// Parameters agreed with a sender.
+#[derive(Clone, Debug)]
+pub struct SenderTerms {
+    /// The session.
+    pub session: SessionId,
+    /// Its key.
+    pub key: UdpKey,
+    /// Flows, 1 to 64.
+    pub flows: u16,
+    /// Maximum window of a repair, packets; none without FEC.
+    pub fec_window: Option<u16>,
+    /// Number of packets that the decoder remembers: those of the latency and of a window together, and those by which
+    /// flows are apart that are read one after the other. It remembers [`weir_fec::MAX_HISTORY`] at most.
+    pub fec_history: u16,
+    /// Whether the sender retransmits on request.
+    pub arq: bool,
+    /// Round-trip time to the sender until it is measured, nanoseconds.
+    pub rtt_ns: u64,
+    /// With [`Join::Switch`]: the sender with the lowest rank is preferred. One that returns with a new session keeps its
+    /// rank.
+    pub rank: u16,
+}
+
+/// Why the parameters of a receiver or sender are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReceiverConfigError {
+    /// No flows, or too many.
+    #[error("a stream has 1 to 64 flows, not {0}")]
+    Flows(u16),
+    /// Payloads of 0 bytes, or longer than a datagram.
+    #[error("a payload has 1 to 65000 bytes, not {0}")]
+    Payload(u32),
+    /// No frames.
+    #[error("the number of frames in reassembly must be at least 1")]
+    Frames,
+    /// Too many senders at a time.
+    #[error("a stream has at most 8 senders at a time")]
+    Senders,
+    /// The parameters of the code are refused.
+    #[error(transparent)]
+    Code(#[from] DecoderConfigError),
+}
+
+/// Events of a receiver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReceiverEvent {
+    /// A description of format `format` of this sender.
+    Format {
+        /// The sender.
+        sender: SenderIndex,
+        /// Number of the format.
+        format: u16,
+        /// Its description, as the sender wrote it.
+        description: Vec<u8>,
+    },
+    /// The stream of this sender ends before a frame. That of all ends when [`Receiver::ended`] says so.
+    End {
+        /// The sender.
+        sender: SenderIndex,
+        /// The frame's number in the output.
+        frame: u64,
+    },
+    /// With [`Join::Switch`]: whether a sender must send from now on. Tell it, repeatedly if necessary.
+    Wanted {
+        /// The sender.
+        sender: SenderIndex,
+        /// Whether it must send.
+        wanted: bool,
+    },
+    /// With [`Join::Switch`]: the output switches to another sender.
+    Switched {
+        /// The previous sender.
+        from: SenderIndex,
+        /// The new sender.
+        to: SenderIndex,
+        /// The first frame of the new sender.
+        frame: u64,
+        /// The reason.
+        why: SwitchReason,
+    },
+}
+
+/// Receives one stream of one or several senders.
+pub struct Receiver {
+    config: ReceiverConfig,
+    stream: Stream,
+    feeds: Vec<Feed>,
+    next_index: u16,
+    switch: Option<Switch>,
+    /// When to ask the switch next, if nothing happens.
+    switch_ns: u64,
+    /// The end of the stream that a present or former sender announced.
+    last_end: Option<u64>,
+    ended: Option<u64>,
+    /// The time of the last call.
+    now_ns: u64,
+    events: VecDeque<ReceiverEvent>,
+    counters: FrameCounters,
+}
+
+impl Receiver {
+    /// A receiver without senders.
+    ///
+    /// # Errors
+    /// When the configuration is refused.
+    pub fn new(config: ReceiverConfig) -> Result<Self, ReceiverConfigError> {
+        if config.payload == 0 || config.payload > 65_000 {
+            return Err(ReceiverConfigError::Payload(config.payload));
+        }
+        if config.frames == 0 {
+            return Err(ReceiverConfigError::Frames);
+        }
+        let limits = FrameLimits {
+            payload: config.payload,
+            frames: config.frames,
+            frame_bytes: config.frame_bytes,
+        };
+        let switch = match config.join {
+            Join::Merge => None,
+            Join::Switch(limits) => Some(Switch::new(limits)),
+        };
+        Ok(Receiver {
+            stream: Stream::new(limits, config.latency_ns, switch.is_some()),
+            feeds: Vec::with_capacity(MAX_SENDERS),
+            next_index: 0,
+            switch,
+            switch_ns: u64::MAX,
+            last_end: None,
+            ended: None,
+            now_ns: 0,
+            events: VecDeque::new(),
+            counters: FrameCounters::default(),
+            config,
+        })
+    }
+
+    /// Adds a sender of the stream: the first, a redundant one, or one that returns with a new
+    /// session after [`remove_sender`](Self::remove_sender).
+    ///
+    /// # Errors
+    /// When there are 8 already, or its terms are refused.
+    pub fn add_sender(
+        &mut self,
+        now_ns: u64,
+        terms: SenderTerms,
+    ) -> Result<SenderIndex, ReceiverConfigError> {
+        self.now_ns = now_ns;
+        let taken = |place: u8| self.feeds.iter().any(|feed| feed.place == place);
+        let place = (0..MAX_SENDERS as u8)
+            .find(|place| !taken(*place))
+            .ok_or(ReceiverConfigError::Senders)?;
+        let rank = terms.rank;
+        while self.feed(SenderIndex(self.next_index)).is_some() {
+            self.next_index = self.next_index.wrapping_add(1);
+        }
+        let sender = SenderIndex(self.next_index);
+        let feed = Feed::new(sender, place, terms, self.config.payload, self.config.latency_ns)?;
+        self.next_index = self.next_index.wrapping_add(1);
+        if self.feeds.is_empty() {
+            self.last_end = None;
+        }
+        self.stream.join(place);
+        self.feeds.push(feed);
+        if let Some(switch) = &mut self.switch {
+            switch.add(now_ns, sender, rank);
+        }
+        self.decide(now_ns);
+        self.update_end(now_ns);
+        Ok(sender)
+    }
+
+    /// Removes a sender after its session. Returns its counters; none if there is no
+    /// such sender.
+    pub fn remove_sender(&mut self, sender: SenderIndex) -> Option<ArrivalCounters> {
+        let now_ns = self.now_ns;
+        let at = self.feeds.iter().position(|feed| feed.sender == sender)?;
+        let feed = self.feeds.swap_remove(at);
+        self.stream.leave(sender, feed.place, self.feeds.is_empty());
+        if let Some(switch) = &mut self.switch {
+            switch.remove(sender);
+        }
+        self.decide(now_ns);
+        self.update_end(now_ns);
+        Some(feed.counters())
+    }
+
+    fn feed(&self, sender: SenderIndex) -> Option<&Feed> {
+        self.feeds.iter().find(|feed| feed.sender == sender)
+    }
+
+    /// Takes a datagram of a flow of this sender. Ignored for a sender that was removed.
+    pub fn handle(&mut self, now_ns: u64, sender: SenderIndex, datagram: &[u8]) {
+        self.take(now_ns, sender, datagram);
+        self.settle(now_ns);
+    }
+
+    /// As [`handle`](Self::handle), without the detection of missing packets: for one of several datagrams received at
+    /// the same time, with [`settle`](Self::settle) after the last. A packet that waits at another socket is not missing.
+    pub fn take(&mut self, now_ns: u64, sender: SenderIndex, datagram: &[u8]) {
+        self.now_ns = now_ns;
+        let Some(feed) = self.feeds.iter_mut().find(|feed| feed.sender == sender) else {
+            return;
+        };
+        let had_ended = feed.ended.is_some();
+        let new = feed.handle(now_ns, datagram, &mut self.stream, &mut self.events);
+        if feed.ended.is_some() != had_ended {
+            self.note_end(now_ns, sender);
+        }
+        if new && let Some(switch) = &mut self.switch {
+            switch.heard(now_ns, sender);
+            self.take_over(now_ns);
+        }
+        if now_ns >= self.switch_ns {
+            self.decide(now_ns);
+        }
+    }
+
+    /// Detects packets missing by now.
+    pub fn settle(&mut self, now_ns: u64) {
+        for feed in &mut self.feeds {
+            feed.settle(now_ns, &mut self.stream, &mut self.events);
+        }
+    }
+
+    fn note_end(&mut self, now_ns: u64, sender: SenderIndex) {
+        let end = self.feed(sender).and_then(|feed| feed.ended);
+        self.last_end = match end {
+            Some(_) => self.last_end.max(end),
+            // The stream continues.
+            None => self.feeds.iter().filter_map(|feed| feed.ended).max(),
+        };
+        if let Some(switch) = &mut self.switch {
+            switch.ended(sender, end.is_some());
+        }
+        self.update_end(now_ns);
+    }
+
+    /// Whether all wanted senders have ended or were removed.
+    fn update_end(&mut self, now_ns: u64) {
+        let active = self.switch.as_ref().map(Switch::active);
+        let wanted = |feed: &&Feed| active.is_none_or(|active| active == Some(feed.sender));
+        let mut going = self
+            .feeds
+            .iter()
+            .filter(wanted)
+            .filter(|feed| feed.ended.is_none());
+        let ended = self.last_end.filter(|_| going.next().is_none());
+        if ended == self.ended {
+            return;
+        }
+        self.ended = ended;
+        match ended {
+            Some(frame) => self.stream.frames.end(frame, self.stream.deadline_ns(now_ns)),
+            None => self.stream.frames.go_on(),
+        }
+    }
+
+    /// The stream has ended before this frame: all wanted senders have announced it, or were removed after one that had.
+    /// Frames before it may still follow, until [`next_ns`](Self::next_ns) returns none.
+    pub fn ended(&self) -> Option<u64> {
+        self.ended
+    }
+
+    /// Whether the stream has ended and all of its frames have been output.
+    pub fn is_finished(&self) -> bool {
+        self.ended.is_some() && self.stream.frames.next_deadline().is_none()
+    }
+
+    /// Lets the switch decide, and executes its orders.
+    fn decide(&mut self, now_ns: u64) {
+        let Some(switch) = &mut self.switch else { return };
+        if let Some(active) = switch.active()
+            && let Some(feed) = self.feeds.iter().find(|feed| feed.sender == active)
+        {
+            let (packets, unrepaired) = feed.counted();
+            switch.count(now_ns, packets, unrepaired);
+        }
+        switch.tick(now_ns);
+        self.obey(now_ns);
+    }
+
+    fn obey(&mut self, now_ns: u64) {
+        let Some(switch) = &mut self.switch else { return };
+        while let Some(order) = switch.poll_order() {
+            match order {
+                Order::Activate(sender) => self.stream.activate(sender),
+                Order::Wanted(sender, wanted) => {
+                    self.events.push_back(ReceiverEvent::Wanted { sender, wanted });
+                }
+                Order::Stage(sender) => {
+                    let feed = self.feeds.iter_mut().find(|feed| Some(feed.sender) == sender);
+                    self.stream
+                        .stage(feed.as_ref().map(|feed| (feed.sender, feed.place)));
+                    if let Some(feed) = feed {
+                        feed.begin_anew();
+                    }
+                }
+            }
+        }
+        self.switch_ns = switch.next_ns().unwrap_or(u64::MAX).max(now_ns + 1);
+    }
+
+    /// Switches to another sender, if it has delivered a complete frame.
+    fn take_over(&mut self, now_ns: u64) {
+        let Some((frame, shift)) = self.stream.take_over(now_ns) else {
+            return;
+        };
+        let switched = self.switch.as_mut().and_then(|switch| switch.take_over(now_ns));
+        let Some((from, to, why)) = switched else { return };
+        if let Some(feed) = self.feeds.iter_mut().find(|feed| feed.sender == to) {
+            feed.renumber(shift);
+        }
+        self.events
+            .push_back(ReceiverEvent::Switched { from, to, frame, why });
+        self.obey(now_ns);
+        self.update_end(now_ns);
+    }
+
+    /// The next frame that is complete or past its deadline.
+    pub fn poll_frame(&mut self, now_ns: u64) -> Option<OutputFrame> {
+        self.now_ns = now_ns;
+        if now_ns >= self.switch_ns {
+            self.decide(now_ns);
+        }
+        let given = self.stream.frames.take(now_ns)?;
+        Some(self.count(given))
+    }
+
+    /// The next frame, if it is complete, at any time: for a caller that has not read all arrived packets and does
+    /// not know yet what is late.
+    pub fn poll_whole(&mut self) -> Option<OutputFrame> {
+        let given = self.stream.frames.take_whole()?;
+        Some(self.count(given))
+    }
+
+    fn count(&mut self, given: OutputFrame) -> OutputFrame {
+        match &given {
+            OutputFrame::Frame(frame) if frame.missing.is_empty() => self.counters.frames += 1,
+            OutputFrame::Frame(_) => self.counters.damaged += 1,
+            OutputFrame::Nothing(_) => self.counters.lost += 1,
+        }
+        given
+    }
+
+    /// Takes the buffer of a frame for reuse.
+    pub fn recycle(&mut self, frame: Frame) {
+        self.stream.frames.recycle(frame.bytes);
+    }
+
+    /// The next event; call until there is none.
+    pub fn poll_event(&mut self) -> Option<ReceiverEvent> {
+        self.events.pop_front()
+    }
+
+    /// Writes feedback for a sender, if it is due; returns its length and its flow.
+    pub fn poll_feedback(
+        &mut self,
+        now_ns: u64,
+        sender: SenderIndex,
+        out: &mut [u8; MAX_FEEDBACK_LENGTH],
+    ) -> Option<(FlowId, usize)> {
+        let feed = self.feeds.iter_mut().find(|feed| feed.sender == sender)?;
+        feed.poll_feedback(now_ns, &self.stream, out)
+    }
+
+    /// When to call [`poll_frame`](Self::poll_frame), and [`poll_feedback`](Self::poll_feedback) for all senders, next,
+    /// nanoseconds; none if there is nothing to wait for.
+    pub fn next_ns(&self, now_ns: u64) -> Option<u64> {
+        let switch_ns = Some(self.switch_ns).filter(|at| *at < u64::MAX);
+        let feeds = self
+            .feeds
+            .iter()
+            .filter_map(|feed| feed.next_ns(now_ns, &self.stream));
+        feeds
+            .chain(self.stream.frames.next_deadline())
+            .chain(switch_ns)
+            .min()
+    }
+
+    /// The counters of a sender so far; zero for an unknown one.
+    pub fn counters(&self, sender: SenderIndex) -> ArrivalCounters {
+        self.feed(sender).map(Feed::counters).unwrap_or_default()
+    }
+
+    /// The counters of the output so far.
+    pub fn frame_counters(&self) -> FrameCounters {
+        self.counters
+    }
+
+    /// Sets the round-trip time that a sender has measured, nanoseconds.
+    pub fn set_rtt(&mut self, sender: SenderIndex, rtt_ns: u64) {
+        if let Some(feed) = self.feeds.iter_mut().find(|feed| feed.sender == sender) {
+            feed.set_rtt(rtt_ns);
+        }
+    }
+
+    /// The round-trip time by which requests to a sender are timed, nanoseconds.
+    pub fn rtt_ns(&self, sender: SenderIndex) -> Option<u64> {
+        self.feed(sender).map(Feed::rtt_ns)
+    }
+
+    /// The present senders.
+    pub fn senders(&self) -> impl Iterator<Item = SenderIndex> + '_ {
+        self.feeds.iter().map(|feed| feed.sender)
+    }
+}

@@ -1,0 +1,10 @@
+//! Whole streams across emulated links, in virtual time: every output frame is compared with the input.
+
+mod adapting;
+mod clocks;
+mod hostile;
+mod losses;
+mod merging;
+mod switching;
+mod trouble;
+mod world;

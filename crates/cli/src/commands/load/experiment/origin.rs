@@ -1,0 +1,191 @@
+//! An origin that an experiment starts as a process on its own cores, reads metrics from, and stops.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::SIGTERM;
+use weir_load::metrics::{self, Metric};
+use weir_net::affinity;
+use weir_net::process::{ProcessHandle, spawn_bound};
+
+use super::super::super::Failure;
+
+/// Maximum time until an origin listens.
+const START: Duration = Duration::from_secs(30);
+/// Maximum time until it ends, and until it returns its metrics.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum size of a metrics response with its headers, in bytes.
+const MOST_PAGE: u64 = metrics::MOST_BYTES as u64 + (64 << 10);
+/// Clock ticks in a second: `sysconf(_SC_CLK_TCK)` is 100 on every Linux that Weir runs on, see proc(5).
+const TICK_NS: u64 = 10_000_000;
+
+/// A running origin; it ends when this process does.
+pub struct Origin {
+    child: Child,
+    handle: ProcessHandle,
+    address: SocketAddr,
+}
+
+impl Origin {
+    /// Starts an origin on these cores that reads from `place`.
+    pub fn start(place: &str, options: &[String], cores: &[usize], own: &[usize]) -> Result<Origin, Failure> {
+        let failed =
+            |error: &dyn std::fmt::Display| Failure::environment(format!("cannot start an origin: {error}"));
+        let program = std::env::current_exe().map_err(|error| failed(&error))?;
+        let complaints = tempfile::tempfile().map_err(|error| failed(&error))?;
+        let stderr = complaints.try_clone().map_err(|error| failed(&error))?;
+        let mut command = Command::new(program);
+        command
+            .args(["origin", place, "--listen", "127.0.0.1:0", "--quiet"])
+            .args(options)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(stderr);
+        // A child inherits the cores of the thread that starts it.
+        affinity::run_on(cores).map_err(|error| cannot_pin(cores, &error))?;
+        let started = spawn_bound(command);
+        affinity::run_on(own).map_err(|error| cannot_pin(own, &error))?;
+        let mut child = started.map_err(|error| failed(&error))?;
+        let handle = ProcessHandle::of(child.id()).map_err(|error| failed(&error))?;
+        match listening(&mut child, complaints) {
+            Ok(address) => Ok(Origin {
+                child,
+                handle,
+                address,
+            }),
+            Err(said) => {
+                // It may have ended already.
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(failed(&said))
+            }
+        }
+    }
+
+    /// URL of a path on it.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}/{path}", self.address)
+    }
+
+    /// Its metrics.
+    pub fn metrics(&self) -> Result<Vec<Metric>, Failure> {
+        let failed = |error: &dyn std::fmt::Display| {
+            Failure::environment(format!("cannot read the metrics of the origin: {error}"))
+        };
+        let ask = || {
+            let mut connection = TcpStream::connect_timeout(&self.address, PATIENCE)?;
+            connection.set_read_timeout(Some(PATIENCE))?;
+            // HTTP/1.0: the answer ends with the connection.
+            connection.write_all(b"GET /metrics HTTP/1.0\r\nHost: origin\r\n\r\n")?;
+            let mut page = Vec::new();
+            connection.take(MOST_PAGE).read_to_end(&mut page)?;
+            std::io::Result::Ok(page)
+        };
+        let page = ask().map_err(|error| failed(&error))?;
+        let head = page.windows(4).position(|bytes| bytes == b"\r\n\r\n");
+        let body = head.map_or(&page[..], |head| &page[head + 4..]);
+        metrics::read(body).map_err(|error| failed(&error))
+    }
+
+    /// Its CPU time, nanoseconds; none if unreadable.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
+        cpu_ticks(&text).map(|ticks| ticks * TICK_NS)
+    }
+
+    /// Its peak resident memory, bytes; none if unreadable.
+    pub fn memory_bytes(&self) -> Option<u64> {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+        Some(kib * 1024)
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        self.handle.signal(SIGTERM);
+        let ended = self.handle.wait_for_end(PATIENCE.as_millis() as u32);
+        if !ended.unwrap_or(false) {
+            // It may be ending just now.
+            let _ = self.child.kill();
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// Pins this thread, and threads and processes that it starts later, to these cores.
+pub fn run_on(cores: &[usize]) -> Result<(), Failure> {
+    affinity::run_on(cores).map_err(|error| cannot_pin(cores, &error))
+}
+
+fn cannot_pin(cores: &[usize], error: &std::io::Error) -> Failure {
+    Failure::environment(format!(
+        "cannot run on cores {cores:?}: {error}; name cores of this host"
+    ))
+}
+
+/// Waits until the child prints its address.
+fn listening(child: &mut Child, complaints: File) -> Result<SocketAddr, String> {
+    let stdout = child.stdout.take().ok_or("it has no output")?;
+    let (said, hears) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        // The receiver is gone after a timeout.
+        let _ = said.send(BufReader::new(stdout).read_line(&mut line).map(|_| line));
+    });
+    let began = Instant::now();
+    loop {
+        match hears.recv_timeout(Duration::from_millis(50)) {
+            Ok(Ok(line)) => {
+                let address = line.trim().trim_start_matches("http://").trim_end_matches('/');
+                return address.parse().map_err(|_| complaint(child, complaints));
+            }
+            Ok(Err(error)) => return Err(error.to_string()),
+            Err(RecvTimeoutError::Timeout) if began.elapsed() < START => {}
+            Err(_) => return Err("it did not listen in time".to_owned()),
+        }
+    }
+}
+
+/// The last line that it printed before it ended.
+fn complaint(child: &mut Child, mut complaints: File) -> String {
+    // Its output is closed, so it is about to end.
+    let _ = child.wait();
+    let mut said = String::new();
+    // Unreadable output is left out of the message.
+    let _ = complaints
+        .seek(SeekFrom::Start(0))
+        .and_then(|_| complaints.take(64 << 10).read_to_string(&mut said));
+    let last = said.lines().rev().find(|line| !line.trim().is_empty());
+    last.unwrap_or("no error message")
+        .trim_start_matches("weir: ")
+        .to_owned()
+}
+
+/// Clock ticks in user and system mode, from `/proc/PID/stat` (fields 14 and 15, see proc(5)).
+fn cpu_ticks(text: &str) -> Option<u64> {
+    // The second field is a name in parentheses, which may hold anything.
+    let (_, rest) = text.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace().skip(11);
+    let user: u64 = fields.next()?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    Some(user + system)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cpu_ticks;
+
+    #[test]
+    fn cpu_time_of_a_process() {
+        // Fields as proc(5) numbers them, from 4 on.
+        let text = "42 (a) b) S 4 5 6 7 8 9 10 11 12 13 1400 150 16 17 18 19 20 21 22";
+        assert_eq!(cpu_ticks(text), Some(1550));
+        assert_eq!(cpu_ticks("42 (a"), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! The titles of an experiment, generated once by ffmpeg into a permanent folder. Video has B-frames and a constant bit
+//! rate; each track is in its own file, and a manifest names both.
+
+use std::fs;
+use std::path::Path;
+
+use crate::units::{Rate, TimeSpan};
+use weir_load::experiment::{Experiment, Titles};
+use weir_measure::Stop;
+
+use super::super::super::Failure;
+use super::super::super::demo_title::{Made, run_ffmpeg};
+use super::super::super::output::say;
+
+/// Encoded seconds; longer titles repeat them.
+const CLIP: u64 = 60;
+/// Frames per second, and frames from one sync sample to the next: 2 s.
+const FRAMES: u32 = 24;
+const SYNC: u32 = 48;
+/// Names the files of a title.
+const MANIFEST: &str = "title.toml";
+/// Marker of a complete title.
+const WHOLE: &str = "whole";
+
+/// Generates missing titles; false if a stop was requested.
+pub fn make(experiment: &Experiment, folder: &Path, quiet: bool, stop: &Stop) -> Result<bool, Failure> {
+    let Titles::Made { duration, audio } = &experiment.titles else {
+        return Ok(true);
+    };
+    for video in experiment.videos() {
+        let title = folder.join(name(video, *audio, *duration));
+        if title.join(WHOLE).exists() {
+            continue;
+        }
+        if !quiet {
+            say(&format!(
+                "weir load experiment: generating a title of {duration} with video of {video} in {}",
+                title.display()
+            ));
+        }
+        if make_title(&title, video, *audio, *duration, stop)? == Made::Stopped {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The folder of a title.
+pub fn name(video: Rate, audio: Rate, duration: TimeSpan) -> String {
+    let word = |rate: Rate| rate.to_string().trim_end_matches("bit/s").to_owned();
+    format!("{}-{}-{duration}", word(video), word(audio))
+}
+
+/// Path of the manifest at the origin.
+pub fn path(experiment: &Experiment, video: Rate) -> Option<String> {
+    match &experiment.titles {
+        // By its manifest, because a plain HTTP server does not list folders.
+        Titles::Made { duration, audio } => {
+            let title = name(video, *audio, *duration);
+            Some(format!("{title}/{MANIFEST}/manifest.mpd"))
+        }
+        Titles::Given(titles) => titles
+            .iter()
+            .find(|title| title.video == video)
+            .map(|title| title.path.clone()),
+    }
+}
+
+fn make_title(
+    title: &Path,
+    video: Rate,
+    audio: Rate,
+    duration: TimeSpan,
+    stop: &Stop,
+) -> Result<Made, Failure> {
+    let failed = |what: &str, error: std::io::Error| {
+        Failure::environment(format!("cannot {what} {}: {error}", title.display()))
+    };
+    // An interrupted run may have left an incomplete title.
+    match fs::remove_dir_all(title) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed("remove", error)),
+        _ => {}
+    }
+    fs::create_dir_all(title).map_err(|error| failed("create the folder", error))?;
+    let seconds = duration.0.div_ceil(1_000_000_000);
+    for (kind, options) in [
+        ("video", pictures(video, seconds)),
+        ("audio", sound(audio, seconds)),
+    ] {
+        let (clip, whole) = (
+            title.join(format!("clip-{kind}.mp4")),
+            title.join(format!("{kind}.mp4")),
+        );
+        let (clip, whole) = (
+            clip.to_string_lossy().into_owned(),
+            whole.to_string_lossy().into_owned(),
+        );
+        let quietly = "-nostdin -loglevel error -y";
+        let encode = [words(quietly), options, vec![clip.clone()]].concat();
+        let repeat = [
+            words(quietly),
+            words("-stream_loop -1 -i"),
+            vec![clip.clone(), "-t".to_owned(), seconds.to_string()],
+            words("-c copy -movflags +faststart"),
+            vec![whole],
+        ]
+        .concat();
+        for arguments in [encode, repeat] {
+            if run_ffmpeg(&arguments, || stop.is_set())? == Made::Stopped {
+                return Ok(Made::Stopped);
+            }
+        }
+        fs::remove_file(&clip).map_err(|error| failed("remove a clip from", error))?;
+    }
+    let manifest = "[[track]]\nfile = \"video.mp4\"\n\n[[track]]\nfile = \"audio.mp4\"\n";
+    fs::write(title.join(MANIFEST), manifest)
+        .and_then(|()| fs::write(title.join(WHOLE), ""))
+        .map_err(|error| failed("write to", error))?;
+    Ok(Made::Whole)
+}
+
+fn pictures(rate: Rate, seconds: u64) -> Vec<String> {
+    let rate = rate.0;
+    words(&format!(
+        "-f lavfi -i testsrc2=size=320x180:rate={FRAMES}:duration={},noise=alls=60:allf=t -c:v libx264 -preset ultrafast \
+         -bf 2 -g {SYNC} -keyint_min {SYNC} -sc_threshold 0 -pix_fmt yuv420p -b:v {rate} -minrate {rate} -maxrate {rate} \
+         -bufsize {rate} -x264-params nal-hrd=cbr",
+        CLIP.min(seconds)
+    ))
+}
+
+fn sound(rate: Rate, seconds: u64) -> Vec<String> {
+    words(&format!(
+        "-f lavfi -i anoisesrc=sample_rate=48000:amplitude=0.5:duration={} -ac 2 -c:a aac -b:a {}",
+        CLIP.min(seconds),
+        rate.0
+    ))
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}

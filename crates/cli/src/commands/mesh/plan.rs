@@ -1,0 +1,201 @@
+//! `weir mesh plan`: the tests of a run, their duration, traffic and cost.
+
+use crate::args::{FilterArgs, GlobalOptions, MeshPlanArgs, ShapeArgs};
+use serde_json::{Value, json};
+use weir_mesh::MeshError;
+use weir_mesh::estimate::{Limits, Plan, TestShape, plan};
+use weir_mesh::filter::{Apart, ExactPair, Filters};
+use weir_mesh::hosts::{Host, MOST_BYTES, read_hosts};
+use weir_mesh::place::{PlaceName, Places, cloud};
+use weir_mesh::regions::{check_pairs, nodes_of_regions};
+use weir_mesh::select::{Node, Tested, select};
+use weir_results::{Store, StoreError};
+
+use super::super::Failure;
+use super::super::output::print;
+use super::super::run_store::json as to_json;
+use super::super::tables;
+
+/// A plan with its inputs.
+pub struct Made {
+    /// The hosts of the file; empty where the plan is for regions.
+    pub hosts: Vec<Host>,
+    /// Ends of tests, indexed by pairs; those of `hosts`, if there are any.
+    pub nodes: Vec<Node>,
+    /// Parts of a test.
+    pub shape: TestShape,
+    /// The user's limits.
+    pub limits: Limits,
+    /// The plan.
+    pub plan: Plan,
+}
+
+/// Prints the plan.
+pub fn run(args: &MeshPlanArgs, global: &GlobalOptions) -> Result<(), Failure> {
+    let made = make(args, global)?;
+    if global.json {
+        print(&format!("{}\n", as_json(&made)))?;
+    } else {
+        print(&tables::mesh_plan(&made.nodes, &made.plan))?;
+    }
+    Ok(made.plan.estimate.check(&made.limits)?)
+}
+
+/// Makes the plan of the arguments.
+pub fn make(args: &MeshPlanArgs, global: &GlobalOptions) -> Result<Made, Failure> {
+    let filters = filters(&args.filter)?;
+    if args.hosts.is_some() && args.filter.machines.is_some() {
+        return Err(Failure::usage(
+            "--machines conflicts with --hosts: it sets the number of machines to launch",
+        ));
+    }
+    let places = Places::known();
+    let hosts = match &args.hosts {
+        Some(path) => hosts(path, args.group.as_deref(), places)?,
+        None => Vec::new(),
+    };
+    let nodes = if args.hosts.is_some() {
+        hosts.iter().map(|host| host.node(places)).collect()
+    } else {
+        nodes_of_regions(&filters, machines(&args.filter)?, places)?
+    };
+    check_pairs(&filters, &nodes, places)?;
+    let pairs = select(&nodes, &filters, &tested(global)?)?;
+    let shape = shape(&args.shape);
+    let prices = super::prices(args.cost.prices.as_deref())?;
+    let plan = plan(&nodes, pairs, &shape, args.cost.expect_rate.0, &prices);
+    Ok(Made {
+        hosts,
+        nodes,
+        shape,
+        limits: Limits {
+            max_usd: args.cost.max_usd,
+            max_bytes: args.cost.max_gb.map(|gigabytes| (gigabytes * 1e9) as u64),
+        },
+        plan,
+    })
+}
+
+/// The hosts of a file, those of one group only if it is named.
+pub fn hosts(path: &std::path::Path, group: Option<&str>, places: &Places) -> Result<Vec<Host>, Failure> {
+    let (name, bytes) = super::read_file(path, MOST_BYTES as u64)?;
+    let mut hosts = read_hosts(&name, &bytes, places)?;
+    if let Some(group) = group {
+        hosts.retain(|host| host.groups.iter().any(|of_host| of_host == group));
+        if hosts.is_empty() {
+            return Err(Failure::usage(format!("no hosts in group '{group}' of {name}")));
+        }
+    }
+    Ok(hosts)
+}
+
+/// Parts of a test.
+pub fn shape(args: &ShapeArgs) -> TestShape {
+    TestShape {
+        rtt_ns: args.rtt_for.0,
+        tcp_ns: args.tcp_for.0,
+        streams: args.streams,
+        udp_ns: args.udp_for.0,
+        udp_bps: args.udp_rate.0,
+        max_bytes: args.max_bytes.0,
+        survey: args.survey,
+    }
+}
+
+fn filters(args: &FilterArgs) -> Result<Filters, MeshError> {
+    let distance = |text: &Option<String>| text.as_deref().map(str::parse).transpose();
+    let pairs: Vec<ExactPair> = args
+        .pair
+        .iter()
+        .map(|text| text.parse())
+        .collect::<Result<_, _>>()?;
+    let apart = if args.all_hosts {
+        Apart::Hosts
+    } else if args.zones || pairs.iter().any(ExactPair::names_zones) {
+        Apart::Zones
+    } else {
+        Apart::Regions
+    };
+    Ok(Filters {
+        pairs,
+        clouds: args
+            .cloud
+            .iter()
+            .map(|name| cloud(name).map(str::to_owned))
+            .collect::<Result<_, _>>()?,
+        cloud_pairs: args
+            .cloud_pair
+            .iter()
+            .map(|text| text.parse())
+            .collect::<Result<_, _>>()?,
+        min_distance: distance(&args.min_distance)?,
+        max_distance: distance(&args.max_distance)?,
+        max_regions: args.max_regions.map(|most| most as usize),
+        apart,
+        one_way: args.one_way,
+        again: args.again,
+        max_tests: args.max_tests.map(|most| most as usize),
+    })
+}
+
+/// Planned number of machines per region.
+fn machines(args: &FilterArgs) -> Result<u16, Failure> {
+    let several = args.zones || args.all_hosts;
+    match args.machines {
+        Some(machines @ 2..) if !several => Err(Failure::usage(format!(
+            "--machines {machines} needs --zones (each in its own zone) or --all-hosts (all in one zone); without them, one \
+            host per region takes part"
+        ))),
+        Some(machines) => Ok(machines),
+        None => Ok(if several { 2 } else { 1 }),
+    }
+}
+
+/// Number of stored tests per pair; none without a results store.
+fn tested(global: &GlobalOptions) -> Result<Tested, Failure> {
+    let store = match Store::open_read_only(&global.db) {
+        Ok(store) => store,
+        Err(StoreError::NotFound { .. }) => return Ok(Tested::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let counts = store.mesh_pair_counts()?;
+    Ok(counts
+        .into_iter()
+        .map(|([from_cloud, from, to_cloud, to], tests)| {
+            (
+                (PlaceName::new(&from_cloud, &from), PlaceName::new(&to_cloud, &to)),
+                tests,
+            )
+        })
+        .collect())
+}
+
+/// The plan as one object.
+pub fn as_json(made: &Made) -> Value {
+    let pairs: Vec<Value> = made
+        .plan
+        .rounds
+        .iter()
+        .enumerate()
+        .flat_map(|(round, pairs)| {
+            pairs.iter().map(move |index| {
+                let (from, to) = made.plan.pairs[*index];
+                let (from, to) = (&made.nodes[from], &made.nodes[to]);
+                json!({
+                    "round": round,
+                    "from": from.place.name.to_string(),
+                    "from_host": from.name,
+                    "from_zone": from.zone,
+                    "to": to.place.name.to_string(),
+                    "to_host": to.name,
+                    "to_zone": to.zone,
+                    "distance_m": from.place.distance_m(&to.place).map(|metres| metres.round() as u64),
+                    "usd_per_gb": made.plan.usd_per_gb[*index],
+                })
+            })
+        })
+        .collect();
+    let mut object = to_json(&made.plan.estimate);
+    object["pairs"] = pairs.into();
+    object
+}

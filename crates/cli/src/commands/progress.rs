@@ -1,0 +1,193 @@
+//! Progress on standard error: on a terminal a bar for a running test or a line for other long work, elsewhere nothing.
+
+use std::time::Duration;
+
+use crate::units::{format_count, format_duration, format_rate};
+use indicatif::{ProgressBar, ProgressStyle};
+use weir_measure::Progress;
+
+/// A bar for one test.
+pub struct ProgressLine {
+    bar: ProgressBar,
+}
+
+impl ProgressLine {
+    /// A bar titled `title`; hidden when `quiet` or when standard error is not a terminal.
+    pub fn new(title: &str, quiet: bool) -> Self {
+        let bar = if quiet {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::new(1000)
+        };
+        if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:20}] {msg}") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_prefix(title.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(500));
+        ProgressLine { bar }
+    }
+
+    /// Shows the progress of the test.
+    pub fn show(&self, progress: &Progress) {
+        let total = progress.total_ns.max(1);
+        let elapsed = progress.elapsed_ns.min(total);
+        self.bar.set_position(elapsed.saturating_mul(1000) / total);
+        let mut parts = Vec::new();
+        if progress.rate > 0 {
+            parts.push(format_rate(progress.rate));
+        }
+        if progress.expected > 0 {
+            let (lost, expected) = (format_count(progress.lost), format_count(progress.expected));
+            parts.push(format!("{lost} lost of {expected}"));
+        }
+        parts.push(format!("{} left", whole_seconds(total - elapsed)));
+        self.bar.set_message(parts.join(", "));
+    }
+
+    /// A line above the bar.
+    pub fn say(&self, line: &str) {
+        if self.bar.is_hidden() {
+            super::output::say(line);
+        } else {
+            self.bar.println(line);
+        }
+    }
+}
+
+/// A line for work of unknown duration.
+pub struct LiveLine {
+    bar: ProgressBar,
+    quiet: bool,
+}
+
+impl LiveLine {
+    /// A line titled `title`; hidden when `quiet` or when standard error is not a terminal.
+    pub fn new(title: &str, quiet: bool) -> Self {
+        let bar = if quiet {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::new_spinner()
+        };
+        if let Ok(style) = ProgressStyle::with_template("{prefix} {elapsed} {wide_msg}") {
+            bar.set_style(style);
+        }
+        bar.set_prefix(title.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(500));
+        LiveLine { bar, quiet }
+    }
+
+    /// Shows the current state.
+    pub fn show(&self, line: &str) {
+        self.bar.set_message(line.to_owned());
+    }
+
+    /// A line above it, printed even where standard error is not a terminal.
+    pub fn say(&self, line: &str) {
+        if self.quiet {
+            return;
+        }
+        if self.bar.is_hidden() {
+            super::output::say(&format!("weir: {line}"));
+        } else {
+            self.bar.println(line);
+        }
+    }
+}
+
+impl Drop for LiveLine {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// A bar for load on an origin, with a table below it.
+pub struct LoadBar {
+    bar: ProgressBar,
+    total_ns: u64,
+}
+
+impl LoadBar {
+    /// A bar of that length; hidden when `quiet` or when standard error is not a terminal.
+    pub fn new(duration: Option<Duration>, quiet: bool) -> Self {
+        let bar = if quiet {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::new(1000)
+        };
+        if let Ok(style) = ProgressStyle::with_template("load [{bar:20}] {msg}") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.enable_steady_tick(Duration::from_millis(500));
+        let total = duration.map_or(0, |duration| duration.as_nanos());
+        LoadBar {
+            bar,
+            total_ns: u64::try_from(total).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Shows the progress, and the last second.
+    pub fn show(&self, elapsed_ns: u64, text: &str) {
+        let total = self.total_ns.max(1);
+        let elapsed = elapsed_ns.min(total);
+        self.bar
+            .set_position((u128::from(elapsed) * 1000 / u128::from(total)) as u64);
+        let (line, rest) = text.split_once('\n').unwrap_or((text, ""));
+        let left = whole_seconds(total - elapsed);
+        self.bar.set_message(format!("{line}, {left} left\n{rest}"));
+    }
+
+    /// A line above it.
+    pub fn say(&self, line: &str) {
+        if self.bar.is_hidden() {
+            super::output::say(line);
+        } else {
+            self.bar.println(line);
+        }
+    }
+}
+
+impl Drop for LoadBar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Whole seconds, because fractions would flicker.
+fn whole_seconds(nanoseconds: u64) -> String {
+    match nanoseconds.div_ceil(1_000_000_000) {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds => format_duration(seconds * 1_000_000_000),
+    }
+}
+
+/// Shows on a terminal what the program waits for, and since when.
+pub struct Waiting(ProgressBar);
+
+impl Waiting {
+    /// Shown until it is dropped.
+    pub fn new(what: &str, quiet: bool) -> Self {
+        let bar = if quiet {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::new_spinner()
+        };
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(500));
+        Waiting(bar)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl Drop for ProgressLine {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

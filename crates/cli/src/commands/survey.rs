@@ -1,0 +1,186 @@
+//! `weir survey`: every measurement of a path in one go, and the answer whether it carries the media.
+
+use crate::args::{GlobalOptions, SurveyArgs};
+use crate::units::{format_bytes, format_duration};
+use serde::Serialize;
+use weir_diagnose::{Answer, Diagnosis, Options};
+use weir_measure::survey::{self, Step, StepSummary, Survey, SurveyPlan, SurveySummary};
+use weir_measure::{MeasureError, Session, Stop};
+use weir_net::host::HostFacts;
+use weir_results::{RunId, Store};
+
+use super::output::{closing_lines, print, print_json, say, storing_notes};
+use super::run_store::{Ended, RunStore, json, new_run};
+use super::{Failure, connect, tables, thresholds};
+
+struct Surveying<'a> {
+    session: Session,
+    local: HostFacts,
+    store: &'a RunStore,
+    parent: RunId,
+    host: &'a str,
+    global: &'a GlobalOptions,
+    stop: &'a Stop,
+    notes: Vec<String>,
+}
+
+/// Runs the survey and reports.
+pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
+    let (format, _) = connect::format(&args.traffic());
+    let plan = SurveyPlan {
+        format,
+        step_ns: args.step.0,
+        max_flows: args.max_flows,
+        max_bytes: args.max_bytes.map_or(u64::MAX, |bytes| bytes.0),
+    };
+    let conditions = &args.measure.fail_if;
+    thresholds::check(conditions, &thresholds::possible_of_survey(), "survey")?;
+    let (session, local) = connect::connect(&args.host, &args.measure)?;
+    session.limits.check(Some(format.rate()), plan.step_ns, 1, 1)?;
+    let mut survey = Survey::new(plan.clone(), session.limits, session.address().ip());
+    let (time, bytes) = survey.estimate(local.mtu.unwrap_or(1500));
+    if !global.quiet {
+        let bound = if args.max_bytes.is_some() {
+            " (--max-bytes stops it there)"
+        } else {
+            ""
+        };
+        say(&format!(
+            "survey of {} at {}: about {}, at most {} sent{bound}",
+            args.host,
+            format.rate().rounded(),
+            format_duration(time),
+            format_bytes(bytes)
+        ));
+    }
+    let store = RunStore::open(&global.db)?;
+    let parent = store.begin_parent(&new_run("survey", &args.host, &plan, &local))?;
+    store.set_remote_host(parent, &session.remote_host)?;
+    let mut surveying = Surveying {
+        session,
+        local,
+        store: &store,
+        parent,
+        host: &args.host,
+        global,
+        stop,
+        notes: Vec::new(),
+    };
+    let result = surveying.run(&mut survey);
+    let mut notes = surveying.notes;
+    let summary = survey.summary();
+    let measured = match &result {
+        Ok(()) => Ok(()),
+        Err((failure, _)) => Err(MeasureError::Internal(failure.message.clone())),
+    };
+    let end = Ended::of(&measured, stop);
+    let outcome = end.outcome();
+    let ended = store.end(parent, &end, &json(&summary));
+    let diagnosis = diagnose(&store, parent, &mut notes);
+    if global.json {
+        let found = Found {
+            answer: diagnosis.as_ref().map(|diagnosis| &diagnosis.answer),
+            summary: &summary,
+            diagnosis: &diagnosis,
+        };
+        print_json(&store, parent, "survey", outcome, &found, &notes)?;
+    } else {
+        print(&format!(
+            "{}{}",
+            tables::survey(&summary, diagnosis.as_ref(), global.verbose > 0),
+            closing_lines(&store, parent, outcome, &notes)
+        ))?;
+    }
+    result.map_err(|(failure, _)| failure)?;
+    ended?;
+    thresholds::judge(conditions, &thresholds::of_survey(&summary))
+}
+
+/// What is printed.
+#[derive(Serialize)]
+struct Found<'a> {
+    answer: Option<&'a Answer>,
+    #[serde(flatten)]
+    summary: &'a SurveySummary,
+    diagnosis: &'a Option<Diagnosis>,
+}
+
+/// The diagnosis of the steps, stored in short for lists. A survey is useful without it: an error becomes a note.
+fn diagnose(store: &RunStore, run: RunId, notes: &mut Vec<String>) -> Option<Diagnosis> {
+    let found = Store::open_read_only(store.path())
+        .map_err(Failure::from)
+        .and_then(|store| super::diagnose::of_run(&store, run, &Options::default()));
+    let found = found
+        .map_err(|failure| notes.push(format!("no diagnosis: {}", failure.message)))
+        .ok()?;
+    // A list diagnoses again what is not stored.
+    let _ = weir_diagnose::record_diagnosis(store.store(), &found);
+    Some(found)
+}
+
+impl Surveying<'_> {
+    /// Makes step after step; a failed step ends the survey, and what was found until then is kept.
+    fn run(&mut self, survey: &mut Survey) -> Result<(), (Failure, Step)> {
+        while let Some((step, max_bytes)) = survey.next_step() {
+            if self.stop.is_set() {
+                return Ok(());
+            }
+            match self.step(&step, max_bytes) {
+                Ok(summary) => {
+                    let before = survey.limited().len();
+                    survey.on_result(&step, summary);
+                    if !self.global.quiet && !self.global.json {
+                        survey.limited()[before..]
+                            .iter()
+                            .for_each(|step| say(&tables::limited_line(step)));
+                    }
+                }
+                Err(failure) => {
+                    let message = format!("{}: {}", step.title(), failure.message);
+                    return Err((Failure { message, ..failure }, step));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step, max_bytes: u64) -> Result<StepSummary, Failure> {
+        let title = step.title();
+        let mut part = new_run(step.kind(), self.host, step, &self.local);
+        part.parent = Some(self.parent);
+        let run = self.store.begin(&part, &title, self.global.quiet)?;
+        run.set_remote_host(&self.session.remote_host)?;
+        let result = survey::run_step(&mut self.session, step, max_bytes, &run, self.stop);
+        let given_up = result.as_ref().ok().and_then(StepSummary::aborted);
+        let end = match &given_up {
+            Some(error) => Ended::failed(error),
+            None => Ended::of(&result, self.stop),
+        };
+        let summary = result.as_ref().ok().map(step_json);
+        let stored = run.finish(&end, &json(&summary));
+        let found = match given_up {
+            Some(error) => return Err(error.into()),
+            None => result?,
+        };
+        let stored = stored?;
+        self.notes.extend(
+            storing_notes(&stored)
+                .into_iter()
+                .map(|note| format!("{title}: {note}")),
+        );
+        if !self.global.quiet && !self.global.json {
+            say(&tables::step_line(&title, &found));
+        }
+        Ok(found)
+    }
+}
+
+/// A step's summary as a run of its own keeps it, without the name of the step around it.
+fn step_json(summary: &StepSummary) -> serde_json::Value {
+    match summary {
+        StepSummary::Mtu(summary) => json(summary),
+        StepSummary::Rtt(summary) => json(summary),
+        StepSummary::Tcp(summary) => json(summary),
+        StepSummary::Flows(summary) => json(summary),
+    }
+}

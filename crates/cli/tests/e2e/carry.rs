@@ -1,0 +1,16 @@
+//! `weir send` and `weir recv`: frames go into one end of the built binary and come out of the other, across loopback
+//! and across links that lose packets; and either end, the input, the output and the network fail in the middle.
+//!
+//! Formats are small and streams short. Receivers wait longer than they would in earnest, so that a busy machine loses
+//! nothing that the test does not take away.
+
+mod advice;
+mod concealed;
+mod ends;
+mod files;
+mod inputs;
+mod losses;
+mod outputs;
+mod recipes;
+mod redundant;
+mod strangers;

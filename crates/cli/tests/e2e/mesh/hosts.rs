@@ -1,0 +1,163 @@
+//! Hosts of a mesh that the test makes: namespaces with an SSH server each, and emulated links between them.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::{finish, make_bridge, weir};
+use weir_rig::{LIMIT, Running, SCRATCH, run, wait_until};
+
+pub const PLACES: [&str; 6] = [
+    "aws:eu-west-1",
+    "aws:us-east-1",
+    "gcp:asia-northeast1",
+    "azure:australiaeast",
+    "oracle:sa-saopaulo-1",
+    "gcp:europe-west3",
+];
+/// Makes the first `count` hosts, a namespace each with an address for SSH and one for tests, and gives their SSH servers.
+#[must_use]
+pub fn make_hosts(count: usize) -> Vec<Running> {
+    hide_temporary_files();
+    make_bridge();
+    for key in ["user", "host", "other"] {
+        run(
+            "ssh-keygen",
+            &["-q", "-t", "ed25519", "-N", "", "-f", &format!("{SCRATCH}/{key}")],
+        );
+    }
+    fs::copy(format!("{SCRATCH}/user.pub"), format!("{SCRATCH}/authorized")).unwrap();
+    let host_key = fs::read_to_string(format!("{SCRATCH}/host.pub")).unwrap();
+    let known: String = (1..=count)
+        .map(|host| format!("10.9.0.{host} {host_key}"))
+        .collect();
+    fs::write(format!("{SCRATCH}/known"), known).unwrap();
+    fs::write(
+        format!("{SCRATCH}/ssh_config"),
+        format!("Host *\n User root\n IdentityFile {SCRATCH}/user\n IdentitiesOnly yes\n UserKnownHostsFile {SCRATCH}/known\n"),
+    )
+    .unwrap();
+    let mut file = format!("defaults: {{ssh-arguments: '-F {SCRATCH}/ssh_config'}}\nhosts:\n");
+    let mut servers = Vec::new();
+    for (host, place) in (1..=count).zip(PLACES) {
+        // The first gets its program copied; the others have it.
+        let there = format!(", weir: {}", weir_rig::binary().display());
+        let there = if host == 1 { "" } else { &there };
+        file.push_str(&format!(
+            "  - {{name: h{host}, address: 10.9.0.{host}, test-address: 10.1.0.{host}, place: '{place}'{there}}}\n"
+        ));
+        servers.push(make_host(host));
+    }
+    fs::write(format!("{SCRATCH}/hosts.yaml"), file).unwrap();
+    servers
+}
+
+fn make_host(host: usize) -> Running {
+    let name = format!("h{host}");
+    let (outside, config) = (format!("b{host}"), format!("{SCRATCH}/sshd_{host}"));
+    run("ip", &["netns", "add", &name]);
+    run(
+        "ip",
+        &[
+            "link", "add", &outside, "master", "bridge", "type", "veth", "peer", "name", "ssh0", "netns",
+            &name,
+        ],
+    );
+    run("ip", &["link", "set", &outside, "up"]);
+    let inside = |arguments: &[&str]| run("ip", &[&["-n", &name], arguments].concat());
+    inside(&["link", "set", "lo", "up"]);
+    inside(&["address", "add", &format!("10.9.0.{host}/24"), "dev", "ssh0"]);
+    inside(&["link", "set", "ssh0", "up"]);
+    inside(&["address", "add", &format!("10.1.0.{host}/32"), "dev", "lo"]);
+    let text = format!(
+        "ListenAddress 10.9.0.{host}\nHostKey {SCRATCH}/host\nAuthorizedKeysFile {SCRATCH}/authorized\nStrictModes no\nUsePAM no\n\
+         PidFile none\nPasswordAuthentication no\nPermitRootLogin prohibit-password\nMaxStartups 100\n"
+    );
+    fs::write(&config, text).unwrap();
+    let mut server = Command::new("ip");
+    server.args(["netns", "exec", &name, "/usr/sbin/sshd", "-D", "-f", &config]);
+    Running::start(server)
+}
+
+/// Joins two hosts by an emulated link with this RTT: the link's own hosts are not used, their interfaces are.
+pub fn join(one: usize, other: usize, rtt_ms: f64) {
+    let link = format!("l{one}{other}");
+    finish(
+        weir(&[
+            "lab",
+            "link",
+            "up",
+            "--rtt",
+            &format!("{rtt_ms:.3}ms"),
+            "--rate",
+            "50Mbit/s",
+            "--queue",
+            "500kB",
+            "--name",
+            &link,
+            "--quiet",
+        ]),
+        0,
+    );
+    for (end, host, far) in [("near", one, other), ("far", other, one)] {
+        let (device, name) = (format!("to-h{far}"), format!("h{host}"));
+        run(
+            "ip",
+            &[
+                "-n",
+                &format!("weir-{link}-{end}"),
+                "link",
+                "set",
+                "weir0",
+                "name",
+                &device,
+                "netns",
+                &name,
+            ],
+        );
+        run("ip", &["-n", &name, "link", "set", &device, "up"]);
+        let (from, to) = (format!("10.1.0.{host}"), format!("10.1.0.{far}/32"));
+        run(
+            "ip",
+            &["-n", &name, "route", "add", &to, "dev", &device, "src", &from],
+        );
+    }
+}
+
+/// A new /tmp, in which there is nothing but this checkout, if that is where it lies.
+fn hide_temporary_files() {
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let name = checkout.to_str().unwrap();
+    fs::create_dir("/run/checkout").unwrap();
+    run("mount", &["--bind", name, "/run/checkout"]);
+    run("mount", &["-t", "tmpfs", "tmpfs", "/tmp"]);
+    if checkout.starts_with("/tmp") {
+        fs::create_dir_all(checkout).unwrap();
+        run("mount", &["--move", "/run/checkout", name]);
+    }
+}
+
+pub fn folders_on_hosts() -> Vec<String> {
+    let names = fs::read_dir("/tmp")
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with("weir-mesh-")).collect()
+}
+
+pub fn agents() -> usize {
+    let commands = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let text = fs::read(entry.ok()?.path().join("cmdline")).ok()?;
+        let words: Vec<String> = text
+            .split(|byte| *byte == 0)
+            .map(|word| String::from_utf8_lossy(word).into_owned())
+            .collect();
+        (words.first()?.ends_with("weir") && words.get(1)? == "agent").then_some(())
+    });
+    commands.count()
+}
+
+#[track_caller]
+pub fn nothing_is_left() {
+    assert_eq!(folders_on_hosts(), [""; 0]);
+    wait_until("the end of the agents", LIMIT, || (agents() == 0).then_some(()));
+}

@@ -1,0 +1,36 @@
+//! Networks made on one host: two hosts that are network namespaces, an emulated link between them, commands that run
+//! on them, the account that the link gives of itself, and the removal of all of it, whatever happens. Beside them what is
+//! measured or played there: scenarios of the pacing lab, and traps of pacing in virtual time, which need no network. It may
+//! know the link, the player's model, the host's namespaces and the records of the results store; it must not know which
+//! commands run, how arguments are written, or how results are drawn.
+//!
+//! The feature `networks` (on by default) has the networks. Scenarios and traps stand without it.
+
+#[cfg(feature = "networks")]
+mod account;
+pub mod calibrate;
+#[cfg(feature = "networks")]
+mod carry;
+#[cfg(feature = "networks")]
+mod hosts;
+#[cfg(feature = "networks")]
+mod lab;
+pub mod pacing;
+#[cfg(feature = "networks")]
+mod queues;
+mod scenario_file;
+#[cfg(feature = "networks")]
+mod state;
+pub mod traps;
+mod waiting;
+
+#[cfg(feature = "networks")]
+pub use self::{
+    account::{Account, DirectionAccount, Drops, Fitness, OwnLosses},
+    carry::{CarryError, carry},
+    hosts::{FAR_IPV4, FAR_IPV6, Host, NEAR_IPV4, NEAR_IPV6, spawn_on},
+    lab::{Lab, LabError},
+    state::{HostState, LinkName, LinkNameError, LinkState, Registry, StateError},
+};
+pub use scenario_file::{MOST_BYTES as MOST_SCENARIO_BYTES, ScenarioError};
+pub use waiting::QueueSecond;

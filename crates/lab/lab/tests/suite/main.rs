@@ -1,0 +1,5 @@
+//! Traps with results known beforehand.
+
+#![allow(clippy::unwrap_used)]
+
+mod traps;

@@ -1,0 +1,170 @@
+//! Generates the tables of `docs/diagnosis.md`: hit rates and false alarm rates of the findings
+//! over random networks with known properties.
+//!
+//!     cargo run --release -p weir-simulate --example diagnosis_table -- --networks 200 --seed 2
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use weir_simulate::judgement::{QUESTIONS, Said, Truth};
+use weir_simulate::networks::{Kind, draw};
+use weir_simulate::{Judged, JudgingPlan, judge, observe};
+
+const USAGE: &str = "\
+usage: diagnosis_table [OPTION]...
+  --networks N    networks of each kind (200)
+  --first N       number of the first of them (0)
+  --seed N        seed of all of them (1)
+  --kind NAME     this kind alone; may be given several times
+  --threads N     networks that are simulated side by side (all cores)
+  --show          one network (--kind, --first): its truth and its findings, instead of tables
+  --keep FILE     with --show: keeps the database there";
+
+struct Options {
+    plan: JudgingPlan,
+    networks: u64,
+    first: u64,
+    show: bool,
+    keep: Option<PathBuf>,
+}
+
+fn options() -> Result<Options, String> {
+    let mut plan = JudgingPlan {
+        kinds: Vec::new(),
+        numbers: 0..0,
+        seed: 1,
+        threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+    };
+    let (mut networks, mut first, mut show, mut keep) = (200, 0, false, None);
+    let mut arguments = std::env::args().skip(1);
+    while let Some(option) = arguments.next() {
+        if option == "--show" {
+            show = true;
+            continue;
+        }
+        let value = arguments.next().ok_or(USAGE)?;
+        let number = || -> Result<u64, String> { value.parse().map_err(|_| USAGE.to_owned()) };
+        match option.as_str() {
+            "--networks" => networks = number()?,
+            "--first" => first = number()?,
+            "--seed" => plan.seed = number()?,
+            "--threads" => plan.threads = usize::try_from(number()?).map_err(|_| USAGE)?,
+            "--kind" => plan.kinds.push(kind(&value)?),
+            "--keep" => keep = Some(PathBuf::from(&value)),
+            _ => return Err(USAGE.to_owned()),
+        }
+    }
+    if plan.kinds.is_empty() {
+        plan.kinds = Kind::ALL.to_vec();
+    }
+    plan.numbers = first..first.saturating_add(networks);
+    Ok(Options {
+        plan,
+        networks,
+        first,
+        show,
+        keep,
+    })
+}
+
+fn kind(name: &str) -> Result<Kind, String> {
+    let named = Kind::ALL.into_iter().find(|kind| format!("{kind:?}") == name);
+    named.ok_or_else(|| format!("unknown kind {name}; write one of {:?}", Kind::ALL))
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let options = options()?;
+    if options.show {
+        return show(&options);
+    }
+    let directory = std::env::temp_dir().join(format!("diagnosis-table-{}", std::process::id()));
+    std::fs::create_dir(&directory)?;
+    let began = Instant::now();
+    let all = options.networks * options.plan.kinds.len() as u64;
+    let done = AtomicU64::new(0);
+    let each = |_, _, _: &_| {
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if done.is_multiple_of(20) || done == all {
+            eprintln!("{done} of {all} networks after {:.0?}", began.elapsed());
+        }
+    };
+    let judged = judge(&options.plan, &directory, &each);
+    std::fs::remove_dir_all(&directory)?;
+    let judged = judged?;
+    print_answers(&judged);
+    print_values(&judged);
+    print_wrong(&judged);
+    Ok(())
+}
+
+/// A single network, to find out why it was misjudged.
+fn show(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
+    let kind = *options.plan.kinds.first().ok_or(USAGE)?;
+    let network = draw(kind, options.plan.seed, options.first);
+    let scratch = std::env::temp_dir().join(format!("diagnosis-table-{}.db", std::process::id()));
+    let database = options.keep.clone().unwrap_or(scratch);
+    let observed = observe(&network, &database)?;
+    println!("{network:#?}");
+    for finding in &observed.diagnosis.findings {
+        println!("\n{:?} {}: {}", finding.severity, finding.name, finding.sentence);
+        for evidence in &finding.evidence {
+            println!("    {}: {}", evidence.what, evidence.value);
+        }
+    }
+    println!();
+    for question in QUESTIONS {
+        println!("{}: {:?}", question.name, (question.answer)(&observed));
+    }
+    if options.keep.is_none() {
+        std::fs::remove_file(&database)?;
+    }
+    Ok(())
+}
+
+fn print_answers(judged: &Judged) {
+    println!("| finding | right means | networks with it | hits | networks without it | false alarms |");
+    println!("| --- | --- | --- | --- | --- | --- |");
+    for (question, answers) in QUESTIONS.iter().zip(&judged.answers) {
+        println!(
+            "| {} | {} | {} | {} | {} | {} |",
+            question.name,
+            question.right,
+            answers.hits.of,
+            answers.hits.percent(),
+            answers.alarms.of,
+            answers.alarms.percent()
+        );
+    }
+}
+
+fn print_values(judged: &Judged) {
+    println!("\n| value | networks | median error | 95 % below | truth within the stated 95 % bounds |");
+    println!("| --- | --- | --- | --- | --- |");
+    for (name, values) in &judged.values {
+        println!(
+            "| {name} | {} | {:.1} % | {:.1} % | {} |",
+            values.errors.count(),
+            100.0 * values.errors.quantile(0.5),
+            100.0 * values.errors.quantile(0.95),
+            values.within.percent()
+        );
+    }
+}
+
+fn print_wrong(judged: &Judged) {
+    eprintln!("\nWrong answers (kind, number, truth, said):");
+    for (question, answers) in QUESTIONS.iter().zip(&judged.answers) {
+        for (kind, number, truth, said) in &answers.wrong {
+            let how = match (truth, said) {
+                (Truth::Present, Said::Nothing) => "missed",
+                (Truth::Present, _) => "misnamed",
+                _ => "false alarm",
+            };
+            eprintln!("{}: {how}: --kind {kind:?} --first {number}", question.name);
+        }
+    }
+    for (kind, number, why) in &judged.failed {
+        eprintln!("not surveyed: --kind {kind:?} --first {number}: {why}");
+    }
+}

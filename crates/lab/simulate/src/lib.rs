@@ -1,0 +1,30 @@
+//! Measurements in virtual time: a survey, or one test, between two modelled hosts over an emulated link, without a
+//! socket, a clock or a wait. Sending and accounting use the code of the real measurements; only hosts
+//! and wires are models. It serves to judge a diagnosis on networks with known properties, and to try
+//! a plan before a real measurement. Only what judges a diagnosis ([`judgement`], [`judge`]) knows findings.
+//!
+//! TCP steps of a survey are omitted: there is no model of a congestion control here.
+
+mod clock;
+mod datagram;
+mod flows;
+mod host;
+mod judged;
+pub mod judgement;
+mod mtu;
+pub mod networks;
+mod observed;
+mod path;
+mod random;
+mod record;
+mod rtt;
+mod tally;
+
+pub use flows::RouteUse;
+pub use host::HostModel;
+pub use judged::{Answers, Judged, Plan as JudgingPlan, Values, judge};
+pub use observed::{ObserveError, Observed, observe};
+pub use path::{Path, StepTruth, Surveyed};
+pub use random::Random;
+pub use record::SimulationError;
+pub use tally::{Errors, Tally};

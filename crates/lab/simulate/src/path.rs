@@ -1,0 +1,446 @@
+//! A simulated path: an emulated link between two modelled hosts, and the measurements over it. It
+//! must not know the link's faults.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use weir_link::discrete::{Endpoint, Network};
+use weir_link::{Counters, Departure, LinkSpec, Nanos, Packet, RouteSpec};
+use weir_measure::Limits;
+use weir_measure::flows::FlowsPlan;
+use weir_measure::path_mtu::MtuSummary;
+use weir_measure::rtt::RttPlan;
+use weir_measure::survey::{Step, StepSummary, Survey, SurveyPlan, SurveySummary};
+use weir_results::{Direction, Outcome, Record, RunId, Store};
+
+use crate::datagram::{Datagram, Ports};
+use crate::flows::{self, RouteUse, TestPorts};
+use crate::host::{Host, HostModel};
+use crate::random::Random;
+use crate::record::{Pair, SimulationError, json, store_run};
+use crate::{mtu, rtt};
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Default Unix start time of a path: 2026-01-01 00:00 UTC.
+const START_UNIX_NS: u64 = 1_767_225_600 * SECOND_NS;
+/// Default UDP ports of the agent.
+const AGENT_PORTS: (u16, u16) = (4_750, 4_849);
+/// Ports of a client's sockets, the default range of Linux.
+const CLIENT_PORTS: (u64, u64) = (32_768, 60_999);
+/// Minimum time between steps.
+const SLOT_NS: u64 = 40 * SECOND_NS;
+/// Minimum time from the start of a flow step to its first packet.
+const LEAD_NS: u64 = SECOND_NS;
+/// Round trips that fit into it.
+const LEAD_ROUND_TRIPS: u64 = 20;
+
+/// The link and the hosts at its ends.
+pub(crate) struct Wire {
+    spec: LinkSpec,
+    network: Network<Datagram>,
+    near: HostModel,
+    far: HostModel,
+    random: Random,
+    start_unix_ns: u64,
+    now: u64,
+}
+
+impl Wire {
+    /// Both hosts, with separate threads and noise for each step.
+    pub fn hosts(&mut self) -> (Host, Host) {
+        let (near, far) = (self.random.fork(), self.random.fork());
+        (
+            Host::new(&self.near, self.start_unix_ns, near),
+            Host::new(&self.far, self.start_unix_ns, far),
+        )
+    }
+
+    pub fn interface_mtu(&self) -> u32 {
+        self.spec.interface_mtu
+    }
+
+    /// Propagation delay of the longest forward route plus the longest reverse route.
+    pub fn round_trip_ns(&self) -> u64 {
+        round_trip_ns(&self.spec)
+    }
+
+    /// Processes all events before `until`.
+    pub fn run_until(
+        &mut self,
+        near: &mut dyn Endpoint<Datagram>,
+        far: &mut dyn Endpoint<Datagram>,
+        until: u64,
+    ) {
+        while let Some(now) = self.network.step(near, far, Nanos(until)) {
+            self.now = now.0;
+        }
+    }
+
+    /// The same while `go_on` returns true; returns the time of the last event.
+    pub fn run_while<N: Endpoint<Datagram>, F: Endpoint<Datagram>>(
+        &mut self,
+        near: &mut N,
+        far: &mut F,
+        until: u64,
+        go_on: impl Fn(&N, &F) -> bool,
+    ) -> u64 {
+        while go_on(near, far) {
+            let Some(now) = self.network.step(near, far, Nanos(until)) else {
+                break;
+            };
+            self.now = now.0;
+        }
+        self.now
+    }
+}
+
+/// Propagation delay of the longest forward route plus the longest reverse route, with all jitter.
+fn round_trip_ns(link: &LinkSpec) -> u64 {
+    let longest = |routes: &[RouteSpec]| {
+        let delay = |route: &RouteSpec| route.delay_ns + route.jitter.map_or(0, |jitter| jitter.most_ns);
+        routes.iter().map(delay).max().unwrap_or(0)
+    };
+    longest(&link.forward.routes) + longest(&link.reverse.routes)
+}
+
+/// From one step to the next.
+fn slot_ns(round_trip_ns: u64) -> u64 {
+    SLOT_NS + 2 * LEAD_ROUND_TRIPS * round_trip_ns
+}
+
+/// From the start of a flow step to its first packet.
+fn lead_ns(round_trip_ns: u64) -> u64 {
+    LEAD_NS + LEAD_ROUND_TRIPS * round_trip_ns
+}
+
+/// A host that ignores packets still in flight after a test.
+struct Nobody;
+
+impl Endpoint<Datagram> for Nobody {
+    fn next_wake(&self) -> Option<Nanos> {
+        None
+    }
+
+    fn wake(&mut self, _now: Nanos, _out: &mut Vec<Packet<Datagram>>) {}
+
+    fn receive(&mut self, _departure: Departure<Datagram>, _out: &mut Vec<Packet<Datagram>>) {}
+}
+
+/// The true events of one step, to judge a diagnosis.
+#[derive(Clone, Debug)]
+pub struct StepTruth {
+    /// The run that the step was recorded as.
+    pub run: RunId,
+    /// The measurement.
+    pub step: Step,
+    /// The result.
+    pub summary: StepSummary,
+    /// Routes of the forward flows.
+    pub forward_routes: RouteUse,
+    /// Routes of the reverse flows.
+    pub reverse_routes: RouteUse,
+    /// Packets that hosts dropped in forward direction.
+    pub forward_host_losses: u64,
+    /// Packets that hosts dropped in reverse direction.
+    pub reverse_host_losses: u64,
+    /// The link's forward counters, before and after.
+    pub forward: (Counters, Counters),
+    /// The link's reverse counters, before and after.
+    pub reverse: (Counters, Counters),
+}
+
+/// Result of a simulated survey.
+#[derive(Clone, Debug)]
+pub struct Surveyed {
+    /// The survey's run; its steps are parts of it.
+    pub run: RunId,
+    /// Its summary.
+    pub summary: SurveySummary,
+    /// Its steps.
+    pub steps: Vec<StepTruth>,
+}
+
+/// A path for repeated measurements; its time continues from one measurement to the next.
+pub struct Path {
+    wire: Wire,
+    pair: Pair,
+    limits: Limits,
+    ports: Random,
+    agent_port: u16,
+    /// Steps made so far: each has a slot of time of its own.
+    steps: u64,
+    slot_ns: u64,
+}
+
+impl Path {
+    /// A path over `link` between two hosts, named `target` in runs. Equal seeds give equal measurements.
+    ///
+    /// # Errors
+    /// When the link's specification is not valid.
+    pub fn new(
+        link: &LinkSpec,
+        near: &HostModel,
+        far: &HostModel,
+        target: &str,
+        seed: u64,
+    ) -> Result<Self, SimulationError> {
+        link.check()?;
+        let mut random = Random::new(seed);
+        let mut ports = random.fork();
+        let agent_port = AGENT_PORTS.0 + ports.whole(0, 99) as u16;
+        let wire = Wire {
+            network: Network::new(link),
+            spec: link.clone(),
+            near: near.clone(),
+            far: far.clone(),
+            random,
+            start_unix_ns: START_UNIX_NS,
+            now: 0,
+        };
+        let slot_ns = slot_ns(wire.round_trip_ns());
+        Ok(Path {
+            wire,
+            pair: Pair {
+                target: target.to_owned(),
+                interface_mtu: link.interface_mtu,
+            },
+            limits: Limits::default(),
+            ports,
+            agent_port,
+            steps: 0,
+            slot_ns,
+        })
+    }
+
+    /// The same path at a later time.
+    #[must_use]
+    pub fn later_by(mut self, nanoseconds: u64) -> Self {
+        self.wire.start_unix_ns += nanoseconds;
+        self
+    }
+
+    /// Send time, on the link's clock, of the first packet of step `number` if it is a flow test: steps
+    /// are numbered from 0, and a survey's first two are the path MTU and the RTT. For faults that begin during a
+    /// step. Steps longer than half a minute shift all later ones.
+    pub fn stream_begins_ns(link: &LinkSpec, number: u64) -> u64 {
+        let trip = round_trip_ns(link);
+        number * slot_ns(trip) + lead_ns(trip)
+    }
+
+    /// Runs a whole survey, except its TCP steps, and records it.
+    ///
+    /// # Errors
+    /// When no packet arrives, or the store fails. Earlier records stay.
+    pub fn survey(&mut self, plan: &SurveyPlan, store: &mut Store) -> Result<Surveyed, SimulationError> {
+        self.limits.check(Some(plan.format.rate()), plan.step_ns, 1, 1)?;
+        let peer = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
+        let mut survey = Survey::new(plan.clone(), self.limits, peer);
+        let started = self.wire.start_unix_ns + self.next_start();
+        let parent = store.begin_run(&self.pair.run("survey", None, plan, started))?;
+        store.set_remote_host(parent, &self.pair.remote())?;
+        let mut steps = Vec::new();
+        while let Some((step, max_bytes)) = survey.next_step() {
+            if matches!(step, Step::Tcp(_)) {
+                continue;
+            }
+            let made = self.step(&step, &step, max_bytes, Some(parent), store)?;
+            survey.on_result(&step, made.summary.clone());
+            steps.push(made);
+        }
+        let summary = survey.summary();
+        let ended = self.wire.start_unix_ns + self.wire.now;
+        store.end_run(parent, Outcome::Finished, None, ended, &json(&summary))?;
+        Ok(Surveyed {
+            run: parent,
+            summary,
+            steps,
+        })
+    }
+
+    /// Runs one flow test and records it.
+    ///
+    /// # Errors
+    /// As [`Path::survey`].
+    pub fn flows(&mut self, plan: &FlowsPlan, store: &mut Store) -> Result<StepTruth, SimulationError> {
+        self.step(&Step::Flows(plan.clone()), plan, u64::MAX, None, store)
+    }
+
+    /// Runs one RTT test and records it.
+    ///
+    /// # Errors
+    /// As [`Path::survey`].
+    pub fn rtt(&mut self, plan: &RttPlan, store: &mut Store) -> Result<StepTruth, SimulationError> {
+        self.step(&Step::Rtt(plan.clone()), plan, u64::MAX, None, store)
+    }
+
+    fn next_start(&self) -> u64 {
+        (self.steps * self.slot_ns).max(self.wire.now)
+    }
+
+    /// Runs one step in its slot and records it with these parameters.
+    fn step(
+        &mut self,
+        step: &Step,
+        parameters: &impl serde::Serialize,
+        max_bytes: u64,
+        parent: Option<RunId>,
+        store: &mut Store,
+    ) -> Result<StepTruth, SimulationError> {
+        let now = self.next_start();
+        self.wire.run_until(&mut Nobody, &mut Nobody, now);
+        let before = self.counters();
+        let made = self.measure(step, max_bytes, now)?;
+        self.steps = (self.steps + 1).max(made.ended_ns.div_ceil(self.slot_ns));
+        let after = self.counters();
+        let start = self.wire.start_unix_ns;
+        let new = self.pair.run(step.kind(), parent, parameters, start + now);
+        let run = store_run(
+            store,
+            &new,
+            &self.pair.remote(),
+            &made.records,
+            start + made.ended_ns,
+            &summary_json(&made.summary),
+        )?;
+        Ok(StepTruth {
+            run,
+            step: step.clone(),
+            summary: made.summary,
+            forward_routes: made.forward_routes,
+            reverse_routes: made.reverse_routes,
+            forward_host_losses: made.forward_host_losses,
+            reverse_host_losses: made.reverse_host_losses,
+            forward: (before.0, after.0),
+            reverse: (before.1, after.1),
+        })
+    }
+
+    fn counters(&self) -> (Counters, Counters) {
+        let network = &self.wire.network;
+        (network.forward().counters(), network.reverse().counters())
+    }
+
+    fn measure(&mut self, step: &Step, max_bytes: u64, now: u64) -> Result<Made, SimulationError> {
+        match step {
+            Step::Mtu => Ok(self.measure_mtu(now)),
+            Step::Rtt(plan) => {
+                let ports = self.socket_to_agent();
+                let tested = rtt::run(&mut self.wire, plan, ports, now)?;
+                Ok(Made::of(
+                    StepSummary::Rtt(Box::new(tested.summary)),
+                    tested.records,
+                    tested.ended_ns,
+                ))
+            }
+            Step::Flows(plan) => self.measure_flows(plan, max_bytes, now),
+            Step::Tcp(_) => Err(SimulationError::Blocked {
+                step: "tcp",
+                reason: "there is no model of TCP",
+            }),
+        }
+    }
+
+    fn measure_mtu(&mut self, now: u64) -> Made {
+        let ports = self.socket_to_agent();
+        let (forward, mut records, ended) = mtu::run(&mut self.wire, Direction::Forward, ports, now);
+        let back = ports.swapped();
+        let (reverse, more, ended_ns) = mtu::run(&mut self.wire, Direction::Reverse, back, ended);
+        records.extend(more);
+        let summary = StepSummary::Mtu(MtuSummary { forward, reverse });
+        Made::of(summary, records, ended_ns)
+    }
+
+    fn measure_flows(&mut self, plan: &FlowsPlan, max_bytes: u64, now: u64) -> Result<Made, SimulationError> {
+        plan.check()?;
+        self.limits
+            .check(plan.rate(), plan.duration_ns, plan.length, plan.flows)?;
+        let ports = self.test_ports(plan.flows);
+        let lead_ns = lead_ns(self.wire.round_trip_ns());
+        let tested = flows::run(&mut self.wire, plan, max_bytes, &ports, now, lead_ns)?;
+        Ok(Made {
+            summary: StepSummary::Flows(Box::new(tested.summary)),
+            records: tested.records,
+            forward_routes: tested.forward_routes,
+            reverse_routes: tested.reverse_routes,
+            forward_host_losses: tested.forward_host_losses,
+            reverse_host_losses: tested.reverse_host_losses,
+            ended_ns: tested.ended_ns,
+        })
+    }
+
+    /// A new socket of the client towards a new port of the agent.
+    fn socket_to_agent(&mut self) -> Ports {
+        Ports {
+            source: self.client_port(),
+            destination: self.next_agent_port(),
+        }
+    }
+
+    fn test_ports(&mut self, flows: u16) -> TestPorts {
+        let clock = self.socket_to_agent();
+        let source = self.client_port();
+        let forward = (0..flows).map(|_| Ports {
+            source,
+            destination: self.next_agent_port(),
+        });
+        let forward = forward.collect();
+        let source = self.next_agent_port();
+        let reverse = (0..flows).map(|_| Ports {
+            source,
+            destination: self.client_port(),
+        });
+        TestPorts {
+            clock,
+            forward,
+            reverse: reverse.collect(),
+        }
+    }
+
+    fn client_port(&mut self) -> u16 {
+        self.ports.whole(CLIENT_PORTS.0, CLIENT_PORTS.1) as u16
+    }
+
+    fn next_agent_port(&mut self) -> u16 {
+        let port = self.agent_port;
+        self.agent_port = if port == AGENT_PORTS.1 {
+            AGENT_PORTS.0
+        } else {
+            port + 1
+        };
+        port
+    }
+}
+
+/// Result of one step, before it is stored.
+struct Made {
+    summary: StepSummary,
+    records: Vec<Record>,
+    forward_routes: RouteUse,
+    reverse_routes: RouteUse,
+    forward_host_losses: u64,
+    reverse_host_losses: u64,
+    ended_ns: u64,
+}
+
+impl Made {
+    fn of(summary: StepSummary, records: Vec<Record>, ended_ns: u64) -> Self {
+        Made {
+            summary,
+            records,
+            forward_routes: RouteUse::default(),
+            reverse_routes: RouteUse::default(),
+            forward_host_losses: 0,
+            reverse_host_losses: 0,
+            ended_ns,
+        }
+    }
+}
+
+/// A step's summary in the form of a run.
+fn summary_json(summary: &StepSummary) -> serde_json::Value {
+    match summary {
+        StepSummary::Mtu(summary) => json(summary),
+        StepSummary::Rtt(summary) => json(summary),
+        StepSummary::Tcp(summary) => json(summary),
+        StepSummary::Flows(summary) => json(summary),
+    }
+}

@@ -1,0 +1,8 @@
+//! Simulated measurements, the diagnosis of them, and the diagnosis of what damage makes of their databases.
+
+#![allow(clippy::unwrap_used)]
+
+mod diagnosis;
+mod paths;
+mod queries;
+mod strange_databases;

@@ -1,0 +1,387 @@
+//! What limits a stream below its rate: a cap on each flow, a cap on packets per second, a full path, or a cap on all
+//! flows together. Each leaves another quantity the same in all tests that it touches: the rate of a flow, packets per
+//! second, or bits per second; and each lets other tests through untouched.
+
+use weir_stats::{Counted, binomial_at_least, median, normal_tail};
+
+use weir_results::StreamBurst;
+
+use super::Step;
+use crate::measured::FlowTest;
+
+/// Less loss is no sign of a limit.
+const LEAST_LOSS: f64 = 0.02;
+/// A test that lost as little may have met a limit that others show.
+const SOME_LOSS: f64 = 0.001;
+/// Limited tests agree if their quantity differs by at most this share.
+const AGREE: f64 = 0.03;
+/// Another test may have passed more than the limit by this share, which is its own error.
+const EXCEEDED: f64 = 0.01;
+/// Loss this much steadier than random loss comes from a limit, not from a loss process.
+const STEADY: f64 = 0.001;
+/// A path that sends a sender's bursts on at less than this many times the rate of the media makes them wait; at less
+/// than that many where losses are as steady as a limit's.
+const SLOW: f64 = 1.1;
+const SLOWISH: f64 = 1.6;
+/// Pieces of the stream lose alike if they are within so many standard deviations of the middle one, where one in
+/// five independent ones is.
+const ALIKE: f64 = 0.25;
+/// Fewest packets in a piece of the stream whose losses are compared with others'.
+const LEAST_PIECE: u64 = 256;
+/// Fewer pieces say less than the seconds do.
+const LEAST_PIECES: usize = 8;
+/// In longer tests the seconds say enough.
+const MOST_WINDOWS: usize = 100_000;
+/// More pieces say nothing more: in a long test they are longer.
+const MOST_PIECES: u64 = 65_536;
+/// A pause between two bursts that were kept: others may have come in it.
+const LOT_NS: u64 = 20_000_000;
+/// A path that is full for bursts of one length is full for most.
+const MOST_STEPS: f64 = 0.6;
+/// How many times as many flows a sweep must have had to say that their number changes nothing.
+const SWEEP: usize = 4;
+
+/// What kind of limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LimitKind {
+    /// Each flow is held at a rate.
+    FlowRate,
+    /// Packets per second are held.
+    PacketRate,
+    /// The path is full: packets wait in a queue before some are lost.
+    Path,
+    /// All flows together are held at a rate without a queue.
+    Together,
+}
+
+/// A limit that was met.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Limit {
+    /// What kind.
+    pub kind: LimitKind,
+    /// Bits per second of IP packets, or packets per second.
+    pub value: f64,
+    /// Smallest and largest value of the same in the limited tests.
+    pub range: (f64, f64),
+    /// Indices of the tests that it touched.
+    pub steps: Vec<usize>,
+    /// p-value of losses spread at random, against ones spread as evenly as these.
+    pub steady: f64,
+    /// Most tests in which it was met had a queue.
+    pub queued: bool,
+    /// The sweep over the number of flows was wide enough to say that it changes nothing.
+    pub flows_swept: bool,
+}
+
+/// A test in the quantities that limits are about.
+struct Load {
+    index: usize,
+    flows: f64,
+    payload: u32,
+    /// Received: bits per second of IP packets, and packets per second.
+    bits: f64,
+    packets: f64,
+    /// Rate that was asked for, bits per second of payload.
+    asked: f64,
+    /// Share of the packets that was lost.
+    loss: f64,
+    limited: bool,
+}
+
+impl Load {
+    fn of(index: usize, step: &Step, header_bytes: u32) -> Option<Load> {
+        let after = weir_stats::total(&step.slots_after_start());
+        let whole = step.loss();
+        // Where the first second was all, it has to do.
+        let loss = if after.trials > 0 { after } else { whole };
+        let test = step.test;
+        if test.received == 0 {
+            // A limit lets something through.
+            return None;
+        }
+        let offered = test.asked? as f64;
+        // The last packet of a frame is shorter; where it passes more easily, what came is shorter than what was sent.
+        let frame = f64::from(test.plan.format.bytes_per_frame);
+        let sent_bits = 8.0 * frame / (frame / f64::from(test.payload.max(1))).ceil().max(1.0);
+        let came_bits = 8.0 * test.bytes as f64 / test.received.max(1) as f64;
+        let packets = offered / sent_bits * (1.0 - loss.rate());
+        let dark: u64 = step
+            .outages
+            .iter()
+            .flat_map(|outage| &outage.parts)
+            .map(|part| part.duration_ns)
+            .sum();
+        let mostly_dark = dark as f64 > 0.1 * step.test.active_ns as f64;
+        Some(Load {
+            index,
+            flows: step.flow_count() as f64,
+            payload: step.test.payload,
+            bits: packets * (came_bits + 8.0 * f64::from(header_bytes)),
+            packets,
+            asked: offered,
+            loss: loss.rate(),
+            limited: loss.rate() >= LEAST_LOSS && step.host_share() < 0.5 && !mostly_dark,
+        })
+    }
+}
+
+/// Finds the limit that fits the tests of a direction, if one does.
+pub(super) fn find(steps: &[Step], header_bytes: u32) -> Option<Limit> {
+    let loads = Loads::of(steps, header_bytes)?;
+    loads
+        .flow_rate()
+        .or_else(|| loads.packet_rate())
+        .or_else(|| loads.of_all_flows())
+}
+
+/// All tests of a direction, of which some met a limit.
+struct Loads {
+    all: Vec<Load>,
+    /// Probability of losses as even as those of the limited tests, if independent.
+    steady: f64,
+    /// Packets wait in a queue in most of the limited tests.
+    queued: bool,
+}
+
+impl Loads {
+    fn of(steps: &[Step], header_bytes: u32) -> Option<Self> {
+        let of_step = |(index, step): (usize, &Step)| Load::of(index, step, header_bytes);
+        let all: Vec<Load> = steps.iter().enumerate().filter_map(of_step).collect();
+        let limited: Vec<&Load> = all.iter().filter(|load| load.limited).collect();
+        if limited.is_empty() {
+            return None;
+        }
+        let steady = steadiness(steps, &limited);
+        // What is usual where nothing is lost is the work of hosts and the jitter of the path.
+        let free = all.iter().filter(|load| !load.limited);
+        let usual_ns = median(free.map(|load| steps[load.index].queueing.median_ns).collect());
+        let drains_slowly = |load: &Load| {
+            let rate = steps[load.index].queueing.drain_rate(usual_ns);
+            rate < SLOW * load.asked || (steady < STEADY && rate < SLOWISH * load.asked)
+        };
+        let waits = |load: &&&Load| steps[load.index].queueing.stands() || drains_slowly(load);
+        let queued = limited.iter().filter(waits).count() * 2 > limited.len();
+        Some(Loads { all, steady, queued })
+    }
+
+    fn limited(&self) -> impl Iterator<Item = &Load> {
+        self.all.iter().filter(|load| load.limited)
+    }
+
+    fn free(&self) -> impl Iterator<Item = &Load> {
+        self.all.iter().filter(|load| !load.limited)
+    }
+
+    /// Fewest and most flows of the limited tests.
+    fn flows(&self) -> (f64, f64) {
+        spread(self.limited().map(|load| load.flows))
+    }
+
+    /// Each flow got the same, and tests with more flows more.
+    fn flow_rate(&self) -> Option<Limit> {
+        let of = |load: &Load| load.bits / load.flows;
+        let (fewest, most) = self.flows();
+        let payload = self.limited().next()?.payload;
+        let more_pass = self
+            .free()
+            .any(|load| load.flows > fewest && load.payload == payload);
+        let varied = more_pass || most > fewest;
+        let range = self.holds(of)?;
+        (varied && !self.queued && self.steady < STEADY)
+            .then(|| self.limit(LimitKind::FlowRate, range, Some(&of)))
+    }
+
+    /// As many packets came through of every length, and longer ones carried more.
+    fn packet_rate(&self) -> Option<Limit> {
+        let of = |load: &Load| load.packets;
+        let shortest = self.limited().map(|load| load.payload).min()?;
+        let varied = self
+            .free()
+            .chain(self.limited())
+            .any(|load| load.payload > shortest);
+        let range = self.holds(of)?;
+        (varied && self.steady < STEADY).then(|| self.limit(LimitKind::PacketRate, range, Some(&of)))
+    }
+
+    /// A full path, or a cap on all flows together.
+    fn of_all_flows(&self) -> Option<Limit> {
+        let of = |load: &Load| load.bits;
+        let range = spread(self.limited().map(of));
+        if self.queued {
+            return Some(self.limit(LimitKind::Path, range, None));
+        }
+        if self.steady >= STEADY {
+            return None;
+        }
+        if let Some(together) = self.holds(of) {
+            return Some(self.limit(LimitKind::Together, together, Some(&of)));
+        }
+        // What loses as steadily as a limit and yet passes more of some lengths than of others depends on the sender's
+        // bursts: they overflow a queue that is too short for its delay to show.
+        let most = self.limited().count() as f64 >= MOST_STEPS * self.all.len() as f64;
+        most.then(|| self.limit(LimitKind::Path, range, None))
+    }
+
+    /// The range of a quantity, if the limited tests agree on it and no other test passed more of it.
+    fn holds(&self, quantity: impl Fn(&Load) -> f64) -> Option<(f64, f64)> {
+        let range = spread(self.limited().map(&quantity));
+        let exceeded = self
+            .free()
+            .any(|load| quantity(load) > range.1 * (1.0 + EXCEEDED));
+        (range.1 <= range.0 * (1.0 + AGREE) && !exceeded).then_some(range)
+    }
+
+    /// Tests that lost little and passed as much as the limit met it, too.
+    fn limit(&self, kind: LimitKind, range: (f64, f64), of: Option<&dyn Fn(&Load) -> f64>) -> Limit {
+        let met = |load: &&Load| {
+            let passed = |of: &dyn Fn(&Load) -> f64| of(load) >= range.0 * (1.0 - AGREE);
+            load.limited || (load.loss >= SOME_LOSS && of.is_some_and(passed))
+        };
+        let (fewest, most) = self.flows();
+        Limit {
+            kind,
+            value: 0.5 * (range.0 + range.1),
+            range,
+            steps: self.all.iter().filter(met).map(|load| load.index).collect(),
+            steady: self.steady,
+            queued: self.queued,
+            flows_swept: most >= SWEEP as f64 * fewest,
+        }
+    }
+}
+
+fn spread(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::MAX, 0.0), |(low, high), value| {
+        (low.min(value), high.max(value))
+    })
+}
+
+/// Probability that so many pieces of the limited tests lose as nearly alike, were the losses independent. A host that
+/// was held up now and then spoils single pieces, which a sum of squares would not forgive.
+fn steadiness(steps: &[Step], limited: &[&Load]) -> f64 {
+    let (mut alike, mut compared, mut chance) = (0, 0, 0.0_f64);
+    for load in limited {
+        let step = &steps[load.index];
+        let pieces = frames_of_stream(step)
+            .or_else(|| windows_of_stream(step.test))
+            .unwrap_or_else(|| step.slots_after_start());
+        let rate = median(pieces.iter().map(|piece| piece.rate()).collect());
+        if pieces.len() < 2 || rate <= 0.0 || rate >= 1.0 {
+            continue;
+        }
+        let deviation = |piece: &Counted| (piece.trials as f64 * rate * (1.0 - rate)).sqrt();
+        let near = |piece: &&Counted| {
+            let expected = piece.trials as f64 * rate;
+            (piece.events as f64 - expected).abs() <= ALIKE * deviation(piece)
+        };
+        // The middle one is as the middle one.
+        alike += (pieces.iter().filter(near).count() as u64).saturating_sub(1);
+        compared += pieces.len() as u64 - 1;
+        // Counts are whole: in small ones more are within reach.
+        let within = |piece: &Counted| {
+            let deviation = deviation(piece);
+            1.0 - 2.0 * normal_tail(((ALIKE * deviation).floor() + 0.5) / deviation)
+        };
+        chance = pieces.iter().map(within).fold(chance, f64::max);
+    }
+    binomial_at_least(alike, compared, chance.min(1.0))
+}
+
+/// Losses in whole frames, after the first third of the stream: a sender begins each frame anew, so that every frame
+/// meets the same limit alike. None where the store holds too few of the bursts.
+fn frames_of_stream(step: &Step) -> Option<Vec<Counted>> {
+    let test = step.test;
+    if test.payload == 0 {
+        return None;
+    }
+    let frame = u64::from(test.plan.format.bytes_per_frame.div_ceil(test.payload)).max(1);
+    let frames = LEAST_PIECE.div_ceil(frame).max(test.sent / frame / MOST_PIECES);
+    let size = frame * frames;
+    let first = u64::from(test.plan.first_sequence);
+    let mut pieces = Vec::new();
+    // No packet is in two stretches or beyond the last that was sent, whatever rows claim.
+    let mut done = first + test.sent / 3;
+    for (from, to, bursts) in whole_stretches(test) {
+        let (from, to) = (from.max(done), to.min(first + test.sent));
+        done = done.max(to);
+        let begin = first + (from - first).div_ceil(size) * size;
+        let count = to.saturating_sub(begin) / size;
+        let mut stretch = vec![
+            Counted {
+                events: 0,
+                trials: size
+            };
+            usize::try_from(count).ok()?
+        ];
+        let mut counted = begin;
+        for burst in bursts {
+            counted = add_burst(&mut stretch, (begin, counted), size, burst);
+        }
+        pieces.extend(stretch);
+    }
+    (pieces.len() >= LEAST_PIECES).then_some(pieces)
+}
+
+/// Losses in the short windows after the first third of the test, but for its last. None where there are few windows
+/// or few packets in each.
+fn windows_of_stream(test: &FlowTest) -> Option<Vec<Counted>> {
+    let first = test.loss_windows.first()?;
+    let last = test.loss_windows.last()?;
+    let window_ns = first.duration_ns.max(1);
+    let trials = u128::from(test.sent) * u128::from(window_ns) / u128::from(test.active_ns.max(1));
+    let trials = u64::try_from(trials)
+        .ok()
+        .filter(|trials| *trials >= LEAST_PIECE)?;
+    let place = |unix_ns: u64| {
+        unix_ns
+            .saturating_sub(first.unix_ns)
+            .saturating_add(window_ns / 2)
+            / window_ns
+    };
+    let from = place(test.started_unix_ns.saturating_add(test.active_ns / 3)) + 1;
+    let end = place(test.started_unix_ns.saturating_add(test.active_ns)).min(place(last.unix_ns));
+    let count = end.saturating_sub(from);
+    let count = usize::try_from(count).ok()?;
+    if !(LEAST_PIECES..=MOST_WINDOWS).contains(&count) {
+        return None;
+    }
+    let mut pieces = vec![Counted { events: 0, trials }; count];
+    for window in &test.loss_windows {
+        let piece = place(window.unix_ns).checked_sub(from);
+        if let Some(piece) = piece.and_then(|piece| pieces.get_mut(piece as usize)) {
+            piece.events = piece.events.saturating_add(window.lost.min(trials));
+        }
+    }
+    Some(pieces)
+}
+
+/// Parts of the stream of which every burst is known: all of it, or where some were too many to be kept, from the first
+/// to the last of each lot that was.
+fn whole_stretches(test: &FlowTest) -> Vec<(u64, u64, &[StreamBurst])> {
+    let first = u64::from(test.plan.first_sequence);
+    let bursts = test.stream_bursts.as_slice();
+    if test.bursts_complete {
+        return vec![(first, first + test.sent, bursts)];
+    }
+    bursts
+        .chunk_by(|a, b| b.unix_ns.saturating_sub(a.unix_ns) < LOT_NS)
+        .filter_map(|lot| Some((lot.first()?.first_sequence, lot.last()?.first_sequence, lot)))
+        .collect()
+}
+
+/// Adds what of a burst was not yet `counted` to the pieces that it falls into, of which the first has its `begin`;
+/// returns up to where now everything is counted.
+fn add_burst(pieces: &mut [Counted], (begin, counted): (u64, u64), size: u64, burst: &StreamBurst) -> u64 {
+    let end = burst.first_sequence + burst.length;
+    let mut at = burst.first_sequence.max(counted);
+    while at < end {
+        let place = (at - begin) / size;
+        let next = (begin + (place + 1) * size).min(end);
+        let Some(piece) = pieces.get_mut(place as usize) else {
+            break;
+        };
+        piece.events += next - at;
+        at = next;
+    }
+    at.max(counted)
+}

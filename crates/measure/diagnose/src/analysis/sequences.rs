@@ -1,0 +1,166 @@
+//! Where packets were lost, in the order in which they were sent: in the whole stream, and on each route by itself. On
+//! a stream that is spread over flows, a burst of one route is scattered among packets of the others; and a burst that
+//! several flows of a route share is scattered over their own sequences. Only the route's own sequence shows it whole.
+
+use weir_stats::LossSequence;
+use weir_wire::Spread;
+
+use super::Step;
+use crate::measured::FlowTest;
+
+/// Lost packets of a test that are looked at.
+const MOST_LOST: u64 = 100_000;
+/// Lost packets of all flows in their own sequences that are looked at; bounds the memory where rows claim long bursts.
+const MOST_LOST_BY_FLOWS: u64 = 2_000_000;
+/// From one loss to the next, packets are counted one by one up to this distance.
+const LONG_WAY: u64 = 1_024;
+
+/// The losses of one class of flows.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ClassLosses {
+    /// Its flows.
+    pub flows: Vec<u16>,
+    /// Its losses among its own packets, outages left out.
+    pub sequence: LossSequence,
+}
+
+/// Losses of each class of flows, in the classes' own sequences. None where the store does not hold every burst.
+pub(crate) fn by_class(step: &Step, classes: &[Vec<u16>]) -> Option<Vec<ClassLosses>> {
+    let test = step.test;
+    let lost_by_flows: u64 = test.flows.iter().map(|flow| flow.counts.lost).sum();
+    // What is missing in the stream and in no flow came too late: the network lost none of it.
+    let late = test.lost.saturating_sub(lost_by_flows) > test.lost / 10;
+    if late
+        || !test.bursts_complete
+        || test.stream_bursts.iter().map(|burst| burst.length).sum::<u64>() > MOST_LOST
+    {
+        return None;
+    }
+    let mut spread = Spread::new(test.plan.spread, test.flows.len() as u16, test.plan.seed);
+    let mut losses: Vec<ClassLosses> = classes
+        .iter()
+        .map(|flows| ClassLosses::none(test, flows))
+        .collect();
+    let class_of: Vec<Option<usize>> = (0..spread.flows())
+        .map(|flow| classes.iter().position(|flows| flows.contains(&flow)))
+        .collect();
+    let mut places = vec![ClassPosition::start(u64::from(test.plan.first_sequence)); classes.len()];
+    for burst in &test.stream_bursts {
+        for sequence in burst.first_sequence..burst.first_sequence + burst.length {
+            let flow = spread.flow(sequence).0;
+            let class = class_of[usize::from(flow)];
+            if let Some(class) = class.filter(|_| !was_dark(step, flow, burst.unix_ns)) {
+                let flows = classes[class].len() as u64;
+                places[class].advance(sequence, flows, &mut spread, |flow| {
+                    class_of[usize::from(flow)] == Some(class)
+                });
+                losses[class].sequence.lost.push(places[class].before);
+            }
+        }
+    }
+    for class in &mut losses {
+        let lost = &mut class.sequence.lost;
+        lost.dedup();
+        class.sequence.length = class.sequence.length.max(lost.last().map_or(0, |last| last + 1));
+    }
+    Some(losses)
+}
+
+impl ClassLosses {
+    fn none(test: &FlowTest, flows: &[u16]) -> Self {
+        ClassLosses {
+            flows: flows.to_vec(),
+            sequence: LossSequence {
+                lost: Vec::new(),
+                length: test.sent * flows.len() as u64 / test.flows.len().max(1) as u64,
+            },
+        }
+    }
+}
+
+/// How many packets of a class come before one of the stream.
+#[derive(Clone, Copy)]
+struct ClassPosition {
+    sequence: u64,
+    before: u64,
+}
+
+impl ClassPosition {
+    fn start(first: u64) -> Self {
+        ClassPosition {
+            sequence: first,
+            before: 0,
+        }
+    }
+
+    /// Moves to a later packet. Over a long way the mean does: only neighbours have to be told apart.
+    fn advance(&mut self, to: u64, flows: u64, spread: &mut Spread, within: impl Fn(u16) -> bool) {
+        let way = to.saturating_sub(self.sequence);
+        self.before += if way > LONG_WAY {
+            way * flows / u64::from(spread.flows())
+        } else {
+            let between = self.sequence..to;
+            between
+                .filter(|sequence| within(spread.flow(*sequence).0))
+                .count() as u64
+        };
+        self.sequence = self.sequence.max(to);
+    }
+}
+
+/// The flow had an outage when this loss was noticed.
+fn was_dark(step: &Step, flow: u16, noticed_unix_ns: u64) -> bool {
+    let margin = 2 * step.test.plan.reorder_ns + 10_000_000;
+    step.outages
+        .iter()
+        .flat_map(|outage| &outage.parts)
+        .filter(|part| part.flow == flow)
+        .any(|part| {
+            let end = part.from_unix_ns + part.duration_ns + margin;
+            (part.from_unix_ns..=end).contains(&noticed_unix_ns)
+        })
+}
+
+/// Losses of each flow in its own sequence, outages left out.
+pub(crate) fn by_flow(step: &Step) -> Vec<LossSequence> {
+    let test = step.test;
+    let first = u64::from(test.plan.first_sequence);
+    let mut sequences: Vec<LossSequence> = test
+        .flows
+        .iter()
+        .map(|flow| LossSequence {
+            lost: Vec::new(),
+            length: flow.sent,
+        })
+        .collect();
+    let dark = |flow: u16, sequence: u64| {
+        let mut parts = step.outages.iter().flat_map(|outage| &outage.parts);
+        parts.any(|part| part.flow == flow && part.first_sequence == sequence)
+    };
+    let mut room = MOST_LOST_BY_FLOWS;
+    for burst in test
+        .flow_bursts
+        .iter()
+        .filter(|burst| !dark(burst.flow, burst.first_sequence))
+    {
+        if let Some(sequence) = sequences.get_mut(usize::from(burst.flow)) {
+            let length = burst.length.min(MOST_LOST);
+            let Some(left) = room.checked_sub(length) else {
+                // What follows is not looked at: the sequences end here.
+                sequences.iter_mut().for_each(|sequence| sequence.length = 0);
+                break;
+            };
+            room = left;
+            let start = burst.first_sequence.saturating_sub(first);
+            sequence.lost.extend(start..start + length);
+        }
+    }
+    for sequence in &mut sequences {
+        sequence.lost.sort_unstable();
+        sequence.lost.dedup();
+        sequence.length = sequence
+            .length
+            .max(sequence.lost.last().map_or(0, |last| last + 1));
+    }
+    sequences
+}

@@ -1,0 +1,264 @@
+//! What a diagnosis consists of: names, sentences, evidence, confidence, advice. It must not know how they were found.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use weir_results::Direction;
+
+use crate::answer::Answer;
+
+/// What a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingName {
+    /// How many routes the flows take, and which flow is on which.
+    Routes,
+    /// Loss differs between routes or flows.
+    RouteLoss,
+    /// One flow, several or all delivered nothing for a while.
+    Outage,
+    /// Rate of loss and whether it is independent or comes in bursts.
+    LossProcess,
+    /// More flows change nothing or make it worse: the network does not tell them apart.
+    FiveTupleIgnored,
+    /// Each flow is held at a rate.
+    FlowRateCap,
+    /// Packets per second are held at a number.
+    PacketRateCap,
+    /// The path does not carry the rate: queues fill, then overflow.
+    Congestion,
+    /// Loss begins above a payload length though the path MTU is larger.
+    PayloadCliff,
+    /// Packets of one flow overtook each other.
+    Reversals,
+    /// Several flows lose packets in the same short windows.
+    CorrelatedLoss,
+    /// Packets were lost on a host.
+    HostLoss,
+    /// The sender could not keep its schedule.
+    LateSender,
+    /// The level of the RTT.
+    RttLevel,
+    /// The RTT is not what it was in the last run of the same pair.
+    RttChange,
+    /// The RTT grows with the position in a window: queueing and serialization.
+    WindowGrowth,
+    /// The RTT grows with the length of packets: store and forward, fragmentation.
+    LengthGrowth,
+}
+
+impl FindingName {
+    /// The name as JSON has it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FindingName::Routes => "routes",
+            FindingName::RouteLoss => "route-loss",
+            FindingName::Outage => "outage",
+            FindingName::LossProcess => "loss-process",
+            FindingName::FiveTupleIgnored => "five-tuple-ignored",
+            FindingName::FlowRateCap => "flow-rate-cap",
+            FindingName::PacketRateCap => "packet-rate-cap",
+            FindingName::Congestion => "congestion",
+            FindingName::PayloadCliff => "payload-cliff",
+            FindingName::Reversals => "reversals",
+            FindingName::CorrelatedLoss => "correlated-loss",
+            FindingName::HostLoss => "host-loss",
+            FindingName::LateSender => "late-sender",
+            FindingName::RttLevel => "rtt-level",
+            FindingName::RttChange => "rtt-change",
+            FindingName::WindowGrowth => "window-growth",
+            FindingName::LengthGrowth => "length-growth",
+        }
+    }
+}
+
+impl std::fmt::Display for FindingName {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.pad(self.as_str())
+    }
+}
+
+/// How much it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// A property of the path.
+    Information,
+    /// Something to know before sending media.
+    Notice,
+    /// Something that harms media.
+    Fault,
+}
+
+/// One number behind a finding.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// What it is, as in "packets lost on route B".
+    pub what: String,
+    /// The number, or numbers, one for each row of the query where there are several.
+    pub value: Value,
+    /// Its unit, where it has one.
+    pub unit: Option<String>,
+}
+
+impl Evidence {
+    /// A count, a ratio or a word.
+    pub fn of(what: impl Into<String>, value: impl Into<Value>) -> Self {
+        Evidence {
+            what: what.into(),
+            value: value.into(),
+            unit: None,
+        }
+    }
+
+    /// A quantity.
+    pub fn in_unit(what: impl Into<String>, value: impl Into<Value>, unit: &str) -> Self {
+        Evidence {
+            unit: Some(unit.to_owned()),
+            ..Evidence::of(what, value)
+        }
+    }
+}
+
+/// How sure a finding is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Confidence {
+    /// The statistical test, as in "chi-squared test of equal loss on all flows".
+    pub test: String,
+    /// Probability of evidence as strong as this if the finding were wrong; none where the test counts
+    /// exactly.
+    pub p_value: Option<f64>,
+    /// 0 to 1.
+    pub level: f64,
+}
+
+impl Confidence {
+    /// By a test that gave this probability; the level is what is left of it to 1.
+    pub fn by_test(test: impl Into<String>, p_value: f64) -> Self {
+        let p_value = p_value.clamp(0.0, 1.0);
+        Confidence {
+            test: test.into(),
+            p_value: Some(p_value),
+            level: 1.0 - p_value,
+        }
+    }
+
+    /// By counting; `level` is how far the counters themselves can be trusted.
+    pub fn by_count(test: impl Into<String>, level: f64) -> Self {
+        Confidence {
+            test: test.into(),
+            p_value: None,
+            level,
+        }
+    }
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What it is about.
+    pub name: FindingName,
+    /// How much it matters.
+    pub severity: Severity,
+    /// Direction in which it was measured; none where it has none.
+    pub direction: Option<Direction>,
+    /// What was found, in one line for lists: a clause without a full stop.
+    pub brief: String,
+    /// What was found, in a sentence.
+    pub sentence: String,
+    /// The numbers. A column of the query's result bears the name of the evidence that it yields.
+    pub evidence: Vec<Evidence>,
+    /// SQL on the results store that yields the counts among them.
+    pub query: String,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// What to do about it.
+    pub action: String,
+}
+
+/// How lost packets are repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "by")]
+pub enum Recovery {
+    /// No loss was seen that needs any.
+    None,
+    /// Forward error correction.
+    Fec {
+        /// Repair packets per source packet, 0 to 1.
+        overhead: f64,
+        /// Repair packets for each span.
+        repair_packets: u32,
+        /// Source packets that one repair packet covers.
+        span_packets: u32,
+        /// How long the span is at the media's packet rate, nanoseconds.
+        latency_ns: u64,
+    },
+    /// Retransmission.
+    Arq {
+        /// Latency to allow for, nanoseconds; none where the RTT was not measured.
+        latency_ns: Option<u64>,
+        /// Retransmissions of one packet that it has time for, at most.
+        rounds: u32,
+    },
+}
+
+/// Settings for media on this path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recommendation {
+    /// Flows.
+    pub flows: u16,
+    /// UDP payload bytes.
+    pub payload: u32,
+    /// These flows and this payload were measured together.
+    pub measured_together: bool,
+    /// How lost packets are repaired.
+    pub recovery: Recovery,
+    /// Target residual loss, 0 to 1.
+    pub target_loss: f64,
+    /// Loss without recovery, by the fitted loss process: where nothing was lost, its upper bound.
+    pub expected_loss: f64,
+    /// Residual loss, by the fitted loss process.
+    pub expected_residual_loss: f64,
+    /// The same for the 95 % bounds of the loss.
+    pub expected_residual_interval: (f64, f64),
+    /// The same by simulation, with its 95 % bounds.
+    pub simulated_residual_loss: (f64, f64, f64),
+    /// Packets of that simulation.
+    pub simulated_packets: u64,
+    /// The forecast against a simulation with so much loss that failures can be counted; none without recovery.
+    pub check: Option<ForecastCheck>,
+    /// All of it in words.
+    pub sentence: String,
+}
+
+/// A forecast of residual loss against a simulation in which the recovery fails often enough to be counted: with fewer
+/// retransmissions, or under more loss of the same kind.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForecastCheck {
+    /// What was tried: the recovery itself, or retransmission with fewer rounds.
+    pub recovery: Recovery,
+    /// Loss before recovery, 0 to 1.
+    pub loss: f64,
+    /// Residual loss by the forecast.
+    pub expected: f64,
+    /// By the simulation, with its 95 % bounds.
+    pub simulated: (f64, f64, f64),
+    /// Packets of the simulation.
+    pub packets: u64,
+}
+
+/// What a run says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Diagnosis {
+    /// The run.
+    pub run: i64,
+    /// Its kind.
+    pub kind: String,
+    /// The far host as the user named it.
+    pub target: String,
+    /// Whether the path carries the media, with which settings, and what is the worst about it.
+    pub answer: Answer,
+    /// Faults first.
+    pub findings: Vec<Finding>,
+    /// Settings, where flows were measured.
+    pub recommendation: Option<Recommendation>,
+}

@@ -1,0 +1,174 @@
+//! Loss that grows with the number of flows although all of them lose alike: the host or the network does badly with
+//! several flows. Where routes differ, flows lose unequally, and a sweep over their number says nothing of this kind.
+
+use weir_results::RunId;
+use weir_stats::{Counted, equal_rates, normal_tail, total};
+use weir_units::format_percent;
+
+use super::severity_of_loss;
+use crate::analysis::process::design_effect;
+use crate::analysis::{CHANCE, Step, Steps};
+use crate::finding::{Confidence, Evidence, Finding, FindingName};
+use crate::words::{loss, rows_of_runs, way};
+
+/// Flow counts that a sweep must have to show a trend.
+const LEAST_STEPS: usize = 3;
+/// Flows that lose unequally with a probability below this are on different routes.
+const UNEQUAL: f64 = 0.02;
+/// The most flows have to lose this many times as much as the fewest.
+const GROWTH: f64 = 2.0;
+/// p-value below which a fall of the loss from one number of flows to the next is no coincidence.
+const FALLING: f64 = 0.01;
+
+/// The tests of one payload length, the fewest flows first.
+struct Sweep<'s, 'a> {
+    steps: Vec<&'s Step<'a>>,
+    /// Loss of each.
+    losses: Vec<Counted>,
+    /// Variance of its loss over that of independent losses.
+    dispersions: Vec<f64>,
+}
+
+/// The finding.
+pub(crate) fn find(steps: &Steps) -> Option<Finding> {
+    let mut payloads: Vec<u32> = steps.plain().map(|step| step.test.payload).collect();
+    payloads.sort_unstable();
+    payloads.dedup();
+    payloads
+        .into_iter()
+        .filter_map(|payload| Sweep::of(steps, payload))
+        .filter_map(|sweep| Some((sweep.growth_probability()?, sweep)))
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .filter(|(p_value, _)| *p_value < CHANCE)
+        .map(|(p_value, sweep)| describe(&sweep, p_value))
+}
+
+impl<'s, 'a> Sweep<'s, 'a> {
+    fn of(steps: &'s Steps<'a>, payload: u32) -> Option<Self> {
+        let mut chosen: Vec<&Step> = steps
+            .plain()
+            .filter(|step| step.test.payload == payload)
+            .collect();
+        chosen.sort_by_key(|step| step.flow_count());
+        chosen.dedup_by_key(|step| step.flow_count());
+        if chosen.len() < LEAST_STEPS {
+            return None;
+        }
+        let tests = || chosen.iter().map(|step| equal_rates(&step.events));
+        // Many tests of equality are made here, so that chance alone fails one of them more often.
+        let unequal = UNEQUAL / chosen.len() as f64;
+        if tests().flatten().any(|test| test.p_value < unequal) {
+            return None;
+        }
+        Some(Sweep {
+            losses: chosen.iter().map(|step| step.loss()).collect(),
+            dispersions: chosen.iter().map(|step| dispersion(step)).collect(),
+            steps: chosen,
+        })
+    }
+
+    /// Cochran and Armitage's test for a trend, one-sided, its variance widened by that of bursts; none where loss
+    /// does not grow.
+    fn growth_probability(&self) -> Option<f64> {
+        let (first, last) = (*self.losses.first()?, *self.losses.last()?);
+        if last.rate() < GROWTH * first.rate() || last.events == 0 || !self.rises() {
+            return None;
+        }
+        let rate = total(&self.losses).rate();
+        let weights = || {
+            self.steps
+                .iter()
+                .map(|step| step.flow_count() as f64)
+                .zip(&self.losses)
+        };
+        let trials: f64 = weights().map(|(_, loss)| loss.trials as f64).sum();
+        let mean = weights()
+            .map(|(flows, loss)| flows * loss.trials as f64)
+            .sum::<f64>()
+            / trials;
+        let (mut sum, mut variance) = (0.0, 0.0);
+        for ((flows, loss), dispersion) in weights().zip(&self.dispersions) {
+            let distance = flows - mean;
+            sum += distance * (loss.events as f64 - loss.trials as f64 * rate);
+            variance += distance * distance * loss.trials as f64 * rate * (1.0 - rate) * dispersion;
+        }
+        Some(normal_tail(sum / variance.sqrt()))
+    }
+
+    /// No step loses clearly less than one with fewer flows.
+    fn rises(&self) -> bool {
+        let count = self.losses.len();
+        let pairs = (0..count).flat_map(|low| (low + 1..count).map(move |high| (low, high)));
+        pairs.into_iter().all(|(low, high)| {
+            let (a, b) = (self.losses[low], self.losses[high]);
+            let rate = a.plus(b).rate();
+            let spread =
+                |count: Counted, dispersion: f64| rate * (1.0 - rate) * dispersion / count.trials as f64;
+            let variance = spread(a, self.dispersions[low]) + spread(b, self.dispersions[high]);
+            variance <= 0.0 || normal_tail((a.rate() - b.rate()) / variance.sqrt()) > FALLING
+        })
+    }
+}
+
+/// What the losses of a step vary more than independent ones: packets lost in one burst of the stream count as one
+/// event, and events vary in time.
+fn dispersion(step: &Step) -> f64 {
+    let in_time = equal_rates(&step.events).map_or(1.0, |test| test.dispersion);
+    design_effect(step) * in_time
+}
+
+fn describe(sweep: &Sweep, p_value: f64) -> Finding {
+    let rates: Vec<String> = sweep
+        .steps
+        .iter()
+        .zip(&sweep.losses)
+        .map(|(step, count)| format!("{} with {}", format_percent(count.rate()), step.flow_count()))
+        .collect();
+    let direction = sweep.steps[0].test.direction;
+    let runs: Vec<RunId> = sweep.steps.iter().map(|step| step.test.run).collect();
+    let (fewest, most) = (sweep.losses[0], sweep.losses[sweep.losses.len() - 1]);
+    let mut by_run = sweep.steps.clone();
+    by_run.sort_by_key(|step| step.test.run);
+    let numbers = |of: &dyn Fn(&Step) -> u64| by_run.iter().map(|step| of(step)).collect::<Vec<u64>>();
+    Finding {
+        name: FindingName::FiveTupleIgnored,
+        severity: severity_of_loss(most.rate()),
+        direction: Some(direction),
+        brief: format!(
+            "loss grows with the number of flows{}: {} with {}, {} with {}",
+            way(direction),
+            format_percent(fewest.rate()),
+            sweep.steps[0].flow_count(),
+            format_percent(most.rate()),
+            sweep.steps[sweep.steps.len() - 1].flow_count()
+        ),
+        sentence: format!(
+            "loss grows with the number of flows{}, and all flows lose alike: {} flows. The network or its card handles \
+             several flows between two hosts badly, as where the inner 5-tuple is ignored.",
+            way(direction),
+            rates.join(", ")
+        ),
+        evidence: vec![
+            Evidence::of("flows", numbers(&|step| step.flow_count() as u64)),
+            Evidence::of("packets lost", numbers(&|step| step.test.lost)),
+            Evidence::of("packets received", numbers(&|step| step.test.received)),
+            Evidence::of("loss with the fewest flows", loss(fewest)),
+            Evidence::of("loss with the most flows", loss(most)),
+        ],
+        query: format!(
+            "SELECT run_id, sum(received) AS \"packets received\", sum(lost) AS \"packets lost\" FROM stream_seconds\nWHERE \
+             {} GROUP BY run_id ORDER BY run_id",
+            rows_of_runs(&runs, direction)
+        ),
+        confidence: Confidence::by_test(
+            "Cochran-Armitage test for a trend of loss with the number of flows, where flows lose equally",
+            p_value,
+        ),
+        action: format!(
+            "Use {} flow{}, with ARQ or FEC for the remaining loss (see the recommendation). With so few flows a broken \
+             route stops the whole stream: have a second path ready.",
+            sweep.steps[0].flow_count(),
+            if sweep.steps[0].flow_count() == 1 { "" } else { "s" }
+        ),
+    }
+}

@@ -1,0 +1,26 @@
+//! From stored results to an answer and findings in words: what a network does, how sure that is, by which test, and what
+//! to do about it. It reads rows and computes; it must not know sockets, clocks or how a number was measured.
+//!
+//! [`load`] reads a run into [`Measured`], plain data of bounded size; [`diagnose`] is pure.
+
+mod analysis;
+mod answer;
+mod diagnose;
+mod error;
+mod finding;
+mod findings;
+mod load;
+pub mod measured;
+mod recommend;
+mod verdicts;
+mod words;
+
+pub use answer::{Answer, AnswerSettings, Basis, Verdict, Worst};
+pub use diagnose::{Options, diagnose, diagnose_with};
+pub use error::DiagnoseError;
+pub use finding::{
+    Confidence, Diagnosis, Evidence, Finding, FindingName, ForecastCheck, Recommendation, Recovery, Severity,
+};
+pub use load::{MOST_WINDOWS, load};
+pub use measured::Measured;
+pub use verdicts::{record_diagnosis, record_verdict, verdict};

@@ -1,0 +1,70 @@
+//! Retransmission for a loss process: the number of retransmissions, and their latency. The model: a packet
+//! sent again an RTT later meets the process as it is then, on any route, and does not change it; a burst may still last.
+
+use super::Loss;
+use crate::analysis::process::Share;
+use crate::finding::Recovery;
+use crate::measured::Measured;
+
+/// Maximum number of rounds to plan for.
+const MOST_ROUNDS: u32 = 16;
+/// Time in which a receiver notices a gap and asks, beside the RTT, nanoseconds.
+const NOTICE_NS: u64 = 1_000_000;
+/// Packets between a packet and its retransmission: no burst reaches so far, and simulations have to.
+const MOST_DISTANCE: u64 = 200_000;
+
+/// As many rounds as the target needs.
+pub(super) fn design(loss: &Loss, target: f64, packet_ns: f64, measured: &Measured) -> Recovery {
+    let distance = distance(measured, packet_ns);
+    let enough = |rounds: &u32| residual(&loss.worst, *rounds, distance) <= target;
+    let rounds = (1..MOST_ROUNDS).find(enough).unwrap_or(MOST_ROUNDS);
+    Recovery::Arq {
+        latency_ns: round_ns(measured).map(|round| round * u64::from(rounds)),
+        rounds,
+    }
+}
+
+/// Time of one round: an RTT that 99 of 100 packets keep, and noticing.
+fn round_ns(measured: &Measured) -> Option<u64> {
+    let rtt = measured.rtt.as_ref()?.rtt?;
+    Some(rtt.p99.unsigned_abs() + NOTICE_NS)
+}
+
+/// Packets of the stream between a packet and its retransmission; one where the RTT is not known.
+pub(super) fn distance(measured: &Measured, packet_ns: f64) -> u64 {
+    let rtt = measured
+        .rtt
+        .as_ref()
+        .and_then(|rtt| rtt.rtt)
+        .map_or(0, |rtt| rtt.p50.unsigned_abs());
+    (((rtt + NOTICE_NS) as f64 / packet_ns) as u64).clamp(1, MOST_DISTANCE)
+}
+
+/// Residual loss after `rounds` retransmissions: packets that are lost at first, and each time again.
+pub(super) fn residual(parts: &[Share], rounds: u32, distance: u64) -> f64 {
+    let first = mean_loss(parts);
+    // The packet is sent again on a route drawn by share; on its own one it may meet the same burst.
+    let of = |part: &Share| part.share * part.process.loss() * lost_again(parts, part, distance);
+    let again = parts.iter().map(of).sum::<f64>() / first.max(f64::MIN_POSITIVE);
+    first * again.powi(rounds as i32)
+}
+
+fn mean_loss(parts: &[Share]) -> f64 {
+    parts.iter().map(|part| part.share * part.process.loss()).sum()
+}
+
+/// Probability that a packet that was lost on a route is lost again.
+fn lost_again(parts: &[Share], own: &Share, distance: u64) -> f64 {
+    let others = mean_loss(parts) - own.share * own.process.loss();
+    let process = &own.process;
+    let (rate, bad_share) = (process.loss(), process.bad_share());
+    if rate <= 0.0 {
+        return others;
+    }
+    // Of the lost packets, these met the bad state; what is left of that decays from packet to packet.
+    let lost_in_bad = bad_share * process.loss_bad / rate;
+    let steps = own.share * distance as f64;
+    let memory = (1.0 - process.to_bad - process.to_good).max(0.0).powf(steps);
+    let bad = bad_share + (lost_in_bad - bad_share) * memory;
+    others + own.share * (bad * process.loss_bad + (1.0 - bad) * process.loss_good)
+}

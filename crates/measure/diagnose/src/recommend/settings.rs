@@ -1,0 +1,121 @@
+//! How many flows, and which payload.
+
+use crate::analysis::limits::LimitKind;
+use crate::analysis::{Step, Steps};
+
+use super::Facts;
+use crate::answer::Load;
+
+/// Flows to prefer when their number makes no difference.
+const USUAL_FLOWS: u16 = 8;
+/// Flows for each route that is seen, so that each of them carries some.
+const FLOWS_PER_ROUTE: usize = 4;
+/// Share of a cap that a flow may use.
+const ROOM: f64 = 0.8;
+
+/// Chosen settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Settings {
+    pub flows: u16,
+    pub payload: u32,
+    pub measured_together: bool,
+    /// Whether the path carries the rate at all.
+    pub load: Load,
+}
+
+/// The longest payload that carries well, and as many flows as the network rewards.
+pub(super) fn choose(steps: &Steps, facts: Facts) -> Option<Settings> {
+    let longest = facts.longest_good.unwrap_or(u32::MAX);
+    let mut usable: Vec<&Step> = steps
+        .plain()
+        .filter(|step| step.test.payload <= longest)
+        .collect();
+    // More flows than were tried get round a limit on each; nothing gets round the others.
+    let flow_limit = steps
+        .limit
+        .as_ref()
+        .is_some_and(|limit| limit.kind == LimitKind::FlowRate);
+    let load = if usable.is_empty() && steps.limit.is_some() && !flow_limit {
+        Load::TooMuch
+    } else if full_at_times(steps, &usable) {
+        Load::AtTimes
+    } else {
+        Load::Carried
+    };
+    if usable.is_empty() {
+        usable = least_loss(steps);
+    }
+    let payload = usable.iter().map(|step| step.test.payload).max()?;
+    let tested: Vec<u16> = usable.iter().map(|step| step.flow_count() as u16).collect();
+    let wanted = wanted_flows(steps, facts, &tested).filter(|_| load == Load::Carried);
+    let flows = match wanted {
+        Some(wanted) => wanted,
+        None => nearest(&tested, USUAL_FLOWS)?,
+    };
+    let measured_together = steps
+        .steps
+        .iter()
+        .any(|step| step.flow_count() == usize::from(flows) && step.test.payload == payload);
+    Some(Settings {
+        flows,
+        payload,
+        measured_together,
+        load,
+    })
+}
+
+/// A full path does not care for payloads and flows: one that passed some tests and not others of the same payload, at
+/// no higher rate, has room at times.
+fn full_at_times(steps: &Steps, usable: &[&Step]) -> bool {
+    let Some(limit) = steps.limit.as_ref().filter(|limit| limit.kind == LimitKind::Path) else {
+        return false;
+    };
+    let limited = |index: &usize| steps.steps.get(*index);
+    limit.steps.iter().filter_map(limited).any(|full| {
+        let alike =
+            |step: &&Step| step.test.payload == full.test.payload && step.test.asked >= full.test.asked;
+        usable.iter().any(alike)
+    })
+}
+
+/// What the findings ask for; none where any number will do.
+fn wanted_flows(steps: &Steps, facts: Facts, tested: &[u16]) -> Option<u16> {
+    if facts.few_flows {
+        return steps.steps.iter().map(|step| step.flow_count() as u16).min();
+    }
+    let limit = steps.limit.as_ref();
+    if let Some(limit) = limit.filter(|limit| limit.kind == LimitKind::FlowRate) {
+        let asked = steps.steps.iter().filter_map(|step| step.test.asked).max()? as f64;
+        let needed = (asked / (ROOM * limit.value)).ceil().min(f64::from(u16::MAX)) as u16;
+        return Some(needed.max(USUAL_FLOWS));
+    }
+    let routes = steps
+        .steps
+        .iter()
+        .map(|step| step.routes.members.len())
+        .max()
+        .unwrap_or(1);
+    let wanted = (FLOWS_PER_ROUTE * routes) as u16;
+    if routes < 2 || wanted <= USUAL_FLOWS {
+        return None;
+    }
+    nearest(tested, wanted)
+}
+
+fn nearest(tested: &[u16], wanted: u16) -> Option<u16> {
+    tested
+        .iter()
+        .copied()
+        .min_by_key(|flows| (flows.abs_diff(wanted), *flows))
+}
+
+/// Where everything met a limit: what lost least.
+fn least_loss<'s, 'a>(steps: &'s Steps<'a>) -> Vec<&'s Step<'a>> {
+    let rate = |step: &&Step| step.loss().rate();
+    steps
+        .steps
+        .iter()
+        .min_by(|a, b| rate(a).total_cmp(&rate(b)))
+        .into_iter()
+        .collect()
+}

@@ -1,0 +1,221 @@
+//! What limits the stream: caps on flows, packets and hosts, and full paths; and loss that only looks like it.
+
+use weir_diagnose::measured::FlowTest;
+use weir_diagnose::{FindingName, Severity};
+use weir_results::StreamBurst;
+
+use super::sample::{START, clean, diagnosed, lose_every, named, number, of_tests, the, value};
+
+const LIMITS: [FindingName; 4] = [
+    FindingName::FlowRateCap,
+    FindingName::PacketRateCap,
+    FindingName::Congestion,
+    FindingName::FiveTupleIgnored,
+];
+
+/// Loses the same part of every frame of a test, its last packets, so that a share `passed` is left: what a token bucket
+/// does to a steady stream.
+fn hold(test: &mut FlowTest, passed: f64) {
+    let frame = u64::from(test.plan.format.bytes_per_frame.div_ceil(test.payload));
+    let keep = (frame as f64 * passed).round() as u64;
+    let frames = test.sent / frame;
+    let lost = (frame - keep) * frames;
+    for number in 0..frames {
+        test.stream_bursts.push(StreamBurst {
+            unix_ns: START + number * (test.active_ns / frames),
+            first_sequence: number * frame + keep,
+            length: frame - keep,
+        });
+    }
+    let share = lost as f64 / test.sent as f64;
+    for slot in &mut test.slots {
+        slot.lost = (slot.received as f64 * share).round() as u64;
+        slot.received -= slot.lost;
+    }
+    for flow in &mut test.flows {
+        flow.counts.lost = (flow.sent as f64 * share).round() as u64;
+        flow.counts.received = flow.sent - flow.counts.lost;
+    }
+    (test.lost, test.received) = (lost, test.sent - lost);
+    test.bytes = test.received * u64::from(test.payload);
+}
+
+/// 80 Mbit/s of payload: 10,000 packets of 1,000 bytes a second.
+fn flows(count: u16) -> FlowTest {
+    clean(count, 1000, 10_000 / u64::from(count) * u64::from(count))
+}
+
+fn only(tests: Vec<FlowTest>, wanted: Option<FindingName>) {
+    let found = diagnosed(&of_tests(tests)).findings;
+    let limits: Vec<FindingName> = found
+        .iter()
+        .map(|finding| finding.name)
+        .filter(|name| LIMITS.contains(name))
+        .collect();
+    assert_eq!(limits, wanted.into_iter().collect::<Vec<_>>(), "{found:#?}");
+}
+
+/// A cap of 30 Mbit/s on each flow: of 80, one flow passes 30, two 60, and four all.
+fn capped_flows() -> Vec<FlowTest> {
+    let mut tests = vec![flows(1), flows(2), flows(4), flows(8)];
+    hold(&mut tests[0], 0.375);
+    hold(&mut tests[1], 0.75);
+    tests
+}
+
+#[test]
+fn a_cap_on_each_flow_shows_in_the_rate_of_a_flow() {
+    only(capped_flows(), Some(FindingName::FlowRateCap));
+    let found = the(&of_tests(capped_flows()), FindingName::FlowRateCap);
+    assert_eq!(found.severity, Severity::Fault);
+    // 30 Mbit/s of payload is 30.84 with 28 bytes of headers for each 1,000.
+    assert!(
+        (number(&found, "held at") / 30.84e6 - 1.0).abs() < 0.01,
+        "{found:#?}"
+    );
+    // 80 Mbit/s over flows that use four fifths of 30.84: 3.2.
+    assert!(found.action.contains("at least 4 flows"), "{}", found.action);
+}
+
+/// 80 Mbit/s need 10,000 packets of 1,000 bytes a second, 5,000 of 2,000, 2,500 of 4,000; 4,000 pass.
+#[test]
+fn a_cap_on_packets_shows_at_short_payloads() {
+    let mut tests = vec![
+        clean(8, 1000, 10_000),
+        clean(8, 2000, 5_000 - 8),
+        clean(8, 4000, 2_496),
+        clean(2, 4000, 2_500),
+    ];
+    hold(&mut tests[0], 0.4);
+    hold(&mut tests[1], 0.8013);
+    only(tests.clone(), Some(FindingName::PacketRateCap));
+    let found = the(&of_tests(tests), FindingName::PacketRateCap);
+    assert!(
+        (number(&found, "held at") / 4_000.0 - 1.0).abs() < 0.01,
+        "{found:#?}"
+    );
+    // 80 Mbit/s in 3,200 packets a second.
+    assert!(found.action.contains("payloads of 31"), "{}", found.action);
+}
+
+/// Every test is held at three quarters and packets wait 20 ms, as long as 200 packets take.
+#[test]
+fn a_full_path_shows_in_the_delay() {
+    let mut tests: Vec<FlowTest> = [1, 2, 4, 8].into_iter().map(flows).collect();
+    for test in &mut tests {
+        hold(test, 0.75);
+        for slot in test.slots.iter_mut().filter(|slot| slot.slot > 0) {
+            if let Some(delay) = &mut slot.delay {
+                (delay.min, delay.p50, delay.p99) = (15_000_000, 20_000_000, 21_000_000);
+            }
+        }
+    }
+    only(tests.clone(), Some(FindingName::Congestion));
+    let found = the(&of_tests(tests), FindingName::Congestion);
+    assert!(
+        (number(&found, "held at") / 61.68e6 - 1.0).abs() < 0.01,
+        "{found:#?}"
+    );
+    assert!(found.sentence.contains("20.8 ms"), "{}", found.sentence);
+}
+
+/// The same without a queue: nothing waits, and more flows change nothing.
+#[test]
+fn a_cap_on_all_flows_together_is_that_of_a_network_that_sees_one() {
+    let mut tests: Vec<FlowTest> = [1, 2, 4, 8].into_iter().map(flows).collect();
+    tests.iter_mut().for_each(|test| hold(test, 0.75));
+    only(tests.clone(), Some(FindingName::FiveTupleIgnored));
+    let found = the(&of_tests(tests), FindingName::FiveTupleIgnored);
+    assert!(
+        (number(&found, "held at") / 61.68e6 - 1.0).abs() < 0.01,
+        "{found:#?}"
+    );
+    // With one number of flows nobody can say that it changes nothing.
+    let mut single = vec![flows(8)];
+    hold(&mut single[0], 0.75);
+    let found = the(&of_tests(single), FindingName::Congestion);
+    assert!(found.sentence.contains("without a queue"), "{}", found.sentence);
+}
+
+/// A quarter is lost at random everywhere: no limit loses so unevenly.
+#[test]
+fn random_loss_of_any_size_is_no_limit() {
+    let mut tests: Vec<FlowTest> = [1, 2, 4, 8].into_iter().map(flows).collect();
+    for (seed, test) in tests.iter_mut().enumerate() {
+        let frame = u64::from(test.plan.format.bytes_per_frame.div_ceil(1000));
+        hold(test, 0.75);
+        test.stream_bursts.clear();
+        // A linear congruential generator: a quarter of the packets, with the variance of chance.
+        let mut state = seed as u64 + 1;
+        for sequence in 0..test.sent / frame * frame {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            if state >> 62 == 0 {
+                test.stream_bursts.push(StreamBurst {
+                    unix_ns: START,
+                    first_sequence: sequence,
+                    length: 1,
+                });
+            }
+        }
+    }
+    only(tests, None);
+}
+
+#[test]
+fn a_clean_sweep_and_one_route_with_a_little_loss_are_no_limit() {
+    only([1, 2, 4, 8].into_iter().map(flows).collect(), None);
+    let mut tests: Vec<FlowTest> = [1, 2, 4, 8].into_iter().map(flows).collect();
+    for test in &mut tests {
+        for flow in 0..test.flows.len() as u16 {
+            lose_every(test, flow, 200);
+        }
+    }
+    only(tests, None);
+}
+
+/// 0.1 % with one flow, and as much again for each further one, on all flows alike.
+fn growing() -> Vec<FlowTest> {
+    let of = |count: u16| {
+        let mut test = flows(count);
+        for flow in 0..count {
+            lose_every(&mut test, flow, 1_000 / u64::from(count));
+        }
+        test
+    };
+    vec![of(1), of(2), of(4), of(8)]
+}
+
+#[test]
+fn loss_that_grows_with_flows_that_lose_alike_is_a_network_that_ignores_them() {
+    let found = the(&of_tests(growing()), FindingName::FiveTupleIgnored);
+    assert_eq!(
+        value(&found, "packets lost"),
+        serde_json::json!([30, 60, 120, 240])
+    );
+    assert_eq!(value(&found, "flows"), serde_json::json!([1, 2, 4, 8]));
+    assert!(found.action.starts_with("Use 1 flow"), "{}", found.action);
+    assert!(found.confidence.p_value.unwrap() < 1e-9);
+}
+
+#[test]
+fn loss_that_does_not_grow_or_falls_on_some_flows_is_none() {
+    let mut steady: Vec<FlowTest> = [1, 2, 4, 8].into_iter().map(flows).collect();
+    for test in &mut steady {
+        for flow in 0..test.flows.len() as u16 {
+            lose_every(test, flow, 500);
+        }
+    }
+    only(steady, None);
+    // One route of two loses: one and two flows happened to miss it, and half of four and of eight met it.
+    let mut routes: Vec<FlowTest> = [1, 2, 4, 8].into_iter().map(flows).collect();
+    for (test, lossy) in [(2, vec![1, 3]), (3, vec![0, 2, 3, 7])] {
+        for flow in lossy {
+            lose_every(&mut routes[test], flow, 100);
+        }
+    }
+    let measured = of_tests(routes);
+    assert_eq!(named(&measured, FindingName::FiveTupleIgnored), []);
+    assert!(named(&measured, FindingName::RouteLoss).len() == 1);
+}

@@ -1,0 +1,29 @@
+//! The multi-flow test: a stream at a video's rate over several UDP flows, and an exact account of what came of
+//! each packet.
+//!
+//! `schedule` and `packing` (what is sent when), `account` (what became of it) and `summary` (both ends' accounts
+//! joined) are pure; `sender` and `receiver` hold the sockets; `client` runs a test from this end.
+
+mod account;
+mod client;
+mod host_limit;
+mod packing;
+mod receiver;
+mod report;
+mod request;
+mod schedule;
+mod sender;
+mod summary;
+
+pub use account::{StreamAccount, StreamAccountPlan};
+pub use client::run;
+pub(crate) use client::{SenderThread, join, spawn_sender};
+pub use host_limit::{HostLimit, LATE_NS, LEAST_SENT, Sending};
+pub use packing::{Pacing, StreamPacker, StreamPacket};
+pub(crate) use receiver::{Receiver, ReceiverPlan};
+pub use report::{FlowReport, ReceiverReport};
+pub use request::{FlowsPlan, FlowsRequest, FlowsWays, LENGTH_FROM_PATH_MTU, MOST_FLOWS, SHORTEST};
+pub use schedule::{Block, FrameSchedule};
+pub use sender::SenderReport;
+pub(crate) use sender::{SenderPlan, run_sender};
+pub use summary::{BothEnds, DirectionSummary, FlowsSummary, ReceiverFields, account_plan};

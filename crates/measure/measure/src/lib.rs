@@ -1,0 +1,33 @@
+//! Measuring a path between two hosts: windowed RTT, the multi-flow test, path MTU, TCP throughput, the survey
+//! that joins them, and the agent at the far end. It must not know how results are drawn or stored: it hands
+//! records to a [`Sink`].
+//!
+//! Each measurement has a pure core that takes packets and the time (`plan`, `schedule`, `account`, `search`)
+//! and a thin driver with the sockets and threads beside it.
+
+pub mod agent;
+mod clock_watch;
+mod control;
+mod error;
+pub mod flows;
+mod format;
+mod host_watch;
+mod limits;
+pub mod path_mtu;
+pub mod rtt;
+mod session;
+mod sink;
+pub mod survey;
+pub mod tcp_throughput;
+
+pub use clock_watch::{ClockEstimate, estimator as clock_estimator};
+pub use error::MeasureError;
+pub use format::VideoFormat;
+pub use host_watch::{HostWatch, host_second};
+pub use limits::Limits;
+pub use session::{AgentAddress, Session};
+pub use sink::{Progress, Sink};
+pub use weir_control::{Family, Stop};
+
+/// TCP port that an agent listens on unless told otherwise.
+pub const DEFAULT_CONTROL_PORT: u16 = 4747;

@@ -1,0 +1,259 @@
+//! The survey's plan, and what it makes of results.
+
+use super::*;
+
+fn survey(max_bytes: u64) -> Survey {
+    let plan = SurveyPlan {
+        format: VideoFormat::named("1080p59.94-422-10").expect("a known format"),
+        step_ns: 3_000_000_000,
+        max_flows: 16,
+        max_bytes,
+    };
+    Survey::new(plan, Limits::default(), IpAddr::from([10, 0, 0, 1]))
+}
+
+fn mtu(size: u32) -> StepSummary {
+    let report = path_mtu::MtuReport {
+        path_mtu: Some(size),
+        probes: 2,
+        interface_mtu: size,
+    };
+    StepSummary::Mtu(MtuSummary {
+        forward: report,
+        reverse: report,
+    })
+}
+
+#[test]
+fn every_promised_step_is_planned() {
+    let mut survey = survey(u64::MAX);
+    let (first, _) = survey.next_step().expect("a first step");
+    survey.on_result(&first, mtu(9000));
+    let steps: Vec<Step> = std::iter::from_fn(|| survey.next_step())
+        .map(|(step, _)| step)
+        .collect();
+    let tcp = |direction| {
+        let of = |step: &Step| match step {
+            Step::Tcp(request) if request.direction == direction => Some(request.streams),
+            _ => None,
+        };
+        steps.iter().filter_map(of).collect::<Vec<u16>>()
+    };
+    assert_eq!(tcp(Direction::Forward), [1, 2, 4, 8]);
+    assert_eq!(tcp(Direction::Reverse), [1, 2, 4, 8]);
+    let flows: Vec<(u16, u32)> = steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Flows(plan) if plan.ways == FlowsWays::Forward => Some((plan.flows, plan.length)),
+            _ => None,
+        })
+        .collect();
+    let lengths = [1200, 1400, 3900, 6000, 8100, 8972].map(|length| (8, length));
+    assert_eq!(flows[..6], lengths);
+    assert_eq!(flows[6..], [(1, 8972), (2, 8972), (4, 8972), (16, 8972)]);
+    assert!(matches!(steps[0], Step::Rtt(_)));
+}
+
+/// A flow test in which this share was lost.
+fn lossy(length: u32, flows: u16, loss: f64) -> DirectionSummary {
+    let nothing = crate::flows::ReceiverReport::default();
+    let sender = crate::flows::SenderReport::default();
+    let plan = FlowsPlan {
+        length,
+        flows,
+        ..FlowsPlan::default()
+    };
+    let clock = crate::ClockEstimate::default();
+    let summary = flows::BothEnds::new(plan, clock).summary(Direction::Forward, sender, nothing, clock);
+    DirectionSummary { loss, ..summary }
+}
+
+#[test]
+fn the_flows_are_swept_with_the_longest_payload_that_is_carried_well() {
+    for (losses, swept) in [
+        ([0.0, 0.0, 0.0, 0.0], 4008),
+        ([0.000_4, 0.000_5, 0.031, 0.03], 1400),
+        // Short packets are lost more, and chance makes small differences.
+        ([0.5, 0.4, 0.000_2, 0.000_25], 4008),
+    ] {
+        let mut survey = survey(u64::MAX);
+        let (first, _) = survey.next_step().expect("a first step");
+        survey.on_result(&first, mtu(4036));
+        let mut lengths = losses.into_iter();
+        let mut counted = Vec::new();
+        while let Some((step, _)) = survey.next_step() {
+            let Step::Flows(plan) = &step else { continue };
+            if plan.ways == FlowsWays::Reverse {
+                continue;
+            }
+            let loss = if plan.flows == 8 {
+                lengths.next().expect("a length")
+            } else {
+                0.0
+            };
+            counted.extend((plan.flows != 8).then_some((plan.flows, plan.length)));
+            let found = FlowsSummary {
+                forward: Some(lossy(plan.length, plan.flows, loss)),
+                reverse: None,
+                clock: None,
+            };
+            survey.on_result(&step, StepSummary::Flows(Box::new(found)));
+        }
+        assert_eq!(counted, [1, 2, 4, 16].map(|flows| (flows, swept)));
+        let summary = survey.summary();
+        let rows: Vec<(u16, u32)> = summary
+            .by_flows
+            .iter()
+            .map(|row| (row.flows, row.length))
+            .collect();
+        assert_eq!(rows, [1, 2, 4, 8, 16].map(|flows| (flows, swept)));
+        assert_eq!(summary.by_length.len(), 4);
+    }
+}
+
+#[test]
+fn every_step_is_within_what_the_agent_allows() {
+    let plan = SurveyPlan {
+        format: VideoFormat::of_rate(Rate(1_000_000), weir_units::FrameRate::NTSC_60),
+        step_ns: 3_000_000_000,
+        max_flows: 16,
+        max_bytes: u64::MAX,
+    };
+    let usual = Limits::default();
+    for limits in [
+        Limits {
+            max_duration_ns: 5_000_000_000,
+            ..usual
+        },
+        Limits {
+            max_rate: Rate(3_000_000),
+            ..usual
+        },
+        Limits {
+            max_rate: Rate(1_000_000),
+            max_length: 65_507,
+            ..usual
+        },
+        Limits {
+            max_length: 80,
+            ..usual
+        },
+        Limits {
+            max_length: 60,
+            ..usual
+        },
+        Limits {
+            max_length: 20,
+            ..usual
+        },
+        Limits {
+            max_flows: 1,
+            ..usual
+        },
+    ] {
+        let survey = Survey::new(plan.clone(), limits, IpAddr::from([10, 0, 0, 1]));
+        let steps = survey.measuring_steps(65_535);
+        assert!(steps.len() >= 2, "{limits:?}");
+        for step in steps {
+            let checked = match &step {
+                Step::Mtu => Ok(()),
+                Step::Rtt(plan) => plan
+                    .check(weir_wire::RTT_HEADER_LENGTH as u32)
+                    .and_then(|()| limits.check(Some(plan.peak_rate()), plan.duration_ns, plan.length.to, 1)),
+                Step::Tcp(request) => limits.check(None, request.duration_ns, 1, request.streams),
+                Step::Flows(plan) => plan
+                    .check()
+                    .and_then(|()| limits.check(plan.rate(), plan.duration_ns, plan.length, plan.flows)),
+            };
+            assert!(checked.is_ok(), "{limits:?}: {step:?}: {checked:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_sent_past_the_byte_limit() {
+    let mut survey = survey(2_000_000);
+    let (first, left) = survey.next_step().expect("the path MTU is small enough");
+    assert_eq!(left, 2_000_000);
+    survey.on_result(&first, mtu(9000));
+    let (step, left) = survey.next_step().expect("a step that stops by itself");
+    // The RTT sweep would send 12 MB and is left out; TCP gets what is left.
+    assert!(matches!(step, Step::Tcp(_)) && left == 2_000_000 - 36_000);
+    assert!(survey.summary().hit_byte_limit);
+}
+
+#[test]
+fn the_estimate_counts_the_media_and_is_bounded_by_the_limit() {
+    let (time, bytes) = survey(u64::MAX).estimate(9000);
+    // 11 flow steps of 3 s at 310.7 MB/s, one of them twice, and at most 16 s of TCP at 10 Gbit/s.
+    assert!((10_000_000_000..=32_000_000_000).contains(&bytes), "{bytes}");
+    assert!((60_000_000_000..=90_000_000_000).contains(&time), "{time}");
+    assert_eq!(survey(1_000_000_000).estimate(9000).1, 1_000_000_000);
+}
+
+/// A flow test on hosts that keep up with at most `most` bits per second.
+fn on_hosts_that_hold(most: u64, plan: &FlowsPlan) -> StepSummary {
+    let mut row = lossy(plan.length, plan.flows, 0.0);
+    let rate = plan.format.rate();
+    row.asked = Some(rate);
+    row.rate = rate;
+    row.sent = rate.bytes_in(plan.duration_ns) / u64::from(plan.length);
+    row.sender_wall_ns = plan.duration_ns;
+    row.schedule_error.p99 = if rate.0 > most { 20_000_000 } else { 0 };
+    StepSummary::Flows(Box::new(FlowsSummary {
+        forward: Some(row),
+        reverse: None,
+        clock: None,
+    }))
+}
+
+#[test]
+fn what_the_hosts_do_not_keep_up_with_is_marked_and_repeated_slower() {
+    let mut survey = survey(u64::MAX);
+    let (_, estimate) = survey.estimate(9000);
+    let (first, _) = survey.next_step().expect("a first step");
+    survey.on_result(&first, mtu(9000));
+    while let Some((step, _)) = survey.next_step() {
+        if let Step::Flows(plan) = &step
+            && plan.ways == FlowsWays::Forward
+        {
+            survey.on_result(&step, on_hosts_that_hold(600_000_000, plan));
+        }
+    }
+    let found = survey.summary();
+    // Twice at its own rate, at 1 Gbit/s, and then at a rate that the hosts hold.
+    let first: Vec<Option<u64>> = found.limited[..3]
+        .iter()
+        .map(|step| Some((step.repeated_at?.0 + 500_000) / 1_000_000))
+        .collect();
+    assert_eq!(first, [Some(2486), Some(1000), Some(500)]);
+    // Longer payloads take fewer packets: a rate is tried until a step at it failed.
+    assert!(found.limited.iter().all(|step| step.asked.0 > 600_000_000));
+    let rows: Vec<&DirectionSummary> = found.by_flows.iter().chain(&found.by_length).collect();
+    assert_eq!(rows.len(), 5 + 6);
+    assert!(
+        rows.iter()
+            .all(|row| row.host_limit().is_none() && row.rate.0 <= 500_000_000)
+    );
+    assert!(found.best.is_some_and(|best| !best.held));
+    assert!(found.bytes <= estimate, "{} of {estimate}", found.bytes);
+}
+
+#[test]
+fn a_stall_of_one_step_changes_no_rate() {
+    let mut survey = survey(u64::MAX);
+    let (first, _) = survey.next_step().expect("a first step");
+    survey.on_result(&first, mtu(9000));
+    let mut stalls = 1;
+    while let Some((step, _)) = survey.next_step() {
+        if let Step::Flows(plan) = &step {
+            let most = if stalls > 0 { 0 } else { u64::MAX };
+            stalls -= i32::from(stalls > 0);
+            survey.on_result(&step, on_hosts_that_hold(most, plan));
+        }
+    }
+    let found = survey.summary();
+    assert_eq!(found.limited.len(), 1);
+    assert_eq!(found.limited[0].repeated_at, Some(found.limited[0].asked));
+    assert!(found.best.is_some_and(|best| best.held));
+}

@@ -1,0 +1,394 @@
+//! TCP throughput with several connections: goodput at the receiver, and the sender's `TCP_INFO` of each
+//! connection.
+
+mod rows;
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use weir_net::{clock, tcp};
+use weir_results::{Direction, Record};
+use weir_units::Rate;
+
+use crate::control::{FromAgent, READY_LIMIT, Stopped, StreamReading, ToAgent};
+use crate::{MeasureError, Progress, Session, Sink, Stop};
+
+use rows::{Counters, Counting, Rows};
+
+pub use crate::control::TcpRequest;
+pub use rows::TcpSummary;
+
+const SECOND_NS: u64 = 1_000_000_000;
+const BUFFER: usize = 256 * 1024;
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// Bytes by which a connection may be ahead of its rate: a pacing sender starts with a burst.
+const RATE_SLACK: u64 = 64 << 20;
+/// How long a sender's buffers may take to arrive once it has ended.
+const DRAIN_LIMIT: Duration = Duration::from_secs(2);
+const NAP: Duration = Duration::from_millis(20);
+
+/// The threads of one end.
+pub(crate) struct Connections {
+    pub counters: Arc<Counters>,
+    pub started_ns: u64,
+    readers: Vec<TcpStream>,
+    threads: Vec<JoinHandle<()>>,
+    stop: Stop,
+}
+
+impl Connections {
+    /// Sends on all `streams` until told to stop, each at its share of the rate, all within the byte limit.
+    pub(crate) fn send(
+        streams: Vec<TcpStream>,
+        request: &TcpRequest,
+        stop: &Stop,
+    ) -> Result<Self, MeasureError> {
+        let share = request.max_rate.0 / 8 / u64::from(request.streams.max(1));
+        for stream in &streams {
+            tcp::set_max_pacing_rate(stream, share).map_err(|error| internal("limit the rate of", &error))?;
+        }
+        let limit = Arc::new(AtomicU64::new(request.max_bytes));
+        Self::start(streams, stop, move |stream, count, stop| {
+            pump_out(stream, count, &limit, stop)
+        })
+    }
+
+    /// Takes what comes on all `streams`, no faster than the request allows.
+    pub(crate) fn receive(
+        streams: Vec<TcpStream>,
+        request: &TcpRequest,
+        stop: &Stop,
+    ) -> Result<Self, MeasureError> {
+        let share = Rate(request.max_rate.0 / u64::from(request.streams.max(1)));
+        Self::start(streams, stop, move |stream, count, stop| {
+            pump_in(stream, count, share, stop)
+        })
+    }
+
+    fn start(
+        streams: Vec<TcpStream>,
+        stop: &Stop,
+        pump: impl Fn(&mut TcpStream, &AtomicU64, &Stop) + Clone + Send + 'static,
+    ) -> Result<Self, MeasureError> {
+        let counters = Counters::new(streams.len());
+        let stop = stop.child();
+        let (mut readers, mut threads) = (Vec::new(), Vec::new());
+        for (index, mut stream) in streams.into_iter().enumerate() {
+            let prepare = || {
+                stream.set_read_timeout(Some(Duration::from_millis(200)))?;
+                stream.set_write_timeout(Some(Duration::from_millis(200)))?;
+                stream.try_clone()
+            };
+            readers.push(prepare().map_err(|error| internal("prepare", &error))?);
+            let (counters, stop, pump) = (counters.clone(), stop.clone(), pump.clone());
+            let thread = std::thread::Builder::new()
+                .name(format!("tcp-{index}"))
+                .spawn(move || pump(&mut stream, &counters.0[index], &stop))
+                .map_err(|error| internal("start a thread for", &error))?;
+            threads.push(thread);
+        }
+        Ok(Connections {
+            counters,
+            started_ns: clock::monotonic_ns(),
+            readers,
+            threads,
+            stop,
+        })
+    }
+
+    /// `TCP_INFO` of all connections; those that are gone are left out.
+    pub(crate) fn readings(&self, second: u32) -> Vec<StreamReading> {
+        let read = |(stream, connection): (usize, &TcpStream)| {
+            let reading = tcp::read(connection).ok()?;
+            Some(StreamReading {
+                second,
+                stream: stream as u16,
+                reading,
+            })
+        };
+        self.readers.iter().enumerate().filter_map(read).collect()
+    }
+
+    /// All connections have ended by themselves.
+    pub(crate) fn are_finished(&self) -> bool {
+        self.threads.iter().all(JoinHandle::is_finished)
+    }
+
+    /// Ends the threads: a sender's half of each connection is closed behind the last byte.
+    pub(crate) fn end(&mut self) {
+        self.stop.set();
+        for thread in self.threads.drain(..) {
+            // A thread that broke off has left its count behind.
+            let _ = thread.join();
+        }
+    }
+
+    /// Waits until the other end has closed all connections, or `limit` has passed.
+    fn await_end(&self, limit: Duration) {
+        let deadline = clock::monotonic_ns() + clock::nanos(limit);
+        while !self.are_finished() && clock::monotonic_ns() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Ends all connections and waits for their threads.
+    pub(crate) fn finish(mut self) {
+        for connection in &self.readers {
+            // Already closed by the other end is closed.
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+        self.end();
+    }
+}
+
+fn internal(what: &str, error: &std::io::Error) -> MeasureError {
+    MeasureError::Internal(format!("cannot {what} a TCP test connection: {error}"))
+}
+
+fn is_pause(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+    )
+}
+
+fn pump_out(stream: &mut TcpStream, count: &AtomicU64, limit: &AtomicU64, stop: &Stop) {
+    let block = vec![0x5a; BUFFER];
+    while !stop.is_set() {
+        let take = |left: u64| Some(left - left.min(BUFFER as u64));
+        let left = limit
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+            .unwrap_or(0);
+        let want = left.min(BUFFER as u64) as usize;
+        if want == 0 {
+            break;
+        }
+        let mut sent = 0;
+        while sent < want && !stop.is_set() {
+            match stream.write(&block[sent..want]) {
+                Ok(bytes) => {
+                    sent += bytes;
+                    count.fetch_add(bytes as u64, Ordering::Relaxed);
+                }
+                Err(error) if is_pause(&error) => {}
+                // The other end has gone; its control connection tells why.
+                Err(_) => return,
+            }
+        }
+    }
+    // Tells the receiver that this is all; if it is gone, it knows.
+    let _ = stream.shutdown(Shutdown::Write);
+}
+
+fn pump_in(stream: &mut TcpStream, count: &AtomicU64, rate: Rate, stop: &Stop) {
+    let mut block = vec![0; BUFFER];
+    let started = clock::monotonic_ns();
+    while !stop.is_set() {
+        // A sender that does not hold the agreed rate is held by its window: what is not read is not sent.
+        let most = rate
+            .bytes_in(clock::monotonic_ns() - started)
+            .saturating_add(RATE_SLACK);
+        if count.load(Ordering::Relaxed) > most {
+            std::thread::sleep(Duration::from_millis(1));
+            continue;
+        }
+        match stream.read(&mut block) {
+            Ok(0) => return,
+            Ok(bytes) => {
+                count.fetch_add(bytes as u64, Ordering::Relaxed);
+            }
+            Err(error) if is_pause(&error) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Runs one TCP test.
+///
+/// # Errors
+/// When the agent refuses or is lost, or a connection cannot be made.
+pub fn run(
+    session: &mut Session,
+    request: &TcpRequest,
+    sink: &dyn Sink,
+    stop: &Stop,
+) -> Result<TcpSummary, MeasureError> {
+    let request = TcpRequest {
+        max_rate: request.max_rate.min(session.limits.max_rate),
+        ..request.clone()
+    };
+    session
+        .limits
+        .check(None, request.duration_ns, 1, request.streams)?;
+    let mut connections = connect(session, &request, stop)?;
+    session.send(&ToAgent::Go)?;
+    let mut rows = Rows::new(request.direction);
+    follow(session, &request, &connections, &mut rows, sink, stop)?;
+    // A sender closes its half and leaves the rest open: what is in its buffers still arrives and is counted.
+    connections.end();
+    let sent = connections.counters.total();
+    session.send(&ToAgent::Stop(Stopped::default()))?;
+    loop {
+        match session.receive(ANSWER_LIMIT)? {
+            FromAgent::Tcp => break,
+            other => take_message(session, &mut rows, sink, other)?,
+        }
+    }
+    connections.finish();
+    rows.hand_on(sink, true);
+    Ok(rows.summary(&request, sent >= request.max_bytes))
+}
+
+/// Asks for the test, opens its connections and starts this end of them.
+fn connect(session: &mut Session, request: &TcpRequest, stop: &Stop) -> Result<Connections, MeasureError> {
+    session.send(&ToAgent::Tcp(request.clone()))?;
+    match session.receive(READY_LIMIT)? {
+        FromAgent::Ready(_) => {}
+        other => return Err(session.unexpected("a ready TCP test", &other)),
+    }
+    let mut streams = Vec::new();
+    for _ in 0..request.streams {
+        streams.push(session.data_connection()?.1);
+    }
+    match request.direction {
+        Direction::Forward => Connections::send(streams, request, stop),
+        Direction::Reverse => Connections::receive(streams, request, stop),
+    }
+}
+
+/// Takes counts and readings of both ends until the time is over or the bytes have been sent.
+fn follow(
+    session: &Session,
+    request: &TcpRequest,
+    connections: &Connections,
+    rows: &mut Rows,
+    sink: &dyn Sink,
+    stop: &Stop,
+) -> Result<(), MeasureError> {
+    let started = connections.started_ns;
+    let mut counting = Counting::new(request);
+    let mut next = started + SECOND_NS;
+    let mut second = 0;
+    loop {
+        let now = clock::monotonic_ns();
+        let over = now >= started + request.duration_ns || stop.is_set() || connections.are_finished();
+        if now >= next || over {
+            next += SECOND_NS;
+            match request.direction {
+                Direction::Forward => rows.read(connections.readings(second)),
+                Direction::Reverse => {
+                    let counted = counting.count(&connections.counters);
+                    counted.into_iter().for_each(|row| rows.counted(row));
+                }
+            }
+            second += 1;
+            sink.progress(Progress {
+                elapsed_ns: now - started,
+                total_ns: request.duration_ns,
+                rate: Rate::of(connections.counters.total(), now - started).0,
+                ..Progress::default()
+            });
+        }
+        take_messages(session, rows, sink)?;
+        rows.hand_on(sink, false);
+        if over {
+            return Ok(());
+        }
+        std::thread::sleep(NAP);
+    }
+}
+
+fn take_messages(session: &Session, rows: &mut Rows, sink: &dyn Sink) -> Result<(), MeasureError> {
+    while let Some(message) = session.receive_within(Duration::ZERO)? {
+        take_message(session, rows, sink, message)?;
+    }
+    Ok(())
+}
+
+fn take_message(
+    session: &Session,
+    rows: &mut Rows,
+    sink: &dyn Sink,
+    message: FromAgent,
+) -> Result<(), MeasureError> {
+    match message {
+        FromAgent::TcpReadings(readings) => rows.read(readings),
+        FromAgent::Records(records) => {
+            for record in records {
+                match record {
+                    Record::TcpSecond(_, row) => rows.counted(row),
+                    other => sink.record(other),
+                }
+            }
+        }
+        other => return Err(session.unexpected("TCP readings", &other)),
+    }
+    Ok(())
+}
+
+/// A test that the agent takes part in, at its end.
+pub(crate) struct AgentTcp {
+    request: TcpRequest,
+    connections: Connections,
+    counting: Counting,
+    next_ns: u64,
+    second: u32,
+}
+
+impl AgentTcp {
+    pub(crate) fn start(
+        request: TcpRequest,
+        streams: Vec<TcpStream>,
+        stop: &Stop,
+    ) -> Result<Self, MeasureError> {
+        let connections = match request.direction {
+            Direction::Forward => Connections::receive(streams, &request, stop)?,
+            Direction::Reverse => Connections::send(streams, &request, stop)?,
+        };
+        let next_ns = connections.started_ns + SECOND_NS;
+        Ok(AgentTcp {
+            counting: Counting::new(&request),
+            connections,
+            next_ns,
+            second: 0,
+            request,
+        })
+    }
+
+    /// What there is to tell the client now; `last` closes the last, shorter second, with what is still on its way.
+    pub(crate) fn poll(&mut self, last: bool) -> Option<FromAgent> {
+        if last && self.request.direction == Direction::Forward {
+            self.connections.await_end(DRAIN_LIMIT);
+        }
+        if clock::monotonic_ns() < self.next_ns && !last {
+            return None;
+        }
+        self.next_ns += SECOND_NS;
+        if self.request.direction == Direction::Reverse {
+            let readings = self.connections.readings(self.second);
+            self.second += 1;
+            return Some(FromAgent::TcpReadings(readings));
+        }
+        let rows = self.counting.count(&self.connections.counters).into_iter();
+        let records = rows.map(|row| Record::TcpSecond(self.request.direction, row));
+        Some(FromAgent::Records(records.collect()))
+    }
+
+    /// The agent's time limit for this test has passed.
+    pub(crate) fn is_overdue(&self) -> bool {
+        clock::monotonic_ns()
+            > self
+                .connections
+                .started_ns
+                .saturating_add(self.request.duration_ns)
+                .saturating_add(5 * SECOND_NS)
+    }
+
+    pub(crate) fn finish(self) {
+        self.connections.finish();
+    }
+}

@@ -1,0 +1,146 @@
+//! From the engine's output to a hosts file and known host keys. Pure: text in, text out.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Launch, USER};
+use crate::MeshError;
+use crate::fault::shown;
+use crate::place::PlaceName;
+
+/// Longest answer of the engine that is read, bytes.
+pub const MOST_BYTES: usize = 1 << 20;
+
+/// A machine that was launched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Launched {
+    /// Its name, which is unique in the launch.
+    pub name: String,
+    /// Where SSH finds it.
+    pub address: IpAddr,
+    /// Where the other machines find it, if that differs.
+    pub test_address: Option<IpAddr>,
+    /// Its zone; may be empty.
+    #[serde(default)]
+    pub zone: String,
+    /// User there, if it is not [`USER`].
+    pub user: Option<String>,
+    /// Port of its SSH server, if it is not 22.
+    pub port: Option<u16>,
+    /// Path of a `weir` that is there already.
+    pub weir: Option<String>,
+}
+
+impl Launched {
+    /// Where tests find it.
+    pub fn test_address(&self) -> IpAddr {
+        self.test_address.unwrap_or(self.address)
+    }
+}
+
+/// Reads what `output -json hosts` prints: a list of machines.
+///
+/// # Errors
+/// When it is none, or does not name the `expected` machines.
+pub fn read_output(bytes: &[u8], expected: &[String]) -> Result<Vec<Launched>, MeshError> {
+    let bad = |problem: String| MeshError::file("the engine's output 'hosts'", problem);
+    if bytes.len() > MOST_BYTES {
+        return Err(bad("is longer than 1 MiB".into()));
+    }
+    let values: Vec<Value> = serde_json::from_slice(bytes).map_err(|error| bad(format!("{error}")))?;
+    if values.len() != expected.len() {
+        return Err(bad(format!(
+            "has {} hosts instead of {}",
+            values.len(),
+            expected.len()
+        )));
+    }
+    values
+        .into_iter()
+        .zip(expected)
+        .map(|(value, name)| {
+            if value.is_null() {
+                return Err(bad(format!("lacks {name}: was its file written?")));
+            }
+            let host: Launched = serde_json::from_value(value)
+                .map_err(|error| bad(format!("{name}: {}", shown(&error.to_string()))))?;
+            if host.name != *name {
+                return Err(bad(format!("has '{}' instead of {name}", shown(&host.name))));
+            }
+            Ok(host)
+        })
+        .collect()
+}
+
+/// Where what belongs to a launch lies, for its hosts file.
+#[derive(Clone, Copy, Debug)]
+pub struct Files<'f> {
+    /// The operator's private key.
+    pub key: &'f Path,
+    /// Host keys of the machines.
+    pub known_hosts: &'f Path,
+}
+
+/// The hosts file that `weir mesh run` reads.
+pub fn hosts_file(launch: &Launch, hosts: &[(PlaceName, Launched)], files: Files<'_>) -> String {
+    let word = |text: &str| Value::from(text).to_string();
+    // Two levels of quotes: ssh splits values of options at spaces too.
+    let known = files
+        .known_hosts
+        .display()
+        .to_string()
+        .replace('\\', r"\\")
+        .replace('\'', r"'\''");
+    let arguments =
+        format!("-o 'UserKnownHostsFile=\"{known}\"' -o StrictHostKeyChecking=yes -o IdentitiesOnly=yes");
+    let mut text = format!(
+        "# Launched by 'weir mesh launch' as run {}. These machines terminate themselves.\ndefaults:\n  user: {}\n  key: {}\n  \
+         ssh-arguments: {}\nhosts:\n",
+        launch.run,
+        word(USER),
+        word(&files.key.display().to_string()),
+        word(&arguments)
+    );
+    for (place, host) in hosts {
+        let mut line = format!(
+            "  - {{name: {}, address: {}, place: {}",
+            word(&host.name),
+            word(&host.address.to_string()),
+            word(&place.to_string())
+        );
+        if !host.zone.is_empty() {
+            line.push_str(&format!(", zone: {}", word(&host.zone)));
+        }
+        if let Some(address) = host.test_address {
+            line.push_str(&format!(", test-address: {}", word(&address.to_string())));
+        }
+        if let Some(user) = &host.user {
+            line.push_str(&format!(", user: {}", word(user)));
+        }
+        if let Some(port) = host.port {
+            line.push_str(&format!(", port: {port}"));
+        }
+        if let Some(weir) = &host.weir {
+            line.push_str(&format!(", weir: {}", word(weir)));
+        }
+        text.push_str(&line);
+        text.push_str("}\n");
+    }
+    text
+}
+
+/// The machines' keys, as ssh knows hosts.
+pub fn known_hosts(launch: &Launch, hosts: &[(PlaceName, Launched)]) -> String {
+    let key = launch.keys.host_public.trim();
+    hosts
+        .iter()
+        .map(|(_, host)| match host.port {
+            None | Some(22) => format!("{} {key}\n", host.address),
+            Some(port) => format!("[{}]:{port} {key}\n", host.address),
+        })
+        .collect()
+}

@@ -1,0 +1,41 @@
+//! Tests between many places: where regions lie, which pairs to test and in which order, what that costs, on which hosts it
+//! runs, and what the results say about distance. It must not know how a test works inside: it plans pairs, hands them to
+//! an [`Executor`](run::Executor), and takes rows of [`MeshTest`](weir_results::MeshTest).
+//!
+//! Everything but `ssh`, `programs`, `engine`, `launch`, `state` and `tagged`, which call programs and keep files, is pure:
+//! text, tables and times come in as arguments, plans and results go out. Those six need the feature `programs`, which is on
+//! by default.
+
+pub mod best;
+pub mod cloud;
+pub mod distance;
+#[cfg(feature = "programs")]
+pub mod engine;
+pub mod estimate;
+mod fault;
+pub mod filter;
+pub mod fit;
+pub mod hosts;
+pub mod import;
+#[cfg(feature = "programs")]
+pub mod launch;
+pub mod place;
+pub mod price;
+#[cfg(feature = "programs")]
+mod process;
+#[cfg(feature = "programs")]
+pub mod programs;
+pub mod regions;
+pub mod report;
+pub mod rounds;
+pub mod run;
+pub mod select;
+#[cfg(feature = "programs")]
+pub mod ssh;
+#[cfg(feature = "programs")]
+pub mod state;
+mod suggest;
+#[cfg(feature = "programs")]
+pub mod tagged;
+
+pub use fault::MeshError;

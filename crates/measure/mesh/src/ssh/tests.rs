@@ -1,0 +1,206 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+use crate::hosts::read_hosts;
+use crate::place::Places;
+
+fn host(yaml: &str) -> Host {
+    read_hosts("hosts.yaml", yaml.as_bytes(), Places::known())
+        .unwrap()
+        .remove(0)
+}
+
+#[test]
+fn the_command_line_is_ssh_s_and_the_address_is_no_option() {
+    let host = host(
+        "hosts:\n  - {name: a, address: 192.0.2.7, user: ubuntu, port: 2222, key: ~/.ssh/mesh, ssh-arguments: -J jump.example.net, place: aws:us-east-1}\n",
+    );
+    let line = arguments(&host, "echo 'it''s'").join(" ");
+    assert!(
+        line.ends_with("-T -p 2222 -l ubuntu -i ~/.ssh/mesh -J jump.example.net -- 192.0.2.7 sh -c 'echo '\\''it'\\'''\\''s'\\'''"),
+        "{line}"
+    );
+    assert!(line.contains("BatchMode=yes"));
+}
+
+/// A program for one processor.
+fn given(machine: &str, program: &Path) -> Programs {
+    Programs::new(&[format!("{machine}={}", program.display())], &[]).unwrap()
+}
+
+fn exit(status: i32, stderr: &str) -> FaultKind {
+    let finished = Finished::Exit {
+        status,
+        stdout: String::new(),
+        stderr: stderr.into(),
+    };
+    let fault = judge("far", finished, SHORT).unwrap_err();
+    assert!(
+        fault.message.starts_with("far: ") && fault.message.lines().count() == 1,
+        "{fault}"
+    );
+    fault.kind
+}
+
+#[test]
+fn what_ssh_says_tells_what_to_do() {
+    // As OpenSSH 9.2 words them.
+    let changed = "@@@@@@@@@@@\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\nHost key verification failed.\r\n";
+    assert_eq!(exit(255, changed), FaultKind::HostKey);
+    assert_eq!(exit(255, "Host key verification failed.\r\n"), FaultKind::HostKey);
+    assert_eq!(
+        exit(255, "root@192.0.2.7: Permission denied (publickey).\r\n"),
+        FaultKind::Denied
+    );
+    assert_eq!(
+        exit(
+            255,
+            "ssh: connect to host 192.0.2.7 port 22: Connection refused\r\n"
+        ),
+        FaultKind::Unreachable
+    );
+    assert_eq!(exit(255, ""), FaultKind::Unreachable);
+    assert_eq!(
+        exit(
+            3,
+            "weir: cannot reach an agent at 192.0.2.7:4747: connection timed out; start one there with 'weir agent'"
+        ),
+        FaultKind::Agent
+    );
+    assert_eq!(exit(3, "\u{1b}[31mweir: something else"), FaultKind::Test);
+}
+
+#[test]
+fn facts_are_found_whatever_stands_around_them() {
+    let said = "Welcome!\nsystem: Linux x86_64\ntcp_rmem: 4096\t131072\t6291456\ntcp_wmem: \nclock: 1007\n";
+    let ready = ready_of(said, 1000);
+    assert_eq!(ready.system, "Linux x86_64");
+    assert_eq!(
+        (ready.receive_window_bytes, ready.send_window_bytes),
+        (Some(6_291_456), None)
+    );
+    assert_eq!(ready.clock_ahead_s, 7);
+    assert_eq!(ready_of("", 5), Ready::default());
+}
+
+/// A program called instead of ssh, which runs the script here: what a host would do.
+fn here(folder: &std::path::Path) -> String {
+    let path = folder.join("ssh");
+    fs::write(&path, "#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn a_host_is_prepared_tested_and_left_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    // Stands for weir: an agent that says that it listens, and a client that prints a result.
+    let weir = "#!/bin/sh\nif [ \"$1\" = agent ]; then echo '{}'; exec sleep 60; fi\n\
+                if [ \"$1\" = survey ]; then [ \"$2\" = 192.0.2.1:4747 ] && printf 'SQLite\\377\\0' > survey.db; exit; fi\n\
+                [ \"$(cat token)\" = secret ] && [ \"$3\" = 192.0.2.1:4747 ] && cat \"$WEIR_RESULT\"\n";
+    let program = folder.path().join("weir");
+    fs::write(&program, weir).unwrap();
+    let result = folder.path().join("result");
+    let test = MeshTest {
+        rtt_count: 3,
+        bytes: 7,
+        details: serde_json::json!({}),
+        ..MeshTest::default()
+    };
+    fs::write(&result, serde_json::to_string(&test).unwrap()).unwrap();
+    let script = fs::read_to_string(&program)
+        .unwrap()
+        .replace("\"$WEIR_RESULT\"", &result.display().to_string());
+    fs::write(&program, script).unwrap();
+    let hosts = [host(
+        "hosts:\n  - {name: a, address: 192.0.2.1, latitude: 1, longitude: 2}\n",
+    )];
+    let kill = AtomicBool::new(false);
+    let machine = String::from_utf8(
+        std::process::Command::new("uname")
+            .arg("-m")
+            .output()
+            .unwrap()
+            .stdout,
+    )
+    .unwrap();
+    let mut executor = SshExecutor {
+        hosts: &hosts,
+        programs: given(machine.trim(), &program),
+        token: "secret".into(),
+        folder: format!("test{}", std::process::id()),
+        life_s: 60,
+        kill: &kill,
+        ssh: here(folder.path()),
+    };
+    let shape = TestShape {
+        rtt_ns: 1,
+        tcp_ns: 1,
+        streams: 1,
+        udp_ns: 1,
+        udp_bps: 1,
+        max_bytes: 1,
+        survey: true,
+    };
+    let ready = executor.prepare(0).unwrap();
+    assert!(
+        ready.system.starts_with("Linux ") && ready.clock_ahead_s.abs() < 5,
+        "{ready:?}"
+    );
+    let place = executor.folder(0);
+    let pid: u32 = fs::read_to_string(format!("{place}/pid"))
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    let mode = |path: &str| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&place), mode(&format!("{place}/token"))), (0o700, 0o600));
+    assert_eq!(executor.test((0, 0), &shape).unwrap(), test);
+    let database = folder.path().join("survey.db");
+    executor.survey((0, 0), &shape, &database).unwrap();
+    assert_eq!(fs::read(&database).unwrap(), b"SQLite\xff\0");
+    assert_eq!(mode(&database.display().to_string()), 0o600);
+    executor.clean(0).unwrap();
+    assert!(!std::path::Path::new(&place).exists());
+    let gone = || {
+        !std::path::Path::new(&format!("/proc/{pid}/cmdline")).exists()
+            || fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") Z "))
+    };
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    while !gone() {
+        assert!(std::time::Instant::now() < deadline, "the agent still runs");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+
+    executor.programs = Programs::default();
+    assert_eq!(executor.prepare(0).unwrap_err().kind, FaultKind::Architecture);
+    executor.clean(0).unwrap();
+    executor.ssh = "/nonexistent/ssh".into();
+    assert!(
+        executor
+            .prepare(0)
+            .unwrap_err()
+            .message
+            .contains("install the OpenSSH client")
+    );
+}
+
+#[test]
+fn a_slow_command_is_given_up_and_a_running_one_can_be_killed() {
+    let words = |text: &str| vec!["-c".to_owned(), text.to_owned()];
+    let kill = AtomicBool::new(false);
+    let slow = process::run(
+        "sh",
+        &words("sleep 30"),
+        Input::None,
+        Output::Text,
+        Duration::from_millis(100),
+        &kill,
+    )
+    .unwrap();
+    assert!(matches!(slow, Finished::Slow), "{slow:?}");
+    let kill = AtomicBool::new(true);
+    let killed = process::run("sh", &words("sleep 30"), Input::None, Output::Text, SHORT, &kill).unwrap();
+    assert!(matches!(killed, Finished::Killed), "{killed:?}");
+}

@@ -1,0 +1,163 @@
+//! The modules for clouds, compared with manually reviewed files (`golden/`), and, where an engine and the provider are
+//! on the machine, validated by the provider (`validate`).
+//!
+//! `WEIR_UPDATE_GOLDEN=1` writes the files anew. `WEIR_TERRAFORM_MIRROR` names a folder with providers, as
+//! `terraform providers mirror` or its unpacked form makes one.
+
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use weir_mesh::cloud::{Arch, Keys, Launch, Own, Zone};
+use weir_mesh::place::PlaceName;
+
+const PLACES: [&str; 4] = [
+    "aws:eu-west-1",
+    "gcp:europe-west1",
+    "azure:westeurope",
+    "oracle:uk-london-1",
+];
+
+/// The smallest launch, one with everything that can be asked for, and one in two zones of a region.
+fn launches(place: &str) -> [(&'static str, Launch); 3] {
+    let small = Launch {
+        run: "ab12cd34ef".into(),
+        delete_after_unix_s: 1_800_000_000,
+        life_s: 7200,
+        admit: vec!["203.0.113.7".parse().unwrap()],
+        keys: Keys {
+            operator_public: "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQC weir-mesh\n".into(),
+            host_private:
+                "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz\n-----END OPENSSH PRIVATE KEY-----\n".into(),
+            host_public: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI weir-mesh\n".into(),
+        },
+        oracle_compartment: Some("ocid1.compartment.oc1..example".into()),
+        ..Launch::default()
+    };
+    let large = Launch {
+        arch: Arch::Arm,
+        mesh: vec![Ipv4Addr::new(198, 51, 100, 1), Ipv4Addr::new(198, 51, 100, 2)],
+        spot: true,
+        mtu: Some(1460),
+        placement_group: !place.starts_with("oracle"),
+        zones: [(PlaceName::parse(place).unwrap(), vec![Zone::Any, Zone::Any])].into(),
+        machine_types: [("gcp".to_owned(), "c4a-standard-4".to_owned())].into(),
+        ..small.clone()
+    };
+    let named = match place {
+        "aws:eu-west-1" => "eu-west-1a",
+        "gcp:europe-west1" => "europe-west1-b",
+        "azure:westeurope" => "3",
+        _ => "AD-1",
+    };
+    let zones = Launch {
+        zones: [(
+            PlaceName::parse(place).unwrap(),
+            vec![Zone::Nth(2), Zone::of(named)],
+        )]
+        .into(),
+        ..small.clone()
+    };
+    [("small", small), ("large", large), ("zones", zones)]
+}
+
+fn folder_of(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name)
+}
+
+#[track_caller]
+fn assert_golden(name: &str, text: &str) {
+    let path = folder_of(name);
+    if std::env::var_os("WEIR_UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(
+        golden == text,
+        "{name} has changed: WEIR_UPDATE_GOLDEN=1 writes it anew, git diff shows how"
+    );
+}
+
+#[test]
+fn modules_are_as_they_were_when_they_were_looked_through() {
+    for place in PLACES {
+        for (size, launch) in launches(place) {
+            let name = PlaceName::parse(place).unwrap();
+            let text = launch.module(&name).unwrap();
+            assert_golden(&format!("{}-{size}.tf.json", name.cloud), &text);
+        }
+    }
+    let (_, mut own) = launches("aws:eu-west-1").into_iter().next().unwrap();
+    own.own = Some(Own {
+        program: "/opt/make ${machines}".into(),
+        host_key_file: "/state/host_key".into(),
+    });
+    let text = own.module(&PlaceName::new("aws", "eu-west-1")).unwrap();
+    assert_golden("own.tf.json", &text);
+}
+
+/// Says past what captures a test's output that something was not checked.
+fn not_checked(what: &str, why: &str) {
+    let text = format!("\n*** NOT CHECKED {what}: {why} ***\n");
+    std::io::stderr().write_all(text.as_bytes()).unwrap();
+}
+
+fn engine() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    ["tofu", "terraform"]
+        .iter()
+        .flat_map(|program| folders.iter().map(move |folder| folder.join(program)))
+        .find(|program| program.is_file())
+}
+
+#[test]
+fn providers_that_are_here_find_their_modules_valid() {
+    let Some(engine) = engine() else {
+        not_checked("modules by an engine", "neither tofu nor terraform is in PATH");
+        return;
+    };
+    for place in PLACES {
+        let name = PlaceName::parse(place).unwrap();
+        for (size, launch) in launches(place) {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("main.tf.json"), launch.module(&name).unwrap()).unwrap();
+            let config = folder.path().join("engine.rc");
+            let mirror = std::env::var("WEIR_TERRAFORM_MIRROR").unwrap_or_else(|_| "/nonexistent".into());
+            let text = format!(
+                "provider_installation {{\n  filesystem_mirror {{\n    path = \"{mirror}\"\n  }}\n}}\n"
+            );
+            std::fs::write(&config, text).unwrap();
+            let call = |arguments: &[&str]| {
+                let output = Command::new(&engine)
+                    .args(arguments)
+                    .current_dir(folder.path())
+                    .env("TF_CLI_CONFIG_FILE", &config)
+                    .env("CHECKPOINT_DISABLE", "1")
+                    .output()
+                    .unwrap();
+                let said = format!(
+                    "{}{}",
+                    String::from_utf8_lossy(&output.stdout),
+                    String::from_utf8_lossy(&output.stderr)
+                );
+                (output.status.success(), said)
+            };
+            let (there, said) = call(&["init", "-input=false", "-no-color"]);
+            if !there {
+                assert!(said.contains("provider"), "{place}: {said}");
+                not_checked(
+                    &format!("the module for {} by its provider", name.cloud),
+                    "it is in no folder that WEIR_TERRAFORM_MIRROR names",
+                );
+                break;
+            }
+            let (valid, said) = call(&["validate", "-no-color"]);
+            assert!(valid, "{place} {size}: {said}");
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Meshes against the files of other tools.
+
+#![allow(clippy::unwrap_used)]
+
+mod cloud_modules;
+mod intercloud;
+mod iperf3;

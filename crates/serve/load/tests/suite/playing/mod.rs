@@ -1,0 +1,70 @@
+//! Short runs of the engine.
+
+use std::time::{Duration, Instant};
+
+use weir_load::client::{HttpVersion, Patience, Trust};
+use weir_load::engine::{Config, Second, SoFar, Watch, place, run};
+use weir_load::measure::LoadSummary;
+use weir_load::schedule::{Arrivals, Popularity};
+use weir_load::viewer::{Behaviour, Play, RungChoice};
+
+pub struct Nobody;
+
+impl Watch for Nobody {
+    fn second(&self, _: &Second, _: &SoFar) -> bool {
+        true
+    }
+}
+
+pub fn viewers(count: u32) -> Arrivals {
+    Arrivals::Ramp {
+        from: count,
+        to: count,
+        over: Duration::ZERO,
+    }
+}
+
+/// Two threads for 0.7 s.
+pub fn config(url: &str, arrivals: Arrivals, play: Play) -> Config {
+    Config {
+        behaviour: Behaviour {
+            titles: vec![place(url).expect("an address")],
+            popularity: Popularity::zipf(1, 0.0),
+            play,
+            rung: RungChoice::Highest,
+            real_time: Default::default(),
+            subtitles: false,
+            verify: false,
+            think: (Duration::ZERO, Duration::ZERO),
+            session: None,
+            one_session: arrivals.is_open(),
+            pace: None,
+            seed: 1,
+        },
+        arrivals,
+        duration: Some(Duration::from_millis(700)),
+        threads: 2,
+        http: HttpVersion::Auto,
+        trust: Trust::Public,
+        patience: Patience {
+            connect: Duration::from_secs(2),
+            // Longer than a busy machine stands still.
+            silence: Duration::from_secs(5),
+        },
+        leave: false,
+        scrape: None,
+    }
+}
+
+/// Runs it; the run must end soon after its time, whatever the server does.
+#[track_caller]
+pub fn play(config: &Config) -> LoadSummary {
+    let began = Instant::now();
+    let summary = run(config, None, &|| false, &Nobody).expect("a run");
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "it took {:?}",
+        began.elapsed()
+    );
+    summary
+}

@@ -1,0 +1,252 @@
+//! The index of a track and of a file: properties of a track, values derived from them, and its samples.
+
+use weir_units::FrameRate;
+
+use super::codec::{Entry, read_entry};
+use super::error::IndexError;
+use super::samples::{Sample, SampleTable};
+use super::statistics::Statistics;
+
+/// What a track carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TrackKind {
+    /// Pictures (handler `vide`).
+    Video,
+    /// Sound (handler `soun`).
+    Audio,
+}
+
+/// How pictures are shown, as the track header says it (ISO/IEC 14496-12, 8.3.2): carried over as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Display {
+    /// The transformation matrix: nine numbers in fixed point.
+    pub matrix: [u8; 36],
+    /// Width in pixels, 16.16.
+    pub width: u32,
+    /// Height in pixels, 16.16.
+    pub height: u32,
+}
+
+/// What the headers of a track say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrackHead {
+    /// Its identifier in the source.
+    pub track_id: u32,
+    /// What it carries.
+    pub kind: TrackKind,
+    /// Units of its times in a second; above zero.
+    pub timescale: u32,
+    /// As BCP 47 or ISO 639-2 writes it; `und` where the file does not know.
+    pub language: String,
+    /// What the edit list adds to composition times, in units of the timescale, so that they become presentation times:
+    /// the delay of an empty edit less the media time at which the media edit begins.
+    pub presentation_shift: i64,
+    /// From the track header.
+    pub display: Display,
+    /// The sample entry: the whole box.
+    pub sample_entry: Vec<u8>,
+}
+
+/// What is known of a video track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VideoInfo {
+    /// Pixels in a line.
+    pub width: u16,
+    /// Lines.
+    pub height: u16,
+    /// Width of a pixel to its height.
+    pub pixel_aspect: (u32, u32),
+    /// Frames a second; the average where they do not come evenly, none if there are too few to tell.
+    pub frame_rate: Option<FrameRate>,
+}
+
+/// What is known of an audio track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AudioInfo {
+    /// Samples of sound a second.
+    pub sample_rate: u32,
+    /// Channels.
+    pub channels: u32,
+    /// Which loudspeakers they are for: ChannelConfiguration of ISO/IEC 23003-3; none if that has no index for them, or
+    /// the file does not tell.
+    pub channel_configuration: Option<u8>,
+}
+
+/// What is known of either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MediaInfo {
+    /// Of a video track.
+    Video(VideoInfo),
+    /// Of an audio track.
+    Audio(AudioInfo),
+}
+
+/// Properties of a track for manifests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrackInfo {
+    /// What it carries.
+    pub kind: TrackKind,
+    /// Codec string after RFC 6381, such as `avc1.64001F`.
+    pub codec: String,
+    /// As BCP 47 or ISO 639-2 writes it; `und` where the file does not know.
+    pub language: String,
+    /// Units of its times in a second; above zero.
+    pub timescale: u32,
+    /// Picture or sound.
+    pub media: MediaInfo,
+    /// Bits a second over the whole track.
+    pub average_bitrate: u64,
+    /// Bits a second in the densest second, counted in whole seconds of decode time.
+    pub peak_bitrate: u64,
+    /// Presentation time of the first sample that is shown, in units of the timescale; below zero where an edit list
+    /// cuts it off.
+    pub start: i64,
+    /// Presentation time at which the last sample ends.
+    pub end: i64,
+}
+
+impl TrackInfo {
+    /// Of a video track.
+    pub fn video(&self) -> Option<&VideoInfo> {
+        match &self.media {
+            MediaInfo::Video(video) => Some(video),
+            MediaInfo::Audio(_) => None,
+        }
+    }
+
+    /// Of an audio track.
+    pub fn audio(&self) -> Option<&AudioInfo> {
+        match &self.media {
+            MediaInfo::Audio(audio) => Some(audio),
+            MediaInfo::Video(_) => None,
+        }
+    }
+}
+
+/// One track: headers, samples, and what follows from them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrackIndex {
+    head: TrackHead,
+    info: TrackInfo,
+    samples: SampleTable,
+}
+
+impl TrackIndex {
+    /// An index of these headers and samples.
+    ///
+    /// # Errors
+    ///
+    /// Sample entries that cannot be read, or whose codec is not known here; tracks without samples or timescale.
+    pub(super) fn new(head: TrackHead, samples: SampleTable) -> Result<Self, IndexError> {
+        let place = format!("track {}", head.track_id);
+        if head.timescale == 0 {
+            return Err(IndexError::broken(place, "its timescale is zero"));
+        }
+        if samples.is_empty() {
+            return Err(IndexError::broken(place, "it has no samples"));
+        }
+        let entry = read_entry(&head.sample_entry, &place)?;
+        let statistics = Statistics::of(&samples, head.timescale);
+        let (codec, media) = match entry {
+            Entry::Video {
+                codec,
+                width,
+                height,
+                pixel_aspect,
+            } => {
+                let video = VideoInfo {
+                    width,
+                    height,
+                    pixel_aspect,
+                    frame_rate: statistics.frame_rate,
+                };
+                (codec, MediaInfo::Video(video))
+            }
+            Entry::Audio {
+                codec,
+                sample_rate,
+                channels,
+                layout,
+            } => {
+                let audio = AudioInfo {
+                    sample_rate,
+                    channels,
+                    channel_configuration: layout,
+                };
+                (codec, MediaInfo::Audio(audio))
+            }
+        };
+        let fits = matches!(
+            (head.kind, &media),
+            (TrackKind::Video, MediaInfo::Video(_)) | (TrackKind::Audio, MediaInfo::Audio(_))
+        );
+        if !fits {
+            return Err(IndexError::broken(place, "its handler does not match its codec"));
+        }
+        let info = TrackInfo {
+            kind: head.kind,
+            codec,
+            language: head.language.clone(),
+            timescale: head.timescale,
+            media,
+            average_bitrate: statistics.average_bitrate,
+            peak_bitrate: statistics.peak_bitrate,
+            start: statistics
+                .composition_start
+                .saturating_add(head.presentation_shift),
+            end: statistics.composition_end.saturating_add(head.presentation_shift),
+        };
+        Ok(TrackIndex { head, info, samples })
+    }
+
+    /// What the headers say.
+    pub fn head(&self) -> &TrackHead {
+        &self.head
+    }
+
+    /// What manifests say.
+    pub fn info(&self) -> &TrackInfo {
+        &self.info
+    }
+
+    /// The samples in decoding order.
+    pub fn samples(&self) -> &SampleTable {
+        &self.samples
+    }
+
+    /// When a sample of this track is shown, in units of the timescale, on the timeline of the presentation.
+    pub fn presentation_time(&self, sample: &Sample) -> i64 {
+        sample
+            .composition_time()
+            .saturating_add(self.head.presentation_shift)
+    }
+
+    /// Bytes of memory that this index takes, without what the allocator adds.
+    pub fn memory_bytes(&self) -> usize {
+        let texts = self.head.language.len() * 2 + self.info.codec.len() + self.head.sample_entry.len();
+        size_of::<Self>() + texts + self.samples.memory_bytes()
+    }
+}
+
+/// A track of the file that is not served, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedOver {
+    /// Its identifier in the source.
+    pub track_id: u32,
+    /// One line.
+    pub why: String,
+}
+
+/// The index of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileIndex {
+    /// Length of the file that was indexed, in bytes.
+    pub file_length: u64,
+    /// Where the media are if not in that file, as its data references say it: this is then a dref MP4, and the
+    /// positions of all samples count in that other file.
+    pub media: Option<String>,
+    /// The tracks that can be served, in the order of the file.
+    pub tracks: Vec<TrackIndex>,
+    /// The others.
+    pub passed_over: Vec<PassedOver>,
+}

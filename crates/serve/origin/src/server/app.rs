@@ -1,0 +1,188 @@
+//! What all requests share: storage, caches, counts, limits. It must not know what a request is.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::access_log::AccessLog;
+use super::config::{Config, Limits};
+use super::error::OriginError;
+use super::tls::Tls;
+use super::versions::Versions;
+use crate::cache::{DiskCache, Flights, MemoryCache};
+use crate::configuration::Configuration;
+use crate::keys::Keys;
+use crate::metrics::{Kind, Metrics, Tier};
+use crate::pacing::Pacing;
+use crate::path::ObjectPath;
+use crate::storage::{Meta, Storage, StorageError};
+use crate::titles::{TitleSettings, Titles};
+
+/// Ranges longer than this are not cached but read for each request, so that a request takes little memory.
+const LONGEST_CACHED: u64 = 32 << 20;
+
+type Ranged = Result<Bytes, StorageError>;
+
+/// What all requests share.
+#[derive(Debug)]
+pub struct App {
+    pub storage: Storage,
+    pub configuration: Configuration,
+    pub metrics: Arc<Metrics>,
+    pub limits: Limits,
+    /// Stored files are served as they are.
+    pub files: bool,
+    /// The page at `/` is served.
+    pub page: bool,
+    pub log: Option<AccessLog>,
+    pub tls: Option<Tls>,
+    pub titles: Arc<Titles>,
+    pub keys: Keys,
+    /// How answers are paced, if at all.
+    pub pacing: Option<Pacing>,
+    ranges: MemoryCache<Arc<str>, Bytes>,
+    disk: Option<DiskCache>,
+    reads: Flights<Arc<str>, Ranged>,
+    versions: Versions,
+}
+
+impl App {
+    pub fn new(
+        config: &Config,
+        storage: Storage,
+        tls: Option<Tls>,
+        log: Option<AccessLog>,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, OriginError> {
+        let disk = match &config.disk_cache {
+            Some((folder, limit)) => Some(DiskCache::open(folder, *limit)?),
+            None => None,
+        };
+        let configuration = config.configuration;
+        // Media, where it is kept, takes half of the memory, and titles the other half.
+        let for_ranges = if configuration.caches_media() {
+            config.memory_cache / 2
+        } else {
+            0
+        };
+        let settings = TitleSettings {
+            segment: config.segment,
+            keep: configuration.caches_indexes(),
+            memory: config.memory_cache - for_ranges,
+            fresh: config.fresh,
+        };
+        let titles = Titles::new(settings, storage.clone(), disk.clone(), metrics.clone());
+        Ok(App {
+            titles: Arc::new(titles),
+            keys: Keys::open(&config.keys)?,
+            pacing: config.pacing.clone(),
+            storage,
+            configuration,
+            metrics,
+            limits: config.limits.clone(),
+            files: config.files,
+            page: config.page,
+            log,
+            tls,
+            ranges: MemoryCache::new(for_ranges),
+            disk,
+            reads: Flights::default(),
+            versions: Versions::new(config.fresh),
+        })
+    }
+
+    /// Whether a range goes through the cache.
+    pub fn caches(&self, kind: Kind, length: u64) -> bool {
+        let wanted = match kind {
+            Kind::Manifest | Kind::Index => self.configuration.caches_indexes(),
+            _ => self.configuration.caches_media(),
+        };
+        wanted && length <= LONGEST_CACHED
+    }
+
+    /// The version of an object that there is: from storage, or as it said a short time ago where something of it is kept.
+    pub async fn version(&self, kind: Kind, path: &ObjectPath) -> Result<Meta, StorageError> {
+        if self.caches(kind, 0) {
+            return self
+                .versions
+                .current(&self.storage, &self.metrics, kind, path)
+                .await;
+        }
+        self.storage.head(kind, path).await
+    }
+
+    /// An object, or a file of a title, is no longer what it was.
+    pub fn changed(&self, path: &ObjectPath) {
+        self.versions.forget(path);
+        self.titles.forget(path);
+    }
+
+    /// A range of one version of an object: from the caches, or read once for all who ask at the same time.
+    pub async fn cached(
+        self: &Arc<Self>,
+        kind: Kind,
+        path: &ObjectPath,
+        version: &Meta,
+        range: std::ops::Range<u64>,
+    ) -> Ranged {
+        let key: Arc<str> = format!(
+            "range\n{path}\n{}\n{}-{}",
+            version.version(),
+            range.start,
+            range.end
+        )
+        .into();
+        if let Some(bytes) = self.ranges.get(&key) {
+            self.metrics.looked_up(kind, Tier::Memory);
+            return Ok(bytes);
+        }
+        let begin = || {
+            let (app, key) = (self.clone(), key.clone());
+            let (path, version) = (path.clone(), version.clone());
+            async move { app.fetch(kind, &key, &path, &version, range).await }
+        };
+        let (bytes, is_first) = self.reads.join(key.clone(), begin).await;
+        if !is_first {
+            self.metrics.looked_up(kind, Tier::Shared);
+        }
+        bytes
+    }
+
+    async fn fetch(
+        &self,
+        kind: Kind,
+        key: &Arc<str>,
+        path: &ObjectPath,
+        version: &Meta,
+        range: std::ops::Range<u64>,
+    ) -> Ranged {
+        // Who came just after another had finished finds it here.
+        if let Some(bytes) = self.ranges.get(key) {
+            self.metrics.looked_up(kind, Tier::Memory);
+            return Ok(bytes);
+        }
+        let length = range.end - range.start;
+        if let Some(disk) = &self.disk
+            && let Some(bytes) = disk.get(key).await
+            && bytes.len() as u64 == length
+        {
+            self.metrics.looked_up(kind, Tier::Disk);
+            self.ranges.insert(key.clone(), bytes.clone(), length);
+            return Ok(bytes);
+        }
+        self.metrics.looked_up(kind, Tier::Missed);
+        let (_, bytes) = self.storage.read_whole(kind, path, range, Some(version)).await?;
+        self.ranges.insert(key.clone(), bytes.clone(), length);
+        if let Some(disk) = &self.disk {
+            disk.insert(key, bytes.clone()).await;
+        }
+        Ok(bytes)
+    }
+
+    /// Writes what is left of the access log.
+    pub fn finish_log(&self) {
+        if let Some(log) = &self.log {
+            log.finish();
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! A client's socket, held by its connection and within reach of whoever makes an answer for it, TLS or not: what the
+//! kernel is to do for one answer, such as a pace rate, is set there. It must not know what is said on it.
+
+use std::io::{self, IoSlice};
+use std::net::{Shutdown, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::TcpStream;
+use weir_net::tcp;
+
+use crate::pacing::{Burst, Progress, TcpRate};
+
+/// The maximum segment size where the kernel does not say.
+const USUAL_MSS: u32 = 1448;
+
+/// A socket of which there may be several handles; one of them reads and writes.
+#[derive(Clone, Debug)]
+pub struct Socket {
+    stream: Arc<TcpStream>,
+    peer: SocketAddr,
+    sending: Arc<Sending>,
+}
+
+/// What was sent, and how to send.
+#[derive(Debug, Default)]
+struct Sending {
+    written: AtomicU64,
+    flushes: AtomicU64,
+    /// Packets that are written at once while there is a rate; 0 is no bound.
+    burst: AtomicU32,
+    /// The next write is a packet of its own.
+    alone: AtomicBool,
+}
+
+impl Socket {
+    /// A connection that was just taken. Small answers leave at once; a client that takes nothing of what was sent is
+    /// given up by the kernel after `stalled`.
+    pub fn new(stream: TcpStream, peer: SocketAddr, stalled: Duration) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        SockRef::from(&stream).set_tcp_user_timeout(Some(stalled))?;
+        Ok(Socket {
+            stream: Arc::new(stream),
+            peer,
+            sending: Arc::default(),
+        })
+    }
+
+    /// Has the kernel send what is written at this rate at most, in bursts that are no longer than this, or as fast as
+    /// the network carries it.
+    pub fn set_rate(&self, rate: Option<TcpRate>, burst: Burst, rises: bool) -> io::Result<()> {
+        tcp::set_max_pacing_rate(&self.stream, rate.map_or(tcp::UNPACED, |rate| rate.0))?;
+        let packets = rate.and_then(|rate| {
+            let min_rtt = tcp::min_rtt(&self.stream).ok().flatten();
+            burst.packets(rate, self.mss(), min_rtt)
+        });
+        self.sending.burst.store(packets.unwrap_or(0), Ordering::Relaxed);
+        // The kernel learns a higher rate with the next acknowledgement, and waits after each send as long as that took
+        // before: so the first is a short one.
+        self.sending.alone.store(rises, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            // Of a socket that cannot be asked, nothing is left.
+            unsent: tcp::unsent(&self.stream).unwrap_or(0),
+            written: self.sending.written.load(Ordering::Relaxed),
+            flushes: self.sending.flushes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The most that a packet carries, bytes.
+    pub fn mss(&self) -> u32 {
+        SockRef::from(&*self.stream).tcp_mss().unwrap_or(USUAL_MSS)
+    }
+
+    /// Who is at the other end.
+    pub fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Copies what has come to `buffer` and leaves it there to be read; waits until there is something. Nothing is the
+    /// end.
+    pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.peek(buffer).await
+    }
+}
+
+impl Socket {
+    /// Waits until the client has ended its side; what it still says is thrown away.
+    pub async fn ended_by_client(&self) {
+        let mut thrown_away = [0; 256];
+        while self.stream.readable().await.is_ok() {
+            match self.stream.try_read(&mut thrown_away) {
+                Ok(0) => return,
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return,
+                _ => {}
+            }
+        }
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            ready!(self.stream.poll_read_ready(context))?;
+            match self.stream.try_read(buffer.initialize_unfilled()) {
+                Ok(read) => {
+                    buffer.advance(read);
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+}
+
+impl Socket {
+    fn poll_try(&self, context: &mut Context<'_>, pieces: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.stream.poll_write_ready(context))?;
+            match self.try_write(pieces) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Ok(written) => {
+                    self.sending.written.fetch_add(written as u64, Ordering::Relaxed);
+                    return Poll::Ready(Ok(written));
+                }
+                failed => return Poll::Ready(failed),
+            }
+        }
+    }
+
+    fn try_write(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let alone = self.sending.alone.load(Ordering::Relaxed);
+        let packets = if alone {
+            1
+        } else {
+            self.sending.burst.load(Ordering::Relaxed)
+        };
+        if packets == 0 {
+            return self.stream.try_write_vectored(pieces);
+        }
+        let most = packets.saturating_mul(self.mss()) as usize;
+        let begin = beginning(pieces, most);
+        let written = self
+            .stream
+            .try_io(Interest::WRITABLE, || tcp::write_apart(&self.stream, &begin))?;
+        if alone {
+            self.sending.alone.store(false, Ordering::Relaxed);
+        }
+        Ok(written)
+    }
+}
+
+/// The first `most` bytes of these pieces.
+fn beginning<'a>(pieces: &'a [IoSlice<'_>], most: usize) -> Vec<IoSlice<'a>> {
+    let mut left = most;
+    let mut begin = Vec::new();
+    for piece in pieces {
+        let length = piece.len().min(left);
+        begin.push(IoSlice::new(&piece[..length]));
+        left -= length;
+        if left == 0 {
+            break;
+        }
+    }
+    begin
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_try(context, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_try(context, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.sending.flushes.fetch_add(1, Ordering::Relaxed);
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(SockRef::from(&*self.stream).shutdown(Shutdown::Write))
+    }
+}

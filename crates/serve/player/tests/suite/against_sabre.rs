@@ -1,0 +1,183 @@
+//! Rules against an independent simulator: what Sabre (Spiteri et al., MMSys 2018) printed for its own videos and
+//! network traces, with abandonment off. The data are not in this repository: they are looked for in the folder that
+//! `WEIR_SHARED_DATA` names, else in `../shared/data` beside the checkout.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use weir_player::virtual_time::{Step, SteppedLink, play};
+use weir_player::{AbrRule, Event, Manifest, MediaKind, Outcome, Player, Rung, Settings, Track};
+use weir_units::Rate;
+
+const VARIABLE: &str = "WEIR_SHARED_DATA";
+/// How far a time-average bitrate may be from Sabre's, as a share of it, and stalls, in seconds: no more than rounding.
+const BITRATE_MARGIN: f64 = 1e-4;
+const STALL_MARGIN: f64 = 1e-3;
+
+/// The folder, or none where no data is available, which is printed on standard error past the capture of a test's
+/// output.
+fn data() -> Option<PathBuf> {
+    let named = std::env::var_os(VARIABLE).map(PathBuf::from);
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data");
+    let folder = named.clone().unwrap_or(beside).join("abr");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    assert!(
+        named.is_none(),
+        "{VARIABLE} is set, but {} is no folder",
+        folder.display()
+    );
+    let text = format!(
+        "\n*** NOT CHECKED against Sabre: {} is not there; name the folder with abr/ in it in {VARIABLE} ***\n",
+        folder.display()
+    );
+    std::io::stderr().write_all(text.as_bytes()).unwrap();
+    None
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+fn numbers(value: &Value) -> Vec<u64> {
+    value
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|number| number.as_u64().unwrap())
+        .collect()
+}
+
+fn movie(path: &Path) -> Arc<Manifest> {
+    let movie = json(path);
+    let duration = Duration::from_millis(movie["segment_duration_ms"].as_u64().unwrap());
+    let segments: Vec<Vec<u64>> = movie["segment_sizes_bits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(numbers)
+        .collect();
+    let rungs = numbers(&movie["bitrates_kbps"])
+        .into_iter()
+        .enumerate()
+        .map(|(rung, kbits)| Rung {
+            bitrate: Rate(kbits * 1_000),
+            segment_bytes: segments.iter().map(|sizes| sizes[rung].div_ceil(8)).collect(),
+        });
+    let track = Track::new(MediaKind::Video, &vec![duration; segments.len()], rungs.collect()).unwrap();
+    Arc::new(Manifest::new(vec![track]).unwrap())
+}
+
+fn trace(path: &Path) -> SteppedLink {
+    let steps = json(path)
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| Step {
+            duration: Duration::from_millis(step["duration_ms"].as_u64().unwrap()),
+            rate: step["bandwidth_kbps"].as_u64().unwrap() * 1_000,
+            latency: Duration::from_millis(step["latency_ms"].as_u64().unwrap()),
+        })
+        .collect();
+    SteppedLink::new(steps).unwrap()
+}
+
+/// What Sabre printed: time-average bitrate in kbit/s, stalls in seconds and how many.
+struct Printed {
+    trace: String,
+    movie: String,
+    bitrate: f64,
+    stalled: f64,
+    stalls: f64,
+}
+
+fn printed(folder: &Path, rule: &str) -> Vec<Printed> {
+    let text = std::fs::read_to_string(folder.join("sabre-results.csv")).unwrap();
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let names = lines.next().unwrap();
+    let column = |name: &str| names.iter().position(|other| *other == name).unwrap();
+    let (set, trace, movie) = (column("set"), column("trace"), column("movie"));
+    let (bitrate, stalled) = (column("time_average_played_bitrate"), column("total_rebuffer"));
+    let (stalls, abandonment) = (column("total_rebuffer_events"), column("abandonment"));
+    let of_rule = lines.filter(|line| line[column("abr")] == rule && line[abandonment] == "off");
+    of_rule
+        .map(|line| Printed {
+            trace: format!("{}/{}", line[set], line[trace]),
+            movie: line[movie].to_owned(),
+            bitrate: line[bitrate].parse().unwrap(),
+            stalled: line[stalled].parse().unwrap(),
+            stalls: line[stalls].parse().unwrap(),
+        })
+        .collect()
+}
+
+/// Plays every video over every trace and prints both results side by side; none may be off by more than the margins.
+fn check(name: &str, rule: AbrRule) {
+    let Some(folder) = data() else { return };
+    let mut within: BTreeMap<String, bool> = BTreeMap::new();
+    for printed in printed(&folder, name) {
+        let manifest = movie(&folder.join(format!("{}.json", printed.movie)));
+        let link = trace(&folder.join(&printed.trace));
+        let player = Player::new(
+            Settings {
+                abr: rule,
+                ..Settings::default()
+            },
+            Duration::ZERO,
+        );
+        let script = [(Duration::ZERO, Event::Manifest(manifest))];
+        let session = play(player, &link, &script, Duration::from_secs(100_000));
+        assert_eq!(session.outcome, Some(Outcome::Played));
+        let figures = &session.figures;
+        // Sabre's average is over all the time, start-up and stalls included.
+        let shown = figures.bitrate.unwrap().0 as f64 / 1_000.0 * figures.played.as_secs_f64();
+        let bitrate = shown / session.end.as_secs_f64();
+        let stalled = figures.stalled.as_secs_f64();
+        let off = (bitrate / printed.bitrate - 1.0).abs();
+        let is_within = off <= BITRATE_MARGIN && (stalled - printed.stalled).abs() <= STALL_MARGIN;
+        println!(
+            "{name:10} {:16} {:11} {bitrate:8.1} {:8.1} kbit/s {:5.2} %  {stalled:7.3} {:7.3} s  {:2} {:2} stalls{}",
+            printed.trace,
+            printed.movie,
+            printed.bitrate,
+            off * 100.0,
+            printed.stalled,
+            figures.stalls,
+            printed.stalls,
+            if is_within { "" } else { "  <-- off" }
+        );
+        *within.entry(printed.trace).or_insert(true) &= is_within;
+    }
+    assert_eq!(within.len(), 16, "the data have 16 traces");
+    let off: Vec<&String> = within
+        .iter()
+        .filter(|(_, is_within)| !**is_within)
+        .map(|(trace, _)| trace)
+        .collect();
+    assert!(off.is_empty(), "{name} is off on {off:?}");
+}
+
+#[test]
+fn the_throughput_rule_does_as_sabre() {
+    check("throughput", AbrRule::Throughput);
+}
+
+#[test]
+fn bola_does_as_sabre() {
+    check("bola", AbrRule::Bola);
+}
+
+#[test]
+fn bola_e_does_as_sabre() {
+    check("bolae", AbrRule::BolaE);
+}
+
+#[test]
+fn the_dynamic_rule_does_as_sabre() {
+    check("dynamic", AbrRule::Dynamic);
+}
