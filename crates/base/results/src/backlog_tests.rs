@@ -5,7 +5,7 @@ use crate::record::{
     FlowChange, FrameSecond, HostSecond, MediaEvent, RecvSecond, SendSecond, SenderSecond, Side,
     StreamSecond, TcpSecond,
 };
-use weir_stats::{FlowCounts, Quantiles};
+use weir_stats::{FlowCounts, Quantiles, SendCounts};
 
 #[path = "../tests/suite/numbered.rs"]
 mod numbered;
@@ -72,10 +72,12 @@ fn seconds_of_the_stream_and_its_sender_add_up() {
 
     let sender = |schedule_error| {
         let row = SenderSecond {
-            sent: 4,
-            bytes: 40,
-            sends: 2,
-            refused: 1,
+            counts: SendCounts {
+                sent: 4,
+                bytes: 40,
+                sends: 2,
+                refused: 1,
+            },
             cpu_ns: 9,
             schedule_error,
             ..Default::default()
@@ -87,8 +89,16 @@ fn seconds_of_the_stream_and_its_sender_add_up() {
         panic!()
     };
     assert_eq!(
-        (sum.sent, sum.bytes, sum.sends, sum.refused, sum.cpu_ns),
-        (8, 80, 4, 2, 18)
+        (sum.counts, sum.cpu_ns),
+        (
+            SendCounts {
+                sent: 8,
+                bytes: 80,
+                sends: 4,
+                refused: 2
+            },
+            18
+        )
     );
     assert_eq!(
         sum.schedule_error, of_one,

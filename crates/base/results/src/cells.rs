@@ -4,7 +4,7 @@ use rusqlite::Row;
 use rusqlite::types::{FromSql, Value};
 
 use crate::record::{Direction, Side};
-use weir_stats::{Counters, FlowCounts, Quantiles};
+use weir_stats::{Counters, FlowCounts, Quantiles, SendCounts};
 
 /// Walks the columns of a row from left to right.
 pub(crate) struct Cells<'a> {
@@ -161,7 +161,7 @@ macro_rules! counts_cell {
         }
     )*};
 }
-counts_cell!(FlowCounts);
+counts_cell!(FlowCounts, SendCounts);
 
 /// Words of which the table's CHECK admits only these two.
 macro_rules! word_cell {

@@ -6,7 +6,7 @@ mod load;
 mod media;
 
 use serde::{Deserialize, Serialize};
-use weir_stats::{FlowCounts, Quantiles};
+use weir_stats::{FlowCounts, Quantiles, SendCounts};
 
 use crate::rows::records;
 
@@ -185,14 +185,9 @@ records! {
         unix_ns: u64 => max,
         /// Time that the counts cover.
         duration_ns: u64 => sum,
-        /// Packets accepted by the kernel.
-        sent: u64 => sum,
-        /// Their UDP payload bytes.
-        bytes: u64 => sum,
-        /// System calls that carried them.
-        sends: u64 => sum,
-        /// Packets that the kernel refused for lack of buffer space.
-        refused: u64 => sum,
+        /// Counts.
+        #[serde(flatten)]
+        counts: SendCounts => counts,
         /// Lateness of each burst against its schedule.
         schedule_error: Quantiles => quantiles,
         /// CPU time of the sending thread.

@@ -32,6 +32,7 @@ mod regression;
 mod reorder;
 mod rtt_track;
 mod runs_test;
+mod sent;
 mod sequence;
 mod silence;
 
@@ -62,5 +63,6 @@ pub use reorder::{
 };
 pub use rtt_track::{Finished, Reply, RttTotals, RttTracker};
 pub use runs_test::{close_losses_probability, close_share, few_runs_probability};
+pub use sent::SendCounts;
 pub use sequence::SequenceExtender;
 pub use silence::{SilenceDetector, SilenceEnd, StreamSilence};

@@ -1,82 +1,52 @@
-//! The clock watch of a flow test: probes that compare both hosts' clocks, as the real watch sends them. It must not
+//! The clock watch of a flow test in virtual time: the real prober, and the reflector that answers it. It must not
 //! know the concurrent test.
 
 use weir_link::Packet;
-use weir_measure::{ClockEstimate, clock_estimator};
-use weir_stats::{Exchange, OffsetEstimator};
+use weir_measure::{ClockEstimate, ClockProber};
 
 use crate::datagram::{Datagram, OVERHEAD, Ports};
 use crate::host::{HostClock, Stamp, Thread};
 
-const FIRST_PROBES: u32 = 16;
-const FIRST_GAP_NS: u64 = 5_000_000;
-const GAP_NS: u64 = 250_000_000;
-const REPLY_LIMIT_NS: u64 = 200_000_000;
 /// Payload of an RTT packet without padding.
 const PAYLOAD: u32 = weir_wire::RTT_HEADER_LENGTH as u32;
 
-/// Probes the other host's clock, one exchange after the other.
-pub(crate) struct ClockProber {
+/// Compares the other host's clock.
+pub(crate) struct ClockWatch {
     ports: Ports,
     thread: Thread,
-    estimator: OffsetEstimator,
-    sequence: u32,
-    /// Completed exchanges, answered or not.
-    done: u32,
-    /// Request time of the current exchange.
-    awaited: Option<u64>,
-    next_ns: u64,
+    core: ClockProber,
+    wake_ns: u64,
     /// Estimates, and the start of validity of each.
     estimates: Vec<(u64, ClockEstimate)>,
 }
 
-impl ClockProber {
+impl ClockWatch {
     /// Begins at virtual time `now`.
     pub fn new(ports: Ports, thread: Thread, now: u64) -> Self {
-        ClockProber {
+        ClockWatch {
             ports,
             thread,
-            estimator: clock_estimator(),
-            sequence: 0,
-            done: 0,
-            awaited: None,
-            next_ns: now,
+            core: ClockProber::new(now),
+            wake_ns: now,
             estimates: Vec::new(),
         }
     }
 
     pub fn next_wake(&self) -> u64 {
-        self.next_ns
+        self.wake_ns
     }
 
-    /// Whether the first series of probes is complete.
-    pub fn is_ready(&self) -> bool {
-        self.done >= FIRST_PROBES
-    }
-
-    /// Sends the next probe, or gives up on the last one.
+    /// Sends the next probe.
     pub fn wake(&mut self, now: u64, clock: &HostClock, out: &mut Vec<Packet<Datagram>>) {
-        if self.awaited.take().is_some() {
-            self.rest(now);
-            return;
-        }
-        self.sequence += 1;
-        let sent = clock.unix(now);
-        self.awaited = Some(sent);
-        self.next_ns = now + REPLY_LIMIT_NS;
-        let request = Datagram::Request {
-            sequence: self.sequence,
-            sent,
-        };
-        out.push(self.ports.packet(PAYLOAD, request));
+        let (sequence, sent) = self.core.wake(now, clock.unix(now));
+        self.wake_ns = self.thread.woken(self.core.next_wake());
+        out.push(self.ports.packet(PAYLOAD, Datagram::Request { sequence, sent }));
     }
 
     /// Takes a reply.
     pub fn receive(&mut self, stamp: Stamp, clock: &HostClock, reply: &Datagram) {
-        let now = stamp.at_ns;
         let Datagram::Reply {
             sequence,
-            sent,
             reflector_kernel,
             reflector_sent,
             ..
@@ -84,25 +54,13 @@ impl ClockProber {
         else {
             return;
         };
-        if sequence != self.sequence || self.awaited.take().is_none() {
+        let there = (reflector_kernel, reflector_sent);
+        if !self.core.answered(stamp.at_ns, sequence, there, stamp.unix_ns) {
             return;
         }
-        self.estimator.add(Exchange {
-            t1: sent,
-            t2: reflector_kernel,
-            t3: reflector_sent,
-            t4: stamp.unix_ns,
-        });
-        if let Some(estimate) = self.estimator.estimate(clock.unix(now)) {
-            self.estimates.push((now, estimate.into()));
-        }
-        self.rest(now);
-    }
-
-    fn rest(&mut self, now: u64) {
-        self.done += 1;
-        let gap = if self.is_ready() { GAP_NS } else { FIRST_GAP_NS };
-        self.next_ns = self.thread.woken(now + gap);
+        let estimate = self.core.estimate(clock.unix(stamp.at_ns));
+        self.estimates
+            .extend(estimate.map(|estimate| (stamp.at_ns, estimate)));
     }
 
     /// The estimate valid at `now`; none before the first reply.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use weir_link::discrete::Endpoint;
 use weir_link::{Departure, Nanos, Packet};
-use weir_measure::rtt::{ReflectorReport, ReplyTimes, RttAccount, RttPlan, RttSummary, Window};
+use weir_measure::rtt::{ReflectorReport, ReplyTimes, RttAccount, RttPlan, RttSummary, WindowSender};
 use weir_results::{HostSecond, Record, Side};
 
 use crate::clock::Reflector;
@@ -33,13 +33,11 @@ fn to_card_ns(host: &Host, length: u32) -> u64 {
 struct Client {
     host: Host,
     ports: Ports,
-    plan: RttPlan,
+    ttl: u8,
+    windows: WindowSender,
     account: RttAccount,
     sending: Thread,
     taking: Thread,
-    start_ns: u64,
-    window: Option<Window>,
-    position: u32,
     wake_ns: Option<u64>,
     nap_ns: u64,
     sent: Vec<Sent>,
@@ -62,18 +60,16 @@ struct Sent {
 impl Client {
     fn new(mut host: Host, plan: &RttPlan, ports: Ports, now: u64) -> Self {
         let mut sending = host.thread(now);
-        let window = plan.window(0);
+        let windows = WindowSender::new(plan, now + FIRST_NS);
         Client {
             ports,
-            plan: plan.clone(),
+            ttl: plan.ttl,
             account: RttAccount::new(plan.clone()),
             taking: host.thread(now),
-            wake_ns: window.map(|window| sending.woken(now + FIRST_NS + window.due_ns)),
+            wake_ns: windows.next_wake().map(|due| sending.woken(due)),
+            windows,
             sending,
             host,
-            start_ns: now,
-            window,
-            position: 0,
             nap_ns: now + NAP_NS,
             sent: Vec::new(),
             replies: VecDeque::new(),
@@ -89,45 +85,42 @@ impl Client {
     }
 
     fn send(&mut self, now: u64, out: &mut Vec<Packet<Datagram>>) {
-        let Some(window) = self.window else {
+        let Some(probe) = self.windows.wake() else {
             return;
         };
+        let window = probe.window;
         let called = now - to_card_ns(&self.host, window.length);
-        let (sequence, unix) = (self.sent.len() as u64, self.host.clock.unix(called));
-        self.account.sent(called, sequence, &window, self.position, unix);
+        let unix = self.host.clock.unix(called);
+        self.account.sent(called, &probe, unix);
         self.sent.push(Sent {
             at_ns: called,
             kernel_ns: self.host.clock.unix(now),
         });
         let request = Datagram::Request {
-            sequence: sequence as u32,
+            sequence: probe.sequence as u32,
             sent: unix,
         };
         out.push(self.ports.packet(window.length, request));
-        if self.position == 0 {
+        if probe.position == 0 {
             self.crowded = self.taking.chance(self.host.model.crowded);
         }
-        self.position += 1;
         let call = self.call_ns() + self.host.model.packet_cost(window.length);
         let next = now + self.sending.call(call);
-        if self.position < window.packets {
-            self.wake_ns = Some(self.sending.running(next));
-            return;
-        }
-        self.position = 0;
-        self.crowded = false;
-        for (stamp, reply) in std::mem::take(&mut self.held) {
-            self.queue(next.max(stamp.at_ns), stamp.unix_ns, window.length, reply);
-        }
-        self.window = self.plan.window(window.number + 1);
-        self.wake_ns = self.window.map(|window| {
-            let due = self.start_ns + window.due_ns;
+        let due = self.windows.next_wake();
+        self.wake_ns = due.map(|due| {
             if due > next {
                 self.sending.woken(due)
             } else {
                 self.sending.running(next)
             }
         });
+        if probe.position + 1 < window.packets {
+            return;
+        }
+        self.crowded = false;
+        for (stamp, reply) in std::mem::take(&mut self.held) {
+            self.queue(next.max(stamp.at_ns), stamp.unix_ns, window.length, reply);
+        }
     }
 
     fn take(&mut self, now: u64, kernel: u64, reply: &Datagram) {
@@ -153,7 +146,7 @@ impl Client {
             reflector_kernel: Some(reflector_kernel),
             reflector_received,
             reflector_sent,
-            ttl: Some(self.plan.ttl),
+            ttl: Some(self.ttl),
         };
         self.account.reply(now, u64::from(sequence), times);
     }

@@ -6,6 +6,7 @@
 //! and a thin driver with the sockets and threads beside it.
 
 pub mod agent;
+mod clock_prober;
 mod clock_watch;
 mod control;
 mod error;
@@ -20,7 +21,7 @@ mod sink;
 pub mod survey;
 pub mod tcp_throughput;
 
-pub use clock_watch::{ClockEstimate, estimator as clock_estimator};
+pub use clock_prober::{ClockEstimate, ClockProber};
 pub use error::MeasureError;
 pub use format::VideoFormat;
 pub use host_watch::{HostWatch, host_second};

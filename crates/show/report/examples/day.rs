@@ -17,7 +17,7 @@ use weir_measure::flows::FlowsPlan;
 use weir_measure::rtt::RttPlan;
 use weir_report::{PAGE, report_data, write_page};
 use weir_results::*;
-use weir_stats::{FlowCounts, Quantiles};
+use weir_stats::{FlowCounts, Quantiles, SendCounts};
 
 const SECONDS: u64 = 86_400;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -343,10 +343,12 @@ fn flows_second(noise: &mut Noise, second: u64, sequences: &mut Sequences, recor
         SenderSecond {
             unix_ns: unix_ns - 40_000,
             duration_ns: SECOND_NS + noise.above(0.0, 20_000.0).unsigned_abs(),
-            sent,
-            bytes: sent * PAYLOAD,
-            sends: sent / 7,
-            refused: 0,
+            counts: SendCounts {
+                sent,
+                bytes: sent * PAYLOAD,
+                sends: sent / 7,
+                refused: 0,
+            },
             schedule_error: noise.quantiles(sent / 7, 200.0, 4_000.0),
             cpu_ns: noise.above(180_000_000.0, 9_000_000.0).unsigned_abs(),
         },

@@ -12,7 +12,7 @@ use weir_measure::ClockEstimate;
 use weir_measure::flows::{BothEnds, FlowsPlan, FlowsSummary, StreamAccountPlan, account_plan};
 use weir_results::{Direction, HostSecond, Record, Side};
 
-use crate::clock::{ClockProber, Reflector};
+use crate::clock::{ClockWatch, Reflector};
 use crate::datagram::{Datagram, Ports};
 use crate::host::Host;
 use crate::path::Wire;
@@ -66,7 +66,7 @@ struct FlowsHost {
     host: Host,
     sender: Option<Sending>,
     receiver: Option<Receiving>,
-    prober: Option<ClockProber>,
+    prober: Option<ClockWatch>,
     reflector: Reflector,
     watch: HostWatch,
     rows: Recording,
@@ -75,7 +75,7 @@ struct FlowsHost {
 
 impl FlowsHost {
     fn new(mut host: Host, side: Side, clock: Option<Ports>, now: u64) -> Self {
-        let prober = clock.map(|ports| ClockProber::new(ports, host.thread(now), now));
+        let prober = clock.map(|ports| ClockWatch::new(ports, host.thread(now), now));
         let reflector = Reflector::new(host.thread(now), 2 * host.model.send_call_ns, 0);
         FlowsHost {
             host,
@@ -100,7 +100,7 @@ impl Endpoint<Datagram> for FlowsHost {
     fn next_wake(&self) -> Option<Nanos> {
         let sender = self.sender.as_ref().and_then(Sending::next_wake);
         let receiver = self.receiver.as_ref().map(Receiving::next_wake);
-        let prober = self.prober.as_ref().map(ClockProber::next_wake);
+        let prober = self.prober.as_ref().map(ClockWatch::next_wake);
         [
             sender,
             receiver,

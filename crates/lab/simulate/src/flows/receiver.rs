@@ -11,9 +11,6 @@ use crate::datagram::{Datagram, OVERHEAD};
 use crate::host::{Host, Stamp, Thread};
 use crate::record::Recording;
 
-const SECOND_NS: u64 = 1_000_000_000;
-/// Poll interval of the real receiver.
-const POLL_NS: u64 = 1_000_000;
 /// Buffers taken from a socket by one system call.
 const BATCH: usize = 16;
 /// Buffer overhead of a packet in the kernel, bytes.
@@ -58,8 +55,6 @@ pub(super) struct Receiving {
     thread: Thread,
     app_ns: Option<u64>,
     free_ns: u64,
-    next_poll_ns: u64,
-    next_second_ns: u64,
     start_ns: u64,
     /// Packets overtaken in the card's queues, with their arrival times.
     overtaken: VecDeque<(u64, Departure<Datagram>)>,
@@ -85,8 +80,6 @@ impl Receiving {
             thread: host.thread(now),
             app_ns: None,
             free_ns: 0,
-            next_poll_ns: now + POLL_NS,
-            next_second_ns: now + SECOND_NS,
             start_ns: now,
             overtaken: VecDeque::new(),
             buffers: 0,
@@ -100,7 +93,8 @@ impl Receiving {
 
     pub fn next_wake(&self) -> u64 {
         let overtaken = self.overtaken.front().map_or(u64::MAX, |(at, _)| *at);
-        self.next_poll_ns
+        self.account
+            .next_wake()
             .min(self.app_ns.unwrap_or(u64::MAX))
             .min(overtaken)
     }
@@ -182,15 +176,12 @@ impl Receiving {
         if self.app_ns.is_some_and(|at| at <= now) {
             self.read(now, host);
         }
-        if now >= self.next_poll_ns {
-            self.account.poll(now);
-            self.next_poll_ns = now + POLL_NS;
-        }
-        if now >= self.next_second_ns {
-            let drops = self.drops();
-            self.account.close_second(now, host.clock.unix(now), &drops);
-            self.next_second_ns += SECOND_NS;
-            self.hand_on(now, rows);
+        if now >= self.account.next_wake() {
+            let sockets = &self.sockets;
+            let second = self.account.wake(now, host.clock.unix(now), || drops_at(sockets));
+            if second.is_some() {
+                self.hand_on(now, rows);
+            }
         }
     }
 
@@ -228,13 +219,9 @@ impl Receiving {
         self.app_ns = (!self.ready.is_empty()).then(|| self.thread.running(self.free_ns));
     }
 
-    fn drops(&self) -> Vec<u64> {
-        self.sockets.iter().map(|socket| socket.drops).collect()
-    }
-
     /// Buffers dropped at all sockets so far.
     pub fn socket_drops(&self) -> u64 {
-        self.sockets.iter().map(|socket| socket.drops).sum()
+        drops_at(&self.sockets).iter().sum()
     }
 
     fn hand_on(&mut self, now: u64, rows: &mut Recording) {
@@ -251,8 +238,8 @@ impl Receiving {
         host: &Host,
         rows: &mut Recording,
     ) -> ReceiverReport {
-        let drops = self.drops();
-        let sent = Some((sender.sent, sender.sent_per_flow.as_slice()));
+        let drops = drops_at(&self.sockets);
+        let sent = Some((sender.counts.sent, sender.sent_per_flow.as_slice()));
         let report = self.account.finish(now, host.clock.unix(now), sent, &drops);
         self.hand_on(now, rows);
         ReceiverReport {
@@ -290,6 +277,10 @@ impl Socket {
         };
         true
     }
+}
+
+fn drops_at(sockets: &[Socket]) -> Vec<u64> {
+    sockets.iter().map(|socket| socket.drops).collect()
 }
 
 /// The decoded header; none for other datagrams.

@@ -206,9 +206,9 @@ impl FlowAccumulator {
 
     fn sender_second(&mut self, row: &SenderSecond) {
         let sender = &mut self.test.sender;
-        add(&mut sender.sent, row.sent);
+        add(&mut sender.sent, row.counts.sent);
         add(&mut sender.duration_ns, row.duration_ns);
-        add(&mut sender.refused, row.refused);
+        add(&mut sender.refused, row.counts.refused);
         add(&mut sender.cpu_ns, row.cpu_ns);
         if row.schedule_error.count > 0 {
             sender.worst_second_p99_ns = sender.worst_second_p99_ns.max(row.schedule_error.p99);

@@ -171,7 +171,7 @@ fn stream_burst(place: StoredAt, row: &StreamBurst) -> Result<(), DiagnoseError>
 
 fn sender_second(place: StoredAt, row: &SenderSecond) -> Result<(), DiagnoseError> {
     place.duration("duration_ns", row.duration_ns)?;
-    place.packets(&[("sent", row.sent), ("refused", row.refused)])?;
+    place.packets(&[("sent", row.counts.sent), ("refused", row.counts.refused)])?;
     place.duration("cpu_ns", row.cpu_ns)?;
     place.lateness("schedule_error_p99_ns", &row.schedule_error)
 }

@@ -14,6 +14,7 @@ use weir_stats::{
     LossRun, LossWindows, Quantiles, ReorderAccount, ReorderDepth, SequenceExtender, SequenceTotals,
     SilenceDetector, SilenceEnd,
 };
+use weir_units::Rate;
 use weir_wire::{FlowData, Spread};
 
 use super::report::{FlowReport, ReceiverReport};
@@ -22,6 +23,9 @@ use super::report::{FlowReport, ReceiverReport};
 /// alone, and the run says so. Each kind has its own share: many short bursts of the stream must not drown the one long
 /// burst of a flow.
 const EVENTS_PER_SECOND: u32 = 5_000;
+const SECOND_NS: u64 = 1_000_000_000;
+/// How often gaps are looked through.
+const POLL_NS: u64 = 1_000_000;
 /// Width of the windows in which losses on several flows count as simultaneous.
 const LOSS_WINDOW_NS: u64 = 100_000_000;
 /// How long a window of losses stays open after the reordering buffer can have given up on all of its packets.
@@ -84,6 +88,8 @@ pub struct StreamAccount {
     owd_base: Option<i64>,
     rejected: u64,
     rejected_before: u64,
+    next_poll_ns: u64,
+    next_second_ns: u64,
     second_started_ns: u64,
     first_arrival_ns: Option<u64>,
     last_arrival_ns: u64,
@@ -137,6 +143,8 @@ impl StreamAccount {
             owd_base: None,
             rejected: 0,
             rejected_before: 0,
+            next_poll_ns: now_ns,
+            next_second_ns: now_ns.saturating_add(SECOND_NS),
             second_started_ns: now_ns,
             first_arrival_ns: None,
             last_arrival_ns: now_ns,
@@ -201,7 +209,35 @@ impl StreamAccount {
         }
     }
 
-    /// Gives up on gaps whose time is over. To be called every few milliseconds.
+    /// When [`StreamAccount::wake`] has something to do.
+    pub fn next_wake(&self) -> u64 {
+        self.next_poll_ns.min(self.next_second_ns)
+    }
+
+    /// Gives up on gaps whose time is over, and closes a second that is: its rows are then among
+    /// [`StreamAccount::take_records`]. Returns the rate of that second. `socket_drops` are the drops at each flow's socket
+    /// since the test began.
+    pub fn wake(
+        &mut self,
+        now_ns: u64,
+        unix_ns: u64,
+        socket_drops: impl FnOnce() -> Vec<u64>,
+    ) -> Option<Rate> {
+        if now_ns >= self.next_poll_ns {
+            self.poll(now_ns);
+            self.next_poll_ns = now_ns + POLL_NS;
+        }
+        if now_ns < self.next_second_ns {
+            return None;
+        }
+        let bytes = self.bytes - self.bytes_before;
+        let rate = Rate::of(bytes, now_ns - self.second_started_ns);
+        self.close_second(now_ns, unix_ns, &socket_drops());
+        self.next_second_ns += SECOND_NS * (1 + (now_ns - self.next_second_ns) / SECOND_NS);
+        Some(rate)
+    }
+
+    /// Gives up on gaps whose time is over, for a driver that waits for nothing but packets.
     pub fn poll(&mut self, now_ns: u64) {
         for index in 0..self.lanes.len() {
             let mut runs = LossRuns::default();
@@ -213,9 +249,7 @@ impl StreamAccount {
         self.on_stream_runs(runs);
     }
 
-    /// Closes a second: its rows are then among [`StreamAccount::take_records`]. `socket_drops` are the drops
-    /// at each flow's socket since the test began.
-    pub fn close_second(&mut self, now_ns: u64, unix_ns: u64, socket_drops: &[u64]) {
+    fn close_second(&mut self, now_ns: u64, unix_ns: u64, socket_drops: &[u64]) {
         self.unix_minus_monotonic = unix_ns.wrapping_sub(now_ns);
         self.poll(now_ns);
         self.drain_windows(now_ns, false);
@@ -270,11 +304,6 @@ impl StreamAccount {
     /// Packets received so far, in time.
     pub fn received(&self) -> u64 {
         self.stream.totals().received
-    }
-
-    /// Bytes received since the last closed second.
-    pub fn bytes_this_second(&self) -> u64 {
-        self.bytes - self.bytes_before
     }
 
     /// Ends the account. `sent` and `sent_per_flow` are the sender's own counts; without them, packets after

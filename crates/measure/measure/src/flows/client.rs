@@ -14,7 +14,8 @@ use super::{
     BothEnds, FlowsRequest, FlowsSummary, Receiver, ReceiverPlan, SenderPlan, SenderReport, account_plan,
     run_sender,
 };
-use crate::clock_watch::{ClockEstimate, ClockWatch, probe_options};
+use crate::clock_prober::ClockEstimate;
+use crate::clock_watch::{ClockWatch, probe_options};
 use crate::control::{FlowsReport, FromAgent, READY_LIMIT, Ready, Stopped, ToAgent};
 use crate::host_watch::HostWatch;
 use crate::{MeasureError, Progress, Session, Sink, Stop};
@@ -278,7 +279,7 @@ impl<'a> Test<'a> {
                 ..Stopped::default()
             };
             if let Some(report) = &sent {
-                (stopped.sent, stopped.sent_per_flow) = (report.sent, report.sent_per_flow.clone());
+                (stopped.sent, stopped.sent_per_flow) = (report.counts.sent, report.sent_per_flow.clone());
             }
             self.session.send(&ToAgent::Stop(stopped))?;
         }
@@ -293,7 +294,7 @@ impl<'a> Test<'a> {
                 let told = agent
                     .sender
                     .as_ref()
-                    .map(|report| (report.sent, report.sent_per_flow.clone()));
+                    .map(|report| (report.counts.sent, report.sent_per_flow.clone()));
                 let ceiling = self.session.limits.max_rate;
                 receiver.finish(told.filter(|told| self.plan.can_have_sent(told, ceiling)))
             })

@@ -1,8 +1,8 @@
 //! The multi-flow test: a stream at a video's rate over several UDP flows, and an exact account of what came of
 //! each packet.
 //!
-//! `schedule` and `packing` (what is sent when), `account` (what became of it) and `summary` (both ends' accounts
-//! joined) are pure; `sender` and `receiver` hold the sockets; `client` runs a test from this end.
+//! `schedule`, `packing` and `stream_sender` (what is sent when), `account` (what became of it) and `summary` (both ends'
+//! accounts joined) are pure; `sender` and `receiver` hold the sockets; `client` runs a test from this end.
 
 mod account;
 mod client;
@@ -13,6 +13,7 @@ mod report;
 mod request;
 mod schedule;
 mod sender;
+mod stream_sender;
 mod summary;
 
 pub use account::{StreamAccount, StreamAccountPlan};
@@ -21,9 +22,9 @@ pub(crate) use client::{SenderThread, join, spawn_sender};
 pub use host_limit::{HostLimit, LATE_NS, LEAST_SENT, Sending};
 pub use packing::{Pacing, StreamPacker, StreamPacket};
 pub(crate) use receiver::{Receiver, ReceiverPlan};
-pub use report::{FlowReport, ReceiverReport};
+pub use report::{FlowReport, ReceiverReport, SenderReport};
 pub use request::{FlowsPlan, FlowsRequest, FlowsWays, LENGTH_FROM_PATH_MTU, MOST_FLOWS, SHORTEST};
 pub use schedule::{Block, FrameSchedule};
-pub use sender::SenderReport;
 pub(crate) use sender::{SenderPlan, run_sender};
+pub use stream_sender::StreamSender;
 pub use summary::{BothEnds, DirectionSummary, FlowsSummary, ReceiverFields, account_plan};

@@ -14,9 +14,7 @@ use super::account::{StreamAccount, StreamAccountPlan};
 use super::report::ReceiverReport;
 use crate::{MeasureError, Stop};
 
-const SECOND_NS: u64 = 1_000_000_000;
-/// How often gaps are looked through and records handed on.
-const POLL_NS: u64 = 1_000_000;
+/// How often records are handed on.
 const HAND_ON_NS: u64 = 200_000_000;
 /// How long copies may still come once every packet is there.
 const COPIES_NS: u64 = 50_000_000;
@@ -118,21 +116,16 @@ impl Receiving {
         clock::sharpen_timers();
         let start = clock::monotonic_ns();
         let cpu_start = clock::thread_cpu_ns();
-        let (mut next_poll, mut next_hand_on, mut next_second) = (start, start, start + SECOND_NS);
+        let mut next_hand_on = start;
         let mut ending = Ending { sent: None };
         let mut aborted = None;
         loop {
             self.receive_ready()?;
             let now = clock::monotonic_ns();
-            if now >= next_poll {
-                self.account.poll(now);
-                next_poll = now + POLL_NS;
-            }
-            if now >= next_second {
-                aborted = self.over_rate(now + SECOND_NS - next_second);
-                self.account
-                    .close_second(now, clock::unix_ns(), &self.socket_drops());
-                next_second += SECOND_NS * (1 + (now - next_second) / SECOND_NS);
+            if now >= self.account.next_wake() {
+                let sockets = &self.sockets;
+                let rate = self.account.wake(now, clock::unix_ns(), || socket_drops(sockets));
+                aborted = aborted.or(rate.and_then(|rate| self.over_rate(rate)));
             }
             if now >= next_hand_on {
                 self.hand_on();
@@ -152,7 +145,7 @@ impl Receiving {
             }
         }
         let sent = ending.sent.as_ref().map(|(all, flows)| (*all, flows.as_slice()));
-        let drops = self.socket_drops();
+        let drops = socket_drops(&self.sockets);
         let mut report = self
             .account
             .finish(clock::monotonic_ns(), clock::unix_ns(), sent, &drops);
@@ -239,8 +232,7 @@ impl Receiving {
         }
     }
 
-    fn over_rate(&self, duration_ns: u64) -> Option<String> {
-        let rate = Rate::of(self.account.bytes_this_second(), duration_ns);
+    fn over_rate(&self, rate: Rate) -> Option<String> {
         (rate.0 as f64 > self.plan.max_rate.0 as f64 * RATE_TOLERANCE).then(|| {
             format!(
                 "the stream came at {}, above the limit of {}",
@@ -250,10 +242,6 @@ impl Receiving {
         })
     }
 
-    fn socket_drops(&self) -> Vec<u64> {
-        self.sockets.iter().map(UdpSocket::receive_drops).collect()
-    }
-
     fn hand_on(&mut self) {
         let records = self.account.take_records();
         if !records.is_empty() {
@@ -261,4 +249,8 @@ impl Receiving {
             let _ = self.records.send(records);
         }
     }
+}
+
+fn socket_drops(sockets: &[UdpSocket]) -> Vec<u64> {
+    sockets.iter().map(UdpSocket::receive_drops).collect()
 }

@@ -1,8 +1,8 @@
-//! What a receiver has counted when a test ends, as it goes over the control connection and into summaries. It knows
-//! no packet.
+//! What both ends have counted when a test ends, as it goes over the control connection and into summaries. It knows no
+//! packet.
 
 use std::collections::BTreeMap;
-use weir_stats::{FlowCounts, Quantiles};
+use weir_stats::{FlowCounts, Quantiles, SendCounts};
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,26 @@ pub struct FlowReport {
     /// a Weir before it was counted have none.
     #[serde(default)]
     pub jitter_ns: u64,
+}
+
+/// The sender's account of a whole test.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SenderReport {
+    /// Counts: packets from the first sequence on, without a gap but for refused ones.
+    #[serde(flatten)]
+    pub counts: SendCounts,
+    /// Packets of each flow.
+    pub sent_per_flow: Vec<u64>,
+    /// Trains were cut by the kernel or the card (GSO) until the end.
+    pub segmented: bool,
+    /// How late bursts left.
+    pub schedule_error: Quantiles,
+    /// CPU time of the sending thread, nanoseconds.
+    pub cpu_ns: u64,
+    /// From the first packet to the last, nanoseconds.
+    pub wall_ns: u64,
+    /// The byte limit ended the test.
+    pub hit_byte_limit: bool,
 }
 
 /// The receiver's account of a whole test.

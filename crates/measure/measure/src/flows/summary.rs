@@ -13,7 +13,7 @@ use weir_wire::Spread;
 
 use super::{FlowsPlan, ReceiverReport, SenderReport, StreamAccountPlan};
 use crate::MeasureError;
-use crate::clock_watch::ClockEstimate;
+use crate::clock_prober::ClockEstimate;
 use crate::host_watch::HostDrops;
 
 /// A flow is silent after this long, or after this many of its usual gaps, whichever is longer.
@@ -209,9 +209,10 @@ impl BothEnds {
             .for_each(|flow| flow.owd.shift(correction));
         let socket_drops: u64 = receiver.flows.iter().map(|flow| flow.counts.socket_drops).sum();
         let socket_drops = socket_drops.saturating_sub(at_receiver.damaged);
+        let counts = sender.counts;
         // A train that the host drops is many packets, but one in the host's count.
         let train = if sender.segmented {
-            sender.sent.div_ceil(sender.sends.max(1)).max(1)
+            counts.sent.div_ceil(counts.sends.max(1)).max(1)
         } else {
             1
         };
@@ -219,7 +220,7 @@ impl BothEnds {
             receiver.lost - receiver.late.min(receiver.lost),
             socket_drops,
             at_receiver.receive,
-            at_sender.send * train + sender.refused,
+            at_sender.send * train + counts.refused,
             // A full buffer refuses whole trains, so the mean is rounded up.
             receiver.packets_per_buffer.ceil(),
         );
@@ -228,14 +229,14 @@ impl BothEnds {
             direction,
             asked: self.plan.rate(),
             rate: Rate::of(receiver.bytes, receiver.active_ns),
-            sent: sender.sent,
+            sent: counts.sent,
             received: receiver.received,
             lost: receiver.lost,
-            unaccounted: sender
+            unaccounted: counts
                 .sent
                 .saturating_sub(receiver.received.saturating_add(receiver.lost)),
-            loss: receiver.lost as f64 / sender.sent.max(1) as f64,
-            loss_interval: loss_interval(receiver.lost.min(sender.sent), sender.sent),
+            loss: receiver.lost as f64 / counts.sent.max(1) as f64,
+            loss_interval: loss_interval(receiver.lost.min(counts.sent), counts.sent),
             attribution,
             length: self.plan.length,
             flows: self.plan.flows,
@@ -244,7 +245,7 @@ impl BothEnds {
             schedule_error: sender.schedule_error,
             sender_cpu_ns: sender.cpu_ns,
             sender_wall_ns: sender.wall_ns,
-            refused: sender.refused,
+            refused: counts.refused,
             hit_byte_limit: sender.hit_byte_limit,
             receiver: receiver.into(),
         }
@@ -322,6 +323,8 @@ where
 
 #[cfg(test)]
 mod tests {
+    use weir_stats::SendCounts;
+
     use super::*;
 
     #[test]
@@ -333,7 +336,10 @@ mod tests {
             ..ReceiverReport::default()
         };
         let sender = SenderReport {
-            sent: 1_000,
+            counts: SendCounts {
+                sent: 1_000,
+                ..SendCounts::default()
+            },
             ..SenderReport::default()
         };
         let summary = BothEnds::new(FlowsPlan::default(), ClockEstimate::default()).summary(

@@ -1,8 +1,9 @@
 //! Path MTU by probing with whole datagrams, in both directions: DPLPMTUD of RFC 8899.
 //!
-//! `search` is the pure state machine; `probe` holds the sockets.
+//! `search` (which sizes) and `prober` (which probe when, and its record) are pure; `probe` holds the sockets.
 
 mod probe;
+mod prober;
 mod search;
 
 use std::net::{IpAddr, SocketAddr};
@@ -15,7 +16,9 @@ use crate::MeasureError;
 
 pub use probe::run;
 pub(crate) use probe::{Prober, Responder};
-pub use search::{LONGEST_NS, MtuSearch, Outcome, Step};
+pub use prober::MtuProber;
+pub use search::LONGEST_NS;
+use search::Outcome;
 
 /// UDP payload bytes that a search in both directions sends at most, as estimated before it: on interfaces that take up
 /// to 9216 bytes, three tries of five sizes in each of six rounds.

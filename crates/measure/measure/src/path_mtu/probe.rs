@@ -1,18 +1,17 @@
 //! Drives the path MTU search over a socket, and answers the other end's.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use weir_net::host::route_mtu;
 use weir_net::{NetError, UdpOptions, UdpSocket, clock};
-use weir_results::{Direction, MtuProbe as ProbeRecord, Record};
+use weir_results::{Direction, Record};
 use weir_wire::{
     HELLO_LENGTH, Hello, HelloAck, Kind, MTU_HEADER_LENGTH, MtuAck, MtuProbe, SessionId, UdpKey, UnixNanos,
 };
 
-use super::{LONGEST_NS, MtuReport, MtuSearch, MtuSummary, Step, overhead};
+use super::{LONGEST_NS, MtuProber, MtuReport, MtuSummary, overhead};
 use crate::control::{FromAgent, READY_LIMIT, Stopped, ToAgent};
 use crate::{MeasureError, Session, Sink, Stop};
 
@@ -22,8 +21,6 @@ const ANSWER_LIMIT: Duration = Duration::from_nanos(LONGEST_NS + 20_000_000_000)
 const NAP: Duration = Duration::from_millis(20);
 /// The same for a search, whose probes are 5 ms apart.
 const SHORT_NAP: Duration = Duration::from_millis(4);
-/// A probe without an answer for so long is handed on as such.
-const UNANSWERED_NS: u64 = 2_000_000_000;
 
 /// Finds the path MTU in both directions. When it is stopped it gives what it has.
 ///
@@ -99,53 +96,37 @@ pub(crate) struct Prober<'a> {
 }
 
 impl Prober<'_> {
-    /// Searches the path MTU; each probe becomes a record once it is known what became of it. A search that is
-    /// stopped reports what came through until then.
+    /// Searches the path MTU; each probe becomes a record once its fate is known. A search that is stopped reports what
+    /// came through until then.
     pub(crate) fn search(
         &self,
         record: &mut dyn FnMut(Record),
         stop: &Stop,
     ) -> Result<MtuReport, MeasureError> {
         let interface_mtu = route_mtu(self.peer.ip()).unwrap_or(1500).min(65_535);
-        let mut search = MtuSearch::new(interface_mtu);
-        let mut rows = Rows {
-            direction: self.direction,
-            open: BTreeMap::new(),
-        };
+        let mut core = MtuProber::new(self.direction, interface_mtu, clock::monotonic_ns());
         self.socket.set_receive_timeout(SHORT_NAP)?;
-        while !stop.is_set() {
+        while let Some(at) = core.next_wake().filter(|_| !stop.is_set()) {
             let now = clock::monotonic_ns();
-            rows.settle(now, record);
-            match search.next(now) {
-                Step::Done(_) => break,
-                Step::Wait { .. } => self.take_answer(&mut search, &mut rows, record)?,
-                Step::Probe { probe, size } => {
-                    let row = self.probe(probe, size)?;
-                    if row.refused_locally {
-                        search.on_refused(size);
-                    }
-                    rows.open.insert(probe, (now, row));
-                }
+            if now < at {
+                self.take_answer(&mut core)?;
+            } else if let Some((probe, size)) = core.wake(now, clock::unix_ns())
+                && !self.probe(probe, size)?
+            {
+                core.refused(probe);
             }
+            core.take_records().into_iter().for_each(&mut *record);
         }
-        rows.settle(u64::MAX, record);
-        let outcome = search.outcome();
-        Ok(MtuReport {
-            path_mtu: outcome.path_mtu,
-            probes: outcome.probes,
-            interface_mtu,
-        })
+        let report = core.finish();
+        core.take_records().into_iter().for_each(record);
+        Ok(report)
     }
 
-    fn probe(&self, probe: u32, size: u32) -> Result<ProbeRecord, MeasureError> {
-        let mut row = ProbeRecord {
-            unix_ns: clock::unix_ns(),
-            size,
-            ..ProbeRecord::default()
-        };
+    /// Sends a probe; returns false if the local host refuses to.
+    fn probe(&self, probe: u32, size: u32) -> Result<bool, MeasureError> {
         let mut packet = vec![0; (size - overhead(self.peer.ip())) as usize];
         let mut header = [0; MTU_HEADER_LENGTH];
-        let sent = UnixNanos(row.unix_ns);
+        let sent = UnixNanos(clock::unix_ns());
         MtuProbe {
             session: self.session,
             probe,
@@ -155,57 +136,26 @@ impl Prober<'_> {
         .encode(&self.key, &mut header);
         packet[..MTU_HEADER_LENGTH].copy_from_slice(&header);
         match self.socket.send_to(&packet, self.peer) {
-            Ok(_) => {}
-            Err(error) if error.raw_os_error() == Some(weir_net::EMSGSIZE) => row.refused_locally = true,
-            Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {}
-            Err(error) => return Err(NetError::io("send a path MTU probe to", self.peer, error).into()),
+            Ok(_) => Ok(true),
+            Err(error) if error.raw_os_error() == Some(weir_net::EMSGSIZE) => Ok(false),
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(true),
+            Err(error) => Err(NetError::io("send a path MTU probe to", self.peer, error).into()),
         }
-        Ok(row)
     }
 
     /// Waits for an answer, a short nap at most.
-    fn take_answer(
-        &self,
-        search: &mut MtuSearch,
-        rows: &mut Rows,
-        record: &mut dyn FnMut(Record),
-    ) -> Result<(), MeasureError> {
+    fn take_answer(&self, core: &mut MtuProber) -> Result<(), MeasureError> {
         let mut buffer = [0; 2048];
         let received = self
             .socket
             .receive_blocking(&mut buffer)
             .map_err(|error| NetError::io("receive on", self.socket.local(), error))?;
-        let Some((length, _, _)) = received else {
-            return Ok(());
-        };
-        if let Ok(ack) = MtuAck::decode(&self.key, self.session, &buffer[..length])
-            && search.on_acknowledged(ack.probe, clock::monotonic_ns())
-            && let Some((_, mut row)) = rows.open.remove(&ack.probe)
+        if let Some((length, _, _)) = received
+            && let Ok(ack) = MtuAck::decode(&self.key, self.session, &buffer[..length])
         {
-            row.acknowledged = true;
-            record(Record::MtuProbe(self.direction, row));
+            core.acknowledged(ack.probe, clock::monotonic_ns());
         }
         Ok(())
-    }
-}
-
-/// Probes of which it is not known what became of them, with their send times.
-struct Rows {
-    direction: Direction,
-    open: BTreeMap<u32, (u64, ProbeRecord)>,
-}
-
-impl Rows {
-    /// Hands on those that were refused, or have waited long enough.
-    fn settle(&mut self, now_ns: u64, record: &mut dyn FnMut(Record)) {
-        while let Some(entry) = self.open.first_entry() {
-            let (sent_ns, row) = entry.get();
-            if !row.refused_locally && now_ns.saturating_sub(*sent_ns) < UNANSWERED_NS {
-                return;
-            }
-            let (_, row) = entry.remove();
-            record(Record::MtuProbe(self.direction, row));
-        }
     }
 }
 

@@ -8,8 +8,8 @@ use weir_stats::{
     Quantiles, Reply, RttTracker,
 };
 
-use super::{ReflectorReport, RttPlan, Window};
-use crate::clock_watch::{ClockEstimate, estimator};
+use super::{Probe, ReflectorReport, RttPlan};
+use crate::clock_prober::{ClockEstimate, estimator};
 
 /// Packets that may be waited for at once.
 const CAPACITY: usize = 1 << 18;
@@ -159,17 +159,17 @@ impl RttAccount {
         }
     }
 
-    /// Packet `sequence` left at monotonic `now_ns`.
-    pub fn sent(&mut self, now_ns: u64, sequence: u64, window: &Window, position: u32, unix_ns: u64) {
+    /// A packet left at monotonic `now_ns`.
+    pub fn sent(&mut self, now_ns: u64, probe: &Probe, unix_ns: u64) {
         let sent = Sent {
-            window: window.number,
-            position,
-            window_size: window.packets,
-            length: window.length,
+            window: probe.window.number,
+            position: probe.position,
+            window_size: probe.window.packets,
+            length: probe.window.length,
             sent_unix_ns: unix_ns,
             reply: None,
         };
-        if let Some(forced) = self.tracker.sent(sequence, now_ns, sent) {
+        if let Some(forced) = self.tracker.sent(probe.sequence, now_ns, sent) {
             self.settle(forced);
         }
     }
@@ -344,6 +344,7 @@ fn network_rtt(times: &ReplyTimes) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rtt::Window;
 
     fn plan() -> RttPlan {
         RttPlan {
@@ -353,12 +354,16 @@ mod tests {
         }
     }
 
-    fn window() -> Window {
-        Window {
-            number: 0,
-            due_ns: 0,
-            packets: 3,
-            length: 100,
+    fn probe(sequence: u64) -> Probe {
+        Probe {
+            sequence,
+            window: Window {
+                number: 0,
+                due_ns: 0,
+                packets: 3,
+                length: 100,
+            },
+            position: sequence as u32,
         }
     }
 
@@ -380,7 +385,7 @@ mod tests {
     #[test]
     fn application_and_network_time_are_told_apart() {
         let mut account = RttAccount::new(plan());
-        account.sent(1_000, 0, &window(), 0, 1_000);
+        account.sent(1_000, &probe(0), 1_000);
         assert_eq!(account.reply(3_000, 0, times()), Reply::First);
         account.poll(3_000, 3_000);
         account.finish(3_000);
@@ -400,7 +405,7 @@ mod tests {
     fn each_packet_is_lost_or_answered_once_and_copies_are_counted() {
         let mut account = RttAccount::new(plan());
         for sequence in 0..3 {
-            account.sent(1_000 + sequence, sequence, &window(), sequence as u32, 1_000);
+            account.sent(1_000 + sequence, &probe(sequence), 1_000);
         }
         account.reply(2_000, 0, times());
         account.reply(2_001, 0, times());

@@ -14,7 +14,7 @@ use weir_wire::{RTT_HEADER_LENGTH, Sequence};
 
 use super::account::{ReplyTimes, RttAccount};
 use super::codec::Codec;
-use super::{ReflectorReport, RttPlan, RttRequest, RttSummary, Window};
+use super::{Probe, ReflectorReport, RttPlan, RttRequest, RttSummary, WindowSender};
 use crate::control::{FromAgent, READY_LIMIT, Stopped, ToAgent};
 use crate::host_watch::HostWatch;
 use crate::path_mtu;
@@ -236,54 +236,33 @@ impl<'a> Prober<'a> {
         clock::sharpen_timers();
         let start = clock::monotonic_ns() + 1_000_000;
         let mut packet = vec![0; self.plan.length.to as usize];
-        let mut sequence = 0;
+        let mut windows = WindowSender::new(self.plan, start);
         let mut next_progress = start;
-        for window in self.plan.windows() {
-            loop {
-                let now = clock::monotonic_ns();
-                if stop.is_set() {
-                    return Ok(());
-                }
+        while let Some(due) = windows.next_wake().filter(|_| !stop.is_set()) {
+            let now = clock::monotonic_ns();
+            if now < due {
                 if now >= next_progress {
                     next_progress = now + 500_000_000;
                     self.tell(sink, now - start);
                 }
-                let due = start + window.due_ns;
-                if now >= due {
-                    break;
-                }
                 hand_on(&self.shared)?;
                 clock::sleep_until(due.min(now + NAP_NS));
-            }
-            for position in 0..window.packets {
-                self.send_one(&mut packet[..window.length as usize], sequence, &window, position)?;
-                sequence += 1;
+            } else if let Some(probe) = windows.wake() {
+                self.send_one(&mut packet[..probe.window.length as usize], &probe)?;
             }
         }
         Ok(())
     }
 
-    fn send_one(
-        &self,
-        packet: &mut [u8],
-        sequence: u64,
-        window: &Window,
-        position: u32,
-    ) -> Result<(), MeasureError> {
-        let shared = &self.shared;
-        shared.account().sent(
-            clock::monotonic_ns(),
-            sequence,
-            window,
-            position,
-            clock::unix_ns(),
-        );
+    fn send_one(&self, packet: &mut [u8], probe: &Probe) -> Result<(), MeasureError> {
+        let (shared, sequence) = (&self.shared, probe.sequence);
+        shared
+            .account()
+            .sent(clock::monotonic_ns(), probe, clock::unix_ns());
         let now = clock::monotonic_ns();
         shared.sent_at[sequence as usize % RING].store(now, Ordering::Release);
         shared.last_sent.store(sequence, Ordering::Release);
-        shared
-            .codec
-            .encode(packet, sequence, window, position, clock::unix_ns())?;
+        shared.codec.encode(packet, probe, clock::unix_ns())?;
         match shared.socket.send(packet) {
             Ok(_) => Ok(()),
             Err(error) if error.raw_os_error() == Some(weir_net::EMSGSIZE) => {

@@ -8,7 +8,7 @@ use weir_wire::{
     RTT_HEADER_LENGTH, RttReply, RttRequest as RequestPacket, Sequence, SessionId, UdpKey, UnixNanos,
 };
 
-use super::Window;
+use super::Probe;
 use crate::MeasureError;
 
 /// How packets are written and read.
@@ -30,21 +30,15 @@ pub(super) struct Answer {
 }
 
 impl Codec {
-    pub(super) fn encode(
-        &self,
-        packet: &mut [u8],
-        sequence: u64,
-        window: &Window,
-        position: u32,
-        sent: u64,
-    ) -> Result<(), MeasureError> {
+    pub(super) fn encode(&self, packet: &mut [u8], probe: &Probe, sent: u64) -> Result<(), MeasureError> {
+        let (sequence, window) = (probe.sequence as u32, &probe.window);
         match self {
             Codec::Weir { session, key } => {
                 let request = RequestPacket {
                     session: *session,
-                    sequence: Sequence(sequence as u32),
+                    sequence: Sequence(sequence),
                     window: window.number as u32,
-                    position: position as u16,
+                    position: probe.position as u16,
                     window_size: window.packets as u16,
                     length: window.length as u16,
                     flags: 0,
@@ -55,7 +49,7 @@ impl Codec {
                 packet[..RTT_HEADER_LENGTH].copy_from_slice(&header);
                 Ok(())
             }
-            Codec::Stamp(stamp) => stamp.encode(packet, sequence as u32, sent),
+            Codec::Stamp(stamp) => stamp.encode(packet, sequence, sent),
         }
     }
 

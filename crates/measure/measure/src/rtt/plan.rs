@@ -104,7 +104,7 @@ impl RttPlan {
     }
 
     /// All windows.
-    pub fn windows(&self) -> impl Iterator<Item = Window> + '_ {
+    fn windows(&self) -> impl Iterator<Item = Window> + '_ {
         (0..).map_while(|number| self.window(number))
     }
 
@@ -176,6 +176,62 @@ impl RttPlan {
     }
 }
 
+/// One packet of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// Its position in the test, from 0.
+    pub sequence: u64,
+    /// Its window.
+    pub window: Window,
+    /// Its position in the window, from 0.
+    pub position: u32,
+}
+
+/// Which packet of a test leaves next, and when. Times are monotonic nanoseconds.
+#[derive(Clone, Debug)]
+pub struct WindowSender {
+    plan: RttPlan,
+    start_ns: u64,
+    next: Option<Probe>,
+}
+
+impl WindowSender {
+    /// The windows of a plan from `start_ns` on.
+    pub fn new(plan: &RttPlan, start_ns: u64) -> Self {
+        WindowSender {
+            plan: plan.clone(),
+            start_ns,
+            next: plan.window(0).map(|window| Probe {
+                sequence: 0,
+                window,
+                position: 0,
+            }),
+        }
+    }
+
+    /// When the next packet is due; none once all have left.
+    pub fn next_wake(&self) -> Option<u64> {
+        self.next.map(|probe| self.start_ns + probe.window.due_ns)
+    }
+
+    /// The next packet, which leaves now.
+    pub fn wake(&mut self) -> Option<Probe> {
+        let probe = self.next?;
+        let last = probe.position + 1 >= probe.window.packets;
+        let window = if last {
+            self.plan.window(probe.window.number + 1)
+        } else {
+            Some(probe.window)
+        };
+        self.next = window.map(|window| Probe {
+            sequence: probe.sequence + 1,
+            window,
+            position: if last { 0 } else { probe.position + 1 },
+        });
+        Some(probe)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,6 +253,32 @@ mod tests {
         assert_eq!((windows[5].packets, windows[5].length), (75, 4100));
         assert_eq!((windows[10].packets, windows[10].length), (100, 8100));
         assert_eq!(windows[10].due_ns, 10 * SECOND);
+    }
+
+    #[test]
+    fn packets_leave_window_by_window() {
+        let plan = RttPlan {
+            window: Span { from: 1, to: 3 },
+            duration_ns: 3 * SECOND,
+            ..RttPlan::default()
+        };
+        let mut sender = WindowSender::new(&plan, 500);
+        let mut left = Vec::new();
+        while let Some(due) = sender.next_wake() {
+            let probe = sender.wake().expect("a packet is due");
+            left.push((due, probe.sequence, probe.window.number, probe.position));
+        }
+        let (second, third) = (500 + SECOND, 500 + 2 * SECOND);
+        let expected = [
+            (500, 0, 0, 0),
+            (second, 1, 1, 0),
+            (second, 2, 1, 1),
+            (third, 3, 2, 0),
+            (third, 4, 2, 1),
+            (third, 5, 2, 2),
+        ];
+        assert_eq!(left, expected);
+        assert_eq!(sender.wake(), None);
     }
 
     #[test]

@@ -109,9 +109,9 @@ pub(super) fn sender_seconds(source: Source<'_>, rows: u64) -> Result<Named, Sto
             source.began(row.unix_ns, row.duration_ns),
             &[
                 row.duration_ns.into(),
-                row.sent.into(),
-                row.bytes.into(),
-                row.refused.into(),
+                row.counts.sent.into(),
+                row.counts.bytes.into(),
+                row.counts.refused.into(),
                 known(late, late.p50),
                 known(late, late.p99),
                 known(late, late.max),

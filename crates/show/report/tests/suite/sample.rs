@@ -8,7 +8,7 @@ use weir_measure::flows::FlowsPlan;
 use weir_measure::rtt::RttPlan;
 use weir_report::report_data;
 use weir_results::*;
-use weir_stats::{FlowCounts, Quantiles};
+use weir_stats::{FlowCounts, Quantiles, SendCounts};
 
 pub const SECOND: u64 = 1_000_000_000;
 /// When every run of a sample begins.
@@ -196,10 +196,12 @@ pub fn stream() -> Vec<Record> {
                 SenderSecond {
                     unix_ns: START + (second + 1) * SECOND,
                     duration_ns: SECOND,
-                    sent: 8_100,
-                    bytes: 8_100 * 1_400,
-                    sends: 900,
-                    refused: second % 2,
+                    counts: SendCounts {
+                        sent: 8_100,
+                        bytes: 8_100 * 1_400,
+                        sends: 900,
+                        refused: second % 2,
+                    },
                     schedule_error: quantiles(900, 3_000 + second as i64),
                     cpu_ns: 200_000_000,
                 },

@@ -9,7 +9,7 @@ use weir_net::{UdpOptions, UdpSocket};
 use weir_results::{Direction, Record, Side};
 
 use super::{HAND_ON, NAP, Outcome, PATIENCE, Served, Serving, SessionEnd, not_begun};
-use crate::clock_watch::ClockEstimate;
+use crate::clock_prober::ClockEstimate;
 use crate::control::{FlowsReport, FromAgent, Ready, ToAgent};
 use crate::flows::{
     FlowsRequest, Receiver, ReceiverPlan, SenderPlan, SenderThread, account_plan, join, spawn_sender,

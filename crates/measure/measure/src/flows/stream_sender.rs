@@ -1,0 +1,242 @@
+//! The sending half of a multi-flow test as a core that owns its timers: which packets leave when, and the account of
+//! those that left. It knows no socket, no clock and no thread; the driver says when it runs and what the kernel took.
+
+use weir_results::{Direction, Record, SenderSecond};
+use weir_stats::{Counters, DurationHistogram, SendCounts};
+use weir_units::Rate;
+
+use super::{Block, FlowsPlan, Pacing, SenderReport, StreamPacker, StreamPacket};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Sends the stream of a plan, block by block. Times are monotonic nanoseconds, but for those named `unix`.
+pub struct StreamSender {
+    direction: Direction,
+    unpaced: bool,
+    length: u32,
+    max_bytes: u64,
+    packer: StreamPacker,
+    pacing: Pacing,
+    /// The block that leaves next, and when it is due; none once the stream is over.
+    next: Option<(Block, u64)>,
+    counts: SendCounts,
+    hit_byte_limit: bool,
+    errors_second: DurationHistogram,
+    errors: DurationHistogram,
+    start_ns: u64,
+    second_ns: u64,
+    /// Counts and CPU time at the last second's end.
+    before: (SendCounts, u64),
+}
+
+impl StreamSender {
+    /// A sender of a checked plan whose first block is due at `start_ns`. `ceiling` holds an unpaced stream; no more than
+    /// `max_bytes` of UDP payload leave.
+    pub fn new(plan: &FlowsPlan, direction: Direction, ceiling: Rate, max_bytes: u64, start_ns: u64) -> Self {
+        let mut sender = StreamSender {
+            direction,
+            unpaced: plan.unpaced,
+            length: plan.length,
+            max_bytes,
+            packer: StreamPacker::new(plan),
+            pacing: Pacing::new(plan, ceiling, start_ns),
+            next: None,
+            counts: SendCounts::default(),
+            hit_byte_limit: false,
+            errors_second: DurationHistogram::new(),
+            errors: DurationHistogram::new(),
+            start_ns,
+            second_ns: start_ns,
+            before: (SendCounts::default(), 0),
+        };
+        sender.plan_block();
+        sender
+    }
+
+    /// When the next block may leave; none once the stream is over.
+    pub fn next_wake(&self) -> Option<u64> {
+        self.next.map(|(_, due_ns)| self.pacing.may_leave(due_ns))
+    }
+
+    /// Hands over the packets of the next block, in the order in which they leave; none when the stream's time is over.
+    /// To be called at [`StreamSender::next_wake`] or later, and followed by [`StreamSender::sent`].
+    pub fn wake(&mut self, now_ns: u64, push: impl FnMut(StreamPacket)) {
+        if self.pacing.has_ended(now_ns) {
+            self.next = None;
+        }
+        let Some((block, due_ns)) = self.next else {
+            return;
+        };
+        self.pacing.left(&block, now_ns);
+        if !self.unpaced {
+            self.errors_second.record(now_ns.saturating_sub(due_ns) as i64);
+        }
+        self.packer.pack(&block, push);
+    }
+
+    /// Counts what became of the block handed over last, and plans the next.
+    pub fn sent(&mut self, counts: SendCounts) {
+        self.counts.add(&counts);
+        if self.next.is_some() {
+            self.plan_block();
+        }
+    }
+
+    fn plan_block(&mut self) {
+        let block = self.packer.next_block();
+        let due_ns = self.pacing.due(&block, self.counts.bytes);
+        let bytes = u64::from(block.packets) * u64::from(self.length);
+        let over = self.pacing.is_over(&block, due_ns);
+        self.hit_byte_limit = !over && self.counts.bytes + bytes > self.max_bytes;
+        self.next = (!over && !self.hit_byte_limit).then_some((block, due_ns));
+    }
+
+    /// The row of a second, once it is over. `cpu_ns` is the CPU time of the sending thread since the test began.
+    pub fn take_second(&mut self, now_ns: u64, unix_ns: u64, cpu_ns: impl FnOnce() -> u64) -> Option<Record> {
+        (now_ns.saturating_sub(self.second_ns) >= SECOND_NS)
+            .then(|| self.close_second(now_ns, unix_ns, cpu_ns()))
+    }
+
+    fn close_second(&mut self, now_ns: u64, unix_ns: u64, cpu_ns: u64) -> Record {
+        let (counts_before, cpu_before) = std::mem::replace(&mut self.before, (self.counts, cpu_ns));
+        let row = SenderSecond {
+            unix_ns,
+            duration_ns: now_ns.saturating_sub(self.second_ns),
+            counts: self.counts.since(&counts_before),
+            schedule_error: self.errors_second.quantiles(),
+            cpu_ns: cpu_ns.saturating_sub(cpu_before),
+        };
+        self.errors.merge(&self.errors_second);
+        self.errors_second.clear();
+        self.second_ns = self.second_ns.max(now_ns);
+        Record::SenderSecond(self.direction, row)
+    }
+
+    /// Ends the account: the last, shorter second, and the whole test. `segmented`: trains were cut by the kernel or the
+    /// card until the end.
+    pub fn finish(
+        &mut self,
+        now_ns: u64,
+        unix_ns: u64,
+        cpu_ns: u64,
+        segmented: bool,
+    ) -> (Record, SenderReport) {
+        self.next = None;
+        let last = self.close_second(now_ns, unix_ns, cpu_ns);
+        let report = SenderReport {
+            counts: self.counts,
+            sent_per_flow: self.packer.per_flow().to_vec(),
+            segmented,
+            schedule_error: self.errors.quantiles(),
+            cpu_ns,
+            wall_ns: now_ns.saturating_sub(self.start_ns),
+            hit_byte_limit: self.hit_byte_limit,
+        };
+        (last, report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::VideoFormat;
+
+    const START: u64 = 7_000_000;
+
+    fn plan() -> FlowsPlan {
+        FlowsPlan {
+            format: VideoFormat::named("1080p59.94-422-10").expect("a known format"),
+            length: 8100,
+            flows: 8,
+            duration_ns: 2 * SECOND_NS,
+            ..FlowsPlan::default()
+        }
+    }
+
+    /// Runs a sender to its end on a host that is late by `late_ns` at each wake-up; returns its rows and its report.
+    fn run(mut sender: StreamSender, late_ns: u64) -> (Vec<SenderSecond>, SenderReport) {
+        let (mut rows, mut now) = (Vec::new(), START);
+        let mut keep = |record| match record {
+            Record::SenderSecond(Direction::Forward, row) => rows.push(row),
+            other => panic!("{other:?}"),
+        };
+        while let Some(at) = sender.next_wake() {
+            now = now.max(at + late_ns);
+            let mut counts = SendCounts::default();
+            sender.wake(now, |packet| {
+                counts.sent += 1;
+                counts.bytes += u64::from(packet.length);
+            });
+            counts.sends = counts.sent.min(1);
+            sender.sent(counts);
+            sender
+                .take_second(now, now, || now)
+                .into_iter()
+                .for_each(&mut keep);
+        }
+        let (last, report) = sender.finish(now, now, now, true);
+        keep(last);
+        (rows, report)
+    }
+
+    #[test]
+    fn a_stream_of_two_seconds_is_its_frames_and_its_rows_add_up() {
+        let sender = StreamSender::new(&plan(), Direction::Forward, Rate(0), u64::MAX, START);
+        let (rows, report) = run(sender, 0);
+        // 120 frames of 640 packets begin within 2 s at 59.94 Hz; the last one ends 2 ms later and is cut there.
+        assert!(
+            (119 * 640..=120 * 640).contains(&report.counts.sent),
+            "{report:?}"
+        );
+        assert_eq!(report.sent_per_flow.iter().sum::<u64>(), report.counts.sent);
+        assert_eq!(report.schedule_error.max, 0);
+        assert_eq!(rows.len(), 2);
+        let mut sum = SendCounts::default();
+        rows.iter().for_each(|row| sum.add(&row.counts));
+        assert_eq!(sum, report.counts);
+        assert!(rows[0].duration_ns >= SECOND_NS && rows[0].duration_ns < SECOND_NS + 1_000_000);
+    }
+
+    #[test]
+    fn a_late_host_shows_in_the_schedule_error_alone() {
+        let sender = StreamSender::new(&plan(), Direction::Forward, Rate(0), u64::MAX, START);
+        let (_, report) = run(sender, 50_000);
+        assert!(
+            (50_000..51_000).contains(&report.schedule_error.p50),
+            "{report:?}"
+        );
+        assert!(report.counts.sent > 119 * 640);
+    }
+
+    #[test]
+    fn no_block_passes_the_byte_limit_and_none_is_made_after_the_end() {
+        let sender = StreamSender::new(&plan(), Direction::Forward, Rate(0), 1_000_000, START);
+        let (_, report) = run(sender, 0);
+        // Three blocks of 32 packets of 8,100 bytes are 777,600 bytes; a fourth would be 1,036,800.
+        assert_eq!((report.counts.bytes, report.hit_byte_limit), (777_600, true));
+        let mut over = StreamSender::new(&plan(), Direction::Forward, Rate(0), u64::MAX, START);
+        over.wake(START + 3 * SECOND_NS, |packet| {
+            panic!("{packet:?} leaves too late")
+        });
+        assert_eq!(over.next_wake(), None);
+    }
+
+    #[test]
+    fn an_unpaced_stream_keeps_to_its_ceiling_and_has_no_schedule() {
+        let unpaced = FlowsPlan {
+            unpaced: true,
+            ..plan()
+        };
+        let ceiling = Rate(1_000_000_000);
+        let (_, report) = run(
+            StreamSender::new(&unpaced, Direction::Forward, ceiling, u64::MAX, START),
+            0,
+        );
+        // 2 s at 1 Gbit/s are 250 MB.
+        assert!(
+            report.counts.bytes.abs_diff(250_000_000) <= 32 * 8100,
+            "{report:?}"
+        );
+        assert_eq!(report.schedule_error.count, 0);
+    }
+}
