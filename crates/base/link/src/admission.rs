@@ -1,7 +1,7 @@
 //! Stages of a packet before it gets a route: the MTU, caps on rates, and losses that depend on length
 //! or on the number of flows. It must not know about routes.
 
-use crate::link::{DropCause, FlowKey, Nanos};
+use crate::packet::{DropCause, FlowKey, Nanos};
 use crate::random::{Purpose, Stream};
 use crate::recent_flows::RecentFlows;
 use crate::spec::{DirectionSpec, LongPacketLoss, Mtu, TooBig};

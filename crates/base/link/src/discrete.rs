@@ -1,7 +1,8 @@
 //! Drives a link from event to event in virtual time: two endpoints, one [`Link`] each way, no clock.
 //! Equal seeds and endpoints give byte-identical runs. It must not know what the endpoints do.
 
-use crate::link::{Counters, Departure, Link, Nanos, Packet};
+use crate::link::{Counters, Link};
+use crate::packet::{Departure, Nanos, Packet};
 use crate::spec::LinkSpec;
 
 /// One of the two hosts.

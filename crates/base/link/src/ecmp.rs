@@ -1,7 +1,7 @@
 //! Route selection: by a hash of the flow, as routers with several equal paths do (RFC 2992), or per
 //! packet. It must not know the routes' properties.
 
-use crate::link::FlowKey;
+use crate::packet::FlowKey;
 use crate::random::{Purpose, Stream, derive, mix, scale};
 use crate::spec::{DirectionSpec, RouteChoice};
 

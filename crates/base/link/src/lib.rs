@@ -16,6 +16,7 @@ mod link;
 mod loss;
 mod named;
 pub mod offload;
+mod packet;
 pub mod profile;
 mod propagation;
 mod queue;
@@ -30,8 +31,9 @@ mod token_bucket;
 pub mod trace;
 
 pub use describe::describe;
-pub use link::{Counters, Departure, DropCause, FlowKey, Link, Nanos, Packet, Verdict};
+pub use link::{Counters, Link};
 pub use named::{headline, named, profiles};
+pub use packet::{Departure, DropCause, FlowKey, Nanos, Packet, Verdict};
 pub use profile::{LinkFlags, Profile, ProfileError};
 pub use spec::{
     DarkSpan, DirectionSpec, FlowRateCap, Jitter, LinkSpec, LongPacketLoss, LossSpec, Mtu, PacketRateCap,

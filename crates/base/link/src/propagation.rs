@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::link::{Nanos, Packet};
+use crate::packet::{Nanos, Packet};
 
 /// A packet with a fixed arrival time.
 #[derive(Clone, Debug)]

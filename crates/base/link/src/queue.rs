@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::link::{Nanos, Packet};
+use crate::packet::{Nanos, Packet};
 use crate::spec::QueueSpec;
 
 /// A packet and its number in the order of acceptance.

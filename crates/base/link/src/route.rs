@@ -1,8 +1,8 @@
 //! One route: dark spans, loss, a queue before a transmitter, then propagation with its faults. It must not know about
 //! other routes, nor why a packet takes this one.
 
-use crate::link::{DropCause, Nanos, Packet};
 use crate::loss::LossProcess;
+use crate::packet::{DropCause, Nanos, Packet};
 use crate::propagation::{Propagation, Settled};
 use crate::queue::{QueueDiscipline, TailDrop, Waiting};
 use crate::random::{Purpose, Stream};

@@ -10,7 +10,8 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::StoreError;
-use crate::store::{RunId, Store};
+use crate::run_id::RunId;
+use crate::store::Store;
 use crate::table::Table;
 
 /// Maximum number of runs copied from one file: a survey has some twenty.

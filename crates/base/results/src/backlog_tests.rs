@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::record::{
-    FlowChange, FrameSecond, HostSecond, MediaEvent, RecvSecond, SendSecond, SenderSecond, Side,
-    StreamSecond, TcpSecond,
+    FlowChange, FrameSecond, HostSecond, MediaEvent, RecvSecond, SendSecond, SenderSecond, StreamSecond,
+    TcpSecond,
 };
+use crate::sides::Side;
 use weir_stats::{FlowCounts, Quantiles, SendCounts};
 
 #[path = "../tests/suite/numbered.rs"]

@@ -3,7 +3,7 @@
 use rusqlite::Row;
 use rusqlite::types::{FromSql, Value};
 
-use crate::record::{Direction, Side};
+use crate::sides::{Direction, Side};
 use weir_stats::{Counters, FlowCounts, Quantiles, SendCounts};
 
 /// Walks the columns of a row from left to right.

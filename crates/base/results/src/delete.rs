@@ -6,7 +6,8 @@ use rusqlite::params;
 
 use crate::error::StoreError;
 use crate::read::WITH_PARTS;
-use crate::store::{RunId, Store};
+use crate::run_id::RunId;
+use crate::store::Store;
 use crate::table::Table;
 
 /// Rows that one transaction deletes: some ten milliseconds.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::ValueRef;
 use rusqlite::{ErrorCode, Row, Statement};
 
-use crate::store::RunId;
+use crate::run_id::RunId;
 
 /// Why an operation on a results database failed, and what to do next.
 #[derive(Debug, thiserror::Error)]

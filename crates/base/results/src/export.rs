@@ -9,7 +9,8 @@ use serde::ser::{SerializeMap, Serializer};
 
 use crate::error::StoreError;
 use crate::read::Run;
-use crate::store::{RunId, Store};
+use crate::run_id::RunId;
+use crate::store::Store;
 use crate::table::Table;
 
 /// Columns that hold JSON, which the JSON export writes as values rather than as strings.

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::error::StoreError;
 use crate::notes::tags_from_column;
-use crate::store::{Outcome, RunId, Store, show_abandoned};
+use crate::run_id::RunId;
+use crate::store::{Outcome, Store, show_abandoned};
 
 /// A run in a list.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -7,7 +7,8 @@ use rusqlite::types::Value;
 use crate::cells::{Cell, Cells};
 use crate::error::StoreError;
 use crate::rows::records;
-use crate::store::{RunId, Store};
+use crate::run_id::RunId;
+use crate::store::Store;
 
 records! {
     /// One end of a test.

@@ -3,7 +3,8 @@
 use rusqlite::params;
 
 use crate::error::StoreError;
-use crate::store::{RunId, Store};
+use crate::run_id::RunId;
+use crate::store::Store;
 
 /// Maximum length of a note, characters.
 pub const MOST_NOTE_CHARACTERS: usize = 10_000;

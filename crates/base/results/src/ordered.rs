@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use crate::cells::clamped;
 use crate::error::StoreError;
-use crate::store::{RunId, Store};
+use crate::run_id::RunId;
+use crate::store::Store;
 use crate::table::{Record, Table};
 
 /// Packets whose RTTs are sorted in memory, 8 bytes each.

@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::cells::clamped;
 use crate::error::StoreError;
 use crate::notes::tags_from_column;
-use crate::store::{HEARTBEAT_LIMIT_NS, Outcome, RunId, Store, now_unix_ns, show_abandoned};
+use crate::run_id::RunId;
+use crate::store::{HEARTBEAT_LIMIT_NS, Outcome, Store, now_unix_ns, show_abandoned};
 use crate::table::{Record, Table};
 
 /// A row of `runs`.

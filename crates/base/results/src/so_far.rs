@@ -4,7 +4,8 @@
 use rusqlite::{OptionalExtension, params};
 
 use crate::error::StoreError;
-use crate::store::{RunId, Store};
+use crate::run_id::RunId;
+use crate::store::Store;
 
 /// Rows this much older than the newest belong to an earlier second.
 const SAME_SECOND_NS: i64 = 500_000_000;

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::cells::clamped;
 use crate::error::StoreError;
+use crate::run_id::RunId;
 use crate::schema::{self, Mode};
 
 /// A run whose heartbeat is older than this, in nanoseconds, is no longer being recorded.
@@ -17,17 +18,6 @@ pub const HEARTBEAT_LIMIT_NS: u64 = 10_000_000_000;
 
 /// The reason of a run that another process marked. The run's own writer may still revoke the mark.
 const ABANDONED: &str = "the process that recorded the run stopped without ending it";
-
-/// Number of a run, unique in its database, never reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct RunId(pub i64);
-
-impl std::fmt::Display for RunId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// Outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ use crate::cells::{Cell, Cells};
 use crate::error::StoreError;
 use crate::record::*;
 use crate::rows::Merge;
+use crate::sides::Direction;
 
 /// Declares [`Table`] and [`Record`], one entry per table: its name; the record in its rows, with the direction if it
 /// has one; the further columns of the subject of a row, by which ordered reads sort first; and the start time of a row,

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cells::clamped;
 use crate::error::StoreError;
-use crate::store::{RunId, Store};
+use crate::run_id::RunId;
+use crate::store::Store;
 
 /// What a diagnosis found in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

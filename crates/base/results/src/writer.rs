@@ -19,8 +19,9 @@ use rusqlite::{Connection, TransactionBehavior, params, params_from_iter};
 use crate::backlog::{Backlog, Fate};
 use crate::cells::clamped;
 use crate::error::{StoreError, advice};
+use crate::run_id::RunId;
 use crate::schema::{self, Mode};
-use crate::store::{RunId, Store, beat, now_unix_ns};
+use crate::store::{Store, beat, now_unix_ns};
 use crate::table::{Record, Table};
 
 /// Time between commits: half of the promised second, so that a slow commit still keeps the promise.

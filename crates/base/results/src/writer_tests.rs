@@ -1,7 +1,8 @@
 //! The writer under failures: a full disk, a permanent lock, a backlog. These tests need small limits.
 
 use super::*;
-use crate::record::{Direction, FlowSecond, RttPacket};
+use crate::record::{FlowSecond, RttPacket};
+use crate::sides::Direction;
 use crate::store::{NewRun, Store};
 use crate::{Outcome, RunFilter};
 use weir_stats::FlowCounts;

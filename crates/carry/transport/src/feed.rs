@@ -14,8 +14,8 @@ use crate::counters::ArrivalCounters;
 use crate::frames::Placed;
 use crate::layout::Layout;
 use crate::missing::{Arrival, Asking, Missed, Recovery, Symbols};
-use crate::receiver::{ReceiverConfigError, ReceiverEvent, SenderIndex, SenderTerms};
 use crate::stream::{Incoming, Stream};
+use crate::terms::{ReceiverConfigError, ReceiverEvent, SenderIndex, SenderTerms};
 use crate::transit::Transit;
 
 /// Maximum interval of feedback while packets arrive, nanoseconds.

@@ -23,6 +23,7 @@ mod stored;
 mod stream;
 mod switch;
 mod tail;
+mod terms;
 mod transit;
 
 pub use adaptive::{AdaptiveLimits, Fec};
@@ -31,9 +32,8 @@ pub use counters::{ArrivalCounters, FrameCounters};
 pub use flowlets::{FlowChange, FlowState, Flowlets};
 pub use frames::{Frame, OutputFrame, Piece as MissingPiece};
 pub use pacing::Pace;
-pub use receiver::{
-    Join, Receiver, ReceiverConfig, ReceiverConfigError, ReceiverEvent, SenderIndex, SenderTerms,
-};
+pub use receiver::{Join, Receiver, ReceiverConfig};
 pub use sender::{Sender, SenderConfig, SenderCounters, SenderEvent, Transmit};
 pub use stream::MAX_SENDERS;
-pub use switch::{SwitchLimits, SwitchReason};
+pub use switch::SwitchLimits;
+pub use terms::{ReceiverConfigError, ReceiverEvent, SenderIndex, SenderTerms, SwitchReason};

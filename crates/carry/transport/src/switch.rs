@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::SenderIndex;
+use crate::terms::{SenderIndex, SwitchReason};
 
 /// When a sender counts as failing, and when to switch back.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,19 +29,6 @@ impl Default for SwitchLimits {
             back_after_ns: 10_000_000_000,
         }
     }
-}
-
-/// Why the output switches to another sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SwitchReason {
-    /// The previous sender was silent.
-    Silence,
-    /// The residual loss of the previous sender was too high.
-    Unrepaired,
-    /// The previous sender was removed.
-    Removed,
-    /// The other sender is preferred, and has been stable for long enough.
-    Back,
 }
 
 /// Orders to the receiver.

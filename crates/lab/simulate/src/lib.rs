@@ -19,6 +19,7 @@ mod random;
 mod record;
 mod rtt;
 mod tally;
+mod wire;
 
 pub use flows::RouteUse;
 pub use host::HostModel;

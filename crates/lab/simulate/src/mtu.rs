@@ -10,7 +10,7 @@ use weir_results::{Direction, Record};
 
 use crate::datagram::{Datagram, OVERHEAD, Ports};
 use crate::host::{Host, Thread};
-use crate::path::Wire;
+use crate::wire::Wire;
 
 const ANSWER_PAYLOAD: u32 = weir_wire::MTU_HEADER_LENGTH as u32;
 

@@ -3,8 +3,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use weir_link::discrete::{Endpoint, Network};
-use weir_link::{Counters, Departure, LinkSpec, Nanos, Packet, RouteSpec};
+use weir_link::discrete::Network;
+use weir_link::{Counters, LinkSpec};
 use weir_measure::Limits;
 use weir_measure::flows::FlowsPlan;
 use weir_measure::path_mtu::MtuSummary;
@@ -12,11 +12,12 @@ use weir_measure::rtt::RttPlan;
 use weir_measure::survey::{Step, StepSummary, Survey, SurveyPlan, SurveySummary};
 use weir_results::{Direction, Outcome, Record, RunId, Store};
 
-use crate::datagram::{Datagram, Ports};
+use crate::datagram::Ports;
 use crate::flows::{self, RouteUse, TestPorts};
-use crate::host::{Host, HostModel};
+use crate::host::HostModel;
 use crate::random::Random;
 use crate::record::{Pair, SimulationError, json, store_run};
+use crate::wire::{Nobody, Wire, round_trip_ns};
 use crate::{mtu, rtt};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -33,75 +34,6 @@ const LEAD_NS: u64 = SECOND_NS;
 /// Round trips that fit into it.
 const LEAD_ROUND_TRIPS: u64 = 20;
 
-/// The link and the hosts at its ends.
-pub(crate) struct Wire {
-    spec: LinkSpec,
-    network: Network<Datagram>,
-    near: HostModel,
-    far: HostModel,
-    random: Random,
-    start_unix_ns: u64,
-    now: u64,
-}
-
-impl Wire {
-    /// Both hosts, with separate threads and noise for each step.
-    pub fn hosts(&mut self) -> (Host, Host) {
-        let (near, far) = (self.random.fork(), self.random.fork());
-        (
-            Host::new(&self.near, self.start_unix_ns, near),
-            Host::new(&self.far, self.start_unix_ns, far),
-        )
-    }
-
-    pub fn interface_mtu(&self) -> u32 {
-        self.spec.interface_mtu
-    }
-
-    /// Propagation delay of the longest forward route plus the longest reverse route.
-    pub fn round_trip_ns(&self) -> u64 {
-        round_trip_ns(&self.spec)
-    }
-
-    /// Processes all events before `until`.
-    pub fn run_until(
-        &mut self,
-        near: &mut dyn Endpoint<Datagram>,
-        far: &mut dyn Endpoint<Datagram>,
-        until: u64,
-    ) {
-        while let Some(now) = self.network.step(near, far, Nanos(until)) {
-            self.now = now.0;
-        }
-    }
-
-    /// The same while `go_on` returns true; returns the time of the last event.
-    pub fn run_while<N: Endpoint<Datagram>, F: Endpoint<Datagram>>(
-        &mut self,
-        near: &mut N,
-        far: &mut F,
-        until: u64,
-        go_on: impl Fn(&N, &F) -> bool,
-    ) -> u64 {
-        while go_on(near, far) {
-            let Some(now) = self.network.step(near, far, Nanos(until)) else {
-                break;
-            };
-            self.now = now.0;
-        }
-        self.now
-    }
-}
-
-/// Propagation delay of the longest forward route plus the longest reverse route, with all jitter.
-fn round_trip_ns(link: &LinkSpec) -> u64 {
-    let longest = |routes: &[RouteSpec]| {
-        let delay = |route: &RouteSpec| route.delay_ns + route.jitter.map_or(0, |jitter| jitter.most_ns);
-        routes.iter().map(delay).max().unwrap_or(0)
-    };
-    longest(&link.forward.routes) + longest(&link.reverse.routes)
-}
-
 /// From one step to the next.
 fn slot_ns(round_trip_ns: u64) -> u64 {
     SLOT_NS + 2 * LEAD_ROUND_TRIPS * round_trip_ns
@@ -110,19 +42,6 @@ fn slot_ns(round_trip_ns: u64) -> u64 {
 /// From the start of a flow step to its first packet.
 fn lead_ns(round_trip_ns: u64) -> u64 {
     LEAD_NS + LEAD_ROUND_TRIPS * round_trip_ns
-}
-
-/// A host that ignores packets still in flight after a test.
-struct Nobody;
-
-impl Endpoint<Datagram> for Nobody {
-    fn next_wake(&self) -> Option<Nanos> {
-        None
-    }
-
-    fn wake(&mut self, _now: Nanos, _out: &mut Vec<Packet<Datagram>>) {}
-
-    fn receive(&mut self, _departure: Departure<Datagram>, _out: &mut Vec<Packet<Datagram>>) {}
 }
 
 /// The true events of one step, to judge a diagnosis.

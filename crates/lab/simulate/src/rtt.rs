@@ -11,8 +11,8 @@ use weir_results::{HostSecond, Record, Side};
 use crate::clock::Reflector;
 use crate::datagram::{Datagram, Ports};
 use crate::host::{Host, Stamp, Thread};
-use crate::path::Wire;
 use crate::record::SimulationError;
+use crate::wire::Wire;
 
 /// From the start of a test to its first window.
 const FIRST_NS: u64 = 1_000_000;

@@ -7,23 +7,16 @@ use weir_units::format_percent;
 use crate::analysis::process::process;
 use crate::analysis::{Step, Steps};
 use crate::answer::{Media, answer};
-use crate::finding::{Diagnosis, Finding, FindingName};
+use crate::diagnosis::Diagnosis;
+use crate::finding::{Finding, FindingName};
 use crate::findings::payload_cliff::Cliff;
 use crate::findings::{
     correlated_loss, flow_growth, host_loss, late_sender, length_growth, limit, loss_process, outage,
     payload_cliff, reversals, route_loss, routes, rtt_change, rtt_level, window_growth,
 };
 use crate::measured::Measured;
+use crate::options::Options;
 use crate::recommend::{Facts, recommend};
-
-/// What the user may set.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Options {
-    /// Target residual loss of the recommendation, 0 to 1; none: one packet an hour of the media.
-    pub target_loss: Option<f64>,
-    /// Packets that each simulation of the recommendation sends; none: 150,000, a fraction of a second.
-    pub simulated_packets: Option<u64>,
-}
 
 /// The diagnosis of a run, with the usual options.
 pub fn diagnose(measured: &Measured) -> Diagnosis {

@@ -4,8 +4,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weir_results::Direction;
 
-use crate::answer::Answer;
-
 /// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -244,21 +242,4 @@ pub struct ForecastCheck {
     pub simulated: (f64, f64, f64),
     /// Packets of the simulation.
     pub packets: u64,
-}
-
-/// What a run says.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Diagnosis {
-    /// The run.
-    pub run: i64,
-    /// Its kind.
-    pub kind: String,
-    /// The far host as the user named it.
-    pub target: String,
-    /// Whether the path carries the media, with which settings, and what is the worst about it.
-    pub answer: Answer,
-    /// Faults first.
-    pub findings: Vec<Finding>,
-    /// Settings, where flows were measured.
-    pub recommendation: Option<Recommendation>,
 }

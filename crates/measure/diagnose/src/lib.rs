@@ -6,21 +6,25 @@
 mod analysis;
 mod answer;
 mod diagnose;
+mod diagnosis;
 mod error;
 mod finding;
 mod findings;
 mod load;
 pub mod measured;
+mod options;
 mod recommend;
 mod verdicts;
 mod words;
 
 pub use answer::{Answer, AnswerSettings, Basis, Verdict, Worst};
-pub use diagnose::{Options, diagnose, diagnose_with};
+pub use diagnose::{diagnose, diagnose_with};
+pub use diagnosis::Diagnosis;
 pub use error::DiagnoseError;
 pub use finding::{
-    Confidence, Diagnosis, Evidence, Finding, FindingName, ForecastCheck, Recommendation, Recovery, Severity,
+    Confidence, Evidence, Finding, FindingName, ForecastCheck, Recommendation, Recovery, Severity,
 };
 pub use load::{MOST_WINDOWS, load};
 pub use measured::Measured;
+pub use options::Options;
 pub use verdicts::{record_diagnosis, record_verdict, verdict};

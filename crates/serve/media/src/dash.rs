@@ -3,9 +3,8 @@
 
 mod protection;
 
-use std::fmt::Write;
-
 use crate::index::{AudioInfo, MediaInfo, TrackKind};
+use crate::manifest_text::{escaped, push};
 use crate::presentation::{Presentation, Rendition, Resource, Subtitles, segments};
 
 use protection::write_protection;
@@ -71,11 +70,6 @@ fn write_mpd(presentation: &Presentation, addressing: Addressing<'_>) -> String 
     text
 }
 
-fn push(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    // Writing into a String cannot fail.
-    let _ = text.write_fmt(arguments);
-}
-
 /// Nanoseconds as xs:duration, without zeros at the end.
 fn xs_duration(nanoseconds: u64) -> String {
     let mut text = format!(
@@ -86,24 +80,6 @@ fn xs_duration(nanoseconds: u64) -> String {
     text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
     text.push('S');
     text
-}
-
-/// Text as it stands in an attribute or element of XML. Characters that XML 1.0 does not allow are left out.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&apos;"),
-            '\u{fffe}' | '\u{ffff}' => {}
-            c if c.is_control() => {}
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 /// Renditions between which a player may switch: of one kind, language, codec, label and roles.

@@ -13,22 +13,26 @@ mod av1;
 mod bits;
 mod boxes;
 mod cipher;
+mod content_key;
 mod error;
 mod h264;
 mod h265;
 mod nal;
 mod protection;
 mod streamed;
+mod subsample;
 mod track;
 mod units;
 
 pub use cipher::encrypt_whole;
+pub use content_key::ContentKey;
 pub use error::{EncryptionError, UnitError};
 pub use protection::{
-    Announcement, COMMON_SYSTEM, ContentKey, KeyId, Protection, ProtectionTextError, Pssh, Scheme, hex_16,
+    Announcement, COMMON_SYSTEM, KeyId, Protection, ProtectionTextError, Pssh, Scheme, hex_16,
 };
 pub use streamed::{PayloadCipher, StreamedSegment};
+pub use subsample::Subsample;
 pub use track::{TrackEncryptor, TrackNonce};
-pub use units::{Subsample, VideoFormat};
+pub use units::VideoFormat;
 
 pub(crate) use boxes::Auxiliary;

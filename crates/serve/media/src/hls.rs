@@ -5,10 +5,10 @@
 mod keys;
 
 use std::collections::HashSet;
-use std::fmt::Write;
 
 use crate::encryption::Announcement;
 use crate::index::{TrackIndex, TrackKind};
+use crate::manifest_text::{push, quoted};
 use crate::package::{PackageError, media_segment};
 use crate::presentation::{Presentation, Rendition, Resource, segments};
 
@@ -19,18 +19,6 @@ pub const PLAYLIST_TYPE: &str = "application/vnd.apple.mpegurl";
 
 const HEAD: &str = "#EXTM3U\n#EXT-X-VERSION:7\n";
 const SUBTITLES: &str = "subtitles";
-
-fn push(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    // Writing into a String cannot fail.
-    let _ = text.write_fmt(arguments);
-}
-
-/// A quoted string (RFC 8216, 4.2): quotes and line ends have no place in it.
-fn quoted(text: &str) -> String {
-    let kept = text.chars().filter(|c| !c.is_control());
-    let kept: String = kept.map(|c| if c == '"' { '\'' } else { c }).collect();
-    format!("\"{kept}\"")
-}
 
 /// Audio renditions that a variant can be played with: one codec and number of channels, and of each language and label
 /// one.

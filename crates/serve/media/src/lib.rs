@@ -14,6 +14,7 @@ pub mod dash;
 pub mod encryption;
 pub mod hls;
 pub mod index;
+mod manifest_text;
 pub mod pace_bounds;
 pub mod pace_header;
 pub mod package;

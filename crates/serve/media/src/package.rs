@@ -6,21 +6,22 @@
 //! come out after it. Where it delays the track, decode times are later by the delay and no edit is needed: players
 //! that pass over empty edits are right all the same.
 
+mod error;
 mod movie;
 mod reference;
 mod single_file;
 
 use std::ops::Range;
 
-use thiserror::Error;
-
 use crate::bmff::BoxWriter;
 use crate::encryption::Auxiliary;
 use crate::index::fragment::{header_flag, run_flag};
 use crate::index::{Sample, TrackIndex};
 
+use error::MOST_SAMPLES;
 use movie::{Edits, TrackShape, write_movie_header, write_track};
 
+pub use error::PackageError;
 pub use reference::{reference_movie, reference_url, referred_path};
 pub use single_file::SingleFile;
 
@@ -30,34 +31,6 @@ const TRACK_ID: u32 = 1;
 const SYNC: u32 = 0x0200_0000;
 /// Flags of another sample: it depends on others, and decoding cannot begin with it.
 const NON_SYNC: u32 = 0x0101_0000;
-
-/// Samples of a segment, at most: enough for half an hour of 120 frames a second. Its header is made in memory.
-const MOST_SAMPLES: u32 = 1 << 18;
-
-/// Samples of which no segment can be made.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum PackageError {
-    /// None, too many, or not all of them are there.
-    #[error("invalid segment of samples {} to {}: the track has {count}, and a segment at most {MOST_SAMPLES}", samples.start, samples.end)]
-    Samples {
-        /// What was asked for.
-        samples: Range<u32>,
-        /// What there is.
-        count: u32,
-    },
-    /// More than a segment index can count.
-    #[error("{count} segments are too many for one file; the maximum is 65535")]
-    TooManySegments {
-        /// How many there are.
-        count: usize,
-    },
-    /// Longer than a segment index can say.
-    #[error("the segment of samples {} to {} has 2 GiB or more, too long for a file with an index", samples.start, samples.end)]
-    SegmentTooLong {
-        /// Its samples.
-        samples: Range<u32>,
-    },
-}
 
 /// A media segment: headers, and where the payload behind them is in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use crate::abr::{Abr, AbrRule, Situation};
 use crate::manifest::Track;
-use crate::player::RequestId;
 use crate::quality::Played;
 use crate::throughput::Throughput;
+
+/// Names one request of one player.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);
 
 /// A segment in the buffer.
 #[derive(Clone, Copy, Debug)]

@@ -50,11 +50,12 @@ pub mod virtual_time;
 mod words;
 
 pub use abr::AbrRule;
+pub use lane::RequestId;
 pub use manifest::{
     LONGEST_SEGMENT, MAX_RUNGS, MAX_SEGMENTS, Manifest, ManifestError, MediaKind, Rung, Track,
 };
 pub use pacing::{InitialThroughputs, PacePolicy};
-pub use player::{Action, Event, Outcome, Player, Request, RequestId};
+pub use player::{Action, Event, Outcome, Player, Request};
 pub use quality::Figures;
 pub use settings::{CmcdSettings, FirstRung, LONGEST_RETRY_WAIT, Settings};
 pub use words::{ABR_WORDS, AbrChoice, PACE_WORDS, WordError};

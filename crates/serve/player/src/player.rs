@@ -12,15 +12,11 @@ use weir_media::cmcd::Cmcd;
 use weir_units::Rate;
 
 use crate::abr::Fetched;
-use crate::lane::{Doing, Fetch, Lane};
+use crate::lane::{Doing, Fetch, Lane, RequestId};
 use crate::manifest::{Manifest, MediaKind};
 use crate::quality::{Figures, Played};
 use crate::settings::{LONGEST_RETRY_WAIT, Settings};
 use crate::throughput::Sample;
-
-/// Names one request of one player.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestId(pub u64);
 
 /// What happened.
 #[derive(Clone, Debug)]

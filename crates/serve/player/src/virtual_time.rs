@@ -9,7 +9,8 @@ use std::time::Duration;
 use thiserror::Error;
 use weir_units::Rate;
 
-use crate::player::{Action, Event, Outcome, Player, Request, RequestId};
+use crate::lane::RequestId;
+use crate::player::{Action, Event, Outcome, Player, Request};
 use crate::quality::Figures;
 
 /// Of this many units of work is a bit, so that a rate in bits each second does a whole number of units each

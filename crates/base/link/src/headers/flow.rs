@@ -5,7 +5,7 @@ use std::hash::Hasher;
 use siphasher::sip::SipHasher13;
 
 use super::{Fragment, Parts, Version, protocol};
-use crate::link::FlowKey;
+use crate::packet::FlowKey;
 
 /// Hashes flows with a key, so that an attacker cannot choose addresses and ports that all take one route, and so
 /// that links with other seeds spread the same flows differently.

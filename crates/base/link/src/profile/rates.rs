@@ -3,12 +3,17 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use weir_units::Rate;
+
 use super::entry::{Entry, Scope};
-use super::resolve::MOST_ENTRIES;
-use super::settings::rate;
 use crate::spec::{RateSpec, SpecError};
 use crate::trace::{StepList, TraceError, TraceFormat, one_line};
 
+/// Maximum number of steps, opportunities, packet numbers and dark spans of a link, all routes together. A list is
+/// written once but stored per route.
+pub(super) const MOST_ENTRIES: usize = 16_000_000;
+/// Maximum rate, bits or packets per second.
+pub(super) const MOST_RATE: u64 = 1_000_000_000_000_000;
 const FORMS: &str = "write \"10Mbit/s\", \"unlimited\", { trace = \"FILE\" }, { trace = \"FILE\", format = \"mahimahi\" } \
                      or { steps = [\"5s 10Mbit/s\", \"1s 2Mbit/s\"] }";
 
@@ -90,4 +95,13 @@ fn inline_steps(place: &Entry) -> Result<RateSpec, SpecError> {
         steps.push(step).map_err(|problem| item.wrong(problem))?;
     }
     steps.finish().map_err(|problem| place.wrong(problem))
+}
+
+/// A rate within the core's limits.
+pub(super) fn rate(place: &Entry) -> Result<u64, SpecError> {
+    let Rate(rate) = place.parsed("10Mbit/s")?;
+    if rate > MOST_RATE {
+        return Err(place.wrong(format!("the maximum is {}", Rate(MOST_RATE))));
+    }
+    Ok(rate)
 }

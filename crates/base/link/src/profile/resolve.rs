@@ -7,7 +7,7 @@ use toml::Table;
 use weir_units::{ByteCount, QueueSize};
 
 use super::entry::{Entry, Scope};
-use super::rates::{Rates, ReadTrace};
+use super::rates::{MOST_ENTRIES, Rates, ReadTrace};
 use super::settings::{
     Cap, DIRECTION_KEYS, DirectionSettings, LINK_KEYS, Placed, ROUTE_KEYS, RouteSettings, halves, mtu,
     only_one_delay, seed,
@@ -19,10 +19,6 @@ use crate::spec::{
 
 /// Maximum number of routes of a direction.
 pub(super) const MOST_ROUTES: usize = 256;
-
-/// Maximum number of steps, opportunities, packet numbers and dark spans of a link, all routes together. A list is
-/// written once but stored per route.
-pub(super) const MOST_ENTRIES: usize = 16_000_000;
 
 /// Default MTU of the path.
 const DEFAULT_MTU: u32 = 1500;

@@ -4,11 +4,11 @@
 use std::rc::Rc;
 
 use toml::Value;
-use weir_units::{ByteCount, QueueSize, Rate, TimeSpan};
+use weir_units::{ByteCount, QueueSize, TimeSpan};
 
 use super::entry::{Entry, Scope};
 use super::loss::{losses, share};
-use super::rates::Rates;
+use super::rates::{MOST_RATE, Rates, rate};
 use crate::spec::{
     DarkSpan, FlowRateCap, LongPacketLoss, LossSpec, PacketRateCap, RateSpec, RouteChoice, SpecError, TooBig,
 };
@@ -45,7 +45,6 @@ pub(super) const LINK_KEYS: &[&str] = &["rtt", "interface-mtu", "seed"];
 /// Limits of the core, see [`LinkSpec::check`](crate::LinkSpec::check); checked here for errors with the file's own keys.
 pub(super) const LEAST_MTU: u32 = 576;
 pub(super) const MOST_MTU: u32 = 65_535;
-const MOST_RATE: u64 = 1_000_000_000_000_000;
 const MOST_BURST: u64 = 1_000_000_000;
 const LONGEST_DELAY_NS: u64 = 86_400 * 1_000_000_000;
 
@@ -208,15 +207,6 @@ pub(super) fn delay(place: &Entry) -> Result<u64, SpecError> {
 /// MTU of a path or of an interface.
 pub(super) fn mtu(place: &Entry) -> Result<u32, SpecError> {
     place.whole_32("bytes of IP packet", LEAST_MTU, MOST_MTU)
-}
-
-/// A rate within the core's limits.
-pub(super) fn rate(place: &Entry) -> Result<u64, SpecError> {
-    let Rate(rate) = place.parsed("10Mbit/s")?;
-    if rate > MOST_RATE {
-        return Err(place.wrong(format!("the maximum is {}", Rate(MOST_RATE))));
-    }
-    Ok(rate)
 }
 
 fn is_unlimited(place: &Entry) -> bool {

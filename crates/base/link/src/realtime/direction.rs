@@ -12,14 +12,15 @@ use weir_net::realtime::{Awake, Sleeper, run_before_others};
 use weir_net::tun::{TUN_BUFFER, TUN_HEADER, Tun};
 use weir_stats::DurationHistogram;
 
-use super::Shared;
 use super::buffers::{Buffer, Piece, Pool};
 use super::report::{DirectionSecond, OwnLoss, Way};
 use super::rest::Rest;
+use super::shared::Shared;
 use crate::coalesce::{Coalescer, Merging};
 use crate::headers::{FlowHasher, complete_checksum, flip_bit, packet_too_big};
-use crate::link::{Departure, DropCause, FlowKey, Link, Nanos, Packet, Verdict};
+use crate::link::Link;
 use crate::offload::{Offload, Segmentation};
+use crate::packet::{Departure, DropCause, FlowKey, Nanos, Packet, Verdict};
 use crate::segment::{Cut, MAX_HEADER};
 
 /// Maximum number of packets (large ones count as one) read before due ones are written.

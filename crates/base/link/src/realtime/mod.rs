@@ -5,6 +5,7 @@ mod buffers;
 mod direction;
 mod report;
 mod rest;
+mod shared;
 
 use std::io;
 use std::sync::Arc;
@@ -17,31 +18,11 @@ use weir_net::realtime::Bell;
 use weir_net::tun::Tun;
 
 use crate::headers::RouterAddresses;
-use crate::spec::{DirectionSpec, LinkSpec};
+use crate::spec::LinkSpec;
 use direction::DirectionDriver;
+use shared::Shared;
 
 pub use report::{DirectionSecond, OwnLoss, Way};
-
-/// State shared by both directions.
-struct Shared {
-    spec: LinkSpec,
-    near: Tun,
-    far: Tun,
-    bell: Bell,
-    stop: AtomicBool,
-    router: RouterAddresses,
-    /// Monotonic start time of the link.
-    began_ns: u64,
-}
-
-impl Shared {
-    fn spec_of(&self, way: Way) -> &DirectionSpec {
-        match way {
-            Way::Forward => &self.spec.forward,
-            Way::Reverse => &self.spec.reverse,
-        }
-    }
-}
 
 /// A running link. Dropping it stops it.
 pub struct Driver {

@@ -15,8 +15,8 @@ use weir_results::{Direction, HostSecond, Record, Side};
 use crate::clock::{ClockWatch, Reflector};
 use crate::datagram::{Datagram, Ports};
 use crate::host::Host;
-use crate::path::Wire;
 use crate::record::{Recording, SimulationError};
+use crate::wire::Wire;
 use receiver::Receiving;
 use sender::Sending;
 

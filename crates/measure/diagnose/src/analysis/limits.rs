@@ -6,7 +6,7 @@ use weir_stats::{Counted, binomial_at_least, median, normal_tail};
 
 use weir_results::StreamBurst;
 
-use super::Step;
+use super::step::Step;
 use crate::measured::FlowTest;
 
 /// Less loss is no sign of a limit.

@@ -6,13 +6,16 @@ mod events;
 pub(crate) mod limits;
 mod outages;
 pub(crate) mod process;
+pub(crate) mod route_classes;
 pub(crate) mod routes;
 pub(crate) mod seen_routes;
 mod sequences;
 mod step;
+mod steps;
 
 pub(crate) use outages::Outage;
-pub(crate) use step::{Step, Steps};
+pub(crate) use step::Step;
+pub(crate) use steps::Steps;
 
 /// Probability that a finding which is a fault or a notice is false, for each test that it rests on.
 pub(crate) const CHANCE: f64 = 0.005;

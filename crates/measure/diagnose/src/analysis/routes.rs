@@ -4,9 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use weir_stats::{Counted, Variation, clusters, median, rate_classes};
+use weir_stats::{clusters, median};
 
-use super::{Outage, Step};
 use crate::measured::FlowTest;
 
 /// Levels that differ by less are not called different, however steady they are: hosts treat their queues unequally.
@@ -16,10 +15,6 @@ const LEAST_GAP_NS: f64 = 10_000.0;
 const TURNS: f64 = 2.0;
 /// Chance at which noise may open a gap; many tests of a survey are looked at.
 const GAP_CHANCE: f64 = 0.0005;
-/// Chance at which flows of one delay may be divided by their loss, for the same reason.
-const LOSS_CHANCE: f64 = 0.001;
-/// Classes of flows whose loss differs by less than this factor are one: bursts make such differences.
-const TIMES: f64 = 2.0;
 /// The standard deviation of normal values over their median distance from the median.
 const NORMAL: f64 = 1.4826;
 /// The standard error of a median over that of a mean.
@@ -127,83 +122,4 @@ fn noise(relative: &BTreeMap<u16, Vec<f64>>, used: &[u16], levels: &[f64]) -> (f
     // The value in the middle of an odd number of slots is its own median; such zeros say nothing.
     distances.retain(|distance| *distance > 0.0);
     (NORMAL * median(distances), freedom.max(1.0))
-}
-
-/// Flows that cannot be told apart by delay, loss or outages.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct RouteClass {
-    /// Its flows, ascending.
-    pub flows: Vec<u16>,
-    /// Mean delay above the lowest level, nanoseconds.
-    pub level_ns: f64,
-    /// Packets lost outside of outages.
-    pub loss: Counted,
-}
-
-/// Joins classes, given in ascending order of loss, whose loss is not several times that of the class below.
-pub(crate) fn joined(classes: Vec<Vec<usize>>, counts: &[Counted]) -> Vec<Vec<usize>> {
-    let of =
-        |class: &[usize]| weir_stats::total(&class.iter().map(|index| counts[*index]).collect::<Vec<_>>());
-    let mut joined: Vec<Vec<usize>> = Vec::new();
-    for class in classes {
-        match joined.last_mut() {
-            Some(below) if of(&class).rate() < TIMES * of(below).rate() => {
-                below.extend(class);
-                below.sort_unstable();
-            }
-            _ => joined.push(class),
-        }
-    }
-    joined
-}
-
-/// The routes of a step as far as they can be told apart: first by delay, then by loss, of which
-/// `variation` in time is known, then by who was dark together; by delay alone without `variation`, where something
-/// else explains the loss.
-pub(crate) fn classes(step: &Step, variation: Option<Variation>) -> Vec<RouteClass> {
-    let mut classes: Vec<(Vec<u16>, f64)> = Vec::new();
-    for (members, level) in step.routes.members.iter().zip(&step.routes.levels_ns) {
-        let events: Vec<Vec<Counted>> = members
-            .iter()
-            .map(|flow| step.events[usize::from(*flow)].clone())
-            .collect();
-        let counts: Vec<Counted> = members
-            .iter()
-            .map(|flow| step.flow_loss[usize::from(*flow)])
-            .collect();
-        let parts = match variation {
-            Some(variation) => joined(rate_classes(&events, LOSS_CHANCE, variation), &counts),
-            None => vec![(0..members.len()).collect()],
-        };
-        for part in parts {
-            classes.push((part.into_iter().map(|index| members[index]).collect(), *level));
-        }
-    }
-    let partial = |outage: &&Outage| variation.is_some() && outage.flows.len() < step.flow_count();
-    for outage in step.outages.iter().filter(partial) {
-        classes = classes
-            .into_iter()
-            .flat_map(|(flows, level)| {
-                let (dark, lit): (Vec<u16>, Vec<u16>) =
-                    flows.into_iter().partition(|flow| outage.flows.contains(flow));
-                [(lit, level), (dark, level)]
-            })
-            .filter(|(flows, _)| !flows.is_empty())
-            .collect();
-    }
-    let loss = |flows: &[u16]| {
-        let counts: Vec<Counted> = flows
-            .iter()
-            .map(|flow| step.flow_loss[usize::from(*flow)])
-            .collect();
-        weir_stats::total(&counts)
-    };
-    classes
-        .into_iter()
-        .map(|(flows, level_ns)| RouteClass {
-            loss: loss(&flows),
-            flows,
-            level_ns,
-        })
-        .collect()
 }

@@ -3,32 +3,13 @@
 use std::collections::BTreeMap;
 
 use weir_measure::flows::Sending;
-use weir_results::Direction;
-use weir_stats::{Counted, Variation};
+use weir_stats::Counted;
 
 use super::delay::Queueing;
 use super::events;
-use super::limits::{self, Limit};
 use super::outages::{self, Outage};
 use super::routes::{self, RouteView};
-use crate::measured::{FlowTest, Measured};
-
-/// All flow tests of one direction.
-#[derive(Debug)]
-pub(crate) struct Steps<'a> {
-    /// Which way.
-    pub direction: Direction,
-    /// IP and UDP header bytes in front of each payload.
-    pub header_bytes: u32,
-    /// In the order in which they were made.
-    pub steps: Vec<Step<'a>>,
-    /// Those with which a host did not keep up, where a later one has the same flows and payload and a host that did.
-    pub set_aside: Vec<Step<'a>>,
-    /// What limits the stream below its rate, if anything does.
-    pub limit: Option<Limit>,
-    /// How much the loss events of a flow vary in time, in all plain steps together.
-    pub variation: Variation,
-}
+use crate::measured::FlowTest;
 
 /// One flow test.
 #[derive(Debug)]
@@ -140,62 +121,4 @@ impl<'a> Step<'a> {
             .filter(|slot| slot.trials * 2 > most)
             .collect()
     }
-}
-
-impl<'a> Steps<'a> {
-    /// Takes all tests of a direction apart.
-    pub fn new(measured: &'a Measured, direction: Direction) -> Self {
-        let tests = measured
-            .flow_tests
-            .iter()
-            .filter(|test| test.direction == direction);
-        let (set_aside, mut steps) = set_aside(tests.filter(|test| test.sent > 0).map(Step::new).collect());
-        let limit = limits::find(&steps, measured.header_bytes);
-        for index in limit.iter().flat_map(|limit| &limit.steps) {
-            // A sender that sends flow after flow meets a limit with the same flows for several bursts.
-            steps[*index].outages.retain(Outage::is_long);
-        }
-        let mut all = Steps {
-            direction,
-            header_bytes: measured.header_bytes,
-            steps,
-            set_aside,
-            limit,
-            variation: Variation::default(),
-        };
-        let variations = all.plain().map(|step| Variation::within(&step.events));
-        all.variation = variations.fold(Variation::default(), Variation::plus);
-        all
-    }
-
-    /// All steps, for findings about hosts.
-    pub fn with_set_aside(&self) -> impl Iterator<Item = &Step<'a>> {
-        self.steps.iter().chain(&self.set_aside)
-    }
-
-    /// Whether a limit explains the loss of this step.
-    pub fn is_limited(&self, index: usize) -> bool {
-        self.limit
-            .as_ref()
-            .is_some_and(|limit| limit.steps.contains(&index))
-    }
-
-    /// The steps whose loss neither a limit nor a host explains.
-    pub fn plain(&self) -> impl Iterator<Item = &Step<'a>> {
-        let plain = |(index, step): &(usize, &Step)| !self.is_limited(*index) && !step.lost_on_host();
-        self.steps.iter().enumerate().filter(plain).map(|(_, step)| step)
-    }
-}
-
-/// Takes out the steps with which a host did not keep up, where another of the same flows and payload stands in for them.
-fn set_aside<'a>(steps: Vec<Step<'a>>) -> (Vec<Step<'a>>, Vec<Step<'a>>) {
-    let settings = |step: &Step| (step.flow_count(), step.test.payload);
-    let kept_up: Vec<(usize, u32)> = steps
-        .iter()
-        .filter(|step| !step.is_limited_by_host())
-        .map(settings)
-        .collect();
-    steps
-        .into_iter()
-        .partition(|step| step.is_limited_by_host() && kept_up.contains(&settings(step)))
 }

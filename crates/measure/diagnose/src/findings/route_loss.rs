@@ -6,7 +6,7 @@ use weir_units::{format_duration, format_percent};
 
 use super::routes::named;
 use super::severity_of_loss;
-use crate::analysis::routes::{RouteClass, classes};
+use crate::analysis::route_classes::{RouteClass, classes};
 use crate::analysis::seen_routes::{SeenRoute, seen_routes};
 use crate::analysis::{Step, Steps};
 use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};

@@ -1,6 +1,6 @@
 //! How many routes the flows take, and which flow is on which.
 
-use crate::analysis::routes::{RouteClass, classes};
+use crate::analysis::route_classes::{RouteClass, classes};
 use crate::analysis::{Step, Steps};
 use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
 use crate::words::{flows_with_ports, letter, list, rows_of, time, way};

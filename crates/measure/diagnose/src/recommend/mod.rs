@@ -12,9 +12,9 @@ use weir_units::{format_duration, format_percent, format_rate};
 use crate::analysis::process::{Kind, LossProcess, Share, process, with_loss};
 use crate::analysis::{Step, Steps};
 use crate::answer::{Basis, Load, Recommended};
-use crate::diagnose::Options;
 use crate::finding::{ForecastCheck, Recommendation, Recovery};
 use crate::measured::Measured;
+use crate::options::Options;
 use crate::words::share;
 
 /// Packets that each of the two simulations sends, unless the user says otherwise.

@@ -4,8 +4,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{escaped, push};
 use crate::encryption::{Announcement, COMMON_SYSTEM, KeyId};
+use crate::manifest_text::{escaped, push};
 
 /// ClearKey as DASH-IF names it.
 const CLEAR_KEY: &str = "e2719d58-a985-b3c9-781a-b030af78d30e";

@@ -8,7 +8,7 @@ mod sequence;
 
 use super::error::{EncryptionError, UnitError};
 use super::protection::Scheme;
-use super::units::{BLOCK, Subsample, push};
+use super::subsample::{BLOCK, Subsample, push};
 use crate::bmff::Mp4Box;
 
 use bits::ObuBits;

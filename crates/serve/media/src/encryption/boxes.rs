@@ -4,7 +4,7 @@
 use super::cipher::PATTERN;
 use super::error::{EncryptionError, UnitError};
 use super::protection::{Announcement, Scheme};
-use super::units::Subsample;
+use super::subsample::Subsample;
 use crate::bmff::{BmffError, BoxWriter, Boxes};
 use crate::index::TrackKind;
 

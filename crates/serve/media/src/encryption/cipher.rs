@@ -8,7 +8,7 @@ use aes::cipher::{Block, BlockModeEncrypt, InnerIvInit, KeyInit, StreamCipher, S
 use cbc::Encryptor;
 use ctr::{Ctr64BE, CtrCore};
 
-use super::protection::ContentKey;
+use super::content_key::ContentKey;
 
 /// Bytes of a block.
 pub(super) const BLOCK: usize = 16;

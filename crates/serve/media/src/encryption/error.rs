@@ -8,6 +8,9 @@ use super::protection::Scheme;
 use crate::bmff::BmffError;
 use crate::package::PackageError;
 
+/// Samples of a track that `cenc` can encrypt: three days at 60 frames a second.
+pub(super) const MOST_SAMPLES: u32 = 1 << 24;
+
 /// A sample whose NAL units or OBUs cannot be split into clear and protected bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum UnitError {
@@ -83,7 +86,7 @@ pub enum EncryptionError {
     /// More samples than initialization vectors.
     #[error(
         "cannot encrypt sample {number}: a track has only {} initialization vectors",
-        super::track::MOST_SAMPLES
+        MOST_SAMPLES
     )]
     TooManySamples {
         /// The number of the sample.

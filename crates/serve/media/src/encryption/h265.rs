@@ -10,7 +10,7 @@ use super::bits::NalBits;
 use super::error::UnitError;
 
 use pictures::{Picture, read_picture};
-use sequence::{ReferenceSet, Sequence, read_reference_set, read_sequence};
+use sequence::{ReferenceSet, Sequence, bits_of, read_reference_set, read_sequence};
 
 /// Types of NAL units (table 7-1).
 const SEQUENCE_PARAMETERS: u32 = 33;
@@ -126,11 +126,6 @@ fn skip_entry_points(bits: &mut NalBits<'_>) -> Result<(), UnitError> {
         }
     }
     Ok(())
-}
-
-/// Bits that `count` values take: `Ceil(Log2(count))`.
-fn bits_of(count: u32) -> u32 {
-    count.max(1).next_power_of_two().trailing_zeros()
 }
 
 impl SliceHead<'_> {

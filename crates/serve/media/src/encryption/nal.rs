@@ -3,7 +3,7 @@
 
 use super::error::{EncryptionError, UnitError};
 use super::protection::Scheme;
-use super::units::{BLOCK, Subsample, push};
+use super::subsample::{BLOCK, Subsample, push};
 use super::{h264, h265};
 use crate::bmff::{Fields, Mp4Box};
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::cipher::{Chain, Cipher};
+use super::content_key::ContentKey;
 use crate::bmff::{BoxWriter, Boxes};
 
 /// Bytes of a `pssh` box, at most.
@@ -117,28 +118,6 @@ impl fmt::Display for KeyId {
         let parts = [0..8, 8..12, 12..16, 16..20, 20..32];
         let parts: Vec<&str> = parts.into_iter().filter_map(|part| hex.get(part)).collect();
         out.write_str(&parts.join("-"))
-    }
-}
-
-/// A key of AES-128. It is printed nowhere.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ContentKey([u8; 16]);
-
-impl ContentKey {
-    /// A key of these bytes.
-    pub fn new(bytes: [u8; 16]) -> Self {
-        ContentKey(bytes)
-    }
-
-    /// What nobody but ciphers and licences should see.
-    pub fn bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
-}
-
-impl fmt::Debug for ContentKey {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("ContentKey(..)")
     }
 }
 

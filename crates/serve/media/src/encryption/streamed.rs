@@ -183,7 +183,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::cipher::encrypt_whole;
-    use super::super::protection::ContentKey;
+    use super::super::content_key::ContentKey;
     use super::*;
 
     const IV: [u8; BLOCK] = *b"0123456789abcdef";

@@ -7,10 +7,11 @@ use super::boxes::{
     Auxiliary, IV_BYTES, SampleInformation, protected_entry, room_bytes, whole_samples_bytes,
 };
 use super::cipher::{BLOCK, Cipher, encrypt_whole};
-use super::error::EncryptionError;
+use super::error::{EncryptionError, MOST_SAMPLES};
 use super::protection::{Protection, Pssh, Scheme};
 use super::streamed::{PayloadCipher, StreamedSegment, Vectors};
-use super::units::{Subsample, VideoFormat};
+use super::subsample::Subsample;
+use super::units::VideoFormat;
 use crate::index::{TrackIndex, TrackKind};
 use crate::package::{
     MediaSegment, SingleFile, init_segment, init_segment_with, media_segment, media_segment_length,
@@ -19,9 +20,7 @@ use crate::package::{
 use crate::segments::TrackSegments;
 
 /// Bits of an initialization vector that count samples.
-const SAMPLE_BITS: u32 = 24;
-/// Samples of a track that `cenc` can encrypt: three days at 60 frames a second.
-pub(super) const MOST_SAMPLES: u32 = 1 << SAMPLE_BITS;
+const SAMPLE_BITS: u32 = MOST_SAMPLES.ilog2();
 
 /// What tells the samples of a track from those of all other tracks under the same key, in 40 bits: the upper part of
 /// the initialization vectors of `cenc`. It has to change with the track's media.

@@ -4,8 +4,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{push, quoted};
 use crate::encryption::{Announcement, COMMON_SYSTEM, KeyId, Scheme};
+use crate::manifest_text::{push, quoted};
 
 /// In front of the segments of a media playlist.
 pub(super) const KEY: &str = "#EXT-X-KEY";

@@ -4,8 +4,9 @@
 use crate::bmff::{Fields, Mp4Box};
 
 use super::error::IndexError;
-use super::movie::{Draft, Movie, place, refused};
+use super::movie::{Draft, Movie, place};
 use super::samples::Sample;
+use super::tables::refused;
 
 /// Flags of `tfhd` (8.8.7).
 pub(crate) mod header_flag {

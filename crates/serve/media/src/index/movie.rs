@@ -6,7 +6,7 @@ use crate::bmff::{Boxes, FourCc, Mp4Box};
 use super::codec::read_entry;
 use super::edits::presentation_shift;
 use super::error::IndexError;
-use super::samples::{Refusal, SampleTableBuilder};
+use super::samples::SampleTableBuilder;
 use super::tables::{ChunkRuns, read_samples};
 use super::track::{Display, FileIndex, PassedOver, TrackHead, TrackIndex, TrackKind};
 
@@ -48,31 +48,6 @@ pub(super) struct MovieLimits {
 /// The place of a track in an error.
 pub(super) fn place(track_id: u32) -> String {
     format!("track {track_id}")
-}
-
-/// Why a sample was not taken, as an error of the file.
-pub(super) fn refused(refusal: Refusal, place: &str, samples: &SampleTableBuilder) -> IndexError {
-    let what = match refusal {
-        Refusal::TooMany => {
-            return IndexError::TooLarge {
-                what: format!("samples of {place}"),
-                value: u64::from(samples.len()) + 1,
-                limit: u64::from(samples.len()),
-            };
-        }
-        Refusal::Outside {
-            number,
-            position,
-            size,
-        } => {
-            format!("sample {number}, {size} bytes at byte {position}, extends beyond the end of the file")
-        }
-        Refusal::Time { number } => format!("the time of sample {number} is too large"),
-        Refusal::Backwards { number, time } => {
-            format!("sample {number} is decoded at {time}, before the previous sample")
-        }
-    };
-    IndexError::broken(place, what)
 }
 
 /// A track, or why it is passed over.

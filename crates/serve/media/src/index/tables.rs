@@ -4,8 +4,7 @@
 use crate::bmff::Mp4Box;
 
 use super::error::IndexError;
-use super::movie::refused;
-use super::samples::{Sample, SampleTableBuilder};
+use super::samples::{Refusal, Sample, SampleTableBuilder};
 
 /// Runs of equal values (`stts`, `ctts`): a count and a value each.
 struct Runs<'a> {
@@ -280,4 +279,29 @@ fn chunks<'a>(
         (position, in_chunk)
     });
     Ok(chunks)
+}
+
+/// Why a sample was not taken, as an error of the file.
+pub(super) fn refused(refusal: Refusal, place: &str, samples: &SampleTableBuilder) -> IndexError {
+    let what = match refusal {
+        Refusal::TooMany => {
+            return IndexError::TooLarge {
+                what: format!("samples of {place}"),
+                value: u64::from(samples.len()) + 1,
+                limit: u64::from(samples.len()),
+            };
+        }
+        Refusal::Outside {
+            number,
+            position,
+            size,
+        } => {
+            format!("sample {number}, {size} bytes at byte {position}, extends beyond the end of the file")
+        }
+        Refusal::Time { number } => format!("the time of sample {number} is too large"),
+        Refusal::Backwards { number, time } => {
+            format!("sample {number} is decoded at {time}, before the previous sample")
+        }
+    };
+    IndexError::broken(place, what)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Choice, Situation};
+use super::situation::{Choice, Situation};
 
 /// Its buffer of 240 s in the paper: how much of it is reservoir, and how much cushion.
 const PAPER_BUFFER: f64 = 240.0;

@@ -1,7 +1,7 @@
 //! BOLA of Spiteri, Urgaonkar and Sitaraman, "BOLA: Near-Optimal Bitrate Adaptation for Online Videos", INFOCOM 2016, with
 //! its finite buffer at the beginning and end, and its guard against oscillation (BOLA-U).
 
-use super::{Choice, Situation};
+use super::situation::{Choice, Situation};
 
 /// The product of the paper's gamma and p: how much a stall weighs.
 const GAMMA_P: f64 = 5.0;

@@ -3,8 +3,8 @@
 //! for, and with the insufficient-buffer rule.
 
 use super::bola::Scale;
+use super::situation::{Choice, Fetched, Situation};
 use super::throughput_rule::InsufficientBuffer;
-use super::{Choice, Fetched, Situation};
 
 /// The buffer at which the lowest rung is left, in seconds.
 const LOW_BUFFER: f64 = 10.0;

@@ -2,8 +2,8 @@
 //! buffer is short, BOLA once it is long and BOLA chooses no lower.
 
 use super::bola::Bola;
+use super::situation::{Choice, Situation};
 use super::throughput_rule::ThroughputRule;
-use super::{Choice, Situation};
 
 /// Between short and long, in seconds.
 const LONG_BUFFER: f64 = 10.0;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Choice, Situation};
+use super::situation::{Choice, Situation};
 
 /// The rule. With segments as long as the bitrate says it is `r <= beta x (1 + B / D)`: rung r, throughput x, buffer B, and
 /// D of media looked ahead.

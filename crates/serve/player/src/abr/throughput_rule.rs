@@ -1,6 +1,6 @@
 //! The throughput rule of dash.js, with its insufficient-buffer rule.
 
-use super::{Choice, Situation};
+use super::situation::{Choice, Situation};
 
 /// Share of the estimated throughput that a rung may take.
 const SAFETY: f64 = 0.9;

@@ -3,8 +3,10 @@
 
 mod filters;
 mod grain;
+mod kind;
 mod motion;
 mod references;
+mod slots;
 mod tiles;
 
 use super::bits::ObuBits;
@@ -13,50 +15,16 @@ use crate::encryption::error::UnitError;
 
 use filters::{Filtered, Segments, read_quantization, read_segments, skip_filters, skip_reference_mode};
 use grain::skip_film_grain;
-use motion::{Motions, REFERENCES, STILL, read_motions};
+use kind::FrameKind;
+use motion::{REFERENCES, STILL, read_motions};
 use references::{allow_skip_mode, named_by_two};
+use slots::{Reference, SLOTS, Size};
 use tiles::read_tiles;
 
 pub(super) use tiles::Tiles;
 
-/// Frames that a decoder keeps to refer to.
-const SLOTS: usize = 8;
 /// `primary_ref_frame` of a frame that takes nothing from others.
 const NO_PRIMARY: u32 = 7;
-
-/// `frame_type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FrameKind {
-    Key,
-    Inter,
-    IntraOnly,
-    Switch,
-}
-
-impl FrameKind {
-    fn is_intra(self) -> bool {
-        matches!(self, FrameKind::Key | FrameKind::IntraOnly)
-    }
-}
-
-/// Sizes in pixels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Size {
-    /// As it is shown, when superresolution has widened it.
-    full_width: u32,
-    width: u32,
-    height: u32,
-}
-
-/// What is kept of a frame for those that refer to it.
-#[derive(Clone, Debug)]
-struct Reference {
-    kind: FrameKind,
-    size: Size,
-    order_hint: u32,
-    motions: Motions,
-    segments: Segments,
-}
 
 /// The frames that later ones may refer to.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,6 @@
 
 use super::super::bits::NalBits;
 use super::super::error::UnitError;
-use super::bits_of;
 
 /// Profiles of screen content coding (annex A.3.7), whose slice headers have more fields.
 const SCREEN_CONTENT: [u32; 2] = [9, 11];
@@ -244,4 +243,9 @@ fn read_predicted_set(
         });
     }
     Ok(set)
+}
+
+/// Bits that `count` values take: `Ceil(Log2(count))`.
+pub(super) fn bits_of(count: u32) -> u32 {
+    count.max(1).next_power_of_two().trailing_zeros()
 }

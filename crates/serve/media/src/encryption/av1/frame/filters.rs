@@ -2,7 +2,7 @@
 //! fields depend on, which is whether the frame is coded without loss. It must not know of other frames but their
 //! segments.
 
-use super::FrameKind;
+use super::kind::FrameKind;
 use crate::encryption::av1::bits::ObuBits;
 use crate::encryption::av1::sequence::{Colour, Sequence};
 use crate::encryption::error::UnitError;

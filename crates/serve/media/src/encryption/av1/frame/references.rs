@@ -2,7 +2,7 @@
 //! hold.
 
 use super::motion::REFERENCES;
-use super::{Reference, SLOTS};
+use super::slots::{Reference, SLOTS};
 use crate::encryption::error::UnitError;
 
 /// Places of names in a frame's references.
