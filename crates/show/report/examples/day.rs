@@ -270,40 +270,8 @@ fn flows_second(noise: &mut Noise, second: u64, sequences: &mut Sequences, recor
             ));
         }
         for length in &bursts {
-            sequences.bursts[at] += 1;
             let noticed = began + (noise.unit() * 1e9) as u64;
-            records.push(Record::FlowBurst(
-                Forward,
-                FlowBurst {
-                    unix_ns: noticed,
-                    flow,
-                    port: 4750 + flow,
-                    first_sequence: sequences.flows[at] + 100,
-                    length: *length,
-                    received_before: sequences.received[at],
-                    bytes_before: sequences.received[at] * PAYLOAD,
-                    bursts_before: sequences.bursts[at],
-                },
-            ));
-            // In the stream the packets of one flow stand apart.
-            records.extend((0..*length).map(|lost| {
-                let burst = StreamBurst {
-                    unix_ns: noticed,
-                    first_sequence: sequences.stream + lost * u64::from(FLOWS),
-                    length: 1,
-                };
-                Record::StreamBurst(Forward, burst)
-            }));
-            records.push(Record::LossWindow(
-                Forward,
-                LossWindow {
-                    unix_ns: noticed / 100_000_000 * 100_000_000,
-                    duration_ns: 100_000_000,
-                    lost: *length,
-                    flows_losing: 1,
-                    flows: vec![flow],
-                },
-            ));
+            burst(noticed, flow, *length, sequences, records);
         }
         let reversals = u64::from(noise.unit() < 1e-4);
         let received = sent - lost.min(sent);
@@ -337,9 +305,54 @@ fn flows_second(noise: &mut Noise, second: u64, sequences: &mut Sequences, recor
     }
     stream.bytes = stream.received * PAYLOAD;
     stream.owd = noise.quantiles(stream.received, 48_000.0, 9_000.0);
+    sender_second(noise, unix_ns, &stream, records);
+    records.push(Record::StreamSecond(Forward, stream));
+    host_seconds(noise, unix_ns, records);
+}
+
+/// The records of a burst lost on a flow.
+fn burst(noticed: u64, flow: u16, length: u64, sequences: &mut Sequences, records: &mut Vec<Record>) {
+    use Direction::Forward;
+    let at = usize::from(flow);
+    sequences.bursts[at] += 1;
+    records.push(Record::FlowBurst(
+        Forward,
+        FlowBurst {
+            unix_ns: noticed,
+            flow,
+            port: 4750 + flow,
+            first_sequence: sequences.flows[at] + 100,
+            length,
+            received_before: sequences.received[at],
+            bytes_before: sequences.received[at] * PAYLOAD,
+            bursts_before: sequences.bursts[at],
+        },
+    ));
+    // In the stream the packets of one flow stand apart.
+    records.extend((0..length).map(|lost| {
+        let burst = StreamBurst {
+            unix_ns: noticed,
+            first_sequence: sequences.stream + lost * u64::from(FLOWS),
+            length: 1,
+        };
+        Record::StreamBurst(Forward, burst)
+    }));
+    records.push(Record::LossWindow(
+        Forward,
+        LossWindow {
+            unix_ns: noticed / 100_000_000 * 100_000_000,
+            duration_ns: 100_000_000,
+            lost: length,
+            flows_losing: 1,
+            flows: vec![flow],
+        },
+    ));
+}
+
+fn sender_second(noise: &mut Noise, unix_ns: u64, stream: &StreamSecond, records: &mut Vec<Record>) {
     let sent = stream.received + stream.lost;
     records.push(Record::SenderSecond(
-        Forward,
+        Direction::Forward,
         SenderSecond {
             unix_ns: unix_ns - 40_000,
             duration_ns: SECOND_NS + noise.above(0.0, 20_000.0).unsigned_abs(),
@@ -353,7 +366,9 @@ fn flows_second(noise: &mut Noise, second: u64, sequences: &mut Sequences, recor
             cpu_ns: noise.above(180_000_000.0, 9_000_000.0).unsigned_abs(),
         },
     ));
-    records.push(Record::StreamSecond(Forward, stream));
+}
+
+fn host_seconds(noise: &mut Noise, unix_ns: u64, records: &mut Vec<Record>) {
     for side in [Side::Local, Side::Remote] {
         records.push(Record::HostSecond(HostSecond {
             unix_ns: unix_ns + 1_000,

@@ -22,6 +22,8 @@ const KNOWN: f64 = 0.1;
 /// A rate this little above the media's leaves no room.
 const ROOM: f64 = 1.1;
 
+const QUEUE_UP: &str = "packets sent back to back queue up";
+
 /// The windows that tell, and what they tell.
 struct Windows {
     /// Growth of the RTT of each, nanoseconds from packet to packet.
@@ -119,6 +121,30 @@ pub(crate) struct Rate {
     packet_ns: Option<f64>,
 }
 
+impl Rate {
+    fn sentence(&self) -> String {
+        format!(
+            " The slowest link, or a host, sends at {} (95 %: {} to {}).",
+            format_rate(self.bits as u64),
+            format_rate(self.bounds.0 as u64),
+            format_rate(self.bounds.1 as u64)
+        )
+    }
+
+    fn evidence(&self) -> Vec<Evidence> {
+        let bounds = vec![self.bounds.0.round(), self.bounds.1.round()];
+        let mut evidence = vec![
+            Evidence::in_unit("serialization rate", self.bits.round(), "bit/s"),
+            Evidence::in_unit("serialization rate, 95 % bounds", bounds, "bit/s"),
+        ];
+        evidence.extend(
+            self.packet_ns
+                .map(|cost| Evidence::in_unit("cost of each packet", cost.round(), "ns")),
+        );
+        evidence
+    }
+}
+
 /// The rate at which the slowest part there lets windows through, where it made them wait and is known to a tenth.
 pub(crate) fn slowest(measured: &Measured) -> Option<Rate> {
     let rate = Windows::of(measured.rtt.as_ref()?)?.rate(measured.header_bytes)?;
@@ -146,30 +172,8 @@ fn describe(test: &RttTest, windows: &Windows, p_value: f64, measured: &Measured
         Evidence::of("packets answered", test.sent - test.lost),
     ];
     let found = slowest(measured);
-    let serial = found.as_ref().map_or(String::new(), |rate| {
-        format!(
-            " The slowest link, or a host, sends at {} (95 %: {} to {}).",
-            format_rate(rate.bits as u64),
-            format_rate(rate.bounds.0 as u64),
-            format_rate(rate.bounds.1 as u64)
-        )
-    });
-    if let Some(rate) = &found {
-        evidence.push(Evidence::in_unit(
-            "serialization rate",
-            rate.bits.round(),
-            "bit/s",
-        ));
-        evidence.push(Evidence::in_unit(
-            "serialization rate, 95 % bounds",
-            vec![rate.bounds.0.round(), rate.bounds.1.round()],
-            "bit/s",
-        ));
-        let packet = rate
-            .packet_ns
-            .map(|cost| Evidence::in_unit("cost of each packet", cost.round(), "ns"));
-        evidence.extend(packet);
-    }
+    let serial = found.as_ref().map_or(String::new(), Rate::sentence);
+    evidence.extend(found.iter().flat_map(Rate::evidence));
     let tight = match (&found, measured.media_rate) {
         (Some(rate), Some(media)) => rate.bounds.1 < ROOM * media as f64,
         _ => false,
@@ -183,23 +187,12 @@ fn describe(test: &RttTest, windows: &Windows, p_value: f64, measured: &Measured
             Severity::Information
         },
         direction: None,
-        brief: found.as_ref().map_or_else(
-            || {
-                format!(
-                    "packets sent back to back queue up: {} more RTT for each",
-                    brief_time(middle)
-                )
-            },
-            |rate| {
-                format!(
-                    "packets sent back to back queue up: slowest link {}",
-                    format_rate(rate.bits as u64)
-                )
-            },
-        ),
+        brief: match &found {
+            Some(rate) => format!("{QUEUE_UP}: slowest link {}", format_rate(rate.bits as u64)),
+            None => format!("{QUEUE_UP}: {} more RTT for each", brief_time(middle)),
+        },
         sentence: format!(
-            "packets sent back to back queue up: the RTT grows by {} ({} of the median RTT) per packet of a window (95 %: {} to \
-             {}).{serial}",
+            "{QUEUE_UP}: the RTT grows by {} ({} of the median RTT) per packet of a window (95 %: {} to {}).{serial}",
             time(middle),
             format_percent(share),
             time(low),
