@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, params};
+use weir_record::Table;
 
 use crate::error::StoreError;
 use crate::run_id::RunId;
 use crate::store::Store;
-use crate::table::Table;
 
 /// Maximum number of runs copied from one file: a survey has some twenty.
 const MOST_RUNS: i64 = 1_000;

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::table::{Record, Table};
+use weir_record::{Record, Table};
 
 /// Result of adding a record to the backlog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! The writer's backlog: which records of the same second are merged, and how, and what is dropped.
 
 use super::*;
-use crate::record::{
+use weir_record::Side;
+use weir_record::{
     FlowChange, FrameSecond, HostSecond, MediaEvent, RecvSecond, SendSecond, SenderSecond, StreamSecond,
     TcpSecond,
 };
-use crate::sides::Side;
 use weir_stats::{FlowCounts, Quantiles, SendCounts};
 
 #[path = "../tests/suite/numbered.rs"]

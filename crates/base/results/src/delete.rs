@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use rusqlite::params;
+use weir_record::Table;
 
 use crate::error::StoreError;
 use crate::read::WITH_PARTS;
 use crate::run_id::RunId;
 use crate::store::Store;
-use crate::table::Table;
 
 /// Rows that one transaction deletes: some ten milliseconds.
 const ROWS: i64 = 2_000;

@@ -108,14 +108,6 @@ pub enum StoreError {
         /// The run.
         run: RunId,
     },
-    /// No table of records has this name.
-    #[error("there is no table of records named '{name}': the tables are {known}")]
-    UnknownTable {
-        /// The requested name.
-        name: String,
-        /// The names that exist, comma separated.
-        known: String,
-    },
     /// The writer stopped with records that are not in the file.
     #[error(
         "run {run} is stored in {} up to {stored_until} and {unwritten} later records are not: {problem}",

@@ -6,12 +6,12 @@ use std::io::Write;
 use rusqlite::types::ValueRef;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use weir_record::Table;
 
 use crate::error::StoreError;
 use crate::read::Run;
 use crate::run_id::RunId;
 use crate::store::Store;
-use crate::table::Table;
 
 /// Columns that hold JSON, which the JSON export writes as values rather than as strings.
 const JSON_COLUMNS: [&str; 1] = ["flows"];

@@ -3,12 +3,13 @@
 
 use rusqlite::params;
 use serde::Serialize;
+use weir_record::{Record, Table};
 
-use crate::cells::clamped;
+use crate::columns::clamped;
 use crate::error::StoreError;
 use crate::run_id::RunId;
+use crate::statements;
 use crate::store::Store;
-use crate::table::{Record, Table};
 
 /// Packets whose RTTs are sorted in memory, 8 bytes each.
 const MOST_SORTED_HERE: u64 = 16_000_000;
@@ -103,7 +104,7 @@ impl Store {
         table: Table,
         visit: impl FnMut(Record) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        self.each_row_of(run, table, &table.select_by_time_sql(), visit)
+        self.each_row_of(run, table, &statements::select_by_time(table), visit)
     }
 
     /// Rows of one table of a run.
@@ -123,7 +124,7 @@ impl Store {
     /// When the database cannot be read.
     pub fn count_subjects(&self, run: RunId, table: Table) -> Result<(u64, u64), StoreError> {
         self.connection
-            .query_row(&table.count_subjects_sql(), [run.0], |row| {
+            .query_row(&statements::count_subjects(table), [run.0], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })
             .map_err(StoreError::at("count the subjects of the records", &self.path))
@@ -144,7 +145,7 @@ impl Store {
     ) -> Result<u64, StoreError> {
         self.connection
             .query_row(
-                &table.count_bins_sql(subjects == Subjects::Each),
+                &statements::count_bins(table, subjects == Subjects::Each),
                 params![run.0, clamped(origin_unix_ns), clamped(bin_ns.max(1))],
                 |row| row.get(0),
             )
@@ -312,8 +313,8 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::RttPacket;
     use crate::store::NewRun;
+    use weir_record::RttPacket;
 
     #[test]
     fn both_ways_of_sorting_give_the_same_and_neither_minds_odd_times() {

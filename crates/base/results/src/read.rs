@@ -3,13 +3,14 @@
 use rusqlite::{OptionalExtension, Row, params_from_iter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use weir_record::{Record, Table};
 
-use crate::cells::clamped;
+use crate::columns::{Columns, clamped};
 use crate::error::StoreError;
 use crate::notes::tags_from_column;
 use crate::run_id::RunId;
+use crate::statements;
 use crate::store::{HEARTBEAT_LIMIT_NS, Outcome, Store, now_unix_ns, show_abandoned};
-use crate::table::{Record, Table};
 
 /// A row of `runs`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -152,7 +153,7 @@ impl Store {
         table: Table,
         visit: impl FnMut(Record) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.each_row_of(run, table, &table.select_sql(), visit)
+        self.each_row_of(run, table, &statements::select(table), visit)
     }
 
     /// Passes the rows that `sql` selects, in the columns of `table`, to `visit`.
@@ -168,7 +169,8 @@ impl Store {
         let mut statement = self.connection.prepare_cached(sql).map_err(failed())?;
         let mut rows = statement.query([run.0]).map_err(failed())?;
         while let Some(row) = rows.next().map_err(failed())? {
-            let record = Record::take(table, row)
+            let record = Columns::of(row)
+                .record(table)
                 .map_err(|error| StoreError::at_value(READ, &self.path, run, table.name(), row)(error))?;
             visit(record)?;
         }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cells::clamped;
+use crate::columns::clamped;
 use crate::error::StoreError;
 use crate::run_id::RunId;
 use crate::schema::{self, Mode};

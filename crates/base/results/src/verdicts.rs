@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 
-use crate::cells::clamped;
+use crate::columns::clamped;
 use crate::error::StoreError;
 use crate::run_id::RunId;
 use crate::store::Store;

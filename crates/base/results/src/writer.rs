@@ -13,16 +13,16 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rusqlite::ffi::SQLITE_CONSTRAINT_CHECK;
-use rusqlite::types::Value;
 use rusqlite::{Connection, TransactionBehavior, params, params_from_iter};
+use weir_record::{Record, Table, Value};
 
 use crate::backlog::{Backlog, Fate};
-use crate::cells::clamped;
+use crate::columns::{bound, clamped};
 use crate::error::{StoreError, advice};
 use crate::run_id::RunId;
 use crate::schema::{self, Mode};
+use crate::statements;
 use crate::store::{Store, beat, now_unix_ns};
-use crate::table::{Record, Table};
 
 /// Time between commits: half of the promised second, so that a slow commit still keeps the promise.
 const COMMIT_EVERY: Duration = Duration::from_millis(500);
@@ -479,12 +479,12 @@ fn store(
             let table = Table::of(record);
             let statement = match &mut statements[table as usize] {
                 Some(statement) => statement,
-                empty => empty.insert(transaction.prepare_cached(&table.insert_sql())?),
+                empty => empty.insert(transaction.prepare_cached(&statements::insert(table))?),
             };
             values.clear();
-            values.push(run.0.into());
+            values.push(Value::Integer(run.0));
             record.put(&mut values);
-            match statement.execute(params_from_iter(values.drain(..))) {
+            match statement.execute(params_from_iter(values.iter().map(bound))) {
                 Err(error) if never_fits(&error) => {
                     refuse(error)?;
                     lost += 1;

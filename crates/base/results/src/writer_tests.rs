@@ -1,10 +1,11 @@
 //! The writer under failures: a full disk, a permanent lock, a backlog. These tests need small limits.
 
 use super::*;
-use crate::record::{FlowSecond, RttPacket};
-use crate::sides::Direction;
+use weir_record::Direction;
+
 use crate::store::{NewRun, Store};
 use crate::{Outcome, RunFilter};
+use weir_record::{FlowSecond, RttPacket};
 use weir_stats::FlowCounts;
 
 #[path = "backlog_tests.rs"]

@@ -1,7 +1,7 @@
 //! Events of a stream.
 
 use serde::Serialize;
-use weir_results::{MediaEvent, Record};
+use weir_record::{MediaEvent, Record};
 
 /// Kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -16,7 +16,7 @@ use weir_control::{Family, Stop};
 use weir_measure::HostWatch;
 use weir_net::clock;
 use weir_net::host::HostFacts;
-use weir_results::{FlowChange, FrameSecond, Record, Side};
+use weir_record::{FlowChange, FrameSecond, Record, Side};
 use weir_transport::{Join, Receiver, ReceiverConfig, ReceiverEvent, SenderTerms, SwitchReason};
 use weir_video::VideoFormat;
 use weir_wire::Token;

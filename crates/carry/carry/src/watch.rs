@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use weir_results::Record;
+use weir_record::Record;
 
 use crate::Event;
 

@@ -11,7 +11,7 @@ use weir_diagnose::{DiagnoseError, Diagnosis};
 use weir_measure::flows::FlowsSummary;
 use weir_net::clock;
 use weir_report::report_data;
-use weir_results::{Outcome, Run, RunFilter, RunId, RunVerdict, Store, StoreError, Table};
+use weir_results::{Outcome, Run, RunFilter, RunId, RunVerdict, Store, StoreError, Table, UnknownTable};
 
 use super::output::{print, say};
 use super::progress::Waiting;
@@ -185,7 +185,7 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
 
 fn parse_table(name: &str) -> Result<Table, Failure> {
     name.parse()
-        .map_err(|error: StoreError| Failure::usage(error.to_string()))
+        .map_err(|error: UnknownTable| Failure::usage(error.to_string()))
 }
 
 /// Why an export stopped.

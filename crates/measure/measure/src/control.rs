@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use weir_net::host::HostFacts;
 use weir_net::tcp::TcpReading;
-use weir_results::{Direction, Record};
+use weir_record::{Direction, Record};
 use weir_units::Rate;
 
 use crate::flows::{FlowsRequest, ReceiverReport, SenderReport};

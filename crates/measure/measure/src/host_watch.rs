@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use weir_net::counters::HostCounters;
-use weir_results::{HostSecond, Record, Side};
+use weir_record::{HostSecond, Record, Side};
 
 use crate::{MeasureError, Stop};
 

@@ -1,6 +1,6 @@
 //! Where records go while a test runs, and how a test tells how far it is.
 
-use weir_results::Record;
+use weir_record::Record;
 
 /// How far a running test is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
-use weir_results::Direction;
+use weir_record::Direction;
 use weir_units::Rate;
 
 use crate::flows::{self, DirectionSummary, FlowsPlan, FlowsSummary, FlowsWays, HostLimit, SHORTEST};

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use weir_net::{clock, tcp};
-use weir_results::{Direction, Record};
+use weir_record::{Direction, Record};
 use weir_units::Rate;
 
 use crate::control::{FromAgent, READY_LIMIT, Stopped, StreamReading, ToAgent};

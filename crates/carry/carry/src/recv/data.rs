@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox};
 
 use weir_net::wait::Waiter;
 use weir_net::{NetError, ReceiveBatch, UdpSocket, clock};
-use weir_results::{Record, RecvSecond};
+use weir_record::{Record, RecvSecond};
 use weir_transport::{OutputFrame, Receiver, ReceiverEvent, SenderIndex, SenderTerms};
 use weir_video::VideoFormat;
 use weir_wire::MAX_FEEDBACK_LENGTH;

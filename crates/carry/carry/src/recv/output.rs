@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use weir_control::Stop;
 use weir_net::clock;
-use weir_results::{FrameSecond, Record};
+use weir_record::{FrameSecond, Record};
 use weir_stats::DurationHistogram;
 use weir_transport::{Frame, OutputFrame, SenderIndex};
 use weir_video::VideoFormat;

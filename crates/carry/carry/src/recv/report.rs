@@ -1,6 +1,6 @@
 //! What the receiving thread and the output thread report to the session.
 
-use weir_results::Record;
+use weir_record::Record;
 use weir_transport::ReceiverEvent;
 
 /// Messages from a thread.

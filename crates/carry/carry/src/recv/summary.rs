@@ -1,7 +1,7 @@
 //! Totals of a receiver's run. It must not know threads or senders' connections.
 
 use serde::Serialize;
-use weir_results::RecvSecond;
+use weir_record::RecvSecond;
 use weir_stats::Quantiles;
 use weir_units::Rate;
 

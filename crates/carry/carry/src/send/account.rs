@@ -1,7 +1,7 @@
 //! Counters of a sending thread, per second.
 
 use weir_net::{SendOutcome, clock};
-use weir_results::SendSecond;
+use weir_record::SendSecond;
 use weir_transport::{Sender, SenderCounters};
 
 const SECOND_NS: u64 = 1_000_000_000;

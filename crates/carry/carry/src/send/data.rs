@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender as Outbox};
 
 use weir_net::wait::Waiter;
 use weir_net::{NetError, Outgoing, Trains, UdpSocket, clock};
-use weir_results::SendSecond;
+use weir_record::SendSecond;
 use weir_transport::{Broken, FlowChange, Sender, SenderConfig, SenderEvent, Transmit};
 use weir_video::VideoFormat;
 use weir_wire::{FlowId, MAX_FEEDBACK_LENGTH, MediaFraming, UnixNanos};

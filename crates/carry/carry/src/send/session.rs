@@ -11,7 +11,7 @@ use weir_measure::HostWatch;
 use weir_measure::path_mtu::largest_payload;
 use weir_net::host::HostFacts;
 use weir_net::{UdpOptions, UdpSocket};
-use weir_results::{FlowChange as FlowRow, Record, SendSecond, Side};
+use weir_record::{FlowChange as FlowRow, Record, SendSecond, Side};
 use weir_transport::{AdaptiveLimits, Fec, FlowChange, Pace, SenderConfig};
 use weir_units::Rate;
 use weir_video::VideoFormat;

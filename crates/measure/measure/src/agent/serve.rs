@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use weir_control::{Admitted, Control, ControlError};
 use weir_net::host::HostFacts;
 use weir_net::{UdpOptions, UdpSocket};
-use weir_results::{Record, Side};
+use weir_record::{Record, Side};
 use weir_wire::frame::Role;
 use weir_wire::handshake::Established;
 

@@ -6,9 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_results::{
-    Direction, FlowBurst, FlowSecond, LossWindow, Record, Silence, StreamBurst, StreamSecond,
-};
+use weir_record::{Direction, FlowBurst, FlowSecond, LossWindow, Record, Silence, StreamBurst, StreamSecond};
 use weir_stats::{
     Arrival, Counters, DEFAULT_HISTORY, DurationHistogram, FlowAccount, FlowCounts, InterarrivalJitter,
     LossRun, LossWindows, Quantiles, ReorderAccount, ReorderDepth, SequenceExtender, SequenceTotals,

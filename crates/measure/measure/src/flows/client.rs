@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use weir_control::greet;
 use weir_net::{UdpOptions, UdpSocket};
-use weir_results::{Direction, Record, Side};
+use weir_record::{Direction, Record, Side};
 use weir_units::Rate;
 
 use super::request::FlowsPlan;

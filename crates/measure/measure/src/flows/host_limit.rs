@@ -132,7 +132,7 @@ impl DirectionSummary {
 mod tests {
     use super::*;
     use crate::flows::{BothEnds, FlowsPlan, ReceiverReport, SenderReport};
-    use weir_results::Direction;
+    use weir_record::Direction;
     use weir_units::Rate;
 
     /// A second at 80 Mbit/s in packets of 1,000 bytes: 10,000 packets are due.

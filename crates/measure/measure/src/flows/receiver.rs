@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use weir_net::wait::Waiter;
 use weir_net::{NetError, ReceiveBatch, UdpSocket, clock};
-use weir_results::Record;
+use weir_record::Record;
 use weir_units::Rate;
 use weir_wire::{FlowData, SessionId, UdpKey};
 

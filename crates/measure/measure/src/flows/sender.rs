@@ -3,7 +3,7 @@
 use std::sync::mpsc::Sender;
 
 use weir_net::{NetError, SendBatch, UdpSocket, clock};
-use weir_results::{Direction, Record};
+use weir_record::{Direction, Record};
 use weir_stats::SendCounts;
 use weir_wire::{FlowData, FlowId, Sequence, SessionId, UdpKey, UnixNanos};
 
@@ -26,7 +26,7 @@ pub(crate) struct SenderPlan {
     pub max_bytes: u64,
 }
 
-/// Sends until the plan's time is over or `stop` is set. One [`SenderSecond`](weir_results::SenderSecond) a second goes to
+/// Sends until the plan's time is over or `stop` is set. One [`SenderSecond`](weir_record::SenderSecond) a second goes to
 /// `records`.
 ///
 /// # Errors

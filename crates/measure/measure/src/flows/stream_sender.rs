@@ -1,7 +1,7 @@
 //! The sending half of a multi-flow test as a core that owns its timers: which packets leave when, and the account of
 //! those that left. It knows no socket, no clock and no thread; the driver says when it runs and what the kernel took.
 
-use weir_results::{Direction, Record, SenderSecond};
+use weir_record::{Direction, Record, SenderSecond};
 use weir_stats::{Counters, DurationHistogram, SendCounts};
 use weir_units::Rate;
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
-use weir_results::{Direction, HostSecond, Record, Side};
+use weir_record::{Direction, HostSecond, Record, Side};
 use weir_stats::{Attribution, Quantiles, attribute_buffers, loss_interval};
 use weir_units::Rate;
 use weir_wire::Spread;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use weir_net::host::route_mtu;
 use weir_net::{NetError, UdpOptions, UdpSocket, clock};
-use weir_results::{Direction, Record};
+use weir_record::{Direction, Record};
 use weir_wire::{
     HELLO_LENGTH, Hello, HelloAck, Kind, MTU_HEADER_LENGTH, MtuAck, MtuProbe, SessionId, UdpKey, UnixNanos,
 };

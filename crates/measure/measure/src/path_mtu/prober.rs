@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_results::{Direction, MtuProbe, Record};
+use weir_record::{Direction, MtuProbe, Record};
 
 use super::search::{MtuSearch, Step};
 use super::{MtuReport, Outcome};

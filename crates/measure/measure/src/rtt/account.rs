@@ -2,7 +2,7 @@
 //! out.
 
 use serde::{Deserialize, Serialize};
-use weir_results::RttPacket;
+use weir_record::RttPacket;
 use weir_stats::{
     DurationHistogram, Exchange, Finished, GroupedQuantiles, InterarrivalJitter, Ipdv, OffsetEstimator,
     Quantiles, Reply, RttTracker,

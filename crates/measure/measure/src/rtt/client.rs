@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use weir_net::wait::Waiter;
 use weir_net::{NetError, UdpOptions, UdpSocket, clock};
-use weir_results::{Record, Side};
+use weir_record::{Record, Side};
 use weir_stats::SequenceExtender;
 use weir_wire::{RTT_HEADER_LENGTH, Sequence};
 

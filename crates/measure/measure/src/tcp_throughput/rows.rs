@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 use weir_net::clock;
 use weir_net::tcp::TcpReading;
-use weir_results::{Direction, Record, TcpSecond};
+use weir_record::{Direction, Record, TcpSecond};
 use weir_units::Rate;
 
 use crate::Sink;

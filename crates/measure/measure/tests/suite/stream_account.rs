@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_measure::flows::{ReceiverReport, StreamAccount, StreamAccountPlan};
-use weir_results::{Direction, Record};
+use weir_record::{Direction, Record};
 use weir_stats::ReorderDepth;
 use weir_wire::{
     FLOW_HEADER_LENGTH, FlowData, FlowId, Sequence, SessionId, Spread, SpreadKind, UdpKey, UnixNanos,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use weir_control::Greeted;
 use weir_net::{UdpOptions, UdpSocket};
-use weir_results::{Direction, Record, Side};
+use weir_record::{Direction, Record, Side};
 
 use super::{HAND_ON, NAP, Outcome, PATIENCE, Served, Serving, SessionEnd, not_begun};
 use crate::clock_prober::ClockEstimate;

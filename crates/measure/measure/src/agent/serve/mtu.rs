@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use weir_net::{UdpOptions, UdpSocket};
-use weir_results::Direction;
+use weir_record::Direction;
 
 use super::{NAP, Outcome, PATIENCE, Served, Serving};
 use crate::control::{FromAgent, Ready, ToAgent};

@@ -77,7 +77,7 @@ mod tests {
     use std::io::Read;
     use std::net::{IpAddr, Ipv4Addr};
 
-    use weir_results::Direction;
+    use weir_record::Direction;
     use weir_units::Rate;
     use weir_wire::Token;
 

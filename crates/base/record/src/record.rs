@@ -2,16 +2,10 @@
 //! every length bytes, every duration nanoseconds, every rate bits per second. A record knows nothing of how it was
 //! measured.
 
-mod load;
-mod media;
-
 use weir_stats::{FlowCounts, Quantiles, SendCounts};
 
 use crate::rows::records;
 use crate::sides::Side;
-
-pub use load::{LoadFailure, LoadHistogram, LoadMetric, LoadSecond, ViewerSecond};
-pub use media::{FlowChange, FrameSecond, MediaEvent, RecvSecond, SendSecond};
 
 records! {
     /// One packet of a windowed RTT test (table `rtt_packets`).

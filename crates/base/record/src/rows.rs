@@ -41,11 +41,11 @@ macro_rules! records {
                 )*
             }
 
-            fn put(&self, values: &mut Vec<rusqlite::types::Value>) {
+            fn put(&self, values: &mut Vec<$crate::cells::Value>) {
                 $($crate::cells::Cell::put(&self.$field, values);)*
             }
 
-            fn take(cells: &mut $crate::cells::Cells<'_>) -> rusqlite::Result<Self> {
+            fn take(cells: &mut dyn $crate::cells::Cells) -> Result<Self, $crate::cells::CellError> {
                 // Fields are evaluated in the order written here, the order of the columns.
                 Ok($record { $($field: $crate::cells::Cell::take(cells)?,)* })
             }

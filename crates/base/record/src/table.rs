@@ -1,14 +1,12 @@
-//! The tables of records, each declared once, and the statements that read and write them. It knows names and order of
-//! columns, not the content of a row.
+//! The tables of records, each declared once. It knows names and order of columns, not the content of a row.
 
 use std::str::FromStr;
 
-use rusqlite::Row;
-use rusqlite::types::Value;
 use serde::{Deserialize, Serialize};
 
-use crate::cells::{Cell, Cells};
-use crate::error::StoreError;
+use crate::cells::{Cell, CellError, Cells, Value};
+use crate::load::*;
+use crate::media::*;
 use crate::record::*;
 use crate::rows::Merge;
 use crate::sides::Direction;
@@ -54,7 +52,7 @@ macro_rules! tables {
             }
 
             /// Columns after `id` and `run_id`, in the order of the record's fields.
-            fn columns(self) -> Vec<String> {
+            pub fn columns(self) -> Vec<String> {
                 let mut columns = Vec::new();
                 match self {
                     $(Table::$table => {
@@ -65,22 +63,22 @@ macro_rules! tables {
                 columns
             }
 
-            /// The subject of a row, besides the run: columns that come first in [`Table::select_by_time_sql`].
-            fn subject(self) -> &'static str {
+            /// The subject of a row, besides the run: columns that come first in ordered reads.
+            pub fn subject(self) -> &'static str {
                 match self {
                     $(Table::$table => concat!($(stringify!($direction), ", ",)? $($subject, ", ",)?),)*
                 }
             }
 
             /// Whether its rows may be merged with others of the same subject, since they sum up a period.
-            pub(crate) fn merges(self) -> bool {
+            pub fn merges(self) -> bool {
                 match self {
                     $(Table::$table => $record::MERGES,)*
                 }
             }
 
             /// Start time of a row, as SQL: Unix nanoseconds.
-            pub(crate) fn began_sql(self) -> &'static str {
+            pub fn began_sql(self) -> &'static str {
                 match self {
                     $(Table::$table => concat!("(", $began, ")"),)*
                 }
@@ -88,8 +86,8 @@ macro_rules! tables {
         }
 
         impl Record {
-            /// Appends the parameters of [`Table::insert_sql`] after the run.
-            pub(crate) fn put(&self, values: &mut Vec<Value>) {
+            /// Appends the values of its columns.
+            pub fn put(&self, values: &mut Vec<Value>) {
                 match self {
                     $(Record::$record($($direction,)? row) => {
                         $($direction.put(values);)?
@@ -98,23 +96,25 @@ macro_rules! tables {
                 }
             }
 
-            /// Reads one row of [`Table::select_sql`].
-            pub(crate) fn take(table: Table, row: &Row<'_>) -> rusqlite::Result<Record> {
-                let cells = &mut Cells::new(row);
+            /// The record of a table with these values in its columns.
+            ///
+            /// # Errors
+            /// When they are not those of such a record.
+            pub fn take(table: Table, cells: &mut dyn Cells) -> Result<Record, CellError> {
                 Ok(match table {
                     $(Table::$table => Record::$record($($Direction::take(cells)?,)? $record::take(cells)?),)*
                 })
             }
 
             /// What two records of a table must have in common to be merged.
-            pub(crate) fn subject(&self) -> String {
+            pub fn subject(&self) -> String {
                 match self {
                     $(Record::$record($($direction,)? row) => row.subject() $(+ $direction.as_str())?,)*
                 }
             }
 
             /// Adds a record of the same subject to this one, into which `parts` were merged so far.
-            pub(crate) fn merge(&mut self, record: &Record, parts: u32) {
+            pub fn merge(&mut self, record: &Record, parts: u32) {
                 match (self, record) {
                     $((Record::$record(.., sum), Record::$record(.., row)) => sum.merge(row, parts),)*
                     _ => debug_assert!(false, "records of two tables are not merged"),
@@ -171,65 +171,6 @@ tables! {
     LoadHistograms "load_histograms": LoadHistogram by "kind, time", began "unix_ns - duration_ns";
 }
 
-impl Table {
-    /// The statement that adds a row; its parameters are the run and those of [`Record::put`].
-    pub(crate) fn insert_sql(self) -> String {
-        let columns = self.columns();
-        let (names, places) = (columns.join(", "), ", ?".repeat(columns.len()));
-        format!("INSERT INTO {self} (run_id, {names}) VALUES (?{places})")
-    }
-
-    /// The statement that reads a run's rows for [`Record::take`], in the order in which they were stored. A run's rows
-    /// are contiguous: a scan by primary key reads them in order, while the index by run would make SQLite sort them all
-    /// first.
-    pub(crate) fn select_sql(self) -> String {
-        let table = self.name();
-        format!(
-            "SELECT {} FROM {table} NOT INDEXED
-             WHERE run_id = ?1
-               AND id >= (SELECT min(id) FROM {table} WHERE run_id = ?1)
-               AND id <= (SELECT max(id) FROM {table} WHERE run_id = ?1)
-             ORDER BY id",
-            self.columns().join(", "),
-        )
-    }
-
-    /// Like [`Table::select_sql`], by subject and then by start time.
-    pub(crate) fn select_by_time_sql(self) -> String {
-        format!(
-            "SELECT {} FROM {} WHERE run_id = ?1 ORDER BY {}{}, id",
-            self.columns().join(", "),
-            self.name(),
-            self.subject(),
-            self.began_sql(),
-        )
-    }
-
-    /// The statement that counts bins of ?3 ns, from ?2 on, that have rows; with `by_subject`, each subject's own.
-    pub(crate) fn count_bins_sql(self, by_subject: bool) -> String {
-        let began = format!("({} - ?2)", self.began_sql());
-        // SQLite divides towards zero; bins before the start have negative numbers.
-        format!(
-            "SELECT count(*) FROM (
-                 SELECT DISTINCT {}({began} - (({began} % ?3) + ?3) % ?3) / ?3 FROM {} WHERE run_id = ?1
-             )",
-            if by_subject { self.subject() } else { "" },
-            self.name(),
-        )
-    }
-
-    /// The statement that counts the subjects, and the maximum number of rows of one.
-    pub(crate) fn count_subjects_sql(self) -> String {
-        format!(
-            "SELECT count(*), coalesce(max(n), 0) FROM (
-                 SELECT count(*) AS n FROM {} WHERE run_id = ?1 GROUP BY {}run_id
-             )",
-            self.name(),
-            self.subject(),
-        )
-    }
-}
-
 impl std::fmt::Display for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.name())
@@ -237,57 +178,25 @@ impl std::fmt::Display for Table {
 }
 
 impl FromStr for Table {
-    type Err = StoreError;
+    type Err = UnknownTable;
 
-    fn from_str(name: &str) -> Result<Table, StoreError> {
+    fn from_str(name: &str) -> Result<Table, UnknownTable> {
         Table::ALL
             .into_iter()
             .find(|table| table.name() == name)
-            .ok_or_else(|| StoreError::UnknownTable {
+            .ok_or_else(|| UnknownTable {
                 name: name.to_string(),
                 known: Table::ALL.map(Table::name).join(", "),
             })
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::mesh::MeshTest;
-    use crate::schema::SCHEMA;
-
-    #[test]
-    fn the_declarations_have_the_columns_of_the_schema() {
-        let connection = rusqlite::Connection::open_in_memory().unwrap();
-        connection.execute_batch(SCHEMA).unwrap();
-        let columns_of = |table: &str| -> Vec<String> {
-            let statement = connection.prepare(&format!("SELECT * FROM {table}")).unwrap();
-            statement.column_names().into_iter().map(str::to_owned).collect()
-        };
-        for table in Table::ALL {
-            let columns = columns_of(table.name());
-            assert_eq!(columns[..2], ["id", "run_id"], "{table}");
-            assert_eq!(columns[2..], table.columns(), "{table}");
-        }
-        let mut stored = columns_of("mesh_tests");
-        let mut declared = ["id", "run_id", "outcome"].map(str::to_owned).to_vec();
-        MeshTest::columns("", &mut declared);
-        stored.sort();
-        declared.sort();
-        assert_eq!(stored, declared);
-    }
-
-    #[test]
-    fn the_documentation_lists_the_tables_whose_rows_are_merged() {
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/database.md");
-        let page = std::fs::read_to_string(page).unwrap();
-        let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
-        let (merged, events): (Vec<Table>, Vec<Table>) =
-            Table::ALL.into_iter().partition(|table| table.merges());
-        for (before, tables) in [("sum up a second", merged), ("single events", events)] {
-            let names: Vec<String> = tables.iter().map(|table| format!("`{table}`")).collect();
-            let list = format!("{before} ({})", names.join(", "));
-            assert!(page.contains(&list), "the page has no '{list}'");
-        }
-    }
+/// No table of records has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no table of records named '{name}': the tables are {known}")]
+pub struct UnknownTable {
+    /// The requested name.
+    pub name: String,
+    /// The names that exist, comma separated.
+    pub known: String,
 }

@@ -1,0 +1,19 @@
+//! What measurements find, as records: each declared once, from which follow its struct, the columns of its table, its keys
+//! in JSON, and how two rows become one. It must not know how a record was measured, nor how it is stored.
+
+mod cells;
+mod load;
+mod media;
+mod mesh;
+mod record;
+mod rows;
+mod sides;
+mod table;
+
+pub use cells::{Cell, CellError, Cells, Value, ValueRef};
+pub use load::{LoadFailure, LoadHistogram, LoadMetric, LoadSecond, ViewerSecond};
+pub use media::{FlowChange, FrameSecond, MediaEvent, RecvSecond, SendSecond};
+pub use mesh::{MeshEnd, MeshTest};
+pub use record::*;
+pub use sides::{Direction, Side};
+pub use table::{Record, Table, UnknownTable};
