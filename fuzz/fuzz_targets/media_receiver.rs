@@ -218,12 +218,12 @@ pub fn run(input: &[u8]) {
         }
         let (symbol, bytes) = datagram(&mut input, peer.session, what, peer.near, now);
         peer.near = symbol;
-        receiver.handle(now, peer.index, &bytes);
+        receiver.receive(now, peer.index, &bytes);
         take_out(&mut receiver, now, &mut seen);
         for peer in &peers {
             check_feedback(&mut receiver, now, peer);
         }
-        if let Some(next) = receiver.next_ns(now) {
+        if let Some(next) = receiver.next_wake(now) {
             now = now.max(next.min(now + 20_000_000));
         }
     }

@@ -93,7 +93,7 @@ fn run(receiver: &mut Receiver, senders: &[&[(u64, Vec<u8>)]]) -> u64 {
         for (sender, packets) in indices.iter().zip(senders) {
             for (at, packet) in packets.iter().skip(from).take(32) {
                 now = now.max(*at);
-                receiver.handle(*at, *sender, packet);
+                receiver.receive(*at, *sender, packet);
             }
         }
         while let Some(given) = receiver.poll_frame(now) {
@@ -105,7 +105,7 @@ fn run(receiver: &mut Receiver, senders: &[&[(u64, Vec<u8>)]]) -> u64 {
         for sender in &indices {
             black_box(receiver.poll_feedback(now, *sender, &mut feedback));
         }
-        black_box(receiver.next_ns(now));
+        black_box(receiver.next_wake(now));
     }
     frames
 }

@@ -99,7 +99,7 @@ impl Breaker {
     }
 
     /// When to ask next.
-    pub fn next_ns(&self) -> u64 {
+    pub fn next_wake(&self) -> u64 {
         self.heard_ns + self.limits.silence_ns
     }
 }
@@ -145,7 +145,7 @@ mod tests {
         breaker.resume(SECOND_NS);
         assert_eq!(breaker.on_time(4 * SECOND_NS - 1), None);
         assert_eq!(breaker.on_report(2 * SECOND_NS, 1, 0), None);
-        assert_eq!(breaker.next_ns(), 5 * SECOND_NS);
+        assert_eq!(breaker.next_wake(), 5 * SECOND_NS);
         assert_eq!(breaker.on_time(5 * SECOND_NS - 1), None);
         let silence_ns = 3 * SECOND_NS;
         assert_eq!(

@@ -130,7 +130,7 @@ impl Feed {
     }
 
     /// Takes a datagram. False if it is not from this sender, or a duplicate.
-    pub(crate) fn handle(
+    pub(crate) fn receive(
         &mut self,
         now_ns: u64,
         datagram: &[u8],
@@ -468,7 +468,7 @@ impl Feed {
     }
 
     /// When the next feedback is due.
-    pub(crate) fn next_ns(&self, now_ns: u64, stream: &Stream) -> Option<u64> {
+    pub(crate) fn next_wake(&self, now_ns: u64, stream: &Stream) -> Option<u64> {
         self.echo?;
         let may_send_ns = self.feedback_ns.map_or(0, |last| last + LEAST_FEEDBACK_NS);
         let must_send_ns = match self.feedback_ns {
@@ -478,7 +478,7 @@ impl Feed {
         let asking = self.asking(now_ns, stream);
         let ask_ns = self
             .symbols
-            .next_ns(now_ns, self.terms.arq.then_some(&asking))
+            .next_wake(now_ns, self.terms.arq.then_some(&asking))
             .map(|at| at.max(may_send_ns));
         let silence_ns = self
             .arrivals

@@ -431,7 +431,7 @@ impl Symbols {
     }
 
     /// When the next request or expiry is due.
-    pub fn next_ns(&self, now_ns: u64, asking: Option<&Asking>) -> Option<u64> {
+    pub fn next_wake(&self, now_ns: u64, asking: Option<&Asking>) -> Option<u64> {
         let first = self.missing.front()?.deadline_ns;
         let Some(asking) = asking else { return Some(first) };
         let asks = self.missing.iter().take(LOOKED_AT).filter(|missing| {

@@ -1,5 +1,5 @@
 //! The receiver: packets of one or several senders of the same stream go in; frames in order, and feedback for each
-//! sender, come out. No socket, no clock: the caller passes the time, and asks again at [`Receiver::next_ns`].
+//! sender, come out. No socket, no clock: the caller passes the time, and asks again at [`Receiver::next_wake`].
 
 use std::collections::VecDeque;
 
@@ -147,7 +147,7 @@ impl Receiver {
     }
 
     /// Takes a datagram of a flow of this sender. Ignored for a sender that was removed.
-    pub fn handle(&mut self, now_ns: u64, sender: SenderIndex, datagram: &[u8]) {
+    pub fn receive(&mut self, now_ns: u64, sender: SenderIndex, datagram: &[u8]) {
         self.take(now_ns, sender, datagram);
         self.settle(now_ns);
     }
@@ -160,7 +160,7 @@ impl Receiver {
             return;
         };
         let had_ended = feed.ended.is_some();
-        let new = feed.handle(now_ns, datagram, &mut self.stream, &mut self.events);
+        let new = feed.receive(now_ns, datagram, &mut self.stream, &mut self.events);
         if feed.ended.is_some() != had_ended {
             self.note_end(now_ns, sender);
         }
@@ -214,7 +214,7 @@ impl Receiver {
     }
 
     /// The stream has ended before this frame: all wanted senders have announced it, or were removed after one that had.
-    /// Frames before it may still follow, until [`next_ns`](Self::next_ns) returns none.
+    /// Frames before it may still follow, until [`next_wake`](Self::next_wake) returns none.
     pub fn ended(&self) -> Option<u64> {
         self.ended
     }
@@ -255,7 +255,7 @@ impl Receiver {
                 }
             }
         }
-        self.switch_ns = switch.next_ns().unwrap_or(u64::MAX).max(now_ns + 1);
+        self.switch_ns = switch.next_wake().unwrap_or(u64::MAX).max(now_ns + 1);
     }
 
     /// Switches to another sender, if it has delivered a complete frame.
@@ -323,12 +323,12 @@ impl Receiver {
 
     /// When to call [`poll_frame`](Self::poll_frame), and [`poll_feedback`](Self::poll_feedback) for all senders, next,
     /// nanoseconds; none if there is nothing to wait for.
-    pub fn next_ns(&self, now_ns: u64) -> Option<u64> {
+    pub fn next_wake(&self, now_ns: u64) -> Option<u64> {
         let switch_ns = Some(self.switch_ns).filter(|at| *at < u64::MAX);
         let feeds = self
             .feeds
             .iter()
-            .filter_map(|feed| feed.next_ns(now_ns, &self.stream));
+            .filter_map(|feed| feed.next_wake(now_ns, &self.stream));
         feeds
             .chain(self.stream.frames.next_deadline())
             .chain(switch_ns)

@@ -1,6 +1,6 @@
 //! The sender: frames go in, packets for each flow come out; the receiver's feedback decides which packets are
 //! retransmitted, and over which flows. No socket, no clock: the caller passes the time, and asks again at
-//! [`Sender::next_ns`].
+//! [`Sender::next_wake`].
 
 use std::collections::VecDeque;
 
@@ -237,7 +237,7 @@ impl Sender {
 
     /// Fills `out` with the packets that are due, grouped by flow. Empty if none is due. The bodies
     /// are valid until the next call.
-    pub fn poll(&mut self, now_ns: u64, unix: UnixNanos, out: &mut Vec<Transmit>) {
+    pub fn wake(&mut self, now_ns: u64, unix: UnixNanos, out: &mut Vec<Transmit>) {
         out.clear();
         self.repairs_used = 0;
         if !self.held
@@ -451,7 +451,7 @@ impl Sender {
     ///
     /// # Errors
     /// When it is not valid; only a counter changes.
-    pub fn handle(&mut self, now_ns: u64, unix: UnixNanos, datagram: &[u8]) -> Result<(), DecodeError> {
+    pub fn receive(&mut self, now_ns: u64, unix: UnixNanos, datagram: &[u8]) -> Result<(), DecodeError> {
         let decoded = MediaFeedback::decode(&self.config.key, self.config.session, datagram);
         let (feedback, lists) = decoded.inspect_err(|_| self.counters.rejected += 1)?;
         let number = feedback.number.extend(self.feedback.unwrap_or(0));
@@ -513,7 +513,7 @@ impl Sender {
     }
 
     /// When to call [`poll`](Self::poll) next, nanoseconds; none when there is nothing left to do.
-    pub fn next_ns(&self) -> Option<u64> {
+    pub fn next_wake(&self) -> Option<u64> {
         if self.stopped {
             return None;
         }
@@ -524,7 +524,7 @@ impl Sender {
             self.due_ns(),
             self.tail.due_ns(),
             self.store.next_expiry(),
-            Some(self.breaker.next_ns()).filter(|_| !self.held),
+            Some(self.breaker.next_wake()).filter(|_| !self.held),
         ]
         .into_iter()
         .flatten()

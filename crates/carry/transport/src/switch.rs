@@ -371,7 +371,7 @@ impl Switch {
     }
 
     /// When to [`tick`](Self::tick) next, if nothing happens until then.
-    pub(crate) fn next_ns(&self) -> Option<u64> {
+    pub(crate) fn next_wake(&self) -> Option<u64> {
         let part_ns = self.active.map(|_| {
             let last = self.counts.back().map_or(0, |last| last.at_ns);
             last + self.part_ns()

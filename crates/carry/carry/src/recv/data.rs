@@ -108,7 +108,7 @@ impl Running {
             if now >= self.second_ends_ns {
                 self.close_second(now);
             }
-            let next = self.data.receiver.next_ns(now).unwrap_or(u64::MAX);
+            let next = self.data.receiver.next_wake(now).unwrap_or(u64::MAX);
             let until = next.min(now + IDLE_NS);
             self.waiter
                 .wait_ns(until.saturating_sub(now))

@@ -192,7 +192,7 @@ impl<'a> Data<'a> {
                     .map_err(|error| NetError::io("receive at", socket.local(), error))?;
                 let Some((length, _, _)) = received else { break };
                 // The core counts datagrams that are not feedback of this session.
-                let _ = self.sender.handle(now, self.unix(now), &buffer[..length]);
+                let _ = self.sender.receive(now, self.unix(now), &buffer[..length]);
             }
         }
         Ok(())
@@ -286,7 +286,7 @@ impl<'a> Data<'a> {
     /// Sends what is due; true when there may be more at once.
     fn send_due(&mut self, now: u64) -> Result<bool, CarryError> {
         for _ in 0..BLOCKS_AT_ONCE {
-            self.sender.poll(now, self.unix(now), &mut self.packets);
+            self.sender.wake(now, self.unix(now), &mut self.packets);
             while let Some(bytes) = self.sender.spare_buffer() {
                 self.source.recycle(bytes);
             }
@@ -352,7 +352,7 @@ impl<'a> Data<'a> {
 
     fn wait(&mut self) -> Result<(), CarryError> {
         let now = clock::monotonic_ns();
-        let next = self.sender.next_ns().unwrap_or(u64::MAX);
+        let next = self.sender.next_wake().unwrap_or(u64::MAX);
         let until = next.min(now + IDLE_NS);
         self.waiter
             .wait_ns(until.saturating_sub(now))

@@ -44,16 +44,16 @@ fn what_is_missing_is_asked_for_until_it_cannot_come_in_time() {
         }
     );
     assert_eq!(symbols.come(3), Arrival::Duplicate);
-    assert_eq!(symbols.next_ns(1_000, Some(&ASKING)), Some(1_160));
+    assert_eq!(symbols.next_wake(1_000, Some(&ASKING)), Some(1_160));
     assert_eq!(
-        symbols.next_ns(1_301, Some(&ASKING)),
+        symbols.next_wake(1_301, Some(&ASKING)),
         Some(1_400),
         "it is too late to ask"
     );
     assert_eq!(ask(&mut symbols, 1_160, &ASKING), [(2, 1), (4, 1), (6, 1)]);
     // A third request would bring them at 1,410.
     assert_eq!(ask(&mut symbols, 1_310, &ASKING), []);
-    assert_eq!(symbols.next_ns(1_310, Some(&ASKING)), Some(1_400));
+    assert_eq!(symbols.next_wake(1_310, Some(&ASKING)), Some(1_400));
     symbols.expire(1_400, wanted);
     assert_eq!((symbols.given_up(), symbols.settled()), (3, 7));
 }
@@ -73,7 +73,7 @@ fn with_a_code_requests_wait_until_its_window_has_passed_or_it_is_high_time() {
     let mut symbols = Symbols::default();
     come(&mut symbols, (0..30).filter(|symbol| *symbol != 4));
     symbols.notice(1_000, 8, 2_000, &asking, wanted);
-    assert_eq!(symbols.next_ns(1_000, Some(&asking)), Some(1_500));
+    assert_eq!(symbols.next_wake(1_000, Some(&asking)), Some(1_500));
     assert_eq!(ask(&mut symbols, 1_499, &asking), []);
     assert_eq!(ask(&mut symbols, 1_500, &asking), [(4, 1)]);
 
@@ -81,7 +81,7 @@ fn with_a_code_requests_wait_until_its_window_has_passed_or_it_is_high_time() {
     let mut symbols = Symbols::default();
     come(&mut symbols, (0..30).filter(|symbol| *symbol != 4));
     symbols.notice(1_000, 8, 1_300, &asking, wanted);
-    assert_eq!(symbols.next_ns(1_000, Some(&asking)), Some(1_100));
+    assert_eq!(symbols.next_wake(1_000, Some(&asking)), Some(1_100));
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn take(receiver: &mut Receiver, indices: &[SenderIndex], now: u64) -> u32 {
     for index in indices {
         let _ = receiver.poll_feedback(now, *index, &mut feedback);
     }
-    let _ = receiver.next_ns(now);
+    let _ = receiver.next_wake(now);
     frames
 }
 
@@ -85,7 +85,7 @@ fn run(receiver: &mut Receiver, indices: &[SenderIndex], symbols: std::ops::Rang
         for (session, index) in indices.iter().enumerate() {
             if symbol % 100 != 40 + session as u32 {
                 let bytes = datagram(session as u64, symbol, symbol / PACKETS, now);
-                receiver.handle(now, *index, &bytes);
+                receiver.receive(now, *index, &bytes);
             }
         }
         whole += take(receiver, indices, now);
@@ -121,8 +121,8 @@ fn memory_is_bounded_whatever_frames_are_named() {
             let now = u64::from(symbol) * GAP_NS;
             let honest = datagram(0, symbol, symbol / PACKETS, now);
             let garbage = datagram(1, next() >> (next() % 32), next(), now);
-            receiver.handle(now, indices[0], &honest);
-            receiver.handle(now, indices[1], &garbage);
+            receiver.receive(now, indices[0], &honest);
+            receiver.receive(now, indices[1], &garbage);
             whole += take(&mut receiver, &indices, now);
         }
         assert_eq!(whole, 1_000);
@@ -152,11 +152,11 @@ fn far_frames_change_nothing_but_a_counter() {
         let mut data = datagram(0, symbol, frame, now);
         if far {
             // It has the place of the packet that it replaces, which is sent again after it.
-            receiver.handle(now, indices[0], &data);
+            receiver.receive(now, indices[0], &data);
             symbol += PACKETS;
             data = datagram(0, symbol, at / PACKETS, now);
         }
-        receiver.handle(now, indices[0], &data);
+        receiver.receive(now, indices[0], &data);
         symbol += 1;
         whole += take(&mut receiver, &indices, now);
     }

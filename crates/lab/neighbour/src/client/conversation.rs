@@ -148,7 +148,7 @@ impl Conversation {
     }
 
     /// Hands what is due to `send`.
-    pub fn poll(&mut self, now: Now, send: &mut impl FnMut(&[u8])) {
+    pub fn wake(&mut self, now: Now, send: &mut impl FnMut(&[u8])) {
         if self.next_send_ns > now.monotonic_ns {
             return;
         }
@@ -187,8 +187,8 @@ impl Conversation {
         };
     }
 
-    /// When to call [`Conversation::poll`] next.
-    pub fn due_ns(&self) -> u64 {
+    /// When to call [`Conversation::wake`] next.
+    pub fn next_wake(&self) -> u64 {
         self.next_send_ns
     }
 
@@ -279,7 +279,7 @@ mod tests {
         for step in 0..1_000_000_u64 {
             let now = at(step * MS / 10);
             let due = now.monotonic_ns;
-            client.poll(now, &mut |packet| up.push((due + 10 * MS, packet.to_vec())));
+            client.wake(now, &mut |packet| up.push((due + 10 * MS, packet.to_vec())));
             let mut answers = Vec::new();
             for (_, packet) in up.extract_if(.., |(at_ns, _)| *at_ns <= due) {
                 if let Some(answer) = server.on_datagram(address, &packet, now) {
@@ -288,7 +288,7 @@ mod tests {
                     answers.push(bytes);
                 }
             }
-            server.poll(now, &mut |_, packet| {
+            server.wake(now, &mut |_, packet| {
                 answers.push(packet.to_vec());
                 true
             });

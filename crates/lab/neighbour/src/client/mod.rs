@@ -123,8 +123,8 @@ fn converse(
         if stop.is_set() || conversation.is_over(now) {
             return Ok(conversation.finish(kind, socket.receive_drops(), now));
         }
-        conversation.poll(now, &mut send);
-        let until_ns = conversation.due_ns().min(now.monotonic_ns + NAP_NS);
+        conversation.wake(now, &mut send);
+        let until_ns = conversation.next_wake().min(now.monotonic_ns + NAP_NS);
         sleeper
             .until(until_ns)
             .map_err(|source| NeighbourError::io("wait for", address, source))?;

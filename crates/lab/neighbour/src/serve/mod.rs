@@ -113,10 +113,10 @@ fn serve_datagrams(socket: &UdpSocket, mut sessions: Sessions, stop: &Stop) -> R
                 let _ = socket.send_to(&answer, from);
             }
         }
-        sessions.poll(Now::read(), &mut |to, packet| socket.send_to(packet, to).is_ok());
+        sessions.wake(Now::read(), &mut |to, packet| socket.send_to(packet, to).is_ok());
         let nap_ns = clock::monotonic_ns() + NAP_NS;
         sleeper
-            .until(sessions.due_ns().map_or(nap_ns, |due_ns| due_ns.min(nap_ns)))
+            .until(sessions.next_wake().map_or(nap_ns, |due_ns| due_ns.min(nap_ns)))
             .map_err(|source| NeighbourError::io("wait on", socket.local(), source))?;
     }
     Ok(())

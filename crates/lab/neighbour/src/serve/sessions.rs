@@ -15,7 +15,7 @@ use crate::traffic::{Asked, SECOND_NS, Traffic, VOICE_LENGTH};
 const SILENCE_NS: u64 = 3 * SECOND_NS;
 /// Interval at which the end is announced, until the client says goodbye or is gone.
 const DONE_EVERY_NS: u64 = 50_000_000;
-/// Packets that one call of [`Sessions::poll`] sends for one session: what was due while the host was busy.
+/// Packets that one call of [`Sessions::wake`] sends for one session: what was due while the host was busy.
 const MOST_AT_ONCE: u64 = 1_024;
 
 /// One instant on both clocks.
@@ -175,17 +175,17 @@ impl Sessions {
     }
 
     /// Hands everything that is due to `send`, which says whether the host took it.
-    pub fn poll(&mut self, now: Now, send: &mut impl FnMut(SocketAddr, &[u8]) -> bool) {
+    pub fn wake(&mut self, now: Now, send: &mut impl FnMut(SocketAddr, &[u8]) -> bool) {
         self.sessions
             .retain(|_, session| now.monotonic_ns.saturating_sub(session.last_heard_ns) < SILENCE_NS);
         for (client, session) in &mut self.sessions {
-            session.poll(now, &mut self.packet, &mut |packet| send(*client, packet));
+            session.wake(now, &mut self.packet, &mut |packet| send(*client, packet));
         }
     }
 
     /// When something is due next, on the monotonic clock; none while there is nobody.
-    pub fn due_ns(&self) -> Option<u64> {
-        self.sessions.values().map(Session::due_ns).min()
+    pub fn next_wake(&self) -> Option<u64> {
+        self.sessions.values().map(Session::next_wake).min()
     }
 
     /// How many clients there are.
@@ -229,16 +229,16 @@ impl Session {
         (offset_ns < self.asked.duration_ns).then_some(offset_ns)
     }
 
-    fn due_ns(&self) -> u64 {
+    fn next_wake(&self) -> u64 {
         match self.next_offset_ns() {
             Some(offset_ns) => self.started.monotonic_ns.saturating_add(offset_ns),
             None => self.next_done_ns,
         }
     }
 
-    fn poll(&mut self, now: Now, packet: &mut Vec<u8>, send: &mut impl FnMut(&[u8]) -> bool) {
+    fn wake(&mut self, now: Now, packet: &mut Vec<u8>, send: &mut impl FnMut(&[u8]) -> bool) {
         for _ in 0..MOST_AT_ONCE {
-            if self.due_ns() > now.monotonic_ns {
+            if self.next_wake() > now.monotonic_ns {
                 return;
             }
             if self.next_offset_ns().is_none() {
@@ -396,7 +396,7 @@ mod tests {
 
     fn sent(server: &mut Sessions, now: Now) -> Vec<(SocketAddr, ToClient, usize)> {
         let mut sent = Vec::new();
-        server.poll(now, &mut |client, packet| {
+        server.wake(now, &mut |client, packet| {
             sent.push((client, ToClient::decode(packet).unwrap(), packet.len()));
             true
         });
@@ -420,7 +420,7 @@ mod tests {
             let forged = bytes(ToServer::Start { nonce, token, asked });
             assert_eq!(server.on_datagram(from, &forged, at(0)), None);
         }
-        assert!(server.is_empty() && server.due_ns().is_none());
+        assert!(server.is_empty() && server.next_wake().is_none());
         assert_eq!(server.on_datagram(client(1), b"WN nonsense", at(0)), None);
         // A key of its own: the token of one server is worth nothing at another.
         let mut other = Sessions::new([8; 16], Limits::default());
@@ -440,7 +440,7 @@ mod tests {
         assert_eq!(start(&mut server, client(1), even(8_000_000), 5), None);
         let mut all = Vec::new();
         for ms in 0..5 {
-            assert_eq!(server.due_ns(), Some(ms * MS));
+            assert_eq!(server.next_wake(), Some(ms * MS));
             let now = sent(&mut server, at(ms));
             assert_eq!(now.len(), 1);
             all.extend(now);
@@ -459,7 +459,7 @@ mod tests {
             refused: 0,
         };
         for ms in [5, 55, 105] {
-            assert_eq!(server.due_ns(), Some(ms * MS));
+            assert_eq!(server.next_wake(), Some(ms * MS));
             assert_eq!(sent(&mut server, at(ms)), [(client(1), done, 24)]);
         }
         let token = token(&mut server, client(1));
@@ -532,7 +532,7 @@ mod tests {
                 at(10),
             );
         }
-        assert_eq!(server.due_ns(), Some(20 * MS));
+        assert_eq!(server.next_wake(), Some(20 * MS));
         let second = sent(&mut server, at(21));
         for (part, (_, packet, _)) in second.iter().enumerate() {
             let ToClient::Frame(frame) = packet else {
@@ -556,7 +556,7 @@ mod tests {
     fn what_the_host_does_not_take_is_counted() {
         let mut server = server();
         start(&mut server, client(1), even(8_000_000), 3);
-        server.poll(at(2), &mut |_, _| false);
+        server.wake(at(2), &mut |_, _| false);
         let [(_, ToClient::Done { packets, refused, .. }, _)] = sent(&mut server, at(3))[..] else {
             panic!("no end")
         };

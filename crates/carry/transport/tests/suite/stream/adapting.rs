@@ -147,7 +147,7 @@ fn the_limits_hold_whatever_is_reported() {
         let length = feedback.encode(&KEY, &flows, &[], &mut bytes);
         let now = u64::from(number) * FRAME_NS;
         sender
-            .handle(now, weir_wire::UnixNanos(now), &bytes[..length])
+            .receive(now, weir_wire::UnixNanos(now), &bytes[..length])
             .expect("feedback");
         let rate = sender.fec_rate().expect("a rate");
         assert!(

@@ -96,17 +96,17 @@ fn straight(from: usize, config: SenderConfig) -> (Receiver, SenderIndex, Vec<u6
             sender.push_frame(now, framing, bytes);
             number += 1;
         }
-        sender.poll(now, UnixNanos(now + 5), &mut out);
+        sender.wake(now, UnixNanos(now + 5), &mut out);
         for transmit in &out {
             packets += 1;
             if packets > from {
-                receiver.handle(now, index, &[transmit.header(), sender.body(transmit)].concat());
+                receiver.receive(now, index, &[transmit.header(), sender.body(transmit)].concat());
             }
         }
         let mut feedback = [0; MAX_FEEDBACK_LENGTH];
         if let Some((_, length)) = receiver.poll_feedback(now, index, &mut feedback) {
             sender
-                .handle(now, UnixNanos(now + 5), &feedback[..length])
+                .receive(now, UnixNanos(now + 5), &feedback[..length])
                 .expect("feedback");
         }
         while let Some(frame) = receiver.poll_frame(now) {
@@ -156,7 +156,7 @@ fn a_receiver_that_falls_silent_stops_the_sender() {
             };
             sender.push_frame(now, framing, vec![0; PAYLOAD as usize]);
         }
-        sender.poll(now, UnixNanos(now), &mut out);
+        sender.wake(now, UnixNanos(now), &mut out);
         if !out.is_empty() {
             last = now;
         }
@@ -167,7 +167,7 @@ fn a_receiver_that_falls_silent_stops_the_sender() {
         Some(SenderEvent::Stopped(Broken::Silence { silence_ns }))
     );
     assert!(last < silence_ns && last > silence_ns - 100 * MS, "{last}");
-    assert_eq!((sender.next_ns(), sender.wants_frame(0)), (None, false));
+    assert_eq!((sender.next_wake(), sender.wants_frame(0)), (None, false));
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn feedback_is_taken_once_and_only_from_the_receiver() {
     let mut bytes = [0; MAX_FEEDBACK_LENGTH];
     let mut give = |sender: &mut Sender, number, key: &UdpKey| {
         let length = feedback(number).encode(key, &[], &[], &mut bytes);
-        sender.handle(1, UnixNanos(1), &bytes[..length]).is_ok()
+        sender.receive(1, UnixNanos(1), &bytes[..length]).is_ok()
     };
     assert!(give(&mut sender, 4, &KEY));
     assert!(

@@ -343,7 +343,7 @@ impl Station {
 
     fn send(&mut self, now: u64, out: &mut Vec<Transmit>) {
         loop {
-            self.sender.poll(now, self.unix(now), out);
+            self.sender.wake(now, self.unix(now), out);
             if out.is_empty() {
                 return;
             }
@@ -367,14 +367,14 @@ impl Station {
             (self.meddle)(&mut datagrams);
             for datagram in datagrams {
                 if let Some(index) = self.index {
-                    receiver.handle(now, index, &datagram);
+                    receiver.receive(now, index, &datagram);
                 }
             }
         }
         while let Some(departure) = self.reverse.poll(Nanos(now)) {
             let unix = self.unix(now);
             self.sender
-                .handle(now, unix, &departure.packet.payload)
+                .receive(now, unix, &departure.packet.payload)
                 .expect("the receiver's feedback");
         }
     }
@@ -476,11 +476,11 @@ impl World {
     }
 
     fn next(&self) -> u64 {
-        let mut next = self.receiver.next_ns(self.now).unwrap_or(u64::MAX);
+        let mut next = self.receiver.next_wake(self.now).unwrap_or(u64::MAX);
         for station in &self.stations {
             let links = [&station.forward, &station.reverse].map(|link| link.next_departure().map(|at| at.0));
             let alive = station.is_alive(self.now);
-            let sends = station.sender.next_ns().filter(|_| alive);
+            let sends = station.sender.next_wake().filter(|_| alive);
             let plan = &station.plan;
             let joins = [Some(plan.from_ns), plan.removed_ns].map(|at| at.filter(|at| *at > self.now));
             // With a lag or a pause, pictures come by their own time.
