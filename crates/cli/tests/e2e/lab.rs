@@ -327,34 +327,12 @@ fn a_link_stays_until_it_is_taken_down_or_what_a_kill_left_is_cleaned() {
     assert!(!std::path::Path::new("weir.db").exists());
 }
 
-/// Sends what a stranger could: a start with a guessed token, a long and a short nonsense, a question. Prints the
-/// lengths of the answers that come within a second.
-const STRANGER: &str = r#"
-import socket, struct, sys
-host, port = sys.argv[1].rsplit(":", 1)
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.connect((host, int(port)))
-head = lambda kind: b"WN\x01" + bytes([kind]) + struct.pack(">Q", 77)
-start = head(2) + struct.pack(">QBBHHHQQ", 1234, 1, 0, 0, 0, 0, 0, 10**10)
-for packet in (start[:-2], head(2) + struct.pack(">QBBHHQQ", 1234, 1, 0, 0, 0, 0, 10**10), b"x" * 1400, b"", head(9)):
-    s.send(packet)
-s.send(head(1) + bytes(20))
-s.settimeout(1)
-answers = []
-try:
-    while True: answers.append(len(s.recv(65535)))
-except TimeoutError: pass
-print(answers)
-"#;
-
 #[test]
-fn a_neighbour_serves_clients_of_others_and_sends_nothing_to_strangers() {
+fn a_neighbour_serves_clients_of_others_and_one_that_is_interrupted() {
     isolated!();
     let mut server = weir_rig::started("lab neighbour serve --json --listen 127.0.0.1:0 --max-rate 1Mbit/s");
     let said: Value = serde_json::from_str(&server.first_line(LIMIT)).expect("JSON");
     let address = said["address"].as_str().expect("an address");
-    // 32 bytes asked, 20 answered.
-    assert_eq!(run("python3", &["-c", STRANGER, address]).trim(), "[20]");
     let url = |path: &str| format!("http://{address}{path}");
     let write = "%{http_code} %{size_download} %{num_connects}\n";
     let curl = |urls: &[&str]| {

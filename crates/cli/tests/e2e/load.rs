@@ -80,6 +80,7 @@ fn the_origin_s_log_the_summary_and_the_database_say_the_same() {
     }
     let missing = ran(3, &format!("load {url}film/nothing.mpd --for 300ms --json -q")).json();
     assert_eq!(missing["all"]["failures"]["http_4xx"], missing["all"]["requests"]);
+    stop(origin);
     let lines = log("log");
     assert_eq!(
         lines.len() as u64,
@@ -91,6 +92,8 @@ fn the_origin_s_log_the_summary_and_the_database_say_the_same() {
         .map(|(_, bytes)| *bytes);
     assert_eq!(answered.sum::<u64>(), expected.1);
 
+    let (origin, url) = start("media --segment 2s --configuration E");
+    let mpd = format!("{url}film/manifest.mpd");
     // Everything but the media comes from the cache, and media are read once for each time that they are sent.
     let told = ran(0, &format!("load {mpd} --for 3s --scrape {url}metrics --json -q")).json();
     documented("load", &told);

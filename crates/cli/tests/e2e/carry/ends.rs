@@ -81,6 +81,15 @@ fn of_two_senders_that_are_merged_one_is_killed_without_a_frame_lost() {
     assert_eq!(events(RECEIVED)[..3], ["connected", "connected", "disconnected"]);
     let brought = [0, 1].map(|at| count(&received["senders"][at]["received"]));
     assert!(brought.iter().all(|packets| *packets > 0), "{received}");
+
+    // Senders that cut frames otherwise cannot be joined.
+    let pattern = |port: u16, length: u16| {
+        let ports = format!("--port {port} --media-port {port} --db {length}.db");
+        send(&format!("--test-pattern {FORMAT} --length {length} {ports}"))
+    };
+    let _senders = (pattern(5001, 1400), pattern(5002, 1200));
+    let receiver = recv("--from 127.0.0.1:5001 --from 127.0.0.1:5002 --db unequal.db");
+    failed(receiver.wait(LIMIT), &["1400", "1200", "--length"]);
 }
 
 #[test]

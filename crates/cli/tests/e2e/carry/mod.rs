@@ -5,6 +5,5 @@
 //! nothing that the test does not take away.
 
 mod ends;
-mod intruder;
 mod links;
 mod recipes;
