@@ -26,7 +26,7 @@ use std::time::Duration;
 pub use agent::Agent;
 pub use database::Database;
 pub use isolation::{SCRATCH, Weight, enter, see_own_processes};
-pub use json::{count, flow_on_port, quantiles_ascend};
+pub use json::{count, counts, flow_on_port, quantiles_ascend};
 pub use lab_run::lab_run;
 pub use left::{nothing_is_left, other_processes};
 pub use link::{

@@ -48,12 +48,14 @@ fn containers_and_kubernetes_start_what_there_is() {
     assert!(cluster.contains(&"s3://films/2026".to_owned()), "{cluster:?}");
     cluster.insert(0, "origin".into());
     starts(&cluster, &["--listen", "127.0.0.1:0"]);
+    #[cfg(feature = "locust")]
+    locust_starts_its_workers();
 }
 
+/// Workers for the Locust that is tested.
 #[cfg(feature = "locust")]
-#[test]
-fn kubernetes_starts_workers_for_the_locust_that_is_tested() {
-    isolated!();
+#[track_caller]
+fn locust_starts_its_workers() {
     let files = ["deploy/locust-values.yaml", "deploy/locust-weir-workers.yaml"];
     let mut words = found("check_locust.py", &files);
     let version = words.pop().expect("a version");

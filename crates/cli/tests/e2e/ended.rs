@@ -2,8 +2,8 @@
 //! the next run works.
 
 use weir_rig::{
-    Agent, Database, FAR_IPV4, Host, LIMIT, Running, count, isolated, join_by_veth, nft, ran, started,
-    udp_ports_in_use, wait_until,
+    Agent, Database, FAR_IPV4, Host, LIMIT, Running, count, counts, isolated, join_by_veth, nft, ran,
+    started, udp_ports_in_use, wait_until,
 };
 
 const FLOWS: &str = "--rate 5Mbit/s --length 1000 --flows 2 --for 60s --json";
@@ -148,7 +148,7 @@ fn an_interrupt_of_either_end_keeps_what_was_measured() {
             _ => &[],
         };
         for way in directions {
-            let [sent, received, lost] = ["sent", "received", "lost"].map(|name| count(&said[way][name]));
+            let [sent, received, lost] = counts(&said[way], ["sent", "received", "lost"]);
             assert!(sent > 100 && sent == received + lost, "{name}: {said}");
         }
     }

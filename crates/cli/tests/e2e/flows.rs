@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use weir_rig::{
-    Agent, Database, FAR_IPV4, FAR_IPV6, Host, count, flow_on_port, isolated, join_by_veth, nft, nft_counter,
-    ran,
+    Agent, Database, FAR_IPV4, FAR_IPV6, Host, count, counts, flow_on_port, isolated, join_by_veth, nft,
+    nft_counter, ran,
 };
 
 /// UDP port of one of the flows: the path MTU search takes 5000, the four flows take the next four.
@@ -127,7 +127,7 @@ const PACKETS: u64 = 12 * 50;
 
 #[track_caller]
 fn whole(direction: &Value) {
-    let counts = ["sent", "received", "lost", "late", "duplicates"].map(|name| count(&direction[name]));
+    let counts = counts(direction, ["sent", "received", "lost", "late", "duplicates"]);
     assert_eq!(counts, [PACKETS, PACKETS, 0, 0, 0], "{direction}");
     let flows = &direction["per_flow"];
     assert_eq!((sum(flows, "received"), sum(flows, "ecn_marked")), (PACKETS, 0));

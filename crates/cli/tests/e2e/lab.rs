@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use weir_rig::{
-    Database, Finished, LIMIT, Running, count, isolated, lab_run, nothing_is_left, other_processes, ran, run,
-    run_within, see_own_processes, wait_until, weir,
+    Database, Finished, LIMIT, Running, count, counts, isolated, lab_run, nothing_is_left, other_processes,
+    ran, run, run_within, see_own_processes, wait_until, weir,
 };
 
 use crate::documented;
@@ -88,7 +88,7 @@ fn what_a_link_drops_corrupts_and_copies_is_what_programs_across_it_see() {
         &["--set", "forward.corrupt=20%", "--set", "forward.duplicate=10%"],
         1000,
     );
-    let [corrupted, duplicated] = ["corrupted", "duplicated"].map(|name| count(&account["forward"][name]));
+    let [corrupted, duplicated] = counts(&account["forward"], ["corrupted", "duplicated"]);
     assert!(
         (150..280).contains(&corrupted) && (60..150).contains(&duplicated),
         "{account}"
@@ -325,33 +325,4 @@ fn a_link_stays_until_it_is_taken_down_or_what_a_kill_left_is_cleaned() {
     assert_eq!(ran(0, "lab clean --all --json").json()["removed"], json!(["two"]));
     nothing_is_left();
     assert!(!std::path::Path::new("weir.db").exists());
-}
-
-#[test]
-fn a_neighbour_serves_clients_of_others_and_one_that_is_interrupted() {
-    isolated!();
-    let mut server = weir_rig::started("lab neighbour serve --json --listen 127.0.0.1:0 --max-rate 1Mbit/s");
-    let said: Value = serde_json::from_str(&server.first_line(LIMIT)).expect("JSON");
-    let address = said["address"].as_str().expect("an address");
-    let url = |path: &str| format!("http://{address}{path}");
-    let write = "%{http_code} %{size_download} %{num_connects}\n";
-    let curl = |urls: &[&str]| {
-        let first = ["-s", "-o", "/dev/null", "-o", "/dev/null", "-w", write];
-        run("curl", &[&first, urls].concat())
-    };
-    // Both on one connection.
-    let both = curl(&[&url("/bytes/300000"), &url("/bytes/7")]);
-    assert_eq!(both, "200 300000 1\n200 7 0\n");
-    assert!(curl(&[&url("/etc/passwd")]).starts_with("404 0"));
-    let refused = ran(2, &format!("lab neighbour udp {address} --rate 2Mbit/s"));
-    assert!(refused.one_error().contains("--max-rate"), "{}", refused.stderr);
-    // A client that is interrupted reports what it has.
-    let client = weir_rig::started(&format!("lab neighbour voip {address} --json --for 50s"));
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    client.signal("INT");
-    let told = client.wait(LIMIT).expect_code(0).json();
-    assert_eq!(told["interrupted"], true);
-    assert!(count(&told["figures"]["bytes"]) > 0, "{told}");
-    server.signal("TERM");
-    server.wait(LIMIT).expect_code(0);
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use weir_rig::film::ffmpeg;
 use weir_rig::origin::{start, stop};
-use weir_rig::{Database, LIMIT, count, isolated, ran, run_within, started};
+use weir_rig::{Database, LIMIT, count, counts, isolated, ran, run_within, started};
 
 use crate::documented;
 
@@ -63,7 +63,7 @@ fn the_origin_s_log_the_summary_and_the_database_say_the_same() {
         );
         assert_eq!(summary["run"]["outcome"], outcome);
         if options.contains("real-time") {
-            let quality = ["never_started", "sessions"].map(|name| count(&summary["quality"][name]));
+            let quality = counts(&summary["quality"], ["never_started", "sessions"]);
             assert_eq!(quality, [0, 5], "{summary}");
         }
         let requests = count(&summary["all"]["requests"]);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use weir_rig::{
-    Agent, Database, FAR_IPV4, FAR_IPV6, Host, count, isolated, join_by_veth, nft, nft_counter,
+    Agent, Database, FAR_IPV4, FAR_IPV6, Host, count, counts, isolated, join_by_veth, nft, nft_counter,
     quantiles_ascend, ran,
 };
 
@@ -23,7 +23,7 @@ const TEST: &str = "--window 5 --interval 50ms --for 1s --timeout 1s --length 30
 /// A hundred packets, of which `lost` were lost, are reported and stored, each once.
 #[track_caller]
 fn accounted(said: &Value, database: &str, lost: u64) {
-    let counts = ["sent", "received", "lost", "late", "duplicates"].map(|name| count(&said[name]));
+    let counts = counts(said, ["sent", "received", "lost", "late", "duplicates"]);
     assert_eq!(counts, [100, 100 - lost, lost, 0, 0], "{said}");
     for times in ["rtt", "network_rtt", "application", "owd_forward", "owd_reverse"] {
         quantiles_ascend(&said[times]);

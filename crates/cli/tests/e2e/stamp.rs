@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use weir_rig::{Agent, Host, LIMIT, Running, count, isolated, ran, run, run_within};
+use weir_rig::{Agent, Host, LIMIT, Running, count, counts, isolated, ran, run, run_within};
 
 const KEY: &str =
     "a key of any length, which may well be longer than one block of SHA-256, that is sixty-four bytes\n";
@@ -125,7 +125,7 @@ fn the_sender_measures_an_independent_reflector() {
         let told = told.lines().nth(1).expect("the reflector's account");
         let told: Value = serde_json::from_str(told).expect("JSON of the reflector");
         assert_eq!(told["wrong"], Value::Array(Vec::new()));
-        assert_eq!(["shortest", "longest"].map(|name| count(&told[name])), lengths);
+        assert_eq!(counts(&told, ["shortest", "longest"]), lengths);
         let counts = ["sent", "received", "lost", "duplicates", "late"];
         assert_eq!(counts.map(|name| count(&said[name])), [50, 47, 3, 2, 0], "{said}");
         assert_eq!(

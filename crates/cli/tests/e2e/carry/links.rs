@@ -5,7 +5,7 @@ use weir_rig::carry::{
     Carried, FORMAT, FRAME_BYTES, FROM_FAR, LOCAL, RECEIVED, SENT, dropped, events, failed, finish, from_one,
     lossy_link, noise_frames, read_file, recv, same_bytes, same_files, send, send_on, write_file,
 };
-use weir_rig::{Agent, Database, Host, Noise, count, isolated, ran};
+use weir_rig::{Agent, Database, Host, Noise, count, counts, isolated, ran};
 
 use crate::documented;
 
@@ -149,11 +149,7 @@ fn what_is_reported_as_lost_is_what_was_dropped_and_is_concealed() {
         let lost = dropped() - before;
         before += lost;
         assert!(lost > 100, "{lost}");
-        assert_eq!(
-            ["lost", "unrepaired"].map(|name| count(&one[name])),
-            [lost; 2],
-            "{received}"
-        );
+        assert_eq!(counts(one, ["lost", "unrepaired"]), [lost; 2], "{received}");
         assert_eq!(
             count(&one["received"]) + lost,
             count(&sent["sources"]),

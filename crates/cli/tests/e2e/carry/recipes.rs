@@ -148,8 +148,9 @@ fn same_frames(samples: &str) {
     assert_eq!(frame_sums("receiver/out.mkv", samples), sent);
 }
 
-#[test]
-fn every_recipe_is_cooked_below() {
+/// Every recipe on the page is cooked below.
+#[track_caller]
+fn none_is_left_out() {
     let titles: Vec<&str> = recipes().iter().map(|recipe| recipe.title).collect();
     let tests = include_str!("recipes.rs");
     for title in &titles {
@@ -166,6 +167,7 @@ fn every_recipe_is_cooked_below() {
 #[test]
 fn ffmpeg_in_front_and_behind() {
     isolated!();
+    none_is_left_out();
     make_input();
     for title in [
         "Raw frames from ffmpeg to ffmpeg",

@@ -142,10 +142,10 @@ fn machines_are_launched_tested_and_removed_and_one_that_is_refused_holds_nothin
     nothing_is_left();
 
     // One of three refused, and two: one machine is no mesh. The first is held until the limit of cost is near, with
-    // nobody to stop it: five dollars a minute for each machine, and nothing for what is sent.
+    // nobody to stop it: two and a half dollars a minute for each machine, and nothing for what is sent.
     fs::write(
         "prices.csv",
-        "cloud,area,what,usd\naws,*,vm-hour,300\ngcp,*,vm-hour,300\n",
+        "cloud,area,what,usd\naws,*,vm-hour,150\ngcp,*,vm-hour,150\n",
     )
     .unwrap();
     fs::write("refuse-aws-us-east-1", "").unwrap();
