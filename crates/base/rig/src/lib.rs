@@ -35,7 +35,7 @@ pub use link::{
 pub use nginx::nginx;
 pub use noise::Noise;
 pub use process::{Finished, Running, binary, ran, run, run_within, started, wait_until, weir, weir_line};
-pub use relay::{Datagram, HELLO_ACK, MTU_PROBE, RTT_REPLY, RTT_REQUEST, Relay, UDP_PORTS};
+pub use relay::{Datagram, HELLO_ACK, MTU_PROBE, RTT_REPLY, RTT_REQUEST, Relay};
 pub use report_file::unpacked;
 
 /// What takes longer hangs: several times what anything takes on a busy machine.

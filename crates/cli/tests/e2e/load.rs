@@ -41,7 +41,7 @@ fn the_origin_s_log_the_summary_and_the_database_say_the_same() {
         (&hls, "--play random --http 1.1 --for 1500ms --verify", "finished"),
         (
             &mpd,
-            "--play real-time --http 2 --for 1500ms --verify",
+            "--play real-time --rung abr --segment-log segments --http 2 --for 1500ms --verify",
             "finished",
         ),
         // Ctrl-C keeps the account.
@@ -65,6 +65,19 @@ fn the_origin_s_log_the_summary_and_the_database_say_the_same() {
         if options.contains("real-time") {
             let quality = counts(&summary["quality"], ["never_started", "sessions"]);
             assert_eq!(quality, [0, 5], "{summary}");
+            let log = std::fs::read_to_string("segments").expect("the log of segments");
+            let bytes = log.lines().map(|line| {
+                let segment: Value = serde_json::from_str(line).expect("a line of JSON");
+                assert_eq!(segment["failure"], Value::Null, "{segment}");
+                count(&segment["bytes"])
+            });
+            let kinds = summary["kinds"].as_array().expect("kinds").iter();
+            let media = kinds.filter(|kind| kind["kind"] == "video" || kind["kind"] == "audio");
+            assert!(log.lines().count() > 20, "{log}");
+            assert_eq!(
+                bytes.sum::<u64>(),
+                media.map(|kind| count(&kind["body_bytes"])).sum::<u64>()
+            );
         }
         let requests = count(&summary["all"]["requests"]);
         expected.0 += requests;

@@ -253,6 +253,10 @@ fn requests_to_a_bucket_are_signed_as_an_independent_server_computes_it() {
     }
 }
 
+const MANIFEST: &str = "<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\" mediaPresentationDuration=\"PT2S\"><Period>\
+    <AdaptationSet mimeType=\"video/mp4\"><SegmentTemplate duration=\"2\" media=\"$Number$\"/><Representation id=\"a\" \
+    bandwidth=\"1000\"/></AdaptationSet></Period></MPD>";
+
 /// The subject of the certificate that a server shows.
 fn shown(address: &str) -> String {
     let script =
@@ -274,6 +278,19 @@ fn a_certificate_is_read_again_on_a_signal_and_a_bad_one_is_not_taken() {
         &["--silent", "--cacert", "cert.pem", &format!("{url}healthz")],
     );
     assert!(answer.contains("\"ok\""), "{answer}");
+    let load = |options: &str, code: i32| {
+        let order = format!("load {url}list.mpd --play manifest --for 300ms --json -q {options}");
+        ran(code, &order).json()["all"]["failures"].clone()
+    };
+    // Of this origin, whose certificate nobody has signed, but for those who trust all.
+    std::fs::write("list.mpd", MANIFEST).expect("a manifest");
+    assert_eq!(
+        load("", 3).as_object().map(|causes| causes.contains_key("tls")),
+        Some(true)
+    );
+    for options in ["--insecure --http 2", "--insecure --http 1.1"] {
+        assert_eq!(load(options, 0), serde_json::json!({}), "{options}");
+    }
     make_certificate("second");
     assert_eq!(shown(&address), "subject=CN = first");
     process.signal("HUP");
