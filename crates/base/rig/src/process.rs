@@ -76,6 +76,24 @@ impl Finished {
         self
     }
 
+    /// Checks that there is one line of error, and that it has these words.
+    #[track_caller]
+    pub fn error_has(&self, words: &str) {
+        assert!(self.one_error().contains(words), "'{words}' in: {}", self.stderr);
+    }
+
+    /// Checks that standard error has these words.
+    #[track_caller]
+    pub fn stderr_has(&self, words: &str) {
+        assert!(self.stderr.contains(words), "'{words}' in: {}", self.stderr);
+    }
+
+    /// Checks that standard output has these words.
+    #[track_caller]
+    pub fn stdout_has(&self, words: &str) {
+        assert!(self.stdout.contains(words), "'{words}' in: {}", self.stdout);
+    }
+
     /// Standard output as one JSON object.
     #[track_caller]
     pub fn json(&self) -> Value {

@@ -119,7 +119,7 @@ fn each_limit_is_named_when_it_refuses() {
         let (command, options) = beyond.split_once(' ').expect("options");
         let done = ran(2, &format!("{command} {target} {options}"));
         for word in words {
-            assert!(done.one_error().contains(word), "'{word}' in: {}", done.stderr);
+            done.error_has(word);
         }
     }
     // A length left to Weir is within the limits, and a test as fast as the host can stays below the agent's rate.
@@ -141,7 +141,7 @@ fn each_limit_is_named_when_it_refuses() {
     let first = started(&format!("rtt {target} --for 30s --db first.db"));
     told("session opened");
     let second = ran(3, &format!("rtt {target}"));
-    assert!(second.one_error().contains("busy"), "{}", second.stderr);
+    second.error_has("busy");
     first.signal("INT");
     first.wait(LIMIT).expect_code(0);
     told("session closed");

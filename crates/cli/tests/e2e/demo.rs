@@ -73,11 +73,7 @@ fn where_no_networks_can_be_made_it_says_why_and_surveys_loopback() {
                   exec setpriv --bounding-set -sys_admin,-net_admin --inh-caps -sys_admin,-net_admin \"$@\"";
     let around = ["unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh"];
     let done = succeeded(run_within(LIMIT, demo(&around)));
-    assert!(
-        done.stderr.contains("cannot make network namespaces"),
-        "{}",
-        done.stderr
-    );
+    done.stderr_has("cannot make network namespaces");
     let target = "SELECT target FROM runs WHERE kind = 'survey'";
     let target: String = Database::open(&weir_rig::path("demo.db")).one(target);
     assert!(target.starts_with("127.0.0.1:"), "{target}");

@@ -1,7 +1,7 @@
 //! The files in `deploy/` name commands that the built binary understands; nothing builds images or starts clusters here.
 
 use weir_rig::origin::stop;
-use weir_rig::{LIMIT, Running, isolated, run, wait_until, weir};
+use weir_rig::{LIMIT, Running, isolated, run, weir};
 
 /// What a script of `tests/data` finds in files of the repository, line by line.
 #[track_caller]
@@ -72,7 +72,7 @@ fn locust_starts_its_workers() {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     // It tries to reach its master, which does not run, until a signal ends it.
     let worker = Running::start(weir(&words));
-    wait_until("its database", LIMIT, || {
+    weir_rig::wait_until("its database", LIMIT, || {
         std::path::Path::new("weir.db").exists().then_some(())
     });
     worker.signal("TERM");

@@ -46,7 +46,7 @@ fn wait_for_closed_ports(host: Host) {
 fn lost_the_agent(client: Running, database: &str) {
     let done = client.wait(LIMIT).expect_code(3);
     for words in ["lost the agent at", "what was measured until then is kept"] {
-        assert!(done.one_error().contains(words), "{}", done.stderr);
+        done.error_has(words);
     }
     let stored = Database::open(database);
     assert_eq!(stored.one::<String>("SELECT outcome FROM runs"), "failed");
@@ -131,11 +131,7 @@ fn an_interrupt_of_either_end_keeps_what_was_measured() {
     Database::wait_for_rows("all.db", "rtt_packets", 300);
     Database::wait_for_rows("all.db", "stream_seconds", 6);
     let refused = ran(3, "runs delete 1 --db all.db");
-    assert!(
-        refused.one_error().contains("still being recorded"),
-        "{}",
-        refused.stderr
-    );
+    refused.error_has("still being recorded");
     let mut runs = Vec::new();
     for (name, client) in clients {
         client.signal("INT");

@@ -86,11 +86,7 @@ fn a_killed_experiment_goes_on_with_what_is_left_and_its_runs_can_be_merged() {
     let key = "configurations:B:2s:300kbit/s:0..4:warm#1";
     assert_eq!(keys.filter(|name| **name == key).count(), 1, "{plan}");
     let none = ran(2, &format!("{order} --resume"));
-    assert!(
-        none.one_error().contains("has no run of the experiment 'small'"),
-        "{}",
-        none.stderr
-    );
+    none.error_has("has no run of the experiment 'small'");
     assert!(!std::path::Path::new("titles").exists(), "nothing is made before");
     let running = started(order);
     // In the middle of its second run.
@@ -103,11 +99,7 @@ fn a_killed_experiment_goes_on_with_what_is_left_and_its_runs_can_be_merged() {
     // Another experiment of that name is not it.
     std::fs::write("small.toml", EXPERIMENT.replace("0..4", "0..5")).expect("a file");
     let refused = ran(2, &format!("{order} --resume"));
-    assert!(
-        refused.one_error().contains("differs from that of run 1"),
-        "{}",
-        refused.stderr
-    );
+    refused.error_has("differs from that of run 1");
     std::fs::write("small.toml", EXPERIMENT).expect("a file");
     let result = ran(0, &format!("{order} --resume -o results/small.md")).json();
     documented("load-experiment", &result);
@@ -150,9 +142,5 @@ fn a_killed_experiment_goes_on_with_what_is_left_and_its_runs_can_be_merged() {
     )
     .json();
     merged_is_all_of(&again, "2, 4, 5");
-    assert!(
-        ran(2, "runs merge 1 2")
-            .one_error()
-            .contains("is of kind experiment")
-    );
+    ran(2, "runs merge 1 2").error_has("is of kind experiment");
 }

@@ -163,7 +163,7 @@ fn directions_offloads_and_a_byte_limit_send_what_was_ordered() {
             "flows {target} {FRAMES} --reverse --no-gso --spread round-robin --json --fail-if rate<1Gbit/s"
         ),
     );
-    assert!(back.one_error().contains("rate"), "{}", back.stderr);
+    back.error_has("rate");
     let back = back.json();
     assert_eq!(
         (&back["forward"], &back["run"]["outcome"]),
@@ -180,13 +180,7 @@ fn directions_offloads_and_a_byte_limit_send_what_was_ordered() {
          --for 60s --max-bytes 1005kB --json"
     );
     let limited = ran(0, &limited);
-    assert!(
-        limited
-            .stderr
-            .contains("at most 1.01 MB sent (--max-bytes ends it there)"),
-        "{}",
-        limited.stderr
-    );
+    limited.stderr_has("at most 1.01 MB sent (--max-bytes ends it there)");
     let limited = limited.json();
     for way in ["forward", "reverse"] {
         assert_eq!(

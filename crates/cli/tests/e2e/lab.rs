@@ -40,13 +40,16 @@ while True:
 
 /// Numbers of the datagrams that arrived across such a link, and its account.
 #[track_caller]
-fn numbered(options: &[&str], packets: u64) -> (Vec<u64>, Value) {
+fn numbered(options: &str, packets: u64) -> (Vec<u64>, Value) {
     std::fs::write("sender.py", SENDER).expect("a file");
     std::fs::write("receiver.py", RECEIVER).expect("a file");
-    let far = ["--no-agent", "--far", "python3 receiver.py"];
+    let far = ["--no-agent", "--far", "python3 receiver.py", "--set"];
     // The receiver takes a moment to be there; what is sent before it is must not count.
     let script = format!("sleep 1; python3 sender.py {packets}");
-    let (came, account) = lab_run(&[&far, options].concat(), &["sh", "-c", &script]);
+    let (came, account) = lab_run(
+        &[&far[..], &options.split(' ').collect::<Vec<_>>()].concat(),
+        &["sh", "-c", &script],
+    );
     documented("lab-run", &account);
     (
         came.as_array().expect("a list").iter().map(count).collect(),
@@ -60,43 +63,25 @@ fn what_a_link_drops_corrupts_and_copies_is_what_programs_across_it_see() {
     see_own_processes();
     // Nothing but the test's own packets is on the link: the first of them is the link's first.
     let lost = [0, 1, 7, 100, 101, 102, 399];
-    let (came, account) = numbered(
-        &[
-            "--set",
-            "forward.loss={ packets = [0, 1, 7, 100, 101, 102, 399] }",
-        ],
-        400,
+    let (came, account) = numbered("forward.loss={packets=[0,1,7,100,101,102,399]}", 400);
+    assert!(
+        came.into_iter()
+            .eq((0..400).filter(|number| !lost.contains(number)))
     );
-    assert_eq!(
-        came,
-        (0..400)
-            .filter(|number| !lost.contains(number))
-            .collect::<Vec<_>>()
-    );
-    let forward = &account["forward"];
-    assert_eq!(
-        (
-            &forward["dropped"]["loss"],
-            &account["reverse"]["dropped"]["loss"]
-        ),
-        (&json!(7), &json!(0))
-    );
+    let [forward, reverse] = ["forward", "reverse"].map(|way| &account[way]);
+    let dropped = [forward, reverse].map(|way| count(&way["dropped"]["loss"]));
+    assert_eq!(dropped, [7, 0], "{account}");
     assert_eq!(count(&forward["offered"]), count(&forward["delivered"]) + 7);
 
     // A packet with a wrong bit fails its checksum at the receiving host; one that comes twice is one.
-    let (came, account) = numbered(
-        &["--set", "forward.corrupt=20%", "--set", "forward.duplicate=10%"],
-        1000,
-    );
+    let (came, account) = numbered("forward.corrupt=20% --set forward.duplicate=10%", 1000);
     let [corrupted, duplicated] = counts(&account["forward"], ["corrupted", "duplicated"]);
-    assert!(
-        (150..280).contains(&corrupted) && (60..150).contains(&duplicated),
-        "{account}"
-    );
+    assert!((150..280).contains(&corrupted), "{account}");
+    assert!((60..150).contains(&duplicated), "{account}");
     // Corruption comes before copying, so both copies of a packet are whole or neither is.
     let missing = 1000 - came.len() as u64;
     assert!(
-        missing <= corrupted && missing + 30 >= corrupted / 2,
+        (corrupted / 2 - 30..=corrupted).contains(&missing),
         "{missing} of {corrupted}"
     );
     assert_eq!(account["forward"]["own_losses"]["not_written"], 0);
@@ -166,15 +151,11 @@ fn an_account_agrees_with_a_measurement_and_an_unfit_link_makes_the_result_inval
     };
     let done = strict(traffic).expect_code(3);
     for words in ["result is invalid", "--max-lateness"] {
-        assert!(done.one_error().contains(words), "{}", done.stderr);
+        done.error_has(words);
     }
     // The command's own failure goes before.
     let done = strict(&format!("{traffic}; exit 5")).expect_code(5);
-    assert!(
-        done.stderr.contains("warning: the result is invalid"),
-        "{}",
-        done.stderr
-    );
+    done.stderr_has("warning: the result is invalid");
     let fit: Vec<String> =
         Database::open("unfit.db").all("SELECT outcome || ' ' || (summary ->> 'fit') FROM runs");
     assert_eq!(fit, ["finished 0", "finished 0"]);
@@ -229,7 +210,7 @@ fn a_run_ends_with_its_command_by_a_signal_or_killed_and_leaves_nothing() {
     running.signal("INT");
     let done = running.wait(LIMIT).expect_code(9);
     assert_eq!(done.stdout, "started\ntold\n");
-    assert!(done.stderr.contains("link link, up for"), "{}", done.stderr);
+    done.stderr_has("link link, up for");
     nothing_is_left();
 
     let running = endless();
@@ -283,11 +264,7 @@ fn a_link_stays_until_it_is_taken_down_or_what_a_kill_left_is_cleaned() {
     // Nobody listens there, and the far host says so.
     assert_eq!(shown["account"]["reverse"]["offered"], 2);
     assert!(shown["in_words"].to_string().contains("2 routes"), "{shown}");
-    assert!(
-        ran(0, "lab link show")
-            .stdout
-            .contains("ip netns exec weir-link-far")
-    );
+    ran(0, "lab link show").stdout_has("ip netns exec weir-link-far");
     assert_eq!(
         ran(0, "lab link shell far link -- ls /sys/class/net").stdout,
         "lo\nweir0\n"
@@ -302,26 +279,18 @@ fn a_link_stays_until_it_is_taken_down_or_what_a_kill_left_is_cleaned() {
         ran(0, &format!("lab link up -q --name {up}"));
     }
     let again = ran(2, "lab link up --name one");
-    assert!(
-        again.one_error().contains("a link 'one' already"),
-        "{}",
-        again.stderr
-    );
+    again.error_has("a link 'one' already");
     let which = ran(2, "lab link show");
-    assert!(
-        which.one_error().contains("name one of: one, two"),
-        "{}",
-        which.stderr
-    );
+    which.error_has("name one of: one, two");
     kill_carrier("one");
-    assert!(ran(3, "lab link show one").one_error().contains("weir lab clean"));
+    ran(3, "lab link show one").error_has("weir lab clean");
     let removed = ran(0, "lab clean --json").json();
     documented("lab-clean", &removed);
     assert_eq!(removed["removed"], json!(["one"]), "the other is alive");
     // 'up' does it by itself.
     kill_carrier("two");
     ran(0, "lab link up -q --name two --rtt 3ms");
-    assert!(ran(0, "lab link show").stdout.contains("3ms"));
+    ran(0, "lab link show").stdout_has("3ms");
     assert_eq!(ran(0, "lab clean --all --json").json()["removed"], json!(["two"]));
     nothing_is_left();
     assert!(!std::path::Path::new("weir.db").exists());

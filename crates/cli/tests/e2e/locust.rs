@@ -83,7 +83,7 @@ fn locust_counts_what_its_workers_have_counted() {
     let locustfile = stub();
     let orders = ["--weir-dash", &title, "WeirDash"];
     let first = master(&locustfile, &orders);
-    let mut workers: Vec<Running> = (0..WORKERS).map(worker).collect();
+    let workers: Vec<Running> = (0..WORKERS).map(worker).collect();
     users_of_workers("three workers", WORKERS, 0);
     swarm(USERS);
     assert_eq!(users_of_workers("all users", WORKERS, USERS), [USERS / 3; 3]);
@@ -121,6 +121,12 @@ fn locust_counts_what_its_workers_have_counted() {
     );
     assert!(failures[0][2].starts_with("http_4xx"), "{failures:?}");
 
+    the_killed_are_replaced(first, workers, &title);
+}
+
+/// A worker is killed, and then the master.
+#[track_caller]
+fn the_killed_are_replaced(first: Running, mut workers: Vec<Running>, title: &str) {
     // One that is killed has its users taken over by the others.
     swarm(USERS);
     users_of_workers("all users again", WORKERS, USERS);
@@ -130,7 +136,7 @@ fn locust_counts_what_its_workers_have_counted() {
     // A master that is killed and started again is joined again. Of its two classes, HLS has no address here, and the
     // page says why its users do not run.
     drop(first);
-    let second = master(&locustfile, &["--weir-dash", &title]);
+    let second = master(&stub(), &["--weir-dash", title]);
     users_of_workers("two workers", WORKERS - 1, 0);
     swarm(12);
     users_of_workers("those with an address", WORKERS - 1, 6);

@@ -88,7 +88,7 @@ fn clear_encrypted_and_described_titles_play_frame_for_frame() {
     );
     assert!(answers[4].1.contains("lang=\"fr\""), "{}", answers[4].1);
     let done = stop(process);
-    assert!(done.stderr.contains("Ctrl-C stops it"), "{}", done.stderr);
+    done.stderr_has("Ctrl-C stops it");
 }
 
 /// Writes a copy of a dref MP4 that names its media in Apple's way too (an `alis` data reference), which is the only
@@ -148,7 +148,7 @@ fn a_dref_mp4_is_an_index_of_its_media_for_ffmpeg_and_for_the_origin() {
         ),
     ] {
         let refused = ran(code, &format!("origin dref {order}"));
-        assert!(refused.one_error().contains(words), "{}", refused.stderr);
+        refused.error_has(words);
     }
     let source = frames("media/one.mp4", "v:0");
     let (process, url) = start("media --fresh 0s");

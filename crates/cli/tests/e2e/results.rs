@@ -100,36 +100,13 @@ fn measured() -> [Value; 2] {
 
 const EVIL: &str = "</script><script>alert(1)</script>";
 
-#[test]
-fn runs_are_listed_shown_exported_reported_served_and_deleted() {
-    isolated!();
-    let [rtt, flows] = measured();
-    let listed = ran(0, "runs list --json").json_lines();
-    let kinds: Vec<&Value> = listed.iter().map(|run| &run["kind"]).collect();
-    assert_eq!(kinds, ["flows", "rtt"], "the newest first");
-    let only = ran(0, "runs list --kind rtt").stdout;
-    assert!(only.contains("rtt") && !only.contains("flows"), "{only}");
-    let none = ran(0, "runs list --kind survey").stderr;
-    assert!(none.contains("weir.db has runs of kind"), "{none}");
-    let shown = ran(0, "runs show 1 --json").json();
-    for field in ["sent", "received", "rtt", "network_rtt", "by_position"] {
-        assert_eq!(shown["summary"][field], rtt[field], "{field}");
-    }
-    assert_eq!(
-        (&shown["rows"]["rtt_packets"], &shown["rows"]["stream_seconds"]),
-        (&json!(200), &json!(0))
-    );
-    assert_eq!(
-        ran(0, "runs show last --json").json()["summary"]["forward"],
-        flows["forward"]
-    );
-    assert_eq!(ran(0, "diagnose 1 --json").json()["answer"], shown["answer"]);
-
+/// A note and tags, and then the answer first, and evidence on request.
+#[track_caller]
+fn the_answer_comes_first() {
     ran(0, &format!("runs note 1 {EVIL}"));
     ran(0, "runs tag 1 loopback draft");
     let tagged = ran(0, "runs tag 1 --remove draft --json").json();
     assert_eq!(tagged["tags"], json!(["loopback"]));
-    // The answer comes first, and evidence on request.
     for (line, there, not_there) in [
         (
             "runs show 1",
@@ -160,6 +137,34 @@ fn runs_are_listed_shown_exported_reported_served_and_deleted() {
         }
         assert!(!said.contains(not_there), "'{not_there}' in {line}: {said}");
     }
+}
+
+#[test]
+fn runs_are_listed_shown_exported_reported_served_and_deleted() {
+    isolated!();
+    let [rtt, flows] = measured();
+    let listed = ran(0, "runs list --json").json_lines();
+    let kinds: Vec<&Value> = listed.iter().map(|run| &run["kind"]).collect();
+    assert_eq!(kinds, ["flows", "rtt"], "the newest first");
+    let only = ran(0, "runs list --kind rtt").stdout;
+    assert!(only.contains("rtt") && !only.contains("flows"), "{only}");
+    let none = ran(0, "runs list --kind survey").stderr;
+    assert!(none.contains("weir.db has runs of kind"), "{none}");
+    let shown = ran(0, "runs show 1 --json").json();
+    for field in ["sent", "received", "rtt", "network_rtt", "by_position"] {
+        assert_eq!(shown["summary"][field], rtt[field], "{field}");
+    }
+    assert_eq!(
+        (&shown["rows"]["rtt_packets"], &shown["rows"]["stream_seconds"]),
+        (&json!(200), &json!(0))
+    );
+    assert_eq!(
+        ran(0, "runs show last --json").json()["summary"]["forward"],
+        flows["forward"]
+    );
+    assert_eq!(ran(0, "diagnose 1 --json").json()["answer"], shown["answer"]);
+
+    the_answer_comes_first();
 
     let said = ran(0, "report 1 2 -o report.html --json").json();
     let text = std::fs::read_to_string("report.html").expect("the report");
@@ -180,7 +185,7 @@ fn runs_are_listed_shown_exported_reported_served_and_deleted() {
     drop(stored);
     ran(0, "runs delete last");
     assert_eq!(ran(0, "runs list --json").stdout, "");
-    assert!(ran(2, "runs show last").one_error().contains("holds no runs"));
+    ran(2, "runs show last").error_has("holds no runs");
 }
 
 #[track_caller]
@@ -290,7 +295,7 @@ fn full_and_read_only_disks_and_readers_who_leave_change_nothing_of_a_result() {
         done.stderr
     );
     for words in ["8,000 packets sent", "RTT on the network"] {
-        assert!(done.stdout.contains(words), "{}", done.stdout);
+        done.stdout_has(words);
     }
     let rows: i64 = Database::open("small/weir.db").one("SELECT count(*) FROM rtt_packets");
     assert!((1..8000).contains(&rows), "{rows} rows");
@@ -308,13 +313,7 @@ fn full_and_read_only_disks_and_readers_who_leave_change_nothing_of_a_result() {
     ran(0, "report last --db to-be-read?/weir.db -o report.html");
     disk("full", "64k");
     let refused = ran(3, "report last --db to-be-read?/weir.db -o full/report.html");
-    assert!(
-        refused
-            .one_error()
-            .contains("cannot write full/report.html: No space"),
-        "{}",
-        refused.stderr
-    );
+    refused.error_has("cannot write full/report.html: No space");
     assert_eq!(std::fs::read_dir("full").expect("the folder").count(), 0);
 
     let mut unread = weir_line(&format!("flows {target} --rate 5Mbit/s --for 1s --db unread.db"));

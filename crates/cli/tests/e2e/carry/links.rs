@@ -54,11 +54,7 @@ fn frames_come_as_they_were_and_both_ends_keep_their_run() {
         assert_eq!(stored.one::<i64>(&format!("SELECT sum(frames) FROM {table}")), 50);
         assert_eq!(events(database), ["connected", "ended"], "{kind}");
         let refused = ran(3, &format!("diagnose 1 --db {database}"));
-        assert!(
-            refused.one_error().contains("'weir report 1'"),
-            "{}",
-            refused.stderr
-        );
+        refused.error_has("'weir report 1'");
     }
 
     // The format changes in the middle.

@@ -159,11 +159,7 @@ fn machines_are_launched_tested_and_removed_and_one_that_is_refused_holds_nothin
     );
     assert!(refused["problem"].as_str().unwrap().contains("quota"), "{up}");
     let ended = held.wait(LIMIT).expect_code(0);
-    assert!(
-        ended.stderr.contains("--max-usd 10 is nearly reached"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("--max-usd 10 is nearly reached");
     nothing_is_left();
     fs::write("refuse-gcp-europe-west3", "").unwrap();
     let said = launch("").wait(LIMIT).expect_code(3).stderr;

@@ -250,7 +250,11 @@ fn hosts_in_trouble_are_named_and_what_is_interrupted_or_killed_leaves_nothing()
     drop(thief);
     run_in("h2", "nft flush ruleset");
     nothing_is_left();
+    what_is_interrupted_or_killed_leaves_nothing();
+}
 
+#[track_caller]
+fn what_is_interrupted_or_killed_leaves_nothing() {
     let before = finished_tests(["from_host"]).len();
     let order = format!(
         "mesh run --json --again --hosts hosts.yaml {FOUR} --rtt-for 1500ms --tcp-for 0s --udp-for 0s"
