@@ -72,10 +72,8 @@ fn it_listens_where_its_token_and_options_say() {
     let other = TcpListener::bind("[::]:4747").expect("the port on IPv6");
     let refused = ran(2, "agent --open --port 4747");
     let error = refused.one_error();
-    assert!(
-        error.contains("4747 on ::") && error.contains("in use"),
-        "{error}"
-    );
+    assert!(error.contains("4747 on ::"), "{error}");
+    assert!(error.contains("in use"), "{error}");
     drop(other);
     run("sysctl", &["-q", "-w", "net.ipv6.conf.all.disable_ipv6=1"]);
     let agent = Agent::start(Host::Near, "");
@@ -125,10 +123,8 @@ fn each_limit_is_named_when_it_refuses() {
     // A length left to Weir is within the limits, and a test as fast as the host can stays below the agent's rate.
     let said = ran(0, &format!("flows {target} --rate max --flows 2 --for 2s --json")).json();
     let forward = &said["forward"];
-    assert_eq!(
-        (&forward["length"], &forward["aborted"]),
-        (&json!(1000), &Value::Null)
-    );
+    assert_eq!(forward["length"], 1000);
+    assert_eq!(forward["aborted"], Value::Null);
     assert!(count(&forward["rate"]) <= 125_000_000, "{forward}");
 
     let agent = Agent::start(Host::Near, "--max-sessions 1");

@@ -183,11 +183,8 @@ fn forged_replayed_and_strange_datagrams_get_no_answer_and_change_a_counter() {
 
     let told = counts(&rtt, ["sent", "received", "lost", "duplicates"]);
     assert_eq!(told, [100, 100, 0, 0], "{rtt}");
-    assert_eq!(
-        (intruder.requests.len(), intruder.replies),
-        (100, 100),
-        "one reply to each genuine request"
-    );
+    assert_eq!(intruder.requests.len(), 100, "one reply to each genuine request");
+    assert_eq!(intruder.replies, 100, "one reply to each genuine request");
     assert!(
         intruder.unequal.is_empty(),
         "longer or shorter than asked: {:?}",

@@ -154,10 +154,8 @@ fn runs_are_listed_shown_exported_reported_served_and_deleted() {
     for field in ["sent", "received", "rtt", "network_rtt", "by_position"] {
         assert_eq!(shown["summary"][field], rtt[field], "{field}");
     }
-    assert_eq!(
-        (&shown["rows"]["rtt_packets"], &shown["rows"]["stream_seconds"]),
-        (&json!(200), &json!(0))
-    );
+    assert_eq!(shown["rows"]["rtt_packets"], 200);
+    assert_eq!(shown["rows"]["stream_seconds"], 0);
     assert_eq!(
         ran(0, "runs show last --json").json()["summary"]["forward"],
         flows["forward"]
@@ -168,10 +166,8 @@ fn runs_are_listed_shown_exported_reported_served_and_deleted() {
 
     let said = ran(0, "report 1 2 -o report.html --json").json();
     let text = std::fs::read_to_string("report.html").expect("the report");
-    assert_eq!(
-        (count(&said["bytes"]), said["runs"].clone()),
-        (text.len() as u64, json!([1, 2]))
-    );
+    assert_eq!(count(&said["bytes"]), text.len() as u64);
+    assert_eq!(said["runs"].clone(), json!([1, 2]));
     assert!(!text.contains("alert(1)"));
     report_and_page_hold_the_database(&unpacked("report.html"));
     // A file that exists is replaced only when told, by a whole one.
@@ -251,14 +247,10 @@ fn a_running_test_is_followed_by_those_who_have_the_token_and_a_browser_is_opene
     let mut follower = Running::start(follower);
     let progress: Value = serde_json::from_str(&follower.first_line(LIMIT)).expect("a progress");
     let data = &progress["data"];
-    assert_eq!(
-        (&progress["event"], &data["loss"]),
-        (&json!("progress"), &json!(0.0))
-    );
-    assert!(
-        count(&data["rate_bits"]) > 1_000_000 && count(&data["left_ns"]) < 60_000_000_000,
-        "{progress}"
-    );
+    assert_eq!(progress["event"], "progress");
+    assert_eq!(data["loss"], 0.0);
+    assert!(count(&data["rate_bits"]) > 1_000_000, "{progress}");
+    assert!(count(&data["left_ns"]) < 60_000_000_000, "{progress}");
     test.signal("INT");
     assert_eq!(test.wait(LIMIT).expect_code(0).json()["forward"]["lost"], 0);
     let followed = follower.wait(LIMIT).expect_code(0).json_lines();

@@ -105,11 +105,8 @@ fn machines_are_launched_tested_and_removed_and_one_that_is_refused_holds_nothin
     make_network();
     let small = "--rtt-for 500ms --tcp-for 0s --udp-for 0s --max-bytes 1MB";
     let ran = mesh(0, &format!("run --launch --machines-by {MAKER} {PLACES} {small}"));
-    assert_eq!(
-        (&ran["finished"], &ran["failed"]),
-        (&2.into(), &0.into()),
-        "{ran}"
-    );
+    assert_eq!(ran["finished"], 2, "{ran}");
+    assert_eq!(ran["failed"], 0, "{ran}");
     let hosts: Vec<&String> = ran["hosts"].as_object().unwrap().keys().collect();
     assert_eq!(hosts, ["aws-eu-west-1", "aws-us-east-1", "gcp-europe-west3"]);
     nothing_is_left();
@@ -121,19 +118,13 @@ fn machines_are_launched_tested_and_removed_and_one_that_is_refused_holds_nothin
     assert_eq!(mesh(0, "plan --again --hosts copy.yaml")["hosts"], 3);
     let status = mesh(0, &format!("status --machines-by {MAKER}"));
     let launched = &status["launches"][0];
-    assert_eq!(
-        (&launched["held"], &launched["places"][0]["phase"]),
-        (&true.into(), &"up".into()),
-        "{status}"
-    );
+    assert_eq!(launched["held"], true, "{status}");
+    assert_eq!(launched["places"][0]["phase"], "up", "{status}");
     assert_eq!(status["tagged"], serde_json::json!([]));
     // It belongs to a process that is alive: nobody else takes it down.
     let swept = mesh(0, &format!("sweep --all --machines-by {MAKER}"));
-    assert_eq!(
-        (&swept["launches"][0]["outcome"], namespaces()),
-        (&"held".into(), 3),
-        "{swept}"
-    );
+    assert_eq!(swept["launches"][0]["outcome"], "held", "{swept}");
+    assert_eq!(namespaces(), 3, "{swept}");
     held.signal("INT");
     let ended = held.wait(LIMIT).expect_code(0);
     let removed: Value = serde_json::from_str(ended.stdout.lines().last().unwrap()).unwrap();
@@ -152,11 +143,8 @@ fn machines_are_launched_tested_and_removed_and_one_that_is_refused_holds_nothin
     let mut held = launch(&format!("--prices prices.csv --max-usd 10 {small}"));
     let up = line_of(&mut held);
     let refused = &up["places"][1];
-    assert_eq!(
-        (&refused["place"], &refused["phase"]),
-        (&"aws:us-east-1".into(), &"gone".into()),
-        "{up}"
-    );
+    assert_eq!(refused["place"], "aws:us-east-1", "{up}");
+    assert_eq!(refused["phase"], "gone", "{up}");
     assert!(refused["problem"].as_str().unwrap().contains("quota"), "{up}");
     let ended = held.wait(LIMIT).expect_code(0);
     ended.stderr_has("--max-usd 10 is nearly reached");
@@ -212,11 +200,8 @@ fn a_launch_that_is_killed_is_swept_and_one_that_is_interrupted_removes_everythi
     drop(killed);
     fs::remove_dir_all(".local").unwrap();
     let early = mesh(0, &format!("sweep --machines-by {MAKER}"));
-    assert_eq!(
-        (namespaces(), early["tagged"].as_array().unwrap().len()),
-        (3, 3),
-        "{early}"
-    );
+    assert_eq!(namespaces(), 3, "{early}");
+    assert_eq!(early["tagged"].as_array().unwrap().len(), 3, "{early}");
     let name = up["launch"].as_str().unwrap();
     assert_eq!(
         mesh(0, &format!("status --machines-by {MAKER}"))["tagged"][0]["launch"],
