@@ -3,9 +3,7 @@
 
 use serde_json::Value;
 
-use weir_rig::{
-    Agent, Database, Host, LIMIT, count, interface_bytes, isolated, ran, run, started, wait_until,
-};
+use weir_rig::{Agent, Database, Host, count, interface_bytes, isolated, ran, run, weir_line};
 
 /// near (1500) router (1400) far, over IPv4.
 fn join_by_router() {
@@ -65,19 +63,31 @@ fn every_step_is_made_behind_a_router_and_stored_and_sends_what_it_reports() {
     join_by_router();
     let agent = Agent::start(Host::Far, "--open --max-rate 500Mbit/s");
     let sent = || interface_bytes(Host::Near, "near", "tx") + interface_bytes(Host::Far, "far", "tx");
-    let client = started(&format!(
+    let mut survey = weir_line(&format!(
         "survey {} --rate 20Mbit/s --step 200ms --max-flows 4 --max-bytes 2GB --json --db survey.db",
         agent.at("10.9.2.2")
     ));
-    let estimate = wait_until("the estimate", LIMIT, || {
-        let said = client.stderr();
-        said.contains("survey of").then_some(said)
-    });
-    // The handshake and a few probes of the path MTU at most; the survey as a whole sends a hundred times as much.
-    assert!(sent() < 400_000);
-    assert!(estimate.contains("about"), "{estimate}");
-    assert!(estimate.contains("at most"), "{estimate}");
-    let said = client.wait(LIMIT).expect_code(0).json();
+    survey.stderr(std::fs::File::create("estimate").expect("a file"));
+    let done = survey.output().expect("weir starts");
+    assert!(done.status.success(), "{done:?}");
+    let said: Value = serde_json::from_slice(&done.stdout).expect("a result");
+    let estimate = std::fs::read_to_string("estimate").expect("the estimate");
+    for words in ["survey of", "about", "at most"] {
+        assert!(estimate.contains(words), "{estimate}");
+    }
+    // All of it was there before the first step.
+    let written = std::fs::metadata("estimate")
+        .and_then(|file| file.modified())
+        .expect("a time");
+    let written = written
+        .duration_since(std::time::UNIX_EPOCH)
+        .expect("after 1970")
+        .as_nanos();
+    let first = "SELECT min(started_unix_ns) FROM runs WHERE parent_run_id = 1";
+    assert!(
+        written <= Database::open("survey.db").one::<i64>(first) as u128,
+        "{estimate}"
+    );
     assert_eq!(said["run"]["outcome"], "finished");
     assert_eq!(said["hit_byte_limit"], false);
     // Headers, acknowledgements and what the control connection carries come on top of the payload.
