@@ -22,6 +22,7 @@ mod flows;
 mod hostile;
 mod lab;
 mod load;
+mod load_options;
 #[cfg(feature = "locust")]
 mod locust;
 mod mesh;

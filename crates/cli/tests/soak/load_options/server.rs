@@ -7,7 +7,7 @@ use serde_json::Value;
 use weir_rig::{LIMIT, Running, count, ran, wait_until};
 
 /// Segments of the title, of a second each.
-pub const SEGMENTS: usize = 20;
+const SEGMENTS: usize = 20;
 /// Rungs of its pictures, from the lowest up, bit/s.
 pub const RUNGS: [(&str, u64); 3] = [("low", 200_000), ("mid", 400_000), ("high", 800_000)];
 /// In a network namespace of the test's own, every port is free.
@@ -70,20 +70,6 @@ impl Played {
             match all.iter_mut().find(|of| of[0].connection == line.connection) {
                 Some(known) => known.push(line),
                 None => all.push(vec![line]),
-            }
-        }
-        all
-    }
-
-    /// From each manifest to the next of the same connection, without the manifest.
-    pub fn sessions(&self) -> Vec<Vec<&Line>> {
-        let mut all: Vec<Vec<&Line>> = Vec::new();
-        for connection in self.connections() {
-            for line in connection {
-                match line.is_manifest() {
-                    true => all.push(Vec::new()),
-                    false => all.last_mut().expect("a manifest comes first").push(line),
-                }
             }
         }
         all
