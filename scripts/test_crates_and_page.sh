@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests of the crates, of analysis/ and of the page. Many of them wait more than they compute, so three lanes run in
-# parallel: the end-to-end tests; the page; everything else. No lane stops at the first failure.
+# Runs the tests of the crates, of analysis/ and of the page. Many of them wait more than they compute, so four lanes run in
+# parallel: the end-to-end tests; those of meshes; the page; everything else. No lane stops at the first failure.
 set -uo pipefail
 
 cd "$(dirname "$0")/.."
@@ -16,10 +16,13 @@ step() {
     echo "==> $name: $((SECONDS - begin)) s"
 }
 
+# Waiting takes no processor: run more tests at a time than there are processors. Those of meshes take turns, and would
+# occupy the others' places.
 end_to_end() {
-    # Waiting takes no processor: run more tests at a time than there are processors. Those of meshes take turns, and would
-    # occupy the others' places.
-    step "the end-to-end tests" cargo test --workspace --test e2e -- --skip mesh:: --skip documented_json:: --test-threads=4
+    step "the end-to-end tests" cargo test --workspace --test e2e -- --skip mesh:: --test-threads=4
+}
+
+meshes() {
     step "the end-to-end tests of meshes" cargo test --workspace --test e2e -- mesh::
 }
 
@@ -30,7 +33,6 @@ page() {
 all_else() {
     step "cargo test --workspace, but for the end-to-end tests" \
         cargo test --workspace --no-fail-fast --lib --bins --test suite
-    step "the JSON of every command against its schema" cargo test --workspace --test e2e -- documented_json::
     step "cargo test --workspace --doc" cargo test --workspace --no-fail-fast --doc
     step "analysis/: the scripts in Python and R against weir" make --no-print-directory test-analysis
 }
@@ -41,15 +43,15 @@ cargo test --workspace --lib --bins --test suite --test e2e --no-run || exit 1
 # The fuzz targets are built meanwhile, when nobody else has work; what goes wrong with that is said when they run.
 chrt --idle 0 scripts/fuzz_smoke.sh --build >/dev/null 2>&1 &
 lanes+=($!)
-echo "==> the tests, in three lanes; the output of two of them follows that of the first"
-for lane in end_to_end page; do
+echo "==> the tests, in four lanes; the output of three of them follows that of the first"
+for lane in end_to_end meshes page; do
     "$lane" >"$printed/$lane" 2>&1 &
     lanes+=($!)
 done
 all_else 2>&1
 wait
 lanes=()
-cat "$printed/end_to_end" "$printed/page"
+cat "$printed/end_to_end" "$printed/meshes" "$printed/page"
 if [ -s "$printed/failed" ]; then
     sed 's/^/error: failed: /' "$printed/failed" >&2
     exit 1

@@ -45,6 +45,16 @@ impl Database {
         connection.query_row(&sql, [], |row| row.get(0)).ok()
     }
 
+    /// Waits until the store has this number of rows.
+    #[track_caller]
+    pub fn wait_for_rows(path: &str, table: &str, rows: i64) {
+        crate::wait_until(&format!("{rows} rows of {table}"), crate::LIMIT, || {
+            let there = std::path::Path::new(path).exists();
+            let stored = there.then(|| Database::try_count(path, table)).flatten();
+            stored.filter(|stored| *stored >= rows)
+        });
+    }
+
     /// Changes a database behind Weir's back.
     #[track_caller]
     pub fn change(path: &str, sql: &str) {

@@ -7,12 +7,12 @@ use crate::{Finished, LIMIT, run_within};
 /// Ten seconds of moving pictures, and a tone.
 pub const PICTURES: &str = "-f lavfi -i testsrc2=size=320x180:rate=25:duration=10";
 /// A tone of ten seconds.
-pub const TONE: &str = "-f lavfi -i sine=frequency=440:sample_rate=48000:duration=10";
+const TONE: &str = "-f lavfi -i sine=frequency=440:sample_rate=48000:duration=10";
 /// With B-frames, and a sync sample every second.
 pub const VIDEO: &str =
     "-c:v libx264 -preset veryfast -bf 2 -g 25 -keyint_min 25 -sc_threshold 0 -pix_fmt yuv420p";
 /// AAC.
-pub const SOUND: &str = "-c:a aac -b:a 96k";
+const SOUND: &str = "-c:a aac -b:a 96k";
 
 /// Runs ffmpeg, which must succeed without a word.
 #[track_caller]

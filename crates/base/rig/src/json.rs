@@ -8,6 +8,12 @@ pub fn count(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
 }
 
+/// Several counts of an object.
+#[track_caller]
+pub fn counts<const N: usize>(object: &Value, names: [&str; N]) -> [u64; N] {
+    names.map(|name| count(&object[name]))
+}
+
 /// Checks that there are values and that their quantiles ascend.
 #[track_caller]
 pub fn quantiles_ascend(quantiles: &Value) {

@@ -2,30 +2,15 @@
 
 use serde_json::Value;
 
-use crate::{Finished, LIMIT, run_within, weir};
+use crate::{LIMIT, run_within, weir};
 
-/// `weir lab run --json` with these link options, and this command on the near host.
+/// `weir lab run --json` with these link options, and this command on the near host: what the command printed as JSON, if it
+/// did, and the link's account.
 #[track_caller]
-pub fn lab_run(options: &[&str], command: &[&str]) -> Finished {
-    let arguments = [
-        &["lab", "run", "--json", "--max-lateness", "10s"],
-        options,
-        &["--"],
-        command,
-    ]
-    .concat();
-    run_within(LIMIT, weir(&arguments))
-}
-
-/// The objects that a run printed: the command's, if it prints JSON, and at the end the link's account.
-#[track_caller]
-pub fn objects(done: &Finished) -> (Option<Value>, Value) {
-    let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"));
-    let mut lines: Vec<&str> = done.stdout.lines().collect();
-    let account = parse(
-        lines
-            .pop()
-            .unwrap_or_else(|| panic!("no account; {}", done.stderr)),
-    );
-    (lines.pop().map(parse), account)
+pub fn lab_run(options: &[&str], command: &[&str]) -> (Value, Value) {
+    let first = ["lab", "run", "--json", "--max-lateness", "10s"];
+    let line = [&first[..], options, &["--"], command].concat();
+    let mut printed = run_within(LIMIT, weir(&line)).expect_code(0).json_lines();
+    let account = printed.pop().expect("an account");
+    (printed.pop().unwrap_or(Value::Null), account)
 }

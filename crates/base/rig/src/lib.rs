@@ -26,16 +26,16 @@ use std::time::Duration;
 pub use agent::Agent;
 pub use database::Database;
 pub use isolation::{SCRATCH, Weight, enter, see_own_processes};
-pub use json::{count, flow_on_port, quantiles_ascend};
-pub use lab_run::{lab_run, objects};
+pub use json::{count, counts, flow_on_port, quantiles_ascend};
+pub use lab_run::lab_run;
 pub use left::{nothing_is_left, other_processes};
 pub use link::{
     FAR_IPV4, FAR_IPV6, Host, NEAR_IPV4, interface_bytes, join_by_veth, nft, nft_counter, udp_ports_in_use,
 };
 pub use nginx::nginx;
 pub use noise::Noise;
-pub use process::{Finished, Running, binary, run, run_within, wait_until, weir};
-pub use relay::{Datagram, HELLO_ACK, MTU_PROBE, RTT_REPLY, RTT_REQUEST, Relay, UDP_PORTS};
+pub use process::{Finished, Running, binary, ran, run, run_within, started, wait_until, weir, weir_line};
+pub use relay::{Datagram, HELLO_ACK, MTU_PROBE, RTT_REPLY, RTT_REQUEST, Relay};
 pub use report_file::unpacked;
 
 /// What takes longer hangs: several times what anything takes on a busy machine.

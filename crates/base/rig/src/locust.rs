@@ -8,9 +8,9 @@ use serde_json::Value;
 use crate::{LIMIT, Running, run, wait_until, weir};
 
 /// Ports of the master; nobody else is in the test's namespace.
-pub const MASTER: &str = "5557";
+const MASTER: &str = "5557";
 /// The master's page.
-pub const PAGE: &str = "http://127.0.0.1:8089";
+const PAGE: &str = "http://127.0.0.1:8089";
 
 /// A stock Locust, as `scripts/install_prerequisites.sh test` puts it there.
 pub fn locust() -> String {

@@ -2,13 +2,12 @@
 
 use std::process::Command;
 
-use crate::{Finished, LIMIT, Running, count, run, run_within, weir};
+use crate::{Finished, LIMIT, Running, count, run, run_within, started};
 
-/// An origin that is served, and its address.
+/// An origin with these options that is served, and its address.
 #[track_caller]
-pub fn start(options: &[&str]) -> (Running, String) {
-    let arguments = [&["origin"], options, &["--listen", "127.0.0.1:0"]].concat();
-    let mut process = Running::start(weir(&arguments));
+pub fn start(options: &str) -> (Running, String) {
+    let mut process = started(&format!("origin {options} --listen 127.0.0.1:0"));
     let url = process.first_line(LIMIT);
     (process, url)
 }
@@ -35,7 +34,7 @@ print(json.dumps(answers))
 
 /// Status and body of each of these addresses.
 #[track_caller]
-pub fn get(urls: &[String]) -> Vec<(u64, String)> {
+pub fn get(urls: &[impl AsRef<std::ffi::OsStr>]) -> Vec<(u64, String)> {
     let mut python = Command::new("python3");
     python.args(["-c", GET]).args(urls);
     let told = run_within(LIMIT, python).expect_code(0).json();
@@ -68,28 +67,11 @@ pub fn value(metrics: &str, sample: &str) -> u64 {
 
 /// A certificate for 127.0.0.1 that is its own root, and its key, as `cert.pem` and `key.pem`.
 pub fn make_certificate(name: &str) {
-    let (certificate, key) = (crate::path("cert.pem"), crate::path("key.pem"));
-    let subject = format!("/CN={name}");
-    run(
-        "openssl",
-        &[
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:P-256",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            &subject,
-            "-addext",
-            "subjectAltName=IP:127.0.0.1",
-            "-out",
-            &certificate,
-            "-keyout",
-            &key,
-        ],
+    let line = format!(
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN={name} \
+         -addext subjectAltName=IP:127.0.0.1 -out {} -keyout {}",
+        crate::path("cert.pem"),
+        crate::path("key.pem")
     );
+    run("openssl", &line.split(' ').collect::<Vec<_>>());
 }

@@ -28,6 +28,23 @@ pub fn weir(arguments: &[&str]) -> Command {
     command
 }
 
+/// The same with its arguments in one line, separated by spaces.
+pub fn weir_line(line: &str) -> Command {
+    weir(&line.split_whitespace().collect::<Vec<_>>())
+}
+
+/// A running `weir` with these arguments.
+#[track_caller]
+pub fn started(line: &str) -> Running {
+    Running::start(weir_line(line))
+}
+
+/// Runs `weir` with these arguments to its end, with this exit status.
+#[track_caller]
+pub fn ran(code: i32, line: &str) -> Finished {
+    run_within(LIMIT, weir_line(line)).expect_code(code)
+}
+
 /// A program that has ended.
 #[derive(Debug)]
 pub struct Finished {
@@ -59,11 +76,36 @@ impl Finished {
         self
     }
 
+    /// Checks that there is one line of error, and that it has these words.
+    #[track_caller]
+    pub fn error_has(&self, words: &str) {
+        assert!(self.one_error().contains(words), "'{words}' in: {}", self.stderr);
+    }
+
+    /// Checks that standard error has these words.
+    #[track_caller]
+    pub fn stderr_has(&self, words: &str) {
+        assert!(self.stderr.contains(words), "'{words}' in: {}", self.stderr);
+    }
+
+    /// Checks that standard output has these words.
+    #[track_caller]
+    pub fn stdout_has(&self, words: &str) {
+        assert!(self.stdout.contains(words), "'{words}' in: {}", self.stdout);
+    }
+
     /// Standard output as one JSON object.
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("{error} in standard output:\n{}\n{}", self.stdout, self.stderr))
+    }
+
+    /// Standard output as a JSON object on each line.
+    #[track_caller]
+    pub fn json_lines(&self) -> Vec<Value> {
+        let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in: {line}"));
+        self.stdout.lines().map(parse).collect()
     }
 
     /// Checks that the error is one line that begins with the program's name, and gives it.

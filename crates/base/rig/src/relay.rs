@@ -17,8 +17,6 @@ use super::{FAR_IPV4, Host, NEAR_IPV4, nft};
 const AGENT_PORT: u16 = 5000;
 const RELAY_PORT: u16 = 7000;
 const PORTS: u16 = 20;
-/// Option of an agent behind a relay.
-pub const UDP_PORTS: [&str; 2] = ["--udp-ports", "5000..5019"];
 
 /// Kinds of packets (docs/wire-protocol.md): a request of `weir rtt`.
 pub const RTT_REQUEST: u8 = 1;

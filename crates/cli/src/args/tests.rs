@@ -1,6 +1,7 @@
 //! The argument tree as a user meets it: defaults, refusals, and help whose examples work.
 
 mod help_language;
+mod refused;
 
 use clap::CommandFactory;
 use clap::error::ErrorKind;

@@ -1,63 +1,46 @@
-//! The built `weir` binary as a user runs it: clients against agents, over loopback and over namespaces that the
-//! tests make, with losses, copies and delays that somebody else than Weir counts.
+//! The built `weir` binary as a user runs it, for what only a kernel or a real process can show: clients against agents over
+//! namespaces that the tests make, with losses, copies and delays that somebody else than Weir counts; signals; programs of
+//! others at the other end. Logic is tested where it is, in the `suite` of its crate.
 //!
-//! Each test runs in namespaces of its own (see `lab`), so that tests share no port, no packet filter and no file,
-//! need no root (those of meshes do, see `mesh`), and leave nothing behind. They need `unshare` (util-linux), `ip` and `ss` (iproute2), `nft`
-//! (nftables) and `python3`.
+//! Each test runs in namespaces of its own (see `weir_rig::enter`), so that tests share no port, no packet filter and no file,
+//! need no root (those of meshes do, see `mesh`), and leave nothing behind. They need `unshare` (util-linux), `ip` and `ss`
+//! (iproute2), `nft` (nftables) and `python3`.
 
 // Clippy allows unwrap in test functions only; here the functions that they call are tests as well.
 #![allow(clippy::unwrap_used)]
 
-mod agent_limits;
-mod answer;
-mod attribution;
+mod agent;
 mod bad_input;
-mod carried;
 mod carry;
 mod demo;
-mod directions;
+mod deploy;
 mod documented_json;
+mod ended;
 mod experiment;
 mod floors;
-mod flows_exact;
-mod given_up;
+mod flows;
 mod hostile;
-mod kills;
-mod lab_link;
-mod lab_run;
-mod lab_traps;
-mod listening;
+mod lab;
 mod load;
-mod load_causes;
+mod load_options;
 #[cfg(feature = "locust")]
-mod load_locust;
+mod locust;
 mod mesh;
-mod mesh_aws;
-mod neighbours;
 mod origin;
-mod origin_demo;
-mod origin_s3;
-mod origin_shields;
-mod origin_titles;
-mod origin_tls;
-mod relayed;
-mod report;
-mod routed;
+mod results;
 mod rtt;
-mod runs;
+mod shields;
 mod stamp;
-mod store;
 mod survey;
-mod thresholds;
-mod ui;
-mod volume;
 
 use serde_json::Value;
 
-use documented_json::schemas;
+use documented_json::{schemas, strictness};
 
-/// Holds what a command printed against its schema.
+/// Holds what a command printed against its schema, and takes it apart: the schema has to notice all that is missing or new.
 #[track_caller]
-fn assert_documented(name: &str, printed: &Value) {
-    schemas::assert_documented(name, &schemas::validator(name), printed);
+fn documented(name: &str, printed: &Value) {
+    let validator = schemas::validator(name);
+    schemas::assert_documented(name, &validator, printed);
+    strictness::assert_strict(name, &validator, printed);
 }

@@ -1,14 +1,13 @@
-//! The testbed of an experiment: existing titles, storage in a folder and elsewhere, cold and warm caches, repeats in
-//! random order, and cores. The log of nginx, the storage, shows what origins read, and the kernel where they ran.
+//! The testbed of an experiment: existing titles, storage elsewhere, cold and warm caches, repeats in random order. The log
+//! of nginx, the storage, shows what origins read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use weir_rig::film::ffmpeg;
-use weir_rig::{Database, LIMIT, Running, count, isolated, run_within, weir};
+use weir_rig::{Database, isolated, ran};
 
 const STORAGE: &str = "127.0.0.1:8070";
 
@@ -77,11 +76,9 @@ fn cold_origins_read_what_warm_ones_have_kept() {
     );
     let _storage = weir_rig::nginx(&http, STORAGE);
     let database = weir_rig::path("weir.db");
-    let experiment = ["load", "experiment", &path, "--json", "-q", "--db", &database];
-    let plan = run_within(LIMIT, weir(&[&experiment[..], &["--plan"]].concat()))
-        .expect_code(0)
-        .json();
-    let result = run_within(LIMIT, weir(&experiment)).expect_code(0).json();
+    let experiment = format!("load experiment {path} --json -q --db {database}");
+    let plan = ran(0, &format!("{experiment} --plan")).json();
+    let result = ran(0, &experiment).json();
 
     // Every repeat has each run once, in its own order, the order of the plan.
     let (planned, made) = (keys(&plan["cells"]), keys(&result["done"]));
@@ -139,104 +136,4 @@ fn cold_origins_read_what_warm_ones_have_kept() {
         before = ended[number];
     }
     assert_eq!(ended.len(), 8);
-}
-
-/// The CPUs on which a process or thread may run, from the kernel.
-fn cores_of(folder: &str) -> Option<String> {
-    let status = fs::read_to_string(format!("{folder}/status")).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    Some(line.trim().to_owned())
-}
-
-/// Folders of all origins that run now, by their number.
-fn origins() -> Vec<(u32, String)> {
-    let all = fs::read_dir("/proc").expect("processes").flatten();
-    let origin = |name: String| {
-        let number: u32 = name.parse().ok()?;
-        let folder = format!("/proc/{number}");
-        let line = fs::read_to_string(format!("{folder}/cmdline")).ok()?;
-        (line.split('\0').nth(1) == Some("origin")).then_some((number, folder))
-    };
-    all.filter_map(|entry| origin(entry.file_name().into_string().ok()?))
-        .collect()
-}
-
-/// Folders of the threads of a process, with their names.
-fn threads(process: u32) -> Vec<(String, String)> {
-    let Ok(all) = fs::read_dir(format!("/proc/{process}/task")) else {
-        return Vec::new();
-    };
-    let named = |folder: String| Some((fs::read_to_string(format!("{folder}/comm")).ok()?, folder));
-    all.flatten()
-        .filter_map(|entry| named(entry.path().display().to_string()))
-        .collect()
-}
-
-#[test]
-fn everybody_runs_on_the_cores_that_the_file_names() {
-    isolated!(heavy);
-    weir_rig::see_own_processes();
-    let own = cores_of("/proc/self").expect("cores");
-    // The last and the first of what this host lets the test have; on a host of one core they are the same.
-    let ends = |text: &str| {
-        (
-            text.split(['-', ',']).next_back().map(str::to_owned),
-            text.split(['-', ',']).next().map(str::to_owned),
-        )
-    };
-    let (Some(last), Some(first)) = ends(&own) else {
-        panic!("{own}")
-    };
-    let path = prepare(
-        &format!(
-            "[storage]\nfolder = \"{}\"\ndelay = \"2ms\"\ncores = [{first}]\n[origin]\ncores = [{last}]\nthreads = 2\n\
-             [generator]\ncores = [{first}]",
-            weir_rig::path("titles")
-        ),
-        "configurations = [\"A\", \"E\"]\ncaches = [\"cold\"]",
-    );
-    let database = weir_rig::path("weir.db");
-    let mut running = Running::start(weir(&[
-        "load",
-        "experiment",
-        &path,
-        "--json",
-        "-q",
-        "--db",
-        &database,
-    ]));
-    let mut of_origins: BTreeMap<u32, String> = BTreeMap::new();
-    let mut of_threads: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    while running.is_running() {
-        // Later looks count: a process that has just been started may not be its own program yet.
-        of_origins.extend(
-            origins()
-                .into_iter()
-                .filter_map(|(number, folder)| Some((number, cores_of(&folder)?))),
-        );
-        for (name, folder) in threads(running.id()) {
-            of_threads
-                .entry(name.trim().to_owned())
-                .or_default()
-                .extend(cores_of(&folder));
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let result = running.wait(LIMIT).expect_code(0).json();
-    for done in result["done"].as_array().expect("runs") {
-        assert_eq!(done["outcome"]["failed"], 0, "{done}");
-        assert!(count(&done["outcome"]["requests"]) > 10, "{done}");
-    }
-    // Two titles before two configurations, each run with an origin of its own.
-    assert_eq!(of_origins.len(), 4, "{of_origins:?}");
-    assert!(of_origins.values().all(|cores| *cores == last), "{of_origins:?}");
-    for name in ["viewers-0", "storage"] {
-        assert_eq!(
-            of_threads.get(name),
-            Some(&BTreeSet::from([first.clone()])),
-            "{name}: {of_threads:?}"
-        );
-    }
 }

@@ -2,37 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use weir_rig::{Agent, Database, Host, LIMIT, Running, count, isolated, wait_until, weir};
+use weir_rig::{Agent, Database, Host, LIMIT, count, isolated, started};
 
 #[test]
 fn a_stream_that_the_agent_ends_is_not_a_stream_without_loss() {
     isolated!(heavy);
-    let agent = Agent::start(Host::Near, &["--max-rate", "2Mbit/s"]);
-    let (target, database) = (agent.local(), weir_rig::path("overrun.db"));
-    let client = Running::start(weir(&[
-        "flows",
-        &target,
-        "--rate",
-        "2Mbit/s",
-        "--burst",
-        "4",
-        "--length",
-        "1200",
-        "--flows",
-        "2",
-        "--for",
-        "30s",
-        "--fail-if",
-        "loss > 0%",
-        "--json",
-        "--db",
-        &database,
-    ]));
-    wait_until("the stream", LIMIT, || {
-        let exists = std::path::Path::new(&database).exists();
-        let seconds = exists.then(|| Database::try_count(&database, "stream_seconds"));
-        seconds.flatten().filter(|seconds| *seconds > 0)
-    });
+    let agent = Agent::start(Host::Near, "--max-rate 2Mbit/s");
+    let test =
+        "--rate 2Mbit/s --burst 4 --length 1200 --flows 2 --for 30s --fail-if loss>0% --json --db overrun.db";
+    let client = started(&format!("flows {} {test}", agent.local()));
+    Database::wait_for_rows("overrun.db", "stream_seconds", 1);
     // A host that was held up catches up at twice the rate, which is more than the agent takes.
     client.signal("STOP");
     std::thread::sleep(Duration::from_secs(4));
@@ -51,7 +30,7 @@ fn a_stream_that_the_agent_ends_is_not_a_stream_without_loss() {
     let forward = &said["forward"];
     let missing = count(&forward["sent"]) - count(&forward["received"]) - count(&forward["lost"]);
     assert_eq!(count(&forward["unaccounted"]), missing, "{said}");
-    let stored = Database::open(&database);
+    let stored = Database::open("overrun.db");
     assert_eq!(stored.one::<String>("SELECT outcome FROM runs"), "failed");
     let reason: String = stored.one("SELECT reason FROM runs");
     assert!(reason.contains("above the limit"), "{reason}");

@@ -1,9 +1,10 @@
-//! `weir lab pacing`: pacing of a stream affects a call beside it; mistakes are reported; nothing is left behind.
+//! `weir lab pacing`: pacing of a stream affects a call beside it; nothing is left behind.
 
 use serde_json::Value;
 
-use weir_rig::{Database, LIMIT, Running, isolated, run_within, see_own_processes, wait_until, weir};
-use weir_rig::{nothing_is_left, other_processes};
+use weir_rig::{
+    Database, LIMIT, isolated, nothing_is_left, other_processes, ran, see_own_processes, started, wait_until,
+};
 
 /// The first lab of the talk with shorter segments, so that it is soon made.
 const CALL: &str = r#"# A call
@@ -58,8 +59,7 @@ fn a_call_feels_whether_the_stream_beside_it_is_paced() {
     isolated!(heavy);
     see_own_processes();
     let path = scenario(CALL);
-    let command = weir(&["lab", "pacing", &path, "--json", "--max-lateness", "10s"]);
-    let done = run_within(LIMIT, command).expect_code(0);
+    let done = ran(0, &format!("lab pacing {path} --json --max-lateness 10s"));
     let result = done.json();
     let trials = result["trials"].as_array().expect("trials");
     assert_eq!(trials.len(), 3, "{}", done.stderr);
@@ -103,7 +103,7 @@ fn interrupted_or_killed_it_leaves_nothing() {
     see_own_processes();
     let path = scenario(CALL);
     for (signal, code) in [("INT", 0), ("KILL", -1)] {
-        let running = Running::start(weir(&["lab", "pacing", &path]));
+        let running = started(&format!("lab pacing {path}"));
         // The call alone is measured without an origin: then comes the first viewer.
         wait_until("a server", LIMIT, || {
             let serving = |line: &String| line.contains("neighbour serve") || line.contains("origin");
@@ -117,43 +117,4 @@ fn interrupted_or_killed_it_leaves_nothing() {
     let outcomes: Vec<String> =
         Database::open("weir.db").all("SELECT outcome FROM runs WHERE outcome IS NOT NULL");
     assert_eq!(outcomes.first().map(String::as_str), Some("interrupted"));
-}
-
-#[test]
-fn mistakes_are_told_in_a_line() {
-    isolated!();
-    let wrong = scenario(&CALL.replace("top:2.25", "fast"));
-    let table = [
-        (vec![wrong.as_str()], ["line 9", "sammy:C0,C1"]),
-        (
-            vec!["keynote-fax"],
-            ["neither a scenario nor a file", "keynote-voip"],
-        ),
-        (
-            vec!["keynote-voip", "--congestion", "vegas"],
-            ["vegas", "reno, cubic or bbr"],
-        ),
-        (vec!["keynote-voip", "--only", "slow"], ["slow", "unpaced, paced"]),
-        (
-            vec!["sammy-lab", "--case", "fax"],
-            ["fax", "udp, tcp, http, video"],
-        ),
-        (vec!["--show", "keynote-fax"], ["neither", "keynote-voip"]),
-    ];
-    for (arguments, parts) in table {
-        let arguments = [&["lab", "pacing"], &arguments[..]].concat();
-        let done = run_within(LIMIT, weir(&arguments)).expect_code(2);
-        for part in parts {
-            assert!(done.one_error().contains(part), "{part} in {}", done.stderr);
-        }
-    }
-    let shown = run_within(LIMIT, weir(&["lab", "pacing", "--show", "keynote-voip"]));
-    assert!(
-        shown
-            .expect_code(0)
-            .stdout
-            .starts_with("# A call beside streaming")
-    );
-    let listed = run_within(LIMIT, weir(&["lab", "pacing", "--list"])).expect_code(0);
-    assert_eq!(listed.stdout.lines().count(), 6, "{}", listed.stdout);
 }

@@ -1,7 +1,7 @@
 //! `weir lab run`: the link does what its options say, as counted independently; nothing of it is left behind; and it
 //! reports an invalid result.
 
-use weir_rig::{count, isolated, lab_run, nothing_is_left, objects, see_own_processes};
+use weir_rig::{count, isolated, lab_run, nothing_is_left, see_own_processes};
 
 /// Sends bytes by TCP, and prints their digest as the far end has computed it beside its own.
 const TCP_SENDER: &str = r#"
@@ -45,23 +45,8 @@ fn round_trips_take_the_time_that_was_set() {
     isolated!(heavy);
     see_own_processes();
     for family in ["-4", "-6"] {
-        let rtt = [
-            "weir",
-            "rtt",
-            "far",
-            family,
-            "--json",
-            "-q",
-            "--window",
-            "1",
-            "--interval",
-            "50ms",
-            "--for",
-            "2s",
-        ];
-        let done = lab_run(&["--rtt", "20ms"], &rtt).expect_code(0);
-        let (rtt, account) = objects(&done);
-        let rtt = rtt.expect("a result");
+        let rtt = format!("weir rtt far {family} --json -q --window 1 --interval 50ms --for 2s");
+        let (rtt, account) = lab_run(&["--rtt", "20ms"], &rtt.split(' ').collect::<Vec<_>>());
         assert_eq!(rtt["lost"], 0);
         let median = count(&rtt["rtt"]["p50"]);
         assert!(count(&rtt["rtt"]["min"]) >= 20_000_000);
@@ -90,9 +75,8 @@ fn tcp_carries_the_same_bytes_across_a_bad_link() {
     let link: Vec<&str> = link.split(' ').chain(["--no-agent", "--far", &far]).collect();
     for address in ["198.18.0.2", "fd00:77::2"] {
         let script = format!("sleep 1; python3 {sender} {address} {BYTES}");
-        let done = lab_run(&link, &["sh", "-c", &script]).expect_code(0);
-        let (same, account) = objects(&done);
-        assert_eq!(same.expect("a comparison"), 1, "{address}: other bytes arrived");
+        let (same, account) = lab_run(&link, &["sh", "-c", &script]);
+        assert_eq!(same, 1, "{address}: other bytes arrived");
         let forward = &account["forward"];
         // An Ethernet of 1500 bytes carries at most 1460 of them in a packet: the link saw the pieces.
         assert!(count(&forward["offered"]) > BYTES / 1460, "{account}");
@@ -114,23 +98,15 @@ fn packets_longer_than_the_mtu_are_told_of_or_vanish_and_the_path_mtu_is_found_e
         // Only there, so that the agent's long answers still come through.
         let too_big = format!("forward.too-big={too_big}");
         let link = ["--mtu", "1400", "--set", "interface-mtu=9000", "--set", &too_big];
-        let done = lab_run(&[&link[..], &["--no-agent"]].concat(), &["python3", &script]).expect_code(0);
-        let (mtu, account) = objects(&done);
-        assert_eq!(mtu.expect("a number"), learned, "{too_big}");
+        let (mtu, account) = lab_run(&[&link[..], &["--no-agent"]].concat(), &["python3", &script]);
+        assert_eq!(mtu, learned, "{too_big}");
         assert!(count(&account["forward"]["dropped"]["too_big"]) >= 1);
 
         for family in ["-4", "-6"] {
-            let flows = [
-                "weir", "flows", "far", family, "--json", "-q", "--rate", "10Mbit/s", "--for", "300ms",
-            ];
-            let done = lab_run(&link, &flows).expect_code(0);
-            let (flows, _) = objects(&done);
+            let flows = format!("weir flows far {family} --json -q --rate 10Mbit/s --for 300ms");
+            let (flows, _) = lab_run(&link, &flows.split(' ').collect::<Vec<_>>());
             let headers = if family == "-4" { 28 } else { 48 };
-            assert_eq!(
-                flows.expect("a result")["forward"]["length"],
-                1400 - headers,
-                "{too_big} {family}"
-            );
+            assert_eq!(flows["forward"]["length"], 1400 - headers, "{too_big} {family}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use weir_rig::{Database, Finished, LIMIT, Running, count, isolated, run_within, wait_until, weir};
+use weir_rig::{Database, LIMIT, count, isolated, ran, started, wait_until};
 
 const CAPACITY: usize = 6;
 /// Between the rounds of answers.
@@ -75,21 +75,18 @@ fn answer(crowded: bool) -> String {
 }
 
 /// Each viewer asks up to 50 times in a trial: a single refusal is more.
-const HELD: &str = "failures < 0.1%";
+const HELD: &str = "failures<0.1%";
 
-const SHORT: [&str; 6] = ["--play", "manifest", "--settle", "0s", "--step", "1s"];
-
-#[track_caller]
-fn find(status: i32, url: &str, options: &[&str]) -> Finished {
-    let arguments = [&["load", "find-capacity", url], SHORT.as_slice(), options].concat();
-    run_within(LIMIT, weir(&arguments)).expect_code(status)
-}
+const SHORT: &str = "--play manifest --settle 0s --step 1s --json";
 
 #[test]
 fn the_capacity_is_the_server_s() {
     isolated!(heavy);
-    let (url, database) = (server(), weir_rig::path("weir.db"));
-    let found = find(0, &url, &["--hold", HELD, "--json", "-q", "--db", &database]).json();
+    let found = ran(
+        0,
+        &format!("load find-capacity {} {SHORT} --hold {HELD} -q", server()),
+    )
+    .json();
     assert_eq!(found["found"], "capacity", "{found}");
     assert_eq!(
         (count(&found["viewers"]), count(&found["low"])),
@@ -107,7 +104,7 @@ fn the_capacity_is_the_server_s() {
         assert_eq!(trial["conditions"][0]["held"], held, "{trial}");
     }
     // Each trial is a run that belongs to the search.
-    let database = Database::open(&database);
+    let database = Database::open("weir.db");
     let children = format!(
         "SELECT count(*) FROM runs WHERE parent_run_id = {}",
         found["run"]["id"]
@@ -119,46 +116,12 @@ fn the_capacity_is_the_server_s() {
 }
 
 #[test]
-fn limits_that_are_not_reached_or_cannot_be_met() {
-    isolated!(heavy);
-    let url = server();
-    let hold = ["--hold", "p50 < 150ms", "-q"];
-    let all = find(
-        0,
-        &url,
-        &[hold.as_slice(), &["--from", "2", "--most", "3", "--json"]].concat(),
-    )
-    .json();
-    assert_eq!(
-        (&all["found"], count(&all["viewers"])),
-        (&Value::from("all_held"), 3),
-        "{all}"
-    );
-    assert_eq!(all["high"], Value::Null);
-    let none = find(1, &url, &["--hold", "p50 < 1ms", "-q"]);
-    assert!(none.stderr.contains("not even one viewer"), "{}", none.stderr);
-    assert!(
-        none.stdout.contains("capacity: 0 viewers with p50 < 1.00 ms"),
-        "{}",
-        none.stdout
-    );
-    let refused = |options: &[&str]| {
-        let arguments = [&["load", "find-capacity", &url], options].concat();
-        run_within(LIMIT, weir(&arguments)).expect_code(2).stderr
-    };
-    assert!(refused(&[]).contains("--hold"));
-    assert!(refused(&["--hold", "loss < 1%"]).contains("does not measure loss"));
-    assert!(refused(&["--hold", "p50 < 1s", "--viewers", "3"]).contains("--viewers conflicts with"));
-    assert!(refused(&["--hold", "p50 < 1s", "--from", "5", "--most", "3"]).contains("is above"));
-}
-
-#[test]
 fn a_search_that_is_interrupted_tells_what_it_knows() {
     isolated!(heavy);
-    let (url, database) = (server(), weir_rig::path("weir.db"));
-    let arguments = [&["load", "find-capacity", &url], SHORT.as_slice()].concat();
-    let options = ["--hold", "p50 < 150ms", "--json", "--db", &database];
-    let search = Running::start(weir(&[arguments.as_slice(), &options].concat()));
+    let search = started(&format!(
+        "load find-capacity {} {SHORT} --hold p50<150ms",
+        server()
+    ));
     // The third trial is on its way when two have ended.
     wait_until("two trials", LIMIT, || {
         (search.stderr().matches("passed").count() >= 2).then_some(())
@@ -169,5 +132,5 @@ fn a_search_that_is_interrupted_tells_what_it_knows() {
     assert_eq!(found["found"], Value::Null);
     assert!(count(&found["viewers"]) >= 2, "{found}");
     let outcomes = "SELECT count(*) FROM runs WHERE outcome = 'running'";
-    assert_eq!(Database::open(&database).one::<i64>(outcomes), 0);
+    assert_eq!(Database::open("weir.db").one::<i64>(outcomes), 0);
 }

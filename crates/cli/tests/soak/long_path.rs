@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use weir_rig::{
-    Agent, Database, Datagram, FAR_IPV4, HELLO_ACK, Host, LIMIT, MTU_PROBE, Relay, Running, UDP_PORTS, count,
-    isolated, join_by_veth, run_within, wait_until, weir,
+    Agent, Database, Datagram, FAR_IPV4, HELLO_ACK, Host, LIMIT, MTU_PROBE, Relay, count, isolated,
+    join_by_veth, ran, started, wait_until,
 };
 
 /// Round trips of 220 ms, as between continents.
@@ -14,7 +14,7 @@ const ONE_WAY: Duration = Duration::from_millis(110);
 
 fn link_and_agent() -> Agent {
     join_by_veth(9000);
-    Agent::start(Host::Far, &[&["--open"][..], &UDP_PORTS].concat())
+    Agent::start(Host::Far, "--open --udp-ports 5000..5019")
 }
 
 /// Packets of 1500 bytes come through, longer ones do not, as where hosts have jumbo frames and the path has none.
@@ -30,16 +30,8 @@ fn a_long_path_behind_jumbo_interfaces_is_measured() {
     isolated!();
     let agent = link_and_agent();
     let _relay = Relay::start_over(ONE_WAY, carry_1500);
-    let (target, database) = (agent.at(FAR_IPV4), weir_rig::path("long.db"));
-    let said = run_within(
-        LIMIT,
-        weir(&[
-            "flows", &target, "--rate", "2Mbit/s", "--flows", "2", "--for", "1s", "--both", "--json", "--db",
-            &database,
-        ]),
-    )
-    .expect_code(0)
-    .json();
+    let test = "--rate 2Mbit/s --flows 2 --for 1s --both --json --db long.db";
+    let said = ran(0, &format!("flows {} {test}", agent.at(FAR_IPV4))).json();
     for way in ["forward", "reverse"] {
         let direction = &said[way];
         assert_eq!(direction["length"], 1472, "{way}: {said}");
@@ -53,7 +45,7 @@ fn a_long_path_behind_jumbo_interfaces_is_measured() {
     assert!(uncertainty < 130_000_000, "{said}");
     let offset = said["clock"]["offset_ns"].as_i64().expect("an offset");
     assert!(offset.unsigned_abs() <= uncertainty, "{said}");
-    let stored = Database::open(&database);
+    let stored = Database::open("long.db");
     for (way, largest) in [("forward", 1500), ("reverse", 1500)] {
         let sql = format!("SELECT max(size) FROM mtu_probes WHERE acknowledged AND direction = '{way}'");
         assert_eq!(stored.one::<i64>(&sql), largest, "{way}");
@@ -74,26 +66,8 @@ fn a_greeting_whose_answer_is_lost_is_answered_again() {
         }
         vec![datagram]
     });
-    let target = agent.at(FAR_IPV4);
-    let said = run_within(
-        LIMIT,
-        weir(&[
-            "flows",
-            &target,
-            "--rate",
-            "2Mbit/s",
-            "--length",
-            "1000",
-            "--flows",
-            "1",
-            "--for",
-            "500ms",
-            "--reverse",
-            "--json",
-        ]),
-    )
-    .expect_code(0)
-    .json();
+    let test = "--rate 2Mbit/s --length 1000 --flows 1 --for 500ms --reverse --json";
+    let said = ran(0, &format!("flows {} {test}", agent.at(FAR_IPV4))).json();
     assert_eq!(said["reverse"]["lost"], 0, "{said}");
     // Of 125, if the machine does not stand still meanwhile.
     assert!(count(&said["reverse"]["received"]) > 10, "{said}");
@@ -108,10 +82,8 @@ fn interrupt_search(forward: bool) {
         }
         vec![datagram]
     });
-    let (target, database) = (agent.at(FAR_IPV4), weir_rig::path("interrupted.db"));
-    let client = Running::start(weir(&[
-        "flows", &target, "--rate", "2Mbit/s", "--for", "10s", "--json", "--db", &database,
-    ]));
+    let test = "--rate 2Mbit/s --for 10s --json --db interrupted.db";
+    let client = started(&format!("flows {} {test}", agent.at(FAR_IPV4)));
     wait_until("the session", LIMIT, || {
         agent.process.stderr().contains("session opened").then_some(())
     });
@@ -123,11 +95,11 @@ fn interrupt_search(forward: bool) {
     assert!(took < Duration::from_secs(3), "{took:?}");
     assert_eq!(said["run"]["outcome"], "interrupted", "{said}");
     assert!(said["forward"].is_null() && said["reverse"].is_null(), "{said}");
-    let stored = Database::open(&database);
+    let stored = Database::open("interrupted.db");
     assert_eq!(stored.one::<String>("SELECT outcome FROM runs"), "interrupted");
     let probed = stored.one::<i64>("SELECT count(*) FROM mtu_probes");
     assert!(probed > 0, "what was probed is kept");
-    agent.check_serves_at(FAR_IPV4, &[]);
+    agent.check_serves(FAR_IPV4, "");
 }
 
 #[test]

@@ -3,42 +3,20 @@
 
 use serde_json::Value;
 
-use weir_rig::{LIMIT, count, isolated, run_within, see_own_processes, weir};
-
-const LISTEN: &str = "198.18.0.2:7000";
+use weir_rig::{count, isolated, lab_run, see_own_processes};
 
 /// What a neighbour and then the link said, after `weir lab neighbour KIND far:7000` with these arguments.
 #[track_caller]
-fn neighbour(link: &[&str], kind: &[&str]) -> (Value, Value) {
+fn neighbour(link: &str, kind: &str) -> (Value, Value) {
     see_own_processes();
-    let serve = format!("weir lab neighbour serve --listen {LISTEN}");
-    let arguments = [
-        &[
-            "lab",
-            "run",
-            "--json",
-            "--no-agent",
-            "--max-lateness",
-            "10s",
-            "--far",
-            &serve,
-        ],
-        link,
-        &["--", "weir", "lab", "neighbour"],
-        &kind[..1],
-        &["far:7000", "--json"],
-        &kind[1..],
-    ]
-    .concat();
-    let done = run_within(LIMIT, weir(&arguments)).expect_code(0);
-    // The server says where it listens on standard error, with all that the far host says.
-    let mut lines: Vec<Value> = done
-        .stdout
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}")))
+    let serve = "weir lab neighbour serve --listen 198.18.0.2:7000";
+    let link: Vec<&str> = ["--no-agent", "--far", serve]
+        .into_iter()
+        .chain(link.split(' '))
         .collect();
-    let account = lines.pop().expect("an account");
-    (lines.pop().expect("a measurement"), account)
+    let (kind, options) = kind.split_once(' ').expect("options");
+    let command = format!("weir lab neighbour {kind} far:7000 --json {options}");
+    lab_run(&link, &command.split(' ').collect::<Vec<_>>())
 }
 
 fn ms(value: &Value) -> f64 {
@@ -48,7 +26,7 @@ fn ms(value: &Value) -> f64 {
 #[test]
 fn a_call_takes_the_delay_that_was_set() {
     isolated!(heavy);
-    let (voip, _) = neighbour(&["--rtt", "80ms"], &["voip", "--for", "4s"]);
+    let (voip, _) = neighbour("--rtt 80ms", "voip --for 4s");
     let figures = &voip["figures"];
     assert_eq!(
         (count(&figures["packets_sent"]), count(&figures["lost"])),
@@ -80,8 +58,8 @@ fn a_call_counts_the_losses_of_the_link() {
     isolated!();
     // Before the call come a token and whatever the far host says until its server is there; behind it, that it has
     // ended.
-    let lose = "reverse.loss={ packets = [50, 51, 52, 100] }";
-    let (voip, account) = neighbour(&["--rtt", "20ms", "--set", lose], &["voip", "--for", "4s"]);
+    let lose = "--rtt 20ms --set reverse.loss={packets=[50,51,52,100]}";
+    let (voip, account) = neighbour(lose, "voip --for 4s");
     assert_eq!(count(&account["reverse"]["dropped"]["loss"]), 4);
     let figures = &voip["figures"];
     assert_eq!(
@@ -102,11 +80,8 @@ fn a_call_counts_the_losses_of_the_link() {
 #[test]
 fn datagrams_that_a_queue_dropped_are_lost_and_the_rest_waited() {
     isolated!();
-    let link = ["--rate", "1Mbit/s", "--rtt", "20ms", "--queue", "20packets"];
-    let (udp, account) = neighbour(
-        &link,
-        &["udp", "--rate", "2Mbit/s", "--length", "1000", "--for", "3s"],
-    );
+    let link = "--rate 1Mbit/s --rtt 20ms --queue 20packets";
+    let (udp, account) = neighbour(link, "udp --rate 2Mbit/s --length 1000 --for 3s");
     let figures = &udp["figures"];
     assert_eq!(count(&figures["packets_sent"]), 750);
     let (lost, dropped) = (
@@ -133,11 +108,8 @@ fn datagrams_that_a_queue_dropped_are_lost_and_the_rest_waited() {
 fn a_download_fills_the_link() {
     isolated!(heavy);
     // The link counts what a busy machine carried, and the client has to report the same.
-    let link = ["--rate", "20Mbit/s", "--rtt", "20ms", "--queue", "2bdp"];
-    let (bulk, account) = neighbour(
-        &link,
-        &["bulk", "--congestion", "reno", "--streams", "2", "--for", "4s"],
-    );
+    let link = "--rate 20Mbit/s --rtt 20ms --queue 2bdp";
+    let (bulk, account) = neighbour(link, "bulk --congestion reno --streams 2 --for 4s");
     let figures = &bulk["figures"];
     let (down, bytes) = (&account["reverse"], count(&figures["bytes"]));
     let (delivered, dropped) = (count(&down["delivered"]), count(&down["dropped"]["queue"]));
@@ -178,9 +150,9 @@ fn a_download_fills_the_link() {
 #[test]
 fn repeated_downloads_take_the_time_that_the_link_takes() {
     isolated!();
-    let link = ["--rate", "10Mbit/s", "--rtt", "20ms", "--queue", "2bdp"];
-    let kind = ["http", "--bytes", "500kB", "--pause", "100ms", "--for", "4s"];
-    let (http, _) = neighbour(&link, &kind);
+    let link = "--rate 10Mbit/s --rtt 20ms --queue 2bdp";
+    let kind = "http --bytes 500kB --pause 100ms --for 4s";
+    let (http, _) = neighbour(link, kind);
     let figures = &http["figures"];
     // 346 segments of 1,500 bytes on 10 Mbit/s, and the round trip; none faster.
     let least = ms(&figures["completion"]["min"]);
@@ -203,8 +175,8 @@ fn repeated_downloads_take_the_time_that_the_link_takes() {
 #[test]
 fn a_game_runs_on_a_link_that_holds_it_and_freezes_on_one_that_does_not() {
     isolated!(heavy);
-    let link = ["--rate", "40Mbit/s", "--rtt", "20ms", "--queue", "2bdp"];
-    let (game, account) = neighbour(&link, &["game", "--rate", "15Mbit/s", "--for", "4s"]);
+    let link = "--rate 40Mbit/s --rtt 20ms --queue 2bdp";
+    let (game, account) = neighbour(link, "game --rate 15Mbit/s --for 4s");
     let figures = &game["figures"];
     assert_eq!(count(&figures["frames_sent"]), 240);
     // A server that is held up for 100 ms sends six frames at once, which the queue cannot hold.
@@ -228,8 +200,8 @@ fn a_game_runs_on_a_link_that_holds_it_and_freezes_on_one_that_does_not() {
     let (inputs, answered) = (count(&figures["inputs_sent"]), count(&figures["inputs_answered"]));
     assert!(answered <= inputs && 2 * answered > inputs, "{figures}");
 
-    let link = ["--rate", "8Mbit/s", "--rtt", "20ms", "--queue", "2bdp"];
-    let (game, _) = neighbour(&link, &["game", "--rate", "15Mbit/s", "--for", "2s"]);
+    let link = "--rate 8Mbit/s --rtt 20ms --queue 2bdp";
+    let (game, _) = neighbour(link, "game --rate 15Mbit/s --for 2s");
     let figures = &game["figures"];
     assert_eq!(count(&figures["frames_sent"]), 120);
     assert!(incomplete(figures) > held.max(0.5), "{figures}");

@@ -26,10 +26,10 @@ fn two_thousand_slow_clients_fit_into_memory() {
     std::fs::write(format!("{root}/film.mp4"), vec![7; 16 << 20]).expect("a file");
     make_certificate("slow");
     let (certificate, key) = (weir_rig::path("cert.pem"), weir_rig::path("key.pem"));
-    let tls = ["--tls-cert", certificate.as_str(), "--tls-key", &key];
-    let (storage, place) = start(&[&root, "--files"]);
-    for (options, speak) in [(&tls[..], "--http1.1"), (&tls, "--http2")] {
-        let (origin, url) = start(&[&[place.as_str(), "--files"], options].concat());
+    let tls = format!("--tls-cert {certificate} --tls-key {key}");
+    let (storage, place) = start(&format!("{root} --files"));
+    for speak in ["--http1.1", "--http2"] {
+        let (origin, url) = start(&format!("{place} --files {tls}"));
         let mut python = Command::new("python3");
         python
             .args([SCRIPT, &format!("{url}film.mp4"), &CLIENTS.to_string(), "5"])

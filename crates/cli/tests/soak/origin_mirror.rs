@@ -21,9 +21,9 @@ fn playing_goes_on_from_the_mirror_when_a_storage_is_killed() {
     let film = format!("{root}/film.mp4");
     ffmpeg(&format!("{PICTURES} {VIDEO} -b:v 600k {film}"));
     // Plain HTTP servers, to the one that is tested.
-    let (first, preferred) = start(&[&root, "--files"]);
-    let (second, mirror) = start(&[&root, "--files"]);
-    let (origin, url) = start(&[&preferred, "--mirror", &mirror, "--segment", "2s"]);
+    let (first, preferred) = start(&format!("{root} --files"));
+    let (second, mirror) = start(&format!("{root} --files"));
+    let (origin, url) = start(&format!("{preferred} --mirror {mirror} --segment 2s"));
 
     let at = |name: &str| format!("{url}film.mp4/{name}");
     let (status, playlist) = get(&[at("video/v1/playlist.m3u8")]).remove(0);

@@ -1,158 +1,110 @@
 //! The JSON that every command prints, against the schemas in `docs/schemas`: the documentation of `--json` is what
-//! the built binary says, or this test fails. An agent and the commands run on loopback, at rates that load nothing.
+//! the built binary says, or this test fails.
 
 mod printing;
 pub mod schemas;
-mod strictness;
+pub mod strictness;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use printing::printed_by;
+use printing::Document;
 use schemas::{assert_documented, docs, schema, validator};
 use strictness::{assert_strict, fields};
+use weir_rig::{isolated, see_own_processes};
 
-const SCHEMAS: [&str; 47] = [
-    "agent",
-    "rtt",
-    "flows",
-    "survey",
-    "send",
-    "recv",
-    "diagnose",
-    "runs-list",
-    "runs-show",
-    "runs-export",
-    "runs-note",
-    "runs-tag",
-    "runs-delete",
-    "report",
-    "report-data",
-    "ui",
-    "origin",
-    "origin-demo",
-    "origin-index",
-    "origin-dref",
-    "load",
+/// What other tests print, who hold it against its schema.
+const ELSEWHERE: [&str; 9] = [
+    "lab-link-down",
     "load-experiment",
     "load-experiment-plan",
-    "load-find-capacity",
-    "lab-run",
-    "lab-link-show",
-    "lab-link-down",
-    "lab-neighbour",
-    "lab-neighbour-serve",
-    "lab-calibrate",
-    "lab-profiles",
-    "lab-profiles-show",
-    "lab-clean",
-    "lab-pacing",
-    "lab-pacing-list",
-    "lab-pacing-show",
-    "lab-traps",
-    "lab-traps-show",
-    "lab-traps-list",
-    "mesh-regions",
-    "mesh-plan",
-    "mesh-import",
-    "mesh-report",
-    "mesh-run",
-    "mesh-sweep",
     "mesh-launch",
+    "mesh-run",
     "mesh-status",
+    "mesh-sweep",
+    "origin-demo",
+    "origin-dref",
 ];
-/// Schemas that output is checked against where there are hosts, in the end-to-end tests (`mesh`).
-const WHERE_HOSTS_ARE: [&str; 4] = ["mesh-run", "mesh-sweep", "mesh-launch", "mesh-status"];
 /// Documents of a kind that are taken apart; the others are only validated.
 const TAKEN_APART: usize = 2;
 
-#[test]
-fn everything_that_is_printed_is_documented() {
-    for name in SCHEMAS {
-        let validator = validator(name);
-        assert!(
-            WHERE_HOSTS_ARE.contains(&name) || printed_by(name).next().is_some(),
-            "nothing was printed for {name}"
-        );
-        for (what, document) in printed_by(name) {
-            assert_documented(what, &validator, document);
-        }
-    }
+/// Names of all schemas.
+fn all() -> BTreeSet<String> {
+    let files = std::fs::read_dir(docs().join("schemas")).expect("the folder");
+    let names = files.map(|file| file.expect("a file").file_name().into_string().expect("a name"));
+    let schemas = names.filter_map(|name| Some(name.strip_suffix(".schema.json")?.to_owned()));
+    schemas.collect()
 }
 
 #[test]
-fn the_schemas_notice_every_missing_and_every_new_field() {
-    for name in SCHEMAS {
-        let validator = validator(name);
-        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-        for (what, document) in printed_by(name) {
-            let of_kind = seen
-                .entry(format!("{} {}", document["table"], document["kind"]))
-                .or_default();
-            *of_kind += 1;
-            // What the document of a report takes over from elsewhere is open in its schema; its series are taken
-            // apart where they are made.
-            if *of_kind <= TAKEN_APART && name != "report-data" {
-                assert_strict(what, &validator, document);
-            }
+fn everything_that_is_printed_is_as_its_schema_says_which_notices_missing_and_new_fields() {
+    isolated!();
+    see_own_processes();
+    let documents = printing::printed();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut validators = BTreeMap::new();
+    for (name, what, document) in &documents {
+        let validator = validators.entry(name).or_insert_with(|| validator(name));
+        assert_documented(what, validator, document);
+        let kind = format!("{name} {} {}", document["table"], document["kind"]);
+        let of_kind = seen.entry(kind).or_default();
+        *of_kind += 1;
+        // What the document of a report takes over from elsewhere is open in its schema; its series are taken
+        // apart where they are made.
+        if *of_kind <= TAKEN_APART && name != "report-data" {
+            assert_strict(what, validator, document);
         }
     }
+    let printed: BTreeSet<String> = documents.iter().map(|(name, ..)| name.clone()).collect();
+    let elsewhere = BTreeSet::from(ELSEWHERE.map(str::to_owned));
+    assert_eq!(&printed | &elsewhere, all());
+    all_parts_are_reached(&documents);
 }
 
-/// What the two tests above would not notice: commands that never reach the parts that differ.
-#[test]
-fn the_commands_reach_all_parts_of_the_schemas() {
-    let strings = |name: &str, field: &str| -> BTreeSet<&str> {
-        printed_by(name)
-            .filter_map(|(_, document)| document[field].as_str())
-            .collect()
+/// What the test above would not notice: commands that never reach the parts that differ.
+#[track_caller]
+fn all_parts_are_reached(documents: &[Document]) {
+    let of = |name: &'static str| documents.iter().filter(move |document| document.0 == name);
+    let strings = |name: &'static str, field: &str| -> BTreeSet<String> {
+        let texts = of(name).filter_map(|(.., document)| document[field].as_str());
+        texts.map(str::to_owned).collect()
     };
-    let kinds = BTreeSet::from([
-        "find-capacity",
-        "flows",
-        "lab",
-        "load",
-        "mtu",
-        "pacing",
-        "recv",
-        "rtt",
-        "send",
-        "survey",
-        "tcp",
-    ]);
-    assert_eq!(strings("runs-list", "kind"), kinds);
-    assert_eq!(
-        strings("runs-list", "outcome"),
-        BTreeSet::from(["failed", "finished"])
-    );
+    let kinds = "find-capacity flows lab load mtu pacing recv rtt send survey tcp".split(' ');
+    assert_eq!(strings("runs-list", "kind"), kinds.map(str::to_owned).collect());
+    let outcomes = ["failed", "finished"].map(str::to_owned);
+    assert_eq!(strings("runs-list", "outcome"), BTreeSet::from(outcomes));
     // The omitted ones report silence and dropped flows, which do not occur on loopback.
     let tables = strings("runs-export", "table");
     let left_out = ["silences", "flow_bursts", "flow_changes"];
-    let wanted = weir_results::Table::ALL
-        .map(weir_results::Table::name)
-        .into_iter()
-        .filter(|table| !left_out.contains(table));
-    for table in wanted {
-        assert!(tables.contains(table), "no line of {table} in {tables:?}");
+    for table in weir_results::Table::ALL.map(weir_results::Table::name) {
+        assert!(
+            tables.contains(table) || left_out.contains(&table),
+            "no line of {table} in {tables:?}"
+        );
     }
     let some =
-        |name: &str, holds: &dyn Fn(&Value) -> bool| printed_by(name).any(|(_, document)| holds(document));
+        |name: &'static str, holds: &dyn Fn(&Value) -> bool| of(name).any(|(.., document)| holds(document));
     assert!(some("rtt", &|rtt| rtt["reflector"].is_null()), "no STAMP");
     assert!(some("rtt", &|rtt| rtt["reflector"].is_object()), "no agent");
     let both = |flows: &Value| flows["forward"].is_object() && flows["reverse"].is_object();
     assert!(some("flows", &both), "no test both ways");
     let unpaced = |flows: &Value| flows["reverse"].is_object() && flows["reverse"]["asked"].is_null();
     assert!(some("flows", &unpaced), "no test without a rate");
-    let late = |flows: &Value| flows["reverse"]["late"].as_u64() > Some(0);
-    assert!(some("flows", &late), "no loss");
-    let full = |survey: &Value| {
-        ["mtu", "rtt", "reverse", "best"]
-            .iter()
-            .all(|part| survey[part].is_object())
-    };
+    assert!(
+        some("flows", &|flows| flows["reverse"]["late"].as_u64() > Some(0)),
+        "no loss"
+    );
+    let parts = ["mtu", "rtt", "reverse", "best"];
+    let full = |survey: &Value| parts.iter().all(|part| survey[part].is_object());
     assert!(some("survey", &full), "the survey left steps out");
+    for state in ["built", "there", "failed"] {
+        assert!(
+            strings("origin-index", "state").contains(state),
+            "no index is {state}"
+        );
+    }
 }
 
 /// Rows of some tables need loss, which does not occur on loopback: their lines are checked against the columns.
@@ -163,55 +115,45 @@ fn lines_of_every_table_have_the_columns_of_the_database() {
     let path = folder.path().join("weir.db");
     drop(weir_results::Store::open(&path).expect("a database"));
     let database = rusqlite::Connection::open(&path).expect("SQLite opens it");
-    for table in weir_results::Table::ALL {
-        let line = &schema["$defs"][format!("line_{}", table.name())];
-        let documented: BTreeSet<String> = line["properties"]
-            .as_object()
-            .unwrap_or_else(|| panic!("no schema for lines of {}", table.name()))
-            .keys()
+    for table in weir_results::Table::ALL.map(weir_results::Table::name) {
+        let line = &schema["$defs"][format!("line_{table}")];
+        let documented = line["properties"].as_object().expect(table).keys();
+        let documented: BTreeSet<&str> = documented
+            .map(String::as_str)
             .filter(|name| *name != "table")
-            .cloned()
             .collect();
         let statement = database
-            .prepare(&format!("SELECT * FROM {}", table.name()))
+            .prepare(&format!("SELECT * FROM {table}"))
             .expect("the table");
-        let columns: BTreeSet<String> = statement.column_names().into_iter().map(str::to_owned).collect();
-        assert_eq!(documented, columns, "{}", table.name());
-        assert_eq!(line["additionalProperties"], json!(false), "{}", table.name());
+        let columns: BTreeSet<&str> = statement.column_names().into_iter().collect();
+        assert_eq!(documented, columns, "{table}");
+        assert_eq!(line["additionalProperties"], json!(false), "{table}");
         let required = line["required"].as_array().map_or(0, Vec::len);
-        assert_eq!(required, columns.len() + 1, "{}", table.name());
+        assert_eq!(required, columns.len() + 1, "{table}");
     }
 }
 
 #[test]
-fn every_field_is_described_and_is_on_the_page() {
+fn every_schema_is_one_refuses_nonsense_and_has_its_fields_described_and_on_the_page() {
     let read = |name: &str| std::fs::read_to_string(docs().join(name)).expect("the page");
     let (commands, data) = (read("json-output.md"), read("report-data.md"));
-    for name in SCHEMAS {
-        assert!(
-            commands.contains(&format!("schemas/{name}.schema.json")),
-            "{name} is not linked"
-        );
+    assert!(all().len() >= 47);
+    for name in all() {
+        let schema = schema(&name);
+        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+        assert!(jsonschema::meta::is_valid(&schema), "{name} is no schema");
+        for nonsense in [json!({}), json!(null), json!([]), json!({ "table": "nonsense" })] {
+            assert!(!validator(&name).is_valid(&nonsense), "{name} takes {nonsense}");
+        }
+        let link = format!("schemas/{name}.schema.json");
+        assert!(commands.contains(&link), "{name} is not linked");
         let page = if name == "report-data" { &data } else { &commands };
-        for (field, described) in fields(&schema(name)) {
+        for (field, described) in fields(&schema) {
             assert!(described, "{name}: {field} has no description");
             assert!(
                 page.contains(&format!("`{field}`")),
                 "{name}: {field} is not on the page"
             );
-        }
-    }
-}
-
-#[test]
-fn the_schemas_are_schemas_and_refuse_nonsense() {
-    for name in SCHEMAS {
-        let schema = schema(name);
-        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
-        assert!(jsonschema::meta::is_valid(&schema), "{name} is no schema");
-        let validator = validator(name);
-        for nonsense in [json!({}), json!(null), json!([]), json!({ "table": "nonsense" })] {
-            assert!(!validator.is_valid(&nonsense), "{name} takes {nonsense}");
         }
     }
 }

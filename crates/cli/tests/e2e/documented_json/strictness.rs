@@ -3,13 +3,15 @@
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 
-/// Objects whose keys are numbers or causes and not fields.
-const MAPS: [&str; 5] = [
+/// Objects whose keys are numbers, causes or names of hosts and not fields.
+const MAPS: [&str; 7] = [
     "burst_lengths",
     "windows_by_flows_losing",
     "failures",
     "figures",
     "distributions",
+    "hosts",
+    "lost_hosts",
 ];
 
 /// Takes each field of `document` away and adds one to each of its objects: the schema has to notice all of it.

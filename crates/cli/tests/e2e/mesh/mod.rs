@@ -2,12 +2,11 @@
 //!
 //! These tests need root, because sshd changes users, and `ssh` and `sshd` (openssh-client, openssh-server).
 
-mod firewall;
+mod aws;
 mod hosts;
 mod launch;
 mod over_ssh;
 mod sweep_aws;
-mod wrong;
 
 use std::process::Command;
 
@@ -15,9 +14,11 @@ use serde_json::Value;
 
 use weir_rig::{Finished, LIMIT, SCRATCH, run, run_within};
 
+use crate::documented;
+
 /// A `weir` whose files are the test's, and of whose programs for machines the same holds.
-fn weir(arguments: &[&str]) -> Command {
-    let mut command = weir_rig::weir(arguments);
+fn weir(line: &str) -> Command {
+    let mut command = weir_rig::weir_line(line);
     command
         .env("HOME", SCRATCH)
         .env_remove("XDG_STATE_HOME")
@@ -27,20 +28,24 @@ fn weir(arguments: &[&str]) -> Command {
 }
 
 #[track_caller]
-fn finish(command: Command, code: i32) -> Finished {
-    run_within(LIMIT, command).expect_code(code)
+fn finish(code: i32, line: &str) -> Finished {
+    run_within(LIMIT, weir(line)).expect_code(code)
 }
 
+/// What `weir mesh` with these arguments prints, as its schema says.
 #[track_caller]
-fn json_of(arguments: &[&str], code: i32) -> Value {
-    finish(weir(arguments), code).json()
+fn mesh(code: i32, line: &str) -> Value {
+    let printed = finish(code, &format!("mesh {line} --json")).json();
+    let (subcommand, _) = line.split_once(' ').unwrap_or((line, ""));
+    documented(&format!("mesh-{subcommand}"), &printed);
+    printed
 }
 
 /// A bridge on which hosts are reached by SSH, from 10.9.0.254.
 fn make_bridge() {
     weir_rig::see_own_processes();
     std::fs::create_dir_all("/run/sshd").unwrap();
-    run("ip", &["link", "add", "bridge", "type", "bridge"]);
-    run("ip", &["address", "add", "10.9.0.254/24", "dev", "bridge"]);
-    run("ip", &["link", "set", "bridge", "up"]);
+    let script =
+        "ip link add bridge type bridge; ip address add 10.9.0.254/24 dev bridge; ip link set bridge up";
+    run("sh", &["-ec", script]);
 }

@@ -4,13 +4,6 @@
 //! Formats are small and streams short. Receivers wait longer than they would in earnest, so that a busy machine loses
 //! nothing that the test does not take away.
 
-mod advice;
-mod concealed;
 mod ends;
-mod files;
-mod inputs;
-mod losses;
-mod outputs;
+mod links;
 mod recipes;
-mod redundant;
-mod strangers;

@@ -1,0 +1,145 @@
+//! Whom an agent listens to, and what it does not allow.
+
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+
+use weir_rig::{
+    Agent, FAR_IPV4, FAR_IPV6, Host, LIMIT, count, isolated, join_by_veth, ran, run, run_within, started,
+    wait_until, weir_line,
+};
+
+/// Local addresses of listening TCP sockets on a port of the far host, as the kernel tells them.
+fn listening(port: u16) -> Vec<String> {
+    let said = Host::Far.run("ss", &["-H", "-l", "-t", "-n", &format!("sport = :{port}")]);
+    let address = |line: &str| line.split_whitespace().nth(3).map(str::to_owned);
+    let mut found: Vec<String> = said.lines().filter_map(address).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn it_listens_where_its_token_and_options_say() {
+    isolated!();
+    join_by_veth(1500);
+    std::fs::write("token", "a shared secret\n").expect("a token file");
+    let everywhere: &[&str] = &["0.0.0.0", "[::]"];
+    // Options, the addresses, what clients need, and a word to people.
+    for (options, hosts, client, word) in [
+        (
+            "",
+            &["127.0.0.1", "[::1]"][..],
+            None,
+            "no token, so loopback only",
+        ),
+        (
+            "--open",
+            everywhere,
+            Some(""),
+            "any client can use it without a token",
+        ),
+        ("--token-file token", everywhere, Some("--token-file token"), ""),
+        ("--open --listen 10.9.0.2", &[FAR_IPV4], None, ""),
+    ] {
+        let agent = Agent::start(Host::Far, options);
+        let addresses: Vec<String> = hosts
+            .iter()
+            .map(|host| format!("{host}:{}", agent.port))
+            .collect();
+        assert_eq!(agent.announced["control"], json!(addresses));
+        assert_eq!(agent.announced["token"], options.contains("token-file"));
+        assert_eq!(listening(agent.port), addresses, "{options}");
+        for address in [FAR_IPV4, FAR_IPV6] {
+            if let Some(client) = client {
+                agent.check_serves(address, client);
+            } else if !hosts.contains(&address) {
+                let refused = ran(3, &format!("rtt {}", agent.at(address)));
+                assert!(refused.one_error().contains("cannot reach an agent at"));
+            }
+        }
+        if !word.is_empty() {
+            let human = started(&format!("agent --port 0 {options}"));
+            wait_until(word, LIMIT, || human.stderr().contains(word).then_some(()));
+        }
+    }
+    let agent = Agent::start(Host::Far, "--token-file token");
+    let mut by_environment = weir_line(&format!("rtt {} --for 100ms", agent.at(FAR_IPV4)));
+    by_environment.env("WEIR_TOKEN", "a shared secret");
+    run_within(LIMIT, by_environment).expect_code(0);
+
+    // A port that is taken on IPv6 alone is an error, and no IPv6 is none.
+    run("sysctl", &["-q", "-w", "net.ipv6.bindv6only=1"]);
+    let other = TcpListener::bind("[::]:4747").expect("the port on IPv6");
+    let refused = ran(2, "agent --open --port 4747");
+    let error = refused.one_error();
+    assert!(error.contains("4747 on ::"), "{error}");
+    assert!(error.contains("in use"), "{error}");
+    drop(other);
+    run("sysctl", &["-q", "-w", "net.ipv6.conf.all.disable_ipv6=1"]);
+    let agent = Agent::start(Host::Near, "");
+    assert_eq!(agent.announced["control"], json!([agent.local()]));
+    agent.check_serves("127.0.0.1", "");
+}
+
+#[test]
+fn each_limit_is_named_when_it_refuses() {
+    isolated!();
+    let agent = Agent::start(
+        Host::Near,
+        "--max-rate 100Mbit/s --max-flows 5 --max-duration 5s --max-length 1000 --udp-ports 5000..5003",
+    );
+    let target = agent.local();
+    for (beyond, words) in [
+        (
+            "flows --rate 1Gbit/s --length 500 --for 1s",
+            ["at most 100", "--max-rate"],
+        ),
+        (
+            "flows --rate 5Mbit/s --flows 6 --for 1s",
+            ["1 to 5 flows", "--flows"],
+        ),
+        ("flows --rate 5Mbit/s --for 6s", ["at most 5 s", "--max-duration"]),
+        (
+            "flows --rate 5Mbit/s --for 1s --length 1001",
+            ["at most 1000 bytes", "--max-length"],
+        ),
+        (
+            "flows --rate 5Mbit/s --for 1s --flows 5",
+            ["4 UDP ports 5000 to 5003 are taken", "--udp-ports"],
+        ),
+        ("rtt --for 1s --length 1001", ["1000", "--max-length"]),
+        ("rtt --for 6s", ["5 s", "--max-duration"]),
+        (
+            "rtt --for 1s --window 10000 --length 1000 --interval 100ms",
+            ["100", "--max-rate"],
+        ),
+    ] {
+        let (command, options) = beyond.split_once(' ').expect("options");
+        let done = ran(2, &format!("{command} {target} {options}"));
+        for word in words {
+            done.error_has(word);
+        }
+    }
+    // A length left to Weir is within the limits, and a test as fast as the host can stays below the agent's rate.
+    let said = ran(0, &format!("flows {target} --rate max --flows 2 --for 2s --json")).json();
+    let forward = &said["forward"];
+    assert_eq!(forward["length"], 1000);
+    assert_eq!(forward["aborted"], Value::Null);
+    assert!(count(&forward["rate"]) <= 125_000_000, "{forward}");
+
+    let agent = Agent::start(Host::Near, "--max-sessions 1");
+    let target = agent.local();
+    let told = |word: &str| {
+        wait_until(word, LIMIT, || {
+            agent.process.stderr().contains(word).then_some(())
+        });
+    };
+    let first = started(&format!("rtt {target} --for 30s --db first.db"));
+    told("session opened");
+    let second = ran(3, &format!("rtt {target}"));
+    second.error_has("busy");
+    first.signal("INT");
+    first.wait(LIMIT).expect_code(0);
+    told("session closed");
+    agent.check_serves("127.0.0.1", "");
+}
