@@ -97,7 +97,14 @@ fn cook(title: &str) {
             command
                 .env("SDL_VIDEODRIVER", "dummy")
                 .env("SDL_AUDIODRIVER", "dummy");
-            (*place, Running::start(command))
+            let program = Running::start(command);
+            // Of several senders of a stream, none may come when the receiver has had all of another's.
+            if place.starts_with("sender ") {
+                wait_until("a sender to wait for receivers", LIMIT, || {
+                    program.stderr().contains("waiting for a receiver").then_some(())
+                });
+            }
+            (*place, program)
         })
         .collect();
     assert!(!running.is_empty(), "'{title}' has no commands");
