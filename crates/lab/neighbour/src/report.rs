@@ -282,6 +282,16 @@ pub struct HttpFigures {
 }
 
 impl Measured {
+    /// Of its kind's times, if it has one.
+    pub fn distribution(&self) -> Option<&Distribution> {
+        match self {
+            Measured::Delay(report) => report.distribution.as_ref(),
+            Measured::Game(report) => report.distribution.as_ref(),
+            Measured::Bulk(report) => report.distribution.as_ref(),
+            Measured::Http(report) => report.distribution.as_ref(),
+        }
+    }
+
     /// It was ended before its time.
     pub fn is_interrupted(&self) -> bool {
         match self {

@@ -4,11 +4,10 @@ use std::path::Path;
 
 use crate::args::LabPacingArgs;
 use serde_json::{Value, json};
-use weir_lab::pacing::{Scenario, Server, named, scenarios};
+use weir_lab::pacing::{Scenario, Server, named, nginx, scenarios};
 use weir_net::tcp::CongestionControl;
 
 use super::super::scenario_text;
-use super::servers;
 use crate::commands::Failure;
 
 /// Margin by which a title is longer than a trial, so that it does not end first.
@@ -109,7 +108,7 @@ fn leave_out_nginx(scenario: &mut Scenario, notes: &mut Vec<String>) -> Result<(
         .variants
         .iter()
         .any(|variant| matches!(variant.server, Server::Nginx(_)));
-    if !needs || servers::nginx().is_some() {
+    if !needs || nginx().is_some() {
         return Ok(());
     }
     const HOW: &str =
