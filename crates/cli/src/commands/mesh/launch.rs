@@ -16,6 +16,7 @@ use weir_mesh::launch::{Machines, Removed};
 use weir_mesh::place::{Place, PlaceName, Places, cloud};
 use weir_mesh::price::What;
 use weir_mesh::run::MachinesCost;
+use weir_mesh::run::threads::{PREPARED_AT_ONCE, Presses};
 use weir_mesh::select::Node;
 use weir_mesh::ssh::{on_all, reach};
 use weir_mesh::state::RunFolder;
@@ -24,8 +25,7 @@ use super::super::output::{print, say};
 use super::super::{Failure, tables};
 use super::launches::{now_unix_s, own_program, state_folder};
 use super::plan;
-use super::presses::Presses;
-use super::run::{PREPARED_AT_ONCE, random_hex};
+use super::run::random_hex;
 
 /// Maximum lifetime of machines: 30 days.
 const MOST_LIFE_S: u64 = 30 * 24 * 3600;
@@ -39,7 +39,7 @@ const RUN_LENGTH: usize = 10;
 
 /// Launches machines, keeps them, and removes them.
 pub fn run(args: &LaunchArgs, global: &GlobalOptions) -> Result<(), Failure> {
-    let presses = Presses::watch()?;
+    let presses = super::presses::watch()?;
     let plan = MeshPlanArgs {
         hosts: None,
         group: None,

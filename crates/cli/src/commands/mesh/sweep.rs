@@ -10,6 +10,7 @@ use weir_mesh::cloud::record::Record;
 use weir_mesh::engine::Engine;
 use weir_mesh::launch::{Machines, Removed};
 use weir_mesh::place::Places;
+use weir_mesh::run::threads::{PREPARED_AT_ONCE, Presses};
 use weir_mesh::ssh::{on_all, sweep as sweep_host};
 use weir_mesh::state::RunFolder;
 
@@ -17,8 +18,7 @@ use super::super::Failure;
 use super::super::output::{print, say};
 use super::launches::{Look, find, looks, now_unix_s, state_folder};
 use super::plan;
-use super::presses::Presses;
-use super::run::{PREPARED_AT_ONCE, has_ssh};
+use super::run::has_ssh;
 use super::status::tagged_json;
 
 /// Number of places of a launch that the engine removes concurrently.
@@ -39,7 +39,7 @@ struct Swept {
 
 /// Removes leftovers.
 pub fn run(args: &SweepArgs, global: &GlobalOptions) -> Result<(), Failure> {
-    let presses = Presses::watch()?;
+    let presses = super::presses::watch()?;
     let mut swept = Swept::default();
     let looks = looks(&args.tagged, &presses.kill)?;
     if let Some(hosts) = &args.hosts {
