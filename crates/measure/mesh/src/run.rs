@@ -7,39 +7,13 @@ pub mod threads;
 pub mod whole;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use weir_results::{MeshFilter, MeshTest, RunId, Store, StoreError};
+use weir_results::{MeshFilter, RunId, Store, StoreError};
 
 use crate::estimate::{Limits, TestShape};
 use crate::hosts::Host;
 use crate::rounds::Pair;
-
-/// How hosts are reached. Clouds need no executor of their own: they emit a hosts file. An executor for Kubernetes
-/// clusters would stand beside `ssh`.
-pub trait Executor: Sync {
-    /// Brings the program to a host and starts an agent there.
-    ///
-    /// # Errors
-    /// What stands in the way.
-    fn prepare(&self, host: usize) -> Result<Ready, Fault>;
-    /// Makes one test, from the first host to the second.
-    ///
-    /// # Errors
-    /// What went wrong.
-    fn test(&self, pair: Pair, shape: &TestShape) -> Result<MeshTest, Fault>;
-    /// Makes the whole survey of a pair, and brings the database with its runs to `into`, a file that is not there yet.
-    ///
-    /// # Errors
-    /// What went wrong.
-    fn survey(&self, pair: Pair, shape: &TestShape, into: &Path) -> Result<(), Fault>;
-    /// Ends the agent and removes everything.
-    ///
-    /// # Errors
-    /// What stands in the way.
-    fn clean(&self, host: usize) -> Result<(), Fault>;
-}
 
 /// What is known of a host once its agent runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -1,4 +1,4 @@
-//! The hosts of a run reached by an [`Executor`], each test on a thread of its own. It must not know which tests are made
+//! The hosts of a run over SSH, each test on a thread of its own. It must not know which tests are made
 //! or why.
 
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use std::thread::{Scope, sleep};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::whole::{Hosts, Measured, remove};
-use super::{Executor, Fault, MachinesCost, Order, Ready};
-use crate::ssh::on_all;
+use super::{Fault, MachinesCost, Order, Ready};
+use crate::ssh::{SshExecutor, on_all};
 
 /// Number of hosts that are prepared concurrently.
 pub const PREPARED_AT_ONCE: usize = 16;
@@ -35,20 +35,20 @@ impl Presses {
 type Ended = (usize, Result<Measured, Fault>);
 
 /// Hosts of an order, by threads of a scope.
-pub struct Threads<'s, 'e, E> {
+pub struct Threads<'s, 'e> {
     scope: &'s Scope<'s, 'e>,
-    executor: &'s E,
+    executor: &'s SshExecutor<'s>,
     order: &'s Order,
     presses: &'s Presses,
     machines: &'s dyn Fn() -> MachinesCost,
     ended: (Sender<Ended>, Receiver<Ended>),
 }
 
-impl<'s, 'e, E: Executor> Threads<'s, 'e, E> {
+impl<'s, 'e> Threads<'s, 'e> {
     /// For a run of this order; `machines` is the cost of machines that were launched for it.
     pub fn new(
         scope: &'s Scope<'s, 'e>,
-        executor: &'s E,
+        executor: &'s SshExecutor<'s>,
         order: &'s Order,
         presses: &'s Presses,
         machines: &'s dyn Fn() -> MachinesCost,
@@ -64,7 +64,7 @@ impl<'s, 'e, E: Executor> Threads<'s, 'e, E> {
     }
 }
 
-impl<E: Executor> Hosts for Threads<'_, '_, E> {
+impl Hosts for Threads<'_, '_> {
     fn prepare(&mut self, hosts: &[usize], beat: &dyn Fn()) -> Vec<(usize, Result<Ready, Fault>)> {
         std::thread::scope(|scope| {
             let work = scope.spawn(|| on_all(hosts, PREPARED_AT_ONCE, |host| self.executor.prepare(host)));
@@ -117,7 +117,7 @@ impl<E: Executor> Hosts for Threads<'_, '_, E> {
 
 /// Runs the survey of a pair, if the order requests it and the run was not stopped; it is copied here as a database.
 fn survey(
-    executor: &impl Executor,
+    executor: &SshExecutor<'_>,
     order: &Order,
     index: usize,
     presses: &Presses,
