@@ -25,7 +25,7 @@ use weir_origin::{Pacing, StorageLocation};
 use weir_player::PacePolicy;
 use weir_results::Record;
 
-use super::beside::Report;
+use super::beside::add_beside_media;
 use super::figures::{Figures, TcpReading, add_neighbour, add_viewer, media_figures};
 use super::media::MANIFEST;
 use super::nginx::Nginx;
@@ -426,7 +426,7 @@ fn add(figures: &mut Figures, name: &str, told: &Told, segments: &[Segment]) {
                 Measured::Bulk(report) => add_neighbour(figures, name, &report.figures),
                 Measured::Http(report) => add_neighbour(figures, name, &report.figures),
             }
-            Report::of(measured).add(figures, name, segments);
+            add_beside_media(figures, name, measured, segments);
         }
     }
 }

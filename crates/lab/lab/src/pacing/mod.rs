@@ -17,6 +17,7 @@ mod written;
 
 #[cfg(feature = "networks")]
 pub use self::{bench::NetworkBench, nginx::nginx};
+pub use beside::add_beside_media;
 pub use comparison::{CaseResult, Change, Comparison, FigureRow, Spread, VariantSpread, compare};
 pub use figures::{
     Figures, MEDIA_FIGURES, TcpReading, Unit, add_neighbour, add_viewer, media_figures, unit_of,
