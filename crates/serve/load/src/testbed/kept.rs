@@ -22,21 +22,16 @@ pub struct Kept {
     pub storage_first_byte_ns: Option<u64>,
 }
 
-/// An experiment that was interrupted or has finished.
-pub struct Before(Kept);
-
-impl Before {
+impl Kept {
     /// Resumes it.
     ///
     /// # Errors
     /// When another process records it.
     pub fn go_on(self, store: &Store) -> Result<Kept, StoreError> {
-        store.take_up_run(self.0.run)?;
-        Ok(self.0)
+        store.take_up_run(self.run)?;
+        Ok(self)
     }
-}
 
-impl Kept {
     /// Begins one: with these parameters, `begun` is its run.
     ///
     /// # Errors
@@ -72,7 +67,7 @@ impl Kept {
 ///
 /// # Errors
 /// When there is none that can be resumed.
-pub fn find(store: &Store, experiment: &Experiment) -> Result<Before, TestbedError> {
+pub fn find(store: &Store, experiment: &Experiment) -> Result<Kept, TestbedError> {
     let filter = RunFilter {
         kinds: vec![KIND.to_owned()],
         ..RunFilter::default()
@@ -101,12 +96,12 @@ pub fn find(store: &Store, experiment: &Experiment) -> Result<Before, TestbedErr
             run.id
         )));
     }
-    Ok(Before(Kept {
+    Ok(Kept {
         run: run.id,
         started_unix_ns: run.started_unix_ns,
         done: done(store, experiment, &run)?,
         storage_first_byte_ns: run.summary["machine"]["storage_first_byte_ns"].as_u64(),
-    }))
+    })
 }
 
 /// The finished parts; interrupted ones are repeated.

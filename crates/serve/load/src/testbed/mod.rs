@@ -13,14 +13,13 @@ use thiserror::Error;
 use weir_results::StoreError;
 
 pub use cores::{Cores, choose};
-pub use kept::{Before, KIND, Kept, find};
-use origin::{Origin, run_on};
+pub use kept::{KIND, Kept, find};
+pub use origin::Origin;
+use origin::run_on;
 use storage::Storage;
 
 use crate::engine::LoadError;
-use crate::experiment::{Cell, Experiment, OriginChange, Storage as From};
-use crate::measure::LoadSummary;
-use crate::metrics::Metric;
+use crate::experiment::{Cell, Experiment, Storage as From};
 
 /// Why an experiment cannot go on.
 #[derive(Debug, Error)]
@@ -89,60 +88,9 @@ impl<'a> Testbed<'a> {
     ///
     /// # Errors
     /// When it does not start.
-    pub fn origin(&self, cell: &Cell) -> Result<RunningOrigin, TestbedError> {
+    pub fn origin(&self, cell: &Cell) -> Result<Origin, TestbedError> {
         let options = self.experiment.origin_options(cell);
         let (own, generator) = (&self.cores.origin, &self.cores.generator);
-        Origin::start(&self.place, &options, own, generator).map(RunningOrigin)
-    }
-}
-
-/// The origin of a run.
-pub struct RunningOrigin(Origin);
-
-impl RunningOrigin {
-    /// URL of a path on it.
-    pub fn url(&self, path: &str) -> String {
-        self.0.url(path)
-    }
-
-    /// Makes load, and returns its summary with what the origin's counters say over that time.
-    ///
-    /// # Errors
-    /// When the load cannot be made; the second, when the counters cannot be read.
-    pub fn under(
-        &self,
-        load: impl FnOnce() -> Result<LoadSummary, LoadError>,
-    ) -> (Result<LoadSummary, LoadError>, Result<OriginChange, TestbedError>) {
-        let before = self.reading();
-        let summary = load();
-        let after = self.reading();
-        let change = before.and_then(|before| Ok(before.change(&after?)));
-        (summary, change)
-    }
-
-    fn reading(&self) -> Result<Counters, TestbedError> {
-        Ok(Counters {
-            metrics: self.0.metrics()?,
-            cpu_ns: self.0.cpu_ns(),
-            memory_bytes: self.0.memory_bytes(),
-        })
-    }
-}
-
-/// Counters of an origin at one time.
-struct Counters {
-    metrics: Vec<Metric>,
-    cpu_ns: Option<u64>,
-    memory_bytes: Option<u64>,
-}
-
-impl Counters {
-    fn change(&self, after: &Counters) -> OriginChange {
-        let cpu_ns = after.cpu_ns.zip(self.cpu_ns);
-        OriginChange {
-            cpu_ns: cpu_ns.map(|(after, before)| after.saturating_sub(before)),
-            memory_bytes: after.memory_bytes,
-            ..OriginChange::between(&self.metrics, &after.metrics)
-        }
+        Origin::start(&self.place, &options, own, generator)
     }
 }

@@ -13,6 +13,9 @@ use weir_net::process::{ProcessHandle, spawn_bound};
 use weir_origin::Listening;
 
 use super::TestbedError;
+use crate::engine::LoadError;
+use crate::experiment::OriginChange;
+use crate::measure::LoadSummary;
 use crate::metrics::{self, Metric};
 
 /// Maximum time until an origin listens.
@@ -80,11 +83,30 @@ impl Origin {
         format!("http://{}/{path}", self.address)
     }
 
-    /// Its metrics.
+    /// Makes load, and returns its summary with what the origin's counters say over that time.
     ///
     /// # Errors
-    /// When it does not answer with metrics.
-    pub fn metrics(&self) -> Result<Vec<Metric>, TestbedError> {
+    /// When the load cannot be made; the second, when the counters cannot be read.
+    pub fn under(
+        &self,
+        load: impl FnOnce() -> Result<LoadSummary, LoadError>,
+    ) -> (Result<LoadSummary, LoadError>, Result<OriginChange, TestbedError>) {
+        let (before, cpu_before) = (self.metrics(), self.cpu_ns());
+        let summary = load();
+        let (after, cpu_ns) = (self.metrics(), self.cpu_ns());
+        let change = before.and_then(|before| {
+            Ok(OriginChange {
+                cpu_ns: cpu_ns
+                    .zip(cpu_before)
+                    .map(|(after, before)| after.saturating_sub(before)),
+                memory_bytes: self.memory_bytes(),
+                ..OriginChange::between(&before, &after?)
+            })
+        });
+        (summary, change)
+    }
+
+    fn metrics(&self) -> Result<Vec<Metric>, TestbedError> {
         let failed = |error: &dyn std::fmt::Display| {
             TestbedError::Failed(format!("cannot read the metrics of the origin: {error}"))
         };
@@ -104,13 +126,13 @@ impl Origin {
     }
 
     /// Its CPU time, nanoseconds; none if unreadable.
-    pub fn cpu_ns(&self) -> Option<u64> {
+    fn cpu_ns(&self) -> Option<u64> {
         let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
         cpu_ticks(&text).map(|ticks| ticks * TICK_NS)
     }
 
     /// Its peak resident memory, bytes; none if unreadable.
-    pub fn memory_bytes(&self) -> Option<u64> {
+    fn memory_bytes(&self) -> Option<u64> {
         let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
         let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
