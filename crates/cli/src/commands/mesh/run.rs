@@ -6,6 +6,7 @@ use crate::args::{GlobalOptions, MeshRunArgs};
 use crate::units::format_bytes;
 use serde_json::json;
 use weir_mesh::cloud::Arch;
+use weir_mesh::held::Held;
 use weir_mesh::programs::{ProgramError, Programs};
 use weir_mesh::run::threads::{Presses, Threads};
 use weir_mesh::run::whole::{Ending, Watch, carry_out};
@@ -18,7 +19,7 @@ use super::super::output::{print, say};
 use super::super::progress::LiveLine;
 use super::super::run_store::{Ended, RunStore, json as to_json, new_run};
 use super::super::{Failure, runs, tables};
-use super::launch::{self, Held};
+use super::launch;
 use super::{plan, presses};
 
 /// Runs the mesh, with --launch on machines launched for it.
@@ -37,7 +38,7 @@ pub fn run(args: &MeshRunArgs, global: &GlobalOptions) -> Result<(), Failure> {
     let ran = run_on(&on_them, Some(&machines), &presses, global);
     // Reports the first failure; failures of removal are printed where they occur.
     let removed = machines.remove();
-    ran.and(removed.map(drop))
+    ran.and(removed.map(drop).map_err(Failure::from))
 }
 
 fn run_on(
@@ -87,22 +88,10 @@ pub fn has_ssh(program: &str) -> Result<(), Failure> {
 /// The order of the arguments, and the plan as text.
 fn ordered(args: &MeshRunArgs, global: &GlobalOptions) -> Result<(Order, Option<String>), Failure> {
     let made = plan::make(&args.plan, global)?;
-    made.plan.estimate.check(&made.limits)?;
-    let in_rounds: Vec<usize> = made.plan.rounds.concat();
+    made.check()?;
     let announced = tables::mesh_plan(&made.nodes, &made.plan);
-    let order = Order {
-        token: random_hex()?[..16].to_owned(),
-        pairs: in_rounds.iter().map(|index| made.plan.pairs[*index]).collect(),
-        usd_per_gb: in_rounds
-            .iter()
-            .map(|index| made.plan.usd_per_gb[*index])
-            .collect(),
-        hosts: made.hosts,
-        shape: made.shape,
-        limits: made.limits,
-        resumes: None,
-    };
-    Ok((order, Some(announced)))
+    let token = random_hex()?[..16].to_owned();
+    Ok((made.order(token), Some(announced)))
 }
 
 /// This program and those of --program and --binaries.

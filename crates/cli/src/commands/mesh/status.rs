@@ -6,11 +6,12 @@ use crate::args::{GlobalOptions, StatusArgs};
 use serde_json::{Value, json};
 use weir_mesh::cloud::leftovers::Leftover;
 use weir_mesh::cloud::record::Record;
+use weir_mesh::held::now_unix_s;
 
 use super::super::output::print;
 use super::super::{Failure, tables};
 use super::launch::place_json;
-use super::launches::{find, looks, now_unix_s, state_folder};
+use super::launches::{find, looks, state_folder};
 
 /// Prints the launches and tagged resources.
 pub fn run(args: &StatusArgs, global: &GlobalOptions) -> Result<(), Failure> {

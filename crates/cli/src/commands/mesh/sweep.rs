@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use weir_mesh::cloud::leftovers::Leftover;
 use weir_mesh::cloud::record::Record;
 use weir_mesh::engine::Engine;
+use weir_mesh::held::now_unix_s;
 use weir_mesh::launch::{Machines, Removed};
 use weir_mesh::place::Places;
 use weir_mesh::run::threads::{PREPARED_AT_ONCE, Presses};
@@ -16,7 +17,7 @@ use weir_mesh::state::RunFolder;
 
 use super::super::Failure;
 use super::super::output::{print, say};
-use super::launches::{Look, find, looks, now_unix_s, state_folder};
+use super::launches::{Look, find, looks, state_folder};
 use super::plan;
 use super::run::has_ssh;
 use super::status::tagged_json;
@@ -54,7 +55,7 @@ impl Swept {
     /// Stops agents on hosts and removes their folders.
     fn sweep_hosts(&mut self, file: &Path, args: &SweepArgs, presses: &Presses) -> Result<(), Failure> {
         has_ssh(&args.ssh)?;
-        let hosts = plan::hosts(file, None, Places::known())?;
+        let hosts = plan::hosts_of(file, None, Places::known())?;
         if args.list {
             self.notes
                 .push("--list omits folders on hosts, which are found and removed in one step".into());

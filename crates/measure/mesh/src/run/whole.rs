@@ -291,6 +291,8 @@ impl<H: Hosts> Mesh<'_, H> {
             reason: None,
             from: self.end_of(from),
             to: self.end_of(to),
+            from_window_bytes: self.ready.get(&from).and_then(|ready| ready.send_window_bytes),
+            to_window_bytes: self.ready.get(&to).and_then(|ready| ready.receive_window_bytes),
             // The client's clock may be wrong.
             unix_ns: self.hosts.unix_ns(),
             ..measured

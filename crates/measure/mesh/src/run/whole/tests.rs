@@ -55,12 +55,21 @@ fn fault(kind: FaultKind) -> Fault {
     }
 }
 
+/// What a host says of itself: a window of its own for each direction.
+fn ready(host: usize) -> Ready {
+    Ready {
+        send_window_bytes: Some(1_000 + host as u64),
+        receive_window_bytes: Some(2_000 + host as u64),
+        ..Ready::default()
+    }
+}
+
 impl Hosts for Modelled<'_> {
     fn prepare(&mut self, hosts: &[usize], beat: &dyn Fn()) -> Vec<(usize, Result<Ready, Fault>)> {
         beat();
         let prepared = hosts.iter().map(|host| match self.denied.contains(host) {
             true => (*host, Err(fault(FaultKind::Denied))),
-            false => (*host, Ok(Ready::default())),
+            false => (*host, Ok(ready(*host))),
         });
         prepared.collect()
     }
@@ -207,6 +216,12 @@ fn every_pair_is_tested_once_and_as_many_at_once_as_hosts_allow() {
     // 6 GB at 0.1 dollars.
     assert!((ending.summary.egress_usd - 0.6).abs() < 1e-9);
     assert_eq!(hosts.cleaned, [0, 1, 2, 3]);
+    // The client sends and the other end receives.
+    for (_, test) in kept.store.mesh_tests(&MeshFilter::default()).unwrap() {
+        let number = |end: &MeshEnd| end.host["host-".len()..].parse::<u64>().unwrap();
+        assert_eq!(test.from_window_bytes, Some(1_000 + number(&test.from)));
+        assert_eq!(test.to_window_bytes, Some(2_000 + number(&test.to)));
+    }
 }
 
 #[test]
