@@ -56,7 +56,7 @@ impl Made {
     /// Makes a plan.
     ///
     /// # Errors
-    /// When no pair is left, or one is asked for that there is not.
+    /// When no pair remains, or a pair is unknown.
     pub fn of(wish: Wish<'_>) -> Result<Made, MeshError> {
         let places = Places::known();
         let nodes = match &wish.hosts {

@@ -145,7 +145,7 @@ const VIEWER: &str = "media";
 /// One viewer of the title for a time.
 fn viewer(port: u16, player: &Player, duration_ns: u64) -> Result<Config, TrialError> {
     let url = format!("http://{FAR_IPV4}:{port}/{MANIFEST}");
-    let title = place(&url).ok_or_else(|| TrialError::new("not a URL", &url))?;
+    let title = place(&url).ok_or_else(|| TrialError(format!("{url} is not a URL")))?;
     let mut config = Config::new(vec![title], Play::RealTime, Arrivals::steady(1));
     config.duration = Some(Duration::from_nanos(duration_ns));
     config.behaviour.rung = RungChoice::Adaptive;

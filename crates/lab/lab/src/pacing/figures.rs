@@ -205,7 +205,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// Adds what the viewer of the stream lived through.
+/// Adds start-up delay, stalls and switches of the stream's viewer.
 pub fn add_viewer(figures: &mut Figures, name: &str, quality: &QualitySummary) {
     for (figure, value) in [
         ("startup_ns", quality.startup.p50 as f64),

@@ -75,13 +75,6 @@ pub enum Outcome {
 #[error("{0}")]
 pub struct TrialError(pub String);
 
-impl TrialError {
-    /// What failed, and why.
-    pub fn new(what: &str, why: &impl fmt::Display) -> Self {
-        TrialError(format!("{what}: {why}"))
-    }
-}
-
 /// Makes trials.
 pub trait Bench {
     /// Makes one.

@@ -32,7 +32,7 @@ fn scenario() -> Scenario {
     Scenario::parse(SCENARIO, "mine.toml", Path::new(".")).expect("a scenario")
 }
 
-/// Answers each attempt from what it is told, and remembers the attempts.
+/// Answers each attempt by a rule, and records the attempts.
 struct Scripted<F> {
     attempts: RefCell<Vec<String>>,
     answer: F,

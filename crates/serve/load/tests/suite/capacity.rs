@@ -124,7 +124,7 @@ fn what_is_not_the_limit_of_the_origin_is_said() {
     let mut weak = Modelled::new(0.0, 0.5);
     weak.generator = 50;
     let weak = find(PLAN, &mut weak);
-    // Doubling from 1 comes to 32, which holds, and 64, of which nothing is known.
+    // Doubling from 1 reaches 32, which holds, and 64, of which nothing is known.
     assert_eq!((weak.found, weak.interval.viewers), (Some(Found::Generator), 32));
     assert!(
         weak.remark(false)

@@ -55,7 +55,7 @@ fn fault(kind: FaultKind) -> Fault {
     }
 }
 
-/// What a host says of itself: a window of its own for each direction.
+/// Facts of a host: a window of its own for each direction.
 fn ready(host: usize) -> Ready {
     Ready {
         send_window_bytes: Some(1_000 + host as u64),
@@ -333,7 +333,7 @@ fn a_killed_run_is_resumed_with_what_is_left_of_it() {
     let stored = kept.tests(first, false);
     assert_eq!(stored.len(), 4);
 
-    // Two ran when it was killed: they are made again, with 98 GB left.
+    // Two ran when it was killed: they are repeated, with 98 GB left.
     let left = Order::resume(&kept.store, first).unwrap();
     assert_eq!((left.pairs.len(), left.resumes), (8, Some(first.0)));
     for (from, to) in &left.pairs {
