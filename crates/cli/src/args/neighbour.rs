@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, value_parser};
-use weir_neighbour::{Kind, Traffic};
+use weir_neighbour::{BulkRequest, HttpRequest, Kind, Traffic};
 use weir_net::tcp::CongestionControl;
 
 use crate::units::{ByteCount, Rate, TimeSpan};
@@ -143,7 +143,7 @@ impl NeighbourCommand {
                 streams,
             } => {
                 let (streams, congestion) = (*streams, *congestion);
-                (Kind::Bulk { streams, congestion }, common)
+                (Kind::Bulk(BulkRequest { streams, congestion }), common)
             }
             NeighbourCommand::Http {
                 common,
@@ -151,12 +151,12 @@ impl NeighbourCommand {
                 pause,
                 congestion,
             } => {
-                let http = Kind::Http {
+                let http = HttpRequest {
                     bytes: *bytes,
                     pause: *pause,
                     congestion: *congestion,
                 };
-                (http, common)
+                (Kind::Http(http), common)
             }
         })
     }

@@ -2,7 +2,6 @@
 //! neighbour is.
 
 use weir_control::Stop;
-use weir_net::tcp::CongestionControl;
 use weir_units::{ByteCount, TimeSpan};
 
 use crate::client::measure_datagrams;
@@ -21,22 +20,10 @@ const MOST_PAUSE: TimeSpan = TimeSpan(60_000_000_000);
 pub enum Kind {
     /// A call, a game or evenly spaced datagrams.
     Datagrams(Traffic),
-    /// A download as fast as TCP allows.
-    Bulk {
-        /// Connections: 1 to [`MOST_STREAMS`].
-        streams: u16,
-        /// Congestion control of the sender; none for that of its host.
-        congestion: Option<CongestionControl>,
-    },
-    /// Repeated downloads on one connection.
-    Http {
-        /// Size of each.
-        bytes: ByteCount,
-        /// Between the end of one and the next request.
-        pause: TimeSpan,
-        /// Congestion control of the sender; none for that of its host.
-        congestion: Option<CongestionControl>,
-    },
+    /// A bulk download.
+    Bulk(BulkRequest),
+    /// Repeated downloads.
+    Http(HttpRequest),
 }
 
 impl Kind {
@@ -57,11 +44,11 @@ impl Kind {
                 let (least, most) = (Traffic::LEAST_LENGTH, Traffic::MOST_LENGTH);
                 format!("datagrams need a rate above 0 and a length of {least} to {most} bytes")
             }
-            Kind::Bulk { streams, .. } if !(1..=MOST_STREAMS).contains(streams) => {
+            Kind::Bulk(BulkRequest { streams, .. }) if !(1..=MOST_STREAMS).contains(streams) => {
                 format!("{streams} streams are not from 1 to {MOST_STREAMS}")
             }
-            Kind::Http { bytes, .. } if bytes.0 == 0 => "a download of 0 bytes measures nothing".to_owned(),
-            Kind::Http { pause, .. } if *pause > MOST_PAUSE => {
+            Kind::Http(HttpRequest { bytes, .. }) if bytes.0 == 0 => "a download of 0 bytes measures nothing".to_owned(),
+            Kind::Http(HttpRequest { pause, .. }) if *pause > MOST_PAUSE => {
                 format!("--pause {pause} is too long; the maximum is {MOST_PAUSE}")
             }
             _ => return Ok(()),
@@ -81,32 +68,13 @@ impl Kind {
         stop: &Stop,
     ) -> Result<Measured, NeighbourError> {
         self.check()?;
-        match *self {
+        match self {
             Kind::Datagrams(traffic) => {
-                let asked = Asked { traffic, duration_ns };
-                measure_datagrams(to, traffic.name(), asked, start_at_unix_ns, stop)
+                let (traffic, kind) = (*traffic, traffic.name());
+                measure_datagrams(to, kind, Asked { traffic, duration_ns }, start_at_unix_ns, stop)
             }
-            Kind::Bulk { streams, congestion } => {
-                let request = BulkRequest {
-                    duration_ns,
-                    streams,
-                    congestion,
-                };
-                measure_bulk(to, &request, start_at_unix_ns, stop)
-            }
-            Kind::Http {
-                bytes,
-                pause,
-                congestion,
-            } => {
-                let request = HttpRequest {
-                    duration_ns,
-                    length: bytes.0,
-                    pause_ns: pause.0,
-                    congestion,
-                };
-                measure_http(to, &request, start_at_unix_ns, stop)
-            }
+            Kind::Bulk(request) => measure_bulk(to, duration_ns, request, start_at_unix_ns, stop),
+            Kind::Http(request) => measure_http(to, duration_ns, request, start_at_unix_ns, stop),
         }
     }
 }

@@ -32,7 +32,9 @@ pub use report::{
     HttpSample, Measured, Report, SenderFigures, VoiceFigures,
 };
 pub use serve::{Limits, Now, Server, Sessions};
-pub use tcp::{Asking, Head, Request, RequestError, TcpInfoSample, read_head, read_request};
+pub use tcp::{
+    Asking, BulkRequest, Head, HttpRequest, Request, RequestError, TcpInfoSample, read_head, read_request,
+};
 pub use traffic::{Asked, Ending, Traffic};
 pub use voice::rate_call;
 

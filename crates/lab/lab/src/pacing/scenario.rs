@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use weir_link::{LinkSpec, Profile};
-use weir_neighbour::{Kind, Traffic};
+use weir_neighbour::{BulkRequest, HttpRequest, Kind, Traffic};
 use weir_net::tcp::CongestionControl;
 use weir_player::{AbrChoice, PacePolicy};
 use weir_units::{Rate, TimeSpan};
@@ -360,19 +360,19 @@ fn neighbour(text: &NeighbourText, key: &str) -> Result<Neighbour, Wrong> {
             (Some(even), &["rate", "length"])
         }
         "bulk" => {
-            let bulk = Kind::Bulk {
+            let bulk = BulkRequest {
                 streams: text.streams.unwrap_or(1),
                 congestion: None,
             };
-            (Some(bulk), &["streams"])
+            (Some(Kind::Bulk(bulk)), &["streams"])
         }
         "http" => {
-            let http = Kind::Http {
+            let http = HttpRequest {
                 bytes: text.bytes.as_ref().map_or(Kind::HTTP_BYTES, |bytes| bytes.0),
                 pause: text.pause.as_ref().map_or(TimeSpan(0), |pause| pause.0),
                 congestion: None,
             };
-            (Some(http), &["bytes", "pause"])
+            (Some(Kind::Http(http)), &["bytes", "pause"])
         }
         "game" => {
             let game = Traffic::Game {
