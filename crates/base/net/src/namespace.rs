@@ -58,6 +58,21 @@ impl NetworkNamespace {
         })
     }
 
+    /// Starts `work` on a thread inside the namespace.
+    ///
+    /// # Errors
+    /// When there are no threads left; the thread's own, when the namespace cannot be entered.
+    pub fn start<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<thread::JoinHandle<io::Result<T>>> {
+        let namespace = self.file.try_clone().map(|file| NetworkNamespace { file })?;
+        thread::Builder::new().spawn(move || {
+            namespace.enter()?;
+            Ok(work())
+        })
+    }
+
     /// Moves the calling thread into the namespace, permanently.
     fn enter(&self) -> io::Result<()> {
         // SAFETY: setns takes a descriptor, which is open, and a number.

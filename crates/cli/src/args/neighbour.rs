@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, value_parser};
+use weir_neighbour::{BulkRequest, HttpRequest, Kind, Traffic};
 use weir_net::tcp::CongestionControl;
 
 use crate::units::{ByteCount, Rate, TimeSpan};
@@ -41,10 +42,10 @@ Example:
         #[command(flatten)]
         common: NeighbourArgs,
         /// Rate of the UDP payload.
-        #[arg(long, value_name = "RATE", default_value = "5Mbit/s")]
+        #[arg(long, value_name = "RATE", default_value_t = Traffic::EVEN_RATE)]
         rate: Rate,
         /// UDP payload of each datagram, in bytes.
-        #[arg(long, value_name = "N", default_value_t = 1200, value_parser = value_parser!(u16).range(64..=9000))]
+        #[arg(long, value_name = "N", default_value_t = Traffic::LENGTH, value_parser = value_parser!(u16).range(64..=9000))]
         length: u16,
     },
     /// Play a cloud game.
@@ -60,13 +61,13 @@ Example:
         #[command(flatten)]
         common: NeighbourArgs,
         /// Mean rate of the video.
-        #[arg(long, value_name = "RATE", default_value = "15Mbit/s")]
+        #[arg(long, value_name = "RATE", default_value_t = Traffic::GAME_RATE)]
         rate: Rate,
         /// Frame rate, in frames per second.
-        #[arg(long, value_name = "N", default_value_t = 60, value_parser = value_parser!(u16).range(1..=240))]
+        #[arg(long, value_name = "N", default_value_t = Traffic::GAME_FRAME_RATE, value_parser = value_parser!(u16).range(1..=240))]
         frames_per_second: u16,
         /// UDP payload of each datagram, except the last of a frame, in bytes.
-        #[arg(long, value_name = "N", default_value_t = 1200, value_parser = value_parser!(u16).range(64..=9000))]
+        #[arg(long, value_name = "N", default_value_t = Traffic::LENGTH, value_parser = value_parser!(u16).range(64..=9000))]
         length: u16,
     },
     /// Download as fast as TCP allows.
@@ -99,7 +100,7 @@ Example:
         #[command(flatten)]
         common: NeighbourArgs,
         /// Size of each download, at most 1 GB.
-        #[arg(long, value_name = "SIZE", default_value = "3MB", value_parser = ByteCount::positive)]
+        #[arg(long, value_name = "SIZE", default_value_t = Kind::HTTP_BYTES, value_parser = ByteCount::positive)]
         bytes: ByteCount,
         /// Pause between the end of a download and the next request, at most 60s.
         #[arg(long, value_name = "TIME", default_value = "0s")]
@@ -108,6 +109,57 @@ Example:
         #[arg(long, value_name = "NAME", value_parser = congestion())]
         congestion: Option<CongestionControl>,
     },
+}
+
+impl NeighbourCommand {
+    /// What is measured and against which server.
+    ///
+    /// # Errors
+    /// The arguments of the server itself.
+    pub fn measured(&self) -> Result<(Kind, &NeighbourArgs), &NeighbourServeArgs> {
+        Ok(match self {
+            NeighbourCommand::Serve(args) => return Err(args),
+            NeighbourCommand::Voip { common } => (Kind::Datagrams(Traffic::Voice), common),
+            NeighbourCommand::Udp { common, rate, length } => {
+                let (rate, length) = (*rate, *length);
+                (Kind::Datagrams(Traffic::Even { rate, length }), common)
+            }
+            NeighbourCommand::Game {
+                common,
+                rate,
+                frames_per_second,
+                length,
+            } => {
+                let traffic = Traffic::Game {
+                    rate: *rate,
+                    frames_per_second: *frames_per_second,
+                    length: *length,
+                };
+                (Kind::Datagrams(traffic), common)
+            }
+            NeighbourCommand::Bulk {
+                common,
+                congestion,
+                streams,
+            } => {
+                let (streams, congestion) = (*streams, *congestion);
+                (Kind::Bulk(BulkRequest { streams, congestion }), common)
+            }
+            NeighbourCommand::Http {
+                common,
+                bytes,
+                pause,
+                congestion,
+            } => {
+                let http = HttpRequest {
+                    bytes: *bytes,
+                    pause: *pause,
+                    congestion: *congestion,
+                };
+                (Kind::Http(http), common)
+            }
+        })
+    }
 }
 
 /// Options of every neighbour.

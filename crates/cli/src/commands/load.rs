@@ -22,7 +22,6 @@ use weir_net::host::HostFacts;
 use super::output::{closing_lines, print, print_json, storing_notes};
 use super::run_store::{Ended, RunStore, json as stored, new_run};
 use super::{Failure, tables, thresholds};
-pub use find_capacity::{Capacity, Trial};
 pub use merging::merge;
 use segment_log::SegmentLog;
 use watching::Watching;

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use crate::args::{BucketStyle, GlobalOptions, OriginArgs, OriginCommand, PacingArgs, StorageArgs};
 use crate::units::TimeSpan;
-use serde_json::json;
 use weir_measure::Stop;
 use weir_media::pace_bounds::PaceBounds;
 use weir_origin::{
-    Access, Config, KeySettings, Limits, LogTo, OriginError, Pacing, Patience, S3Style, Server,
+    Access, Config, KeySettings, Limits, Listening, LogTo, OriginError, Pacing, Patience, S3Style, Server,
     StorageLocation, TlsFiles,
 };
 
 use super::output::{print, say};
+use super::run_store::json as to_json;
 use super::{Failure, origin_demo, origin_dref, origin_index};
 
 /// Serves until interrupted.
@@ -131,9 +131,14 @@ fn announce(
     let url = super::url_on_this_host(scheme, address);
     let place = place.to_string();
     if global.json {
-        let configuration = args.configuration.name();
-        let line = json!({ "url": url, "address": address, "place": place, "configuration": configuration });
-        return print(&format!("{line}\n"));
+        let configuration = args.configuration.name().to_owned();
+        let listening = Listening {
+            url,
+            address,
+            place,
+            configuration,
+        };
+        return print(&format!("{}\n", to_json(&listening)));
     }
     print(&format!("{url}\n"))?;
     if !global.quiet {

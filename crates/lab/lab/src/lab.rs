@@ -2,6 +2,7 @@
 
 use std::io;
 use std::process::Command;
+use std::thread::JoinHandle;
 
 use thiserror::Error;
 use weir_link::LinkSpec;
@@ -100,6 +101,18 @@ impl Lab {
     /// When the host cannot be entered.
     pub fn on<T: Send>(&self, host: Host, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         self.namespace(host).run(work)
+    }
+
+    /// Starts work on a host, on a thread of its own; threads that it starts are on that host, too.
+    ///
+    /// # Errors
+    /// When there is no thread.
+    pub fn start_on<T: Send + 'static>(
+        &self,
+        host: Host,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<JoinHandle<io::Result<T>>> {
+        self.namespace(host).start(work)
     }
 
     /// Sets something of a host's network, a file below `/proc/sys/net`.

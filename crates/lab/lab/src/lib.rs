@@ -1,10 +1,10 @@
 //! Networks made on one host: two hosts that are network namespaces, an emulated link between them, commands that run
 //! on them, the account that the link gives of itself, and the removal of all of it, whatever happens. Beside them what is
-//! measured or played there: scenarios of the pacing lab, and traps of pacing in virtual time, which need no network. It may
-//! know the link, the player's model, the host's namespaces and the records of the results store; it must not know which
-//! commands run, how arguments are written, or how results are drawn.
+//! measured or played there: trials of the pacing lab, and traps of pacing in virtual time, which need no network. It may
+//! know the link, origin, viewers and neighbours, the host's namespaces and the records of the results store; it must not
+//! know how arguments are written, where results are kept, or how they are drawn.
 //!
-//! The feature `networks` (on by default) has the networks. Scenarios and traps stand without it.
+//! The feature `networks` (on by default) has the networks. Scenarios, the order of trials and traps stand without it.
 
 #[cfg(feature = "networks")]
 mod account;

@@ -11,6 +11,7 @@ mod distribution;
 mod e_model;
 mod error;
 mod game;
+mod kind;
 mod packet;
 mod report;
 mod serve;
@@ -19,11 +20,12 @@ mod traffic;
 mod voice;
 
 pub use account::DelayAccount;
-pub use client::{Conversation, measure_datagrams};
+pub use client::Conversation;
 pub use distribution::{DelayBins, Distribution, Times, TimesAboveMin};
 pub use e_model::{Call, DEFAULT_BPL, G711_PLC_BPL, Rating, mos, rate};
 pub use error::NeighbourError;
 pub use game::{FrameSizes, GameAccount};
+pub use kind::{Kind, MOST_STREAMS};
 pub use packet::{Data, Frame, PacketError, Refusal, ToClient, ToServer};
 pub use report::{
     BulkFigures, BulkSample, Completion, DelayFigures, DelaySample, GameFigures, GameSample, HttpFigures,
@@ -31,8 +33,7 @@ pub use report::{
 };
 pub use serve::{Limits, Now, Server, Sessions};
 pub use tcp::{
-    Asking, BulkRequest, Head, HttpRequest, Request, RequestError, TcpInfoSample, measure_bulk, measure_http,
-    read_head, read_request,
+    Asking, BulkRequest, Head, HttpRequest, Request, RequestError, TcpInfoSample, read_head, read_request,
 };
 pub use traffic::{Asked, Ending, Traffic};
 pub use voice::rate_call;

@@ -9,7 +9,7 @@ use crate::distribution::{Distribution, Times, TimesAboveMin};
 use crate::e_model::Rating;
 
 /// A whole measurement.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report<Sample, Figures> {
     /// `voip`, `udp`, `game`, `bulk` or `http`.
     pub kind: &'static str,
@@ -61,7 +61,7 @@ pub struct DelaySample {
 }
 
 /// What became of datagrams.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DelayFigures {
     /// Datagrams sent; if the sender did not say, up to the last that came.
     pub packets_sent: u64,
@@ -257,7 +257,7 @@ pub struct Completion {
 }
 
 /// What repeated downloads came to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HttpFigures {
     /// Length of each.
     pub length: u64,
@@ -282,6 +282,26 @@ pub struct HttpFigures {
 }
 
 impl Measured {
+    /// Of its kind's times, if it has one.
+    pub fn distribution(&self) -> Option<&Distribution> {
+        match self {
+            Measured::Delay(report) => report.distribution.as_ref(),
+            Measured::Game(report) => report.distribution.as_ref(),
+            Measured::Bulk(report) => report.distribution.as_ref(),
+            Measured::Http(report) => report.distribution.as_ref(),
+        }
+    }
+
+    /// When it began, Unix nanoseconds.
+    pub fn started_unix_ns(&self) -> u64 {
+        match self {
+            Measured::Delay(report) => report.started_unix_ns,
+            Measured::Game(report) => report.started_unix_ns,
+            Measured::Bulk(report) => report.started_unix_ns,
+            Measured::Http(report) => report.started_unix_ns,
+        }
+    }
+
     /// It was ended before its time.
     pub fn is_interrupted(&self) -> bool {
         match self {

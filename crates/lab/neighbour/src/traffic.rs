@@ -71,8 +71,25 @@ impl Traffic {
     pub const MOST_LENGTH: u16 = 9_000;
     /// Most frames per second.
     pub const MOST_FRAME_RATE: u16 = 240;
+    /// Rate of evenly spaced datagrams, unless given.
+    pub const EVEN_RATE: Rate = Rate(5_000_000);
+    /// Rate of a game, unless given.
+    pub const GAME_RATE: Rate = Rate(15_000_000);
+    /// Frames per second of a game, unless given.
+    pub const GAME_FRAME_RATE: u16 = 60;
+    /// Length of datagrams, unless given.
+    pub const LENGTH: u16 = 1_200;
     /// Most packets of one frame.
     pub const MOST_PARTS: u16 = 4_096;
+
+    /// The name of its kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            Traffic::Voice => "voip",
+            Traffic::Even { .. } => "udp",
+            Traffic::Game { .. } => "game",
+        }
+    }
 
     /// UDP payload, bits per second.
     pub fn rate(self) -> u64 {

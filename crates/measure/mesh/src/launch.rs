@@ -55,6 +55,9 @@ pub enum LaunchError {
     /// Ctrl-C.
     #[error("interrupted while launching machines")]
     Interrupted,
+    /// Keys, waiting, or the removal, in a sentence.
+    #[error("{0}")]
+    Failed(String),
 }
 
 /// A launch that this process looks after, until [`Machines::remove`].

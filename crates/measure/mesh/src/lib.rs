@@ -1,10 +1,10 @@
 //! Tests between many places: where regions lie, which pairs to test and in which order, what that costs, on which hosts it
 //! runs, and what the results say about distance. It must not know how a test works inside: it plans pairs, hands them to
-//! an [`Executor`](run::Executor), and takes rows of [`MeshTest`](weir_results::MeshTest).
+//! [`Hosts`](run::whole::Hosts), and takes rows of [`MeshTest`](weir_results::MeshTest).
 //!
-//! Everything but `ssh`, `programs`, `engine`, `launch`, `state` and `tagged`, which call programs and keep files, is pure:
-//! text, tables and times come in as arguments, plans and results go out. Those six need the feature `programs`, which is on
-//! by default.
+//! Everything but `ssh`, `run::threads`, `programs`, `engine`, `launch`, `held`, `state` and `tagged`, which call programs and
+//! keep files, is pure: text, tables and times come in as arguments, plans and results go out. Those need the feature
+//! `programs`, which is on by default. `run::whole` stores results, and knows hosts and the time by a trait.
 
 pub mod best;
 pub mod cloud;
@@ -15,10 +15,13 @@ pub mod estimate;
 mod fault;
 pub mod filter;
 pub mod fit;
+#[cfg(feature = "programs")]
+pub mod held;
 pub mod hosts;
 pub mod import;
 #[cfg(feature = "programs")]
 pub mod launch;
+pub mod made;
 pub mod place;
 pub mod price;
 #[cfg(feature = "programs")]

@@ -1,41 +1,19 @@
 //! The order of tests while a mesh runs: at most one per host at a time, within the limits of bytes and cost, failed
-//! ones repeated once at the end. Pure: the [`Conductor`] receives events and decides what to start; an [`Executor`]
-//! starts it.
+//! ones repeated once at the end. Pure: the [`Conductor`] receives events and decides what to start. [`whole`] has the
+//! run around it.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::path::Path;
+#[cfg(feature = "programs")]
+pub mod threads;
+pub mod whole;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
-use weir_results::MeshTest;
+use weir_results::{MeshFilter, RunId, Store, StoreError};
 
 use crate::estimate::{Limits, TestShape};
 use crate::hosts::Host;
 use crate::rounds::Pair;
-
-/// How hosts are reached. Clouds need no executor of their own: they emit a hosts file. An executor for Kubernetes
-/// clusters would stand beside `ssh`.
-pub trait Executor: Sync {
-    /// Brings the program to a host and starts an agent there.
-    ///
-    /// # Errors
-    /// What stands in the way.
-    fn prepare(&self, host: usize) -> Result<Ready, Fault>;
-    /// Makes one test, from the first host to the second.
-    ///
-    /// # Errors
-    /// What went wrong.
-    fn test(&self, pair: Pair, shape: &TestShape) -> Result<MeshTest, Fault>;
-    /// Makes the whole survey of a pair, and brings the database with its runs to `into`, a file that is not there yet.
-    ///
-    /// # Errors
-    /// What went wrong.
-    fn survey(&self, pair: Pair, shape: &TestShape, into: &Path) -> Result<(), Fault>;
-    /// Ends the agent and removes everything.
-    ///
-    /// # Errors
-    /// What stands in the way.
-    fn clean(&self, host: usize) -> Result<(), Fault>;
-}
 
 /// What is known of a host once its agent runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -51,7 +29,7 @@ pub struct Ready {
 }
 
 /// Why something could not be done on a host.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Fault {
     /// What kind of fault.
@@ -101,7 +79,70 @@ pub struct Order {
     pub resumes: Option<i64>,
 }
 
+/// Why a run cannot be resumed.
+#[derive(Debug, thiserror::Error)]
+pub enum ResumeError {
+    /// The results store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It is another kind of run.
+    #[error("cannot resume run {0}: it is not an interrupted 'weir mesh run'")]
+    Unfit(RunId),
+    /// It is complete.
+    #[error("nothing to resume: all {1} tests of run {0} completed")]
+    Complete(RunId, usize),
+}
+
 impl Order {
+    /// The order of an interrupted run, without the completed tests. Folders keep their names, so that leftovers of the
+    /// run on hosts are replaced.
+    ///
+    /// # Errors
+    /// When there is nothing to resume.
+    pub fn resume(store: &Store, run: RunId) -> Result<Order, ResumeError> {
+        let parameters = store.run(run)?.parameters;
+        let order: Order = serde_json::from_value(parameters).map_err(|_| ResumeError::Unfit(run))?;
+        if !order.is_sound() {
+            return Err(ResumeError::Unfit(run));
+        }
+        let filter = MeshFilter {
+            runs: vec![run],
+            failed: false,
+        };
+        let done: BTreeMap<(String, String), u64> = store
+            .mesh_tests(&filter)?
+            .into_iter()
+            .map(|(_, test)| ((test.from.host, test.to.host), test.bytes))
+            .collect();
+        let mut left = order.without(&done);
+        if left.pairs.is_empty() {
+            return Err(ResumeError::Complete(run, done.len()));
+        }
+        left.resumes = Some(run.0);
+        Ok(left)
+    }
+
+    /// Hosts that take part.
+    pub fn taking_part(&self) -> BTreeSet<usize> {
+        self.pairs.iter().flat_map(|(from, to)| [*from, *to]).collect()
+    }
+
+    /// How long agents live: three times the expected duration of the run.
+    pub fn life_s(&self) -> u64 {
+        // 30 days, longer than any run.
+        const MOST_S: u64 = 30 * 24 * 3600;
+        let tests = |host: usize| {
+            self.pairs
+                .iter()
+                .filter(move |(from, to)| [*from, *to].contains(&host))
+        };
+        let busiest = (0..self.hosts.len()).map(|host| tests(host).count() as u64).max();
+        let tests_s = busiest
+            .unwrap_or(0)
+            .saturating_mul(self.shape.duration_ns() / 1_000_000_000);
+        tests_s.saturating_mul(3).saturating_add(900).min(MOST_S)
+    }
+
     /// The rest of this order when tests between these hosts, by name, are done and have sent these bytes: limits apply
     /// to both runs together.
     pub fn without(mut self, done: &BTreeMap<(String, String), u64>) -> Order {

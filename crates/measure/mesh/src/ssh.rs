@@ -20,7 +20,7 @@ use crate::hosts::Host;
 use crate::process::{self, Finished, Input, Output};
 use crate::programs::Programs;
 use crate::rounds::Pair;
-use crate::run::{Executor, Fault, FaultKind, Ready};
+use crate::run::{Fault, FaultKind, Ready};
 
 /// Time for a short command on a host.
 const SHORT: Duration = Duration::from_secs(30);
@@ -254,8 +254,12 @@ fn shown_long(text: &str) -> String {
     short.replace("\\'", "'").replace("\\\"", "\"")
 }
 
-impl Executor for SshExecutor<'_> {
-    fn prepare(&self, host: usize) -> Result<Ready, Fault> {
+impl SshExecutor<'_> {
+    /// Brings the program to a host and starts an agent there.
+    ///
+    /// # Errors
+    /// What stands in the way.
+    pub fn prepare(&self, host: usize) -> Result<Ready, Fault> {
         let folder = self.folder(host);
         let facts = self.call(host, &scripts::look(&folder), Input::None, SHORT)?;
         let ready = ready_of(&facts, unix_seconds());
@@ -272,7 +276,11 @@ impl Executor for SshExecutor<'_> {
         Ok(ready)
     }
 
-    fn test(&self, (from, to): Pair, shape: &TestShape) -> Result<MeshTest, Fault> {
+    /// Makes one test, from the first host to the second.
+    ///
+    /// # Errors
+    /// What went wrong.
+    pub fn test(&self, (from, to): Pair, shape: &TestShape) -> Result<MeshTest, Fault> {
         let script = scripts::probe(&self.folder(from), &self.weir(from), &self.agent(to), shape);
         let limit = Duration::from_nanos(shape.duration_ns().saturating_mul(2)) + SLACK;
         let said = self
@@ -288,7 +296,11 @@ impl Executor for SshExecutor<'_> {
         })
     }
 
-    fn survey(&self, (from, to): Pair, shape: &TestShape, into: &Path) -> Result<(), Fault> {
+    /// Makes the whole survey of a pair, and brings the database with its runs to `into`, a file that is not there yet.
+    ///
+    /// # Errors
+    /// What went wrong.
+    pub fn survey(&self, (from, to): Pair, shape: &TestShape, into: &Path) -> Result<(), Fault> {
         let script = scripts::survey(&self.folder(from), &self.weir(from), &self.agent(to), shape);
         let limit = Duration::from_nanos(shape.duration_ns().saturating_mul(3)) + SLACK;
         self.call_into(from, &script, Input::None, Output::File(into), limit)
@@ -296,7 +308,11 @@ impl Executor for SshExecutor<'_> {
             .map_err(|fault| self.by_agent(to, fault))
     }
 
-    fn clean(&self, host: usize) -> Result<(), Fault> {
+    /// Ends the agent and removes everything.
+    ///
+    /// # Errors
+    /// What stands in the way.
+    pub fn clean(&self, host: usize) -> Result<(), Fault> {
         self.call(host, &scripts::clean(&self.folder(host)), Input::None, SHORT)
             .map(drop)
     }

@@ -2,8 +2,8 @@
 //! what they got.
 //!
 //! The pure parts ([`manifest`], [`schedule`], [`measure`], [`verify`], [`capacity`], [`http`], [`metrics`], [`locust::zmtp`],
-//! [`locust::message`], [`experiment`]) know neither sockets nor clocks; `engine` puts them on threads. The crate must not
-//! know what is inside an origin, where results are kept, or how they are shown.
+//! [`locust::message`], [`experiment`]) know neither sockets nor clocks; `engine` puts them on threads, `testbed` starts the
+//! origins of an experiment. The crate must not know what is inside an origin, or how results are shown.
 //!
 //! The feature `generator` has the parts that need a runtime and TLS, the feature `locust` the worker of a Locust master;
 //! both are on by default. The other parsers of others' bytes stand without them.
@@ -23,6 +23,8 @@ pub mod manifest;
 pub mod measure;
 pub mod metrics;
 pub mod schedule;
+#[cfg(feature = "generator")]
+pub mod testbed;
 pub mod verify;
 #[cfg(feature = "generator")]
 pub mod viewer;

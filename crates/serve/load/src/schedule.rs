@@ -82,6 +82,15 @@ pub enum Change {
 }
 
 impl Arrivals {
+    /// So many viewers from the start to the end.
+    pub fn steady(viewers: u32) -> Self {
+        Arrivals::Ramp {
+            from: viewers,
+            to: viewers,
+            over: Duration::ZERO,
+        }
+    }
+
     /// Most viewers that are there at once, where the arrivals say so.
     pub fn most_viewers(&self) -> Option<u32> {
         match self {

@@ -36,7 +36,7 @@ pub use self::{
     keys::{KeySettings, KeysError},
     metrics::{Handshake, Kind, Metrics, Tier},
     pacing::{BadBurst, Burst, Pacing},
-    server::{Config, Limits, LogTo, OriginError, Server, TlsError, TlsFiles},
+    server::{Config, Limits, Listening, LogTo, OriginError, Server, TlsError, TlsFiles},
     storage::{
         Access, AuthoritiesError, Bucket, OpenError, Patience, PlaceError, Provider, RangeRead, S3Style,
         Storage, StorageError, StorageLocation,

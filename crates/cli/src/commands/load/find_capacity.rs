@@ -1,14 +1,12 @@
 //! `weir load find-capacity`: repeated trials, each stored as a run, until the maximum number of viewers is known.
 
 use std::cell::RefCell;
-use std::time::Duration;
 
 use crate::args::{FindCapacityArgs, GlobalOptions, LoadArgs, Viewers};
 use crate::fail_if::FailIf;
-use serde::Serialize;
 use serde_json::{Value, json};
-use weir_load::capacity::{Found, Interval, Plan, Search, Step, Verdict};
-use weir_load::engine::{self, Second, SoFar, Watch};
+use weir_load::capacity::{Bench, Capacity, Condition, Found, Plan, Settling, Trial};
+use weir_load::engine;
 use weir_load::measure::{Account, Quality};
 use weir_measure::Stop;
 use weir_net::host::HostFacts;
@@ -19,60 +17,6 @@ use super::super::run_store::{Ended, RunStore, json as stored, new_run};
 use super::super::{Failure, say, tables, thresholds};
 use super::plan;
 use super::watching::Watching;
-
-/// Tolerance of a second's length.
-const TOLERANCE_NS: u64 = 50_000_000;
-
-/// Result of the search.
-#[derive(Serialize)]
-pub struct Capacity {
-    /// Conditions that had to hold.
-    pub holds: Vec<String>,
-    /// Why the search ended; none if it was interrupted.
-    pub found: Option<Found>,
-    /// Numbers of viewers.
-    #[serde(flatten)]
-    pub interval: Interval,
-    /// All trials, in order.
-    pub trials: Vec<Trial>,
-}
-
-/// One trial.
-#[derive(Serialize)]
-pub struct Trial {
-    /// Its run in the store.
-    pub run_id: RunId,
-    /// Viewers.
-    pub viewers: u32,
-    /// Its verdict.
-    pub verdict: Verdict,
-    /// Measured values of the conditions.
-    pub conditions: Vec<Condition>,
-    /// Requests in the measured interval.
-    pub requests: u64,
-    /// Failed requests among these.
-    pub failed: u64,
-    /// Requests per second.
-    pub requests_per_second: f64,
-    /// The busiest second of the generator's busiest thread, as a share of a core.
-    pub busiest: f64,
-    /// Whether the generator was the limit.
-    pub generator_limited: bool,
-}
-
-/// One condition in a trial.
-#[derive(Serialize)]
-pub struct Condition {
-    /// The condition as given.
-    pub condition: String,
-    /// In the base unit of its metric; none if nothing was measured.
-    pub value: Option<f64>,
-    /// Text for people.
-    #[serde(skip)]
-    pub text: String,
-    /// Whether it held.
-    pub held: bool,
-}
 
 /// Runs the search, and reports.
 pub fn run(args: &FindCapacityArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
@@ -92,7 +36,7 @@ pub fn run(args: &FindCapacityArgs, global: &GlobalOptions, stop: &Stop) -> Resu
         &parameters(args, &titles),
         &host,
     ))?;
-    let searching = Searching {
+    let mut searching = Searching {
         args,
         titles: &titles,
         store: &store,
@@ -101,20 +45,18 @@ pub fn run(args: &FindCapacityArgs, global: &GlobalOptions, stop: &Stop) -> Resu
         quiet: global.quiet,
         stop,
     };
-    let mut search = Search::new(Plan {
+    let search = Plan {
         from: args.from,
         most: args.most,
         repeats: args.repeats.parse().unwrap_or(1),
         precision: args.precision,
-    });
-    let mut trials = Vec::new();
-    let result = searching.search(&mut search, &mut trials);
-    let capacity = Capacity {
-        holds: args.hold.iter().map(FailIf::text).collect(),
-        found: result.as_ref().ok().copied().flatten(),
-        interval: search.interval(),
-        trials,
     };
+    let holds = args.hold.iter().map(FailIf::text).collect();
+    let (capacity, result) = Capacity::find(search, holds, &mut searching, &|trial| {
+        if !global.quiet {
+            say(&format!("weir: {}", tables::trial(trial)));
+        }
+    });
     let end = Ended::of(&result.as_ref().map_err(|failure| &failure.message), stop);
     let outcome = end.outcome();
     let ended = store.end(parent, &end, &stored(&capacity));
@@ -124,7 +66,7 @@ pub fn run(args: &FindCapacityArgs, global: &GlobalOptions, stop: &Stop) -> Resu
         &trial_arguments(args, largest.unwrap_or(0)),
         &titles,
     )?);
-    notes.extend(remark(&capacity, outcome));
+    notes.extend(capacity.remark(outcome == Outcome::Interrupted));
     if global.json {
         print_json(&store, parent, "find-capacity", outcome, &capacity, &notes)?;
     } else {
@@ -205,6 +147,7 @@ fn parameters(args: &FindCapacityArgs, titles: &[String]) -> Value {
     parameters
 }
 
+/// Trials that are stored as runs.
 struct Searching<'a> {
     args: &'a FindCapacityArgs,
     titles: &'a [String],
@@ -215,28 +158,10 @@ struct Searching<'a> {
     stop: &'a Stop,
 }
 
-impl Searching<'_> {
-    /// Why it ended; none if it was interrupted.
-    fn search(&self, search: &mut Search, trials: &mut Vec<Trial>) -> Result<Option<Found>, Failure> {
-        loop {
-            let viewers = match search.next() {
-                Step::Done(found) => return Ok(Some(found)),
-                Step::Try(viewers) => viewers,
-            };
-            let trial = self.trial(viewers)?;
-            // An interrupted trial has no verdict.
-            if self.stop.is_set() {
-                return Ok(None);
-            }
-            if !self.quiet {
-                say(&format!("weir: {}", tables::trial(&trial)));
-            }
-            search.take(viewers, trial.verdict);
-            trials.push(trial);
-        }
-    }
+impl Bench for Searching<'_> {
+    type Error = Failure;
 
-    fn trial(&self, viewers: u32) -> Result<Trial, Failure> {
+    fn trial(&mut self, viewers: u32) -> Result<Option<Trial>, Failure> {
         let load = trial_arguments(self.args, viewers);
         let config = plan::config(&load, self.titles)?;
         let target = self.titles.first().map(String::as_str).unwrap_or_default();
@@ -246,43 +171,31 @@ impl Searching<'_> {
         };
         let run = self.store.begin(&begun, "load", true)?;
         let run_id = run.id();
-        let measuring = Measuring {
-            watching: Watching::new(&run, &load, config.duration, None, self.quiet),
+        let watching = Watching::new(&run, &load, config.duration, None, self.quiet);
+        let settling = Settling {
+            watching: &watching,
             settle_ns: self.args.settle.0,
-            measured: RefCell::default(),
+            settled: RefCell::default(),
         };
-        let result = engine::run(&config, None, &|| self.stop.is_set(), &measuring);
-        let (account, quality, duration_ns) = measuring.measured.into_inner();
-        drop(measuring.watching.finish());
+        let result = engine::run(&config, None, &|| self.stop.is_set(), &settling);
+        let settled = settling.settled.into_inner();
+        drop(watching.finish());
         let end = Ended::of(&result, self.stop);
         let kept = run.finish(&end, &result.as_ref().map_or_else(|_| json!(null), stored));
         let summary = result?;
         kept?;
-        let total = account.total();
-        let seconds = Duration::from_nanos(duration_ns).as_secs_f64().max(1e-9);
-        let values = thresholds::of_load(&total, &quality, seconds);
-        let conditions: Vec<Condition> = self
-            .args
-            .hold
-            .iter()
-            .map(|condition| judged(condition, &values))
-            .collect();
-        let held = conditions.iter().all(|condition| condition.held);
-        Ok(Trial {
-            run_id,
-            viewers,
-            verdict: match (held, summary.generator_limited) {
-                (true, _) => Verdict::Held,
-                (false, false) => Verdict::Broke,
-                (false, true) => Verdict::Unclear,
-            },
+        if self.stop.is_set() {
+            return Ok(None);
+        }
+        let values = thresholds::of_load(&settled.account.total(), &settled.quality, settled.seconds());
+        let conditions = self.args.hold.iter();
+        let conditions = conditions.map(|condition| judged(condition, &values)).collect();
+        Ok(Some(Trial::of(
+            (run_id.0, viewers),
+            &settled,
             conditions,
-            requests: total.requests,
-            failed: total.failed(),
-            requests_per_second: total.requests as f64 / seconds,
-            busiest: summary.busiest,
-            generator_limited: summary.generator_limited,
-        })
+            &summary,
+        )))
     }
 }
 
@@ -294,44 +207,5 @@ fn judged(condition: &FailIf, values: &thresholds::Values) -> Condition {
         value: (!value.is_nan()).then_some(value),
         text: format!("{name} {}", condition.value_text(value)),
         held: condition.holds(value),
-    }
-}
-
-/// Sums the seconds after the warm-up.
-struct Measuring<'a> {
-    watching: Watching<'a>,
-    settle_ns: u64,
-    measured: RefCell<(Account, Quality, u64)>,
-}
-
-impl Watch for Measuring<'_> {
-    fn second(&self, second: &Second, so_far: &SoFar) -> bool {
-        let began_ns = so_far.elapsed_ns.saturating_sub(second.duration_ns);
-        if began_ns + TOLERANCE_NS >= self.settle_ns {
-            let (account, quality, duration_ns) = &mut *self.measured.borrow_mut();
-            account.merge(&second.account);
-            quality.merge(&second.quality);
-            *duration_ns += second.duration_ns;
-        }
-        self.watching.second(second, so_far)
-    }
-}
-
-/// Note for a result that is not the origin's limit.
-fn remark(capacity: &Capacity, outcome: Outcome) -> Option<String> {
-    let viewers = capacity.interval.viewers;
-    match capacity.found {
-        Some(Found::Generator) => Some(format!(
-            "this host was the limit, not the origin, which serves more than {viewers} viewers: use more --threads, or more hosts \
-            as generators"
-        )),
-        Some(Found::AllHeld) => Some(format!(
-            "the origin serves at least {viewers} viewers, the maximum tried; raise it with --most"
-        )),
-        Some(Found::Capacity | Found::NoneHeld) => None,
-        None if outcome == Outcome::Interrupted => {
-            Some("the search was interrupted: the result is preliminary".to_owned())
-        }
-        None => None,
     }
 }

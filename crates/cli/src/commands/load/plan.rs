@@ -163,11 +163,7 @@ fn arrivals(args: &LoadArgs) -> Arrivals {
     }
     let over = args.over.map(of_span);
     match &args.viewers {
-        None => Arrivals::Ramp {
-            from: 1,
-            to: 1,
-            over: Duration::ZERO,
-        },
+        None => Arrivals::steady(1),
         Some(Viewers::Steady(viewers)) => Arrivals::Ramp {
             // With --over, a ramp from 0.
             from: if over.is_some() { 0 } else { *viewers },

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::args::TaggedArgs;
 use weir_mesh::cloud::leftovers::Leftover;
@@ -16,12 +15,6 @@ use super::super::Failure;
 
 /// Number of regions that are queried concurrently.
 const ASKED_AT_ONCE: usize = 8;
-
-/// Now, Unix seconds.
-pub fn now_unix_s() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
-}
 
 /// The folder of the launch records.
 pub fn state_folder(given: Option<&Path>) -> Result<StateFolder, Failure> {

@@ -3,7 +3,6 @@
 mod import;
 mod launch;
 mod launches;
-mod pair_survey;
 mod plan;
 mod presses;
 mod probe;

@@ -1,44 +1,28 @@
 //! `weir mesh plan`: the tests of a run, their duration, traffic and cost.
 
 use crate::args::{FilterArgs, GlobalOptions, MeshPlanArgs, ShapeArgs};
-use serde_json::{Value, json};
 use weir_mesh::MeshError;
-use weir_mesh::estimate::{Limits, Plan, TestShape, plan};
+use weir_mesh::estimate::{Limits, TestShape};
 use weir_mesh::filter::{Apart, ExactPair, Filters};
 use weir_mesh::hosts::{Host, MOST_BYTES, read_hosts};
+use weir_mesh::made::{Made, Wish};
 use weir_mesh::place::{PlaceName, Places, cloud};
-use weir_mesh::regions::{check_pairs, nodes_of_regions};
-use weir_mesh::select::{Node, Tested, select};
+use weir_mesh::select::Tested;
 use weir_results::{Store, StoreError};
 
 use super::super::Failure;
 use super::super::output::print;
-use super::super::run_store::json as to_json;
 use super::super::tables;
-
-/// A plan with its inputs.
-pub struct Made {
-    /// The hosts of the file; empty where the plan is for regions.
-    pub hosts: Vec<Host>,
-    /// Ends of tests, indexed by pairs; those of `hosts`, if there are any.
-    pub nodes: Vec<Node>,
-    /// Parts of a test.
-    pub shape: TestShape,
-    /// The user's limits.
-    pub limits: Limits,
-    /// The plan.
-    pub plan: Plan,
-}
 
 /// Prints the plan.
 pub fn run(args: &MeshPlanArgs, global: &GlobalOptions) -> Result<(), Failure> {
     let made = make(args, global)?;
     if global.json {
-        print(&format!("{}\n", as_json(&made)))?;
+        print(&format!("{}\n", made.json()))?;
     } else {
         print(&tables::mesh_plan(&made.nodes, &made.plan))?;
     }
-    Ok(made.plan.estimate.check(&made.limits)?)
+    Ok(made.check()?)
 }
 
 /// Makes the plan of the arguments.
@@ -49,35 +33,25 @@ pub fn make(args: &MeshPlanArgs, global: &GlobalOptions) -> Result<Made, Failure
             "--machines conflicts with --hosts: it sets the number of machines to launch",
         ));
     }
-    let places = Places::known();
-    let hosts = match &args.hosts {
-        Some(path) => hosts(path, args.group.as_deref(), places)?,
-        None => Vec::new(),
-    };
-    let nodes = if args.hosts.is_some() {
-        hosts.iter().map(|host| host.node(places)).collect()
-    } else {
-        nodes_of_regions(&filters, machines(&args.filter)?, places)?
-    };
-    check_pairs(&filters, &nodes, places)?;
-    let pairs = select(&nodes, &filters, &tested(global)?)?;
-    let shape = shape(&args.shape);
-    let prices = super::prices(args.cost.prices.as_deref())?;
-    let plan = plan(&nodes, pairs, &shape, args.cost.expect_rate.0, &prices);
-    Ok(Made {
-        hosts,
-        nodes,
-        shape,
+    let hosts = args.hosts.as_ref();
+    let hosts = hosts.map(|path| hosts_of(path, args.group.as_deref(), Places::known()));
+    Ok(Made::of(Wish {
+        hosts: hosts.transpose()?,
+        machines: machines(&args.filter)?,
+        filters,
+        shape: shape(&args.shape),
         limits: Limits {
             max_usd: args.cost.max_usd,
             max_bytes: args.cost.max_gb.map(|gigabytes| (gigabytes * 1e9) as u64),
         },
-        plan,
-    })
+        expected_bps: args.cost.expect_rate.0,
+        prices: &super::prices(args.cost.prices.as_deref())?,
+        tested: &tested(global)?,
+    })?)
 }
 
 /// The hosts of a file, those of one group only if it is named.
-pub fn hosts(path: &std::path::Path, group: Option<&str>, places: &Places) -> Result<Vec<Host>, Failure> {
+pub fn hosts_of(path: &std::path::Path, group: Option<&str>, places: &Places) -> Result<Vec<Host>, Failure> {
     let (name, bytes) = super::read_file(path, MOST_BYTES as u64)?;
     let mut hosts = read_hosts(&name, &bytes, places)?;
     if let Some(group) = group {
@@ -168,34 +142,4 @@ fn tested(global: &GlobalOptions) -> Result<Tested, Failure> {
             )
         })
         .collect())
-}
-
-/// The plan as one object.
-pub fn as_json(made: &Made) -> Value {
-    let pairs: Vec<Value> = made
-        .plan
-        .rounds
-        .iter()
-        .enumerate()
-        .flat_map(|(round, pairs)| {
-            pairs.iter().map(move |index| {
-                let (from, to) = made.plan.pairs[*index];
-                let (from, to) = (&made.nodes[from], &made.nodes[to]);
-                json!({
-                    "round": round,
-                    "from": from.place.name.to_string(),
-                    "from_host": from.name,
-                    "from_zone": from.zone,
-                    "to": to.place.name.to_string(),
-                    "to_host": to.name,
-                    "to_zone": to.zone,
-                    "distance_m": from.place.distance_m(&to.place).map(|metres| metres.round() as u64),
-                    "usd_per_gb": made.plan.usd_per_gb[*index],
-                })
-            })
-        })
-        .collect();
-    let mut object = to_json(&made.plan.estimate);
-    object["pairs"] = pairs.into();
-    object
 }

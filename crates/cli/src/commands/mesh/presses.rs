@@ -1,52 +1,34 @@
 //! Counts Ctrl-C and termination signals: the first lets running tests complete, the second aborts them and cleans up,
 //! the third ends the process immediately.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use weir_mesh::run::threads::Presses;
 
 use super::super::Failure;
 
-/// Number of stop signals.
-pub struct Presses {
-    /// The count.
-    pub count: Arc<AtomicUsize>,
-    /// Set by the second signal: aborts the programs on hosts.
-    pub kill: Arc<AtomicBool>,
-}
-
-impl Presses {
-    /// Starts to count.
-    pub fn watch() -> Result<Presses, Failure> {
-        let failed = |error| Failure::environment(format!("cannot handle signals: {error}"));
-        let presses = Presses {
-            count: Arc::default(),
-            kill: Arc::default(),
-        };
-        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        // Under nohup, SIGHUP must not stop the run.
-        if !ignores_hangup(&status) {
-            signals.add_signal(SIGHUP).map_err(failed)?;
-        }
-        let (count, kill) = (presses.count.clone(), presses.kill.clone());
-        std::thread::spawn(move || {
-            for _ in signals.forever() {
-                match count.fetch_add(1, Ordering::Relaxed) {
-                    0 => {}
-                    1 => kill.store(true, Ordering::Relaxed),
-                    _ => std::process::exit(130),
-                }
+/// Starts to count.
+pub fn watch() -> Result<Presses, Failure> {
+    let failed = |error| Failure::environment(format!("cannot handle signals: {error}"));
+    let presses = Presses::default();
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    // Under nohup, SIGHUP must not stop the run.
+    if !ignores_hangup(&status) {
+        signals.add_signal(SIGHUP).map_err(failed)?;
+    }
+    let Presses { count, kill } = presses.clone();
+    std::thread::spawn(move || {
+        for _ in signals.forever() {
+            match count.fetch_add(1, Ordering::Relaxed) {
+                0 => {}
+                1 => kill.store(true, Ordering::Relaxed),
+                _ => std::process::exit(130),
             }
-        });
-        Ok(presses)
-    }
-
-    /// Number of signals so far.
-    pub fn count(&self) -> usize {
-        self.count.load(Ordering::Relaxed)
-    }
+        }
+    });
+    Ok(presses)
 }
 
 /// Whether the process was started with SIGHUP ignored, by `/proc/self/status`.

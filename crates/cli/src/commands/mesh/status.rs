@@ -6,16 +6,16 @@ use crate::args::{GlobalOptions, StatusArgs};
 use serde_json::{Value, json};
 use weir_mesh::cloud::leftovers::Leftover;
 use weir_mesh::cloud::record::Record;
+use weir_mesh::held::now_unix_s;
 
 use super::super::output::print;
 use super::super::{Failure, tables};
 use super::launch::place_json;
-use super::launches::{find, looks, now_unix_s, state_folder};
-use super::presses::Presses;
+use super::launches::{find, looks, state_folder};
 
 /// Prints the launches and tagged resources.
 pub fn run(args: &StatusArgs, global: &GlobalOptions) -> Result<(), Failure> {
-    let presses = Presses::watch()?;
+    let presses = super::presses::watch()?;
     let now = now_unix_s();
     let (mut launches, mut failed) = (Vec::new(), Vec::new());
     for mut folder in state_folder(args.tagged.state.as_deref())?.runs()? {

@@ -8,17 +8,18 @@ use serde_json::{Value, json};
 use weir_mesh::cloud::leftovers::Leftover;
 use weir_mesh::cloud::record::Record;
 use weir_mesh::engine::Engine;
+use weir_mesh::held::now_unix_s;
 use weir_mesh::launch::{Machines, Removed};
 use weir_mesh::place::Places;
+use weir_mesh::run::threads::{PREPARED_AT_ONCE, Presses};
 use weir_mesh::ssh::{on_all, sweep as sweep_host};
 use weir_mesh::state::RunFolder;
 
 use super::super::Failure;
 use super::super::output::{print, say};
-use super::launches::{Look, find, looks, now_unix_s, state_folder};
+use super::launches::{Look, find, looks, state_folder};
 use super::plan;
-use super::presses::Presses;
-use super::run::{PREPARED_AT_ONCE, has_ssh};
+use super::run::has_ssh;
 use super::status::tagged_json;
 
 /// Number of places of a launch that the engine removes concurrently.
@@ -39,7 +40,7 @@ struct Swept {
 
 /// Removes leftovers.
 pub fn run(args: &SweepArgs, global: &GlobalOptions) -> Result<(), Failure> {
-    let presses = Presses::watch()?;
+    let presses = super::presses::watch()?;
     let mut swept = Swept::default();
     let looks = looks(&args.tagged, &presses.kill)?;
     if let Some(hosts) = &args.hosts {
@@ -54,7 +55,7 @@ impl Swept {
     /// Stops agents on hosts and removes their folders.
     fn sweep_hosts(&mut self, file: &Path, args: &SweepArgs, presses: &Presses) -> Result<(), Failure> {
         has_ssh(&args.ssh)?;
-        let hosts = plan::hosts(file, None, Places::known())?;
+        let hosts = plan::hosts_of(file, None, Places::known())?;
         if args.list {
             self.notes
                 .push("--list omits folders on hosts, which are found and removed in one step".into());

@@ -1,11 +1,10 @@
 //! Tables of `weir load`.
 
 use crate::units::{format_bytes, format_count, format_percent, format_rate, format_signed_duration};
-use weir_load::capacity::Verdict;
+use weir_load::capacity::{Capacity, Trial, Verdict};
 use weir_load::engine::{Second, SoFar};
 use weir_load::measure::{Account, Cause, KindSummary, LoadSummary, OriginSource, QualitySummary, Times};
 
-use super::super::load::{Capacity, Trial};
 use super::{table, titled};
 
 /// The result of a run.

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
+use weir_load::measure::{QualitySummary, Segment};
 use weir_stats::median;
 
 use super::beside::{overlap, under_way};
@@ -81,23 +82,6 @@ pub fn unit_of(name: &str) -> Unit {
     }
 }
 
-/// A line of the player's account of its segments (`weir load --segment-log`), as far as it counts here.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct SegmentLine {
-    /// When it was asked for.
-    pub unix_ns: u64,
-    /// Its rung's bit rate.
-    pub bitrate: u64,
-    /// Bytes that came.
-    pub bytes: u64,
-    /// From the request to the last byte.
-    pub last_byte_ns: u64,
-    /// Deviation of its rate over 10 ms.
-    pub bin_deviation: Option<f64>,
-    /// Why it failed, if it did.
-    pub failure: Option<String>,
-}
-
 /// What the kernel said of a media connection at a moment. Counts are since the connection began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TcpReading {
@@ -122,7 +106,7 @@ pub struct TcpReading {
 /// Figures of the stream and the queue within a time, Unix nanoseconds. What was not measured has none.
 pub fn media_figures(
     within: &Range<u64>,
-    segments: &[SegmentLine],
+    segments: &[Segment],
     readings: &[TcpReading],
     queue: &[QueueSecond],
 ) -> Figures {
@@ -139,11 +123,11 @@ pub(super) fn put(figures: &mut Figures, name: &str, value: Option<f64>) {
     }
 }
 
-fn of_segments(within: &Range<u64>, segments: &[SegmentLine], figures: &mut Figures) {
+fn of_segments(within: &Range<u64>, segments: &[Segment], figures: &mut Figures) {
     let fetching = (!segments.is_empty())
         .then(|| overlap(&under_way(segments), within) as f64 / (within.end - within.start) as f64);
-    let whole = |line: &&SegmentLine| within.contains(&line.unix_ns) && line.failure.is_none();
-    let segments: Vec<&SegmentLine> = segments.iter().filter(whole).collect();
+    let whole = |line: &&Segment| within.contains(&line.unix_ns) && line.failure.is_none();
+    let segments: Vec<&Segment> = segments.iter().filter(whole).collect();
     put(figures, "media.segments", Some(segments.len() as f64));
     put(figures, "media.fetching_share", fetching);
     let rates: Vec<f64> = segments
@@ -221,9 +205,23 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// Adds every number of an object that a neighbour tells, as `NAME.key` or `NAME.key.key`; lists are left out.
-pub fn add_neighbour(figures: &mut Figures, name: &str, told: &Value) {
-    add_nested(figures, name, told, DEEPEST);
+/// Adds start-up delay, stalls and switches of the stream's viewer.
+pub fn add_viewer(figures: &mut Figures, name: &str, quality: &QualitySummary) {
+    for (figure, value) in [
+        ("startup_ns", quality.startup.p50 as f64),
+        ("stalls", quality.stalls as f64),
+        ("stalled_ns", quality.stalled_ns as f64),
+        ("switches", quality.switches as f64),
+    ] {
+        put(figures, &format!("{name}.{figure}"), Some(value));
+    }
+}
+
+/// Adds every number that a neighbour tells, as `NAME.key` or `NAME.key.key`; lists are left out.
+pub fn add_neighbour(figures: &mut Figures, name: &str, told: &impl Serialize) {
+    // Plain data always serialises.
+    let told = serde_json::to_value(told).unwrap_or_default();
+    add_nested(figures, name, &told, DEEPEST);
 }
 
 fn add_nested(figures: &mut Figures, name: &str, told: &Value, deepest: u32) {
@@ -245,14 +243,13 @@ mod tests {
 
     use super::*;
 
-    fn line(at: u64, bytes: u64, last_byte_ns: u64) -> SegmentLine {
-        SegmentLine {
+    fn line(at: u64, bytes: u64, last_byte_ns: u64) -> Segment {
+        Segment {
             unix_ns: at,
             bitrate: 4_000_000,
             bytes,
             last_byte_ns,
-            bin_deviation: None,
-            failure: None,
+            ..Segment::default()
         }
     }
 
@@ -276,8 +273,8 @@ mod tests {
             line(10, 1_000_000, 1_000_000_000),
             line(11, 3_000_000, 1_000_000_000),
             line(20, 1, 1),
-            SegmentLine {
-                failure: Some("timeout".to_owned()),
+            Segment {
+                failure: Some("timeout"),
                 ..line(12, 1, 1)
             },
         ];

@@ -4,15 +4,14 @@
 use std::path::Path;
 
 use weir_link::{LinkSpec, Profile};
+use weir_neighbour::{BulkRequest, HttpRequest, Kind, Traffic};
 use weir_net::tcp::CongestionControl;
 use weir_player::{AbrChoice, PacePolicy};
-use weir_units::{ByteCount, Rate, TimeSpan};
+use weir_units::{Rate, TimeSpan};
 
 use super::figures::MEDIA_FIGURES;
 use super::written::{CaseText, FigureText, NeighbourText, ScenarioText, VariantText};
-use crate::scenario_file::{
-    ScenarioError, Written, Wrong, check_name, counted, ladder, only_once, read, wrong,
-};
+use crate::scenario_file::{ScenarioError, Wrong, check_name, counted, ladder, only_once, read, wrong};
 
 /// Most repeats.
 pub const MOST_REPEATS: u32 = 50;
@@ -79,13 +78,8 @@ pub struct Variant {
 /// What a neighbour does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NeighbourKind {
-    /// A kind of `weir lab neighbour`, with its options.
-    Traffic {
-        /// `voip`, `udp`, `bulk`, `http` or `game`.
-        kind: &'static str,
-        /// As on its command line.
-        options: Vec<String>,
-    },
+    /// One that `weir lab neighbour` serves.
+    Traffic(Kind),
     /// A second video session of the same title, unpaced, begun anew after each session.
     Video {
         /// How long each session is.
@@ -346,65 +340,82 @@ fn wanted(text: &FigureText, neighbours: &[Neighbour], key: &str) -> Result<Figu
     })
 }
 
-/// Options of a kind of neighbour, as far as they are written.
 fn neighbour(text: &NeighbourText, key: &str) -> Result<Neighbour, Wrong> {
-    let quantities = [
-        ("rate", of(&text.rate)),
-        ("length", text.length.map(|length| length.to_string())),
-        ("streams", text.streams.map(|streams| streams.to_string())),
-        ("bytes", of::<ByteCount>(&text.bytes)),
-        ("pause", of(&text.pause)),
-        (
-            "frames-per-second",
-            text.frames_per_second.map(|frames| frames.to_string()),
-        ),
-        ("session", of(&text.session)),
+    let given = [
+        ("rate", text.rate.is_some()),
+        ("length", text.length.is_some()),
+        ("streams", text.streams.is_some()),
+        ("bytes", text.bytes.is_some()),
+        ("pause", text.pause.is_some()),
+        ("frames-per-second", text.frames_per_second.is_some()),
+        ("session", text.session.is_some()),
     ];
-    let (kind, known): (&'static str, &[&str]) = match text.kind.as_str() {
-        "voip" => ("voip", &[]),
-        "udp" => ("udp", &["rate", "length"]),
-        "bulk" => ("bulk", &["streams"]),
-        "http" => ("http", &["bytes", "pause"]),
-        "game" => ("game", &["rate", "frames-per-second"]),
-        "video" => ("video", &["session"]),
+    let rate = |usual| text.rate.as_ref().map_or(usual, |rate| rate.0);
+    let length = text.length.unwrap_or(Traffic::LENGTH);
+    let (kind, known): (Option<Kind>, &[&str]) = match text.kind.as_str() {
+        "voip" => (Some(Kind::Datagrams(Traffic::Voice)), &[]),
+        "udp" => {
+            let rate = rate(Traffic::EVEN_RATE);
+            let even = Kind::Datagrams(Traffic::Even { rate, length });
+            (Some(even), &["rate", "length"])
+        }
+        "bulk" => {
+            let bulk = BulkRequest {
+                streams: text.streams.unwrap_or(1),
+                congestion: None,
+            };
+            (Some(Kind::Bulk(bulk)), &["streams"])
+        }
+        "http" => {
+            let http = HttpRequest {
+                bytes: text.bytes.as_ref().map_or(Kind::HTTP_BYTES, |bytes| bytes.0),
+                pause: text.pause.as_ref().map_or(TimeSpan(0), |pause| pause.0),
+                congestion: None,
+            };
+            (Some(Kind::Http(http)), &["bytes", "pause"])
+        }
+        "game" => {
+            let game = Traffic::Game {
+                rate: rate(Traffic::GAME_RATE),
+                frames_per_second: text.frames_per_second.unwrap_or(Traffic::GAME_FRAME_RATE),
+                length,
+            };
+            (Some(Kind::Datagrams(game)), &["rate", "frames-per-second"])
+        }
+        "video" => (None, &["session"]),
         other => {
             let problem = format!("'{other}' is no kind; there are voip, udp, bulk, http, game, video");
             return wrong(key, problem);
         }
     };
-    let name = text.name.clone().unwrap_or_else(|| kind.to_owned());
+    let name = text.name.as_ref().unwrap_or(&text.kind).clone();
     check_name(key, &name)?;
-    let mut options = Vec::new();
-    for (option, value) in quantities {
-        let Some(value) = value else { continue };
-        if !known.contains(&option) {
-            let allowed = if known.is_empty() {
-                "none".to_owned()
-            } else {
-                known.join(", ")
-            };
-            return wrong(
-                key,
-                format!("'{option}' is no option of {kind}; it has {allowed}"),
-            );
-        }
-        options.extend([format!("--{option}"), value]);
+    if let Some((option, _)) = given
+        .iter()
+        .find(|(option, given)| *given && !known.contains(option))
+    {
+        let allowed = if known.is_empty() {
+            "none".to_owned()
+        } else {
+            known.join(", ")
+        };
+        let problem = format!("'{option}' is no option of {}; it has {allowed}", text.kind);
+        return wrong(key, problem);
     }
     let kind = match (kind, &text.session) {
-        ("video", Some(session)) if session.0.0 > 0 => NeighbourKind::Video { session: session.0 },
-        ("video", _) => {
+        (Some(kind), _) => match kind.check() {
+            Ok(()) => NeighbourKind::Traffic(kind),
+            Err(error) => return wrong(key, error.to_string()),
+        },
+        (None, Some(session)) if session.0.0 > 0 => NeighbourKind::Video { session: session.0 },
+        (None, _) => {
             return wrong(
                 key,
                 "a video needs session = \"...\", how long each of its sessions is",
             );
         }
-        _ => NeighbourKind::Traffic { kind, options },
     };
     Ok(Neighbour { name, kind })
-}
-
-fn of<T: ToString>(written: &Option<Written<T>>) -> Option<String> {
-    written.as_ref().map(|value| value.0.to_string())
 }
 
 #[cfg(test)]

@@ -62,11 +62,11 @@ pub(super) struct NeighbourText {
     pub(super) kind: String,
     pub(super) name: Option<String>,
     pub(super) rate: Option<Written<Rate>>,
-    pub(super) length: Option<u32>,
-    pub(super) streams: Option<u32>,
+    pub(super) length: Option<u16>,
+    pub(super) streams: Option<u16>,
     pub(super) bytes: Option<Written<ByteCount>>,
     pub(super) pause: Option<Written<TimeSpan>>,
-    pub(super) frames_per_second: Option<u32>,
+    pub(super) frames_per_second: Option<u16>,
     pub(super) session: Option<Written<TimeSpan>>,
 }
 

@@ -24,12 +24,10 @@ const READINGS_LIMIT_NS: u64 = 10_000_000_000;
 /// Longest such answer, bytes.
 const MOST_READINGS: u64 = 16 << 20;
 
-/// What to download.
+/// A download as fast as TCP allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BulkRequest {
-    /// For how long, nanoseconds.
-    pub duration_ns: u64,
-    /// On so many connections.
+    /// Connections: 1 to [`MOST_STREAMS`](crate::MOST_STREAMS).
     pub streams: u16,
     /// Congestion control of the sender; none for its default.
     pub congestion: Option<CongestionControl>,
@@ -41,11 +39,12 @@ pub struct BulkRequest {
 /// When nobody answers, the server refuses, or a connection fails.
 pub fn measure_bulk(
     to: &str,
+    duration_ns: u64,
     request: &BulkRequest,
     start_at_unix_ns: Option<u64>,
     stop: &Stop,
 ) -> Result<Measured, NeighbourError> {
-    check_duration(request.duration_ns)?;
+    check_duration(duration_ns)?;
     let start_at_ns = start_at(start_at_unix_ns)?;
     let first_id = getrandom::u64().map_err(NeighbourError::Random)?;
     let ids: Vec<u64> = (0..u64::from(request.streams))
@@ -59,6 +58,7 @@ pub fn measure_bulk(
     let started = Now::read();
     let download = |id: u64, stream: Exchange| Download {
         to,
+        duration_ns,
         request,
         id,
         started,
@@ -78,7 +78,7 @@ pub fn measure_bulk(
         };
         threads.into_iter().map(join).collect::<Result<_, _>>()
     })?;
-    let elapsed_ns = (clock::monotonic_ns() - started.monotonic_ns).min(request.duration_ns);
+    let elapsed_ns = (clock::monotonic_ns() - started.monotonic_ns).min(duration_ns);
     let readings: Option<Vec<Readings>> = ids.iter().map(|id| fetch_readings(to, *id).ok()).collect();
     Ok(Measured::Bulk(report(
         request, started, elapsed_ns, &counts, readings, stop,
@@ -88,6 +88,7 @@ pub fn measure_bulk(
 /// One connection.
 struct Download<'a> {
     to: &'a str,
+    duration_ns: u64,
     request: &'a BulkRequest,
     id: u64,
     started: Now,
@@ -99,9 +100,8 @@ impl Download<'_> {
     /// Bytes by tenth of a second.
     fn run(mut self) -> Result<Vec<u64>, NeighbourError> {
         let fail = |source| NeighbourError::io("download from", self.to, source);
-        let mut counts = bins(self.request.duration_ns, |_| 0);
-        let (started_ns, duration_ns, stop) =
-            (self.started.monotonic_ns, self.request.duration_ns, self.stop);
+        let mut counts = bins(self.duration_ns, |_| 0);
+        let (started_ns, duration_ns, stop) = (self.started.monotonic_ns, self.duration_ns, self.stop);
         let offset_ns = || clock::monotonic_ns() - started_ns;
         let go_on = || offset_ns() < duration_ns && !stop.is_set();
         let stream = Request::Stream {
@@ -257,7 +257,6 @@ mod tests {
     #[test]
     fn two_connections_come_to_one_account() {
         let request = BulkRequest {
-            duration_ns: 300_000_000,
             streams: 2,
             congestion: Some(CongestionControl::Reno),
         };

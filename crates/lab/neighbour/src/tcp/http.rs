@@ -5,6 +5,7 @@ use std::io;
 use weir_control::Stop;
 use weir_net::clock;
 use weir_net::tcp::CongestionControl;
+use weir_units::{ByteCount, TimeSpan};
 
 use super::exchange::{Brought, Exchange};
 use super::request::MOST_BYTES;
@@ -17,15 +18,13 @@ use crate::error::NeighbourError;
 use crate::report::{Completion, HttpFigures, HttpSample, Measured, Report, rate_of, sample_index};
 use crate::serve::Now;
 
-/// What to download.
+/// Repeated downloads on one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpRequest {
-    /// For how long, nanoseconds.
-    pub duration_ns: u64,
-    /// Bytes of each.
-    pub length: u64,
-    /// Between the end of one and the next request, nanoseconds.
-    pub pause_ns: u64,
+    /// Size of each.
+    pub bytes: ByteCount,
+    /// Between the end of one and the next request.
+    pub pause: TimeSpan,
     /// Congestion control of the sender; none for its default.
     pub congestion: Option<CongestionControl>,
 }
@@ -36,29 +35,31 @@ pub struct HttpRequest {
 /// When nobody answers, the server refuses, or the connection fails.
 pub fn measure_http(
     to: &str,
+    duration_ns: u64,
     request: &HttpRequest,
     start_at_unix_ns: Option<u64>,
     stop: &Stop,
 ) -> Result<Measured, NeighbourError> {
-    if request.length > MOST_BYTES {
+    if request.bytes.0 > MOST_BYTES {
         return Err(NeighbourError::Parameters(format!(
             "--bytes {} is too large; the maximum per download is {MOST_BYTES}B",
-            request.length
+            request.bytes.0
         )));
     }
-    check_duration(request.duration_ns)?;
+    check_duration(duration_ns)?;
     let start_at_ns = start_at(start_at_unix_ns)?;
     let before_ns = clock::monotonic_ns();
     let stream = connect(to)?;
     let connect_ns = clock::monotonic_ns() - before_ns;
     sleep_until(start_at_ns, stop);
-    let mut downloads = Downloads::new(request, Now::read());
+    let mut downloads = Downloads::new(duration_ns, request, Now::read());
     downloads.run(to, Exchange::new(stream), stop)?;
     Ok(Measured::Http(downloads.report(connect_ns, stop)))
 }
 
 /// What came so far.
 struct Downloads<'a> {
+    duration_ns: u64,
     request: &'a HttpRequest,
     started: Now,
     samples: Vec<HttpSample>,
@@ -67,11 +68,12 @@ struct Downloads<'a> {
 }
 
 impl<'a> Downloads<'a> {
-    fn new(request: &'a HttpRequest, started: Now) -> Self {
+    fn new(duration_ns: u64, request: &'a HttpRequest, started: Now) -> Self {
         Downloads {
+            duration_ns,
             request,
             started,
-            samples: bins(request.duration_ns, |at_ns| HttpSample {
+            samples: bins(duration_ns, |at_ns| HttpSample {
                 at_ns,
                 ..HttpSample::default()
             }),
@@ -85,7 +87,7 @@ impl<'a> Downloads<'a> {
     }
 
     fn goes_on(&self, stop: &Stop) -> bool {
-        self.offset_ns() < self.request.duration_ns && !stop.is_set()
+        self.offset_ns() < self.duration_ns && !stop.is_set()
     }
 
     fn run(&mut self, to: &str, mut exchange: Exchange, stop: &Stop) -> Result<(), NeighbourError> {
@@ -100,15 +102,15 @@ impl<'a> Downloads<'a> {
             if let Some(sample) = self.sample(end_ns) {
                 sample.completed += 1;
             }
-            let end = self.started.monotonic_ns.saturating_add(self.request.duration_ns);
-            let next_ns = clock::monotonic_ns().saturating_add(self.request.pause_ns);
+            let end = self.started.monotonic_ns.saturating_add(self.duration_ns);
+            let next_ns = clock::monotonic_ns().saturating_add(self.request.pause.0);
             sleep_until(next_ns.min(end), stop);
         }
         Ok(())
     }
 
     fn sample(&mut self, offset_ns: u64) -> Option<&mut HttpSample> {
-        let index = sample_index(offset_ns, self.request.duration_ns)?;
+        let index = sample_index(offset_ns, self.duration_ns)?;
         self.samples.get_mut(index)
     }
 
@@ -129,7 +131,7 @@ impl<'a> Downloads<'a> {
         let fail = |source| NeighbourError::io("download from", to, source);
         let at_ns = self.offset_ns();
         let bytes = Request::Bytes {
-            length: self.request.length,
+            length: self.request.bytes.0,
             congestion: self.request.congestion,
         };
         exchange.ask(&bytes).map_err(fail)?;
@@ -137,14 +139,14 @@ impl<'a> Downloads<'a> {
             return Ok(None);
         };
         let first_byte_ns = self.offset_ns() - at_ns;
-        if head.status != 200 || head.content_length != Some(self.request.length) {
+        if head.status != 200 || head.content_length != Some(self.request.bytes.0) {
             return Err(NeighbourError::RefusedHttp {
                 to: to.to_owned(),
                 said: format!("{} {}", head.status, head.reason),
             });
         }
         self.count(body.len() as u64);
-        let mut left = self.request.length.saturating_sub(body.len() as u64);
+        let mut left = self.request.bytes.0.saturating_sub(body.len() as u64);
         while left > 0 {
             if !self.goes_on(stop) {
                 return Ok(None);
@@ -166,7 +168,7 @@ impl<'a> Downloads<'a> {
     }
 
     fn report(mut self, connect_ns: u64, stop: &Stop) -> Report<HttpSample, HttpFigures> {
-        let elapsed_ns = self.offset_ns().min(self.request.duration_ns);
+        let elapsed_ns = self.offset_ns().min(self.duration_ns);
         self.samples.truncate(elapsed_ns.div_ceil(SAMPLE_NS) as usize);
         for sample in &mut self.samples {
             sample.rate = rate_of(sample.bytes, SAMPLE_NS.min(elapsed_ns - sample.at_ns));
@@ -184,8 +186,8 @@ impl<'a> Downloads<'a> {
             interrupted: stop.is_set(),
             samples: self.samples,
             figures: HttpFigures {
-                length: self.request.length,
-                pause_ns: self.request.pause_ns,
+                length: self.request.bytes.0,
+                pause_ns: self.request.pause.0,
                 downloads: self.times.len() as u64,
                 unfinished: self.unfinished,
                 bytes,

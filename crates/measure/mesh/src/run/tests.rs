@@ -1,6 +1,6 @@
 use super::*;
 
-fn order(hosts: usize, pairs: &[Pair], limits: Limits) -> Order {
+pub(super) fn order(hosts: usize, pairs: &[Pair], limits: Limits) -> Order {
     let host = |number: usize| Host {
         name: format!("host-{number}"),
         place: crate::place::PlaceName::new("", "cellar"),
@@ -35,7 +35,7 @@ fn order(hosts: usize, pairs: &[Pair], limits: Limits) -> Order {
     }
 }
 
-fn all(hosts: usize) -> Vec<Pair> {
+pub(super) fn all(hosts: usize) -> Vec<Pair> {
     let pairs: Vec<Pair> = (0..hosts)
         .flat_map(|from| (0..hosts).filter(move |to| *to != from).map(move |to| (from, to)))
         .collect();

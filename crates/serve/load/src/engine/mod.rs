@@ -19,8 +19,8 @@ use crate::client::{Dialer, HttpVersion, Patience, TlsError, Trust};
 use crate::manifest::UrlRange;
 use crate::measure::{Account, LoadSummary, OriginSource, OriginSummary, Quality, Segment, Times};
 use crate::metrics::Metric;
-use crate::schedule::Arrivals;
-use crate::viewer::{Behaviour, Play};
+use crate::schedule::{Arrivals, Popularity};
+use crate::viewer::{Behaviour, Play, RealTime, RungChoice};
 
 pub use limits::raise_descriptors;
 pub use scrape::{Scrape, ScrapeNames};
@@ -57,6 +57,36 @@ pub struct Config {
     pub leave: bool,
     /// Metrics to read once per second.
     pub scrape: Option<Scrape>,
+}
+
+impl Config {
+    /// Viewers of these titles, the most popular first, on one thread; they are gentle, and nobody stops them.
+    pub fn new(titles: Vec<UrlRange>, play: Play, arrivals: Arrivals) -> Self {
+        Config {
+            behaviour: Behaviour {
+                popularity: Popularity::zipf(titles.len(), 0.0),
+                titles,
+                play,
+                rung: RungChoice::Highest,
+                real_time: RealTime::default(),
+                subtitles: false,
+                verify: false,
+                think: (Duration::ZERO, Duration::ZERO),
+                session: None,
+                one_session: arrivals.is_open(),
+                pace: None,
+                seed: 1,
+            },
+            arrivals,
+            duration: None,
+            threads: 1,
+            http: HttpVersion::default(),
+            trust: Trust::default(),
+            patience: Patience::default(),
+            leave: false,
+            scrape: None,
+        }
+    }
 }
 
 /// Why a run did not begin.

@@ -9,6 +9,8 @@ mod matrix;
 mod model;
 mod outcome;
 mod reading;
+mod result;
+mod run;
 
 pub use file::{
     Experiment, ExperimentError, GivenTitle, MOST_FILE_BYTES, Part, Placed, Published, PublishedRow, Storage,
@@ -18,3 +20,5 @@ pub use markdown::{Machine, markdown};
 pub use matrix::{Cache, Cell};
 pub use model::{Model, ModelPoint};
 pub use outcome::{Compared, Done, Group, OriginChange, Outcome, Spread};
+pub use result::ExperimentResult;
+pub use run::{Bench, left, make};

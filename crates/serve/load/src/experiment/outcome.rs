@@ -165,11 +165,13 @@ impl Spread {
 }
 
 /// The repeats of one run together.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Group {
     /// What it was; its repeat is the first that was made.
+    #[serde(skip)]
     pub cell: Cell,
     /// Repeats.
+    #[serde(rename = "repeats")]
     pub count: usize,
     /// IN, bit/s.
     pub in_bps: Option<Spread>,
@@ -258,26 +260,9 @@ impl Group {
         if let Some(fields) = object.as_object_mut() {
             fields.remove("repeat");
             fields.insert("key".to_owned(), self.cell.group_key().into());
-            fields.insert("repeats".to_owned(), self.count.into());
-            let spreads = [
-                ("in_bps", self.in_bps),
-                ("out_bps", self.out_bps),
-                ("efficiency", self.efficiency),
-                ("requests_per_second", self.requests_per_second),
-                ("mean_ns", self.mean_ns),
-                ("p99_ns", self.p99_ns),
-                ("origin_cpu_each_ns", self.origin_cpu_each_ns),
-                ("origin_cores", self.origin_cores),
-                ("storage_requests_each", self.storage_requests_each),
-            ];
-            for (name, spread) in spreads {
-                fields.insert(
-                    name.to_owned(),
-                    serde_json::to_value(spread).unwrap_or(Value::Null),
-                );
+            if let Ok(Value::Object(figures)) = serde_json::to_value(self) {
+                fields.extend(figures);
             }
-            fields.insert("failed".to_owned(), self.failed.into());
-            fields.insert("generator_limited".to_owned(), self.generator_limited.into());
         }
         object
     }

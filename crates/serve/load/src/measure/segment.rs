@@ -10,7 +10,7 @@ pub const BIN_NS: u64 = 10_000_000;
 const MOST_BINS: usize = 60_000;
 
 /// A segment that a player asked for. Times are nanoseconds, rates bits a second.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Segment {
     /// Which viewer.
     pub viewer: u64,

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use proptest::prelude::*;
-use weir_load::experiment::{Compared, Done, Experiment, Group, Machine, Model, Outcome, markdown, read};
+use weir_load::experiment::{
+    Bench, Cell, Compared, Done, Experiment, Group, Machine, Model, Outcome, left, make, markdown, read,
+};
 
 fn file(name: &str) -> Experiment {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -81,6 +83,60 @@ fn what_is_done_is_not_made_again() {
         experiment.left(&BTreeSet::from(["something else".to_owned()])),
         cells
     );
+}
+
+/// Makes runs until a number of them is made, then fails or is interrupted.
+struct Counted {
+    made: Vec<String>,
+    most: usize,
+    fails: bool,
+}
+
+impl Bench for Counted {
+    type Error = &'static str;
+
+    fn measure(&mut self, cell: &Cell) -> Result<Option<Done>, &'static str> {
+        match (self.made.len() == self.most, self.fails) {
+            (true, true) => return Err("no origin"),
+            (true, false) => return Ok(None),
+            (false, _) => self.made.push(cell.key()),
+        }
+        Ok(Some(Done {
+            cell: cell.clone(),
+            run: self.made.len() as i64,
+            outcome: Outcome::default(),
+        }))
+    }
+}
+
+#[test]
+fn every_run_is_made_once_however_often_the_experiment_is_interrupted() {
+    let experiment = read(SMALL).expect("an experiment");
+    let (mut done, mut made) = (Vec::new(), Vec::new());
+    // Two configurations, two lengths of segments, three times: twelve runs, made in three goes.
+    for (most, fails, remain) in [(5, false, 7), (4, true, 3), (100, false, 0)] {
+        let mut bench = Counted {
+            made: Vec::new(),
+            most,
+            fails,
+        };
+        let ended = make(&experiment, &mut done, &mut bench, &|_, _| true);
+        assert_eq!(ended.is_err(), fails);
+        made.extend(bench.made);
+        assert_eq!(left(&experiment, &done).len(), remain);
+    }
+    let order: Vec<String> = experiment.cells().iter().map(Cell::key).collect();
+    assert_eq!(made, order);
+    assert_eq!(done.len(), 12);
+    // Nobody wants the next one.
+    let mut bench = Counted {
+        made: Vec::new(),
+        most: 100,
+        fails: false,
+    };
+    let numbers = |number: usize, left: &[Cell]| number < 2 && left.len() == 12;
+    assert_eq!(make(&experiment, &mut Vec::new(), &mut bench, &numbers), Ok(()));
+    assert_eq!(bench.made, order[..2]);
 }
 
 #[test]

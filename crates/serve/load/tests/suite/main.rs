@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod acting;
+mod capacity;
 mod causes;
 mod choices;
 mod engine;

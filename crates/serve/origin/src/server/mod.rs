@@ -26,6 +26,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -43,6 +44,19 @@ pub use tls::{TlsError, TlsFiles};
 
 /// How often it is asked whether to stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(50);
+
+/// What `weir origin --json` prints once it listens, for the program that has started it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Listening {
+    /// URL on this host.
+    pub url: String,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The storage.
+    pub place: String,
+    /// Name of the configuration.
+    pub configuration: String,
+}
 
 /// A server that has its port, its storage and its caches.
 #[derive(Debug)]

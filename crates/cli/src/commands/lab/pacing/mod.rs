@@ -1,18 +1,17 @@
 //! `weir lab pacing`: trials of a scenario, one after the other, and their comparison.
 
 mod plan;
-mod program;
-mod report;
-mod servers;
-mod trial;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use crate::args::{GlobalOptions, LabPacingArgs};
 use crate::units::format_duration;
-use signal_hook::consts::SIGCHLD;
-use weir_lab::pacing::{Scenario, Variant, named, scenarios, write_title};
+use weir_lab::pacing::{
+    Collected, Event, NetworkBench, Scenario, Trial, TrialFigures, in_order, named, scenarios, takes_ns,
+    write_title,
+};
+use weir_measure::Sink;
 use weir_net::confine::{MemoryFolder, show_own_processes};
 use weir_net::host::HostFacts;
 use weir_net::signals::Signals;
@@ -22,13 +21,6 @@ use super::{Failure, print, scenario_text};
 use crate::commands::output::{closing_lines, print_json, say, storing_notes};
 use crate::commands::run_store::{Ended, OpenRun, RunStore, json as stored, new_run};
 use crate::commands::tables;
-use report::{Collected, TrialFigures};
-use trial::{Outcome, Setting, Trial};
-
-/// Maximum number of attempts at a trial, which is repeated when the link was late.
-const TRIES: u32 = 3;
-/// Approximate overhead of starting and ending a trial.
-const AROUND_TRIAL_NS: u64 = 3_000_000_000;
 
 /// Lists, prints or runs scenarios.
 pub fn run(args: &LabPacingArgs, global: &GlobalOptions) -> Result<ExitCode, Failure> {
@@ -45,7 +37,7 @@ pub fn run(args: &LabPacingArgs, global: &GlobalOptions) -> Result<ExitCode, Fai
     }
     // A failure affects only programs that inspect other processes.
     let _ = show_own_processes();
-    let signals = Signals::take(&[&PASSED_ON[..], &[SIGCHLD]].concat())
+    let signals = Signals::take(&PASSED_ON)
         .map_err(|error| Failure::environment(format!("cannot handle signals: {error}")))?;
     measure(&scenario, args, global, &signals, notes).map(|()| ExitCode::SUCCESS)
 }
@@ -76,8 +68,8 @@ fn measure(
     let mut collected = Collected::default();
     let done = all_trials(scenario, args, global, signals, &kept, &mut collected);
     let end = match &done {
-        Ok(Done::All) => Ended::finished(),
-        Ok(Done::Interrupted) => Ended::interrupted(),
+        Ok(true) => Ended::finished(),
+        Ok(false) => Ended::interrupted(),
         Err(failure) => Ended::failed(&failure.message),
     };
     let outcome = end.outcome();
@@ -104,14 +96,7 @@ fn measure(
     kept.map(|_| ())
 }
 
-/// Outcome of the trials, if none failed.
-enum Done {
-    All,
-    Interrupted,
-}
-
-/// Neighbours alone first, then the variants, in the opposite order in every other repeat, so that drift affects all
-/// variants equally.
+/// Makes all trials; false if it was interrupted.
 fn all_trials(
     scenario: &Scenario,
     args: &LabPacingArgs,
@@ -119,91 +104,42 @@ fn all_trials(
     signals: &Signals,
     kept: &OpenRun<'_>,
     collected: &mut Collected,
-) -> Result<Done, Failure> {
+) -> Result<bool, Failure> {
     let folder = Workshop::new(scenario)?;
-    let setting = Setting {
+    let mut bench = NetworkBench {
         folder: folder.path(),
         signals,
-        kept,
+        record: &|row| kept.record(row),
         max_lateness_ns: args.max_lateness.0,
     };
     let trials = in_order(scenario);
-    let each = scenario.warm_up.0 + scenario.duration.0 + AROUND_TRIAL_NS;
+    let count = trials.len();
     let told = |line: &str| {
         if !global.quiet {
             say(&format!("weir lab pacing: {line}"));
         }
     };
-    let whole = each.saturating_mul(trials.len() as u64);
-    told(&format!(
-        "{} trials, about {}",
-        trials.len(),
-        format_duration(whole)
-    ));
-    for (number, trial) in trials.iter().enumerate() {
-        let title = format!("{}/{} {trial}", number + 1, trials.len());
-        let Some(measured) = one(&setting, trial, &title, collected, &told)? else {
-            return Ok(Done::Interrupted);
+    let whole = format_duration(takes_ns(scenario, count));
+    told(&format!("{count} trials, about {whole}"));
+    let happened = |number: usize, trial: &Trial<'_>, event: Event<'_>| {
+        let said = match event {
+            Event::Repeated(why) => format!("repeated, because {why}"),
+            Event::Measured(figures) => first_figure(trial, figures),
         };
-        told(&format!(
-            "{title}: {}",
-            report::first_figure(trial.case, &measured)
-        ));
-        collected.add(trial, measured);
-    }
-    Ok(Done::All)
+        told(&format!("{}/{count} {trial}: {said}", number + 1));
+    };
+    let made = collected.make(&trials, &mut bench, &happened);
+    made.map_err(|error| Failure::environment(error.to_string()))
 }
 
-/// One trial, repeated while its result is invalid; none when it was interrupted.
-fn one(
-    setting: &Setting<'_>,
-    trial: &Trial<'_>,
-    title: &str,
-    collected: &mut Collected,
-    told: &dyn Fn(&str),
-) -> Result<Option<TrialFigures>, Failure> {
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        let why = match trial::carry_out(setting, trial)? {
-            Outcome::Interrupted => return Ok(None),
-            Outcome::Measured(measured) => return Ok(Some(*measured)),
-            Outcome::Unfit(why) => why,
-        };
-        collected.unfit += 1;
-        if tries == TRIES {
-            return Err(Failure::environment(format!(
-                "{trial}: no valid result in {TRIES} attempts: {why}; reduce the load on this host, or run as root"
-            )));
-        }
-        told(&format!("{title}: repeated, because {why}"));
-    }
-}
-
-fn in_order<'a>(scenario: &'a Scenario) -> Vec<Trial<'a>> {
-    let mut trials = Vec::new();
-    for congestion in &scenario.congestion {
-        for case in &scenario.cases {
-            let trial = |variant: Option<&'a Variant>, repeat: u32| Trial {
-                scenario,
-                case,
-                congestion: *congestion,
-                variant,
-                repeat,
-            };
-            if !case.neighbours.is_empty() {
-                trials.push(trial(None, 1));
-            }
-            for repeat in 1..=scenario.repeats {
-                let mut variants: Vec<&'a Variant> = scenario.variants.iter().collect();
-                if repeat % 2 == 0 {
-                    variants.reverse();
-                }
-                trials.extend(variants.into_iter().map(|variant| trial(Some(variant), repeat)));
-            }
-        }
-    }
-    trials
+/// The first figure of a case, for a line of progress.
+fn first_figure(trial: &Trial<'_>, told: &TrialFigures) -> String {
+    let found = trial.case.figures.iter().find_map(|wanted| {
+        let value = told.figures.get(&wanted.of)?;
+        let text = tables::pacing_figure(&wanted.of, *value);
+        Some(format!("{} {text}", wanted.of))
+    });
+    found.unwrap_or_else(|| "done".to_owned())
 }
 
 /// A folder for files of trials, on a tmpfs that only processes of the lab see.

@@ -4,11 +4,10 @@ use std::path::Path;
 
 use crate::args::LabPacingArgs;
 use serde_json::{Value, json};
-use weir_lab::pacing::{Scenario, Server, named, scenarios};
+use weir_lab::pacing::{Scenario, Server, named, nginx, scenarios};
 use weir_net::tcp::CongestionControl;
 
 use super::super::scenario_text;
-use super::servers;
 use crate::commands::Failure;
 
 /// Margin by which a title is longer than a trial, so that it does not end first.
@@ -26,8 +25,15 @@ pub fn scenario(name: &str, args: &LabPacingArgs, notes: &mut Vec<String>) -> Re
     if !args.congestion.is_empty() {
         scenario.congestion = congestion(&args.congestion)?;
     }
-    choose_cases(&mut scenario, &args.case)?;
-    choose_variants(&mut scenario, &args.only)?;
+    choose("case", &mut scenario.cases, |case| &case.name, &args.case, 0)?;
+    // The first variant stays: others are compared with it.
+    choose(
+        "variant",
+        &mut scenario.variants,
+        |variant| &variant.name,
+        &args.only,
+        1,
+    )?;
     leave_out_nginx(&mut scenario, notes)?;
     Ok(scenario)
 }
@@ -67,40 +73,26 @@ fn congestion(names: &[String]) -> Result<Vec<CongestionControl>, Failure> {
     Ok(found)
 }
 
-fn no_such(what: &str, name: &str, known: &[String]) -> Failure {
-    Failure::usage(format!(
-        "unknown {what} '{name}'; use one of {}",
-        known.join(", ")
-    ))
-}
-
-fn choose_cases(scenario: &mut Scenario, wanted: &[String]) -> Result<(), Failure> {
-    let names: Vec<String> = scenario.cases.iter().map(|case| case.name.clone()).collect();
-    if let Some(other) = wanted.iter().find(|name| !names.contains(name)) {
-        return Err(no_such("case", other, &names));
+/// Retains those of these names, if any are wanted; the first `always` stay.
+fn choose<T>(
+    what: &str,
+    from: &mut Vec<T>,
+    name: impl Fn(&T) -> &str,
+    wanted: &[String],
+    always: usize,
+) -> Result<(), Failure> {
+    let names: Vec<&str> = from.iter().map(&name).collect();
+    if let Some(other) = wanted.iter().find(|wanted| !names.contains(&wanted.as_str())) {
+        return Err(Failure::usage(format!(
+            "unknown {what} '{other}'; use one of {}",
+            names.join(", ")
+        )));
     }
-    if !wanted.is_empty() {
-        scenario.cases.retain(|case| wanted.contains(&case.name));
-    }
-    Ok(())
-}
-
-/// The first variant stays: others are compared with it.
-fn choose_variants(scenario: &mut Scenario, wanted: &[String]) -> Result<(), Failure> {
-    let names: Vec<String> = scenario
-        .variants
-        .iter()
-        .map(|variant| variant.name.clone())
-        .collect();
-    if let Some(other) = wanted.iter().find(|name| !names.contains(name)) {
-        return Err(no_such("variant", other, &names));
-    }
-    if !wanted.is_empty() {
-        let first = names.first().cloned();
-        scenario
-            .variants
-            .retain(|variant| Some(&variant.name) == first.as_ref() || wanted.contains(&variant.name));
-    }
+    let mut number = 0;
+    from.retain(|one| {
+        number += 1;
+        wanted.is_empty() || number <= always || wanted.iter().any(|wanted| wanted == name(one))
+    });
     Ok(())
 }
 
@@ -109,7 +101,7 @@ fn leave_out_nginx(scenario: &mut Scenario, notes: &mut Vec<String>) -> Result<(
         .variants
         .iter()
         .any(|variant| matches!(variant.server, Server::Nginx(_)));
-    if !needs || servers::nginx().is_some() {
+    if !needs || nginx().is_some() {
         return Ok(());
     }
     const HOW: &str =

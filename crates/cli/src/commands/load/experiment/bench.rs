@@ -1,15 +1,15 @@
-//! The testbed of an experiment: its storage, an origin for each run, and the generator in this process.
+//! The runs of an experiment: their options as on the command line, and their results in the store.
 
-use std::path::Path;
 use std::time::Duration;
 
 use crate::args::{Cli, Command, LoadArgs};
 use clap::Parser;
 use serde_json::json;
 use weir_load::engine::{self, Config, Second, SoFar, Watch};
-use weir_load::experiment::{Cache, Cell, Done, Experiment, OriginChange, Outcome, Storage as From};
+use weir_load::experiment::{Bench, Cache, Cell, Done, Experiment, OriginChange, Outcome};
 use weir_load::measure::{LoadSummary, OriginSource, OriginSummary};
 use weir_load::schedule::Arrivals;
+use weir_load::testbed::Testbed;
 use weir_measure::Stop;
 use weir_net::host::HostFacts;
 use weir_results::RunId;
@@ -18,23 +18,10 @@ use super::super::super::Failure;
 use super::super::super::run_store::{Ended, RunStore, json as stored, new_run};
 use super::super::plan;
 use super::super::watching::Watching;
-use super::cores::Cores;
-use super::origin::{self, Origin};
-use super::storage::Storage;
 use super::titles;
 
 /// Time that a viewer plays to warm the caches before a run.
 const WARMING: Duration = Duration::from_secs(2);
-
-/// Storage and cores of an experiment.
-pub struct Bench<'a> {
-    experiment: &'a Experiment,
-    store: &'a RunStore,
-    cores: &'a Cores,
-    quiet: bool,
-    storage: Option<Storage>,
-    place: String,
-}
 
 /// Checks the options of all runs before anything is started.
 pub fn check(experiment: &Experiment) -> Result<(), Failure> {
@@ -92,145 +79,67 @@ impl Watch for Nobody {
     }
 }
 
-impl<'a> Bench<'a> {
-    /// Starts the storage, if the experiment serves it.
-    pub fn set_up(
-        experiment: &'a Experiment,
-        titles_folder: &Path,
-        store: &'a RunStore,
-        cores: &'a Cores,
-        quiet: bool,
-    ) -> Result<Self, Failure> {
-        let (storage, place) = match &experiment.storage {
-            From::Location(place) => (None, place.clone()),
-            From::Served { folder, delay, .. } => {
-                let folder = folder.as_deref().map_or(titles_folder, Path::new);
-                if let Some(cores) = &cores.storage {
-                    origin::run_on(cores)?;
-                }
-                let storage = Storage::start(folder, *delay)?;
-                let place = storage.place();
-                (Some(storage), place)
-            }
-        };
-        origin::run_on(&cores.generator)?;
-        Ok(Bench {
-            experiment,
-            store,
-            cores,
-            quiet,
-            storage,
-            place,
-        })
-    }
+/// A testbed whose runs are stored.
+pub struct Stored<'a> {
+    pub experiment: &'a Experiment,
+    pub testbed: Testbed<'a>,
+    pub store: &'a RunStore,
+    /// The run of the experiment.
+    pub parent: RunId,
+    pub quiet: bool,
+    pub stop: &'a Stop,
+}
 
-    /// Time to first byte of a read from the storage.
-    pub fn storage_first_byte_ns(&self) -> Option<u64> {
-        self.storage.as_ref()?.first_byte_ns("nothing-of-this-name")
-    }
+impl Bench for Stored<'_> {
+    type Error = Failure;
 
-    /// Runs one cell; none if it was interrupted.
-    pub fn measure(&self, parent: RunId, cell: &Cell, stop: &Stop) -> Result<Option<Done>, Failure> {
-        let options = self.experiment.origin_options(cell);
-        let origin = Origin::start(&self.place, &options, &self.cores.origin, &self.cores.generator)?;
+    fn measure(&mut self, cell: &Cell) -> Result<Option<Done>, Failure> {
+        let origin = self.testbed.origin(cell)?;
         // The file has been validated: each rate has a title.
         let path = titles::path(self.experiment, cell.video)
             .ok_or_else(|| Failure::usage(format!("no title of {}", cell.video)))?;
-        let url = origin.url(&path);
-        let args = load_args(self.experiment, cell, &url)?;
-        let titles = [url];
+        let titles = [origin.url(&path)];
+        let args = load_args(self.experiment, cell, &titles[0])?;
         let config = plan::config(&args, &titles)?;
         plan::room(&config);
+        let stop = &|| self.stop.is_set();
         if cell.cache == Cache::Warm {
-            engine::run(&warming(&config), None, &|| stop.is_set(), &Nobody)?;
+            engine::run(&warming(&config), None, stop, &Nobody)?;
         }
-        self.record(parent, cell, &args, &titles, &config, &origin, stop)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "everything that a run needs")]
-    fn record(
-        &self,
-        parent: RunId,
-        cell: &Cell,
-        args: &LoadArgs,
-        titles: &[String],
-        config: &Config,
-        origin: &Origin,
-        stop: &Stop,
-    ) -> Result<Option<Done>, Failure> {
-        let mut parameters = plan::parameters(args, titles);
+        let mut parameters = plan::parameters(&args, &titles);
         parameters["experiment"] = json!(self.experiment.name);
         parameters["cell"] = cell.json();
         let mut begun = new_run("load", &cell.to_string(), &parameters, &HostFacts::read(None));
-        begun.parent = Some(parent);
+        begun.parent = Some(self.parent);
         let run = self.store.begin(&begun, "load", true)?;
         let id = run.id();
-        self.store
-            .store()
-            .set_tags(id, &cell.tags(&self.experiment.name))?;
-        let before = self.reading(origin);
-        let watching = Watching::new(&run, args, config.duration, None, self.quiet);
-        let result = engine::run(config, None, &|| stop.is_set(), &watching);
+        let tags = cell.tags(&self.experiment.name);
+        self.store.store().set_tags(id, &tags)?;
+        let watching = Watching::new(&run, &args, config.duration, None, self.quiet);
+        let (result, change) = origin.under(|| engine::run(&config, None, stop, &watching));
         drop(watching.finish());
-        let after = self.reading(origin);
-        let end = Ended::of(&result, stop);
+        let end = Ended::of(&result, self.stop);
         let finished = end.outcome() == weir_results::Outcome::Finished;
-        let outcome = result.as_ref().ok().map(|summary| {
-            let change = before.as_ref().ok().zip(after.as_ref().ok());
-            let change = change.map(|(before, after)| before.change(after));
-            Outcome::of(summary, &change.unwrap_or_default())
-        });
+        let of = |summary| Outcome::of(summary, change.as_ref().unwrap_or(&OriginChange::default()));
+        let outcome = result.as_ref().ok().map(of);
         let summary = result
             .as_ref()
             .map_or_else(|_| json!(null), |summary| summed_up(summary, outcome.as_ref()));
         run.finish(&end, &summary)?;
         result?;
-        before?;
-        after?;
+        change?;
         Ok(outcome.filter(|_| finished).map(|outcome| Done {
             cell: cell.clone(),
             run: id.0,
             outcome,
         }))
     }
-
-    fn reading(&self, origin: &Origin) -> Result<OriginCounters, Failure> {
-        Ok(OriginCounters {
-            metrics: origin.metrics()?,
-            cpu_ns: origin.cpu_ns(),
-            memory_bytes: origin.memory_bytes(),
-        })
-    }
-}
-
-/// Counters of an origin at one time.
-struct OriginCounters {
-    metrics: Vec<weir_load::metrics::Metric>,
-    cpu_ns: Option<u64>,
-    memory_bytes: Option<u64>,
-}
-
-impl OriginCounters {
-    fn change(&self, after: &OriginCounters) -> OriginChange {
-        OriginChange {
-            cpu_ns: after
-                .cpu_ns
-                .zip(self.cpu_ns)
-                .map(|(after, before)| after.saturating_sub(before)),
-            memory_bytes: after.memory_bytes,
-            ..OriginChange::between(&self.metrics, &after.metrics)
-        }
-    }
 }
 
 /// One viewer for a short while.
 fn warming(config: &Config) -> Config {
     Config {
-        arrivals: Arrivals::Ramp {
-            from: 1,
-            to: 1,
-            over: Duration::ZERO,
-        },
+        arrivals: Arrivals::steady(1),
         duration: Some(WARMING),
         ..config.clone()
     }

@@ -68,12 +68,10 @@ fn a_file_is_read_as_it_is_written() {
         scenario.cases[0].neighbours[1],
         Neighbour {
             name: "other".to_owned(),
-            kind: NeighbourKind::Traffic {
-                kind: "udp",
-                options: ["--rate", "5Mbit/s", "--length", "1200"]
-                    .map(str::to_owned)
-                    .to_vec(),
-            },
+            kind: NeighbourKind::Traffic(Kind::Datagrams(Traffic::Even {
+                rate: Rate(5_000_000),
+                length: 1_200,
+            })),
         }
     );
     assert_eq!(
@@ -169,6 +167,18 @@ fn mistakes_are_told_in_one_line_that_says_where_and_what_is_allowed() {
             &["'rate'", "voip", "none"],
         ),
         ("kind = \"voip\"", "kind = \"video\"", &["neighbours", "session"]),
+        ("length = 1200", "length = 9001", &["neighbours", "64 to 9000"]),
+        ("length = 1200", "length = 99999", &["line 34", "u16"]),
+        (
+            "kind = \"voip\"",
+            "kind = \"http\", pause = \"2min\"",
+            &["neighbours", "maximum is 1min"],
+        ),
+        (
+            "kind = \"voip\"",
+            "kind = \"bulk\", streams = 65",
+            &["neighbours", "1 to 64"],
+        ),
         ("name = \"other\"", "name = \"voip\"", &["'voip' is taken"]),
         ("name = \"other\"", "name = \"media\"", &["'media' is taken"]),
         ("voip.owd.p95", "call.owd.p95", &["figures", "call.owd.p95"]),

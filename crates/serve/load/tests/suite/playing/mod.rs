@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use weir_load::client::{HttpVersion, Patience, Trust};
+use weir_load::client::Patience;
 use weir_load::engine::{Config, Second, SoFar, Watch, place, run};
 use weir_load::measure::LoadSummary;
-use weir_load::schedule::{Arrivals, Popularity};
-use weir_load::viewer::{Behaviour, Play, RungChoice};
+use weir_load::schedule::Arrivals;
+use weir_load::viewer::Play;
 
 pub struct Nobody;
 
@@ -26,33 +26,16 @@ pub fn viewers(count: u32) -> Arrivals {
 
 /// Two threads for 0.7 s.
 pub fn config(url: &str, arrivals: Arrivals, play: Play) -> Config {
+    let titles = vec![place(url).expect("an address")];
     Config {
-        behaviour: Behaviour {
-            titles: vec![place(url).expect("an address")],
-            popularity: Popularity::zipf(1, 0.0),
-            play,
-            rung: RungChoice::Highest,
-            real_time: Default::default(),
-            subtitles: false,
-            verify: false,
-            think: (Duration::ZERO, Duration::ZERO),
-            session: None,
-            one_session: arrivals.is_open(),
-            pace: None,
-            seed: 1,
-        },
-        arrivals,
         duration: Some(Duration::from_millis(700)),
         threads: 2,
-        http: HttpVersion::Auto,
-        trust: Trust::Public,
         patience: Patience {
             connect: Duration::from_secs(2),
             // Longer than a busy machine stands still.
             silence: Duration::from_secs(5),
         },
-        leave: false,
-        scrape: None,
+        ..Config::new(titles, play, arrivals)
     }
 }
 

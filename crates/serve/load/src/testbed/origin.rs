@@ -7,12 +7,16 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::SIGTERM;
-use weir_load::metrics::{self, Metric};
+use rustix::process::Signal;
 use weir_net::affinity;
 use weir_net::process::{ProcessHandle, spawn_bound};
+use weir_origin::Listening;
 
-use super::super::super::Failure;
+use super::TestbedError;
+use crate::engine::LoadError;
+use crate::experiment::OriginChange;
+use crate::measure::LoadSummary;
+use crate::metrics::{self, Metric};
 
 /// Maximum time until an origin listens.
 const START: Duration = Duration::from_secs(30);
@@ -32,15 +36,23 @@ pub struct Origin {
 
 impl Origin {
     /// Starts an origin on these cores that reads from `place`.
-    pub fn start(place: &str, options: &[String], cores: &[usize], own: &[usize]) -> Result<Origin, Failure> {
+    ///
+    /// # Errors
+    /// When it does not listen.
+    pub fn start(
+        place: &str,
+        options: &[String],
+        cores: &[usize],
+        own: &[usize],
+    ) -> Result<Origin, TestbedError> {
         let failed =
-            |error: &dyn std::fmt::Display| Failure::environment(format!("cannot start an origin: {error}"));
+            |error: &dyn std::fmt::Display| TestbedError::Failed(format!("cannot start an origin: {error}"));
         let program = std::env::current_exe().map_err(|error| failed(&error))?;
         let complaints = tempfile::tempfile().map_err(|error| failed(&error))?;
         let stderr = complaints.try_clone().map_err(|error| failed(&error))?;
         let mut command = Command::new(program);
         command
-            .args(["origin", place, "--listen", "127.0.0.1:0", "--quiet"])
+            .args(["origin", place, "--listen", "127.0.0.1:0", "--json"])
             .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -71,10 +83,32 @@ impl Origin {
         format!("http://{}/{path}", self.address)
     }
 
-    /// Its metrics.
-    pub fn metrics(&self) -> Result<Vec<Metric>, Failure> {
+    /// Makes load, and returns its summary with what the origin's counters say over that time.
+    ///
+    /// # Errors
+    /// When the load cannot be made; the second, when the counters cannot be read.
+    pub fn under(
+        &self,
+        load: impl FnOnce() -> Result<LoadSummary, LoadError>,
+    ) -> (Result<LoadSummary, LoadError>, Result<OriginChange, TestbedError>) {
+        let (before, cpu_before) = (self.metrics(), self.cpu_ns());
+        let summary = load();
+        let (after, cpu_ns) = (self.metrics(), self.cpu_ns());
+        let change = before.and_then(|before| {
+            Ok(OriginChange {
+                cpu_ns: cpu_ns
+                    .zip(cpu_before)
+                    .map(|(after, before)| after.saturating_sub(before)),
+                memory_bytes: self.memory_bytes(),
+                ..OriginChange::between(&before, &after?)
+            })
+        });
+        (summary, change)
+    }
+
+    fn metrics(&self) -> Result<Vec<Metric>, TestbedError> {
         let failed = |error: &dyn std::fmt::Display| {
-            Failure::environment(format!("cannot read the metrics of the origin: {error}"))
+            TestbedError::Failed(format!("cannot read the metrics of the origin: {error}"))
         };
         let ask = || {
             let mut connection = TcpStream::connect_timeout(&self.address, PATIENCE)?;
@@ -92,13 +126,13 @@ impl Origin {
     }
 
     /// Its CPU time, nanoseconds; none if unreadable.
-    pub fn cpu_ns(&self) -> Option<u64> {
+    fn cpu_ns(&self) -> Option<u64> {
         let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
         cpu_ticks(&text).map(|ticks| ticks * TICK_NS)
     }
 
     /// Its peak resident memory, bytes; none if unreadable.
-    pub fn memory_bytes(&self) -> Option<u64> {
+    fn memory_bytes(&self) -> Option<u64> {
         let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
         let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
@@ -108,7 +142,7 @@ impl Origin {
 
 impl Drop for Origin {
     fn drop(&mut self) {
-        self.handle.signal(SIGTERM);
+        self.handle.signal(Signal::TERM.as_raw());
         let ended = self.handle.wait_for_end(PATIENCE.as_millis() as u32);
         if !ended.unwrap_or(false) {
             // It may be ending just now.
@@ -119,12 +153,15 @@ impl Drop for Origin {
 }
 
 /// Pins this thread, and threads and processes that it starts later, to these cores.
-pub fn run_on(cores: &[usize]) -> Result<(), Failure> {
+///
+/// # Errors
+/// When a core is not this host's.
+pub fn run_on(cores: &[usize]) -> Result<(), TestbedError> {
     affinity::run_on(cores).map_err(|error| cannot_pin(cores, &error))
 }
 
-fn cannot_pin(cores: &[usize], error: &std::io::Error) -> Failure {
-    Failure::environment(format!(
+fn cannot_pin(cores: &[usize], error: &std::io::Error) -> TestbedError {
+    TestbedError::Failed(format!(
         "cannot run on cores {cores:?}: {error}; name cores of this host"
     ))
 }
@@ -142,8 +179,11 @@ fn listening(child: &mut Child, complaints: File) -> Result<SocketAddr, String> 
     loop {
         match hears.recv_timeout(Duration::from_millis(50)) {
             Ok(Ok(line)) => {
-                let address = line.trim().trim_start_matches("http://").trim_end_matches('/');
-                return address.parse().map_err(|_| complaint(child, complaints));
+                let told: Result<Listening, _> = serde_json::from_str(&line);
+                return match told {
+                    Ok(listening) => Ok(listening.address),
+                    Err(_) => Err(complaint(child, complaints)),
+                };
             }
             Ok(Err(error)) => return Err(error.to_string()),
             Err(RecvTimeoutError::Timeout) if began.elapsed() < START => {}

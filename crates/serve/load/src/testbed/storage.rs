@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::units::TimeSpan;
-use weir_load::distance::Distance;
 use weir_origin::{Config, Limits, Server, StorageLocation};
+use weir_units::TimeSpan;
 
-use super::super::super::Failure;
+use super::TestbedError;
+use crate::distance::Distance;
 
 /// Number of reads for the median time to first byte.
 const PROBES: usize = 5;
@@ -30,7 +30,14 @@ pub struct Storage {
 
 impl Storage {
     /// Serves a folder. Its threads run on the cores of the calling thread.
-    pub fn start(folder: &Path, delay: TimeSpan) -> Result<Storage, Failure> {
+    ///
+    /// # Errors
+    /// When there is no port or no thread.
+    pub fn start(
+        folder: &Path,
+        delay: TimeSpan,
+        said: impl Fn(&str) + Send + 'static,
+    ) -> Result<Storage, TestbedError> {
         let server = Server::bind(&Config {
             files: true,
             threads: Some(1),
@@ -40,8 +47,9 @@ impl Storage {
                 ..Limits::default()
             },
             ..Config::new(StorageLocation::Folder(folder.to_owned()))
-        })?;
-        let failed = |error| Failure::environment(format!("cannot start the storage: {error}"));
+        })
+        .map_err(|error| TestbedError::Failed(error.to_string()))?;
+        let failed = |error| TestbedError::Failed(format!("cannot start the storage: {error}"));
         let distance = Distance::start(server.address(), Duration::from_nanos(delay.0)).map_err(failed)?;
         let ending = Arc::new(AtomicBool::new(false));
         let end = ending.clone();
@@ -49,9 +57,7 @@ impl Storage {
             .name("storage".to_owned())
             .spawn(move || {
                 if let Err(error) = server.run(move || end.load(Ordering::Acquire)) {
-                    super::super::super::say(&format!(
-                        "weir load experiment: the storage has ended: {error}"
-                    ));
+                    said(&format!("the storage has ended: {error}"));
                 }
             })
             .map_err(failed)?;

@@ -1,26 +1,22 @@
-//! The result of an experiment: for the store, as tables, and as a page.
+//! The result of an experiment: all its runs together, for the store and as a page. It must not know how it is printed.
 
-use std::path::Path;
-
-use crate::args::{ExperimentArgs, GlobalOptions};
 use serde_json::{Value, json};
-use weir_load::experiment::{Compared, Done, Experiment, Group, Machine, Model, markdown};
-use weir_net::host::HostFacts;
-use weir_results::{Outcome, RunId};
 
-use super::super::super::output::{closing_lines, print, print_json};
-use super::super::super::run_store::RunStore;
-use super::super::super::{Failure, tables};
-use super::cores::Cores;
-use super::kept::{KIND, Kept};
+use super::file::Experiment;
+use super::markdown::{Machine, markdown};
+use super::model::Model;
+use super::outcome::{Compared, Done, Group};
 
 /// The result of all runs.
 pub struct ExperimentResult<'a> {
     experiment: &'a Experiment,
     done: &'a [Done],
-    groups: Vec<Group>,
-    compared: Vec<Compared>,
-    model: Option<Model>,
+    /// Runs that differ in their repeat only.
+    pub groups: Vec<Group>,
+    /// The published configurations.
+    pub compared: Vec<Compared>,
+    /// The fitted model.
+    pub model: Option<Model>,
     machine: Machine,
 }
 
@@ -89,53 +85,4 @@ impl<'a> ExperimentResult<'a> {
             &self.machine,
         )
     }
-
-    /// Prints the result.
-    pub fn print(
-        &self,
-        store: &RunStore,
-        run: RunId,
-        outcome: Outcome,
-        notes: &[String],
-        global: &GlobalOptions,
-    ) -> Result<(), Failure> {
-        if global.json {
-            return print_json(store, run, KIND, outcome, &self.summary(), notes);
-        }
-        let text = tables::experiment(self.experiment, &self.groups, &self.compared, self.model.as_ref());
-        print(&format!("{text}{}", closing_lines(store, run, outcome, notes)))
-    }
-}
-
-/// Description of the machine of an experiment.
-pub fn machine(
-    args: &ExperimentArgs,
-    store: &RunStore,
-    kept: &Kept,
-    cores: &Cores,
-) -> Result<Machine, Failure> {
-    let facts = HostFacts::read(None);
-    let known = format!("{} cores, {}, Linux {}", cores.available, facts.cpu, facts.kernel);
-    let run = store.store().run(kept.run)?;
-    let mut command = format!("weir load experiment {}", args.file.display());
-    if let Some(page) = &args.output {
-        command.push_str(&format!(" -o {}", page.display()));
-    }
-    let day = tables::utc(kept.started_unix_ns);
-    Ok(Machine {
-        description: args.machine.clone().unwrap_or(known),
-        day: day.split(' ').next().unwrap_or_default().to_owned(),
-        version: run.weir_version,
-        command,
-        cores: cores.words(),
-        storage_first_byte_ns: kept.storage_first_byte_ns,
-    })
-}
-
-/// Writes the page, and creates its folder.
-pub fn write(path: &Path, page: &str) -> Result<(), Failure> {
-    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-    folder
-        .and_then(|()| std::fs::write(path, page))
-        .map_err(|error| Failure::environment(format!("cannot write {}: {error}", path.display())))
 }

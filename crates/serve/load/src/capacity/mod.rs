@@ -5,9 +5,15 @@
 //! tried, each number until most of its trials agree. A trial in which the generator was the limit says nothing of the
 //! origin.
 
+mod trials;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+
+#[cfg(feature = "generator")]
+pub use trials::Settling;
+pub use trials::{Bench, Capacity, Condition, Settled, Trial};
 
 /// How to search.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,14 +1,11 @@
 //! An experiment in the results store: a run whose parts are the runs of its cells, and how to resume it.
 
 use serde_json::{Value, json};
-use weir_load::experiment::{self, Done, Experiment, Outcome};
 use weir_net::clock;
-use weir_net::host::HostFacts;
-use weir_results::{Outcome as Stands, Run, RunFilter, RunId};
+use weir_results::{NewRun, Outcome as Stands, Run, RunFilter, RunId, Store, StoreError};
 
-use super::super::super::Failure;
-use super::super::super::run_store::{RunStore, new_run};
-use super::cores::Cores;
+use super::{Cores, TestbedError};
+use crate::experiment::{self, Done, Experiment, Outcome};
 
 /// The kind of the run of an experiment.
 pub const KIND: &str = "experiment";
@@ -25,25 +22,27 @@ pub struct Kept {
     pub storage_first_byte_ns: Option<u64>,
 }
 
-/// An experiment that was interrupted or has finished.
-pub struct Before(Kept);
-
-impl Before {
-    /// Resumes it.
-    pub fn go_on(self, store: &RunStore) -> Result<Kept, Failure> {
-        store.store().take_up_run(self.0.run)?;
-        Ok(self.0)
-    }
-}
-
 impl Kept {
-    /// Begins one.
+    /// Resumes it.
+    ///
+    /// # Errors
+    /// When another process records it.
+    pub fn go_on(self, store: &Store) -> Result<Kept, StoreError> {
+        store.take_up_run(self.run)?;
+        Ok(self)
+    }
+
+    /// Begins one: with these parameters, `begun` is its run.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
     pub fn begin(
-        store: &RunStore,
+        store: &Store,
         experiment: &Experiment,
+        begun: NewRun,
         text: &str,
         cores: &Cores,
-    ) -> Result<Kept, Failure> {
+    ) -> Result<Kept, StoreError> {
         let parameters = json!({
             "experiment": experiment.name,
             "description": experiment.description,
@@ -53,11 +52,8 @@ impl Kept {
             "cores": cores,
             "file": text,
         });
-        let begun = new_run(KIND, &experiment.name, &parameters, &HostFacts::read(None));
-        let run = store.begin_parent(&begun)?;
-        store
-            .store()
-            .set_tags(run, std::slice::from_ref(&experiment.name))?;
+        let run = store.begin_run(&NewRun { parameters, ..begun })?;
+        store.set_tags(run, std::slice::from_ref(&experiment.name))?;
         Ok(Kept {
             run,
             started_unix_ns: clock::unix_ns(),
@@ -68,51 +64,54 @@ impl Kept {
 }
 
 /// The newest run of this experiment, with what it has finished.
-pub fn find(store: &RunStore, experiment: &Experiment) -> Result<Before, Failure> {
+///
+/// # Errors
+/// When there is none that can be resumed.
+pub fn find(store: &Store, experiment: &Experiment) -> Result<Kept, TestbedError> {
     let filter = RunFilter {
         kinds: vec![KIND.to_owned()],
         ..RunFilter::default()
     };
-    let runs = store.store().runs(&filter)?;
+    let runs = store.runs(&filter)?;
     let run = runs
         .into_iter()
         .find(|run| run.parameters["experiment"] == experiment.name.as_str());
     let run = run.ok_or_else(|| {
-        Failure::usage(format!(
+        TestbedError::Asked(format!(
             "{} has no run of the experiment '{}'; start it without --resume",
             store.path().display(),
             experiment.name
         ))
     })?;
     if run.outcome == Stands::Running {
-        return Err(Failure::usage(format!(
+        return Err(TestbedError::Asked(format!(
             "run {} of this experiment is still in progress",
             run.id
         )));
     }
     let text = run.parameters["file"].as_str().unwrap_or_default();
     if experiment::read(text).as_ref() != Ok(experiment) {
-        return Err(Failure::usage(format!(
+        return Err(TestbedError::Asked(format!(
             "the file differs from that of run {} of this experiment; start a new run without --resume",
             run.id
         )));
     }
-    Ok(Before(Kept {
+    Ok(Kept {
         run: run.id,
         started_unix_ns: run.started_unix_ns,
         done: done(store, experiment, &run)?,
         storage_first_byte_ns: run.summary["machine"]["storage_first_byte_ns"].as_u64(),
-    }))
+    })
 }
 
 /// The finished parts; interrupted ones are repeated.
-fn done(store: &RunStore, experiment: &Experiment, run: &Run) -> Result<Vec<Done>, Failure> {
+fn done(store: &Store, experiment: &Experiment, run: &Run) -> Result<Vec<Done>, StoreError> {
     let filter = RunFilter {
         parent: Some(run.id),
         ..RunFilter::default()
     };
     let cells = experiment.cells();
-    let done = store.store().runs(&filter)?.into_iter().rev().filter_map(|part| {
+    let done = store.runs(&filter)?.into_iter().rev().filter_map(|part| {
         let key = part.parameters["cell"]["key"].as_str()?;
         let cell = cells.iter().find(|cell| cell.key() == key)?;
         let outcome: &Value = part.summary.get("outcome")?;

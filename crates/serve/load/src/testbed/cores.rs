@@ -1,10 +1,10 @@
 //! The cores of origin, generator and storage.
 
 use serde::Serialize;
-use weir_load::experiment::{Experiment, Storage};
 use weir_net::affinity;
 
-use super::super::super::Failure;
+use super::TestbedError;
+use crate::experiment::{Experiment, Storage};
 
 /// Cores, counted from 0.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -20,13 +20,16 @@ pub struct Cores {
 }
 
 /// The cores that the file names; by default the first for the origin and the others for the rest.
-pub fn choose(experiment: &Experiment) -> Result<Cores, Failure> {
+///
+/// # Errors
+/// When the file names a core that this process may not use.
+pub fn choose(experiment: &Experiment) -> Result<Cores, TestbedError> {
     let available = affinity::cores()
-        .map_err(|error| Failure::environment(format!("cannot read the cores of this process: {error}")))?;
+        .map_err(|error| TestbedError::Failed(format!("cannot read the cores of this process: {error}")))?;
     among(experiment, &available)
 }
 
-fn among(experiment: &Experiment, available: &[usize]) -> Result<Cores, Failure> {
+fn among(experiment: &Experiment, available: &[usize]) -> Result<Cores, TestbedError> {
     let origin = named("origin", experiment.origin.cores.as_ref(), available)?;
     let origin = origin.unwrap_or_else(|| available.iter().take(1).copied().collect());
     let others: Vec<usize> = available
@@ -58,14 +61,14 @@ fn named(
     whose: &str,
     cores: Option<&Vec<usize>>,
     available: &[usize],
-) -> Result<Option<Vec<usize>>, Failure> {
+) -> Result<Option<Vec<usize>>, TestbedError> {
     let Some(cores) = cores else { return Ok(None) };
     let missing = cores.iter().find(|core| !available.contains(core));
     match (missing, cores.is_empty()) {
-        (_, true) => Err(Failure::usage(format!(
+        (_, true) => Err(TestbedError::Asked(format!(
             "{whose}: cores is empty; remove it, or name cores"
         ))),
-        (Some(core), _) => Err(Failure::usage(format!(
+        (Some(core), _) => Err(TestbedError::Asked(format!(
             "{whose}: core {core} is not available to this process; available: {available:?}"
         ))),
         (None, false) => Ok(Some(cores.clone())),
@@ -97,7 +100,7 @@ mod tests {
             "name = \"x\"\n{places}\n[titles]\nduration = \"60s\"\naudio = \"132kbit/s\"\n[[part]]\nname = \"p\"\n\
              configurations = [\"A\"]\nsegments = [\"2s\"]\nvideo = [\"1Mbit/s\"]\nviewers = [\"1\"]\nduration = \"2s\"\n"
         );
-        weir_load::experiment::read(&text).expect("an experiment")
+        crate::experiment::read(&text).expect("an experiment")
     }
 
     #[test]
@@ -118,7 +121,7 @@ mod tests {
         let missing = chosen("generator.cores = [9]", &[0, 1]).expect_err("no such core");
         assert!(
             missing
-                .message
+                .to_string()
                 .contains("generator: core 9 is not available to this process")
         );
         assert!(chosen("origin.cores = []", &[0, 1]).is_err());
