@@ -10,7 +10,7 @@ use weir_mesh::import::{ImportOptions, export_csv, import, read_locations};
 use weir_mesh::place::{PlaceName, Places};
 use weir_mesh::price::Prices;
 use weir_mesh::report::report;
-use weir_results::RunId;
+use weir_record::RunId;
 
 fn assert_short(error: &MeshError) {
     let line = error.to_string();

@@ -77,12 +77,12 @@ pub fn run(input: &[u8]) {
             answer.encode(&mut bytes);
             assert!(bytes.len() <= datagram.len());
         }
-        server.poll(now, &mut |_, packet| {
+        server.wake(now, &mut |_, packet| {
             assert!(*choice < 128, "sent without a token");
             packet.len() > 20
         });
         client.on_datagram(&datagram, now.unix_ns, now);
-        client.poll(now, &mut |_| {});
+        client.wake(now, &mut |_| {});
     }
     client.interrupt(&mut |_| {});
     let _ = client.measured("fuzz", 0, now);

@@ -7,6 +7,7 @@ mod media;
 mod mesh;
 mod record;
 mod rows;
+mod run_id;
 mod sides;
 mod table;
 
@@ -15,5 +16,6 @@ pub use load::{LoadFailure, LoadHistogram, LoadMetric, LoadSecond, ViewerSecond}
 pub use media::{FlowChange, FrameSecond, MediaEvent, RecvSecond, SendSecond};
 pub use mesh::{MeshEnd, MeshTest};
 pub use record::*;
+pub use run_id::RunId;
 pub use sides::{Direction, Side};
 pub use table::{Record, Table, UnknownTable};

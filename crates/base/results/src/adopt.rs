@@ -8,10 +8,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use weir_record::Table;
+use weir_record::{RunId, Table};
 
 use crate::error::StoreError;
-use crate::run_id::RunId;
 use crate::store::Store;
 
 /// Maximum number of runs copied from one file: a survey has some twenty.

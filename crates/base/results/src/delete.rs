@@ -3,11 +3,10 @@
 use std::time::{Duration, Instant};
 
 use rusqlite::params;
-use weir_record::Table;
+use weir_record::{RunId, Table};
 
 use crate::error::StoreError;
 use crate::read::WITH_PARTS;
-use crate::run_id::RunId;
 use crate::store::Store;
 
 /// Rows that one transaction deletes: some ten milliseconds.

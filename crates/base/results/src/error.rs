@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::types::ValueRef;
 use rusqlite::{ErrorCode, Row, Statement};
-
-use crate::run_id::RunId;
+use weir_record::RunId;
 
 /// Why an operation on a results database failed, and what to do next.
 #[derive(Debug, thiserror::Error)]

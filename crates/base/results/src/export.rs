@@ -6,11 +6,10 @@ use std::io::Write;
 use rusqlite::types::ValueRef;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use weir_record::Table;
+use weir_record::{RunId, Table};
 
 use crate::error::StoreError;
 use crate::read::Run;
-use crate::run_id::RunId;
 use crate::store::Store;
 
 /// Columns that hold JSON, which the JSON export writes as values rather than as strings.

@@ -4,10 +4,10 @@
 use rusqlite::{OptionalExtension, Row, params_from_iter};
 use serde::Serialize;
 use serde_json::Value;
+use weir_record::RunId;
 
 use crate::error::StoreError;
 use crate::notes::tags_from_column;
-use crate::run_id::RunId;
 use crate::store::{Outcome, Store, show_abandoned};
 
 /// A run in a list.

@@ -3,11 +3,10 @@
 
 use rusqlite::params_from_iter;
 
-use weir_record::{Cell, MeshTest, Value};
+use weir_record::{Cell, MeshTest, RunId, Value};
 
 use crate::columns::{Columns, bound};
 use crate::error::StoreError;
-use crate::run_id::RunId;
 use crate::store::Store;
 
 /// Which tests to read; all fields together must hold.

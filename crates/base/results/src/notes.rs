@@ -1,9 +1,9 @@
 //! The user's note and tags of a run. It knows their limits, not what a run is.
 
 use rusqlite::params;
+use weir_record::RunId;
 
 use crate::error::StoreError;
-use crate::run_id::RunId;
 use crate::store::Store;
 
 /// Maximum length of a note, characters.

@@ -3,11 +3,10 @@
 
 use rusqlite::params;
 use serde::Serialize;
-use weir_record::{Record, Table};
+use weir_record::{Record, RunId, Table};
 
 use crate::columns::clamped;
 use crate::error::StoreError;
-use crate::run_id::RunId;
 use crate::statements;
 use crate::store::Store;
 

@@ -3,12 +3,11 @@
 use rusqlite::{OptionalExtension, Row, params_from_iter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use weir_record::{Record, Table};
+use weir_record::{Record, RunId, Table};
 
 use crate::columns::{Columns, clamped};
 use crate::error::StoreError;
 use crate::notes::tags_from_column;
-use crate::run_id::RunId;
 use crate::statements;
 use crate::store::{HEARTBEAT_LIMIT_NS, Outcome, Store, now_unix_ns, show_abandoned};
 

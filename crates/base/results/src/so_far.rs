@@ -2,9 +2,9 @@
 //! which tables hold them, not how they were measured.
 
 use rusqlite::{OptionalExtension, params};
+use weir_record::RunId;
 
 use crate::error::StoreError;
-use crate::run_id::RunId;
 use crate::store::Store;
 
 /// Rows this much older than the newest belong to an earlier second.

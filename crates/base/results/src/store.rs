@@ -7,10 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use weir_record::RunId;
 
 use crate::columns::clamped;
 use crate::error::StoreError;
-use crate::run_id::RunId;
 use crate::schema::{self, Mode};
 
 /// A run whose heartbeat is older than this, in nanoseconds, is no longer being recorded.

@@ -2,10 +2,10 @@
 
 use rusqlite::{OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
+use weir_record::RunId;
 
 use crate::columns::clamped;
 use crate::error::StoreError;
-use crate::run_id::RunId;
 use crate::store::Store;
 
 /// What a diagnosis found in a run.

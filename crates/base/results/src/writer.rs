@@ -14,12 +14,11 @@ use std::time::{Duration, Instant};
 
 use rusqlite::ffi::SQLITE_CONSTRAINT_CHECK;
 use rusqlite::{Connection, TransactionBehavior, params, params_from_iter};
-use weir_record::{Record, Table, Value};
+use weir_record::{Record, RunId, Table, Value};
 
 use crate::backlog::{Backlog, Fate};
 use crate::columns::{bound, clamped};
 use crate::error::{StoreError, advice};
-use crate::run_id::RunId;
 use crate::schema::{self, Mode};
 use crate::statements;
 use crate::store::{Store, beat, now_unix_ns};

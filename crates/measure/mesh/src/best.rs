@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use weir_results::MeshTest;
+use weir_record::MeshTest;
 use weir_stats::median;
 
 use crate::import::rtt_ns;
@@ -139,7 +139,7 @@ fn measured(tests: &[MeshTest]) -> BTreeMap<(PlaceName, PlaceName), Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_results::MeshEnd;
+    use weir_record::MeshEnd;
 
     fn test(from: &str, to: &str, rtt_ms: u64) -> MeshTest {
         let end = |name: &str| {

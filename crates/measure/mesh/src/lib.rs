@@ -1,6 +1,6 @@
 //! Tests between many places: where regions lie, which pairs to test and in which order, what that costs, on which hosts it
 //! runs, and what the results say about distance. It must not know how a test works inside: it plans pairs, hands them to
-//! [`Hosts`](run::whole::Hosts), and takes rows of [`MeshTest`](weir_results::MeshTest).
+//! [`Hosts`](run::whole::Hosts), and takes rows of [`MeshTest`](weir_record::MeshTest).
 //!
 //! Everything but `ssh`, `run::threads`, `programs`, `engine`, `launch`, `held`, `state` and `tagged`, which call programs and
 //! keep files, is pure: text, tables and times come in as arguments, plans and results go out. Those need the feature

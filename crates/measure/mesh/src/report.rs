@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use weir_results::MeshTest;
+use weir_record::MeshTest;
 use weir_stats::{median, median_interval};
 
 use crate::fit::{Fit, fit};

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use weir_results::MeshTest;
+use weir_record::MeshTest;
 
 use crate::estimate::TestShape;
 use crate::fault::shown;

@@ -6,6 +6,7 @@ use weir_rig::carry::{
 };
 use weir_rig::{
     FAR_IPV4, Host, LIMIT, NEAR_IPV4, Running, isolated, join_by_veth, run_within, see_own_processes,
+    wait_until,
 };
 
 const PAGE: &str = include_str!("../../../../../docs/recipes.md");

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use weir_results::{MeshTest, RunId};
+use weir_record::{MeshTest, RunId};
 
 /// The RTT that a pair is known by: the median, or the mean where a program gives only that.
 pub fn rtt_ns(test: &MeshTest) -> Option<u64> {

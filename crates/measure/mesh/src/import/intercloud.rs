@@ -5,7 +5,7 @@
 //! multiple of iperf2's buffer of 131,072 bytes. Taken as bit/s, as the published charts do, it overstates by 25 %.
 
 use serde_json::json;
-use weir_results::{MeshEnd, MeshTest};
+use weir_record::{MeshEnd, MeshTest};
 
 use super::when::unix_ns;
 use super::{ImportOptions, Imported, MOST_TESTS};

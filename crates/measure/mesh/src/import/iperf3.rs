@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use weir_results::{MeshEnd, MeshTest};
+use weir_record::{MeshEnd, MeshTest};
 
 use super::{ImportOptions, Imported, MOST_TESTS};
 use crate::MeshError;

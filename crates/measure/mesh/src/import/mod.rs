@@ -6,7 +6,7 @@ mod iperf3;
 mod locations;
 mod when;
 
-use weir_results::{MeshEnd, MeshTest};
+use weir_record::{MeshEnd, MeshTest};
 
 use crate::MeshError;
 use crate::distance::faster_than_light;

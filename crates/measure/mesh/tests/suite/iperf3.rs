@@ -4,7 +4,7 @@
 
 use weir_mesh::import::{ImportOptions, import};
 use weir_mesh::place::{PlaceName, Places};
-use weir_results::MeshTest;
+use weir_record::MeshTest;
 
 const TCP: &str = include_str!("../data/iperf3-tcp.json");
 const REVERSE: &str = include_str!("../data/iperf3-streams-reverse.json");
