@@ -8,7 +8,7 @@ use serde_json::Value;
 use weir_rig::origin::{start, stop};
 use weir_rig::{count, isolated, ran};
 
-/// Options, words that some line of the log has, and words that none has. A rung is told by the name of its segments.
+/// Options, words that some line of the log has, and words that none has. The names of segments show the rung.
 const CASES: &str = "
 --rung lowest | list.mpd ; /low-0 | high ; text ; CMCD
 --rung highest --subtitles | /high-0 ; /text-0 ; /sound-0 | low
