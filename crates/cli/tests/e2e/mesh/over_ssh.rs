@@ -150,7 +150,7 @@ fn every_pair_is_tested_once_through_a_kill_and_reported_and_a_pair_is_surveyed(
     nothing_is_left();
 }
 
-/// Drops what comes to these ports of a host, without an answer.
+/// Drops packets to these ports of a host without an answer.
 fn wall(host: &str, ports: &str) {
     let rules = format!(
         "flush ruleset; add table inet wall; \
