@@ -39,7 +39,7 @@ fn succeeded(done: Finished) -> Finished {
 }
 
 #[test]
-fn it_succeeds_on_one_processor_beside_a_busy_loop_and_interrupted_leaves_nothing() {
+fn it_succeeds_on_one_processor_beside_busy_loops_on_all_and_interrupted_leaves_nothing() {
     isolated!(heavy);
     see_own_processes();
     // A process group of its own, which gets the signal as from a terminal.
@@ -56,9 +56,14 @@ fn it_succeeds_on_one_processor_beside_a_busy_loop_and_interrupted_leaves_nothin
         std::fs::remove_file(name).expect("it goes");
     }
 
-    let mut busy = Command::new("taskset");
-    busy.args(["-c", "0", "sh", "-c", "while :; do :; done"]);
-    let busy = Running::start(busy);
+    let processors = std::thread::available_parallelism().expect("their count").get();
+    let busy: Vec<_> = (0..processors)
+        .map(|processor| {
+            let mut busy = Command::new("taskset");
+            busy.args(["-c", &processor.to_string(), "sh", "-c", "while :; do :; done"]);
+            Running::start(busy)
+        })
+        .collect();
     let done = run_within(LIMIT, demo(&["taskset", "-c", "0"]));
     drop(busy);
     succeeded(done);
