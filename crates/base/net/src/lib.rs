@@ -23,7 +23,6 @@ mod receive;
 mod send;
 pub mod signals;
 pub mod tcp;
-mod timestamps;
 pub mod tun;
 mod udp;
 pub mod wait;

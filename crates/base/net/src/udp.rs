@@ -2,14 +2,15 @@
 //! the kernel gives them, large buffers, TTL, timestamps and merging on receive.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use thiserror::Error;
 
 use crate::ancillary::{self, Ancillary, CONTROL_LENGTH, ControlBuffer};
-use crate::timestamps;
 
 /// The datagram does not fit the interface.
 pub const EMSGSIZE: i32 = libc::EMSGSIZE;
@@ -20,6 +21,14 @@ pub const EAFNOSUPPORT: i32 = libc::EAFNOSUPPORT;
 /// The host has no such address.
 pub const EADDRNOTAVAIL: i32 = libc::EADDRNOTAVAIL;
 const RECEIVE_TIMESTAMPS: u32 = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_RX_HARDWARE;
+/// Longest wait for the first timestamp. The kernel's work queue takes milliseconds; a host that takes longer has no
+/// timestamps to give.
+const TIMESTAMP_PATIENCE: Duration = Duration::from_secs(1);
+/// How long a probe may take across loopback before the next one is sent.
+const TIMESTAMP_PROBE: Duration = Duration::from_millis(5);
+
+/// Keeps timestamps on until the process ends.
+static TIMESTAMP_KEEPER: OnceLock<Option<UdpSocket>> = OnceLock::new();
 /// Number of retries of a call for an error that an ICMP message left behind. Each attempt clears one.
 const ICMP_TRIES: u32 = 4;
 
@@ -225,7 +234,7 @@ impl UdpSocket {
     fn request_timestamps(&self, options: &UdpOptions) {
         let mut flags = 0;
         if options.receive_timestamps {
-            timestamps::wait_until_given();
+            wait_until_timestamps_are_given();
             flags |= RECEIVE_TIMESTAMPS;
         }
         if options.transmit_timestamps {
@@ -477,4 +486,42 @@ pub(crate) fn set_option<T: Copy>(fd: RawFd, level: i32, name: i32, value: T) ->
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+/// Waits until the kernel timestamps received packets. It switches timestamps on for the whole host when the first socket
+/// asks for them, but from a work queue, so that packets that arrive in the first milliseconds have none; and off again
+/// with the last such socket.
+///
+/// Returns after a second at most, or at once where loopback is down or a call before has waited. From then on the kernel
+/// timestamps packets until the process ends.
+fn wait_until_timestamps_are_given() {
+    TIMESTAMP_KEEPER.get_or_init(|| {
+        let addresses = [
+            IpAddr::from(Ipv4Addr::LOCALHOST),
+            IpAddr::from(Ipv6Addr::LOCALHOST),
+        ];
+        addresses.into_iter().find_map(timestamped)
+    });
+}
+
+/// Sends a socket datagrams of its own until one has a timestamp.
+fn timestamped(address: IpAddr) -> Option<UdpSocket> {
+    let options = UdpOptions {
+        receive_buffer: 1 << 14,
+        send_buffer: 1 << 14,
+        ..UdpOptions::default()
+    };
+    let socket = UdpSocket::bind(SocketAddr::new(address, 0), &options).ok()?;
+    socket.request_receive_timestamps().ok()?;
+    socket.connect(socket.local()).ok()?;
+    socket.set_receive_timeout(TIMESTAMP_PROBE).ok()?;
+    let deadline = Instant::now() + TIMESTAMP_PATIENCE;
+    while Instant::now() < deadline {
+        socket.send(&[0]).ok()?;
+        let arrived = socket.receive_blocking(&mut [0; 1]).ok()?;
+        if arrived.is_some_and(|(_, _, ancillary)| ancillary.kernel_ns.is_some()) {
+            break;
+        }
+    }
+    Some(socket)
 }

@@ -7,8 +7,8 @@ use thiserror::Error;
 use weir_units::{FormatName, FormatNameError, PictureName};
 
 use super::format::{MAX_FRAME_BYTES, MAX_FRAME_RATE, MAX_HEIGHT, MAX_WIDTH};
-use super::media_type::MAX_MEDIA_TYPE_BYTES;
-use super::y4m::MAX_Y4M_LINE_BYTES;
+use super::quoted::quoted;
+use super::y4m::Y4mError;
 use super::{PixelFormat, VideoFormat};
 
 /// An unsupported video format, or a text that is not a format.
@@ -102,135 +102,6 @@ impl FormatError {
     pub(super) fn unknown_pixels(name: &str) -> Self {
         FormatError::UnknownPixels { name: quoted(name) }
     }
-}
-
-/// Media type parameters that describe no format of ours.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum MediaTypeError {
-    /// Longer than anything that is meant.
-    #[error("the media type parameters have {length} bytes; the maximum is {MAX_MEDIA_TYPE_BYTES}")]
-    TooLong {
-        /// Bytes given.
-        length: usize,
-    },
-    /// Something else than printable ASCII.
-    #[error("byte {at} of the media type parameters is not printable ASCII")]
-    NotText {
-        /// Where.
-        at: usize,
-    },
-    /// Given twice.
-    #[error("the media type parameter '{name}' is given twice")]
-    Twice {
-        /// Its name, shortened.
-        name: String,
-    },
-    /// Needed and not given.
-    #[error("the media type parameter '{name}' is missing")]
-    Missing {
-        /// Its name.
-        name: &'static str,
-    },
-    /// An invalid value.
-    #[error("invalid media type parameter {name}={value}; write it like {example}")]
-    Value {
-        /// Parameter.
-        name: &'static str,
-        /// What was given, shortened.
-        value: String,
-        /// A value that would do.
-        example: &'static str,
-    },
-    /// An unsupported pgroup.
-    #[error(
-        "unsupported packing sampling={sampling} with depth={depth}; supported are YCbCr-4:2:2 with 8 or 10 bits and RGB and RGBA with 8 bits"
-    )]
-    UnknownPacking {
-        /// Parameter, shortened.
-        sampling: String,
-        /// Parameter, shortened.
-        depth: String,
-    },
-    /// The packing has other samples than are said.
-    #[error(
-        "the media type parameters contradict each other: the packing {packing} does not have sampling={sampling} with depth={depth}"
-    )]
-    Contradiction {
-        /// The packing named.
-        packing: PixelFormat,
-        /// Parameter, shortened.
-        sampling: String,
-        /// Parameter, shortened.
-        depth: String,
-    },
-    /// The format that they describe cannot be.
-    #[error(transparent)]
-    Format(#[from] FormatError),
-}
-
-/// A Y4M stream that cannot be read, or frames that Y4M cannot hold.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Y4mError {
-    /// The first word is another one.
-    #[error("a Y4M header must begin with YUV4MPEG2, not with '{found}'")]
-    NotY4m {
-        /// What is there, shortened.
-        found: String,
-    },
-    /// A line that does not end.
-    #[error(
-        "the Y4M header line is longer than {MAX_Y4M_LINE_BYTES} bytes; the stream is damaged or not Y4M"
-    )]
-    LineTooLong,
-    /// Between two frames stands something else than a frame's header.
-    #[error("frame {frame} of the Y4M stream must begin with FRAME, not with '{found}'")]
-    NotAFrame {
-        /// Which, counted from 0.
-        frame: u64,
-        /// What is there, shortened.
-        found: String,
-    },
-    /// A parameter that cannot be read.
-    #[error("invalid Y4M parameter '{parameter}'; write it like {example}")]
-    Parameter {
-        /// What was given, shortened.
-        parameter: String,
-        /// One that would do.
-        example: &'static str,
-    },
-    /// Given twice.
-    #[error("the Y4M header has two parameters '{letter}'")]
-    Twice {
-        /// The letter that it begins with.
-        letter: char,
-    },
-    /// Needed and not given.
-    #[error("the Y4M header lacks the {what} (parameter '{letter}')")]
-    Missing {
-        /// The letter that it begins with.
-        letter: char,
-        /// What it says.
-        what: &'static str,
-    },
-    /// A colour space that Weir does not know.
-    #[error(
-        "unsupported Y4M colour space '{name}'; supported are 420, 420jpeg, 420paldv, 420mpeg2, 422, 444, mono, 420p10, 422p10 and 444p10"
-    )]
-    UnknownColourSpace {
-        /// What was given, shortened.
-        name: String,
-    },
-    /// Y4M has no name for these pixels.
-    #[error(
-        "Y4M does not support {pixels}; write raw frames, or convert to a planar format such as yuv422p10le first"
-    )]
-    NoColourSpace {
-        /// The pixel format.
-        pixels: PixelFormat,
-    },
-    /// The format that the header describes cannot be.
-    #[error(transparent)]
-    Format(#[from] FormatError),
 }
 
 /// Why there is no next frame.
@@ -343,27 +214,4 @@ pub enum PatternError {
         /// Bytes of a frame.
         frame_bytes: usize,
     },
-}
-
-/// At most this many characters of somebody else's text stand in an error.
-const MOST_QUOTED: usize = 40;
-
-/// Text from outside as it stands in an error: short, one line, nothing that a terminal would obey.
-pub(super) fn quoted(text: &str) -> String {
-    let mut quoted: String = text
-        .chars()
-        .take(MOST_QUOTED)
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect();
-    if text.chars().nth(MOST_QUOTED).is_some() {
-        quoted.push_str("...");
-    }
-    quoted
-}
-
-/// The same for bytes.
-pub(super) fn quoted_bytes(bytes: &[u8]) -> String {
-    // Four bytes are the most that a character takes.
-    let start = &bytes[..bytes.len().min(4 * MOST_QUOTED + 4)];
-    quoted(&String::from_utf8_lossy(start))
 }

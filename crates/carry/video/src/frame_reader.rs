@@ -6,7 +6,7 @@ use std::io::{self, Read};
 
 use weir_units::FrameRate;
 
-use super::error::quoted_bytes;
+use super::quoted::quoted_bytes;
 use super::y4m::{FRAME, MAX_Y4M_LINE_BYTES, STREAM, begins_with, parse_y4m_header};
 use super::{FrameReadError, VideoFormat, Y4mError};
 

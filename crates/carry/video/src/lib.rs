@@ -32,20 +32,19 @@ mod layout;
 mod media_type;
 mod pattern;
 mod pixel_format;
+mod quoted;
 mod repack;
 mod row;
 mod whole_number;
 mod y4m;
 
 pub use blank::fill_blank;
-pub use error::{
-    FormatError, FrameReadError, FrameWriteError, MediaTypeError, PatternError, RepackError, Y4mError,
-};
+pub use error::{FormatError, FrameReadError, FrameWriteError, PatternError, RepackError};
 pub use format::{MAX_FRAME_BYTES, MAX_FRAME_RATE, MAX_HEIGHT, MAX_WIDTH, Scan, VideoFormat};
 pub use frame_reader::{FrameReader, Next};
 pub use frame_writer::FrameWriter;
-pub use media_type::MAX_MEDIA_TYPE_BYTES;
+pub use media_type::{MAX_MEDIA_TYPE_BYTES, MediaTypeError};
 pub use pattern::{TestPattern, read_frame_number};
 pub use pixel_format::PixelFormat;
 pub use repack::Repacker;
-pub use y4m::{MAX_Y4M_LINE_BYTES, parse_y4m_header, y4m_header};
+pub use y4m::{MAX_Y4M_LINE_BYTES, Y4mError, parse_y4m_header, y4m_header};

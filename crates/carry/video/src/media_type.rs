@@ -11,14 +11,79 @@
 
 use std::fmt::Write;
 
+use thiserror::Error;
 use weir_units::FrameRate;
 
-use super::error::quoted;
+use super::quoted::quoted;
 use super::whole_number::whole_number;
-use super::{MediaTypeError, PixelFormat, Scan, VideoFormat};
+use super::{FormatError, PixelFormat, Scan, VideoFormat};
 
 /// Most bytes of media type parameters.
 pub const MAX_MEDIA_TYPE_BYTES: usize = 1024;
+
+/// Media type parameters that describe no format of ours.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MediaTypeError {
+    /// Longer than anything that is meant.
+    #[error("the media type parameters have {length} bytes; the maximum is {MAX_MEDIA_TYPE_BYTES}")]
+    TooLong {
+        /// Bytes given.
+        length: usize,
+    },
+    /// Something else than printable ASCII.
+    #[error("byte {at} of the media type parameters is not printable ASCII")]
+    NotText {
+        /// Where.
+        at: usize,
+    },
+    /// Given twice.
+    #[error("the media type parameter '{name}' is given twice")]
+    Twice {
+        /// Its name, shortened.
+        name: String,
+    },
+    /// Needed and not given.
+    #[error("the media type parameter '{name}' is missing")]
+    Missing {
+        /// Its name.
+        name: &'static str,
+    },
+    /// An invalid value.
+    #[error("invalid media type parameter {name}={value}; write it like {example}")]
+    Value {
+        /// Parameter.
+        name: &'static str,
+        /// What was given, shortened.
+        value: String,
+        /// A value that would do.
+        example: &'static str,
+    },
+    /// An unsupported pgroup.
+    #[error(
+        "unsupported packing sampling={sampling} with depth={depth}; supported are YCbCr-4:2:2 with 8 or 10 bits and RGB and RGBA with 8 bits"
+    )]
+    UnknownPacking {
+        /// Parameter, shortened.
+        sampling: String,
+        /// Parameter, shortened.
+        depth: String,
+    },
+    /// The packing has other samples than are said.
+    #[error(
+        "the media type parameters contradict each other: the packing {packing} does not have sampling={sampling} with depth={depth}"
+    )]
+    Contradiction {
+        /// The packing named.
+        packing: PixelFormat,
+        /// Parameter, shortened.
+        sampling: String,
+        /// Parameter, shortened.
+        depth: String,
+    },
+    /// The format that they describe cannot be.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+}
 
 const WIDTH: &str = "width";
 const HEIGHT: &str = "height";

@@ -1,14 +1,80 @@
 //! The header lines of Y4M (YUV4MPEG2), as yuv4mpeg(5) of the MJPEG tools describes it with the colour spaces that ffmpeg
 //! added. It reads and writes single lines; `frame_reader` and `frame_writer` put streams together of them.
 
+use thiserror::Error;
 use weir_units::FrameRate;
 
-use super::error::{quoted, quoted_bytes};
+use super::quoted::{quoted, quoted_bytes};
 use super::whole_number::whole_number;
-use super::{PixelFormat, Scan, VideoFormat, Y4mError};
+use super::{FormatError, PixelFormat, Scan, VideoFormat};
 
 /// Most bytes of a header line; ffmpeg writes less than 100 and reads no more than 128.
 pub const MAX_Y4M_LINE_BYTES: usize = 1024;
+
+/// A Y4M stream that cannot be read, or frames that Y4M cannot hold.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Y4mError {
+    /// The first word is another one.
+    #[error("a Y4M header must begin with YUV4MPEG2, not with '{found}'")]
+    NotY4m {
+        /// What is there, shortened.
+        found: String,
+    },
+    /// A line that does not end.
+    #[error(
+        "the Y4M header line is longer than {MAX_Y4M_LINE_BYTES} bytes; the stream is damaged or not Y4M"
+    )]
+    LineTooLong,
+    /// Between two frames stands something else than a frame's header.
+    #[error("frame {frame} of the Y4M stream must begin with FRAME, not with '{found}'")]
+    NotAFrame {
+        /// Which, counted from 0.
+        frame: u64,
+        /// What is there, shortened.
+        found: String,
+    },
+    /// A parameter that cannot be read.
+    #[error("invalid Y4M parameter '{parameter}'; write it like {example}")]
+    Parameter {
+        /// What was given, shortened.
+        parameter: String,
+        /// One that would do.
+        example: &'static str,
+    },
+    /// Given twice.
+    #[error("the Y4M header has two parameters '{letter}'")]
+    Twice {
+        /// The letter that it begins with.
+        letter: char,
+    },
+    /// Needed and not given.
+    #[error("the Y4M header lacks the {what} (parameter '{letter}')")]
+    Missing {
+        /// The letter that it begins with.
+        letter: char,
+        /// What it says.
+        what: &'static str,
+    },
+    /// A colour space that Weir does not know.
+    #[error(
+        "unsupported Y4M colour space '{name}'; supported are 420, 420jpeg, 420paldv, 420mpeg2, 422, 444, mono, 420p10, 422p10 and 444p10"
+    )]
+    UnknownColourSpace {
+        /// What was given, shortened.
+        name: String,
+    },
+    /// Y4M has no name for these pixels.
+    #[error(
+        "Y4M does not support {pixels}; write raw frames, or convert to a planar format such as yuv422p10le first"
+    )]
+    NoColourSpace {
+        /// The pixel format.
+        pixels: PixelFormat,
+    },
+    /// The format that the header describes cannot be.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+}
 
 /// What a stream begins with.
 pub(super) const STREAM: &[u8] = b"YUV4MPEG2";
