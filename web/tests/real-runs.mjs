@@ -187,16 +187,15 @@ async function markUp(id) {
   );
 }
 
-/** From its third second on, the clock of this run is five seconds behind. */
+/** From its third second on, the clock of this run is behind, so that it shows times before the start. Gives by how much, ns. */
 function setClockBack(path, id) {
   const tables = ["stream_seconds", "flow_seconds", "sender_seconds", "host_seconds", "flow_bursts", "stream_bursts"];
-  const since = `(SELECT started_unix_ns + 2500000000 FROM runs WHERE run_id = ${id})`;
-  change(
-    path,
-    [...tables, "silences", "loss_windows"]
-      .map((name) => `UPDATE ${name} SET unix_ns = unix_ns - 5000000000 WHERE run_id = ${id} AND unix_ns > ${since};`)
-      .join("\n"),
-  );
+  // A busy machine begins to send some seconds after the run begins.
+  const first = value(path, `SELECT min(unix_ns) FROM stream_seconds WHERE run_id = ${id}`);
+  const back = 4000000000 + first - value(path, `SELECT started_unix_ns FROM runs WHERE run_id = ${id}`);
+  const step = `SET unix_ns = unix_ns - ${back} WHERE run_id = ${id} AND unix_ns > ${first} + 1500000000;`;
+  change(path, [...tables, "silences", "loss_windows"].map((name) => `UPDATE ${name} ${step}`).join("\n"));
+  return back;
 }
 
 async function make() {
@@ -214,10 +213,10 @@ async function make() {
   ids.marked = ids.clean;
   await markUp(ids.marked);
   const stepped = copyOf(database, join(folder, "clock-step.db"));
-  setClockBack(stepped, ids.lossy);
+  const back = setClockBack(stepped, ids.lossy);
   const newer = copyOf(database, join(folder, "newer.db"));
   change(newer, `PRAGMA user_version = ${value(database, "PRAGMA user_version") + 1}`);
-  writeFileSync(manifest, JSON.stringify({ database, stepped, newer, ids, load }));
+  writeFileSync(manifest, JSON.stringify({ database, stepped, back, newer, ids, load }));
   console.log(
     `${Object.keys(ids).length} real runs in ${database}, made in ${Math.round((Date.now() - began) / 1000)} s`,
   );
