@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_results::{Record, StoreError, Subjects, Table};
+use weir_results::{Record, StoreError, Subjects, Table, Value};
 
 use super::Source;
 use crate::data::{Series, Values};
@@ -43,6 +43,16 @@ impl From<u64> for Cell {
 impl From<Option<i64>> for Cell {
     fn from(value: Option<i64>) -> Self {
         value.map_or(Cell::Null, Cell::Int)
+    }
+}
+
+impl From<Option<&Value>> for Cell {
+    fn from(value: Option<&Value>) -> Self {
+        match value {
+            Some(Value::Integer(value)) => Cell::Int(*value),
+            Some(Value::Real(value)) => (*value).into(),
+            Some(Value::Text(_) | Value::Null) | None => Cell::Null,
+        }
     }
 }
 

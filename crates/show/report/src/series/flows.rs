@@ -10,7 +10,6 @@ use weir_stats::{Counters, FlowCounts};
 use super::bins::{Binner, Cell, Layout, Name, Rule, shortest};
 use super::keep::Keep;
 use super::limits::{MOST_FLOW_BIN_ENTRIES, MOST_FLOW_BINS, MOST_FLOW_EVENTS};
-use super::streams::known;
 use super::{Source, int};
 use crate::data::{Series, Values};
 
@@ -87,14 +86,14 @@ pub(super) fn series(source: Source<'_>, rows: u64) -> Result<Vec<(&'static str,
 }
 
 fn add_to_bin(source: Source<'_>, binner: &mut Binner, direction: Direction, row: &FlowSecond) {
-    let owd = &row.owd;
+    let owd = |value: i64| Some(value).filter(|_| row.owd.count > 0);
     let values: [Cell; 6] = [
         row.counts.received.into(),
         row.counts.bytes.into(),
         row.counts.lost.into(),
         row.counts.reversals.into(),
-        known(owd, owd.min),
-        known(owd, owd.p50),
+        owd(row.owd.min).into(),
+        owd(row.owd.p50).into(),
     ];
     let at = source.began(row.unix_ns, SECOND_NS);
     binner.add((direction.as_str(), row.flow), at, &values);

@@ -5,16 +5,13 @@ mod bins;
 mod events;
 mod flows;
 mod happened;
-mod hosts;
 mod keep;
 pub mod limits;
-mod link;
 mod load;
-mod media;
 mod mesh;
 mod rtt;
+mod seconds;
 mod shares;
-mod streams;
 mod tcp;
 
 use std::collections::BTreeMap;
@@ -63,24 +60,24 @@ pub(crate) fn of_run(store: &Store, run: &Run) -> Result<BTreeMap<&'static str, 
         }
         match table {
             Table::RttPackets => series.extend(rtt::series(source, rows)?),
-            Table::StreamSeconds => series.extend(streams::stream_seconds(source, rows)?),
-            Table::SenderSeconds => series.extend(streams::sender_seconds(source, rows)?),
             Table::FlowSeconds => series.extend(flows::series(source, rows)?),
             Table::StreamBursts => series.extend(events::stream_burst_lengths(source, rows)?),
             Table::FlowBursts => series.extend(events::flow_bursts(source)?),
             Table::Silences => series.extend(events::silences(source)?),
             Table::LossWindows => series.extend(events::loss_windows(source)?),
-            Table::HostSeconds => series.extend(hosts::host_seconds(source, rows)?),
             Table::TcpSeconds => series.extend(tcp::tcp_seconds(source)?),
             Table::MtuProbes => series.extend(events::mtu_probes(source)?),
-            Table::LinkSeconds => series.extend(link::link_seconds(source, rows)?),
-            Table::SendSeconds => series.extend(media::send_seconds(source, rows)?),
-            Table::RecvSeconds => series.extend(media::recv_seconds(source, rows)?),
-            Table::FrameSeconds => series.extend(media::frame_seconds(source, rows)?),
             Table::FlowChanges => series.extend(happened::flow_changes(source)?),
             Table::MediaEvents => series.extend(happened::media_events(source)?),
-            Table::LoadSeconds => series.extend(load::load_seconds(source, rows)?),
-            Table::ViewerSeconds => series.extend(load::viewer_seconds(source, rows)?),
+            Table::StreamSeconds => series.extend(seconds::series(source, table, rows, seconds::STREAM)?),
+            Table::SenderSeconds => series.extend(seconds::series(source, table, rows, seconds::SENDER)?),
+            Table::HostSeconds => series.extend(seconds::series(source, table, rows, seconds::HOST)?),
+            Table::LinkSeconds => series.extend(seconds::series(source, table, rows, seconds::LINK)?),
+            Table::SendSeconds => series.extend(seconds::series(source, table, rows, seconds::SEND)?),
+            Table::RecvSeconds => series.extend(seconds::series(source, table, rows, seconds::RECV)?),
+            Table::FrameSeconds => series.extend(seconds::series(source, table, rows, seconds::FRAMES)?),
+            Table::LoadSeconds => series.extend(seconds::series(source, table, rows, seconds::REQUESTS)?),
+            Table::ViewerSeconds => series.extend(seconds::series(source, table, rows, seconds::VIEWERS)?),
             Table::LoadHistograms => series.extend(load::viewer_distribution(source)?),
             // The summary has failures by cause; origins' own metrics are left to SQL.
             Table::LoadFailures | Table::LoadMetrics => {}
