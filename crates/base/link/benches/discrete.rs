@@ -109,8 +109,8 @@ fn discrete(criterion: &mut Criterion) {
                 // Both routes are used, packets are lost, and they queue only in bursts.
                 assert!(receiver.received.into_iter().all(|count| count > PACKETS / 10));
                 assert_eq!(outcome.offered, PACKETS);
-                assert_eq!(outcome.delivered + outcome.loss, PACKETS);
-                assert!(outcome.loss > 0);
+                assert_eq!(outcome.delivered + outcome.dropped.loss, PACKETS);
+                assert!(outcome.dropped.loss > 0);
                 assert_eq!(outcome.most_queued_bytes > 0, at_once > 1);
                 black_box(receiver.sum)
             });

@@ -1,6 +1,8 @@
 //! One direction of a link in virtual time. It has no clock and no I/O: packets and times go in, packets and the
 //! time of the next event come out. Equal seeds and inputs give equal outputs.
 
+use weir_stats::LinkDrops;
+
 use crate::admission::Admission;
 use crate::ecmp::RouteChooser;
 use crate::packet::{Departure, DropCause, FlowKey, Nanos, Packet, Verdict};
@@ -19,22 +21,8 @@ pub struct Counters {
     pub delivered: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
-    /// Dropped as longer than the MTU, with or without an ICMP message.
-    pub too_big: u64,
-    /// Dropped as long packets.
-    pub long_packet: u64,
-    /// Dropped over their flow's rate.
-    pub flow_rate: u64,
-    /// Dropped over the packet rate.
-    pub packet_rate: u64,
-    /// Dropped for too many flows.
-    pub extra_flow: u64,
-    /// Dropped on a dark route.
-    pub dark: u64,
-    /// Dropped by a loss process.
-    pub loss: u64,
-    /// Dropped by a full queue.
-    pub queue: u64,
+    /// Dropped as configured.
+    pub dropped: LinkDrops,
     /// Copies made.
     pub duplicated: u64,
     /// Corrupted.
@@ -47,28 +35,17 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Packets that were offered and dropped, whatever the cause.
-    pub fn dropped(&self) -> u64 {
-        self.too_big
-            + self.long_packet
-            + self.flow_rate
-            + self.packet_rate
-            + self.extra_flow
-            + self.dark
-            + self.loss
-            + self.queue
-    }
-
     fn count_drop(&mut self, cause: DropCause) {
+        let dropped = &mut self.dropped;
         let counter = match cause {
-            DropCause::TooBig | DropCause::TooBigTold => &mut self.too_big,
-            DropCause::LongPacket => &mut self.long_packet,
-            DropCause::FlowRate => &mut self.flow_rate,
-            DropCause::PacketRate => &mut self.packet_rate,
-            DropCause::ExtraFlow => &mut self.extra_flow,
-            DropCause::Dark => &mut self.dark,
-            DropCause::Loss => &mut self.loss,
-            DropCause::Queue => &mut self.queue,
+            DropCause::TooBig | DropCause::TooBigTold => &mut dropped.too_big,
+            DropCause::LongPacket => &mut dropped.long_packet,
+            DropCause::FlowRate => &mut dropped.flow_rate,
+            DropCause::PacketRate => &mut dropped.packet_rate,
+            DropCause::ExtraFlow => &mut dropped.extra_flow,
+            DropCause::Dark => &mut dropped.dark,
+            DropCause::Loss => &mut dropped.loss,
+            DropCause::Queue => &mut dropped.queue,
         };
         *counter += 1;
     }
@@ -219,7 +196,7 @@ impl<P: Clone> Link<P> {
     /// The counters so far.
     pub fn counters(&self) -> Counters {
         let mut counters = self.counters;
-        counters.queue += self.routes.iter().map(Route::dropped_while_waiting).sum::<u64>();
+        counters.dropped.queue += self.routes.iter().map(Route::dropped_while_waiting).sum::<u64>();
         counters.most_queued_bytes = self
             .routes
             .iter()

@@ -3,6 +3,8 @@
 
 use std::fs;
 
+use weir_stats::{Counters, HostCounts};
+
 use crate::clock;
 
 /// Counters of a host since boot, at one time.
@@ -12,20 +14,8 @@ pub struct HostCounters {
     pub unix_ns: u64,
     /// Monotonic time of the reading.
     pub monotonic_ns: u64,
-    /// UDP datagrams dropped because a socket's receive buffer was full (IPv4 and IPv6).
-    pub udp_rcvbuf_errors: u64,
-    /// UDP datagrams dropped for other errors on receive.
-    pub udp_in_errors: u64,
-    /// UDP datagrams dropped because a socket's send buffer was full.
-    pub udp_sndbuf_errors: u64,
-    /// Packets dropped in the receive backlog, all cores.
-    pub softnet_dropped: u64,
-    /// Times that receive processing ran out of budget, all cores.
-    pub softnet_squeezed: u64,
-    /// Packets dropped, missed or found bad on receive by the interface (all but loopback when none is named).
-    pub interface_rx_dropped: u64,
-    /// Packets dropped on send by the interface.
-    pub interface_tx_dropped: u64,
+    /// What the host dropped.
+    pub counts: HostCounts,
     /// CPU time in use, clock ticks over all cores.
     pub cpu_busy_ticks: u64,
     /// CPU time stolen by the hypervisor, clock ticks.
@@ -77,23 +67,24 @@ impl HostCounters {
             }
         }
         v6.settle_in_errors();
-        self.udp_rcvbuf_errors += v6.udp_rcvbuf_errors;
-        self.udp_in_errors += v6.udp_in_errors;
-        self.udp_sndbuf_errors += v6.udp_sndbuf_errors;
+        self.counts.add(&v6.counts);
     }
 
     fn add_udp(&mut self, name: &str, value: u64) {
         match name {
-            "RcvbufErrors" => self.udp_rcvbuf_errors += value,
-            "InErrors" => self.udp_in_errors += value,
-            "SndbufErrors" => self.udp_sndbuf_errors += value,
+            "RcvbufErrors" => self.counts.udp_rcvbuf_errors += value,
+            "InErrors" => self.counts.udp_in_errors += value,
+            "SndbufErrors" => self.counts.udp_sndbuf_errors += value,
             _ => {}
         }
     }
 
     /// The kernel counts a full buffer in `InErrors`, too; here each drop is counted once.
     fn settle_in_errors(&mut self) {
-        self.udp_in_errors = self.udp_in_errors.saturating_sub(self.udp_rcvbuf_errors);
+        self.counts.udp_in_errors = self
+            .counts
+            .udp_in_errors
+            .saturating_sub(self.counts.udp_rcvbuf_errors);
     }
 
     fn read_softnet(&mut self, text: &str) {
@@ -101,8 +92,8 @@ impl HostCounters {
             let mut words = line
                 .split_whitespace()
                 .map(|word| u64::from_str_radix(word, 16).unwrap_or(0));
-            self.softnet_dropped += words.nth(1).unwrap_or(0);
-            self.softnet_squeezed += words.next().unwrap_or(0);
+            self.counts.softnet_dropped += words.nth(1).unwrap_or(0);
+            self.counts.softnet_squeezed += words.next().unwrap_or(0);
         }
     }
 
@@ -119,8 +110,8 @@ impl HostCounters {
                     .collect();
                 let at = |index: usize| values.get(index).copied().unwrap_or(0);
                 // The FIFO columns are in the errors already (if_link.h, struct rtnl_link_stats64).
-                self.interface_rx_dropped += at(2) + at(3);
-                self.interface_tx_dropped += at(10) + at(11);
+                self.counts.interface_rx_dropped += at(2) + at(3);
+                self.counts.interface_tx_dropped += at(10) + at(11);
             }
         }
     }
@@ -157,17 +148,7 @@ impl HostCounters {
         HostCounters {
             unix_ns: self.unix_ns,
             monotonic_ns: self.monotonic_ns.saturating_sub(earlier.monotonic_ns),
-            udp_rcvbuf_errors: self.udp_rcvbuf_errors.saturating_sub(earlier.udp_rcvbuf_errors),
-            udp_in_errors: self.udp_in_errors.saturating_sub(earlier.udp_in_errors),
-            udp_sndbuf_errors: self.udp_sndbuf_errors.saturating_sub(earlier.udp_sndbuf_errors),
-            softnet_dropped: self.softnet_dropped.saturating_sub(earlier.softnet_dropped),
-            softnet_squeezed: self.softnet_squeezed.saturating_sub(earlier.softnet_squeezed),
-            interface_rx_dropped: self
-                .interface_rx_dropped
-                .saturating_sub(earlier.interface_rx_dropped),
-            interface_tx_dropped: self
-                .interface_tx_dropped
-                .saturating_sub(earlier.interface_tx_dropped),
+            counts: self.counts.since(&earlier.counts),
             cpu_busy_ticks: self.cpu_busy_ticks.saturating_sub(earlier.cpu_busy_ticks),
             cpu_steal_ticks: self.cpu_steal_ticks.saturating_sub(earlier.cpu_steal_ticks),
             process_ticks: self.process_ticks.saturating_sub(earlier.process_ticks),
@@ -209,7 +190,11 @@ mod tests {
         );
         read.read_snmp6("Udp6InErrors \t5\nUdp6RcvbufErrors \t4\nUdpLite6InErrors 50\n");
         assert_eq!(
-            (read.udp_rcvbuf_errors, read.udp_in_errors, read.udp_sndbuf_errors),
+            (
+                read.counts.udp_rcvbuf_errors,
+                read.counts.udp_in_errors,
+                read.counts.udp_sndbuf_errors
+            ),
             (11, 3, 3)
         );
     }
@@ -218,7 +203,10 @@ mod tests {
     fn softnet_is_hexadecimal_and_per_core() {
         let mut read = HostCounters::default();
         read.read_softnet("0000a1b2 0000000a 00000003 0\n00000001 00000001 00000010 0\n");
-        assert_eq!((read.softnet_dropped, read.softnet_squeezed), (11, 19));
+        assert_eq!(
+            (read.counts.softnet_dropped, read.counts.softnet_squeezed),
+            (11, 19)
+        );
     }
 
     #[test]
@@ -226,10 +214,13 @@ mod tests {
         let text = "Inter-| Receive\n face |bytes\n    lo: 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9\n  eth0: 1 2 3 4 5 6 7 8 1 2 3 4 5 6 7 8\n";
         let mut all = HostCounters::default();
         all.read_interfaces(text, None);
-        assert_eq!((all.interface_rx_dropped, all.interface_tx_dropped), (7, 7));
+        assert_eq!(
+            (all.counts.interface_rx_dropped, all.counts.interface_tx_dropped),
+            (7, 7)
+        );
         let mut named = HostCounters::default();
         named.read_interfaces(text, Some("lo"));
-        assert_eq!(named.interface_rx_dropped, 18);
+        assert_eq!(named.counts.interface_rx_dropped, 18);
     }
 
     #[test]

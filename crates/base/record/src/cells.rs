@@ -1,6 +1,8 @@
 //! Conversion between a record's field and its column or columns. It knows types, not tables, and no database.
 
-use weir_stats::{Counters, FlowCounts, Quantiles, SendCounts};
+use weir_stats::{
+    ArrivalCounters, Counters, FlowCounts, FrameCounters, HostCounts, Quantiles, SendCounts, SenderCounters,
+};
 
 use crate::sides::{Direction, Side};
 
@@ -248,4 +250,11 @@ macro_rules! counts {
         }
     )*};
 }
-counts!(FlowCounts, SendCounts);
+counts!(
+    ArrivalCounters,
+    FlowCounts,
+    FrameCounters,
+    HostCounts,
+    SendCounts,
+    SenderCounters
+);

@@ -1,6 +1,6 @@
 //! Records of `weir send` and `weir recv`. Counts are since the previous row.
 
-use weir_stats::Quantiles;
+use weir_stats::{ArrivalCounters, FrameCounters, Quantiles, SenderCounters};
 
 use crate::rows::records;
 
@@ -13,26 +13,9 @@ records! {
         duration_ns: u64 => sum,
         /// Round-trip time to the receiver; none before its first feedback.
         receiver_rtt_ns: Option<u64> => later,
-        /// Frames sent.
-        frames: u64 => sum,
-        /// Input frames that were not sent: there was no receiver, or the network was slower than the input.
-        frames_skipped: u64 => sum,
-        /// Source packets sent, without retransmissions.
-        sources: u64 => sum,
-        /// UDP payload bytes of all packets sent.
-        bytes: u64 => sum,
-        /// Repair packets sent.
-        repairs: u64 => sum,
-        /// Source packets retransmitted on request of the receiver.
-        retransmitted: u64 => sum,
-        /// Copies of packets sent to probe flows, or the end of the stream.
-        trials: u64 => sum,
-        /// Retransmission requests that could not be met in time.
-        refused: u64 => sum,
-        /// Packets dropped because the socket buffer was full.
-        unsent: u64 => sum,
-        /// Rejected feedback: wrong tag, session or form.
-        rejected: u64 => sum,
+        /// Frames, packets and requests.
+        #[serde(flatten)]
+        counts: SenderCounters => counts,
         /// Code rate in use: source packets per repair packet; none without FEC.
         fec_sources: Option<u32> => later,
         /// Window of a repair packet, source packets; none without FEC.
@@ -51,32 +34,9 @@ records! {
         sender: u16 => same,
         /// Round-trip time to the sender.
         rtt_ns: u64 => later,
-        /// Source packets received, without duplicates, including late and retransmitted ones.
-        received: u64 => sum,
-        /// UDP payload bytes of all packets received.
-        bytes: u64 => sum,
-        /// Repair packets received.
-        repairs: u64 => sum,
-        /// Source packets whose first transmission did not arrive (raw loss).
-        lost: u64 => sum,
-        /// Of these, repaired by FEC.
-        recovered: u64 => sum,
-        /// Of these, repaired by ARQ.
-        retransmitted: u64 => sum,
-        /// Of these, arrived late without retransmission: overtaken by packets of their own flow.
-        overtaken: u64 => sum,
-        /// Of these, received from another sender.
-        elsewhere: u64 => sum,
-        /// Of these, not repaired (residual loss).
-        unrepaired: u64 => sum,
-        /// Packets that arrived after their playout deadline.
-        late: u64 => sum,
-        /// Duplicates.
-        duplicates: u64 => sum,
-        /// Packets with a wrong tag, session or form.
-        rejected: u64 => sum,
-        /// Requested retransmissions, in symbols: each request counts.
-        asked: u64 => sum,
+        /// Packets.
+        #[serde(flatten)]
+        counts: ArrivalCounters => counts,
         /// Packets that the kernel dropped at the sockets because their buffers were full.
         socket_drops: u64 => sum,
         /// CPU time of the receiving thread; if one thread serves several senders, in the row of one of them, and 0 in
@@ -90,18 +50,9 @@ records! {
         unix_ns: u64 => max,
         /// Time that the counts cover.
         duration_ns: u64 => sum,
-        /// Complete frames.
-        frames: u64 => sum,
-        /// Frames with missing parts, which were concealed.
-        damaged: u64 => sum,
-        /// Frames of which no packet arrived; concealed.
-        lost: u64 => sum,
-        /// Frames dropped because the reader of the output was slow.
-        dropped: u64 => sum,
-        /// Frames with the sender's hash.
-        verified: u64 => sum,
-        /// Frames with another hash than the sender's.
-        unequal: u64 => sum,
+        /// Frames of the output.
+        #[serde(flatten)]
+        counts: FrameCounters => counts,
         /// The latency budget.
         budget_ns: u64 => later,
         /// From capture (the send time of the first packet) to output at the receiver; the transit time of the fastest

@@ -2,7 +2,7 @@
 //! every length bytes, every duration nanoseconds, every rate bits per second. A record knows nothing of how it was
 //! measured.
 
-use weir_stats::{FlowCounts, Quantiles, SendCounts};
+use weir_stats::{FlowCounts, HostCounts, Quantiles, SendCounts};
 
 use crate::rows::records;
 use crate::sides::Side;
@@ -153,20 +153,9 @@ records! {
         unix_ns: u64 => max,
         /// Which host.
         side: Side => same,
-        /// UDP datagrams dropped because of a full receive buffer, whole host.
-        udp_rcvbuf_errors: u64 => sum,
-        /// UDP datagrams dropped because of other receive errors (checksum, memory), whole host.
-        udp_in_errors: u64 => sum,
-        /// UDP datagrams dropped because of a full send buffer, whole host.
-        udp_sndbuf_errors: u64 => sum,
-        /// Packets dropped in the host's receive backlog.
-        softnet_dropped: u64 => sum,
-        /// Times that receive processing ran out of its budget.
-        softnet_squeezed: u64 => sum,
-        /// Packets that the interface dropped or missed on receive.
-        interface_rx_dropped: u64 => sum,
-        /// Packets that the interface or its queue dropped on transmit.
-        interface_tx_dropped: u64 => sum,
+        /// What the host dropped.
+        #[serde(flatten)]
+        counts: HostCounts => counts,
         /// Busy CPU time of all cores, in cores: 2.0 is two busy cores.
         cpu_busy: f64 as "cpu_busy_cores" => mean,
         /// CPU steal time, in cores.

@@ -6,7 +6,7 @@ use weir_record::{
     FlowChange, FrameSecond, HostSecond, MediaEvent, RecvSecond, SendSecond, SenderSecond, StreamSecond,
     TcpSecond,
 };
-use weir_stats::{FlowCounts, Quantiles, SendCounts};
+use weir_stats::{FlowCounts, HostCounts, Quantiles, SendCounts};
 
 #[path = "../tests/suite/numbered.rs"]
 mod numbered;
@@ -131,8 +131,11 @@ fn longest_bursts_host_loads_and_tcp_states_are_not_added_up() {
         Record::HostSecond(HostSecond {
             unix_ns: 1,
             side: Side::Remote,
-            udp_rcvbuf_errors: 1,
-            interface_tx_dropped: 7,
+            counts: HostCounts {
+                udp_rcvbuf_errors: 1,
+                interface_tx_dropped: 7,
+                ..HostCounts::default()
+            },
             cpu_busy,
             cpu_steal: 0.5,
             memory_bytes,
@@ -148,7 +151,10 @@ fn longest_bursts_host_loads_and_tcp_states_are_not_added_up() {
         panic!("{records:?}")
     };
     assert_eq!((sum.cpu_busy, sum.cpu_steal, sum.memory_bytes), (3.0, 0.5, 9));
-    assert_eq!((sum.udp_rcvbuf_errors, sum.interface_tx_dropped), (3, 21));
+    assert_eq!(
+        (sum.counts.udp_rcvbuf_errors, sum.counts.interface_tx_dropped),
+        (3, 21)
+    );
 
     let tcp = |unix_ns, rtt_ns| {
         let row = TcpSecond {

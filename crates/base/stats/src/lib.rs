@@ -12,6 +12,7 @@ mod bitmap;
 mod bootstrap;
 mod coincidence;
 mod correlation;
+mod counted;
 mod counts;
 mod distribution;
 mod erasures;
@@ -32,7 +33,6 @@ mod regression;
 mod reorder;
 mod rtt_track;
 mod runs_test;
-mod sent;
 mod sequence;
 mod silence;
 
@@ -40,6 +40,7 @@ pub use attribution::{Attribution, attribute, attribute_buffers};
 pub use bootstrap::{MedianDifference, median_difference};
 pub use coincidence::{BLOCK, Coincidence, coincidence};
 pub use correlation::{LossWindowCount, LossWindows};
+pub use counted::{ArrivalCounters, FrameCounters, HostCounts, LinkDrops, SendCounts, SenderCounters};
 pub use counts::Counters;
 pub use distribution::{
     binomial_at_least, binomial_at_most, binomial_two_sided, chi_squared_tail, fisher_tail,
@@ -63,6 +64,5 @@ pub use reorder::{
 };
 pub use rtt_track::{Finished, Reply, RttTotals, RttTracker};
 pub use runs_test::{close_losses_probability, close_share, few_runs_probability};
-pub use sent::SendCounts;
 pub use sequence::SequenceExtender;
 pub use silence::{SilenceDetector, SilenceEnd, StreamSilence};

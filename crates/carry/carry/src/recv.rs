@@ -418,14 +418,14 @@ impl Run<'_> {
 
     /// The frame counters arrive once per second, after the packet counters of about the same second.
     fn count_frames(&mut self, row: &FrameSecond) {
-        if row.dropped > 0 && self.live.dropped == 0 {
+        if row.counts.dropped > 0 && self.live.dropped == 0 {
             let detail = "the reader of the output is slower than the stream; whole frames are dropped";
             self.happened(None, EventKind::SlowReader, detail);
         }
         let live = &mut self.live;
-        live.frames += row.frames;
-        live.concealed += row.damaged + row.lost;
-        live.dropped += row.dropped;
+        live.frames += row.counts.frames;
+        live.concealed += row.counts.damaged + row.counts.lost;
+        live.dropped += row.counts.dropped;
         live.used_ns = u64::try_from(row.used.max).unwrap_or(0);
         self.watch.live(&Live::Receiving(*live));
         for link in self.links.iter().filter(|link| link.connected) {

@@ -108,7 +108,7 @@ impl Stream<'_> {
                     None => break,
                     Some(FromSource::Format(format)) => self.format = Some(format),
                     Some(FromSource::Frame(frame)) => {
-                        self.summary.frames_skipped += 1;
+                        self.summary.counts.frames_skipped += 1;
                         source.recycle(frame.bytes);
                         next_frame += Duration::from_nanos(self.frame_ns());
                     }

@@ -4,13 +4,13 @@
 use std::collections::VecDeque;
 
 use weir_fec::{Adu, Decoder, DecoderConfig, MAX_HISTORY, RepairArrival, RepairPayloadId};
+use weir_stats::ArrivalCounters;
 use weir_wire::{
     FRAMING_LENGTH, FlowId, Kind, MAX_FEEDBACK_LENGTH, MAX_MISSING_RANGES, MEDIA_HEADER_LENGTH, MediaData,
     MediaFeedback, MediaFraming, MediaRepair, MissingRange, REPAIR_HEADER_LENGTH, Sequence, UnixNanos, peek,
 };
 
 use crate::arrivals::Arrivals;
-use crate::counters::ArrivalCounters;
 use crate::frames::Placed;
 use crate::layout::Layout;
 use crate::missing::{Arrival, Asking, Missed, Recovery, Symbols};
@@ -56,6 +56,8 @@ pub(crate) struct Feed {
     hurry: bool,
     echo: Option<(UnixNanos, u64)>,
     counters: ArrivalCounters,
+    /// Packets whose content another sender had delivered.
+    pub(crate) merged: u64,
 }
 
 /// What a payload belongs to, and how it arrived.
@@ -116,6 +118,7 @@ impl Feed {
             hurry: false,
             echo: None,
             counters: ArrivalCounters::default(),
+            merged: 0,
         })
     }
 
@@ -363,8 +366,8 @@ impl Feed {
             }
             Placed::Late => self.counters.late += 1,
             Placed::Duplicate => self.counters.duplicates += 1,
-            Placed::Merged => self.counters.merged += 1,
-            Placed::Unwanted => self.counters.unwanted += 1,
+            Placed::Merged => self.merged += 1,
+            Placed::Unwanted => {}
             Placed::NoRoom | Placed::Malformed => self.counters.rejected += 1,
         }
     }

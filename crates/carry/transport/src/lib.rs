@@ -9,7 +9,6 @@
 mod adaptive;
 mod arrivals;
 mod breaker;
-mod counters;
 mod feed;
 mod flowlets;
 mod frames;
@@ -28,12 +27,11 @@ mod transit;
 
 pub use adaptive::{AdaptiveLimits, Fec};
 pub use breaker::{Breaker, BreakerLimits, Broken};
-pub use counters::{ArrivalCounters, FrameCounters};
 pub use flowlets::{FlowChange, FlowState, Flowlets};
 pub use frames::{Frame, OutputFrame, Piece as MissingPiece};
 pub use pacing::Pace;
 pub use receiver::{Join, Receiver, ReceiverConfig};
-pub use sender::{Sender, SenderConfig, SenderCounters, SenderEvent, Transmit};
+pub use sender::{Sender, SenderConfig, SenderEvent, Transmit};
 pub use stream::MAX_SENDERS;
 pub use switch::SwitchLimits;
 pub use terms::{ReceiverConfigError, ReceiverEvent, SenderIndex, SenderTerms, SwitchReason};

@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
+use weir_stats::{ArrivalCounters, FrameCounters};
 use weir_wire::{FlowId, MAX_FEEDBACK_LENGTH};
 
-use crate::counters::{ArrivalCounters, FrameCounters};
 use crate::feed::Feed;
 use crate::frames::{Frame, FrameLimits, OutputFrame};
 use crate::stream::{MAX_SENDERS, Stream};
@@ -338,6 +338,11 @@ impl Receiver {
     /// The counters of a sender so far; zero for an unknown one.
     pub fn counters(&self, sender: SenderIndex) -> ArrivalCounters {
         self.feed(sender).map(Feed::counters).unwrap_or_default()
+    }
+
+    /// Packets of a sender so far whose content another sender had delivered.
+    pub fn merged(&self, sender: SenderIndex) -> u64 {
+        self.feed(sender).map_or(0, |feed| feed.merged)
     }
 
     /// The counters of the output so far.

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 
 use weir_fec::{Adu, CodeRate, Encoder, EncoderConfig, Repair, RepairPayloadId};
+use weir_stats::SenderCounters;
 use weir_wire::{
     DecodeError, FRAMING_LENGTH, FlowId, MEDIA_HEADER_LENGTH, MediaData, MediaFeedback, MediaFraming,
     MediaRepair, REPAIR_HEADER_LENGTH, Sequence, SessionId, UdpKey, UnixNanos,
@@ -83,25 +84,6 @@ pub enum SenderEvent {
     Flow(FlowId, FlowChange),
     /// The stream was stopped.
     Stopped(Broken),
-}
-
-/// Counters of a sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SenderCounters {
-    /// Frames.
-    pub frames: u64,
-    /// Source packets, without retransmissions.
-    pub sources: u64,
-    /// Repair packets.
-    pub repairs: u64,
-    /// Packets retransmitted on request.
-    pub retransmitted: u64,
-    /// Copies sent to probe flows, and copies of the last packet.
-    pub trials: u64,
-    /// Requests for packets no longer kept, or too late.
-    pub refused: u64,
-    /// Feedback that was not from the receiver, damaged, or not newer than the last.
-    pub rejected: u64,
 }
 
 /// A frame that is being sent.

@@ -2,46 +2,10 @@
 //! and whether the result of a run across it is valid.
 
 use serde::{Deserialize, Serialize};
-use weir_link::Counters;
 use weir_link::realtime::{DirectionSecond, OwnLoss, Way};
 use weir_net::interface::InterfaceCounters;
 use weir_results::{Direction, LinkSecond};
-use weir_stats::Quantiles;
-
-/// Packets that a direction dropped as configured, by cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Drops {
-    /// Longer than the MTU.
-    pub too_big: u64,
-    /// Lost because they were long.
-    pub long_packet: u64,
-    /// Over their flow's rate.
-    pub flow_rate: u64,
-    /// Over the packet rate.
-    pub packet_rate: u64,
-    /// Lost because there were many flows.
-    pub extra_flow: u64,
-    /// On a dark route.
-    pub dark: u64,
-    /// By a loss process.
-    pub loss: u64,
-    /// By a full queue.
-    pub queue: u64,
-}
-
-impl Drops {
-    /// All together.
-    pub fn total(&self) -> u64 {
-        self.too_big
-            + self.long_packet
-            + self.flow_rate
-            + self.packet_rate
-            + self.extra_flow
-            + self.dark
-            + self.loss
-            + self.queue
-    }
-}
+use weir_stats::{Counters as _, LinkDrops, Quantiles};
 
 /// Packets that were lost by the fault of the lab itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,7 +39,7 @@ pub struct DirectionAccount {
     /// Their bytes of IP packet.
     pub delivered_bytes: u64,
     /// Dropped as configured.
-    pub dropped: Drops,
+    pub dropped: LinkDrops,
     /// Copies made.
     pub duplicated: u64,
     /// Corrupted.
@@ -112,19 +76,6 @@ pub struct Account {
     pub reverse: DirectionAccount,
 }
 
-fn drops(counters: &Counters) -> Drops {
-    Drops {
-        too_big: counters.too_big,
-        long_packet: counters.long_packet,
-        flow_rate: counters.flow_rate,
-        packet_rate: counters.packet_rate,
-        extra_flow: counters.extra_flow,
-        dark: counters.dark,
-        loss: counters.loss,
-        queue: counters.queue,
-    }
-}
-
 impl DirectionAccount {
     fn of(second: &DirectionSecond, device_queue: u64) -> Self {
         let counters = &second.counters;
@@ -138,7 +89,7 @@ impl DirectionAccount {
             offered_bytes: counters.offered_bytes,
             delivered: counters.delivered,
             delivered_bytes: counters.delivered_bytes,
-            dropped: drops(counters),
+            dropped: counters.dropped,
             duplicated: counters.duplicated,
             corrupted: counters.corrupted,
             most_queued_bytes: counters.most_queued_bytes,
@@ -156,7 +107,7 @@ impl DirectionAccount {
 
     /// What happened between `before` and now, as a row.
     fn row_since(&self, before: &DirectionAccount, second: &DirectionSecond) -> LinkSecond {
-        let (drops, drops_before) = (&self.dropped, &before.dropped);
+        let dropped = self.dropped.since(&before.dropped);
         LinkSecond {
             unix_ns: second.unix_ns,
             duration_ns: second.duration_ns,
@@ -164,14 +115,14 @@ impl DirectionAccount {
             offered_bytes: self.offered_bytes - before.offered_bytes,
             delivered: self.delivered - before.delivered,
             delivered_bytes: self.delivered_bytes - before.delivered_bytes,
-            dropped_too_big: drops.too_big - drops_before.too_big,
-            dropped_long_packet: drops.long_packet - drops_before.long_packet,
-            dropped_flow_rate: drops.flow_rate - drops_before.flow_rate,
-            dropped_packet_rate: drops.packet_rate - drops_before.packet_rate,
-            dropped_extra_flow: drops.extra_flow - drops_before.extra_flow,
-            dropped_dark: drops.dark - drops_before.dark,
-            dropped_loss: drops.loss - drops_before.loss,
-            dropped_queue: drops.queue - drops_before.queue,
+            dropped_too_big: dropped.too_big,
+            dropped_long_packet: dropped.long_packet,
+            dropped_flow_rate: dropped.flow_rate,
+            dropped_packet_rate: dropped.packet_rate,
+            dropped_extra_flow: dropped.extra_flow,
+            dropped_dark: dropped.dark,
+            dropped_loss: dropped.loss,
+            dropped_queue: dropped.queue,
             duplicated: self.duplicated - before.duplicated,
             corrupted: self.corrupted - before.corrupted,
             own_losses: self.own_losses.total().saturating_sub(before.own_losses.total()),
@@ -253,6 +204,7 @@ fn what_lost(own: &OwnLosses) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_link::Counters;
 
     fn second(way: Way, counters: Counters, p99: i64) -> DirectionSecond {
         let lateness = Quantiles {
@@ -278,7 +230,10 @@ mod tests {
         let mut account = Account::default();
         let counters = |offered, queue| Counters {
             offered,
-            queue,
+            dropped: LinkDrops {
+                queue,
+                ..LinkDrops::default()
+            },
             ..Counters::default()
         };
         let none = InterfaceCounters::default();

@@ -26,7 +26,7 @@ mod waiting;
 
 #[cfg(feature = "networks")]
 pub use self::{
-    account::{Account, DirectionAccount, Drops, Fitness, OwnLosses},
+    account::{Account, DirectionAccount, Fitness, OwnLosses},
     carry::{CarryError, carry},
     hosts::{FAR_IPV4, FAR_IPV6, Host, NEAR_IPV4, NEAR_IPV6, spawn_on},
     lab::{Lab, LabError},

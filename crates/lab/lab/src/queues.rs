@@ -19,7 +19,7 @@ impl Waiting {
             Way::Forward => 0,
             Way::Reverse => 1,
         };
-        let now = (second.counters.queued_byte_ns, second.counters.queue);
+        let now = (second.counters.queued_byte_ns, second.counters.dropped.queue);
         let before = std::mem::replace(&mut self.before[index], now);
         self.seconds.push(QueueSecond {
             direction: second.way,

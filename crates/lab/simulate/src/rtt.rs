@@ -7,6 +7,7 @@ use weir_link::discrete::Endpoint;
 use weir_link::{Departure, Nanos, Packet};
 use weir_measure::rtt::{ReflectorReport, ReplyTimes, RttAccount, RttPlan, RttSummary, WindowSender};
 use weir_results::{HostSecond, Record, Side};
+use weir_stats::HostCounts;
 
 use crate::clock::Reflector;
 use crate::datagram::{Datagram, Ports};
@@ -289,13 +290,7 @@ fn quiet_seconds(near: &Host, far: &Host, start: u64, end: u64) -> Vec<Record> {
         Record::HostSecond(HostSecond {
             unix_ns: host.clock.unix(at),
             side,
-            udp_rcvbuf_errors: 0,
-            udp_in_errors: 0,
-            udp_sndbuf_errors: 0,
-            softnet_dropped: 0,
-            softnet_squeezed: 0,
-            interface_rx_dropped: 0,
-            interface_tx_dropped: 0,
+            counts: HostCounts::default(),
             cpu_busy: host.model.other_load + 0.1,
             cpu_steal: 0.0,
             cpu_weir: 0.1,

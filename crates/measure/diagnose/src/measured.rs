@@ -7,7 +7,7 @@ use weir_measure::path_mtu::MtuSummary;
 use weir_measure::rtt::RttPlan;
 use weir_measure::tcp_throughput::TcpSummary;
 use weir_results::{Direction, FlowBurst, LossWindow, Outcome, RunId, Silence, StreamBurst};
-use weir_stats::{FlowCounts, Quantiles};
+use weir_stats::{FlowCounts, HostCounts, Quantiles};
 
 /// A run with all its parts.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,9 +88,9 @@ pub struct FlowTest {
     /// The sender.
     pub sender: SenderCounts,
     /// Drops that the sending host counted, of the whole host.
-    pub sending_host: HostCounts,
+    pub sending_host: HostTotals,
     /// Drops that the receiving host counted, of the whole host.
-    pub receiving_host: HostCounts,
+    pub receiving_host: HostTotals,
     /// The test's own summary; none for a test that did not come to its end.
     pub summary: Option<DirectionSummary>,
 }
@@ -154,21 +154,11 @@ pub struct SenderCounts {
 
 /// Drops of a whole host over a test, and how busy it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct HostCounts {
+pub struct HostTotals {
     /// Seconds with a row.
     pub seconds: u64,
-    /// UDP datagrams dropped for a full receive buffer.
-    pub udp_rcvbuf_errors: u64,
-    /// UDP datagrams dropped for other receive errors.
-    pub udp_in_errors: u64,
-    /// UDP datagrams dropped for a full send buffer.
-    pub udp_sndbuf_errors: u64,
-    /// Packets dropped in the receive backlog.
-    pub softnet_dropped: u64,
-    /// Packets that the interface dropped on receive.
-    pub interface_rx_dropped: u64,
-    /// Packets that the interface or its queue dropped on send.
-    pub interface_tx_dropped: u64,
+    /// What it dropped.
+    pub counts: HostCounts,
     /// Most cores that were busy in a second.
     pub most_busy_cores: f64,
 }

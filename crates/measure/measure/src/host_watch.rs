@@ -74,13 +74,7 @@ pub fn host_second(side: Side, change: &HostCounters) -> HostSecond {
     HostSecond {
         unix_ns: change.unix_ns,
         side,
-        udp_rcvbuf_errors: change.udp_rcvbuf_errors,
-        udp_in_errors: change.udp_in_errors,
-        udp_sndbuf_errors: change.udp_sndbuf_errors,
-        softnet_dropped: change.softnet_dropped,
-        softnet_squeezed: change.softnet_squeezed,
-        interface_rx_dropped: change.interface_rx_dropped,
-        interface_tx_dropped: change.interface_tx_dropped,
+        counts: change.counts,
         cpu_busy: change.cores(change.cpu_busy_ticks),
         cpu_steal: change.cores(change.cpu_steal_ticks),
         cpu_weir: change.cores(change.process_ticks),
@@ -104,8 +98,11 @@ impl HostDrops {
     /// Adds a second's counters.
     pub(crate) fn add(&mut self, second: &HostSecond) {
         // The kernel counts a drop in its backlog at the interface as well.
-        self.receive += second.softnet_dropped.max(second.interface_rx_dropped);
-        self.damaged += second.udp_in_errors;
-        self.send += second.interface_tx_dropped + second.udp_sndbuf_errors;
+        self.receive += second
+            .counts
+            .softnet_dropped
+            .max(second.counts.interface_rx_dropped);
+        self.damaged += second.counts.udp_in_errors;
+        self.send += second.counts.interface_tx_dropped + second.counts.udp_sndbuf_errors;
     }
 }

@@ -17,7 +17,7 @@ use weir_measure::flows::FlowsPlan;
 use weir_measure::rtt::RttPlan;
 use weir_report::{PAGE, report_data, write_page};
 use weir_results::*;
-use weir_stats::{FlowCounts, Quantiles, SendCounts};
+use weir_stats::{FlowCounts, HostCounts, Quantiles, SendCounts};
 
 const SECONDS: u64 = 86_400;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -373,13 +373,10 @@ fn host_seconds(noise: &mut Noise, unix_ns: u64, records: &mut Vec<Record>) {
         records.push(Record::HostSecond(HostSecond {
             unix_ns: unix_ns + 1_000,
             side,
-            udp_rcvbuf_errors: 0,
-            udp_in_errors: 0,
-            udp_sndbuf_errors: 0,
-            softnet_dropped: 0,
-            softnet_squeezed: u64::from(noise.unit() < 0.02),
-            interface_rx_dropped: 0,
-            interface_tx_dropped: 0,
+            counts: HostCounts {
+                softnet_squeezed: u64::from(noise.unit() < 0.02),
+                ..HostCounts::default()
+            },
             // The kernel counts in hundredths of a second.
             cpu_busy: (60.0 + 5.0 * noise.normal()).round() / 100.0,
             cpu_steal: (2.0 * noise.unit()).floor() / 100.0,

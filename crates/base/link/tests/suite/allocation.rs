@@ -67,7 +67,11 @@ fn a_link_allocates_nothing_for_a_packet() {
     assert!(allocated.count_total <= MOST_GROWTHS, "{allocated:?}");
     let after = link.counters();
     assert!(after.delivered - before.delivered > 500_000);
-    assert!(after.loss > before.loss && after.queue > before.queue && after.flow_rate > before.flow_rate);
+    assert!(
+        after.dropped.loss > before.dropped.loss
+            && after.dropped.queue > before.dropped.queue
+            && after.dropped.flow_rate > before.dropped.flow_rate
+    );
 }
 
 /// Sends a packet every 10 microseconds; answers each that arrives.

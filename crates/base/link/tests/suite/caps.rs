@@ -61,7 +61,7 @@ fn a_flows_cap_worked_by_hand() {
     assert!(passes(11_001_000_000, 3_000) && !passes(11_001_000_000, 1));
     let counters = link.counters();
     assert_eq!(
-        (counters.flow_rate, counters.offered, link.in_flight()),
+        (counters.dropped.flow_rate, counters.offered, link.in_flight()),
         (4, 10, 6)
     );
 }
@@ -153,7 +153,7 @@ fn a_cap_on_packets_a_second_counts_all_flows() {
     assert!(passes(666_666_667, 40, 9));
     assert!(passes(1_000_000_000, 40, 9));
     assert!(!passes(1_000_000_001, 40, 9));
-    assert_eq!(link.counters().packet_rate, 5);
+    assert_eq!(link.counters().dropped.packet_rate, 5);
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn loss_grows_with_each_flow_beyond_the_first() {
             "{flows} flows: {share}"
         );
         let counters = link.counters();
-        assert_eq!(counters.offered - link.in_flight(), counters.extra_flow);
+        assert_eq!(counters.offered - link.in_flight(), counters.dropped.extra_flow);
     }
 }
 
@@ -244,7 +244,7 @@ fn the_mtu_is_told_or_not() {
         assert_eq!(offer(&mut link, 0, packet(1_400, 0, ())), None);
         assert_eq!(offer(&mut link, 0, packet(1_401, 0, ())), Some(cause));
         assert_eq!(offer(&mut link, 0, packet(u32::MAX, 0, ())), Some(cause));
-        assert_eq!(link.counters().too_big, 2);
+        assert_eq!(link.counters().dropped.too_big, 2);
         assert_eq!(link.counters().offered_bytes, 1_400 + 1_401 + u64::from(u32::MAX));
     }
 }

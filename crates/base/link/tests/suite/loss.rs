@@ -309,7 +309,7 @@ fn dark_spans_drop_exactly_what_comes_within() {
         .collect();
     let expected: Vec<u64> = (0..10).chain(25..50).chain(60..100).collect();
     assert_eq!(passed, expected);
-    assert_eq!(link.counters().dark, 25);
+    assert_eq!(link.counters().dropped.dark, 25);
     assert_eq!(drain(&mut link).len(), 75);
 }
 

@@ -123,7 +123,7 @@ fn conserved(link: &Link<usize>) {
     let counters = link.counters();
     assert_eq!(
         counters.offered + counters.duplicated,
-        counters.delivered + counters.dropped() + link.in_flight()
+        counters.delivered + counters.dropped.total() + link.in_flight()
     );
     assert_eq!(link.next_departure().is_none(), link.in_flight() == 0);
 }
@@ -237,7 +237,10 @@ fn plausible(spec: &DirectionSpec, offers: &[Offer], seen: &Seen) {
     }
     let counters = seen.counters;
     assert_eq!(counters.offered, offers.len() as u64);
-    assert_eq!(counters.dropped(), seen.verdicts.iter().flatten().count() as u64);
+    assert_eq!(
+        counters.dropped.total(),
+        seen.verdicts.iter().flatten().count() as u64
+    );
     assert_eq!(counters.delivered, seen.departures.len() as u64);
     let bytes: u64 = seen
         .departures

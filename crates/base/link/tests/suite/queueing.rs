@@ -27,7 +27,7 @@ fn a_queue_in_bytes_holds_exactly_so_many() {
     assert_eq!(offer(&mut link, 1_000_000, packet(1_001, 0, ())), full);
     assert_eq!(offer(&mut link, 1_000_000, packet(1_000, 0, ())), None);
     let counters = link.counters();
-    assert_eq!((counters.queue, counters.most_queued_bytes), (4, 3_000));
+    assert_eq!((counters.dropped.queue, counters.most_queued_bytes), (4, 3_000));
     drain(&mut link);
     assert_eq!(link.counters().delivered, 6);
     assert_eq!(

@@ -54,7 +54,7 @@ fn json_gives_the_run_and_then_every_row_by_column_name() {
         Record::RecvSecond(row) => Some(row),
         _ => None,
     });
-    assert_eq!(first("recv_seconds")["elsewhere"], recv.unwrap().elsewhere);
+    assert_eq!(first("recv_seconds")["elsewhere"], recv.unwrap().counts.elsewhere);
     assert_eq!(first("frame_seconds")["used_p999_ns"], 31);
     assert_eq!(
         first("send_seconds")["fec_window"],

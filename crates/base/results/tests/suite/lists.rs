@@ -3,6 +3,7 @@
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use weir_results::*;
+use weir_stats::{ArrivalCounters, SenderCounters};
 
 struct Sample {
     _folder: tempfile::TempDir,
@@ -196,12 +197,15 @@ fn what_media_came_to_so_far_is_what_stayed_lost_and_the_rate_of_all_senders() {
             unix_ns: second * SECOND + u64::from(sender) * 1_000,
             duration_ns: SECOND,
             sender,
-            received,
-            bytes: received * 1_000,
-            lost,
-            retransmitted,
-            overtaken,
-            unrepaired,
+            counts: ArrivalCounters {
+                received,
+                bytes: received * 1_000,
+                lost,
+                retransmitted,
+                overtaken,
+                unrepaired,
+                ..ArrivalCounters::default()
+            },
             ..RecvSecond::default()
         })
     };
@@ -229,7 +233,10 @@ fn what_media_came_to_so_far_is_what_stayed_lost_and_the_rate_of_all_senders() {
     let sent = Record::SendSecond(SendSecond {
         unix_ns: SECOND,
         duration_ns: SECOND / 2,
-        bytes: 1_000,
+        counts: SenderCounters {
+            bytes: 1_000,
+            ..SenderCounters::default()
+        },
         ..SendSecond::default()
     });
     sample.store.append(run, &[sent]).unwrap();

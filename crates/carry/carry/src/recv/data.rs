@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox};
 use weir_net::wait::Waiter;
 use weir_net::{NetError, ReceiveBatch, UdpSocket, clock};
 use weir_record::{Record, RecvSecond};
+use weir_stats::{ArrivalCounters, Counters};
 use weir_transport::{OutputFrame, Receiver, ReceiverEvent, SenderIndex, SenderTerms};
 use weir_video::VideoFormat;
 use weir_wire::MAX_FEEDBACK_LENGTH;
@@ -50,7 +51,7 @@ struct Source {
     sender: u16,
     index: SenderIndex,
     sockets: Vec<UdpSocket>,
-    before: RecvSecond,
+    before: ArrivalCounters,
     drops: u64,
 }
 
@@ -172,7 +173,7 @@ impl Running {
             sender,
             index,
             sockets,
-            before: RecvSecond::default(),
+            before: ArrivalCounters::default(),
             drops: 0,
         });
         Ok(())
@@ -327,23 +328,7 @@ impl Source {
     fn second(&mut self, receiver: &Receiver, now: u64, began_ns: u64, cpu_ns: u64) -> RecvSecond {
         let counters = receiver.counters(self.index);
         let drops: u64 = self.sockets.iter().map(UdpSocket::receive_drops).sum();
-        let total = RecvSecond {
-            received: counters.received,
-            bytes: counters.bytes,
-            repairs: counters.repairs,
-            lost: counters.lost,
-            recovered: counters.recovered,
-            retransmitted: counters.retransmitted,
-            overtaken: counters.overtaken,
-            elsewhere: counters.elsewhere,
-            unrepaired: counters.unrepaired,
-            late: counters.late,
-            duplicates: counters.duplicates,
-            rejected: counters.rejected,
-            asked: counters.asked,
-            ..RecvSecond::default()
-        };
-        let before = std::mem::replace(&mut self.before, total.clone());
+        let before = std::mem::replace(&mut self.before, counters);
         let dropped = drops.saturating_sub(self.drops);
         self.drops = drops;
         RecvSecond {
@@ -351,19 +336,7 @@ impl Source {
             duration_ns: now.saturating_sub(began_ns),
             sender: self.sender,
             rtt_ns: receiver.rtt_ns(self.index).unwrap_or(0),
-            received: total.received - before.received,
-            bytes: total.bytes - before.bytes,
-            repairs: total.repairs - before.repairs,
-            lost: total.lost.saturating_sub(before.lost),
-            recovered: total.recovered - before.recovered,
-            retransmitted: total.retransmitted - before.retransmitted,
-            overtaken: total.overtaken - before.overtaken,
-            elsewhere: total.elsewhere.saturating_sub(before.elsewhere),
-            unrepaired: total.unrepaired.saturating_sub(before.unrepaired),
-            late: total.late - before.late,
-            duplicates: total.duplicates - before.duplicates,
-            rejected: total.rejected - before.rejected,
-            asked: total.asked - before.asked,
+            counts: counters.since(&before),
             socket_drops: dropped,
             cpu_ns,
         }

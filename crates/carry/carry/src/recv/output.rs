@@ -14,7 +14,7 @@ use std::time::Duration;
 use weir_control::Stop;
 use weir_net::clock;
 use weir_record::{FrameSecond, Record};
-use weir_stats::DurationHistogram;
+use weir_stats::{Counters, DurationHistogram, FrameCounters};
 use weir_transport::{Frame, OutputFrame, SenderIndex};
 use weir_video::VideoFormat;
 
@@ -90,12 +90,7 @@ impl FrameQueue {
 /// Totals, and delays of all frames.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OutputTotals {
-    pub frames: u64,
-    pub damaged: u64,
-    pub lost: u64,
-    pub dropped: u64,
-    pub verified: u64,
-    pub unequal: u64,
+    pub counts: FrameCounters,
     pub delay: DurationHistogram,
     pub used: DurationHistogram,
 }
@@ -160,7 +155,7 @@ impl Output {
             verifier: Verifier::default(),
             formats: Vec::new(),
             totals: OutputTotals::default(),
-            second: Second::default(),
+            second: OutputTotals::default(),
             dropped_before: 0,
             began_ns: clock::monotonic_ns(),
             given: 0,
@@ -177,18 +172,6 @@ impl Output {
     }
 }
 
-/// Counters of a second.
-#[derive(Default)]
-struct Second {
-    frames: u64,
-    damaged: u64,
-    lost: u64,
-    verified: u64,
-    unequal: u64,
-    delay: DurationHistogram,
-    used: DurationHistogram,
-}
-
 struct Writing {
     output: Output,
     sink: Sink,
@@ -196,7 +179,7 @@ struct Writing {
     verifier: Verifier,
     formats: Vec<(FormatId, VideoFormat)>,
     totals: OutputTotals,
-    second: Second,
+    second: OutputTotals,
     dropped_before: u64,
     began_ns: u64,
     /// Frames that were written, or concealed.
@@ -258,7 +241,7 @@ impl Writing {
     fn take(&mut self, timed: Timed) -> Result<(), WriteEnd> {
         match timed.given {
             OutputFrame::Nothing(_) => {
-                self.second.lost += 1;
+                self.second.counts.lost += 1;
                 match self.concealer.instead() {
                     Some((format, bytes)) => self.sink.write(format, bytes),
                     None => Ok(()),
@@ -267,9 +250,9 @@ impl Writing {
             OutputFrame::Frame(frame) => {
                 let whole = frame.missing.is_empty();
                 if whole {
-                    self.second.frames += 1;
+                    self.second.counts.frames += 1;
                 } else {
-                    self.second.damaged += 1;
+                    self.second.counts.damaged += 1;
                 }
                 if whole && self.output.plan.verify {
                     let compared = self.verifier.came(&frame);
@@ -310,8 +293,8 @@ impl Writing {
 
     fn count_compared(&mut self, equal: Option<bool>) {
         match equal {
-            Some(true) => self.second.verified += 1,
-            Some(false) => self.second.unequal += 1,
+            Some(true) => self.second.counts.verified += 1,
+            Some(false) => self.second.counts.unequal += 1,
             None => {}
         }
     }
@@ -322,23 +305,16 @@ impl Writing {
         let row = FrameSecond {
             unix_ns: clock::unix_ns(),
             duration_ns: now - self.began_ns,
-            frames: second.frames,
-            damaged: second.damaged,
-            lost: second.lost,
-            dropped: dropped - self.dropped_before,
-            verified: second.verified,
-            unequal: second.unequal,
+            counts: FrameCounters {
+                dropped: dropped - self.dropped_before,
+                ..second.counts
+            },
             budget_ns: self.output.plan.budget_ns,
             delay: second.delay.quantiles(),
             used: second.used.quantiles(),
         };
         let totals = &mut self.totals;
-        totals.frames += row.frames;
-        totals.damaged += row.damaged;
-        totals.lost += row.lost;
-        totals.dropped += row.dropped;
-        totals.verified += row.verified;
-        totals.unequal += row.unequal;
+        totals.counts.add(&row.counts);
         totals.delay.merge(&second.delay);
         totals.used.merge(&second.used);
         (self.dropped_before, self.began_ns) = (dropped, now);

@@ -90,31 +90,31 @@ impl RecvSummary {
     pub(super) fn add(&mut self, row: &RecvSecond) {
         self.cpu_ns += row.cpu_ns;
         let sender = &mut self.senders[usize::from(row.sender)];
-        sender.bytes += row.bytes;
-        sender.received += row.received;
-        sender.repairs += row.repairs;
-        sender.missed += row.lost;
-        sender.recovered += row.recovered;
-        sender.retransmitted += row.retransmitted;
-        sender.overtaken += row.overtaken;
+        sender.bytes += row.counts.bytes;
+        sender.received += row.counts.received;
+        sender.repairs += row.counts.repairs;
+        sender.missed += row.counts.lost;
+        sender.recovered += row.counts.recovered;
+        sender.retransmitted += row.counts.retransmitted;
+        sender.overtaken += row.counts.overtaken;
         sender.lost = sender.missed.saturating_sub(sender.overtaken);
-        sender.elsewhere += row.elsewhere;
-        sender.unrepaired += row.unrepaired;
-        sender.late += row.late;
-        sender.duplicates += row.duplicates;
-        sender.rejected += row.rejected;
+        sender.elsewhere += row.counts.elsewhere;
+        sender.unrepaired += row.counts.unrepaired;
+        sender.late += row.counts.late;
+        sender.duplicates += row.counts.duplicates;
+        sender.rejected += row.counts.rejected;
         sender.socket_drops += row.socket_drops;
         sender.rtt_ns = row.rtt_ns;
     }
 
     /// Sets the totals of all frames.
     pub(super) fn set_frames(&mut self, totals: &OutputTotals) {
-        self.frames = totals.frames;
-        self.frames_damaged = totals.damaged;
-        self.frames_lost = totals.lost;
-        self.frames_dropped = totals.dropped;
-        self.frames_verified = totals.verified;
-        self.frames_unequal = totals.unequal;
+        self.frames = totals.counts.frames;
+        self.frames_damaged = totals.counts.damaged;
+        self.frames_lost = totals.counts.lost;
+        self.frames_dropped = totals.counts.dropped;
+        self.frames_verified = totals.counts.verified;
+        self.frames_unequal = totals.counts.unequal;
         self.delay = totals.delay.quantiles();
         self.used = totals.used.quantiles();
     }
@@ -123,12 +123,12 @@ impl RecvSummary {
 impl RecvLive {
     /// Adds a second of a sender's packets.
     pub(super) fn add(&mut self, row: &RecvSecond) {
-        self.rate += Rate::of(row.bytes, row.duration_ns).0;
-        self.received += row.received;
-        self.lost += row.lost.saturating_sub(row.overtaken);
-        self.recovered += row.recovered;
-        self.retransmitted += row.retransmitted;
-        self.unrepaired += row.unrepaired;
-        self.late += row.late;
+        self.rate += Rate::of(row.counts.bytes, row.duration_ns).0;
+        self.received += row.counts.received;
+        self.lost += row.counts.lost.saturating_sub(row.counts.overtaken);
+        self.recovered += row.counts.recovered;
+        self.retransmitted += row.counts.retransmitted;
+        self.unrepaired += row.counts.unrepaired;
+        self.late += row.counts.late;
     }
 }

@@ -2,7 +2,8 @@
 
 use weir_net::{SendOutcome, clock};
 use weir_record::SendSecond;
-use weir_transport::{Sender, SenderCounters};
+use weir_stats::{Counters, SenderCounters};
+use weir_transport::Sender;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -12,9 +13,8 @@ pub(super) struct Account {
     ends_ns: u64,
     before: SenderCounters,
     cpu_ns: u64,
-    bytes: u64,
-    unsent: u64,
-    skipped: u64,
+    /// What the sender does not count itself.
+    own: SenderCounters,
 }
 
 impl Account {
@@ -25,9 +25,7 @@ impl Account {
             ends_ns: now + SECOND_NS,
             before: SenderCounters::default(),
             cpu_ns: clock::thread_cpu_ns(),
-            bytes: 0,
-            unsent: 0,
-            skipped: 0,
+            own: SenderCounters::default(),
         }
     }
 
@@ -36,34 +34,27 @@ impl Account {
     }
 
     pub(super) fn add(&mut self, outcome: SendOutcome) {
-        self.bytes += outcome.bytes;
-        self.unsent += outcome.refused;
+        self.own.bytes += outcome.bytes;
+        self.own.unsent += outcome.refused;
     }
 
     /// A frame was not sent.
     pub(super) fn skip(&mut self) {
-        self.skipped += 1;
+        self.own.frames_skipped += 1;
     }
 
     /// Ends the second.
     pub(super) fn close(&mut self, now: u64, sender: &Sender) -> SendSecond {
-        let (after, before) = (sender.counters(), self.before);
+        let after = sender.counters();
+        let mut counts = after.since(&self.before);
+        counts.add(&self.own);
         let fec = sender.fec_rate();
         let cpu_ns = clock::thread_cpu_ns();
         let second = SendSecond {
             unix_ns: clock::unix_ns(),
             duration_ns: now - self.began_ns,
             receiver_rtt_ns: sender.rtt_ns(),
-            frames: after.frames - before.frames,
-            frames_skipped: self.skipped,
-            sources: after.sources - before.sources,
-            bytes: self.bytes,
-            repairs: after.repairs - before.repairs,
-            retransmitted: after.retransmitted - before.retransmitted,
-            trials: after.trials - before.trials,
-            refused: after.refused - before.refused,
-            unsent: self.unsent,
-            rejected: after.rejected - before.rejected,
+            counts,
             fec_sources: fec.map(|rate| rate.sources().into()),
             fec_window: fec.map(|rate| rate.window().into()),
             cpu_ns: cpu_ns.saturating_sub(self.cpu_ns),
@@ -73,9 +64,7 @@ impl Account {
             ends_ns: self.ends_ns.max(now) + SECOND_NS,
             before: after,
             cpu_ns,
-            bytes: 0,
-            unsent: 0,
-            skipped: 0,
+            own: SenderCounters::default(),
         };
         second
     }

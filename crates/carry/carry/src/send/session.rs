@@ -12,6 +12,7 @@ use weir_measure::path_mtu::largest_payload;
 use weir_net::host::HostFacts;
 use weir_net::{UdpOptions, UdpSocket};
 use weir_record::{FlowChange as FlowRow, Record, SendSecond, Side};
+use weir_stats::Counters;
 use weir_transport::{AdaptiveLimits, Fec, FlowChange, Pace, SenderConfig};
 use weir_units::Rate;
 use weir_video::VideoFormat;
@@ -469,25 +470,16 @@ impl Following<'_, '_, '_> {
 
     fn second(&mut self, second: SendSecond, used: u16) {
         let summary = &mut self.session.stream.summary;
-        summary.frames += second.frames;
-        summary.frames_skipped += second.frames_skipped;
+        summary.counts.add(&second.counts);
         summary.duration_ns += second.duration_ns;
-        summary.sources += second.sources;
-        summary.bytes += second.bytes;
-        summary.repairs += second.repairs;
-        summary.retransmitted += second.retransmitted;
-        summary.trials += second.trials;
-        summary.refused += second.refused;
-        summary.unsent += second.unsent;
-        summary.rejected += second.rejected;
         summary.cpu_ns += second.cpu_ns;
         self.live = SendLive {
-            rate: Rate::of(second.bytes, second.duration_ns).0,
-            frames: summary.frames,
-            skipped: summary.frames_skipped,
-            sources: second.sources,
-            repairs: second.repairs,
-            retransmitted: second.retransmitted,
+            rate: Rate::of(second.counts.bytes, second.duration_ns).0,
+            frames: summary.counts.frames,
+            skipped: summary.counts.frames_skipped,
+            sources: second.counts.sources,
+            repairs: second.counts.repairs,
+            retransmitted: second.counts.retransmitted,
             flows: (used, self.flows),
             rtt_ns: second.receiver_rtt_ns,
             receiver: self.live.receiver,

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use weir_control::Stop;
+use weir_stats::SenderCounters;
 use weir_video::VideoFormat;
 
 use super::config::SendConfig;
@@ -15,28 +16,11 @@ pub struct SendSummary {
     pub format: Option<String>,
     /// Receivers that were served, one after the other.
     pub receivers: u64,
-    /// Frames that were sent.
-    pub frames: u64,
-    /// Frames skipped without a receiver.
-    pub frames_skipped: u64,
+    /// Frames, packets and requests.
+    #[serde(flatten)]
+    pub counts: SenderCounters,
     /// Time in which frames were sent, nanoseconds.
     pub duration_ns: u64,
-    /// Source packets, without retransmissions.
-    pub sources: u64,
-    /// UDP payload bytes of all packets.
-    pub bytes: u64,
-    /// Repair packets.
-    pub repairs: u64,
-    /// Retransmitted packets.
-    pub retransmitted: u64,
-    /// Copies sent to probe flows, or the end of the stream.
-    pub trials: u64,
-    /// Retransmission requests that could not be met in time.
-    pub refused: u64,
-    /// Packets dropped because the socket buffer was full.
-    pub unsent: u64,
-    /// Datagrams that were not feedback of the receiver.
-    pub rejected: u64,
     /// CPU time of the sending thread, nanoseconds.
     pub cpu_ns: u64,
     /// CPU time of all threads, nanoseconds.

@@ -92,19 +92,19 @@ pub fn sent(summary: &SendSummary) -> String {
     }
     text.push_str(&format!(
         "{} frames in {}, {}; {} skipped\n",
-        format_count(summary.frames),
+        format_count(summary.counts.frames),
         format_duration(summary.duration_ns),
-        format_rate(Rate::of(summary.bytes, summary.duration_ns.max(1)).0),
-        format_count(summary.frames_skipped),
+        format_rate(Rate::of(summary.counts.bytes, summary.duration_ns.max(1)).0),
+        format_count(summary.counts.frames_skipped),
     ));
     text.push_str(&format!(
         "{} packets, {} repairs, {} retransmissions, {} flow probes; {} requested too late, {} refused by the kernel\n",
-        format_count(summary.sources),
-        format_count(summary.repairs),
-        format_count(summary.retransmitted),
-        format_count(summary.trials),
-        format_count(summary.refused),
-        format_count(summary.unsent),
+        format_count(summary.counts.sources),
+        format_count(summary.counts.repairs),
+        format_count(summary.counts.retransmitted),
+        format_count(summary.counts.trials),
+        format_count(summary.counts.refused),
+        format_count(summary.counts.unsent),
     ));
     if seconds > 0.0 {
         text.push_str(&cores(summary.cpu_ns, summary.process_cpu_ns, seconds, "sending"));

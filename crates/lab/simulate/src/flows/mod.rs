@@ -11,6 +11,7 @@ use weir_link::{Departure, Nanos, Packet};
 use weir_measure::ClockEstimate;
 use weir_measure::flows::{BothEnds, FlowsPlan, FlowsSummary, StreamAccountPlan, account_plan};
 use weir_results::{Direction, HostSecond, Record, Side};
+use weir_stats::{Counters, HostCounts};
 
 use crate::clock::{ClockWatch, Reflector};
 use crate::datagram::{Datagram, Ports};
@@ -165,10 +166,7 @@ impl Endpoint<Datagram> for FlowsHost {
 struct HostWatch {
     side: Side,
     next_ns: u64,
-    socket_drops: u64,
-    checksum_errors: u64,
-    backlog_drops: u64,
-    dropped_trains: u64,
+    counts: HostCounts,
 }
 
 impl HostWatch {
@@ -176,35 +174,26 @@ impl HostWatch {
         HostWatch {
             side,
             next_ns: now + SECOND_NS,
-            socket_drops: 0,
-            checksum_errors: 0,
-            backlog_drops: 0,
-            dropped_trains: 0,
+            counts: HostCounts::default(),
         }
     }
 }
 
 impl FlowsHost {
     fn close_host_second(&mut self, now: u64) {
-        let mut counts = HostWatch::new(self.watch.side, now);
+        let mut watch = HostWatch::new(self.watch.side, now);
         if let Some(receiver) = &self.receiver {
-            counts.socket_drops = receiver.socket_drops();
-            counts.checksum_errors = receiver.checksum_errors;
-            counts.backlog_drops = receiver.backlog_drops;
+            watch.counts.udp_rcvbuf_errors = receiver.socket_drops();
+            watch.counts.udp_in_errors = receiver.checksum_errors;
+            watch.counts.softnet_dropped = receiver.backlog_drops;
         }
-        counts.dropped_trains = self.sender.as_ref().map_or(0, |sender| sender.dropped_trains);
-        let before = std::mem::replace(&mut self.watch, counts);
+        watch.counts.interface_tx_dropped = self.sender.as_ref().map_or(0, |sender| sender.dropped_trains);
+        let before = std::mem::replace(&mut self.watch, watch);
         let load = self.host.model.other_load;
         let row = HostSecond {
             unix_ns: self.host.clock.unix(now),
             side: self.watch.side,
-            udp_rcvbuf_errors: self.watch.socket_drops - before.socket_drops,
-            udp_in_errors: self.watch.checksum_errors - before.checksum_errors,
-            udp_sndbuf_errors: 0,
-            softnet_dropped: self.watch.backlog_drops - before.backlog_drops,
-            softnet_squeezed: 0,
-            interface_rx_dropped: 0,
-            interface_tx_dropped: self.watch.dropped_trains - before.dropped_trains,
+            counts: self.watch.counts.since(&before.counts),
             cpu_busy: load + 0.3,
             cpu_steal: 0.0,
             cpu_weir: 0.3,

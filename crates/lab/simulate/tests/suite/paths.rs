@@ -165,7 +165,7 @@ fn every_packet_that_the_link_loses_is_counted_once() {
     let lost_probes = (after.offered - before.offered - found.sent).saturating_sub(found.sent);
     assert_eq!(lost_probes, 0);
     assert!(
-        after.loss - before.loss - found.lost <= 3,
+        after.dropped.loss - before.dropped.loss - found.lost <= 3,
         "{:?} {}",
         after,
         found.lost
@@ -291,7 +291,7 @@ fn a_receiver_held_up_overflows_its_sockets_and_the_host_is_blamed() {
     let counted: u64 = records
         .iter()
         .filter_map(|record| match record {
-            Record::HostSecond(second) => Some(second.udp_rcvbuf_errors),
+            Record::HostSecond(second) => Some(second.counts.udp_rcvbuf_errors),
             _ => None,
         })
         .sum();

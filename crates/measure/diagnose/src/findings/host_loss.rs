@@ -58,12 +58,14 @@ fn dropped(step: &Step) -> Option<Dropped> {
         None => {
             let (receiving, sending) = (&test.receiving_host, &test.sending_host);
             let socket = test.flows.iter().map(|flow| flow.counts.socket_drops).sum();
-            let before = receiving.softnet_dropped + receiving.interface_rx_dropped + receiving.udp_in_errors;
+            let before = receiving.counts.softnet_dropped
+                + receiving.counts.interface_rx_dropped
+                + receiving.counts.udp_in_errors;
             let split = weir_stats::attribute(
                 test.lost,
                 socket,
                 before,
-                sending.interface_tx_dropped + sending.udp_sndbuf_errors + test.sender.refused,
+                sending.counts.interface_tx_dropped + sending.counts.udp_sndbuf_errors + test.sender.refused,
             );
             Dropped {
                 socket: split.socket,
@@ -138,11 +140,17 @@ fn evidence(step: &Step, dropped: &Dropped) -> Vec<Evidence> {
         Evidence::of("packets lost on the receiving host", dropped.receiving),
         Evidence::of("packets lost on the sending host", dropped.sending),
         Evidence::of("buffers dropped at sockets", sockets),
-        Evidence::of("receive buffer errors of the host", receiving.udp_rcvbuf_errors),
-        Evidence::of("receive backlog drops of the host", receiving.softnet_dropped),
-        Evidence::of("interface receive drops", receiving.interface_rx_dropped),
-        Evidence::of("interface send drops", sending.interface_tx_dropped),
-        Evidence::of("send buffer errors of the host", sending.udp_sndbuf_errors),
+        Evidence::of(
+            "receive buffer errors of the host",
+            receiving.counts.udp_rcvbuf_errors,
+        ),
+        Evidence::of(
+            "receive backlog drops of the host",
+            receiving.counts.softnet_dropped,
+        ),
+        Evidence::of("interface receive drops", receiving.counts.interface_rx_dropped),
+        Evidence::of("interface send drops", sending.counts.interface_tx_dropped),
+        Evidence::of("send buffer errors of the host", sending.counts.udp_sndbuf_errors),
         Evidence::of(
             "packets that the sender's kernel refused",
             step.test.sender.refused,

@@ -9,7 +9,7 @@ use weir_results::{
 
 use super::plausible::{self, Expected};
 use crate::DiagnoseError;
-use crate::measured::{Flow, FlowSlot, FlowTest, HostCounts, SenderCounts, SlotDelay};
+use crate::measured::{Flow, FlowSlot, FlowTest, HostTotals, SenderCounts, SlotDelay};
 use weir_stats::Counters;
 
 /// Slots of time that a test is divided into at most.
@@ -91,8 +91,8 @@ fn empty(run: &Run, direction: Direction, plan: &FlowsPlan) -> FlowTest {
         silences: Vec::new(),
         loss_windows: Vec::new(),
         sender: SenderCounts::default(),
-        sending_host: HostCounts::default(),
-        receiving_host: HostCounts::default(),
+        sending_host: HostTotals::default(),
+        receiving_host: HostTotals::default(),
         summary: None,
     }
 }
@@ -229,12 +229,7 @@ impl FlowAccumulator {
             &mut self.test.sending_host
         };
         host.seconds += 1;
-        add(&mut host.udp_rcvbuf_errors, row.udp_rcvbuf_errors);
-        add(&mut host.udp_in_errors, row.udp_in_errors);
-        add(&mut host.udp_sndbuf_errors, row.udp_sndbuf_errors);
-        add(&mut host.softnet_dropped, row.softnet_dropped);
-        add(&mut host.interface_rx_dropped, row.interface_rx_dropped);
-        add(&mut host.interface_tx_dropped, row.interface_tx_dropped);
+        host.counts.add(&row.counts);
         host.most_busy_cores = host.most_busy_cores.max(row.cpu_busy);
     }
 

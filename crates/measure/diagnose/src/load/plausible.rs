@@ -13,7 +13,7 @@ use weir_results::{
     FlowBurst, FlowSecond, HostSecond, LossWindow, Record, RttPacket, Run, RunId, SenderSecond, Silence,
     StreamBurst, StreamSecond, Table,
 };
-use weir_stats::{Counters, FlowCounts, Quantiles};
+use weir_stats::{Counters, FlowCounts, HostCounts, Quantiles};
 use weir_units::Rate;
 
 use crate::DiagnoseError;
@@ -177,14 +177,12 @@ fn sender_second(place: StoredAt, row: &SenderSecond) -> Result<(), DiagnoseErro
 }
 
 fn host_second(place: StoredAt, row: &HostSecond) -> Result<(), DiagnoseError> {
-    place.packets(&[
-        ("udp_rcvbuf_errors", row.udp_rcvbuf_errors),
-        ("udp_in_errors", row.udp_in_errors),
-        ("udp_sndbuf_errors", row.udp_sndbuf_errors),
-        ("softnet_dropped", row.softnet_dropped),
-        ("interface_rx_dropped", row.interface_rx_dropped),
-        ("interface_tx_dropped", row.interface_tx_dropped),
-    ])?;
+    let counts: Vec<_> = HostCounts::NAMES
+        .iter()
+        .copied()
+        .zip(row.counts.values())
+        .collect();
+    place.packets(&counts)?;
     // Not a number stands for NULL: the host did not say.
     if row.cpu_busy.is_nan() || (0.0..=MOST_CORES).contains(&row.cpu_busy) {
         return Ok(());
@@ -305,15 +303,8 @@ pub(super) fn totals(test: &FlowTest) -> Result<(), DiagnoseError> {
     senders.at_most("duration_ns of all rows", sender.duration_ns, MOST_NS)?;
     let hosts = of(Table::HostSeconds);
     for host in [&test.sending_host, &test.receiving_host] {
-        for (column, count) in [
-            ("udp_rcvbuf_errors of all rows", host.udp_rcvbuf_errors),
-            ("udp_in_errors of all rows", host.udp_in_errors),
-            ("udp_sndbuf_errors of all rows", host.udp_sndbuf_errors),
-            ("softnet_dropped of all rows", host.softnet_dropped),
-            ("interface_rx_dropped of all rows", host.interface_rx_dropped),
-            ("interface_tx_dropped of all rows", host.interface_tx_dropped),
-        ] {
-            hosts.at_most(column, count, MOST_PACKETS)?;
+        for (counter, count) in HostCounts::NAMES.iter().zip(host.counts.values()) {
+            hosts.at_most(&format!("{counter} of all rows"), count, MOST_PACKETS)?;
         }
     }
     Ok(())

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use weir_results::{Direction, NewRun, Outcome, Record, RecvSecond, RunId, Store, StreamSecond, TcpSecond};
+use weir_stats::ArrivalCounters;
 use weir_ui::Limits;
 
 use crate::client::{Answer, Ui};
@@ -73,11 +74,14 @@ fn media_that_is_received_is_followed_after_repair() {
             unix_ns: START + SECOND,
             duration_ns: SECOND,
             sender,
-            received,
-            bytes: received * 1_000,
-            lost,
-            recovered: lost - unrepaired,
-            unrepaired,
+            counts: ArrivalCounters {
+                received,
+                bytes: received * 1_000,
+                lost,
+                recovered: lost - unrepaired,
+                unrepaired,
+                ..ArrivalCounters::default()
+            },
             ..RecvSecond::default()
         })
     };

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use weir_transport::{ArrivalCounters, Join, ReceiverEvent, SwitchLimits};
+use weir_stats::ArrivalCounters;
+use weir_transport::{Join, ReceiverEvent, SwitchLimits};
 
 use super::world::{MS, Plan, SECOND, Setup, World, code};
 

@@ -60,7 +60,7 @@ fn garbage_replays_and_forgeries_change_nothing_but_a_counter() {
     let (with, without) = (attacked.seen(0), plain.seen(0));
     assert_eq!(with.rejected, rejected);
     assert_eq!(with.duplicates, without.duplicates + replayed);
-    let rest = |mut counters: weir_transport::ArrivalCounters| {
+    let rest = |mut counters: weir_stats::ArrivalCounters| {
         (counters.rejected, counters.duplicates) = (0, 0);
         counters
     };

@@ -5,6 +5,7 @@ use std::path::Path;
 use weir_fec::CodeRate;
 use weir_link::profile::parse;
 use weir_link::{FlowKey, Link, LinkSpec, Nanos, Packet};
+use weir_stats::ArrivalCounters;
 use weir_transport::*;
 use weir_wire::{MAX_FEEDBACK_LENGTH, MediaFraming, SessionId, UdpKey, UnixNanos};
 
@@ -427,6 +428,12 @@ impl World {
         let station = &self.stations[station];
         let index = station.index.map(|index| self.receiver.counters(index));
         station.last.or(index).unwrap_or_default()
+    }
+
+    /// Packets of a sender whose content another one had delivered.
+    pub fn merged(&self, station: usize) -> u64 {
+        let index = self.stations[station].index;
+        index.map_or(0, |index| self.receiver.merged(index))
     }
 
     /// Runs to the end of the stream and some time beyond.

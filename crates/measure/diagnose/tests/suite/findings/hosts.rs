@@ -14,7 +14,7 @@ fn drops_of_sockets_and_hosts_are_told_from_the_networks() {
     // 240 packets are lost; of a run that was cut off there are the counters alone.
     assert_eq!(test.lost, 240);
     test.flows[2].counts.socket_drops = 150;
-    test.receiving_host.softnet_dropped = 40;
+    test.receiving_host.counts.softnet_dropped = 40;
     let found = the(&of_tests(vec![test]), FindingName::HostLoss);
     assert_eq!(found.severity, Severity::Fault);
     assert_eq!(number(&found, "packets lost at the socket"), 150.0);

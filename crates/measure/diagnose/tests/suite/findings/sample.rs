@@ -169,8 +169,8 @@ pub fn timed(flows: u16, payload: u32, per_second: u64, seconds: u32) -> FlowTes
             worst_second_p99_ns: 150_000,
             ..SenderCounts::default()
         },
-        sending_host: HostCounts::default(),
-        receiving_host: HostCounts::default(),
+        sending_host: HostTotals::default(),
+        receiving_host: HostTotals::default(),
         summary: None,
     }
 }
