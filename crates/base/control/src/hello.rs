@@ -42,7 +42,7 @@ pub fn greet(sockets: &[UdpSocket], session: SessionId, key: &UdpKey) -> Result<
             while let Ok(Some((length, _, _))) = socket.receive(&mut buffer) {
                 // An acknowledgement of an earlier test's hello does not count.
                 answered[flow] |=
-                    HelloAck::decode(key, session, &buffer[..length]).is_ok_and(|ack| ack.nonce == nonce);
+                    HelloAck::decode(key, session, &buffer[..length]).is_ok_and(|ack| ack.0.nonce == nonce);
             }
         }
         if answered.iter().all(|answered| *answered) {
@@ -99,11 +99,6 @@ impl Greeted {
         let hello = Hello::decode(&self.key, self.session, datagram).ok()?;
         let slot = self.known.get_mut(usize::from(hello.flow.0))?;
         let counts = source.ip() == self.client && *slot.get_or_insert(source) == source;
-        counts.then_some(HelloAck {
-            session: hello.session,
-            flow: hello.flow,
-            flags: hello.flags,
-            nonce: hello.nonce,
-        })
+        counts.then_some(HelloAck(hello))
     }
 }

@@ -23,18 +23,10 @@ pub struct Hello {
     pub nonce: u64,
 }
 
-/// The agent has bound the flow. Sent to the source of the [`Hello`], with the same fields.
+/// The agent has bound the flow: sent to the source of the [`Hello`], with the same fields, of which the nonce proves to the
+/// client that this answers it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct HelloAck {
-    /// As in the hello.
-    pub session: SessionId,
-    /// As in the hello.
-    pub flow: FlowId,
-    /// No bits are defined in version 1: send 0, ignore on receipt.
-    pub flags: u16,
-    /// As in the hello: proves to the client that this answers it.
-    pub nonce: u64,
-}
+pub struct HelloAck(pub Hello);
 
 impl Hello {
     /// Writes the packet.
@@ -51,39 +43,12 @@ impl Hello {
 impl HelloAck {
     /// Writes the packet.
     pub fn encode(&self, key: &UdpKey, out: &mut [u8; HELLO_LENGTH]) {
-        let Self {
-            session,
-            flow,
-            flags,
-            nonce,
-        } = *self;
-        write(
-            Kind::HelloAck,
-            Hello {
-                session,
-                flow,
-                flags,
-                nonce,
-            },
-            key,
-            out,
-        );
+        write(Kind::HelloAck, self.0, key, out);
     }
 
     /// Reads and checks a datagram.
     pub fn decode(key: &UdpKey, session: SessionId, datagram: &[u8]) -> Result<Self, DecodeError> {
-        let Hello {
-            session,
-            flow,
-            flags,
-            nonce,
-        } = read(Kind::HelloAck, key, session, datagram)?;
-        Ok(Self {
-            session,
-            flow,
-            flags,
-            nonce,
-        })
+        read(Kind::HelloAck, key, session, datagram).map(HelloAck)
     }
 }
 

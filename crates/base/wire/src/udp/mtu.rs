@@ -23,18 +23,9 @@ pub struct MtuProbe {
     pub sent: UnixNanos,
 }
 
-/// A probe of this size arrived.
+/// A probe of this size arrived: with its fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct MtuAck {
-    /// As in the probe.
-    pub session: SessionId,
-    /// As in the probe.
-    pub probe: u32,
-    /// As in the probe.
-    pub size: u32,
-    /// As in the probe: the prober's clock.
-    pub sent: UnixNanos,
-}
+pub struct MtuAck(pub MtuProbe);
 
 impl MtuProbe {
     /// Writes the header; the caller pads.
@@ -51,39 +42,12 @@ impl MtuProbe {
 impl MtuAck {
     /// Writes the packet.
     pub fn encode(&self, key: &UdpKey, out: &mut [u8; MTU_HEADER_LENGTH]) {
-        let Self {
-            session,
-            probe,
-            size,
-            sent,
-        } = *self;
-        write(
-            Kind::MtuAck,
-            MtuProbe {
-                session,
-                probe,
-                size,
-                sent,
-            },
-            key,
-            out,
-        );
+        write(Kind::MtuAck, self.0, key, out);
     }
 
     /// Reads and checks a datagram.
     pub fn decode(key: &UdpKey, session: SessionId, datagram: &[u8]) -> Result<Self, DecodeError> {
-        let MtuProbe {
-            session,
-            probe,
-            size,
-            sent,
-        } = read(Kind::MtuAck, key, session, datagram)?;
-        Ok(Self {
-            session,
-            probe,
-            size,
-            sent,
-        })
+        read(Kind::MtuAck, key, session, datagram).map(MtuAck)
     }
 }
 

@@ -14,7 +14,10 @@ const OTHER_KEY: UdpKey = UdpKey::new(*b"key of the tesTs");
 macro_rules! check {
     ($type:ident, $length:literal, $packet:expr) => {{
         let packet = $packet;
-        let session = packet.session;
+        check!($type, $length, packet, packet.session)
+    }};
+    ($type:ident, $length:literal, $packet:expr, $session:expr) => {{
+        let (packet, session) = ($packet, $session);
         let decode = |datagram: &[u8]| $type::decode(&KEY, session, datagram);
         let mut header = [0xaa; $length];
         packet.encode(&KEY, &mut header);
@@ -214,14 +217,14 @@ proptest! {
     fn hello(session in session(), flow: u16, flags: u16, nonce: u64) {
         let flow = FlowId(flow);
         check!(Hello, 32, Hello { session, flow, flags, nonce });
-        check!(HelloAck, 32, HelloAck { session, flow, flags, nonce });
+        check!(HelloAck, 32, HelloAck(Hello { session, flow, flags, nonce }), session);
     }
 
     #[test]
     fn mtu(session in session(), probe: u32, size: u32, sent: u64) {
         let sent = UnixNanos(sent);
         check!(MtuProbe, 40, MtuProbe { session, probe, size, sent });
-        check!(MtuAck, 40, MtuAck { session, probe, size, sent });
+        check!(MtuAck, 40, MtuAck(MtuProbe { session, probe, size, sent }), session);
     }
 
     #[test]

@@ -160,51 +160,22 @@ fn udp_headers() {
         }
     );
     let nonce = 0xa1b2_c3d4_e5f6_0718;
-    check_udp!(
-        "hello",
-        Hello,
-        32,
-        Hello {
-            session: SESSION,
-            flow: FlowId(513),
-            flags: 0,
-            nonce
-        }
-    );
-    check_udp!(
-        "hello-ack",
-        HelloAck,
-        32,
-        HelloAck {
-            session: SESSION,
-            flow: FlowId(513),
-            flags: 0,
-            nonce
-        }
-    );
-    let (probe, size, sent) = (9, 8973, UnixNanos(SENT));
-    check_udp!(
-        "mtu-probe",
-        MtuProbe,
-        40,
-        MtuProbe {
-            session: SESSION,
-            probe,
-            size,
-            sent
-        }
-    );
-    check_udp!(
-        "mtu-ack",
-        MtuAck,
-        40,
-        MtuAck {
-            session: SESSION,
-            probe,
-            size,
-            sent
-        }
-    );
+    let hello = Hello {
+        session: SESSION,
+        flow: FlowId(513),
+        flags: 0,
+        nonce,
+    };
+    check_udp!("hello", Hello, 32, hello);
+    check_udp!("hello-ack", HelloAck, 32, HelloAck(hello));
+    let probe = MtuProbe {
+        session: SESSION,
+        probe: 9,
+        size: 8973,
+        sent: UnixNanos(SENT),
+    };
+    check_udp!("mtu-probe", MtuProbe, 40, probe);
+    check_udp!("mtu-ack", MtuAck, 40, MtuAck(probe));
 }
 
 /// Runs both sides against each other; every message and key must equal the independent one.

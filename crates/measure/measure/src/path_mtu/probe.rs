@@ -153,7 +153,7 @@ impl Prober<'_> {
         if let Some((length, _, _)) = received
             && let Ok(ack) = MtuAck::decode(&self.key, self.session, &buffer[..length])
         {
-            core.acknowledged(ack.probe, clock::monotonic_ns());
+            core.acknowledged(ack.0.probe, clock::monotonic_ns());
         }
         Ok(())
     }
@@ -240,24 +240,12 @@ fn respond(
         let answer = match weir_wire::peek(datagram) {
             Ok((Kind::MtuProbe, _)) => MtuProbe::decode(key, session, datagram).ok().map(|probe| {
                 let mut ack = [0; MTU_HEADER_LENGTH];
-                MtuAck {
-                    session,
-                    probe: probe.probe,
-                    size: probe.size,
-                    sent: probe.sent,
-                }
-                .encode(key, &mut ack);
+                MtuAck(probe).encode(key, &mut ack);
                 ack.to_vec()
             }),
             Ok((Kind::Hello, _)) => Hello::decode(key, session, datagram).ok().map(|hello| {
                 let mut ack = [0; HELLO_LENGTH];
-                HelloAck {
-                    session,
-                    flow: hello.flow,
-                    flags: hello.flags,
-                    nonce: hello.nonce,
-                }
-                .encode(key, &mut ack);
+                HelloAck(hello).encode(key, &mut ack);
                 ack.to_vec()
             }),
             _ => None,
