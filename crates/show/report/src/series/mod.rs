@@ -2,19 +2,17 @@
 //! limit and the rows of the bins that are being filled.
 
 mod bins;
+mod columns;
 mod events;
 mod flows;
 mod happened;
-mod hosts;
 mod keep;
 pub mod limits;
-mod link;
 mod load;
-mod media;
 mod mesh;
 mod rtt;
+mod seconds;
 mod shares;
-mod streams;
 mod tcp;
 
 use std::collections::BTreeMap;
@@ -63,27 +61,19 @@ pub(crate) fn of_run(store: &Store, run: &Run) -> Result<BTreeMap<&'static str, 
         }
         match table {
             Table::RttPackets => series.extend(rtt::series(source, rows)?),
-            Table::StreamSeconds => series.extend(streams::stream_seconds(source, rows)?),
-            Table::SenderSeconds => series.extend(streams::sender_seconds(source, rows)?),
             Table::FlowSeconds => series.extend(flows::series(source, rows)?),
             Table::StreamBursts => series.extend(events::stream_burst_lengths(source, rows)?),
             Table::FlowBursts => series.extend(events::flow_bursts(source)?),
             Table::Silences => series.extend(events::silences(source)?),
             Table::LossWindows => series.extend(events::loss_windows(source)?),
-            Table::HostSeconds => series.extend(hosts::host_seconds(source, rows)?),
             Table::TcpSeconds => series.extend(tcp::tcp_seconds(source)?),
             Table::MtuProbes => series.extend(events::mtu_probes(source)?),
-            Table::LinkSeconds => series.extend(link::link_seconds(source, rows)?),
-            Table::SendSeconds => series.extend(media::send_seconds(source, rows)?),
-            Table::RecvSeconds => series.extend(media::recv_seconds(source, rows)?),
-            Table::FrameSeconds => series.extend(media::frame_seconds(source, rows)?),
             Table::FlowChanges => series.extend(happened::flow_changes(source)?),
             Table::MediaEvents => series.extend(happened::media_events(source)?),
-            Table::LoadSeconds => series.extend(load::load_seconds(source, rows)?),
-            Table::ViewerSeconds => series.extend(load::viewer_seconds(source, rows)?),
             Table::LoadHistograms => series.extend(load::viewer_distribution(source)?),
             // The summary has failures by cause; origins' own metrics are left to SQL.
             Table::LoadFailures | Table::LoadMetrics => {}
+            table => series.extend(seconds::series(source, table, rows)?),
         }
     }
     series.extend(mesh::series(store, &[run.id], run.started_unix_ns)?);
@@ -101,6 +91,9 @@ pub(crate) fn of_mesh(
 ) -> Result<BTreeMap<&'static str, Series>, StoreError> {
     mesh::series(store, runs, started_unix_ns)
 }
+
+/// Words of directions, in the order of their numbers.
+const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
 
 /// A series by its name; none without rows.
 type Named = Option<(&'static str, Series)>;
