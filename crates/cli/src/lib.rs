@@ -6,6 +6,8 @@ mod commands;
 pub mod completions;
 mod dispatch;
 pub mod fail_if;
+#[cfg(test)]
+mod floors;
 pub mod man;
 
 pub use dispatch::run;

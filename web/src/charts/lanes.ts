@@ -1,15 +1,12 @@
 // One lane per flow over time: packets received, and a mark with its own shape and colour for each kind of impairment.
 import { s } from "../dom";
 import { count, nanoseconds, plural } from "../format";
-import { both, toDate } from "../time";
-import { type Box, drawAxes, type Scale, textWidth, time, timeLabel } from "./axes";
+import type { Scale } from "./axes";
 import { lowerBound, visible } from "./decimate";
-import { drawLegend } from "./draw";
-import { Frame, type TipLine } from "./frame";
+import type { TipLine } from "./frame";
 import { gather, type Together } from "./gather";
+import { LanedChart } from "./laned";
 import type { Lane, LanesSpec, MarkKind } from "./model";
-import { type Drawable, invalidate, manage } from "./schedule";
-import { attachZoom, ZOOM_HINT, zoomKey } from "./zoom";
 
 export const MARK_NAMES: Record<MarkKind, string> = {
   silence: "silent: no packets",
@@ -22,105 +19,44 @@ const KINDS = Object.keys(MARK_NAMES) as MarkKind[];
 /** What matters most is drawn last, over the rest. */
 const DRAWN: MarkKind[] = ["loss", "reversal", "drop", "burst", "silence"];
 
-export class LanesChart implements Drawable {
-  readonly element: HTMLElement;
-  private readonly frame: Frame;
-  private box: Box = { left: 0, right: 0, top: 0, bottom: 0 };
-  private readonly laneHeight: number;
-  private lane = 0;
-  private cursor: number | null = null;
-  private mark: SVGGElement | null = null;
-  private x: Scale | null = null;
+export class LanesChart extends LanedChart<LanesSpec> {
   private gathered: Record<MarkKind, Together[]>[] = [];
 
-  constructor(private readonly spec: LanesSpec) {
-    this.frame = new Frame(spec, `Up and down choose a flow. Left and right move from event to event. ${ZOOM_HINT}`);
-    this.element = this.frame.figure;
-    this.laneHeight = spec.lanes.length > 24 ? 18 : 26;
-    if (spec.empty) return;
-    const plot = this.frame.plot;
-    attachZoom(plot, spec.view, () => this.box);
-    spec.view.onChange(() => invalidate(this));
-    plot.classList.add("zoomable");
-    plot.addEventListener("pointermove", (event) => this.point(event));
-    plot.addEventListener("pointerleave", () => this.clear());
-    plot.addEventListener("blur", () => this.clear());
-    plot.addEventListener("keydown", (event) => this.key(event));
-    manage(this);
+  constructor(spec: LanesSpec) {
+    super(spec, "flow", spec.lanes.length > 24 ? 18 : 26);
+  }
+
+  protected labels(): string[] {
+    return this.spec.lanes.map((lane) => lane.label);
   }
 
   draw(): void {
-    const { spec, laneHeight } = this;
-    const { view, lanes } = spec;
-    const width = Math.max(240, this.frame.plot.clientWidth);
-    const legend = s("g");
+    const { laneHeight } = this;
+    const { view, lanes } = this.spec;
     const used = KINDS.filter((kind) => lanes.some((lane) => lane.marks[kind].at.length > 0));
-    const top =
-      drawLegend(
-        legend,
-        [
-          {
-            name: "packets received",
-            draw: (x, y) => s("rect", { class: "delivered", x, y: y - 6, width: 18, height: 12 }),
-          },
-          ...used.map((kind) => ({ name: MARK_NAMES[kind], draw: (x: number, y: number) => key(kind, x, y) })),
-        ],
-        2,
-        width,
-      ) + 10;
-    const bottom = top + lanes.length * laneHeight;
-    const height = bottom + 44;
-    const left = Math.max(56, ...lanes.map((lane) => textWidth(lane.label) + 12));
-    this.box = { left, right: width - 14, top, bottom };
-    const x = time([view.from, view.to], [left, this.box.right], spec.startedUnixNs);
-    this.x = x;
-    const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true", class: "chart" });
-    const axes = s("g");
-    drawAxes(axes, this.box, x, null, { x: timeLabel(spec.startedUnixNs), y: "" });
-    const clip = `clip-${spec.id}-${Math.random().toString(36).slice(2)}`;
-    const body = s("g", { "clip-path": `url(#${clip})` });
-    this.gathered = [];
-    lanes.forEach((lane, i) => {
-      const y = top + i * laneHeight;
-      const group = s("g", { "data-lane": lane.name });
-      group.append(
-        s("line", { class: "lane-line", x1: left, x2: this.box.right, y1: y + laneHeight - 1, y2: y + laneHeight - 1 }),
-      );
-      const delivered = this.delivered(lane, x, y);
-      if (delivered) group.append(delivered);
-      const together = {} as Record<MarkKind, Together[]>;
-      for (const kind of DRAWN) {
-        // Marks that are wider than a line are taken together over more pixels.
-        const grain = kind === "loss" || kind === "silence" ? 1 : 7;
-        together[kind] = gather(lane.marks[kind], view.from, view.to, x, grain);
-        const drawn = drawMarks(kind, together[kind], y, laneHeight);
-        if (drawn) group.append(drawn);
-      }
-      this.gathered.push(together);
-      body.append(group);
-      axes.append(
-        s(
-          "text",
-          { class: "tick", x: left - 8, y: y + laneHeight / 2, dy: "0.32em", "text-anchor": "end" },
-          lane.label,
-        ),
-      );
+    const received = {
+      name: "packets received",
+      draw: (x: number, y: number) => s("rect", { class: "delivered", x, y: y - 6, width: 18, height: 12 }),
+    };
+    const marks = used.map((kind) => ({ name: MARK_NAMES[kind], draw: (x: number, y: number) => key(kind, x, y) }));
+    this.drawLanes([received, ...marks], (body, x, top) => {
+      this.gathered = lanes.map((lane, i) => {
+        const y = top + i * laneHeight;
+        const group = s("g", { "data-lane": lane.name });
+        const delivered = this.delivered(lane, x, y);
+        if (delivered) group.append(delivered);
+        const together = {} as Record<MarkKind, Together[]>;
+        for (const kind of DRAWN) {
+          // Marks that are wider than a line are taken together over more pixels.
+          const grain = kind === "loss" || kind === "silence" ? 1 : 7;
+          together[kind] = gather(lane.marks[kind], view.from, view.to, x, grain);
+          const drawn = drawMarks(kind, together[kind], y, laneHeight);
+          if (drawn) group.append(drawn);
+        }
+        body.append(group);
+        return together;
+      });
     });
-    this.mark = s("g", { "data-screen-only": "" });
-    svg.append(
-      s(
-        "defs",
-        null,
-        s("clipPath", { id: clip }, s("rect", { x: left, y: top, width: this.box.right - left, height: bottom - top })),
-      ),
-      legend,
-      body,
-      axes,
-      this.mark,
-    );
-    this.frame.show(svg);
-    this.frame.figure.dataset.drawn = "true";
-    if (this.cursor !== null && document.activeElement === this.frame.plot) this.showPoint(this.cursor, false);
   }
 
   /** Packets received, as one stepped area that falls to 0 where a flow is dark. */
@@ -153,67 +89,17 @@ export class LanesChart implements Drawable {
     return d ? s("path", { class: "delivered", d }) : null;
   }
 
-  private point(event: PointerEvent): void {
-    if (!this.x) return;
-    const bounds = this.frame.plot.getBoundingClientRect();
-    const px = event.clientX - bounds.left;
-    const py = event.clientY - bounds.top;
-    if (px < this.box.left || px > this.box.right || py < this.box.top || py > this.box.bottom) return this.clear();
-    this.lane = Math.min(this.spec.lanes.length - 1, Math.floor((py - this.box.top) / this.laneHeight));
-    this.showPoint(this.x.invert(px), false);
-  }
-
-  /** Times of what is marked in the chosen lane, ascending. */
-  private stops(): number[] {
+  protected events(): number[] {
     const all = this.gathered[this.lane];
     if (!all) return [];
     const { from, to } = this.spec.view;
-    return [...new Set(KINDS.flatMap((kind) => all[kind].map((one) => Math.max(from, Math.min(to, one.from)))))].sort(
-      (a, b) => a - b,
-    );
+    return KINDS.flatMap((kind) => all[kind].map((one) => Math.max(from, Math.min(to, one.from))));
   }
 
-  private key(event: KeyboardEvent): void {
-    const { view, lanes } = this.spec;
-    if (zoomKey(event, view, this.cursor ?? undefined)) return event.preventDefault();
-    if (event.key === "Escape") return this.clear();
-    if (event.key === "ArrowUp" || event.key === "ArrowDown") {
-      event.preventDefault();
-      this.lane = Math.max(0, Math.min(lanes.length - 1, this.lane + (event.key === "ArrowUp" ? -1 : 1)));
-      return this.showPoint(this.cursor ?? view.from, true);
-    }
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (step === undefined || event.shiftKey) return;
-    event.preventDefault();
-    const stops = this.stops();
-    if (stops.length === 0) return this.showPoint(this.cursor ?? view.from, true);
-    let next = 0;
-    if (this.cursor !== null) {
-      next = lowerBound(stops, this.cursor);
-      if (step < 0) next -= 1;
-      else if (stops[next] === this.cursor) next += 1;
-    } else if (step < 0) next = stops.length - 1;
-    this.showPoint(stops[Math.max(0, Math.min(stops.length - 1, next))]!, true);
-  }
-
-  private showPoint(at: number, speak: boolean): void {
-    const { spec, x, mark } = this;
-    const lane = spec.lanes[this.lane];
+  protected tell(at: number, px: number): TipLine[] | null {
+    const lane = this.spec.lanes[this.lane];
     const together = this.gathered[this.lane];
-    if (!x || !mark || !lane || !together) return;
-    this.cursor = at;
-    const px = x(at);
-    const top = this.box.top + this.lane * this.laneHeight;
-    mark.replaceChildren(
-      s("line", { class: "cursor", x1: px, x2: px, y1: this.box.top, y2: this.box.bottom }),
-      s("rect", {
-        class: "lane-chosen",
-        x: this.box.left,
-        y: top,
-        width: this.box.right - this.box.left,
-        height: this.laneHeight,
-      }),
-    );
+    if (!lane || !together) return null;
     const lines: TipLine[] = [{ name: lane.name, text: lane.summary }];
     for (const kind of KINDS) {
       const near = together[kind].find((one) => px >= one.left - 4 && px <= one.right + 5);
@@ -226,18 +112,7 @@ export class LanesChart implements Drawable {
       text: plural(came, "packet"),
       colour: "var(--delivered)",
     });
-    this.frame.showTip(
-      px,
-      top + this.laneHeight,
-      both(toDate(spec.startedUnixNs, at), spec.view.span < 600e9 ? 3 : 0),
-      lines,
-      speak,
-    );
-  }
-
-  private clear(): void {
-    this.mark?.replaceChildren();
-    this.frame.hideTip();
+    return lines;
   }
 }
 

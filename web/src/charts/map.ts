@@ -5,11 +5,10 @@ import { s } from "../dom";
 import { textWidth } from "./axes";
 import { classOf, drawClassLegend } from "./classes";
 import { drawLegend, SHAPES } from "./draw";
-import { Frame } from "./frame";
 import { greatCircle } from "./great-circle";
 import { LAND } from "./land";
 import type { MapPlace, MapSpec } from "./model";
-import { type Drawable, manage } from "./schedule";
+import { PlottedChart } from "./plotted";
 
 /** What of the earth is shown, degrees. */
 const NORTH = 78;
@@ -18,33 +17,21 @@ const SOUTH = -58;
 const FEW = 60;
 const REACH = 20;
 
-export class MapChart implements Drawable {
-  readonly element: HTMLElement;
-  private readonly frame: Frame;
+export class MapChart extends PlottedChart<MapSpec> {
   /** Places from west to east. */
   private readonly order: number[];
   private scale = 1;
   private top = 0;
   private lines: SVGGElement | null = null;
-  private mark: SVGGElement | null = null;
   private chosen: number | null = null;
 
-  constructor(private readonly spec: MapSpec) {
-    this.frame = new Frame(spec, "Left and right move from place to place.");
-    this.element = this.frame.figure;
+  constructor(spec: MapSpec) {
+    super(spec, "Left and right move from place to place.");
     this.order = spec.places.map((_, i) => i).sort((a, b) => spec.places[a]!.longitude - spec.places[b]!.longitude);
-    if (spec.empty) return;
-    const { plot } = this.frame;
-    plot.addEventListener("pointermove", (event) => this.point(event));
-    plot.addEventListener("pointerleave", () => this.clear());
-    plot.addEventListener("blur", () => this.clear());
-    plot.addEventListener("keydown", (event) => this.key(event));
-    manage(this);
   }
 
   draw(): void {
-    const { spec } = this;
-    const width = Math.max(240, this.frame.plot.clientWidth);
+    const { spec, width } = this;
     const legend = s("g");
     const groups = Object.entries(spec.looks).map(([name, look]) => ({
       name,
@@ -62,8 +49,7 @@ export class MapChart implements Drawable {
     this.scale = width / 360;
     const high = (NORTH - SOUTH) * this.scale;
     const height = Math.ceil(this.top + high + 4);
-    const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true", class: "chart" });
-    const clip = `clip-${spec.id}-${Math.random().toString(36).slice(2)}`;
+    const clip = this.newClip();
     const [x, y] = this.at(0, 0);
     const land = s("path", {
       class: "land",
@@ -72,20 +58,22 @@ export class MapChart implements Drawable {
       "vector-effect": "non-scaling-stroke",
     });
     this.lines = s("g", { "clip-path": `url(#${clip})` });
-    this.mark = s("g", { "data-screen-only": "" });
-    svg.append(
-      s("defs", null, s("clipPath", { id: clip }, s("rect", { x: 0, y: this.top, width, height: high }))),
-      s("rect", { class: "sea", x: 0, y: this.top, width, height: high }),
+    this.drawLines();
+    const room = { x: 0, y: this.top, width, height: high };
+    this.put(
+      width,
+      height,
+      this.clipPath(clip, room),
+      s("rect", { class: "sea", ...room }),
       s("g", { "clip-path": `url(#${clip})` }, land),
       this.lines,
       this.dots(width),
       legend,
-      this.mark,
     );
-    this.frame.show(svg);
-    this.frame.figure.dataset.drawn = "true";
-    this.drawLines();
-    if (this.chosen !== null && document.activeElement === this.frame.plot) this.show(this.chosen, false);
+  }
+
+  protected again(): void {
+    if (this.chosen !== null) this.show(this.chosen, false);
   }
 
   private dots(width: number): SVGGElement {
@@ -156,9 +144,7 @@ export class MapChart implements Drawable {
     return text;
   }
 
-  private point(event: PointerEvent): void {
-    const bounds = this.frame.plot.getBoundingClientRect();
-    const [left, top] = [event.clientX - bounds.left, event.clientY - bounds.top];
+  protected point(left: number, top: number): void {
     let nearest: number | null = null;
     let least = REACH ** 2;
     this.spec.places.forEach((place, i) => {
@@ -170,7 +156,7 @@ export class MapChart implements Drawable {
     else if (nearest !== this.chosen) this.show(nearest, false);
   }
 
-  private key(event: KeyboardEvent): void {
+  protected key(event: KeyboardEvent): void {
     if (event.key === "Escape") return this.clear();
     const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -1e9, End: 1e9 }[event.key];
     if (step === undefined) return;
@@ -181,7 +167,6 @@ export class MapChart implements Drawable {
 
   private show(place: number, speak: boolean): void {
     const { spec, mark } = this;
-    if (!mark) return;
     this.chosen = place;
     const { name, group, latitude, longitude } = spec.places[place]!;
     const [x, y] = this.at(latitude, longitude);
@@ -192,13 +177,12 @@ export class MapChart implements Drawable {
     this.frame.showTip(x, y, name, spec.tell(place), speak);
   }
 
-  private clear(): void {
+  protected override clear(): void {
     if (this.chosen !== null) {
       this.chosen = null;
       this.drawLines();
     }
-    this.mark?.replaceChildren();
-    this.frame.hideTip();
+    super.clear();
   }
 }
 

@@ -3,40 +3,27 @@
 import { s } from "../dom";
 import { textWidth } from "./axes";
 import { classOf, drawClassLegend } from "./classes";
-import { Frame } from "./frame";
 import type { MatrixSpec } from "./model";
-import { type Drawable, manage } from "./schedule";
+import { PlottedChart } from "./plotted";
 
 /** From this many pixels on a row has room for its name. */
 const NAMED = 11;
 const LARGEST = 40;
 
-export class MatrixChart implements Drawable {
-  readonly element: HTMLElement;
-  private readonly frame: Frame;
+export class MatrixChart extends PlottedChart<MatrixSpec> {
   private left = 0;
   private top = 0;
   private cell = 1;
-  private mark: SVGGElement | null = null;
   /** Row and column. */
   private chosen: [number, number] | null = null;
 
-  constructor(private readonly spec: MatrixSpec) {
-    this.frame = new Frame(spec, "The arrow keys move from cell to cell.");
-    this.element = this.frame.figure;
-    if (spec.empty) return;
-    const { plot } = this.frame;
-    plot.addEventListener("pointermove", (event) => this.point(event));
-    plot.addEventListener("pointerleave", () => this.clear());
-    plot.addEventListener("blur", () => this.clear());
-    plot.addEventListener("keydown", (event) => this.key(event));
-    manage(this);
+  constructor(spec: MatrixSpec) {
+    super(spec, "The arrow keys move from cell to cell.");
   }
 
   draw(): void {
-    const { spec } = this;
+    const { spec, width } = this;
     const n = spec.places.length;
-    const width = Math.max(240, this.frame.plot.clientWidth);
     const names = Math.max(...spec.places.map((place) => textWidth(place.name, 11))) + 8;
     const groups = Math.max(...spec.places.map((place) => textWidth(place.group, 12))) + 12;
     const named = (width - names - 2) / n >= NAMED;
@@ -45,7 +32,6 @@ export class MatrixChart implements Drawable {
     const legend = s("g");
     this.top = drawClassLegend(legend, spec.classes, width) + 22 + (named ? names : 20);
     const height = Math.ceil(this.top + n * this.cell + 6);
-    const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true", class: "chart" });
     const labels = s("g");
     labels.append(
       s("text", { class: "axis-label", x: 2, y: this.top - 8 }, `${spec.labels.row} ↓`),
@@ -57,11 +43,11 @@ export class MatrixChart implements Drawable {
     );
     if (named) this.drawNames(labels);
     else this.drawGroups(labels);
-    this.mark = s("g", { "data-screen-only": "" });
-    svg.append(labels, this.cells(), legend, this.mark);
-    this.frame.show(svg);
-    this.frame.figure.dataset.drawn = "true";
-    if (this.chosen && document.activeElement === this.frame.plot) this.show(...this.chosen, false);
+    this.put(width, height, labels, this.cells(), legend);
+  }
+
+  protected again(): void {
+    if (this.chosen) this.show(...this.chosen, false);
   }
 
   private cells(): SVGGElement {
@@ -132,16 +118,15 @@ export class MatrixChart implements Drawable {
     return [this.left + column * this.cell, this.top + row * this.cell];
   }
 
-  private point(event: PointerEvent): void {
-    const bounds = this.frame.plot.getBoundingClientRect();
-    const column = Math.floor((event.clientX - bounds.left - this.left) / this.cell);
-    const row = Math.floor((event.clientY - bounds.top - this.top) / this.cell);
+  protected point(x: number, y: number): void {
+    const column = Math.floor((x - this.left) / this.cell);
+    const row = Math.floor((y - this.top) / this.cell);
     const n = this.spec.places.length;
     if (row < 0 || column < 0 || row >= n || column >= n) this.clear();
     else this.show(row, column, false);
   }
 
-  private key(event: KeyboardEvent): void {
+  protected key(event: KeyboardEvent): void {
     if (event.key === "Escape") return this.clear();
     const n = this.spec.places.length;
     const step = {
@@ -162,7 +147,6 @@ export class MatrixChart implements Drawable {
 
   private show(row: number, column: number, speak: boolean): void {
     const { spec, mark } = this;
-    if (!mark) return;
     this.chosen = [row, column];
     const [left, top] = this.at(row, column);
     mark.replaceChildren(
@@ -175,9 +159,8 @@ export class MatrixChart implements Drawable {
     this.frame.showTip(left, top + 20, `${spec.places[row]!.name} to ${spec.places[column]!.name}`, told, speak);
   }
 
-  private clear(): void {
+  protected override clear(): void {
     this.chosen = null;
-    this.mark?.replaceChildren();
-    this.frame.hideTip();
+    super.clear();
   }
 }

@@ -2,11 +2,10 @@
 // thousands of points cost no more than a few.
 import { line, symbol } from "d3-shape";
 import { s } from "../dom";
-import { type Box, drawAxes, type Scale, textWidth, xScale, yScale } from "./axes";
+import { drawAxes, type Scale, textWidth, xScale, yScale } from "./axes";
 import { drawLegend, SHAPES } from "./draw";
-import { Frame } from "./frame";
 import type { PointGroup, ScatterSpec } from "./model";
-import { type Drawable, manage } from "./schedule";
+import { PlottedChart } from "./plotted";
 
 /** How far a pointer may be from a point, pixels. */
 const REACH = 24;
@@ -30,46 +29,32 @@ function stamp(shape: PointGroup["shape"], r: number): { dx: number; dy: number;
   }
 }
 
-export class ScatterChart implements Drawable {
-  readonly element: HTMLElement;
-  private readonly frame: Frame;
+export class ScatterChart extends PlottedChart<ScatterSpec> {
   private readonly groupOf: PointGroup[] = [];
   /** Points from left to right: of each group, and of all. */
   private readonly orders: number[][];
   /** Which of `orders` the keys go through; the last one has all. */
   private order: number;
-  private box: Box = { left: 0, right: 0, top: 0, bottom: 0 };
   private x: Scale | null = null;
   private y: Scale | null = null;
-  private mark: SVGGElement | null = null;
   private chosen: number | null = null;
 
-  constructor(private readonly spec: ScatterSpec) {
+  constructor(spec: ScatterSpec) {
     const hint =
       spec.groups.length > 1
         ? "Left and right move from point to point, up and down from group to group."
         : "Left and right move from point to point.";
-    this.frame = new Frame(spec, hint);
-    this.element = this.frame.figure;
+    super(spec, hint);
     for (const group of spec.groups) for (const point of group.points) this.groupOf[point] = group;
     const byX = (points: number[]) => [...points].sort((a, b) => spec.xs[a]! - spec.xs[b]!);
     this.orders = spec.groups.map((group) => byX(group.points));
     this.orders.push(byX(spec.groups.flatMap((group) => group.points)));
     this.order = this.orders.length - 1;
-    if (spec.empty) return;
-    const { plot } = this.frame;
-    plot.addEventListener("pointermove", (event) => this.point(event));
-    plot.addEventListener("pointerleave", () => this.clear());
-    plot.addEventListener("blur", () => this.clear());
-    plot.addEventListener("keydown", (event) => this.key(event));
-    manage(this);
   }
 
   draw(): void {
-    const { spec } = this;
-    const width = Math.max(240, this.frame.plot.clientWidth);
+    const { spec, width } = this;
     const height = spec.height ?? 300;
-    const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true", class: "chart" });
     const legend = s("g");
     const top = this.drawLegend(legend, width) + 24;
     const bottom = height - 44;
@@ -80,16 +65,16 @@ export class ScatterChart implements Drawable {
     [this.x, this.y] = [x, y];
     const axes = s("g");
     drawAxes(axes, this.box, x, y, { x: spec.x.label, y: spec.y.label });
-    const clip = `clip-${spec.id}-${Math.random().toString(36).slice(2)}`;
+    const clip = this.newClip();
     const marks = s("g", { "clip-path": `url(#${clip})` });
     this.drawCurves(marks, x, y);
     this.drawPoints(marks, x, y);
-    this.mark = s("g", { "data-screen-only": "" });
     const room = { x: left - 5, y: top - 6, width: this.box.right - left + 12, height: bottom - top + 11 };
-    svg.append(s("defs", null, s("clipPath", { id: clip }, s("rect", room))), axes, marks, legend, this.mark);
-    this.frame.show(svg);
-    this.frame.figure.dataset.drawn = "true";
-    if (this.chosen !== null && document.activeElement === this.frame.plot) this.show(this.chosen, false);
+    this.put(width, height, this.clipPath(clip, room), axes, marks, legend);
+  }
+
+  protected again(): void {
+    if (this.chosen !== null) this.show(this.chosen, false);
   }
 
   private drawLegend(legend: SVGGElement, width: number): number {
@@ -165,11 +150,9 @@ export class ScatterChart implements Drawable {
     }
   }
 
-  private point(event: PointerEvent): void {
+  protected point(left: number, top: number): void {
     const { x, y, spec } = this;
     if (!x || !y) return;
-    const bounds = this.frame.plot.getBoundingClientRect();
-    const [left, top] = [event.clientX - bounds.left, event.clientY - bounds.top];
     let nearest: number | null = null;
     let least = REACH ** 2;
     for (const point of this.orders[this.orders.length - 1]!) {
@@ -180,7 +163,7 @@ export class ScatterChart implements Drawable {
     else this.show(nearest, false);
   }
 
-  private key(event: KeyboardEvent): void {
+  protected key(event: KeyboardEvent): void {
     if (event.key === "Escape") return this.clear();
     const turn = { ArrowUp: 1, ArrowDown: -1 }[event.key];
     if (turn !== undefined && this.orders.length > 2) {
@@ -202,7 +185,7 @@ export class ScatterChart implements Drawable {
 
   private show(point: number, speak: boolean): void {
     const { spec, x, y, mark } = this;
-    if (!x || !y || !mark) return;
+    if (!x || !y) return;
     this.chosen = point;
     const [left, top] = [x(spec.xs[point]!), y(spec.ys[point]!)];
     const group = this.groupOf[point];
@@ -213,10 +196,9 @@ export class ScatterChart implements Drawable {
     this.frame.showTip(left, top, spec.head(point), [...named, ...spec.tell(point)], speak);
   }
 
-  private clear(): void {
+  protected override clear(): void {
     this.chosen = null;
-    this.mark?.replaceChildren();
-    this.frame.hideTip();
+    super.clear();
   }
 }
 

@@ -2,15 +2,12 @@
 import { symbol } from "d3-shape";
 import { s } from "../dom";
 import { count, nanoseconds } from "../format";
-import { both, toDate } from "../time";
-import { type Box, drawAxes, type Scale, textWidth, time, timeLabel } from "./axes";
-import { lowerBound } from "./decimate";
-import { drawLegend, SHAPES } from "./draw";
-import { Frame, type TipLine } from "./frame";
+import type { Scale } from "./axes";
+import { SHAPES } from "./draw";
+import type { TipLine } from "./frame";
 import { gather, type Together } from "./gather";
+import { LanedChart } from "./laned";
 import type { Moment, StateLook, StatesSpec } from "./model";
-import { type Drawable, invalidate, manage } from "./schedule";
-import { attachZoom, ZOOM_HINT, zoomKey } from "./zoom";
 
 /** Above this many, the states of a lane are one path, and only the longest are elements of their own. */
 const SINGLE = 80;
@@ -20,110 +17,48 @@ const LEAST = 3;
 
 type Drawn = Record<string, Together[]>;
 
-export class StatesChart implements Drawable {
-  readonly element: HTMLElement;
-  private readonly frame: Frame;
-  private box: Box = { left: 0, right: 0, top: 0, bottom: 0 };
-  private readonly laneHeight: number;
-  /** The lane of what happened is the first, where there is one. */
-  private readonly above: number;
-  private lane = 0;
-  private cursor: number | null = null;
-  private mark: SVGGElement | null = null;
-  private x: Scale | null = null;
+export class StatesChart extends LanedChart<StatesSpec> {
   private drawn: Drawn[] = [];
 
-  constructor(private readonly spec: StatesSpec) {
-    this.frame = new Frame(spec, `Up and down choose a lane. Left and right move from event to event. ${ZOOM_HINT}`);
-    this.element = this.frame.figure;
-    this.laneHeight = spec.lanes.length > 24 ? 16 : 24;
-    this.above = spec.moments.length > 0 ? 1 : 0;
-    if (spec.empty) return;
-    const plot = this.frame.plot;
-    attachZoom(plot, spec.view, () => this.box);
-    spec.view.onChange(() => invalidate(this));
-    plot.classList.add("zoomable");
-    plot.addEventListener("pointermove", (event) => this.point(event));
-    plot.addEventListener("pointerleave", () => this.clear());
-    plot.addEventListener("blur", () => this.clear());
-    plot.addEventListener("keydown", (event) => this.key(event));
-    manage(this);
+  constructor(spec: StatesSpec) {
+    super(spec, "lane", spec.lanes.length > 24 ? 16 : 24);
   }
 
-  private get rows(): number {
-    return this.above + this.spec.lanes.length;
+  /** The lane of what happened is the first, where there is one. */
+  private get above(): number {
+    return this.spec.moments.length > 0 ? 1 : 0;
+  }
+
+  protected labels(): string[] {
+    return [...(this.above ? ["events"] : []), ...this.spec.lanes.map((lane) => lane.label)];
   }
 
   draw(): void {
-    const { spec, laneHeight } = this;
-    const { view, lanes, looks, moments } = spec;
-    const width = Math.max(240, this.frame.plot.clientWidth);
-    const legend = s("g");
+    const { laneHeight } = this;
+    const { view, lanes, looks, moments } = this.spec;
     const used = looks.filter((look) => lanes.some((lane) => (lane.states[look.state]?.at.length ?? 0) > 0));
     const kinds = [...new Map(moments.map((one) => [one.kind, one])).values()];
-    const top =
-      drawLegend(
-        legend,
-        [
-          ...used.map((look) => ({ name: look.name, draw: (x: number, y: number) => stateKey(look, x, y) })),
-          ...kinds.map((one) => ({
-            name: one.name,
-            draw: (x: number, y: number) => this.momentMark(one, x + 9, y),
-          })),
-        ],
-        2,
-        width,
-      ) + 10;
-    const bottom = top + this.rows * laneHeight;
-    const height = bottom + 44;
-    const labels = [...(this.above ? ["events"] : []), ...lanes.map((lane) => lane.label)];
-    const left = Math.max(56, ...labels.map((label) => textWidth(label) + 12));
-    this.box = { left, right: width - 14, top, bottom };
-    const x = time([view.from, view.to], [left, this.box.right], spec.startedUnixNs);
-    this.x = x;
-    const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true", class: "chart" });
-    const axes = s("g");
-    drawAxes(axes, this.box, x, null, { x: timeLabel(spec.startedUnixNs), y: "" });
-    const clip = `clip-${spec.id}-${Math.random().toString(36).slice(2)}`;
-    const body = s("g", { "clip-path": `url(#${clip})` });
-    labels.forEach((label, row) => {
-      const y = top + row * laneHeight;
-      const floor = y + laneHeight - 1;
-      body.append(s("line", { class: "lane-line", x1: left, x2: this.box.right, y1: floor, y2: floor }));
-      axes.append(
-        s("text", { class: "tick", x: left - 8, y: y + laneHeight / 2, dy: "0.32em", "text-anchor": "end" }, label),
-      );
+    const items = [
+      ...used.map((look) => ({ name: look.name, draw: (x: number, y: number) => stateKey(look, x, y) })),
+      ...kinds.map((one) => ({ name: one.name, draw: (x: number, y: number) => this.momentMark(one, x + 9, y) })),
+    ];
+    this.drawLanes(items, (body, x, top) => {
+      if (this.above) body.append(this.momentLane(x, top + laneHeight / 2));
+      this.drawn = lanes.map((lane, i) => {
+        const group = s("g", { "data-lane": lane.name });
+        body.append(group);
+        const together: Drawn = {};
+        for (const look of looks) {
+          const marks = lane.states[look.state];
+          if (!marks) continue;
+          together[look.state] = gather(marks, view.from, view.to, x, 1);
+          const floor = top + (this.above + i + 1) * laneHeight - 1;
+          const drawn = drawStates(look, together[look.state]!, floor, laneHeight - 4);
+          if (drawn) group.append(drawn);
+        }
+        return together;
+      });
     });
-    if (this.above) body.append(this.momentLane(x, top + laneHeight / 2));
-    this.drawn = lanes.map((lane, i) => {
-      const group = s("g", { "data-lane": lane.name });
-      body.append(group);
-      const together: Drawn = {};
-      for (const look of looks) {
-        const marks = lane.states[look.state];
-        if (!marks) continue;
-        together[look.state] = gather(marks, view.from, view.to, x, 1);
-        const floor = top + (this.above + i + 1) * laneHeight - 1;
-        const drawn = drawStates(look, together[look.state]!, floor, laneHeight - 4);
-        if (drawn) group.append(drawn);
-      }
-      return together;
-    });
-    this.mark = s("g", { "data-screen-only": "" });
-    svg.append(
-      s(
-        "defs",
-        null,
-        s("clipPath", { id: clip }, s("rect", { x: left, y: top, width: this.box.right - left, height: bottom - top })),
-      ),
-      legend,
-      body,
-      axes,
-      this.mark,
-    );
-    this.frame.show(svg);
-    this.frame.figure.dataset.drawn = "true";
-    if (this.cursor !== null && document.activeElement === this.frame.plot) this.showPoint(this.cursor, false);
   }
 
   private momentLane(x: Scale, y: number): SVGGElement {
@@ -148,65 +83,18 @@ export class StatesChart implements Drawable {
     });
   }
 
-  private point(event: PointerEvent): void {
-    if (!this.x) return;
-    const bounds = this.frame.plot.getBoundingClientRect();
-    const px = event.clientX - bounds.left;
-    const py = event.clientY - bounds.top;
-    if (px < this.box.left || px > this.box.right || py < this.box.top || py > this.box.bottom) return this.clear();
-    this.lane = Math.min(this.rows - 1, Math.floor((py - this.box.top) / this.laneHeight));
-    this.showPoint(this.x.invert(px), false);
-  }
-
-  /** Times at which something begins in the chosen lane, ascending. */
-  private stops(): number[] {
+  protected events(): number[] {
     const { from, to } = this.spec.view;
     const drawn = this.drawn[this.lane - this.above];
     const all = drawn
       ? Object.values(drawn).flatMap((marks) => marks.map((one) => Math.max(from, one.from)))
       : this.spec.moments.map((one) => one.at);
-    return [...new Set(all.filter((at) => at >= from && at <= to))].sort((a, b) => a - b);
+    return all.filter((at) => at >= from && at <= to);
   }
 
-  private key(event: KeyboardEvent): void {
-    const { view } = this.spec;
-    if (zoomKey(event, view, this.cursor ?? undefined)) return event.preventDefault();
-    if (event.key === "Escape") return this.clear();
-    if (event.key === "ArrowUp" || event.key === "ArrowDown") {
-      event.preventDefault();
-      this.lane = Math.max(0, Math.min(this.rows - 1, this.lane + (event.key === "ArrowUp" ? -1 : 1)));
-      return this.showPoint(this.cursor ?? view.from, true);
-    }
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (step === undefined || event.shiftKey) return;
-    event.preventDefault();
-    const stops = this.stops();
-    if (stops.length === 0) return this.showPoint(this.cursor ?? view.from, true);
-    let next = 0;
-    if (this.cursor !== null) {
-      next = lowerBound(stops, this.cursor);
-      if (step < 0) next -= 1;
-      else if (stops[next] === this.cursor) next += 1;
-    } else if (step < 0) next = stops.length - 1;
-    this.showPoint(stops[Math.max(0, Math.min(stops.length - 1, next))]!, true);
-  }
-
-  private showPoint(at: number, speak: boolean): void {
-    const { spec, x, mark } = this;
-    if (!x || !mark) return;
-    this.cursor = at;
-    const px = x(at);
-    const top = this.box.top + this.lane * this.laneHeight;
-    mark.replaceChildren(
-      s("line", { class: "cursor", x1: px, x2: px, y1: this.box.top, y2: this.box.bottom }),
-      s("rect", {
-        class: "lane-chosen",
-        x: this.box.left,
-        y: top,
-        width: this.box.right - this.box.left,
-        height: this.laneHeight,
-      }),
-    );
+  protected tell(_at: number, px: number): TipLine[] | null {
+    const { spec, x } = this;
+    if (!x) return null;
     const lines: TipLine[] = [];
     const lane = spec.lanes[this.lane - this.above];
     const drawn = this.drawn[this.lane - this.above];
@@ -218,25 +106,14 @@ export class StatesChart implements Drawable {
         );
         if (near) lines.push({ name: look.name, text: told(near), colour: look.colour });
       }
-    } else {
-      const near = spec.moments.filter((one) => Math.abs(x(one.at) - px) <= 6);
-      for (const one of near.slice(0, 6))
-        lines.push({ name: one.name, text: one.text, colour: spec.momentLooks[one.kind]?.colour });
-      if (near.length > 6) lines.push({ name: "more", text: count(near.length - 6) });
-      if (near.length === 0) lines.push({ name: "events", text: "none" });
+      return lines;
     }
-    this.frame.showTip(
-      px,
-      top + this.laneHeight,
-      both(toDate(spec.startedUnixNs, at), spec.view.span < 600e9 ? 3 : 0),
-      lines,
-      speak,
-    );
-  }
-
-  private clear(): void {
-    this.mark?.replaceChildren();
-    this.frame.hideTip();
+    const near = spec.moments.filter((one) => Math.abs(x(one.at) - px) <= 6);
+    for (const one of near.slice(0, 6))
+      lines.push({ name: one.name, text: one.text, colour: spec.momentLooks[one.kind]?.colour });
+    if (near.length > 6) lines.push({ name: "more", text: count(near.length - 6) });
+    if (near.length === 0) lines.push({ name: "events", text: "none" });
+    return lines;
   }
 }
 

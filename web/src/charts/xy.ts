@@ -1,48 +1,29 @@
 // The x-y chart: most charts of the page. Over time it shares its zoom with the other charts of its run.
 import { s } from "../dom";
 import { both, toDate } from "../time";
-import { type Box, drawAxes, type Scale, textWidth, timeLabel, xScale, yScale } from "./axes";
+import { drawAxes, type Scale, textWidth, timeLabel, xScale, yScale } from "./axes";
 import { lowerBound, nearest, visible } from "./decimate";
 import { drawLayer, drawLegend, drawRules, legendKey } from "./draw";
-import { Frame, type TipLine } from "./frame";
+import type { TipLine } from "./frame";
 import type { XYSpec } from "./model";
-import { type Drawable, invalidate, manage } from "./schedule";
-import { attachZoom, ZOOM_HINT, zoomKey } from "./zoom";
+import { PlottedChart } from "./plotted";
+import { ZOOM_HINT, zoomKey } from "./zoom";
 
-export class XYChart implements Drawable {
-  readonly element: HTMLElement;
-  private readonly frame: Frame;
-  private box: Box = { left: 0, right: 0, top: 0, bottom: 0 };
+export class XYChart extends PlottedChart<XYSpec> {
   private x: Scale | null = null;
   private y: Scale | null = null;
   /** The x of all rows that are drawn, ascending: where the point can be. */
   private stops: number[] = [];
   private cursor: number | null = null;
-  private mark: SVGGElement | null = null;
 
-  constructor(private readonly spec: XYSpec) {
-    this.frame = new Frame(spec, spec.view ? ZOOM_HINT : "Left and right move the point.");
-    this.element = this.frame.figure;
-    if (spec.empty) return;
-    const plot = this.frame.plot;
-    if (spec.view) {
-      attachZoom(plot, spec.view, () => this.box);
-      spec.view.onChange(() => invalidate(this));
-      plot.classList.add("zoomable");
-    }
-    plot.addEventListener("pointermove", (event) => this.point(event));
-    plot.addEventListener("pointerleave", () => this.clear());
-    plot.addEventListener("blur", () => this.clear());
-    plot.addEventListener("keydown", (event) => this.key(event));
-    manage(this);
+  constructor(spec: XYSpec) {
+    super(spec, spec.view ? ZOOM_HINT : "Left and right move the point.", spec.view);
   }
 
   draw(): void {
-    const { spec } = this;
-    const width = Math.max(240, this.frame.plot.clientWidth);
+    const { spec, width } = this;
     const narrow = width < 520;
     const height = spec.height ?? 270;
-    const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true", class: "chart" });
     const legend = s("g");
     const named = spec.layers.filter((layer) => !layer.silent);
     const items =
@@ -71,7 +52,7 @@ export class XYChart implements Drawable {
       x: spec.x.kind === "time" ? timeLabel(spec.startedUnixNs ?? 0) : spec.x.label,
       y: spec.y.label,
     });
-    const clip = `clip-${spec.id}-${Math.random().toString(36).slice(2)}`;
+    const clip = this.newClip();
     const marks = s("g", { "clip-path": `url(#${clip})` });
     const stops = new Set<number>();
     for (const layer of spec.layers) {
@@ -83,26 +64,12 @@ export class XYChart implements Drawable {
     this.stops = [...stops].sort((a, b) => a - b);
     const ruled = s("g");
     drawRules(ruled, rules, x, y, this.box, narrow);
-    this.mark = s("g", { "data-screen-only": "" });
-    svg.append(
-      s(
-        "defs",
-        null,
-        s(
-          "clipPath",
-          { id: clip },
-          s("rect", { x: left, y: top - 8, width: this.box.right - left, height: bottom - top + 14 }),
-        ),
-      ),
-      axes,
-      ruled,
-      marks,
-      legend,
-      this.mark,
-    );
-    this.frame.show(svg);
-    this.frame.figure.dataset.drawn = "true";
-    if (this.cursor !== null && document.activeElement === this.frame.plot) this.showPoint(this.cursor, false);
+    const room = { x: left, y: top - 8, width: this.box.right - left, height: bottom - top + 14 };
+    this.put(width, height, this.clipPath(clip, room), axes, ruled, marks, legend);
+  }
+
+  protected again(): void {
+    if (this.cursor !== null) this.showPoint(this.cursor, false);
   }
 
   private xDomain(): [number, number] {
@@ -157,15 +124,13 @@ export class XYChart implements Drawable {
     return [low - room, high + room];
   }
 
-  private point(event: PointerEvent): void {
+  protected point(at: number, y: number): void {
     if (!this.x || this.stops.length === 0) return;
-    const bounds = this.frame.plot.getBoundingClientRect();
-    const at = event.clientX - bounds.left;
     if (at < this.box.left - 10 || at > this.box.right + 10) return this.clear();
-    this.showPoint(this.stops[nearest(this.stops, this.x.invert(at))]!, false, event.clientY - bounds.top);
+    this.showPoint(this.stops[nearest(this.stops, this.x.invert(at))]!, false, y);
   }
 
-  private key(event: KeyboardEvent): void {
+  protected key(event: KeyboardEvent): void {
     const { view } = this.spec;
     if (view && zoomKey(event, view, this.cursor ?? undefined)) {
       event.preventDefault();
@@ -186,7 +151,7 @@ export class XYChart implements Drawable {
   /** Shows the values at an x that is drawn. */
   private showPoint(value: number, speak: boolean, y?: number): void {
     const { spec, x, mark } = this;
-    if (!x || !mark) return;
+    if (!x) return;
     this.cursor = value;
     const at = x(value);
     mark.replaceChildren(s("line", { class: "cursor", x1: at, x2: at, y1: this.box.top, y2: this.box.bottom }));
@@ -220,10 +185,5 @@ export class XYChart implements Drawable {
     if (x.kind === "time") return both(toDate(startedUnixNs ?? 0, value), (view?.span ?? 0) < 600e9 ? 3 : 0);
     if (x.kind === "band") return x.places?.[value] ?? "";
     return `${x.label.replace(/ *\(.*\)$/, "")}: ${x.format(value)}`;
-  }
-
-  private clear(): void {
-    this.mark?.replaceChildren();
-    this.frame.hideTip();
   }
 }

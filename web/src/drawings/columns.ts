@@ -1,6 +1,7 @@
 // Columns of tables as charts and sentences want them.
-import type { Content } from "../charts/model";
-import type { Table } from "../data/table";
+import type { Content, Layer } from "../charts/model";
+import type { Numbers, Table } from "../data/table";
+import type { Context } from "../kinds/describe";
 
 /** x values of a table sorted by them; rows without one must not be there. */
 export function xs(table: Table, column: string): number[] {
@@ -18,6 +19,23 @@ export function contentOf(...tables: Table[]): () => Content {
     const contents = tables.filter((table) => table.length > 0).map((table) => table.content());
     return { columns: contents[0]?.columns ?? [], rows: contents.flatMap((one) => one.rows) };
   };
+}
+
+/** What all charts over the time of a run have alike, with the tables behind them. */
+export function overTime(context: Context, ...tables: Table[]) {
+  return {
+    type: "xy",
+    x: { kind: "time", label: "", format: String },
+    view: context.view,
+    startedUnixNs: context.run.started_unix_ns,
+    content: contentOf(...tables),
+  } as const;
+}
+
+/** A line over time: a column of a table, or values for its rows. */
+export function lineOf(table: Table, name: string, y: string | Numbers, colour: string, dash?: string): Layer {
+  const values = typeof y === "string" ? table.numbers(y) : y;
+  return { kind: "line", name, colour, dash, x: xs(table, "at_ns"), y: values, gap: gapOf(table) };
 }
 
 /** Where the largest value of a column is. */

@@ -5,7 +5,7 @@ import { Table } from "../data/table";
 import { h, table as tableOf } from "../dom";
 import { bytes, count, digits, nanoseconds, percent, plural, rate } from "../format";
 import type { Context, Drawing } from "../kinds/describe";
-import { contentOf, gapOf, median, peak, xs } from "./columns";
+import { contentOf, gapOf, lineOf, median, overTime, peak, xs } from "./columns";
 import { flowDirections } from "./lanes";
 import { C, colour } from "./palette";
 import { exactNs } from "./rtt";
@@ -65,19 +65,15 @@ export const mediaRate: Drawing = (context): XYSpec => {
     }
   }
   return {
-    type: "xy",
+    ...overTime(context, ...tables),
     id: "media-rate",
     title,
     note: completeness(tables[0] ?? Table.of(context.run, "stream_seconds")),
     empty: mean === null ? NONE : null,
-    x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "UDP payload received", format: rate, exact: (v) => rate(Math.round(v)) },
     layers,
     rules: asked ? [{ axis: "y", value: asked, label: `requested ${rate(asked)}`, short: "requested" }] : [],
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
     height: 230,
-    content: contentOf(...tables),
   };
 };
 
@@ -93,24 +89,13 @@ export const streamLoss: Drawing = (context): XYSpec | null => {
     .map((table) => ({ table, top: peak(table.numbers("lost")) }))
     .sort((a, b) => (b.top?.value ?? 0) - (a.top?.value ?? 0))[0]!;
   return {
-    type: "xy",
+    ...overTime(context, ...tables),
     id: "stream-loss",
     title: `${plural(lost, "packet")} lost in all (${percent(lost / (lost + received))}), at most ${count(worst.top!.value)} at a time, at ${when(context, xs(worst.table, "at_ns")[worst.top!.index]!)}`,
     note: completeness(tables[0]!),
-    x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: `packets lost in ${nanoseconds(tables[0]!.series?.bin_ns ?? 1e9)}`, format: count },
-    layers: names.map((name, i) => ({
-      kind: "line",
-      name: name,
-      colour: i === 0 ? C.red : C.orange,
-      x: xs(tables[i]!, "at_ns"),
-      y: tables[i]!.numbers("lost"),
-      gap: gapOf(tables[i]!),
-    })),
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
+    layers: names.map((name, i) => lineOf(tables[i]!, name, "lost", i === 0 ? C.red : C.orange)),
     height: 200,
-    content: contentOf(...tables),
   };
 };
 
@@ -126,11 +111,10 @@ export const oneWayDelay: Drawing = (context): XYSpec | null => {
   const top = peak(table.numbers("owd_max_ns"));
   const gap = gapOf(table);
   return {
-    type: "xy",
+    ...overTime(context, table),
     id: "one-way-delay",
     title: `One-way delay: P50 ${nanoseconds(middle)}${top ? `, maximum ${nanoseconds(top.value)} at ${when(context, x[top.index]!)}` : ""}`,
     note: notes("An estimate: the clocks of two hosts are compared.", completeness(table)),
-    x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "one-way delay", format: (v) => nanoseconds(v), exact: exactNs },
     layers: [
       {
@@ -148,10 +132,7 @@ export const oneWayDelay: Drawing = (context): XYSpec | null => {
       { kind: "line", name: "P99", colour: C.green, x, y: p99, gap },
       { kind: "line", name: "largest", colour: C.red, x, y: table.numbers("owd_max_ns"), gap, dash: "1 3" },
     ],
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
     height: 240,
-    content: contentOf(table),
   };
 };
 
@@ -280,17 +261,13 @@ export const scheduleError: Drawing = (context): XYSpec | null => {
     (table.numbers("schedule_error_p50_ns").filter((v) => v !== null) as number[]).every((v) => v > 0),
   );
   return {
-    type: "xy",
+    ...overTime(context, ...tables),
     id: "schedule-error",
     title: `The sender was ${nanoseconds(p99)} behind schedule (P99)${top ? `, maximum ${nanoseconds(top.value)} at ${when(context, xs(tables[0]!, "at_ns")[top.index]!)}` : ""}`,
     note: completeness(tables[0]!),
-    x: { kind: "time", label: "", format: String },
     y: { kind: positive ? "log" : "linear", label: "behind schedule", format: (v) => nanoseconds(v), exact: exactNs },
     layers,
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
     height: 230,
-    content: contentOf(...tables),
   };
 };
 

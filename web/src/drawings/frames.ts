@@ -6,14 +6,12 @@ import { dig, num } from "../data/facts";
 import { Table } from "../data/table";
 import { count, nanoseconds, percent, plural } from "../format";
 import type { Context, Drawing } from "../kinds/describe";
-import { contentOf, gapOf, median, peak, xs } from "./columns";
+import { gapOf, median, overTime, peak, xs } from "./columns";
 import { C } from "./palette";
 import { each } from "./received";
 import { exactNs } from "./rtt";
 import { type Part, stackOf } from "./stack";
 import { completeness, notes, when } from "./wording";
-
-const TIME = { kind: "time", label: "", format: String } as const;
 
 /** What is wrong stands on the axis, where it is seen; whole frames stand above it. */
 const PARTS: Part[] = [
@@ -73,7 +71,7 @@ export const framesOverTime: Drawing = (context): XYSpec | null => {
   if (table.length === 0) return null;
   const frames = framesOf(context.run);
   return {
-    type: "xy",
+    ...overTime(context, table),
     id: "frames",
     title: framesSentence(frames),
     note: notes(
@@ -81,13 +79,9 @@ export const framesOverTime: Drawing = (context): XYSpec | null => {
       completeness(table),
     ),
     empty: frames.all === 0 ? "No frames were output." : null,
-    x: TIME,
     y: { kind: "linear", label: `frames in ${each(table)}`, format: count },
     layers: stackOf(table, PARTS),
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
     height: 220,
-    content: contentOf(table),
   };
 };
 
@@ -143,17 +137,13 @@ function chart(
 ) {
   const { table, layers } = quantiles(context, prefix);
   return {
-    type: "xy",
+    ...overTime(context, table),
     id: told.id,
     title: told.title,
     note: notes(told.note, completeness(table)),
-    x: TIME,
     y: { kind: "linear", label: told.label, format: (v) => nanoseconds(v), exact: exactNs, zero: told.zero },
     layers,
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
     height: 240,
-    content: contentOf(table),
   } satisfies XYSpec;
 }
 

@@ -3,7 +3,7 @@ import type { Layer, XYSpec } from "../charts/model";
 import { Table } from "../data/table";
 import { count, digits, plural } from "../format";
 import type { Drawing } from "../kinds/describe";
-import { contentOf, gapOf, peak, xs } from "./columns";
+import { gapOf, lineOf, overTime, peak, xs } from "./columns";
 import { C } from "./palette";
 import { completeness, when } from "./wording";
 
@@ -48,20 +48,16 @@ export const hostCpu: Drawing = (context): XYSpec | null => {
     .filter((one) => one.top);
   const busiest = tops.sort((a, b) => b.top!.value - a.top!.value)[0];
   return {
-    type: "xy",
+    ...overTime(context, ...tables),
     id: "host-cpu",
     title: busiest
       ? `At most ${cores(busiest.top!.value)} were busy, on ${NAMES[busiest.side] ?? busiest.side} at ${when(context, busiest.x[busiest.top!.index]!)}`
       : "CPU of the hosts",
     note: completeness(all),
     empty: busiest ? null : "The hosts did not report their CPU use.",
-    x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "CPU (cores)", format: (v) => digits(v, 3), exact: cores },
     layers,
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
     height: 220,
-    content: contentOf(...tables),
   };
 };
 
@@ -86,28 +82,24 @@ export const hostDrops: Drawing = (context): XYSpec | null => {
       if (dropped === 0) continue;
       sum += dropped;
       const i = layers.length;
-      layers.push({
-        kind: "line",
-        name: `${NAMES[side] ?? side}: ${name}`,
-        colour: [C.red, C.orange, C.purple, C.blue, C.green, C.sky][i % 6]!,
-        x: xs(table, "at_ns"),
-        y: table.numbers(column),
-        gap: gapOf(table),
-      });
+      layers.push(
+        lineOf(
+          table,
+          `${NAMES[side] ?? side}: ${name}`,
+          column,
+          [C.red, C.orange, C.purple, C.blue, C.green, C.sky][i % 6]!,
+        ),
+      );
     }
   }
   if (sum === 0) return null;
   return {
-    type: "xy",
+    ...overTime(context, all),
     id: "host-drops",
     title: `The hosts dropped ${plural(sum, "packet")}`,
     note: "Counters of the whole host, other programs included.",
-    x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "packets dropped", format: count },
     layers,
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
     height: 210,
-    content: contentOf(all),
   };
 };

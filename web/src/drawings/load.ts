@@ -5,12 +5,10 @@ import { dig, num } from "../data/facts";
 import { Table } from "../data/table";
 import { count, digits, nanoseconds, percent, plural, rate } from "../format";
 import type { Context, Drawing } from "../kinds/describe";
-import { contentOf, gapOf, median, peak, xs } from "./columns";
+import { gapOf, lineOf, median, overTime, peak, xs } from "./columns";
 import { C, colour } from "./palette";
 import { perNs } from "./received";
 import { completeness, notes, when } from "./wording";
-
-const TIME = { kind: "time", label: "", format: String } as const;
 
 export interface Kind {
   name: string;
@@ -33,27 +31,16 @@ export function perSecond(table: Table, column: string): (number | null)[] {
   );
 }
 
-function overTime(context: Context, all: Kind[]) {
+function ofKinds(context: Context, all: Kind[]) {
   return {
-    type: "xy",
-    x: TIME,
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
-    content: contentOf(...all.map((one) => one.table)),
+    ...overTime(context, ...all.map((one) => one.table)),
     note: all[0] ? completeness(all[0].table) : null,
     height: 240,
   } as const;
 }
 
 function lines(all: Kind[], values: (table: Table) => (number | null)[]): Layer[] {
-  return all.map((one, i) => ({
-    kind: "line",
-    name: one.name,
-    colour: colour(i),
-    x: xs(one.table, "at_ns"),
-    y: values(one.table),
-    gap: gapOf(one.table),
-  }));
+  return all.map((one, i) => lineOf(one.table, one.name, values(one.table), colour(i)));
 }
 
 /** What all kinds have together in a run, from its summary, or from the seconds while there is none. */
@@ -66,7 +53,7 @@ export const loadRequests: Drawing = (context): XYSpec | null => {
   if (all.length === 0) return null;
   const each = num(dig(context.run.summary, "all", "requests_per_second"));
   return {
-    ...overTime(context, all),
+    ...ofKinds(context, all),
     id: "load-requests",
     title: `${plural(total(context.run, "requests"), "request")}${each === null ? "" : `, ${digits(each)} per second`}`,
     y: { kind: "linear", label: "requests per second", format: (v) => digits(v), exact: (v) => digits(v, 5) },
@@ -82,7 +69,7 @@ export const loadTimes: Drawing = (context): XYSpec | null => {
     .sort((a, b) => (b.peak?.value ?? 0) - (a.peak?.value ?? 0))[0];
   const at = most?.peak ? (most.table.numbers("at_ns")[most.peak.index] ?? 0) : 0;
   return {
-    ...overTime(context, all),
+    ...ofKinds(context, all),
     id: "load-times",
     title: `The slowest second was at ${when(context, at)}: P99 of ${most?.name} was ${nanoseconds(most?.peak?.value)}`,
     note: notes(
@@ -91,15 +78,15 @@ export const loadTimes: Drawing = (context): XYSpec | null => {
     ),
     y: { kind: "log", label: "time to last byte", format: (v) => nanoseconds(v), exact: (v) => nanoseconds(v, 4) },
     layers: all.flatMap((one, i): Layer[] =>
-      (["p50", "p99"] as const).map((quantile) => ({
-        kind: "line",
-        name: `${one.name}, ${quantile.toUpperCase()}`,
-        colour: colour(i),
-        dash: quantile === "p99" ? "5 3" : undefined,
-        x: xs(one.table, "at_ns"),
-        y: one.table.numbers(`last_byte_${quantile}_ns`),
-        gap: gapOf(one.table),
-      })),
+      (["p50", "p99"] as const).map((quantile) =>
+        lineOf(
+          one.table,
+          `${one.name}, ${quantile.toUpperCase()}`,
+          `last_byte_${quantile}_ns`,
+          colour(i),
+          quantile === "p99" ? "5 3" : undefined,
+        ),
+      ),
     ),
     height: 290,
   };
@@ -110,7 +97,7 @@ export const loadRate: Drawing = (context): XYSpec | null => {
   if (all.length === 0) return null;
   const mean = num(dig(context.run.summary, "all", "bits_per_second"));
   return {
-    ...overTime(context, all),
+    ...ofKinds(context, all),
     id: "load-rate",
     title: mean === null ? "Rate received by viewers" : `Viewers received ${rate(mean)} on average`,
     y: { kind: "linear", label: "responses received", format: rate, exact: (v) => rate(Math.round(v)) },
@@ -125,7 +112,7 @@ export const loadFailures: Drawing = (context): XYSpec | null => {
   const causes = Object.entries((dig(context.run.summary, "all", "failures") ?? {}) as Record<string, number>);
   const why = causes.map(([cause, times]) => `${count(times)} ${cause}`).join(", ");
   return {
-    ...overTime(context, all),
+    ...ofKinds(context, all),
     id: "load-failures",
     title: `${plural(failed, "request")} failed${why ? `: ${why}` : ""}`,
     y: { kind: "linear", label: "failures per second", format: (v) => digits(v), exact: (v) => digits(v, 5) },
@@ -140,7 +127,7 @@ export const loadViewers: Drawing = (context): XYSpec | null => {
   const table = Table.of(context.run, "viewer_seconds").sortedBy("at_ns");
   if (table.length === 0) return null;
   return {
-    ...overTime(context, [{ name: "viewers", table }]),
+    ...ofKinds(context, [{ name: "viewers", table }]),
     id: "load-viewers",
     title: `At most ${plural(table.max("viewers") ?? 0, "viewer")} at once`,
     y: { kind: "linear", label: "viewers", format: count },
@@ -165,7 +152,7 @@ export const loadStalls: Drawing = (context): XYSpec | null => {
   const ratio = num(dig(context.run.summary, "quality", "rebuffer_ratio"));
   const stalls = table.sum("stalls");
   return {
-    ...overTime(context, [{ name: "viewers", table }]),
+    ...ofKinds(context, [{ name: "viewers", table }]),
     id: "load-stalls",
     title:
       stalls === 0
@@ -173,16 +160,7 @@ export const loadStalls: Drawing = (context): XYSpec | null => {
         : `Viewers stalled ${plural(stalls, "time")}${ratio === null ? "" : `, ${percent(ratio)} of the viewing time`}`,
     note: notes("Counted when a session ends.", completeness(table)),
     y: { kind: "linear", label: "stalls per second", format: (v) => digits(v), exact: (v) => digits(v, 5) },
-    layers: [
-      {
-        kind: "line",
-        name: "stalls",
-        colour: C.red,
-        x: xs(table, "at_ns"),
-        y: perSecond(table, "stalls"),
-        gap: gapOf(table),
-      },
-    ],
+    layers: [lineOf(table, "stalls", perSecond(table, "stalls"), C.red)],
     height: 200,
   };
 };
@@ -193,7 +171,7 @@ export const loadGenerator: Drawing = (context): XYSpec | null => {
   const y = perSecond(table, "cpu_ns").map((value) => (value === null ? null : value / 1e9));
   const limited = dig(context.run.summary, "generator_limited") === true;
   return {
-    ...overTime(context, [{ name: "generator", table }]),
+    ...ofKinds(context, [{ name: "generator", table }]),
     id: "load-generator",
     title: limited
       ? "The generator was the limit: times include its own delay"

@@ -4,7 +4,7 @@ import { dig, num } from "../data/facts";
 import { Table } from "../data/table";
 import { bytes, count } from "../format";
 import type { Drawing } from "../kinds/describe";
-import { contentOf, xs } from "./columns";
+import { overTime, xs } from "./columns";
 import { C } from "./palette";
 
 export const mtuProbes: Drawing = (context): XYSpec => {
@@ -19,11 +19,10 @@ export const mtuProbes: Drawing = (context): XYSpec => {
   };
   const mtu = num(dig(context.run.summary, "forward", "path_mtu"));
   return {
-    type: "xy",
+    ...overTime(context, table),
     id: "mtu-probes",
     title: mtu !== null ? `Packets of up to ${bytes(mtu)} pass unfragmented` : "Probes of the path MTU",
     empty: table.length === 0 ? "No probe was sent." : null,
-    x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "IP packet length (bytes)", format: count },
     layers: [
       { kind: "points", name: "passed", colour: C.blue, shape: "circle", ...pick((i) => !!passed[i]) },
@@ -42,9 +41,6 @@ export const mtuProbes: Drawing = (context): XYSpec => {
         ...pick((i) => !passed[i] && !!local[i]),
       },
     ],
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
     height: 240,
-    content: contentOf(table),
   };
 };

@@ -4,7 +4,7 @@ import { Table } from "../data/table";
 import { h, table as tableOf } from "../dom";
 import { count, inUnit, number, words } from "../format";
 import type { Context } from "../kinds/describe";
-import { contentOf, gapOf, xs } from "./columns";
+import { lineOf, overTime } from "./columns";
 import { colour } from "./palette";
 import { completeness } from "./wording";
 
@@ -45,7 +45,7 @@ export function plainSeries(context: Context): (XYSpec | HTMLElement)[] {
   return Object.keys(context.run.series).flatMap((name): (XYSpec | HTMLElement)[] => {
     const table = Table.of(context.run, name);
     return table.has("at_ns") && table.names.some((column) => measured(table, column))
-      ? overTime(context, table, name)
+      ? overUnits(context, table, name)
       : [plainTable(table, name)];
   });
 }
@@ -58,7 +58,7 @@ function measured(table: Table, column: string): boolean {
   );
 }
 
-function overTime(context: Context, table: Table, name: string): XYSpec[] {
+function overUnits(context: Context, table: Table, name: string): XYSpec[] {
   const byUnit = new Map<string, string[]>();
   for (const column of table.names) {
     if (!measured(table, column)) continue;
@@ -76,31 +76,27 @@ function overTime(context: Context, table: Table, name: string): XYSpec[] {
           more++;
           continue;
         }
-        layers.push({
-          kind: "line",
-          name: [words(column), group.name].filter(Boolean).join(", "),
-          colour: colour(layers.length),
-          dash: layers.length >= 7 ? "5 3" : undefined,
-          x: xs(sorted, "at_ns"),
-          y: sorted.numbers(column),
-          gap: gapOf(sorted),
-        });
+        layers.push(
+          lineOf(
+            sorted,
+            [words(column), group.name].filter(Boolean).join(", "),
+            column,
+            colour(layers.length),
+            layers.length >= 7 ? "5 3" : undefined,
+          ),
+        );
       }
     }
     const format = (value: number) => (unit ? inUnit(value, unit) : number(value));
     return {
-      type: "xy",
+      ...overTime(context, table),
       id: `plain-${name}-${unit || "count"}`.replace(/[^A-Za-z0-9-]+/g, "-"),
       title: `${words(name)}: ${columns.length > 3 ? `${columns.length} columns` : columns.map(words).join(", ")}`,
       note:
         [completeness(table), more > 0 ? `${more} more lines are in the CSV.` : null].filter(Boolean).join(" ") || null,
       empty: layers.length === 0 ? "All values are 0 or missing." : null,
-      x: { kind: "time", label: "", format: String },
       y: { kind: "linear", label: unit || "count", format, exact: format },
       layers,
-      view: context.view,
-      startedUnixNs: context.run.started_unix_ns,
-      content: contentOf(table),
     };
   });
 }

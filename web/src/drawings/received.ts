@@ -4,13 +4,11 @@ import type { Run } from "../data/document";
 import { Table } from "../data/table";
 import { count, digits, nanoseconds, percent, plural, rate } from "../format";
 import type { Context, Drawing } from "../kinds/describe";
-import { contentOf, gapOf, median, peak, xs } from "./columns";
+import { gapOf, lineOf, median, overTime, peak, xs } from "./columns";
 import { C, colour } from "./palette";
 import { type Account, accountOf, expected, lostOf, type Sender, senders } from "./senders";
 import { type Part, stackOf } from "./stack";
 import { completeness, notes, when } from "./wording";
-
-const TIME = { kind: "time", label: "", format: String } as const;
 
 /** Values in each nanosecond of their rows. A short rest at the end of a run says nothing of a second. */
 export function perNs(values: (number | null)[], durations: (number | null)[]): (number | null)[] {
@@ -52,7 +50,7 @@ export const recvRate: Drawing = (context): XYSpec | null => {
   const means = layers.map((layer) => median(layer.y));
   const some = Table.of(context.run, "recv_seconds").sum("bytes") > 0;
   return {
-    type: "xy",
+    ...overTime(context, ...tables(all)),
     id: "recv-rate",
     title:
       all.length === 1
@@ -60,13 +58,9 @@ export const recvRate: Drawing = (context): XYSpec | null => {
         : `${all.map((one, i) => `${rate(means[i])} arrived from ${one.name}`).join(", ")}`,
     note: notes("All packets: source, repair and retransmitted ones.", completeness(all[0]!.table)),
     empty: some ? null : "No packets were received.",
-    x: TIME,
     y: { kind: "linear", label: "UDP payload received", format: rate, exact: (v) => rate(Math.round(v)) },
     layers,
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
     height: 230,
-    content: contentOf(...tables(all)),
   };
 };
 
@@ -104,7 +98,7 @@ function lossOf(context: Context, one: Sender, several: boolean): XYSpec {
   const named = several ? `${one.name}: ` : "";
   const sentence = repairSentence(accountOf(table));
   return {
-    type: "xy",
+    ...overTime(context, table),
     id: several ? `recv-loss-${one.index}` : "recv-loss",
     title: named + (named ? sentence.charAt(0).toLowerCase() + sentence.slice(1) : sentence),
     note: notes(
@@ -112,7 +106,6 @@ function lossOf(context: Context, one: Sender, several: boolean): XYSpec {
       completeness(table),
     ),
     empty: lost + parts.length === 0 ? "No packet was missed; nothing to repair." : null,
-    x: TIME,
     y: { kind: "linear", label: `packets in ${each(table)}`, format: count },
     layers: [
       ...parts,
@@ -127,10 +120,7 @@ function lossOf(context: Context, one: Sender, several: boolean): XYSpec {
         gap: gapOf(table),
       },
     ],
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
     height: 250,
-    content: contentOf(table),
   };
 }
 
@@ -150,15 +140,9 @@ const IDLE: (Part & { dash?: string })[] = [
 export const recvLate: Drawing = (context): XYSpec | null => {
   const all = senders(context.run);
   const layers = all.flatMap((one): Layer[] =>
-    IDLE.filter((part) => one.table.sum(part.column) > 0).map((part) => ({
-      kind: "line",
-      name: all.length > 1 ? `${one.name}: ${part.name}` : part.name,
-      colour: part.colour,
-      dash: part.dash,
-      x: xs(one.table, "at_ns"),
-      y: one.table.numbers(part.column),
-      gap: gapOf(one.table),
-    })),
+    IDLE.filter((part) => one.table.sum(part.column) > 0).map((part) =>
+      lineOf(one.table, all.length > 1 ? `${one.name}: ${part.name}` : part.name, part.column, part.colour, part.dash),
+    ),
   );
   if (layers.length === 0) return null;
   const sum = (column: string) => all.reduce((n, one) => n + one.table.sum(column), 0);
@@ -174,17 +158,13 @@ export const recvLate: Drawing = (context): XYSpec | null => {
       ? `${plural(late, "packet")} arrived too late, most at ${when(context, worst!.x[worst!.top!.index]!)}`
       : "No packet arrived too late";
   return {
-    type: "xy",
+    ...overTime(context, ...tables(all)),
     id: "recv-late",
     title: [first, ...rest].join("; "),
     note: completeness(all[0]!.table),
-    x: TIME,
     y: { kind: "linear", label: `packets in ${each(all[0]!.table)}`, format: count },
     layers,
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
     height: 210,
-    content: contentOf(...tables(all)),
   };
 };
 
@@ -205,17 +185,13 @@ export function cpuChart(
   if (usual === null || !top || top.value === 0) return null;
   const cores = (value: number) => `${digits(value, 3)} ${value === 1 ? "core" : "cores"}`;
   return {
-    type: "xy",
+    ...overTime(context, table),
     id,
     title: `${name.charAt(0).toUpperCase()}${name.slice(1)} used ${cores(usual)} (median), at most ${cores(top.value)} at ${when(context, x[top.index]!)}`,
     note: completeness(table),
-    x: TIME,
     y: { kind: "linear", label: "CPU (cores)", format: (v) => digits(v, 3), exact: cores },
     layers: [{ kind: "line", name, colour: C.blue, x, y, gap: gapOf(table) }],
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
     height: 200,
-    content: contentOf(table),
   };
 }
 

@@ -5,7 +5,7 @@ import { quantile } from "../data/facts";
 import { Table } from "../data/table";
 import { count, nanoseconds, percent, plural } from "../format";
 import type { Context, Drawing } from "../kinds/describe";
-import { contentOf, gapOf, median, peak, xs } from "./columns";
+import { contentOf, gapOf, median, overTime, peak, xs } from "./columns";
 import { C } from "./palette";
 import { completeness, notes, when } from "./wording";
 
@@ -50,7 +50,7 @@ export const rttOverTime: Drawing = (context): XYSpec => {
     layers.push({ kind: "line", name: "P50 on the network", colour: C.purple, x, y: network, gap, dash: "5 3" });
   }
   return {
-    type: "xy",
+    ...overTime(context, table),
     id: "rtt-over-time",
     title:
       top && middle !== null
@@ -58,14 +58,10 @@ export const rttOverTime: Drawing = (context): XYSpec => {
         : "RTT over time",
     note: notes(completeness(table), CLOUDS_NOTE),
     empty: top ? null : NONE,
-    x: { kind: "time", label: "", format: String },
     y: { kind: spread(min, max), label: "RTT", format: (v) => nanoseconds(v), exact: exactNs },
     layers,
     rules: rttRules("y"),
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
     height: 320,
-    content: contentOf(table),
   };
 };
 
@@ -77,17 +73,13 @@ export const rttLostOverTime: Drawing = (context): XYSpec | null => {
   const x = xs(table, "at_ns");
   const top = peak(table.numbers("lost"))!;
   return {
-    type: "xy",
+    ...overTime(context, table),
     id: "rtt-lost",
     title: `${plural(lost, "packet")} of ${count(sent)} ${lost === 1 ? "was" : "were"} not answered in time, most at ${when(context, x[top.index]!)}`,
     note: completeness(table),
-    x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "packets lost", format: count },
     layers: [{ kind: "line", name: "lost", colour: C.red, x, y: table.numbers("lost"), gap: gapOf(table) }],
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
     height: 190,
-    content: contentOf(table),
   };
 };
 

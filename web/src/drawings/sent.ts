@@ -1,39 +1,23 @@
 // Charts of a sender of media: rate, packets by cause, code rate, send failures, RTT, CPU.
-import type { Layer, XYSpec } from "../charts/model";
+import type { XYSpec } from "../charts/model";
 import type { Run } from "../data/document";
 import { Table } from "../data/table";
 import { count, nanoseconds, percent, plural, rate } from "../format";
-import type { Context, Drawing } from "../kinds/describe";
-import { contentOf, gapOf, median, peak, xs } from "./columns";
+import type { Drawing } from "../kinds/describe";
+import { lineOf, median, overTime, peak, xs } from "./columns";
 import { C } from "./palette";
 import { bitsPerSecond, cpuChart, each } from "./received";
 import { exactNs } from "./rtt";
 import { completeness, notes, when } from "./wording";
 
-const TIME = { kind: "time", label: "", format: String } as const;
-
 const seconds = (run: Run) => Table.of(run, "send_seconds").sortedBy("at_ns");
-
-function lineOf(table: Table, name: string, y: (number | null)[], colour: string, dash?: string): Layer {
-  return { kind: "line", name, colour, dash, x: xs(table, "at_ns"), y, gap: gapOf(table) };
-}
-
-function frame(context: Context, table: Table) {
-  return {
-    type: "xy",
-    x: TIME,
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
-    content: contentOf(table),
-  } as const;
-}
 
 export const sendRate: Drawing = (context): XYSpec | null => {
   const table = seconds(context.run);
   if (table.length === 0) return null;
   const y = bitsPerSecond(table);
   return {
-    ...frame(context, table),
+    ...overTime(context, table),
     id: "send-rate",
     title: `${rate(median(y))} were sent`,
     note: notes("All packets: source, repair and retransmitted ones, and probes of flows.", completeness(table)),
@@ -61,7 +45,7 @@ export const sendPackets: Drawing = (context): XYSpec | null => {
     .filter(([column]) => column !== "sources")
     .map(([column, name]) => `${count(table.sum(column))} ${name}${share(column)}`);
   return {
-    ...frame(context, table),
+    ...overTime(context, table),
     id: "send-packets",
     title: `${plural(sources, "source packet")} were sent${more.length > 0 ? `, and ${more.join(", ")}` : ", and no others"}`,
     note: completeness(table),
@@ -93,7 +77,7 @@ export const sendCode: Drawing = (context): XYSpec | null => {
   const windows = table.numbers("fec_window");
   const [low, high] = [Math.min(...real(y)), Math.max(...real(y))];
   return {
-    ...frame(context, table),
+    ...overTime(context, table),
     id: "send-code",
     title:
       low === high
@@ -123,7 +107,7 @@ export const sendTrouble: Drawing = (context): XYSpec | null => {
   const [first] = there as [(typeof TROUBLE)[number]];
   const top = peak(table.numbers(first[0]))!;
   return {
-    ...frame(context, table),
+    ...overTime(context, table),
     id: "send-trouble",
     title: `${there.map(([column, name]) => `${count(table.sum(column))} ${name}`).join("; ")}; of the first the most at ${when(context, xs(table, "at_ns")[top.index]!)}`,
     note: completeness(table),
@@ -140,7 +124,7 @@ export const sendRtt: Drawing = (context): XYSpec | null => {
   const top = peak(y);
   if (usual === null || !top) return null;
   return {
-    ...frame(context, table),
+    ...overTime(context, table),
     id: "send-rtt",
     title: `RTT to the receiver: P50 ${nanoseconds(usual)}, maximum ${nanoseconds(top.value)} at ${when(context, xs(table, "at_ns")[top.index]!)}`,
     note: completeness(table),

@@ -4,7 +4,7 @@ import { dig, num } from "../data/facts";
 import { Table } from "../data/table";
 import { count, nanoseconds, plural, rate } from "../format";
 import type { Drawing } from "../kinds/describe";
-import { contentOf, xs } from "./columns";
+import { overTime, xs } from "./columns";
 import { C, colour } from "./palette";
 import { completeness } from "./wording";
 
@@ -21,7 +21,7 @@ export const tcpOverTime: Drawing = (context): XYSpec => {
   const goodput = num(dig(context.run.summary, "goodput"));
   const again = num(dig(context.run.summary, "retransmits")) ?? all.sum("retransmits");
   return {
-    type: "xy",
+    ...overTime(context, all),
     id: "tcp-over-time",
     title:
       all.length > 0
@@ -29,7 +29,6 @@ export const tcpOverTime: Drawing = (context): XYSpec => {
         : "TCP throughput",
     note: completeness(all),
     empty: all.length === 0 ? "No TCP data arrived." : null,
-    x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "TCP payload received", format: rate, exact: (v) => rate(Math.round(v)) },
     layers: streams.map((stream, i) => {
       const table = all.where("stream", stream);
@@ -42,10 +41,7 @@ export const tcpOverTime: Drawing = (context): XYSpec => {
         gap: 3e9,
       };
     }),
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
     height: 240,
-    content: contentOf(all),
   };
 };
 
@@ -54,10 +50,9 @@ export const tcpRtt: Drawing = (context): XYSpec | null => {
   if (all.max("rtt_ns") === null) return null;
   const streams = (all.distinct("stream") as number[]).sort((a, b) => a - b);
   return {
-    type: "xy",
+    ...overTime(context, all),
     id: "tcp-rtt",
     title: `Smoothed RTT of TCP: at most ${nanoseconds(all.max("rtt_ns"))}`,
-    x: { kind: "time", label: "", format: String },
     y: { kind: "linear", label: "smoothed RTT", format: (v) => nanoseconds(v) },
     layers: streams.map((stream, i) => {
       const table = all.where("stream", stream);
@@ -70,10 +65,7 @@ export const tcpRtt: Drawing = (context): XYSpec | null => {
         gap: 3e9,
       };
     }),
-    view: context.view,
-    startedUnixNs: context.run.started_unix_ns,
     height: 210,
-    content: contentOf(all),
   };
 };
 

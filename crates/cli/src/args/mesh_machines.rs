@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, value_parser};
 
-use super::mesh::{CostArgs, FilterArgs, ShapeArgs};
+use super::mesh_pairs::{CostArgs, FilterArgs, ShapeArgs};
 use crate::units::TimeSpan;
 
 /// Machines to launch.

@@ -12,6 +12,7 @@ mod load_commands;
 mod load_player;
 mod mesh;
 mod mesh_machines;
+mod mesh_pairs;
 mod neighbour;
 mod origin;
 mod origin_commands;
@@ -46,10 +47,11 @@ pub use load::{HttpMode, LoadArgs, PerSecond, PlayMode, RungMode, TimeRange, Vie
 pub use load_commands::{ExperimentArgs, FindCapacityArgs, LoadCommand, LoadCommandLine};
 pub use load_player::PlayerArgs;
 pub use mesh::{
-    CostArgs, FilterArgs, ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs,
-    MeshRunArgs, ProbeArgs, RegionsArgs, ShapeArgs,
+    ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs, MeshRunArgs, ProbeArgs,
+    RegionsArgs,
 };
 pub use mesh_machines::{LaunchArgs, MachineArgs, StatusArgs, SweepArgs, TaggedArgs};
+pub use mesh_pairs::{CostArgs, FilterArgs, ShapeArgs};
 pub use neighbour::{NeighbourArgs, NeighbourCommand, NeighbourServeArgs};
 pub use origin::OriginArgs;
 pub use origin_commands::{BucketStyle, DemoArgs, DrefArgs, IndexArgs, OriginCommand, StorageArgs};

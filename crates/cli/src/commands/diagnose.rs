@@ -6,7 +6,8 @@ use weir_results::{RunId, Store};
 
 use super::output::print;
 use super::progress::Waiting;
-use super::{Failure, Status, runs, tables};
+use super::run_store::find;
+use super::{Failure, Status, tables};
 
 /// Reads the run and prints its diagnosis.
 pub fn run(args: &DiagnoseArgs, global: &GlobalOptions) -> Result<(), Failure> {
@@ -15,7 +16,7 @@ pub fn run(args: &DiagnoseArgs, global: &GlobalOptions) -> Result<(), Failure> {
         target_loss: args.target_loss.map(|share| share.fraction()),
         ..Options::default()
     };
-    let run = runs::find(&store, args.run)?;
+    let run = find(&store, args.run)?;
     let waiting = Waiting::new("reading the run", global.quiet);
     let diagnosis = of_run(&store, run, &options)?;
     drop(waiting);

@@ -8,8 +8,8 @@ use weir_measure::{MeasureError, Session, Stop};
 use weir_wire::SpreadKind;
 
 use super::estimate::{Egress, Estimate, Estimated, Volume, flows_title};
-use super::output::{closing_lines, print, print_json, storing_notes};
-use super::run_store::{Ended, OpenRun, RunStore, json, new_run};
+use super::result::StoredResult;
+use super::run_store::{Ended, OpenRun, RunStore, Stored, json, new_run};
 use super::{Failure, connect, tables, thresholds};
 
 const _: () = assert!(MOST_FLOWS == flows::MOST_FLOWS);
@@ -55,26 +55,20 @@ pub fn run(args: &FlowsArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), 
     let outcome = end.outcome();
     let stored = run.finish(&end, &json(&result.as_ref().ok()));
     let summary = result?;
-    let mut notes = stored.as_ref().map(storing_notes).unwrap_or_default();
+    let mut notes = stored.as_ref().map(Stored::notes).unwrap_or_default();
     notes.extend(tables::flows_notes(&summary));
-    if global.json {
-        let found = Estimated {
-            summary: &summary,
-            estimate: &estimate,
-        };
-        print_json(&store, id, "flows", outcome, &found, &notes)?;
-    } else {
-        let histograms = if global.quiet {
-            String::new()
-        } else {
-            tables::burst_histograms(&summary, tables::width())
-        };
-        print(&format!(
-            "{}{histograms}{}",
-            tables::flows(&summary),
-            closing_lines(&store, id, outcome, &notes)
-        ))?;
-    }
+    let found = Estimated {
+        summary: &summary,
+        estimate: &estimate,
+    };
+    let printed = StoredResult::new(&store, id, "flows", outcome, &notes);
+    printed.print(global.json, &found, || {
+        let mut text = tables::flows(&summary);
+        if !global.quiet {
+            text.push_str(&tables::burst_histograms(&summary, tables::width()));
+        }
+        text
+    })?;
     stored?;
     if let Some(error) = given_up {
         return Err(error.into());

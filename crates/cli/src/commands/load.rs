@@ -19,8 +19,8 @@ use weir_load::measure::LoadSummary;
 use weir_measure::Stop;
 use weir_net::host::HostFacts;
 
-use super::output::{closing_lines, print, print_json, storing_notes};
-use super::run_store::{Ended, RunStore, json as stored, new_run};
+use super::result::StoredResult;
+use super::run_store::{Ended, RunStore, Stored, json as stored, new_run};
 use super::{Failure, tables, thresholds};
 pub use merging::merge;
 use segment_log::SegmentLog;
@@ -82,13 +82,9 @@ fn play(args: &LoadArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Fail
     let summary = result?;
     notes.extend(ended_early.iter().cloned());
     notes.extend(remarks(&summary));
-    notes.extend(kept.as_ref().map(storing_notes).unwrap_or_default());
-    if global.json {
-        print_json(&store, id, "load", outcome, &summary, &notes)?;
-    } else {
-        let closing = closing_lines(&store, id, outcome, &notes);
-        print(&format!("{}{closing}", tables::load(&summary)))?;
-    }
+    notes.extend(kept.as_ref().map(Stored::notes).unwrap_or_default());
+    let printed = StoredResult::new(&store, id, "load", outcome, &notes);
+    printed.print(global.json, &summary, || tables::load(&summary))?;
     kept?;
     segments.map_or(Ok(()), SegmentLog::finish)?;
     if summary.all.requests > 0 && summary.all.failed == summary.all.requests {

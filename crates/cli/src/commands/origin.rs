@@ -3,15 +3,16 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::args::{BucketStyle, GlobalOptions, OriginArgs, OriginCommand, PacingArgs, StorageArgs};
+use crate::args::{GlobalOptions, OriginArgs, OriginCommand, PacingArgs};
 use crate::units::TimeSpan;
 use weir_measure::Stop;
 use weir_media::pace_bounds::PaceBounds;
 use weir_origin::{
-    Access, Config, KeySettings, Limits, Listening, LogTo, OriginError, Pacing, Patience, S3Style, Server,
-    StorageLocation, TlsFiles,
+    Config, KeySettings, Limits, Listening, LogTo, OriginError, Pacing, Patience, Server, StorageLocation,
+    TlsFiles,
 };
 
+use super::origin_storage::{access, patience};
 use super::output::{print, say};
 use super::run_store::json as to_json;
 use super::{Failure, origin_demo, origin_dref, origin_index};
@@ -79,20 +80,6 @@ fn config(args: &OriginArgs, place: &StorageLocation) -> Config {
     }
 }
 
-/// Options of object stores.
-pub fn access(args: &StorageArgs) -> Access {
-    Access {
-        s3_endpoint: args.s3_endpoint.clone(),
-        s3_style: match args.s3_style {
-            BucketStyle::Path => S3Style::Path,
-            BucketStyle::Virtual => S3Style::Virtual,
-        },
-        s3_region: args.s3_region.clone(),
-        anonymous: args.anonymous,
-        authorities: args.storage_ca.clone(),
-    }
-}
-
 fn pacing(args: &PacingArgs) -> Pacing {
     Pacing {
         bounds: PaceBounds {
@@ -103,17 +90,6 @@ fn pacing(args: &PacingArgs) -> Pacing {
             longest: duration(args.pace_time),
         },
         burst: args.pace_burst,
-    }
-}
-
-/// Timeouts and retries of the storage.
-pub fn patience(args: &StorageArgs) -> Patience {
-    let waits = duration(args.storage_timeout);
-    Patience {
-        answer: waits,
-        stall: waits,
-        tries: args.storage_tries,
-        ..Patience::default()
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use weir_measure::Stop;
 use weir_origin::{AheadError, AheadSettings, Indexed, IndexedFile, KeepIndexes, ObjectPath, index_ahead};
 
-use super::origin::{access, patience};
+use super::origin_storage::{access, patience};
 use super::output::{print, say};
 use super::progress::LiveLine;
 use super::{Failure, Status};

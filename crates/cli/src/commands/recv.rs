@@ -10,8 +10,9 @@ use weir_measure::Stop;
 use weir_net::host::HostFacts;
 use weir_transport::{Join, SwitchLimits};
 
-use super::output::{closing_lines, print, print_json, say, storing_notes};
-use super::run_store::{Ended, RunStore, json as stored, new_run};
+use super::output::say;
+use super::result::StoredResult;
+use super::run_store::{Ended, RunStore, Stored, json as stored, new_run};
 use super::watching::Watching;
 use super::{Failure, Status, connect, tables};
 
@@ -36,27 +37,19 @@ pub fn run(args: &RecvArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), F
     let end = Ended::of(&result, stop);
     let outcome = end.outcome();
     let kept = run.finish(&end, &stored(&summary));
-    let notes = kept.as_ref().map(storing_notes).unwrap_or_default();
+    let notes = kept.as_ref().map(Stored::notes).unwrap_or_default();
     // Nothing has started; the error is the whole result.
     if summary.format.is_none()
         && let Err(error) = result
     {
         return Err(error.into());
     }
-    if global.json {
-        print_json(&store, id, "recv", outcome, &summary, &notes)?;
-    } else {
-        let text = format!(
-            "{}{}",
-            tables::received(&summary),
-            closing_lines(&store, id, outcome, &notes)
-        );
+    let printed = StoredResult::new(&store, id, "recv", outcome, &notes);
+    if to_standard_output {
         // Standard output carries the video.
-        if to_standard_output {
-            say(text.trim_end());
-        } else {
-            print(&text)?;
-        }
+        say(printed.text(&tables::received(&summary)).trim_end());
+    } else {
+        printed.print(global.json, &summary, || tables::received(&summary))?;
     }
     kept?;
     result?;

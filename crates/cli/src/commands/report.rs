@@ -13,7 +13,8 @@ use weir_results::{RunId, Store};
 
 use super::output::{print, say};
 use super::progress::Waiting;
-use super::runs::{find, is_same_file};
+use super::run_store::find;
+use super::runs::is_same_file;
 use super::{Failure, Status, browser};
 
 /// Reads the runs, writes the file and says where it is.

@@ -9,8 +9,8 @@ use weir_results::{Record, RunId, Store, Table};
 
 use super::agent::read_key;
 use super::estimate::{Egress, Estimate, Estimated, Volume};
-use super::output::{closing_lines, print, print_json, storing_notes};
-use super::run_store::{Ended, OpenRun, RunStore, json, new_run};
+use super::result::StoredResult;
+use super::run_store::{Ended, OpenRun, RunStore, Stored, json, new_run};
 use super::{Failure, connect, tables, thresholds};
 
 /// The other end of the test.
@@ -42,26 +42,20 @@ pub fn run(args: &RttArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Fa
     let outcome = end.outcome();
     let stored = run.finish(&end, &json(&result.as_ref().ok()));
     let summary = result?;
-    let notes = stored.as_ref().map(storing_notes).unwrap_or_default();
-    if global.json {
-        let found = Estimated {
-            summary: &summary,
-            estimate: &estimate,
-        };
-        print_json(&store, id, "rtt", outcome, &found, &notes)?;
-    } else {
-        let histogram = if global.quiet {
-            String::new()
-        } else {
+    let notes = stored.as_ref().map(Stored::notes).unwrap_or_default();
+    let found = Estimated {
+        summary: &summary,
+        estimate: &estimate,
+    };
+    let printed = StoredResult::new(&store, id, "rtt", outcome, &notes);
+    printed.print(global.json, &found, || {
+        let mut text = tables::rtt(&summary);
+        if !global.quiet {
             // The result is shown whether or not it can be read back.
-            histogram(store.store(), id).unwrap_or_default()
-        };
-        print(&format!(
-            "{}{histogram}{}",
-            tables::rtt(&summary),
-            closing_lines(&store, id, outcome, &notes)
-        ))?;
-    }
+            text.push_str(&histogram(store.store(), id).unwrap_or_default());
+        }
+        text
+    })?;
     stored?;
     thresholds::judge(conditions, &thresholds::of_rtt(&summary))
 }

@@ -4,11 +4,12 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::args::RunName;
 use serde::Serialize;
 use serde_json::Value;
 use weir_measure::{Progress, Sink, Stop};
 use weir_net::clock;
-use weir_results::{NewRun, Outcome, Record, Recorder, RunId, Store, Writer, WriterHandle};
+use weir_results::{NewRun, Outcome, Record, Recorder, RunFilter, RunId, Store, Writer, WriterHandle};
 
 use super::Failure;
 use super::progress::ProgressLine;
@@ -167,9 +168,26 @@ impl OpenRun<'_> {
 /// Records that the store merged or dropped.
 pub struct Stored {
     /// Records that were merged because the writer fell behind.
-    pub merged: u64,
+    merged: u64,
     /// Records that were dropped.
-    pub lost: u64,
+    lost: u64,
+}
+
+impl Stored {
+    /// Notes about rows that the store merged or dropped.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.merged > 0 {
+            notes.push(format!(
+                "the disk was slow: {} rows of seconds were merged",
+                self.merged
+            ));
+        }
+        if self.lost > 0 {
+            notes.push(format!("the disk was slow: {} rows were dropped", self.lost));
+        }
+        notes
+    }
 }
 
 impl Sink for OpenRun<'_> {
@@ -203,5 +221,25 @@ pub fn new_run(kind: &str, target: &str, parameters: &impl Serialize, local_host
         started_unix_ns: clock::unix_ns(),
         weir_version: env!("CARGO_PKG_VERSION").to_owned(),
         ..NewRun::default()
+    }
+}
+
+/// The run that a name means.
+pub fn find(store: &Store, name: RunName) -> Result<RunId, Failure> {
+    match name {
+        RunName::Number(number) => Ok(RunId(number)),
+        RunName::Last => {
+            let newest = store.runs(&RunFilter {
+                limit: Some(1),
+                top_level: true,
+                ..RunFilter::default()
+            })?;
+            newest.first().map(|run| run.id).ok_or_else(|| {
+                Failure::usage(format!(
+                    "{} holds no runs yet; 'weir survey HOST' makes one",
+                    store.path().display()
+                ))
+            })
+        }
     }
 }

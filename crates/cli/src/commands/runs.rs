@@ -15,6 +15,7 @@ use weir_results::{Outcome, Run, RunFilter, RunId, RunVerdict, Store, StoreError
 
 use super::output::{print, say};
 use super::progress::Waiting;
+use super::run_store::find;
 use super::{Failure, tables};
 
 /// Runs one of the subcommands.
@@ -317,24 +318,4 @@ fn delete(names: &[RunName], global: &GlobalOptions) -> Result<(), Failure> {
         deleted.join(", "),
         Path::new(&global.db).display()
     ))
-}
-
-/// The run that a name means.
-pub fn find(store: &Store, name: RunName) -> Result<RunId, Failure> {
-    match name {
-        RunName::Number(number) => Ok(RunId(number)),
-        RunName::Last => {
-            let newest = store.runs(&RunFilter {
-                limit: Some(1),
-                top_level: true,
-                ..RunFilter::default()
-            })?;
-            newest.first().map(|run| run.id).ok_or_else(|| {
-                Failure::usage(format!(
-                    "{} holds no runs yet; 'weir survey HOST' makes one",
-                    store.path().display()
-                ))
-            })
-        }
-    }
 }

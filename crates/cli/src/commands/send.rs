@@ -11,10 +11,11 @@ use weir_net::host::HostFacts;
 use weir_transport::BreakerLimits;
 use weir_wire::MAX_FEEDBACK_FLOWS;
 
-use super::output::{closing_lines, print, print_json, say, storing_notes};
-use super::run_store::{Ended, RunStore, json as stored, new_run};
+use super::output::say;
+use super::result::StoredResult;
+use super::run_store::{Ended, RunStore, Stored, find, json as stored, new_run};
 use super::watching::Watching;
-use super::{Failure, connect, diagnose, runs, tables};
+use super::{Failure, connect, diagnose, tables};
 
 /// Maximum overhead of --fec auto, as a share of the source packets.
 const MOST_OVERHEAD: f64 = 0.25;
@@ -42,22 +43,15 @@ pub fn run(args: &SendArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), F
     let end = Ended::of(&result, stop);
     let outcome = end.outcome();
     let kept = run.finish(&end, &stored(&summary));
-    let notes = kept.as_ref().map(storing_notes).unwrap_or_default();
+    let notes = kept.as_ref().map(Stored::notes).unwrap_or_default();
     // Nothing has started; the error is the whole result.
     if summary.receivers == 0
         && let Err(error) = result
     {
         return Err(error.into());
     }
-    if global.json {
-        print_json(&store, id, "send", outcome, &summary, &notes)?;
-    } else {
-        print(&format!(
-            "{}{}",
-            tables::sent(&summary),
-            closing_lines(&store, id, outcome, &notes)
-        ))?;
-    }
+    let printed = StoredResult::new(&store, id, "send", outcome, &notes);
+    printed.print(global.json, &summary, || tables::sent(&summary))?;
     kept?;
     Ok(result?)
 }
@@ -81,7 +75,7 @@ struct Advice {
 
 impl Advice {
     fn of(store: &RunStore, run: RunName, global: &GlobalOptions) -> Result<Self, Failure> {
-        let run = runs::find(store.store(), run)?;
+        let run = find(store.store(), run)?;
         let diagnosis = diagnose::of_run(store.store(), run, &Options::default())?;
         let Some(advice) = diagnosis.recommendation else {
             return Err(Failure::usage(format!(

@@ -9,7 +9,8 @@ use weir_measure::{MeasureError, Session, Stop};
 use weir_net::host::HostFacts;
 use weir_results::{RunId, Store};
 
-use super::output::{closing_lines, print, print_json, say, storing_notes};
+use super::output::say;
+use super::result::StoredResult;
 use super::run_store::{Ended, RunStore, json, new_run};
 use super::{Failure, connect, tables, thresholds};
 
@@ -77,20 +78,15 @@ pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(),
     let outcome = end.outcome();
     let ended = store.end(parent, &end, &json(&summary));
     let diagnosis = diagnose(&store, parent, &mut notes);
-    if global.json {
-        let found = Found {
-            answer: diagnosis.as_ref().map(|diagnosis| &diagnosis.answer),
-            summary: &summary,
-            diagnosis: &diagnosis,
-        };
-        print_json(&store, parent, "survey", outcome, &found, &notes)?;
-    } else {
-        print(&format!(
-            "{}{}",
-            tables::survey(&summary, diagnosis.as_ref(), global.verbose > 0),
-            closing_lines(&store, parent, outcome, &notes)
-        ))?;
-    }
+    let found = Found {
+        answer: diagnosis.as_ref().map(|diagnosis| &diagnosis.answer),
+        summary: &summary,
+        diagnosis: &diagnosis,
+    };
+    let printed = StoredResult::new(&store, parent, "survey", outcome, &notes);
+    printed.print(global.json, &found, || {
+        tables::survey(&summary, diagnosis.as_ref(), global.verbose > 0)
+    })?;
     result.map_err(|(failure, _)| failure)?;
     ended?;
     thresholds::judge(conditions, &thresholds::of_survey(&summary))
@@ -163,11 +159,8 @@ impl Surveying<'_> {
             None => result?,
         };
         let stored = stored?;
-        self.notes.extend(
-            storing_notes(&stored)
-                .into_iter()
-                .map(|note| format!("{title}: {note}")),
-        );
+        self.notes
+            .extend(stored.notes().into_iter().map(|note| format!("{title}: {note}")));
         if !self.global.quiet && !self.global.json {
             say(&tables::step_line(&title, &found));
         }

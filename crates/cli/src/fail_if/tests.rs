@@ -58,65 +58,29 @@ fn what_was_not_measured_fails() {
     );
 }
 
+/// A condition, a value, and what is said of both.
+const DESCRIBED: &str = "
+loss > 0.001% | 0.000031 | loss is 0.0031 %, above the limit of 0.001 %
+loss > 0.00001 | 0.000031 | loss is 0.0031 %, above the limit of 0.001 %
+loss > 1e-5 | 0.000031 | loss is 0.0031 %, above the limit of 0.001 %
+loss > 0.00123456% | 0.5 | loss is 50 %, above the limit of 0.00123456 %
+loss > 0.001% | 0.00001000001 | loss is 0.001000001 %, above the limit of 0.001 %
+loss >= 0.5 | 0.5 | loss is 50 %, at or above the limit of 50 %
+loss > 1% | 0.001 | loss is 0.1 %, within the limit of 1 %
+p90 > 150us | 210000.0 | p90 is 210 us, above the limit of 150 us
+p90 > 150us | 150001.0 | p90 is 150001 ns, above the limit of 150 us
+max > 1234567ns | 2e6 | max is 2.00 ms, above the limit of 1234567ns
+rate < 2.4Gbit/s | 2.3e9 | rate is 2.300 Gbit/s, below the limit of 2.400 Gbit/s
+bursts > 3 | 1234.0 | bursts are 1,234, above the limit of 3
+longest-burst >= 12 | 12.0 | longest-burst is 12 packets, at or above the limit of 12 packets
+";
+
 #[test]
 fn descriptions() {
-    let table = [
-        (
-            "loss > 0.001%",
-            0.000031,
-            "loss is 0.0031 %, above the limit of 0.001 %",
-        ),
-        (
-            "loss > 0.00001",
-            0.000031,
-            "loss is 0.0031 %, above the limit of 0.001 %",
-        ),
-        (
-            "loss > 1e-5",
-            0.000031,
-            "loss is 0.0031 %, above the limit of 0.001 %",
-        ),
-        (
-            "loss > 0.00123456%",
-            0.5,
-            "loss is 50 %, above the limit of 0.00123456 %",
-        ),
-        (
-            "loss > 0.001%",
-            0.00001000001,
-            "loss is 0.001000001 %, above the limit of 0.001 %",
-        ),
-        ("loss >= 0.5", 0.5, "loss is 50 %, at or above the limit of 50 %"),
-        ("loss > 1%", 0.001, "loss is 0.1 %, within the limit of 1 %"),
-        (
-            "p90 > 150us",
-            210_000.0,
-            "p90 is 210 us, above the limit of 150 us",
-        ),
-        (
-            "p90 > 150us",
-            150_001.0,
-            "p90 is 150001 ns, above the limit of 150 us",
-        ),
-        (
-            "max > 1234567ns",
-            2e6,
-            "max is 2.00 ms, above the limit of 1234567ns",
-        ),
-        (
-            "rate < 2.4Gbit/s",
-            2.3e9,
-            "rate is 2.300 Gbit/s, below the limit of 2.400 Gbit/s",
-        ),
-        ("bursts > 3", 1234.0, "bursts are 1,234, above the limit of 3"),
-        (
-            "longest-burst >= 12",
-            12.0,
-            "longest-burst is 12 packets, at or above the limit of 12 packets",
-        ),
-    ];
-    for (text, value, description) in table {
-        assert_eq!(read(text).describe(value), description, "{text}");
+    for line in DESCRIBED.lines().filter(|line| !line.is_empty()) {
+        let parts: Vec<&str> = line.split(" | ").collect();
+        let value: f64 = parts[1].parse().expect(line);
+        assert_eq!(read(parts[0]).describe(value), parts[2], "{line}");
     }
 }
 
@@ -133,82 +97,37 @@ fn prints_back_to_itself() {
     assert_eq!(read("loss>0.001%").to_string(), "loss > 0.001%");
 }
 
+/// What is refused, and the whole error; ALL stands for the list of all metrics.
+const REFUSED: &str = "
+los > 1% => unknown metric 'los' (did you mean 'loss'?); ALL
+p999 > 1ms => unknown metric 'p999' (did you mean 'p99.9'?); ALL
+dup > 1 => unknown metric 'dup' (did you mean 'duplicates'?); ALL
+Loss > 1% => unknown metric 'Loss' (did you mean 'loss'?); ALL
+throughput > 1 => unknown metric 'throughput'; ALL
+> 1 => unknown metric ''; ALL
+loss => 'loss' compares nothing; write it like 'loss > 0.001%', with >, >=, < or <=
+loss = 1% => 'loss = 1%' compares nothing; write it like 'loss > 0.001%', with >, >=, < or <=
+loss > 5 => loss is a share, at most 100%; write 'loss > 5%'
+loss > 500% => loss is a share, at most 100%; write 'loss > 100%'
+loss > 5ms => loss takes a percentage, or a plain ratio; write 'loss > 5%'
+loss > => loss takes a percentage, or a plain ratio; write 'loss > 0.001%'
+loss > -1% => loss takes a percentage, or a plain ratio; write 'loss > 0.001%'
+loss > 1e => loss takes a percentage, or a plain ratio; write 'loss > 1%'
+p90 > 150 => p90 takes a time; write 'p90 > 150us'
+p90 > 5% => p90 takes a time; write 'p90 > 5us'
+rate < 2400 => '2400' has no unit; write 2400Mbit/s or 2.4Gbit/s
+rate < fast => rate takes a rate; write 'rate < 2.4Gbit/s'
+bursts > 1.5 => bursts takes a plain count; write 'bursts > 1'
+duplicates > 1% => duplicates takes a plain count; write 'duplicates > 1'
+";
+
 #[test]
 fn refusals_show_the_right_form() {
     let all = "use one of loss, late, duplicates, p50, p90, p99, p99.9, max, min, jitter, rate, bursts, \
                longest-burst, silence, failures, rebuffer";
-    let table = [
-        (
-            "los > 1%",
-            format!("unknown metric 'los' (did you mean 'loss'?); {all}"),
-        ),
-        (
-            "p999 > 1ms",
-            format!("unknown metric 'p999' (did you mean 'p99.9'?); {all}"),
-        ),
-        (
-            "dup > 1",
-            format!("unknown metric 'dup' (did you mean 'duplicates'?); {all}"),
-        ),
-        (
-            "Loss > 1%",
-            format!("unknown metric 'Loss' (did you mean 'loss'?); {all}"),
-        ),
-        ("throughput > 1", format!("unknown metric 'throughput'; {all}")),
-        ("> 1", format!("unknown metric ''; {all}")),
-        (
-            "loss",
-            "'loss' compares nothing; write it like 'loss > 0.001%', with >, >=, < or <=".into(),
-        ),
-        (
-            "loss = 1%",
-            "'loss = 1%' compares nothing; write it like 'loss > 0.001%', with >, >=, < or <=".into(),
-        ),
-        (
-            "loss > 5",
-            "loss is a share, at most 100%; write 'loss > 5%'".into(),
-        ),
-        (
-            "loss > 500%",
-            "loss is a share, at most 100%; write 'loss > 100%'".into(),
-        ),
-        (
-            "loss > 5ms",
-            "loss takes a percentage, or a plain ratio; write 'loss > 5%'".into(),
-        ),
-        (
-            "loss >",
-            "loss takes a percentage, or a plain ratio; write 'loss > 0.001%'".into(),
-        ),
-        (
-            "loss > -1%",
-            "loss takes a percentage, or a plain ratio; write 'loss > 0.001%'".into(),
-        ),
-        (
-            "loss > 1e",
-            "loss takes a percentage, or a plain ratio; write 'loss > 1%'".into(),
-        ),
-        ("p90 > 150", "p90 takes a time; write 'p90 > 150us'".into()),
-        ("p90 > 5%", "p90 takes a time; write 'p90 > 5us'".into()),
-        (
-            "rate < 2400",
-            "'2400' has no unit; write 2400Mbit/s or 2.4Gbit/s".into(),
-        ),
-        (
-            "rate < fast",
-            "rate takes a rate; write 'rate < 2.4Gbit/s'".into(),
-        ),
-        (
-            "bursts > 1.5",
-            "bursts takes a plain count; write 'bursts > 1'".into(),
-        ),
-        (
-            "duplicates > 1%",
-            "duplicates takes a plain count; write 'duplicates > 1'".into(),
-        ),
-    ];
-    for (text, message) in table {
-        assert_eq!(refusal(text), message);
+    for line in REFUSED.lines().filter(|line| !line.is_empty()) {
+        let (text, message) = line.split_once(" => ").expect(line);
+        assert_eq!(refusal(text), message.replace("ALL", all), "{text}");
     }
 }
 

@@ -38,8 +38,19 @@ fn succeeded(done: Finished) -> Finished {
     done
 }
 
+/// Nothing but files of the demo is there, and they go.
+#[track_caller]
+fn forget() {
+    nothing_is_left();
+    for file in std::fs::read_dir(weir_rig::SCRATCH).expect("the scratch directory") {
+        let name = file.expect("a file").file_name();
+        assert!(name.to_string_lossy().starts_with("demo."), "{name:?}");
+        std::fs::remove_file(name).expect("it goes");
+    }
+}
+
 #[test]
-fn it_succeeds_on_one_processor_beside_busy_loops_on_all_and_interrupted_leaves_nothing() {
+fn interrupted_it_leaves_nothing_and_it_succeeds_without_networks_and_on_one_busy_processor() {
     isolated!(heavy);
     see_own_processes();
     // A process group of its own, which gets the signal as from a terminal.
@@ -49,12 +60,18 @@ fn it_succeeds_on_one_processor_beside_busy_loops_on_all_and_interrupted_leaves_
     });
     weir_rig::run("bash", &["-c", &format!("kill -INT -- -{}", running.id())]);
     running.wait(LIMIT);
-    nothing_is_left();
-    for file in std::fs::read_dir(weir_rig::SCRATCH).expect("the scratch directory") {
-        let name = file.expect("a file").file_name();
-        assert!(name.to_string_lossy().starts_with("demo."), "{name:?}");
-        std::fs::remove_file(name).expect("it goes");
-    }
+    forget();
+
+    // A user namespace below which there are none, and in which root may make no networks.
+    let forbid = "echo 0 >/proc/sys/user/max_user_namespaces && \
+                  exec setpriv --bounding-set -sys_admin,-net_admin --inh-caps -sys_admin,-net_admin \"$@\"";
+    let around = ["unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh"];
+    let done = succeeded(run_within(LIMIT, demo(&around)));
+    done.stderr_has("cannot make network namespaces");
+    let target = "SELECT target FROM runs WHERE kind = 'survey'";
+    let target: String = Database::open(&weir_rig::path("demo.db")).one(target);
+    assert!(target.starts_with("127.0.0.1:"), "{target}");
+    forget();
 
     let processors = std::thread::available_parallelism().expect("their count").get();
     let busy: Vec<_> = (0..processors)
@@ -67,19 +84,4 @@ fn it_succeeds_on_one_processor_beside_busy_loops_on_all_and_interrupted_leaves_
     let done = run_within(LIMIT, demo(&["taskset", "-c", "0"]));
     drop(busy);
     succeeded(done);
-}
-
-#[test]
-fn where_no_networks_can_be_made_it_says_why_and_surveys_loopback() {
-    isolated!();
-    see_own_processes();
-    // A user namespace below which there are none, and in which root may make no networks.
-    let forbid = "echo 0 >/proc/sys/user/max_user_namespaces && \
-                  exec setpriv --bounding-set -sys_admin,-net_admin --inh-caps -sys_admin,-net_admin \"$@\"";
-    let around = ["unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh"];
-    let done = succeeded(run_within(LIMIT, demo(&around)));
-    done.stderr_has("cannot make network namespaces");
-    let target = "SELECT target FROM runs WHERE kind = 'survey'";
-    let target: String = Database::open(&weir_rig::path("demo.db")).one(target);
-    assert!(target.starts_with("127.0.0.1:"), "{target}");
 }

@@ -32,9 +32,9 @@ fn rows(database: &str) -> i64 {
 
 /// Nothing is sent from a host that has none.
 #[track_caller]
-fn wait_for_closed_ports(host: Host) {
+fn wait_for_closed_ports() {
     wait_until("the agent to close its UDP ports", LIMIT, || {
-        let open = udp_ports_in_use(host)
+        let open = udp_ports_in_use(Host::Far)
             .iter()
             .any(|port| (4750..=4849).contains(port));
         (!open).then_some(())
@@ -59,32 +59,11 @@ fn lost_the_agent(client: Running, database: &str) {
 }
 
 #[test]
-fn a_kill_of_either_end_and_a_path_that_goes_dark() {
+fn what_was_measured_stays_when_either_end_is_killed_or_interrupted_or_the_path_goes_dark() {
     isolated!();
     join_by_veth(1500);
     let agent = Agent::start(Host::Far, "--open");
-    let clients = two_clients(&agent, "client");
-    for (client, database) in clients {
-        let before = rows(&database);
-        client.signal("KILL");
-        client.wait(LIMIT);
-        assert!(rows(&database) >= before, "{database}");
-        let outcome = "SELECT outcome FROM runs ORDER BY run_id";
-        assert_eq!(Database::open(&database).all::<String>(outcome), ["running"]);
-        // As if ten seconds and more had passed since the last sign of life.
-        Database::change(
-            &database,
-            "UPDATE runs SET last_unix_ns = last_unix_ns - 20000000000",
-        );
-        let listed = ran(0, &format!("runs list --json --db {database}")).json();
-        assert_eq!(listed["outcome"], "interrupted", "{listed}");
-        // The next run that opens the file notes it for good.
-        let next = format!("rtt {} --for 100ms --db {database}", agent.at(FAR_IPV4));
-        ran(0, &next);
-        let outcomes = Database::open(&database).all::<String>(outcome);
-        assert_eq!(outcomes, ["interrupted", "finished"]);
-    }
-    wait_for_closed_ports(Host::Far);
+    clients_are_killed(&agent);
 
     let clients = two_clients(&agent, "agent");
     agent.process.signal("KILL");
@@ -96,6 +75,17 @@ fn a_kill_of_either_end_and_a_path_that_goes_dark() {
     let agent = Agent::start_on_port(Host::Far, port, "--open");
     agent.check_serves(FAR_IPV4, "");
 
+    clients_are_interrupted(&agent);
+    let client = started(&format!(
+        "flows {} {FLOWS} --db interrupted.db",
+        agent.at(FAR_IPV4)
+    ));
+    Database::wait_for_rows("interrupted.db", "stream_seconds", 1);
+    agent.process.signal("INT");
+    agent.process.wait(LIMIT).expect_code(0);
+    lost_the_agent(client, "interrupted.db");
+
+    let agent = Agent::start(Host::Far, "--open");
     let clients = two_clients(&agent, "dark");
     for host in [Host::Near, Host::Far] {
         nft(host, "add table inet dark");
@@ -108,14 +98,35 @@ fn a_kill_of_either_end_and_a_path_that_goes_dark() {
         lost_the_agent(client, &database);
     }
     // The agent does not go on sending into the dark for the minute that was asked.
-    wait_for_closed_ports(Host::Far);
+    wait_for_closed_ports();
 }
 
-#[test]
-fn an_interrupt_of_either_end_keeps_what_was_measured() {
-    isolated!();
-    let agent = Agent::start(Host::Near, "");
-    let target = agent.local();
+#[track_caller]
+fn clients_are_killed(agent: &Agent) {
+    for (client, database) in two_clients(agent, "client") {
+        let before = rows(&database);
+        client.signal("KILL");
+        client.wait(LIMIT);
+        assert!(rows(&database) >= before, "{database}");
+        let outcome = "SELECT outcome FROM runs ORDER BY run_id";
+        assert_eq!(Database::open(&database).all::<String>(outcome), ["running"]);
+        // As if ten seconds and more had passed since the last sign of life.
+        let silent = "UPDATE runs SET last_unix_ns = last_unix_ns - 20000000000";
+        Database::change(&database, silent);
+        let listed = ran(0, &format!("runs list --json --db {database}")).json();
+        assert_eq!(listed["outcome"], "interrupted", "{listed}");
+        // The next run that opens the file notes it for good.
+        let next = format!("rtt {} --for 100ms --db {database}", agent.at(FAR_IPV4));
+        ran(0, &next);
+        let outcomes = Database::open(&database).all::<String>(outcome);
+        assert_eq!(outcomes, ["interrupted", "finished"]);
+    }
+    wait_for_closed_ports();
+}
+
+#[track_caller]
+fn clients_are_interrupted(agent: &Agent) {
+    let target = agent.at(FAR_IPV4);
     // All of them at the same time, in one database.
     let clients: Vec<(&str, Running)> = [
         ("rtt", format!("rtt {target} {RTT}")),
@@ -158,11 +169,5 @@ fn an_interrupt_of_either_end_keeps_what_was_measured() {
         runs.iter().map(|id| *id as i64).collect::<Vec<_>>(),
         "a run for each"
     );
-    wait_for_closed_ports(Host::Near);
-
-    let client = started(&format!("flows {target} {FLOWS} --db agent.db"));
-    Database::wait_for_rows("agent.db", "stream_seconds", 1);
-    agent.process.signal("INT");
-    agent.process.wait(LIMIT).expect_code(0);
-    lost_the_agent(client, "agent.db");
+    wait_for_closed_ports();
 }

@@ -22,6 +22,14 @@ segments = ["2s"]
 video = ["300kbit/s"]
 viewers = ["0..4"]
 duration = "2s"
+[[part]]
+name = "caches"
+configurations = ["D"]
+caches = ["warm", "cold"]
+segments = ["2s"]
+video = ["300kbit/s"]
+viewers = ["2"]
+duration = "2s"
 [published]
 source = "somebody"
 part = "configurations"
@@ -71,6 +79,17 @@ fn merged_is_all_of(merged: &Value, runs: &str) {
     }
 }
 
+/// What the origin with a warm cache read before, the one with a cold cache reads in its run.
+#[track_caller]
+fn cold_origins_read_what_warm_ones_have_kept(done: &[Value]) {
+    let read = |key: &str| {
+        let run = done.iter().find(|run| run["key"] == key);
+        run.expect(key)["outcome"]["in_bps"].as_f64().expect("a rate")
+    };
+    let [warm, cold] = ["warm", "cold"].map(|cache| read(&format!("caches:D:2s:300kbit/s:2:{cache}#1")));
+    assert!(cold > 500_000.0 && warm < cold / 10.0, "{warm} and {cold} bit/s");
+}
+
 #[test]
 fn a_killed_experiment_goes_on_with_what_is_left_and_its_runs_can_be_merged() {
     isolated!(heavy);
@@ -105,7 +124,7 @@ fn a_killed_experiment_goes_on_with_what_is_left_and_its_runs_can_be_merged() {
     documented("load-experiment", &result);
     assert_eq!(result["run"]["id"], 1);
     let done = result["done"].as_array().expect("runs");
-    assert_eq!(done.len(), 3);
+    assert_eq!(done.len(), 5);
     for one in done {
         assert_eq!(one["outcome"]["failed"], 0, "{one}");
         assert!(count(&one["outcome"]["requests"]) > 4, "{one}");
@@ -113,7 +132,18 @@ fn a_killed_experiment_goes_on_with_what_is_left_and_its_runs_can_be_merged() {
     // One was interrupted and repeated.
     let outcomes = "SELECT outcome FROM runs WHERE parent_run_id = 1 ORDER BY run_id";
     let outcomes: Vec<String> = Database::open("weir.db").all(outcomes);
-    assert_eq!(outcomes, ["finished", "interrupted", "finished", "finished"]);
+    assert_eq!(
+        outcomes,
+        [
+            "finished",
+            "interrupted",
+            "finished",
+            "finished",
+            "finished",
+            "finished"
+        ]
+    );
+    cold_origins_read_what_warm_ones_have_kept(done);
     let groups = result["groups"].as_array().expect("groups");
     let efficiency = |name: &str| {
         let group = groups.iter().find(|group| group["configuration"] == name);

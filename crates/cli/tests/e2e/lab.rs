@@ -58,9 +58,17 @@ fn numbered(options: &str, packets: u64) -> (Vec<u64>, Value) {
 }
 
 #[test]
-fn what_a_link_drops_corrupts_and_copies_is_what_programs_across_it_see() {
-    isolated!();
+fn programs_across_a_link_see_what_its_account_says_and_an_unfit_link_makes_the_result_invalid() {
+    isolated!(heavy);
     see_own_processes();
+    what_a_link_drops_corrupts_and_copies_is_what_programs_across_it_see();
+    an_account_agrees_with_a_measurement();
+    nothing_is_left();
+    an_unfit_link_makes_the_result_invalid();
+}
+
+#[track_caller]
+fn what_a_link_drops_corrupts_and_copies_is_what_programs_across_it_see() {
     // Nothing but the test's own packets is on the link: the first of them is the link's first.
     let lost = [0, 1, 7, 100, 101, 102, 399];
     let (came, account) = numbered("forward.loss={packets=[0,1,7,100,101,102,399]}", 400);
@@ -111,10 +119,8 @@ fn agree(link: &Value, flow: &Value) {
     );
 }
 
-#[test]
-fn an_account_agrees_with_a_measurement_and_an_unfit_link_makes_the_result_invalid() {
-    isolated!(heavy);
-    see_own_processes();
+#[track_caller]
+fn an_account_agrees_with_a_measurement() {
     // TCP of the control connection is in no queue of its own: the losses lie where the flows are under way.
     let list: Vec<String> = (0..40).map(|index| (1_000 + 37 * index).to_string()).collect();
     let loss = format!("forward.loss={{ packets = [{}] }}", list.join(", "));
@@ -139,10 +145,13 @@ fn an_account_agrees_with_a_measurement_and_an_unfit_link_makes_the_result_inval
     ] {
         assert_eq!(sum(column), count(told), "{column}");
     }
-    let kinds: Vec<String> = database.all("SELECT kind FROM runs ORDER BY run_id");
+    let kinds = format!("SELECT kind FROM runs WHERE run_id >= {id} ORDER BY run_id");
+    let kinds: Vec<String> = database.all(&kinds);
     assert_eq!(kinds, ["lab", "flows"]);
-    nothing_is_left();
+}
 
+#[track_caller]
+fn an_unfit_link_makes_the_result_invalid() {
     let traffic = "python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b\"x\", (\"far\", 9))'; sleep 0.3";
     let strict = |command: &str| -> Finished {
         let line = "lab run --no-agent -q --max-lateness 1ns --db unfit.db -- sh -c";
@@ -180,9 +189,16 @@ fn endless() -> Running {
 }
 
 #[test]
-fn a_run_ends_with_its_command_by_a_signal_or_killed_and_leaves_nothing() {
+fn a_run_ends_with_its_command_a_link_when_it_is_taken_down_and_killed_both_leave_nothing() {
     isolated!();
     see_own_processes();
+    a_link_stays_until_it_is_taken_down_or_what_a_kill_left_is_cleaned();
+    assert!(!std::path::Path::new("weir.db").exists());
+    a_run_ends_with_its_command_by_a_signal_or_killed();
+}
+
+#[track_caller]
+fn a_run_ends_with_its_command_by_a_signal_or_killed() {
     let quick = |code: i32, script: &str| {
         let line = "lab run --no-agent -q --max-lateness 10s -- sh -c";
         let line: Vec<&str> = line.split(' ').chain([script]).collect();
@@ -242,10 +258,8 @@ fn kill_carrier(name: &str) {
     });
 }
 
-#[test]
+#[track_caller]
 fn a_link_stays_until_it_is_taken_down_or_what_a_kill_left_is_cleaned() {
-    isolated!();
-    see_own_processes();
     let up = ran(0, "lab link up oracle --rtt 10ms --json").json();
     documented("lab-link-show", &up);
     assert_eq!(namespaces(), ["weir-link-far", "weir-link-near"]);
@@ -293,5 +307,4 @@ fn a_link_stays_until_it_is_taken_down_or_what_a_kill_left_is_cleaned() {
     ran(0, "lab link show").stdout_has("3ms");
     assert_eq!(ran(0, "lab clean --all --json").json()["removed"], json!(["two"]));
     nothing_is_left();
-    assert!(!std::path::Path::new("weir.db").exists());
 }

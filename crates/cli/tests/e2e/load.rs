@@ -42,8 +42,15 @@ fn played_as_logged(summary: &Value) {
 }
 
 #[test]
-fn the_origin_s_log_the_summary_and_the_database_say_the_same() {
+fn log_summary_and_database_of_a_load_agree_and_what_this_host_lacks_is_named() {
     isolated!(heavy);
+    the_origin_s_log_the_summary_and_the_database_say_the_same();
+    the_origin_is_watched_and_limits_hold();
+    descriptors_ports_routes_and_names_that_this_host_lacks_are_told_apart();
+}
+
+#[track_caller]
+fn the_origin_s_log_the_summary_and_the_database_say_the_same() {
     std::fs::create_dir_all("media/film").expect("a folder");
     ffmpeg(
         "-f lavfi -i testsrc2=size=320x180:rate=25:duration=8 -c:v libx264 -preset veryfast -g 50 -keyint_min 50 \
@@ -107,7 +114,6 @@ fn the_origin_s_log_the_summary_and_the_database_say_the_same() {
         .filter(|(status, _)| *status == 200)
         .map(|(_, bytes)| *bytes);
     assert_eq!(answered.sum::<u64>(), expected.1);
-    the_origin_is_watched_and_limits_hold();
 }
 
 /// What an origin reads and sends, by its metrics and by this host's interfaces; and limits.
@@ -146,10 +152,8 @@ fn some(summary: &Value, cause: &str) {
     );
 }
 
-#[test]
+#[track_caller]
 fn descriptors_ports_routes_and_names_that_this_host_lacks_are_told_apart() {
-    isolated!();
-    std::fs::create_dir_all("media").expect("a folder");
     let manifest = "<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\" mediaPresentationDuration=\"PT2S\"><Period>\
         <AdaptationSet mimeType=\"video/mp4\"><SegmentTemplate duration=\"2\" media=\"$Number$\"/><Representation id=\"a\" \
         bandwidth=\"1000\"/></AdaptationSet></Period></MPD>";

@@ -117,7 +117,33 @@ fn locust_counts_what_its_workers_have_counted() {
     assert_eq!(&failures[0][..2], &["video".to_owned(), video[2].clone()][..]);
     assert!(failures[0][2].starts_with("http_4xx"), "{failures:?}");
 
+    options_are_those_of_the_page(&url);
     the_killed_are_replaced(first, workers, &title);
+}
+
+/// Requests of this kind, as Locust has them by now.
+fn asked(kind: &str) -> u64 {
+    let rows = csv(&page("stats/requests/csv"), &["Name", "Request Count"]);
+    let row = rows.iter().find(|row| row[0] == kind);
+    row.map_or(0, |row| row[1].parse().expect("a number"))
+}
+
+/// The same workers, told by the page to play manifests only.
+#[track_caller]
+fn options_are_those_of_the_page(url: &str) {
+    let options = format!("weir_dash={url}film/list.mpd&weir_play=manifest");
+    post(
+        "swarm",
+        &format!("user_count={USERS}&spawn_rate={USERS}&{options}"),
+    );
+    wait_until("manifests alone", LIMIT, || {
+        (asked("manifest") > 100).then_some(())
+    });
+    assert_eq!((asked("video"), asked("audio")), (0, 0));
+    post("stop", "");
+    wait_until("the end", LIMIT, || {
+        (statistics()["state"] == "stopped").then_some(())
+    });
 }
 
 /// A worker is killed, and then the master.

@@ -12,24 +12,20 @@
 mod agent;
 mod bad_input;
 mod carry;
+mod counted;
 mod demo;
 mod deploy;
 mod documented_json;
 mod ended;
 mod experiment;
-mod floors;
-mod flows;
 mod hostile;
 mod lab;
 mod load;
-mod load_options;
 #[cfg(feature = "locust")]
 mod locust;
 mod mesh;
 mod origin;
 mod results;
-mod rtt;
-mod shields;
 mod stamp;
 mod survey;
 

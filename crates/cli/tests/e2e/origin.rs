@@ -39,9 +39,16 @@ fn write_manifests() {
 }
 
 #[test]
-fn clear_encrypted_and_described_titles_play_frame_for_frame() {
+fn clear_encrypted_described_and_referencing_titles_play_frame_for_frame_and_so_does_the_demo() {
     isolated!(heavy);
     make_titles("media");
+    titles_clear_encrypted_and_described();
+    a_dref_mp4_is_an_index_of_its_media_for_ffmpeg_and_for_the_origin();
+    the_demo_plays_has_its_page_and_leaves_nothing();
+}
+
+#[track_caller]
+fn titles_clear_encrypted_and_described() {
     write_manifests();
     let (process, url) = start("media --segment 2s --keys keys.toml --serve-keys --files");
     let played = |path: &str, stream: &str| frames(&format!("{url}{path}"), stream);
@@ -120,10 +127,8 @@ def rewrite(data):
 open(target, "wb").write(rewrite(data))
 "#;
 
-#[test]
+#[track_caller]
 fn a_dref_mp4_is_an_index_of_its_media_for_ffmpeg_and_for_the_origin() {
-    isolated!(heavy);
-    make_titles("media");
     for title in ["one", "fragmented"] {
         let media = weir_rig::path(&format!("media/{title}.mp4"));
         let done = ran(0, &format!("origin dref {media} --json")).json();
@@ -307,9 +312,8 @@ fn a_certificate_is_read_again_on_a_signal_and_a_bad_one_is_not_taken() {
     stop(process);
 }
 
-#[test]
+#[track_caller]
 fn the_demo_plays_has_its_page_and_leaves_nothing() {
-    isolated!();
     std::fs::create_dir("temporary").expect("a folder");
     let mut command = weir_line("origin demo --duration 10s --listen 127.0.0.1:0 --json");
     command.env("TMPDIR", weir_rig::path("temporary"));
@@ -321,6 +325,14 @@ fn the_demo_plays_has_its_page_and_leaves_nothing() {
     for (manifest, stream) in [("dash", "v:0"), ("hls", "v:2")] {
         assert_eq!(frames(&at(manifest), stream).len(), 250, "{manifest} {stream}");
         assert!(frames(&at(manifest), "a:1").len() >= 468, "{manifest}");
+    }
+    // A viewer fetches subtitles only where it is to.
+    for (option, fetched) in [("", false), ("--subtitles", true)] {
+        let load = format!("load {} --for 500ms --json -q {option}", at("dash"));
+        let kinds = ran(0, &load).json()["kinds"].clone();
+        let kinds = kinds.as_array().expect("kinds").iter();
+        let mut named = kinds.filter_map(|kind| kind["kind"].as_str());
+        assert_eq!(named.any(|kind| kind == "subtitle"), fetched, "{option}");
     }
     let page = at("url");
     let paths = [

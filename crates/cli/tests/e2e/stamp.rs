@@ -54,8 +54,14 @@ fn right(line: &str, ssid: u64, ttl: u64) -> Vec<Value> {
 }
 
 #[test]
-fn the_reflector_answers_an_independent_sender_and_with_a_key_nobody_else() {
+fn reflector_and_sender_agree_with_independent_ones_and_with_a_key_with_nobody_else() {
     isolated!();
+    the_reflector_answers();
+    the_sender_measures();
+}
+
+#[track_caller]
+fn the_reflector_answers() {
     for address in ["127.0.0.2/8", "fd09::3/128"] {
         run("ip", &["address", "add", address, "dev", "lo"]);
     }
@@ -101,9 +107,8 @@ fn the_reflector_answers_an_independent_sender_and_with_a_key_nobody_else() {
     right("127.0.0.1 8621 --key-file right", 0, 255);
 }
 
-#[test]
-fn the_sender_measures_an_independent_reflector() {
-    isolated!();
+#[track_caller]
+fn the_sender_measures() {
     std::fs::write("key", KEY).expect("a key file");
     for (address, reflector, options, lengths) in [
         ("127.0.0.1", "", "", [100, 100]),

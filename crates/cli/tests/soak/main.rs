@@ -5,16 +5,10 @@
 #![allow(clippy::unwrap_used)]
 
 mod carry_losses;
-mod experiment_bench;
 mod given_up;
 mod lab_pacing;
 mod lab_run;
-mod load_capacity;
-#[cfg(feature = "locust")]
-mod load_locust_page;
-mod load_options;
 mod long_path;
 mod neighbours;
 mod origin_clients;
-mod origin_mirror;
 mod rtt;

@@ -9,8 +9,8 @@ use weir_net::clock;
 use weir_net::namespace::NetworkNamespace;
 use weir_net::signals::Signals;
 
-use crate::hosts::Host;
-use crate::lab::{Lab, LabError};
+use crate::hosts::{Host, LabError};
+use crate::lab::Lab;
 use crate::state::{LinkName, LinkState, Registry, StateError};
 
 /// Why a link could not be carried.

@@ -1,17 +1,38 @@
 //! The two hosts: a network namespace each, with loopback and one interface whose packets Weir carries.
 
 use std::fs;
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 use weir_link::headers::RouterAddresses;
 use weir_link::{LinkSpec, QueueSpec, RateSpec};
 use weir_net::interface::{self, Interface, InterfaceCounters, InterfaceError};
 use weir_net::namespace::{Inmate, NetworkNamespace};
 use weir_net::tun::{Tun, TunError};
 
-use crate::lab::LabError;
+/// Why a lab cannot be.
+#[derive(Debug, Error)]
+pub enum LabError {
+    /// A namespace could not be made or entered.
+    #[error("cannot {operation} the network namespace of the {host} host: {source}")]
+    Namespace {
+        /// What was tried.
+        operation: &'static str,
+        /// Which.
+        host: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+    /// An interface could not be made.
+    #[error(transparent)]
+    Device(#[from] TunError),
+    /// The link did not start or ended by itself.
+    #[error("the link between the hosts failed: {0}")]
+    Link(io::Error),
+}
 
 /// Set aside for benchmarks between devices (RFC 2544, RFC 6890): never a network that the host is in.
 pub const NEAR_IPV4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
@@ -76,7 +97,7 @@ fn hosts_lines() -> String {
 ///
 /// # Errors
 /// When the namespace cannot be entered, or the command does not start.
-pub fn spawn_on(namespace: &NetworkNamespace, command: Command) -> std::io::Result<Inmate> {
+pub fn spawn_on(namespace: &NetworkNamespace, command: Command) -> io::Result<Inmate> {
     namespace.spawn(command, &hosts_lines())
 }
 

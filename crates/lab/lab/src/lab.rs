@@ -4,38 +4,15 @@ use std::io;
 use std::process::Command;
 use std::thread::JoinHandle;
 
-use thiserror::Error;
 use weir_link::LinkSpec;
 use weir_link::realtime::{DirectionSecond, Driver, Way};
 use weir_net::namespace::{Inmate, NetworkNamespace};
-use weir_net::tun::TunError;
 use weir_results::{Direction, LinkSecond, Record};
 
 use crate::account::Account;
-use crate::hosts::{self, Host};
+use crate::hosts::{self, Host, LabError};
 use crate::queues::Waiting;
 use crate::waiting::QueueSecond;
-
-/// Why a lab cannot be.
-#[derive(Debug, Error)]
-pub enum LabError {
-    /// A namespace could not be made or entered.
-    #[error("cannot {operation} the network namespace of the {host} host: {source}")]
-    Namespace {
-        /// What was tried.
-        operation: &'static str,
-        /// Which.
-        host: &'static str,
-        /// Why not.
-        source: io::Error,
-    },
-    /// An interface could not be made.
-    #[error(transparent)]
-    Device(#[from] TunError),
-    /// The link did not start or ended by itself.
-    #[error("the link between the hosts failed: {0}")]
-    Link(io::Error),
-}
 
 /// Two hosts and the link between them. When it is dropped, the link is gone, and so are the hosts when the last
 /// process on them has ended and nobody has given them a name.

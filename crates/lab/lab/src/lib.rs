@@ -28,8 +28,8 @@ mod waiting;
 pub use self::{
     account::{Account, DirectionAccount, Fitness, OwnLosses},
     carry::{CarryError, carry},
-    hosts::{FAR_IPV4, FAR_IPV6, Host, NEAR_IPV4, NEAR_IPV6, spawn_on},
-    lab::{Lab, LabError},
+    hosts::{FAR_IPV4, FAR_IPV6, Host, LabError, NEAR_IPV4, NEAR_IPV6, spawn_on},
+    lab::Lab,
     state::{HostState, LinkName, LinkNameError, LinkState, Registry, StateError},
 };
 pub use scenario_file::{MOST_BYTES as MOST_SCENARIO_BYTES, ScenarioError};

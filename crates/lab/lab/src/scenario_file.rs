@@ -158,3 +158,45 @@ impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Written<T> {
         text.parse().map(Written).map_err(de::Error::custom)
     }
 }
+
+/// What tests of every kind of scenario hold against its reader.
+#[cfg(test)]
+pub(crate) mod tests {
+    use proptest::prelude::*;
+
+    /// Each line of `mistakes` is `WHAT STANDS THERE => WHAT IS PUT IN ITS PLACE | PARTS ; OF THE ERROR`, where `\n` is a line
+    /// break: with it, `good` is refused in one line that has the parts.
+    #[track_caller]
+    pub(crate) fn assert_mistakes_are_named(
+        good: &str,
+        mistakes: &str,
+        read: impl Fn(&str) -> Result<(), String>,
+    ) {
+        for mistake in mistakes.lines().filter(|line| !line.is_empty()) {
+            let (there, rest) = mistake.split_once(" => ").expect(mistake);
+            let (instead, parts) = rest.split_once("| ").expect(mistake);
+            let [there, instead] = [there, instead.trim_end()].map(|text| text.replace("\\n", "\n"));
+            assert!(good.contains(&there), "{there}");
+            let error = read(&good.replacen(&there, &instead, 1)).expect_err(mistake);
+            assert!(
+                error.starts_with("mine.toml: ") && error.lines().count() == 1,
+                "{mistake}: {error}"
+            );
+            for part in parts.split(" ; ") {
+                assert!(error.contains(part), "{mistake}: {part} in {error}");
+            }
+        }
+    }
+
+    /// What stands in place of a part of a good file; `table` begins one of its tables.
+    pub(crate) fn strange_values(table: &'static str) -> impl Strategy<Value = String> {
+        prop_oneof![
+            "\\PC{0,20}",
+            Just("\"\\u0000\\n\"".to_owned()),
+            Just(table.to_owned()),
+            Just("18446744073709551616".to_owned()),
+            Just("-1".to_owned()),
+            Just("\"9999999999999999999Gbit/s\"".to_owned()),
+        ]
+    }
+}

@@ -21,8 +21,8 @@ use weir_results::{Outcome, RunId};
 
 use super::supervise::{self, PASSED_ON};
 use super::{Failure, cannot_start, exit_code, spec, user_command};
-use crate::commands::output::{print, storing_notes};
-use crate::commands::run_store::{Ended, OpenRun, RunStore, json, new_run};
+use crate::commands::output::print;
+use crate::commands::run_store::{Ended, OpenRun, RunStore, Stored, json, new_run};
 use crate::commands::tables;
 
 /// What the agent must have said by then.
@@ -251,7 +251,7 @@ fn report(
     };
     let stored = kept.finish(&end, &json(&summary));
     let status = ran?;
-    let notes = stored.as_ref().map(storing_notes).unwrap_or_default();
+    let notes = stored.as_ref().map(Stored::notes).unwrap_or_default();
     show(global, spec, store, id, end.outcome(), &summary, &notes)?;
     stored?;
     match unfit {

@@ -12,7 +12,7 @@ use weir_measure::Stop;
 use weir_net::host::HostFacts;
 use weir_results::{NewRun, Outcome, RunId};
 
-use super::super::output::{closing_lines, print, print_json};
+use super::super::result::StoredResult;
 use super::super::run_store::{Ended, RunStore, json as stored, new_run};
 use super::super::{Failure, say, tables, thresholds};
 use super::plan;
@@ -67,12 +67,8 @@ pub fn run(args: &FindCapacityArgs, global: &GlobalOptions, stop: &Stop) -> Resu
         &titles,
     )?);
     notes.extend(capacity.remark(outcome == Outcome::Interrupted));
-    if global.json {
-        print_json(&store, parent, "find-capacity", outcome, &capacity, &notes)?;
-    } else {
-        let closing = closing_lines(&store, parent, outcome, &notes);
-        print(&format!("{}{closing}", tables::capacity(&capacity)))?;
-    }
+    let printed = StoredResult::new(&store, parent, "find-capacity", outcome, &notes);
+    printed.print(global.json, &capacity, || tables::capacity(&capacity))?;
     ended?;
     match capacity.found {
         Some(Found::NoneHeld) => Err(Failure::crossed(format!(

@@ -15,7 +15,8 @@ use weir_load::viewer::{Play, RungChoice};
 use weir_measure::{Sink, Stop};
 use weir_results::Record;
 
-use super::super::output::{closing_lines, print, print_json};
+use super::super::output::print;
+use super::super::result::StoredResult;
 use super::super::run_store::{Ended, OpenRun, RunStore, json as stored, new_run};
 use super::super::{Failure, say, tables};
 use super::{plan, remarks, watching};
@@ -68,12 +69,8 @@ pub fn run(args: &LoadArgs, master: &str, global: &GlobalOptions, stop: &Stop) -
     let kept = run.finish(&end, &stored(&summary));
     result?;
     let notes: Vec<String> = remarks(&summary).into_iter().collect();
-    if global.json {
-        print_json(&store, id, "load", outcome, &summary, &notes)?;
-    } else {
-        let closing = closing_lines(&store, id, outcome, &notes);
-        print(&format!("{}{closing}", tables::load(&summary)))?;
-    }
+    let printed = StoredResult::new(&store, id, "load", outcome, &notes);
+    printed.print(global.json, &summary, || tables::load(&summary))?;
     kept?;
     Ok(())
 }

@@ -13,9 +13,9 @@ use weir_net::host::HostFacts;
 use weir_results::{LoadHistogram, Outcome, Record, Run, Store, StoreError, Table};
 use weir_stats::DurationHistogram;
 
-use super::super::output::{closing_lines, print, print_json, storing_notes};
-use super::super::run_store::{Ended, RunStore, json as stored, new_run};
-use super::super::{Failure, runs, tables};
+use super::super::result::StoredResult;
+use super::super::run_store::{Ended, RunStore, find, json as stored, new_run};
+use super::super::{Failure, tables};
 use super::watching::{histogram_rows, second_rows};
 
 /// Merges runs and stores the sum as a new run.
@@ -25,7 +25,7 @@ pub fn merge(names: &[RunIn], global: &GlobalOptions) -> Result<(), Failure> {
     for name in names {
         let path = name.database.as_deref().unwrap_or(&global.db);
         let source = Store::open_read_only(path)?;
-        let run = source.run(runs::find(&source, name.run)?)?;
+        let run = source.run(find(&source, name.run)?)?;
         if !taken.insert((identity(path), run.id)) {
             return Err(Failure::usage(format!(
                 "run {} of {} is given twice",
@@ -48,12 +48,9 @@ pub fn merge(names: &[RunIn], global: &GlobalOptions) -> Result<(), Failure> {
         run.record(row);
     }
     let kept = run.finish(&Ended::finished(), &stored(&summary))?;
-    let notes = [notes, storing_notes(&kept)].concat();
-    if global.json {
-        return print_json(&store, id, "load", Outcome::Finished, &summary, &notes);
-    }
-    let closing = closing_lines(&store, id, Outcome::Finished, &notes);
-    print(&format!("{}{closing}", tables::load(&summary)))
+    let notes = [notes, kept.notes()].concat();
+    let result = StoredResult::new(&store, id, "load", Outcome::Finished, &notes);
+    result.print(global.json, &summary, || tables::load(&summary))
 }
 
 /// One file is one database, by whatever name.

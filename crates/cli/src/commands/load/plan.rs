@@ -258,3 +258,67 @@ pub fn parameters(args: &LoadArgs, titles: &[String]) -> Value {
         "scrape": args.scrape,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use weir_player::AbrChoice;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn told(options: &str) -> Config {
+        let line = format!("weir load http://127.0.0.1/list.mpd {options}");
+        let cli = Cli::try_parse_from(line.split_whitespace()).expect(options);
+        let Command::Load(line) = cli.command else {
+            panic!("{options}: another command");
+        };
+        let titles = titles(&line.load).expect(options);
+        config(&line.load, &titles).unwrap_or_else(|error| panic!("{options}: {error:?}"))
+    }
+
+    #[test]
+    fn each_option_reaches_the_engine() {
+        let rungs = [
+            ("lowest", RungChoice::Lowest),
+            ("random", RungChoice::Random),
+            ("abr", RungChoice::Adaptive),
+        ];
+        for (word, rung) in rungs {
+            assert_eq!(told(&format!("--rung {word}")).behaviour.rung, rung);
+        }
+        let plain = told("").behaviour;
+        assert_eq!(
+            (plain.rung, plain.play, plain.subtitles),
+            (RungChoice::Highest, Play::Loop, false)
+        );
+        assert_eq!(told("--play manifest").behaviour.play, Play::Manifest);
+        assert!(told("--subtitles").behaviour.subtitles);
+        assert_eq!(told("--seed 7").behaviour.seed, 7);
+        let playing = |options: &str| told(&format!("--play real-time {options}")).behaviour.real_time;
+        let usual = RealTime::default();
+        assert_eq!(playing("").cmcd, None);
+        assert_eq!(playing("--cmcd 1").cmcd, Some(Version::V1));
+        let paced = playing("--pace rung:100 --abr bba --buffer 10s");
+        assert_eq!((paced.cmcd, paced.abr), (Some(Version::V2), AbrChoice::Bba));
+        assert_eq!(paced.max_buffer, Duration::from_secs(10));
+        assert!(paced.pace != usual.pace && usual.abr != AbrChoice::Bba);
+        let patience = told("--timeout 200ms --connect-timeout 3s").patience;
+        let times = (patience.silence, patience.connect);
+        assert_eq!(times, (Duration::from_millis(200), Duration::from_secs(3)));
+    }
+
+    #[test]
+    fn titles_are_lines_of_a_file_the_first_the_most_popular() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let list = folder.path().join("titles");
+        fs::write(
+            &list,
+            "# two\n\nhttp://127.0.0.1/2.mpd\n http://127.0.0.1/3.mpd \n",
+        )
+        .expect("a list");
+        let config = told(&format!("--titles {} --zipf 1", list.display()));
+        assert_eq!(config.behaviour.titles.len(), 3);
+        assert_eq!(config.behaviour.popularity, Popularity::zipf(3, 1.0));
+    }
+}

@@ -15,9 +15,8 @@ use weir_mesh::run::threads::Presses;
 
 use super::super::output::{print, say};
 use super::super::{Failure, tables};
-use super::launches::{own_program, state_folder};
+use super::launches::{own_program, random_hex, state_folder};
 use super::plan;
-use super::run::random_hex;
 
 /// Maximum lifetime of machines: 30 days.
 const MOST_LIFE_S: u64 = 30 * 24 * 3600;

@@ -119,3 +119,11 @@ impl From<LaunchError> for Failure {
         }
     }
 }
+
+/// 256 random bits, as text.
+pub fn random_hex() -> Result<String, Failure> {
+    let mut bytes = [0_u8; 32];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Failure::environment(format!("cannot generate a token: {error}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

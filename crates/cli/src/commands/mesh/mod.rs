@@ -72,7 +72,7 @@ fn tests(
 ) -> Result<Vec<(RunId, MeshTest)>, Failure> {
     let runs = runs
         .iter()
-        .map(|run| super::runs::find(store, *run))
+        .map(|run| super::run_store::find(store, *run))
         .collect::<Result<Vec<RunId>, Failure>>()?;
     for run in &runs {
         store.run(*run)?;

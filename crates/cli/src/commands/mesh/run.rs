@@ -17,9 +17,10 @@ use weir_results::{MeshTest, Outcome, RunId};
 
 use super::super::output::{print, say};
 use super::super::progress::LiveLine;
-use super::super::run_store::{Ended, RunStore, json as to_json, new_run};
-use super::super::{Failure, runs, tables};
+use super::super::run_store::{Ended, RunStore, find, json as to_json, new_run};
+use super::super::{Failure, tables};
 use super::launch;
+use super::launches::random_hex;
 use super::{plan, presses};
 
 /// Runs the mesh, with --launch on machines launched for it.
@@ -49,10 +50,7 @@ fn run_on(
 ) -> Result<(), Failure> {
     let store = RunStore::open(&global.db)?;
     let (order, announced) = match args.resume {
-        Some(name) => (
-            Order::resume(store.store(), runs::find(store.store(), name)?)?,
-            None,
-        ),
+        Some(name) => (Order::resume(store.store(), find(store.store(), name)?)?, None),
         None => ordered(args, global)?,
     };
     if let (Some(text), false) = (&announced, global.quiet) {
@@ -125,14 +123,6 @@ impl From<ProgramError> for Failure {
     fn from(error: ProgramError) -> Self {
         Failure::usage(error.to_string())
     }
-}
-
-/// 256 random bits, as text.
-pub fn random_hex() -> Result<String, Failure> {
-    let mut bytes = [0_u8; 32];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Failure::environment(format!("cannot generate a token: {error}")))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Shows the run on the terminal.

@@ -4,13 +4,33 @@ use std::io::Read;
 
 use weir_rig::carry::{
     Carried, FORMAT, FRAME_BYTES, LOCAL, RECEIVED, SENT, all_whole, events, failed, finish, from_one,
-    noise_frames, read_file, recv, same_bytes, same_files, send, wait_for_words, write_file,
+    noise_frames, read_file, recv, same_bytes, send, wait_for_words, write_file,
 };
 use weir_rig::{Database, LIMIT, count, counts, isolated, run};
 
 #[test]
-fn a_receiver_and_then_the_sender_are_killed_and_others_go_on() {
+fn ends_that_are_killed_turned_away_interrupted_or_slow_cost_no_other_end_a_frame() {
     isolated!();
+    a_receiver_and_then_the_sender_are_killed_and_others_go_on();
+    forget();
+    senders_that_cut_frames_otherwise_cannot_be_joined();
+    tokens_have_to_match_one_receiver_is_served_and_an_interrupt_of_either_end_keeps_its_run();
+    forget();
+    a_slow_reader_loses_whole_frames_and_one_that_leaves_ends_the_receiver();
+}
+
+/// The next run of either end is the first of its database again.
+fn forget() {
+    for database in [SENT, RECEIVED] {
+        for file in ["", "-wal", "-shm"] {
+            // The files beside it stay only where a process was killed.
+            let _ = std::fs::remove_file(format!("{database}{file}"));
+        }
+    }
+}
+
+#[track_caller]
+fn a_receiver_and_then_the_sender_are_killed_and_others_go_on() {
     let (raw, next) = (noise_frames(500, 21), noise_frames(50, 22));
     write_file("in.raw", &raw);
     write_file("next.raw", &next);
@@ -58,31 +78,8 @@ fn a_receiver_and_then_the_sender_are_killed_and_others_go_on() {
     same_bytes(&raw[from..from + sound.len()], sound);
 }
 
-#[test]
-fn of_two_senders_that_are_merged_one_is_killed_without_a_frame_lost() {
-    isolated!();
-    write_file("in.raw", &noise_frames(200, 51));
-    let sender = |port: u16| {
-        send(&format!(
-            "in.raw --format {FORMAT} --port {port} --media-port {port} --db {port}.db"
-        ))
-    };
-    let (first, second) = (sender(5001), sender(5002));
-    let mut receiver = recv("--from 127.0.0.1:5001 --from 127.0.0.1:5002 --latency 1s --verify out.raw");
-    Database::wait_for_rows(RECEIVED, "frame_seconds", 2);
-    first.signal("KILL");
-    first.wait(LIMIT);
-    wait_for_words(&mut receiver, "127.0.0.1:5001 is gone");
-    second.wait(LIMIT).expect_code(0);
-    let received = receiver.wait(LIMIT).expect_code(0).json();
-    all_whole(&received, 200);
-    assert_eq!(count(&received["frames_unequal"]), 0, "{received}");
-    same_files("in.raw", "out.raw");
-    assert_eq!(events(RECEIVED)[..3], ["connected", "connected", "disconnected"]);
-    let brought = [0, 1].map(|at| count(&received["senders"][at]["received"]));
-    assert!(brought.iter().all(|packets| *packets > 0), "{received}");
-
-    // Senders that cut frames otherwise cannot be joined.
+#[track_caller]
+fn senders_that_cut_frames_otherwise_cannot_be_joined() {
     let pattern = |port: u16, length: u16| {
         let ports = format!("--port {port} --media-port {port} --db {length}.db");
         send(&format!("--test-pattern {FORMAT} --length {length} {ports}"))
@@ -92,9 +89,8 @@ fn of_two_senders_that_are_merged_one_is_killed_without_a_frame_lost() {
     failed(receiver.wait(LIMIT), &["1400", "1200", "--length"]);
 }
 
-#[test]
+#[track_caller]
 fn tokens_have_to_match_one_receiver_is_served_and_an_interrupt_of_either_end_keeps_its_run() {
-    isolated!();
     for token in ["right", "wrong"] {
         std::fs::write(token, token).expect("a token file");
     }
@@ -148,9 +144,8 @@ fn tokens_have_to_match_one_receiver_is_served_and_an_interrupt_of_either_end_ke
 }
 
 /// The reader opens the FIFO, takes nothing for two seconds of the stream, and then all; another one leaves.
-#[test]
+#[track_caller]
 fn a_slow_reader_loses_whole_frames_and_one_that_leaves_ends_the_receiver() {
-    isolated!();
     let raw = noise_frames(200, 41);
     write_file("in.raw", &raw);
     run("mkfifo", &["out.fifo"]);
@@ -182,9 +177,7 @@ fn a_slow_reader_loses_whole_frames_and_one_that_leaves_ends_the_receiver() {
         "a frame that was not sent, or not there"
     );
     assert!(events(RECEIVED).contains(&"slow_reader".to_owned()));
-    for database in [SENT, RECEIVED] {
-        std::fs::remove_file(database).expect("it is there");
-    }
+    forget();
 
     let (sender, receiver, mut fifo) = start();
     let mut first = vec![0; 10 * FRAME_BYTES];

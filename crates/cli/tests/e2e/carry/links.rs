@@ -2,10 +2,11 @@
 //! them.
 
 use weir_rig::carry::{
-    Carried, FORMAT, FRAME_BYTES, FROM_FAR, LOCAL, RECEIVED, SENT, dropped, events, failed, finish, from_one,
-    lossy_link, noise_frames, read_file, recv, same_bytes, same_files, send, send_on, write_file,
+    Carried, FORMAT, FRAME_BYTES, FROM_FAR, LOCAL, RECEIVED, SENT, drop_media, dropped, events, failed,
+    finish, from_one, lossy_link, noise_frames, read_file, recv, same_bytes, same_files, send, send_on,
+    write_file,
 };
-use weir_rig::{Agent, Database, Host, Noise, count, counts, isolated, ran};
+use weir_rig::{Agent, Database, Host, LIMIT, Noise, count, counts, isolated, nft, ran};
 
 use crate::documented;
 
@@ -21,8 +22,19 @@ fn stream(parameters: &str, frame_bytes: usize, seed: u64) -> Vec<u8> {
 }
 
 #[test]
-fn frames_come_as_they_were_and_both_ends_keep_their_run() {
+fn frames_come_as_they_were_and_what_is_dropped_is_repaired_or_reported_and_concealed() {
     isolated!();
+    frames_come_as_they_were_and_both_ends_keep_their_run();
+    // Every 40th packet, and over one flow, of which nothing can overtake anything; nothing repairs it.
+    lossy_link("numgen inc mod 40 == 7");
+    what_is_reported_as_lost_is_what_was_dropped_and_is_concealed();
+    nft(Host::Near, "flush chain ip lab in");
+    drop_media("numgen random mod 100 < 2");
+    random_loss_is_repaired_to_the_same_frames();
+}
+
+#[track_caller]
+fn frames_come_as_they_were_and_both_ends_keep_their_run() {
     write_file("in.raw", &noise_frames(50, 1));
     // 10 bits in 16 become 10 bits in 10 on the way; flows differ in both ports.
     let packed = "--packing st2110-20 --source-ports --flows 5 --length 1400 --fec 4/16";
@@ -67,8 +79,8 @@ fn frames_come_as_they_were_and_both_ends_keep_their_run() {
     let raw = noise_frames(31, 31);
     write_file("cut.raw", &raw[..30 * FRAME_BYTES + 1234]);
     let sender = send(&format!("cut.raw --format {FORMAT} --db cut.db"));
-    let receiver = recv(&format!("{LOCAL} cut-out.raw --db cuts.db")).wait(weir_rig::LIMIT);
-    for done in [sender.wait(weir_rig::LIMIT), receiver] {
+    let receiver = recv(&format!("{LOCAL} cut-out.raw --db cuts.db")).wait(LIMIT);
+    for done in [sender.wait(LIMIT), receiver] {
         failed(
             done,
             &["after 30 frames", "inside frame 30", "1234 of 76800 bytes"],
@@ -120,11 +132,8 @@ fn concealed(how: &str, shown: &[u8], sent: &[u8]) -> u64 {
     damaged
 }
 
-#[test]
+#[track_caller]
 fn what_is_reported_as_lost_is_what_was_dropped_and_is_concealed() {
-    isolated!();
-    // Every 40th packet, and over one flow, of which nothing can overtake anything; nothing repairs it.
-    lossy_link("numgen inc mod 40 == 7");
     let mut before = 0;
     for how in ["repeat", "blank"] {
         let frames = noise_frames(100, 61);
@@ -170,12 +179,10 @@ fn what_is_reported_as_lost_is_what_was_dropped_and_is_concealed() {
     }
 }
 
-#[test]
+#[track_caller]
 fn random_loss_is_repaired_to_the_same_frames() {
-    isolated!();
-    lossy_link("numgen random mod 100 < 2");
     write_file("in.raw", &noise_frames(100, 62));
-    let mut before = 0;
+    let mut before = dropped();
     for (name, options, by, not_by) in [
         ("arq", "", "retransmitted", "recovered"),
         ("fec", "--no-arq --fec 4/64", "recovered", "retransmitted"),

@@ -39,9 +39,16 @@ fn all() -> BTreeSet<String> {
 }
 
 #[test]
-fn everything_that_is_printed_is_as_its_schema_says_which_notices_missing_and_new_fields() {
+fn everything_that_is_printed_is_as_its_schema_says_and_every_schema_is_strict_and_on_the_page() {
     isolated!();
     see_own_processes();
+    every_schema_is_one_refuses_nonsense_and_has_its_fields_described_and_on_the_page();
+    lines_of_every_table_have_the_columns_of_the_database();
+    what_is_printed_is_documented();
+}
+
+#[track_caller]
+fn what_is_printed_is_documented() {
     let documents = printing::printed();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut validators = BTreeMap::new();
@@ -73,6 +80,14 @@ fn all_parts_are_reached(documents: &[Document]) {
     };
     let kinds = "find-capacity flows lab load mtu pacing recv rtt send survey tcp".split(' ');
     assert_eq!(strings("runs-list", "kind"), kinds.map(str::to_owned).collect());
+    let search = of("runs-list")
+        .find(|(.., run)| run["kind"] == "find-capacity")
+        .expect("a search");
+    let trials = of("runs-list").filter(|(.., run)| run["parent_run_id"] == search.2["run_id"]);
+    assert!(
+        trials.count() >= 1,
+        "each trial is a run that belongs to its search"
+    );
     let outcomes = ["failed", "finished"].map(str::to_owned);
     assert_eq!(strings("runs-list", "outcome"), BTreeSet::from(outcomes));
     // The omitted ones report silence and dropped flows, which do not occur on loopback.
@@ -108,7 +123,7 @@ fn all_parts_are_reached(documents: &[Document]) {
 }
 
 /// Rows of some tables need loss, which does not occur on loopback: their lines are checked against the columns.
-#[test]
+#[track_caller]
 fn lines_of_every_table_have_the_columns_of_the_database() {
     let schema = schema("runs-export");
     let folder = TempDir::new().expect("a folder");
@@ -133,7 +148,7 @@ fn lines_of_every_table_have_the_columns_of_the_database() {
     }
 }
 
-#[test]
+#[track_caller]
 fn every_schema_is_one_refuses_nonsense_and_has_its_fields_described_and_on_the_page() {
     let read = |name: &str| std::fs::read_to_string(docs().join(name)).expect("the page");
     let (commands, data) = (read("json-output.md"), read("report-data.md"));

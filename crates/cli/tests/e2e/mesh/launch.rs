@@ -100,9 +100,19 @@ pub fn processes(program: &Path) -> Vec<String> {
 }
 
 #[test]
-fn machines_are_launched_tested_and_removed_and_one_that_is_refused_holds_nothing_up() {
+fn machines_are_launched_tested_and_removed_however_a_launch_is_refused_interrupted_or_killed() {
     isolated!(root);
     make_network();
+    machines_are_launched_tested_and_removed_and_one_that_is_refused_holds_nothing_up();
+    for refusal in ["refuse-aws-us-east-1", "refuse-gcp-europe-west3"] {
+        fs::remove_file(refusal).unwrap();
+    }
+    a_launch_that_is_killed_is_swept();
+    one_that_is_interrupted_removes_everything();
+}
+
+#[track_caller]
+fn machines_are_launched_tested_and_removed_and_one_that_is_refused_holds_nothing_up() {
     let small = "--rtt-for 500ms --tcp-for 0s --udp-for 0s --max-bytes 1MB";
     let ran = mesh(0, &format!("run --launch --machines-by {MAKER} {PLACES} {small}"));
     assert_eq!(ran["finished"], 2, "{ran}");
@@ -166,10 +176,8 @@ fn hanging() -> Running {
     launch
 }
 
-#[test]
-fn a_launch_that_is_killed_is_swept_and_one_that_is_interrupted_removes_everything() {
-    isolated!(root);
-    make_network();
+#[track_caller]
+fn a_launch_that_is_killed_is_swept() {
     let engine = engine().unwrap();
     // With everything that it has started, as when a host goes down: nothing is written down of what hangs.
     let mut killed = hanging();
@@ -209,8 +217,11 @@ fn a_launch_that_is_killed_is_swept_and_one_that_is_interrupted_removes_everythi
     );
     mesh(0, &format!("sweep --machines-by {MAKER} --launch {name}"));
     nothing_is_left();
+}
 
-    // Ctrl-C twice while a machine is being made; then a hangup while they are held.
+/// Ctrl-C twice while a machine is being made; then a hangup while they are held.
+#[track_caller]
+fn one_that_is_interrupted_removes_everything() {
     let interrupted = hanging();
     for _ in 0..2 {
         interrupted.signal("INT");

@@ -32,8 +32,8 @@ fn launched(run: &str, delete_after_unix_s: i64) -> Map<String, Value> {
         .collect()
 }
 
-#[test]
-fn everything_that_is_due_goes_and_what_is_refused_for_a_while_is_tried_again() {
+#[track_caller]
+pub fn everything_that_is_due_goes_and_what_is_refused_for_a_while_is_tried_again() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let stand_in = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/aws_stand_in.py");

@@ -28,16 +28,14 @@ use weir_results::Record;
 use super::beside::add_beside_media;
 use super::figures::{Figures, TcpReading, add_neighbour, add_viewer, media_figures};
 use super::media::MANIFEST;
-use super::nginx::Nginx;
+use super::nginx::{MEDIA_PORT, Nginx};
 use super::scenario::{Neighbour, NeighbourKind, Player, Server};
 use super::trials::{Bench, Outcome, Trial, TrialError, TrialFigures};
 use crate::account::Fitness;
-use crate::hosts::{FAR_IPV4, Host};
-use crate::lab::{Lab, LabError};
+use crate::hosts::{FAR_IPV4, Host, LabError};
+use crate::lab::Lab;
 use crate::waiting::QueueSecond;
 
-/// Ports on the far host, one per server, so that connections can be attributed to servers.
-pub(super) const MEDIA_PORT: u16 = 8080;
 const VIDEO_PORT: u16 = 8081;
 const NEIGHBOUR_PORT: u16 = 8082;
 /// Sampling interval of the media connection in the kernel.

@@ -2,13 +2,11 @@
 //! the time in which the player fetches nothing, which for an unpaced stream is nine tenths of it and more. It must not know
 //! who ran the trial.
 
-use std::ops::Range;
-
 use weir_load::measure::Segment;
 use weir_neighbour::{Measured, SAMPLE_NS};
 use weir_stats::median;
 
-use super::figures::{Figures, put};
+use super::figures::{Figures, overlap, put, under_way};
 
 /// Begin of each tenth of a second, after the start, and the bytes that came in it.
 fn bytes(report: &Measured) -> Vec<(u64, u64)> {
@@ -64,30 +62,6 @@ pub fn add_beside_media(figures: &mut Figures, name: &str, report: &Measured, se
             add("completion.p50", median(times));
         }
     }
-}
-
-/// When segments were under way, from the request to the last byte: Unix nanoseconds, in order, none touching another.
-pub(super) fn under_way(segments: &[Segment]) -> Vec<Range<u64>> {
-    let mut times: Vec<Range<u64>> = segments
-        .iter()
-        .map(|line| line.unix_ns..line.unix_ns.saturating_add(line.last_byte_ns))
-        .collect();
-    times.sort_by_key(|time| time.start);
-    let mut apart: Vec<Range<u64>> = Vec::new();
-    for time in times {
-        match apart.last_mut() {
-            Some(last) if time.start <= last.end => last.end = last.end.max(time.end),
-            _ => apart.push(time),
-        }
-    }
-    apart
-}
-
-/// Nanoseconds of a time that lie in such times.
-pub(super) fn overlap(busy: &[Range<u64>], time: &Range<u64>) -> u64 {
-    busy.iter()
-        .map(|busy| busy.end.min(time.end).saturating_sub(busy.start.max(time.start)))
-        .sum()
 }
 
 #[cfg(test)]

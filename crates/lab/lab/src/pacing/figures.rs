@@ -9,7 +9,6 @@ use serde_json::Value;
 use weir_load::measure::{QualitySummary, Segment};
 use weir_stats::median;
 
-use super::beside::{overlap, under_way};
 use crate::waiting::QueueSecond;
 
 /// Figures of one trial by name, as in `voip.owd.p95`. Times are nanoseconds, rates bits a second, shares 0 to 1.
@@ -121,6 +120,30 @@ pub(super) fn put(figures: &mut Figures, name: &str, value: Option<f64>) {
     if let Some(value) = value.filter(|value| value.is_finite()) {
         figures.insert(name.to_owned(), value);
     }
+}
+
+/// When segments were under way, from the request to the last byte: Unix nanoseconds, in order, none touching another.
+pub(super) fn under_way(segments: &[Segment]) -> Vec<Range<u64>> {
+    let mut times: Vec<Range<u64>> = segments
+        .iter()
+        .map(|line| line.unix_ns..line.unix_ns.saturating_add(line.last_byte_ns))
+        .collect();
+    times.sort_by_key(|time| time.start);
+    let mut apart: Vec<Range<u64>> = Vec::new();
+    for time in times {
+        match apart.last_mut() {
+            Some(last) if time.start <= last.end => last.end = last.end.max(time.end),
+            _ => apart.push(time),
+        }
+    }
+    apart
+}
+
+/// Nanoseconds of a time that lie in such times.
+pub(super) fn overlap(busy: &[Range<u64>], time: &Range<u64>) -> u64 {
+    busy.iter()
+        .map(|busy| busy.end.min(time.end).saturating_sub(busy.start.max(time.start)))
+        .sum()
 }
 
 fn of_segments(within: &Range<u64>, segments: &[Segment], figures: &mut Figures) {

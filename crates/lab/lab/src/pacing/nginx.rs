@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use weir_net::namespace::Inmate;
 use weir_units::Rate;
 
-use super::bench::MEDIA_PORT;
 use super::trials::TrialError;
 use crate::hosts::{FAR_IPV4, Host};
 use crate::lab::Lab;
 
+/// Port of the media on the far host; each server there has its own, so that connections can be attributed to servers.
+pub(super) const MEDIA_PORT: u16 = 8080;
 /// Maximum time until it is ready.
 const PATIENCE: Duration = Duration::from_secs(10);
 

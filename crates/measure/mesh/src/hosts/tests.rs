@@ -106,62 +106,40 @@ fn every_host_has_the_variables_that_ansible_gives_it() {
     }
 }
 
+/// The name of a file, its text, in which `\n` is a line break, and a part of the error.
+const WRONG: &str = r#"
+hosts.yaml | hosts: []\n | it names no hosts
+hosts.yaml | hosts:\n  - {name: a, adress: b}\n | did you mean 'address'?
+hosts.yaml | hosts:\n  - {name: a, place: aws:us-esat-1}\n | did you mean 'aws:us-east-1'?
+hosts.yaml | hosts:\n  - {name: a, cloud: aws}\n | a cloud needs a region
+hosts.yaml | hosts:\n  - {name: a, latitude: 1}\n | a latitude needs a longitude
+hosts.yaml | hosts:\n  - {name: a, latitude: 91, longitude: 0}\n | not a point on the earth
+hosts.yaml | hosts:\n  - {name: a}\n  - {name: a}\n | two hosts have the name a
+hosts.yaml | hosts:\n  - {name: a, address: -oProxyCommand=x}\n | invalid address
+hosts.yaml | hosts:\n  - {name: a, address: 'b; rm -rf /'}\n | invalid address
+hosts.yaml | hosts:\n  - {name: a, port: 0}\n | is not a port
+hosts.yaml | hosts:\n  - {name: a, user: "x\e[31m"}\n | invalid user
+hosts.yaml | hosts:\n  - {name: a, ssh-arguments: "-J 'x"}\n | a quote is not closed
+hosts.yaml | hosts: [\n | hosts.yaml:
+hosts.yaml | all: {hosts: {a: {ansible_host: '{{ ip }}'}}}\n | is a template
+hosts.yaml | a: {children: {b: {children: {a: {}}}}}\n | contains itself
+hosts.yaml | a: {host: {}}\n | use 'hosts', 'vars' or 'children'
+hosts.yaml | just text\n | neither a hosts file
+hosts | [web\na\n | line 1
+hosts | [web:what]\n | unknown section ':what'
+hosts | [web]\na b\n | line 2: 'b' is not KEY=VALUE
+hosts | a[1:x]\n | is not a range
+hosts | a[1:99999999]\n | is not a range
+hosts | a[0:9999]b[0:9999]\n | more than 10000 hosts
+hosts | [web:vars]\nnothing\n | is not KEY=VALUE
+"#;
+
 #[test]
 fn what_is_wrong_is_said_with_its_line_or_host() {
-    for (text, part) in [
-        ("hosts: []\n", "it names no hosts"),
-        ("hosts:\n  - {name: a, adress: b}\n", "did you mean 'address'?"),
-        (
-            "hosts:\n  - {name: a, place: aws:us-esat-1}\n",
-            "did you mean 'aws:us-east-1'?",
-        ),
-        ("hosts:\n  - {name: a, cloud: aws}\n", "a cloud needs a region"),
-        (
-            "hosts:\n  - {name: a, latitude: 1}\n",
-            "a latitude needs a longitude",
-        ),
-        (
-            "hosts:\n  - {name: a, latitude: 91, longitude: 0}\n",
-            "not a point on the earth",
-        ),
-        (
-            "hosts:\n  - {name: a}\n  - {name: a}\n",
-            "two hosts have the name a",
-        ),
-        (
-            "hosts:\n  - {name: a, address: -oProxyCommand=x}\n",
-            "invalid address",
-        ),
-        (
-            "hosts:\n  - {name: a, address: 'b; rm -rf /'}\n",
-            "invalid address",
-        ),
-        ("hosts:\n  - {name: a, port: 0}\n", "is not a port"),
-        ("hosts:\n  - {name: a, user: \"x\\e[31m\"}\n", "invalid user"),
-        (
-            "hosts:\n  - {name: a, ssh-arguments: \"-J 'x\"}\n",
-            "a quote is not closed",
-        ),
-        ("hosts: [\n", "hosts.yaml: "),
-        ("all: {hosts: {a: {ansible_host: '{{ ip }}'}}}\n", "is a template"),
-        ("a: {children: {b: {children: {a: {}}}}}\n", "contains itself"),
-        ("a: {host: {}}\n", "use 'hosts', 'vars' or 'children'"),
-        ("just text\n", "neither a hosts file"),
-    ] {
-        let problem = error("hosts.yaml", text);
-        assert!(problem.contains(part), "{text}: {problem}");
-    }
-    for (text, part) in [
-        ("[web\na\n", "line 1"),
-        ("[web:what]\n", "unknown section ':what'"),
-        ("[web]\na b\n", "line 2: 'b' is not KEY=VALUE"),
-        ("a[1:x]\n", "is not a range"),
-        ("a[1:99999999]\n", "is not a range"),
-        ("a[0:9999]b[0:9999]\n", "more than 10000 hosts"),
-        ("[web:vars]\nnothing\n", "is not KEY=VALUE"),
-    ] {
-        let problem = error("hosts", text);
-        assert!(problem.contains(part), "{text}: {problem}");
+    for line in WRONG.lines().filter(|line| !line.is_empty()) {
+        let parts: Vec<&str> = line.split(" | ").collect();
+        let problem = error(parts[0], &parts[1].replace("\\n", "\n"));
+        assert!(problem.contains(parts[2]), "{line}: {problem}");
     }
 }
 

@@ -92,42 +92,44 @@ fn here(folder: &std::path::Path) -> String {
     path.display().to_string()
 }
 
+/// Stands for weir: an agent that says that it listens, and a client that prints this test.
+fn stand_in(folder: &std::path::Path, test: &MeshTest) -> std::path::PathBuf {
+    let result = folder.join("result");
+    fs::write(&result, serde_json::to_string(test).unwrap()).unwrap();
+    let result = result.display();
+    let weir = format!(
+        "#!/bin/sh\nif [ \"$1\" = agent ]; then echo '{{}}'; exec sleep 60; fi\n\
+         if [ \"$1\" = survey ]; then [ \"$2\" = 192.0.2.1:4747 ] && printf 'SQLite\\377\\0' > survey.db; exit; fi\n\
+         [ \"$(cat token)\" = secret ] && [ \"$3\" = 192.0.2.1:4747 ] && cat {result}\n"
+    );
+    let program = folder.join("weir");
+    fs::write(&program, weir).unwrap();
+    program
+}
+
+/// The architecture of this host.
+fn machine() -> String {
+    let said = std::process::Command::new("uname").arg("-m").output().unwrap();
+    String::from_utf8(said.stdout).unwrap().trim().to_owned()
+}
+
 #[test]
 fn a_host_is_prepared_tested_and_left_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
-    // Stands for weir: an agent that says that it listens, and a client that prints a result.
-    let weir = "#!/bin/sh\nif [ \"$1\" = agent ]; then echo '{}'; exec sleep 60; fi\n\
-                if [ \"$1\" = survey ]; then [ \"$2\" = 192.0.2.1:4747 ] && printf 'SQLite\\377\\0' > survey.db; exit; fi\n\
-                [ \"$(cat token)\" = secret ] && [ \"$3\" = 192.0.2.1:4747 ] && cat \"$WEIR_RESULT\"\n";
-    let program = folder.path().join("weir");
-    fs::write(&program, weir).unwrap();
-    let result = folder.path().join("result");
     let test = MeshTest {
         rtt_count: 3,
         bytes: 7,
         details: serde_json::json!({}),
         ..MeshTest::default()
     };
-    fs::write(&result, serde_json::to_string(&test).unwrap()).unwrap();
-    let script = fs::read_to_string(&program)
-        .unwrap()
-        .replace("\"$WEIR_RESULT\"", &result.display().to_string());
-    fs::write(&program, script).unwrap();
+    let program = stand_in(folder.path(), &test);
     let hosts = [host(
         "hosts:\n  - {name: a, address: 192.0.2.1, latitude: 1, longitude: 2}\n",
     )];
     let kill = AtomicBool::new(false);
-    let machine = String::from_utf8(
-        std::process::Command::new("uname")
-            .arg("-m")
-            .output()
-            .unwrap()
-            .stdout,
-    )
-    .unwrap();
     let mut executor = SshExecutor {
         hosts: &hosts,
-        programs: given(machine.trim(), &program),
+        programs: given(&machine(), &program),
         token: "secret".into(),
         folder: format!("test{}", std::process::id()),
         life_s: 60,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_results::{Record, StoreError, Subjects, Table, Value};
+use weir_results::{Record, StoreError, Subjects, Table};
 
 use super::Source;
 use crate::data::{Series, Values};
@@ -46,16 +46,6 @@ impl From<Option<i64>> for Cell {
     }
 }
 
-impl From<Option<&Value>> for Cell {
-    fn from(value: Option<&Value>) -> Self {
-        match value {
-            Some(Value::Integer(value)) => Cell::Int(*value),
-            Some(Value::Real(value)) => (*value).into(),
-            Some(Value::Text(_) | Value::Null) | None => Cell::Null,
-        }
-    }
-}
-
 impl Cell {
     fn int(&self) -> Option<i64> {
         match self {
@@ -72,25 +62,14 @@ impl Cell {
     }
 }
 
-impl From<f64> for Cell {
-    /// What is not a number was not measured.
-    fn from(value: f64) -> Self {
-        if value.is_finite() {
-            Cell::Real(value)
-        } else {
-            Cell::Null
-        }
-    }
-}
-
 /// Whom a row is about: a direction or side, and a flow or sender where there are several.
 pub(super) type Subject = (&'static str, u16);
 
 /// A column that tells the subject.
 #[derive(Clone, Copy)]
 pub(super) enum Name {
-    /// Of its word.
-    Word(&'static str),
+    /// Of its word, one of these; any other is `other`.
+    Word(&'static str, &'static [&'static str]),
     /// Of its number.
     Number(&'static str),
 }
@@ -334,7 +313,7 @@ impl Binner {
         let mut columns = Vec::new();
         for name in self.layout.subject {
             columns.push(match name {
-                Name::Word(name) => {
+                Name::Word(name, _) => {
                     let words = lanes
                         .iter()
                         .flat_map(|((word, _), lane)| vec![(*word).into(); lane.at.len()]);
@@ -363,7 +342,7 @@ mod tests {
     use super::*;
 
     const LAYOUT: Layout = Layout {
-        subject: &[Name::Word("direction")],
+        subject: &[Name::Word("direction", &["forward", "reverse"])],
         values: &[
             ("sum", Rule::Sum),
             ("least", Rule::Smallest),
@@ -375,7 +354,12 @@ mod tests {
 
     fn row(value: i64, mean: f64) -> [Cell; 5] {
         let int = Cell::Int(value);
-        [int, int, int, int, mean.into()]
+        let mean = if mean.is_nan() {
+            Cell::Null
+        } else {
+            Cell::Real(mean)
+        };
+        [int, int, int, int, mean]
     }
 
     #[test]

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use weir_results::{Direction, Record, StoreError, Table};
+use weir_results::{Direction, Record, StoreError, Table, Value};
 
 use super::keep::Keep;
 use super::limits::{MOST_FLOW_BURSTS, MOST_LOSS_WINDOWS, MOST_MTU_PROBES, MOST_SILENCES};
-use super::{Named, Source, int, number};
+use super::{DIRECTIONS, Named, Source, int};
 use crate::data::{Series, Values};
-
-const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
 
 /// How many bursts of the whole stream had which length. The lengths are as many as there are different ones: a burst
 /// of each would lose half the square of that number of packets.
@@ -35,89 +33,60 @@ pub(super) fn stream_burst_lengths(source: Source<'_>, rows: u64) -> Result<Name
 }
 
 pub(super) fn flow_bursts(source: Source<'_>) -> Result<Named, StoreError> {
-    let mut longest = Keep::new(MOST_FLOW_BURSTS);
-    each(source, Table::FlowBursts, |record| {
-        if let Record::FlowBurst(direction, row) = record {
-            let (at, length) = (source.at(row.unix_ns), int(row.length));
-            longest.offer(
-                (-length, at),
-                [
-                    number(direction),
-                    i64::from(row.flow),
-                    at,
-                    int(row.first_sequence),
-                    length,
-                ],
-            );
-        }
-    })?;
     let names = ["direction", "flow", "at_ns", "first_sequence", "length_packets"];
-    let series = longest.into_series(names, &DIRECTIONS);
-    Ok(series.map(|series| ("flow_bursts", series)))
+    let longest = |row: &[i64; 5]| (-row[4], row[2]);
+    kept(source, Table::FlowBursts, MOST_FLOW_BURSTS, names, longest)
 }
 
 pub(super) fn silences(source: Source<'_>) -> Result<Named, StoreError> {
-    let mut longest = Keep::new(MOST_SILENCES);
-    each(source, Table::Silences, |record| {
-        if let Record::Silence(direction, row) = record {
-            let (at, duration) = (source.at(row.unix_ns), int(row.duration_ns));
-            longest.offer(
-                (-duration, at),
-                [number(direction), i64::from(row.flow), at, duration],
-            );
-        }
-    })?;
-    let series = longest.into_series(["direction", "flow", "at_ns", "duration_ns"], &DIRECTIONS);
-    Ok(series.map(|series| ("silences", series)))
+    let names = ["direction", "flow", "at_ns", "duration_ns"];
+    let longest = |row: &[i64; 4]| (-row[3], row[2]);
+    kept(source, Table::Silences, MOST_SILENCES, names, longest)
 }
 
 pub(super) fn loss_windows(source: Source<'_>) -> Result<Named, StoreError> {
-    let mut earliest = Keep::new(MOST_LOSS_WINDOWS);
-    each(source, Table::LossWindows, |record| {
-        if let Record::LossWindow(direction, row) = record {
-            let at = source.at(row.unix_ns);
-            earliest.offer(
-                (at, 0),
-                [
-                    number(direction),
-                    at,
-                    int(row.duration_ns),
-                    int(row.lost),
-                    i64::from(row.flows_losing),
-                ],
-            );
-        }
-    })?;
     let names = ["direction", "at_ns", "duration_ns", "lost", "flows_losing"];
-    let series = earliest.into_series(names, &DIRECTIONS);
-    Ok(series.map(|series| ("loss_windows", series)))
+    let earliest = |row: &[i64; 5]| (row[1], 0);
+    kept(source, Table::LossWindows, MOST_LOSS_WINDOWS, names, earliest)
 }
 
 pub(super) fn mtu_probes(source: Source<'_>) -> Result<Named, StoreError> {
-    let mut earliest = Keep::new(MOST_MTU_PROBES);
-    each(source, Table::MtuProbes, |record| {
-        if let Record::MtuProbe(direction, row) = record {
-            let at = source.at(row.unix_ns);
-            earliest.offer(
-                (at, 0),
-                [
-                    number(direction),
-                    at,
-                    i64::from(row.size),
-                    i64::from(row.acknowledged),
-                    i64::from(row.refused_locally),
-                ],
-            );
-        }
-    })?;
     let names = ["direction", "at_ns", "size", "acknowledged", "refused_locally"];
-    let series = earliest.into_series(names, &DIRECTIONS);
-    Ok(series.map(|series| ("mtu_probes", series)))
+    let earliest = |row: &[i64; 5]| (row[1], 0);
+    kept(source, Table::MtuProbes, MOST_MTU_PROBES, names, earliest)
 }
 
-fn each(source: Source<'_>, table: Table, mut visit: impl FnMut(Record)) -> Result<(), StoreError> {
+/// The events of lowest rank: their columns of these names, of which `direction` is a number and `at_ns` counts from the start
+/// of the run.
+fn kept<const N: usize>(
+    source: Source<'_>,
+    table: Table,
+    most: usize,
+    names: [&'static str; N],
+    rank: impl Fn(&[i64; N]) -> (i64, i64),
+) -> Result<Named, StoreError> {
+    let columns = table.columns();
+    let places = names.map(|name| {
+        let stored = if name == "at_ns" { "unix_ns" } else { name };
+        columns.iter().position(|column| column == stored)
+    });
+    let mut keep = Keep::new(most);
+    let mut values = Vec::new();
     source.store.each_record(source.run, table, |record| {
-        visit(record);
+        values.clear();
+        record.put(&mut values);
+        let mut row = [0; N];
+        for ((value, place), name) in row.iter_mut().zip(places).zip(names) {
+            *value = match place.and_then(|place| values.get(place)) {
+                Some(Value::Integer(stored)) if name == "at_ns" => source.at(stored.unsigned_abs()),
+                Some(Value::Integer(stored)) => *stored,
+                Some(Value::Text(direction)) => i64::from(direction == Direction::Reverse.as_str()),
+                _ => 0,
+            };
+        }
+        keep.offer(rank(&row), row);
         Ok(())
-    })
+    })?;
+    let series = keep.into_series(names, &DIRECTIONS);
+    Ok(series.map(|series| (table.name(), series)))
 }

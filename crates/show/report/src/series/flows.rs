@@ -7,17 +7,18 @@ use weir_results::{Direction, FlowSecond, Record, StoreError, Subjects, Table};
 
 use weir_stats::{Counters, FlowCounts};
 
-use super::bins::{Binner, Cell, Layout, Name, Rule, shortest};
+use super::bins::{Binner, Layout, Name, Rule, shortest};
+use super::columns::Columns;
 use super::keep::Keep;
 use super::limits::{MOST_FLOW_BIN_ENTRIES, MOST_FLOW_BINS, MOST_FLOW_EVENTS};
-use super::{Source, int};
+use super::{DIRECTIONS, Source, int};
 use crate::data::{Series, Values};
 
 /// The table has no duration: its rows are seconds.
 const SECOND_NS: u64 = 1_000_000_000;
 
 const BINS: Layout = Layout {
-    subject: &[Name::Word("direction"), Name::Number("flow")],
+    subject: &[Name::Word("direction", &DIRECTIONS), Name::Number("flow")],
     values: &[
         ("received", Rule::Sum),
         ("bytes", Rule::Sum),
@@ -56,7 +57,9 @@ pub(super) fn series(source: Source<'_>, rows: u64) -> Result<Vec<(&'static str,
     let mut totals: BTreeMap<(Direction, u16), (u16, FlowCounts)> = BTreeMap::new();
     let mut events = Keep::new(MOST_FLOW_EVENTS);
     let mut binner = Binner::new(BINS, bin_ns);
+    let mut columns = Columns::of(table, BINS);
     source.store.each_record(source.run, table, |record| {
+        columns.add(source, &mut binner, &record);
         if let Record::FlowSecond(direction, row) = record {
             let (port, total) = totals.entry((direction, row.flow)).or_default();
             *port = row.port;
@@ -65,38 +68,21 @@ pub(super) fn series(source: Source<'_>, rows: u64) -> Result<Vec<(&'static str,
                 let at = source.began(row.unix_ns, SECOND_NS);
                 events.offer((at, 0), event(direction, at, &row));
             }
-            add_to_bin(source, &mut binner, direction, &row);
         }
         Ok(())
     })?;
     let bins = if binner.disordered() {
         Binner::read_sorted(source, table, BINS, bin_ns, |binner, record| {
-            if let Record::FlowSecond(direction, row) = record {
-                add_to_bin(source, binner, direction, &row);
-            }
+            columns.add(source, binner, &record);
         })?
     } else {
         binner.into_series()
     };
     let mut found = vec![("flow_totals", of_totals(&totals, rows))];
     found.extend(bins.map(|bins| ("flow_bins", bins)));
-    let events = events.into_series(EVENTS, &["forward", "reverse"]);
+    let events = events.into_series(EVENTS, &DIRECTIONS);
     found.extend(events.map(|events| ("flow_events", events)));
     Ok(found)
-}
-
-fn add_to_bin(source: Source<'_>, binner: &mut Binner, direction: Direction, row: &FlowSecond) {
-    let owd = |value: i64| Some(value).filter(|_| row.owd.count > 0);
-    let values: [Cell; 6] = [
-        row.counts.received.into(),
-        row.counts.bytes.into(),
-        row.counts.lost.into(),
-        row.counts.reversals.into(),
-        owd(row.owd.min).into(),
-        owd(row.owd.p50).into(),
-    ];
-    let at = source.began(row.unix_ns, SECOND_NS);
-    binner.add((direction.as_str(), row.flow), at, &values);
 }
 
 /// Whether a second is worth an entry of its own.

@@ -1,5 +1,4 @@
-//! Starts, stalls and bit rates of an origin's viewers, over all of them. It must not know of seconds, causes of failures and
-//! what origins report.
+//! Startup, stalls and bit rates of an origin's viewers, over all of them. It must not know of seconds.
 
 use weir_results::{LoadHistogram, Record, StoreError, Table};
 use weir_stats::DurationHistogram;

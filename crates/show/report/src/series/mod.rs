@@ -2,6 +2,7 @@
 //! limit and the rows of the bins that are being filled.
 
 mod bins;
+mod columns;
 mod events;
 mod flows;
 mod happened;
@@ -69,18 +70,10 @@ pub(crate) fn of_run(store: &Store, run: &Run) -> Result<BTreeMap<&'static str, 
             Table::MtuProbes => series.extend(events::mtu_probes(source)?),
             Table::FlowChanges => series.extend(happened::flow_changes(source)?),
             Table::MediaEvents => series.extend(happened::media_events(source)?),
-            Table::StreamSeconds => series.extend(seconds::series(source, table, rows, seconds::STREAM)?),
-            Table::SenderSeconds => series.extend(seconds::series(source, table, rows, seconds::SENDER)?),
-            Table::HostSeconds => series.extend(seconds::series(source, table, rows, seconds::HOST)?),
-            Table::LinkSeconds => series.extend(seconds::series(source, table, rows, seconds::LINK)?),
-            Table::SendSeconds => series.extend(seconds::series(source, table, rows, seconds::SEND)?),
-            Table::RecvSeconds => series.extend(seconds::series(source, table, rows, seconds::RECV)?),
-            Table::FrameSeconds => series.extend(seconds::series(source, table, rows, seconds::FRAMES)?),
-            Table::LoadSeconds => series.extend(seconds::series(source, table, rows, seconds::REQUESTS)?),
-            Table::ViewerSeconds => series.extend(seconds::series(source, table, rows, seconds::VIEWERS)?),
             Table::LoadHistograms => series.extend(load::viewer_distribution(source)?),
             // The summary has failures by cause; origins' own metrics are left to SQL.
             Table::LoadFailures | Table::LoadMetrics => {}
+            table => series.extend(seconds::series(source, table, rows)?),
         }
     }
     series.extend(mesh::series(store, &[run.id], run.started_unix_ns)?);
@@ -98,6 +91,9 @@ pub(crate) fn of_mesh(
 ) -> Result<BTreeMap<&'static str, Series>, StoreError> {
     mesh::series(store, runs, started_unix_ns)
 }
+
+/// Words of directions, in the order of their numbers.
+const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
 
 /// A series by its name; none without rows.
 type Named = Option<(&'static str, Series)>;

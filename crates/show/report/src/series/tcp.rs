@@ -4,7 +4,7 @@ use weir_results::{Record, StoreError, Table};
 
 use super::keep::Keep;
 use super::limits::MOST_TCP_SECONDS;
-use super::{Named, Source, int, number};
+use super::{DIRECTIONS, Named, Source, int, number};
 use crate::data::Values;
 
 const NAMES: [&str; 10] = [
@@ -52,7 +52,7 @@ pub(super) fn tcp_seconds(source: Source<'_>) -> Result<Named, StoreError> {
             }
             Ok(())
         })?;
-    let series = earliest.into_series(NAMES, &["forward", "reverse"]);
+    let series = earliest.into_series(NAMES, &DIRECTIONS);
     Ok(series.map(|mut series| {
         for (name, column) in &mut series.columns {
             if *name == "congestion_control"

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::sample::{Sample, column, others, packets, stream};
+use weir_results::Record;
+
+use crate::sample::{START, Sample, column, load, media, others, packets, stream};
 
 /// Checks columns of a series against queries that give their values in order; START stands for the run's start.
 #[track_caller]
@@ -192,192 +194,144 @@ fn totals_of_flows_and_their_events_are_those_of_the_database() {
 }
 
 #[test]
-fn seconds_of_streams_senders_and_hosts_are_the_rows_of_the_database() {
+fn lengths_of_bursts_are_counted_as_in_the_database() {
     let mut sample = Sample::new();
     let run = sample.run("flows", None, &stream());
     let document = sample.document(&[run]);
-    for (series, subject, names) in [
-        (
-            "stream_seconds",
-            "direction",
-            &[
-                "duration_ns",
-                "received",
-                "bytes",
-                "lost",
-                "late",
-                "duplicates",
-                "reordered",
-                "owd_min_ns",
-                "owd_p50_ns",
-                "owd_p99_ns",
-                "owd_max_ns",
-            ][..],
-        ),
-        (
-            "sender_seconds",
-            "direction",
-            &[
-                "duration_ns",
-                "sent",
-                "bytes",
-                "refused",
-                "schedule_error_p50_ns",
-                "schedule_error_p99_ns",
-                "schedule_error_max_ns",
-                "cpu_ns",
-            ],
-        ),
-        (
-            "host_seconds",
-            "side",
-            &[
-                "udp_rcvbuf_errors",
-                "udp_in_errors",
-                "udp_sndbuf_errors",
-                "softnet_dropped",
-                "softnet_squeezed",
-                "interface_rx_dropped",
-                "interface_tx_dropped",
-                "memory_bytes",
-            ],
-        ),
-    ] {
-        assert_eq!(
-            document["runs"][0]["series"][series]["bin_ns"],
-            Value::Null,
-            "{series}"
-        );
-        let sql = |what: &str| format!("SELECT {what} FROM {series} ORDER BY {subject}, unix_ns");
-        let length = if subject == "side" {
-            "1000000000"
-        } else {
-            "duration_ns"
-        };
-        let at = sql(&format!("unix_ns - {length} - START"));
-        let all: Vec<(&str, String)> = names.iter().map(|name| (*name, sql(name))).collect();
-        let mut columns = vec![("at_ns", at.as_str())];
-        columns.extend(all.iter().map(|(name, sql)| (*name, sql.as_str())));
-        same(&sample, &document, series, &columns);
-        let words: Vec<String> = sample.sql(&sql(subject));
-        assert_eq!(
-            document["runs"][0]["series"][series]["columns"][subject]["values"],
-            json!(words)
-        );
-    }
-    let cpu = &document["runs"][0]["series"]["host_seconds"]["columns"];
-    assert_eq!(cpu["cpu_busy_cores"]["values"][2], json!(0.5));
-    assert_eq!(cpu["cpu_steal_cores"]["values"][3], Value::Null);
-    assert_eq!(cpu["cpu_steal_cores"]["unit"], "cores");
-}
-
-#[test]
-fn events_are_those_of_the_database() {
-    let mut sample = Sample::new();
-    let run = sample.run("flows", None, &stream());
-    let document = sample.document(&[run]);
+    let by = "GROUP BY direction, length_packets ORDER BY direction, length_packets";
+    let of = |what: &str| format!("SELECT {what} FROM stream_bursts {by}");
     same(
         &sample,
         &document,
         "stream_burst_lengths",
         &[
-            (
-                "length_packets",
-                "SELECT length_packets FROM stream_bursts GROUP BY direction, length_packets
-                 ORDER BY direction, length_packets",
-            ),
-            (
-                "bursts",
-                "SELECT count(*) FROM stream_bursts GROUP BY direction, length_packets
-                 ORDER BY direction, length_packets",
-            ),
+            ("length_packets", &of("length_packets")),
+            ("bursts", &of("count(*)")),
         ],
     );
-    for (series, names, order) in [
+}
+
+const SECONDS: &str = "unix_ns - duration_ns";
+
+/// A kind of run and its records; and its tables whose rows are entries, with their order and when a row begins.
+type Tables = (
+    &'static str,
+    Vec<Record>,
+    &'static [(&'static str, &'static str, &'static str)],
+);
+
+/// Tables of which a series has one entry for each row.
+fn tables() -> [Tables; 4] {
+    [
         (
-            "flow_bursts",
-            &["flow", "first_sequence", "length_packets"][..],
-            "direction, flow, unix_ns",
+            "flows",
+            stream(),
+            &[
+                ("stream_seconds", "direction, unix_ns", SECONDS),
+                ("sender_seconds", "direction, unix_ns", SECONDS),
+                ("host_seconds", "side, unix_ns", "unix_ns - 1000000000"),
+                ("flow_bursts", "direction, flow, unix_ns", "unix_ns"),
+                ("silences", "direction, flow, unix_ns", "unix_ns"),
+                ("loss_windows", "direction, unix_ns", "unix_ns"),
+            ],
         ),
-        ("silences", &["flow", "duration_ns"], "direction, flow, unix_ns"),
         (
-            "loss_windows",
-            &["duration_ns", "lost", "flows_losing"],
-            "direction, unix_ns",
+            "lab",
+            others(),
+            &[
+                ("tcp_seconds", "direction, unix_ns", SECONDS),
+                ("mtu_probes", "direction, unix_ns", "unix_ns"),
+                ("link_seconds", "direction, unix_ns", SECONDS),
+            ],
         ),
-    ] {
-        let sql = |what: &str| format!("SELECT {what} FROM {series} ORDER BY {order}");
-        let all: Vec<(&str, String)> = names.iter().map(|name| (*name, sql(name))).collect();
-        let at = sql("unix_ns - START");
-        let mut columns = vec![("at_ns", at.as_str())];
-        columns.extend(all.iter().map(|(name, sql)| (*name, sql.as_str())));
-        same(&sample, &document, series, &columns);
+        (
+            "recv",
+            media(),
+            &[
+                ("send_seconds", "unix_ns", SECONDS),
+                ("recv_seconds", "sender, unix_ns", SECONDS),
+                ("frame_seconds", "unix_ns", SECONDS),
+                ("flow_changes", "sender, flow, unix_ns, id", "unix_ns"),
+                ("media_events", "unix_ns, id", "unix_ns"),
+            ],
+        ),
+        (
+            "load",
+            load(),
+            &[
+                ("load_seconds", "kind, unix_ns", SECONDS),
+                ("viewer_seconds", "unix_ns", SECONDS),
+            ],
+        ),
+    ]
+}
+
+/// Columns that no series has.
+const LEFT_OUT: [&str; 18] = [
+    "stream_seconds.rejected",
+    "stream_seconds.owd_count",
+    "stream_seconds.owd_p90_ns",
+    "stream_seconds.owd_p999_ns",
+    "sender_seconds.sends",
+    "sender_seconds.schedule_error_count",
+    "sender_seconds.schedule_error_min_ns",
+    "sender_seconds.schedule_error_p90_ns",
+    "sender_seconds.schedule_error_p999_ns",
+    "flow_bursts.port",
+    "flow_bursts.received_before",
+    "flow_bursts.bytes_before",
+    "flow_bursts.bursts_before",
+    "loss_windows.flows",
+    "load_seconds.first_byte_",
+    "load_seconds.last_byte_count",
+    "viewer_seconds.startup_",
+    "viewer_seconds.schedule_error_",
+];
+
+#[test]
+fn every_entry_has_the_values_of_its_row_and_new_columns_want_a_place() {
+    for (kind, records, tables) in tables() {
+        let mut sample = Sample::new();
+        let run = sample.run(kind, None, &records);
+        let document = sample.document(&[run]);
+        for (table, order, began) in tables {
+            let series = &document["runs"][0]["series"][table];
+            assert_eq!(
+                (&series["bin_ns"], &series["left_out"]),
+                (&Value::Null, &json!(0)),
+                "{table}"
+            );
+            let columns = series["columns"].as_object().expect(table);
+            for (name, values) in columns {
+                let what = if name == "at_ns" {
+                    format!("{began} - {START}")
+                } else {
+                    name.clone()
+                };
+                let sql = format!("SELECT {what} FROM {table} ORDER BY {order}");
+                let expected: Vec<Value> = sample.sql(&sql).into_iter().map(as_json).collect();
+                assert!(!expected.is_empty(), "no rows from: {sql}");
+                assert_eq!(values["values"], json!(expected), "{name} of {table}");
+            }
+            for name in sample.sql::<String>(&format!("SELECT name FROM pragma_table_info('{table}')")) {
+                let time = ["id", "run_id", "unix_ns"].contains(&name.as_str());
+                let left_out = LEFT_OUT
+                    .iter()
+                    .any(|known| format!("{table}.{name}").starts_with(known));
+                assert!(
+                    time || left_out || columns.contains_key(&name),
+                    "{table} lacks {name}"
+                );
+            }
+        }
     }
 }
 
-#[test]
-fn probes_connections_and_links_are_the_rows_of_the_database() {
-    let mut sample = Sample::new();
-    let run = sample.run("lab", None, &others());
-    let document = sample.document(&[run]);
-    for (series, names, began) in [
-        (
-            "tcp_seconds",
-            &[
-                "duration_ns",
-                "streams",
-                "stream",
-                "bytes",
-                "retransmits",
-                "rtt_ns",
-                "cwnd_bytes",
-            ][..],
-            "unix_ns - duration_ns",
-        ),
-        (
-            "mtu_probes",
-            &["size", "acknowledged", "refused_locally"],
-            "unix_ns",
-        ),
-        (
-            "link_seconds",
-            &[
-                "duration_ns",
-                "offered",
-                "dropped_loss",
-                "most_queued_bytes",
-                "lateness_count",
-                "lateness_p90_ns",
-                "cpu_ns",
-            ],
-            "unix_ns - duration_ns",
-        ),
-    ] {
-        let sql = |what: &str| format!("SELECT {what} FROM {series} ORDER BY direction, unix_ns");
-        let all: Vec<(&str, String)> = names.iter().map(|name| (*name, sql(name))).collect();
-        let at = sql(&format!("{began} - START"));
-        let mut columns = vec![("at_ns", at.as_str())];
-        columns.extend(all.iter().map(|(name, sql)| (*name, sql.as_str())));
-        same(&sample, &document, series, &columns);
+fn as_json(value: rusqlite::types::Value) -> Value {
+    match value {
+        rusqlite::types::Value::Integer(value) => value.into(),
+        rusqlite::types::Value::Real(value) => value.into(),
+        rusqlite::types::Value::Text(text) => text.into(),
+        _ => Value::Null,
     }
-    let series = &document["runs"][0]["series"];
-    assert_eq!(
-        series["tcp_seconds"]["columns"]["congestion_control"]["values"],
-        json!(["cubic", "cubic", "cubic", "bbr", "bbr", "bbr"])
-    );
-    let link: Vec<&String> = series["link_seconds"]["columns"]
-        .as_object()
-        .unwrap()
-        .keys()
-        .collect();
-    for name in sample.sql::<String>("SELECT name FROM pragma_table_info('link_seconds')") {
-        let time = ["id", "run_id", "unix_ns"].contains(&name.as_str());
-        assert!(time || link.contains(&&name), "link_seconds lacks {name}");
-    }
-    let host: Vec<String> = sample.sql("SELECT name FROM pragma_table_info('host_seconds')");
-    assert_eq!(
-        host.len(),
-        15,
-        "a new column of host_seconds wants a place in the series"
-    );
 }

@@ -21,62 +21,6 @@ fn words(document: &Value, series: &str, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_column_of_the_tables_of_media_is_in_its_series_row_by_row() {
-    let mut sample = Sample::new();
-    let run = sample.run("recv", None, &media());
-    let document = sample.document(&[run]);
-    for (table, order) in [
-        ("send_seconds", "unix_ns"),
-        ("recv_seconds", "sender, unix_ns"),
-        ("frame_seconds", "unix_ns"),
-    ] {
-        let series = &document["runs"][0]["series"][table];
-        assert_eq!(
-            (&series["bin_ns"], &series["left_out"]),
-            (&Value::Null, &json!(0)),
-            "{table}"
-        );
-        let names: Vec<String> = sample.sql(&format!("SELECT name FROM pragma_table_info('{table}')"));
-        let shown = names
-            .iter()
-            .filter(|name| !["id", "run_id", "unix_ns"].contains(&name.as_str()));
-        for name in shown {
-            let expected = rows(&sample, &format!("SELECT {name} FROM {table} ORDER BY {order}"));
-            assert_eq!(column(&document, table, name), expected, "{name} of {table}");
-        }
-        let began = format!("SELECT unix_ns - duration_ns - START FROM {table} ORDER BY {order}");
-        assert_eq!(
-            column(&document, table, "at_ns"),
-            rows(&sample, &began),
-            "{table}"
-        );
-    }
-    for (table, order, numbers) in [
-        (
-            "flow_changes",
-            "sender, flow, unix_ns, id",
-            &["sender", "flow"][..],
-        ),
-        ("media_events", "unix_ns, id", &["sender"]),
-    ] {
-        for name in numbers {
-            let expected = rows(&sample, &format!("SELECT {name} FROM {table} ORDER BY {order}"));
-            assert_eq!(column(&document, table, name), expected, "{name} of {table}");
-        }
-        let at = format!("SELECT unix_ns - START FROM {table} ORDER BY {order}");
-        assert_eq!(column(&document, table, "at_ns"), rows(&sample, &at), "{table}");
-    }
-    for (table, name, order) in [
-        ("flow_changes", "state", "sender, flow, unix_ns, id"),
-        ("media_events", "event", "unix_ns, id"),
-        ("media_events", "detail", "unix_ns, id"),
-    ] {
-        let expected: Vec<String> = sample.sql(&format!("SELECT {name} FROM {table} ORDER BY {order}"));
-        assert_eq!(words(&document, table, name), expected, "{name} of {table}");
-    }
-}
-
-#[test]
 fn a_day_is_bins_of_five_seconds_that_sum_it_and_keep_its_extremes() {
     let mut sample = Sample::new();
     let records: Vec<Record> = (0..86_400)

@@ -17,9 +17,10 @@ use weir_net::host::HostFacts;
 use weir_net::signals::Signals;
 
 use super::supervise::{self, PASSED_ON};
-use super::{Failure, print, scenario_text};
-use crate::commands::output::{closing_lines, print_json, say, storing_notes};
-use crate::commands::run_store::{Ended, OpenRun, RunStore, json as stored, new_run};
+use super::{Failure, scenario_text};
+use crate::commands::output::say;
+use crate::commands::result::StoredResult;
+use crate::commands::run_store::{Ended, OpenRun, RunStore, Stored, json as stored, new_run};
 use crate::commands::tables;
 
 /// Lists, prints or runs scenarios.
@@ -86,13 +87,9 @@ fn measure(
         });
     }
     notes.extend(collected.notes());
-    notes.extend(kept.as_ref().map(storing_notes).unwrap_or_default());
-    if global.json {
-        print_json(&store, id, "pacing", outcome, &summary, &notes)?;
-    } else {
-        let closing = closing_lines(&store, id, outcome, &notes);
-        print(&format!("{}{closing}", tables::pacing(&summary.comparisons)))?;
-    }
+    notes.extend(kept.as_ref().map(Stored::notes).unwrap_or_default());
+    let printed = StoredResult::new(&store, id, "pacing", outcome, &notes);
+    printed.print(global.json, &summary, || tables::pacing(&summary.comparisons))?;
     kept.map(|_| ())
 }
 

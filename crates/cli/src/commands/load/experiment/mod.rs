@@ -14,7 +14,8 @@ use weir_load::testbed::{self, Cores, KIND, Kept, Testbed, TestbedError};
 use weir_measure::Stop;
 use weir_net::host::HostFacts;
 
-use super::super::output::{closing_lines, print, print_json, say};
+use super::super::output::{print, say};
+use super::super::result::StoredResult;
 use super::super::run_store::{Ended, RunStore, new_run};
 use super::super::{Failure, tables};
 use bench::Stored;
@@ -57,18 +58,14 @@ pub fn run(args: &ExperimentArgs, global: &GlobalOptions, stop: &Stop) -> Result
         write(page, &result.page())?;
         notes.push(format!("the page is in {}", page.display()));
     }
-    if global.json {
-        print_json(&store, kept.run, KIND, end.outcome(), &summary, &notes)?;
-    } else {
-        let closing = closing_lines(&store, kept.run, end.outcome(), &notes);
-        let text = tables::experiment(
+    StoredResult::new(&store, kept.run, KIND, end.outcome(), &notes).print(global.json, &summary, || {
+        tables::experiment(
             &experiment,
             &result.groups,
             &result.compared,
             result.model.as_ref(),
-        );
-        print(&format!("{text}{closing}"))?;
-    }
+        )
+    })?;
     made
 }
 

@@ -4,6 +4,7 @@ use weir_net::tcp::CongestionControl;
 use super::super::named::{headline, scenarios};
 use super::*;
 use crate::scenario_file::MOST_BYTES;
+use crate::scenario_file::tests::{assert_mistakes_are_named, strange_values};
 
 const GOOD: &str = r#"# A call beside streaming
 congestion = ["cubic", "reno"]
@@ -84,118 +85,49 @@ fn a_file_is_read_as_it_is_written() {
     );
 }
 
+/// What stands there, what is put in its place, and parts of the error.
+const MISTAKES: &str = r#"
+for = "20s" => for = 20s | line 4
+for = "20s" => for = "20" | line 4 ; 20s
+for = "20s" => fro = "20s" | line 4 ; fro ; `for`
+for = "20s" => | for
+for = "20s" => for = "2h" | for ; an hour
+for = "20s" => for = "20s"\nrepeats = 0 | repeats ; 1 to 50
+"cubic", "reno" => "vegas" | congestion ; reno, cubic, bbr
+"cubic", "reno" => "reno", "reno" | congestion ; twice
+"cubic", "reno" => | congestion ; 1 to 3
+rtt = "20ms" => rtt = "20" | link ; rtt
+rtt = "20ms" => profile = "home-11M" | home-11M ; home-10M
+rtt = "20ms" => profile = 3 | profile ; integer
+"1Mbit/s", "4Mbit/s" => "4Mbit/s", "1Mbit/s" | media.rungs ; higher
+"1Mbit/s", "4Mbit/s" => "1bit/s" | media.rungs ; 1,000 bytes
+"1Mbit/s", "4Mbit/s" => "9Gbit/s" | media ; 512 MiB
+segment = "4s" => segment = "1ms" | media.segment ; 500ms to 60s
+abr = "throughput" => abr = "bolla" | line 16 ; bola-e
+buffer = "24s" => buffer = "1s" | player.buffer ; segment
+pace = "top:2.25" => pace = "top" | line 29 ; sammy:C0,C1
+burst = 10 => burst = 45 | burst ; paced ; 1 to 44
+server = "nginx" => server = "apache" | server ; neither weir nor nginx
+server = "nginx" => | limit-rate ; nginx
+name = "paced" => name = "unpaced" | variant.name ; twice
+name = "paced" => name = "a/b" | variant.name ; letters
+kind = "voip" => kind = "fax" | neighbours ; voip, udp, bulk
+kind = "voip" => kind = "voip", rate = "1Mbit/s" | 'rate' ; voip ; none
+kind = "voip" => kind = "video" | neighbours ; session
+length = 1200 => length = 9001 | neighbours ; 64 to 9000
+length = 1200 => length = 99999 | line 34 ; u16
+kind = "voip" => kind = "http", pause = "2min" | neighbours ; maximum is 1min
+kind = "voip" => kind = "bulk", streams = 65 | neighbours ; 1 to 64
+name = "other" => name = "voip" | 'voip' is taken
+name = "other" => name = "media" | 'media' is taken
+voip.owd.p95 => call.owd.p95 | figures ; call.owd.p95
+media.throughput => media.speed | figures ; media.bitrate
+"lower" => "down" | figures ; neither lower nor higher
+"#;
+
 #[test]
 fn mistakes_are_told_in_one_line_that_says_where_and_what_is_allowed() {
-    let table = [
-        // What stands there, what is put in its place, and parts of what is said.
-        ("for = \"20s\"", "for = 20s", &["line 4"][..]),
-        ("for = \"20s\"", "for = \"20\"", &["line 4", "20s"]),
-        ("for = \"20s\"", "fro = \"20s\"", &["line 4", "fro", "`for`"]),
-        ("for = \"20s\"", "", &["for"]),
-        ("for = \"20s\"", "for = \"2h\"", &["for", "an hour"]),
-        (
-            "for = \"20s\"",
-            "for = \"20s\"\nrepeats = 0",
-            &["repeats", "1 to 50"],
-        ),
-        (
-            "\"cubic\", \"reno\"",
-            "\"vegas\"",
-            &["congestion", "reno, cubic, bbr"],
-        ),
-        (
-            "\"cubic\", \"reno\"",
-            "\"reno\", \"reno\"",
-            &["congestion", "twice"],
-        ),
-        ("\"cubic\", \"reno\"", "", &["congestion", "1 to 3"]),
-        ("rtt = \"20ms\"", "rtt = \"20\"", &["link", "rtt"]),
-        (
-            "rtt = \"20ms\"",
-            "profile = \"home-11M\"",
-            &["home-11M", "home-10M"],
-        ),
-        ("rtt = \"20ms\"", "profile = 3", &["profile", "integer"]),
-        (
-            "\"1Mbit/s\", \"4Mbit/s\"",
-            "\"4Mbit/s\", \"1Mbit/s\"",
-            &["media.rungs", "higher"],
-        ),
-        (
-            "\"1Mbit/s\", \"4Mbit/s\"",
-            "\"1bit/s\"",
-            &["media.rungs", "1,000 bytes"],
-        ),
-        ("\"1Mbit/s\", \"4Mbit/s\"", "\"9Gbit/s\"", &["media", "512 MiB"]),
-        (
-            "segment = \"4s\"",
-            "segment = \"1ms\"",
-            &["media.segment", "500ms to 60s"],
-        ),
-        ("abr = \"throughput\"", "abr = \"bolla\"", &["line 16", "bola-e"]),
-        (
-            "buffer = \"24s\"",
-            "buffer = \"1s\"",
-            &["player.buffer", "segment"],
-        ),
-        (
-            "pace = \"top:2.25\"",
-            "pace = \"top\"",
-            &["line 29", "sammy:C0,C1"],
-        ),
-        ("burst = 10", "burst = 45", &["burst", "paced", "1 to 44"]),
-        (
-            "server = \"nginx\"",
-            "server = \"apache\"",
-            &["server", "neither weir nor nginx"],
-        ),
-        ("server = \"nginx\"", "", &["limit-rate", "nginx"]),
-        (
-            "name = \"paced\"",
-            "name = \"unpaced\"",
-            &["variant.name", "twice"],
-        ),
-        ("name = \"paced\"", "name = \"a/b\"", &["variant.name", "letters"]),
-        (
-            "kind = \"voip\"",
-            "kind = \"fax\"",
-            &["neighbours", "voip, udp, bulk"],
-        ),
-        (
-            "kind = \"voip\"",
-            "kind = \"voip\", rate = \"1Mbit/s\"",
-            &["'rate'", "voip", "none"],
-        ),
-        ("kind = \"voip\"", "kind = \"video\"", &["neighbours", "session"]),
-        ("length = 1200", "length = 9001", &["neighbours", "64 to 9000"]),
-        ("length = 1200", "length = 99999", &["line 34", "u16"]),
-        (
-            "kind = \"voip\"",
-            "kind = \"http\", pause = \"2min\"",
-            &["neighbours", "maximum is 1min"],
-        ),
-        (
-            "kind = \"voip\"",
-            "kind = \"bulk\", streams = 65",
-            &["neighbours", "1 to 64"],
-        ),
-        ("name = \"other\"", "name = \"voip\"", &["'voip' is taken"]),
-        ("name = \"other\"", "name = \"media\"", &["'media' is taken"]),
-        ("voip.owd.p95", "call.owd.p95", &["figures", "call.owd.p95"]),
-        ("media.throughput", "media.speed", &["figures", "media.bitrate"]),
-        ("\"lower\"", "\"down\"", &["figures", "neither lower nor higher"]),
-    ];
-    for (there, instead, parts) in table {
-        assert!(GOOD.contains(there), "{there}");
-        let error = read(&GOOD.replacen(there, instead, 1)).expect_err(instead);
-        assert!(
-            error.starts_with("mine.toml: ") && error.lines().count() == 1,
-            "{instead}: {error}"
-        );
-        for part in parts {
-            assert!(error.contains(part), "{instead}: {part} in {error}");
-        }
-    }
+    assert_mistakes_are_named(GOOD, MISTAKES, |text| read(text).map(drop));
 }
 
 #[test]
@@ -227,14 +159,7 @@ proptest! {
     fn files_with_anything_in_them_are_refused_in_a_line(
         at in 0..GOOD.len(),
         length in 0_usize..40,
-        instead in prop_oneof![
-            "\\PC{0,20}",
-            Just("\"\\u0000\\n\"".to_owned()),
-            Just("[[case]]".to_owned()),
-            Just("18446744073709551616".to_owned()),
-            Just("-1".to_owned()),
-            Just("\"9999999999999999999Gbit/s\"".to_owned()),
-        ],
+        instead in strange_values("[[case]]"),
     ) {
         let end = (at + length).min(GOOD.len());
         let text = format!("{}{instead}{}", &GOOD[..at], &GOOD[end..]);

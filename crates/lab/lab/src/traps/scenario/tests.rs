@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use super::super::{named, play, scenarios};
 use super::*;
 use crate::scenario_file::MOST_BYTES;
+use crate::scenario_file::tests::{assert_mistakes_are_named, strange_values};
 
 const GOOD: &str = r#"# A trap
 trap = """
@@ -102,102 +103,49 @@ fn a_file_is_read_as_it_is_written() {
     assert_eq!(scenario.claims, [claim]);
 }
 
+/// What stands there, what is put in its place, and parts of the error.
+const MISTAKES: &str = r#"
+trap =  => tarp =  | line 2 ; tarp ; `trap`
+So slow\nthat nobody waits => | trap ; 1 to 2000
+So slow => So \u0007 slow | trap ; control
+"9s" => "9" | line 10 ; 9s
+"9s" => "1s" | media.for ; at least a segment
+"9s" => "2h" | media.for ; at most 1h
+"2s" => "2ms" | media.segment ; 500ms to 60s
+"4Mbit/s"] => "2Gbit/s"] | media.rungs ; 1Gbit/s
+"4Mbit/s"] => "1Mbit/s"] | media.rungs ; higher
+"1Mbit/s", "4Mbit/s" => | media.rungs ; 1 to 16
+share:0.5 => share:0 | player.abr ; share:S
+share:0.5 => share:nan | player.abr ; share:S
+share:0.5 => bolla | player.abr ; 'bolla' ; fixed, share:S, throughput
+"11s" => "1s" | player.buffer ; at least a segment
+"11s" => "2h" | player.buffer ; 1h
+start-buffer = "4s" => start-buffer = "11s" | player.start-buffer ; never start
+first-rung = "4Mbit/s" => first-rung = "3Mbit/s" | player.first-rung ; 3Mbit/s ; media.rungs
+"10s" => "1ms" | step.for ; 100ms
+"10s" => "2d" | step.for ; 24h
+"8Mbit/s" => "0" | step ; carries no data
+"8Mbit/s" => 8 | line 20 ; string
+"8Mbit/s" => "1Tbit/s" | step.rate ; 100Gbit/s
+"20ms" => "11s" | step.rtt ; 10s
+name = "paced" => name = "unpaced" | variant.name ; 'unpaced' stands there twice
+name = "paced" => name = "a b" | variant.name ; letters
+rung:2 => rung:x | line 33 ; rung:N, top:N
+"bounds" => "nginx" | variant.server of 'paced' ; obeys or bounds
+"bola" => "share:2" | variant.abr of 'paced' ; at most 1
+first-rung = "1Mbit/s" => first-rung = "1bit/s" | variant.first-rung of 'paced'
+variant = "paced" => variant = "fast" | claim.variant ; unpaced, paced
+of = "unpaced" => of = "none" | claim.of ; unpaced, paced
+"startup_ns" => "vmaf" | claim.figure ; startup_ns, stalls
+above = 1.5 => | claim ; below or above
+above = 1.5 => above = 1\nbelow = 2 | claim ; below or above
+above = 1.5 => above = -1.0 | claim.below ; 0 to 1000
+above = 1.5 => above = nan | claim.below ; 0 to 1000
+"#;
+
 #[test]
 fn mistakes_are_told_in_one_line_that_says_where_and_what_is_allowed() {
-    let table = [
-        // What stands there, what is put in its place, and parts of what is said.
-        ("trap = ", "tarp = ", &["line 2", "tarp", "`trap`"][..]),
-        ("So slow\nthat nobody waits", "", &["trap", "1 to 2000"]),
-        ("So slow", "So \\u0007 slow", &["trap", "control"]),
-        ("\"9s\"", "\"9\"", &["line 10", "9s"]),
-        ("\"9s\"", "\"1s\"", &["media.for", "at least a segment"]),
-        ("\"9s\"", "\"2h\"", &["media.for", "at most 1h"]),
-        ("\"2s\"", "\"2ms\"", &["media.segment", "500ms to 60s"]),
-        ("\"4Mbit/s\"]", "\"2Gbit/s\"]", &["media.rungs", "1Gbit/s"]),
-        ("\"4Mbit/s\"]", "\"1Mbit/s\"]", &["media.rungs", "higher"]),
-        ("\"1Mbit/s\", \"4Mbit/s\"", "", &["media.rungs", "1 to 16"]),
-        ("share:0.5", "share:0", &["player.abr", "share:S"]),
-        ("share:0.5", "share:nan", &["player.abr", "share:S"]),
-        (
-            "share:0.5",
-            "bolla",
-            &["player.abr", "'bolla'", "fixed, share:S, throughput"],
-        ),
-        ("\"11s\"", "\"1s\"", &["player.buffer", "at least a segment"]),
-        ("\"11s\"", "\"2h\"", &["player.buffer", "1h"]),
-        (
-            "start-buffer = \"4s\"",
-            "start-buffer = \"11s\"",
-            &["player.start-buffer", "never start"],
-        ),
-        (
-            "first-rung = \"4Mbit/s\"",
-            "first-rung = \"3Mbit/s\"",
-            &["player.first-rung", "3Mbit/s", "media.rungs"],
-        ),
-        ("\"10s\"", "\"1ms\"", &["step.for", "100ms"]),
-        ("\"10s\"", "\"2d\"", &["step.for", "24h"]),
-        ("\"8Mbit/s\"", "\"0\"", &["step", "carries no data"]),
-        ("\"8Mbit/s\"", "8", &["line 20", "string"]),
-        ("\"8Mbit/s\"", "\"1Tbit/s\"", &["step.rate", "100Gbit/s"]),
-        ("\"20ms\"", "\"11s\"", &["step.rtt", "10s"]),
-        (
-            "name = \"paced\"",
-            "name = \"unpaced\"",
-            &["variant.name", "'unpaced' stands there twice"],
-        ),
-        ("name = \"paced\"", "name = \"a b\"", &["variant.name", "letters"]),
-        ("rung:2", "rung:x", &["line 33", "rung:N, top:N"]),
-        (
-            "\"bounds\"",
-            "\"nginx\"",
-            &["variant.server of 'paced'", "obeys or bounds"],
-        ),
-        (
-            "\"bola\"",
-            "\"share:2\"",
-            &["variant.abr of 'paced'", "at most 1"],
-        ),
-        (
-            "first-rung = \"1Mbit/s\"",
-            "first-rung = \"1bit/s\"",
-            &["variant.first-rung of 'paced'"],
-        ),
-        (
-            "variant = \"paced\"",
-            "variant = \"fast\"",
-            &["claim.variant", "unpaced, paced"],
-        ),
-        (
-            "of = \"unpaced\"",
-            "of = \"none\"",
-            &["claim.of", "unpaced, paced"],
-        ),
-        (
-            "\"startup_ns\"",
-            "\"vmaf\"",
-            &["claim.figure", "startup_ns, stalls"],
-        ),
-        ("above = 1.5", "", &["claim", "below or above"]),
-        (
-            "above = 1.5",
-            "above = 1\nbelow = 2",
-            &["claim", "below or above"],
-        ),
-        ("above = 1.5", "above = -1.0", &["claim.below", "0 to 1000"]),
-        ("above = 1.5", "above = nan", &["claim.below", "0 to 1000"]),
-    ];
-    for (there, instead, parts) in table {
-        assert!(GOOD.contains(there), "{there}");
-        let error = read(&GOOD.replacen(there, instead, 1)).expect_err(instead);
-        assert!(
-            error.starts_with("mine.toml: ") && error.lines().count() == 1,
-            "{instead}: {error}"
-        );
-        for part in parts {
-            assert!(error.contains(part), "{instead}: {part} in {error}");
-        }
-    }
+    assert_mistakes_are_named(GOOD, MISTAKES, |text| read(text).map(drop));
 }
 
 #[test]
@@ -230,25 +178,13 @@ fn the_traps_that_come_with_it_can_be_played_and_say_what_they_are() {
     }
 }
 
-/// What stands in place of a value of a good file.
-fn values() -> impl Strategy<Value = String> {
-    prop_oneof![
-        "\\PC{0,20}",
-        Just("\"\\u0000\\n\"".to_owned()),
-        Just("[[claim]]".to_owned()),
-        Just("18446744073709551616".to_owned()),
-        Just("-1".to_owned()),
-        Just("\"9999999999999999999Gbit/s\"".to_owned()),
-    ]
-}
-
 proptest! {
     /// No text upsets the reader, and what it refuses it refuses in one short line.
     #[test]
     fn files_with_anything_in_them_are_refused_in_a_line(
         at in 0..GOOD.len(),
         length in 0_usize..40,
-        instead in values(),
+        instead in strange_values("[[claim]]"),
     ) {
         let end = (at + length).min(GOOD.len());
         let text = format!("{}{instead}{}", &GOOD[..at], &GOOD[end..]);
