@@ -12,9 +12,11 @@ mod e_model;
 mod error;
 mod game;
 mod kind;
+mod now;
 mod packet;
 mod report;
 mod serve;
+mod sockets;
 mod tcp;
 mod traffic;
 mod voice;
@@ -26,12 +28,13 @@ pub use e_model::{Call, DEFAULT_BPL, G711_PLC_BPL, Rating, mos, rate};
 pub use error::NeighbourError;
 pub use game::{FrameSizes, GameAccount};
 pub use kind::{Kind, MOST_STREAMS};
+pub use now::Now;
 pub use packet::{Data, Frame, PacketError, Refusal, ToClient, ToServer};
 pub use report::{
     BulkFigures, BulkSample, Completion, DelayFigures, DelaySample, GameFigures, GameSample, HttpFigures,
     HttpSample, Measured, Report, SenderFigures, VoiceFigures,
 };
-pub use serve::{Limits, Now, Server, Sessions};
+pub use serve::{Limits, Server, Sessions};
 pub use tcp::{
     Asking, BulkRequest, Head, HttpRequest, Request, RequestError, TcpInfoSample, read_head, read_request,
 };

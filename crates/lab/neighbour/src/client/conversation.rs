@@ -3,9 +3,9 @@
 
 use crate::account::DelayAccount;
 use crate::game::GameAccount;
+use crate::now::Now;
 use crate::packet::{Refusal, ToClient, ToServer};
 use crate::report::Measured;
-use crate::serve::Now;
 use crate::traffic::{Asked, Ending, INPUT_INTERVAL_NS, SECOND_NS, Traffic};
 
 /// A question is asked again this often.

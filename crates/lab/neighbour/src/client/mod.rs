@@ -2,16 +2,15 @@
 
 mod conversation;
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
-use std::os::fd::AsRawFd;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use weir_control::Stop;
-use weir_net::realtime::{Bell, Sleeper};
 use weir_net::{ReceiveBatch, UdpOptions, UdpSocket, clock};
 
 use crate::error::NeighbourError;
+use crate::now::{Now, start_at};
 use crate::report::Measured;
-use crate::serve::Now;
+use crate::sockets::{resolve, sleeper};
 use crate::traffic::Asked;
 use conversation::{ANSWER_LIMIT_NS, Failed};
 
@@ -25,8 +24,6 @@ const RECEIVE_BUFFER: usize = 4 << 20;
 const NAP_NS: u64 = 50_000_000;
 /// How often each of several addresses is asked.
 const ROUNDS: usize = 3;
-/// Furthest start that makes sense.
-const MOST_AHEAD_NS: u64 = 3_600_000_000_000;
 
 /// Asks the server at `to` (HOST:PORT) for datagrams and measures them, under the name `kind`. They start at
 /// `start_at_unix_ns`, or as soon as they can.
@@ -63,36 +60,6 @@ pub fn measure_datagrams(
         to: to.to_owned(),
         reason: None,
     })
-}
-
-/// All addresses of `to`, HOST:PORT.
-pub(crate) fn resolve(to: &str) -> Result<Vec<SocketAddr>, NeighbourError> {
-    let fail = |reason: String| NeighbourError::Resolve {
-        to: to.to_owned(),
-        reason,
-    };
-    let addresses: Vec<SocketAddr> = to
-        .to_socket_addrs()
-        .map_err(|error| fail(error.to_string()))?
-        .collect();
-    if addresses.is_empty() {
-        return Err(fail("the name has no address".to_owned()));
-    }
-    Ok(addresses)
-}
-
-/// When to start, on the monotonic clock; 0 for at once.
-pub(crate) fn start_at(unix_ns: Option<u64>) -> Result<u64, NeighbourError> {
-    let Some(unix_ns) = unix_ns else { return Ok(0) };
-    let now = Now::read();
-    let ahead_ns = unix_ns.saturating_sub(now.unix_ns);
-    if ahead_ns > MOST_AHEAD_NS {
-        return Err(NeighbourError::Parameters(format!(
-            "--start-at {unix_ns} is more than an hour ahead; it is in Unix nanoseconds, and now is {}",
-            now.unix_ns
-        )));
-    }
-    Ok(now.monotonic_ns + ahead_ns)
 }
 
 fn converse(
@@ -144,10 +111,4 @@ fn connected(address: SocketAddr) -> Result<UdpSocket, NeighbourError> {
     let socket = UdpSocket::bind(any, &options)?;
     socket.connect(address)?;
     Ok(socket)
-}
-
-/// A sleep that ends when there is something to read. The bell is never rung; it has to live as long.
-pub(crate) fn sleeper(watched: &impl AsRawFd) -> Result<(Sleeper, Bell), NeighbourError> {
-    let bell = Bell::new().map_err(|source| NeighbourError::io("wait for", "packets", source))?;
-    Ok((Sleeper::new(&bell, &[watched.as_raw_fd()]), bell))
 }

@@ -8,8 +8,9 @@ use weir_control::Stop;
 use weir_net::{clock, tcp as kernel};
 use weir_units::TimeSpan;
 
-use super::{Limits, Now};
+use super::Limits;
 use crate::SAMPLE_NS;
+use crate::now::Now;
 use crate::serve::readings::Readings;
 use crate::tcp::{Asking, Request, SLACK_MS, TcpInfoSample, is_glance, read_request};
 use weir_net::tcp::CongestionControl;

@@ -9,11 +9,12 @@ use std::net::{SocketAddr, TcpListener};
 use weir_control::{Admission, Entrance, Stop, listen};
 use weir_net::{UdpOptions, UdpSocket, clock};
 
-use crate::client::sleeper;
 use crate::error::NeighbourError;
+use crate::now::Now;
+use crate::sockets::sleeper;
 use readings::Readings;
 
-pub use sessions::{Limits, Now, Sessions};
+pub use sessions::{Limits, Sessions};
 
 /// The longest sleep, so that a stop is seen.
 const NAP_NS: u64 = 50_000_000;

@@ -8,6 +8,7 @@ use weir_wire::UdpKey;
 
 use crate::LONGEST_NS;
 use crate::game::FrameSizes;
+use crate::now::Now;
 use crate::packet::{DATA_LENGTH, Data, FRAME_LENGTH, Frame, Refusal, ToClient, ToServer};
 use crate::traffic::{Asked, SECOND_NS, Traffic, VOICE_LENGTH};
 
@@ -17,25 +18,6 @@ const SILENCE_NS: u64 = 3 * SECOND_NS;
 const DONE_EVERY_NS: u64 = 50_000_000;
 /// Packets that one call of [`Sessions::wake`] sends for one session: what was due while the host was busy.
 const MOST_AT_ONCE: u64 = 1_024;
-
-/// One instant on both clocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Now {
-    /// Nanoseconds since an arbitrary start, by which everything is due.
-    pub monotonic_ns: u64,
-    /// Unix nanoseconds, for what is written into packets.
-    pub unix_ns: u64,
-}
-
-impl Now {
-    /// This instant.
-    pub(crate) fn read() -> Self {
-        Now {
-            monotonic_ns: weir_net::clock::monotonic_ns(),
-            unix_ns: weir_net::clock::unix_ns(),
-        }
-    }
-}
 
 /// What a server grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

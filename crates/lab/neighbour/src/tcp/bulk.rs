@@ -13,11 +13,10 @@ use super::request::SLACK_MS;
 use super::{Readings, Request, check_duration, connect, sleep_until};
 use crate::SAMPLE_NS;
 use crate::account::bins;
-use crate::client::start_at;
 use crate::distribution::Times;
 use crate::error::NeighbourError;
+use crate::now::{Now, start_at};
 use crate::report::{BulkFigures, BulkSample, Measured, Report, SenderFigures, rate_of, sample_index};
-use crate::serve::Now;
 
 /// How long the sender may take to say what its kernel knew.
 const READINGS_LIMIT_NS: u64 = 10_000_000_000;

@@ -12,11 +12,10 @@ use super::request::MOST_BYTES;
 use super::{Request, check_duration, connect, sleep_until};
 use crate::SAMPLE_NS;
 use crate::account::{bins, difference};
-use crate::client::start_at;
 use crate::distribution::Timing;
 use crate::error::NeighbourError;
+use crate::now::{Now, start_at};
 use crate::report::{Completion, HttpFigures, HttpSample, Measured, Report, rate_of, sample_index};
-use crate::serve::Now;
 
 /// Repeated downloads on one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

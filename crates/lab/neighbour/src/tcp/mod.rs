@@ -16,8 +16,8 @@ use weir_net::clock;
 use weir_units::TimeSpan;
 
 use crate::LONGEST_NS;
-use crate::client::resolve;
 use crate::error::NeighbourError;
+use crate::sockets::resolve;
 
 pub use bulk::{BulkRequest, measure_bulk};
 pub use exchange::{Head, read_head};
