@@ -5,7 +5,7 @@
 //! Input: the query of a URI, or header fields, one per line.
 
 use weir_media::cmcd::{Cmcd, CmcdError, MAX_KBITS};
-use weir_media::pace_bounds::{PaceBounds, PaceRequest};
+use weir_pacing::{PaceBounds, PaceRequest};
 
 fn check(read: Result<Option<Cmcd>, CmcdError>) {
     match read {

@@ -1,8 +1,7 @@
 //! Pacing arguments of `weir origin`.
 
 use clap::Args;
-use weir_media::pace_bounds::MAX_FACTOR;
-use weir_origin::Burst;
+use weir_pacing::{Burst, MAX_FACTOR};
 
 use crate::units::{Rate, TimeSpan};
 

@@ -5,7 +5,7 @@ mod refused;
 
 use clap::CommandFactory;
 
-use weir_origin::Burst;
+use weir_pacing::Burst;
 
 use super::*;
 use crate::units::{

@@ -6,11 +6,10 @@ use std::time::Duration;
 use crate::args::{GlobalOptions, OriginArgs, OriginCommand, PacingArgs};
 use crate::units::TimeSpan;
 use weir_measure::Stop;
-use weir_media::pace_bounds::PaceBounds;
 use weir_origin::{
-    Config, KeySettings, Limits, Listening, LogTo, OriginError, Pacing, Patience, Server, StorageLocation,
-    TlsFiles,
+    Config, KeySettings, Limits, Listening, LogTo, OriginError, Patience, Server, StorageLocation, TlsFiles,
 };
+use weir_pacing::{PaceBounds, Pacing};
 
 use super::origin_storage::{access, patience};
 use super::output::{print, say};

@@ -1,5 +1,5 @@
 //! Streaming formats: MP4 files with the index of their samples; segments, their encryption, subtitles, and the manifests of
-//! DASH and HLS that describe them; what players tell servers when they ask for one, and the pace that a server makes of it.
+//! DASH and HLS that describe them; what players tell servers when they ask for one.
 //!
 //! This crate works on bytes that it is given, and on `Read` and `Write` at most. It must not know where the bytes come
 //! from or go to: it opens no file and no socket, knows no storage, and of HTTP no more than names and values of some
@@ -15,8 +15,6 @@ pub mod encryption;
 pub mod hls;
 pub mod index;
 mod manifest_text;
-pub mod pace_bounds;
-pub mod pace_header;
 pub mod package;
 pub mod presentation;
 pub mod segments;

@@ -18,8 +18,6 @@ mod keys;
 mod metrics;
 #[doc(hidden)]
 pub mod outside;
-#[cfg(feature = "server")]
-mod pacing;
 mod path;
 #[cfg(feature = "server")]
 mod server;
@@ -35,7 +33,6 @@ pub use self::{
     content::NotEncrypted,
     keys::{KeySettings, KeysError},
     metrics::{Handshake, Kind, Metrics, Tier},
-    pacing::{BadBurst, Burst, Pacing},
     server::{Config, Limits, Listening, LogTo, OriginError, Server, TlsError, TlsFiles},
     storage::{
         Access, AuthoritiesError, Bucket, OpenError, Patience, PlaceError, Provider, RangeRead, S3Style,

@@ -21,7 +21,8 @@ use weir_neighbour::{Limits, Measured};
 use weir_net::clock::unix_ns;
 use weir_net::diagnosis::TcpDiagnosis;
 use weir_net::signals::Signals;
-use weir_origin::{Pacing, StorageLocation};
+use weir_origin::StorageLocation;
+use weir_pacing::Pacing;
 use weir_player::PacePolicy;
 use weir_results::Record;
 

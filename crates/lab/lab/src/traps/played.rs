@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use weir_media::cmcd::{StreamingFormat, Version};
-use weir_media::pace_bounds::{PaceBounds, PaceRequest};
+use weir_pacing::{PaceBounds, PaceRequest};
 use weir_player::virtual_time::{Fetch, Session, play_from};
 use weir_player::{
     CmcdSettings, Event, FirstRung, Manifest, ManifestError, MediaKind, Outcome, Player, Request, Rung,

@@ -8,7 +8,6 @@ mod encryption_against_ffmpeg;
 mod encryption_against_packager;
 mod index_against_ffprobe;
 mod manifests_against_ffmpeg;
-mod pace_bounds;
 mod segments_against_ffmpeg;
 mod slice_headers;
 mod sources;

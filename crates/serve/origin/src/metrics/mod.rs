@@ -7,7 +7,7 @@ mod text;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use weir_media::pace_bounds::{Pace, PaceReason};
+use weir_pacing::{Pace, PaceReason};
 
 pub use histogram::Histogram;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use weir_media::pace_bounds::PaceReason;
+use weir_pacing::PaceReason;
 
 use super::histogram::STEPS_US;
 use super::{CAUSES, Handshake, Histogram, Kind, Metrics, STATUSES, Tier, get};

@@ -13,10 +13,10 @@ use crate::cache::{DiskCache, Flights, MemoryCache};
 use crate::configuration::Configuration;
 use crate::keys::Keys;
 use crate::metrics::{Kind, Metrics, Tier};
-use crate::pacing::Pacing;
 use crate::path::ObjectPath;
 use crate::storage::{Meta, Storage, StorageError};
 use crate::titles::{TitleSettings, Titles};
+use weir_pacing::Pacing;
 
 /// Ranges longer than this are not cached but read for each request, so that a request takes little memory.
 const LONGEST_CACHED: u64 = 32 << 20;

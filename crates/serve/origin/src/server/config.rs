@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::tls::TlsFiles;
 use crate::configuration::Configuration;
 use crate::keys::KeySettings;
-use crate::pacing::Pacing;
 use crate::storage::{Access, Patience, StorageLocation};
+use weir_pacing::Pacing;
 
 /// Bounds on what clients may take.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode};
-use weir_media::pace_bounds::{Pace, PaceRequest};
+use weir_pacing::{Pace, PaceRequest};
 
 use super::access_log::LoggedPace;
 use super::answer::Answer;

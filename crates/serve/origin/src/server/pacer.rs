@@ -13,7 +13,7 @@ use weir_units::Rate;
 use super::app::App;
 use super::socket::Socket;
 use crate::metrics::Metrics;
-use crate::pacing::{Framing, Order, Pacing, ShareId, Shares, TcpRate};
+use weir_pacing::{Framing, Order, Pacing, ShareId, Shares, TcpRate};
 
 /// Until the next look at what is left of the answer before.
 const LEFT: Duration = Duration::from_millis(2);

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use weir_net::tcp;
 
-use crate::pacing::{Burst, Progress, TcpRate};
+use weir_pacing::{Burst, Progress, TcpRate};
 
 /// The maximum segment size where the kernel does not say.
 const USUAL_MSS: u32 = 1448;

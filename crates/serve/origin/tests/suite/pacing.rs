@@ -12,8 +12,8 @@ use crate::frames::{Client, END_STREAM, Frame};
 use crate::misbehaving::object;
 use crate::served::{Served, config, make_certificate, wait_until};
 use tempfile::TempDir;
-use weir_media::pace_bounds::PaceBounds;
-use weir_origin::{Burst, Config, Configuration, LogTo, Pacing};
+use weir_origin::{Config, Configuration, LogTo};
+use weir_pacing::{Burst, PaceBounds, Pacing};
 use weir_units::Rate;
 
 /// Bytes of `/a.mp4`.

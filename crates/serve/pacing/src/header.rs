@@ -6,7 +6,7 @@ use weir_units::Rate;
 
 /// The name of the field.
 pub const NAME: &str = "Pacing-Rate-KBps";
-/// The highest that is read, in kilobytes each second: one terabit each second, as of [`crate::cmcd::MAX_KBITS`].
+/// The highest that is read, in kilobytes each second: one terabit each second, as of [`weir_media::cmcd::MAX_KBITS`].
 pub const MAX_KILOBYTES: u64 = 125_000_000;
 
 /// Bits each second in one kilobyte each second.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use weir_media::cmcd::{Cmcd, Version};
-use weir_media::pace_bounds::{PaceBounds, PaceReason, PaceRequest};
+use weir_pacing::{PaceBounds, PaceReason, PaceRequest};
 use weir_units::Rate;
 
 fn bounds() -> PaceBounds {

@@ -2,16 +2,15 @@
 //! Players ask for less than they need: dash.js tells a rate below the bitrate once its buffer is long, and others tell
 //! one at start-up too (docs/player.md). So the rate is held within bounds, and what is urgent is never paced.
 //!
-//! It is here and not with the origin because the player's model is checked against it too, and neither may depend on
-//! the other. It must not know how a rate is kept, nor what carries the bytes.
+//! The player's model is checked against it, too. It must not know how a rate is kept, nor what carries the bytes.
 
 use std::time::Duration;
 
 use thiserror::Error;
+use weir_media::cmcd::{Cmcd, CmcdError};
 use weir_units::Rate;
 
-use crate::cmcd::{Cmcd, CmcdError};
-use crate::pace_header::{self, PaceHeaderError};
+use crate::header::{self, PaceHeaderError};
 
 /// The largest [`PaceBounds::factor`] that counts.
 pub const MAX_FACTOR: f64 = 1_000.0;
@@ -23,7 +22,7 @@ const LOW_SEGMENTS: u64 = 2;
 pub struct PaceRequest {
     /// The keys of CMCD, from header fields or, where there are none, from the query.
     pub keys: Option<Cmcd>,
-    /// The header field of [`pace_header`].
+    /// The header field of [`header`].
     pub header: Option<Rate>,
 }
 
@@ -33,7 +32,7 @@ pub enum PaceRequestError {
     /// CMCD, in header fields or query.
     #[error(transparent)]
     Cmcd(#[from] CmcdError),
-    /// The header field of [`pace_header`].
+    /// The header field of [`header`].
     #[error(transparent)]
     Header(#[from] PaceHeaderError),
 }
@@ -48,17 +47,17 @@ impl PaceRequest {
         fields: impl IntoIterator<Item = (&'a str, &'a [u8])>,
         query: &str,
     ) -> Result<Self, PaceRequestError> {
-        let is_plain = |(name, _): &(&str, _)| name.eq_ignore_ascii_case(pace_header::NAME);
+        let is_plain = |(name, _): &(&str, _)| name.eq_ignore_ascii_case(header::NAME);
         let (plain, others): (Vec<_>, Vec<_>) = fields.into_iter().partition(is_plain);
         let keys = match Cmcd::from_headers(others)? {
             Some(keys) => Some(keys),
             None => Cmcd::from_query(query)?,
         };
-        let mut header = None;
+        let mut asked = None;
         for (_, value) in plain {
-            header = header.max(Some(pace_header::read(value)?));
+            asked = asked.max(Some(header::read(value)?));
         }
-        Ok(PaceRequest { keys, header })
+        Ok(PaceRequest { keys, header: asked })
     }
 
     /// What is asked for, bits each second: `rtp` of CMCD before the plain header field.
