@@ -5,7 +5,7 @@
 //! its fields follow. Tags are right: the decoder refuses wrong ones, which has a target of its own.
 //! Sometimes a sender leaves, and returns with a new session.
 
-use weir_transport::{
+use weir_stream_proto::{
     Join, OutputFrame, Receiver, ReceiverConfig, ReceiverEvent, SenderIndex, SenderTerms, SwitchLimits,
 };
 use weir_wire::{

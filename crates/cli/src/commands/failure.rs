@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use weir_carry::CarryError;
 use weir_control::ConnectError;
 use weir_measure::MeasureError;
 use weir_results::StoreError;
+use weir_stream::StreamError;
 
 /// Exit statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +78,8 @@ impl From<ConnectError> for Failure {
     }
 }
 
-impl From<CarryError> for Failure {
-    fn from(error: CarryError) -> Self {
+impl From<StreamError> for Failure {
+    fn from(error: StreamError) -> Self {
         if error.is_usage() {
             Failure::usage(error.to_string())
         } else {

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use crate::args::{ConcealBy, GlobalOptions, JoinBy, RecvArgs, WriteAs};
 use serde_json::{Value, json};
-use weir_carry::recv::{self, Conceal, Form, OutputPlan, RecvConfig, RecvSummary, Target};
 use weir_control::Family;
 use weir_measure::Stop;
 use weir_net::host::HostFacts;
-use weir_transport::{Join, SwitchLimits};
+use weir_stream::recv::{self, Conceal, Form, OutputPlan, RecvConfig, RecvSummary, Target};
+use weir_stream_proto::{Join, SwitchLimits};
 
 use super::output::say;
 use super::result::StoredResult;

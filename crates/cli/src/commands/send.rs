@@ -2,13 +2,13 @@
 
 use crate::args::{FecChoice, GlobalOptions, Numbers, Pace, RunName, SendArgs};
 use serde_json::{Value, json};
-use weir_carry::send::{self, FecPlan, Pacing, SendConfig, SendSummary};
-use weir_carry::source::{Input, Numbering, SourceConfig};
 use weir_diagnose::{Options, Recovery};
 use weir_fec::{Choice, CodeRate, MAX_WINDOW};
 use weir_measure::Stop;
 use weir_net::host::HostFacts;
-use weir_transport::BreakerLimits;
+use weir_stream::send::{self, FecPlan, Pacing, SendConfig, SendSummary};
+use weir_stream::source::{Input, Numbering, SourceConfig};
+use weir_stream_proto::BreakerLimits;
 use weir_wire::MAX_FEEDBACK_FLOWS;
 
 use super::output::say;

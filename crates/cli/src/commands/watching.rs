@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
-use weir_carry::{Event, Live, Watch};
 use weir_measure::Sink;
 use weir_results::Record;
+use weir_stream::{Event, Live, Watch};
 
 use super::progress::LiveLine;
 use super::run_store::OpenRun;

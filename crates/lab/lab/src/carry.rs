@@ -15,7 +15,7 @@ use crate::state::{LinkName, LinkState, Registry, StateError};
 
 /// Why a link could not be carried.
 #[derive(Debug, Error)]
-pub enum CarryError {
+pub enum StreamError {
     /// Its state.
     #[error(transparent)]
     State(#[from] StateError),
@@ -43,7 +43,7 @@ pub fn carry(
     spec: LinkSpec,
     signals: &Signals,
     ready: impl FnOnce(&LinkState),
-) -> Result<(), CarryError> {
+) -> Result<(), StreamError> {
     let mut state = LinkState::of_this_process(name, spec, clock::unix_ns());
     registry.claim(&state)?;
     let carried = carry_claimed(registry, &mut state, signals, ready);
@@ -57,12 +57,12 @@ fn carry_claimed(
     state: &mut LinkState,
     signals: &Signals,
     ready: impl FnOnce(&LinkState),
-) -> Result<(), CarryError> {
+) -> Result<(), StreamError> {
     const TICK_MS: u32 = 250;
     let mut lab = Lab::start(&state.spec)?;
     for host in [Host::Near, Host::Far] {
         let path = registry.namespace_file(&state.name, host);
-        name_namespace(lab.namespace(host), &path).map_err(|source| CarryError::Name {
+        name_namespace(lab.namespace(host), &path).map_err(|source| StreamError::Name {
             name: state.name.namespace(host),
             source,
         })?;

@@ -27,7 +27,7 @@ mod waiting;
 #[cfg(feature = "networks")]
 pub use self::{
     account::{Account, DirectionAccount, Fitness, OwnLosses},
-    carry::{CarryError, carry},
+    carry::{StreamError, carry},
     hosts::{FAR_IPV4, FAR_IPV6, Host, LabError, NEAR_IPV4, NEAR_IPV6, spawn_on},
     lab::Lab,
     state::{HostState, LinkName, LinkNameError, LinkState, Registry, StateError},

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 
 use crate::args::{GlobalOptions, LabCommand, LinkOptions};
-use weir_lab::{CarryError, LabError, LinkNameError, Registry, StateError};
+use weir_lab::{LabError, LinkNameError, Registry, StateError, StreamError};
 use weir_link::{LinkFlags, LinkSpec, Profile, ProfileError};
 
 use super::Failure;
@@ -164,10 +164,10 @@ impl From<StateError> for Failure {
     }
 }
 
-impl From<CarryError> for Failure {
-    fn from(error: CarryError) -> Self {
+impl From<StreamError> for Failure {
+    fn from(error: StreamError) -> Self {
         match error {
-            CarryError::State(error) => error.into(),
+            StreamError::State(error) => error.into(),
             other => Failure::environment(other.to_string()),
         }
     }

@@ -1,9 +1,9 @@
 //! Streams of `weir send` and `weir recv` as text: a status line while they run, and the result.
 
 use crate::units::{format_count, format_duration, format_percent, format_rate};
-use weir_carry::recv::{RecvSummary, SenderSummary};
-use weir_carry::send::SendSummary;
-use weir_carry::{Live, RecvLive, SendLive};
+use weir_stream::recv::{RecvSummary, SenderSummary};
+use weir_stream::send::SendSummary;
+use weir_stream::{Live, RecvLive, SendLive};
 use weir_units::Rate;
 
 use super::{quantile_table, titled};

@@ -1,0 +1,604 @@
+//! Senders and a receiver with an emulated link between each and it, in virtual time.
+
+use std::path::Path;
+
+use weir_fec::CodeRate;
+use weir_link::profile::parse;
+use weir_link::{FlowKey, Link, LinkSpec, Nanos, Packet};
+use weir_stats::ArrivalCounters;
+use weir_stream_proto::*;
+use weir_wire::{MAX_FEEDBACK_LENGTH, MediaFraming, SessionId, UdpKey, UnixNanos};
+
+pub const MS: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000 * MS;
+pub const KEY: UdpKey = UdpKey::new(*b"key of a session");
+pub const SESSION: SessionId = SessionId(0x5e55);
+/// The senders' clocks at the beginning.
+const EPOCH: u64 = 1_700_000_000_000_000_000;
+/// Bytes of a payload and packets of a frame: short packets at the pace of long ones.
+pub const PAYLOAD: u32 = 60;
+pub const PACKETS: u32 = 64;
+/// 26 microseconds from packet to packet: 2.5 Gbit/s of 8,100 bytes.
+pub const FRAME_NS: u64 = PACKETS as u64 * 26_000;
+pub const FRAME_BYTES: u32 = PACKETS * PAYLOAD - 20;
+
+/// What is changed from the plain case.
+#[derive(Clone)]
+pub struct Setup {
+    pub link: &'static str,
+    pub flows: u16,
+    pub fec: Option<Fec>,
+    pub arq: bool,
+    pub latency_ns: u64,
+    pub rtt_ns: u64,
+    pub join: Join,
+    /// For how long the receiver may be silent.
+    pub silence_ns: u64,
+    /// The senders, by what is changed of each.
+    pub stations: Vec<Plan>,
+    pub for_ns: u64,
+    /// Formats are described, and from this frame on there is another one.
+    pub format_from: Option<u32>,
+    /// No packet of this frame or later ones arrives, but the end does.
+    pub lose_frames_from: Option<u32>,
+    /// By how much everything is slower.
+    pub slower: u64,
+    pub seed: u64,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Setup {
+            link: "rtt = \"1ms\"",
+            flows: 16,
+            fec: None,
+            arq: false,
+            latency_ns: 20 * MS,
+            rtt_ns: MS,
+            join: Join::Merge,
+            silence_ns: 3 * SECOND,
+            stations: vec![Plan::default()],
+            for_ns: 4 * SECOND,
+            format_from: None,
+            lose_frames_from: None,
+            slower: 1,
+            seed: 1,
+        }
+    }
+}
+
+/// What is changed of a sender.
+#[derive(Clone, Default)]
+pub struct Plan {
+    /// Another link than that of all.
+    pub link: Option<&'static str>,
+    /// A flow that carries nothing, from when to when.
+    pub dark: Option<(u16, u64, u64)>,
+    pub dark_again: Option<(u16, u64, u64)>,
+    /// Additional loss of one packet in this many, from when to when.
+    pub worse: Option<(u64, u64, u32)>,
+    /// The path carries nothing, from when to when.
+    pub cut: Option<(u64, u64)>,
+    /// It has no pictures, from when to when.
+    pub pause: Option<(u64, u64)>,
+    /// When it joins, and when it is killed.
+    pub from_ns: u64,
+    pub killed_ns: Option<u64>,
+    /// When it is removed from the receiver.
+    pub removed_ns: Option<u64>,
+    /// How far the numbers of its frames are behind those of its pictures.
+    pub numbers_behind: u32,
+    /// How long after the time of the picture it sends a frame.
+    pub lag_ns: u64,
+    /// Its pictures are its own.
+    pub own_pictures: bool,
+    /// How fast its clock is, parts per million, and how far it is set on at a time, nanoseconds.
+    pub drift_ppm: i64,
+    pub step: Option<(u64, i64)>,
+    pub rank: u16,
+}
+
+/// Changes what arrives.
+pub type Meddler = Box<dyn FnMut(&mut Vec<Vec<u8>>)>;
+
+/// A sender with its links.
+pub struct Station {
+    pub plan: Plan,
+    tag: u64,
+    frame_ns: u64,
+    format_from: Option<u32>,
+    lose_frames_from: Option<u32>,
+    pub sender: Sender,
+    pub index: Option<SenderIndex>,
+    forward: Link<Vec<u8>>,
+    reverse: Link<Vec<u8>>,
+    random: u64,
+    /// The next picture.
+    pushed: u32,
+    ended: bool,
+    pub wanted: bool,
+    pub events: Vec<(u64, SenderEvent)>,
+    /// Every datagram as it arrives may be changed, or others added.
+    pub meddle: Meddler,
+    /// Its counters when it was removed.
+    last: Option<ArrivalCounters>,
+}
+
+pub struct World {
+    setup: Setup,
+    pub now: u64,
+    pub stations: Vec<Station>,
+    pub receiver: Receiver,
+    next_number: u64,
+    /// Complete, damaged and lost frames.
+    pub whole: u64,
+    pub damaged: u64,
+    pub lost: u64,
+    /// Bytes that were missing in damaged frames, in payloads.
+    pub missing: u64,
+    /// Maximum time from a frame's first packet to its output, nanoseconds.
+    pub longest_ns: u64,
+    /// Time from the due time of the last packet to the output of incomplete frames, minimum and maximum.
+    pub waited_ns: (u64, u64),
+    pub events: Vec<(u64, ReceiverEvent)>,
+    /// Sender, picture and number of each frame.
+    pub given: Vec<(u16, u32, u64)>,
+    /// Output times of damaged frames, and their packets.
+    pub damage: Vec<(u64, u64)>,
+    /// The first sender's code rates, and from when on.
+    pub rates: Vec<(u64, CodeRate)>,
+    /// Formats of all frames.
+    pub formats: Vec<u16>,
+}
+
+/// A code rate that does not change.
+pub fn code(sources: u16, window: u16) -> Option<Fec> {
+    let rate = CodeRate::new(sources, window).expect("a code rate");
+    Some(Fec::Fixed(rate))
+}
+
+/// The bytes of a frame.
+pub fn picture(number: u64) -> Vec<u8> {
+    let mix = |at: u64| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
+    (0..u64::from(FRAME_BYTES))
+        .map(|at| mix(at + number * 7_919))
+        .collect()
+}
+
+pub fn session(index: usize) -> SessionId {
+    SessionId(SESSION.0 + index as u64)
+}
+
+pub fn sender_config(setup: &Setup, index: usize) -> SenderConfig {
+    SenderConfig {
+        session: session(index),
+        key: KEY,
+        flows: setup.flows,
+        payload: PAYLOAD,
+        segments: 2,
+        pace: Pace::Rate {
+            frame_ns: setup.frame_ns(),
+        },
+        latency_ns: setup.latency_ns,
+        fec: setup.fec,
+        arq: setup.arq,
+        most_bytes: 64 << 20,
+        breaker: BreakerLimits {
+            silence_ns: setup.silence_ns,
+            ..BreakerLimits::default()
+        },
+        seed: setup.seed + index as u64,
+    }
+}
+
+pub fn receiver_config(setup: &Setup) -> ReceiverConfig {
+    ReceiverConfig {
+        latency_ns: setup.latency_ns,
+        payload: PAYLOAD,
+        frames: 64,
+        frame_bytes: FRAME_BYTES,
+        join: setup.join,
+    }
+}
+
+pub fn terms(setup: &Setup, index: usize) -> SenderTerms {
+    SenderTerms {
+        session: session(index),
+        key: KEY,
+        flows: setup.flows,
+        fec_window: setup.fec.map(|fec| fec.window()),
+        fec_history: 4_096,
+        arq: setup.arq,
+        rtt_ns: setup.rtt_ns,
+        rank: setup.stations.get(index).map_or(0, |plan| plan.rank),
+    }
+}
+
+impl Setup {
+    fn frame_ns(&self) -> u64 {
+        FRAME_NS * self.slower
+    }
+}
+
+impl Station {
+    fn new(setup: &Setup, index: usize) -> Self {
+        let plan = setup.stations[index].clone();
+        let text = format!(
+            "seed = {}\n{}",
+            setup.seed + 1_000 * index as u64,
+            plan.link.unwrap_or(setup.link)
+        );
+        let spec: LinkSpec = parse(&text, "test", Path::new(".")).expect("a link");
+        Station {
+            tag: if plan.own_pictures {
+                (index as u64 + 1) << 32
+            } else {
+                0
+            },
+            frame_ns: setup.frame_ns(),
+            format_from: setup.format_from,
+            lose_frames_from: setup.lose_frames_from,
+            sender: Sender::new(sender_config(setup, index), plan.from_ns),
+            index: None,
+            forward: Link::forward(&spec),
+            reverse: Link::reverse(&spec),
+            random: setup.seed,
+            pushed: 0,
+            ended: false,
+            wanted: setup.join == Join::Merge,
+            events: Vec::new(),
+            meddle: Box::new(|_| {}),
+            last: None,
+            plan,
+        }
+    }
+
+    fn unix(&self, now: u64) -> UnixNanos {
+        let step = self
+            .plan
+            .step
+            .map_or(0, |(at, step)| if now >= at { step } else { 0 });
+        let drift = (now as i128 * i128::from(self.plan.drift_ppm) / 1_000_000) as i64;
+        UnixNanos((EPOCH + now).wrapping_add_signed(step + drift))
+    }
+
+    fn is_dark(&self, now: u64, flow: u16) -> bool {
+        let within = |(from, to): (u64, u64)| (from..to).contains(&now);
+        let dark = |(dark, from, to)| dark == flow && within((from, to));
+        self.plan.dark.is_some_and(dark)
+            || self.plan.dark_again.is_some_and(dark)
+            || self.plan.cut.is_some_and(within)
+    }
+
+    fn loses(&mut self, now: u64) -> bool {
+        let Some((from, to, one_in)) = self.plan.worse else {
+            return false;
+        };
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (from..to).contains(&now) && ((self.random >> 33) as u32).is_multiple_of(one_in)
+    }
+
+    fn is_alive(&self, now: u64) -> bool {
+        now >= self.plan.from_ns && self.plan.killed_ns.is_none_or(|killed| now < killed)
+    }
+
+    /// Gives the sender its pictures: one that joins later or was not wanted begins with that of the time.
+    fn feed(&mut self, now: u64, frames: u32) {
+        if self
+            .plan
+            .pause
+            .is_some_and(|(from, to)| (from..to).contains(&now))
+        {
+            return;
+        }
+        let live = (now.saturating_sub(self.plan.lag_ns) / self.frame_ns) as u32;
+        if self.pushed + 2 < live {
+            self.pushed = live;
+        }
+        let (frame_ns, lag_ns) = (self.frame_ns, self.plan.lag_ns);
+        let due = |picture: u32| u64::from(picture) * frame_ns + lag_ns <= now + frame_ns;
+        while self.wanted && !self.ended && due(self.pushed) && self.sender.wants_frame(FRAME_BYTES as usize)
+        {
+            if self.pushed >= frames {
+                let end = MediaFraming {
+                    frame: self.pushed - self.plan.numbers_behind,
+                    flags: MediaFraming::END,
+                    ..MediaFraming::default()
+                };
+                self.sender.push_notice(now, end, Vec::new());
+                self.ended = true;
+                return;
+            }
+            let format = self.describe(now);
+            let framing = MediaFraming {
+                frame: self.pushed - self.plan.numbers_behind,
+                frame_length: FRAME_BYTES,
+                format,
+                timestamp_ns: u64::from(self.pushed) * self.frame_ns,
+                ..MediaFraming::default()
+            };
+            let bytes = picture(u64::from(self.pushed) + self.tag);
+            self.sender.push_frame(now, framing, bytes);
+            self.pushed += 1;
+        }
+    }
+
+    /// Sends a description of the format now and then; gives the number of the format.
+    fn describe(&mut self, now: u64) -> u16 {
+        let Some(from) = self.format_from else { return 0 };
+        let format = if self.pushed < from { 1 } else { 2 };
+        if self.pushed.is_multiple_of(100) {
+            let description = MediaFraming {
+                flags: MediaFraming::DESCRIPTION,
+                format,
+                ..MediaFraming::default()
+            };
+            let text = format!("format {format}").into_bytes();
+            self.sender.push_notice(now, description, text);
+        }
+        format
+    }
+
+    fn send(&mut self, now: u64, out: &mut Vec<Transmit>) {
+        loop {
+            self.sender.wake(now, self.unix(now), out);
+            if out.is_empty() {
+                return;
+            }
+            for transmit in out.iter() {
+                let datagram = [transmit.header(), self.sender.body(transmit)].concat();
+                let gone = self.lose_frames_from.is_some_and(|from| {
+                    let framing: [u8; 24] = datagram[32..56].try_into().expect("a framing");
+                    let framing = MediaFraming::decode(&framing);
+                    framing.frame >= from && framing.flags == 0
+                });
+                if !gone && !self.is_dark(now, transmit.flow.0) && !self.loses(now) {
+                    offer(&mut self.forward, now, transmit.flow.0, datagram);
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, now: u64, receiver: &mut Receiver) {
+        while let Some(departure) = self.forward.poll(Nanos(now)) {
+            let mut datagrams = vec![departure.packet.payload];
+            (self.meddle)(&mut datagrams);
+            for datagram in datagrams {
+                if let Some(index) = self.index {
+                    receiver.receive(now, index, &datagram);
+                }
+            }
+        }
+        while let Some(departure) = self.reverse.poll(Nanos(now)) {
+            let unix = self.unix(now);
+            self.sender
+                .receive(now, unix, &departure.packet.payload)
+                .expect("the receiver's feedback");
+        }
+    }
+
+    fn report(&mut self, now: u64, receiver: &mut Receiver, feedback: &mut [u8; MAX_FEEDBACK_LENGTH]) {
+        let Some(index) = self.index else { return };
+        while let Some((flow, length)) = receiver.poll_feedback(now, index, feedback) {
+            if !self.is_dark(now, flow.0) {
+                offer(&mut self.reverse, now, flow.0, feedback[..length].to_vec());
+            }
+        }
+    }
+}
+
+impl World {
+    pub fn new(setup: Setup) -> Self {
+        World {
+            now: 0,
+            stations: (0..setup.stations.len())
+                .map(|index| Station::new(&setup, index))
+                .collect(),
+            receiver: Receiver::new(receiver_config(&setup)).expect("a receiver"),
+            setup,
+            next_number: 0,
+            whole: 0,
+            damaged: 0,
+            lost: 0,
+            missing: 0,
+            longest_ns: 0,
+            waited_ns: (u64::MAX, 0),
+            events: Vec::new(),
+            given: Vec::new(),
+            damage: Vec::new(),
+            rates: Vec::new(),
+            formats: Vec::new(),
+        }
+    }
+
+    pub fn frames(&self) -> u32 {
+        (self.setup.for_ns / self.setup.frame_ns()) as u32
+    }
+
+    /// The first sender.
+    pub fn sender(&self) -> &Sender {
+        &self.stations[0].sender
+    }
+
+    /// The counters of a sender.
+    pub fn seen(&self, station: usize) -> ArrivalCounters {
+        let station = &self.stations[station];
+        let index = station.index.map(|index| self.receiver.counters(index));
+        station.last.or(index).unwrap_or_default()
+    }
+
+    /// Packets of a sender whose content another one had delivered.
+    pub fn merged(&self, station: usize) -> u64 {
+        let index = self.stations[station].index;
+        index.map_or(0, |index| self.receiver.merged(index))
+    }
+
+    /// Runs to the end of the stream and some time beyond.
+    pub fn run(mut self) -> Self {
+        let end = self.setup.for_ns + self.setup.latency_ns + SECOND;
+        let (mut out, mut feedback) = (Vec::new(), [0; MAX_FEEDBACK_LENGTH]);
+        let frames = self.frames();
+        while self.now < end {
+            self.join();
+            for station in &mut self.stations {
+                if station.is_alive(self.now) {
+                    station.feed(self.now, frames);
+                    station.send(self.now, &mut out);
+                }
+                station.deliver(self.now, &mut self.receiver);
+                station.report(self.now, &mut self.receiver, &mut feedback);
+            }
+            self.take_frames();
+            self.take_events();
+            if let Some(rate) = self.stations[0].sender.fec_rate() {
+                self.rates.push((self.now, rate));
+                // The last one of a second is the one at its end.
+                let same = |pair: &[(u64, CodeRate)]| {
+                    pair[0].1 == pair[1].1 && pair[0].0 / SECOND == pair[1].0 / SECOND
+                };
+                if self.rates.len() > 1 && same(&self.rates[self.rates.len() - 2..]) {
+                    self.rates.pop();
+                }
+            }
+            self.now = self.next().clamp(self.now + 1, end);
+        }
+        self
+    }
+
+    fn join(&mut self) {
+        for at in 0..self.stations.len() {
+            let station = &mut self.stations[at];
+            let gone = station.plan.removed_ns.is_some_and(|removed| self.now >= removed);
+            if gone && let Some(index) = station.index.take() {
+                station.last = self.receiver.remove_sender(index);
+            }
+            if !gone && station.index.is_none() && self.now >= station.plan.from_ns {
+                let terms = terms(&self.setup, at);
+                station.index = Some(self.receiver.add_sender(self.now, terms).expect("a sender"));
+            }
+        }
+    }
+
+    fn next(&self) -> u64 {
+        let mut next = self.receiver.next_wake(self.now).unwrap_or(u64::MAX);
+        for station in &self.stations {
+            let links = [&station.forward, &station.reverse].map(|link| link.next_departure().map(|at| at.0));
+            let alive = station.is_alive(self.now);
+            let sends = station.sender.next_wake().filter(|_| alive);
+            let plan = &station.plan;
+            let joins = [Some(plan.from_ns), plan.removed_ns].map(|at| at.filter(|at| *at > self.now));
+            // With a lag or a pause, pictures come by their own time.
+            let picture = (alive
+                && (plan.lag_ns > 0
+                    || plan.from_ns > 0
+                    || plan.pause.is_some()
+                    || self.setup.join != Join::Merge))
+                .then_some(self.now + MS / 10);
+            let all = links.into_iter().chain(joins).chain([sends, picture]);
+            next = all.flatten().fold(next, u64::min);
+        }
+        next
+    }
+
+    fn take_events(&mut self) {
+        for station in &mut self.stations {
+            while let Some(event) = station.sender.poll_event() {
+                station.events.push((self.now, event));
+            }
+        }
+        while let Some(event) = self.receiver.poll_event() {
+            if let ReceiverEvent::Wanted { sender, wanted } = &event {
+                let station = self
+                    .stations
+                    .iter_mut()
+                    .find(|station| station.index == Some(*sender));
+                if let Some(station) = station {
+                    station.wanted = *wanted;
+                    station.sender.set_wanted(self.now, *wanted);
+                }
+            }
+            self.events.push((self.now, event));
+        }
+    }
+
+    fn take_frames(&mut self) {
+        while let Some(given) = self.receiver.poll_frame(self.now) {
+            match given {
+                OutputFrame::Nothing(number) => {
+                    assert_eq!(number, self.next_number, "in order");
+                    self.lost += 1;
+                }
+                OutputFrame::Frame(frame) => self.take_frame(frame),
+            }
+            self.next_number += 1;
+        }
+    }
+
+    fn take_frame(&mut self, frame: Frame) {
+        assert_eq!(frame.number, self.next_number, "in order");
+        let shown = frame.timestamp_ns / self.setup.frame_ns();
+        self.formats.push(frame.format);
+        self.given.push((frame.sender.0, shown as u32, frame.number));
+        if frame.missing.is_empty() {
+            let station = self
+                .stations
+                .iter()
+                .find(|station| station.index == Some(frame.sender));
+            let tag = station.map_or(0, |station| station.tag);
+            assert!(frame.bytes == picture(shown + tag), "frame {}", frame.number);
+            let complete = frame.complete_ns.expect("a whole frame was complete some time");
+            assert!(complete <= self.now && complete >= frame.sent_ns, "{complete}");
+            self.whole += 1;
+        } else {
+            assert_eq!(frame.complete_ns, None);
+            self.damaged += 1;
+            let missing = frame
+                .missing
+                .iter()
+                .map(|piece| (piece.end - piece.start).div_ceil(PAYLOAD));
+            let missing = u64::from(missing.sum::<u32>());
+            self.missing += missing;
+            self.damage.push((self.now, missing));
+        }
+        assert!(
+            self.now <= frame.deadline_ns || frame.complete_ns.is_none(),
+            "in time"
+        );
+        self.longest_ns = self.longest_ns.max(self.now - frame.sent_ns);
+        if frame.complete_ns.is_none() {
+            // It was sent evenly, all packets at the time of their place.
+            let last_ns = (shown + 1) * self.setup.frame_ns();
+            let waited_ns = self.now.saturating_sub(last_ns);
+            self.waited_ns = (self.waited_ns.0.min(waited_ns), self.waited_ns.1.max(waited_ns));
+        }
+        self.receiver.recycle(frame);
+    }
+
+    /// All frames were complete.
+    #[track_caller]
+    pub fn assert_whole(&self) {
+        assert_eq!(
+            (self.whole, self.damaged, self.lost),
+            (u64::from(self.frames()), 0, 0),
+            "{:?} {:?}",
+            self.seen(0),
+            self.sender().counters()
+        );
+    }
+}
+
+pub fn offer(link: &mut Link<Vec<u8>>, now: u64, flow: u16, datagram: Vec<u8>) {
+    let packet = Packet {
+        length: datagram.len() as u32 + 28,
+        flow: FlowKey {
+            five_tuple: u64::from(flow) + 1,
+            host_pair: 7,
+        },
+        payload: datagram,
+    };
+    // Dropped or not: only the link knows.
+    let _ = link.enqueue(Nanos(now), packet);
+}

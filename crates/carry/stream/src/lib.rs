@@ -1,0 +1,37 @@
+//! Carries raw video between two hosts: the sockets, clocks, threads and files around `weir-stream-proto`, and the control
+//! session in which sender and receiver agree. It must not know arguments, tables or the results store's file: it hands
+//! records to a [`Watch`].
+//!
+//! The sender listens and the receiver connects, so that nothing is ever sent to a host that did not request it. One
+//! thread reads frames, one sends them; one receives packets, one writes frames; buffers circulate between them.
+
+mod error;
+mod events;
+mod messages;
+mod priority;
+pub mod recv;
+pub mod send;
+pub mod source;
+mod watch;
+
+pub use error::StreamError;
+pub use events::{Event, EventKind};
+pub use watch::{Live, RecvLive, SendLive, Watch};
+
+use weir_control::Service;
+
+/// TCP port on which a sender listens for receivers by default.
+pub const DEFAULT_SEND_PORT: u16 = 4848;
+/// UDP port from which it sends by default.
+pub const DEFAULT_MEDIA_PORT: u16 = 4848;
+/// Overhead of the longest packet, a repair packet, in bytes: its header, the FEC header of each protected packet, and
+/// the protected part of the media header.
+pub const PACKET_OVERHEAD: u32 =
+    (weir_wire::REPAIR_HEADER_LENGTH + weir_fec::ADUI_HEADER + weir_wire::FRAMING_LENGTH) as u32;
+
+/// The service that a receiver connects to.
+const SENDER: Service = Service {
+    name: "sender",
+    command: "weir send",
+    when_busy: "another receiver is connected to it; a sender serves one at a time",
+};

@@ -1,0 +1,591 @@
+//! The receiver: connects to one sender, or to several of the same stream, and outputs the frames. It must not know how
+//! packets are reassembled or repaired.
+
+mod data;
+mod hooks;
+mod link;
+mod output;
+mod report;
+mod summary;
+
+use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use weir_control::{Family, Stop};
+use weir_measure::HostWatch;
+use weir_net::clock;
+use weir_net::host::HostFacts;
+use weir_record::{FlowChange, FrameSecond, Record, Side};
+use weir_stream_proto::{Join, Receiver, ReceiverConfig, ReceiverEvent, SenderTerms, SwitchReason};
+use weir_video::VideoFormat;
+use weir_wire::Token;
+
+use crate::messages::Terms;
+use crate::{Event, EventKind, Live, RecvLive, StreamError, Watch};
+use data::{Command, Data};
+use hooks::Hooks;
+use link::{FromLink, Link, LinkPlan, Opened, ToLink};
+use output::{MOST_FRAMES, Output, OutputEnd, OutputTotals, ToOutput};
+use report::Report;
+
+pub use hooks::Hook;
+pub use output::{Conceal, Form, OutputPlan, Target};
+pub use summary::{RecvSummary, SenderSummary};
+
+const NAP: Duration = Duration::from_millis(20);
+/// Time for a slow reader to take the last frames.
+const LAST_FRAMES: Duration = Duration::from_secs(2);
+/// Maximum bytes that GRO merges into one buffer.
+const LONGEST_MERGED: u32 = 65_535;
+
+/// What to receive, from whom, and where it goes.
+#[derive(Clone, Debug)]
+pub struct RecvConfig {
+    /// Senders, host names or addresses with optional ports.
+    pub from: Vec<String>,
+    /// IP version.
+    pub family: Family,
+    /// Shared secret; empty for none.
+    pub token: Token,
+    /// How several senders are joined.
+    pub join: Join,
+    /// How long to wait for missing packets, nanoseconds.
+    pub latency_ns: u64,
+    /// Where frames go. Its budget is `latency_ns`.
+    pub output: OutputPlan,
+    /// Hooks that receive events.
+    pub hooks: Vec<Hook>,
+    /// How long to try to connect.
+    pub patience: Duration,
+    /// Receive buffer of each flow, bytes; if none, sized for the packets of slightly more than the latency.
+    pub receive_buffer: Option<usize>,
+    /// Whether the kernel may merge packets.
+    pub merge: bool,
+    /// Time after which to end.
+    pub duration: Option<Duration>,
+}
+
+/// Receives until the stream ends, or `stop` is set.
+///
+/// # Errors
+/// When no sender can be reached, the stream was stopped, or the output cannot be written. What was received before is in
+/// `summary`.
+pub fn run(
+    config: &RecvConfig,
+    summary: &mut RecvSummary,
+    stop: &Stop,
+    watch: &dyn Watch,
+) -> Result<(), StreamError> {
+    if config.from.is_empty() {
+        return Err(StreamError::Parameters(
+            "no sender given; name one with --from HOST".into(),
+        ));
+    }
+    let cpu_ns = clock::process_cpu_ns();
+    summary.budget_ns = config.latency_ns;
+    summary.senders = config
+        .from
+        .iter()
+        .map(|from| SenderSummary {
+            from: from.clone(),
+            ..SenderSummary::default()
+        })
+        .collect();
+    // Threads end with this flag, not with the caller's, so that frames in progress are finished first.
+    let ending = Stop::default();
+    let (messages, from_links) = channel();
+    let links = (0..config.from.len())
+        .map(|index| start_link(config, index as u16, messages.clone(), ending.clone()))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut run = Run {
+        config,
+        summary,
+        watch,
+        hooks: Hooks::start(&config.hooks)?,
+        links,
+        stream: None,
+        started: Instant::now(),
+        first_session: None,
+        live: RecvLive {
+            budget_ns: config.latency_ns,
+            ..RecvLive::default()
+        },
+        failure: None,
+    };
+    let followed = run.follow(&from_links, stop);
+    ending.set();
+    let finished = run.finish(&from_links);
+    summary.process_cpu_ns = clock::process_cpu_ns() - cpu_ns;
+    followed.and(finished)
+}
+
+fn start_link(
+    config: &RecvConfig,
+    index: u16,
+    messages: Outbox<(u16, FromLink)>,
+    stop: Stop,
+) -> Result<LinkState, StreamError> {
+    let (to_link, orders) = channel();
+    let active = index == 0 || matches!(config.join, Join::Merge);
+    let plan = LinkPlan {
+        index,
+        host: config.from[usize::from(index)].clone(),
+        family: config.family,
+        token: config.token.clone(),
+        latency_ns: config.latency_ns,
+        hashes: config.output.verify,
+        patience: config.patience,
+        receive_buffer: config.receive_buffer,
+        merge: config.merge,
+    };
+    let link = Link {
+        plan,
+        orders,
+        messages,
+        stop,
+        active,
+    };
+    let thread = std::thread::Builder::new()
+        .name("link".into())
+        .spawn(move || link.run())
+        .map_err(|error| StreamError::thread(&error))?;
+    Ok(LinkState {
+        orders: to_link,
+        thread: Some(thread),
+        connected: false,
+        over: false,
+        ended: false,
+    })
+}
+
+/// The main thread's state of a sender.
+struct LinkState {
+    orders: Outbox<ToLink>,
+    thread: Option<JoinHandle<()>>,
+    connected: bool,
+    /// It will not send any more.
+    over: bool,
+    /// Because its stream has ended normally.
+    ended: bool,
+}
+
+/// Threads and channels from the first session on.
+struct Stream {
+    commands: Outbox<Command>,
+    reports: Inbox<Report>,
+    to_output: Outbox<ToOutput>,
+    receiving: JoinHandle<Result<(), StreamError>>,
+    writing: JoinHandle<(OutputTotals, OutputEnd)>,
+    output_stop: Stop,
+    payload: u32,
+    _watch: HostWatch,
+    watched: Inbox<Vec<Record>>,
+}
+
+struct Run<'a> {
+    config: &'a RecvConfig,
+    summary: &'a mut RecvSummary,
+    watch: &'a dyn Watch,
+    hooks: Hooks,
+    links: Vec<LinkState>,
+    stream: Option<Stream>,
+    started: Instant,
+    first_session: Option<Instant>,
+    live: RecvLive,
+    /// The error of the last sender that failed.
+    failure: Option<StreamError>,
+}
+
+impl Run<'_> {
+    /// Runs until there is nothing more to receive.
+    fn follow(&mut self, from_links: &Inbox<(u16, FromLink)>, stop: &Stop) -> Result<(), StreamError> {
+        let senders = self.config.from.join(" and ");
+        self.watch.live(&Live::Waiting(format!("for {senders}")));
+        while !stop.is_set() && !self.is_over() {
+            if let Ok((sender, message)) = from_links.recv_timeout(NAP) {
+                self.take_link(sender, message)?;
+            }
+            self.drain();
+            let ended = self.stream.as_ref().is_some_and(|stream| {
+                // A thread that ends early returns its error when it is joined.
+                stream.receiving.is_finished() || stream.writing.is_finished()
+            });
+            if ended || self.nothing_comes() {
+                break;
+            }
+        }
+        match self.failure.take() {
+            Some(error) if self.links.iter().all(|link| link.over) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// No sender will send any more: each has ended the stream, or is disconnected where another has ended it.
+    fn nothing_comes(&self) -> bool {
+        let ended = self.links.iter().any(|link| link.ended);
+        let gone = |link: &LinkState| link.over || (ended && !link.connected);
+        self.links.iter().all(gone)
+    }
+
+    /// Whether the requested duration is over.
+    fn is_over(&self) -> bool {
+        let since = self.first_session.unwrap_or(self.started);
+        self.config.duration.is_some_and(|most| since.elapsed() >= most)
+    }
+
+    fn happened(&mut self, sender: Option<u16>, event: EventKind, detail: impl Into<String>) {
+        let event = Event::now(sender, event, detail);
+        self.note(&event);
+        self.watch.event(&event);
+    }
+
+    /// Records an event and passes it to the hooks.
+    fn note(&mut self, event: &Event) {
+        self.summary.events += 1;
+        self.watch.record(event.record());
+        self.hooks.tell(event);
+    }
+
+    /// A sender has failed.
+    fn failed(&mut self, sender: u16, kind: EventKind, error: StreamError) {
+        self.links[usize::from(sender)].over = true;
+        let event = Event::now(Some(sender), kind, error.to_string());
+        self.note(&event);
+        // After the last sender the run fails with the same text, which the user should read only once.
+        if self.links.iter().any(|link| !link.over) {
+            self.watch.event(&event);
+        }
+        self.failure = Some(error);
+    }
+
+    fn take_link(&mut self, sender: u16, message: FromLink) -> Result<(), StreamError> {
+        let name = self.config.from[usize::from(sender)].clone();
+        match message {
+            FromLink::Open(opened) => self.open(sender, &name, *opened)?,
+            FromLink::Flow { unix_ns, flow, state } => {
+                let row = FlowChange {
+                    unix_ns,
+                    sender,
+                    flow,
+                    state,
+                };
+                self.watch.record(Record::FlowChange(row));
+            }
+            FromLink::Rtt(rtt_ns) => {
+                if let Some(stream) = &self.stream {
+                    stream.commands.send(Command::Rtt { sender, rtt_ns }).ok();
+                }
+            }
+            FromLink::Hashes(hashes) => {
+                if let Some(stream) = &self.stream {
+                    stream.to_output.send(ToOutput::Hashes(hashes)).ok();
+                }
+            }
+            FromLink::Lost(reason) => {
+                self.close(sender);
+                self.happened(
+                    Some(sender),
+                    EventKind::Disconnected,
+                    format!("{name} is gone: {reason}"),
+                );
+            }
+            FromLink::Ended(None) => {
+                let link = &mut self.links[usize::from(sender)];
+                (link.over, link.ended) = (true, true);
+                self.happened(
+                    Some(sender),
+                    EventKind::Ended,
+                    format!("the stream of {name} has ended"),
+                );
+            }
+            FromLink::Ended(Some(reason)) => {
+                let error = StreamError::FarEnd(format!("{name} has stopped: {reason}"));
+                self.failed(sender, EventKind::Stopped, error);
+                self.close(sender);
+            }
+            FromLink::Failed(error) => self.failed(sender, EventKind::Refused, error),
+        }
+        Ok(())
+    }
+
+    /// A sender's session is ready: start to receive its packets.
+    fn open(&mut self, sender: u16, name: &str, opened: Opened) -> Result<(), StreamError> {
+        let terms = &opened.terms;
+        if self.stream.is_none() {
+            self.stream = Some(start_stream(self.config, &opened)?);
+            self.first_session = Some(Instant::now());
+        }
+        let Some(stream) = &self.stream else { return Ok(()) };
+        if stream.payload != terms.payload() {
+            let reason = format!(
+                "{name} sends packets of {} bytes and another sender packets of {}: start both with the same --length",
+                terms.length,
+                stream.payload + crate::PACKET_OVERHEAD
+            );
+            return Err(StreamError::FarEnd(reason));
+        }
+        let first = self.summary.senders[usize::from(sender)].sessions == 0;
+        self.summary.senders[usize::from(sender)].sessions += 1;
+        self.summary.senders[usize::from(sender)].flows = terms.flows;
+        self.summary.format = Some(terms.format.clone());
+        let detail = format!(
+            "{name} ({}) sends {} over {} flows",
+            opened.peer, terms.format, terms.flows
+        );
+        let add = Command::Add {
+            sender,
+            terms: sender_terms(self.config, sender, &opened),
+            format: format_of(terms)?,
+            sockets: opened.sockets,
+        };
+        stream.commands.send(add).ok();
+        let kind = if first {
+            EventKind::Connected
+        } else {
+            EventKind::Restarted
+        };
+        self.links[usize::from(sender)].connected = true;
+        self.happened(Some(sender), kind, detail);
+        Ok(())
+    }
+
+    fn close(&mut self, sender: u16) {
+        self.links[usize::from(sender)].connected = false;
+        if let Some(stream) = &self.stream {
+            stream.commands.send(Command::Remove { sender }).ok();
+        }
+    }
+
+    /// Processes the threads' messages.
+    fn drain(&mut self) {
+        let Some(stream) = &self.stream else { return };
+        let reports: Vec<Report> = stream.reports.try_iter().collect();
+        let watched: Vec<Record> = stream.watched.try_iter().flatten().collect();
+        for record in watched {
+            self.watch.record(record);
+        }
+        for report in reports {
+            match report {
+                Report::Records(records) => records.into_iter().for_each(|record| self.take_record(record)),
+                Report::Event(sender, event) => self.take_event(sender, event),
+            }
+        }
+    }
+
+    fn take_event(&mut self, sender: Option<u16>, event: ReceiverEvent) {
+        match event {
+            ReceiverEvent::Format { description, .. } => {
+                let text = String::from_utf8_lossy(&description).into_owned();
+                let known = self.summary.format.replace(text.clone());
+                if known.as_ref() != Some(&text) {
+                    self.happened(sender, EventKind::Format, format!("the format changes to {text}"));
+                }
+            }
+            ReceiverEvent::End { .. } => {}
+            ReceiverEvent::Wanted { wanted, .. } => {
+                if let Some(sender) = sender {
+                    self.links[usize::from(sender)]
+                        .orders
+                        .send(ToLink::Active(wanted))
+                        .ok();
+                }
+            }
+            ReceiverEvent::Switched { why, frame, .. } => {
+                let name = sender
+                    .map_or("another", |it| &self.config.from[usize::from(it)])
+                    .to_owned();
+                self.happened(
+                    sender,
+                    EventKind::Switched,
+                    format!("switched to {name} from frame {frame} on: {}", because(why)),
+                );
+            }
+        }
+    }
+
+    fn take_record(&mut self, record: Record) {
+        match &record {
+            Record::RecvSecond(row) => {
+                self.summary.add(row);
+                self.live.add(row);
+            }
+            Record::FrameSecond(row) => self.count_frames(row),
+            _ => {}
+        }
+        self.watch.record(record);
+    }
+
+    /// The frame counters arrive once per second, after the packet counters of about the same second.
+    fn count_frames(&mut self, row: &FrameSecond) {
+        if row.counts.dropped > 0 && self.live.dropped == 0 {
+            let detail = "the reader of the output is slower than the stream; whole frames are dropped";
+            self.happened(None, EventKind::SlowReader, detail);
+        }
+        let live = &mut self.live;
+        live.frames += row.counts.frames;
+        live.concealed += row.counts.damaged + row.counts.lost;
+        live.dropped += row.counts.dropped;
+        live.used_ns = u64::try_from(row.used.max).unwrap_or(0);
+        self.watch.live(&Live::Receiving(*live));
+        for link in self.links.iter().filter(|link| link.connected) {
+            link.orders.send(ToLink::Second(*live)).ok();
+        }
+        self.live = RecvLive {
+            budget_ns: live.budget_ns,
+            frames: live.frames,
+            concealed: live.concealed,
+            dropped: live.dropped,
+            ..RecvLive::default()
+        };
+    }
+
+    /// Ends the threads and takes what is left.
+    fn finish(&mut self, from_links: &Inbox<(u16, FromLink)>) -> Result<(), StreamError> {
+        for link in &mut self.links {
+            if let Some(thread) = link.thread.take() {
+                // A link thread that panicked sends nothing more.
+                thread.join().ok();
+            }
+        }
+        // Hashes may still be queued for the output.
+        while let Ok((sender, message)) = from_links.try_recv() {
+            if let FromLink::Hashes(_) = message {
+                self.take_link(sender, message)?;
+            }
+        }
+        self.drain();
+        let Some(stream) = self.stream.take() else {
+            return Ok(());
+        };
+        let Stream {
+            commands,
+            reports,
+            to_output,
+            receiving,
+            writing,
+            output_stop,
+            ..
+        } = stream;
+        drop((commands, to_output));
+        let received = receiving
+            .join()
+            .unwrap_or_else(|_| Err(StreamError::Internal("the receiving thread failed".into())));
+        output_stop.set();
+        let deadline = Instant::now() + LAST_FRAMES;
+        while !writing.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(NAP);
+        }
+        let written = writing.is_finished().then(|| writing.join());
+        for report in reports.try_iter() {
+            if let Report::Records(records) = report {
+                records.into_iter().for_each(|record| self.take_record(record));
+            }
+        }
+        if let Some(first) = self.first_session {
+            self.summary.duration_ns = first.elapsed().as_nanos() as u64;
+        }
+        let ended = match written {
+            Some(Ok((totals, end))) => {
+                self.summary.set_frames(&totals);
+                match end {
+                    OutputEnd::Done => Ok(()),
+                    OutputEnd::ReaderLeft => {
+                        self.happened(None, EventKind::SlowReader, "the reader closed the output");
+                        Ok(())
+                    }
+                    OutputEnd::Failed(error) => Err(error),
+                }
+            }
+            Some(Err(_)) => Err(StreamError::Internal("the writing thread failed".into())),
+            None => Err(StreamError::Output {
+                output: "the output".into(),
+                reason: "its reader does not take the last frames".into(),
+            }),
+        };
+        received.and(ended)
+    }
+}
+
+fn sender_terms(config: &RecvConfig, rank: u16, opened: &Opened) -> SenderTerms {
+    let terms = &opened.terms;
+    let within = terms.packets_per_second() * config.latency_ns as f64 / 1e9;
+    // One flow may be read this far ahead of the others.
+    let apart = usize::from(terms.flows) * data::BUFFERS * (LONGEST_MERGED / terms.payload().max(1)) as usize;
+    // A quarter more than the budget holds: packets do not arrive evenly.
+    let history = within * 1.25 + apart as f64 + f64::from(terms.fec_window.unwrap_or(0));
+    SenderTerms {
+        session: opened.session,
+        key: opened.key,
+        flows: terms.flows,
+        fec_window: terms.fec_window,
+        fec_history: history as u16,
+        arq: terms.arq,
+        rtt_ns: opened.rtt_ns,
+        rank,
+    }
+}
+
+/// Why the output switches to another sender.
+fn because(why: SwitchReason) -> &'static str {
+    match why {
+        SwitchReason::Silence => "no packets from the other sender",
+        SwitchReason::Unrepaired => "residual loss of the other sender too high",
+        SwitchReason::Removed => "the other sender disconnected",
+        SwitchReason::Back => "it is preferred, and stable again",
+    }
+}
+
+fn format_of(terms: &Terms) -> Result<VideoFormat, StreamError> {
+    VideoFormat::from_media_type(terms.format.as_bytes())
+        .map_err(|error| StreamError::FarEnd(format!("the sender's format is not valid: {error}")))
+}
+
+fn start_stream(config: &RecvConfig, opened: &Opened) -> Result<Stream, StreamError> {
+    let terms = &opened.terms;
+    let frames = (8 + 2 * config.latency_ns / terms.frame_ns).min(MOST_FRAMES) as usize;
+    let receiver = Receiver::new(ReceiverConfig {
+        latency_ns: config.latency_ns,
+        payload: terms.payload(),
+        frames,
+        frame_bytes: weir_video::MAX_FRAME_BYTES as u32,
+        join: config.join,
+    })
+    .map_err(|error| StreamError::FarEnd(error.to_string()))?;
+    let (commands, to_obey) = channel();
+    let (outbox, reports) = channel();
+    let output_stop = Stop::default();
+    let (output, queue, to_output) = Output::new(
+        config.output.clone(),
+        terms.frame_ns,
+        outbox.clone(),
+        output_stop.clone(),
+    );
+    let writing = std::thread::Builder::new()
+        .name("output".into())
+        .spawn(move || output.run())
+        .map_err(|error| StreamError::thread(&error))?;
+    let data = Data {
+        receiver,
+        commands: to_obey,
+        reports: outbox,
+        frames: queue,
+    };
+    let receiving = std::thread::Builder::new()
+        .name("receive".into())
+        .spawn(move || data.run())
+        .map_err(|error| StreamError::thread(&error))?;
+    let (records, watched) = channel();
+    let interface = HostFacts::read(Some(opened.peer.ip())).interface;
+    Ok(Stream {
+        commands,
+        reports,
+        to_output,
+        receiving,
+        writing,
+        output_stop,
+        payload: terms.payload(),
+        _watch: HostWatch::start(Side::Local, interface, records)?,
+        watched,
+    })
+}
