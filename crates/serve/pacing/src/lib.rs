@@ -1,6 +1,6 @@
 //! The pace of an answer: what a player asks for in a request, what a server grants within its bounds, and what follows for
 //! the connection that carries one or several answers. All of it works on numbers that it is given; it must not know
-//! sockets, clocks or HTTP, nor how a player comes to its wish.
+//! sockets, clocks or HTTP, nor why a player asks for what it asks.
 
 mod bounds;
 mod burst;
