@@ -2,7 +2,7 @@
 //! pending work (checksums, segmentation). It must not know the content of header and packet.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
@@ -118,14 +118,6 @@ impl Tun {
     /// As `read(2)`.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         nonblocking((&self.file).read(buffer))
-    }
-
-    /// Like [`Tun::read`], filling `parts` one after the other.
-    ///
-    /// # Errors
-    /// As `readv(2)`.
-    pub fn read_parts(&self, parts: &mut [IoSliceMut<'_>]) -> io::Result<Option<usize>> {
-        nonblocking((&self.file).read_vectored(parts))
     }
 
     /// Writes one packet, header first, from consecutive parts; at most 1024 of them.

@@ -110,11 +110,6 @@ pub fn binomial_at_most(k: u64, n: u64, p: f64) -> f64 {
     }
 }
 
-/// Probability of a binomial count as unlikely as `k` or more so, on either side: twice the smaller tail.
-pub fn binomial_two_sided(k: u64, n: u64, p: f64) -> f64 {
-    (2.0 * binomial_at_least(k, n, p).min(binomial_at_most(k, n, p))).min(1.0)
-}
-
 /// P(X >= k) of a Poisson X with this mean.
 pub fn poisson_at_least(k: u64, mean: f64) -> f64 {
     if k == 0 {

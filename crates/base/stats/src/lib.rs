@@ -43,8 +43,8 @@ pub use correlation::{LossWindowCount, LossWindows};
 pub use counted::{ArrivalCounters, FrameCounters, HostCounts, LinkDrops, SendCounts, SenderCounters};
 pub use counts::Counters;
 pub use distribution::{
-    binomial_at_least, binomial_at_most, binomial_two_sided, chi_squared_tail, fisher_tail,
-    hypergeometric_at_most, ln_choose, normal_tail, poisson_at_least, student_quantile, student_two_tails,
+    binomial_at_least, binomial_at_most, chi_squared_tail, fisher_tail, hypergeometric_at_most, ln_choose,
+    normal_tail, poisson_at_least, student_quantile, student_two_tails,
 };
 pub use erasures::{add_losses, losses_in, residual_loss};
 pub use flow::{FlowAccount, FlowCounts};

@@ -82,17 +82,6 @@ impl CodeRate {
     pub fn load(self, loss: f64) -> f64 {
         loss * f64::from(self.sources) / (1.0 - loss)
     }
-
-    /// The same window with enough repairs to keep the load under `loss` at or below `most` (such as 0.8); this rate if
-    /// it does already. None if even one repair per source does not.
-    pub fn with_slack(self, loss: f64, most: f64) -> Option<Self> {
-        let sources = (most * (1.0 - loss) / loss).floor().min(f64::from(self.sources));
-        (sources >= 1.0).then_some(Self {
-            // At most the old value, and at least 1.
-            sources: sources as u16,
-            window: self.window,
-        })
-    }
 }
 
 impl fmt::Display for CodeRate {
@@ -147,14 +136,9 @@ mod tests {
 
     /// One of 16 flows dark: 15 sources and a repair in each round of 16 leave no slack, 12 and one leave a fifth.
     #[test]
-    fn slack() {
+    fn loads() {
         let rate = |sources, window| CodeRate::new(sources, window).unwrap();
         assert!((rate(15, 64).load(1.0 / 16.0) - 1.0).abs() < 1e-12);
         assert!((rate(12, 96).load(1.0 / 16.0) - 0.8).abs() < 1e-12);
-        assert_eq!(rate(15, 64).with_slack(1.0 / 16.0, 0.81), Some(rate(12, 64)));
-        assert_eq!(rate(12, 96).with_slack(0.001, 0.8), Some(rate(12, 96)));
-        assert_eq!(rate(12, 96).with_slack(0.0, 0.8), Some(rate(12, 96)));
-        assert_eq!(rate(12, 96).with_slack(0.5, 0.8), None);
-        assert_eq!(rate(12, 96).with_slack(1.0, 0.8), None);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use weir_stats::{ArrivalCounters, FrameCounters};
+use weir_stats::ArrivalCounters;
 use weir_wire::{FlowId, MAX_FEEDBACK_LENGTH};
 
 use crate::feed::Feed;
@@ -53,7 +53,6 @@ pub struct Receiver {
     /// The time of the last call.
     now_ns: u64,
     events: VecDeque<ReceiverEvent>,
-    counters: FrameCounters,
 }
 
 impl Receiver {
@@ -87,7 +86,6 @@ impl Receiver {
             ended: None,
             now_ns: 0,
             events: VecDeque::new(),
-            counters: FrameCounters::default(),
             config,
         })
     }
@@ -280,24 +278,13 @@ impl Receiver {
         if now_ns >= self.switch_ns {
             self.decide(now_ns);
         }
-        let given = self.stream.frames.take(now_ns)?;
-        Some(self.count(given))
+        self.stream.frames.take(now_ns)
     }
 
     /// The next frame, if it is complete, at any time: for a caller that has not read all arrived packets and does
     /// not know yet what is late.
     pub fn poll_whole(&mut self) -> Option<OutputFrame> {
-        let given = self.stream.frames.take_whole()?;
-        Some(self.count(given))
-    }
-
-    fn count(&mut self, given: OutputFrame) -> OutputFrame {
-        match &given {
-            OutputFrame::Frame(frame) if frame.missing.is_empty() => self.counters.frames += 1,
-            OutputFrame::Frame(_) => self.counters.damaged += 1,
-            OutputFrame::Nothing(_) => self.counters.lost += 1,
-        }
-        given
+        self.stream.frames.take_whole()
     }
 
     /// Takes the buffer of a frame for reuse.
@@ -343,11 +330,6 @@ impl Receiver {
     /// Packets of a sender so far whose content another sender had delivered.
     pub fn merged(&self, sender: SenderIndex) -> u64 {
         self.feed(sender).map_or(0, |feed| feed.merged)
-    }
-
-    /// The counters of the output so far.
-    pub fn frame_counters(&self) -> FrameCounters {
-        self.counters
     }
 
     /// Sets the round-trip time that a sender has measured, nanoseconds.

@@ -6,8 +6,6 @@ use serde::Serialize;
 
 /// How well G.711 with packet loss concealment (its Appendix I) stands random loss: ITU-T G.113, Appendix I.
 pub const G711_PLC_BPL: f64 = 25.1;
-/// The default of G.107, G.711 without concealment.
-pub const DEFAULT_BPL: f64 = 4.3;
 
 /// Send loudness rating, dB.
 const SLR: f64 = 8.0;

@@ -24,7 +24,7 @@ mod voice;
 pub use account::DelayAccount;
 pub use client::Conversation;
 pub use distribution::{DelayBins, Distribution, Times, TimesAboveMin};
-pub use e_model::{Call, DEFAULT_BPL, G711_PLC_BPL, Rating, mos, rate};
+pub use e_model::{Call, G711_PLC_BPL, Rating, mos, rate};
 pub use error::NeighbourError;
 pub use game::{FrameSizes, GameAccount};
 pub use kind::{Kind, MOST_STREAMS};

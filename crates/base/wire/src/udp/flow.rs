@@ -36,12 +36,6 @@ impl FlowData {
     /// Flag: the last packet of its frame.
     pub const LAST_OF_FRAME: u16 = 1;
 
-    /// Whether this is the last packet of its frame.
-    #[must_use]
-    pub const fn is_last_of_frame(&self) -> bool {
-        self.flags & Self::LAST_OF_FRAME != 0
-    }
-
     /// Writes the header.
     #[inline]
     pub fn encode(&self, key: &UdpKey, out: &mut [u8; FLOW_HEADER_LENGTH]) {

@@ -174,7 +174,6 @@ proptest! {
 
     #[test]
     fn flow(packet in flow_data()) {
-        prop_assert_eq!(packet.is_last_of_frame(), packet.flags & 1 == 1);
         check!(FlowData, 48, packet);
     }
 
