@@ -10,6 +10,5 @@ mod index_against_ffprobe;
 mod manifests_against_ffmpeg;
 mod pace_bounds;
 mod segments_against_ffmpeg;
-mod slice_headers;
 mod sources;
 mod webvtt_against_ffmpeg;
