@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::acting::{Acting, After, answer, mpd};
+use crate::playing::only;
 use crate::served::{eight, play};
 use socket2::{Domain, Socket, Type};
 use weir_load::client::{HttpVersion, Patience};
@@ -20,15 +21,6 @@ fn impatient(url: &str, how: Play) -> Config {
         silence: Duration::from_millis(300),
     };
     config
-}
-
-#[track_caller]
-fn only(summary: &LoadSummary, cause: &str) {
-    let failures = &summary.all.failures;
-    assert!(
-        failures.len() == 1 && failures.contains_key(cause),
-        "not only {cause}: {failures:?}"
-    );
 }
 
 #[test]

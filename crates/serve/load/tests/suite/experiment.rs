@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use proptest::prelude::*;
 use weir_load::experiment::{
     Bench, Cell, Compared, Done, Experiment, Group, Machine, Model, Outcome, left, make, markdown, read,
 };
@@ -227,18 +226,6 @@ fn what_is_wrong_with_a_file_is_said_in_a_line() {
             .to_string()
             .contains("no [[part]]")
     );
-}
-
-proptest! {
-    #[test]
-    fn no_text_upsets_the_reader(text in "\\PC*", at in 0_usize..600, cut in 0_usize..40) {
-        let mut mixed = SMALL.to_owned();
-        let from = at.min(mixed.len());
-        mixed.replace_range(from..(from + cut).min(mixed.len()), &text);
-        if let Err(error) = read(&mixed) {
-            prop_assert!(!error.to_string().contains('\n'));
-        }
-    }
 }
 
 /// Runs whose numbers are those of `tests/experiment.py`.
