@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use crate::misbehaving::{Act, Asked, Misbehaving, answer, object, right, status};
 use weir_origin::{
-    Access, Kind, Meta, Metrics, ObjectPath, Patience, S3Style, Storage, StorageError, StorageLocation,
+    Access, Kind, Meta, Metrics, ObjectPath, Patience, RangeRead, S3Style, Storage, StorageError,
+    StorageLocation,
 };
 
 const A: &str = "\"a\"";
@@ -56,6 +57,16 @@ fn run<T>(test: impl Future<Output = T>) -> T {
     runtime.block_on(test)
 }
 
+async fn known(storage: &Storage, name: &str) -> Meta {
+    let known = storage.head(Kind::Index, &path(name)).await;
+    known.expect("what is known")
+}
+
+async fn read_a(storage: &Storage, range: std::ops::Range<u64>, version: Option<&Meta>) -> RangeRead {
+    let reading = storage.read(Kind::Media, &path("a"), range, version).await;
+    reading.expect("a read")
+}
+
 async fn whole(
     storage: &Storage,
     range: std::ops::Range<u64>,
@@ -74,10 +85,7 @@ fn a_range_is_read_from_a_plain_server() {
     let server = Misbehaving::start(move |asked| answer(asked, &served, A));
     let (storage, metrics) = storage(&[&format!("{}/vod/", server.url())], true, patient());
     run(async {
-        let meta = storage
-            .head(Kind::Index, &path("films/a b.mp4"))
-            .await
-            .expect("what is known");
+        let meta = known(&storage, "films/a b.mp4").await;
         assert_eq!((meta.length, meta.etag.as_deref()), (100_000, Some(A)));
         assert_eq!(
             whole(&storage, 500..70_000, Some(&meta))
@@ -120,10 +128,7 @@ fn bytes_come_before_the_last_one_is_there() {
     });
     let (storage, _) = storage(&[&server.url()], true, patient());
     run(async {
-        let mut reading = storage
-            .read(Kind::Media, &path("a"), 0..1000, None)
-            .await
-            .expect("a read");
+        let mut reading = read_a(&storage, 0..1000, None).await;
         let mut got = Vec::new();
         while got.len() < 300 {
             got.extend_from_slice(&reading.next().await.expect("bytes").expect("no error"));
@@ -182,10 +187,7 @@ fn bytes_of_two_versions_are_never_joined() {
     let server = breaks_off(bytes.clone(), Act::Close, "\"b\"");
     let (storage, _) = storage(&[&server.url()], true, patient());
     run(async {
-        let mut reading = storage
-            .read(Kind::Media, &path("a"), 0..40_000, None)
-            .await
-            .expect("a read");
+        let mut reading = read_a(&storage, 0..40_000, None).await;
         let mut got = Vec::new();
         let error = loop {
             match reading.next().await.expect("bytes or an error") {
@@ -213,10 +215,7 @@ fn a_replaced_object_is_not_taken_for_the_one_that_was_meant() {
         });
         let (storage, _) = storage(&[&server.url()], true, patient());
         run(async {
-            let meta = storage
-                .head(Kind::Index, &path("a"))
-                .await
-                .expect("what is known");
+            let meta = known(&storage, "a").await;
             let error = whole(&storage, 0..10, Some(&meta))
                 .await
                 .expect_err("another version");
@@ -234,10 +233,7 @@ fn a_replaced_object_is_not_taken_for_the_one_that_was_meant() {
     });
     let (storage, _) = storage(&[&server.url()], true, patient());
     run(async {
-        let meta = storage
-            .head(Kind::Index, &path("a"))
-            .await
-            .expect("what is known");
+        let meta = known(&storage, "a").await;
         let error = whole(&storage, 900..1000, Some(&meta))
             .await
             .expect_err("too short");
@@ -391,10 +387,7 @@ fn to_drop_a_read_ends_it() {
     let server = Misbehaving::start(|asked| answer(asked, &object(64 << 20), A));
     let (storage, metrics) = storage(&[&server.url()], true, patient());
     run(async {
-        let mut reading = storage
-            .read(Kind::Media, &path("a"), 0..64 << 20, None)
-            .await
-            .expect("a read");
+        let mut reading = read_a(&storage, 0..64 << 20, None).await;
         reading.next().await.expect("bytes").expect("no error");
         drop(reading);
         for _ in 0..1000 {
@@ -478,10 +471,7 @@ fn a_bucket_is_read_like_a_plain_server() {
     });
     let storage = bucket(&server, patient());
     run(async {
-        let meta = storage
-            .head(Kind::Index, &path("films/a b.mp4"))
-            .await
-            .expect("what is known");
+        let meta = known(&storage, "films/a b.mp4").await;
         assert_eq!((meta.length, meta.etag.as_deref()), (40_000, Some(A)));
         assert!(
             whole(&storage, 0..40_000, Some(&meta))

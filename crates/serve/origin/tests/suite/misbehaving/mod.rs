@@ -101,6 +101,11 @@ impl Misbehaving {
         self.asked().len()
     }
 
+    /// Requests for content, not only for what is known of it.
+    pub fn gets(&self) -> usize {
+        self.asked().iter().filter(|asked| asked.method == "GET").count()
+    }
+
     pub fn connections(&self) -> usize {
         self.seen.connections.load(Ordering::SeqCst)
     }
@@ -245,6 +250,11 @@ pub fn right(asked: &Asked, object: &[u8], etag: &str) -> (Vec<u8>, Vec<u8>) {
 pub fn answer(asked: &Asked, object: &[u8], etag: &str) -> Vec<Act> {
     let (head, body) = right(asked, object, etag);
     vec![Act::Send([head, body].concat())]
+}
+
+/// The same once the gate is open.
+pub fn gated(asked: &Asked, object: &[u8], etag: &str) -> Vec<Act> {
+    [vec![Act::Gate], answer(asked, object, etag)].concat()
 }
 
 /// Bytes that differ from place to place.
