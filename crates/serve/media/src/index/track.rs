@@ -1,5 +1,6 @@
 //! The index of a track and of a file: properties of a track, values derived from them, and its samples.
 
+use serde::Deserialize;
 use weir_units::FrameRate;
 
 use super::codec::{Entry, read_entry};
@@ -8,7 +9,8 @@ use super::samples::{Sample, SampleTable};
 use super::statistics::Statistics;
 
 /// What a track carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum TrackKind {
     /// Pictures (handler `vide`).
     Video,
