@@ -491,36 +491,23 @@ mod tests {
     #[test]
     fn audio_codecs_have_the_rate_and_channels_of_their_decoders() {
         let mpeg4 = |object_type, specific: &[u8]| audio(b"mp4a", b"esds", &esds(object_type, specific));
-        // AAC-LC, 48 kHz, stereo: 00010 0011 0010 000.
-        assert_eq!(
-            mpeg4(0x40, &[0x11, 0x90]),
-            ("mp4a.40.2".to_owned(), 48_000, 2, Some(2))
-        );
-        // The same with 5.1 channels at 44.1 kHz: 00010 0100 0110 000.
-        assert_eq!(
-            mpeg4(0x40, &[0x12, 0x30]),
-            ("mp4a.40.2".to_owned(), 44_100, 6, Some(6))
-        );
-        // 7.1 with all in front, and with two behind: 00010 0011 0111 000 and 00010 0011 1100 000.
-        assert_eq!(
-            mpeg4(0x40, &[0x11, 0xb8]),
-            ("mp4a.40.2".to_owned(), 48_000, 8, Some(7))
-        );
-        assert_eq!(
-            mpeg4(0x40, &[0x11, 0xe0]),
-            ("mp4a.40.2".to_owned(), 48_000, 8, Some(12))
-        );
-        // HE-AAC told in the open: 00101 0110 0010 0011 00010 00, SBR doubles 24 kHz to 48 kHz.
-        assert_eq!(
-            mpeg4(0x40, &[0x2b, 0x11, 0x88, 0x00]),
-            ("mp4a.40.5".to_owned(), 48_000, 2, Some(2))
-        );
-        // xHE-AAC has object type 42: 11111 001010, 48 kHz, stereo.
-        assert_eq!(
-            mpeg4(0x40, &[0b1111_1001, 0b0100_0110, 0b0100_0000]),
-            ("mp4a.40.42".to_owned(), 48_000, 2, Some(2))
-        );
-        assert_eq!(mpeg4(0x6b, &[]), ("mp4a.6B".to_owned(), 44_100, 2, Some(2)));
+        for (object_type, specific, codec, rate, channels, layout) in [
+            // AAC-LC, 48 kHz, stereo: 00010 0011 0010 000.
+            (0x40, &[0x11, 0x90][..], "mp4a.40.2", 48_000, 2, 2),
+            // The same with 5.1 channels at 44.1 kHz: 00010 0100 0110 000.
+            (0x40, &[0x12, 0x30], "mp4a.40.2", 44_100, 6, 6),
+            // 7.1 with all in front, and with two behind: 00010 0011 0111 000 and 00010 0011 1100 000.
+            (0x40, &[0x11, 0xb8], "mp4a.40.2", 48_000, 8, 7),
+            (0x40, &[0x11, 0xe0], "mp4a.40.2", 48_000, 8, 12),
+            // HE-AAC told in the open: 00101 0110 0010 0011 00010 00, SBR doubles 24 kHz to 48 kHz.
+            (0x40, &[0x2b, 0x11, 0x88, 0x00], "mp4a.40.5", 48_000, 2, 2),
+            // xHE-AAC has object type 42: 11111 001010, 48 kHz, stereo.
+            (0x40, &[0xf9, 0x46, 0x40], "mp4a.40.42", 48_000, 2, 2),
+            (0x6b, &[], "mp4a.6B", 44_100, 2, 2),
+        ] {
+            let expected = (codec.to_owned(), rate, channels, Some(layout));
+            assert_eq!(mpeg4(object_type, specific), expected, "{specific:?}");
+        }
         assert_eq!(
             audio(b"Opus", b"dOps", &[0, 6, 1, 56, 0, 0, 0xbb, 0x80, 0, 0, 1]),
             ("opus".to_owned(), 48_000, 6, Some(6))
