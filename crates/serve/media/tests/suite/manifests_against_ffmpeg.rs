@@ -12,7 +12,7 @@ use crate::sources::{
 use serde_json::Value;
 use weir_media::index::{FileIndex, TrackIndex, TrackKind};
 use weir_media::package::{SingleFile, init_segment};
-use weir_media::presentation::{Filter, Presentation, Rendition, Resource, Subtitles};
+use weir_media::presentation::{Presentation, Rendition, Resource, Subtitles};
 use weir_media::segments::SegmentPlan;
 use weir_media::{dash, hls};
 
@@ -459,50 +459,8 @@ fn both_manifests_name_other_codecs_as_ffprobe_sees_them() {
 }
 
 #[test]
-fn filters_and_cuts_narrow_what_is_offered() {
+fn cuts_narrow_what_is_offered() {
     let title = title();
-    let names = |presentation: &Presentation| -> Vec<String> {
-        presentation
-            .renditions()
-            .iter()
-            .map(|rendition| rendition.name.clone())
-            .collect()
-    };
-    let filtered = |text: &str| {
-        let filter = Filter::parse(text).map_err(|error| error.to_string())?;
-        let kept = title
-            .presentation
-            .filter(&filter)
-            .map_err(|error| error.to_string())?;
-        Ok::<_, String>(names(&kept))
-    };
-    let kept = |names: &[&str]| Ok(names.iter().map(|name| (*name).to_owned()).collect());
-    assert_eq!(filtered("height<=100"), kept(&["small", "en", "de"]));
-    assert_eq!(filtered("height>90;language=de"), kept(&["large", "de"]));
-    assert_eq!(filtered("codec=avc1"), kept(&["small", "large", "en", "de"]));
-    assert_eq!(
-        filtered("codec=avc1,mp4a;language=en,de"),
-        kept(&["small", "large", "en", "de"])
-    );
-    assert_eq!(
-        filtered("codec=av01"),
-        Err("no track matches the filter".to_owned())
-    );
-    for wrong in [
-        "height",
-        "height<=x",
-        "height<=+1",
-        "width=3",
-        "codec<avc1",
-        "codec=",
-        "language=,de",
-    ] {
-        assert!(
-            filtered(wrong).is_err_and(|error| error.contains("not a filter condition")),
-            "{wrong}"
-        );
-    }
-
     // From 5 s to 7 s lies within the second segment.
     let cut = title.presentation.clip(5_000_000_000, 7_000_000_000).unwrap();
     let timescale = u64::from(cut.renditions()[0].info.timescale);
