@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::misbehaving::{Act, Misbehaving, answer, gated, object, right, status};
+use crate::misbehaving::{Act, Misbehaving, answer, gated, object, right};
 use crate::served::{LIMIT, Served, config, log_lines, wait_until};
 use tempfile::TempDir;
 use weir_origin::{Config, Configuration, Kind, LogTo, Server, Tier};
@@ -118,36 +118,6 @@ fn stored_files_are_not_served_unless_that_is_asked_for() {
     let (status, body) = served.get("/films/a%20b.mp4");
     assert_eq!(status, 404);
     assert!(String::from_utf8_lossy(&body).contains("--files"));
-}
-
-#[test]
-fn what_is_wrong_with_the_storage_is_a_status_and_a_cause() {
-    type Behave = fn(&crate::misbehaving::Asked) -> Vec<Act>;
-    let table: [(Behave, u16, &str); 5] = [
-        (|_| status(403), 502, "storage_forbidden"),
-        (|_| status(503), 503, "storage_unavailable"),
-        (|_| vec![Act::Reset], 502, "storage_broke_off"),
-        (|_| vec![Act::Hang], 504, "storage_timed_out"),
-        (
-            |asked| {
-                if asked.method == "HEAD" {
-                    answer(asked, &object(10), A)
-                } else {
-                    status(200)
-                }
-            },
-            502,
-            "storage_wrong_answer",
-        ),
-    ];
-    for (behave, code, cause) in table {
-        let storage = Misbehaving::start(behave);
-        let mut config = config(&storage.url());
-        config.patience.answer = Duration::from_millis(500);
-        let served = Served::start(&config);
-        assert_eq!(served.refusal("/a.mp4"), (code, cause.to_owned()));
-        assert_eq!(served.errors(cause), 1.0);
-    }
 }
 
 #[test]
@@ -490,6 +460,7 @@ fn what_cannot_be_served_is_said() {
         assert!(error.contains(word), "{error}");
     };
     refused(config("/nowhere/at/all"), "name an existing folder");
+    refused(config("/etc/hostname"), "name an existing folder");
     let served = Served::folder(folder.path());
     refused(
         Config {

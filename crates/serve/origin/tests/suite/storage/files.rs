@@ -1,10 +1,9 @@
 //! Reads of files in a folder: what lies below it and nothing else, of one version, and what cannot be opened.
 
 use std::fs;
-use std::sync::Arc;
 
 use tempfile::TempDir;
-use weir_origin::{Access, Kind, Storage, StorageError, StorageLocation};
+use weir_origin::{Kind, StorageError};
 
 use super::{known, path, patient, read_a, run, storage, whole};
 use crate::misbehaving::object;
@@ -105,16 +104,4 @@ fn a_file_that_is_replaced_is_read_as_it_was_and_one_that_is_written_over_is_not
         };
         assert!(matches!(error, StorageError::Changed { .. }), "{error}");
     });
-}
-
-#[test]
-fn what_cannot_be_opened_is_said() {
-    let open = |place: &str| {
-        let place: StorageLocation = place.parse().expect("a place");
-        Storage::open(&[place], &Access::default(), true, patient(), Arc::default())
-            .expect_err("no storage")
-            .to_string()
-    };
-    assert!(open("/nowhere/at/all").contains("name an existing folder"));
-    assert!(open("/etc/hostname").contains("name an existing folder"));
 }
