@@ -4,8 +4,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode_str, utf8_percent_encode};
 
+/// What stays as it is in an address (RFC 3986, 3.3), besides letters and digits.
+const KEPT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 /// Bytes of a whole path.
 const LONGEST: usize = 1024;
 /// Bytes of one part; what file systems take.
@@ -96,6 +103,11 @@ impl ObjectPath {
     /// Plain text, without a leading slash.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// As it stands in an address.
+    pub fn in_address(&self) -> PercentEncode<'_> {
+        utf8_percent_encode(&self.0, KEPT)
     }
 
     /// The last part.
