@@ -1,6 +1,5 @@
 //! The runs of an experiment: what each is made with, in which order, and which are left. All of it follows from the file.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::{Value, json};
@@ -125,13 +124,6 @@ impl Experiment {
             all.append(&mut block);
         }
         all
-    }
-
-    /// The runs that are left when those with these keys are done.
-    pub fn left(&self, done: &BTreeSet<String>) -> Vec<Cell> {
-        let mut cells = self.cells();
-        cells.retain(|cell| !done.contains(&cell.key()));
-        cells
     }
 
     fn cells_of(&self, part: &Part, repeat: u32) -> Vec<Cell> {

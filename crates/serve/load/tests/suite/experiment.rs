@@ -70,20 +70,6 @@ fn each_repeat_makes_every_run_once_in_an_order_that_follows_from_the_seed() {
     assert!(orders.len() > 10, "{} orders", orders.len());
 }
 
-#[test]
-fn what_is_done_is_not_made_again() {
-    let experiment = read(SMALL).expect("an experiment");
-    let cells = experiment.cells();
-    let done: BTreeSet<String> = cells[..5].iter().map(|cell| cell.key()).collect();
-    assert_eq!(experiment.left(&done), cells[5..]);
-    let all: BTreeSet<String> = cells.iter().map(|cell| cell.key()).collect();
-    assert_eq!(experiment.left(&all), []);
-    assert_eq!(
-        experiment.left(&BTreeSet::from(["something else".to_owned()])),
-        cells
-    );
-}
-
 /// Makes runs until a number of them is made, then fails or is interrupted.
 struct Counted {
     made: Vec<String>,
