@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::frames::{Client, DATA, END_STREAM, Frame, GOAWAY, HEADERS, PREFACE, RST_STREAM};
-use crate::misbehaving::{Act, Misbehaving, answer, gated, object, right};
+use crate::misbehaving::{Act, Misbehaving, answer, gated, half_gated, object};
 use crate::served::{LIMIT, Served, config, wait_until};
 use tempfile::TempDir;
 use weir_origin::{Config, Kind};
@@ -218,15 +218,7 @@ fn streams_beyond_the_limit_are_refused() {
 
 #[test]
 fn the_end_is_told_and_waits_for_what_is_on_its_way() {
-    let storage = Misbehaving::start(|asked| {
-        let (head, body) = right(asked, &object(1000), A);
-        if asked.method == "HEAD" {
-            return vec![Act::Send(head)];
-        }
-        let (first, second) = body.split_at(500);
-        let first = [&head, first].concat();
-        vec![Act::Send(first), Act::Gate, Act::Send(second.to_vec())]
-    });
+    let storage = Misbehaving::start(|asked| half_gated(asked, &object(1000), A));
     let mut served = Served::start(&config(&storage.url()));
     let mut client = Client::start(served.connect());
     client.send(&Frame::get(1, "/a.mp4"));

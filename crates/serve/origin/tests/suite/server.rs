@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::misbehaving::{Act, Misbehaving, answer, gated, object, right};
+use crate::misbehaving::{Act, Misbehaving, answer, begun, gated, half_gated, object};
 use crate::served::{LIMIT, Served, config, log_lines, wait_until};
 use tempfile::TempDir;
 use weir_origin::{Config, Configuration, Kind, LogTo, Server, Tier};
@@ -125,11 +125,10 @@ fn an_object_that_is_replaced_while_it_is_sent_breaks_the_connection() {
     let storage = Misbehaving::start(|asked| {
         // One HEAD, then a read that breaks off, then another version.
         let etag = if asked.number < 2 { A } else { "\"b\"" };
-        let (head, body) = right(asked, &object(400_000), etag);
-        if asked.number == 1 {
-            return vec![Act::Send([head, body[..200_000].to_vec()].concat()), Act::Close];
+        match asked.number {
+            1 => begun(asked, &object(400_000), etag, 200_000, Act::Close),
+            _ => answer(asked, &object(400_000), etag),
         }
-        vec![Act::Send([head, body].concat())]
     });
     let served = Served::start(&config(&storage.url()));
     let (status, body) = served.get("/a.mp4");
@@ -318,17 +317,7 @@ fn an_answer_arrives_though_its_client_goes_on_to_speak() {
 
 #[test]
 fn an_answer_that_is_on_its_way_arrives_when_the_server_ends() {
-    let storage = Misbehaving::start(|asked| {
-        let (head, body) = right(asked, &object(1000), A);
-        if asked.method == "HEAD" {
-            return vec![Act::Send(head)];
-        }
-        vec![
-            Act::Send([head, body[..500].to_vec()].concat()),
-            Act::Gate,
-            Act::Send(body[500..].to_vec()),
-        ]
-    });
+    let storage = Misbehaving::start(|asked| half_gated(asked, &object(1000), A));
     let mut served = Served::start(&config(&storage.url()));
     let mut client = served.ask("/a.mp4");
     let mut got = Vec::new();
@@ -349,14 +338,7 @@ fn an_answer_that_is_on_its_way_arrives_when_the_server_ends() {
 
 #[test]
 fn the_end_does_not_wait_for_ever() {
-    let storage = Misbehaving::start(|asked| {
-        let (head, _) = right(asked, &object(1000), A);
-        if asked.method == "HEAD" {
-            vec![Act::Send(head)]
-        } else {
-            vec![Act::Send(head), Act::Hang]
-        }
-    });
+    let storage = Misbehaving::start(|asked| begun(asked, &object(1000), A, 0, Act::Hang));
     let mut config = config(&storage.url());
     config.limits.drain = Duration::from_millis(300);
     let mut served = Served::start(&config);

@@ -257,6 +257,25 @@ pub fn gated(asked: &Asked, object: &[u8], etag: &str) -> Vec<Act> {
     [vec![Act::Gate], answer(asked, object, etag)].concat()
 }
 
+/// A right answer whose body ends at this byte, and what comes then; one without a body is whole.
+pub fn begun(asked: &Asked, object: &[u8], etag: &str, most: usize, then: Act) -> Vec<Act> {
+    let (head, mut body) = right(asked, object, etag);
+    if body.is_empty() {
+        return vec![Act::Send(head)];
+    }
+    body.truncate(most);
+    vec![Act::Send([head, body].concat()), then]
+}
+
+/// A right answer of which the second half of the body comes once the gate is open.
+pub fn half_gated(asked: &Asked, object: &[u8], etag: &str) -> Vec<Act> {
+    let (_, mut body) = right(asked, object, etag);
+    let second = body.split_off(body.len() / 2);
+    let mut acts = begun(asked, object, etag, body.len(), Act::Gate);
+    acts.push(Act::Send(second));
+    acts
+}
+
 /// Bytes that differ from place to place.
 pub fn object(length: usize) -> Vec<u8> {
     (0..length).map(|place| (place * 7 + place / 251) as u8).collect()
