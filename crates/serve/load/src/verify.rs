@@ -56,9 +56,10 @@ pub enum Verdict {
     Damaged,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum State {
     /// The beginning, until it is clear what this is.
+    #[default]
     Begin,
     /// Before or in a box that is kept.
     Box,
@@ -71,7 +72,7 @@ enum State {
 }
 
 /// Looks at one segment.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Verifier {
     defaults: Defaults,
     state: State,
@@ -89,13 +90,7 @@ impl Verifier {
     pub fn new(defaults: &Defaults) -> Self {
         Verifier {
             defaults: defaults.clone(),
-            state: State::Begin,
-            at: 0,
-            kept: Vec::new(),
-            found_init: None,
-            spans: Spans::default(),
-            fragments: 0,
-            open_fragment: false,
+            ..Verifier::default()
         }
     }
 

@@ -64,7 +64,8 @@ pub struct Failed(pub Cause);
 /// How often a request is sent again at most.
 const MOST_RETRIES: u64 = 5;
 
-/// The connections of a viewer.
+/// The connections of a viewer; a clone makes requests at the same time on the same ones.
+#[derive(Clone)]
 pub struct Client {
     dialer: Rc<Dialer>,
     pool: Rc<Pool>,
@@ -93,14 +94,6 @@ impl Client {
         Client {
             dialer,
             pool: Rc::default(),
-        }
-    }
-
-    /// Another one with the same connections, for requests at the same time.
-    pub fn share(&self) -> Client {
-        Client {
-            dialer: self.dialer.clone(),
-            pool: self.pool.clone(),
         }
     }
 

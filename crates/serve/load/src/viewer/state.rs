@@ -147,6 +147,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// One viewer.
+#[derive(Clone)]
 pub(super) struct Viewer {
     pub number: u64,
     pub shared: Rc<Shared>,

@@ -276,13 +276,9 @@ impl Viewer {
     fn take_off(&self, sitting: &mut Sitting, request: Request, intended_ns: u64) -> Flight {
         let asked = self.asked(sitting, &request);
         let mut viewer = Viewer {
-            number: self.number,
-            shared: self.shared.clone(),
-            leaving: self.leaving.clone(),
-            client: self.client.share(),
-            random: self.random.clone(),
             intended_ns: None,
             failures: 0,
+            ..self.clone()
         };
         let mut playing = sitting.tracks.get_mut(request.track).and_then(Option::take);
         Box::pin(async move {
