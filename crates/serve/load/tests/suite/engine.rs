@@ -72,37 +72,41 @@ fn failing(act: impl Fn(&mut std::net::TcpStream) -> After + Send + Sync + 'stat
 
 #[test]
 fn every_failure_has_its_cause() {
-    for (status, cause) in [
-        ("404 Not Found", "http_4xx"),
-        ("503 Busy", "http_5xx"),
-        ("304 Not Modified", "http_other"),
+    let half = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf of it";
+    let empty = "Content-Length: 0\r\n\r\n";
+    for (said, then, cause) in [
+        (
+            format!("HTTP/1.1 404 Not Found\r\n{empty}"),
+            After::Keep,
+            "http_4xx",
+        ),
+        (format!("HTTP/1.1 503 Busy\r\n{empty}"), After::Keep, "http_5xx"),
+        (
+            format!("HTTP/1.1 304 Not Modified\r\n{empty}"),
+            After::Keep,
+            "http_other",
+        ),
+        (
+            format!("HTTP/1.1 302 Found\r\nLocation: /again\r\n{empty}"),
+            After::Keep,
+            "redirect",
+        ),
+        ("SSH-2.0-OpenSSH\r\n\r\n".to_owned(), After::Close, "bad_response"),
+        (half.to_owned(), After::Close, "short_body"),
+        (half.to_owned(), After::Reset, "reset"),
+        (String::new(), After::Close, "closed"),
+        (String::new(), After::Silence, "timeout"),
     ] {
-        only(&failing(move |stream| answer(stream, status, b"")), cause);
+        let summary = failing(move |stream| {
+            let _ = stream.write_all(said.as_bytes());
+            if then == After::Reset {
+                // Long enough for the half to be read first.
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            then
+        });
+        only(&summary, cause);
     }
-    let cut = failing(|stream| {
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf of it");
-        After::Close
-    });
-    only(&cut, "short_body");
-    only(&failing(|_| After::Silence), "timeout");
-    let other = failing(|stream| {
-        let _ = stream.write_all(b"SSH-2.0-OpenSSH\r\n\r\n");
-        After::Close
-    });
-    only(&other, "bad_response");
-    let again = failing(|stream| {
-        let _ = stream.write_all(b"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n");
-        After::Keep
-    });
-    only(&again, "redirect");
-    let reset = failing(|stream| {
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf");
-        // Long enough for the half to be read first.
-        std::thread::sleep(Duration::from_millis(50));
-        After::Reset
-    });
-    only(&reset, "reset");
-    only(&failing(|_| After::Close), "closed");
 }
 
 #[test]
