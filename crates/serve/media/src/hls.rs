@@ -136,6 +136,19 @@ fn yes_or_no(yes: bool) -> &'static str {
     if yes { "YES" } else { "NO" }
 }
 
+/// What renditions of sound and of subtitles begin with.
+fn write_rendition(text: &mut String, kind: &str, group: &str, name: &str, language: Option<&str>) {
+    push!(
+        text,
+        "#EXT-X-MEDIA:TYPE={kind},GROUP-ID={},NAME={}",
+        quoted(group),
+        quoted(name)
+    );
+    if let Some(language) = language {
+        push!(text, ",LANGUAGE={}", quoted(language));
+    }
+}
+
 fn write_audio_group(text: &mut String, presentation: &Presentation, group: &AudioGroup<'_>) {
     let mut taken = HashSet::new();
     let default = group
@@ -146,15 +159,7 @@ fn write_audio_group(text: &mut String, presentation: &Presentation, group: &Aud
     for (place, member) in group.members.iter().enumerate() {
         let language = member.language.as_deref();
         let name = menu_name(&mut taken, member.label.as_deref(), language, &member.name);
-        push!(
-            text,
-            "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID={},NAME={}",
-            quoted(&group.id),
-            quoted(&name)
-        );
-        if let Some(language) = language {
-            push!(text, ",LANGUAGE={}", quoted(language));
-        }
+        write_rendition(text, "AUDIO", &group.id, &name, language);
         push!(text, ",DEFAULT={},AUTOSELECT=YES", yes_or_no(place == default));
         if member.roles.iter().any(|role| role == "description") {
             text.push_str(",CHARACTERISTICS=\"public.accessibility.describes-video\"");
@@ -172,15 +177,7 @@ fn write_subtitle_group(text: &mut String, presentation: &Presentation) {
     for subtitles in presentation.subtitles() {
         let language = subtitles.language.as_deref();
         let name = menu_name(&mut taken, subtitles.label.as_deref(), language, &subtitles.name);
-        push!(
-            text,
-            "#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID={},NAME={}",
-            quoted(SUBTITLES),
-            quoted(&name)
-        );
-        if let Some(language) = language {
-            push!(text, ",LANGUAGE={}", quoted(language));
-        }
+        write_rendition(text, "SUBTITLES", SUBTITLES, &name, language);
         let forced = subtitles.roles.iter().any(|role| role == "forced-subtitle");
         let address = Resource::SubtitlePlaylist(subtitles.name.clone()).path() + presentation.query();
         push!(
