@@ -18,7 +18,7 @@ pub(super) fn reading(published: &Published, compared: &[Compared], groups: &[Gr
     sentences
 }
 
-/// Ranks what was published and what was measured, as `both` tells of a row.
+/// Ranks what was published and what was measured, by the two figures of a row that `both` picks.
 fn order(what: &str, compared: &[Compared], both: impl Fn(&Compared) -> (f64, Option<f64>)) -> String {
     let ranked = |of: &dyn Fn(&Compared) -> Option<f64>| {
         let mut ranked: Vec<(&str, f64)> = compared

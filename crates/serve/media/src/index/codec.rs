@@ -47,7 +47,7 @@ const VISUAL_FIELDS: usize = 78;
 /// Fields of an AudioSampleEntry before its boxes (12.2.3).
 const AUDIO_FIELDS: usize = 28;
 
-/// Reads the sample entry that these bytes are, the whole box: the codec string, and what it says of picture or sound.
+/// Reads the sample entry that these bytes are, the whole box: the codec string, and the properties of picture or sound.
 ///
 /// # Errors
 ///

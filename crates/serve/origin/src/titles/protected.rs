@@ -234,7 +234,7 @@ impl Title {
         )))
     }
 
-    /// What manifests say of it with this key. No track is named whose segments are not there.
+    /// Its presentation with this key. No track is named whose segments are not there.
     pub(super) fn protected_presentation(
         &self,
         presentation: Presentation,

@@ -83,7 +83,7 @@ pub fn answer(stream: &mut TcpStream, status: &str, body: &[u8]) -> After {
     After::Keep
 }
 
-/// A server with any number of titles of so many segments, each of so many bytes, that answers at once.
+/// A server with any number of titles, each of `segments` segments with `bytes` bytes, that answers at once.
 pub fn serving(segments: u32, bytes: usize) -> Acting {
     Acting::start(move |path, stream| match path {
         _ if path.ends_with(".mpd") => answer(stream, "200 OK", mpd(segments).as_bytes()),
