@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 
+mod checks;
+
 /// The list of targets. `table_of_targets.rs` takes every file of the folder into the table, so that a file without a line
 /// here does not compile.
 mod fuzz_targets {

@@ -6,19 +6,13 @@
 
 use std::collections::HashSet;
 
+use crate::checks::take;
 use weir_fec::{
     Adu, Decoder, DecoderConfig, DecoderCounters, Engine, Kernel, RepairArrival, RepairPayloadId,
     SourceArrival, SourcePayloadId,
 };
 
 const MOST_PAYLOAD: usize = 40;
-
-/// Takes `count` bytes off the input, or the rest of it.
-fn take<'a>(input: &mut &'a [u8], count: usize) -> &'a [u8] {
-    let (taken, rest) = input.split_at(count.min(input.len()));
-    *input = rest;
-    taken
-}
 
 fn sized<'a>(input: &mut &'a [u8]) -> &'a [u8] {
     let length = take(input, 1).first().copied().unwrap_or(0);

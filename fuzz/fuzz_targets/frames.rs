@@ -4,13 +4,8 @@
 //! 2 delivers a sealed frame with one byte changed and then unchanged, 3 delivers 20 bytes as a header with a
 //! payload. The byte's upper six bits are the payload's length.
 
+use crate::checks::take;
 use weir_wire::{FRAME_HEADER_LENGTH, FrameOpener, FrameSealer, MAX_FRAME_LENGTH, Role};
-
-fn take<'a>(input: &mut &'a [u8], length: usize) -> &'a [u8] {
-    let (taken, rest) = input.split_at(length.min(input.len()));
-    *input = rest;
-    taken
-}
 
 pub fn run(input: &[u8]) {
     let mut input = input;

@@ -3,6 +3,7 @@
 //!
 //! Input: a byte that chooses the name of the file, and with it the form, then the file.
 
+use crate::checks::in_a_line;
 use weir_mesh::hosts::{MOST_HOSTS, read_hosts};
 use weir_mesh::place::Places;
 
@@ -27,10 +28,6 @@ pub fn run(input: &[u8]) {
                 assert!(host.ssh_port != Some(0) && host.agent_port != 0);
             }
         }
-        Err(error) => {
-            let line = error.to_string();
-            assert!(!line.chars().any(char::is_control), "{line}");
-            assert!(line.len() < 2500, "{line}");
-        }
+        Err(error) => in_a_line(error, 2500),
     }
 }

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use crate::checks::in_a_line;
 use weir_link::trace::parse_trace;
 use weir_link::{FlowKey, Link, LinkFlags, LinkSpec, Nanos, Packet, Profile, ProfileError, describe};
 
@@ -49,10 +50,6 @@ pub fn run(input: &[u8]) {
             assert!(describe(&spec).iter().all(|line| !line.contains('\n')));
             carry(&spec);
         }
-        Err(error) => {
-            let line = error.to_string();
-            assert!(!line.chars().any(char::is_control), "{line}");
-            assert!(line.len() < 2500, "{line}");
-        }
+        Err(error) => in_a_line(error, 2500),
     }
 }

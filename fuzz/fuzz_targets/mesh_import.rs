@@ -3,6 +3,7 @@
 //!
 //! Input: any bytes, for every parser.
 
+use crate::checks::in_a_line;
 use weir_mesh::MeshError;
 use weir_mesh::distance::{Coordinates, Metres};
 use weir_mesh::filter::{CloudPair, ExactPair};
@@ -13,9 +14,7 @@ use weir_mesh::report::report;
 use weir_record::RunId;
 
 fn assert_short(error: &MeshError) {
-    let line = error.to_string();
-    assert!(!line.chars().any(char::is_control), "{line}");
-    assert!(line.len() < 2500, "{line}");
+    in_a_line(error, 2500);
 }
 
 pub fn run(input: &[u8]) {

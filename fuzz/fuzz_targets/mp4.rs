@@ -4,18 +4,18 @@
 //! Input: the file.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use weir_media::index::{FileIndex, IndexBuilder, IndexError, Limits, Step, TrackIndex, TrackKind};
+use crate::checks::{in_a_line, planned};
+use weir_media::index::{FileIndex, IndexBuilder, IndexError, Limits, Step, TrackIndex};
 use weir_media::package::{SingleFile, init_segment, media_segment, media_segment_length, reference_movie};
 use weir_media::presentation::{Presentation, Rendition};
-use weir_media::segments::{SegmentPlan, TrackSegments};
+use weir_media::segments::TrackSegments;
 use weir_media::{dash, hls};
 
 /// A hostile table describes many samples in few bytes; more of them only cost time.
 const MOST_SAMPLES: u32 = 1 << 14;
 
-fn build(file: &[u8], side_by_side: usize) -> Result<FileIndex, IndexError> {
+pub fn build(file: &[u8], side_by_side: usize) -> Result<FileIndex, IndexError> {
     let limits = Limits {
         samples: MOST_SAMPLES,
         ..Limits::default()
@@ -65,27 +65,14 @@ pub fn run(file: &[u8]) {
     assert_eq!(build(file, 3), found);
     let index = match found {
         Ok(index) => index,
-        Err(error) => {
-            let line = error.to_string();
-            assert!(!line.chars().any(char::is_control), "{line}");
-            assert!(line.len() < 600, "{line}");
-            return;
-        }
+        Err(error) => return in_a_line(error, 600),
     };
     assert_eq!(FileIndex::from_bytes(&index.to_bytes()).as_ref(), Ok(&index));
     assert!(!reference_movie(&index, "media.mp4").is_empty());
-    let of_kind = |kind| -> Vec<&TrackIndex> {
-        let tracks = index.tracks.iter();
-        tracks.filter(|track| track.info().kind == kind).collect()
-    };
-    let (videos, others) = (of_kind(TrackKind::Video), of_kind(TrackKind::Audio));
-    let Ok(plan) = SegmentPlan::new(&videos, &others, Duration::from_secs(2)) else {
-        return;
-    };
+    let Ok(tracks) = planned(&index) else { return };
     let in_file = index.media.is_none().then_some(index.file_length);
-    let tracks = videos.iter().zip(plan.video).chain(others.iter().zip(plan.other));
     let mut renditions = Vec::new();
-    for (number, (track, segments)) in tracks.enumerate() {
+    for (number, (track, segments)) in tracks.into_iter().enumerate() {
         package(track, &segments, in_file);
         let follow = segments.segments.windows(2);
         for pair in follow {

@@ -9,13 +9,13 @@ use std::path::{Component, Path};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime};
 
+use super::mp4::build;
+use crate::checks::{in_a_line, planned};
 use http::header::{
     HeaderMap, HeaderName, HeaderValue, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
     IF_UNMODIFIED_SINCE, RANGE,
 };
-use weir_media::index::{FileIndex, IndexBuilder, Step, TrackIndex, TrackKind};
 use weir_media::presentation::{Presentation, Rendition};
-use weir_media::segments::SegmentPlan;
 use weir_media::{dash, hls};
 use weir_origin::ObjectPath;
 use weir_origin::outside::{
@@ -26,29 +26,13 @@ const ETAG: &str = "\"a\"";
 
 /// A film with pictures and sound.
 static WHOLE: LazyLock<Presentation> = LazyLock::new(|| {
-    let index = index(include_bytes!("../seeds/mp4/front"));
-    let of_kind = |kind| -> Vec<&TrackIndex> {
-        let tracks = index.tracks.iter();
-        tracks.filter(|track| track.info().kind == kind).collect()
-    };
-    let (videos, others) = (of_kind(TrackKind::Video), of_kind(TrackKind::Audio));
-    let plan = SegmentPlan::new(&videos, &others, Duration::from_secs(2)).expect("a plan");
-    let tracks = videos.iter().zip(plan.video).chain(others.iter().zip(plan.other));
+    let index = build(include_bytes!("../seeds/mp4/front"), 0).expect("a film");
+    let tracks = planned(&index).expect("a plan").into_iter();
     let renditions = tracks.enumerate().map(|(number, (track, segments))| {
         Rendition::new(format!("t{number}"), track.info().clone(), Arc::new(segments))
     });
     Presentation::new(renditions.collect(), Vec::new()).expect("a presentation")
 });
-
-fn index(file: &[u8]) -> FileIndex {
-    let mut builder = IndexBuilder::new(file.len() as u64);
-    loop {
-        match builder.step().expect("a film") {
-            Step::Done(index) => return index,
-            Step::Read(range) => builder.give(range.start, &file[range.start as usize..range.end as usize]),
-        }
-    }
-}
 
 fn path(asked: &str) {
     let check = |path: &ObjectPath| {
@@ -90,10 +74,7 @@ fn query(asked: &str) {
             }
             assert!(dash::mpd(&part).ends_with("</MPD>\n"));
         }
-        Err(error) => {
-            let line = error.to_string();
-            assert!(!line.chars().any(char::is_control) && line.len() < 2000, "{line}");
-        }
+        Err(error) => in_a_line(error, 2000),
     }
 }
 

@@ -4,6 +4,7 @@
 //!
 //! Input: a byte that chooses the form, then the data.
 
+use crate::checks::in_a_line;
 use weir_media::encryption::{KeyId, hex_16};
 use weir_media::index::{FileIndex, INDEX_VERSION};
 use weir_origin::outside::{
@@ -14,12 +15,9 @@ use weir_origin::{Meta, ObjectPath};
 use xxhash_rust::xxh3::xxh3_64;
 
 const ADDRESSES: Addresses = Addresses { own: true };
+/// Bytes of a refusal.
+const LONGEST: usize = 2000;
 const KEY_ID: &str = "10000000-2000-3000-4000-500000000000";
-
-fn in_a_line(line: &str) {
-    assert!(!line.chars().any(char::is_control), "{line}");
-    assert!(line.len() < 2000, "{line}");
-}
 
 /// Unchanged, and with a right checksum in front.
 fn index_beside(stored: &[u8]) {
@@ -45,7 +43,7 @@ fn index_beside(stored: &[u8]) {
                     Ok(index)
                 );
             }
-            Err(line) => in_a_line(&line),
+            Err(line) => in_a_line(line, LONGEST),
         }
     }
 }
@@ -64,7 +62,7 @@ fn kept(stored: &[u8]) {
 fn key_file(text: &str, is_json: bool, has_server: bool) {
     let rules = match Rules::parse(text, is_json, has_server, ADDRESSES) {
         Ok(rules) => rules,
-        Err(line) => return in_a_line(&line),
+        Err(line) => return in_a_line(line, LONGEST),
     };
     for path in ["a", "films/sita", "films/sita/1080p.mp4", "x/a-p/c"] {
         let path = ObjectPath::new(path).expect("a path");
@@ -103,9 +101,9 @@ fn answer(bytes: &[u8]) {
                 let key_id = told.key_id.as_deref().map(hex_16);
                 assert_eq!(key_id, Some(Ok(announcement.key_id.0)));
             }
-            Err(error) => in_a_line(&error.to_string()),
+            Err(error) => in_a_line(error, LONGEST),
         },
-        Err(error) => in_a_line(&error.to_string()),
+        Err(error) => in_a_line(error, LONGEST),
     }
     let key_id = KeyId(hex_16(KEY_ID).expect("a key identifier"));
     let known = WrittenKey {
@@ -117,7 +115,7 @@ fn answer(bytes: &[u8]) {
             let key = told.for_title(&title, ADDRESSES).expect("a whole key");
             assert_eq!(key.protection.announcement.key_id, key_id);
         }
-        Err(error) => in_a_line(&error.to_string()),
+        Err(error) => in_a_line(error, LONGEST),
     }
 }
 

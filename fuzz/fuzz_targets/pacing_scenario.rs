@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use crate::checks::in_a_line;
 use weir_lab::pacing::Scenario;
 use weir_link::profiles;
 
@@ -37,10 +38,6 @@ pub fn run(input: &[u8]) {
             assert!((1..=3).contains(&scenario.congestion.len()));
             assert!(scenario.cases.iter().all(|case| !case.figures.is_empty()));
         }
-        Err(error) => {
-            let line = error.to_string();
-            assert!(!line.chars().any(char::is_control), "{line}");
-            assert!(line.len() < 4_000, "{line}");
-        }
+        Err(error) => in_a_line(error, 4_000),
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! Input: a byte that chooses the form (TOML, JSON, SMIL), then the manifest.
 
+use crate::checks::in_a_line;
 use weir_media::package::{reference_url, referred_path};
 use weir_media::title::{ManifestForm, TitleManifest};
 
@@ -29,14 +30,8 @@ pub fn run(input: &[u8]) {
             if let Some(clip) = title.clip {
                 assert!(clip.end.is_none_or(|end| end > clip.start));
             }
-            for line in &title.passed_over {
-                assert!(!line.chars().any(char::is_control) && line.len() < 2000, "{line}");
-            }
+            title.passed_over.iter().for_each(|line| in_a_line(line, 2000));
         }
-        Err(error) => {
-            let line = error.to_string();
-            assert!(!line.chars().any(char::is_control), "{line}");
-            assert!(line.len() < 2000, "{line}");
-        }
+        Err(error) => in_a_line(error, 2000),
     }
 }

@@ -56,9 +56,10 @@ pub enum Verdict {
     Damaged,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum State {
     /// The beginning, until it is clear what this is.
+    #[default]
     Begin,
     /// Before or in a box that is kept.
     Box,
@@ -71,7 +72,7 @@ enum State {
 }
 
 /// Looks at one segment.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Verifier {
     defaults: Defaults,
     state: State,
@@ -89,13 +90,7 @@ impl Verifier {
     pub fn new(defaults: &Defaults) -> Self {
         Verifier {
             defaults: defaults.clone(),
-            state: State::Begin,
-            at: 0,
-            kept: Vec::new(),
-            found_init: None,
-            spans: Spans::default(),
-            fragments: 0,
-            open_fragment: false,
+            ..Verifier::default()
         }
     }
 
@@ -261,12 +256,8 @@ impl Verifier {
     fn fragment(&mut self, moof: &Mp4Box<'_>) -> Result<(), BmffError> {
         self.fragments += 1;
         self.open_fragment = true;
-        for traf in moof.children() {
-            let traf = traf?;
-            if traf.kind.0 != *b"traf" {
-                continue;
-            }
-            let Some((track, start, length)) = track_fragment(&traf, &self.defaults)? else {
+        for traf in moof.children_of(b"traf") {
+            let Some((track, start, length)) = track_fragment(&traf?, &self.defaults)? else {
                 continue;
             };
             let end = start.saturating_add(length);
@@ -284,23 +275,17 @@ impl Verifier {
 /// Timescales (8.3.2, 8.4.2) and `trex` boxes (8.8.3).
 fn defaults(moov: &Mp4Box<'_>) -> Result<Defaults, BmffError> {
     let mut timescales = BTreeMap::new();
-    for trak in moov.children() {
-        let trak = trak?;
-        if trak.kind.0 == *b"trak" {
-            timescales.extend(timescale(&trak)?);
-        }
+    for trak in moov.children_of(b"trak") {
+        timescales.extend(timescale(&trak?)?);
     }
     let mut durations = BTreeMap::new();
     if let Some(mvex) = moov.child(b"mvex")? {
-        for trex in mvex.children() {
-            let trex = trex?;
-            if trex.kind.0 == *b"trex" {
-                let mut fields = trex.fields();
-                fields.version_and_flags()?;
-                let track = fields.u32()?;
-                let _description = fields.u32()?;
-                durations.insert(track, fields.u32()?);
-            }
+        for trex in mvex.children_of(b"trex") {
+            let mut fields = trex?.fields();
+            fields.version_and_flags()?;
+            let track = fields.u32()?;
+            let _description = fields.u32()?;
+            durations.insert(track, fields.u32()?);
         }
     }
     Ok(Defaults {
@@ -352,14 +337,11 @@ fn track_fragment(traf: &Mp4Box<'_>, defaults: &Defaults) -> Result<Option<(u32,
     let (version, _) = fields.version_and_flags()?;
     let start = fields.by_version(version)?;
     let mut length = 0_u64;
-    for trun in traf.children() {
-        let trun = trun?;
-        if trun.kind.0 == *b"trun" {
-            let Some(run) = run_length(&trun, default)? else {
-                return Ok(None);
-            };
-            length = length.saturating_add(run);
-        }
+    for trun in traf.children_of(b"trun") {
+        let Some(run) = run_length(&trun?, default)? else {
+            return Ok(None);
+        };
+        length = length.saturating_add(run);
     }
     Ok(Some((track, start, length)))
 }

@@ -133,15 +133,3 @@ fn transport_streams_and_text() {
         Verdict::Other
     );
 }
-
-proptest::proptest! {
-    #[test]
-    fn no_bytes_panic(at in 0_usize..200, byte: u8, step in 1_usize..50) {
-        let mut bytes = [init(300), segment(0, &[512, 512])].concat();
-        let count = bytes.len();
-        bytes[at % count] = byte;
-        let mut verifier = Verifier::new(&Defaults::default());
-        bytes.chunks(step).for_each(|piece| verifier.push(piece));
-        verifier.finish();
-    }
-}

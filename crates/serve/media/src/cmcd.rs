@@ -71,9 +71,10 @@ pub enum CmcdError {
 }
 
 /// The version of the keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
     /// CTA-5004.
+    #[default]
     V1,
     /// CTA-5004-A: bitrates and buffers are inner lists.
     V2,
@@ -128,7 +129,7 @@ pub enum StreamType {
 
 /// The keys of one request. Where version 2 tells more than one value, the one here is the one for the type of the
 /// object that is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cmcd {
     /// In which version they are written, or were read (`v`).
     pub version: Version,
@@ -167,92 +168,76 @@ impl Cmcd {
     pub fn new(version: Version) -> Cmcd {
         Cmcd {
             version,
-            bitrate: None,
-            top_bitrate: None,
-            buffer_ms: None,
-            deadline_ms: None,
-            duration_ms: None,
-            throughput: None,
-            requested_throughput: None,
-            starved: false,
-            startup: false,
-            object: None,
-            format: None,
-            stream: None,
-            session_id: None,
-            content_id: None,
+            ..Cmcd::default()
         }
     }
 }
 
 impl ObjectType {
+    const TOKENS: [(ObjectType, &str); 9] = [
+        (ObjectType::Manifest, "m"),
+        (ObjectType::Audio, "a"),
+        (ObjectType::Video, "v"),
+        (ObjectType::Muxed, "av"),
+        (ObjectType::Init, "i"),
+        (ObjectType::Caption, "c"),
+        (ObjectType::TimedText, "tt"),
+        (ObjectType::Key, "k"),
+        (ObjectType::Other, "o"),
+    ];
+
     /// The token of `ot`.
     pub fn token(self) -> &'static str {
-        match self {
-            ObjectType::Manifest => "m",
-            ObjectType::Audio => "a",
-            ObjectType::Video => "v",
-            ObjectType::Muxed => "av",
-            ObjectType::Init => "i",
-            ObjectType::Caption => "c",
-            ObjectType::TimedText => "tt",
-            ObjectType::Key => "k",
-            ObjectType::Other => "o",
-        }
+        token(&Self::TOKENS, self)
     }
 
     fn from_token(token: &str) -> ObjectType {
-        match token {
-            "m" => ObjectType::Manifest,
-            "a" => ObjectType::Audio,
-            "v" => ObjectType::Video,
-            "av" => ObjectType::Muxed,
-            "i" => ObjectType::Init,
-            "c" => ObjectType::Caption,
-            "tt" => ObjectType::TimedText,
-            "k" => ObjectType::Key,
-            _ => ObjectType::Other,
-        }
+        from_token(&Self::TOKENS, token).unwrap_or(ObjectType::Other)
     }
 }
 
 impl StreamingFormat {
+    const TOKENS: [(StreamingFormat, &str); 4] = [
+        (StreamingFormat::Dash, "d"),
+        (StreamingFormat::Hls, "h"),
+        (StreamingFormat::Smooth, "s"),
+        (StreamingFormat::Other, "o"),
+    ];
+
     /// The token of `sf`.
     pub fn token(self) -> &'static str {
-        match self {
-            StreamingFormat::Dash => "d",
-            StreamingFormat::Hls => "h",
-            StreamingFormat::Smooth => "s",
-            StreamingFormat::Other => "o",
-        }
+        token(&Self::TOKENS, self)
     }
 
     fn from_token(token: &str) -> StreamingFormat {
-        match token {
-            "d" => StreamingFormat::Dash,
-            "h" => StreamingFormat::Hls,
-            "s" => StreamingFormat::Smooth,
-            _ => StreamingFormat::Other,
-        }
+        from_token(&Self::TOKENS, token).unwrap_or(StreamingFormat::Other)
     }
 }
 
 impl StreamType {
+    const TOKENS: [(StreamType, &str); 3] = [
+        (StreamType::Vod, "v"),
+        (StreamType::Live, "l"),
+        (StreamType::LowLatency, "ll"),
+    ];
+
     /// The token of `st`.
     pub fn token(self) -> &'static str {
-        match self {
-            StreamType::Vod => "v",
-            StreamType::Live => "l",
-            StreamType::LowLatency => "ll",
-        }
+        token(&Self::TOKENS, self)
     }
 
     fn from_token(token: &str) -> Option<StreamType> {
-        match token {
-            "v" => Some(StreamType::Vod),
-            "l" => Some(StreamType::Live),
-            "ll" => Some(StreamType::LowLatency),
-            _ => None,
-        }
+        from_token(&Self::TOKENS, token)
     }
+}
+
+/// The token of a value, of a table that has all of them.
+fn token<T: Copy + PartialEq>(tokens: &[(T, &'static str)], value: T) -> &'static str {
+    let found = tokens.iter().find(|(known, _)| *known == value);
+    found.map_or("", |(_, token)| token)
+}
+
+fn from_token<T: Copy>(tokens: &[(T, &str)], token: &str) -> Option<T> {
+    let found = tokens.iter().find(|(_, known)| *known == token);
+    found.map(|(value, _)| *value)
 }

@@ -51,13 +51,11 @@ fn write_mpd(presentation: &Presentation, addressing: Addressing<'_>) -> String 
         Addressing::Template => "isoff-live",
         Addressing::SingleFiles(_) => "isoff-on-demand",
     };
-    push(
-        &mut text,
-        format_args!(
-            "<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\" profiles=\"urn:mpeg:dash:profile:{profile}:2011\" \
+    push!(
+        text,
+        "<MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\" profiles=\"urn:mpeg:dash:profile:{profile}:2011\" \
              type=\"static\" mediaPresentationDuration=\"{duration}\" minBufferTime=\"{buffer}\">\n  \
              <Period id=\"0\" start=\"PT0S\" duration=\"{duration}\">\n"
-        ),
     );
     let sets = adaptation_sets(presentation);
     for (number, set) in sets.iter().enumerate() {
@@ -138,14 +136,12 @@ fn write_set(
         Addressing::Template => "segmentAlignment=\"true\" startWithSAP=\"1\"",
         Addressing::SingleFiles(_) => "subsegmentAlignment=\"true\" subsegmentStartsWithSAP=\"1\"",
     };
-    push(
+    push!(
         text,
-        format_args!(
-            "    <AdaptationSet id=\"{number}\" contentType=\"{kind}\" mimeType=\"{kind}/mp4\" {aligned}"
-        ),
+        "    <AdaptationSet id=\"{number}\" contentType=\"{kind}\" mimeType=\"{kind}/mp4\" {aligned}"
     );
     if let Some(language) = &first.language {
-        push(text, format_args!(" lang=\"{}\"", escaped(language)));
+        push!(text, " lang=\"{}\"", escaped(language));
     }
     text.push_str(">\n");
     if let Some(announcement) = &first.protection {
@@ -175,16 +171,14 @@ fn same_timeline(one: &Rendition, other: &Rendition) -> bool {
 
 fn write_label_and_roles(text: &mut String, label: Option<&str>, roles: &[String], default: bool) {
     if let Some(label) = label {
-        push(text, format_args!("      <Label>{}</Label>\n", escaped(label)));
+        push!(text, "      <Label>{}</Label>\n", escaped(label));
     }
     let main = default && !roles.iter().any(|role| role == "main");
     for role in roles.iter().map(String::as_str).chain(main.then_some("main")) {
-        push(
+        push!(
             text,
-            format_args!(
-                "      <Role schemeIdUri=\"urn:mpeg:dash:role:2011\" value=\"{}\"/>\n",
-                escaped(role)
-            ),
+            "      <Role schemeIdUri=\"urn:mpeg:dash:role:2011\" value=\"{}\"/>\n",
+            escaped(role)
         );
     }
 }
@@ -192,26 +186,22 @@ fn write_label_and_roles(text: &mut String, label: Option<&str>, roles: &[String
 fn write_template(text: &mut String, presentation: &Presentation, rendition: &Rendition, indent: usize) {
     let kind = rendition.folder();
     let timescale = rendition.segments.timescale;
-    push(
+    push!(
         text,
-        format_args!(
-            "{:indent$}<SegmentTemplate timescale=\"{timescale}\" \
+        "{:indent$}<SegmentTemplate timescale=\"{timescale}\" \
              initialization=\"{kind}/$RepresentationID$/init.mp4\" media=\"{kind}/$RepresentationID$/$Time$.m4s\"",
-            ""
-        ),
+        ""
     );
     let offset = presentation.start_in(timescale);
     if offset > 0 {
-        push(text, format_args!(" presentationTimeOffset=\"{offset}\""));
+        push!(text, " presentationTimeOffset=\"{offset}\"");
     }
-    push(text, format_args!(">\n{:indent$}  <SegmentTimeline>\n", ""));
+    push!(text, ">\n{:indent$}  <SegmentTimeline>\n", "");
     write_timeline(text, rendition, indent + 4);
-    push(
+    push!(
         text,
-        format_args!(
-            "{0:indent$}  </SegmentTimeline>\n{0:indent$}</SegmentTemplate>\n",
-            ""
-        ),
+        "{0:indent$}  </SegmentTimeline>\n{0:indent$}</SegmentTemplate>\n",
+        ""
     );
 }
 
@@ -224,14 +214,14 @@ fn write_timeline(text: &mut String, rendition: &Rendition, indent: usize) {
         while rest.next_if(|next| next.duration == segment.duration).is_some() {
             repeated += 1;
         }
-        push(text, format_args!("{:indent$}<S", ""));
+        push!(text, "{:indent$}<S", "");
         if is_first {
-            push(text, format_args!(" t=\"{}\"", segment.start));
+            push!(text, " t=\"{}\"", segment.start);
             is_first = false;
         }
-        push(text, format_args!(" d=\"{}\"", segment.duration));
+        push!(text, " d=\"{}\"", segment.duration);
         if repeated > 0 {
-            push(text, format_args!(" r=\"{repeated}\""));
+            push!(text, " r=\"{repeated}\"");
         }
         text.push_str("/>\n");
     }
@@ -245,35 +235,32 @@ fn write_representation(
     addressing: Option<Addressing<'_>>,
 ) {
     let info = &rendition.info;
-    push(
+    push!(
         text,
-        format_args!(
-            "      <Representation id=\"{}\" codecs=\"{}\" bandwidth=\"{}\"",
-            escaped(&rendition.name),
-            escaped(&info.codec),
-            rendition.segments.peak_bitrate()
-        ),
+        "      <Representation id=\"{}\" codecs=\"{}\" bandwidth=\"{}\"",
+        escaped(&rendition.name),
+        escaped(&info.codec),
+        rendition.segments.peak_bitrate()
     );
     let mut configuration = String::new();
     match &info.media {
         MediaInfo::Video(video) => {
             let (x, y) = video.pixel_aspect;
-            push(
+            push!(
                 text,
-                format_args!(
-                    " width=\"{}\" height=\"{}\" sar=\"{x}:{y}\"",
-                    video.width, video.height
-                ),
+                " width=\"{}\" height=\"{}\" sar=\"{x}:{y}\"",
+                video.width,
+                video.height
             );
             if let Some(rate) = video.frame_rate {
                 match rate.denominator {
-                    1 => push(text, format_args!(" frameRate=\"{}\"", rate.numerator)),
-                    below => push(text, format_args!(" frameRate=\"{}/{below}\"", rate.numerator)),
+                    1 => push!(text, " frameRate=\"{}\"", rate.numerator),
+                    below => push!(text, " frameRate=\"{}/{below}\"", rate.numerator),
                 }
             }
         }
         MediaInfo::Audio(audio) => {
-            push(text, format_args!(" audioSamplingRate=\"{}\"", audio.sample_rate));
+            push!(text, " audioSamplingRate=\"{}\"", audio.sample_rate);
             configuration = channel_configuration(audio);
         }
     }
@@ -312,36 +299,32 @@ fn write_single_file(
         return;
     };
     let address = Resource::SingleFile(rendition.info.kind, rendition.name.clone()).path();
-    push(
+    push!(
         text,
-        format_args!(
-            "        <BaseURL>{}</BaseURL>\n        <SegmentBase timescale=\"{}\" indexRange=\"{}-{}\"",
-            escaped(&address),
-            rendition.segments.timescale,
-            range.init_length,
-            range.head_length.saturating_sub(1),
-        ),
+        "        <BaseURL>{}</BaseURL>\n        <SegmentBase timescale=\"{}\" indexRange=\"{}-{}\"",
+        escaped(&address),
+        rendition.segments.timescale,
+        range.init_length,
+        range.head_length.saturating_sub(1)
     );
     let offset = presentation.start_in(rendition.segments.timescale);
     if offset > 0 {
-        push(text, format_args!(" presentationTimeOffset=\"{offset}\""));
+        push!(text, " presentationTimeOffset=\"{offset}\"");
     }
-    push(
+    push!(
         text,
-        format_args!(
-            ">\n          <Initialization range=\"0-{}\"/>\n        </SegmentBase>\n",
-            range.init_length.saturating_sub(1)
-        ),
+        ">\n          <Initialization range=\"0-{}\"/>\n        </SegmentBase>\n",
+        range.init_length.saturating_sub(1)
     );
 }
 
 fn write_subtitles(text: &mut String, presentation: &Presentation, number: usize, subtitles: &Subtitles) {
-    push(
+    push!(
         text,
-        format_args!("    <AdaptationSet id=\"{number}\" contentType=\"text\" mimeType=\"text/vtt\""),
+        "    <AdaptationSet id=\"{number}\" contentType=\"text\" mimeType=\"text/vtt\""
     );
     if let Some(language) = &subtitles.language {
-        push(text, format_args!(" lang=\"{}\"", escaped(language)));
+        push!(text, " lang=\"{}\"", escaped(language));
     }
     text.push_str(">\n");
     let usual = ["subtitle".to_owned()];
@@ -352,14 +335,12 @@ fn write_subtitles(text: &mut String, presentation: &Presentation, number: usize
     };
     write_label_and_roles(text, subtitles.label.as_deref(), roles, subtitles.default);
     let address = Resource::SubtitleText(subtitles.name.clone()).path() + presentation.text_query();
-    push(
+    push!(
         text,
-        format_args!(
-            "      <Representation id=\"subtitles-{}\" bandwidth=\"1000\">\n        \
+        "      <Representation id=\"subtitles-{}\" bandwidth=\"1000\">\n        \
              <BaseURL>{}</BaseURL>\n      </Representation>\n    </AdaptationSet>\n",
-            escaped(&subtitles.name),
-            escaped(&address)
-        ),
+        escaped(&subtitles.name),
+        escaped(&address)
     );
 }
 

@@ -136,6 +136,19 @@ fn yes_or_no(yes: bool) -> &'static str {
     if yes { "YES" } else { "NO" }
 }
 
+/// What renditions of sound and of subtitles begin with.
+fn write_rendition(text: &mut String, kind: &str, group: &str, name: &str, language: Option<&str>) {
+    push!(
+        text,
+        "#EXT-X-MEDIA:TYPE={kind},GROUP-ID={},NAME={}",
+        quoted(group),
+        quoted(name)
+    );
+    if let Some(language) = language {
+        push!(text, ",LANGUAGE={}", quoted(language));
+    }
+}
+
 fn write_audio_group(text: &mut String, presentation: &Presentation, group: &AudioGroup<'_>) {
     let mut taken = HashSet::new();
     let default = group
@@ -146,29 +159,16 @@ fn write_audio_group(text: &mut String, presentation: &Presentation, group: &Aud
     for (place, member) in group.members.iter().enumerate() {
         let language = member.language.as_deref();
         let name = menu_name(&mut taken, member.label.as_deref(), language, &member.name);
-        push(
-            text,
-            format_args!(
-                "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID={},NAME={}",
-                quoted(&group.id),
-                quoted(&name)
-            ),
-        );
-        if let Some(language) = language {
-            push(text, format_args!(",LANGUAGE={}", quoted(language)));
-        }
-        push(
-            text,
-            format_args!(",DEFAULT={},AUTOSELECT=YES", yes_or_no(place == default)),
-        );
+        write_rendition(text, "AUDIO", &group.id, &name, language);
+        push!(text, ",DEFAULT={},AUTOSELECT=YES", yes_or_no(place == default));
         if member.roles.iter().any(|role| role == "description") {
             text.push_str(",CHARACTERISTICS=\"public.accessibility.describes-video\"");
         }
         if let Some(audio) = member.info.audio() {
-            push(text, format_args!(",CHANNELS=\"{}\"", audio.channels));
+            push!(text, ",CHANNELS=\"{}\"", audio.channels);
         }
         let address = playlist_address(presentation, member);
-        push(text, format_args!(",URI={}\n", quoted(&address)));
+        push!(text, ",URI={}\n", quoted(&address));
     }
 }
 
@@ -177,27 +177,15 @@ fn write_subtitle_group(text: &mut String, presentation: &Presentation) {
     for subtitles in presentation.subtitles() {
         let language = subtitles.language.as_deref();
         let name = menu_name(&mut taken, subtitles.label.as_deref(), language, &subtitles.name);
-        push(
-            text,
-            format_args!(
-                "#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID={},NAME={}",
-                quoted(SUBTITLES),
-                quoted(&name)
-            ),
-        );
-        if let Some(language) = language {
-            push(text, format_args!(",LANGUAGE={}", quoted(language)));
-        }
+        write_rendition(text, "SUBTITLES", SUBTITLES, &name, language);
         let forced = subtitles.roles.iter().any(|role| role == "forced-subtitle");
         let address = Resource::SubtitlePlaylist(subtitles.name.clone()).path() + presentation.query();
-        push(
+        push!(
             text,
-            format_args!(
-                ",DEFAULT={},AUTOSELECT=YES,FORCED={},URI={}\n",
-                yes_or_no(subtitles.default),
-                yes_or_no(forced),
-                quoted(&address)
-            ),
+            ",DEFAULT={},AUTOSELECT=YES,FORCED={},URI={}\n",
+            yes_or_no(subtitles.default),
+            yes_or_no(forced),
+            quoted(&address)
         );
     }
 }
@@ -205,10 +193,7 @@ fn write_subtitle_group(text: &mut String, presentation: &Presentation) {
 /// What variants with pictures have in common: picture size, after codecs.
 fn write_resolution(text: &mut String, video: &Rendition) {
     if let Some(picture) = video.info.video() {
-        push(
-            text,
-            format_args!(",RESOLUTION={}x{}", picture.width, picture.height),
-        );
+        push!(text, ",RESOLUTION={}x{}", picture.width, picture.height);
     }
 }
 
@@ -225,31 +210,26 @@ fn write_variant(
         .into_iter()
         .flatten()
         .collect();
-    push(
+    push!(
         text,
-        format_args!(
-            "#EXT-X-STREAM-INF:BANDWIDTH={peak},AVERAGE-BANDWIDTH={average},CODECS={}",
-            quoted(&codecs.join(","))
-        ),
+        "#EXT-X-STREAM-INF:BANDWIDTH={peak},AVERAGE-BANDWIDTH={average},CODECS={}",
+        quoted(&codecs.join(","))
     );
     write_resolution(text, video);
     if let Some(rate) = video.info.video().and_then(|picture| picture.frame_rate) {
         let rate = f64::from(rate.numerator) / f64::from(rate.denominator);
-        push(text, format_args!(",FRAME-RATE={rate:.3}"));
+        push!(text, ",FRAME-RATE={rate:.3}");
     }
     if let Some(group) = audio {
-        push(text, format_args!(",AUDIO={}", quoted(&group.id)));
+        push!(text, ",AUDIO={}", quoted(&group.id));
     }
     write_subtitle_reference(text, presentation);
-    push(
-        text,
-        format_args!("\n{}\n", playlist_address(presentation, video)),
-    );
+    push!(text, "\n{}\n", playlist_address(presentation, video));
 }
 
 fn write_subtitle_reference(text: &mut String, presentation: &Presentation) {
     if !presentation.subtitles().is_empty() {
-        push(text, format_args!(",SUBTITLES={}", quoted(SUBTITLES)));
+        push!(text, ",SUBTITLES={}", quoted(SUBTITLES));
     }
 }
 
@@ -257,36 +237,29 @@ fn write_audio_variant(text: &mut String, presentation: &Presentation, group: &A
     let Some(first) = group.members.first() else {
         return;
     };
-    push(
+    push!(
         text,
-        format_args!(
-            "#EXT-X-STREAM-INF:BANDWIDTH={},AVERAGE-BANDWIDTH={},CODECS={},AUDIO={}",
-            group.peak(),
-            group.average(),
-            quoted(&first.info.codec),
-            quoted(&group.id)
-        ),
+        "#EXT-X-STREAM-INF:BANDWIDTH={},AVERAGE-BANDWIDTH={},CODECS={},AUDIO={}",
+        group.peak(),
+        group.average(),
+        quoted(&first.info.codec),
+        quoted(&group.id)
     );
     write_subtitle_reference(text, presentation);
-    push(
-        text,
-        format_args!("\n{}\n", playlist_address(presentation, first)),
-    );
+    push!(text, "\n{}\n", playlist_address(presentation, first));
 }
 
 fn write_i_frame_variant(text: &mut String, presentation: &Presentation, video: &Rendition) {
     // The size of sync samples is not known here; that of all samples is more than enough for them.
-    push(
+    push!(
         text,
-        format_args!(
-            "#EXT-X-I-FRAME-STREAM-INF:BANDWIDTH={},CODECS={}",
-            video.segments.peak_bitrate(),
-            quoted(&video.info.codec)
-        ),
+        "#EXT-X-I-FRAME-STREAM-INF:BANDWIDTH={},CODECS={}",
+        video.segments.peak_bitrate(),
+        quoted(&video.info.codec)
     );
     write_resolution(text, video);
     let address = Resource::IFramePlaylist(video.name.clone()).path() + presentation.query();
-    push(text, format_args!(",URI={}\n", quoted(&address)));
+    push!(text, ",URI={}\n", quoted(&address));
 }
 
 /// A time in these parts of a second, rounded to the nearest.
@@ -308,31 +281,26 @@ fn target_duration(rendition: &Rendition) -> u128 {
     rounded(rendition.segments.longest(), rendition.segments.timescale, 1).max(1)
 }
 
-/// Writes the keys, which count for the initialization segment too where it is encrypted, and that segment.
-fn write_map(text: &mut String, rendition: &Rendition) {
+/// How the playlist of a track begins: what it is of, the keys, which count for the initialization segment too where it is
+/// encrypted, and that segment.
+fn track_head(rendition: &Rendition, of: &str) -> String {
+    let target = target_duration(rendition);
+    let mut text = format!(
+        "{HEAD}#EXT-X-TARGETDURATION:{target}\n#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-PLAYLIST-TYPE:VOD\n{of}"
+    );
     if let Some(announcement) = &rendition.protection {
-        write_keys(text, KEY, announcement);
+        write_keys(&mut text, KEY, announcement);
     }
     text.push_str("#EXT-X-MAP:URI=\"init.mp4\"\n");
+    text
 }
 
 /// The media playlist of a track. Addresses in it are relative to its own.
 pub fn media_playlist(rendition: &Rendition) -> String {
-    let mut text = String::from(HEAD);
-    push(
-        &mut text,
-        format_args!(
-            "#EXT-X-TARGETDURATION:{}\n#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-PLAYLIST-TYPE:VOD\n",
-            target_duration(rendition)
-        ),
-    );
-    write_map(&mut text, rendition);
+    let mut text = track_head(rendition, "");
     for segment in segments(rendition) {
         let length = seconds(segment.start, segment.end(), rendition.segments.timescale);
-        push(
-            &mut text,
-            format_args!("#EXTINF:{length},\n{}.m4s\n", segment.start),
-        );
+        push!(text, "#EXTINF:{length},\n{}.m4s\n", segment.start);
     }
     text.push_str("#EXT-X-ENDLIST\n");
     text
@@ -346,33 +314,20 @@ pub fn media_playlist(rendition: &Rendition) -> String {
 ///
 /// Segments that the track does not have.
 pub fn i_frame_playlist(rendition: &Rendition, track: &TrackIndex) -> Result<String, PackageError> {
-    let mut text = String::from(HEAD);
-    push(
-        &mut text,
-        format_args!(
-            "#EXT-X-TARGETDURATION:{}\n#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-PLAYLIST-TYPE:VOD\n#EXT-X-I-FRAMES-ONLY\n",
-            target_duration(rendition)
-        ),
-    );
-    write_map(&mut text, rendition);
+    let mut text = track_head(rendition, "#EXT-X-I-FRAMES-ONLY\n");
     for segment in segments(rendition) {
         let length = seconds(segment.start, segment.end(), rendition.segments.timescale);
         if rendition.protection.is_some() {
-            push(
-                &mut text,
-                format_args!("#EXTINF:{length},\nsync-{}.m4s\n", segment.start),
-            );
+            push!(text, "#EXTINF:{length},\nsync-{}.m4s\n", segment.start);
             continue;
         }
         let headers = media_segment(track, segment.samples.clone(), 1)?.header.len() as u64;
         let first = track.samples().get(segment.samples.start);
         let range = headers + first.map_or(0, |sample| u64::from(sample.size));
-        push(
-            &mut text,
-            format_args!(
-                "#EXTINF:{length},\n#EXT-X-BYTERANGE:{range}@0\n{}.m4s\n",
-                segment.start
-            ),
+        push!(
+            text,
+            "#EXTINF:{length},\n#EXT-X-BYTERANGE:{range}@0\n{}.m4s\n",
+            segment.start
         );
     }
     text.push_str("#EXT-X-ENDLIST\n");

@@ -37,10 +37,8 @@ mod tables;
 mod track;
 
 pub use builder::{IndexBuilder, Limits, Step};
+pub use codec::{AudioInfo, MediaInfo, VideoInfo};
 pub use error::IndexError;
 pub use samples::{Sample, SampleTable, Samples};
 pub use stored::{INDEX_VERSION, StoredIndexError};
-pub use track::{
-    AudioInfo, Display, FileIndex, MediaInfo, PassedOver, TrackHead, TrackIndex, TrackInfo, TrackKind,
-    VideoInfo,
-};
+pub use track::{Display, FileIndex, PassedOver, TrackHead, TrackIndex, TrackInfo, TrackKind};

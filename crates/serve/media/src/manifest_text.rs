@@ -1,11 +1,13 @@
 //! How text stands in manifests: XML and HLS playlists. It must not know what they describe.
 
-use std::fmt::Write;
-
-pub(crate) fn push(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    // Writing into a String cannot fail.
-    let _ = text.write_fmt(arguments);
+/// `write!` to a String, which cannot fail.
+macro_rules! push {
+    ($text:expr, $($arguments:tt)*) => {
+        $text.push_str(&format!($($arguments)*))
+    };
 }
+
+pub(crate) use push;
 
 /// Text as it stands in an attribute or element of XML. Characters that XML 1.0 does not allow are left out.
 pub(crate) fn escaped(text: &str) -> String {

@@ -134,7 +134,7 @@ pub(crate) fn media_segment_with(
         shape: Shape::of(wanted.iter().copied()),
         decode_time: first.decode_time.saturating_add(delay),
         sequence,
-        mdat_header: MdatHeader::of(payload),
+        payload,
         auxiliary,
     };
     let header = fragment.write();
@@ -162,8 +162,7 @@ pub fn media_segment_length(track: &TrackIndex, samples: Range<u32>) -> Result<u
     let shape = Shape::of(track.samples().range(samples.clone()));
     let wanted = track.samples().range(samples.clone());
     let payload: u64 = wanted.map(|sample| u64::from(sample.size)).sum();
-    let mdat_header = MdatHeader::length(payload);
-    Ok(shape.header_bytes(samples.len() as u64) + mdat_header + payload)
+    Ok(shape.header_bytes(samples.len() as u64) + mdat_header_bytes(payload) + payload)
 }
 
 /// Where samples lie, merged where one follows the other.
@@ -178,34 +177,24 @@ fn pieces(samples: &[Sample]) -> Vec<Range<u64>> {
     pieces
 }
 
-/// The header of an `mdat` box, which is longer above 4 GiB.
-struct MdatHeader {
-    bytes: Vec<u8>,
+/// Writes the header of an `mdat` box, which is longer above 4 GiB.
+fn write_mdat_header(writer: &mut BoxWriter, payload: u64) {
+    match u32::try_from(payload + 8) {
+        Ok(length) => {
+            writer.u32(length);
+            writer.bytes(b"mdat");
+        }
+        Err(_) => {
+            writer.u32(1);
+            writer.bytes(b"mdat");
+            writer.u64(payload + 16);
+        }
+    }
 }
 
-impl MdatHeader {
-    fn of(payload: u64) -> Self {
-        let mut writer = BoxWriter::new();
-        match u32::try_from(payload + 8) {
-            Ok(length) => {
-                writer.u32(length);
-                writer.bytes(b"mdat");
-            }
-            Err(_) => {
-                writer.u32(1);
-                writer.bytes(b"mdat");
-                writer.u64(payload + 16);
-            }
-        }
-        MdatHeader {
-            bytes: writer.into_bytes(),
-        }
-    }
-
-    /// Bytes of the header for such a payload.
-    fn length(payload: u64) -> u64 {
-        if u32::try_from(payload + 8).is_ok() { 8 } else { 16 }
-    }
+/// Bytes of that header.
+fn mdat_header_bytes(payload: u64) -> u64 {
+    if u32::try_from(payload + 8).is_ok() { 8 } else { 16 }
 }
 
 /// Flags of the samples of a fragment.
@@ -291,7 +280,8 @@ struct Fragment<'s> {
     shape: Shape,
     decode_time: u64,
     sequence: u32,
-    mdat_header: MdatHeader,
+    /// Bytes of all samples.
+    payload: u64,
     auxiliary: Option<&'s Auxiliary>,
 }
 
@@ -316,7 +306,7 @@ impl Fragment<'_> {
                 }
             });
         });
-        writer.bytes(&self.mdat_header.bytes);
+        write_mdat_header(&mut writer, self.payload);
         let offset = u32::try_from(writer.position() - moof_at).unwrap_or(u32::MAX);
         writer.put_u32(offset_at, offset);
         writer.into_bytes()

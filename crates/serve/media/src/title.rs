@@ -5,6 +5,7 @@
 mod own;
 mod smil;
 
+use serde::Deserialize;
 use thiserror::Error;
 use weir_units::TimeSpan;
 
@@ -37,15 +38,11 @@ pub enum ManifestForm {
 impl ManifestForm {
     /// By the ending of a file's name, without the dot.
     pub fn of_ending(ending: &str) -> Option<ManifestForm> {
-        let is = |other: &str| ending.eq_ignore_ascii_case(other);
-        if is("toml") {
-            Some(ManifestForm::Toml)
-        } else if is("json") {
-            Some(ManifestForm::Json)
-        } else if is("ism") {
-            Some(ManifestForm::Smil)
-        } else {
-            None
+        match ending.to_ascii_lowercase().as_str() {
+            "toml" => Some(ManifestForm::Toml),
+            "json" => Some(ManifestForm::Json),
+            "ism" => Some(ManifestForm::Smil),
+            _ => None,
         }
     }
 }
@@ -86,13 +83,15 @@ pub enum ManifestError {
 }
 
 /// A track, or all tracks of a kind, of a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TrackEntry {
     /// The file, relative to the manifest's own folder.
     pub file: String,
     /// Only tracks of this kind.
     pub kind: Option<TrackKind>,
     /// Only the track with this identifier.
+    #[serde(rename = "track")]
     pub track_id: Option<u32>,
     /// What it is called in addresses.
     pub name: Option<String>,
@@ -101,13 +100,16 @@ pub struct TrackEntry {
     /// What a viewer reads in a menu.
     pub label: Option<String>,
     /// Roles of DASH.
+    #[serde(default)]
     pub roles: Vec<String>,
     /// It is chosen if the viewer chooses nothing.
+    #[serde(default)]
     pub default: bool,
 }
 
 /// Subtitles as a WebVTT file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SubtitlesEntry {
     /// The file, relative to the manifest's own folder.
     pub file: String,
@@ -118,8 +120,10 @@ pub struct SubtitlesEntry {
     /// What a viewer reads in a menu.
     pub label: Option<String>,
     /// Roles of DASH.
+    #[serde(default)]
     pub roles: Vec<String>,
     /// They are shown if the viewer chooses nothing.
+    #[serde(default)]
     pub default: bool,
 }
 

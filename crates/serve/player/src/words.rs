@@ -67,16 +67,20 @@ impl AbrChoice {
     }
 }
 
+/// Each choice and what it is written as.
+const CHOICES: [(AbrChoice, &str); 6] = [
+    (AbrChoice::Throughput, "throughput"),
+    (AbrChoice::Bba, "bba"),
+    (AbrChoice::Bola, "bola"),
+    (AbrChoice::BolaE, "bola-e"),
+    (AbrChoice::Hyb, "hyb"),
+    (AbrChoice::Dynamic, "dynamic"),
+];
+
 impl fmt::Display for AbrChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            AbrChoice::Throughput => "throughput",
-            AbrChoice::Bba => "bba",
-            AbrChoice::Bola => "bola",
-            AbrChoice::BolaE => "bola-e",
-            AbrChoice::Hyb => "hyb",
-            AbrChoice::Dynamic => "dynamic",
-        })
+        let found = CHOICES.iter().find(|(choice, _)| choice == self);
+        f.write_str(found.map_or("", |(_, word)| word))
     }
 }
 
@@ -84,20 +88,11 @@ impl FromStr for AbrChoice {
     type Err = WordError;
 
     fn from_str(text: &str) -> Result<Self, WordError> {
-        Ok(match text {
-            "throughput" => AbrChoice::Throughput,
-            "bba" => AbrChoice::Bba,
-            "bola" => AbrChoice::Bola,
-            "bola-e" => AbrChoice::BolaE,
-            "hyb" => AbrChoice::Hyb,
-            "dynamic" => AbrChoice::Dynamic,
-            _ => {
-                return Err(WordError {
-                    text: shortened(text),
-                    what: "ABR rule",
-                    known: ABR_WORDS,
-                });
-            }
+        let found = CHOICES.iter().find(|(_, word)| *word == text);
+        found.map(|(choice, _)| *choice).ok_or_else(|| WordError {
+            text: shortened(text),
+            what: "ABR rule",
+            known: ABR_WORDS,
         })
     }
 }

@@ -230,27 +230,6 @@ mod tests {
     }
 
     #[test]
-    fn ends_that_are_none() {
-        let plan = Plan { most: 50, ..PLAN };
-        let (found, known, _) = search(plan, up_to(50));
-        assert_eq!((found, known.viewers, known.high), (Found::AllHeld, 50, None));
-        let from = Plan { from: 10, ..PLAN };
-        let (found, known, _) = search(from, up_to(0));
-        assert_eq!(
-            (found, known.viewers, known.low, known.high),
-            (Found::NoneHeld, 0, 0, Some(1))
-        );
-        let (found, known, _) = search(PLAN, |viewers, _| match viewers {
-            0..100 => Verdict::Held,
-            _ => Verdict::Unclear,
-        });
-        assert_eq!(
-            (found, known.viewers, known.low, known.high),
-            (Found::Generator, 64, 64, None)
-        );
-    }
-
-    #[test]
     fn one_trial_that_goes_wrong_decides_nothing() {
         // The first trial of every number up to 16 breaks.
         let (found, known, _) = search(PLAN, |viewers, count| match (viewers, count) {

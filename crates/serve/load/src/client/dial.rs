@@ -81,7 +81,8 @@ pub(super) enum Opened {
 /// When a name was asked for, and its addresses.
 type Known = (Instant, Vec<SocketAddr>);
 
-/// Opens connections of one thread.
+/// Opens connections of one thread; a clone, those of another.
+#[derive(Clone)]
 pub struct Dialer {
     tls: Arc<ClientConfig>,
     version: HttpVersion,
@@ -109,17 +110,6 @@ impl Dialer {
             elsewhere,
             names: RefCell::default(),
         })
-    }
-
-    /// Another one with the same settings, for another thread.
-    pub fn another(&self) -> Dialer {
-        Dialer {
-            tls: self.tls.clone(),
-            version: self.version,
-            patience: self.patience,
-            elsewhere: self.elsewhere,
-            names: RefCell::default(),
-        }
     }
 
     /// The same, but with other versions of HTTP.

@@ -64,7 +64,8 @@ pub struct Failed(pub Cause);
 /// How often a request is sent again at most.
 const MOST_RETRIES: u64 = 5;
 
-/// The connections of a viewer.
+/// The connections of a viewer; a clone makes requests at the same time on the same ones.
+#[derive(Clone)]
 pub struct Client {
     dialer: Rc<Dialer>,
     pool: Rc<Pool>,
@@ -79,9 +80,7 @@ struct Pool {
 
 /// One attempt that came to an answer.
 struct Exchanged {
-    status: u16,
-    location: Option<String>,
-    body_bytes: u64,
+    head: Head,
     sent_ns: u64,
     first_byte_ns: u64,
     last_byte_ns: u64,
@@ -93,14 +92,6 @@ impl Client {
         Client {
             dialer,
             pool: Rc::default(),
-        }
-    }
-
-    /// Another one with the same connections, for requests at the same time.
-    pub fn share(&self) -> Client {
-        Client {
-            dialer: self.dialer.clone(),
-            pool: self.pool.clone(),
         }
     }
 
@@ -134,14 +125,14 @@ impl Client {
             if let Ok(done) = &done {
                 sample.first_byte_ns = Some(done.first_byte_ns.saturating_sub(intended_ns));
             }
-            let judged = done.and_then(|done| judged(done, &place));
+            let judged = done.and_then(|done| judged(done, sample.body_bytes, &place));
             match judged {
                 Ok(Judged::Answer(done)) => {
                     sample.last_byte_ns = done.last_byte_ns.saturating_sub(intended_ns);
                     account(sample);
                     return Ok(Answer {
                         url: place.url(),
-                        body_bytes: done.body_bytes,
+                        body_bytes: sample.body_bytes,
                         sent_ns: done.sent_ns,
                         first_byte_ns: done.first_byte_ns,
                         last_byte_ns: done.last_byte_ns,
@@ -224,17 +215,18 @@ impl Client {
             }
             Err(cause) => return Attempt::Failed(cause),
         };
-        let Some(head) = reader.head() else {
+        let Some(head) = reader.head().cloned() else {
             return Attempt::Failed(Cause::BadResponse);
         };
         if head.keep_alive {
             self.keep(&place.host, Opened::One(connection));
         }
-        Attempt::Done(Exchanged::of(
+        Attempt::Done(Exchanged {
             head,
-            sample,
-            (sent_ns, first_byte_ns, last_byte_ns),
-        ))
+            sent_ns,
+            first_byte_ns,
+            last_byte_ns,
+        })
     }
 
     /// By HTTP/2. The connection stays where it is: others use it at the same time.
@@ -256,11 +248,13 @@ impl Client {
         let sent_ns = monotonic_ns();
         let outcome = connection.exchange(&asked, body).await;
         (sample.body_bytes, sample.all_bytes) = (outcome.body_bytes, outcome.all_bytes);
-        match (outcome.failure, &outcome.head) {
-            (None, Some(head)) => {
-                let times = (sent_ns, outcome.first_byte_ns, outcome.last_byte_ns);
-                Attempt::Done(Exchanged::of(head, sample, times))
-            }
+        match (outcome.failure, outcome.head) {
+            (None, Some(head)) => Attempt::Done(Exchanged {
+                head,
+                sent_ns,
+                first_byte_ns: outcome.first_byte_ns,
+                last_byte_ns: outcome.last_byte_ns,
+            }),
             (None, None) => Attempt::Failed(Cause::BadResponse),
             (Some(cause), _) if outcome.unseen => Attempt::Again(cause),
             (Some(cause @ (Cause::Closed | Cause::Reset)), _)
@@ -311,33 +305,18 @@ enum Attempt {
     Again(Cause),
 }
 
-impl Exchanged {
-    /// `times`: when the request was sent, and when the first and the last byte came.
-    fn of(head: &Head, sample: &Sample, times: (u64, u64, u64)) -> Self {
-        let (sent_ns, first_byte_ns, last_byte_ns) = times;
-        Exchanged {
-            status: head.status,
-            location: head.location.clone(),
-            body_bytes: sample.body_bytes,
-            sent_ns,
-            first_byte_ns,
-            last_byte_ns,
-        }
-    }
-}
-
 enum Judged {
     Answer(Exchanged),
     Elsewhere(UrlRange),
 }
 
-fn judged(done: Exchanged, place: &UrlRange) -> Result<Judged, Cause> {
-    match done.status {
+fn judged(done: Exchanged, body_bytes: u64, place: &UrlRange) -> Result<Judged, Cause> {
+    match done.head.status {
         206 | 200 if place.range.is_some() => {
             let (first, last) = place.range.unwrap_or_default();
             let wanted = last - first + 1;
             // A range that goes beyond the end of its file is cut off (RFC 9110, 14.1.2); all of a file is another thing.
-            if done.status == 206 && done.body_bytes <= wanted || first == 0 && done.body_bytes == wanted {
+            if done.head.status == 206 && body_bytes <= wanted || first == 0 && body_bytes == wanted {
                 Ok(Judged::Answer(done))
             } else {
                 Err(Cause::WrongRange)
@@ -346,7 +325,7 @@ fn judged(done: Exchanged, place: &UrlRange) -> Result<Judged, Cause> {
         200..=299 => Ok(Judged::Answer(done)),
         301 | 302 | 303 | 307 | 308 => {
             let base = Url::parse(&place.url()).map_err(|_| Cause::Redirect)?;
-            let next = done.location.and_then(|location| base.join(&location).ok());
+            let next = done.head.location.and_then(|location| base.join(&location).ok());
             let next = next.as_ref().and_then(UrlRange::of).ok_or(Cause::Redirect)?;
             Ok(Judged::Elsewhere(UrlRange {
                 range: place.range,

@@ -107,6 +107,7 @@ pub enum LoadError {
 }
 
 /// Results of one second.
+#[derive(Default)]
 pub struct Second {
     /// End, Unix nanoseconds.
     pub unix_ns: u64,
@@ -180,7 +181,7 @@ pub fn run(
     let scraping = config
         .scrape
         .as_ref()
-        .map(|scrape| scrape::start(scrape, dialer.another().speaking(HttpVersion::Auto)))
+        .map(|scrape| scrape::start(scrape, dialer.clone().speaking(HttpVersion::Auto)))
         .transpose()
         .map_err(LoadError::Thread)?;
     let start_ns = monotonic_ns();
@@ -194,7 +195,7 @@ pub fn run(
             of: config.threads.max(1),
             behaviour: behaviour.clone(),
             arrivals: config.arrivals.clone(),
-            dialer: dialer.another(),
+            dialer: dialer.clone(),
             start_ns,
             ending: ending.clone(),
             target: target.map(|target| target.0.subscribe()),
@@ -332,15 +333,8 @@ impl Collector {
     fn put_together(&mut self, reports: Vec<Report>, watch: &dyn Watch) -> bool {
         let mut second = Second {
             unix_ns: unix_ns(),
-            duration_ns: 0,
-            account: Account::default(),
-            quality: Quality::default(),
-            segments: Vec::new(),
-            viewers: 0,
-            arrivals: 0,
-            cpu_ns: 0,
-            busiest: 0.0,
             metrics: self.scraping.as_ref().and_then(scrape::Scraping::latest),
+            ..Second::default()
         };
         let mut most_viewers = 0;
         for report in reports {

@@ -148,15 +148,20 @@ impl Experiment {
 impl Part {
     /// Checks its bounds and says how many runs it has.
     fn check(&self) -> Result<usize, ExperimentError> {
+        // Where something stands twice, two runs could not be told apart.
+        fn bounds<T: PartialEq>(list: &[T]) -> (usize, bool) {
+            let twice = (1..list.len()).any(|at| list[..at].contains(&list[at]));
+            (list.len(), twice)
+        }
         let lists = [
-            ("configurations", self.configurations.len()),
-            ("segments", self.segments.len()),
-            ("video", self.video.len()),
-            ("viewers", self.viewers.len()),
-            ("caches", self.caches.len()),
+            ("configurations", bounds(&self.configurations)),
+            ("segments", bounds(&self.segments)),
+            ("video", bounds(&self.video)),
+            ("viewers", bounds(&self.viewers)),
+            ("caches", bounds(&self.caches)),
         ];
         let mut cells = 1_usize;
-        for (what, length) in lists {
+        for (what, (length, _)) in lists {
             if !(1..=MOST_ENTRIES).contains(&length) {
                 return wrong(format!(
                     "part {}: {what} has {length} entries, not from 1 to {MOST_ENTRIES}",
@@ -165,7 +170,7 @@ impl Part {
             }
             cells = cells.saturating_mul(length);
         }
-        if let Some(twice) = self.twice() {
+        if let Some((twice, _)) = lists.iter().find(|(_, (_, twice))| *twice) {
             return wrong(format!("part {}: {twice} has an entry twice", self.name));
         }
         let shortest = TimeSpan(1_000_000_000);
@@ -176,20 +181,5 @@ impl Part {
             ));
         }
         Ok(cells)
-    }
-
-    /// A list in which something stands twice: two runs could not be told apart.
-    fn twice(&self) -> Option<&'static str> {
-        fn repeats<T: PartialEq>(list: &[T]) -> bool {
-            (1..list.len()).any(|at| list[..at].contains(&list[at]))
-        }
-        let lists = [
-            ("configurations", repeats(&self.configurations)),
-            ("segments", repeats(&self.segments)),
-            ("video", repeats(&self.video)),
-            ("viewers", repeats(&self.viewers)),
-            ("caches", repeats(&self.caches)),
-        ];
-        lists.into_iter().find(|(_, twice)| *twice).map(|(name, _)| name)
     }
 }

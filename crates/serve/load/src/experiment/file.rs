@@ -2,6 +2,7 @@
 //! must not know what is done with an experiment.
 
 use std::fmt::Display;
+use std::str::FromStr;
 
 use serde::Deserialize;
 use thiserror::Error;
@@ -86,7 +87,8 @@ pub enum Storage {
 }
 
 /// Where something runs, and how.
-#[derive(Clone, Debug, PartialEq, Default)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Placed {
     /// Cores, from 0; none: the experiment chooses.
     pub cores: Option<Vec<usize>>,
@@ -94,6 +96,36 @@ pub struct Placed {
     pub threads: u16,
     /// Further options of its command.
     pub options: Vec<String>,
+}
+
+impl Default for Placed {
+    fn default() -> Self {
+        Placed {
+            cores: None,
+            threads: 1,
+            options: Vec::new(),
+        }
+    }
+}
+
+/// What the origin knows when a run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cache {
+    /// A viewer has played for two seconds, which is not counted.
+    Warm,
+    /// Nothing: it has just been started.
+    Cold,
+}
+
+impl Cache {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cache::Warm => "warm",
+            Cache::Cold => "cold",
+        }
+    }
 }
 
 /// A matrix: every combination of what its lists hold is a run.
@@ -110,7 +142,7 @@ pub struct Part {
     /// Viewers, as `--viewers` takes them.
     pub viewers: Vec<String>,
     /// Caches.
-    pub caches: Vec<super::Cache>,
+    pub caches: Vec<Cache>,
     /// How long a ramp or a step takes; none: as long as the run.
     pub over: Option<TimeSpan>,
     /// How long a run takes.
@@ -163,9 +195,9 @@ struct RawFile {
     #[serde(default)]
     storage: RawStorage,
     #[serde(default)]
-    origin: RawPlaced,
+    origin: Placed,
     #[serde(default)]
-    generator: RawPlaced,
+    generator: Placed,
     #[serde(default)]
     part: Vec<RawPart>,
     published: Option<RawPublished>,
@@ -195,15 +227,6 @@ struct RawStorage {
     cores: Option<Vec<usize>>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawPlaced {
-    cores: Option<Vec<usize>>,
-    threads: Option<u16>,
-    #[serde(default)]
-    options: Vec<String>,
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawPart {
@@ -213,20 +236,13 @@ struct RawPart {
     video: Vec<String>,
     viewers: Vec<String>,
     #[serde(default = "warm")]
-    caches: Vec<RawCache>,
+    caches: Vec<Cache>,
     over: Option<String>,
     duration: String,
     #[serde(default)]
     options: Vec<String>,
     #[serde(default)]
     model: bool,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum RawCache {
-    Warm,
-    Cold,
 }
 
 #[derive(Deserialize)]
@@ -258,8 +274,8 @@ fn one_repeat() -> u32 {
     1
 }
 
-fn warm() -> Vec<RawCache> {
-    vec![RawCache::Warm]
+fn warm() -> Vec<Cache> {
+    vec![Cache::Warm]
 }
 
 pub(super) fn wrong<T>(what: impl Display) -> Result<T, ExperimentError> {
@@ -302,8 +318,8 @@ fn read_raw(text: &str) -> Result<Experiment, ExperimentError> {
 fn from_raw(raw: RawFile) -> Result<Experiment, ExperimentError> {
     let titles = match (raw.titles, raw.title.is_empty()) {
         (Some(made), true) => Titles::Made {
-            duration: time("titles: duration", &made.duration)?,
-            audio: rate("titles: audio", &made.audio)?,
+            duration: value("titles: duration", &made.duration)?,
+            audio: value("titles: audio", &made.audio)?,
         },
         (None, false) => Titles::Given(raw.title.into_iter().map(given).collect::<Result<_, _>>()?),
         (Some(_), false) => return wrong("[titles] and [[title]] conflict: keep one of them"),
@@ -318,8 +334,8 @@ fn from_raw(raw: RawFile) -> Result<Experiment, ExperimentError> {
         repeats: raw.repeats,
         titles,
         storage: storage(raw.storage)?,
-        origin: placed(raw.origin),
-        generator: placed(raw.generator),
+        origin: raw.origin,
+        generator: raw.generator,
         parts: raw.part.into_iter().map(part).collect::<Result<_, _>>()?,
         published: raw.published.map(published).transpose()?,
     })
@@ -327,8 +343,8 @@ fn from_raw(raw: RawFile) -> Result<Experiment, ExperimentError> {
 
 fn given(raw: RawTitle) -> Result<GivenTitle, ExperimentError> {
     Ok(GivenTitle {
-        video: rate("title: video", &raw.video)?,
-        audio: rate("title: audio", &raw.audio)?,
+        video: value("title: video", &raw.video)?,
+        audio: value("title: audio", &raw.audio)?,
         path: raw.path.trim_start_matches('/').to_owned(),
     })
 }
@@ -344,7 +360,7 @@ fn storage(raw: RawStorage) -> Result<Storage, ExperimentError> {
     }
     let delay = raw
         .delay
-        .map_or(Ok(TimeSpan(0)), |text| time("storage: delay", &text))?;
+        .map_or(Ok(TimeSpan(0)), |text| value("storage: delay", &text))?;
     if delay > LONGEST_DELAY {
         return wrong(format!(
             "storage: delay {delay} exceeds the maximum of {LONGEST_DELAY}"
@@ -357,44 +373,22 @@ fn storage(raw: RawStorage) -> Result<Storage, ExperimentError> {
     })
 }
 
-fn placed(raw: RawPlaced) -> Placed {
-    Placed {
-        cores: raw.cores,
-        threads: raw.threads.unwrap_or(1),
-        options: raw.options,
-    }
-}
-
 fn part(raw: RawPart) -> Result<Part, ExperimentError> {
     let at = |what: &str| format!("part {}: {what}", raw.name);
     let each = |what: &str, texts: &[String]| -> Result<Vec<Rate>, ExperimentError> {
-        texts.iter().map(|text| rate(&at(what), text)).collect()
+        texts.iter().map(|text| value(&at(what), text)).collect()
     };
-    let segments: Result<Vec<TimeSpan>, ExperimentError> = raw
-        .segments
-        .iter()
-        .map(|text| time(&at("segments"), text))
-        .collect();
+    let segments = raw.segments.iter().map(|text| value(&at("segments"), text));
+    let over = raw.over.as_deref().map(|text| value(&at("over"), text));
     Ok(Part {
-        segments: segments?,
+        segments: segments.collect::<Result<_, _>>()?,
         video: each("video", &raw.video)?,
-        over: raw
-            .over
-            .as_deref()
-            .map(|text| time(&at("over"), text))
-            .transpose()?,
-        duration: time(&at("duration"), &raw.duration)?,
+        over: over.transpose()?,
+        duration: value(&at("duration"), &raw.duration)?,
         name: raw.name,
         configurations: raw.configurations,
         viewers: raw.viewers,
-        caches: raw
-            .caches
-            .into_iter()
-            .map(|cache| match cache {
-                RawCache::Warm => super::Cache::Warm,
-                RawCache::Cold => super::Cache::Cold,
-            })
-            .collect(),
+        caches: raw.caches,
         options: raw.options,
         model: raw.model,
     })
@@ -403,8 +397,8 @@ fn part(raw: RawPart) -> Result<Part, ExperimentError> {
 fn published(raw: RawPublished) -> Result<Published, ExperimentError> {
     let row = |row: RawRow| -> Result<PublishedRow, ExperimentError> {
         Ok(PublishedRow {
-            incoming: rate("published: in", &row.incoming)?,
-            outgoing: rate("published: out", &row.outgoing)?,
+            incoming: value("published: in", &row.incoming)?,
+            outgoing: value("published: out", &row.outgoing)?,
             configuration: row.configuration,
             efficiency: row.efficiency,
         })
@@ -417,12 +411,7 @@ fn published(raw: RawPublished) -> Result<Published, ExperimentError> {
     })
 }
 
-fn time(what: &str, text: &str) -> Result<TimeSpan, ExperimentError> {
-    text.parse()
-        .map_err(|error| ExperimentError(format!("{what}: {error}")))
-}
-
-fn rate(what: &str, text: &str) -> Result<Rate, ExperimentError> {
+fn value<T: FromStr<Err: Display>>(what: &str, text: &str) -> Result<T, ExperimentError> {
     text.parse()
         .map_err(|error| ExperimentError(format!("{what}: {error}")))
 }

@@ -7,7 +7,7 @@ use weir_units::{format_count, format_duration, format_percent, format_rate};
 use super::file::{Experiment, Published, Storage, Titles};
 use super::model::Model;
 use super::outcome::{Compared, Group, Spread};
-use super::reading::reading;
+use super::reading::{reading, time};
 
 /// Where and how an experiment was made.
 #[derive(Clone, Debug, Default)]
@@ -125,10 +125,6 @@ fn rate(bps: f64) -> String {
     format_rate(bps.max(0.0).round() as u64)
 }
 
-pub(super) fn time(ns: f64) -> String {
-    format_duration(ns.max(0.0).round() as u64)
-}
-
 fn table(page: &mut String, name: &str, groups: &[&Group]) {
     let _ = write!(page, "## Part {name}\n\n");
     let heads = [
@@ -148,11 +144,9 @@ fn table(page: &mut String, name: &str, groups: &[&Group]) {
         "reads/request",
         "failed",
     ];
-    let rows: Vec<[String; 15]> = groups.iter().map(|group| row(group)).collect();
-    row_of(page, &heads.map(str::to_owned));
-    row_of(page, &heads.map(|_| "---".to_owned()));
-    for cells in &rows {
-        row_of(page, cells);
+    head(page, &heads);
+    for group in groups {
+        row_of(page, &row(group));
     }
     page.push('\n');
     let limited: usize = groups.iter().map(|group| group.generator_limited).sum();
@@ -191,6 +185,14 @@ fn row_of(page: &mut String, cells: &[String]) {
     let _ = writeln!(page, "| {} |", cells.join(" | "));
 }
 
+fn head(page: &mut String, names: &[&str]) {
+    row_of(
+        page,
+        &names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(),
+    );
+    row_of(page, &vec!["---".to_owned(); names.len()]);
+}
+
 fn beside(page: &mut String, published: &Published, compared: &[Compared], groups: &[Group]) {
     let source = &published.source;
     let _ = write!(
@@ -209,8 +211,7 @@ fn beside(page: &mut String, published: &Published, compared: &[Compared], group
         "OUT published, relative",
         "OUT measured, relative",
     ];
-    row_of(page, &heads.map(str::to_owned));
-    row_of(page, &heads.map(|_| "---".to_owned()));
+    head(page, &heads);
     let shown = |value: Option<f64>, show: &dyn Fn(f64) -> String| value.map_or("-".to_owned(), show);
     for row in compared {
         let cells = [
@@ -256,11 +257,7 @@ fn fitted(page: &mut String, model: &Model) {
         );
     }
     page.push_str("\n\n");
-    row_of(
-        page,
-        &["run", "R", "S", "B", "R x S x B", "OUT", "residual"].map(str::to_owned),
-    );
-    row_of(page, &["---"; 7].map(str::to_owned));
+    head(page, &["run", "R", "S", "B", "R x S x B", "OUT", "residual"]);
     for point in &model.points {
         let sign = if point.residual_bps < 0.0 { "-" } else { "" };
         let cells = [

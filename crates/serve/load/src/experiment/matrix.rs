@@ -1,35 +1,15 @@
 //! The runs of an experiment: what each is made with, in which order, and which are left. All of it follows from the file.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::{Value, json};
 use weir_units::{Rate, TimeSpan};
 
-use super::file::{Experiment, Part, Titles};
+use super::file::{Cache, Experiment, Part, Titles};
 use crate::schedule::Random;
 
 /// The stream of random numbers that the order comes from.
 const ORDER: u64 = 7;
-
-/// What the origin knows when a run begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cache {
-    /// A viewer has played for two seconds, which is not counted.
-    Warm,
-    /// Nothing: it has just been started.
-    Cold,
-}
-
-impl Cache {
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Cache::Warm => "warm",
-            Cache::Cold => "cold",
-        }
-    }
-}
 
 /// One run.
 #[derive(Clone, Debug, PartialEq)]
@@ -146,13 +126,6 @@ impl Experiment {
         all
     }
 
-    /// The runs that are left when those with these keys are done.
-    pub fn left(&self, done: &BTreeSet<String>) -> Vec<Cell> {
-        let mut cells = self.cells();
-        cells.retain(|cell| !done.contains(&cell.key()));
-        cells
-    }
-
     fn cells_of(&self, part: &Part, repeat: u32) -> Vec<Cell> {
         let mut cells = Vec::new();
         for configuration in &part.configurations {
@@ -210,39 +183,38 @@ impl Experiment {
 
     /// Options of `weir origin` for a run, behind the place that it reads from.
     pub fn origin_options(&self, cell: &Cell) -> Vec<String> {
-        let mut options = vec![
-            "--configuration".to_owned(),
-            cell.configuration.clone(),
-            "--segment".to_owned(),
-            cell.segment.to_string(),
-            "--threads".to_owned(),
-            self.origin.threads.to_string(),
+        let named = [
+            ("--configuration", cell.configuration.clone()),
+            ("--segment", cell.segment.to_string()),
+            ("--threads", self.origin.threads.to_string()),
         ];
+        let mut options = words(named);
         options.extend(self.origin.options.iter().cloned());
         options
     }
 
     /// Options of `weir load` for a run, behind the address of its title.
     pub fn load_options(&self, cell: &Cell) -> Vec<String> {
-        let mut options = vec![
-            "--viewers".to_owned(),
-            cell.viewers.clone(),
-            "--threads".to_owned(),
-            self.generator.threads.to_string(),
-            "--seed".to_owned(),
-            self.seed.wrapping_add(u64::from(cell.repeat)).to_string(),
-        ];
+        let seed = self.seed.wrapping_add(u64::from(cell.repeat));
+        let mut options = words([
+            ("--viewers", cell.viewers.clone()),
+            ("--threads", self.generator.threads.to_string()),
+            ("--seed", seed.to_string()),
+        ]);
         if let Some(part) = self.part(cell) {
-            options.extend(["--for".to_owned(), part.duration.to_string()]);
+            options.extend(words([("--for", part.duration.to_string())]));
             let ramp = cell.viewers.contains("..");
             let over = part.over.or(ramp.then_some(part.duration));
-            options.extend(
-                over.iter()
-                    .flat_map(|over| ["--over".to_owned(), over.to_string()]),
-            );
+            options.extend(words(over.map(|over| ("--over", over.to_string()))));
             options.extend(part.options.iter().cloned());
         }
         options.extend(self.generator.options.iter().cloned());
         options
     }
+}
+
+/// Options as the words of a command.
+fn words(options: impl IntoIterator<Item = (&'static str, String)>) -> Vec<String> {
+    let words = options.into_iter();
+    words.flat_map(|(name, value)| [name.to_owned(), value]).collect()
 }

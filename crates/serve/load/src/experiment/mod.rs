@@ -13,11 +13,11 @@ mod result;
 mod run;
 
 pub use file::{
-    Experiment, ExperimentError, GivenTitle, MOST_FILE_BYTES, Part, Placed, Published, PublishedRow, Storage,
-    Titles, read,
+    Cache, Experiment, ExperimentError, GivenTitle, MOST_FILE_BYTES, Part, Placed, Published, PublishedRow,
+    Storage, Titles, read,
 };
 pub use markdown::{Machine, markdown};
-pub use matrix::{Cache, Cell};
+pub use matrix::Cell;
 pub use model::{Model, ModelPoint};
 pub use outcome::{Compared, Done, Group, OriginChange, Outcome, Spread};
 pub use result::ExperimentResult;

@@ -84,6 +84,7 @@ impl Outcome {
         let each = |value: f64| (all.requests > 0).then(|| value / all.requests as f64);
         let media = |kind: &&KindSummary| kind.kind == "audio" || kind.kind == "video";
         let media: u64 = summary.kinds.iter().filter(media).map(|kind| kind.requests).sum();
+        let quality = summary.quality.as_ref();
         let read = origin.in_bytes.filter(|bytes| *bytes > 0.0);
         Outcome {
             duration_ns: summary.duration_ns,
@@ -104,11 +105,8 @@ impl Outcome {
                 .cpu_ns
                 .map(|cpu| cpu as f64 / summary.duration_ns.max(1) as f64),
             origin_memory_bytes: origin.memory_bytes,
-            stalls: summary.quality.as_ref().map(|quality| quality.stalls),
-            rebuffer_ratio: summary
-                .quality
-                .as_ref()
-                .and_then(|quality| quality.rebuffer_ratio),
+            stalls: quality.map(|quality| quality.stalls),
+            rebuffer_ratio: quality.and_then(|quality| quality.rebuffer_ratio),
             generator_limited: summary.generator_limited,
         }
     }

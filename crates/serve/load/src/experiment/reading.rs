@@ -1,21 +1,15 @@
 //! What was published read against what was measured, point by point, in sentences. It must not know where they stand.
 
-use weir_units::format_percent;
+use weir_units::{format_duration, format_percent};
 
 use super::file::Published;
-use super::markdown::time;
 use super::outcome::{Compared, Group};
 
 /// The two tables beside each other.
 pub(super) fn reading(published: &Published, compared: &[Compared], groups: &[Group]) -> Vec<String> {
     let mut sentences = vec![
-        order(
-            "OUT",
-            compared,
-            |row| Some(row.published_out_bps),
-            |row| row.out_bps,
-        ),
-        order("IN", compared, |row| Some(row.published_in_bps), |row| row.in_bps),
+        order("OUT", compared, |row| (row.published_out_bps, row.out_bps)),
+        order("IN", compared, |row| (row.published_in_bps, row.in_bps)),
     ];
     sentences.extend(compared.iter().filter_map(one));
     sentences.extend(best_two(compared));
@@ -24,12 +18,8 @@ pub(super) fn reading(published: &Published, compared: &[Compared], groups: &[Gr
     sentences
 }
 
-fn order(
-    what: &str,
-    compared: &[Compared],
-    there: impl Fn(&Compared) -> Option<f64>,
-    here: impl Fn(&Compared) -> Option<f64>,
-) -> String {
+/// Ranks what was published and what was measured, by the two figures of a row that `both` picks.
+fn order(what: &str, compared: &[Compared], both: impl Fn(&Compared) -> (f64, Option<f64>)) -> String {
     let ranked = |of: &dyn Fn(&Compared) -> Option<f64>| {
         let mut ranked: Vec<(&str, f64)> = compared
             .iter()
@@ -45,8 +35,8 @@ fn order(
     };
     format!(
         "By {what}, highest first: {} (published); {} (measured).",
-        ranked(&there),
-        ranked(&here)
+        ranked(&|row| Some(both(row).0)),
+        ranked(&|row| both(row).1)
     )
 }
 
@@ -131,6 +121,11 @@ fn fastest(published: &Published, groups: &[Group]) -> Option<String> {
         "By mean time to last byte, fastest first: {} (measured).{there}",
         here.join(", ")
     ))
+}
+
+/// Nanoseconds as text.
+pub(super) fn time(ns: f64) -> String {
+    format_duration(ns.max(0.0).round() as u64)
 }
 
 /// A ratio as text, as in `20 % more than`.

@@ -20,7 +20,9 @@ pub trait Bench {
 /// The runs that are left when these are done.
 pub fn left(experiment: &Experiment, done: &[Done]) -> Vec<Cell> {
     let keys: BTreeSet<String> = done.iter().map(|done| done.cell.key()).collect();
-    experiment.left(&keys)
+    let mut cells = experiment.cells();
+    cells.retain(|cell| !keys.contains(&cell.key()));
+    cells
 }
 
 /// Makes the runs that are left until one is interrupted, or `next`, which hears their numbers before each, says no.

@@ -55,8 +55,9 @@ pub enum ResponseError {
     Surplus,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
+    #[default]
     Head,
     Length(u64),
     UntilEnd,
@@ -68,7 +69,7 @@ enum State {
 }
 
 /// Reads one response after the other.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ResponseReader {
     state: State,
     head: Head,
@@ -76,18 +77,6 @@ pub struct ResponseReader {
     partial: Vec<u8>,
     body_bytes: u64,
     all_bytes: u64,
-}
-
-impl Default for ResponseReader {
-    fn default() -> Self {
-        ResponseReader {
-            state: State::Head,
-            head: Head::default(),
-            partial: Vec::new(),
-            body_bytes: 0,
-            all_bytes: 0,
-        }
-    }
 }
 
 impl ResponseReader {

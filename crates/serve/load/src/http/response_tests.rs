@@ -149,10 +149,4 @@ proptest::proptest! {
         proptest::prop_assert!(reader.is_done());
         proptest::prop_assert_eq!(reader.body_bytes(), body.len() as u64);
     }
-
-    #[test]
-    fn no_bytes_panic(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200), step in 1_usize..40) {
-        let _ = read(&bytes, step);
-        let _ = read(&[b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".as_slice(), &bytes].concat(), step);
-    }
 }

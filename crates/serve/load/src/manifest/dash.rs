@@ -1,13 +1,11 @@
 //! MPDs of DASH (ISO/IEC 23009-1): periods, adaptation sets, representations and where their segments are. How segments
 //! are counted and addressed lies in `dash_segments`.
 
-use std::sync::Arc;
-
 use url::Url;
 
 use super::dash_segments::{Addressing, Numbers};
 use super::element::Element;
-use super::{ManifestError, Media, MediaKind, Period, Presentation, Rung, Segments, Set, UrlResolver};
+use super::{ManifestError, Media, MediaKind, Period, Presentation, Rung, Set, UrlResolver};
 use super::{duration, join};
 
 /// Reads an MPD that was found at `base`. References to parts of it elsewhere (xlink) are not followed.
@@ -56,7 +54,7 @@ fn timed(element: &Element, name: &'static str) -> Result<Option<u64>, ManifestE
 /// The first BaseURL, from which addresses below it are read; others are copies elsewhere.
 fn base_url(element: &Element, base: &Url) -> Result<Url, ManifestError> {
     match element.child("BaseURL") {
-        Some(url) => join(base, url.text.trim()),
+        Some(url) => join(base, url.content.trim()),
         None => Ok(base.clone()),
     }
 }
@@ -122,41 +120,13 @@ fn kind(element: &Element) -> Option<MediaKind> {
     let mime = element.attribute("mimeType").unwrap_or("");
     let codecs = element.attribute("codecs").unwrap_or("");
     let major = mime.split('/').next().unwrap_or("");
+    let codec = codecs.split('.').next().unwrap_or("");
+    let is_timed_text = mime.contains("ttml") || ["stpp", "wvtt"].contains(&codec);
     match (content, major) {
-        ("video", _) => Some(MediaKind::Video),
-        ("audio", _) => Some(MediaKind::Audio),
-        ("text", _) => Some(MediaKind::Subtitle),
-        ("", "video") => Some(MediaKind::Video),
-        ("", "audio") => Some(MediaKind::Audio),
-        ("", "text") => Some(MediaKind::Subtitle),
-        ("", "application") if mime.contains("ttml") || ["stpp", "wvtt"].contains(&codec(codecs)) => {
-            Some(MediaKind::Subtitle)
-        }
+        ("video", _) | ("", "video") => Some(MediaKind::Video),
+        ("audio", _) | ("", "audio") => Some(MediaKind::Audio),
+        ("text", _) | ("", "text") => Some(MediaKind::Subtitle),
+        ("", "application") if is_timed_text => Some(MediaKind::Subtitle),
         _ => None,
     }
-}
-
-fn codec(codecs: &str) -> &str {
-    codecs.split('.').next().unwrap_or("")
-}
-
-/// The segments of a file that is one segment.
-pub(super) fn single(
-    base: &Url,
-    length_ns: Option<u64>,
-    urls: &mut UrlResolver,
-) -> Result<Media, ManifestError> {
-    urls.count_segment()?;
-    let segment = super::Segment {
-        place: urls.place_of(base, None)?,
-        start_ns: 0,
-        duration_ns: length_ns.unwrap_or(0),
-        init: None,
-        key: None,
-        starts_anew: false,
-    };
-    Ok(Media::Known(Arc::new(Segments {
-        list: vec![segment],
-        ..Segments::default()
-    })))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use url::Url;
 
 use super::element::Element;
-use super::{ManifestError, Media, Segment, Segments, UrlResolver, byte_range, dash, to_ns};
+use super::{ManifestError, Media, Segment, Segments, UrlRange, UrlResolver, byte_range, to_ns};
 
 /// A timeline may repeat without an end; the bound on segments ends it.
 type Entry = (Option<u64>, u64, i64);
@@ -74,34 +74,18 @@ impl Addressing {
         replace(&mut own.start_number, said.number("startNumber")?);
         replace(&mut own.end_number, said.number("endNumber")?);
         replace(&mut own.offset, said.number("presentationTimeOffset")?);
-        replace(&mut own.media, said.attribute("media").map(str::to_owned));
-        replace(
-            &mut own.initialization,
-            said.attribute("initialization").map(str::to_owned),
-        );
-        let range = said.attribute("indexRange");
-        replace(
-            &mut own.index_range,
-            range.map(|text| byte_range("indexRange", text)).transpose()?,
-        );
-        replace(
-            &mut own.timeline,
-            said.child("SegmentTimeline").map(timeline).transpose()?,
-        );
+        replace(&mut own.media, said.text("media"));
+        replace(&mut own.initialization, said.text("initialization"));
+        replace(&mut own.index_range, range_of(said, "indexRange")?);
+        let timeline = said.child("SegmentTimeline").map(timeline).transpose()?;
+        replace(&mut own.timeline, timeline);
         if let Some(initialization) = said.child("Initialization") {
-            let url = initialization.attribute("sourceURL").map(str::to_owned);
-            replace(&mut own.initialization, url);
-            let range = initialization.attribute("range");
-            replace(
-                &mut own.initialization_range,
-                range.map(|text| byte_range("range", text)).transpose()?,
-            );
+            replace(&mut own.initialization, initialization.text("sourceURL"));
+            replace(&mut own.initialization_range, range_of(initialization, "range")?);
         }
         let mut listed = Vec::new();
         for segment in said.named("SegmentURL") {
-            let range = segment.attribute("mediaRange");
-            let range = range.map(|text| byte_range("mediaRange", text)).transpose()?;
-            listed.push((segment.attribute("media").map(str::to_owned), range));
+            listed.push((segment.text("media"), range_of(segment, "mediaRange")?));
         }
         if !listed.is_empty() {
             own.listed = listed;
@@ -117,7 +101,7 @@ impl Addressing {
         urls: &mut UrlResolver,
     ) -> Result<Media, ManifestError> {
         match self.form {
-            Form::Plain => dash::single(base, numbers.length_ns, urls),
+            Form::Plain => single(base, numbers.length_ns, urls),
             Form::Template => self.template(base, numbers, urls),
             Form::List => self.list(base, numbers, urls),
             Form::Base => self.indexed(base, numbers, urls),
@@ -183,18 +167,12 @@ impl Addressing {
         let whole = u128::from(numbers.length_ns.unwrap_or(0)) * u128::from(self.scale()) / 1_000_000_000;
         let ticks = self.duration.unwrap_or(u64::try_from(whole).unwrap_or(u64::MAX));
         let even = |index: u64| {
-            let time = self
-                .offset
-                .unwrap_or(0)
-                .saturating_add(index.saturating_mul(ticks));
-            (time, ticks)
+            let offset = self.offset.unwrap_or(0);
+            (offset.saturating_add(index.saturating_mul(ticks)), ticks)
         };
         let mut segments = Segments::default();
         if self.initialization.is_some() || self.initialization_range.is_some() {
-            let address = self.initialization.as_deref().unwrap_or("");
-            segments
-                .inits
-                .push(urls.place(base, address, self.initialization_range)?);
+            segments.inits.push(self.init(base, urls)?);
         }
         let init = (!segments.inits.is_empty()).then_some(0);
         for (index, (address, range)) in self.listed.iter().enumerate() {
@@ -213,22 +191,22 @@ impl Addressing {
         urls: &mut UrlResolver,
     ) -> Result<Media, ManifestError> {
         let Some(range) = self.index_range else {
-            return dash::single(base, numbers.length_ns, urls);
+            return single(base, numbers.length_ns, urls);
         };
-        let init = match self.initialization_range {
-            Some(range) => {
-                let address = self.initialization.as_deref().unwrap_or("");
-                Some(urls.place(base, address, Some(range))?)
-            }
-            None => None,
-        };
+        let ranged = self.initialization_range.is_some();
         Ok(Media::Indexed {
             index: urls.place_of(base, Some(range))?,
-            init,
+            init: ranged.then(|| self.init(base, urls)).transpose()?,
         })
     }
 
-    fn segment(&self, place: super::UrlRange, time: u64, ticks: u64, init: Option<u32>) -> Segment {
+    /// The initialization segment, where no template has a place in its address.
+    fn init(&self, base: &Url, urls: &mut UrlResolver) -> Result<UrlRange, ManifestError> {
+        let address = self.initialization.as_deref().unwrap_or("");
+        urls.place(base, address, self.initialization_range)
+    }
+
+    fn segment(&self, place: UrlRange, time: u64, ticks: u64, init: Option<u32>) -> Segment {
         let scale = self.scale();
         Segment {
             place,
@@ -266,6 +244,26 @@ impl Addressing {
             (offset.saturating_add(index.saturating_mul(duration)), duration)
         })))
     }
+}
+
+fn range_of(element: &Element, name: &'static str) -> Result<Option<(u64, u64)>, ManifestError> {
+    let range = element.attribute(name).map(|text| byte_range(name, text));
+    range.transpose()
+}
+
+/// The segments of a file that is one segment.
+fn single(base: &Url, length_ns: Option<u64>, urls: &mut UrlResolver) -> Result<Media, ManifestError> {
+    urls.count_segment()?;
+    let mut segments = Segments::default();
+    segments.list.push(Segment {
+        place: urls.place_of(base, None)?,
+        start_ns: 0,
+        duration_ns: length_ns.unwrap_or(0),
+        init: None,
+        key: None,
+        starts_anew: false,
+    });
+    Ok(Media::Known(Arc::new(segments)))
 }
 
 fn timeline(element: &Element) -> Result<Vec<Entry>, ManifestError> {

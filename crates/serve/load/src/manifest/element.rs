@@ -17,7 +17,7 @@ pub(super) struct Element {
     pub name: String,
     attributes: Vec<(String, String)>,
     pub children: Vec<Element>,
-    pub text: String,
+    pub content: String,
 }
 
 impl Element {
@@ -27,7 +27,7 @@ impl Element {
         let mut open: Vec<Element> = Vec::new();
         let mut left = MOST_ELEMENTS;
         loop {
-            let event = reader.read_event().map_err(|error| not_xml(&error.to_string()))?;
+            let event = reader.read_event().map_err(not_xml)?;
             let closed = match event {
                 Event::Start(start) => {
                     count(&mut left, open.len())?;
@@ -40,18 +40,16 @@ impl Element {
                 }
                 Event::End(_) => open.pop(),
                 Event::Text(text) => {
-                    let text = text.decode().map_err(|error| not_xml(&error.to_string()))?;
-                    add_text(&mut open, &text);
+                    add_text(&mut open, &text.decode().map_err(not_xml)?);
                     None
                 }
                 Event::CData(text) => {
-                    let text = text.decode().map_err(|error| not_xml(&error.to_string()))?;
-                    add_text(&mut open, &text);
+                    add_text(&mut open, &text.decode().map_err(not_xml)?);
                     None
                 }
                 Event::GeneralRef(reference) => {
                     let character = reference.resolve_char_ref().ok().flatten();
-                    let name = reference.decode().map_err(|error| not_xml(&error.to_string()))?;
+                    let name = reference.decode().map_err(not_xml)?;
                     match (character, resolve_predefined_entity(&name)) {
                         (Some(character), _) => add_text(&mut open, character.encode_utf8(&mut [0; 4])),
                         (None, Some(text)) => add_text(&mut open, text),
@@ -74,6 +72,11 @@ impl Element {
     pub fn attribute(&self, name: &str) -> Option<&str> {
         let found = self.attributes.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
+    }
+
+    /// The same as text of its own.
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.attribute(name).map(str::to_owned)
     }
 
     /// Children of that name.
@@ -101,13 +104,13 @@ fn count(left: &mut usize, depth: usize) -> Result<(), ManifestError> {
     Ok(())
 }
 
-fn not_xml(problem: &str) -> ManifestError {
-    ManifestError::NotXml(super::shortened(problem))
+fn not_xml(problem: impl ToString) -> ManifestError {
+    ManifestError::NotXml(super::shortened(&problem.to_string()))
 }
 
 fn add_text(open: &mut [Element], text: &str) {
     if let Some(element) = open.last_mut() {
-        element.text.push_str(text);
+        element.content.push_str(text);
     }
 }
 
@@ -115,14 +118,14 @@ fn element(start: &BytesStart<'_>) -> Result<Element, ManifestError> {
     let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut attributes = Vec::new();
     for attribute in start.attributes() {
-        let attribute = attribute.map_err(|error| not_xml(&error.to_string()))?;
+        let attribute = attribute.map_err(not_xml)?;
         // Namespaces and what belongs to others (xlink) would hide attributes of the same local name.
         if attribute.key.prefix().is_some() {
             continue;
         }
         let value = attribute
             .normalized_value(quick_xml::XmlVersion::Implicit1_0)
-            .map_err(|error| not_xml(&error.to_string()))?;
+            .map_err(not_xml)?;
         attributes.push((name(attribute.key.local_name().as_ref()), value.into_owned()));
     }
     Ok(Element {

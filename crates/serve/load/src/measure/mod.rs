@@ -126,55 +126,45 @@ impl Cause {
 
     /// The word for it.
     pub fn name(self) -> &'static str {
-        match self {
-            Cause::Dns => "dns",
-            Cause::Refused => "refused",
-            Cause::ConnectTimeout => "connect_timeout",
-            Cause::Connect => "connect",
-            Cause::Tls => "tls",
-            Cause::Descriptors => "descriptors",
-            Cause::Ports => "ports",
-            Cause::Reset => "reset",
-            Cause::Closed => "closed",
-            Cause::ShortBody => "short_body",
-            Cause::Timeout => "timeout",
-            Cause::BadResponse => "bad_response",
-            Cause::Http4xx => "http_4xx",
-            Cause::Http5xx => "http_5xx",
-            Cause::HttpOther => "http_other",
-            Cause::Redirect => "redirect",
-            Cause::WrongRange => "wrong_range",
-            Cause::BadManifest => "bad_manifest",
-            Cause::BadMedia => "bad_media",
-            Cause::NotPermitted => "not_permitted",
-        }
+        self.told().0
     }
 
     /// What it means, for people.
     pub fn words(self) -> &'static str {
+        self.told().1
+    }
+
+    fn told(self) -> (&'static str, &'static str) {
         match self {
-            Cause::Dns => "the host name does not resolve",
-            Cause::Refused => "the host refused the connection",
-            Cause::ConnectTimeout => "connecting timed out",
-            Cause::Connect => "cannot connect",
-            Cause::Tls => "the TLS handshake failed",
-            Cause::Descriptors => "no file descriptors left: raise the limit with 'ulimit -n'",
-            Cause::Ports => {
-                "no ports left towards the origin: widen net.ipv4.ip_local_port_range, or use more addresses"
-            }
-            Cause::Reset => "the connection was reset",
-            Cause::Closed => "the connection was closed without a response",
-            Cause::ShortBody => "the body is shorter than its declared length",
-            Cause::Timeout => "no data within the timeout",
-            Cause::BadResponse => "the response is not valid HTTP",
-            Cause::Http4xx => "status 4xx",
-            Cause::Http5xx => "status 5xx",
-            Cause::HttpOther => "another status",
-            Cause::Redirect => "too many redirects, or an invalid one",
-            Cause::WrongRange => "the response has another range than requested",
-            Cause::BadManifest => "the manifest is invalid",
-            Cause::BadMedia => "the segment is invalid",
-            Cause::NotPermitted => "load on this host needs --yes-really-load-this-host",
+            Cause::Dns => ("dns", "the host name does not resolve"),
+            Cause::Refused => ("refused", "the host refused the connection"),
+            Cause::ConnectTimeout => ("connect_timeout", "connecting timed out"),
+            Cause::Connect => ("connect", "cannot connect"),
+            Cause::Tls => ("tls", "the TLS handshake failed"),
+            Cause::Descriptors => (
+                "descriptors",
+                "no file descriptors left: raise the limit with 'ulimit -n'",
+            ),
+            Cause::Ports => (
+                "ports",
+                "no ports left towards the origin: widen net.ipv4.ip_local_port_range, or use more addresses",
+            ),
+            Cause::Reset => ("reset", "the connection was reset"),
+            Cause::Closed => ("closed", "the connection was closed without a response"),
+            Cause::ShortBody => ("short_body", "the body is shorter than its declared length"),
+            Cause::Timeout => ("timeout", "no data within the timeout"),
+            Cause::BadResponse => ("bad_response", "the response is not valid HTTP"),
+            Cause::Http4xx => ("http_4xx", "status 4xx"),
+            Cause::Http5xx => ("http_5xx", "status 5xx"),
+            Cause::HttpOther => ("http_other", "another status"),
+            Cause::Redirect => ("redirect", "too many redirects, or an invalid one"),
+            Cause::WrongRange => ("wrong_range", "the response has another range than requested"),
+            Cause::BadManifest => ("bad_manifest", "the manifest is invalid"),
+            Cause::BadMedia => ("bad_media", "the segment is invalid"),
+            Cause::NotPermitted => (
+                "not_permitted",
+                "load on this host needs --yes-really-load-this-host",
+            ),
         }
     }
 }

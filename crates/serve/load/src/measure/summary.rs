@@ -82,7 +82,7 @@ impl Distribution {
 }
 
 /// Requests of one kind, or of all.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct KindSummary {
     /// Which: a kind, or `all`.
     pub kind: String,
@@ -189,7 +189,7 @@ impl QualitySummary {
 }
 
 /// A whole run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct LoadSummary {
     /// How long it took, nanoseconds.
     pub duration_ns: u64,
@@ -257,18 +257,13 @@ impl LoadSummary {
         let kinds = account.kinds();
         LoadSummary {
             duration_ns,
-            most_viewers: 0,
-            arrivals: 0,
             all: KindSummary::of("all", &account.total(), seconds),
             kinds: kinds
                 .map(|(kind, account)| KindSummary::of(kind.name(), account, seconds))
                 .collect(),
             quality: QualitySummary::of(quality),
             schedule_error: Times::of(&account.schedule_error),
-            cpu_ns: 0,
-            busiest: 0.0,
-            generator_limited: false,
-            origin: None,
+            ..LoadSummary::default()
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use weir_net::affinity;
 
-use super::TestbedError;
+use super::error::TestbedError;
 use crate::experiment::{Experiment, Storage};
 
 /// Cores, counted from 0.

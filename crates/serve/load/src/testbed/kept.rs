@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use weir_net::clock;
 use weir_results::{NewRun, Outcome as Stands, Run, RunFilter, RunId, Store, StoreError};
 
-use super::{Cores, TestbedError};
+use super::cores::Cores;
+use super::error::TestbedError;
 use crate::experiment::{self, Done, Experiment, Outcome};
 
 /// The kind of the run of an experiment.

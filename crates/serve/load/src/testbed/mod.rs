@@ -3,40 +3,21 @@
 //! reads its metrics.
 
 mod cores;
+mod error;
 mod kept;
 mod origin;
 mod storage;
 
 use std::path::Path;
 
-use thiserror::Error;
-use weir_results::StoreError;
-
 pub use cores::{Cores, choose};
+pub use error::TestbedError;
 pub use kept::{KIND, Kept, find};
 pub use origin::Origin;
 use origin::run_on;
 use storage::Storage;
 
-use crate::engine::LoadError;
 use crate::experiment::{Cell, Experiment, Storage as From};
-
-/// Why an experiment cannot go on.
-#[derive(Debug, Error)]
-pub enum TestbedError {
-    /// The user has to ask for something else.
-    #[error("{0}")]
-    Asked(String),
-    /// A process, a port or a core.
-    #[error("{0}")]
-    Failed(String),
-    /// The generator.
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    /// The results store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 /// Storage and cores of an experiment.
 pub struct Testbed<'a> {

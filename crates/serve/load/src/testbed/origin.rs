@@ -12,7 +12,7 @@ use weir_net::affinity;
 use weir_net::process::{ProcessHandle, spawn_bound};
 use weir_origin::Listening;
 
-use super::TestbedError;
+use super::error::TestbedError;
 use crate::engine::LoadError;
 use crate::experiment::OriginChange;
 use crate::measure::LoadSummary;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use weir_origin::{Config, Limits, Server, StorageLocation};
 use weir_units::TimeSpan;
 
-use super::TestbedError;
+use super::error::TestbedError;
 use crate::distance::Distance;
 
 /// Number of reads for the median time to first byte.

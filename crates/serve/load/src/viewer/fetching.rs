@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weir_net::clock::monotonic_ns;
 
-use super::Viewer;
+use super::state::Viewer;
 use crate::client::{Answer, Failed, Request};
 use crate::manifest::{self, Media, Segments, UrlRange};
 use crate::measure::{Bins, Cause, Kind, Sample};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use weir_net::clock::monotonic_ns;
 
 use super::fetching::Continuity;
-use super::{Play, RungChoice, Viewer};
+use super::state::{Play, RungChoice, Viewer};
 use crate::client::Failed;
 use crate::manifest::{self, MediaKind, Period, Presentation, Rung, Segments, UrlRange};
 use crate::measure::Kind;

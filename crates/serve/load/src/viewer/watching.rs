@@ -14,17 +14,11 @@ use weir_player::{Action, Event, Figures, Manifest, Outcome, Player, Request, Re
 use weir_units::Rate;
 
 use super::fetching::Continuity;
-use super::{RungChoice, Viewer};
+use super::state::{RungChoice, Viewer};
 use crate::client::{Answer, Failed};
 use crate::manifest::{Media, MediaKind, Presentation, Segments, Set, UrlRange};
 use crate::measure::{Cause, Kind, Segment, Session};
 
-/// Presentations as players see them, shared by all viewers of the same segments.
-#[derive(Default)]
-pub(super) struct PlayerManifests(Vec<(Vec<Arc<Segments>>, Arc<Manifest>)>);
-
-/// Most of them that are kept.
-const MOST_MANIFESTS: usize = 256;
 /// A player takes no segments that last no time; playlists have them.
 const SHORTEST: Duration = Duration::from_millis(1);
 /// The most that a player takes.
@@ -205,11 +199,8 @@ impl Viewer {
         shared: Vec<Arc<Segments>>,
     ) -> Result<Arc<Manifest>, Failed> {
         let mut players = self.shared.players.borrow_mut();
-        let same = |known: &[Arc<Segments>]| {
-            known.len() == shared.len() && known.iter().zip(&shared).all(|(a, b)| Arc::ptr_eq(a, b))
-        };
-        if let Some((_, manifest)) = players.0.iter().find(|(known, _)| same(known)) {
-            return Ok(manifest.clone());
+        if let Some(manifest) = players.of(&shared) {
+            return Ok(manifest);
         }
         let mut segments = shared.iter();
         let made: Result<Vec<Track>, weir_player::ManifestError> = tracks
@@ -227,12 +218,7 @@ impl Viewer {
             tracing::debug!("unplayable presentation: {error}");
             Failed(Cause::BadManifest)
         })?;
-        let manifest = Arc::new(manifest);
-        if players.0.len() >= MOST_MANIFESTS {
-            players.0.clear();
-        }
-        players.0.push((shared, manifest.clone()));
-        Ok(manifest)
+        Ok(players.keep(shared, manifest))
     }
 
     async fn sit(&mut self, sitting: &mut Sitting) -> Outcome {
@@ -290,13 +276,9 @@ impl Viewer {
     fn take_off(&self, sitting: &mut Sitting, request: Request, intended_ns: u64) -> Flight {
         let asked = self.asked(sitting, &request);
         let mut viewer = Viewer {
-            number: self.number,
-            shared: self.shared.clone(),
-            leaving: self.leaving.clone(),
-            client: self.client.share(),
-            random: self.random.clone(),
             intended_ns: None,
             failures: 0,
+            ..self.clone()
         };
         let mut playing = sitting.tracks.get_mut(request.track).and_then(Option::take);
         Box::pin(async move {
@@ -361,26 +343,23 @@ impl Viewer {
         if at == 0 || segment.starts_anew {
             track.continuity.begin_anew();
         }
+        let named = |places: &[UrlRange], number: u32| {
+            let place = places.get(number as usize).cloned();
+            place.ok_or(Failed(Cause::BadManifest))
+        };
         if let Some(number) = segment.init
             && track.init != Some((period, rung, number))
         {
-            let place = segments
-                .inits
-                .get(number as usize)
-                .ok_or(Failed(Cause::BadManifest))?;
+            let place = named(&segments.inits, number)?;
             let due = intended_ns.take().unwrap_or_else(monotonic_ns);
-            self.fetch_media(Kind::Init, place, None, &mut track.continuity, due)
+            self.fetch_media(Kind::Init, &place, None, &mut track.continuity, due)
                 .await?;
             track.init = Some((period, rung, number));
         }
         if let Some(number) = segment.key
             && track.key != Some((period, rung, number))
         {
-            let place = segments
-                .keys
-                .get(number as usize)
-                .ok_or(Failed(Cause::BadManifest))?;
-            self.fetch(Kind::Key, place).await?;
+            self.fetch(Kind::Key, &named(&segments.keys, number)?).await?;
             track.key = Some((period, rung, number));
         }
         let due = intended_ns.take().unwrap_or_else(monotonic_ns);
@@ -406,12 +385,7 @@ impl Viewer {
             bitrate: rung.bandwidth,
             buffer_ns: ns(sitting.player.buffer(request.track)),
             pace: request.pace.map(|rate| rate.0),
-            bytes: 0,
-            first_byte_ns: None,
-            last_byte_ns: 0,
-            bin_rate: None,
-            bin_deviation: None,
-            failure: None,
+            ..Segment::default()
         })
     }
 

@@ -6,5 +6,6 @@
 #[path = "../suite/acting/mod.rs"]
 mod acting;
 mod open_loop;
+#[allow(dead_code, reason = "the suite has runs that fail")]
 #[path = "../suite/playing/mod.rs"]
 mod playing;

@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use crate::acting::{Acting, After, answer, mpd};
-use crate::playing::{config, play, viewers};
-use weir_load::measure::LoadSummary;
+use crate::acting::{Acting, After, answer, count, mpd, serving};
+use crate::playing::{config, of_kind, play, viewers};
 use weir_load::schedule::Arrivals;
 use weir_load::viewer::Play;
 
@@ -57,26 +56,6 @@ fn agrees(sorted: &[Duration], share: f64, reported_ns: i64, late_ns: i64) {
         high / 1e6,
         late / 1e6
     );
-}
-
-/// A server with two titles, that answers at once.
-fn titles() -> Acting {
-    Acting::start(|path, stream| match path {
-        _ if path.ends_with(".mpd") => answer(stream, "200 OK", mpd(3).as_bytes()),
-        _ => answer(stream, "200 OK", &[1; 100]),
-    })
-}
-
-fn count(asked: &[String], wanted: impl Fn(&str) -> bool) -> usize {
-    asked.iter().filter(|path| wanted(path.as_str())).count()
-}
-
-fn of_kind(summary: &LoadSummary, kind: &str) -> u64 {
-    summary
-        .kinds
-        .iter()
-        .find(|found| found.kind == kind)
-        .map_or(0, |found| found.requests)
 }
 
 #[test]
@@ -173,7 +152,7 @@ fn viewers_come_at_their_rate_however_slow_the_server_is() {
 fn viewers_think_between_sessions_and_end_them_in_time() {
     // One viewer, which thinks for 150 ms after each manifest: in 0.7 s it has 5 sessions at most, and opens a
     // connection for each.
-    let server = titles();
+    let server = serving(3, 100);
     let mut thinking = config(&server.url("/a.mpd"), viewers(1), Play::Manifest);
     thinking.behaviour.think = (Duration::from_millis(150), Duration::from_millis(150));
     let summary = play(&thinking);
@@ -202,10 +181,7 @@ fn viewers_think_between_sessions_and_end_them_in_time() {
 
 #[test]
 fn a_viewer_in_real_time_keeps_to_its_clock() {
-    let server = Acting::start(|path, stream| match path {
-        "/manifest.mpd" => answer(stream, "200 OK", mpd(100).as_bytes()),
-        _ => answer(stream, "200 OK", &[1; 1000]),
-    });
+    let server = serving(100, 1000);
     let mut config = config(&server.url("/manifest.mpd"), viewers(3), Play::RealTime);
     config.duration = Some(Duration::from_secs(2));
     let summary = play(&config);

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::acting::{Acting, After, answer, mpd};
+use crate::playing::{config, only, viewers};
 use crate::served::{eight, play};
 use socket2::{Domain, Socket, Type};
 use weir_load::client::{HttpVersion, Patience};
@@ -12,6 +13,7 @@ use weir_load::engine::Config;
 use weir_load::measure::LoadSummary;
 use weir_load::viewer::Play;
 
+/// Viewers who wait only as long as it takes to see that nothing comes.
 fn impatient(url: &str, how: Play) -> Config {
     let mut config = eight(url, how);
     config.behaviour.verify = false;
@@ -20,15 +22,6 @@ fn impatient(url: &str, how: Play) -> Config {
         silence: Duration::from_millis(300),
     };
     config
-}
-
-#[track_caller]
-fn only(summary: &LoadSummary, cause: &str) {
-    let failures = &summary.all.failures;
-    assert!(
-        failures.len() == 1 && failures.contains_key(cause),
-        "not only {cause}: {failures:?}"
-    );
 }
 
 #[test]
@@ -64,7 +57,7 @@ fn redirects_that_lead_nowhere() {
             }
             _ => answer(stream, "200 OK", b"x"),
         });
-        let summary = play(&impatient(&server.url("/m.mpd"), Play::Manifest));
+        let summary = play(&config(&server.url("/m.mpd"), viewers(8), Play::Manifest));
         only(&summary, "redirect");
         assert_eq!(summary.all.failed, summary.all.requests);
     }
@@ -78,7 +71,7 @@ fn redirects_that_lead_nowhere() {
         let _ = stream.write_all(head.as_bytes());
         After::Keep
     });
-    let summary = play(&impatient(&server.url("/0"), Play::Manifest));
+    let summary = play(&config(&server.url("/0"), viewers(8), Play::Manifest));
     only(&summary, "redirect");
     let asked = server.asked();
     assert_eq!(summary.all.sent, asked.len() as u64);
@@ -94,7 +87,7 @@ fn another_range_than_was_asked_for() {
         // The whole file, which is another thing.
         _ => answer(stream, "200 OK", &[0; 5000]),
     });
-    let summary = play(&impatient(&server.url("/media.m3u8"), Play::Loop));
+    let summary = play(&config(&server.url("/media.m3u8"), viewers(8), Play::Loop));
     only(&summary, "wrong_range");
 }
 
@@ -161,7 +154,7 @@ fn http_2_that_goes_wrong() {
 #[test]
 fn a_server_of_http_1_is_told_so_when_asked_for_http_2() {
     let server = Acting::start(|_, stream| answer(stream, "200 OK", mpd(1).as_bytes()));
-    let mut config = impatient(&server.url("/m.mpd"), Play::Manifest);
+    let mut config = config(&server.url("/m.mpd"), viewers(8), Play::Manifest);
     config.http = HttpVersion::Two;
     let summary = play(&config);
     assert_eq!(summary.all.failed, summary.all.requests);

@@ -1,26 +1,14 @@
 //! What viewers choose at random.
 
-use crate::acting::{Acting, answer, mpd};
+use crate::acting::{count, serving};
 use crate::playing::{config, play, viewers};
 use weir_load::engine::place;
 use weir_load::schedule::Popularity;
 use weir_load::viewer::{Play, RungChoice};
 
-/// A server with two titles, that answers at once.
-fn titles() -> Acting {
-    Acting::start(|path, stream| match path {
-        _ if path.ends_with(".mpd") => answer(stream, "200 OK", mpd(3).as_bytes()),
-        _ => answer(stream, "200 OK", &[1; 100]),
-    })
-}
-
-fn count(asked: &[String], wanted: impl Fn(&str) -> bool) -> usize {
-    asked.iter().filter(|path| wanted(path.as_str())).count()
-}
-
 #[test]
 fn titles_are_chosen_by_their_popularity() {
-    let server = titles();
+    let server = serving(3, 100);
     let mut config = config(&server.url("/0/a.mpd"), viewers(4), Play::Manifest);
     config.behaviour.titles = (0..4)
         .map(|title| place(&server.url(&format!("/{title}/a.mpd"))).unwrap())
@@ -48,7 +36,7 @@ fn rungs_are_chosen_as_told() {
         (RungChoice::Highest, false, true),
         (RungChoice::Random, true, true),
     ] {
-        let server = titles();
+        let server = serving(3, 100);
         let mut config = config(&server.url("/a.mpd"), viewers(8), Play::Loop);
         config.behaviour.rung = rung;
         play(&config);

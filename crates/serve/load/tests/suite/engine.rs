@@ -1,29 +1,17 @@
 //! The engine against servers that answer right, late, wrong or not at all: every request is accounted for, under its cause.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use crate::acting::{Acting, After, answer, mpd};
-use crate::playing::{Nobody, config, play, viewers};
+use crate::acting::{Acting, After, answer, mpd, serving};
+use crate::playing::{Nobody, config, of_kind, only, play, viewers};
 use weir_load::engine::run;
 use weir_load::measure::LoadSummary;
 use weir_load::viewer::Play;
 
-fn of_kind(summary: &LoadSummary, kind: &str) -> u64 {
-    summary
-        .kinds
-        .iter()
-        .find(|found| found.kind == kind)
-        .map_or(0, |found| found.requests)
-}
-
 #[test]
 fn the_background_s_loop_request_by_request() {
-    let server = Acting::start(|path, stream| match path {
-        "/film/manifest.mpd" => answer(stream, "200 OK", mpd(3).as_bytes()),
-        _ => answer(stream, "200 OK", &[1; 1000]),
-    });
+    let server = serving(3, 1000);
     let mut config = config(&server.url("/film/manifest.mpd"), viewers(1), Play::Loop);
     config.threads = 1;
     let summary = play(&config);
@@ -54,10 +42,7 @@ fn the_background_s_loop_request_by_request() {
 
 #[test]
 fn many_viewers_are_accounted_for_to_the_request_and_the_byte() {
-    let server = Acting::start(|path, stream| match path {
-        "/manifest.mpd" => answer(stream, "200 OK", mpd(3).as_bytes()),
-        _ => answer(stream, "200 OK", &[1; 5000]),
-    });
+    let server = serving(3, 5000);
     let summary = play(&config(&server.url("/manifest.mpd"), viewers(20), Play::Random));
     assert_eq!(summary.all.requests, server.asked().len() as u64);
     assert_eq!(
@@ -68,10 +53,8 @@ fn many_viewers_are_accounted_for_to_the_request_and_the_byte() {
     assert_eq!(summary.all.last_byte.count, summary.all.requests);
 }
 
-/// Failures of a run against a server whose segments are answered by `act`.
-fn failures(
-    act: impl Fn(&mut std::net::TcpStream) -> After + Send + Sync + 'static,
-) -> BTreeMap<String, u64> {
+/// A run against a server whose segments are answered by `act`.
+fn failing(act: impl Fn(&mut std::net::TcpStream) -> After + Send + Sync + 'static) -> LoadSummary {
     let server = Acting::start(move |path, stream| match path {
         "/manifest.mpd" => answer(stream, "200 OK", mpd(2).as_bytes()),
         _ => act(stream),
@@ -84,54 +67,46 @@ fn failures(
         summary.all.sent + summary.all.retries,
         server.asked().len() as u64
     );
-    summary.all.failures
-}
-
-#[track_caller]
-fn only(failures: &BTreeMap<String, u64>, cause: &str) {
-    assert!(
-        failures.len() == 1 && failures.contains_key(cause),
-        "not only {cause}: {failures:?}"
-    );
+    summary
 }
 
 #[test]
 fn every_failure_has_its_cause() {
-    only(
-        &failures(|stream| answer(stream, "404 Not Found", b"no")),
-        "http_4xx",
-    );
-    only(&failures(|stream| answer(stream, "503 Busy", b"")), "http_5xx");
-    only(
-        &failures(|stream| answer(stream, "304 Not Modified", b"")),
-        "http_other",
-    );
-    let cut = failures(|stream| {
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf of it");
-        After::Close
-    });
-    only(&cut, "short_body");
-    only(&failures(|_| After::Silence), "timeout");
-    let other = failures(|stream| {
-        let _ = stream.write_all(b"SSH-2.0-OpenSSH\r\n\r\n");
-        After::Close
-    });
-    only(&other, "bad_response");
-    only(
-        &failures(|stream| {
-            let _ = stream.write_all(b"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n");
-            After::Keep
-        }),
-        "redirect",
-    );
-    let reset = failures(|stream| {
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf");
-        // Long enough for the half to be read first.
-        std::thread::sleep(Duration::from_millis(50));
-        After::Reset
-    });
-    only(&reset, "reset");
-    only(&failures(|_| After::Close), "closed");
+    let half = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf of it";
+    let empty = "Content-Length: 0\r\n\r\n";
+    for (said, then, cause) in [
+        (
+            format!("HTTP/1.1 404 Not Found\r\n{empty}"),
+            After::Keep,
+            "http_4xx",
+        ),
+        (format!("HTTP/1.1 503 Busy\r\n{empty}"), After::Keep, "http_5xx"),
+        (
+            format!("HTTP/1.1 304 Not Modified\r\n{empty}"),
+            After::Keep,
+            "http_other",
+        ),
+        (
+            format!("HTTP/1.1 302 Found\r\nLocation: /again\r\n{empty}"),
+            After::Keep,
+            "redirect",
+        ),
+        ("SSH-2.0-OpenSSH\r\n\r\n".to_owned(), After::Close, "bad_response"),
+        (half.to_owned(), After::Close, "short_body"),
+        (half.to_owned(), After::Reset, "reset"),
+        (String::new(), After::Close, "closed"),
+        (String::new(), After::Silence, "timeout"),
+    ] {
+        let summary = failing(move |stream| {
+            let _ = stream.write_all(said.as_bytes());
+            if then == After::Reset {
+                // Long enough for the half to be read first.
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            then
+        });
+        only(&summary, cause);
+    }
 }
 
 #[test]
@@ -146,7 +121,7 @@ fn manifests_that_cannot_be_read_are_failures() {
         let server = Acting::start(move |_, stream| answer(stream, "200 OK", text.as_bytes()));
         for how in [Play::Loop, Play::RealTime, Play::Manifest] {
             let summary = play(&config(&server.url("/manifest.mpd"), viewers(1), how));
-            only(&summary.all.failures, "bad_manifest");
+            only(&summary, "bad_manifest");
             assert_eq!(summary.all.failed, summary.all.requests, "{text}");
             // It waits longer after each failure.
             assert!(
@@ -163,27 +138,17 @@ fn hosts_that_are_not_there() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     drop(listener);
-    let summary = play(&config(
-        &format!("http://{address}/m.mpd"),
-        viewers(1),
-        Play::Loop,
-    ));
-    only(&summary.all.failures, "refused");
-    assert_eq!(summary.all.sent, 0);
-    let summary = play(&config(
-        "http://no-such-host.invalid/m.mpd",
-        viewers(1),
-        Play::Loop,
-    ));
-    only(&summary.all.failures, "dns");
-    // A server that speaks no TLS.
     let server = Acting::start(|_, stream| answer(stream, "200 OK", b""));
-    let summary = play(&config(
-        &format!("https://{}/m.mpd", server.address),
-        viewers(1),
-        Play::Loop,
-    ));
-    only(&summary.all.failures, "tls");
+    for (origin, cause) in [
+        (format!("http://{address}"), "refused"),
+        ("http://no-such-host.invalid".to_owned(), "dns"),
+        // It speaks no TLS.
+        (format!("https://{}", server.address), "tls"),
+    ] {
+        let summary = play(&config(&format!("{origin}/m.mpd"), viewers(1), Play::Loop));
+        only(&summary, cause);
+        assert_eq!(summary.all.sent, 0, "{cause}");
+    }
 }
 
 #[test]
@@ -206,7 +171,7 @@ fn other_hosts_are_refused_without_leave() {
         answer(stream, "200 OK", text.as_bytes())
     });
     let summary = play(&config(&server.url("/manifest.mpd"), viewers(1), Play::Loop));
-    only(&summary.all.failures, "not_permitted");
+    only(&summary, "not_permitted");
 }
 
 #[test]

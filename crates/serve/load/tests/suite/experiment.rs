@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use proptest::prelude::*;
 use weir_load::experiment::{
     Bench, Cell, Compared, Done, Experiment, Group, Machine, Model, Outcome, left, make, markdown, read,
 };
@@ -69,20 +68,6 @@ fn each_repeat_makes_every_run_once_in_an_order_that_follows_from_the_seed() {
         })
         .collect();
     assert!(orders.len() > 10, "{} orders", orders.len());
-}
-
-#[test]
-fn what_is_done_is_not_made_again() {
-    let experiment = read(SMALL).expect("an experiment");
-    let cells = experiment.cells();
-    let done: BTreeSet<String> = cells[..5].iter().map(|cell| cell.key()).collect();
-    assert_eq!(experiment.left(&done), cells[5..]);
-    let all: BTreeSet<String> = cells.iter().map(|cell| cell.key()).collect();
-    assert_eq!(experiment.left(&all), []);
-    assert_eq!(
-        experiment.left(&BTreeSet::from(["something else".to_owned()])),
-        cells
-    );
 }
 
 /// Makes runs until a number of them is made, then fails or is interrupted.
@@ -227,18 +212,6 @@ fn what_is_wrong_with_a_file_is_said_in_a_line() {
             .to_string()
             .contains("no [[part]]")
     );
-}
-
-proptest! {
-    #[test]
-    fn no_text_upsets_the_reader(text in "\\PC*", at in 0_usize..600, cut in 0_usize..40) {
-        let mut mixed = SMALL.to_owned();
-        let from = at.min(mixed.len());
-        mixed.replace_range(from..(from + cut).min(mixed.len()), &text);
-        if let Err(error) = read(&mixed) {
-            prop_assert!(!error.to_string().contains('\n'));
-        }
-    }
 }
 
 /// Runs whose numbers are those of `tests/experiment.py`.

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use crate::acting::{Acting, answer, mpd};
+use crate::acting::{Acting, answer, mpd, serving};
 use crate::playing::{config, viewers};
 use weir_load::client::HttpVersion;
 use weir_load::engine::{Config, Second, SoFar, Watch, run};
@@ -37,16 +37,9 @@ fn watch(server: &Acting, real_time: RealTime) -> Vec<Segment> {
     keeping.0.into_inner()
 }
 
-fn serving() -> Acting {
-    Acting::start(|path, stream| match path {
-        "/manifest.mpd" => answer(stream, "200 OK", mpd(100).as_bytes()),
-        _ => answer(stream, "200 OK", &[1; 20_000]),
-    })
-}
-
 #[test]
 fn servers_are_told_the_pace_that_the_segment_log_tells() {
-    let server = serving();
+    let server = serving(100, 20_000);
     let real_time = RealTime {
         pace: PacePolicy::TimesTopRung(2.0),
         max_buffer: Duration::from_secs(10),
@@ -120,7 +113,7 @@ fn segments_that_are_not_there_are_told_of() {
 
 #[test]
 fn without_being_told_to_players_tell_nothing() {
-    let server = serving();
+    let server = serving(100, 20_000);
     assert_eq!(watch(&server, RealTime::default()), []);
     assert!(server.asked().iter().all(|path| !path.contains('?')));
 }

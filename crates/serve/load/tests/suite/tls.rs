@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
+use crate::playing::only;
 use crate::served::{Certificate, Nginx, eight, play, titles};
 use weir_load::client::{HttpVersion, Patience, Trust};
 use weir_load::engine::Config;
@@ -16,9 +17,7 @@ fn each_viewer_takes_up_its_own_sessions_again() {
     for (protocol, listen) in [("TLSv1.3", "ssl"), ("TLSv1.2", "ssl"), ("TLSv1.3", "ssl http2")] {
         let lines = format!("{} ssl_protocols {protocol};", certificate.lines());
         let nginx = Nginx::start(titles.path(), listen, &lines);
-        let url = format!("https://127.0.0.1:{}/dash/manifest.mpd", nginx.port);
-        let mut config = eight(&url, Play::Manifest);
-        config.trust = Trust::File(certificate.authority());
+        let mut config = secured(&nginx, Trust::File(certificate.authority()));
         // A viewer that thinks closes its connection.
         config.behaviour.think = (Duration::from_millis(20), Duration::from_millis(40));
         let summary = play(&config);
@@ -34,46 +33,40 @@ fn each_viewer_takes_up_its_own_sessions_again() {
 }
 
 #[track_caller]
-fn only(summary: &LoadSummary, cause: &str) {
-    let failures = &summary.all.failures;
-    assert!(
-        failures.len() == 1 && failures.contains_key(cause) && summary.all.failed == summary.all.requests,
-        "not only {cause}: {failures:?} of {}",
-        summary.all.requests
+fn nothing_but(summary: &LoadSummary, cause: &str) {
+    only(summary, cause);
+    assert_eq!((summary.all.failed, summary.all.sent), (summary.all.requests, 0));
+}
+
+/// Eight viewers of what it serves over TLS.
+fn secured(nginx: &Nginx, trust: Trust) -> Config {
+    let mut config = eight(
+        &format!("https://127.0.0.1:{}/dash/manifest.mpd", nginx.port),
+        Play::Manifest,
     );
-    assert_eq!(summary.all.sent, 0);
+    config.trust = trust;
+    config
 }
 
 #[test]
 fn handshakes_that_fail() {
     let titles = titles();
     let good = Certificate::of("IP:127.0.0.1");
-    let trusted = |config: &mut Config, certificate: &Certificate| {
-        config.trust = Trust::File(certificate.authority());
-    };
-    let failing = |listen: &str, lines: &str, change: &dyn Fn(&mut Config)| {
-        let nginx = Nginx::start(titles.path(), listen, lines);
-        let url = format!("https://127.0.0.1:{}/dash/manifest.mpd", nginx.port);
-        let mut config = eight(&url, Play::Manifest);
-        change(&mut config);
-        let summary = play(&config);
-        assert!(nginx.log().is_empty());
-        summary
-    };
-    // Nobody known has signed it.
-    only(&failing("ssl", &good.lines(), &|_| ()), "tls");
-    // It is somebody else's.
     let other = Certificate::of("DNS:other.example");
-    only(
-        &failing("ssl", &other.lines(), &|config| trusted(config, &other)),
-        "tls",
-    );
-    // HTTP/2 is asked for, and the server has none.
-    let two = |config: &mut Config| {
-        trusted(config, &good);
-        config.http = HttpVersion::Two;
-    };
-    only(&failing("ssl", &good.lines(), &two), "tls");
+    for (certificate, trust, version) in [
+        // Nobody known has signed it.
+        (&good, Trust::default(), HttpVersion::Auto),
+        // It is somebody else's.
+        (&other, Trust::File(other.authority()), HttpVersion::Auto),
+        // HTTP/2 is asked for, and the server has none.
+        (&good, Trust::File(good.authority()), HttpVersion::Two),
+    ] {
+        let nginx = Nginx::start(titles.path(), "ssl", &certificate.lines());
+        let mut config = secured(&nginx, trust);
+        config.http = version;
+        nothing_but(&play(&config), "tls");
+        assert!(nginx.log().is_empty());
+    }
     // A certificate of the client is asked for after the handshake, by nginx as an answer: that is no failure of TLS.
     let lines = format!(
         "{} ssl_verify_client on; ssl_client_certificate {};",
@@ -81,12 +74,7 @@ fn handshakes_that_fail() {
         good.authority().display()
     );
     let nginx = Nginx::start(titles.path(), "ssl", &lines);
-    let mut config = eight(
-        &format!("https://127.0.0.1:{}/dash/manifest.mpd", nginx.port),
-        Play::Manifest,
-    );
-    trusted(&mut config, &good);
-    let summary = play(&config);
+    let summary = play(&secured(&nginx, Trust::File(good.authority())));
     assert!(
         summary.all.failures.contains_key("http_4xx"),
         "{:?}",
@@ -94,12 +82,7 @@ fn handshakes_that_fail() {
     );
     // Any certificate will do, if so it was said.
     let nginx = Nginx::start(titles.path(), "ssl", &other.lines());
-    let mut config = eight(
-        &format!("https://127.0.0.1:{}/dash/manifest.mpd", nginx.port),
-        Play::Manifest,
-    );
-    config.trust = Trust::Anyone;
-    let summary = play(&config);
+    let summary = play(&secured(&nginx, Trust::Anyone));
     assert_eq!(summary.all.failed, 0, "{:?}", summary.all.failures);
     assert_eq!(summary.all.requests, nginx.log().len() as u64);
 }
@@ -113,5 +96,5 @@ fn a_server_that_says_nothing_in_the_handshake() {
         connect: Duration::from_millis(200),
         silence: Duration::from_secs(1),
     };
-    only(&play(&config), "connect_timeout");
+    nothing_but(&play(&config), "connect_timeout");
 }

@@ -111,6 +111,28 @@ impl<'a> Mp4Box<'a> {
         self.children().find_kind(kind)
     }
 
+    /// The children of this type.
+    pub fn children_of<'k>(
+        &self,
+        kind: &'k [u8; 4],
+    ) -> impl Iterator<Item = Result<Mp4Box<'a>, BmffError>> + use<'a, 'k> {
+        let is_wanted =
+            |child: &Result<Mp4Box<'_>, _>| child.as_ref().map_or(true, |child| child.kind.0 == *kind);
+        self.children().filter(is_wanted)
+    }
+
+    /// The entries of a full box (4.2.2) that has a count and so many entries of `entry_bytes` each.
+    ///
+    /// # Errors
+    ///
+    /// Fewer bytes than that.
+    pub fn entries(&self, entry_bytes: usize) -> Result<&'a [u8], BmffError> {
+        let mut fields = self.fields();
+        fields.version_and_flags()?;
+        let count = fields.u32()?;
+        fields.table(count, entry_bytes)
+    }
+
     /// Its fields, from the first byte of its content.
     pub fn fields(&self) -> Fields<'a> {
         Fields {

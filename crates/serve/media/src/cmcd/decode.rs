@@ -108,9 +108,13 @@ fn item<'a, 'b>(
     }
 }
 
+fn wrong_kind(key: &'static str, bare: &Bare<'_>) -> CmcdError {
+    CmcdError::Kind { key, is: bare.what() }
+}
+
 fn in_range(key: &'static str, bare: &Bare<'_>, least: i64, most: i64) -> Result<u64, CmcdError> {
     let Bare::Integer(value) = bare else {
-        return Err(CmcdError::Kind { key, is: bare.what() });
+        return Err(wrong_kind(key, bare));
     };
     match u64::try_from(*value) {
         Ok(unsigned) if (least..=most).contains(value) => Ok(unsigned),
@@ -138,10 +142,7 @@ fn boolean(key: &'static str, member: Option<&Member<'_>>) -> Result<bool, CmcdE
     match item(key, member)? {
         None => Ok(false),
         Some(Bare::Boolean(value)) => Ok(*value),
-        Some(other) => Err(CmcdError::Kind {
-            key,
-            is: other.what(),
-        }),
+        Some(other) => Err(wrong_kind(key, other)),
     }
 }
 
@@ -149,10 +150,7 @@ fn token<'a>(key: &'static str, member: Option<&Member<'a>>) -> Result<Option<&'
     match item(key, member)? {
         None => Ok(None),
         Some(Bare::Token(token)) => Ok(Some(token)),
-        Some(other) => Err(CmcdError::Kind {
-            key,
-            is: other.what(),
-        }),
+        Some(other) => Err(wrong_kind(key, other)),
     }
 }
 
@@ -164,10 +162,7 @@ fn id(key: &'static str, member: Option<&Member<'_>>) -> Result<Option<String>, 
             bytes: text.len(),
         }),
         Some(Bare::Text(text)) => Ok(Some(text.as_ref().to_owned())),
-        Some(other) => Err(CmcdError::Kind {
-            key,
-            is: other.what(),
-        }),
+        Some(other) => Err(wrong_kind(key, other)),
     }
 }
 

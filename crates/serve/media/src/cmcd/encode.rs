@@ -23,17 +23,11 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// One key with its value as text.
-struct Key {
-    field: Field,
-    text: String,
-}
-
 impl Cmcd {
     /// The header fields of these keys: name and value, without those that are empty.
     pub fn headers(&self) -> Vec<(&'static str, String)> {
         let keys = self.keys();
-        let of = |field: Field| join(keys.iter().filter(|key| key.field == field));
+        let of = |field: Field| join(keys.iter().filter(|(own, _)| *own == field));
         HEADERS
             .into_iter()
             .zip(FIELDS.map(of))
@@ -47,9 +41,7 @@ impl Cmcd {
     }
 
     /// All keys that have values, by name.
-    fn keys(&self) -> Vec<Key> {
-        let mut keys = Vec::new();
-        let mut key = |field: Field, text: String| keys.push(Key { field, text });
+    fn keys(&self) -> Vec<(Field, String)> {
         let of_object = match self.object {
             Some(object @ (ObjectType::Audio | ObjectType::Video | ObjectType::Muxed)) => {
                 format!(";{}", object.token())
@@ -60,57 +52,50 @@ impl Cmcd {
             Version::V1 => format!("{name}={value}"),
             Version::V2 => format!("{name}=({value}{of_object})"),
         };
-        if let Some(value) = self.buffer_ms {
-            key(Field::Request, list("bl", hundreds(value)));
-        }
-        if let Some(value) = self.bitrate {
-            key(Field::Object, list("br", value));
-        }
-        if self.starved {
-            key(Field::Status, "bs".into());
-        }
-        if let Some(id) = &self.content_id {
-            key(Field::Session, format!("cid={}", quoted(id)));
-        }
-        if let Some(value) = self.duration_ms {
-            key(Field::Object, format!("d={value}"));
-        }
-        if let Some(value) = self.deadline_ms {
-            key(Field::Request, format!("dl={}", hundreds(value)));
-        }
-        if let Some(value) = self.throughput {
-            key(Field::Request, list("mtp", hundreds(value)));
-        }
-        if let Some(object) = self.object {
-            key(Field::Object, format!("ot={}", object.token()));
-        }
-        if let Some(value) = self.requested_throughput {
-            key(Field::Status, format!("rtp={}", hundreds(value).max(100)));
-        }
-        if let Some(format) = self.format {
-            key(Field::Session, format!("sf={}", format.token()));
-        }
-        if let Some(id) = &self.session_id {
-            key(Field::Session, format!("sid={}", quoted(id)));
-        }
-        if let Some(stream) = self.stream {
-            key(Field::Session, format!("st={}", stream.token()));
-        }
-        if self.startup {
-            key(Field::Request, "su".into());
-        }
-        if let Some(value) = self.top_bitrate {
-            key(Field::Object, list("tb", value));
-        }
-        if self.version == Version::V2 {
-            key(Field::Session, "v=2".into());
-        }
-        keys
+        let id = |name: &str, id: &Option<String>| id.as_ref().map(|id| format!("{name}={}", quoted(id)));
+        let asked = self.requested_throughput.map(|kbits| hundreds(kbits).max(100));
+        let keys = [
+            (Field::Request, self.buffer_ms.map(|ms| list("bl", hundreds(ms)))),
+            (Field::Object, self.bitrate.map(|kbits| list("br", kbits))),
+            (Field::Status, self.starved.then(|| "bs".to_owned())),
+            (Field::Session, id("cid", &self.content_id)),
+            (Field::Object, self.duration_ms.map(|ms| format!("d={ms}"))),
+            (
+                Field::Request,
+                self.deadline_ms.map(|ms| format!("dl={}", hundreds(ms))),
+            ),
+            (
+                Field::Request,
+                self.throughput.map(|kbits| list("mtp", hundreds(kbits))),
+            ),
+            (
+                Field::Object,
+                self.object.map(|object| format!("ot={}", object.token())),
+            ),
+            (Field::Status, asked.map(|kbits| format!("rtp={kbits}"))),
+            (
+                Field::Session,
+                self.format.map(|format| format!("sf={}", format.token())),
+            ),
+            (Field::Session, id("sid", &self.session_id)),
+            (
+                Field::Session,
+                self.stream.map(|stream| format!("st={}", stream.token())),
+            ),
+            (Field::Request, self.startup.then(|| "su".to_owned())),
+            (Field::Object, self.top_bitrate.map(|kbits| list("tb", kbits))),
+            (
+                Field::Session,
+                (self.version == Version::V2).then(|| "v=2".to_owned()),
+            ),
+        ];
+        let there = keys.into_iter().filter_map(|(field, text)| Some((field, text?)));
+        there.collect()
     }
 }
 
-fn join<'a>(keys: impl Iterator<Item = &'a Key>) -> String {
-    keys.map(|key| key.text.as_str()).collect::<Vec<_>>().join(",")
+fn join<'a>(keys: impl Iterator<Item = &'a (Field, String)>) -> String {
+    keys.map(|(_, text)| text.as_str()).collect::<Vec<_>>().join(",")
 }
 
 /// Rounded to the nearest hundred.

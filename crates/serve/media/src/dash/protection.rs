@@ -15,13 +15,12 @@ pub(super) fn write_protection(text: &mut String, announcement: &Announcement) {
     if !announcement.scheme.is_common() {
         return;
     }
-    push(
+    push!(
         text,
-        format_args!(
-            "      <ContentProtection schemeIdUri=\"urn:mpeg:dash:mp4protection:2011\" value=\"{}\" \
+        "      <ContentProtection schemeIdUri=\"urn:mpeg:dash:mp4protection:2011\" value=\"{}\" \
              xmlns:cenc=\"urn:mpeg:cenc:2013\" cenc:default_KID=\"{}\"/>\n",
-            announcement.scheme, announcement.key_id
-        ),
+        announcement.scheme,
+        announcement.key_id
     );
     if let Some(address) = &announcement.licence_url {
         write_clear_key(text, address);
@@ -31,14 +30,12 @@ pub(super) fn write_protection(text: &mut String, announcement: &Announcement) {
         if pssh.system() == KeyId(COMMON_SYSTEM) {
             continue;
         }
-        push(
+        push!(
             text,
-            format_args!(
-                "      <ContentProtection schemeIdUri=\"urn:uuid:{}\" xmlns:cenc=\"urn:mpeg:cenc:2013\">\n        \
+            "      <ContentProtection schemeIdUri=\"urn:uuid:{}\" xmlns:cenc=\"urn:mpeg:cenc:2013\">\n        \
                  <cenc:pssh>{}</cenc:pssh>\n      </ContentProtection>\n",
-                pssh.system(),
-                STANDARD.encode(pssh.bytes())
-            ),
+            pssh.system(),
+            STANDARD.encode(pssh.bytes())
         );
     }
 }
@@ -46,13 +43,11 @@ pub(super) fn write_protection(text: &mut String, announcement: &Announcement) {
 /// The address stands there twice: as DASH-IF writes it today, and as it did at first, which is what some players read.
 fn write_clear_key(text: &mut String, address: &str) {
     let address = escaped(address);
-    push(
+    push!(
         text,
-        format_args!(
-            "      <ContentProtection schemeIdUri=\"urn:uuid:{CLEAR_KEY}\" value=\"ClearKey1.0\">\n        \
+        "      <ContentProtection schemeIdUri=\"urn:uuid:{CLEAR_KEY}\" value=\"ClearKey1.0\">\n        \
              <dashif:Laurl xmlns:dashif=\"https://dashif.org/CPS\">{address}</dashif:Laurl>\n        \
              <clearkey:Laurl xmlns:clearkey=\"http://dashif.org/guidelines/clearKey\" \
              Lic_type=\"EME-1.0\">{address}</clearkey:Laurl>\n      </ContentProtection>\n"
-        ),
     );
 }

@@ -85,7 +85,15 @@ impl<'n> NalBits<'n> {
         Ok(((1_u64 << zeros) - 1 + u64::from(rest)) as u32)
     }
 
-    /// The same of a field that has this value at most.
+    /// So many Exp-Golomb codes that do not matter, signed or not.
+    pub(super) fn skip_codes(&mut self, count: u32) -> Result<(), UnitError> {
+        for _ in 0..count {
+            self.ue()?;
+        }
+        Ok(())
+    }
+
+    /// An unsigned code of a field that has this value at most.
     pub(super) fn ue_up_to(&mut self, most: u32, field: &'static str) -> Result<u32, UnitError> {
         let value = self.ue()?;
         if value > most {

@@ -138,8 +138,7 @@ impl Parameters {
             bits.se()?;
         }
         if picture.deblocking_control && bits.ue_up_to(2, "disable_deblocking_filter_idc")? != 1 {
-            bits.se()?;
-            bits.se()?;
+            bits.skip_codes(2)?;
         }
         Ok(())
     }
@@ -180,8 +179,7 @@ fn read_sequence(bits: &mut NalBits<'_>) -> Result<(u32, Sequence), UnitError> {
             separate_colour_planes = bits.flag()?;
         }
         // Bit depths, and a flag of lossless coding.
-        bits.ue()?;
-        bits.ue()?;
+        bits.skip_codes(2)?;
         bits.flag()?;
         if bits.flag()? {
             let lists = if chroma_format == 3 { 12 } else { 8 };
@@ -199,12 +197,9 @@ fn read_sequence(bits: &mut NalBits<'_>) -> Result<(u32, Sequence), UnitError> {
         },
         1 => {
             let always_zero = bits.flag()?;
-            bits.se()?;
-            bits.se()?;
+            bits.skip_codes(2)?;
             let cycle = bits.ue_up_to(255, "num_ref_frames_in_pic_order_cnt_cycle")?;
-            for _ in 0..cycle {
-                bits.se()?;
-            }
+            bits.skip_codes(cycle)?;
             OrderCount::Deltas { always_zero }
         }
         _ => OrderCount::None,
@@ -212,8 +207,7 @@ fn read_sequence(bits: &mut NalBits<'_>) -> Result<(u32, Sequence), UnitError> {
     // Reference frames, gaps, width and height.
     bits.ue()?;
     bits.flag()?;
-    bits.ue()?;
-    bits.ue()?;
+    bits.skip_codes(2)?;
     let sequence = Sequence {
         separate_colour_planes,
         chroma_array_type: if separate_colour_planes { 0 } else { chroma_format },
@@ -254,9 +248,7 @@ fn read_picture(bits: &mut NalBits<'_>) -> Result<(u32, Picture), UnitError> {
     let weighted = bits.flag()?;
     let weighted_bi = bits.bits(2)?;
     // Quantisers.
-    bits.se()?;
-    bits.se()?;
-    bits.se()?;
+    bits.skip_codes(3)?;
     let deblocking_control = bits.flag()?;
     bits.flag()?;
     let picture = Picture {
@@ -281,10 +273,7 @@ fn skip_order_count(bits: &mut NalBits<'_>, sequence: &Sequence, with_bottom: bo
         OrderCount::Deltas { always_zero: false } => 1 + u32::from(with_bottom),
         OrderCount::Deltas { always_zero: true } | OrderCount::None => 0,
     };
-    for _ in 0..deltas {
-        bits.se()?;
-    }
-    Ok(())
+    bits.skip_codes(deltas)
 }
 
 /// Entries of the two lists of references.
@@ -336,13 +325,10 @@ fn skip_weights(
     for count in references.into_iter().take(lists) {
         for _ in 0..count {
             if bits.flag()? {
-                bits.se()?;
-                bits.se()?;
+                bits.skip_codes(2)?;
             }
             if chroma && bits.flag()? {
-                for _ in 0..4 {
-                    bits.se()?;
-                }
+                bits.skip_codes(4)?;
             }
         }
     }
@@ -364,8 +350,6 @@ fn skip_marking(bits: &mut NalBits<'_>, idr: bool) -> Result<(), UnitError> {
             3 => 2,
             _ => 1,
         };
-        for _ in 0..fields {
-            bits.ue()?;
-        }
+        bits.skip_codes(fields)?;
     }
 }

@@ -167,8 +167,7 @@ impl SliceHead<'_> {
         }
         bits.se()?;
         if picture.slice_chroma_offsets {
-            bits.se()?;
-            bits.se()?;
+            bits.skip_codes(2)?;
         }
         if picture.chroma_offset_lists {
             bits.flag()?;
@@ -278,8 +277,7 @@ impl SliceHead<'_> {
         }
         let disabled = bits.flag()?;
         if !disabled {
-            bits.se()?;
-            bits.se()?;
+            bits.skip_codes(2)?;
         }
         Ok(disabled)
     }
@@ -295,10 +293,7 @@ fn skip_weights(bits: &mut NalBits<'_>, counts: &[u32], chroma: bool) -> Result<
         let luma = flags(bits, *count)?;
         let chroma = if chroma { flags(bits, *count)? } else { 0 };
         for place in 0..*count {
-            let fields = 2 * (luma >> place & 1) + 4 * (chroma >> place & 1);
-            for _ in 0..fields {
-                bits.se()?;
-            }
+            bits.skip_codes(2 * (luma >> place & 1) + 4 * (chroma >> place & 1))?;
         }
     }
     Ok(())

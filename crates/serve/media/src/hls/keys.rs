@@ -27,16 +27,10 @@ fn method(scheme: Scheme) -> &'static str {
 pub(super) fn write_keys(text: &mut String, tag: &str, announcement: &Announcement) {
     let method = method(announcement.scheme);
     if let Some(address) = &announcement.key_url {
-        push(
-            text,
-            format_args!("{tag}:METHOD={method},URI={}", quoted(address)),
-        );
+        push!(text, "{tag}:METHOD={method},URI={}", quoted(address));
         if announcement.scheme == Scheme::Aes128 {
             // Initialization segments have no sequence number to take it from (4.4.4.5).
-            push(
-                text,
-                format_args!(",IV=0x{:032x}", u128::from_be_bytes(announcement.iv)),
-            );
+            push!(text, ",IV=0x{:032x}", u128::from_be_bytes(announcement.iv));
         } else {
             text.push_str(",KEYFORMAT=\"identity\",KEYFORMATVERSIONS=\"1\"");
         }
@@ -47,24 +41,20 @@ pub(super) fn write_keys(text: &mut String, tag: &str, announcement: &Announceme
     }
     let key_id = announcement.key_id.hex();
     if let Some(address) = &announcement.licence_url {
-        push(
+        push!(
             text,
-            format_args!(
-                "{tag}:METHOD={method},URI={},KEYID=0x{key_id},KEYFORMAT=\"{CLEAR_KEY}\",KEYFORMATVERSIONS=\"1\"\n",
-                quoted(address)
-            ),
+            "{tag}:METHOD={method},URI={},KEYID=0x{key_id},KEYFORMAT=\"{CLEAR_KEY}\",KEYFORMATVERSIONS=\"1\"\n",
+            quoted(address)
         );
     }
     let systems = announcement.systems.iter();
     for pssh in systems.filter(|pssh| pssh.system() != KeyId(COMMON_SYSTEM)) {
-        push(
+        push!(
             text,
-            format_args!(
-                "{tag}:METHOD={method},URI=\"data:text/plain;base64,{}\",KEYID=0x{key_id},\
+            "{tag}:METHOD={method},URI=\"data:text/plain;base64,{}\",KEYID=0x{key_id},\
                  KEYFORMAT=\"urn:uuid:{}\",KEYFORMATVERSIONS=\"1\"\n",
-                STANDARD.encode(pssh.bytes()),
-                pssh.system()
-            ),
+            STANDARD.encode(pssh.bytes()),
+            pssh.system()
         );
     }
 }

@@ -67,7 +67,7 @@ pub enum Step {
 }
 
 /// Builds the index of one file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct IndexBuilder {
     file_length: u64,
     limits: Limits,
@@ -98,16 +98,7 @@ impl IndexBuilder {
         IndexBuilder {
             file_length,
             limits,
-            window: Vec::new(),
-            window_start: 0,
-            wanted: 0..0,
-            at: 0,
-            boxes: 0,
-            movie: None,
-            finished: false,
-            last_fragment: None,
-            stride: None,
-            ahead: Ahead::default(),
+            ..IndexBuilder::default()
         }
     }
 

@@ -1,36 +1,45 @@
 //! What a sample entry says about its media: codec string, picture size, channels. It reads the configuration boxes of
 //! the codecs and nothing of the samples; codec strings are those of RFC 6381 and of each codec's own binding.
 
+use weir_units::FrameRate;
+
 use crate::bmff::{BmffError, Boxes, Mp4Box};
 
 use super::channels;
 use super::error::IndexError;
 
-/// What a sample entry describes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Entry {
-    Video {
-        codec: String,
-        width: u16,
-        height: u16,
-        /// Width of a pixel to its height (`pasp`).
-        pixel_aspect: (u32, u32),
-    },
-    Audio {
-        codec: String,
-        sample_rate: u32,
-        channels: u32,
-        /// ChannelConfiguration of ISO/IEC 23003-3, if it has one.
-        layout: Option<u8>,
-    },
+/// What is known of a video track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VideoInfo {
+    /// Pixels in a line.
+    pub width: u16,
+    /// Lines.
+    pub height: u16,
+    /// Width of a pixel to its height.
+    pub pixel_aspect: (u32, u32),
+    /// Frames a second; the average where they do not come evenly, none if there are too few to tell.
+    pub frame_rate: Option<FrameRate>,
 }
 
-/// What was found of an audio track's configuration.
-struct AudioFound {
-    codec: String,
-    sample_rate: u32,
-    channels: u32,
-    layout: Option<u8>,
+/// What is known of an audio track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AudioInfo {
+    /// Samples of sound a second.
+    pub sample_rate: u32,
+    /// Channels.
+    pub channels: u32,
+    /// Which loudspeakers they are for: ChannelConfiguration of ISO/IEC 23003-3; none if that has no index for them, or
+    /// the file does not tell.
+    pub channel_configuration: Option<u8>,
+}
+
+/// What is known of either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MediaInfo {
+    /// Of a video track.
+    Video(VideoInfo),
+    /// Of an audio track.
+    Audio(AudioInfo),
 }
 
 /// Fields of a VisualSampleEntry before its boxes (ISO/IEC 14496-12, 12.1.3).
@@ -38,12 +47,12 @@ const VISUAL_FIELDS: usize = 78;
 /// Fields of an AudioSampleEntry before its boxes (12.2.3).
 const AUDIO_FIELDS: usize = 28;
 
-/// Reads the sample entry that these bytes are: the whole box.
+/// Reads the sample entry that these bytes are, the whole box: the codec string, and the properties of picture or sound.
 ///
 /// # Errors
 ///
 /// Boxes that do not add up, codecs that are not known here, and encrypted media.
-pub(super) fn read_entry(bytes: &[u8], place: &str) -> Result<Entry, IndexError> {
+pub(super) fn read_entry(bytes: &[u8], place: &str) -> Result<(String, MediaInfo), IndexError> {
     let entry = Boxes::new(bytes, 0)
         .next()
         .ok_or_else(|| IndexError::missing(b"stsd", place))??;
@@ -58,7 +67,7 @@ pub(super) fn read_entry(bytes: &[u8], place: &str) -> Result<Entry, IndexError>
     }
 }
 
-fn read_video(entry: &Mp4Box<'_>, place: &str) -> Result<Entry, IndexError> {
+fn read_video(entry: &Mp4Box<'_>, place: &str) -> Result<(String, MediaInfo), IndexError> {
     let mut fields = entry.fields();
     fields.bytes(24)?;
     let width = fields.u16()?;
@@ -85,8 +94,7 @@ fn read_video(entry: &Mp4Box<'_>, place: &str) -> Result<Entry, IndexError> {
     if width == 0 || height == 0 {
         return Err(IndexError::broken(place, "its width or height is zero"));
     }
-    Ok(Entry::Video {
-        codec,
+    let video = VideoInfo {
         width,
         height,
         pixel_aspect: if pixel_aspect.0 == 0 || pixel_aspect.1 == 0 {
@@ -94,7 +102,9 @@ fn read_video(entry: &Mp4Box<'_>, place: &str) -> Result<Entry, IndexError> {
         } else {
             pixel_aspect
         },
-    })
+        frame_rate: None,
+    };
+    Ok((codec, MediaInfo::Video(video)))
 }
 
 /// `avc1.64001F`: profile, constraints and level as they stand in the configuration (ISO/IEC 14496-15, 5.3.3.1; RFC 6381,
@@ -153,7 +163,7 @@ fn av1(name: &str, configuration: &Mp4Box<'_>) -> Result<String, BmffError> {
     Ok(format!("{name}.{profile}.{level:02}{tier}.{depth:02}"))
 }
 
-fn read_audio(entry: &Mp4Box<'_>, place: &str) -> Result<Entry, IndexError> {
+fn read_audio(entry: &Mp4Box<'_>, place: &str) -> Result<(String, MediaInfo), IndexError> {
     let mut fields = entry.fields();
     fields.bytes(8)?;
     let version = fields.u16()?;
@@ -181,27 +191,21 @@ fn read_audio(entry: &Mp4Box<'_>, place: &str) -> Result<Entry, IndexError> {
         };
         found.ok_or_else(|| IndexError::missing(kind, format!("the sample entry of {place}")))
     };
-    let outer = AudioFound {
-        codec: String::new(),
+    let outer = AudioInfo {
         sample_rate,
         channels,
-        layout: channels::of_count(channels),
+        channel_configuration: channels::of_count(channels),
     };
-    let found = match &entry.kind.0 {
+    let (codec, audio) = match &entry.kind.0 {
         b"mp4a" => mpeg4_audio(&configuration(b"esds")?, outer)?,
         b"Opus" => opus(&configuration(b"dOps")?)?,
         b"ac-3" => ac3(&configuration(b"dac3")?, outer)?,
         _ => ec3(&configuration(b"dec3")?, outer)?,
     };
-    if found.sample_rate == 0 || found.channels == 0 {
+    if audio.sample_rate == 0 || audio.channels == 0 {
         return Err(IndexError::broken(place, "it has no sample rate or no channels"));
     }
-    Ok(Entry::Audio {
-        codec: found.codec,
-        sample_rate: found.sample_rate,
-        channels: found.channels,
-        layout: found.layout,
-    })
+    Ok((codec, MediaInfo::Audio(audio)))
 }
 
 /// Takes a descriptor of MPEG-4 systems off the front (ISO/IEC 14496-1, 8.3.3): its tag and content.
@@ -293,7 +297,7 @@ impl Bits<'_> {
 
 /// `mp4a.40.2`: the object type indication, and for MPEG-4 audio its own object type (RFC 6381, 3.3). The rate and
 /// channels of the decoder count, since those of the sample entry are often left at a default.
-fn mpeg4_audio(configuration: &Mp4Box<'_>, outer: AudioFound) -> Result<AudioFound, IndexError> {
+fn mpeg4_audio(configuration: &Mp4Box<'_>, outer: AudioInfo) -> Result<(String, AudioInfo), IndexError> {
     let mut fields = configuration.fields();
     fields.version_and_flags()?;
     let (indication, specific) = decoder_configuration(fields.rest()).ok_or(BmffError::Truncated {
@@ -301,10 +305,7 @@ fn mpeg4_audio(configuration: &Mp4Box<'_>, outer: AudioFound) -> Result<AudioFou
         at: configuration.at,
     })?;
     if indication != 0x40 || specific.is_empty() {
-        return Ok(AudioFound {
-            codec: format!("mp4a.{indication:02X}"),
-            ..outer
-        });
+        return Ok((format!("mp4a.{indication:02X}"), outer));
     }
     let mut bits = Bits {
         bytes: specific,
@@ -314,7 +315,7 @@ fn mpeg4_audio(configuration: &Mp4Box<'_>, outer: AudioFound) -> Result<AudioFou
     let mut frequency = bits.frequency();
     let configuration = bits.take(4);
     let (channels, layout) = match configuration {
-        0 => (outer.channels, outer.layout),
+        0 => (outer.channels, outer.channel_configuration),
         7 | 12 | 14 => (8, channels::of_aac(configuration)),
         11 => (7, channels::of_aac(configuration)),
         channels => (channels, channels::of_aac(configuration)),
@@ -329,30 +330,30 @@ fn mpeg4_audio(configuration: &Mp4Box<'_>, outer: AudioFound) -> Result<AudioFou
     if matches!(object_type, 5 | 29) {
         frequency = bits.frequency();
     }
-    Ok(AudioFound {
-        codec: format!("mp4a.40.{object_type}"),
+    let audio = AudioInfo {
         sample_rate: frequency
             .filter(|frequency| *frequency > 0)
             .unwrap_or(outer.sample_rate),
         channels,
-        layout,
-    })
+        channel_configuration: layout,
+    };
+    Ok((format!("mp4a.40.{object_type}"), audio))
 }
 
 /// Opus in ISOBMFF, 4.3.2: always decoded at 48 kHz, whatever the rate of its source was.
-fn opus(configuration: &Mp4Box<'_>) -> Result<AudioFound, IndexError> {
+fn opus(configuration: &Mp4Box<'_>) -> Result<(String, AudioInfo), IndexError> {
     let mut fields = configuration.fields();
     fields.u8()?;
     let channels = fields.u8()?;
     // Pre-skip, the rate of its source, and the gain.
     fields.bytes(2 + 4 + 2)?;
     let family = fields.u8()?;
-    Ok(AudioFound {
-        codec: "opus".to_owned(),
+    let audio = AudioInfo {
         sample_rate: 48_000,
         channels: u32::from(channels),
-        layout: channels::of_opus(family, channels),
-    })
+        channel_configuration: channels::of_opus(family, channels),
+    };
+    Ok(("opus".to_owned(), audio))
 }
 
 /// Channels of an audio coding mode (ETSI TS 102 366, 4.4.2.3), with that of low frequencies.
@@ -368,7 +369,7 @@ fn dolby_channels(mode: u32, low_frequencies: u32) -> u32 {
 }
 
 /// ETSI TS 102 366, annex F.4.
-fn ac3(configuration: &Mp4Box<'_>, outer: AudioFound) -> Result<AudioFound, IndexError> {
+fn ac3(configuration: &Mp4Box<'_>, outer: AudioInfo) -> Result<(String, AudioInfo), IndexError> {
     let mut bits = Bits {
         bytes: configuration.fields().bytes(3)?,
         at: 0,
@@ -376,17 +377,17 @@ fn ac3(configuration: &Mp4Box<'_>, outer: AudioFound) -> Result<AudioFound, Inde
     let rate = bits.take(2);
     bits.take(8);
     let (mode, low) = (bits.take(3), bits.take(1));
-    Ok(AudioFound {
-        codec: "ac-3".to_owned(),
+    let audio = AudioInfo {
         sample_rate: dolby_rate(rate).unwrap_or(outer.sample_rate),
         channels: dolby_channels(mode, low),
-        layout: channels::of_dolby(mode, low, 0),
-    })
+        channel_configuration: channels::of_dolby(mode, low, 0),
+    };
+    Ok(("ac-3".to_owned(), audio))
 }
 
 /// ETSI TS 102 366, annex F.6: the first independent substream, with the pairs and single channels that dependent
 /// substreams add.
-fn ec3(configuration: &Mp4Box<'_>, outer: AudioFound) -> Result<AudioFound, IndexError> {
+fn ec3(configuration: &Mp4Box<'_>, outer: AudioInfo) -> Result<(String, AudioInfo), IndexError> {
     let bytes = configuration.fields().rest();
     configuration.fields().bytes(5)?;
     let mut bits = Bits { bytes, at: 16 };
@@ -404,12 +405,12 @@ fn ec3(configuration: &Mp4Box<'_>, outer: AudioFound) -> Result<AudioFound, Inde
             channels += added * (locations >> (8 - place) & 1);
         }
     }
-    Ok(AudioFound {
-        codec: "ec-3".to_owned(),
+    let audio = AudioInfo {
         sample_rate: dolby_rate(rate).unwrap_or(outer.sample_rate),
         channels,
-        layout: channels::of_dolby(mode, low, locations),
-    })
+        channel_configuration: channels::of_dolby(mode, low, locations),
+    };
+    Ok(("ec-3".to_owned(), audio))
 }
 
 fn dolby_rate(code: u32) -> Option<u32> {
@@ -435,7 +436,7 @@ mod tests {
         fields[25] = 64;
         fields[27] = 36;
         match read_entry(&entry(kind, &fields, (name, configuration)), "track 1") {
-            Ok(Entry::Video { codec, .. }) => codec,
+            Ok((codec, MediaInfo::Video(_))) => codec,
             other => panic!("{other:?}"),
         }
     }
@@ -445,12 +446,12 @@ mod tests {
         fields[17] = 2;
         fields[24..26].copy_from_slice(&44_100_u16.to_be_bytes());
         match read_entry(&entry(kind, &fields, (name, configuration)), "track 1") {
-            Ok(Entry::Audio {
+            Ok((codec, MediaInfo::Audio(audio))) => (
                 codec,
-                sample_rate,
-                channels,
-                layout,
-            }) => (codec, sample_rate, channels, layout),
+                audio.sample_rate,
+                audio.channels,
+                audio.channel_configuration,
+            ),
             other => panic!("{other:?}"),
         }
     }
@@ -491,36 +492,23 @@ mod tests {
     #[test]
     fn audio_codecs_have_the_rate_and_channels_of_their_decoders() {
         let mpeg4 = |object_type, specific: &[u8]| audio(b"mp4a", b"esds", &esds(object_type, specific));
-        // AAC-LC, 48 kHz, stereo: 00010 0011 0010 000.
-        assert_eq!(
-            mpeg4(0x40, &[0x11, 0x90]),
-            ("mp4a.40.2".to_owned(), 48_000, 2, Some(2))
-        );
-        // The same with 5.1 channels at 44.1 kHz: 00010 0100 0110 000.
-        assert_eq!(
-            mpeg4(0x40, &[0x12, 0x30]),
-            ("mp4a.40.2".to_owned(), 44_100, 6, Some(6))
-        );
-        // 7.1 with all in front, and with two behind: 00010 0011 0111 000 and 00010 0011 1100 000.
-        assert_eq!(
-            mpeg4(0x40, &[0x11, 0xb8]),
-            ("mp4a.40.2".to_owned(), 48_000, 8, Some(7))
-        );
-        assert_eq!(
-            mpeg4(0x40, &[0x11, 0xe0]),
-            ("mp4a.40.2".to_owned(), 48_000, 8, Some(12))
-        );
-        // HE-AAC told in the open: 00101 0110 0010 0011 00010 00, SBR doubles 24 kHz to 48 kHz.
-        assert_eq!(
-            mpeg4(0x40, &[0x2b, 0x11, 0x88, 0x00]),
-            ("mp4a.40.5".to_owned(), 48_000, 2, Some(2))
-        );
-        // xHE-AAC has object type 42: 11111 001010, 48 kHz, stereo.
-        assert_eq!(
-            mpeg4(0x40, &[0b1111_1001, 0b0100_0110, 0b0100_0000]),
-            ("mp4a.40.42".to_owned(), 48_000, 2, Some(2))
-        );
-        assert_eq!(mpeg4(0x6b, &[]), ("mp4a.6B".to_owned(), 44_100, 2, Some(2)));
+        for (object_type, specific, codec, rate, channels, layout) in [
+            // AAC-LC, 48 kHz, stereo: 00010 0011 0010 000.
+            (0x40, &[0x11, 0x90][..], "mp4a.40.2", 48_000, 2, 2),
+            // The same with 5.1 channels at 44.1 kHz: 00010 0100 0110 000.
+            (0x40, &[0x12, 0x30], "mp4a.40.2", 44_100, 6, 6),
+            // 7.1 with all in front, and with two behind: 00010 0011 0111 000 and 00010 0011 1100 000.
+            (0x40, &[0x11, 0xb8], "mp4a.40.2", 48_000, 8, 7),
+            (0x40, &[0x11, 0xe0], "mp4a.40.2", 48_000, 8, 12),
+            // HE-AAC told in the open: 00101 0110 0010 0011 00010 00, SBR doubles 24 kHz to 48 kHz.
+            (0x40, &[0x2b, 0x11, 0x88, 0x00], "mp4a.40.5", 48_000, 2, 2),
+            // xHE-AAC has object type 42: 11111 001010, 48 kHz, stereo.
+            (0x40, &[0xf9, 0x46, 0x40], "mp4a.40.42", 48_000, 2, 2),
+            (0x6b, &[], "mp4a.6B", 44_100, 2, 2),
+        ] {
+            let expected = (codec.to_owned(), rate, channels, Some(layout));
+            assert_eq!(mpeg4(object_type, specific), expected, "{specific:?}");
+        }
         assert_eq!(
             audio(b"Opus", b"dOps", &[0, 6, 1, 56, 0, 0, 0xbb, 0x80, 0, 0, 1]),
             ("opus".to_owned(), 48_000, 6, Some(6))

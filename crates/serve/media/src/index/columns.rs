@@ -290,12 +290,5 @@ mod tests {
             prop_oneof![any::<i64>(), -5..40_i64, 0..100_000_i64], 1..=BLOCK)) {
             there_and_back(&values);
         }
-
-        #[test]
-        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300), count in 1..=BLOCK) {
-            let mut values = vec![0; count];
-            let mut rest = &bytes[..];
-            let _ = unpack(&mut rest, &mut values);
-        }
     }
 }

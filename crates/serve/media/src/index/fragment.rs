@@ -70,11 +70,8 @@ fn optional<T, E>(there: bool, read: impl FnOnce() -> Result<T, E>) -> Result<Op
 pub(super) fn read_fragment(moof: &Mp4Box<'_>, movie: &mut Movie) -> Result<(), IndexError> {
     // Without a base of its own a track fragment begins where the one before it in the same `moof` ends (8.8.7).
     let mut follows = Some(moof.at);
-    for child in moof.children() {
-        let traf = child?;
-        if traf.kind.0 != *b"traf" {
-            continue;
-        }
+    for traf in moof.children_of(b"traf") {
+        let traf = traf?;
         let header = Header::read(&traf)?;
         let base = match header.base {
             Some(base) => Some(base),
@@ -118,11 +115,8 @@ fn read_runs(
         set.map_err(|refusal| refused(refusal, place, &draft.samples))?;
     }
     let mut position = base;
-    for child in traf.children() {
-        let run = child?;
-        if run.kind.0 == *b"trun" {
-            position = read_run(&run, header, base, position, draft, place)?;
-        }
+    for run in traf.children_of(b"trun") {
+        position = read_run(&run?, header, base, position, draft, place)?;
     }
     Ok(position)
 }

@@ -76,11 +76,8 @@ impl Movie {
             media: None,
         };
         let mut elsewhere = Vec::new();
-        for child in moov.children() {
-            let trak = child?;
-            if trak.kind.0 != *b"trak" {
-                continue;
-            }
+        for trak in moov.children_of(b"trak") {
+            let trak = trak?;
             if movie.drafts.len() + movie.passed_over.len() == limits.tracks {
                 return Err(IndexError::TooLarge {
                     what: "tracks".to_owned(),
@@ -354,12 +351,8 @@ fn read_defaults(extends: Option<&Mp4Box<'_>>, track_id: u32) -> Result<Defaults
     let Some(extends) = extends else {
         return Ok(Defaults::default());
     };
-    for child in extends.children() {
-        let child = child?;
-        if child.kind.0 != *b"trex" {
-            continue;
-        }
-        let mut fields = child.fields();
+    for child in extends.children_of(b"trex") {
+        let mut fields = child?.fields();
         fields.version_and_flags()?;
         if fields.u32()? == track_id {
             return Ok(Defaults {

@@ -262,7 +262,7 @@ pub(super) enum Refusal {
 }
 
 /// Takes samples in decoding order and packs them as it goes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SampleTableBuilder {
     most_samples: u32,
     /// Samples end here at the latest.
@@ -286,14 +286,7 @@ impl SampleTableBuilder {
         SampleTableBuilder {
             most_samples,
             end: end.min(MOST_TIME - 1),
-            count: 0,
-            next_decode_time: 0,
-            pending: Vec::new(),
-            block_position: 0,
-            decode_times: Vec::new(),
-            positions: Vec::new(),
-            starts: Vec::new(),
-            columns: Vec::new(),
+            ..SampleTableBuilder::default()
         }
     }
 

@@ -15,11 +15,8 @@ struct Runs<'a> {
 
 impl<'a> Runs<'a> {
     fn read(table: &Mp4Box<'a>) -> Result<Self, IndexError> {
-        let mut fields = table.fields();
-        fields.version_and_flags()?;
-        let count = fields.u32()?;
         Ok(Runs {
-            entries: fields.table(count, 8)?,
+            entries: table.entries(8)?,
             left: 0,
             value: 0,
         })
@@ -109,12 +106,9 @@ impl<'a> Chunks<'a> {
             (None, Some(table)) => (table, 8),
             (None, None) => return Err(IndexError::missing(b"stco", place)),
         };
-        let mut fields = table.fields();
-        fields.version_and_flags()?;
-        let count = fields.u32()?;
         Ok(Chunks {
             entry_bytes,
-            entries: fields.table(count, entry_bytes)?,
+            entries: table.entries(entry_bytes)?,
         })
     }
 
@@ -139,11 +133,8 @@ impl<'a> ChunkRuns<'a> {
         let table = stbl
             .child(b"stsc")?
             .ok_or_else(|| IndexError::missing(b"stsc", place))?;
-        let mut fields = table.fields();
-        fields.version_and_flags()?;
-        let count = fields.u32()?;
         Ok(ChunkRuns {
-            entries: fields.table(count, 12)?,
+            entries: table.entries(12)?,
         })
     }
 
@@ -179,15 +170,9 @@ struct SyncSamples<'a> {
 
 impl<'a> SyncSamples<'a> {
     fn read(stbl: &Mp4Box<'a>) -> Result<Self, IndexError> {
-        let Some(table) = stbl.child(b"stss")? else {
-            return Ok(SyncSamples { rest: None });
-        };
-        let mut fields = table.fields();
-        fields.version_and_flags()?;
-        let count = fields.u32()?;
-        Ok(SyncSamples {
-            rest: Some(fields.table(count, 4)?),
-        })
+        let table = stbl.child(b"stss")?;
+        let rest = table.map(|table| table.entries(4)).transpose()?;
+        Ok(SyncSamples { rest })
     }
 
     /// Whether the sample is one; samples are asked for in order.

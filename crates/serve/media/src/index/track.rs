@@ -1,14 +1,15 @@
 //! The index of a track and of a file: properties of a track, values derived from them, and its samples.
 
-use weir_units::FrameRate;
+use serde::Deserialize;
 
-use super::codec::{Entry, read_entry};
+use super::codec::{AudioInfo, MediaInfo, VideoInfo, read_entry};
 use super::error::IndexError;
 use super::samples::{Sample, SampleTable};
 use super::statistics::Statistics;
 
 /// What a track carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum TrackKind {
     /// Pictures (handler `vide`).
     Video,
@@ -45,40 +46,6 @@ pub struct TrackHead {
     pub display: Display,
     /// The sample entry: the whole box.
     pub sample_entry: Vec<u8>,
-}
-
-/// What is known of a video track.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VideoInfo {
-    /// Pixels in a line.
-    pub width: u16,
-    /// Lines.
-    pub height: u16,
-    /// Width of a pixel to its height.
-    pub pixel_aspect: (u32, u32),
-    /// Frames a second; the average where they do not come evenly, none if there are too few to tell.
-    pub frame_rate: Option<FrameRate>,
-}
-
-/// What is known of an audio track.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AudioInfo {
-    /// Samples of sound a second.
-    pub sample_rate: u32,
-    /// Channels.
-    pub channels: u32,
-    /// Which loudspeakers they are for: ChannelConfiguration of ISO/IEC 23003-3; none if that has no index for them, or
-    /// the file does not tell.
-    pub channel_configuration: Option<u8>,
-}
-
-/// What is known of either.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MediaInfo {
-    /// Of a video track.
-    Video(VideoInfo),
-    /// Of an audio track.
-    Audio(AudioInfo),
 }
 
 /// Properties of a track for manifests.
@@ -145,37 +112,11 @@ impl TrackIndex {
         if samples.is_empty() {
             return Err(IndexError::broken(place, "it has no samples"));
         }
-        let entry = read_entry(&head.sample_entry, &place)?;
+        let (codec, mut media) = read_entry(&head.sample_entry, &place)?;
         let statistics = Statistics::of(&samples, head.timescale);
-        let (codec, media) = match entry {
-            Entry::Video {
-                codec,
-                width,
-                height,
-                pixel_aspect,
-            } => {
-                let video = VideoInfo {
-                    width,
-                    height,
-                    pixel_aspect,
-                    frame_rate: statistics.frame_rate,
-                };
-                (codec, MediaInfo::Video(video))
-            }
-            Entry::Audio {
-                codec,
-                sample_rate,
-                channels,
-                layout,
-            } => {
-                let audio = AudioInfo {
-                    sample_rate,
-                    channels,
-                    channel_configuration: layout,
-                };
-                (codec, MediaInfo::Audio(audio))
-            }
-        };
+        if let MediaInfo::Video(video) = &mut media {
+            video.frame_rate = statistics.frame_rate;
+        }
         let fits = matches!(
             (head.kind, &media),
             (TrackKind::Video, MediaInfo::Video(_)) | (TrackKind::Audio, MediaInfo::Audio(_))

@@ -237,10 +237,10 @@ mod tests {
         Rendition::new(name, info, Arc::new(segments))
     }
 
-    fn video(name: &str, average_bitrate: u64) -> Rendition {
+    fn video(name: &str, height: u16, average_bitrate: u64) -> Rendition {
         let picture = VideoInfo {
-            width: 1280,
-            height: 720,
+            width: height * 16 / 9,
+            height,
             pixel_aspect: (1, 1),
             frame_rate: None,
         };
@@ -267,11 +267,11 @@ mod tests {
     }
 
     /// Names of what a filter leaves.
-    fn left(filter: &str) -> Vec<String> {
+    fn left(filter: &str) -> Result<Vec<String>, FilterError> {
         let renditions = vec![
-            video("low", 1_000_000),
-            video("middle", 3_000_000),
-            video("high", 6_000_000),
+            video("low", 90, 1_000_000),
+            video("middle", 360, 3_000_000),
+            video("high", 720, 6_000_000),
             audio("en", "en-GB"),
             audio("de", "de"),
             audio("none", "und"),
@@ -282,17 +282,35 @@ mod tests {
             subtitles("text-none", None),
         ];
         let presentation = Presentation::new(renditions, texts).expect("a presentation");
-        let kept = presentation
-            .filter(&Filter::parse(filter).expect("a filter"))
-            .expect("something left");
+        let kept = presentation.filter(&Filter::parse(filter)?)?;
         let tracks = kept.renditions().iter().map(|rendition| rendition.name.clone());
-        tracks
-            .chain(kept.subtitles().iter().map(|text| text.name.clone()))
-            .collect()
+        let texts = kept.subtitles().iter().map(|text| text.name.clone());
+        Ok(tracks.chain(texts).collect())
+    }
+
+    fn names(names: &[&str]) -> Result<Vec<String>, FilterError> {
+        Ok(names.iter().map(|name| (*name).to_owned()).collect())
     }
 
     #[test]
-    fn bitrates_choose_among_video_by_its_average() {
+    fn filters_that_say_nothing_or_leave_nothing_are_refused() {
+        for wrong in [
+            "height",
+            "height<=x",
+            "height<=+1",
+            "width=3",
+            "codec<avc1",
+            "codec=",
+            "language=,de",
+        ] {
+            let error = left(wrong).expect_err(wrong).to_string();
+            assert!(error.contains("not a filter condition"), "{error}");
+        }
+        assert_eq!(left("codec=av01"), Err(FilterError::NothingLeft));
+    }
+
+    #[test]
+    fn bitrates_heights_and_codecs_choose_among_video() {
         const REST: [&str; 6] = ["en", "de", "none", "text-en", "text-pt", "text-none"];
         for (filter, videos) in [
             ("bitrate<3000000", &["low"][..]),
@@ -301,8 +319,12 @@ mod tests {
             ("bitrate>=3000000", &["middle", "high"]),
             ("bitrate>3000000", &["high"]),
             ("bitrate>=1000000;bitrate<6000000", &["low", "middle"]),
+            ("height<=100", &["low"]),
+            ("height>90", &["middle", "high"]),
+            ("codec=avc1", &["low", "middle", "high"]),
+            ("codec=avc1,mp4a", &["low", "middle", "high"]),
         ] {
-            assert_eq!(left(filter), [videos, &REST].concat(), "{filter}");
+            assert_eq!(left(filter), names(&[videos, &REST].concat()), "{filter}");
         }
     }
 
@@ -316,7 +338,7 @@ mod tests {
             ("language=pt", &["none", "text-pt", "text-none"]),
             ("language=de,pt-br", &["de", "none", "text-pt", "text-none"]),
         ] {
-            assert_eq!(left(filter), [&VIDEO, spoken].concat(), "{filter}");
+            assert_eq!(left(filter), names(&[&VIDEO, spoken].concat()), "{filter}");
         }
     }
 }

@@ -3,51 +3,15 @@
 use serde::Deserialize;
 
 use super::{ManifestError, SubtitlesEntry, TitleManifest, TrackEntry, clip, one_line};
-use crate::index::TrackKind;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
     #[serde(default)]
-    track: Vec<Track>,
+    track: Vec<TrackEntry>,
     #[serde(default)]
-    subtitles: Vec<Text>,
+    subtitles: Vec<SubtitlesEntry>,
     clip: Option<Span>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Track {
-    file: String,
-    kind: Option<Kind>,
-    track: Option<u32>,
-    name: Option<String>,
-    language: Option<String>,
-    label: Option<String>,
-    #[serde(default)]
-    roles: Vec<String>,
-    #[serde(default)]
-    default: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Kind {
-    Video,
-    Audio,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Text {
-    file: String,
-    name: Option<String>,
-    language: Option<String>,
-    label: Option<String>,
-    #[serde(default)]
-    roles: Vec<String>,
-    #[serde(default)]
-    default: bool,
 }
 
 #[derive(Deserialize)]
@@ -72,33 +36,12 @@ pub(super) fn from_json(text: &str) -> Result<TitleManifest, ManifestError> {
 }
 
 fn read(document: Document) -> Result<TitleManifest, ManifestError> {
-    let track = |track: Track| TrackEntry {
-        file: track.file,
-        kind: track.kind.map(|kind| match kind {
-            Kind::Video => TrackKind::Video,
-            Kind::Audio => TrackKind::Audio,
-        }),
-        track_id: track.track,
-        name: track.name,
-        language: track.language,
-        label: track.label,
-        roles: track.roles,
-        default: track.default,
-    };
-    let subtitles = |text: Text| SubtitlesEntry {
-        file: text.file,
-        name: text.name,
-        language: text.language,
-        label: text.label,
-        roles: text.roles,
-        default: text.default,
-    };
     let clip = document
         .clip
         .map(|span| clip(span.start.as_deref(), span.end.as_deref()));
     Ok(TitleManifest {
-        tracks: document.track.into_iter().map(track).collect(),
-        subtitles: document.subtitles.into_iter().map(subtitles).collect(),
+        tracks: document.track,
+        subtitles: document.subtitles,
         clip: clip.transpose()?,
         passed_over: Vec::new(),
     })
@@ -108,6 +51,7 @@ fn read(document: Document) -> Result<TitleManifest, ManifestError> {
 mod tests {
     use super::super::{Clip, ManifestForm};
     use super::*;
+    use crate::index::TrackKind;
 
     const TOML: &str = r#"
         [clip]

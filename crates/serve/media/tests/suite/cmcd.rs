@@ -172,36 +172,24 @@ fn ids_are_escaped() {
 #[test]
 fn rates_that_cannot_be_are_refused_with_a_reason() {
     let message = |value: &str| status(value).unwrap_err().to_string();
-    assert_eq!(
-        message("rtp=0"),
-        "the CMCD key rtp is 0; the range is 1 to 1000000000"
-    );
-    assert_eq!(
-        message("rtp=-500"),
-        "the CMCD key rtp is -500; the range is 1 to 1000000000"
-    );
-    assert_eq!(
-        message("rtp=999999999999999"),
-        "the CMCD key rtp is 999999999999999; the range is 1 to 1000000000"
-    );
+    for value in ["0", "-500", "999999999999999"] {
+        let expected = format!("the CMCD key rtp is {value}; the range is 1 to 1000000000");
+        assert_eq!(message(&format!("rtp={value}")), expected);
+    }
     assert_eq!(
         message("rtp=9999999999999999"),
         "CMCD is not a structured field (RFC 9651): expected an integer of at most 15 digits at byte 20"
     );
-    assert_eq!(
-        message("rtp=1000.5"),
-        "the CMCD key rtp has the wrong type: a decimal"
-    );
-    assert_eq!(message("rtp"), "the CMCD key rtp has the wrong type: a boolean");
-    assert_eq!(
-        message("rtp=\"5000\""),
-        "the CMCD key rtp has the wrong type: a string"
-    );
-    assert_eq!(message("rtp=NaN"), "the CMCD key rtp has the wrong type: a token");
-    assert_eq!(
-        message("rtp=(5000)"),
-        "the CMCD key rtp has the wrong type: a list"
-    );
+    for (value, kind) in [
+        ("rtp=1000.5", "a decimal"),
+        ("rtp", "a boolean"),
+        ("rtp=\"5000\"", "a string"),
+        ("rtp=NaN", "a token"),
+        ("rtp=(5000)", "a list"),
+    ] {
+        let expected = format!("the CMCD key rtp has the wrong type: {kind}");
+        assert_eq!(message(value), expected);
+    }
     assert_eq!(
         message("bl=(-1)"),
         "the CMCD key bl is -1; the range is 0 to 31536000000"
@@ -323,12 +311,6 @@ proptest! {
         let is_form = |error: &CmcdError| matches!(error, CmcdError::Broken { .. });
         let ours_is_dictionary = !ours.as_ref().is_err_and(is_form);
         prop_assert_eq!(theirs.is_ok(), ours_is_dictionary, "{:?}: {:?}, {:?}", text, theirs, ours);
-    }
-
-    #[test]
-    fn nothing_that_is_sent_panics(text in proptest::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Cmcd::from_headers([("CMCD-Request", text.as_slice())]);
-        let _ = Cmcd::from_query(&format!("CMCD={}", String::from_utf8_lossy(&text)));
     }
 
     /// What is written is read back, apart from the rounding to hundreds.

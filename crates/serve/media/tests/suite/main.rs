@@ -9,6 +9,5 @@ mod encryption_against_packager;
 mod index_against_ffprobe;
 mod manifests_against_ffmpeg;
 mod segments_against_ffmpeg;
-mod slice_headers;
 mod sources;
 mod webvtt_against_ffmpeg;

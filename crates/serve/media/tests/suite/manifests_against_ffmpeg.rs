@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::sources::{AAC, AC3, AUDIO, AV1, H264, H265, OPUS, VIDEO, hashes, index, make, run};
+use crate::sources::{
+    AAC, AC3, AUDIO, AV1, H264, H265, OPUS, VIDEO, hashes, index, make, run, segment as cut,
+};
 use serde_json::Value;
 use weir_media::index::{FileIndex, TrackIndex, TrackKind};
-use weir_media::package::{SingleFile, init_segment, media_segment};
-use weir_media::presentation::{Filter, Presentation, Rendition, Resource, Subtitles};
+use weir_media::package::{SingleFile, init_segment};
+use weir_media::presentation::{Presentation, Rendition, Resource, Subtitles};
 use weir_media::segments::SegmentPlan;
 use weir_media::{dash, hls};
 
@@ -80,7 +82,7 @@ fn write(folder: &Path, resource: &Resource, bytes: &[u8]) -> PathBuf {
 
 /// Writes everything that a player may ask for; the paths of MPD and multivariant playlist.
 fn write_all(title: &Title, presentation: &Presentation) -> (PathBuf, PathBuf) {
-    let folder = title.folder.path();
+    let put = |resource: Resource, bytes: &[u8]| write(title.folder.path(), &resource, bytes);
     for rendition in presentation.renditions() {
         let place = ["small", "large", "en", "de"]
             .iter()
@@ -90,56 +92,27 @@ fn write_all(title: &Title, presentation: &Presentation) -> (PathBuf, PathBuf) {
         let source = fs::read(path).unwrap();
         let track = &file.tracks[0];
         let (kind, name) = (rendition.info.kind, &rendition.name);
-        write(
-            folder,
-            &Resource::InitSegment(kind, name.clone()),
-            &init_segment(track),
-        );
+        put(Resource::InitSegment(kind, name.clone()), &init_segment(track));
         for (number, segment) in rendition.segments.segments.iter().enumerate() {
-            let made = media_segment(track, segment.samples.clone(), number as u32 + 1).unwrap();
-            let mut bytes = made.header;
-            for piece in made.pieces {
-                bytes.extend(&source[piece.start as usize..piece.end as usize]);
-            }
-            write(
-                folder,
-                &Resource::MediaSegment(kind, name.clone(), segment.start),
-                &bytes,
-            );
+            let bytes = cut(track, segment.samples.clone(), number as u32 + 1, &source);
+            put(Resource::MediaSegment(kind, name.clone(), segment.start), &bytes);
         }
         let playlist = hls::media_playlist(rendition);
-        write(
-            folder,
-            &Resource::MediaPlaylist(kind, name.clone()),
-            playlist.as_bytes(),
-        );
+        put(Resource::MediaPlaylist(kind, name.clone()), playlist.as_bytes());
         if kind == TrackKind::Video {
             let playlist = hls::i_frame_playlist(rendition, track).unwrap();
-            write(
-                folder,
-                &Resource::IFramePlaylist(name.clone()),
-                playlist.as_bytes(),
-            );
+            put(Resource::IFramePlaylist(name.clone()), playlist.as_bytes());
         }
     }
-    for subtitles in presentation.subtitles() {
+    for Subtitles { name, .. } in presentation.subtitles() {
         let playlist = hls::subtitle_playlist(presentation);
-        write(
-            folder,
-            &Resource::SubtitlePlaylist(subtitles.name.clone()),
-            playlist.as_bytes(),
-        );
+        put(Resource::SubtitlePlaylist(name.clone()), playlist.as_bytes());
         let text = "WEBVTT\n\n00:00:01.000 --> 00:00:03.000\nBonjour\n";
-        write(
-            folder,
-            &Resource::SubtitleText(subtitles.name.clone()),
-            text.as_bytes(),
-        );
+        put(Resource::SubtitleText(name.clone()), text.as_bytes());
     }
-    let mpd = write(folder, &Resource::Mpd, dash::mpd(presentation).as_bytes());
+    let mpd = put(Resource::Mpd, dash::mpd(presentation).as_bytes());
     let text = hls::multivariant_playlist(presentation);
-    let playlist = write(folder, &Resource::MultivariantPlaylist, text.as_bytes());
-    (mpd, playlist)
+    (mpd, put(Resource::MultivariantPlaylist, text.as_bytes()))
 }
 
 /// Reads an MPD with Python's XML parser: for each Representation its attributes, those of its set, and its timeline.
@@ -251,11 +224,7 @@ fn single_files_of_the_on_demand_profile_are_indexed_and_play() {
         let mut bytes = single.head.clone();
         for (number, segment) in rendition.segments.segments.iter().enumerate() {
             assert_eq!(single.offsets[number], bytes.len() as u64);
-            let made = media_segment(track, segment.samples.clone(), number as u32 + 1).unwrap();
-            bytes.extend(made.header);
-            for piece in made.pieces {
-                bytes.extend(&source[piece.start as usize..piece.end as usize]);
-            }
+            bytes.extend(cut(track, segment.samples.clone(), number as u32 + 1, &source));
         }
         assert_eq!(single.length(), bytes.len() as u64);
         let resource = Resource::SingleFile(rendition.info.kind, rendition.name.clone());
@@ -490,50 +459,8 @@ fn both_manifests_name_other_codecs_as_ffprobe_sees_them() {
 }
 
 #[test]
-fn filters_and_cuts_narrow_what_is_offered() {
+fn cuts_narrow_what_is_offered() {
     let title = title();
-    let names = |presentation: &Presentation| -> Vec<String> {
-        presentation
-            .renditions()
-            .iter()
-            .map(|rendition| rendition.name.clone())
-            .collect()
-    };
-    let filtered = |text: &str| {
-        let filter = Filter::parse(text).map_err(|error| error.to_string())?;
-        let kept = title
-            .presentation
-            .filter(&filter)
-            .map_err(|error| error.to_string())?;
-        Ok::<_, String>(names(&kept))
-    };
-    let kept = |names: &[&str]| Ok(names.iter().map(|name| (*name).to_owned()).collect());
-    assert_eq!(filtered("height<=100"), kept(&["small", "en", "de"]));
-    assert_eq!(filtered("height>90;language=de"), kept(&["large", "de"]));
-    assert_eq!(filtered("codec=avc1"), kept(&["small", "large", "en", "de"]));
-    assert_eq!(
-        filtered("codec=avc1,mp4a;language=en,de"),
-        kept(&["small", "large", "en", "de"])
-    );
-    assert_eq!(
-        filtered("codec=av01"),
-        Err("no track matches the filter".to_owned())
-    );
-    for wrong in [
-        "height",
-        "height<=x",
-        "height<=+1",
-        "width=3",
-        "codec<avc1",
-        "codec=",
-        "language=,de",
-    ] {
-        assert!(
-            filtered(wrong).is_err_and(|error| error.contains("not a filter condition")),
-            "{wrong}"
-        );
-    }
-
     // From 5 s to 7 s lies within the second segment.
     let cut = title.presentation.clip(5_000_000_000, 7_000_000_000).unwrap();
     let timescale = u64::from(cut.renditions()[0].info.timescale);

@@ -5,22 +5,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::sources::{AAC, AC3, AUDIO, AV1, H264, H265, OPUS, Packet, VIDEO, hashes, index, make, packets};
+use crate::sources::{
+    AAC, AC3, AUDIO, AV1, H264, H265, OPUS, Packet, VIDEO, film, hashes, index, make, packets, segment,
+};
 use weir_media::index::{TrackIndex, TrackKind};
 use weir_media::package::{init_segment, media_segment};
-use weir_media::segments::{PlanError, Segment, SegmentPlan, TrackSegments};
-
-/// The bytes of a media segment, with its payload out of the source.
-fn segment_bytes(track: &TrackIndex, segment: &Segment, sequence: u32, source: &[u8]) -> Vec<u8> {
-    let made = media_segment(track, segment.samples.clone(), sequence).unwrap();
-    let mut bytes = made.header.clone();
-    for piece in &made.pieces {
-        assert!(made.span.start <= piece.start && piece.end <= made.span.end);
-        bytes.extend(&source[piece.start as usize..piece.end as usize]);
-    }
-    assert_eq!(bytes.len() as u64, made.length);
-    bytes
-}
+use weir_media::segments::{PlanError, SegmentPlan, TrackSegments};
 
 /// Each segment behind an initialization segment of its own, and all of them behind one.
 fn write_segments(
@@ -33,8 +23,8 @@ fn write_segments(
     let init = init_segment(track);
     let mut whole = init.clone();
     let mut single = Vec::new();
-    for (number, segment) in segments.segments.iter().enumerate() {
-        let bytes = segment_bytes(track, segment, number as u32 + 1, source);
+    for (number, planned) in segments.segments.iter().enumerate() {
+        let bytes = segment(track, planned.samples.clone(), number as u32 + 1, source);
         whole.extend(&bytes);
         let path = folder.join(format!("{name}-{number}.mp4"));
         fs::write(&path, [&init[..], &bytes].concat()).unwrap();
@@ -173,14 +163,13 @@ fn check_presentation(source: &Path, track: &TrackIndex, stream: usize, whole: &
 #[test]
 fn progressive_and_fragmented_sources_come_out_as_they_went_in() {
     let folder = tempfile::tempdir().unwrap();
-    let both = format!("{VIDEO} {AUDIO} {H264} {AAC}");
     for (name, flags) in [
         ("progressive.mp4", ""),
         ("negative.mp4", "-movflags +negative_cts_offsets"),
         ("fragments.mp4", "-movflags +frag_keyframe+empty_moov"),
         ("variable.mp4", "-vf select='not(eq(mod(n,7),3))' -vsync vfr"),
     ] {
-        let path = make(folder.path(), name, &format!("{both} {flags}"));
+        let path = film(folder.path(), name, flags);
         check_source(&path, 4);
         check_source(&path, 2);
     }
@@ -206,23 +195,14 @@ fn other_codecs_come_out_as_they_went_in() {
 fn video_is_cut_where_all_tracks_have_a_sync_sample_and_audio_behind_it() {
     let folder = tempfile::tempdir().unwrap();
     // Sync samples every 2 s, and every 3 s in another timescale: together every 6 s.
-    let two = make(
-        folder.path(),
-        "two.mp4",
-        &format!("{VIDEO} -t 20 {H264}").replace("duration=10", "duration=20"),
-    );
-    let three = make(
-        folder.path(),
-        "three.mp4",
-        &format!("{VIDEO} {H264} -g 75 -keyint_min 75 -video_track_timescale 90000")
-            .replace("duration=10", "duration=20"),
-    );
-    let sound = make(
-        folder.path(),
-        "sound.mp4",
-        &format!("{AUDIO} {AAC}").replace("duration=10", "duration=20"),
-    );
-    let (two, three, sound) = (index(&two).0, index(&three).0, index(&sound).0);
+    let longer = |name: &str, arguments: &str| {
+        let arguments = arguments.replace("duration=10", "duration=20");
+        index(&make(folder.path(), name, &arguments)).0
+    };
+    let two = longer("two.mp4", &format!("{VIDEO} {H264}"));
+    let threes = "-g 75 -keyint_min 75 -video_track_timescale 90000";
+    let three = longer("three.mp4", &format!("{VIDEO} {H264} {threes}"));
+    let sound = longer("sound.mp4", &format!("{AUDIO} {AAC}"));
     let videos = [&two.tracks[0], &three.tracks[0]];
     let plan = SegmentPlan::new(&videos, &[&sound.tracks[0]], Duration::from_secs(4)).unwrap();
     let starts = |segments: &TrackSegments| -> Vec<f64> {
@@ -279,12 +259,7 @@ fn a_segment_of_a_file_with_one_track_is_one_range() {
     assert!(media_segment(track, 5..5, 1).is_err());
 
     // Interleaved: the pieces leave out what belongs to the other track.
-    let both = make(
-        folder.path(),
-        "both.mp4",
-        &format!("{VIDEO} {AUDIO} {H264} {AAC}"),
-    );
-    let (file, _) = index(&both);
+    let (file, _) = index(&film(folder.path(), "both.mp4", ""));
     let made = media_segment(&file.tracks[1], 0..200, 1).unwrap();
     assert!(made.pieces.len() > 1);
     let pieces: u64 = made.pieces.iter().map(|piece| piece.end - piece.start).sum();

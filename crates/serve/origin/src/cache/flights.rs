@@ -104,7 +104,6 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use tokio::sync::Notify;
-    use tokio::task::JoinSet;
 
     use super::*;
 
@@ -114,36 +113,6 @@ mod tests {
             .build()
             .expect("a runtime");
         runtime.block_on(test);
-    }
-
-    #[test]
-    fn two_hundred_who_ask_at_once_make_it_done_once() {
-        run(async {
-            let flights = Arc::new(Flights::default());
-            let (begun, gate) = (Arc::new(AtomicU32::new(0)), Arc::new(Notify::new()));
-            let mut all = JoinSet::new();
-            for _ in 0..200 {
-                let (flights, begun, gate) = (flights.clone(), begun.clone(), gate.clone());
-                all.spawn(async move {
-                    let work = move || async move {
-                        begun.fetch_add(1, Ordering::SeqCst);
-                        gate.notified().await;
-                        7
-                    };
-                    flights.join("key", work).await
-                });
-            }
-            // The work ends only once everybody is aboard.
-            while flights.waiting("key") < 200 {
-                tokio::task::yield_now().await;
-            }
-            gate.notify_one();
-            let told = all.join_all().await;
-            assert_eq!(begun.load(Ordering::SeqCst), 1);
-            assert!(told.iter().all(|(value, _)| *value == 7));
-            assert_eq!(told.iter().filter(|(_, first)| *first).count(), 1);
-            assert_eq!(flights.len(), 0);
-        });
     }
 
     #[test]

@@ -60,30 +60,16 @@ impl Metrics {
     }
 
     fn write_bytes(&self, out: &mut Text) {
-        out.family(
+        out.by_kind(
             "weir_origin_sent_bytes_total",
-            "counter",
             "Body bytes sent to clients (OUT).",
+            |kind| self.bytes_out(kind),
         );
-        for kind in Kind::ALL {
-            out.sample(
-                "weir_origin_sent_bytes_total",
-                &[("kind", kind.name())],
-                self.bytes_out(kind),
-            );
-        }
-        out.family(
+        out.by_kind(
             "weir_origin_storage_bytes_total",
-            "counter",
             "Body bytes read from storage (IN).",
+            |kind| self.bytes_in(kind),
         );
-        for kind in Kind::ALL {
-            out.sample(
-                "weir_origin_storage_bytes_total",
-                &[("kind", kind.name())],
-                self.bytes_in(kind),
-            );
-        }
         let sum = |of: &dyn Fn(Kind) -> u64| Kind::ALL.into_iter().map(of).sum::<u64>();
         let (sent, received) = (
             sum(&|kind| self.bytes_out(kind)),
@@ -104,45 +90,30 @@ impl Metrics {
     }
 
     fn write_storage(&self, out: &mut Text) {
-        out.family(
+        out.by_kind(
             "weir_origin_storage_reads_total",
-            "counter",
             "Requests made to storage, retries included.",
+            |kind| self.reads(kind),
         );
-        for kind in Kind::ALL {
-            out.sample(
-                "weir_origin_storage_reads_total",
-                &[("kind", kind.name())],
-                self.reads(kind),
-            );
-        }
-        out.family(
+        out.counter(
             "weir_origin_storage_retries_total",
-            "counter",
             "Retried requests to storage.",
+            get(&self.retries),
         );
-        out.sample("weir_origin_storage_retries_total", &[], get(&self.retries));
         let (hedges, won) = self.hedges();
-        out.family(
+        out.counter(
             "weir_origin_storage_hedges_total",
-            "counter",
             "Hedged reads: reads with a late first byte that were issued a second time.",
+            hedges,
         );
-        out.sample("weir_origin_storage_hedges_total", &[], hedges);
-        out.family(
+        out.counter(
             "weir_origin_storage_hedges_won_total",
-            "counter",
             "Hedged reads whose second request was first to respond.",
+            won,
         );
-        out.sample("weir_origin_storage_hedges_won_total", &[], won);
-        out.family(
+        out.counter(
             "weir_origin_storage_connections_total",
-            "counter",
             "Connections opened to storage.",
-        );
-        out.sample(
-            "weir_origin_storage_connections_total",
-            &[],
             self.storage_connections(),
         );
         out.histogram(
@@ -181,21 +152,21 @@ impl Metrics {
     }
 
     fn write_connections(&self, out: &mut Text) {
-        out.family("weir_origin_connections", "gauge", "Current client connections.");
-        out.sample("weir_origin_connections", &[], get(&self.connections));
-        out.family(
+        out.gauge(
+            "weir_origin_connections",
+            "Current client connections.",
+            get(&self.connections),
+        );
+        out.counter(
             "weir_origin_connections_total",
-            "counter",
             "Client connections accepted.",
+            get(&self.connections_total),
         );
-        out.sample("weir_origin_connections_total", &[], get(&self.connections_total));
-        out.family(
+        out.counter(
             "weir_origin_http2_connections_total",
-            "counter",
             "Client connections that use HTTP/2.",
+            get(&self.http2_connections),
         );
-        let http2 = get(&self.http2_connections);
-        out.sample("weir_origin_http2_connections_total", &[], http2);
         out.family(
             "weir_origin_tls_handshakes_total",
             "counter",
@@ -208,14 +179,9 @@ impl Metrics {
                 get(&self.handshakes[result as usize]),
             );
         }
-        out.family(
+        out.counter(
             "weir_origin_access_log_lost_total",
-            "counter",
             "Lines of the access log that were not written.",
-        );
-        out.sample(
-            "weir_origin_access_log_lost_total",
-            &[],
             get(&self.log_lines_lost),
         );
     }
@@ -241,12 +207,11 @@ impl Metrics {
         let paced = PaceReason::ALL.into_iter().filter(|reason| reason.is_paced());
         out.sample(&format!("{RATE}_sum"), &[], get(&self.pace_bits));
         out.sample(&format!("{RATE}_count"), &[], paced.map(count).sum());
-        out.family(
+        out.gauge(
             "weir_origin_paced_connections",
-            "gauge",
             "Current connections with a pace rate in the kernel.",
+            get(&self.paced_connections),
         );
-        out.sample("weir_origin_paced_connections", &[], get(&self.paced_connections));
     }
 }
 
@@ -281,6 +246,23 @@ impl Text {
         }
         let _ = write!(line, " {value}");
         self.line(&line);
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.family(name, "counter", help);
+        self.sample(name, &[], value);
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: u64) {
+        self.family(name, "gauge", help);
+        self.sample(name, &[], value);
+    }
+
+    fn by_kind(&mut self, name: &str, help: &str, count: impl Fn(Kind) -> u64) {
+        self.family(name, "counter", help);
+        for kind in Kind::ALL {
+            self.sample(name, &[("kind", kind.name())], count(kind));
+        }
     }
 
     fn storages(&mut self, storages: &[(Arc<str>, bool)]) {

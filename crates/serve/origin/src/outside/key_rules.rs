@@ -160,18 +160,9 @@ impl Rules {
         rule.map_or(self.rest, |(rule, _)| *rule)
     }
 
-    /// What is written in the rule of that number.
+    /// What is written in the rule of that number, which [`Rules::of`] has given.
     pub fn written(&self, number: usize) -> &WrittenKey {
-        static NOTHING: WrittenKey = WrittenKey {
-            scheme: None,
-            key_id: None,
-            key: None,
-            iv: None,
-            pssh: Vec::new(),
-            licence_url: None,
-            key_url: None,
-        };
-        self.rules.get(number).map_or(&NOTHING, |(_, written)| written)
+        &self.rules[number].1
     }
 }
 

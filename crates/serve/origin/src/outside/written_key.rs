@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use weir_media::encryption::{
@@ -15,13 +14,6 @@ use weir_media::encryption::{
 
 use crate::path::ObjectPath;
 
-/// What stays as it is in a path (RFC 3986, 3.3), besides letters and digits.
-const KEPT: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'/')
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
 /// Boxes of DRM systems for one title.
 const MOST_SYSTEMS: usize = 16;
 
@@ -109,10 +101,7 @@ impl WrittenKey {
             Some(iv) => bytes(iv, "iv")?,
             None => Protection::usual_iv(&key, key_id),
         };
-        let own = |name: &str| {
-            let path = utf8_percent_encode(title.as_str(), KEPT);
-            addresses.own.then(|| format!("/{path}/{name}"))
-        };
+        let own = |name: &str| addresses.own.then(|| format!("/{}/{name}", title.in_address()));
         let announcement = Announcement {
             scheme,
             key_id,
@@ -187,7 +176,7 @@ fn address(
 
 /// Puts title and key identifier where `{title}` and `{key_id}` stand.
 pub fn put_in(address: &str, title: &ObjectPath, key_id: Option<KeyId>) -> String {
-    let title = utf8_percent_encode(title.as_str(), KEPT).to_string();
+    let title = title.in_address().to_string();
     let key_id = key_id.map(|key_id| key_id.hex()).unwrap_or_default();
     address.replace("{title}", &title).replace("{key_id}", &key_id)
 }

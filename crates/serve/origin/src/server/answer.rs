@@ -65,15 +65,15 @@ pub enum Outgoing {
 }
 
 impl Found {
-    /// A text of the origin's own that nobody keeps.
-    pub fn text(content_type: &'static str, text: String) -> Self {
+    /// Bytes of the origin's own that nobody keeps.
+    pub fn own(content_type: &'static str, bytes: impl Into<Bytes>) -> Self {
         Found {
             kind: Kind::Other,
             content_type,
             etag: None,
             modified: None,
             keep: Keep::Never,
-            content: Content::new(vec![Part::Bytes(text.into())]),
+            content: Content::new(vec![Part::Bytes(bytes.into())]),
             remake: None,
             of: None,
         }
@@ -145,9 +145,19 @@ impl Found {
         insert(&mut headers, CACHE_CONTROL, &keep);
         Answer {
             kind: self.kind,
+            ..Answer::own(status, headers, Bytes::new())
+        }
+    }
+}
+
+impl Answer {
+    /// One of the origin's own.
+    pub fn own(status: StatusCode, headers: HeaderMap, bytes: impl Into<Bytes>) -> Self {
+        Answer {
+            kind: Kind::Other,
             status,
             headers,
-            bytes: Outgoing::Bytes(Bytes::new()),
+            bytes: Outgoing::Bytes(bytes.into()),
             cause: None,
         }
     }
@@ -187,13 +197,7 @@ pub fn options(with_licences: bool) -> Answer {
         HeaderValue::from_static(asked),
     );
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
-    Answer {
-        kind: Kind::Other,
-        status: StatusCode::NO_CONTENT,
-        headers,
-        bytes: Outgoing::Bytes(Bytes::new()),
-        cause: None,
-    }
+    Answer::own(StatusCode::NO_CONTENT, headers, Bytes::new())
 }
 
 /// What can be done here.
@@ -230,11 +234,8 @@ pub fn problem(problem: &Problem, method: &Method) -> Answer {
         body.into()
     };
     Answer {
-        kind: Kind::Other,
-        status: problem.status,
-        headers,
-        bytes: Outgoing::Bytes(bytes),
         cause: Some(problem.cause),
+        ..Answer::own(problem.status, headers, bytes)
     }
 }
 

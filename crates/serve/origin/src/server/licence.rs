@@ -8,12 +8,10 @@ use http::{HeaderValue, Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 
-use super::answer::{Answer, Found, Keep, Outgoing, common_headers};
+use super::answer::{Answer, Found, common_headers};
 use super::app::App;
 use super::problem::Problem;
-use crate::content::{Content, Part};
 use crate::keys::TitleKey;
-use crate::metrics::Kind;
 use crate::outside::licence::{Licence, LicenceKey, LicenceRequest, base64url, from_base64url};
 use crate::outside::written_key;
 use crate::path::ObjectPath;
@@ -45,16 +43,7 @@ async fn key_of(app: &App, title: &ObjectPath) -> Result<Arc<TitleKey>, Problem>
 pub async fn key(app: &Arc<App>, title: &ObjectPath) -> Result<Found, Problem> {
     let key = key_of(app, title).await?;
     let bytes = key.protection.key.bytes().to_vec();
-    Ok(Found {
-        kind: Kind::Other,
-        content_type: "application/octet-stream",
-        etag: None,
-        modified: None,
-        keep: Keep::Never,
-        content: Content::new(vec![Part::Bytes(bytes.into())]),
-        remake: None,
-        of: None,
-    })
+    Ok(Found::own("application/octet-stream", bytes))
 }
 
 /// The licence for a request, which has the key if it is asked for.
@@ -89,11 +78,5 @@ pub async fn answer(
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(CONTENT_LENGTH, text.len().into());
-    Ok(Answer {
-        kind: Kind::Other,
-        status: StatusCode::OK,
-        headers,
-        bytes: Outgoing::Bytes(text.into()),
-        cause: None,
-    })
+    Ok(Answer::own(StatusCode::OK, headers, text))
 }

@@ -14,8 +14,6 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::answer::{Answer, Found, Keep};
 use super::app::App;
 use super::problem::Problem;
-use crate::content::{Content, Part};
-use crate::metrics::Kind;
 
 /// Where the page asks for the titles.
 const TITLES: &str = "/.page/titles.json";
@@ -70,7 +68,7 @@ async fn titles<B>(app: &Arc<App>, request: &Request<B>) -> Result<Answer, Probl
     let titles = app.titles.all().await?;
     let titles: Vec<&str> = titles.iter().map(|title| title.as_str()).collect();
     let text = format!("{}\n", json!({ "titles": titles }));
-    let found = Found::text("application/json", text);
+    let found = Found::own("application/json", text);
     found.answer(app, request.method(), request.headers()).await
 }
 
@@ -83,14 +81,9 @@ impl Built {
             self.plain()?
         };
         let found = Found {
-            kind: Kind::Other,
-            content_type: self.content_type,
             etag: Some(format!("\"{:016x}\"", xxh3_64(&bytes))),
-            modified: None,
             keep: Keep::Seconds(KEPT),
-            content: Content::new(vec![Part::Bytes(bytes)]),
-            remake: None,
-            of: None,
+            ..Found::own(self.content_type, bytes)
         };
         let mut answer = found.answer(app, request.method(), request.headers()).await?;
         let headers = &mut answer.headers;

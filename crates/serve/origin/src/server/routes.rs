@@ -129,7 +129,7 @@ async fn find(app: &Arc<App>, uri: &Uri) -> Result<Found, Problem> {
         }
         "/metrics" => {
             let text = app.metrics.text(&app.storage.health());
-            return Ok(Found::text(Metrics::CONTENT_TYPE, text));
+            return Ok(Found::own(Metrics::CONTENT_TYPE, text));
         }
         _ => {}
     }
@@ -170,7 +170,7 @@ fn health(app: &App) -> Result<Found, Problem> {
         .map(|(name, up)| json!({ "name": name.as_ref(), "up": up }))
         .collect();
     let text = format!("{}\n", json!({ "status": "ok", "storage": told }));
-    Ok(Found::text("application/json", text))
+    Ok(Found::own("application/json", text))
 }
 
 async fn part(app: &Arc<App>, uri: &Uri, path: ObjectPath, resource: &Resource) -> Result<Found, Problem> {

@@ -40,6 +40,19 @@ pub enum Fault {
     File(String),
 }
 
+/// From the file system.
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Fault {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory => {
+                Fault::NotFound
+            }
+            io::ErrorKind::PermissionDenied => Fault::Forbidden(403),
+            _ => Fault::File(error.to_string()),
+        }
+    }
+}
+
 impl Fault {
     /// Whether asking again may help.
     pub fn is_passing(&self) -> bool {
@@ -61,17 +74,6 @@ impl Fault {
                 Fault::Wrong(format!("redirects are not followed (status {})", status.as_u16()))
             }
             code => Fault::Wrong(format!("status {code}")),
-        }
-    }
-
-    /// From the file system.
-    pub fn from_file(error: &io::Error) -> Fault {
-        match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory => {
-                Fault::NotFound
-            }
-            io::ErrorKind::PermissionDenied => Fault::Forbidden(403),
-            _ => Fault::File(error.to_string()),
         }
     }
 

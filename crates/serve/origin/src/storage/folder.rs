@@ -172,7 +172,7 @@ impl Reader {
         self.check_version()?;
         read.map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => Fault::Broken("the file ended early".to_owned()),
-            _ => Fault::from_file(&error),
+            _ => error.into(),
         })?;
         self.left.start += length as u64;
         Ok((buffer.filled(length), self))
@@ -186,7 +186,7 @@ impl Reader {
 
     /// A file that is written over in place has bytes of two versions.
     fn check_version(&self) -> Result<(), Fault> {
-        let now = self.file.metadata().map_err(|error| Fault::from_file(&error))?;
+        let now = self.file.metadata()?;
         if self.meta.is_same_version(&meta(&now)) {
             Ok(())
         } else {
@@ -206,22 +206,20 @@ async fn beside<T: Send + 'static>(
 
 /// Opens a file that lies below the root.
 fn opened(root: &Path, path: &ObjectPath) -> Result<(File, Meta), Fault> {
-    let failed = |error: io::Error| Fault::from_file(&error);
     let (real, _) = resolved(root, path)?;
-    let file = File::open(real).map_err(failed)?;
-    let meta = meta(&file.metadata().map_err(failed)?);
+    let file = File::open(real)?;
+    let meta = meta(&file.metadata()?);
     Ok((file, meta))
 }
 
 /// Where a file lies with all symbolic links resolved. What lies elsewhere than below the root, or is no file, is not
 /// there: strangers need not learn more. Nothing is opened for that: to open a FIFO would wait for its writer.
 fn resolved(root: &Path, path: &ObjectPath) -> Result<(PathBuf, Metadata), Fault> {
-    let failed = |error: io::Error| Fault::from_file(&error);
-    let real = root.join(path.as_str()).canonicalize().map_err(failed)?;
+    let real = root.join(path.as_str()).canonicalize()?;
     if !real.starts_with(root) {
         return Err(Fault::NotFound);
     }
-    let metadata = real.metadata().map_err(failed)?;
+    let metadata = real.metadata()?;
     if !metadata.is_file() {
         return Err(Fault::NotFound);
     }
@@ -230,12 +228,11 @@ fn resolved(root: &Path, path: &ObjectPath) -> Result<(PathBuf, Metadata), Fault
 
 /// What has no name that can be asked for, is no file, or leads elsewhere is passed over.
 fn listed(root: &Path, folder: &ObjectPath) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
-    let failed = |error: io::Error| Fault::from_file(&error);
-    let real = root.join(folder.as_str()).canonicalize().map_err(failed)?;
+    let real = root.join(folder.as_str()).canonicalize()?;
     if !real.starts_with(root) {
         return Err(Fault::NotFound);
     }
-    let entries = std::fs::read_dir(real).map_err(failed)?;
+    let entries = std::fs::read_dir(real)?;
     let names = entries
         .take(MOST_LISTED)
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -249,15 +246,14 @@ fn listed(root: &Path, folder: &ObjectPath) -> Result<Vec<(ObjectPath, Meta)>, F
 
 /// Walks through all folders. Those that are symbolic links are passed over, so that the walk ends.
 fn listed_in_all(root: &Path, most: usize) -> Result<Vec<(ObjectPath, Meta)>, Fault> {
-    let failed = |error: io::Error| Fault::from_file(&error);
     let mut files = Vec::new();
     let mut folders: Vec<Option<ObjectPath>> = vec![None];
     while let Some(folder) = folders.pop() {
         let real = folder
             .as_ref()
             .map_or(root.to_owned(), |path| root.join(path.as_str()));
-        for entry in std::fs::read_dir(real).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
+        for entry in std::fs::read_dir(real)? {
+            let entry = entry?;
             let Ok(name) = entry.file_name().into_string() else {
                 continue;
             };
@@ -266,7 +262,7 @@ fn listed_in_all(root: &Path, most: usize) -> Result<Vec<(ObjectPath, Meta)>, Fa
                 None => ObjectPath::new(&name),
             };
             let Ok(path) = path else { continue };
-            if entry.file_type().map_err(failed)?.is_dir() {
+            if entry.file_type()?.is_dir() {
                 folders.push(Some(path));
             } else if let Ok(meta) = found(root, &path) {
                 files.push((path, meta));
@@ -282,10 +278,9 @@ fn listed_in_all(root: &Path, most: usize) -> Result<Vec<(ObjectPath, Meta)>, Fa
 /// Writes a file under another name first, so that nobody reads a part of it.
 fn written(root: &Path, path: &ObjectPath, body: &[u8]) -> Result<(), Fault> {
     static WRITTEN: AtomicU64 = AtomicU64::new(0);
-    let failed = |error: io::Error| Fault::from_file(&error);
     let folder = path.folder();
     let folder = folder.map_or(root.to_owned(), |folder| root.join(folder.as_str()));
-    let folder = folder.canonicalize().map_err(failed)?;
+    let folder = folder.canonicalize()?;
     if !folder.starts_with(root) {
         return Err(Fault::NotFound);
     }
@@ -295,7 +290,7 @@ fn written(root: &Path, path: &ObjectPath, body: &[u8]) -> Result<(), Fault> {
     if let Err(error) = done {
         // What is left of it is no use; that it cannot be removed either is no other error.
         let _ = std::fs::remove_file(&new);
-        return Err(failed(error));
+        return Err(error.into());
     }
     Ok(())
 }

@@ -8,7 +8,6 @@ use http::header::{IF_MATCH, RANGE, USER_AGENT};
 use http::{Method, Request, Response, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::ask::ByteStream;
 use super::fault::Fault;
@@ -16,13 +15,6 @@ use super::meta::Meta;
 use super::transport::{Transport, discard};
 use crate::path::ObjectPath;
 
-/// What stays as it is in a path (RFC 3986, 3.3), besides letters and digits.
-const KEPT: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'/')
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
 /// As whom the origin asks.
 pub const AGENT: &str = concat!("weir-origin/", env!("CARGO_PKG_VERSION"));
 
@@ -75,7 +67,7 @@ impl Plain {
         range: Option<&Range<u64>>,
         version: Option<&str>,
     ) -> Result<Response<Incoming>, Fault> {
-        let address = format!("{}/{}", self.base, utf8_percent_encode(path.as_str(), KEPT));
+        let address = format!("{}/{}", self.base, path.in_address());
         let response = self
             .transport
             .send(request(method, &address, range, version)?)

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 
-use super::beside::{Beside, index_path};
 use super::error::TitleError;
 use super::indexes::Indexes;
-use super::made_of::{self, MediaFile, is_media};
+use super::made_of::{self, MediaFile};
 use crate::cache::{CacheError, DiskCache};
 use crate::metrics::{Kind, Metrics};
 use crate::path::ObjectPath;
@@ -127,7 +126,6 @@ pub fn index_ahead(
 
 /// The media files of titles, each once.
 async fn files(storage: &Storage, titles: &[ObjectPath]) -> Result<Vec<MediaFile>, AheadError> {
-    let mut files = Vec::new();
     if titles.is_empty() {
         let listed = storage
             .list_all(Kind::Index, MOST_FILES)
@@ -136,18 +134,9 @@ async fn files(storage: &Storage, titles: &[ObjectPath]) -> Result<Vec<MediaFile
                 StorageError::NoLists { endpoint, .. } => AheadError::NoLists(endpoint),
                 other => AheadError::List(other),
             })?;
-        for (path, version) in listed.iter().filter(|(path, _)| is_media(path)) {
-            let place = index_path(path);
-            let there =
-                place.is_some_and(|place| listed.binary_search_by(|(path, _)| path.cmp(&place)).is_ok());
-            files.push(MediaFile {
-                path: path.clone(),
-                version: version.clone(),
-                beside: if there { Beside::There } else { Beside::Absent },
-            });
-        }
-        return Ok(files);
+        return Ok(made_of::media_in(&listed));
     }
+    let mut files = Vec::new();
     for title in titles {
         files.extend(made_of::files(storage, title, None).await?.media);
     }

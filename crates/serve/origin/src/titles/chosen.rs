@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use weir_media::index::{TrackIndex, TrackKind};
-use weir_media::presentation::{Rendition, Subtitles, short_language};
+use weir_media::presentation::{Subtitles, short_language};
 use weir_media::title::TrackEntry;
 
 use super::error::TitleError;
@@ -15,38 +15,8 @@ pub struct Candidate<'s> {
     /// Its source, and its place there.
     pub place: (usize, usize),
     pub track: &'s TrackIndex,
-    pub look: Look,
-}
-
-/// What is said of a track in place of what its file says.
-#[derive(Clone, Default)]
-pub struct Look {
-    name: Option<String>,
-    language: Option<String>,
-    label: Option<String>,
-    roles: Vec<String>,
-    pub default: bool,
-}
-
-impl Look {
-    fn of(entry: &TrackEntry) -> Self {
-        Look {
-            name: entry.name.clone(),
-            language: entry.language.clone(),
-            label: entry.label.clone(),
-            roles: entry.roles.clone(),
-            default: entry.default,
-        }
-    }
-
-    /// Says it of a rendition.
-    pub fn apply(&self, rendition: &mut Rendition) {
-        if self.language.is_some() {
-            rendition.language = self.language.clone();
-        }
-        rendition.label = self.label.clone();
-        rendition.roles = self.roles.clone();
-    }
+    /// What is said of it in place of what its file says.
+    pub look: TrackEntry,
 }
 
 /// Tracks that are offered: the densest video first, audio in the order of the manifest, or of the files.
@@ -80,7 +50,7 @@ fn tracks_in<'s>(number: usize, source: &'s Source, entry: &TrackEntry) -> Vec<C
         .map(|(place, track)| Candidate {
             place: (number, place),
             track,
-            look: Look::of(entry),
+            look: entry.clone(),
         })
         .collect()
 }

@@ -131,15 +131,7 @@ pub async fn files(
         let described = described(storage, manifest, form, Some(version), known).await?;
         return named(storage, described, &listed).await;
     }
-    let media: Vec<_> = listed
-        .iter()
-        .filter(|(path, _)| is_media(path))
-        .map(|(path, version)| MediaFile {
-            path: path.clone(),
-            version: version.clone(),
-            beside: beside_in(&listed, path),
-        })
-        .collect();
+    let media = media_in(&listed);
     if media.is_empty() {
         return Err(TitleError::Nothing { path: path.clone() });
     }
@@ -175,6 +167,18 @@ fn manifest_of<'l>(
         });
     }
     Ok(first)
+}
+
+/// The media files that are listed.
+pub fn media_in(listed: &[FileVersion]) -> Vec<MediaFile> {
+    let media = listed.iter().filter(|(path, _)| is_media(path));
+    media
+        .map(|(path, version)| MediaFile {
+            path: path.clone(),
+            version: version.clone(),
+            beside: beside_in(listed, path),
+        })
+        .collect()
 }
 
 /// Whether the index of a file is listed beside it.
@@ -218,27 +222,25 @@ async fn described(
         tracing::warn!(%path, "{what}");
     }
     let of = |file: &str| {
-        relative(path, file).ok_or_else(|| {
+        let name = file.escape_debug();
+        let why = || {
             wrong(format!(
-                "'{}' is not the path of a file in its folder or below",
-                file.escape_debug()
+                "'{name}' is not the path of a file in its folder or below"
             ))
-        })
+        };
+        relative(path, file).ok_or_else(why)
     };
-    let tracks = manifest
-        .tracks
-        .into_iter()
-        .map(|entry| Ok((of(&entry.file)?, entry)));
-    let tracks = tracks.collect::<Result<_, TitleError>>()?;
-    let subtitles = manifest
-        .subtitles
-        .into_iter()
-        .map(|entry| Ok((of(&entry.file)?, entry)));
+    let tracks = manifest.tracks.into_iter();
+    let texts = manifest.subtitles.into_iter();
     Ok(Arc::new(Described {
         path: path.clone(),
         version,
-        tracks,
-        subtitles: subtitles.collect::<Result<_, TitleError>>()?,
+        tracks: tracks
+            .map(|entry| Ok((of(&entry.file)?, entry)))
+            .collect::<Result<_, TitleError>>()?,
+        subtitles: texts
+            .map(|entry| Ok((of(&entry.file)?, entry)))
+            .collect::<Result<_, TitleError>>()?,
         clip: manifest.clip,
     }))
 }

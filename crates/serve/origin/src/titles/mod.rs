@@ -94,12 +94,8 @@ impl Titles {
         if !self.settings.keep {
             return self.load(path, None).await;
         }
-        let kept = self.kept.get(path);
-        if let Some(kept) = &kept
-            && kept.looked_at.elapsed() < self.settings.fresh
-        {
-            self.metrics.looked_up(Kind::Index, Tier::Memory);
-            return Ok(kept.title.clone());
+        if let Some(title) = self.fresh(self.kept.get(path).as_ref()) {
+            return Ok(title);
         }
         let begin = || {
             let (titles, path) = (self.clone(), path.clone());
@@ -132,14 +128,18 @@ impl Titles {
         self.kept.remove(path);
     }
 
+    /// What was looked at a short while ago counts as unchanged.
+    fn fresh(&self, kept: Option<&Kept>) -> Option<Arc<Title>> {
+        let kept = kept.filter(|kept| kept.looked_at.elapsed() < self.settings.fresh)?;
+        self.metrics.looked_up(Kind::Index, Tier::Memory);
+        Some(kept.title.clone())
+    }
+
     async fn look_again(self: Arc<Self>, path: &ObjectPath) -> Loaded {
         let kept = self.kept.get(path);
         // Who came just after another had finished finds it here.
-        if let Some(kept) = &kept
-            && kept.looked_at.elapsed() < self.settings.fresh
-        {
-            self.metrics.looked_up(Kind::Index, Tier::Memory);
-            return Ok(kept.title.clone());
+        if let Some(title) = self.fresh(kept.as_ref()) {
+            return Ok(title);
         }
         let known = kept.map(|kept| kept.title);
         match self.load(path, known.clone()).await {

@@ -58,7 +58,7 @@ impl Title {
             Resource::MediaSegment(kind, name, start) => self.media(*kind, name, *start),
             Resource::SubtitleText(name) => self.subtitle_text(name, query),
             Resource::SingleFile(kind, name) => self.single_file(*kind, name, None),
-            _ => self.manifest(resource, query),
+            _ => self.manifest(resource, query, None),
         }
     }
 
@@ -120,11 +120,17 @@ impl Title {
         }))
     }
 
-    fn manifest(&self, resource: &Resource, query: &str) -> Result<Option<Piece>, TitleError> {
+    /// A manifest, narrowed as the query asks, whose media are encrypted if there is a key.
+    pub(super) fn manifest(
+        &self,
+        resource: &Resource,
+        query: &str,
+        key: Option<&TitleKey>,
+    ) -> Result<Option<Piece>, TitleError> {
         let made = if query.is_empty() {
-            self.whole_manifest(resource)?
+            self.whole_manifest(resource, key)?
         } else {
-            self.write(resource, &narrowed(self.presentation(), query)?, None)?
+            self.write(resource, narrowed(self.presentation(), query)?, key)?
         };
         Ok(made.map(|bytes| Piece {
             kind: Kind::Manifest,
@@ -134,26 +140,37 @@ impl Title {
         }))
     }
 
-    /// The manifest of the whole title, made once.
-    fn whole_manifest(&self, resource: &Resource) -> Result<Option<Bytes>, TitleError> {
+    /// The manifest of the whole title, made once, and once for each key.
+    fn whole_manifest(
+        &self,
+        resource: &Resource,
+        key: Option<&TitleKey>,
+    ) -> Result<Option<Bytes>, TitleError> {
+        let place = (key.map(|key| key.tag), resource.clone());
         let manifests = || self.manifests.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bytes) = manifests().get(resource) {
+        if let Some(bytes) = manifests().get(&place) {
             return Ok(Some(bytes.clone()));
         }
-        let made = self.write(resource, self.presentation(), None)?;
+        let made = self.write(resource, self.presentation().clone(), key)?;
         if let Some(bytes) = &made {
-            manifests().insert(resource.clone(), bytes.clone());
+            let mut manifests = manifests();
+            // A key that was another one is not asked for again.
+            manifests.retain(|(tag, _), _| *tag == place.0);
+            manifests.insert(place, bytes.clone());
         }
         Ok(made)
     }
 
-    /// A manifest of this presentation, whose media are encrypted if there is a key.
-    pub(super) fn write(
+    fn write(
         &self,
         resource: &Resource,
-        presentation: &Presentation,
+        presentation: Presentation,
         key: Option<&TitleKey>,
     ) -> Result<Option<Bytes>, TitleError> {
+        let presentation = &match key {
+            Some(key) => self.protected_presentation(presentation, key)?,
+            None => presentation,
+        };
         let text = match resource {
             Resource::Mpd => Some(mpd(presentation)),
             Resource::MultivariantPlaylist => Some(multivariant_playlist(presentation)),
@@ -180,7 +197,7 @@ impl Title {
     }
 }
 
-pub(super) fn manifest_type(resource: &Resource) -> &'static str {
+fn manifest_type(resource: &Resource) -> &'static str {
     match resource {
         Resource::Mpd | Resource::OnDemandMpd => MPD_TYPE,
         _ => PLAYLIST_TYPE,

@@ -3,7 +3,7 @@
 //! where the key came from, nor how parts are sent.
 
 use std::ops::Range;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use weir_media::encryption::{EncryptionError, StreamedSegment, TrackEncryptor, TrackNonce};
@@ -14,12 +14,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::TitleError;
 use super::made_of::Source;
-use super::piece::{Piece, at_hand, content, manifest_type, mp4_type};
+use super::piece::{Piece, at_hand, content, mp4_type};
 use super::title::Title;
 use crate::content::{Content, Encrypted, NotEncrypted, Part, Remake};
 use crate::keys::TitleKey;
 use crate::metrics::Kind;
-use crate::outside::query::narrowed;
 use crate::path::ObjectPath;
 
 /// Some samples of a track, which are a segment.
@@ -125,20 +124,20 @@ impl Title {
         query: &str,
         key: &Arc<TitleKey>,
     ) -> Result<Option<Piece>, TitleError> {
+        let is_common = key.protection.announcement.scheme.is_common();
         match resource {
+            Resource::Mpd | Resource::OnDemandMpd if !is_common => Err(TitleError::NotForDash),
             Resource::Mpd
             | Resource::OnDemandMpd
             | Resource::MultivariantPlaylist
             | Resource::MediaPlaylist(..)
             | Resource::IFramePlaylist(_)
-            | Resource::SubtitlePlaylist(_) => self.protected_manifest(resource, query, key),
+            | Resource::SubtitlePlaylist(_) => self.manifest(resource, query, Some(key)),
             Resource::InitSegment(kind, name) => self.protected_init(*kind, name, key),
             Resource::MediaSegment(kind, name, start) => self.sealed(*kind, name, *start, false, key),
             Resource::SyncSample(name, start) => self.sealed(TrackKind::Video, name, *start, true, key),
             // Named by DASH's manifest alone.
-            Resource::SingleFile(kind, name) if key.protection.announcement.scheme.is_common() => {
-                self.single_file(*kind, name, Some(key))
-            }
+            Resource::SingleFile(kind, name) if is_common => self.single_file(*kind, name, Some(key)),
             // Subtitles are not encrypted, as nowhere else.
             Resource::SubtitleText(name) => self.subtitle_text(name, query),
             _ => Ok(None),
@@ -235,73 +234,18 @@ impl Title {
         )))
     }
 
-    fn protected_manifest(
+    /// Its presentation with this key. No track is named whose segments are not there.
+    pub(super) fn protected_presentation(
         &self,
-        resource: &Resource,
-        query: &str,
-        key: &TitleKey,
-    ) -> Result<Option<Piece>, TitleError> {
-        let announcement = &key.protection.announcement;
-        let is_dash = matches!(resource, Resource::Mpd | Resource::OnDemandMpd);
-        if is_dash && !announcement.scheme.is_common() {
-            return Err(TitleError::NotForDash);
-        }
-        let made = if query.is_empty() {
-            self.whole_protected_manifest(resource, key)?
-        } else {
-            let part = narrowed(self.presentation(), query)?;
-            self.write_protected(resource, part, key)?
-        };
-        Ok(made.map(|bytes| Piece {
-            kind: Kind::Manifest,
-            content_type: manifest_type(resource),
-            content: at_hand(bytes),
-            remake: None,
-        }))
-    }
-
-    /// The manifest of the whole title, made once for each key.
-    fn whole_protected_manifest(
-        &self,
-        resource: &Resource,
-        key: &TitleKey,
-    ) -> Result<Option<Bytes>, TitleError> {
-        let kept = || {
-            self.protected_manifests
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        if let (tag, made) = &*kept()
-            && *tag == key.tag
-            && let Some(bytes) = made.get(resource)
-        {
-            return Ok(Some(bytes.clone()));
-        }
-        let made = self.write_protected(resource, self.presentation().clone(), key)?;
-        if let Some(bytes) = &made {
-            let mut kept = kept();
-            if kept.0 != key.tag {
-                *kept = (key.tag, Default::default());
-            }
-            kept.1.insert(resource.clone(), bytes.clone());
-        }
-        Ok(made)
-    }
-
-    /// A manifest omits tracks whose segments are unavailable.
-    fn write_protected(
-        &self,
-        resource: &Resource,
         presentation: Presentation,
         key: &TitleKey,
-    ) -> Result<Option<Bytes>, TitleError> {
+    ) -> Result<Presentation, TitleError> {
         for rendition in presentation.renditions() {
             let Some((source, track)) = self.track(rendition.info.kind, &rendition.name) else {
                 continue;
             };
             encryptor(source, track, key).map_err(|error| not_encrypted(source, error))?;
         }
-        let presentation = presentation.protected_by(&key.protection.announcement);
-        self.write(resource, &presentation, Some(key))
+        Ok(presentation.protected_by(&key.protection.announcement))
     }
 }

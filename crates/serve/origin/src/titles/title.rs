@@ -21,6 +21,8 @@ use crate::storage::Meta;
 /// Says how answers are made: another number where the same files give other bytes than before.
 const FORM: u32 = 3;
 
+/// Manifests: of clear tracks, or with the key of that tag.
+pub(super) type Manifests = HashMap<(Option<u64>, Resource), Bytes>;
 /// Layouts of tracks as single files: clear, or with the key of that tag.
 pub(super) type Layouts = HashMap<(Option<u64>, TrackKind, String), Arc<SingleFile>>;
 
@@ -39,11 +41,9 @@ pub struct Title {
     tag: u64,
     modified: Option<SystemTime>,
     /// Manifests that were made, which do not depend on a query.
-    pub(super) manifests: Mutex<HashMap<Resource, Bytes>>,
+    pub(super) manifests: Mutex<Manifests>,
     /// How tracks are laid out as single files, of those that were asked for.
     pub(super) single_files: Mutex<Layouts>,
-    /// The same of the title when it is protected, with the tag of the key.
-    pub(super) protected_manifests: Mutex<(u64, HashMap<Resource, Bytes>)>,
 }
 
 impl Title {
@@ -80,7 +80,10 @@ impl Title {
                 let info = candidate.track.info().clone();
                 tracks.insert((info.kind, names[number].clone()), candidate.place);
                 let mut rendition = Rendition::new(&names[number], info, Arc::new(segments));
-                candidate.look.apply(&mut rendition);
+                let look = &candidate.look;
+                rendition.language = look.language.clone().or(rendition.language);
+                rendition.label = look.label.clone();
+                rendition.roles = look.roles.clone();
                 rendition.default = number == default;
                 renditions.push(rendition);
             }
@@ -117,7 +120,6 @@ impl Title {
             sources,
             manifests: Mutex::default(),
             single_files: Mutex::default(),
-            protected_manifests: Mutex::default(),
         })
     }
 

@@ -26,10 +26,6 @@ fn fails_in_the_middle(then: Act, again: impl Fn(&Asked) -> Vec<Act> + Send + Sy
     Served::start(&config)
 }
 
-fn errors(served: &Served, cause: &str) -> f64 {
-    served.metric(&format!("weir_origin_errors_total{{cause=\"{cause}\"}}"))
-}
-
 #[test]
 fn what_stops_in_the_middle_goes_on() {
     for then in [Act::Reset, Act::Close, Act::Hang] {
@@ -73,7 +69,7 @@ fn what_cannot_go_on_is_cut_off_and_says_why() {
             body.len() < LENGTH && object(LENGTH).starts_with(&body),
             "{cause}"
         );
-        assert_eq!(errors(&served, cause), 1.0, "{cause}");
+        assert_eq!(served.errors(cause), 1.0, "{cause}");
     }
 }
 
@@ -102,14 +98,10 @@ fn storage_that_refuses_connections_is_said_and_found_again() {
     drop(free);
     let served = Served::start(&config(&format!("http://{address}")));
     for _ in 0..3 {
-        let (status, body) = served.get("/a.mp4");
-        let told: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
-        assert_eq!(
-            (status, told["cause"].as_str()),
-            (502, Some("storage_unreachable"))
-        );
+        let told = served.refusal("/a.mp4");
+        assert_eq!(told, (502, "storage_unreachable".to_owned()));
     }
-    assert_eq!(errors(&served, "storage_unreachable"), 3.0);
+    assert_eq!(served.errors("storage_unreachable"), 3.0);
     assert_eq!(served.get("/healthz").0, 503, "no storage answers");
     let up = format!("weir_origin_storage_up{{place=\"http://{address}/\"}}");
     assert_eq!(served.metric(&up), 0.0);

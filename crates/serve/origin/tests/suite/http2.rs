@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::frames::{Client, DATA, END_STREAM, Frame, GOAWAY, HEADERS, PREFACE, RST_STREAM};
-use crate::misbehaving::{Act, Misbehaving, answer, object, right};
+use crate::misbehaving::{Act, Misbehaving, answer, gated, half_gated, object};
 use crate::served::{LIMIT, Served, config, wait_until};
 use tempfile::TempDir;
 use weir_origin::{Config, Kind};
@@ -34,10 +34,6 @@ fn small_limits(place: &str) -> Config {
     config
 }
 
-fn errors(served: &Served, cause: &str) -> f64 {
-    served.metric(&format!("weir_origin_errors_total{{cause=\"{cause}\"}}"))
-}
-
 /// Connections now, but for the one that asks.
 fn connections(served: &Served) -> f64 {
     served.metric("weir_origin_connections") - 1.0
@@ -56,31 +52,19 @@ fn ranges_heads_and_errors_are_those_of_http_1() {
             .expect("curl");
         String::from_utf8_lossy(&done.stdout).into_owned()
     };
-    let range = curl(&["--range", "100-199", "--output", "-"], "/a.mp4");
-    assert!(
-        range.starts_with("HTTP/2 206") && range.contains("content-range: bytes 100-199/300000"),
-        "{range}"
-    );
-    let head = curl(&["--head"], "/a.mp4");
-    assert!(
-        head.starts_with("HTTP/2 200") && head.contains("content-length: 300000"),
-        "{head}"
-    );
-    let none = curl(&[], "/none.mp4");
-    assert!(
-        none.starts_with("HTTP/2 404") && none.contains("storage_not_found"),
-        "{none}"
-    );
-    let delete = curl(&["--request", "DELETE"], "/a.mp4");
-    assert!(
-        delete.starts_with("HTTP/2 405") && delete.contains("allow: GET, HEAD, OPTIONS"),
-        "{delete}"
-    );
-    let way_out = curl(&["--path-as-is"], "/..%2fsecret");
-    assert!(
-        way_out.starts_with("HTTP/2 400") && way_out.contains("bad_path"),
-        "{way_out}"
-    );
+    let range = "content-range: bytes 100-199/300000";
+    let methods = "allow: GET, HEAD, OPTIONS";
+    for (arguments, path, status, said) in [
+        (&["--range", "100-199", "--output", "-"][..], "/a.mp4", 206, range),
+        (&["--head"], "/a.mp4", 200, "content-length: 300000"),
+        (&[], "/none.mp4", 404, "storage_not_found"),
+        (&["--request", "DELETE"], "/a.mp4", 405, methods),
+        (&["--path-as-is"], "/..%2fsecret", 400, "bad_path"),
+    ] {
+        let answer = curl(arguments, path);
+        assert!(answer.starts_with(&format!("HTTP/2 {status}")), "{answer}");
+        assert!(answer.contains(said), "{answer}");
+    }
     let long = curl(&["--header", &format!("X-A: {}", "a".repeat(100_000))], "/a.mp4");
     assert!(long.is_empty() || long.starts_with("HTTP/2 431"), "{long}");
 }
@@ -96,7 +80,7 @@ fn a_stream_that_is_reset_ends_its_read_and_no_other() {
     client.send(&Frame::cancel(1));
     wait_until("the end of the read", || storage.broken_sends() == 1);
     assert!(served.metrics.bytes_in(Kind::File) < BIG as u64 / 2);
-    wait_until("the account", || errors(&served, "client_gone") == 1.0);
+    wait_until("the account", || served.errors("client_gone") == 1.0);
     client.send(&Frame::get(3, "/healthz"));
     let body = client.body(3, usize::MAX);
     assert!(String::from_utf8_lossy(&body).contains("ok"));
@@ -111,7 +95,7 @@ fn a_stream_that_is_reset_before_its_answer_is_counted() {
     wait_until("the read", || storage.count() > 0);
     client.send(&Frame::cancel(1));
     wait_until("the account", || served.metrics.requests(Kind::Other, 499) == 1);
-    assert_eq!(errors(&served, "client_gone"), 1.0);
+    assert_eq!(served.errors("client_gone"), 1.0);
 }
 
 #[test]
@@ -126,7 +110,7 @@ fn a_stream_whose_client_takes_nothing_is_given_up_and_no_other() {
     client.send(&Frame::get(1, "/a.mp4"));
     let reset = client.wait_for(RST_STREAM);
     assert_eq!(reset.stream, 1);
-    assert_eq!(errors(&served, "client_stalled"), 1.0);
+    assert_eq!(served.errors("client_stalled"), 1.0);
     wait_until("the end of the read", || storage.broken_sends() == 1);
     client.send(&Frame::get(3, "/healthz"));
     let body = client.body(3, usize::MAX);
@@ -156,13 +140,11 @@ fn an_answer_that_takes_too_long_is_cut_off() {
         }
         assert!(began.elapsed() < LIMIT);
     }
-    assert_eq!(errors(&served, "client_stalled"), 1.0);
+    assert_eq!(served.errors("client_stalled"), 1.0);
     // On HTTP/1.1 likewise, a client that takes too little for a new piece to be asked for.
-    let mut slow = served.connect();
-    slow.write_all(b"GET /a.mp4 HTTP/1.1\r\nHost: o\r\n\r\n")
-        .expect("a request");
+    let mut slow = served.ask("/a.mp4");
     let began = Instant::now();
-    while errors(&served, "client_stalled") < 2.0 {
+    while served.errors("client_stalled") < 2.0 {
         slow.read_exact(&mut [0; 1000]).expect("bytes");
         std::thread::sleep(Duration::from_millis(20));
         assert!(began.elapsed() < LIMIT);
@@ -217,11 +199,7 @@ fn a_storm_of_resets_ends_the_connection() {
 
 #[test]
 fn streams_beyond_the_limit_are_refused() {
-    let storage = Misbehaving::start(|asked| {
-        let mut acts = vec![Act::Gate];
-        acts.extend(answer(asked, &object(100), A));
-        acts
-    });
+    let storage = Misbehaving::start(|asked| gated(asked, &object(100), A));
     let mut config = config(&storage.url());
     config.limits.streams = 3;
     let served = Served::start(&config);
@@ -240,15 +218,7 @@ fn streams_beyond_the_limit_are_refused() {
 
 #[test]
 fn the_end_is_told_and_waits_for_what_is_on_its_way() {
-    let storage = Misbehaving::start(|asked| {
-        let (head, body) = right(asked, &object(1000), A);
-        if asked.method == "HEAD" {
-            return vec![Act::Send(head)];
-        }
-        let (first, second) = body.split_at(500);
-        let first = [&head, first].concat();
-        vec![Act::Send(first), Act::Gate, Act::Send(second.to_vec())]
-    });
+    let storage = Misbehaving::start(|asked| half_gated(asked, &object(1000), A));
     let mut served = Served::start(&config(&storage.url()));
     let mut client = Client::start(served.connect());
     client.send(&Frame::get(1, "/a.mp4"));

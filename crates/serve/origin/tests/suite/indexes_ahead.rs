@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use crate::served::{Served, config};
+use crate::served::{Served, config, make_film};
 use tempfile::TempDir;
 use weir_origin::{
     Access, AheadSettings, Config, IndexedFile, KeepIndexes, Kind, ObjectPath, Patience, S3Style, index_ahead,
@@ -118,26 +118,10 @@ impl Drop for Bucket {
     }
 }
 
-fn make_film(bucket: &Bucket, name: &str, size: &str) {
+fn put_film(bucket: &Bucket, name: &str, size: &str) {
     let file = bucket.folder.path().join("2026").join(name);
     std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
-    let source = format!("testsrc2=size={size}:rate=25:duration=4");
-    let made = Command::new("ffmpeg")
-        .args([
-            "-nostdin",
-            "-y",
-            "-loglevel",
-            "error",
-            "-f",
-            "lavfi",
-            "-i",
-            &source,
-        ])
-        .args(["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"])
-        .arg(file)
-        .status()
-        .expect("ffmpeg is needed for this test: apt-get install ffmpeg");
-    assert!(made.success());
+    make_film(&file, &format!("testsrc2=size={size}:rate=25:duration=4"), "");
 }
 
 /// What became of each file.
@@ -209,9 +193,9 @@ fn indexes_are_written_beside_their_objects_and_found_there() {
         return;
     };
     let bucket = Bucket::start();
-    make_film(&bucket, "sita/high.mp4", "320x180");
-    make_film(&bucket, "sita/low.mp4", "160x90");
-    make_film(&bucket, "one.mp4", "160x90");
+    put_film(&bucket, "sita/high.mp4", "320x180");
+    put_film(&bucket, "sita/low.mp4", "160x90");
+    put_film(&bucket, "one.mp4", "160x90");
     let named = |names: &[&str], built: bool| -> Vec<(String, bool)> {
         names.iter().map(|name| ((*name).to_owned(), built)).collect()
     };
@@ -235,12 +219,12 @@ fn indexes_are_written_beside_their_objects_and_found_there() {
     assert!(read < before, "{read} {before}");
     assert_eq!(ask(&bucket, "one.mp4"), (200, stored("one.mp4")));
     // Of another version, it is not used.
-    make_film(&bucket, "one.mp4", "320x180");
+    put_film(&bucket, "one.mp4", "320x180");
     let (status, read) = ask(&bucket, "one.mp4");
     assert!(status == 200 && read > stored("one.mp4"), "{status} {read}");
     assert_eq!(index(&bucket, &["one.mp4"]), named(&["one.mp4"], true));
     // Where nothing can be written, that is said of the index, and the film is served without.
-    make_film(&bucket, "archive/one.mp4", "160x90");
+    put_film(&bucket, "archive/one.mp4", "160x90");
     let refused = outcomes(&bucket, &["archive"]);
     let error = refused[0].1.as_ref().expect_err("nothing was written");
     assert!(

@@ -5,8 +5,8 @@ use std::fs;
 use std::time::Duration;
 
 use crate::misbehaving::{Act, Misbehaving, status};
-use crate::protected::{KEY, KEY_ID, films, get, rule, run, text, with_keys};
-use crate::served::{Served, config};
+use crate::protected::{KEY, KEY_ID, films, get, rule, text, with_keys, write_slices};
+use crate::served::{Served, config, run};
 use tempfile::TempDir;
 use weir_origin::{Config, Configuration, Kind};
 
@@ -51,7 +51,7 @@ fn check_refused(folder: &TempDir, server: String, expected: (u16, &str)) {
     assert_eq!(status, expected.0, "{body}");
     assert!(body.contains(expected.1), "{body}");
     assert!(body.contains("not served unencrypted"), "{body}");
-    let count = served.metric(&format!("weir_origin_errors_total{{cause=\"{}\"}}", expected.1));
+    let count = served.errors(expected.1);
     assert!(count >= 5.0, "{count}");
     assert_eq!(served.metrics.bytes_out(Kind::Media), 0);
     assert_eq!(served.metrics.reads(Kind::Media), 0);
@@ -100,13 +100,8 @@ fn a_key_server_that_hangs_is_not_waited_for_forever() {
 }
 
 fn said(json: &str) -> Vec<Act> {
-    vec![Act::Send(
-        format!(
-            "HTTP/1.1 200 Said\r\nContent-Length: {}\r\n\r\n{json}",
-            json.len()
-        )
-        .into_bytes(),
-    )]
+    let head = format!("HTTP/1.1 200 Said\r\nContent-Length: {}\r\n\r\n", json.len());
+    vec![Act::Send((head + json).into_bytes())]
 }
 
 #[test]
@@ -115,11 +110,8 @@ fn a_key_server_is_asked_once_for_all_by_the_title() {
     let json = format!(
         "{{\"scheme\":\"cbcs\",\"key_id\":\"{KEY_ID}\",\"key\":\"{KEY}\",\"licence_url\":\"https://l/{{title}}?a&b\"}}"
     );
-    let server = Misbehaving::start(move |_| {
-        let mut acts = vec![Act::Pause(Duration::from_millis(200))];
-        acts.extend(said(&json));
-        acts
-    });
+    let pause = Act::Pause(Duration::from_millis(200));
+    let server = Misbehaving::start(move |_| [vec![pause.clone()], said(&json)].concat());
     let keys = "[[title]]\npath = 'free'\nclear = true\n";
     let url = format!("{}/keys?tenant=1", server.url());
     let served = Served::start(&with_keys(films.path(), keys, Some(url), false));
@@ -195,7 +187,7 @@ fn there_is_no_way_around_a_rule() {
         assert_eq!(status, 403, "{path}: {body}");
         assert!(body.contains("\"protected\""), "{path}: {body}");
     }
-    assert!(served.metric("weir_origin_errors_total{cause=\"protected\"}") >= 5.0);
+    assert!(served.errors("protected") >= 5.0);
     let (status, _) = served.get("/sita/content.key");
     assert_eq!(status, 403, "keys are given to nobody unless that is asked for");
 }
@@ -335,10 +327,7 @@ fn licences_and_keys_are_served_if_that_is_asked_for() {
 fn video_that_cannot_be_encrypted_is_refused() {
     let films = films();
     // More slices in a picture than a sample's auxiliary information can tell.
-    let arguments = "-nostdin -loglevel error -y -f lavfi -i testsrc2=size=160x720:rate=25:duration=1 -c:v libx264 \
-                     -preset ultrafast -g 25 -x264-params slices=45 -pix_fmt yuv420p";
-    let file = films.path().join("sita/film.mp4");
-    run("ffmpeg", &format!("{arguments} {}", file.display()));
+    write_slices(&films, 45);
     for scheme in ["cenc", "cbcs"] {
         let served = Served::start(&with_keys(films.path(), &rule("sita", scheme), None, false));
         let (status, body) = served.get("/sita/video/v1/0.m4s");

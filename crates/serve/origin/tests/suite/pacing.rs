@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::arrivals::{Answer, LEAST_SHARE, ask, connect, request};
 use crate::frames::{Client, END_STREAM, Frame};
 use crate::misbehaving::object;
-use crate::served::{Served, config, make_certificate, wait_until};
+use crate::served::{Served, config, log_lines, make_certificate, wait_until};
 use tempfile::TempDir;
 use weir_origin::{Config, Configuration, LogTo};
 use weir_pacing::{Burst, PaceBounds, Pacing};
@@ -159,24 +159,10 @@ fn what_is_asked_for_is_held_within_bounds_wherever_it_stands() {
         ),
         ("CMCD-Status", "bs,rtp=8000", "unpaced;reason=starved"),
         ("CMCD-Request", "bl=3900,rtp=8000", "unpaced;reason=low_buffer"),
+        // What else is malformed is in the table of `weir-media`.
         ("CMCD-Status", "rtp=0", "unpaced;reason=malformed"),
-        ("CMCD-Status", "rtp=-1", "unpaced;reason=malformed"),
-        ("CMCD-Status", "rtp=1000000001", "unpaced;reason=malformed"),
-        (
-            "CMCD-Status",
-            "rtp=9999999999999999999999",
-            "unpaced;reason=malformed",
-        ),
-        ("CMCD-Status", "rtp=8e3", "unpaced;reason=malformed"),
-        ("CMCD-Status", "rtp=8000,,", "unpaced;reason=malformed"),
-        ("CMCD-Status", "rtp=(8000", "unpaced;reason=malformed"),
         ("CMCD-Status", &long, "unpaced;reason=malformed"),
         ("Pacing-Rate-KBps", "-1000", "unpaced;reason=malformed"),
-        (
-            "Pacing-Rate-KBps",
-            "99999999999999999999",
-            "unpaced;reason=malformed",
-        ),
     ] {
         let answer = ask(&mut stream, "/s.mp4", &[(name, value)]);
         assert_eq!(
@@ -186,7 +172,7 @@ fn what_is_asked_for_is_held_within_bounds_wherever_it_stands() {
         );
         assert_eq!(answer.header("weir-pace").unwrap_or(""), told, "{name}: {value}");
     }
-    assert_eq!(decisions(&served, "no", "malformed"), 10.0);
+    assert_eq!(decisions(&served, "no", "malformed"), 3.0);
     assert_eq!(decisions(&served, "no", "not_asked"), 1.0);
     assert_eq!(decisions(&served, "yes", "floor"), 2.0);
     // What is no media is never paced.
@@ -296,8 +282,7 @@ fn rates_hold_inside_tls() {
         assert!(second[0] > at_its_rate(LENGTH).as_secs_f64(), "{version}: {said}");
     }
     served.stop().expect("an orderly end");
-    for line in fs::read_to_string(&log).expect("the log").lines() {
-        let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+    for line in log_lines(&log) {
         assert_eq!(
             (&line["pace"]["rate"], &line["pace"]["reason"]),
             (&8_000_000.into(), &"asked".into())
@@ -338,7 +323,10 @@ fn bursts_are_as_long_as_is_said() {
             }),
             ..paced(&folder)
         });
-        let bytes = usual_burst(&mut connect(&served));
-        assert_eq!(bytes <= 4 * 1460, is_short, "{burst}: {bytes}");
+        // A reader that is held up finds several bursts at once, and never a part of one: the shortest of some answers is
+        // the burst's.
+        let mut answers = (0..3).map(|_| usual_burst(&mut connect(&served)));
+        let short = answers.find(|bytes| *bytes <= 4 * 1460);
+        assert_eq!(short.is_some(), is_short, "{burst}: {short:?} bytes at once");
     }
 }

@@ -6,8 +6,8 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::protected::{KEY, KEY_ID, films, get, noise, rule, run, text, with_keys};
-use crate::served::{Served, config};
+use crate::protected::{KEY, KEY_ID, films, get, noise, rule, text, with_keys, write_slices};
+use crate::served::{Served, config, run};
 use weir_origin::{Config, Kind};
 
 /// Hashes of the frames of a file's only stream of that kind, decoded.
@@ -120,10 +120,7 @@ fn a_single_file_is_encrypted_as_it_is_taken() {
 #[test]
 fn pictures_of_too_many_slices_are_refused_and_nothing_is_sent() {
     let films = films();
-    let arguments = "-nostdin -loglevel error -y -f lavfi -i testsrc2=size=160x720:rate=25:duration=1 -c:v libx264 \
-                     -preset ultrafast -g 25 -x264-params slices=20 -pix_fmt yuv420p";
-    let file = films.path().join("sita/film.mp4");
-    run("ffmpeg", &format!("{arguments} {}", file.display()));
+    write_slices(&films, 20);
     let served = Served::start(&with_keys(films.path(), &rule("sita", "cenc"), None, false));
     // Segments of their own have the room that they need.
     get(&served, "/sita/video/v1/0.m4s");

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::misbehaving::{Act, Misbehaving, answer, object, right, status};
-use crate::served::{LIMIT, Served, config, wait_until};
+use crate::misbehaving::{Act, Misbehaving, answer, begun, gated, half_gated, object};
+use crate::served::{LIMIT, Served, config, log_lines, wait_until};
 use tempfile::TempDir;
 use weir_origin::{Config, Configuration, Kind, LogTo, Server, Tier};
 
@@ -105,7 +105,7 @@ fn no_path_leads_out_of_the_folder() {
         );
         assert!(!answer.ends_with("secret"), "{path}: {answer}");
     }
-    assert!(served.metric("weir_origin_errors_total{cause=\"bad_path\"}") > 0.0);
+    assert!(served.errors("bad_path") > 0.0);
 }
 
 #[test]
@@ -121,50 +121,14 @@ fn stored_files_are_not_served_unless_that_is_asked_for() {
 }
 
 #[test]
-fn what_is_wrong_with_the_storage_is_a_status_and_a_cause() {
-    type Behave = fn(&crate::misbehaving::Asked) -> Vec<Act>;
-    let table: [(Behave, u16, &str); 5] = [
-        (|_| status(403), 502, "storage_forbidden"),
-        (|_| status(503), 503, "storage_unavailable"),
-        (|_| vec![Act::Reset], 502, "storage_broke_off"),
-        (|_| vec![Act::Hang], 504, "storage_timed_out"),
-        (
-            |asked| {
-                if asked.method == "HEAD" {
-                    answer(asked, &object(10), A)
-                } else {
-                    status(200)
-                }
-            },
-            502,
-            "storage_wrong_answer",
-        ),
-    ];
-    for (behave, code, cause) in table {
-        let storage = Misbehaving::start(behave);
-        let mut config = config(&storage.url());
-        config.patience.answer = Duration::from_millis(500);
-        let served = Served::start(&config);
-        let (status, body) = served.get("/a.mp4");
-        let told: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
-        assert_eq!((status, told["cause"].as_str()), (code, Some(cause)));
-        assert_eq!(
-            served.metric(&format!("weir_origin_errors_total{{cause=\"{cause}\"}}")),
-            1.0
-        );
-    }
-}
-
-#[test]
 fn an_object_that_is_replaced_while_it_is_sent_breaks_the_connection() {
     let storage = Misbehaving::start(|asked| {
         // One HEAD, then a read that breaks off, then another version.
         let etag = if asked.number < 2 { A } else { "\"b\"" };
-        let (head, body) = right(asked, &object(400_000), etag);
-        if asked.number == 1 {
-            return vec![Act::Send([head, body[..200_000].to_vec()].concat()), Act::Close];
+        match asked.number {
+            1 => begun(asked, &object(400_000), etag, 200_000, Act::Close),
+            _ => answer(asked, &object(400_000), etag),
         }
-        vec![Act::Send([head, body].concat())]
     });
     let served = Served::start(&config(&storage.url()));
     let (status, body) = served.get("/a.mp4");
@@ -173,10 +137,7 @@ fn an_object_that_is_replaced_while_it_is_sent_breaks_the_connection() {
         (200, 200_000),
         "not a byte of the other version"
     );
-    assert_eq!(
-        served.metric("weir_origin_errors_total{cause=\"storage_changed\"}"),
-        1.0
-    );
+    assert_eq!(served.errors("storage_changed"), 1.0);
     // The next one finds what there is.
     assert_eq!(served.get("/a.mp4").1.len(), 400_000);
 }
@@ -202,11 +163,7 @@ fn a_version_that_is_gone_is_looked_at_anew() {
 
 #[test]
 fn a_herd_of_first_requests_makes_one_read() {
-    let storage = Misbehaving::start(|asked| {
-        let mut acts = vec![Act::Gate];
-        acts.extend(answer(asked, &object(100_000), A));
-        acts
-    });
+    let storage = Misbehaving::start(|asked| gated(asked, &object(100_000), A));
     let served = Served::start(&Config {
         configuration: Configuration::D,
         ..config(&storage.url())
@@ -251,16 +208,8 @@ fn only_configuration_d_keeps_media_and_a_and_b_open_a_connection_for_each_read(
         for _ in 0..4 {
             assert_eq!(served.get("/a.mp4").1.len(), 50_000);
         }
-        let reads = storage
-            .asked()
-            .iter()
-            .filter(|asked| asked.method == "GET")
-            .count();
-        assert_eq!(
-            reads,
-            if configuration == Configuration::D { 1 } else { 4 },
-            "{configuration}"
-        );
+        let reads = if configuration == Configuration::D { 1 } else { 4 };
+        assert_eq!(storage.gets(), reads, "{configuration}");
         let (connections, requests) = (storage.connections(), storage.count());
         match configuration {
             Configuration::A | Configuration::B => assert_eq!(connections, requests, "{configuration}"),
@@ -287,12 +236,7 @@ fn the_disk_tier_outlives_the_server() {
         assert_eq!(served.get("/a.mp4"), (200, object(50_000)));
         served.stop().expect("an orderly end");
     }
-    let reads = storage
-        .asked()
-        .iter()
-        .filter(|asked| asked.method == "GET")
-        .count();
-    assert_eq!(reads, 1);
+    assert_eq!(storage.gets(), 1);
 }
 
 #[test]
@@ -334,10 +278,7 @@ fn a_client_that_takes_nothing_is_given_up_and_holds_little_meanwhile() {
     let mut config = config(&storage.url());
     config.limits.stalled = Duration::from_secs(1);
     let served = Served::start(&config);
-    let mut client = served.connect();
-    client
-        .write_all(b"GET /a.mp4 HTTP/1.1\r\nHost: o\r\n\r\n")
-        .expect("a request");
+    let client = served.ask("/a.mp4");
     wait_until("the answer", || served.metrics.requests(Kind::File, 200) == 1);
     wait_until("the end of the connection", || connections(&served) == 0);
     // What the sockets on the way hold, and not the file.
@@ -346,10 +287,7 @@ fn a_client_that_takes_nothing_is_given_up_and_holds_little_meanwhile() {
         "{}",
         served.metrics.bytes_in(Kind::File)
     );
-    assert_eq!(
-        served.metric("weir_origin_errors_total{cause=\"client_stalled\"}"),
-        1.0
-    );
+    assert_eq!(served.errors("client_stalled"), 1.0);
     drop(client);
 }
 
@@ -379,22 +317,9 @@ fn an_answer_arrives_though_its_client_goes_on_to_speak() {
 
 #[test]
 fn an_answer_that_is_on_its_way_arrives_when_the_server_ends() {
-    let storage = Misbehaving::start(|asked| {
-        let (head, body) = right(asked, &object(1000), A);
-        if asked.method == "HEAD" {
-            return vec![Act::Send(head)];
-        }
-        vec![
-            Act::Send([head, body[..500].to_vec()].concat()),
-            Act::Gate,
-            Act::Send(body[500..].to_vec()),
-        ]
-    });
+    let storage = Misbehaving::start(|asked| half_gated(asked, &object(1000), A));
     let mut served = Served::start(&config(&storage.url()));
-    let mut client = served.connect();
-    client
-        .write_all(b"GET /a.mp4 HTTP/1.1\r\nHost: o\r\n\r\n")
-        .expect("a request");
+    let mut client = served.ask("/a.mp4");
     let mut got = Vec::new();
     let mut buffer = [0; 4096];
     while !got.windows(4).any(|four| four == b"\r\n\r\n") {
@@ -413,21 +338,11 @@ fn an_answer_that_is_on_its_way_arrives_when_the_server_ends() {
 
 #[test]
 fn the_end_does_not_wait_for_ever() {
-    let storage = Misbehaving::start(|asked| {
-        let (head, _) = right(asked, &object(1000), A);
-        if asked.method == "HEAD" {
-            vec![Act::Send(head)]
-        } else {
-            vec![Act::Send(head), Act::Hang]
-        }
-    });
+    let storage = Misbehaving::start(|asked| begun(asked, &object(1000), A, 0, Act::Hang));
     let mut config = config(&storage.url());
     config.limits.drain = Duration::from_millis(300);
     let mut served = Served::start(&config);
-    let mut client = served.connect();
-    client
-        .write_all(b"GET /a.mp4 HTTP/1.1\r\nHost: o\r\n\r\n")
-        .expect("a request");
+    let _client = served.ask("/a.mp4");
     wait_until("the read", || storage.count() == 2);
     let began = Instant::now();
     served.stop().expect("an end");
@@ -441,10 +356,7 @@ fn connections_beyond_the_limit_wait() {
     config.limits.connections = 2;
     let served = Served::start(&config);
     let (first, second) = (served.connect(), served.connect());
-    let mut third = served.connect();
-    third
-        .write_all(b"GET /healthz HTTP/1.1\r\nHost: o\r\nConnection: close\r\n\r\n")
-        .expect("a request");
+    let mut third = served.ask("/healthz");
     third
         .set_read_timeout(Some(Duration::from_millis(300)))
         .expect("an option");
@@ -470,29 +382,13 @@ ask("GET", "/none")
 "#,
     );
     served.stop().expect("an orderly end");
-    let lines: Vec<serde_json::Value> = fs::read_to_string(&log)
-        .expect("the log")
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
+    let lines = log_lines(&log);
     assert_eq!(lines.len(), 2);
     let first = &lines[0];
-    assert_eq!(
-        (
-            &first["path"],
-            &first["status"],
-            &first["bytes"],
-            &first["kind"],
-            &first["range"]
-        ),
-        (
-            &"/films/a%20b.mp4?session=7".into(),
-            &206.into(),
-            &100.into(),
-            &"file".into(),
-            &"bytes=0-99".into()
-        )
-    );
+    assert_eq!(first["path"], "/films/a%20b.mp4?session=7");
+    assert_eq!((&first["status"], &first["bytes"]), (&206.into(), &100.into()));
+    assert_eq!(first["kind"], "file");
+    assert_eq!(first["range"], "bytes=0-99");
     assert!(
         first["user_agent"]
             .as_str()
@@ -517,38 +413,22 @@ fn a_request_that_is_cut_off_before_its_answer_is_counted_and_logged() {
     let mut config = config(&storage.url());
     config.access_log = Some(LogTo::File(log.clone()));
     let mut served = Served::start(&config);
-    let mut client = served.connect();
-    client
-        .write_all(b"GET /a.mp4?session=9 HTTP/1.1\r\nHost: o\r\n\r\n")
-        .expect("a request");
+    let client = served.ask("/a.mp4?session=9");
     wait_until("the read", || storage.count() > 0);
     drop(client);
     wait_until("the account", || served.metrics.requests(Kind::Other, 499) == 1);
-    assert_eq!(
-        served.metric("weir_origin_errors_total{cause=\"client_gone\"}"),
-        1.0
-    );
+    assert_eq!(served.errors("client_gone"), 1.0);
     // It has no first byte whose time could count: that of the request for the counts is the only one.
     assert_eq!(served.metric("weir_origin_first_byte_seconds_count"), 1.0);
     served.stop().expect("an orderly end");
-    let text = fs::read_to_string(&log).expect("the log");
-    let lines: Vec<serde_json::Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .filter(|line: &serde_json::Value| line["path"] != "/metrics")
-        .collect();
+    let mut lines = log_lines(&log);
+    lines.retain(|line| line["path"] != "/metrics");
     let [line] = lines.as_slice() else {
-        panic!("{text}");
+        panic!("{lines:?}");
     };
-    assert_eq!(
-        (&line["path"], &line["status"], &line["cause"], &line["bytes"]),
-        (
-            &"/a.mp4?session=9".into(),
-            &499.into(),
-            &"client_gone".into(),
-            &0.into()
-        )
-    );
+    assert_eq!(line["path"], "/a.mp4?session=9");
+    assert_eq!((&line["status"], &line["bytes"]), (&499.into(), &0.into()));
+    assert_eq!(line["cause"], "client_gone");
     assert_eq!(line["first_byte_ns"], 0);
     assert!(line["total_ns"].as_u64() > Some(0));
 }
@@ -562,6 +442,7 @@ fn what_cannot_be_served_is_said() {
         assert!(error.contains(word), "{error}");
     };
     refused(config("/nowhere/at/all"), "name an existing folder");
+    refused(config("/etc/hostname"), "name an existing folder");
     let served = Served::folder(folder.path());
     refused(
         Config {

@@ -6,9 +6,9 @@ use std::fs;
 use std::io::{Read, Write};
 use std::time::Duration;
 
-use crate::protected::{KEY, noise, run};
-use crate::served::{Served, config, wait_until};
-use weir_origin::{Config, KeySettings, Kind};
+use crate::protected::{KEY, noise, rule, with_keys};
+use crate::served::{Served, config, run, wait_until};
+use weir_origin::Kind;
 
 const IV: &str = "0123456789abcdef0123456789abcdef";
 const CLIENTS: u64 = 24;
@@ -39,21 +39,8 @@ fn wait_until_stuck(served: &Served) {
 fn clients_that_take_nothing_hold_little_of_an_encrypted_segment() {
     let folder = noise(100);
     let place = folder.path().to_str().unwrap();
-    let keys = folder.path().join("keys.toml");
-    let rule =
-        "[[title]]\npath = 'sita'\nscheme = 'aes-128'\nkey_id = '10000000-2000-3000-4000-500000000000'\n";
-    fs::write(
-        &keys,
-        format!("{rule}key = '{KEY}'\niv = '{IV}'\nkey_url = 'https://k/'\n"),
-    )
-    .unwrap();
-    let mut settings = Config {
-        keys: KeySettings {
-            file: Some(keys),
-            ..KeySettings::default()
-        },
-        ..config(place)
-    };
+    let keys = format!("{}iv = '{IV}'\nkey_url = 'https://k/'\n", rule("sita", "aes-128"));
+    let mut settings = with_keys(folder.path(), &keys, None, false);
     settings.limits.stalled = Duration::from_secs(600);
     let served = Served::start(&settings);
     assert_eq!(served.get("/sita/master.m3u8").0, 200);

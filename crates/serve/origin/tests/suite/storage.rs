@@ -6,9 +6,10 @@ mod files;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::misbehaving::{Act, Asked, Misbehaving, answer, object, right, status};
+use crate::misbehaving::{Act, Asked, Misbehaving, answer, begun, half_gated, object, right, status};
 use weir_origin::{
-    Access, Kind, Meta, Metrics, ObjectPath, Patience, S3Style, Storage, StorageError, StorageLocation,
+    Access, Kind, Meta, Metrics, ObjectPath, Patience, RangeRead, S3Style, Storage, StorageError,
+    StorageLocation,
 };
 
 const A: &str = "\"a\"";
@@ -56,6 +57,16 @@ fn run<T>(test: impl Future<Output = T>) -> T {
     runtime.block_on(test)
 }
 
+async fn known(storage: &Storage, name: &str) -> Meta {
+    let known = storage.head(Kind::Index, &path(name)).await;
+    known.expect("what is known")
+}
+
+async fn read_a(storage: &Storage, range: std::ops::Range<u64>, version: Option<&Meta>) -> RangeRead {
+    let reading = storage.read(Kind::Media, &path("a"), range, version).await;
+    reading.expect("a read")
+}
+
 async fn whole(
     storage: &Storage,
     range: std::ops::Range<u64>,
@@ -74,10 +85,7 @@ fn a_range_is_read_from_a_plain_server() {
     let server = Misbehaving::start(move |asked| answer(asked, &served, A));
     let (storage, metrics) = storage(&[&format!("{}/vod/", server.url())], true, patient());
     run(async {
-        let meta = storage
-            .head(Kind::Index, &path("films/a b.mp4"))
-            .await
-            .expect("what is known");
+        let meta = known(&storage, "films/a b.mp4").await;
         assert_eq!((meta.length, meta.etag.as_deref()), (100_000, Some(A)));
         assert_eq!(
             whole(&storage, 500..70_000, Some(&meta))
@@ -110,25 +118,15 @@ fn a_range_is_read_from_a_plain_server() {
 fn bytes_come_before_the_last_one_is_there() {
     let bytes = object(1000);
     let served = bytes.clone();
-    let server = Misbehaving::start(move |asked| {
-        let (head, body) = right(asked, &served, A);
-        vec![
-            Act::Send([head, body[..300].to_vec()].concat()),
-            Act::Gate,
-            Act::Send(body[300..].to_vec()),
-        ]
-    });
+    let server = Misbehaving::start(move |asked| half_gated(asked, &served, A));
     let (storage, _) = storage(&[&server.url()], true, patient());
     run(async {
-        let mut reading = storage
-            .read(Kind::Media, &path("a"), 0..1000, None)
-            .await
-            .expect("a read");
+        let mut reading = read_a(&storage, 0..1000, None).await;
         let mut got = Vec::new();
-        while got.len() < 300 {
+        while got.len() < 500 {
             got.extend_from_slice(&reading.next().await.expect("bytes").expect("no error"));
         }
-        assert_eq!(got, bytes[..300]);
+        assert_eq!(got, bytes[..500]);
         server.open_gate();
         while let Some(piece) = reading.next().await {
             got.extend_from_slice(&piece.expect("no error"));
@@ -182,10 +180,7 @@ fn bytes_of_two_versions_are_never_joined() {
     let server = breaks_off(bytes.clone(), Act::Close, "\"b\"");
     let (storage, _) = storage(&[&server.url()], true, patient());
     run(async {
-        let mut reading = storage
-            .read(Kind::Media, &path("a"), 0..40_000, None)
-            .await
-            .expect("a read");
+        let mut reading = read_a(&storage, 0..40_000, None).await;
         let mut got = Vec::new();
         let error = loop {
             match reading.next().await.expect("bytes or an error") {
@@ -201,6 +196,16 @@ fn bytes_of_two_versions_are_never_joined() {
 
 #[test]
 fn a_replaced_object_is_not_taken_for_the_one_that_was_meant() {
+    let finds_out = |server: &Misbehaving, range| {
+        let (storage, _) = storage(&[&server.url()], true, patient());
+        run(async {
+            let meta = known(&storage, "a").await;
+            let error = whole(&storage, range, Some(&meta))
+                .await
+                .expect_err("another version");
+            assert!(matches!(error, StorageError::Changed { .. }), "{error}");
+        });
+    };
     // With If-Match the server says so; without, its ETag does.
     for knows_if_match in [true, false] {
         let server = Misbehaving::start(move |asked| {
@@ -211,17 +216,7 @@ fn a_replaced_object_is_not_taken_for_the_one_that_was_meant() {
             let etag = if asked.number == 0 { A } else { "\"b\"" };
             answer(&asked, &object(1000), etag)
         });
-        let (storage, _) = storage(&[&server.url()], true, patient());
-        run(async {
-            let meta = storage
-                .head(Kind::Index, &path("a"))
-                .await
-                .expect("what is known");
-            let error = whole(&storage, 0..10, Some(&meta))
-                .await
-                .expect_err("another version");
-            assert!(matches!(error, StorageError::Changed { .. }), "{error}");
-        });
+        finds_out(&server, 0..10);
         assert_eq!(server.count(), 2, "a change is no reason to ask again");
     }
     // Shorter than the range that was meant.
@@ -232,27 +227,19 @@ fn a_replaced_object_is_not_taken_for_the_one_that_was_meant() {
             status(416)
         }
     });
-    let (storage, _) = storage(&[&server.url()], true, patient());
-    run(async {
-        let meta = storage
-            .head(Kind::Index, &path("a"))
-            .await
-            .expect("what is known");
-        let error = whole(&storage, 900..1000, Some(&meta))
-            .await
-            .expect_err("too short");
-        assert!(matches!(error, StorageError::Changed { .. }), "{error}");
-    });
+    finds_out(&server, 900..1000);
+}
+
+type Behave = fn(&Asked) -> Vec<Act>;
+
+fn another_range(asked: &Asked) -> Vec<Act> {
+    let mut asked = asked.clone();
+    asked.headers.insert("range".into(), "bytes=5-14".into());
+    answer(&asked, &object(1000), A)
 }
 
 #[test]
 fn each_wrong_answer_is_an_error_of_its_kind() {
-    type Behave = fn(&Asked) -> Vec<Act>;
-    let other_range: Behave = |asked| {
-        let mut asked = asked.clone();
-        asked.headers.insert("range".into(), "bytes=5-14".into());
-        answer(&asked, &object(1000), A)
-    };
     let whole_object: Behave = |asked| {
         let mut asked = asked.clone();
         asked.headers.remove("range");
@@ -260,7 +247,7 @@ fn each_wrong_answer_is_an_error_of_its_kind() {
     };
     let no_http: Behave = |_| vec![Act::Send(b"SSH-2.0-OpenSSH_9.2\r\n\r\n".to_vec()), Act::Close];
     let table: [(&str, Behave, &str, u16, usize); 10] = [
-        ("another range", other_range, "storage_wrong_answer", 502, 1),
+        ("another range", another_range, "storage_wrong_answer", 502, 1),
         ("no range", whole_object, "storage_wrong_answer", 502, 1),
         ("not found", |_| status(404), "storage_not_found", 404, 1),
         ("forbidden", |_| status(403), "storage_forbidden", 502, 1),
@@ -369,10 +356,7 @@ fn a_read_goes_on_from_another_storage_of_the_same_version_only() {
     for (etag, joins) in [(A, true), ("\"b\"", false)] {
         let bytes = object(40_000);
         let served = bytes.clone();
-        let first = Misbehaving::start(move |asked| {
-            let (head, body) = right(asked, &served, A);
-            vec![Act::Send([head, body[..10_000].to_vec()].concat()), Act::Close]
-        });
+        let first = Misbehaving::start(move |asked| begun(asked, &served, A, 10_000, Act::Close));
         let served = bytes.clone();
         let second = Misbehaving::start(move |asked| answer(asked, &served, etag));
         let (storage, _) = storage(&[&first.url(), &second.url()], true, patient());
@@ -391,10 +375,7 @@ fn to_drop_a_read_ends_it() {
     let server = Misbehaving::start(|asked| answer(asked, &object(64 << 20), A));
     let (storage, metrics) = storage(&[&server.url()], true, patient());
     run(async {
-        let mut reading = storage
-            .read(Kind::Media, &path("a"), 0..64 << 20, None)
-            .await
-            .expect("a read");
+        let mut reading = read_a(&storage, 0..64 << 20, None).await;
         reading.next().await.expect("bytes").expect("no error");
         drop(reading);
         for _ in 0..1000 {
@@ -470,18 +451,11 @@ fn a_bucket_is_read_like_a_plain_server() {
         if asked.number != 1 {
             return dated(answer(asked, &served, A));
         }
-        let (head, body) = right(asked, &served, A);
-        dated(vec![
-            Act::Send([head, body[..10_000].to_vec()].concat()),
-            Act::Close,
-        ])
+        dated(begun(asked, &served, A, 10_000, Act::Close))
     });
     let storage = bucket(&server, patient());
     run(async {
-        let meta = storage
-            .head(Kind::Index, &path("films/a b.mp4"))
-            .await
-            .expect("what is known");
+        let meta = known(&storage, "films/a b.mp4").await;
         assert_eq!((meta.length, meta.etag.as_deref()), (40_000, Some(A)));
         assert!(
             whole(&storage, 0..40_000, Some(&meta))
@@ -504,12 +478,7 @@ fn a_bucket_is_read_like_a_plain_server() {
 
 #[test]
 fn each_wrong_answer_of_a_bucket_is_an_error_of_its_kind() {
-    type Behave = fn(&Asked) -> Vec<Act>;
-    let other_range: Behave = |asked| {
-        let mut asked = asked.clone();
-        asked.headers.insert("range".into(), "bytes=5-14".into());
-        dated(answer(&asked, &object(1000), A))
-    };
+    let other_range: Behave = |asked| dated(another_range(asked));
     let table: [(&str, Behave, &str, usize); 8] = [
         ("another range", other_range, "storage_wrong_answer", 1),
         ("not found", |_| status(404), "storage_not_found", 1),

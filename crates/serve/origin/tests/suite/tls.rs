@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -205,50 +205,25 @@ fn what_cannot_secure_a_connection_is_said() {
     let place = folder.path().to_str().expect("a name");
     let good = make_certificate(certificates.path());
     let other = make_certificate(others.path());
-    let refused = |tls: TlsFiles, word: &str| {
+    let nowhere = PathBuf::from("/nowhere.pem");
+    for (certificate, key, word) in [
+        (&nowhere, &good.key, "with --tls-cert"),
+        (&good.certificate, &nowhere, "with --tls-key"),
+        // Each has nothing of the other's kind.
+        (&good.key, &good.key, "with --tls-cert"),
+        (&good.certificate, &good.certificate, "with --tls-key"),
+        (
+            &good.certificate,
+            &other.key,
+            "name a certificate and its private key",
+        ),
+    ] {
+        let (certificate, key) = (certificate.clone(), key.clone());
         let config = Config {
-            tls: Some(tls),
+            tls: Some(TlsFiles { certificate, key }),
             ..config(place)
         };
         let error = Server::bind(&config).expect_err("no server").to_string();
         assert!(error.contains(word), "{error}");
-    };
-    let (certificate, key) = (good.certificate.clone(), good.key.clone());
-    let nowhere = || "/nowhere.pem".into();
-    refused(
-        TlsFiles {
-            certificate: nowhere(),
-            key: key.clone(),
-        },
-        "with --tls-cert",
-    );
-    refused(
-        TlsFiles {
-            certificate: certificate.clone(),
-            key: nowhere(),
-        },
-        "with --tls-key",
-    );
-    // Each has nothing of the other's kind.
-    refused(
-        TlsFiles {
-            certificate: key.clone(),
-            key,
-        },
-        "with --tls-cert",
-    );
-    refused(
-        TlsFiles {
-            certificate: certificate.clone(),
-            key: certificate.clone(),
-        },
-        "with --tls-key",
-    );
-    refused(
-        TlsFiles {
-            certificate,
-            key: other.key,
-        },
-        "name a certificate and its private key",
-    );
+    }
 }

@@ -196,12 +196,4 @@ proptest! {
             prop_assert!(asked(&keys).rate >= Some(rate));
         }
     }
-
-    #[test]
-    fn whatever_is_sent_is_decided_on(query in "\\PC{0,80}", status in proptest::collection::vec(any::<u8>(), 0..40), plain in "[ -~]{0,12}") {
-        let fields = [("CMCD-Status", status.as_slice()), ("Pacing-Rate-KBps", plain.as_bytes())];
-        let request = PaceRequest::read(fields.into_iter(), &query);
-        let pace = bounds().decide(&request, 1_000_000);
-        prop_assert!(pace.rate.is_none_or(|rate| rate >= bounds().floor));
-    }
 }

@@ -41,6 +41,14 @@ fn video_and_audio() -> Arc<Manifest> {
     Arc::new(Manifest::new(vec![video, audio]).unwrap())
 }
 
+/// A player that always takes this rung.
+fn fixed(rung: usize) -> Settings {
+    Settings {
+        abr: AbrRule::Fixed(rung),
+        ..Settings::default()
+    }
+}
+
 fn started(settings: Settings, manifest: &Arc<Manifest>) -> Player {
     let mut player = Player::new(settings, Duration::ZERO);
     assert_eq!(player.poll(Duration::ZERO), Action::Wait { until: None });
@@ -100,8 +108,7 @@ fn playback_starts_stalls_and_goes_on_to_the_nanosecond() {
 fn a_full_buffer_waits_until_a_segment_fits() {
     let settings = Settings {
         max_buffer: at(10.0),
-        abr: AbrRule::Fixed(0),
-        ..Settings::default()
+        ..fixed(0)
     };
     let mut player = started(settings, &video(10));
     for _ in 0..2 {
@@ -131,13 +138,7 @@ fn a_buffer_that_holds_no_segment_still_plays() {
 
 #[test]
 fn playback_waits_for_every_track_and_stalls_with_the_first_that_is_empty() {
-    let mut player = started(
-        Settings {
-            abr: AbrRule::Fixed(0),
-            ..Settings::default()
-        },
-        &video_and_audio(),
-    );
+    let mut player = started(fixed(0), &video_and_audio());
     let video = fetch(&mut player, Duration::ZERO);
     let audio = fetch(&mut player, Duration::ZERO);
     assert_eq!((video.kind, audio.kind), (MediaKind::Video, MediaKind::Audio));
@@ -177,13 +178,7 @@ fn who_fetches_one_after_the_other_gets_the_track_that_runs_dry_first() {
 
 #[test]
 fn a_seek_cancels_what_is_under_way_and_is_no_stall() {
-    let mut player = started(
-        Settings {
-            abr: AbrRule::Fixed(1),
-            ..Settings::default()
-        },
-        &video_and_audio(),
-    );
+    let mut player = started(fixed(1), &video_and_audio());
     let first: Vec<Request> = (0..2).map(|_| fetch(&mut player, Duration::ZERO)).collect();
     for request in &first {
         complete(&mut player, SECOND, request);
@@ -222,13 +217,7 @@ fn a_seek_cancels_what_is_under_way_and_is_no_stall() {
 
 #[test]
 fn a_seek_within_the_buffer_plays_on() {
-    let mut player = started(
-        Settings {
-            abr: AbrRule::Fixed(0),
-            ..Settings::default()
-        },
-        &video(10),
-    );
+    let mut player = started(fixed(0), &video(10));
     for _ in 0..3 {
         let request = fetch(&mut player, SECOND);
         complete(&mut player, SECOND, &request);
@@ -305,16 +294,10 @@ fn a_stopped_session_cancels_and_counts_its_last_stall() {
 #[test]
 fn bitrates_and_switches_are_those_that_were_played() {
     // 6 s at 1 Mbit/s, 20 s at 4, 2 s at 1: the first 20 s have 6 of the one and 14 of the other.
-    let ladder = [
-        Rung {
-            bitrate: Rate(1_000_000),
-            segment_bytes: vec![],
-        },
-        Rung {
-            bitrate: Rate(4_000_000),
-            segment_bytes: vec![],
-        },
-    ];
+    let ladder = [1_000_000, 4_000_000].map(|rate| Rung {
+        bitrate: Rate(rate),
+        segment_bytes: vec![],
+    });
     let durations = [6, 10, 10, 2].map(Duration::from_secs);
     let track = Track::new(MediaKind::Video, &durations, ladder.to_vec()).unwrap();
     let manifest = Arc::new(Manifest::new(vec![track]).unwrap());

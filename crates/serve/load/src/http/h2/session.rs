@@ -73,7 +73,7 @@ pub enum End {
 }
 
 /// A request and what has come of its answer.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Exchange {
     id: u32,
     head: Option<Head>,
@@ -208,17 +208,8 @@ impl Session {
         }
         self.streams.push(Exchange {
             id,
-            head: None,
-            body_bytes: 0,
-            all_bytes: 0,
-            counted: 0,
-            first_byte_ns: 0,
-            last_byte_ns: 0,
-            end: None,
             window: STREAM_WINDOW,
-            owed: 0,
-            kept: Vec::new(),
-            news: false,
+            ..Exchange::default()
         });
         id
     }

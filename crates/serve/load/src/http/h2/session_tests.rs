@@ -1,6 +1,4 @@
-//! Connections from the server's side, in hand-written frames, and invalid bytes.
-
-use proptest::prelude::*;
+//! Connections from the server's side, in hand-written frames.
 
 use super::*;
 use crate::http::h2::frames::{END_HEADERS, END_STREAM, PADDED, write};
@@ -291,21 +289,4 @@ fn a_server_that_floods_gets_no_further() {
     let part = frame(Kind::Continuation, 0, 1, &[0; 16_000]);
     let mut all = (0..10).map(|_| pushed(&mut session, &part));
     assert!(all.any(|pushed| pushed == Err(SessionError::FieldsTooLong)));
-}
-
-proptest! {
-    #[test]
-    fn no_bytes_upset_it_and_pieces_make_no_difference(
-        bytes in proptest::collection::vec(any::<u8>(), 0..600), step in 1_usize..40,
-    ) {
-        let read = |step: usize| {
-            let mut session = begun();
-            let mut body = Vec::new();
-            let read = bytes
-                .chunks(step)
-                .try_for_each(|piece| session.push(piece, NOW, 1, &mut |part| body.extend_from_slice(part)));
-            (read, session.stream(1).map(|stream| (stream.end, stream.body_bytes)))
-        };
-        prop_assert_eq!(read(step), read(bytes.len().max(1)));
-    }
 }

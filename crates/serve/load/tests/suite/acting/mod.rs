@@ -83,6 +83,19 @@ pub fn answer(stream: &mut TcpStream, status: &str, body: &[u8]) -> After {
     After::Keep
 }
 
+/// A server with any number of titles, each of `segments` segments with `bytes` bytes, that answers at once.
+pub fn serving(segments: u32, bytes: usize) -> Acting {
+    Acting::start(move |path, stream| match path {
+        _ if path.ends_with(".mpd") => answer(stream, "200 OK", mpd(segments).as_bytes()),
+        _ => answer(stream, "200 OK", &vec![1; bytes]),
+    })
+}
+
+/// How many of these requests are of a kind.
+pub fn count(asked: &[String], wanted: impl Fn(&str) -> bool) -> usize {
+    asked.iter().filter(|path| wanted(path.as_str())).count()
+}
+
 /// An MPD with `count` segments of 2 s of sound and pictures, and initialization segments.
 pub fn mpd(count: u32) -> String {
     let set = |kind: &str, bandwidths: &[u32]| {

@@ -39,6 +39,22 @@ pub fn config(url: &str, arrivals: Arrivals, play: Play) -> Config {
     }
 }
 
+/// Requests of that kind.
+pub fn of_kind(summary: &LoadSummary, kind: &str) -> u64 {
+    let found = summary.kinds.iter().find(|found| found.kind == kind);
+    found.map_or(0, |found| found.requests)
+}
+
+/// All failures have this cause.
+#[track_caller]
+pub fn only(summary: &LoadSummary, cause: &str) {
+    let failures = &summary.all.failures;
+    assert!(
+        failures.len() == 1 && failures.contains_key(cause),
+        "not only {cause}: {failures:?}"
+    );
+}
+
 /// Runs it; the run must end soon after its time, whatever the server does.
 #[track_caller]
 pub fn play(config: &Config) -> LoadSummary {

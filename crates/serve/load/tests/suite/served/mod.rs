@@ -12,17 +12,31 @@ use weir_load::engine::{Config, run};
 use weir_load::measure::LoadSummary;
 use weir_load::viewer::Play;
 
-/// Six seconds of pictures and a tone, packaged as `arguments` say.
-pub fn ffmpeg(folder: &Path, arguments: &str) {
-    let inputs = "-nostdin -loglevel error -f lavfi -i testsrc2=size=160x90:rate=25:duration=6 -f lavfi -i \
-        sine=frequency=440:sample_rate=48000:duration=6 -map 0:v -map 1:a -c:v libx264 -preset ultrafast -g 50 \
-        -keyint_min 50 -sc_threshold 0 -pix_fmt yuv420p -b:v 300k -c:a aac";
-    let done = Command::new("ffmpeg")
-        .args(inputs.split_whitespace().chain(arguments.split_whitespace()))
+/// Runs a program in a folder. Its arguments are split at spaces; `~` stands for a space in one of them.
+#[track_caller]
+fn run_in(folder: &Path, program: &str, arguments: &str) {
+    let arguments = arguments.split_whitespace();
+    let done = Command::new(program)
+        .args(arguments.map(|argument| argument.replace('~', " ")))
         .current_dir(folder)
         .output()
-        .expect("ffmpeg");
+        .unwrap_or_else(|error| panic!("{program} is needed for this test: {error}"));
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// Six seconds of pictures and a tone, encoded as `arguments` say.
+#[track_caller]
+pub fn encode(folder: &Path, arguments: &str) {
+    let inputs = "-nostdin -loglevel error -f lavfi -i testsrc2=size=160x90:rate=25:duration=6 -f lavfi -i \
+        sine=frequency=440:sample_rate=48000:duration=6 -c:v libx264 -preset ultrafast -g 50 -keyint_min 50 \
+        -sc_threshold 0 -pix_fmt yuv420p -c:a aac";
+    run_in(folder, "ffmpeg", &format!("{inputs} {arguments}"));
+}
+
+/// The same, packaged as `arguments` say.
+#[track_caller]
+pub fn ffmpeg(folder: &Path, arguments: &str) {
+    encode(folder, &format!("-map 0:v -map 1:a -b:v 300k {arguments}"));
 }
 
 /// A title in every form.
@@ -46,31 +60,18 @@ pub struct Certificate {
     folder: TempDir,
 }
 
-fn openssl(folder: &Path, arguments: &str) {
-    let done = Command::new("openssl")
-        .args(arguments.split_whitespace())
-        .current_dir(folder)
-        .output()
-        .expect("openssl");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-}
-
 impl Certificate {
     pub fn of(names: &str) -> Certificate {
         let folder = TempDir::new().unwrap();
         let at = folder.path();
         std::fs::write(at.join("names"), format!("subjectAltName={names}")).unwrap();
         let new = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
-        openssl(
-            at,
-            &format!("req -x509 {new} -days 2 -subj /CN=authority -out ca.pem -keyout ca-key.pem"),
-        );
-        openssl(
-            at,
-            &format!("req {new} -subj /CN=test -out request.pem -keyout key.pem"),
-        );
+        let authority = format!("req -x509 {new} -days 2 -subj /CN=authority -out ca.pem -keyout ca-key.pem");
+        let request = format!("req {new} -subj /CN=test -out request.pem -keyout key.pem");
         let sign = "x509 -req -in request.pem -CA ca.pem -CAkey ca-key.pem -CAcreateserial -days 2 -extfile names -out cert.pem";
-        openssl(at, sign);
+        for step in [&authority, &request, sign] {
+            run_in(at, "openssl", step);
+        }
         Certificate { folder }
     }
 

@@ -122,7 +122,7 @@ impl Frames {
         let skips = self.skip_mode_is_allowed(sequence, &settings, prediction.as_ref())?;
         skip_reference_mode(bits, start.kind, skips)?;
         // allow_warped_motion
-        bits.flag_if(!start.kind.is_intra() && !start.is_resilient && sequence.warped_motion)?;
+        bits.flag_if(!start.kind.is_intra() && !start.is_resilient && sequence.tools.warped_motion)?;
         // reduced_tx_set
         bits.flag()?;
         let motions = match &prediction {
@@ -215,7 +215,7 @@ impl Frames {
     /// The order hints of all slots. One that has another frame than the encoder thinks has lost it: a grey one is there
     /// then (7.20).
     fn read_hints(&mut self, bits: &mut ObuBits<'_>, sequence: &Sequence) -> Result<(), UnitError> {
-        let Some(hint_bits) = sequence.order_hint_bits else {
+        let Some(hint_bits) = sequence.tools.order_hint_bits else {
             return Ok(());
         };
         for slot in &mut self.slots {
@@ -263,7 +263,7 @@ impl Frames {
         // is_motion_mode_switchable
         bits.flag()?;
         // use_ref_frame_mvs
-        bits.flag_if(!start.is_resilient && sequence.reference_motion)?;
+        bits.flag_if(!start.is_resilient && sequence.tools.reference_motion)?;
         Ok((
             size,
             Prediction {
@@ -280,7 +280,7 @@ impl Frames {
         order_hint: u32,
     ) -> Result<[usize; REFERENCES], UnitError> {
         let mut named = None;
-        if let Some(hint_bits) = sequence.order_hint_bits
+        if let Some(hint_bits) = sequence.tools.order_hint_bits
             && bits.flag()?
         {
             let two = (bits.bits(3)? as usize, bits.bits(3)? as usize);
@@ -333,7 +333,7 @@ impl Frames {
         settings: &Settings,
         prediction: Option<&Prediction>,
     ) -> Result<bool, UnitError> {
-        let (Some(prediction), Some(hint_bits)) = (prediction, sequence.order_hint_bits) else {
+        let (Some(prediction), Some(hint_bits)) = (prediction, sequence.tools.order_hint_bits) else {
             return Ok(false);
         };
         let mut hints = [0; REFERENCES];
@@ -346,11 +346,11 @@ impl Frames {
 
 fn read_settings(bits: &mut ObuBits<'_>, sequence: &Sequence, start: &Start) -> Result<Settings, UnitError> {
     let keeps_tables = !bits.flag()?;
-    let screen_content = sequence.screen_content.in_frame(bits)?;
-    let integer_motion = screen_content && sequence.integer_motion.in_frame(bits)?;
+    let screen_content = sequence.tools.screen_content.in_frame(bits)?;
+    let integer_motion = screen_content && sequence.tools.integer_motion.in_frame(bits)?;
     bits.skip(sequence.frame_ids.map_or(0, |ids| ids.length))?;
     let size_is_own = start.kind == FrameKind::Switch || bits.flag_if(!sequence.is_reduced)?;
-    let order_hint = bits.bits(sequence.order_hint_bits.unwrap_or(0))?;
+    let order_hint = bits.bits(sequence.tools.order_hint_bits.unwrap_or(0))?;
     let primary = if start.kind.is_intra() || start.is_resilient {
         NO_PRIMARY
     } else {

@@ -17,12 +17,7 @@ pub(super) struct Sequence {
     pub frame_ids: Option<FrameIds>,
     /// Superblocks have 128 pixels in each direction, not 64.
     pub large_superblocks: bool,
-    pub warped_motion: bool,
-    /// None if frames have no order hints.
-    pub order_hint_bits: Option<u32>,
-    pub reference_motion: bool,
-    pub screen_content: Choice,
-    pub integer_motion: Choice,
+    pub tools: Tools,
     pub superres: bool,
     pub cdef: bool,
     pub restoration: bool,
@@ -125,11 +120,7 @@ pub(super) fn read_sequence(bits: &mut ObuBits<'_>) -> Result<Sequence, UnitErro
         size,
         frame_ids,
         large_superblocks,
-        warped_motion: tools.warped_motion,
-        order_hint_bits: tools.order_hint_bits,
-        reference_motion: tools.reference_motion,
-        screen_content: tools.screen_content,
-        integer_motion: tools.integer_motion,
+        tools,
         superres: bits.flag()?,
         cdef: bits.flag()?,
         restoration: bits.flag()?,
@@ -185,12 +176,14 @@ fn read_timing(bits: &mut ObuBits<'_>) -> Result<(Option<DecoderModel>, Vec<Oper
 }
 
 /// Tools of which still pictures with reduced headers have none.
-struct Tools {
-    warped_motion: bool,
-    order_hint_bits: Option<u32>,
-    reference_motion: bool,
-    screen_content: Choice,
-    integer_motion: Choice,
+#[derive(Clone, Debug)]
+pub(super) struct Tools {
+    pub warped_motion: bool,
+    /// None if frames have no order hints.
+    pub order_hint_bits: Option<u32>,
+    pub reference_motion: bool,
+    pub screen_content: Choice,
+    pub integer_motion: Choice,
 }
 
 impl Tools {

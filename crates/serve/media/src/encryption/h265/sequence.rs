@@ -56,16 +56,16 @@ pub(super) fn read_sequence(bits: &mut NalBits<'_>) -> Result<(u32, Sequence), U
     let separate_colour_planes = chroma_format == 3 && bits.flag()?;
     let (width, height) = (bits.ue()?, bits.ue()?);
     if bits.flag()? {
-        skip_codes(bits, 4)?;
+        bits.skip_codes(4)?;
     }
     // Bit depths.
-    skip_codes(bits, 2)?;
+    bits.skip_codes(2)?;
     let order_bits = bits.ue_up_to(12, "log2_max_pic_order_cnt_lsb_minus4")? + 4;
     let told = if bits.flag()? { sub_layers + 1 } else { 1 };
-    skip_codes(bits, 3 * told)?;
+    bits.skip_codes(3 * told)?;
     let smallest = bits.ue_up_to(3, "log2_min_luma_coding_block_size_minus3")? + 3;
     let block = smallest + bits.ue_up_to(3, "log2_diff_max_min_luma_coding_block_size")?;
-    skip_codes(bits, 4)?;
+    bits.skip_codes(4)?;
     if bits.flag()? && bits.flag()? {
         skip_scaling_lists(bits)?;
     }
@@ -73,7 +73,7 @@ pub(super) fn read_sequence(bits: &mut NalBits<'_>) -> Result<(u32, Sequence), U
     let adaptive_offset = bits.flag()?;
     if bits.flag()? {
         bits.skip(8)?;
-        skip_codes(bits, 2)?;
+        bits.skip_codes(2)?;
         bits.flag()?;
     }
     let count = bits.ue_up_to(64, "num_short_term_ref_pic_sets")?;
@@ -131,13 +131,6 @@ fn skip_profile(bits: &mut NalBits<'_>, sub_layers: u32) -> Result<(), UnitError
     bits.skip(told)
 }
 
-fn skip_codes(bits: &mut NalBits<'_>, count: u32) -> Result<(), UnitError> {
-    for _ in 0..count {
-        bits.ue()?;
-    }
-    Ok(())
-}
-
 /// `scaling_list_data` (7.3.4).
 pub(super) fn skip_scaling_lists(bits: &mut NalBits<'_>) -> Result<(), UnitError> {
     for size in 0..4_u32 {
@@ -150,9 +143,7 @@ pub(super) fn skip_scaling_lists(bits: &mut NalBits<'_>) -> Result<(), UnitError
             if size > 1 {
                 bits.se()?;
             }
-            for _ in 0..(1_u32 << (4 + 2 * size)).min(64) {
-                bits.se()?;
-            }
+            bits.skip_codes((1 << (4 + 2 * size)).min(64))?;
         }
     }
     Ok(())

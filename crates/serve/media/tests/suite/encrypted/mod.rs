@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::sources::{index, pieces};
 use weir_media::encryption::{
     Announcement, ContentKey, KeyId, Protection, Pssh, Scheme, TrackEncryptor, TrackNonce,
 };
@@ -127,7 +128,7 @@ pub struct Encrypted {
 /// The first track of a file, encrypted.
 pub fn encrypt(folder: &Path, source: &Path, scheme: Scheme) -> Encrypted {
     let bytes = fs::read(source).unwrap();
-    let (file, _) = crate::sources::index(source);
+    let (file, _) = index(source);
     let track = &file.tracks[0];
     let plan = match track.info().kind {
         TrackKind::Video => SegmentPlan::new(&[track], &[], Duration::from_secs(2)),
@@ -152,23 +153,14 @@ pub fn encrypt(folder: &Path, source: &Path, scheme: Scheme) -> Encrypted {
     let mut single_file = layout.head.clone();
     for (segments, sequence) in planned.segments.iter().zip(1..) {
         let clear = media_segment(track, segments.samples.clone(), sequence).unwrap();
-        let payload: Vec<u8> = clear
-            .pieces
-            .iter()
-            .flat_map(|piece| &bytes[piece.start as usize..piece.end as usize])
-            .copied()
-            .collect();
-        let made = encryptor
-            .media_segment(segments.samples.clone(), sequence, payload.clone())
-            .unwrap();
+        let payload = pieces(&bytes, &clear.pieces);
+        let encrypt = || {
+            let made = encryptor.media_segment(segments.samples.clone(), sequence, payload.clone());
+            made.unwrap()
+        };
+        parts.push(encrypt());
         // The same each time.
-        assert_eq!(
-            encryptor
-                .media_segment(segments.samples.clone(), sequence, payload.clone())
-                .unwrap(),
-            made
-        );
-        parts.push(made);
+        assert_eq!(Some(&encrypt()), parts.last());
         assert_eq!(layout.offsets[sequence as usize - 1], single_file.len() as u64);
         let segment = encryptor.segment_of_single_file(segments.samples.clone(), sequence, payload);
         single_file.extend(segment.unwrap());

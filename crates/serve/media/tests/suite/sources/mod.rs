@@ -13,7 +13,8 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
-use weir_media::index::{FileIndex, IndexBuilder, IndexError, Step};
+use weir_media::index::{FileIndex, IndexBuilder, IndexError, Step, TrackIndex};
+use weir_media::package::media_segment;
 
 /// Ten seconds of moving pictures with B-frames and a sync sample every two seconds.
 pub const VIDEO: &str = "-f lavfi -i testsrc2=size=320x180:rate=25:duration=10";
@@ -73,6 +74,11 @@ pub fn make(folder: &Path, name: &str, arguments: &str) -> PathBuf {
     path
 }
 
+/// A film of pictures and sound with further arguments.
+pub fn film(folder: &Path, name: &str, arguments: &str) -> PathBuf {
+    make(folder, name, &format!("{VIDEO} {AUDIO} {H264} {AAC} {arguments}"))
+}
+
 /// The same, generated once and kept under cargo's target folder, for slow sources that several tests read. Another
 /// version of ffmpeg regenerates them.
 pub fn kept(name: &str, arguments: &str) -> PathBuf {
@@ -111,6 +117,24 @@ pub fn index_bytes(bytes: &[u8]) -> Result<(FileIndex, Vec<Range<u64>>), IndexEr
 /// The index of a file, and what was read for it.
 pub fn index(path: &Path) -> (FileIndex, Vec<Range<u64>>) {
     index_bytes(&fs::read(path).unwrap()).unwrap()
+}
+
+/// The bytes of a file in these ranges.
+pub fn pieces(file: &[u8], ranges: &[Range<u64>]) -> Vec<u8> {
+    let pieces = ranges
+        .iter()
+        .map(|range| &file[range.start as usize..range.end as usize]);
+    pieces.collect::<Vec<_>>().concat()
+}
+
+/// The bytes of a media segment, with its payload out of the source.
+pub fn segment(track: &TrackIndex, samples: Range<u32>, sequence: u32, source: &[u8]) -> Vec<u8> {
+    let made = media_segment(track, samples, sequence).unwrap();
+    let within = |piece: &Range<u64>| made.span.start <= piece.start && piece.end <= made.span.end;
+    assert!(made.pieces.iter().all(within));
+    let bytes = [made.header, pieces(source, &made.pieces)].concat();
+    assert_eq!(bytes.len() as u64, made.length);
+    bytes
 }
 
 /// A packet as ffprobe shows it.

@@ -101,6 +101,11 @@ impl Misbehaving {
         self.asked().len()
     }
 
+    /// Requests for content, not only for what is known of it.
+    pub fn gets(&self) -> usize {
+        self.asked().iter().filter(|asked| asked.method == "GET").count()
+    }
+
     pub fn connections(&self) -> usize {
         self.seen.connections.load(Ordering::SeqCst)
     }
@@ -245,6 +250,30 @@ pub fn right(asked: &Asked, object: &[u8], etag: &str) -> (Vec<u8>, Vec<u8>) {
 pub fn answer(asked: &Asked, object: &[u8], etag: &str) -> Vec<Act> {
     let (head, body) = right(asked, object, etag);
     vec![Act::Send([head, body].concat())]
+}
+
+/// The same once the gate is open.
+pub fn gated(asked: &Asked, object: &[u8], etag: &str) -> Vec<Act> {
+    [vec![Act::Gate], answer(asked, object, etag)].concat()
+}
+
+/// A right answer whose body ends at this byte, and what comes then; one without a body is whole.
+pub fn begun(asked: &Asked, object: &[u8], etag: &str, most: usize, then: Act) -> Vec<Act> {
+    let (head, mut body) = right(asked, object, etag);
+    if body.is_empty() {
+        return vec![Act::Send(head)];
+    }
+    body.truncate(most);
+    vec![Act::Send([head, body].concat()), then]
+}
+
+/// A right answer of which the second half of the body comes once the gate is open.
+pub fn half_gated(asked: &Asked, object: &[u8], etag: &str) -> Vec<Act> {
+    let (_, mut body) = right(asked, object, etag);
+    let second = body.split_off(body.len() / 2);
+    let mut acts = begun(asked, object, etag, body.len(), Act::Gate);
+    acts.push(Act::Send(second));
+    acts
 }
 
 /// Bytes that differ from place to place.

@@ -9,37 +9,53 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use weir_origin::{
-    Access, Config, Configuration, KeySettings, Limits, Metrics, OriginError, Patience, Server, TlsFiles,
-};
+use weir_origin::{Config, Metrics, OriginError, Patience, Server, TlsFiles};
 
 /// What does not happen within this time does not happen.
 pub const LIMIT: Duration = Duration::from_secs(30);
 
 pub fn config(place: &str) -> Config {
     Config {
-        places: vec![place.parse().expect("a place")],
-        access: Access::default(),
         patience: Patience {
             tries: 2,
             pause: Duration::from_millis(10),
             ..Patience::default()
         },
         listen: "127.0.0.1:0".parse().expect("an address"),
-        tls: None,
         threads: Some(2),
-        configuration: Configuration::E,
         memory_cache: 64 << 20,
-        disk_cache: None,
         fresh: Duration::from_secs(60),
-        segment: Duration::from_secs(4),
         files: true,
-        keys: KeySettings::default(),
         page: true,
-        pacing: None,
-        access_log: None,
-        limits: Limits::default(),
+        ..Config::new(place.parse().expect("a place"))
     }
+}
+
+/// What a program printed; its arguments are split at spaces.
+#[track_caller]
+pub fn run(program: &str, arguments: &str) -> Vec<u8> {
+    let done = Command::new(program)
+        .args(arguments.split_whitespace())
+        .output()
+        .unwrap_or_else(|error| panic!("{program} is needed for this test: {error}"));
+    let told = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{program} {arguments}: {told}");
+    done.stdout
+}
+
+/// Makes a film with ffmpeg from this source of pictures.
+#[track_caller]
+pub fn make_film(file: &Path, source: &str, further: &str) {
+    let encoder = "-c:v libx264 -preset ultrafast -pix_fmt yuv420p";
+    let arguments = format!("-nostdin -y -loglevel error -f lavfi -i {source} {encoder} {further}");
+    run("ffmpeg", &format!("{arguments} {}", file.display()));
+}
+
+/// The lines of an access log.
+pub fn log_lines(log: &Path) -> Vec<serde_json::Value> {
+    let text = std::fs::read_to_string(log).expect("the log");
+    let lines = text.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    lines.collect()
 }
 
 /// A certificate for 127.0.0.1 that is its own root, with its key, made by OpenSSL.
@@ -49,24 +65,13 @@ pub fn make_certificate(folder: &Path) -> TlsFiles {
         certificate: folder.join("cert.pem"),
         key: folder.join("key.pem"),
     };
-    let done = Command::new("openssl")
-        .args([
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:P-256",
-        ])
-        .args(["-nodes", "-days", "2", "-subj", "/CN=weir test"])
-        .args(["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"])
-        .arg("-out")
-        .arg(&files.certificate)
-        .arg("-keyout")
-        .arg(&files.key)
-        .output()
-        .expect("openssl");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let arguments = format!(
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test \
+         -addext subjectAltName=IP:127.0.0.1,DNS:localhost -out {} -keyout {}",
+        files.certificate.display(),
+        files.key.display()
+    );
+    run("openssl", &arguments);
     files
 }
 
@@ -152,6 +157,28 @@ def ask(method, path, headers={}):
             .parse()
             .expect("a number");
         (status, all[end..].to_vec())
+    }
+
+    /// Sends a request; the connection stays open, and the answer is the test's to read.
+    pub fn ask(&self, path: &str) -> TcpStream {
+        let mut stream = self.connect();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: origin\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("a request");
+        stream
+    }
+
+    /// Status and cause of a refusal.
+    #[track_caller]
+    pub fn refusal(&self, path: &str) -> (u16, String) {
+        let (status, body) = self.get(path);
+        let told: serde_json::Value =
+            serde_json::from_slice(&body).unwrap_or_else(|error| panic!("{path}: {error}"));
+        (status, told["cause"].as_str().expect("a cause").to_owned())
+    }
+
+    /// Errors of that cause so far.
+    pub fn errors(&self, cause: &str) -> f64 {
+        self.metric(&format!("weir_origin_errors_total{{cause=\"{cause}\"}}"))
     }
 
     pub fn metric(&self, sample: &str) -> f64 {

@@ -1,12 +1,11 @@
 //! Reads of files in a folder: what lies below it and nothing else, of one version, and what cannot be opened.
 
 use std::fs;
-use std::sync::Arc;
 
 use tempfile::TempDir;
-use weir_origin::{Access, Kind, Storage, StorageError, StorageLocation};
+use weir_origin::{Kind, StorageError};
 
-use super::{path, patient, run, storage, whole};
+use super::{known, path, patient, read_a, run, storage, whole};
 use crate::misbehaving::object;
 
 #[test]
@@ -28,10 +27,7 @@ fn files_below_the_folder_are_read_and_nothing_else() {
     assert!(made.success());
     let (storage, _) = storage(&[root.to_str().expect("a name")], true, patient());
     run(async {
-        let meta = storage
-            .head(Kind::Index, &path("films/a b.mp4"))
-            .await
-            .expect("what is known");
+        let meta = known(&storage, "films/a b.mp4").await;
         assert_eq!(meta.length, 300_000);
         assert!(
             whole(&storage, 1000..299_000, Some(&meta))
@@ -82,14 +78,8 @@ fn a_file_that_is_replaced_is_read_as_it_was_and_one_that_is_written_over_is_not
     let (storage, _) = storage(&[folder.path().to_str().expect("a name")], true, patient());
     run(async {
         fs::write(&file, &bytes).expect("a file");
-        let meta = storage
-            .head(Kind::Index, &path("a"))
-            .await
-            .expect("what is known");
-        let mut reading = storage
-            .read(Kind::Media, &path("a"), 0..4 << 20, Some(&meta))
-            .await
-            .expect("a read");
+        let meta = known(&storage, "a").await;
+        let mut reading = read_a(&storage, 0..4 << 20, Some(&meta)).await;
         let mut got = reading.next().await.expect("bytes").expect("no error").to_vec();
         fs::write(folder.path().join("new"), vec![0; 4 << 20]).expect("a file");
         fs::rename(folder.path().join("new"), &file).expect("a name");
@@ -103,10 +93,7 @@ fn a_file_that_is_replaced_is_read_as_it_was_and_one_that_is_written_over_is_not
             .expect_err("another file");
         assert!(matches!(error, StorageError::Changed { .. }), "{error}");
 
-        let mut reading = storage
-            .read(Kind::Media, &path("a"), 0..4 << 20, None)
-            .await
-            .expect("a read");
+        let mut reading = read_a(&storage, 0..4 << 20, None).await;
         reading.next().await.expect("bytes").expect("no error");
         fs::write(&file, &bytes).expect("the same file");
         let error = loop {
@@ -117,16 +104,4 @@ fn a_file_that_is_replaced_is_read_as_it_was_and_one_that_is_written_over_is_not
         };
         assert!(matches!(error, StorageError::Changed { .. }), "{error}");
     });
-}
-
-#[test]
-fn what_cannot_be_opened_is_said() {
-    let open = |place: &str| {
-        let place: StorageLocation = place.parse().expect("a place");
-        Storage::open(&[place], &Access::default(), true, patient(), Arc::default())
-            .expect_err("no storage")
-            .to_string()
-    };
-    assert!(open("/nowhere/at/all").contains("name an existing folder"));
-    assert!(open("/etc/hostname").contains("name an existing folder"));
 }
