@@ -164,6 +164,23 @@ fn write_files() {
     }
 }
 
+/// Somebody listens there, but it is no agent: it closes the first connection, and answers in the second.
+fn stranger() -> (String, std::thread::JoinHandle<()>) {
+    let other = TcpListener::bind("127.0.0.1:0").expect("a listener");
+    let silent = other.local_addr().expect("an address").to_string();
+    let stranger = std::thread::spawn(move || {
+        for word in [
+            "",
+            "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        ] {
+            let (mut stream, _) = other.accept().expect("a client");
+            let _ = stream.read(&mut [0; 1000]);
+            let _ = stream.write_all(word.as_bytes());
+        }
+    });
+    (silent, stranger)
+}
+
 #[test]
 fn what_is_wrong_is_said_in_one_line_that_says_what_to_do() {
     isolated!();
@@ -179,19 +196,7 @@ fn what_is_wrong_is_said_in_one_line_that_says_what_to_do() {
     let (tcp, udp) = (tcp.expect("a listener"), udp.expect("a socket"));
     let [tcp_address, udp_address] =
         [tcp.local_addr(), udp.local_addr()].map(|address| address.expect("an address"));
-    // Somebody listens there, but it is no agent: it closes the first connection, and answers in the second.
-    let other = TcpListener::bind("127.0.0.1:0").expect("a listener");
-    let silent = other.local_addr().expect("an address").to_string();
-    let stranger = std::thread::spawn(move || {
-        for word in [
-            "",
-            "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-        ] {
-            let (mut stream, _) = other.accept().expect("a client");
-            let _ = stream.read(&mut [0; 1000]);
-            let _ = stream.write_all(word.as_bytes());
-        }
-    });
+    let (silent, stranger) = stranger();
     let names = [
         ("OPEN", open.local()),
         ("GUARDED", guarded.local()),

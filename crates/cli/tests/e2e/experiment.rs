@@ -158,7 +158,11 @@ fn a_killed_experiment_goes_on_with_what_is_left_and_its_runs_can_be_merged() {
     assert!(page.contains("| C | 2s | 300kbit/s |"), "{page}");
     // Nothing that it has started is left.
     assert_eq!(run("ss", &["-Hltn"]), "");
+    its_runs_can_be_merged();
+}
 
+#[track_caller]
+fn its_runs_can_be_merged() {
     std::fs::copy("weir.db", "other.db").expect("a copy");
     let merged = ran(0, "runs merge 2 4 --json").json();
     documented("load", &merged);
