@@ -29,6 +29,12 @@ pub enum StoreError {
         /// The requested file.
         path: PathBuf,
     },
+    /// A database without tables.
+    #[error("no run is stored in {} yet: run a measurement first, or name another file with --db", path.display())]
+    Empty {
+        /// The requested file.
+        path: PathBuf,
+    },
     /// Written by a later Weir.
     #[error(
         "{} has schema version {found}, but this Weir supports version {known}: use a newer Weir, or another \

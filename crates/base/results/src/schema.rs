@@ -21,6 +21,9 @@ const APPLICATION_ID: i64 = 0x5745_4952;
 /// How long an operation waits for another program's lock.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long a reader waits for the tables of an empty file.
+const CREATION_TIME: Duration = Duration::from_secs(1);
+
 /// Maximum length of a row, bytes. The longest one that Weir writes is a run with its summary, both ends' reports of at
 /// most 1 MiB each as JSON; without this limit SQLite would return up to a gigabyte of text from a column.
 const LONGEST_ROW: i32 = 64 << 20;
@@ -67,7 +70,13 @@ pub(crate) fn open(path: &Path, mode: Mode) -> Result<Connection, StoreError> {
         connection = connect(&immutable(path), flags).map_err(failed("open the database"))?;
         looked = recognise(&connection, path);
     }
-    let version = looked?;
+    let mut version = looked?;
+    // Somebody who begins to write creates the file first, and then its tables.
+    let give_up = Instant::now() + CREATION_TIME;
+    while version == 0 && mode == Mode::Read && Instant::now() < give_up {
+        std::thread::sleep(Duration::from_millis(20));
+        version = recognise(&connection, path)?;
+    }
     if version > SCHEMA_VERSION {
         return Err(StoreError::NewerVersion {
             path: path.to_path_buf(),
@@ -84,7 +93,7 @@ pub(crate) fn open(path: &Path, mode: Mode) -> Result<Connection, StoreError> {
     }
     if mode == Mode::Read {
         return match version {
-            0 => Err(StoreError::NotWeir {
+            0 => Err(StoreError::Empty {
                 path: path.to_path_buf(),
             }),
             _ => {

@@ -169,7 +169,7 @@ fn forged_replayed_and_strange_datagrams_get_no_answer_and_change_a_counter() {
     let test = "--rate 4Mbit/s --length 500 --flows 3 --burst 3 --for 2s --no-gso --json";
     let flows = ran(0, &format!("flows {target} {test}")).json();
     intruder.lock().unwrap().rtt = true;
-    let test = "--window 5 --length 72..8972 --interval 50ms --for 1s --json";
+    let test = "--window 5 --length 72..8972 --interval 50ms --for 1s --timeout 20s --json";
     let rtt = ran(0, &format!("rtt {target} {test}")).json();
     drop(relay);
 

@@ -46,6 +46,7 @@ impl From<StoreError> for Problem {
             StoreError::NotFound { .. }
             | StoreError::NotADatabase { .. }
             | StoreError::NotWeir { .. }
+            | StoreError::Empty { .. }
             | StoreError::NewerVersion { .. }
             | StoreError::OlderVersion { .. } => StatusCode::SERVICE_UNAVAILABLE,
             error if error.is_busy() => StatusCode::SERVICE_UNAVAILABLE,
