@@ -68,12 +68,7 @@ impl Endpoint<u64> for Receiver {
 }
 
 fn network() -> LinkSpec {
-    let loss = LossSpec::GilbertElliott {
-        to_bad: 0.0005,
-        to_good: 0.1,
-        loss_good: 0.0,
-        loss_bad: 1.0,
-    };
+    let loss = LossSpec::gilbert(0.0005, 0.1);
     let route = |delay_ns| RouteSpec {
         rate: RateSpec::Fixed(5_000_000_000),
         overhead: 14,

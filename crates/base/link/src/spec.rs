@@ -206,6 +206,18 @@ pub enum LossSpec {
     Packets(Vec<u64>),
 }
 
+impl LossSpec {
+    /// Gilbert's model: packets in the bad state are lost, others are not.
+    pub fn gilbert(to_bad: f64, to_good: f64) -> Self {
+        LossSpec::GilbertElliott {
+            to_bad,
+            to_good,
+            loss_good: 0.0,
+            loss_bad: 1.0,
+        }
+    }
+}
+
 /// A time in which a route is dark, from the start of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DarkSpan {

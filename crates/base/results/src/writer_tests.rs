@@ -11,6 +11,26 @@ use weir_stats::FlowCounts;
 #[path = "backlog_tests.rs"]
 mod backlog;
 
+fn database() -> (tempfile::TempDir, PathBuf, Store) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("weir.db");
+    let store = Store::open(&path).unwrap();
+    (directory, path, store)
+}
+
+/// A connection that holds the lock of the database until it commits.
+fn locked(path: &Path) -> Connection {
+    let other = Connection::open(path).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    other
+}
+
+/// The number that a pragma of SQLite returns.
+fn pragma(store: &Store, name: &str) -> u32 {
+    let sql = format!("PRAGMA {name}");
+    store.connection.query_row(&sql, [], |row| row.get(0)).unwrap()
+}
+
 fn new_run(store: &Store) -> RunId {
     let new = NewRun {
         kind: "flows".into(),
@@ -59,9 +79,7 @@ fn sum_of(store: &Store, column: &str, table: &str) -> u64 {
 
 #[test]
 fn a_locked_database_holds_nobody_up_and_counts_what_it_merges() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("weir.db");
-    let store = Store::open(&path).unwrap();
+    let (_directory, path, store) = database();
     let run = new_run(&store);
     let limits = Limits {
         channel: 16,
@@ -71,8 +89,7 @@ fn a_locked_database_holds_nobody_up_and_counts_what_it_merges() {
     };
     let (recorder, handle) = Writer::spawn_with(&path, run, limits).unwrap();
 
-    let other = Connection::open(&path).unwrap();
-    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let other = locked(&path);
     // All of these return although the lock is still held when the loop ends: none can have waited for it.
     for second in 0..5_000 {
         for flow in 0..8 {
@@ -104,9 +121,7 @@ fn a_locked_database_holds_nobody_up_and_counts_what_it_merges() {
 
 #[test]
 fn events_that_find_no_room_are_counted_as_lost() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("weir.db");
-    let store = Store::open(&path).unwrap();
+    let (_directory, path, store) = database();
     let run = new_run(&store);
     let limits = Limits {
         channel: 8,
@@ -116,8 +131,7 @@ fn events_that_find_no_room_are_counted_as_lost() {
     };
     let (recorder, handle) = Writer::spawn_with(&path, run, limits).unwrap();
 
-    let other = Connection::open(&path).unwrap();
-    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let other = locked(&path);
     for sequence in 0..1_000 {
         recorder.record(packet(sequence));
     }
@@ -134,16 +148,14 @@ fn events_that_find_no_room_are_counted_as_lost() {
 
 #[test]
 fn a_lock_that_stays_ends_in_an_error_that_says_so() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("weir.db");
-    let run = new_run(&Store::open(&path).unwrap());
+    let (_directory, path, store) = database();
+    let run = new_run(&store);
     let limits = Limits {
         patience: Duration::from_millis(100),
         ..Limits::default()
     };
     let (recorder, handle) = Writer::spawn_with(&path, run, limits).unwrap();
-    let other = Connection::open(&path).unwrap();
-    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let _other = locked(&path);
     recorder.record(packet(0));
     let error = handle.finish().unwrap_err();
     assert!(
@@ -159,9 +171,7 @@ fn a_lock_that_stays_ends_in_an_error_that_says_so() {
 
 #[test]
 fn a_full_disk_keeps_what_is_stored_and_goes_on_when_there_is_room() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("weir.db");
-    let store = Store::open(&path).unwrap();
+    let (_directory, path, store) = database();
 
     // An old run whose deletion frees space.
     let old = new_run(&store);
@@ -182,10 +192,7 @@ fn a_full_disk_keeps_what_is_stored_and_goes_on_when_there_is_room() {
             &serde_json::Value::Null,
         )
         .unwrap();
-    let pages: u32 = store
-        .connection
-        .query_row("PRAGMA page_count", [], |row| row.get(0))
-        .unwrap();
+    let pages = pragma(&store, "page_count");
 
     let run = new_run(&store);
     let limits = Limits {
@@ -226,14 +233,8 @@ fn a_full_disk_keeps_what_is_stored_and_goes_on_when_there_is_room() {
     assert_eq!(check, "ok");
 
     // Full again, and no space is freed: one error, and all stored records remain.
-    let pages: u32 = store
-        .connection
-        .query_row("PRAGMA page_count", [], |row| row.get(0))
-        .unwrap();
-    let free: u32 = store
-        .connection
-        .query_row("PRAGMA freelist_count", [], |row| row.get(0))
-        .unwrap();
+    let pages = pragma(&store, "page_count");
+    let free = pragma(&store, "freelist_count");
     let last = new_run(&store);
     let limits = Limits {
         max_pages: Some(pages),
@@ -265,9 +266,7 @@ fn a_full_disk_keeps_what_is_stored_and_goes_on_when_there_is_room() {
 
 #[test]
 fn a_writer_gives_the_run_and_those_above_it_a_heartbeat_without_records() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("weir.db");
-    let store = Store::open(&path).unwrap();
+    let (_directory, path, store) = database();
     let top = new_run(&store);
     let part = store
         .begin_run(&NewRun {
@@ -310,9 +309,7 @@ fn a_writer_gives_the_run_and_those_above_it_a_heartbeat_without_records() {
 
 #[test]
 fn a_dropped_handle_still_stores() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("weir.db");
-    let store = Store::open(&path).unwrap();
+    let (_directory, path, store) = database();
     let run = new_run(&store);
     let (recorder, handle) = Writer::spawn(&path, run).unwrap();
     recorder.record(packet(0));

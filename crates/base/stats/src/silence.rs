@@ -175,6 +175,18 @@ impl SilenceDetector {
 mod tests {
     use super::*;
 
+    fn flow_silence(flow: usize, from_ns: u64, duration_ns: u64) -> SilenceEnd {
+        SilenceEnd {
+            flow,
+            from_ns,
+            duration_ns,
+        }
+    }
+
+    fn stream_silence(from_ns: u64, duration_ns: u64) -> StreamSilence {
+        StreamSilence { from_ns, duration_ns }
+    }
+
     #[test]
     fn one_flow_goes_dark_and_comes_back() {
         let mut detector = SilenceDetector::new(3, 10);
@@ -188,24 +200,10 @@ mod tests {
             if now < 29 {
                 assert_eq!(silent, []);
             } else {
-                assert_eq!(
-                    silent,
-                    [SilenceEnd {
-                        flow: 2,
-                        from_ns: 19,
-                        duration_ns: now - 19
-                    }]
-                );
+                assert_eq!(silent, [flow_silence(2, 19, now - 19)]);
             }
         }
-        assert_eq!(
-            detector.on_packet(2, 50),
-            Some(SilenceEnd {
-                flow: 2,
-                from_ns: 19,
-                duration_ns: 31
-            })
-        );
+        assert_eq!(detector.on_packet(2, 50), Some(flow_silence(2, 19, 31)));
         assert_eq!(detector.on_packet(2, 51), None);
         assert_eq!(detector.take_stream_silence(), None);
     }
@@ -216,23 +214,11 @@ mod tests {
         detector.on_packet(0, 0);
         detector.on_packet(1, 5);
         assert_eq!(detector.stream_silence(14), None);
-        assert_eq!(
-            detector.stream_silence(20),
-            Some(StreamSilence {
-                from_ns: 5,
-                duration_ns: 15
-            })
-        );
+        assert_eq!(detector.stream_silence(20), Some(stream_silence(5, 15)));
         assert_eq!(detector.poll(20).count(), 0);
         assert_eq!(detector.on_packet(0, 105), None);
         assert_eq!(detector.on_packet(1, 106), None);
-        assert_eq!(
-            detector.take_stream_silence(),
-            Some(StreamSilence {
-                from_ns: 5,
-                duration_ns: 100
-            })
-        );
+        assert_eq!(detector.take_stream_silence(), Some(stream_silence(5, 100)));
         assert_eq!(detector.take_stream_silence(), None);
         assert_eq!(detector.stream_silence_totals(), (1, 100));
     }
@@ -244,22 +230,8 @@ mod tests {
         detector.on_packet(0, 5);
         detector.on_packet(0, 12);
         detector.on_packet(0, 50);
-        assert_eq!(
-            detector.poll(55).collect::<Vec<_>>(),
-            [SilenceEnd {
-                flow: 1,
-                from_ns: 0,
-                duration_ns: 55
-            }]
-        );
-        assert_eq!(
-            detector.on_packet(1, 60),
-            Some(SilenceEnd {
-                flow: 1,
-                from_ns: 0,
-                duration_ns: 60
-            })
-        );
+        assert_eq!(detector.poll(55).collect::<Vec<_>>(), [flow_silence(1, 0, 55)]);
+        assert_eq!(detector.on_packet(1, 60), Some(flow_silence(1, 0, 60)));
     }
 
     #[test]
@@ -268,21 +240,8 @@ mod tests {
         for now in (100..200).step_by(5) {
             detector.on_packet(0, now);
         }
-        assert_eq!(
-            detector.finish(220),
-            [SilenceEnd {
-                flow: 1,
-                from_ns: 100,
-                duration_ns: 120
-            }]
-        );
-        assert_eq!(
-            detector.take_stream_silence(),
-            Some(StreamSilence {
-                from_ns: 195,
-                duration_ns: 25
-            })
-        );
+        assert_eq!(detector.finish(220), [flow_silence(1, 100, 120)]);
+        assert_eq!(detector.take_stream_silence(), Some(stream_silence(195, 25)));
         assert_eq!(detector.finish(220), []);
         assert_eq!(detector.take_stream_silence(), None);
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::UnitError;
-use super::decimal::{Decimal, ScaleError, exact, split_unit};
+use super::decimal::{Decimal, exact, split_unit};
 
 const DECIMAL: [(&str, u64); 5] = [
     ("TB", 1_000_000_000_000),
@@ -70,11 +70,8 @@ impl FromStr for ByteCount {
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let text = text.trim();
         let (number_text, unit) = split_unit(text);
-        let number = Decimal::parse(number_text).ok_or_else(|| UnitError::NotThis {
-            text: text.to_owned(),
-            kind: "an amount of data",
-            example: "50GB or 4MiB",
-        })?;
+        let number = Decimal::parse(number_text)
+            .ok_or_else(|| UnitError::not_this(text, "an amount of data", "50GB or 4MiB"))?;
         if unit.is_empty() {
             return Err(UnitError::NoUnit {
                 text: number_text.to_owned(),
@@ -86,16 +83,9 @@ impl FromStr for ByteCount {
             kind: "data",
             write: format!("{number_text}{}", likely_unit(unit)),
         })?;
-        number.times(factor).map(ByteCount).map_err(|error| match error {
-            ScaleError::TooLarge => UnitError::TooLarge {
-                text: text.to_owned(),
-                most: ByteCount(u64::MAX).to_string(),
-            },
-            ScaleError::TooFine => UnitError::TooFine {
-                text: text.to_owned(),
-                unit: "bytes",
-            },
-        })
+        number
+            .scaled(factor, text, "bytes", ByteCount(u64::MAX))
+            .map(ByteCount)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Decimal numbers without rounding: binary floating point cannot hold every one of them. It knows no units.
 
+use super::UnitError;
+
 /// A decimal number of zero or more: `digits` / 10^`places`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Decimal {
@@ -55,6 +57,23 @@ impl Decimal {
             return Err(ScaleError::TooFine);
         }
         u64::try_from(product / divisor).map_err(|_| ScaleError::TooLarge)
+    }
+
+    /// The number times `factor`, as a whole number of `unit`; `text` is what the user wrote, and `most` the maximum.
+    pub(super) fn scaled(
+        self,
+        factor: u64,
+        text: &str,
+        unit: &'static str,
+        most: impl ToString,
+    ) -> Result<u64, UnitError> {
+        self.times(factor).map_err(|error| match error {
+            ScaleError::TooLarge => UnitError::too_large(text, most),
+            ScaleError::TooFine => UnitError::TooFine {
+                text: text.to_owned(),
+                unit,
+            },
+        })
     }
 
     /// The number as a fraction in lowest terms, if both parts fit.

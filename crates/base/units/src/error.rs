@@ -80,3 +80,22 @@ pub enum UnitError {
         text: String,
     },
 }
+
+impl UnitError {
+    /// [`UnitError::NotThis`] for `text`.
+    pub(super) fn not_this(text: &str, kind: &'static str, example: &'static str) -> Self {
+        UnitError::NotThis {
+            text: text.to_owned(),
+            kind,
+            example,
+        }
+    }
+
+    /// [`UnitError::TooLarge`] for `text`.
+    pub(super) fn too_large(text: &str, most: impl ToString) -> Self {
+        UnitError::TooLarge {
+            text: text.to_owned(),
+            most: most.to_string(),
+        }
+    }
+}

@@ -75,11 +75,7 @@ impl FromStr for FrameRate {
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let text = text.trim();
-        let wrong = || UnitError::NotThis {
-            text: text.to_owned(),
-            kind: "a frame rate",
-            example: "59.94, 50 or 60000/1001",
-        };
+        let wrong = || UnitError::not_this(text, "a frame rate", "59.94, 50 or 60000/1001");
         if let Some((_, numerator)) = NOMINAL.iter().find(|(name, _)| *name == text) {
             return Ok(FrameRate {
                 numerator: *numerator,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::decimal::{Decimal, ScaleError, exact, split_unit};
+use super::decimal::{Decimal, exact, split_unit};
 use super::{ByteCount, UnitError};
 
 const MILLION: u64 = 1_000_000;
@@ -25,24 +25,7 @@ pub enum QueueSize {
 }
 
 fn not_this(text: &str) -> UnitError {
-    UnitError::NotThis {
-        text: text.to_owned(),
-        kind: "a queue size",
-        example: "2bdp, 50kB, 100packets or unlimited",
-    }
-}
-
-fn scaled(text: &str, number: Decimal, factor: u64, unit: &'static str) -> Result<u64, UnitError> {
-    number.times(factor).map_err(|error| match error {
-        ScaleError::TooLarge => UnitError::TooLarge {
-            text: text.to_owned(),
-            most: exact(u64::MAX, factor),
-        },
-        ScaleError::TooFine => UnitError::TooFine {
-            text: text.to_owned(),
-            unit,
-        },
-    })
+    UnitError::not_this(text, "a queue size", "2bdp, 50kB, 100packets or unlimited")
 }
 
 impl FromStr for QueueSize {
@@ -55,13 +38,14 @@ impl FromStr for QueueSize {
         }
         let (number_text, unit) = split_unit(text);
         let number = Decimal::parse(number_text).ok_or_else(|| not_this(text))?;
+        let scaled = |factor, unit| number.scaled(factor, text, unit, exact(u64::MAX, factor));
         match unit {
             "" => Err(UnitError::NoUnit {
                 text: number_text.to_owned(),
                 write: format!("{number_text}packets, {number_text}kB or {number_text}bdp"),
             }),
-            "packets" | "packet" => scaled(text, number, 1, "packets").map(QueueSize::Packets),
-            "bdp" | "BDP" => match scaled(text, number, MILLION, "millionths of a BDP")? {
+            "packets" | "packet" => scaled(1, "packets").map(QueueSize::Packets),
+            "bdp" | "BDP" => match scaled(MILLION, "millionths of a BDP")? {
                 0 => Err(UnitError::Zero {
                     what: "the queue size must be above zero",
                     write: "write a size such as 2bdp",

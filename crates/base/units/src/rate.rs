@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::decimal::{Decimal, ScaleError, exact, split_unit};
+use super::decimal::{Decimal, exact, split_unit};
 use super::{UnitError, format_rate};
 
 /// Prefixes from the largest, with the bits per second in each.
@@ -125,11 +125,8 @@ impl FromStr for Rate {
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let text = text.trim();
         let (number_text, unit) = split_unit(text);
-        let number = Decimal::parse(number_text).ok_or_else(|| UnitError::NotThis {
-            text: text.to_owned(),
-            kind: "a rate",
-            example: EXAMPLE,
-        })?;
+        let number =
+            Decimal::parse(number_text).ok_or_else(|| UnitError::not_this(text, "a rate", EXAMPLE))?;
         if number.is_zero() {
             return Err(UnitError::Zero {
                 what: "the rate must be above zero",
@@ -140,16 +137,7 @@ impl FromStr for Rate {
             return Err(no_unit(number_text, number));
         }
         let factor = factor(unit).ok_or_else(|| wrong_unit(text, number_text, unit))?;
-        number.times(factor).map(Rate).map_err(|error| match error {
-            ScaleError::TooLarge => UnitError::TooLarge {
-                text: text.to_owned(),
-                most: Rate(u64::MAX).to_string(),
-            },
-            ScaleError::TooFine => UnitError::TooFine {
-                text: text.to_owned(),
-                unit: "bit/s",
-            },
-        })
+        number.scaled(factor, text, "bit/s", Rate(u64::MAX)).map(Rate)
     }
 }
 
@@ -169,11 +157,7 @@ impl FromStr for RateOrMax {
             return Ok(RateOrMax::Max);
         }
         text.parse().map(RateOrMax::Rate).map_err(|error| match error {
-            UnitError::NotThis { text, .. } => UnitError::NotThis {
-                text,
-                kind: "a rate",
-                example: "2.5Gbit/s, or max",
-            },
+            UnitError::NotThis { text, .. } => UnitError::not_this(&text, "a rate", "2.5Gbit/s, or max"),
             other => other,
         })
     }

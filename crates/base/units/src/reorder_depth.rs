@@ -31,10 +31,7 @@ fn packets(text: &str) -> Option<Result<u32, UnitError>> {
         return None;
     }
     let value = text.parse().ok().filter(|packets| *packets <= MOST_PACKETS);
-    Some(value.ok_or_else(|| UnitError::TooLarge {
-        text: text.to_owned(),
-        most: format!("{MOST_PACKETS} packets"),
-    }))
+    Some(value.ok_or_else(|| UnitError::too_large(text, format_args!("{MOST_PACKETS} packets"))))
 }
 
 impl FromStr for ReorderDepth {
@@ -42,11 +39,7 @@ impl FromStr for ReorderDepth {
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let text = text.trim();
-        let wrong = || UnitError::NotThis {
-            text: text.to_owned(),
-            kind: "a reorder depth",
-            example: "4096, 50ms or 4096,50ms",
-        };
+        let wrong = || UnitError::not_this(text, "a reorder depth", "4096, 50ms or 4096,50ms");
         let default = ReorderDepth::default();
         // A misspelt unit keeps its own message; any other error shows the full form.
         let time = |text: &str| match text.parse() {

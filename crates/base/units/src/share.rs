@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::UnitError;
-use super::decimal::{Decimal, ScaleError, exact};
+use super::decimal::{Decimal, exact};
 
 /// Parts of one per cent, and of the whole.
 const PERCENT: u64 = 10_000_000_000_000_000;
@@ -45,28 +45,14 @@ impl FromStr for Share {
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let text = text.trim();
-        let wrong = || UnitError::NotThis {
-            text: text.to_owned(),
-            kind: "a percentage",
-            example: "0.1%",
-        };
+        let wrong = || UnitError::not_this(text, "a percentage", "0.1%");
         let Some(number) = text.strip_suffix('%') else {
             return Err(Decimal::parse(text).map_or_else(wrong, |number| no_unit(text, number)));
         };
         let number = Decimal::parse(number.trim_end()).ok_or_else(wrong)?;
-        let too_large = || UnitError::TooLarge {
-            text: text.to_owned(),
-            most: Share::ALL.to_string(),
-        };
-        let parts = number.times(PERCENT).map_err(|error| match error {
-            ScaleError::TooLarge => too_large(),
-            ScaleError::TooFine => UnitError::TooFine {
-                text: text.to_owned(),
-                unit: "10^-16 %",
-            },
-        })?;
+        let parts = number.scaled(PERCENT, text, "10^-16 %", Share::ALL)?;
         if parts > WHOLE {
-            Err(too_large())
+            Err(UnitError::too_large(text, Share::ALL))
         } else {
             Ok(Share(parts))
         }

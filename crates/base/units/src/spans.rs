@@ -79,11 +79,7 @@ const PORTS: Kind = Kind {
 
 impl Kind {
     fn not_this(&self, text: &str) -> UnitError {
-        UnitError::NotThis {
-            text: text.to_owned(),
-            kind: self.name,
-            example: self.example,
-        }
+        UnitError::not_this(text, self.name, self.example)
     }
 
     fn number(&self, whole: &str, text: &str) -> Result<u32, UnitError> {
@@ -94,10 +90,7 @@ impl Kind {
         }
         // The only error left is too many digits.
         let value = digits.parse().ok().filter(|value| *value <= self.most);
-        let value = value.ok_or_else(|| UnitError::TooLarge {
-            text: digits.to_owned(),
-            most: self.most.to_string(),
-        })?;
+        let value = value.ok_or_else(|| UnitError::too_large(digits, self.most))?;
         if value == 0 {
             Err(self.zero.clone())
         } else {

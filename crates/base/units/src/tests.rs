@@ -11,9 +11,12 @@ fn read<T: FromStr<Err = UnitError>>(text: &str) -> T {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-fn refused<T: FromStr<Err = UnitError> + Debug>(table: &[(&str, &str)]) {
-    for (text, message) in table {
-        assert_eq!(text.parse::<T>().expect_err(text).to_string(), *message, "{text}");
+/// Rows `TEXT => MESSAGE`.
+fn refused<T: FromStr<Err = UnitError> + Debug>(table: &str) {
+    for row in table.trim().lines() {
+        let (text, message) = row.split_once("=>").expect("a row");
+        let (text, message) = (text.trim(), message.trim());
+        assert_eq!(text.parse::<T>().expect_err(text).to_string(), message, "{text}");
     }
 }
 
@@ -37,66 +40,40 @@ fn rates() {
     for (text, bits) in table {
         assert_eq!(read::<Rate>(text), Rate(bits), "{text}");
     }
-    refused::<Rate>(&[
-        ("2500", "'2500' has no unit; write 2500Mbit/s or 2.5Gbit/s"),
-        ("2.5", "'2.5' has no unit; write 2.5Mbit/s or 2.5Gbit/s"),
-        ("800", "'800' has no unit; write 800Mbit/s or 800Gbit/s"),
-        (
-            "2500000000",
-            "'2500000000' has no unit; write 2500000000bit/s or 2.5Gbit/s",
-        ),
-        ("0", "the rate must be above zero; write a rate such as 2.5Gbit/s"),
-        (
-            "0Gbit/s",
-            "the rate must be above zero; write a rate such as 2.5Gbit/s",
-        ),
-        (
-            "0.0bps",
-            "the rate must be above zero; write a rate such as 2.5Gbit/s",
-        ),
-        (
-            "1.5GB/s",
-            "'1.5GB/s' could mean bits or bytes; write 1.5Gbit/s or 12Gbit/s",
-        ),
-        (
-            "300Mb/s",
-            "'300Mb/s' could mean bits or bytes; write 300Mbit/s or 2400Mbit/s",
-        ),
-        (
-            "100MBps",
-            "'100MBps' could mean bits or bytes; write 100Mbit/s or 800Mbit/s",
-        ),
-        ("2.5gbit/s", "'gbit/s' is not a unit of rate; write 2.5Gbit/s"),
-        ("800mbps", "'mbps' is not a unit of rate; write 800Mbit/s"),
-        ("800Mbit", "'Mbit' is not a unit of rate; write 800Mbit/s"),
-        ("5ms", "'ms' is not a unit of rate; write 5Mbit/s"),
-        ("5x", "'x' is not a unit of rate; write 5Mbit/s"),
-        ("fast", "'fast' is not a rate; write it like 2.5Gbit/s"),
-        ("", "'' is not a rate; write it like 2.5Gbit/s"),
-        ("-1Gbit/s", "'-1Gbit/s' is not a rate; write it like 2.5Gbit/s"),
-        (
-            "1.2.3Gbit/s",
-            "'1.2.3Gbit/s' is not a rate; write it like 2.5Gbit/s",
-        ),
-        ("2,5Gbit/s", "',5Gbit/s' is not a unit of rate; write 2Mbit/s"),
-        (
-            "1.5bit/s",
-            "'1.5bit/s' is not a whole number of bit/s; leave out the last digits",
-        ),
-        (
-            "99999999Tbit/s",
-            "'99999999Tbit/s' is too large; the maximum is 18446744.073709551615Tbit/s",
-        ),
-    ]);
+    refused::<Rate>(
+        "
+        2500 => '2500' has no unit; write 2500Mbit/s or 2.5Gbit/s
+        2.5 => '2.5' has no unit; write 2.5Mbit/s or 2.5Gbit/s
+        800 => '800' has no unit; write 800Mbit/s or 800Gbit/s
+        2500000000 => '2500000000' has no unit; write 2500000000bit/s or 2.5Gbit/s
+        0 => the rate must be above zero; write a rate such as 2.5Gbit/s
+        0Gbit/s => the rate must be above zero; write a rate such as 2.5Gbit/s
+        0.0bps => the rate must be above zero; write a rate such as 2.5Gbit/s
+        1.5GB/s => '1.5GB/s' could mean bits or bytes; write 1.5Gbit/s or 12Gbit/s
+        300Mb/s => '300Mb/s' could mean bits or bytes; write 300Mbit/s or 2400Mbit/s
+        100MBps => '100MBps' could mean bits or bytes; write 100Mbit/s or 800Mbit/s
+        2.5gbit/s => 'gbit/s' is not a unit of rate; write 2.5Gbit/s
+        800mbps => 'mbps' is not a unit of rate; write 800Mbit/s
+        800Mbit => 'Mbit' is not a unit of rate; write 800Mbit/s
+        5ms => 'ms' is not a unit of rate; write 5Mbit/s
+        5x => 'x' is not a unit of rate; write 5Mbit/s
+        fast => 'fast' is not a rate; write it like 2.5Gbit/s
+        => '' is not a rate; write it like 2.5Gbit/s
+        -1Gbit/s => '-1Gbit/s' is not a rate; write it like 2.5Gbit/s
+        1.2.3Gbit/s => '1.2.3Gbit/s' is not a rate; write it like 2.5Gbit/s
+        2,5Gbit/s => ',5Gbit/s' is not a unit of rate; write 2Mbit/s
+        1.5bit/s => '1.5bit/s' is not a whole number of bit/s; leave out the last digits
+        99999999Tbit/s => '99999999Tbit/s' is too large; the maximum is 18446744.073709551615Tbit/s
+        ",
+    );
     assert_eq!(read::<RateOrMax>("max"), RateOrMax::Max);
     assert_eq!(read::<RateOrMax>("1Gbps"), RateOrMax::Rate(Rate(1_000_000_000)));
-    refused::<RateOrMax>(&[
-        (
-            "maximum",
-            "'maximum' is not a rate; write it like 2.5Gbit/s, or max",
-        ),
-        ("2500", "'2500' has no unit; write 2500Mbit/s or 2.5Gbit/s"),
-    ]);
+    refused::<RateOrMax>(
+        "
+        maximum => 'maximum' is not a rate; write it like 2.5Gbit/s, or max
+        2500 => '2500' has no unit; write 2500Mbit/s or 2.5Gbit/s
+        ",
+    );
 }
 
 #[test]
@@ -121,43 +98,24 @@ fn times() {
     for (text, nanoseconds) in table {
         assert_eq!(read::<TimeSpan>(text), TimeSpan(nanoseconds), "{text}");
     }
-    refused::<TimeSpan>(&[
-        (
-            "10",
-            "'10' has no unit; write 10s, or use another of ns, us, ms, min, h, d",
-        ),
-        (
-            "0",
-            "'0' has no unit; write 0s, or use another of ns, us, ms, min, h, d",
-        ),
-        (
-            "1h30",
-            "'30' has no unit; write 30s, or use another of ns, us, ms, min, h, d",
-        ),
-        ("10sec", "'sec' is not a unit of time; write 10s"),
-        ("4hours", "'hours' is not a unit of time; write 4h"),
-        ("10S", "'S' is not a unit of time; write 10s"),
-        ("30mins", "'mins' is not a unit of time; write 30min"),
-        ("5msec", "'msec' is not a unit of time; write 5ms"),
-        (
-            "30m1h",
-            "'30m1h' has units out of order; write the longest first, like 1h30min",
-        ),
-        (
-            "1h1h",
-            "'1h1h' has units out of order; write the longest first, like 1h30min",
-        ),
-        (
-            "long",
-            "'long' is not a time; write it like 10s, 200ms or 1h30min",
-        ),
-        ("", "'' is not a time; write it like 10s, 200ms or 1h30min"),
-        (
-            "0.5ns",
-            "'0.5ns' is not a whole number of nanoseconds; leave out the last digits",
-        ),
-        ("300000d", "'300000d' is too large; the maximum is 213503d"),
-    ]);
+    refused::<TimeSpan>(
+        "
+        10 => '10' has no unit; write 10s, or use another of ns, us, ms, min, h, d
+        0 => '0' has no unit; write 0s, or use another of ns, us, ms, min, h, d
+        1h30 => '30' has no unit; write 30s, or use another of ns, us, ms, min, h, d
+        10sec => 'sec' is not a unit of time; write 10s
+        4hours => 'hours' is not a unit of time; write 4h
+        10S => 'S' is not a unit of time; write 10s
+        30mins => 'mins' is not a unit of time; write 30min
+        5msec => 'msec' is not a unit of time; write 5ms
+        30m1h => '30m1h' has units out of order; write the longest first, like 1h30min
+        1h1h => '1h1h' has units out of order; write the longest first, like 1h30min
+        long => 'long' is not a time; write it like 10s, 200ms or 1h30min
+        => '' is not a time; write it like 10s, 200ms or 1h30min
+        0.5ns => '0.5ns' is not a whole number of nanoseconds; leave out the last digits
+        300000d => '300000d' is too large; the maximum is 213503d
+        ",
+    );
     assert_eq!(TimeSpan::positive("1ns"), Ok(TimeSpan(1)));
     let zero = TimeSpan::positive("0s").expect_err("zero").to_string();
     assert_eq!(zero, "the time must be above zero; write a time such as 10s");
@@ -179,28 +137,18 @@ fn amounts_of_data() {
     for (text, bytes) in table {
         assert_eq!(read::<ByteCount>(text), ByteCount(bytes), "{text}");
     }
-    refused::<ByteCount>(&[
-        (
-            "50",
-            "'50' has no unit; write 50B, or use another of kB, MB, GB, TB, KiB, MiB, GiB, TiB",
-        ),
-        ("50G", "'G' is not a unit of data; write 50GB"),
-        ("50gb", "'gb' is not a unit of data; write 50GB"),
-        ("4mib", "'mib' is not a unit of data; write 4MiB"),
-        ("4Mbit", "'Mbit' is not a unit of data; write 4B"),
-        (
-            "much",
-            "'much' is not an amount of data; write it like 50GB or 4MiB",
-        ),
-        (
-            "0.5B",
-            "'0.5B' is not a whole number of bytes; leave out the last digits",
-        ),
-        (
-            "99999999TB",
-            "'99999999TB' is too large; the maximum is 18446744.073709551615TB",
-        ),
-    ]);
+    refused::<ByteCount>(
+        "
+        50 => '50' has no unit; write 50B, or use another of kB, MB, GB, TB, KiB, MiB, GiB, TiB
+        50G => 'G' is not a unit of data; write 50GB
+        50gb => 'gb' is not a unit of data; write 50GB
+        4mib => 'mib' is not a unit of data; write 4MiB
+        4Mbit => 'Mbit' is not a unit of data; write 4B
+        much => 'much' is not an amount of data; write it like 50GB or 4MiB
+        0.5B => '0.5B' is not a whole number of bytes; leave out the last digits
+        99999999TB => '99999999TB' is too large; the maximum is 18446744.073709551615TB
+        ",
+    );
     let zero = ByteCount::positive("0B").expect_err("zero").to_string();
     assert_eq!(
         zero,
@@ -239,36 +187,33 @@ fn spans() {
         }
     );
     assert_eq!(parse_length("8100B"), Ok(8100));
-    refused::<CountSpan>(&[
-        ("100..50", "100..50 runs backwards; write 50..100"),
-        ("50-100", "'50-100' is not a count; write it like 10 or 50..100"),
-        ("50..", "'50..' is not a count; write it like 10 or 50..100"),
-        ("1..2..3", "'1..2..3' is not a count; write it like 10 or 50..100"),
-        ("10B", "'10B' is not a count; write it like 10 or 50..100"),
-        ("0..50", "the count must be above zero; write at least 1"),
-        (
-            "5000000000",
-            "'5000000000' is too large; the maximum is 4294967295",
-        ),
-    ]);
-    refused::<LengthSpan>(&[
-        ("8100..100B", "8100..100B runs backwards; write 100..8100"),
-        (
-            "8kB",
-            "'8kB' is not a length in bytes; write it like 8100 or 100..8100",
-        ),
-        ("0", "the length must be above zero; write at least 1"),
-        ("65508", "'65508' is too large; the maximum is 65507"),
-    ]);
-    refused::<PortRange>(&[
-        ("4849..4750", "4849..4750 runs backwards; write 4750..4849"),
-        ("0..10", "port 0 is reserved; write ports from 1 to 65535"),
-        ("1..70000", "'70000' is too large; the maximum is 65535"),
-        (
-            "4750-4849",
-            "'4750-4849' is not a range of ports; write it like 4750..4849",
-        ),
-    ]);
+    refused::<CountSpan>(
+        "
+        100..50 => 100..50 runs backwards; write 50..100
+        50-100 => '50-100' is not a count; write it like 10 or 50..100
+        50.. => '50..' is not a count; write it like 10 or 50..100
+        1..2..3 => '1..2..3' is not a count; write it like 10 or 50..100
+        10B => '10B' is not a count; write it like 10 or 50..100
+        0..50 => the count must be above zero; write at least 1
+        5000000000 => '5000000000' is too large; the maximum is 4294967295
+        ",
+    );
+    refused::<LengthSpan>(
+        "
+        8100..100B => 8100..100B runs backwards; write 100..8100
+        8kB => '8kB' is not a length in bytes; write it like 8100 or 100..8100
+        0 => the length must be above zero; write at least 1
+        65508 => '65508' is too large; the maximum is 65507
+        ",
+    );
+    refused::<PortRange>(
+        "
+        4849..4750 => 4849..4750 runs backwards; write 4750..4849
+        0..10 => port 0 is reserved; write ports from 1 to 65535
+        1..70000 => '70000' is too large; the maximum is 65535
+        4750-4849 => '4750-4849' is not a range of ports; write it like 4750..4849
+        ",
+    );
     let refusal = parse_length("100..8100").expect_err("a span").to_string();
     assert_eq!(
         refusal,
@@ -302,18 +247,18 @@ fn frame_rates() {
     }
     assert_eq!(read::<FrameRate>("60000/1001").to_string(), "59.94");
     assert_eq!(read::<FrameRate>("23.98").to_string(), "23.976");
-    let zero = "the frame rate must be above zero; write a rate such as 59.94";
-    let form = |text| format!("'{text}' is not a frame rate; write it like 59.94, 50 or 60000/1001");
-    refused::<FrameRate>(&[
-        ("0", zero),
-        ("0/1001", zero),
-        ("0.0", zero),
-        ("60/0", &form("60/0")),
-        ("60fps", &form("60fps")),
-        ("", &form("")),
-        ("-50", &form("-50")),
-        ("99999999999", &form("99999999999")),
-    ]);
+    refused::<FrameRate>(
+        "
+        0 => the frame rate must be above zero; write a rate such as 59.94
+        0/1001 => the frame rate must be above zero; write a rate such as 59.94
+        0.0 => the frame rate must be above zero; write a rate such as 59.94
+        60/0 => '60/0' is not a frame rate; write it like 59.94, 50 or 60000/1001
+        60fps => '60fps' is not a frame rate; write it like 59.94, 50 or 60000/1001
+        => '' is not a frame rate; write it like 59.94, 50 or 60000/1001
+        -50 => '-50' is not a frame rate; write it like 59.94, 50 or 60000/1001
+        99999999999 => '99999999999' is not a frame rate; write it like 59.94, 50 or 60000/1001
+        ",
+    );
 }
 
 #[test]
@@ -324,20 +269,15 @@ fn reorder_depths() {
     assert_eq!(read::<ReorderDepth>("4096,20ms"), depth(4096, 20_000_000));
     assert_eq!(read::<ReorderDepth>("4096, 20ms"), depth(4096, 20_000_000));
     assert_eq!(ReorderDepth::default().to_string(), "65536,50ms");
-    let form = |text| format!("'{text}' is not a reorder depth; write it like 4096, 50ms or 4096,50ms");
-    refused::<ReorderDepth>(&[
-        ("50ms,4096", &form("50ms,4096")),
-        ("deep", &form("deep")),
-        ("4096,", &form("4096,")),
-        (
-            "4096,50",
-            "'50' has no unit; write 50s, or use another of ns, us, ms, min, h, d",
-        ),
-        (
-            "9999999",
-            "'9999999' is too large; the maximum is 1048576 packets",
-        ),
-    ]);
+    refused::<ReorderDepth>(
+        "
+        50ms,4096 => '50ms,4096' is not a reorder depth; write it like 4096, 50ms or 4096,50ms
+        deep => 'deep' is not a reorder depth; write it like 4096, 50ms or 4096,50ms
+        4096, => '4096,' is not a reorder depth; write it like 4096, 50ms or 4096,50ms
+        4096,50 => '50' has no unit; write 50s, or use another of ns, us, ms, min, h, d
+        9999999 => '9999999' is too large; the maximum is 1048576 packets
+        ",
+    );
 }
 
 #[test]
@@ -412,31 +352,21 @@ fn shares() {
     for (text, fraction) in table {
         assert_eq!(read::<Share>(text).fraction(), fraction, "{text}");
     }
-    refused::<Share>(&[
-        (
-            "0.1",
-            "'0.1' has no unit; write 0.1%, or 10% if it is a fraction of 1",
-        ),
-        ("5", "'5' has no unit; write 5%"),
-        ("120%", "'120%' is too large; the maximum is 100%"),
-        (
-            "100.0000000000000001%",
-            "'100.0000000000000001%' is too large; the maximum is 100%",
-        ),
-        (
-            "99999999999999999%",
-            "'99999999999999999%' is too large; the maximum is 100%",
-        ),
-        (
-            "0.00000000000000001%",
-            "'0.00000000000000001%' is not a whole number of 10^-16 %; leave out the last digits",
-        ),
-        ("-1%", "'-1%' is not a percentage; write it like 0.1%"),
-        ("1e-3%", "'1e-3%' is not a percentage; write it like 0.1%"),
-        ("a little", "'a little' is not a percentage; write it like 0.1%"),
-        ("%", "'%' is not a percentage; write it like 0.1%"),
-        ("", "'' is not a percentage; write it like 0.1%"),
-    ]);
+    refused::<Share>(
+        "
+        0.1 => '0.1' has no unit; write 0.1%, or 10% if it is a fraction of 1
+        5 => '5' has no unit; write 5%
+        120% => '120%' is too large; the maximum is 100%
+        100.0000000000000001% => '100.0000000000000001%' is too large; the maximum is 100%
+        99999999999999999% => '99999999999999999%' is too large; the maximum is 100%
+        0.00000000000000001% => '0.00000000000000001%' is not a whole number of 10^-16 %; leave out the last digits
+        -1% => '-1%' is not a percentage; write it like 0.1%
+        1e-3% => '1e-3%' is not a percentage; write it like 0.1%
+        a little => 'a little' is not a percentage; write it like 0.1%
+        % => '%' is not a percentage; write it like 0.1%
+        => '' is not a percentage; write it like 0.1%
+        ",
+    );
 }
 
 #[test]
@@ -459,37 +389,18 @@ fn queue_sizes() {
     for (text, size) in table {
         assert_eq!(read::<QueueSize>(text), size, "{text}");
     }
-    refused::<QueueSize>(&[
-        ("100", "'100' has no unit; write 100packets, 100kB or 100bdp"),
-        (
-            "0bdp",
-            "the queue size must be above zero; write a size such as 2bdp",
-        ),
-        (
-            "5ms",
-            "'ms' is not a unit of queue size; write 5packets, 5kB or 5bdp",
-        ),
-        (
-            "1.5packets",
-            "'1.5packets' is not a whole number of packets; leave out the last digits",
-        ),
-        (
-            "0.0000001bdp",
-            "'0.0000001bdp' is not a whole number of millionths of a BDP; leave out the last digits",
-        ),
-        (
-            "99999999999999bdp",
-            "'99999999999999bdp' is too large; the maximum is 18446744073709.551615",
-        ),
-        (
-            "deep",
-            "'deep' is not a queue size; write it like 2bdp, 50kB, 100packets or unlimited",
-        ),
-        (
-            "-2bdp",
-            "'-2bdp' is not a queue size; write it like 2bdp, 50kB, 100packets or unlimited",
-        ),
-    ]);
+    refused::<QueueSize>(
+        "
+        100 => '100' has no unit; write 100packets, 100kB or 100bdp
+        0bdp => the queue size must be above zero; write a size such as 2bdp
+        5ms => 'ms' is not a unit of queue size; write 5packets, 5kB or 5bdp
+        1.5packets => '1.5packets' is not a whole number of packets; leave out the last digits
+        0.0000001bdp => '0.0000001bdp' is not a whole number of millionths of a BDP; leave out the last digits
+        99999999999999bdp => '99999999999999bdp' is too large; the maximum is 18446744073709.551615
+        deep => 'deep' is not a queue size; write it like 2bdp, 50kB, 100packets or unlimited
+        -2bdp => '-2bdp' is not a queue size; write it like 2bdp, 50kB, 100packets or unlimited
+        ",
+    );
 }
 
 fn comes_back<T: FromStr<Err = UnitError> + Display + Debug + PartialEq>(value: T) {
@@ -557,10 +468,10 @@ proptest! {
         let printed = read::<TimeSpan>(&format_duration(value)).0;
         // Below a minute, three digits; from a minute, an hour and a day on, to the second, minute and hour.
         let allowed = match value {
-            0..59_000_000_000 => value / 190,
-            59_000_000_000..3_590_000_000_000 => 500_000_000,
-            3_590_000_000_000..86_000_000_000_000 => 31_000_000_000,
-            _ => 1_831_000_000_000,
+        0..59_000_000_000 => value / 190,
+        59_000_000_000..3_590_000_000_000 => 500_000_000,
+        3_590_000_000_000..86_000_000_000_000 => 31_000_000_000,
+        _ => 1_831_000_000_000,
         };
         prop_assert!(printed.abs_diff(value) <= allowed, "{value} printed as {printed}");
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::UnitError;
-use super::decimal::{Decimal, ScaleError, exact, split_unit};
+use super::decimal::{Decimal, exact, split_unit};
 
 const SECOND: u64 = 1_000_000_000;
 const MINUTE: u64 = 60 * SECOND;
@@ -65,18 +65,12 @@ impl FromStr for TimeSpan {
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let text = text.trim();
-        let too_large = || UnitError::TooLarge {
-            text: text.to_owned(),
-            most: TimeSpan(u64::MAX / DAY * DAY).to_string(),
-        };
+        let most = TimeSpan(u64::MAX / DAY * DAY);
         let (mut rest, mut total, mut previous) = (text, 0u64, u64::MAX);
         loop {
             let (number_text, tail) = split_unit(rest);
-            let number = Decimal::parse(number_text).ok_or_else(|| UnitError::NotThis {
-                text: text.to_owned(),
-                kind: "a time",
-                example: "10s, 200ms or 1h30min",
-            })?;
+            let number = Decimal::parse(number_text)
+                .ok_or_else(|| UnitError::not_this(text, "a time", "10s, 200ms or 1h30min"))?;
             let end = tail
                 .find(|c: char| c.is_ascii_digit() || c == '.' || c == ' ')
                 .unwrap_or(tail.len());
@@ -98,14 +92,10 @@ impl FromStr for TimeSpan {
                 });
             }
             previous = factor;
-            let part = number.times(factor).map_err(|error| match error {
-                ScaleError::TooLarge => too_large(),
-                ScaleError::TooFine => UnitError::TooFine {
-                    text: text.to_owned(),
-                    unit: "nanoseconds",
-                },
-            })?;
-            total = total.checked_add(part).ok_or_else(too_large)?;
+            let part = number.scaled(factor, text, "nanoseconds", most)?;
+            total = total
+                .checked_add(part)
+                .ok_or_else(|| UnitError::too_large(text, most))?;
             rest = tail[end..].trim_start();
             if rest.is_empty() {
                 return Ok(TimeSpan(total));

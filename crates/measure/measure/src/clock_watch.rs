@@ -99,7 +99,7 @@ impl Prober {
                 };
                 let there = (arrived, reply.reflector_send.0);
                 self.core
-                    .answered(clock::monotonic_ns(), reply.sequence.0, there, received)
+                    .answered(clock::monotonic_ns(), reply.request.sequence.0, there, received)
             }
             Ok(None) => false,
             // A socket that fails at once must not be asked in a tight loop.

@@ -78,12 +78,7 @@ fn gilbert(scope: &Scope) -> Result<Option<LossSpec>, SpecError> {
         let allowed = format!("with bursts of {burst} packets the maximum mean is {most:.4}%");
         return scope.need("mean", |place| Err(place.wrong(allowed)));
     }
-    Ok(Some(LossSpec::GilbertElliott {
-        to_bad,
-        to_good,
-        loss_good: 0.0,
-        loss_bad: 1.0,
-    }))
+    Ok(Some(LossSpec::gilbert(to_bad, to_good)))
 }
 
 /// Mean length of bursts in packets.

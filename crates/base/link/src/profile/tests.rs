@@ -216,30 +216,41 @@ fn queues(text: &str) -> (Vec<QueueSpec>, Vec<QueueSpec>) {
     (of(link.forward), of(link.reverse))
 }
 
+/// The one queue of each direction.
+fn assert_queues(table: &[(&str, QueueSpec)]) {
+    for (text, queue) in table {
+        assert_eq!(queues(text), (vec![*queue], vec![*queue]), "{text}");
+    }
+}
+
 #[test]
 fn a_bdp_is_the_rate_of_the_route_times_both_delays() {
     use QueueSpec::{Bytes, Packets, Unlimited};
-    // The keynote's labs, 50 kB and 400 kB.
-    let one = |queue: QueueSpec| (vec![queue], vec![queue]);
-    assert_eq!(
-        queues("rate = \"10Mbit/s\"\nrtt = \"20ms\"\nqueue = \"2bdp\""),
-        one(Bytes(50_000))
-    );
-    assert_eq!(
-        queues("rate = \"40Mbit/s\"\nrtt = \"40ms\"\nqueue = \"2bdp\""),
-        one(Bytes(400_000))
-    );
-    // 8 kbit/s * 3 ns = 24 bit-microseconds: less than a byte, but a queue holds a packet.
-    assert_eq!(
-        queues("rate = \"8kbit/s\"\nrtt = \"3ns\"\nqueue = \"1bdp\"\nmtu = 1400"),
-        one(Bytes(1400))
-    );
-    assert_eq!(queues("queue = \"0packets\""), one(Packets(0)));
-    assert_eq!(queues("queue = \"64KiB\""), one(Bytes(65_536)));
-    assert_eq!(
-        queues("rate = \"1Gbit/s\"\nqueue = \"unlimited\""),
-        one(Unlimited)
-    );
+    let table = [
+        // The keynote's labs, 50 kB and 400 kB.
+        (
+            "rate = \"10Mbit/s\"\nrtt = \"20ms\"\nqueue = \"2bdp\"",
+            Bytes(50_000),
+        ),
+        (
+            "rate = \"40Mbit/s\"\nrtt = \"40ms\"\nqueue = \"2bdp\"",
+            Bytes(400_000),
+        ),
+        // 8 kbit/s * 3 ns = 24 bit-microseconds: less than a byte, but a queue holds a packet.
+        (
+            "rate = \"8kbit/s\"\nrtt = \"3ns\"\nqueue = \"1bdp\"\nmtu = 1400",
+            Bytes(1400),
+        ),
+        ("queue = \"0packets\"", Packets(0)),
+        ("queue = \"64KiB\"", Bytes(65_536)),
+        ("rate = \"1Gbit/s\"\nqueue = \"unlimited\"", Unlimited),
+        // A trace by its mean, 12 Mbit/s: 1.5 * 12 Mbit/s * 10 ms.
+        (
+            "rate = { steps = [\"1s 4Mbit/s\", \"2s 16Mbit/s\"] }\nrtt = \"10ms\"\nqueue = \"1.5bdp\"",
+            Bytes(22_500),
+        ),
+    ];
+    assert_queues(&table);
     // Directions and routes that differ: 8 Mbit/s * (3 + 2) ms = 5 kB, 80 Mbit/s * (10 + 1) ms = 110 kB, back
     // 16 Mbit/s * 5 ms = 10 kB and 16 Mbit/s * 11 ms = 22 kB.
     let routes = queues(
@@ -279,25 +290,17 @@ fn a_bdp_is_the_rate_of_the_route_times_both_delays() {
         "#,
     );
     assert_eq!(routes, (vec![Bytes(10_000)], vec![Bytes(10_000), Bytes(5000)]));
-    // A trace by its mean, 12 Mbit/s: 1.5 * 12 Mbit/s * 10 ms.
-    let steps = "rate = { steps = [\"1s 4Mbit/s\", \"2s 16Mbit/s\"] }";
-    assert_eq!(
-        queues(&format!("{steps}\nrtt = \"10ms\"\nqueue = \"1.5bdp\"")),
-        one(Bytes(22_500))
-    );
 }
 
 #[test]
 fn the_default_queue_is_one_bdp_and_at_least_100_packets() {
     use QueueSpec::{Bytes, Unlimited};
-    let one = |queue: QueueSpec| (vec![queue], vec![queue]);
-    assert_eq!(
-        queues("rate = \"1Gbit/s\"\nrtt = \"80ms\""),
-        one(Bytes(10_000_000))
-    );
-    assert_eq!(queues("rate = \"10Mbit/s\"\nrtt = \"20ms\""), one(Bytes(150_000)));
-    assert_eq!(queues("rate = \"10Mbit/s\"\nmtu = 9000"), one(Bytes(900_000)));
-    assert_eq!(queues("rtt = \"80ms\""), one(Unlimited));
+    assert_queues(&[
+        ("rate = \"1Gbit/s\"\nrtt = \"80ms\"", Bytes(10_000_000)),
+        ("rate = \"10Mbit/s\"\nrtt = \"20ms\"", Bytes(150_000)),
+        ("rate = \"10Mbit/s\"\nmtu = 9000", Bytes(900_000)),
+        ("rtt = \"80ms\"", Unlimited),
+    ]);
 }
 
 #[test]

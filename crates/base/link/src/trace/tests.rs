@@ -89,31 +89,21 @@ fn mahimahi_opportunities() {
 
 #[test]
 fn mahimahi_refused() {
-    let table = [
-        (
-            "1\n\n2\n",
-            "line 2: '' is not a time; write whole milliseconds, such as 120",
-        ),
-        (
-            "1\n2ms\n",
-            "line 2: '2ms' is not a time; write whole milliseconds, such as 120",
-        ),
-        (
-            "+1\n",
-            "line 1: '+1' is not a time; write whole milliseconds, such as 120",
-        ),
-        (
-            "-1\n",
-            "line 1: '-1' is not a time; write whole milliseconds, such as 120",
-        ),
-        (
-            "1.5\n",
-            "line 1: '1.5' is not a time; write whole milliseconds, such as 120",
-        ),
-        (
-            "99999999999999999999\n",
-            "line 1: '99999999999999999999' is not a time; write whole milliseconds, such as 120",
-        ),
+    let problem = |text: &str| mahimahi_of(text).expect_err(text).to_string();
+    for (text, line, field) in [
+        ("1\n\n2\n", 2, ""),
+        ("1\n2ms\n", 2, "2ms"),
+        ("+1\n", 1, "+1"),
+        ("-1\n", 1, "-1"),
+        ("1.5\n", 1, "1.5"),
+        ("99999999999999999999\n", 1, "99999999999999999999"),
+    ] {
+        let expected = format!(
+            "trace t.mahi: line {line}: '{field}' is not a time; write whole milliseconds, such as 120"
+        );
+        assert_eq!(problem(text), expected);
+    }
+    for (text, expected) in [
         ("9999999999999999999\n", "line 1: the trace is longer than 365d"),
         ("5\n4\n", "line 2: 4 follows 5; times must not decrease"),
         (
@@ -121,10 +111,8 @@ fn mahimahi_refused() {
             "ends at 0 ms; the last time is the period and must be above 0",
         ),
         ("", "empty; write whole milliseconds, such as 120 on each line"),
-    ];
-    for (text, problem) in table {
-        let error = mahimahi_of(text).expect_err(text);
-        assert_eq!(error.to_string(), format!("trace t.mahi: {problem}"));
+    ] {
+        assert_eq!(problem(text), format!("trace t.mahi: {expected}"));
     }
 }
 

@@ -21,12 +21,7 @@ fn everything() -> DirectionSpec {
             reorder,
         }),
         queue: QueueSpec::Packets(100),
-        loss: vec![LossSpec::GilbertElliott {
-            to_bad: 0.01,
-            to_good: 0.3,
-            loss_good: 0.0,
-            loss_bad: 1.0,
-        }],
+        loss: vec![LossSpec::gilbert(0.01, 0.3)],
         duplicate: 0.05,
         corrupt: 0.05,
         ..RouteSpec::clean()

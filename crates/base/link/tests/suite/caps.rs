@@ -1,13 +1,18 @@
 //! Drops before the choice of a route: the MTU, caps on rates, and cards that handle many flows badly.
 
-use crate::rig::{Minstd, drain, link_of, offer, packet};
-use weir_link::{
-    DirectionSpec, DropCause, FlowKey, FlowRateCap, Mtu, Nanos, Packet, PacketRateCap, TooBig, Verdict,
-};
+use crate::rig::{Minstd, drain, flow, link_of, offer, packet, packet_of};
+use weir_link::{DirectionSpec, DropCause, FlowRateCap, Mtu, PacketRateCap, TooBig};
 
 fn flow_cap(rate: u64, burst: u64) -> DirectionSpec {
     DirectionSpec {
         flow_rate: Some(FlowRateCap { rate, burst }),
+        ..DirectionSpec::clean()
+    }
+}
+
+fn packet_cap(rate: u64, burst: u64) -> DirectionSpec {
+    DirectionSpec {
+        packet_rate: Some(PacketRateCap { rate, burst }),
         ..DirectionSpec::clean()
     }
 }
@@ -101,18 +106,8 @@ fn a_hidden_5_tuple_makes_one_flow_of_a_host_pair() {
         let mut link = link_of(spec, 1);
         (0..100)
             .filter(|&number| {
-                let flow = FlowKey {
-                    five_tuple: number,
-                    host_pair: number % host_pairs,
-                };
-                link.enqueue(
-                    Nanos(0),
-                    Packet {
-                        length: 1_000,
-                        flow,
-                        payload: (),
-                    },
-                ) == Verdict::Accepted
+                let flow = flow(number, number % host_pairs);
+                offer(&mut link, 0, packet_of(1_000, flow, ())).is_none()
             })
             .count()
     };
@@ -135,14 +130,7 @@ fn a_flood_of_flows_does_not_undo_the_cap_of_the_steady_ones() {
 #[test]
 fn a_cap_on_packets_a_second_counts_all_flows() {
     // 3 per second, burst 4.
-    let cap = PacketRateCap { rate: 3, burst: 4 };
-    let mut link = link_of(
-        DirectionSpec {
-            packet_rate: Some(cap),
-            ..DirectionSpec::clean()
-        },
-        1,
-    );
+    let mut link = link_of(packet_cap(3, 4), 1);
     let mut passes = |at, length, flow| offer(&mut link, at, packet(length, flow, ())).is_none();
     let first: Vec<bool> = (0..6).map(|flow| passes(0, 1_500, flow)).collect();
     assert_eq!(first, [true, true, true, true, false, false]);
@@ -158,17 +146,7 @@ fn a_cap_on_packets_a_second_counts_all_flows() {
 
 #[test]
 fn a_steady_sender_above_the_packet_rate_gets_exactly_the_rate() {
-    let cap = PacketRateCap {
-        rate: 100_000,
-        burst: 50,
-    };
-    let mut link = link_of(
-        DirectionSpec {
-            packet_rate: Some(cap),
-            ..DirectionSpec::clean()
-        },
-        1,
-    );
+    let mut link = link_of(packet_cap(100_000, 50), 1);
     // 250,000 a second for 10 seconds, the last at 9.999996 s.
     let passed = (0..2_500_000)
         .filter(|n| offer(&mut link, n * 4_000, packet(200, *n, ())).is_none())

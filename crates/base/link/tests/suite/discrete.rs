@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::rig::packet;
+use crate::rig::{fixed, jitter, packet};
 use weir_link::discrete::{Endpoint, Network, run};
 use weir_link::{
-    Departure, DirectionSpec, Jitter, LinkSpec, LossSpec, Nanos, Packet, QueueSpec, RateSpec, RouteSpec,
+    Departure, DirectionSpec, LinkSpec, LossSpec, Nanos, Packet, QueueSpec, RateSpec, RouteSpec,
 };
 
 /// Sends packets at an interval; records arrivals.
@@ -90,10 +90,7 @@ fn faulty(seed: u64) -> LinkSpec {
     let route = RouteSpec {
         rate: RateSpec::Fixed(100_000_000),
         delay_ns: 5_000_000,
-        jitter: Some(Jitter {
-            most_ns: 300_000,
-            reorder: true,
-        }),
+        jitter: jitter(300_000, true),
         queue: QueueSpec::Packets(20),
         loss: vec![gilbert, LossSpec::Bernoulli(0.01)],
         duplicate: 0.01,
@@ -108,9 +105,8 @@ const FOREVER: Nanos = Nanos(u64::MAX);
 #[test]
 fn an_echo_takes_the_round_trip_time() {
     let route = RouteSpec {
-        rate: RateSpec::Fixed(8_000_000),
         delay_ns: 10_000_000,
-        ..RouteSpec::clean()
+        ..fixed(8_000_000)
     };
     let (mut near, mut far) = (Host::sender(3, 50_000_000), Host::echo());
     let outcome = run(&link(1, route), &mut near, &mut far, FOREVER);
@@ -211,12 +207,8 @@ fn nothing_happens_without_anyone_who_wants_it() {
 
 #[test]
 fn a_network_can_be_watched_step_by_step() {
-    let route = RouteSpec {
-        rate: RateSpec::Fixed(8_000_000),
-        ..RouteSpec::clean()
-    };
     let (mut near, mut far) = (Host::sender(5, 0), Host::sender(0, 0));
-    let mut network = Network::new(&link(1, route));
+    let mut network = Network::new(&link(1, fixed(8_000_000)));
     let mut last = None;
     while let Some(now) = network.step(&mut near, &mut far, FOREVER) {
         assert!(last < Some(now));

@@ -1,7 +1,7 @@
 //! Duplication and corruption.
 
-use crate::rig::{chi_squared, chi_squared_limit, drain, link_over, offer, packet};
-use weir_link::{Jitter, Nanos, RateSpec, RouteSpec};
+use crate::rig::{chi_squared, chi_squared_limit, drain, fixed, jitter, link_over, offer, packet};
+use weir_link::{Nanos, RouteSpec};
 
 #[test]
 fn copies_follow_their_originals_at_the_set_rate() {
@@ -107,14 +107,8 @@ fn a_copy_is_corrupted_like_its_original() {
 /// Each fault draws from its own stream: times, copies and corruption of one do not depend on the others.
 #[test]
 fn faults_do_not_shift_each_other() {
-    let base = RouteSpec {
-        rate: RateSpec::Fixed(1_000_000_000),
-        ..RouteSpec::clean()
-    };
-    let jitter = Some(Jitter {
-        most_ns: 10_000,
-        reorder: true,
-    });
+    let base = fixed(1_000_000_000);
+    let jitter = jitter(10_000, true);
     let run = |route: RouteSpec| {
         let mut link = link_over(route);
         for number in 0..3_000 {

@@ -1,9 +1,7 @@
 //! Loss processes against their theory, and that none of them changes another.
 
-use crate::rig::{chi_squared, chi_squared_limit, drain, link_of, link_over, offer, packet};
-use weir_link::{
-    DarkSpan, DirectionSpec, DropCause, FlowKey, Jitter, LongPacketLoss, LossSpec, Packet, RouteSpec,
-};
+use crate::rig::{chi_squared, chi_squared_limit, drain, flow, jitter, link_of, link_over, offer, packet};
+use weir_link::{DarkSpan, DirectionSpec, DropCause, LongPacketLoss, LossSpec, RouteSpec};
 
 /// Which of `packets` packets, one every microsecond, a route loses.
 fn losses_of(route: RouteSpec, seed: u64, packets: usize) -> Vec<bool> {
@@ -105,12 +103,7 @@ fn certain_and_impossible_loss() {
 fn gilbert_bursts_have_geometric_lengths() {
     for (to_bad, to_good) in [(0.01, 0.5), (0.002, 0.1), (0.05, 0.25)] {
         let packets = 2_000_000;
-        let gilbert = LossSpec::GilbertElliott {
-            to_bad,
-            to_good,
-            loss_good: 0.0,
-            loss_bad: 1.0,
-        };
+        let gilbert = LossSpec::gilbert(to_bad, to_good);
         let lost = losses_of(with_loss(vec![gilbert]), 5, packets);
 
         // The states correlate over 1 / (p + r) packets, which widens the bounds of the mean.
@@ -187,12 +180,7 @@ fn gilbert_elliott_loses_in_both_states() {
 
 #[test]
 fn the_first_packet_meets_the_stationary_state() {
-    let gilbert = LossSpec::GilbertElliott {
-        to_bad: 0.1,
-        to_good: 0.3,
-        loss_good: 0.0,
-        loss_bad: 1.0,
-    };
+    let gilbert = LossSpec::gilbert(0.1, 0.3);
     let links = 40_000;
     let lost = (0..links)
         .filter(|&seed| losses_of(with_loss(vec![gilbert.clone()]), seed, 1)[0])
@@ -215,12 +203,7 @@ fn exactly_the_listed_packets_are_lost() {
 #[test]
 fn a_packet_is_lost_if_any_process_says_so_and_none_shifts_another() {
     let bernoulli = LossSpec::Bernoulli(0.3);
-    let gilbert = LossSpec::GilbertElliott {
-        to_bad: 0.1,
-        to_good: 0.3,
-        loss_good: 0.0,
-        loss_bad: 1.0,
-    };
+    let gilbert = LossSpec::gilbert(0.1, 0.3);
     let listed = LossSpec::Packets((0..5_000).step_by(7).collect());
     // The second process draws from the second stream: it has to stand in the second place alone, too.
     let nothing = LossSpec::Bernoulli(0.0);
@@ -245,10 +228,7 @@ fn a_packet_is_lost_if_any_process_says_so_and_none_shifts_another() {
 fn other_faults_do_not_change_which_packets_are_lost() {
     let lossy = with_loss(vec![LossSpec::Bernoulli(0.3)]);
     let alone = losses_of(lossy.clone(), 9, 5_000);
-    let jitter = Some(Jitter {
-        most_ns: 1_000,
-        reorder: true,
-    });
+    let jitter = jitter(1_000, true);
     let faulty = RouteSpec {
         duplicate: 0.5,
         corrupt: 0.5,
@@ -276,12 +256,7 @@ fn routes_lose_independently_of_each_other() {
     let mut link = link_of(direction, 1);
     let flow_of = |route: u16, link: &weir_link::Link<()>| {
         (0..100)
-            .find(|&flow| {
-                link.route_of(FlowKey {
-                    five_tuple: flow,
-                    host_pair: 0,
-                }) == Some(route)
-            })
+            .find(|&number| link.route_of(flow(number, 0)) == Some(route))
             .expect("100 flows use both routes")
     };
     let flows = [flow_of(0, &link), flow_of(1, &link)];
@@ -359,17 +334,6 @@ fn long_packets_are_lost_by_their_length() {
 #[test]
 fn the_payload_of_a_lost_packet_comes_back() {
     let mut link = link_over(with_loss(vec![LossSpec::Bernoulli(1.0)]));
-    let flow = FlowKey {
-        five_tuple: 0,
-        host_pair: 0,
-    };
-    let verdict = link.enqueue(
-        weir_link::Nanos(0),
-        Packet {
-            length: 100,
-            flow,
-            payload: vec![1, 2],
-        },
-    );
+    let verdict = link.enqueue(weir_link::Nanos(0), packet(100, 0, vec![1, 2]));
     assert_eq!(verdict, weir_link::Verdict::Dropped(DropCause::Loss, vec![1, 2]));
 }

@@ -1,11 +1,11 @@
 //! For any link and any packets: packets are conserved, time advances, foretold departures
 //! happen, and the polling times do not matter.
 
+use crate::rig::{flow, packet_of};
 use proptest::prelude::*;
 use weir_link::{
-    DarkSpan, Departure, DirectionSpec, DropCause, FlowKey, FlowRateCap, Jitter, Link, LongPacketLoss,
-    LossSpec, Mtu, Nanos, Packet, PacketRateCap, QueueSpec, RateSpec, RateStep, RouteChoice, RouteSpec,
-    TooBig, Verdict,
+    DarkSpan, Departure, DirectionSpec, DropCause, FlowRateCap, Jitter, Link, LongPacketLoss, LossSpec, Mtu,
+    Nanos, PacketRateCap, QueueSpec, RateSpec, RateStep, RouteChoice, RouteSpec, TooBig, Verdict,
 };
 
 fn rates() -> impl Strategy<Value = RateSpec> {
@@ -162,26 +162,14 @@ fn pass(spec: &DirectionSpec, seed: u64, offers: &[Offer], follow_closely: bool)
         if follow_closely {
             follow(&mut link, Nanos(now - gap), Nanos(now), &mut departures);
         }
-        let flow = FlowKey {
-            five_tuple,
-            host_pair,
-        };
-        verdicts.push(
-            match link.enqueue(
-                Nanos(now),
-                Packet {
-                    length,
-                    flow,
-                    payload: number,
-                },
-            ) {
-                Verdict::Accepted => None,
-                Verdict::Dropped(cause, payload) => {
-                    assert_eq!(payload, number);
-                    Some(cause)
-                }
-            },
-        );
+        let packet = packet_of(length, flow(five_tuple, host_pair), number);
+        verdicts.push(match link.enqueue(Nanos(now), packet) {
+            Verdict::Accepted => None,
+            Verdict::Dropped(cause, payload) => {
+                assert_eq!(payload, number);
+                Some(cause)
+            }
+        });
         conserved(&link);
     }
     if follow_closely {
@@ -264,17 +252,7 @@ fn each_foretold_time_brings_a_packet(spec: &DirectionSpec, seed: u64, offers: &
     let mut now = 0;
     for &(gap, length, five_tuple, host_pair) in offers {
         now += gap;
-        link.enqueue(
-            Nanos(now),
-            Packet {
-                length,
-                flow: FlowKey {
-                    five_tuple,
-                    host_pair,
-                },
-                payload: 0,
-            },
-        );
+        link.enqueue(Nanos(now), packet_of(length, flow(five_tuple, host_pair), 0));
     }
     while let Some(at) = link.next_departure() {
         assert!(link.poll(at).is_some());
@@ -314,8 +292,7 @@ proptest! {
                     last = departure.at;
                 }
             } else {
-                let flow = FlowKey { five_tuple: at, host_pair: at };
-                link.enqueue(Nanos(at), Packet { length: length % 9_000, flow, payload: 0 });
+                link.enqueue(Nanos(at), packet_of(length % 9_000, flow(at, at), 0));
             }
             conserved(&link);
         }

@@ -1,7 +1,7 @@
 //! Route selection.
 
-use crate::rig::{Minstd, chi_squared, chi_squared_limit, drain, link_of, offer, packet};
-use weir_link::{DirectionSpec, FlowKey, Link, LinkSpec, Packet, RouteChoice, RouteSpec};
+use crate::rig::{Minstd, chi_squared, chi_squared_limit, drain, flow, link_of, offer, packet};
+use weir_link::{DirectionSpec, FlowKey, Link, LinkSpec, RouteChoice, RouteSpec};
 
 const FLOWS: u64 = 10_000;
 
@@ -11,13 +11,6 @@ fn routes(weights: &[u32]) -> DirectionSpec {
         ..RouteSpec::clean()
     };
     DirectionSpec::over(weights.iter().map(route).collect())
-}
-
-fn flow(five_tuple: u64, host_pair: u64) -> FlowKey {
-    FlowKey {
-        five_tuple,
-        host_pair,
-    }
 }
 
 /// Number of flows per route.
@@ -184,15 +177,7 @@ fn departures_of_several_routes_come_in_order_of_time_then_of_acceptance() {
     }
     let mut link = link_of::<u64>(spec, 3);
     for number in 0..3_000 {
-        let flow = flow(number * 7 % 31, 0);
-        link.enqueue(
-            weir_link::Nanos(number / 4),
-            Packet {
-                length: 100,
-                flow,
-                payload: number,
-            },
-        );
+        offer(&mut link, number / 4, packet(100, number * 7 % 31, number));
     }
     let departures = drain(&mut link);
     assert!(departures.is_sorted_by_key(|departure| (departure.at, departure.packet.payload)));

@@ -1,13 +1,18 @@
 //! When packets leave: serialization, delay and traces, exact to the nanosecond against computations of their own.
 
-use crate::rig::{Minstd, chi_squared, chi_squared_limit, drain, link_over, offer, packet};
-use weir_link::{DropCause, Jitter, Nanos, QueueSpec, RateSpec, RateStep, RouteSpec};
+use crate::rig::{Minstd, chi_squared, chi_squared_limit, drain, fixed, jitter, link_over, offer, packet};
+use weir_link::{DropCause, Nanos, QueueSpec, RateSpec, RateStep, RouteSpec};
 
-fn fixed(rate: u64) -> RouteSpec {
+/// A route whose rate follows these steps.
+fn stepped(steps: &[RateStep]) -> RouteSpec {
     RouteSpec {
-        rate: RateSpec::Fixed(rate),
+        rate: RateSpec::Steps(steps.to_vec()),
         ..RouteSpec::clean()
     }
+}
+
+fn step(duration_ns: u64, rate: u64) -> RateStep {
+    RateStep { duration_ns, rate }
 }
 
 #[test]
@@ -124,10 +129,7 @@ fn rate_steps_agree_with_a_clock_that_ticks() {
     for _ in 0..300 {
         let count = 1 + draw(4);
         let mut steps: Vec<RateStep> = (0..count)
-            .map(|_| RateStep {
-                duration_ns: 1 + draw(40),
-                rate: draw(3) * (1 + draw(2_999_999_999)),
-            })
+            .map(|_| step(1 + draw(40), draw(3) * (1 + draw(2_999_999_999))))
             .collect();
         steps[0].rate += 1_000_000_007;
         let mut at = 0;
@@ -137,10 +139,7 @@ fn rate_steps_agree_with_a_clock_that_ticks() {
                 (at, 1 + draw(80) as u32)
             })
             .collect();
-        let mut link = link_over(RouteSpec {
-            rate: RateSpec::Steps(steps.clone()),
-            ..RouteSpec::clean()
-        });
+        let mut link = link_over(stepped(&steps));
         for &(at, length) in &arrivals {
             assert_eq!(offer(&mut link, at, packet(length, 0, ())), None);
         }
@@ -152,15 +151,11 @@ fn rate_steps_agree_with_a_clock_that_ticks() {
 #[test]
 fn rate_steps_worked_by_hand() {
     // 8 Mbit/s for 1 ms (1,000 bytes), nothing for 2 ms, 16 Mbit/s for 1 ms (2,000 bytes), again and again.
-    let step = |duration_ms: u64, rate| RateStep {
-        duration_ns: duration_ms * 1_000_000,
-        rate,
-    };
-    let steps = vec![step(1, 8_000_000), step(2, 0), step(1, 16_000_000)];
-    let mut link = link_over(RouteSpec {
-        rate: RateSpec::Steps(steps),
-        ..RouteSpec::clean()
-    });
+    let mut link = link_over(stepped(&[
+        step(1_000_000, 8_000_000),
+        step(2_000_000, 0),
+        step(1_000_000, 16_000_000),
+    ]));
     for length in [500, 500, 1000, 1500, 6000] {
         assert_eq!(offer(&mut link, 0, packet(length, 0, ())), None);
     }
@@ -176,20 +171,8 @@ fn rate_steps_worked_by_hand() {
 
 #[test]
 fn a_trace_that_stands_still_tells_when_it_goes_on() {
-    let steps = vec![
-        RateStep {
-            duration_ns: 1_000,
-            rate: 1_000_000_000,
-        },
-        RateStep {
-            duration_ns: 3_600_000_000_000,
-            rate: 0,
-        },
-    ];
-    let mut link = link_over(RouteSpec {
-        rate: RateSpec::Steps(steps),
-        ..RouteSpec::clean()
-    });
+    let steps = [step(1_000, 1_000_000_000), step(3_600_000_000_000, 0)];
+    let mut link = link_over(stepped(&steps));
     assert_eq!(offer(&mut link, 2_000, packet(100, 0, ())), None);
     // 800 bits at 1 Gbit/s, from the second period on.
     assert_eq!(link.next_departure(), Some(Nanos(3_600_000_001_000 + 800)));
@@ -200,20 +183,7 @@ fn a_trace_that_stands_still_tells_when_it_goes_on() {
 #[test]
 fn a_packet_of_many_periods_is_exact() {
     // 3 bit/s for 1 ns in every 1,000 ns: 3 billionths of a bit in each period.
-    let steps = vec![
-        RateStep {
-            duration_ns: 1,
-            rate: 3,
-        },
-        RateStep {
-            duration_ns: 999,
-            rate: 0,
-        },
-    ];
-    let mut link = link_over(RouteSpec {
-        rate: RateSpec::Steps(steps),
-        ..RouteSpec::clean()
-    });
+    let mut link = link_over(stepped(&[step(1, 3), step(999, 0)]));
     for _ in 0..2 {
         assert_eq!(offer(&mut link, 0, packet(1, 0, ())), None);
     }
@@ -366,13 +336,9 @@ fn a_fraction_of_a_nanosecond_is_lost_only_when_the_transmitter_was_idle() {
 
 #[test]
 fn jitter_without_reordering_keeps_the_order() {
-    let jitter = Some(Jitter {
-        most_ns: 1_000_000,
-        reorder: false,
-    });
     let mut link = link_over(RouteSpec {
         delay_ns: 5_000_000,
-        jitter,
+        jitter: jitter(1_000_000, false),
         ..RouteSpec::clean()
     });
     let count = 20_000_u64;
@@ -391,13 +357,9 @@ fn jitter_without_reordering_keeps_the_order() {
 
 #[test]
 fn jitter_with_reordering_is_even_and_lets_packets_overtake() {
-    let jitter = Some(Jitter {
-        most_ns: 999_999,
-        reorder: true,
-    });
     let mut link = link_over(RouteSpec {
         delay_ns: 5_000_000,
-        jitter,
+        jitter: jitter(999_999, true),
         ..fixed(10_000_000_000)
     });
     let count = 100_000_u64;
@@ -423,13 +385,9 @@ fn jitter_with_reordering_is_even_and_lets_packets_overtake() {
 /// With reordering, a packet that still waits may leave before those that are on their way.
 #[test]
 fn sleeping_until_the_foretold_time_misses_no_departure() {
-    let jitter = Some(Jitter {
-        most_ns: 50_000,
-        reorder: true,
-    });
     let route = RouteSpec {
         delay_ns: 3_000,
-        jitter,
+        jitter: jitter(50_000, true),
         ..fixed(1_000_000_000)
     };
     let mut link = link_over(route);

@@ -1,8 +1,8 @@
 //! The effect of a seed, against a computation in another language (`data/make_vectors.py`). A recorded seed repeats its
 //! run with every later version only if this stays as it is.
 
-use crate::rig::{drain, offer, packet};
-use weir_link::{DirectionSpec, FlowKey, Jitter, Link, LinkSpec, LossSpec, RouteSpec};
+use crate::rig::{drain, flow, jitter, offer, packet};
+use weir_link::{DirectionSpec, Link, LinkSpec, LossSpec, RouteSpec};
 
 fn link(seed: u64, direction: &str, routes: Vec<RouteSpec>) -> Link<u64> {
     let both = DirectionSpec::over(routes);
@@ -29,12 +29,9 @@ fn lost(mut link: Link<u64>) -> Vec<u64> {
 fn routes(link: Link<u64>) -> Vec<u64> {
     (0..60)
         .map(|five_tuple| {
-            link.route_of(FlowKey {
-                five_tuple,
-                host_pair: 0,
-            })
-            .map(u64::from)
-            .expect("a route")
+            link.route_of(flow(five_tuple, 0))
+                .map(u64::from)
+                .expect("a route")
         })
         .collect()
 }
@@ -80,10 +77,7 @@ fn seeds_mean_what_another_program_says() {
                 routes(link(seed, direction, weighted.to_vec()))
             }
             "jitter" => {
-                let jitter = Some(Jitter {
-                    most_ns: 1_000_000,
-                    reorder: true,
-                });
+                let jitter = jitter(1_000_000, true);
                 delays(link(seed, direction, vec![RouteSpec { jitter, ..clean() }]))
             }
             _ => panic!("{name} is nothing"),

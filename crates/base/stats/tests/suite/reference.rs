@@ -1,6 +1,7 @@
 //! The statistics against independently computed values: see `data/make_reference.py`.
 
 // The reference is part of the repository: if it cannot be read, the test must fail.
+use crate::assert_close;
 use serde_json::Value;
 use weir_stats::{DurationHistogram, Exchange, InterarrivalJitter, Ipdv, OffsetEstimator, loss_interval};
 
@@ -25,13 +26,6 @@ fn floats(value: &Value) -> Vec<f64> {
         .iter()
         .map(|entry| entry.as_f64().unwrap())
         .collect()
-}
-
-fn assert_close(ours: f64, theirs: f64, tolerance: f64, what: &str) {
-    assert!(
-        (ours - theirs).abs() <= tolerance * theirs.abs(),
-        "{what}: {ours} is not {theirs}"
-    );
 }
 
 /// Three significant digits: one part in a thousand.

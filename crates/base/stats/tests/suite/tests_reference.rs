@@ -1,6 +1,7 @@
 //! The statistical tests of the diagnosis against R: see `data/make_tests_reference.R`.
 
 // The reference is part of the repository: if it cannot be read, the test must fail.
+use crate::assert_close;
 use serde_json::Value;
 use weir_stats::*;
 
@@ -21,106 +22,73 @@ fn whole(part: &Value, field: &str) -> Vec<u64> {
         .collect()
 }
 
-fn assert_close(ours: f64, theirs: f64, tolerance: f64, what: &str) {
-    assert!(
-        (ours - theirs).abs() <= tolerance * theirs.abs(),
-        "{what}: {ours} is not {theirs}"
-    );
+/// The first value of a field.
+fn first(part: &Value, field: &str) -> f64 {
+    floats(part, field)[0]
+}
+
+/// The rows of a part that has one value per case in each of these fields.
+fn rows<const N: usize>(part: &str, fields: [&str; N]) -> Vec<[f64; N]> {
+    let part = reference(part);
+    let columns = fields.map(|field| floats(&part, field));
+    assert!(columns.iter().all(|column| column.len() == columns[0].len()));
+    (0..columns[0].len())
+        .map(|row| columns.each_ref().map(|column| column[row]))
+        .collect()
 }
 
 #[test]
 fn tails_of_continuous_distributions() {
-    let part = reference("normal");
-    for (z, tail) in floats(&part, "z").into_iter().zip(floats(&part, "tail")) {
+    for [z, tail] in rows("normal", ["z", "tail"]) {
         assert_close(normal_tail(z), tail, 1e-9, &format!("normal {z}"));
     }
-    let part = reference("chi_squared");
-    for (index, x) in floats(&part, "x").into_iter().enumerate() {
-        let ours = chi_squared_tail(x, floats(&part, "freedom")[index]);
+    for [x, freedom, tail] in rows("chi_squared", ["x", "freedom", "tail"]) {
         assert_close(
-            ours,
-            floats(&part, "tail")[index],
+            chi_squared_tail(x, freedom),
+            tail,
             1e-9,
             &format!("chi-squared {x}"),
         );
     }
-    let part = reference("student");
-    for (index, t) in floats(&part, "t").into_iter().enumerate() {
-        let freedom = floats(&part, "freedom")[index];
-        assert_close(
-            student_two_tails(t, freedom),
-            floats(&part, "tails")[index],
-            1e-9,
-            &format!("t {t}"),
-        );
-        assert_close(
-            student_quantile(0.05, freedom),
-            floats(&part, "quantile05")[index],
-            1e-9,
-            "t quantile",
-        );
+    for [t, freedom, tails, quantile] in rows("student", ["t", "freedom", "tails", "quantile05"]) {
+        assert_close(student_two_tails(t, freedom), tails, 1e-9, &format!("t {t}"));
+        assert_close(student_quantile(0.05, freedom), quantile, 1e-9, "t quantile");
     }
-    let part = reference("fisher");
-    for (index, f) in floats(&part, "f").into_iter().enumerate() {
-        let ours = fisher_tail(f, floats(&part, "above")[index], floats(&part, "below")[index]);
-        assert_close(ours, floats(&part, "tail")[index], 1e-9, &format!("F {f}"));
+    for [f, above, below, tail] in rows("fisher", ["f", "above", "below", "tail"]) {
+        assert_close(fisher_tail(f, above, below), tail, 1e-9, &format!("F {f}"));
     }
 }
 
 #[test]
 fn tails_of_counts() {
-    let part = reference("binomial");
-    for (index, k) in whole(&part, "k").into_iter().enumerate() {
-        let (n, p) = (whole(&part, "n")[index], floats(&part, "p")[index]);
+    for [k, n, p, at_least, at_most] in rows("binomial", ["k", "n", "p", "at_least", "at_most"]) {
         let what = format!("binomial {k} of {n} at {p}");
-        assert_close(
-            binomial_at_least(k, n, p),
-            floats(&part, "at_least")[index],
-            1e-9,
-            &what,
-        );
-        assert_close(
-            binomial_at_most(k, n, p),
-            floats(&part, "at_most")[index],
-            1e-9,
-            &what,
-        );
+        let (k, n) = (k as u64, n as u64);
+        assert_close(binomial_at_least(k, n, p), at_least, 1e-9, &what);
+        assert_close(binomial_at_most(k, n, p), at_most, 1e-9, &what);
     }
-    let part = reference("poisson");
-    for (index, k) in whole(&part, "k").into_iter().enumerate() {
-        let ours = poisson_at_least(k, floats(&part, "mean")[index]);
-        assert_close(
-            ours,
-            floats(&part, "at_least")[index],
-            1e-9,
-            &format!("Poisson {k}"),
-        );
+    for [k, mean, at_least] in rows("poisson", ["k", "mean", "at_least"]) {
+        let ours = poisson_at_least(k as u64, mean);
+        assert_close(ours, at_least, 1e-9, &format!("Poisson {k}"));
     }
-    let part = reference("hypergeometric");
-    for (index, k) in whole(&part, "k").into_iter().enumerate() {
-        let at = |field: &str| whole(&part, field)[index];
-        let ours = hypergeometric_at_most(k, at("white"), at("black"), at("drawn"));
-        assert_close(
-            ours,
-            floats(&part, "at_most")[index],
-            1e-8,
-            &format!("hypergeometric {k}"),
-        );
+    for [k, white, black, drawn, at_most] in
+        rows("hypergeometric", ["k", "white", "black", "drawn", "at_most"])
+    {
+        let ours = hypergeometric_at_most(k as u64, white as u64, black as u64, drawn as u64);
+        assert_close(ours, at_most, 1e-8, &format!("hypergeometric {k}"));
     }
 }
 
 /// Against all arrangements of a few packets.
 #[test]
 fn runs_and_distances_of_losses() {
-    let part = reference("runs");
-    for (index, lost) in whole(&part, "lost").into_iter().enumerate() {
-        let ours = few_runs_probability(lost, whole(&part, "received")[index], whole(&part, "runs")[index]);
-        assert_close(ours, floats(&part, "few")[index], 1e-12, "runs");
+    for [lost, received, runs, few] in rows("runs", ["lost", "received", "runs", "few"]) {
+        let ours = few_runs_probability(lost as u64, received as u64, runs as u64);
+        assert_close(ours, few, 1e-12, "runs");
     }
-    let part = reference("close");
-    for (index, lost) in whole(&part, "lost").into_iter().enumerate() {
-        let ours = close_share(lost, whole(&part, "sent")[index], whole(&part, "reach")[index]);
-        assert_close(ours, floats(&part, "share")[index], 1e-12, "distances");
+    for [lost, sent, reach, share] in rows("close", ["lost", "sent", "reach", "share"]) {
+        let ours = close_share(lost as u64, sent as u64, reach as u64);
+        assert_close(ours, share, 1e-12, "distances");
     }
     assert_eq!(few_runs_probability(0, 100, 0), 1.0);
     assert_eq!(close_losses_probability(1, 100, 0, 5), 1.0);
@@ -131,16 +99,16 @@ fn rank_tests() {
     for (name, tolerance) in [("mann_whitney_exact", 1e-12), ("mann_whitney_ties", 1e-9)] {
         let part = reference(name);
         let ours = mann_whitney(&floats(&part, "first"), &floats(&part, "second")).unwrap();
-        assert_close(ours.p_value, floats(&part, "p")[0], tolerance, name);
-        assert_close(ours.shift, floats(&part, "shift")[0], 1e-9, name);
+        assert_close(ours.p_value, first(&part, "p"), tolerance, name);
+        assert_close(ours.shift, first(&part, "shift"), 1e-9, name);
     }
     let part = reference("signed_rank_exact");
     let ours = signed_rank(&floats(&part, "differences")).unwrap();
-    assert_close(ours.p_value, floats(&part, "p")[0], 1e-12, "signed rank");
-    assert_close(ours.shift, floats(&part, "shift")[0], 1e-9, "signed rank");
+    assert_close(ours.p_value, first(&part, "p"), 1e-12, "signed rank");
+    assert_close(ours.shift, first(&part, "shift"), 1e-9, "signed rank");
     let part = reference("signed_rank_ties");
     let ours = signed_rank(&floats(&part, "differences")).unwrap();
-    assert_close(ours.p_value, floats(&part, "p")[0], 1e-9, "signed rank with ties");
+    assert_close(ours.p_value, first(&part, "p"), 1e-9, "signed rank with ties");
     assert_eq!(mann_whitney(&[], &[1.0]), None);
     assert_eq!(signed_rank(&[0.0]), None);
 }
@@ -150,12 +118,12 @@ fn a_line_and_a_median() {
     let part = reference("line");
     let points: Vec<(f64, f64)> = floats(&part, "x").into_iter().zip(floats(&part, "y")).collect();
     let ours = line(&points).unwrap();
-    assert_close(ours.slope, floats(&part, "slope")[0], 1e-10, "slope");
-    assert_close(ours.intercept, floats(&part, "intercept")[0], 1e-10, "intercept");
-    assert_close(ours.slope_interval.0, floats(&part, "interval")[0], 1e-9, "low");
+    assert_close(ours.slope, first(&part, "slope"), 1e-10, "slope");
+    assert_close(ours.intercept, first(&part, "intercept"), 1e-10, "intercept");
+    assert_close(ours.slope_interval.0, first(&part, "interval"), 1e-9, "low");
     assert_close(ours.slope_interval.1, floats(&part, "interval")[1], 1e-9, "high");
-    assert_close(ours.p_value, floats(&part, "p")[0], 1e-8, "p");
-    assert_close(ours.deviation, floats(&part, "deviation")[0], 1e-10, "deviation");
+    assert_close(ours.p_value, first(&part, "p"), 1e-8, "p");
+    assert_close(ours.deviation, first(&part, "deviation"), 1e-10, "deviation");
     let part = reference("median_ranks");
     for (n, rank) in whole(&part, "n").into_iter().zip(floats(&part, "rank")) {
         let values: Vec<f64> = (1..=n).map(|value| value as f64).collect();
@@ -181,8 +149,8 @@ fn equal_and_unequal_rates() {
     for name in ["rates_steady", "rates_bursty"] {
         let part = reference(name);
         let ours = equal_rates(&groups(&whole(&part, "events"))).unwrap();
-        assert_close(ours.p_value, floats(&part, "p")[0], 1e-8, name);
-        assert_close(ours.dispersion, floats(&part, "dispersion")[0], 1e-9, name);
+        assert_close(ours.p_value, first(&part, "p"), 1e-8, name);
+        assert_close(ours.dispersion, first(&part, "dispersion"), 1e-9, name);
     }
     let few = |events: [u64; 3]| {
         let group = |events: u64| {
@@ -194,7 +162,7 @@ fn equal_and_unequal_rates() {
         equal_rates(&events.map(group)).unwrap().p_value
     };
     // 20,000 draws: within four standard deviations of 0.0041.
-    let exact = floats(&reference("rates_few"), "p")[0];
+    let exact = first(&reference("rates_few"), "p");
     assert!(
         (few([0, 6, 0]) - exact).abs() < 4.0 * (exact / 20_000.0).sqrt(),
         "{}",
@@ -241,13 +209,13 @@ fn likelihood_is_that_of_every_packet_in_turn() {
     };
     assert_close(
         of(0.004, 0.15, 0.0, 0.6),
-        floats(&part, "at_truth")[0],
+        first(&part, "at_truth"),
         1e-11,
         "at the truth",
     );
     assert_close(
         of(0.003, 0.2, 0.001, 0.7),
-        floats(&part, "with_good")[0],
+        first(&part, "with_good"),
         1e-11,
         "with loss while good",
     );
@@ -259,7 +227,7 @@ fn the_fit_finds_the_maximum_and_its_curvature() {
     let fit = fit_gilbert(&[sequence(&part)]).unwrap();
     assert_close(
         fit.ln_likelihood,
-        floats(&part, "ln_likelihood")[0],
+        first(&part, "ln_likelihood"),
         1e-7,
         "likelihood",
     );
@@ -275,7 +243,7 @@ fn the_fit_finds_the_maximum_and_its_curvature() {
     let fit = fit_gilbert(&[sequence(&part)]).unwrap();
     assert_close(
         fit.ln_likelihood,
-        floats(&part, "ln_likelihood")[0],
+        first(&part, "ln_likelihood"),
         1e-6,
         "likelihood",
     );
@@ -309,7 +277,7 @@ fn losses_of_a_block() {
     let losses = losses_in(&Gilbert::independent(0.01), 23, 23);
     assert_close(
         residual_loss(&losses, 23, 3),
-        floats(&part, "residual")[0],
+        first(&part, "residual"),
         1e-10,
         "residual",
     );

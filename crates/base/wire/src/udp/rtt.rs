@@ -36,24 +36,10 @@ pub struct RttRequest {
 /// The answer to a [`RttRequest`]: its fields, and those of the reflector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RttReply {
-    /// As in the request.
-    pub session: SessionId,
-    /// As in the request.
-    pub sequence: Sequence,
-    /// As in the request.
-    pub window: u32,
-    /// As in the request.
-    pub position: u16,
-    /// As in the request.
-    pub window_size: u16,
-    /// As in the request.
-    pub length: u16,
-    /// As in the request.
-    pub flags: u8,
+    /// The request's fields, its send time by the client's clock included.
+    pub request: RttRequest,
     /// TTL or hop limit of the request on arrival; 0 = unknown.
     pub ttl: u8,
-    /// As in the request: the client's clock.
-    pub sent: UnixNanos,
     /// Time at which the reflector's kernel received the request, by the reflector's clock; 0 = unknown.
     pub reflector_kernel_receive: UnixNanos,
     /// Time at which the reflector's program received the request, by the reflector's clock.
@@ -69,14 +55,7 @@ impl RttRequest {
     /// Writes the header.
     pub fn encode(&self, key: &UdpKey, out: &mut [u8; RTT_HEADER_LENGTH]) {
         let reply_shaped = RttReply {
-            session: self.session,
-            sequence: self.sequence,
-            window: self.window,
-            position: self.position,
-            window_size: self.window_size,
-            length: self.length,
-            flags: self.flags,
-            sent: self.sent,
+            request: *self,
             ..RttReply::default()
         };
         reply_shaped.encode_as(Kind::RttRequest, key, out);
@@ -96,16 +75,7 @@ impl RttRequest {
                 return Err(DecodeError::Field { field, value });
             }
         }
-        Ok(Self {
-            session: header.session,
-            sequence: header.sequence,
-            window: header.window,
-            position: header.position,
-            window_size: header.window_size,
-            length: header.length,
-            flags: header.flags,
-            sent: header.sent,
-        })
+        Ok(header.request)
     }
 }
 
@@ -121,15 +91,16 @@ impl RttReply {
     }
 
     fn encode_as(&self, kind: Kind, key: &UdpKey, out: &mut [u8; RTT_HEADER_LENGTH]) {
-        begin(out, kind, self.session);
-        put_u32(out, 12, self.sequence.0);
-        put_u32(out, 16, self.window);
-        put_u16(out, 20, self.position);
-        put_u16(out, 22, self.window_size);
-        put_u16(out, 24, self.length);
-        out[26] = self.flags;
+        let request = &self.request;
+        begin(out, kind, request.session);
+        put_u32(out, 12, request.sequence.0);
+        put_u32(out, 16, request.window);
+        put_u16(out, 20, request.position);
+        put_u16(out, 22, request.window_size);
+        put_u16(out, 24, request.length);
+        out[26] = request.flags;
         out[27] = self.ttl;
-        put_u64(out, 28, self.sent.0);
+        put_u64(out, 28, request.sent.0);
         put_u64(out, 36, self.reflector_kernel_receive.0);
         put_u64(out, 44, self.reflector_receive.0);
         put_u64(out, 52, self.reflector_send.0);
@@ -147,15 +118,17 @@ impl RttReply {
             });
         }
         Ok(Self {
-            session,
-            sequence: Sequence(u32_at(header, 12)),
-            window: u32_at(header, 16),
-            position,
-            window_size,
-            length: u16_at(header, 24),
-            flags: header[26],
+            request: RttRequest {
+                session,
+                sequence: Sequence(u32_at(header, 12)),
+                window: u32_at(header, 16),
+                position,
+                window_size,
+                length: u16_at(header, 24),
+                flags: header[26],
+                sent: UnixNanos(u64_at(header, 28)),
+            },
             ttl: header[27],
-            sent: UnixNanos(u64_at(header, 28)),
             reflector_kernel_receive: UnixNanos(u64_at(header, 36)),
             reflector_receive: UnixNanos(u64_at(header, 44)),
             reflector_send: UnixNanos(u64_at(header, 52)),

@@ -63,15 +63,17 @@ prop_compose! {
         length: u16, flags: u8, ttl: u8, times: [u64; 4], reflector_sequence: u32,
     ) -> RttReply {
         RttReply {
-            session,
-            sequence: Sequence(sequence),
-            window,
-            position,
-            window_size,
-            length,
-            flags,
+            request: RttRequest {
+                session,
+                sequence: Sequence(sequence),
+                window,
+                position,
+                window_size,
+                length,
+                flags,
+                sent: UnixNanos(times[0]),
+            },
             ttl,
-            sent: UnixNanos(times[0]),
             reflector_kernel_receive: UnixNanos(times[1]),
             reflector_receive: UnixNanos(times[2]),
             reflector_send: UnixNanos(times[3]),
@@ -150,26 +152,13 @@ fn missing_range() -> impl Strategy<Value = MissingRange> {
     })
 }
 
-fn request_of(reply: RttReply) -> RttRequest {
-    RttRequest {
-        session: reply.session,
-        sequence: reply.sequence,
-        window: reply.window,
-        position: reply.position,
-        window_size: reply.window_size,
-        length: reply.length,
-        flags: reply.flags,
-        sent: reply.sent,
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn rtt(reply in rtt_reply()) {
-        check!(RttReply, 72, reply);
-        check!(RttRequest, 72, request_of(reply));
+        check!(RttReply, 72, reply, reply.request.session);
+        check!(RttRequest, 72, reply.request);
     }
 
     #[test]
@@ -254,22 +243,26 @@ fn forge(header: &mut [u8], at: usize, value: u8) {
 
 #[test]
 fn a_key_holder_s_nonsense_is_refused() {
-    let reply = RttReply {
+    let request = RttRequest {
         window_size: 50,
         position: 49,
-        ..RttReply::default()
+        ..RttRequest::default()
     };
     let mut header = [0; 72];
 
+    let reply = RttReply {
+        request,
+        ..RttReply::default()
+    };
     reply.encode(&KEY, &mut header);
     forge(&mut header, 21, 50);
     let error = DecodeError::Field {
         field: "position",
         value: 50,
     };
-    assert_eq!(RttReply::decode(&KEY, reply.session, &header), Err(error));
+    assert_eq!(RttReply::decode(&KEY, request.session, &header), Err(error));
 
-    request_of(reply).encode(&KEY, &mut header);
+    request.encode(&KEY, &mut header);
     for (at, field) in [
         (27, "ttl"),
         (43, "reflector_kernel_receive"),
@@ -280,7 +273,7 @@ fn a_key_holder_s_nonsense_is_refused() {
         let mut forged = header;
         forge(&mut forged, at, 7);
         let error = DecodeError::Field { field, value: 7 };
-        assert_eq!(RttRequest::decode(&KEY, reply.session, &forged), Err(error));
+        assert_eq!(RttRequest::decode(&KEY, request.session, &forged), Err(error));
     }
 
     let mut header = [0; 40];

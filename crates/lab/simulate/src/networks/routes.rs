@@ -123,12 +123,7 @@ pub(super) fn independent_loss(network: &mut Network, random: &mut Random) {
 
 fn bursts(loss: f64, burst: f64) -> LossSpec {
     let to_good = 1.0 / burst;
-    LossSpec::GilbertElliott {
-        to_bad: loss * to_good / (1.0 - loss),
-        to_good,
-        loss_good: 0.0,
-        loss_bad: 1.0,
-    }
+    LossSpec::gilbert(loss * to_good / (1.0 - loss), to_good)
 }
 
 /// Bursts of 2 to 50 packets of a route on average, of which the step with the fewest packets sees 20 or more, on one

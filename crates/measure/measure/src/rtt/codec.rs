@@ -58,8 +58,8 @@ impl Codec {
             Codec::Weir { session, key } => {
                 let reply = RttReply::decode(key, *session, datagram).ok()?;
                 Some(Answer {
-                    sequence: reply.sequence.0,
-                    sent: reply.sent.0,
+                    sequence: reply.request.sequence.0,
+                    sent: reply.request.sent.0,
                     reflector_kernel: Some(reply.reflector_kernel_receive.0).filter(|ns| *ns != 0),
                     reflector_received: reply.reflector_receive.0,
                     reflector_sent: reply.reflector_send.0,

@@ -136,15 +136,8 @@ impl Reflecting {
                 continue;
             }
             let mut reply = RttReply {
-                session: self.session,
-                sequence: request.sequence,
-                window: request.window,
-                position: request.position,
-                window_size: request.window_size,
-                length: request.length,
-                flags: request.flags,
+                request,
                 ttl: told.ttl.unwrap_or(0),
-                sent: request.sent,
                 reflector_kernel_receive: UnixNanos(told.kernel_ns.unwrap_or(0)),
                 reflector_receive: UnixNanos(received),
                 reflector_send: UnixNanos(0),

@@ -235,62 +235,25 @@ fn refusals_name_the_option() {
         assert_eq!(flags(change), expected);
     }
     let file = "loss = \"1%\"\n[[route]]\n[[route]]\n";
-    let table = [
-        ("loss", "--set 'loss': write KEY=VALUE, such as loss=0.1%"),
-        (
-            "loss=",
-            "--set 'loss=': has no value; write KEY=VALUE, such as loss=0.1%",
-        ),
-        (
-            "=1%",
-            "--set '=1%': '' is not a key; write one such as loss or route.1.loss",
-        ),
-        (
-            "a b=1%",
-            "--set 'a b=1%': 'a b' is not a key; write one such as loss or route.1.loss",
-        ),
-        (
-            "1.loss=1%",
-            "--set '1.loss=1%': a key begins with a name, such as loss or route.1.loss",
-        ),
-        (
-            "los=1%",
-            "--set 'los=1%': los = \"1%\": unknown key; did you mean loss?",
-        ),
-        (
-            "loss=120%",
-            "--set 'loss=120%': loss = \"120%\": '120%' is too large; the maximum is 100%",
-        ),
-        (
-            "mtu=64",
-            "--set 'mtu=64': mtu = 64: write bytes of IP packet as a whole number from 576 to 65535",
-        ),
-        (
-            "route.2.loss=1%",
-            "--set 'route.2.loss=1%': route has no entry 2, only 0 to 1",
-        ),
-        (
-            "forward.route.2.loss=1%",
-            "--set 'forward.route.2.loss=1%': forward.route has no entry 2, only 0 to 1",
-        ),
-        (
-            "loss.mean=1%",
-            "--set 'loss.mean=1%': loss is \"1%\", which has no key mean",
-        ),
-        (
-            "loss.0=1%",
-            "--set 'loss.0=1%': loss is \"1%\", which has no entry 0",
-        ),
-        (
-            "forward.dark.1.from=1s",
-            "--set 'forward.dark.1.from=1s': forward.dark has no entry 1, only 0; add routes with --routes",
-        ),
-        (
-            "route.0.rate.trace=x",
-            "--set 'route.0.rate.trace=x': route[0].rate.trace = \"x\": No such file or directory (os error 2)",
-        ),
-    ];
-    for (assignment, expected) in table {
+    let table = r#"
+        loss => write KEY=VALUE, such as loss=0.1%
+        loss= => has no value; write KEY=VALUE, such as loss=0.1%
+        =1% => '' is not a key; write one such as loss or route.1.loss
+        a b=1% => 'a b' is not a key; write one such as loss or route.1.loss
+        1.loss=1% => a key begins with a name, such as loss or route.1.loss
+        los=1% => los = "1%": unknown key; did you mean loss?
+        loss=120% => loss = "120%": '120%' is too large; the maximum is 100%
+        mtu=64 => mtu = 64: write bytes of IP packet as a whole number from 576 to 65535
+        route.2.loss=1% => route has no entry 2, only 0 to 1
+        forward.route.2.loss=1% => forward.route has no entry 2, only 0 to 1
+        loss.mean=1% => loss is "1%", which has no key mean
+        loss.0=1% => loss is "1%", which has no entry 0
+        forward.dark.1.from=1s => forward.dark has no entry 1, only 0; add routes with --routes
+        route.0.rate.trace=x => route[0].rate.trace = "x": No such file or directory (os error 2)
+    "#;
+    for row in table.trim().lines() {
+        let (assignment, problem) = row.trim().split_once(" => ").expect("a row");
+        let expected = format!("--set '{assignment}': {problem}");
         assert_eq!(message(set(file, &[assignment])), expected);
     }
     // Two keys in one: neither.

@@ -2,304 +2,159 @@
 
 use super::*;
 
-fn refused(table: &[(&str, &str)]) {
-    for (text, message) in table {
-        let error = parse(text, "t.toml", Path::new("/nonexistent")).expect_err(text);
-        assert_eq!(error.to_string(), format!("t.toml: {message}"), "{text}");
+/// Rows `TEXT => PROBLEM`, or `TEXT => PLACE => PROBLEM` if the place is not the whole text. A row goes on in
+/// lines that are indented by four more columns; `\n` in a text is a line break.
+fn refused(table: &str) {
+    for row in table.replace("\n            ", " ").trim().lines() {
+        let (text, rest) = row.trim().split_once(" => ").expect("a row");
+        let (place, problem) = rest.split_once(" => ").unwrap_or((text, rest));
+        let error = parse(&text.replace("\\n", "\n"), "t.toml", Path::new("/nonexistent")).expect_err(text);
+        assert_eq!(error.to_string(), format!("t.toml: {place}: {problem}"), "{text}");
     }
 }
 
 #[test]
 fn quantities() {
-    refused(&[
-        (
-            "rate = \"0Mbit/s\"",
-            "rate = \"0Mbit/s\": the rate must be above zero; write a rate such as 2.5Gbit/s",
-        ),
-        (
-            "rate = 0",
-            "rate = 0: the rate must be above zero; write a rate such as 2.5Gbit/s",
-        ),
-        (
-            "rate = 10",
-            "rate = 10: '10' has no unit; write 10Mbit/s or 10Gbit/s",
-        ),
-        (
-            "rate = 2.5",
-            "rate = 2.5: '2.5' has no unit; write 2.5Mbit/s or 2.5Gbit/s",
-        ),
-        (
-            "rate = \"-1Mbit/s\"",
-            "rate = \"-1Mbit/s\": must not be negative; write it like \"10Mbit/s\"",
-        ),
-        (
-            "rate = \"10MB/s\"",
-            "rate = \"10MB/s\": '10MB/s' could mean bits or bytes; write 10Mbit/s or 80Mbit/s",
-        ),
-        (
-            "rate = \"2000Tbit/s\"",
-            "rate = \"2000Tbit/s\": the maximum is 1000Tbit/s",
-        ),
-        (
-            "delay = \"-5ms\"",
-            "delay = \"-5ms\": must not be negative; write it like \"10ms\"",
-        ),
-        (
-            "delay = -5",
-            "delay = -5: must not be negative; write it like \"10ms\"",
-        ),
-        (
-            "rtt = 20",
-            "rtt = 20: '20' has no unit; write 20s, or use another of ns, us, ms, min, h, d",
-        ),
-        ("rtt = \"2d\"", "rtt = \"2d\": write a time from 0s to 24h"),
-        ("rtt = true", "rtt = true: write it as text, such as \"10ms\""),
-        (
-            "rtt = [\"1ms\"]",
-            "rtt = [\"1ms\"]: write it as text, such as \"10ms\"",
-        ),
-        (
-            "delay = \"1ms\"\nrtt = \"2ms\"",
-            "rtt = \"2ms\": write rtt or delay, not both: delay is half of rtt",
-        ),
-        (
-            "loss = \"120%\"",
-            "loss = \"120%\": '120%' is too large; the maximum is 100%",
-        ),
-        (
-            "loss = 0.1",
-            "loss = 0.1: '0.1' has no unit; write 0.1%, or 10% if it is a fraction of 1",
-        ),
-        (
-            "corrupt = \"lots\"",
-            "corrupt = \"lots\": 'lots' is not a percentage; write it like 0.1%",
-        ),
-        (
-            "queue = 100",
-            "queue = 100: '100' has no unit; write 100packets, 100kB or 100bdp",
-        ),
-        (
-            "queue = \"2bdp\"",
-            "queue = \"2bdp\": an unlimited rate has no BDP; set rate, too, or write bytes or packets",
-        ),
-        (
-            "queue = \"2bdp\"\nrate = \"1Mbit/s\"",
-            "queue = \"2bdp\": without a delay the BDP is 0; set rtt, too, or write bytes or packets",
-        ),
-    ]);
+    refused(
+        r#"
+        rate = "0Mbit/s" => the rate must be above zero; write a rate such as 2.5Gbit/s
+        rate = 0 => the rate must be above zero; write a rate such as 2.5Gbit/s
+        rate = 10 => '10' has no unit; write 10Mbit/s or 10Gbit/s
+        rate = 2.5 => '2.5' has no unit; write 2.5Mbit/s or 2.5Gbit/s
+        rate = "-1Mbit/s" => must not be negative; write it like "10Mbit/s"
+        rate = "10MB/s" => '10MB/s' could mean bits or bytes; write 10Mbit/s or 80Mbit/s
+        rate = "2000Tbit/s" => the maximum is 1000Tbit/s
+        delay = "-5ms" => must not be negative; write it like "10ms"
+        delay = -5 => must not be negative; write it like "10ms"
+        rtt = 20 => '20' has no unit; write 20s, or use another of ns, us, ms, min, h, d
+        rtt = "2d" => write a time from 0s to 24h
+        rtt = true => write it as text, such as "10ms"
+        rtt = ["1ms"] => write it as text, such as "10ms"
+        delay = "1ms"\nrtt = "2ms" => rtt = "2ms" => write rtt or delay, not both: delay is half of rtt
+        loss = "120%" => '120%' is too large; the maximum is 100%
+        loss = 0.1 => '0.1' has no unit; write 0.1%, or 10% if it is a fraction of 1
+        corrupt = "lots" => 'lots' is not a percentage; write it like 0.1%
+        queue = 100 => '100' has no unit; write 100packets, 100kB or 100bdp
+        queue = "2bdp" => an unlimited rate has no BDP; set rate, too, or write bytes or packets
+        queue = "2bdp"\nrate = "1Mbit/s"
+            => queue = "2bdp" => without a delay the BDP is 0; set rtt, too, or write bytes or packets
+        "#,
+    );
 }
 
 #[test]
 fn other_values() {
-    refused(&[
-        (
-            "mtu = 100",
-            "mtu = 100: write bytes of IP packet as a whole number from 576 to 65535",
-        ),
-        (
-            "mtu = \"1500\"",
-            "mtu = \"1500\": write bytes of IP packet as a whole number from 576 to 65535",
-        ),
-        (
-            "interface-mtu = 65536",
-            "interface-mtu = 65536: write bytes of IP packet as a whole number from 576 to 65535",
-        ),
-        (
-            "too-big = \"tell\"",
-            "too-big = \"tell\": write \"icmp\" or \"drop\"",
-        ),
-        ("spread = 1", "spread = 1: write \"five-tuple\" or \"per-packet\""),
-        (
-            "reorder = \"yes\"",
-            "reorder = \"yes\": write true or false, without quotes",
-        ),
-        (
-            "reorder = true",
-            "reorder = true: needs jitter, too, such as jitter = \"1ms\"",
-        ),
-        (
-            "seed = -1",
-            "seed = -1: write a seed as a whole number from 0 to 9223372036854775807",
-        ),
-        (
-            "seed = \"x\"",
-            "seed = \"x\": write a whole number from 0 to 9223372036854775807",
-        ),
-        (
-            "packet-rate = 0",
-            "packet-rate = 0: write packets per second as a whole number from 1 to 1000000000000000",
-        ),
-        (
-            "flow-rate = { rate = \"1Mbit/s\", burst = \"0B\" }",
-            "flow-rate.burst = \"0B\": the amount must be above zero; write an amount such as 4MiB",
-        ),
-        (
-            "flow-rate = { burst = \"1kB\" }",
-            "flow-rate = { burst = \"1kB\" }: lacks rate",
-        ),
-        (
-            "flow-rate = { rate = \"1Mbit/s\", bust = \"1kB\" }",
-            "flow-rate.bust = \"1kB\": unknown key; did you mean burst?",
-        ),
-        (
-            "long-packets = \"3%\"",
-            "long-packets = \"3%\": write { above = 1428, loss = \"3%\" }",
-        ),
-        (
-            "dark = [{ from = \"4s\", to = \"3s\" }]",
-            "dark[0] = { from = \"4s\", to = \"3s\" }: to must be later than from",
-        ),
-        (
-            "dark = [{ from = \"4s\", to = \"5s\" }, { from = \"4s\", to = \"6s\" }]",
-            "dark[1] = { from = \"4s\", to = \"6s\" }: must not begin before the previous span has ended",
-        ),
-        (
-            "dark = \"3s\"",
-            "dark = \"3s\": write a list such as [{ from = \"3s\", to = \"4s\" }]",
-        ),
-        (
-            "dark = [{ from = \"3s\" }]",
-            "dark[0] = { from = \"3s\" }: lacks to",
-        ),
-        (
-            "rate = \"1Mbit/s\"\nqueue = \"0B\"\n[reverse]\nrate = { trace = \"x\" }",
-            "reverse.rate.trace = \"x\": No such file or directory (os error 2)",
-        ),
-        (
-            "rate = { steps = [\"1s 1Mbit/s\", \"1s\"] }",
-            "rate.steps[1] = \"1s\": '1s' is not a step; write a duration and a rate, such as 5s 10Mbit/s",
-        ),
-        (
-            "rate = { steps = [\"1s 0\"] }",
-            "rate.steps = [\"1s 0\"]: no step has a rate above 0; write one such as 5s 10Mbit/s",
-        ),
-        (
-            "rate = { steps = [3] }",
-            "rate.steps[0] = 3: write text such as \"5s 10Mbit/s\"",
-        ),
-        (
-            "rate = { trace = 3 }",
-            "rate.trace = 3: write the name of a file in quotes",
-        ),
-        (
-            "rate = { trace = \"x\", format = \"pcap\" }",
-            "rate.format = \"pcap\": write \"steps\" or \"mahimahi\"",
-        ),
-    ]);
+    refused(
+        r#"
+        mtu = 100 => write bytes of IP packet as a whole number from 576 to 65535
+        mtu = "1500" => write bytes of IP packet as a whole number from 576 to 65535
+        interface-mtu = 65536 => write bytes of IP packet as a whole number from 576 to 65535
+        too-big = "tell" => write "icmp" or "drop"
+        spread = 1 => write "five-tuple" or "per-packet"
+        reorder = "yes" => write true or false, without quotes
+        reorder = true => needs jitter, too, such as jitter = "1ms"
+        seed = -1 => write a seed as a whole number from 0 to 9223372036854775807
+        seed = "x" => write a whole number from 0 to 9223372036854775807
+        packet-rate = 0 => write packets per second as a whole number from 1 to 1000000000000000
+        flow-rate = { rate = "1Mbit/s", burst = "0B" }
+            => flow-rate.burst = "0B" => the amount must be above zero; write an amount such as 4MiB
+        flow-rate = { burst = "1kB" } => lacks rate
+        flow-rate = { rate = "1Mbit/s", bust = "1kB" }
+            => flow-rate.bust = "1kB" => unknown key; did you mean burst?
+        long-packets = "3%" => write { above = 1428, loss = "3%" }
+        dark = [{ from = "4s", to = "3s" }]
+            => dark[0] = { from = "4s", to = "3s" } => to must be later than from
+        dark = [{ from = "4s", to = "5s" }, { from = "4s", to = "6s" }]
+            => dark[1] = { from = "4s", to = "6s" } => must not begin before the previous span has ended
+        dark = "3s" => write a list such as [{ from = "3s", to = "4s" }]
+        dark = [{ from = "3s" }] => dark[0] = { from = "3s" } => lacks to
+        rate = "1Mbit/s"\nqueue = "0B"\n[reverse]\nrate = { trace = "x" }
+            => reverse.rate.trace = "x" => No such file or directory (os error 2)
+        rate = { steps = ["1s 1Mbit/s", "1s"] }
+            => rate.steps[1] = "1s" => '1s' is not a step; write a duration and a rate, such as 5s 10Mbit/s
+        rate = { steps = ["1s 0"] }
+            => rate.steps = ["1s 0"] => no step has a rate above 0; write one such as 5s 10Mbit/s
+        rate = { steps = [3] } => rate.steps[0] = 3 => write text such as "5s 10Mbit/s"
+        rate = { trace = 3 } => rate.trace = 3 => write the name of a file in quotes
+        rate = { trace = "x", format = "pcap" } => rate.format = "pcap" => write "steps" or "mahimahi"
+        "#,
+    );
 }
 
 #[test]
 fn losses() {
     let forms = "write \"0.1%\", { mean = \"0.1%\", burst = 5 }, { to-bad = \"0.1%\", to-good = \"20%\" }, \
                  { packets = [10, 11] } or a list of these";
-    refused(&[
-        ("loss = true", &format!("loss = true: {forms}")),
-        ("loss = {}", &format!("loss = {{ }}: {forms}")),
-        ("loss = [[\"1%\"]]", &format!("loss[0] = [\"1%\"]: {forms}")),
-        (
-            "loss = { mean = \"1%\" }",
-            "loss = { mean = \"1%\" }: lacks burst",
-        ),
-        (
-            "loss = { mean = \"1%\", burst = 0.5 }",
-            "loss.burst = 0.5: write the mean number of packets in a burst, from 1 to 1000000",
-        ),
-        (
-            "loss = { mean = \"60%\", burst = 1 }",
-            "loss.mean = \"60%\": with bursts of 1 packets the maximum mean is 50.0000%",
-        ),
-        (
-            "loss = [\"1%\", { mean = \"100%\", burst = 9 }]",
-            "loss[1].mean = \"100%\": with bursts of 9 packets the maximum mean is 90.0000%",
-        ),
-        (
-            "loss = { to-bad = \"1%\", to-good = \"110%\" }",
-            "loss.to-good = \"110%\": '110%' is too large; the maximum is 100%",
-        ),
-        (
-            "loss = { packets = [3, 3] }",
-            "loss.packets[1] = 3: must be above the previous number",
-        ),
-        (
-            "loss = { packets = [-3] }",
-            "loss.packets[0] = -3: write a packet's number, counted from 0, as a whole number from 0 to 9223372036854775807",
-        ),
-        (
-            "loss = { packets = 3 }",
-            "loss.packets = 3: write a list, such as [10, 11]",
-        ),
-        (
-            "loss = { packets = [3], mean = \"1%\" }",
-            "loss.mean = \"1%\": unknown key; write one of packets",
-        ),
-    ]);
+    refused(
+        r#"
+        loss = { mean = "1%" } => lacks burst
+        loss = { mean = "1%", burst = 0.5 }
+            => loss.burst = 0.5 => write the mean number of packets in a burst, from 1 to 1000000
+        loss = { mean = "60%", burst = 1 }
+            => loss.mean = "60%" => with bursts of 1 packets the maximum mean is 50.0000%
+        loss = ["1%", { mean = "100%", burst = 9 }]
+            => loss[1].mean = "100%" => with bursts of 9 packets the maximum mean is 90.0000%
+        loss = { to-bad = "1%", to-good = "110%" }
+            => loss.to-good = "110%" => '110%' is too large; the maximum is 100%
+        loss = { packets = [3, 3] } => loss.packets[1] = 3 => must be above the previous number
+        loss = { packets = [-3] }
+            => loss.packets[0] = -3
+            => write a packet's number, counted from 0, as a whole number from 0 to 9223372036854775807
+        loss = { packets = 3 } => loss.packets = 3 => write a list, such as [10, 11]
+        loss = { packets = [3], mean = "1%" } => loss.mean = "1%" => unknown key; write one of packets
+        "#,
+    );
+    refused(&format!(
+        r#"
+        loss = true => {forms}
+        loss = {{}} => loss = {{ }} => {forms}
+        loss = [["1%"]] => loss[0] = ["1%"] => {forms}
+        "#,
+    ));
 }
 
 #[test]
 fn keys_and_tables() {
-    refused(&[
-        ("los = \"1%\"", "los = \"1%\": unknown key; did you mean loss?"),
-        (
-            "interface_mtu = 1500",
-            "interface_mtu = 1500: unknown key; did you mean interface-mtu?",
-        ),
-        ("forward = 3", "forward = 3: write a table, headed [forward]"),
-        (
-            "[forward]\nrtt = \"3ms\"",
-            "forward.rtt = \"3ms\": write delay, the delay of one direction",
-        ),
-        (
-            "[[route]]\nrtt = \"3ms\"",
-            "route[0].rtt = \"3ms\": write delay, the delay of one direction",
-        ),
-        (
-            "[[route]]\nweight = 0",
-            "route[0].weight = 0: write a weight as a whole number from 1 to 1000000",
-        ),
-        ("route = []", "route = 0 routes: write from 1 to 256"),
-        (
-            "[route]\nloss = \"1%\"",
-            "route = { loss = \"1%\" }: write each route as a table of its own, headed [[route]]",
-        ),
-        (
-            "[[forward.route]]\n[[forward.route]]\nloss = \"120%\"",
-            "forward.route[1].loss = \"120%\": '120%' is too large; the maximum is 100%",
-        ),
-        // Overridden values are checked, too.
-        (
-            "delay = \"garbage\"\n[forward]\ndelay = \"1ms\"\n[reverse]\ndelay = \"1ms\"",
-            "delay = \"garbage\": 'garbage' is not a time; write it like 10s, 200ms or 1h30min",
-        ),
-        (
-            "rate = { steps = [\"1s 1Mbit/s\"] }\nqueue = \"10packets\"\nseed = 1979-05-27",
-            "seed = 1979-05-27: write a whole number from 0 to 9223372036854775807",
-        ),
-    ]);
+    refused(
+        r#"
+        los = "1%" => unknown key; did you mean loss?
+        interface_mtu = 1500 => unknown key; did you mean interface-mtu?
+        forward = 3 => write a table, headed [forward]
+        [forward]\nrtt = "3ms" => forward.rtt = "3ms" => write delay, the delay of one direction
+        [[route]]\nrtt = "3ms" => route[0].rtt = "3ms" => write delay, the delay of one direction
+        [[route]]\nweight = 0 => route[0].weight = 0 => write a weight as a whole number from 1 to 1000000
+        route = [] => route = 0 routes => write from 1 to 256
+        [route]\nloss = "1%"
+            => route = { loss = "1%" } => write each route as a table of its own, headed [[route]]
+        [[forward.route]]\n[[forward.route]]\nloss = "120%"
+            => forward.route[1].loss = "120%" => '120%' is too large; the maximum is 100%
+        "#,
+    );
+    // Overridden values are checked, too.
+    refused(
+        r#"
+        delay = "garbage"\n[forward]\ndelay = "1ms"\n[reverse]\ndelay = "1ms"
+            => delay = "garbage" => 'garbage' is not a time; write it like 10s, 200ms or 1h30min
+        rate = { steps = ["1s 1Mbit/s"] }\nqueue = "10packets"\nseed = 1979-05-27
+            => seed = 1979-05-27 => write a whole number from 0 to 9223372036854775807
+        "#,
+    );
     let common =
         "mtu, too-big, flow-rate, packet-rate, hide-five-tuple, extra-flow-loss, long-packets, spread";
     let of_routes = "rate, delay, jitter, reorder, queue, loss, duplicate, corrupt, overhead, dark";
     let of_link = format!("rtt, interface-mtu, seed, {common}, {of_routes}, route, forward, reverse");
     let of_direction = format!("{common}, {of_routes}, route");
-    refused(&[
-        (
-            "weight = 1",
-            &format!("weight = 1: unknown key; write one of {of_link}"),
-        ),
-        (
-            "'a b' = 1",
-            &format!("'a b' = 1: unknown key; write one of {of_link}"),
-        ),
-        (
-            "[forward]\nseed = 3",
-            &format!("forward.seed = 3: unknown key; write one of {of_direction}"),
-        ),
-        (
-            "[[route]]\n[[route]]\nmtu = 1400",
-            &format!("route[1].mtu = 1400: unknown key; write one of {of_routes}, weight"),
-        ),
-    ]);
-    let many = "[[route]]\n".repeat(257);
-    refused(&[(&many, "route = 257 routes: write from 1 to 256")]);
+    refused(&format!(
+        r#"
+        weight = 1 => unknown key; write one of {of_link}
+        'a b' = 1 => unknown key; write one of {of_link}
+        [forward]\nseed = 3 => forward.seed = 3 => unknown key; write one of {of_direction}
+        [[route]]\n[[route]]\nmtu = 1400
+            => route[1].mtu = 1400 => unknown key; write one of {of_routes}, weight
+        "#,
+    ));
+    let many = "[[route]]\\n".repeat(257);
+    refused(&format!("{many} => route = 257 routes => write from 1 to 256"));
 }
 
 #[test]

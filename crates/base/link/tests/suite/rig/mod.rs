@@ -1,16 +1,38 @@
 //! Shared parts of the link's tests: packets, specifications and ways of emptying a link.
-use weir_link::{Departure, DirectionSpec, DropCause, FlowKey, Link, Nanos, Packet, RouteSpec, Verdict};
+use weir_link::{
+    Departure, DirectionSpec, DropCause, FlowKey, Jitter, Link, Nanos, Packet, RateSpec, RouteSpec, Verdict,
+};
+
+pub fn flow(five_tuple: u64, host_pair: u64) -> FlowKey {
+    FlowKey {
+        five_tuple,
+        host_pair,
+    }
+}
 
 /// A packet of a flow between the one pair of hosts.
-pub fn packet<P>(length: u32, flow: u64, payload: P) -> Packet<P> {
+pub fn packet<P>(length: u32, five_tuple: u64, payload: P) -> Packet<P> {
+    packet_of(length, flow(five_tuple, 0), payload)
+}
+
+pub fn packet_of<P>(length: u32, flow: FlowKey, payload: P) -> Packet<P> {
     Packet {
         length,
-        flow: FlowKey {
-            five_tuple: flow,
-            host_pair: 0,
-        },
+        flow,
         payload,
     }
+}
+
+/// A route that has this rate and no fault.
+pub fn fixed(rate: u64) -> RouteSpec {
+    RouteSpec {
+        rate: RateSpec::Fixed(rate),
+        ..RouteSpec::clean()
+    }
+}
+
+pub fn jitter(most_ns: u64, reorder: bool) -> Option<Jitter> {
+    Some(Jitter { most_ns, reorder })
 }
 
 /// A link with the one route.
