@@ -355,13 +355,14 @@ fn nobody_polls() {
 
 #[test]
 fn configurations_that_cannot_be() {
-    let refused = |change: fn(&mut DecoderConfig)| {
+    type Change = fn(&mut DecoderConfig);
+    let refused = |change: Change| {
         let mut config = DecoderConfig::new(96, 640, 1_400);
         change(&mut config);
         Decoder::new(config).unwrap_err()
     };
     let history = |history| DecoderConfigError::History { history, window: 96 };
-    let table: [(fn(&mut DecoderConfig), DecoderConfigError); 6] = [
+    let table: [(Change, DecoderConfigError); 6] = [
         (|config| config.window = 0, DecoderConfigError::Window(0)),
         (|config| config.window = 4_096, DecoderConfigError::Window(4_096)),
         (|config| config.history = 95, history(95)),
