@@ -223,65 +223,86 @@ pub struct LabCalibrateArgs {
 
 /// A link as a command line says it: a file or profile, and what is different. docs/link-profiles.md has every key.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Link")]
 pub struct LinkOptions {
     /// TOML file, or profile of 'weir lab profiles' [default: a link without delay, loss or rate limit].
-    #[arg(value_name = "FILE|PROFILE", help_heading = None)]
+    #[arg(value_name = "FILE|PROFILE")]
     pub base: Option<String>,
     /// Rate of the transmitter before each route, in both directions.
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Link")]
     pub rate: Option<String>,
     /// Round-trip propagation delay, half of it per direction.
     #[arg(
         long,
         value_name = "TIME",
         conflicts_with = "delay",
-        allow_hyphen_values = true
+        allow_hyphen_values = true,
+        help_heading = "Link"
     )]
     pub rtt: Option<String>,
     /// Propagation delay per direction.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Link")]
     pub delay: Option<String>,
     /// Maximum of a random additional delay, uniform from 0.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Link")]
     pub jitter: Option<String>,
     /// Let jitter change the order of packets.
-    #[arg(long)]
+    #[arg(long, help_heading = "Link")]
     pub reorder: bool,
     /// Length of the queue before the transmitter, as in 100kB, 50packets or 2bdp.
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Link")]
     pub queue: Option<String>,
     /// Loss rate.
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        allow_hyphen_values = true,
+        help_heading = "Link"
+    )]
     pub loss: Option<String>,
     /// Mean length of loss bursts, in packets.
-    #[arg(long, value_name = "N", requires = "loss", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "loss",
+        allow_hyphen_values = true,
+        help_heading = "Link"
+    )]
     pub burst: Option<String>,
     /// MTU, in bytes.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Link")]
     pub mtu: Option<u32>,
     /// Number of equal routes, chosen by the 5-tuple of a packet.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Link")]
     pub routes: Option<u32>,
     /// Maximum rate of each flow; excess packets are dropped.
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Link")]
     pub flow_rate: Option<String>,
     /// Maximum number of packets per second; excess packets are dropped.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Link")]
     pub packet_rate: Option<u64>,
     /// Hide the 5-tuple, so that all flows take one route.
-    #[arg(long)]
+    #[arg(long, help_heading = "Link")]
     pub hide_five_tuple: bool,
     /// Share of packets that are duplicated.
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        allow_hyphen_values = true,
+        help_heading = "Link"
+    )]
     pub duplicate: Option<String>,
     /// Share of packets with a flipped bit.
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        allow_hyphen_values = true,
+        help_heading = "Link"
+    )]
     pub corrupt: Option<String>,
     /// Random seed.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Link")]
     pub seed: Option<u64>,
     /// Set any key of a link, as in 'route.1.loss=0.05%'; may be given more than once.
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Link")]
     pub set: Vec<String>,
 }

@@ -9,44 +9,43 @@ use crate::units::TimeSpan;
 
 /// Machines to launch.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Machines")]
 pub struct MachineArgs {
     /// Public address or range that may reach the machines by SSH, normally yours; may be given more than once.
-    #[arg(long, value_name = "ADDRESS[/N]")]
+    #[arg(long, value_name = "ADDRESS[/N]", help_heading = "Machines")]
     pub admit: Vec<String>,
     /// Deadline, counted from now, after which machines terminate themselves; everything is removed before it.
-    #[arg(long, value_name = "TIME", default_value = "2h", value_parser = TimeSpan::positive)]
+    #[arg(long, value_name = "TIME", default_value = "2h", value_parser = TimeSpan::positive, help_heading = "Machines")]
     pub delete_after: TimeSpan,
     /// Machine type in a cloud, as in aws=c7i.large [default: its smallest]; may be given more than once.
-    #[arg(long, value_name = "CLOUD=TYPE")]
+    #[arg(long, value_name = "CLOUD=TYPE", help_heading = "Machines")]
     pub machine_type: Vec<String>,
     /// Launch 64-bit ARM machines; 'weir mesh run' copies weir-aarch64-unknown-linux-musl to them (--binaries).
-    #[arg(long)]
+    #[arg(long, help_heading = "Machines")]
     pub arm: bool,
     /// Launch spot machines: cheaper, but the cloud may reclaim them.
-    #[arg(long)]
+    #[arg(long, help_heading = "Machines")]
     pub spot: bool,
     /// MTU of the machines' interface, in bytes.
-    #[arg(long, value_name = "BYTES", value_parser = value_parser!(u16).range(576..=9216))]
+    #[arg(long, value_name = "BYTES", value_parser = value_parser!(u16).range(576..=9216), help_heading = "Machines")]
     pub mtu: Option<u16>,
     /// Place the machines of a region close to each other, with types that allow it; test between them with
     /// --all-hosts.
-    #[arg(long)]
+    #[arg(long, help_heading = "Machines")]
     pub placement_group: bool,
     /// OCID of the compartment in Oracle Cloud.
-    #[arg(long, value_name = "OCID")]
+    #[arg(long, value_name = "OCID", help_heading = "Machines")]
     pub oracle_compartment: Option<String>,
     /// Program of yours that provides the machines instead of a cloud.
-    #[arg(long, value_name = "PROGRAM")]
+    #[arg(long, value_name = "PROGRAM", help_heading = "Machines")]
     pub machines_by: Option<PathBuf>,
     /// OpenTofu or Terraform program [default: the one in PATH].
-    #[arg(long, value_name = "PROGRAM")]
+    #[arg(long, value_name = "PROGRAM", help_heading = "Machines")]
     pub engine: Option<PathBuf>,
     /// Number of places that the engine works on concurrently; each needs about 700 MB of memory for the provider.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = value_parser!(u16).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = value_parser!(u16).range(1..=64), help_heading = "Machines")]
     pub at_once: u16,
     /// Folder of the launch records [default: weir/mesh in $XDG_STATE_HOME or ~/.local/state].
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", help_heading = "Machines")]
     pub state: Option<PathBuf>,
 }
 
