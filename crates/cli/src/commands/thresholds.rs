@@ -87,7 +87,7 @@ fn of_direction(direction: &DirectionSummary) -> Values {
         .chain([fields.longest_stream_silence_ns])
         .max()
         .unwrap_or(0);
-    OF_FLOWS
+    Metric::ALL
         .into_iter()
         .filter_map(|metric| {
             let value = match metric {
@@ -131,29 +131,11 @@ pub fn of_load(all: &KindAccount, quality: &Quality, seconds: f64) -> Values {
     .collect()
 }
 
-/// Metrics of a multi-flow test.
-const OF_FLOWS: [Metric; 13] = [
-    Metric::Loss,
-    Metric::Late,
-    Metric::Duplicates,
-    Metric::Min,
-    Metric::P50,
-    Metric::P90,
-    Metric::P99,
-    Metric::P999,
-    Metric::Max,
-    Metric::Rate,
-    Metric::Bursts,
-    Metric::LongestBurst,
-    Metric::Silence,
-];
-
 /// Values of a multi-flow test that did not run.
 pub fn possible_of_flows() -> Values {
-    OF_FLOWS
-        .into_iter()
-        .map(|metric| (metric.name(), f64::NAN))
-        .collect()
+    let of_flows = |metric: &Metric| !matches!(metric, Metric::Jitter | Metric::Failures | Metric::Rebuffer);
+    let metrics = Metric::ALL.into_iter().filter(of_flows);
+    metrics.map(|metric| (metric.name(), f64::NAN)).collect()
 }
 
 /// Values of a survey that did not run.

@@ -63,7 +63,7 @@ fn direction_row(way: &str, direction: &DirectionAccount, duration_ns: u64) -> V
 /// Counts of packets that were not simply delivered; none if there are none.
 fn causes(direction: &DirectionAccount) -> Option<String> {
     let (dropped, own) = (&direction.dropped, &direction.own_losses);
-    let counts = counted([
+    let mut parts: Vec<String> = counted([
         (dropped.loss, "lost"),
         (dropped.queue, "dropped by a full queue"),
         (dropped.dark, "dropped on a dark route"),
@@ -75,8 +75,8 @@ fn causes(direction: &DirectionAccount) -> Option<String> {
         (direction.duplicated, "duplicated"),
         (direction.corrupted, "corrupted"),
         (own.total(), "dropped by overload of the link itself"),
-    ]);
-    let mut parts: Vec<String> = counts.collect();
+    ])
+    .collect();
     if direction.most_queued_bytes > 0 {
         parts.push(format!(
             "queue at most {}",
