@@ -147,6 +147,13 @@ fn planar(frame: &[u8]) -> (&[u8], &[u8], &[u8]) {
     (luma, blue, red)
 }
 
+/// The bytes, with zeros up to a whole step or group.
+fn padded<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut whole = [0; N];
+    whole[..bytes.len()].copy_from_slice(bytes);
+    whole
+}
+
 fn planar_mut(frame: &mut [u8]) -> (&mut [u8], &mut [u8], &mut [u8]) {
     let (luma, chroma) = frame.split_at_mut(frame.len() / 2);
     let (blue, red) = chroma.split_at_mut(chroma.len() / 2);

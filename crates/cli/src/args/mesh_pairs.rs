@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, value_parser};
+use weir_mesh::regions::MOST_OF_A_REGION;
 
 use crate::units::{ByteCount, Rate, TimeSpan};
 
@@ -37,7 +38,7 @@ pub struct FilterArgs {
     pub all_hosts: bool,
     /// Machines per region without a hosts file: with --zones each in its own zone, with --all-hosts all in one zone
     /// [default: 2 with either option, else 1].
-    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=16), help_heading = "Pairs")]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=i64::from(MOST_OF_A_REGION)), help_heading = "Pairs")]
     pub machines: Option<u16>,
     /// Test each pair in one direction only.
     #[arg(long, help_heading = "Pairs")]

@@ -199,23 +199,12 @@ fn format(name: &str) -> FormatName {
 
 #[test]
 fn traffic() {
-    let ntsc = FrameRate {
-        numerator: 60_000,
-        denominator: 1001,
-    };
-    let fifty = FrameRate {
-        numerator: 50,
-        denominator: 1,
-    };
+    let ntsc = FrameRate::new(60_000, 1001).expect("a rate");
+    let fifty = FrameRate::new(50, 1).expect("a rate");
+    let of = |name: &str| Traffic::Format(format(name));
     let table = [
-        (
-            "--format 720p59.94-444-16",
-            Traffic::Format(format("720p59.94-444-16")),
-        ),
-        (
-            "--format 1280x720p25-422-8",
-            Traffic::Format(format("720p25-422-8")),
-        ),
+        ("--format 720p59.94-444-16", of("720p59.94-444-16")),
+        ("--format 1280x720p25-422-8", of("720p25-422-8")),
         ("--rate max", Traffic::Rate(RateOrMax::Max, ntsc)),
         (
             "--rate 1Gbit/s --frame-rate 50",
@@ -258,12 +247,9 @@ fn the_byte_limit_means_the_same_in_flows_and_survey() {
     let help = |name: &str| {
         let commands = all_commands();
         let command = commands.iter().find(|command| command.get_name() == name);
-        let arguments = command.expect("a command").get_arguments();
-        let mut limits = arguments.filter(|arg| arg.get_id() == "max_bytes");
-        limits
-            .next()
-            .and_then(|arg| arg.get_help())
-            .map(ToString::to_string)
+        let mut arguments = command.expect("a command").get_arguments();
+        let limit = arguments.find(|arg| arg.get_id() == "max_bytes");
+        limit.and_then(|arg| arg.get_help()).map(ToString::to_string)
     };
     assert!(help("flows").is_some());
     assert_eq!(help("flows"), help("survey"));

@@ -1,9 +1,17 @@
 //! How a command fails: a message of one or two lines, and an exit status.
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use weir_control::ConnectError;
+use weir_lab::{LabError, LinkNameError};
+use weir_link::ProfileError;
+use weir_load::locust::WorkerError;
 use weir_measure::MeasureError;
+use weir_mesh::MeshError;
+use weir_mesh::programs::ProgramError;
+use weir_mesh::state::StateError;
+use weir_origin::{AheadError, OriginError};
 use weir_results::StoreError;
 use weir_stream::StreamError;
 
@@ -44,6 +52,14 @@ impl Failure {
         }
     }
 
+    /// An error of either kind.
+    pub fn usage_or_environment(is_usage: bool, error: &impl Display) -> Self {
+        match is_usage {
+            true => Failure::usage(error.to_string()),
+            false => Failure::environment(error.to_string()),
+        }
+    }
+
     /// The test ran and a threshold was crossed.
     pub fn crossed(message: impl Into<String>) -> Self {
         Failure {
@@ -58,17 +74,23 @@ impl Failure {
     }
 }
 
+/// Errors that are all of one kind, and say enough.
+macro_rules! failures {
+    ($kind:ident: $($error:ty),+) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Failure::$kind(error.to_string())
+            }
+        }
+    )+};
+}
+
+failures!(usage: LinkNameError, MeshError, ProfileError, ProgramError);
+failures!(environment: AheadError, LabError, OriginError, StateError, StoreError, WorkerError);
+
 impl From<MeasureError> for Failure {
     fn from(error: MeasureError) -> Self {
-        let status = if error.is_usage() {
-            Status::Usage
-        } else {
-            Status::Environment
-        };
-        Failure {
-            status,
-            message: error.to_string(),
-        }
+        Failure::usage_or_environment(error.is_usage(), &error)
     }
 }
 
@@ -80,16 +102,6 @@ impl From<ConnectError> for Failure {
 
 impl From<StreamError> for Failure {
     fn from(error: StreamError) -> Self {
-        if error.is_usage() {
-            Failure::usage(error.to_string())
-        } else {
-            Failure::environment(error.to_string())
-        }
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Failure::environment(error.to_string())
+        Failure::usage_or_environment(error.is_usage(), &error)
     }
 }

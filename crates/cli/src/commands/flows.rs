@@ -27,7 +27,7 @@ pub fn run(args: &FlowsArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), 
     }
     let egress = Egress::of(&args.cost)?;
     let conditions = &args.measure.fail_if;
-    thresholds::check(conditions, &thresholds::possible_of_flows(), "flows")?;
+    thresholds::check("--fail-if", conditions, &thresholds::possible_of_flows(), "flows")?;
     let (mut session, local) = connect::connect(&args.host, &args.measure)?;
     let ceiling = session.limits.max_rate;
     let volume = Volume::of_flows(&plan, ceiling, searches(&plan));

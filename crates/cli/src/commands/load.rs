@@ -44,8 +44,8 @@ fn play(args: &LoadArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Fail
         return locust::run(args, master, global, stop);
     }
     let possible = thresholds::of_load(&Default::default(), &Default::default(), 1.0);
-    thresholds::check(&args.fail_if, &possible, "load")?;
-    thresholds::check(&args.stop_if, &possible, "load")?;
+    thresholds::check("--fail-if", &args.fail_if, &possible, "load")?;
+    thresholds::check("--fail-if", &args.stop_if, &possible, "load")?;
     let titles = plan::titles(args)?;
     let config = plan::config(args, &titles)?;
     let mut notes = plan::room(&config);

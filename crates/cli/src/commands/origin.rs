@@ -7,7 +7,7 @@ use crate::args::{GlobalOptions, OriginArgs, OriginCommand, PacingArgs};
 use crate::units::TimeSpan;
 use weir_measure::Stop;
 use weir_origin::{
-    Config, KeySettings, Limits, Listening, LogTo, OriginError, Patience, Server, StorageLocation, TlsFiles,
+    Config, KeySettings, Limits, Listening, LogTo, Patience, Server, StorageLocation, TlsFiles,
 };
 use weir_pacing::{PaceBounds, Pacing};
 
@@ -120,12 +120,6 @@ fn announce(
         say(&format!("weir origin: serving {place}; Ctrl-C stops it"));
     }
     Ok(())
-}
-
-impl From<OriginError> for Failure {
-    fn from(error: OriginError) -> Self {
-        Failure::environment(error.to_string())
-    }
 }
 
 #[cfg(test)]

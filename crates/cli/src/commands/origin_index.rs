@@ -4,7 +4,7 @@ use crate::args::{GlobalOptions, IndexArgs};
 use crate::units::format_bytes;
 use serde_json::json;
 use weir_measure::Stop;
-use weir_origin::{AheadError, AheadSettings, Indexed, IndexedFile, KeepIndexes, ObjectPath, index_ahead};
+use weir_origin::{AheadSettings, Indexed, IndexedFile, KeepIndexes, ObjectPath, index_ahead};
 
 use super::origin_storage::{access, patience};
 use super::output::{print, say};
@@ -135,11 +135,5 @@ impl Counts {
             ));
         }
         Ok(())
-    }
-}
-
-impl From<AheadError> for Failure {
-    fn from(error: AheadError) -> Self {
-        Failure::environment(error.to_string())
     }
 }

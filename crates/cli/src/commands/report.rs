@@ -15,7 +15,7 @@ use super::output::{print, say};
 use super::progress::Waiting;
 use super::run_store::find;
 use super::runs::is_same_file;
-use super::{Failure, Status, browser};
+use super::{Failure, browser};
 
 /// Reads the runs, writes the file and says where it is.
 pub fn run(args: &ReportArgs, global: &GlobalOptions) -> Result<(), Failure> {
@@ -149,10 +149,7 @@ impl From<ReportError> for Failure {
     fn from(error: ReportError) -> Self {
         match error {
             ReportError::Store(error) => error.into(),
-            other => Failure {
-                status: Status::Environment,
-                message: other.to_string(),
-            },
+            other => Failure::environment(other.to_string()),
         }
     }
 }

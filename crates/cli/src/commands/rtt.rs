@@ -23,7 +23,12 @@ enum Peer {
 pub fn run(args: &RttArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
     let plan = plan(args);
     let conditions = &args.measure.fail_if;
-    thresholds::check(conditions, &thresholds::of_rtt(&RttSummary::default()), "rtt")?;
+    thresholds::check(
+        "--fail-if",
+        conditions,
+        &thresholds::of_rtt(&RttSummary::default()),
+        "rtt",
+    )?;
     let egress = Egress::of(&args.cost)?;
     let (mut peer, local) = reach(args, &plan)?;
     let title = format!("rtt to {}, both directions", args.host);

@@ -35,7 +35,12 @@ pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(),
         max_bytes: args.max_bytes.map_or(u64::MAX, |bytes| bytes.0),
     };
     let conditions = &args.measure.fail_if;
-    thresholds::check(conditions, &thresholds::possible_of_survey(), "survey")?;
+    thresholds::check(
+        "--fail-if",
+        conditions,
+        &thresholds::possible_of_survey(),
+        "survey",
+    )?;
     let (session, local) = connect::connect(&args.host, &args.measure)?;
     session.limits.check(Some(format.rate()), plan.step_ns, 1, 1)?;
     let mut survey = Survey::new(plan.clone(), session.limits, session.address().ip());

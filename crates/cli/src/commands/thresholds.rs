@@ -13,23 +13,18 @@ use super::{Failure, Status};
 /// Values by metric, in base units; NaN where nothing was measured.
 pub type Values = BTreeMap<&'static str, f64>;
 
+/// A value that was measured `count` times.
+fn measured(count: u64, value: f64) -> f64 {
+    if count == 0 { f64::NAN } else { value }
+}
+
 fn share(count: u64, of: u64) -> f64 {
-    if of == 0 {
-        f64::NAN
-    } else {
-        count as f64 / of as f64
-    }
+    measured(of, count as f64 / of as f64)
 }
 
 /// Values of an RTT test.
 pub fn of_rtt(summary: &RttSummary) -> Values {
-    let delay = |value: i64| {
-        if summary.rtt.count == 0 {
-            f64::NAN
-        } else {
-            value as f64
-        }
-    };
+    let delay = |value: i64| measured(summary.rtt.count, value as f64);
     [
         (Metric::Loss, share(summary.lost, summary.sent)),
         (Metric::Late, share(summary.late, summary.sent)),
@@ -40,14 +35,7 @@ pub fn of_rtt(summary: &RttSummary) -> Values {
         (Metric::P99, delay(summary.rtt.p99)),
         (Metric::P999, delay(summary.rtt.p999)),
         (Metric::Max, delay(summary.rtt.max)),
-        (
-            Metric::Jitter,
-            if summary.rtt.count == 0 {
-                f64::NAN
-            } else {
-                summary.jitter_ns
-            },
-        ),
+        (Metric::Jitter, measured(summary.rtt.count, summary.jitter_ns)),
     ]
     .into_iter()
     .map(|(metric, value)| (metric.name(), value))
@@ -91,13 +79,7 @@ pub fn of_flows(summary: &FlowsSummary) -> Values {
 
 fn of_direction(direction: &DirectionSummary) -> Values {
     let fields = &direction.receiver;
-    let owd = |value: i64| {
-        if fields.owd.count == 0 {
-            f64::NAN
-        } else {
-            value as f64
-        }
-    };
+    let owd = |value: i64| measured(fields.owd.count, value as f64);
     let silence = fields
         .per_flow
         .iter()
@@ -105,7 +87,7 @@ fn of_direction(direction: &DirectionSummary) -> Values {
         .chain([fields.longest_stream_silence_ns])
         .max()
         .unwrap_or(0);
-    OF_FLOWS
+    Metric::ALL
         .into_iter()
         .filter_map(|metric| {
             let value = match metric {
@@ -149,29 +131,11 @@ pub fn of_load(all: &KindAccount, quality: &Quality, seconds: f64) -> Values {
     .collect()
 }
 
-/// Metrics of a multi-flow test.
-const OF_FLOWS: [Metric; 13] = [
-    Metric::Loss,
-    Metric::Late,
-    Metric::Duplicates,
-    Metric::Min,
-    Metric::P50,
-    Metric::P90,
-    Metric::P99,
-    Metric::P999,
-    Metric::Max,
-    Metric::Rate,
-    Metric::Bursts,
-    Metric::LongestBurst,
-    Metric::Silence,
-];
-
 /// Values of a multi-flow test that did not run.
 pub fn possible_of_flows() -> Values {
-    OF_FLOWS
-        .into_iter()
-        .map(|metric| (metric.name(), f64::NAN))
-        .collect()
+    let of_flows = |metric: &Metric| !matches!(metric, Metric::Jitter | Metric::Failures | Metric::Rebuffer);
+    let metrics = Metric::ALL.into_iter().filter(of_flows);
+    metrics.map(|metric| (metric.name(), f64::NAN)).collect()
 }
 
 /// Values of a survey that did not run.
@@ -179,14 +143,14 @@ pub fn possible_of_survey() -> Values {
     of_survey(&SurveySummary::default())
 }
 
-/// Rejects, before anything is sent, thresholds on metrics that this kind of test does not measure.
-pub fn check(conditions: &[FailIf], measured: &Values, kind: &str) -> Result<(), Failure> {
+/// Rejects, before anything is sent, thresholds of an option on metrics that this kind of test does not measure.
+pub fn check(option: &str, conditions: &[FailIf], measured: &Values, kind: &str) -> Result<(), Failure> {
     for condition in conditions {
         let name = condition.metric().name();
         if !measured.contains_key(name) {
             let known: Vec<&str> = measured.keys().copied().collect();
             return Err(Failure::usage(format!(
-                "--fail-if: 'weir {kind}' does not measure {name}; it measures {}",
+                "{option}: 'weir {kind}' does not measure {name}; it measures {}",
                 known.join(", ")
             )));
         }

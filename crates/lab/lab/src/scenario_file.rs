@@ -121,15 +121,27 @@ pub(crate) fn check_name(key: &str, name: &str) -> Result<(), Wrong> {
     wrong(key, "1 to 32 letters, digits, - or _")
 }
 
-pub(crate) fn only_once<'a>(
+/// Reads a list of things with names, none of which is there twice.
+pub(crate) fn read_named<T, U>(
     key: &str,
-    name: &str,
-    mut known: impl Iterator<Item = &'a String>,
-) -> Result<(), Wrong> {
-    if known.any(|known| known == name) {
-        return wrong(key, format!("'{name}' stands there twice"));
+    texts: &[T],
+    most: usize,
+    read: impl Fn(&T) -> Result<U, Wrong>,
+    name: impl Fn(&U) -> &String,
+) -> Result<Vec<U>, Wrong> {
+    counted(key, texts.len(), most)?;
+    let mut found: Vec<U> = Vec::new();
+    for text in texts {
+        let one = read(text)?;
+        if found.iter().any(|known| name(known) == name(&one)) {
+            return wrong(
+                format!("{key}.name"),
+                format!("'{}' stands there twice", name(&one)),
+            );
+        }
+        found.push(one);
     }
-    Ok(())
+    Ok(found)
 }
 
 /// The rungs of a ladder, and the length of its segments.

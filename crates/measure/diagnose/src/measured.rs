@@ -95,6 +95,40 @@ pub struct FlowTest {
     pub summary: Option<DirectionSummary>,
 }
 
+impl FlowTest {
+    /// A test of which nothing has been read.
+    pub fn new(run: RunId, direction: Direction, plan: FlowsPlan) -> Self {
+        FlowTest {
+            run,
+            direction,
+            payload: plan.length,
+            asked: plan.rate().map(|rate| rate.0),
+            plan,
+            started_unix_ns: 0,
+            active_ns: 0,
+            sent: 0,
+            received: 0,
+            bytes: 0,
+            lost: 0,
+            late: 0,
+            duplicates: 0,
+            reordered: 0,
+            flows: Vec::new(),
+            slots: Vec::new(),
+            slot_seconds: 1,
+            flow_bursts: Vec::new(),
+            stream_bursts: Vec::new(),
+            bursts_complete: true,
+            silences: Vec::new(),
+            loss_windows: Vec::new(),
+            sender: SenderCounts::default(),
+            sending_host: HostTotals::default(),
+            receiving_host: HostTotals::default(),
+            summary: None,
+        }
+    }
+}
+
 /// One flow over a test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flow {

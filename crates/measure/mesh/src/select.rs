@@ -280,6 +280,12 @@ mod tests {
         names.iter().map(node).collect()
     }
 
+    fn filters(change: impl FnOnce(&mut Filters)) -> Filters {
+        let mut filters = Filters::default();
+        change(&mut filters);
+        filters
+    }
+
     fn chosen(nodes: &[Node], filters: &Filters, tested: &Tested) -> Vec<String> {
         let pairs = select(nodes, filters, tested).unwrap_or_else(|error| panic!("{error}"));
         let name = |pair: &Pair| format!("{}->{}", nodes[pair.0].place.name, nodes[pair.1].place.name);
@@ -293,10 +299,6 @@ mod tests {
             "gcp:us-central1",
             "azure:westeurope",
         ])
-    }
-
-    fn error(filters: &Filters, tested: &Tested) -> String {
-        select(&four(), filters, tested).unwrap_err().to_string()
     }
 
     #[test]
@@ -324,62 +326,20 @@ mod tests {
 
     #[test]
     fn filters_keep_what_they_say() {
-        let only = |filters: Filters| chosen(&four(), &filters, &Tested::new());
-        let pairs = vec!["gcp:us-central1->aws:eu-west-1".parse().unwrap()];
-        assert_eq!(
-            only(Filters {
-                pairs,
-                ..Filters::default()
-            }),
-            ["gcp:us-central1->aws:eu-west-1"]
-        );
-        let clouds = vec!["aws".to_owned()];
-        assert_eq!(
-            only(Filters {
-                clouds,
-                ..Filters::default()
-            })
-            .len(),
-            2
-        );
-        let cloud_pairs = vec!["gcp->aws".parse().unwrap()];
-        let found = only(Filters {
-            cloud_pairs,
-            ..Filters::default()
-        });
+        let only = |change: fn(&mut Filters)| chosen(&four(), &filters(change), &Tested::new());
+        let pair = only(|filters| filters.pairs = vec!["gcp:us-central1->aws:eu-west-1".parse().unwrap()]);
+        assert_eq!(pair, ["gcp:us-central1->aws:eu-west-1"]);
+        let found = only(|filters| filters.cloud_pairs = vec!["gcp->aws".parse().unwrap()]);
         assert!(found.len() == 2 && found.iter().all(|pair| pair.starts_with("gcp:us-central1->aws:")));
+        let found = only(|filters| filters.max_regions = Some(3));
+        let has = |cloud: &str| found.iter().any(|pair| pair.contains(cloud));
+        assert!(found.len() == 6 && ["aws:", "gcp:", "azure:"].into_iter().all(has));
+        assert_eq!(only(|filters| filters.clouds = vec!["aws".to_owned()]).len(), 2);
         // Dublin and Amsterdam are 760 km apart, all others more than 1,000.
-        let near = Filters {
-            max_distance: Some(Metres(1e6)),
-            ..Filters::default()
-        };
-        assert_eq!(only(near).len(), 2);
-        let far = Filters {
-            min_distance: Some(Metres(1e6)),
-            ..Filters::default()
-        };
-        assert_eq!(only(far).len(), 10);
-        let one_way = Filters {
-            one_way: true,
-            ..Filters::default()
-        };
-        assert_eq!(only(one_way).len(), 6);
-        let two = Filters {
-            max_regions: Some(3),
-            ..Filters::default()
-        };
-        let found = only(two);
-        assert!(
-            found.len() == 6
-                && ["aws:", "gcp:", "azure:"]
-                    .iter()
-                    .all(|cloud| found.iter().any(|pair| pair.contains(cloud)))
-        );
-        let few = Filters {
-            max_tests: Some(5),
-            ..Filters::default()
-        };
-        assert_eq!(only(few).len(), 5);
+        assert_eq!(only(|filters| filters.max_distance = Some(Metres(1e6))).len(), 2);
+        assert_eq!(only(|filters| filters.min_distance = Some(Metres(1e6))).len(), 10);
+        assert_eq!(only(|filters| filters.one_way = true).len(), 6);
+        assert_eq!(only(|filters| filters.max_tests = Some(5)).len(), 5);
     }
 
     #[test]
@@ -391,16 +351,10 @@ mod tests {
             "gcp:us-central1/a",
         ]);
         assert_eq!(chosen(&hosts, &Filters::default(), &Tested::new()).len(), 2);
-        let zones = Filters {
-            apart: Apart::Zones,
-            ..Filters::default()
-        };
+        let zones = filters(|filters| filters.apart = Apart::Zones);
         assert_eq!(chosen(&hosts, &zones, &Tested::new()).len(), 6);
         // All hosts, also the two of one zone.
-        let every = Filters {
-            apart: Apart::Hosts,
-            ..Filters::default()
-        };
+        let every = filters(|filters| filters.apart = Apart::Hosts);
         assert_eq!(chosen(&hosts, &every, &Tested::new()).len(), 12);
     }
 
@@ -440,11 +394,7 @@ mod tests {
         ]);
         let pairs = chosen(&four(), &Filters::default(), &tested);
         assert!(pairs.len() == 10 && !pairs.contains(&"aws:eu-west-1->gcp:us-central1".to_owned()));
-        let again = Filters {
-            again: true,
-            ..Filters::default()
-        };
-        let pairs = chosen(&four(), &again, &tested);
+        let pairs = chosen(&four(), &filters(|filters| filters.again = true), &tested);
         assert_eq!(
             pairs[10..],
             ["aws:us-east-1->gcp:us-central1", "aws:eu-west-1->gcp:us-central1"]
@@ -453,17 +403,14 @@ mod tests {
 
     #[test]
     fn the_filter_that_removed_the_last_pair_is_named() {
+        let error = |change: fn(&mut Filters), tested: &Tested| {
+            select(&four(), &filters(change), tested).unwrap_err().to_string()
+        };
         let none = Tested::new();
-        let far = Filters {
-            min_distance: Some(Metres(2e7)),
-            ..Filters::default()
-        };
-        assert!(error(&far, &none).contains("--min-distance 20000km removed the last 12 of them; lower it"));
-        let clouds = Filters {
-            clouds: vec!["oracle".into()],
-            ..Filters::default()
-        };
-        assert!(error(&clouds, &none).contains("--cloud oracle removed the last 12"));
+        let far = error(|filters| filters.min_distance = Some(Metres(2e7)), &none);
+        assert!(far.contains("--min-distance 20000km removed the last 12 of them; lower it"));
+        let clouds = error(|filters| filters.clouds = vec!["oracle".into()], &none);
+        assert!(clouds.contains("--cloud oracle removed the last 12"));
         let all: Tested = four()
             .iter()
             .flat_map(|from| {
@@ -472,17 +419,10 @@ mod tests {
                     .map(|to| ((from.place.name.clone(), to.place.name), 1))
             })
             .collect();
-        assert!(error(&Filters::default(), &all).contains("--again"));
-        let pairs = vec!["oracle:us-ashburn-1->aws:us-east-1".parse().unwrap()];
-        assert!(
-            error(
-                &Filters {
-                    pairs,
-                    ..Filters::default()
-                },
-                &none
-            )
-            .contains("too few for a pair")
-        );
+        assert!(error(|_| {}, &all).contains("--again"));
+        let elsewhere = |filters: &mut Filters| {
+            filters.pairs = vec!["oracle:us-ashburn-1->aws:us-east-1".parse().unwrap()];
+        };
+        assert!(error(elsewhere, &none).contains("too few for a pair"));
     }
 }

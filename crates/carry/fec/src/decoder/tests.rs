@@ -355,33 +355,25 @@ fn nobody_polls() {
 
 #[test]
 fn configurations_that_cannot_be() {
-    let refused = |change: fn(&mut DecoderConfig)| {
+    type Change = fn(&mut DecoderConfig);
+    let refused = |change: Change| {
         let mut config = DecoderConfig::new(96, 640, 1_400);
         change(&mut config);
         Decoder::new(config).unwrap_err()
     };
-    assert_eq!(refused(|config| config.window = 0), DecoderConfigError::Window(0));
-    assert_eq!(
-        refused(|config| config.window = 4_096),
-        DecoderConfigError::Window(4_096)
-    );
-    assert_eq!(
-        refused(|config| config.history = 95),
-        DecoderConfigError::History {
-            history: 95,
-            window: 96
-        }
-    );
-    assert!(matches!(
-        refused(|config| config.history = 32_769),
-        DecoderConfigError::History { .. }
-    ));
-    assert_eq!(
-        refused(|config| config.equations = 0),
-        DecoderConfigError::Equations(0)
-    );
-    assert_eq!(
-        refused(|config| config.max_payload = 65_536),
-        DecoderConfigError::Payload(65_536)
-    );
+    let history = |history| DecoderConfigError::History { history, window: 96 };
+    let table: [(Change, DecoderConfigError); 6] = [
+        (|config| config.window = 0, DecoderConfigError::Window(0)),
+        (|config| config.window = 4_096, DecoderConfigError::Window(4_096)),
+        (|config| config.history = 95, history(95)),
+        (|config| config.history = 32_769, history(32_769)),
+        (|config| config.equations = 0, DecoderConfigError::Equations(0)),
+        (
+            |config| config.max_payload = 65_536,
+            DecoderConfigError::Payload(65_536),
+        ),
+    ];
+    for (change, error) in table {
+        assert_eq!(refused(change), error);
+    }
 }

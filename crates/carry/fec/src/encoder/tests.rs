@@ -32,6 +32,15 @@ fn adu(payload: &[u8]) -> Adu<'_> {
     Adu { flow: 7, payload }
 }
 
+/// Sends packets with these numbers. Gives the number after which each repair is due, its first ESI and its sources.
+fn push(encoder: &mut Encoder, numbers: impl IntoIterator<Item = u16>) -> Vec<(u16, u32, u16)> {
+    let due = |number: u16| {
+        let repair = encoder.push(adu(&number.to_be_bytes())).unwrap()?;
+        Some((number, repair.id.first_esi(), repair.id.sources()))
+    };
+    numbers.into_iter().filter_map(due).collect()
+}
+
 #[test]
 fn every_twelfth_over_the_last_ninety_six() {
     let mut encoder = Encoder::new(EncoderConfig::new(rate(12, 96), 10));
@@ -55,13 +64,15 @@ fn every_twelfth_over_the_last_ninety_six() {
 #[test]
 fn windows_that_are_no_multiple() {
     let mut encoder = Encoder::new(EncoderConfig::new(rate(5, 12), 10));
-    let mut seen = Vec::new();
-    for number in 1..=30 {
-        if let Some(repair) = encoder.push(adu(&[number])).unwrap() {
-            seen.push((repair.id.first_esi(), repair.id.sources()));
-        }
-    }
-    assert_eq!(seen, [(0, 5), (0, 10), (3, 12), (8, 12), (13, 12), (18, 12)]);
+    let expected = [
+        (5, 0, 5),
+        (10, 0, 10),
+        (15, 3, 12),
+        (20, 8, 12),
+        (25, 13, 12),
+        (30, 18, 12),
+    ];
+    assert_eq!(push(&mut encoder, 1..=30), expected);
 }
 
 #[test]
@@ -78,9 +89,7 @@ fn a_packet_that_is_too_long_is_no_part_of_the_stream() {
 fn the_end_of_a_stream() {
     let mut encoder = Encoder::new(EncoderConfig::new(rate(4, 8), 3));
     assert!(encoder.flush().is_none());
-    for number in 0..10 {
-        encoder.push(adu(&[number])).unwrap();
-    }
+    push(&mut encoder, 0..10);
     let flushed = |encoder: &mut Encoder| {
         encoder
             .flush()
@@ -90,29 +99,17 @@ fn the_end_of_a_stream() {
     assert_eq!(flushed(&mut encoder), Some((8, 2)));
     assert_eq!(flushed(&mut encoder), None);
     // Continues as from the start.
-    let mut seen = Vec::new();
-    for number in 10..19 {
-        if let Some(repair) = encoder.push(adu(&[number])).unwrap() {
-            seen.push((repair.id.first_esi(), repair.id.sources()));
-        }
-    }
-    assert_eq!(seen, [(10, 4), (10, 8)]);
+    assert_eq!(push(&mut encoder, 10..19), [(13, 10, 4), (17, 10, 8)]);
 }
 
 #[test]
 fn another_rate_begins_after_the_next_repair() {
     let mut encoder = Encoder::new(EncoderConfig::new(rate(12, 48), 2));
-    let mut seen = Vec::new();
-    for number in 1..=200_u16 {
-        match number {
-            100 => encoder.set_rate(rate(6, 24)),
-            150 => encoder.set_rate(rate(20, 80)),
-            _ => {}
-        }
-        if let Some(repair) = encoder.push(adu(&number.to_be_bytes())).unwrap() {
-            seen.push((number, repair.id.first_esi(), repair.id.sources()));
-        }
-    }
+    let mut seen = push(&mut encoder, 1..100);
+    encoder.set_rate(rate(6, 24));
+    seen.extend(push(&mut encoder, 100..150));
+    encoder.set_rate(rate(20, 80));
+    seen.extend(push(&mut encoder, 150..=200));
     let after = |from: u16, to: u16| -> Vec<_> {
         let inside = seen.iter().filter(|(number, ..)| (from..=to).contains(number));
         inside.copied().collect()

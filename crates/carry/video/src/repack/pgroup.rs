@@ -1,6 +1,8 @@
 //! Pgroups of 10-bit 4:2:2 (SMPTE ST 2110-20, 6.2; RFC 4175, 4.3): `Cb Y0 Cr Y1`, 10 bits each, the highest bit first,
 //! five bytes for two pixels. It knows no lines: groups follow each other without padding.
 
+use super::padded;
+
 /// Sixteen bits each, of which ten count.
 const TEN_BITS: u64 = 0x03ff_03ff_03ff_03ff;
 const SAMPLE: u64 = 0x3ff;
@@ -44,13 +46,6 @@ pub(super) fn unpack(packed: &[u8], luma: &mut [u8], blue: &mut [u8], red: &mut 
     last_luma.copy_from_slice(&luma[..last_luma.len()]);
     last_blue.copy_from_slice(&blue[..last_blue.len()]);
     last_red.copy_from_slice(&red[..last_red.len()]);
-}
-
-/// The bytes, with zeros up to a whole step.
-fn padded<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    let mut step = [0; N];
-    step[..bytes.len()].copy_from_slice(bytes);
-    step
 }
 
 /// Four little-endian samples in one word, the first in the lowest bits.

@@ -1,6 +1,8 @@
 //! v210: three samples of 10 bits in each little-endian word of 32, six pixels in four words, lines padded to 128 bytes
 //! with zeros. Apple's Technical Note TN2162 describes it. It knows one line at a time.
 
+use super::padded;
+
 /// Bytes of six pixels: packed, as luma, as one kind of chroma, as pgroups.
 const PACKED: usize = 16;
 const LUMA: usize = 12;
@@ -44,13 +46,6 @@ pub(super) fn unpack_line(packed: &[u8], luma: &mut [u8], blue: &mut [u8], red: 
         last_blue.copy_from_slice(&blue[..last_blue.len()]);
         last_red.copy_from_slice(&red[..last_red.len()]);
     }
-}
-
-/// The bytes, with zeros up to a whole group.
-fn padded<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    let mut group = [0; N];
-    group[..bytes.len()].copy_from_slice(bytes);
-    group
 }
 
 /// From v210 to pgroups (`pgroup.rs`) without a planar line between: both have the samples in the same order, and only

@@ -49,6 +49,16 @@ struct Trickle<'b> {
     ready: bool,
 }
 
+impl<'b> Trickle<'b> {
+    fn new(bytes: &'b [u8], step: usize) -> Self {
+        Trickle {
+            bytes,
+            step,
+            ready: false,
+        }
+    }
+}
+
 impl Read for Trickle<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.ready = !self.ready;
@@ -144,11 +154,7 @@ fn headers_of_y4m() {
 fn a_stream_of_y4m() {
     let stream = b"YUV4MPEG2 W2 H1 F25:1 Cmono\nFRAME\nabFRAME Ip Xcomment\ncdFRAME\nef";
     for step in [1, 3, 7, 1000] {
-        let input = Trickle {
-            bytes: stream,
-            step,
-            ready: false,
-        };
+        let input = Trickle::new(stream, step);
         let (frames, formats, end) = read_all(input, None);
         assert_eq!(frames, [b"ab", b"cd", b"ef"]);
         assert_eq!(formats, [format("2x1@25:gray")]);
@@ -162,14 +168,7 @@ fn raw_frames_are_told_from_y4m() {
     // The last begins as Y4M does, but not far enough.
     for stream in [&b""[..], b"ab", b"abcd", b"YUV4MPEG", b"YUV4MPEG1 ab"] {
         for step in [1, 1000] {
-            let (frames, _, end) = read_all(
-                Trickle {
-                    bytes: stream,
-                    step,
-                    ready: false,
-                },
-                raw,
-            );
+            let (frames, _, end) = read_all(Trickle::new(stream, step), raw);
             assert_eq!(frames.concat(), stream);
             assert_eq!(end, Ok(()));
         }
@@ -225,11 +224,7 @@ fn broken_y4m_is_refused() {
     // However few bytes come at once.
     for step in 1..10 {
         let stream = format!("{header}ME\na");
-        let input = Trickle {
-            bytes: stream.as_bytes(),
-            step,
-            ready: false,
-        };
+        let input = Trickle::new(stream.as_bytes(), step);
         let end = read_all(input, None).2.unwrap_err();
         assert_eq!(end, "the input ended inside a Y4M header, after 'ME\u{fffd}a'");
     }
@@ -325,7 +320,7 @@ proptest! {
         }
         writer.flush().unwrap();
         let stream = writer.into_inner();
-        let input = Trickle { bytes: &stream, step, ready: false };
+        let input = Trickle::new(&stream, step);
         let (read, formats, end) = read_all(input, Some(format));
         prop_assert_eq!(read, content);
         prop_assert_eq!(formats, [format]);

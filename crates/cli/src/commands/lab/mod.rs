@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 
 use crate::args::{GlobalOptions, LabCommand, LinkOptions};
-use weir_lab::{LabError, LinkNameError, Registry, StateError, StreamError};
-use weir_link::{LinkFlags, LinkSpec, Profile, ProfileError};
+use weir_lab::{Registry, StateError, StreamError};
+use weir_link::{LinkFlags, LinkSpec, Profile};
 
 use super::Failure;
 use super::output::print;
@@ -135,24 +135,6 @@ fn cannot_start(words: &[OsString], error: &std::io::Error) -> Failure {
         .map(|word| word.to_string_lossy())
         .unwrap_or_default();
     Failure::usage(format!("cannot run '{program}': {error}"))
-}
-
-impl From<ProfileError> for Failure {
-    fn from(error: ProfileError) -> Self {
-        Failure::usage(error.to_string())
-    }
-}
-
-impl From<LinkNameError> for Failure {
-    fn from(error: LinkNameError) -> Self {
-        Failure::usage(error.to_string())
-    }
-}
-
-impl From<LabError> for Failure {
-    fn from(error: LabError) -> Self {
-        Failure::environment(error.to_string())
-    }
 }
 
 impl From<StateError> for Failure {

@@ -43,9 +43,6 @@ fn serve(args: &NeighbourServeArgs, global: &GlobalOptions, stop: &Stop) -> Resu
 
 impl From<NeighbourError> for Failure {
     fn from(error: NeighbourError) -> Self {
-        match error.is_usage() {
-            true => Failure::usage(error.to_string()),
-            false => Failure::environment(error.to_string()),
-        }
+        Failure::usage_or_environment(error.is_usage(), &error)
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::args::GlobalOptions;
 use serde_json::json;
 use weir_lab::MOST_SCENARIO_BYTES;
-use weir_lab::pacing::headline;
+use weir_link::headline;
 
 use super::{Failure, print};
 use crate::commands::tables;

@@ -104,17 +104,7 @@ fn check(args: &FindCapacityArgs) -> Result<(), Failure> {
         )));
     }
     let possible = thresholds::of_load(&Account::default().total(), &Quality::default(), 1.0);
-    for condition in &args.hold {
-        let name = condition.metric().name();
-        if !possible.contains_key(name) {
-            let known: Vec<&str> = possible.keys().copied().collect();
-            return Err(Failure::usage(format!(
-                "--hold: 'weir load' does not measure {name}; it measures {}",
-                known.join(", ")
-            )));
-        }
-    }
-    Ok(())
+    thresholds::check("--hold", &args.hold, &possible, "load")
 }
 
 /// The arguments of a run with this number of viewers.

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::args::{GlobalOptions, LoadArgs};
 use weir_load::engine::{self, Config, Second, SoFar, Target, Watch};
-use weir_load::locust::{Fleet, LOCUSTFILE, Orders, Settled, WorkerError, message::Spawn, work};
+use weir_load::locust::{Fleet, LOCUSTFILE, Orders, Settled, message::Spawn, work};
 use weir_load::measure::{Account, LoadSummary, Quality};
 use weir_load::viewer::{Play, RungChoice};
 use weir_measure::{Sink, Stop};
@@ -274,10 +274,4 @@ fn asked(class: &str, spawn: &Spawn) -> Result<(String, Play, RungChoice), Strin
         _ => RungChoice::Highest,
     };
     Ok((title, play, rung))
-}
-
-impl From<WorkerError> for Failure {
-    fn from(error: WorkerError) -> Self {
-        Failure::environment(error.to_string())
-    }
 }

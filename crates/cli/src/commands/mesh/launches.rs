@@ -8,7 +8,7 @@ use weir_mesh::cloud::leftovers::Leftover;
 use weir_mesh::launch::LaunchError;
 use weir_mesh::place::{PlaceName, Places, cloud};
 use weir_mesh::ssh::on_all;
-use weir_mesh::state::{StateError, StateFolder};
+use weir_mesh::state::StateFolder;
 use weir_mesh::tagged::{Account, aws_regions};
 
 use super::super::Failure;
@@ -103,12 +103,6 @@ pub fn find(looks: &[Look], kill: &AtomicBool) -> (Vec<(usize, Leftover)>, Vec<S
     }
     found.sort();
     (found, failed)
-}
-
-impl From<StateError> for Failure {
-    fn from(error: StateError) -> Self {
-        Failure::environment(error.to_string())
-    }
 }
 
 impl From<LaunchError> for Failure {

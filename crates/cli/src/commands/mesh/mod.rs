@@ -16,7 +16,6 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::args::{GlobalOptions, MeshCommand};
-use weir_mesh::MeshError;
 use weir_mesh::price::Prices;
 use weir_results::{MeshFilter, MeshTest, RunId, Store};
 
@@ -78,10 +77,4 @@ fn tests(
         store.run(*run)?;
     }
     Ok(store.mesh_tests(&MeshFilter { runs, failed })?)
-}
-
-impl From<MeshError> for Failure {
-    fn from(error: MeshError) -> Self {
-        Failure::usage(error.to_string())
-    }
 }

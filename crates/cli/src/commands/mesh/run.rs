@@ -7,7 +7,7 @@ use crate::units::format_bytes;
 use serde_json::json;
 use weir_mesh::cloud::Arch;
 use weir_mesh::held::Held;
-use weir_mesh::programs::{ProgramError, Programs};
+use weir_mesh::programs::Programs;
 use weir_mesh::run::threads::{Presses, Threads};
 use weir_mesh::run::whole::{Ending, Watch, carry_out};
 use weir_mesh::run::{Order, ResumeError};
@@ -116,12 +116,6 @@ impl From<ResumeError> for Failure {
             ResumeError::Store(error) => error.into(),
             _ => Failure::usage(error.to_string()),
         }
-    }
-}
-
-impl From<ProgramError> for Failure {
-    fn from(error: ProgramError) -> Self {
-        Failure::usage(error.to_string())
     }
 }
 

@@ -6,7 +6,7 @@ use weir_stream::send::SendSummary;
 use weir_stream::{Live, RecvLive, SendLive};
 use weir_units::Rate;
 
-use super::{quantile_table, titled};
+use super::{counted, quantile_table, titled};
 
 /// Status on one line.
 pub fn live(live: &Live) -> String {
@@ -23,15 +23,11 @@ fn sending(live: &SendLive) -> String {
         format!("{} frames", format_count(live.frames)),
         format!("{} of {} flows", live.flows.0, live.flows.1),
     ];
-    if live.repairs > 0 {
-        parts.push(format!("{} repairs", format_count(live.repairs)));
-    }
-    if live.retransmitted > 0 {
-        parts.push(format!("{} retransmissions", format_count(live.retransmitted)));
-    }
-    if live.skipped > 0 {
-        parts.push(format!("{} frames skipped", format_count(live.skipped)));
-    }
+    parts.extend(counted([
+        (live.repairs, "repairs"),
+        (live.retransmitted, "retransmissions"),
+        (live.skipped, "frames skipped"),
+    ]));
     if let Some(receiver) = &live.receiver {
         parts.push(format!("receiver: {}", losses(receiver)));
     }
@@ -49,15 +45,11 @@ fn receiving(live: &RecvLive) -> String {
             format_duration(live.budget_ns)
         ),
     ];
-    if live.late > 0 {
-        parts.push(format!("{} late", format_count(live.late)));
-    }
-    if live.concealed > 0 {
-        parts.push(format!("{} frames concealed", format_count(live.concealed)));
-    }
-    if live.dropped > 0 {
-        parts.push(format!("{} frames dropped", format_count(live.dropped)));
-    }
+    parts.extend(counted([
+        (live.late, "late"),
+        (live.concealed, "frames concealed"),
+        (live.dropped, "frames dropped"),
+    ]));
     parts.join(", ")
 }
 

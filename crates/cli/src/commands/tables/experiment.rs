@@ -3,7 +3,7 @@
 use crate::units::{format_count, format_duration, format_percent, format_rate};
 use weir_load::experiment::{Cell, Compared, Experiment, Group, Model, Spread};
 
-use super::{table, titled};
+use super::{or_dash, table, titled};
 
 /// All runs, in order.
 pub fn experiment_plan(experiment: &Experiment, cells: &[Cell]) -> String {
@@ -93,9 +93,8 @@ pub fn experiment(
 }
 
 fn row(group: &Group) -> Vec<String> {
-    let mean = |spread: Option<Spread>, show: &dyn Fn(f64) -> String| {
-        spread.map_or("-".to_owned(), |spread| show(spread.mean))
-    };
+    let mean =
+        |spread: Option<Spread>, show: &dyn Fn(f64) -> String| or_dash(spread, |spread| show(spread.mean));
     vec![
         group.cell.configuration.clone(),
         group.cell.segment.to_string(),
@@ -122,7 +121,7 @@ fn beside(compared: &[Compared]) -> comfy_table::Table {
         "relative published",
         "relative measured",
     ]);
-    let known = |value: Option<f64>, show: &dyn Fn(f64) -> String| value.map_or("-".to_owned(), show);
+    let known = |value: Option<f64>, show: &dyn Fn(f64) -> String| or_dash(value, show);
     for row in compared {
         shown.add_row([
             row.configuration.clone(),

@@ -3,7 +3,7 @@
 use crate::units::{format_bytes, format_count, format_duration, format_signed_duration};
 use weir_lab::{Account, DirectionAccount, LinkState};
 
-use super::{table, titled};
+use super::{counted, table, titled};
 
 /// Profiles, one line each.
 pub fn profiles(rows: &[(&str, &str)]) -> String {
@@ -63,7 +63,7 @@ fn direction_row(way: &str, direction: &DirectionAccount, duration_ns: u64) -> V
 /// Counts of packets that were not simply delivered; none if there are none.
 fn causes(direction: &DirectionAccount) -> Option<String> {
     let (dropped, own) = (&direction.dropped, &direction.own_losses);
-    let counts = [
+    let mut parts: Vec<String> = counted([
         (dropped.loss, "lost"),
         (dropped.queue, "dropped by a full queue"),
         (dropped.dark, "dropped on a dark route"),
@@ -75,12 +75,8 @@ fn causes(direction: &DirectionAccount) -> Option<String> {
         (direction.duplicated, "duplicated"),
         (direction.corrupted, "corrupted"),
         (own.total(), "dropped by overload of the link itself"),
-    ];
-    let mut parts: Vec<String> = counts
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{} {what}", format_count(*count)))
-        .collect();
+    ])
+    .collect();
     if direction.most_queued_bytes > 0 {
         parts.push(format!(
             "queue at most {}",

@@ -5,7 +5,7 @@ use weir_load::capacity::{Capacity, Trial, Verdict};
 use weir_load::engine::{Second, SoFar};
 use weir_load::measure::{Account, Cause, KindSummary, LoadSummary, OriginSource, QualitySummary, Times};
 
-use super::{table, titled};
+use super::{or_dash, table, titled};
 
 /// The result of a run.
 pub fn load(summary: &LoadSummary) -> String {
@@ -17,9 +17,7 @@ pub fn load(summary: &LoadSummary) -> String {
         text.push_str(&viewers(quality));
     }
     if let Some(origin) = &summary.origin {
-        let ratio = origin
-            .efficiency
-            .map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
+        let ratio = or_dash(origin.efficiency, |ratio| format!("{ratio:.3}"));
         text.push_str(&format!(
             "origin: {} in, {} out, OUT/IN {ratio} ({})\n\n",
             format_bytes(origin.in_bytes),
@@ -99,10 +97,8 @@ fn failures(summary: &LoadSummary) -> String {
 }
 
 fn viewers(quality: &QualitySummary) -> String {
-    let ratio = quality.rebuffer_ratio.map_or("-".to_owned(), format_percent);
-    let bitrate = quality
-        .bitrate
-        .map_or("-".to_owned(), |rate| format_rate(rate as u64));
+    let ratio = or_dash(quality.rebuffer_ratio, format_percent);
+    let bitrate = or_dash(quality.bitrate, |rate| format_rate(rate as u64));
     let mut text = format!(
         "viewers: {} sessions, {} stalled ({} stalls), {} aborted, {} without a first picture\n",
         format_count(quality.sessions),
@@ -164,10 +160,7 @@ fn generator(summary: &LoadSummary) -> String {
 pub fn load_live(second: &Second, so_far: &SoFar) -> String {
     let seconds = second.duration_ns as f64 / 1e9;
     let total = second.account.total();
-    let late = total
-        .last_byte
-        .quantile(0.99)
-        .map_or("-".to_owned(), format_signed_duration);
+    let late = or_dash(total.last_byte.quantile(0.99), format_signed_duration);
     let mut text = format!(
         "{} viewers, {:.0} requests/s, {}, P99 {late}, {} failed",
         format_count(second.viewers),
@@ -176,12 +169,7 @@ pub fn load_live(second: &Second, so_far: &SoFar) -> String {
         format_count(failed(&so_far.account)),
     );
     for (kind, account) in second.account.kinds() {
-        let time = |q| {
-            account
-                .last_byte
-                .quantile(q)
-                .map_or("-".to_owned(), format_signed_duration)
-        };
+        let time = |q| or_dash(account.last_byte.quantile(q), format_signed_duration);
         text.push_str(&format!(
             "\n  {:<9} {:>7.0}/s  {:>14}  P50 {:>9}  P99 {:>9}",
             kind.name(),

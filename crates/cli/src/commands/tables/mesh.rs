@@ -11,7 +11,7 @@ use weir_mesh::report::{Report, Window};
 use weir_mesh::select::Node;
 use weir_results::MeshTest;
 
-use super::{table, titled};
+use super::{or_dash, table, titled};
 
 /// Maximum number of rows of a list without `-v`.
 const MOST_ROWS: usize = 20;
@@ -31,7 +31,7 @@ pub fn mesh_regions(places: &[(&Place, Option<f64>)]) -> String {
     let mut rows = table(&header);
     for (place, metres) in places {
         let point = place.coordinates;
-        let degrees = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
+        let degrees = |value: Option<f64>| or_dash(value, |value| format!("{value:.2}"));
         let mut row = vec![
             place.name.to_string(),
             if place.city.is_empty() {
@@ -103,7 +103,7 @@ pub fn mesh_plan(nodes: &[Node], plan: &Plan) -> String {
             end(from),
             end(to),
             (round + 1).to_string(),
-            distance.map_or("-".to_owned(), kilometres),
+            or_dash(distance, kilometres),
         ]);
     }
     text.push('\n');
@@ -197,11 +197,7 @@ fn rtt_rows(report: &Report) -> comfy_table::Table {
             ]),
             None => row.extend(std::iter::repeat_n("-".to_owned(), 5)),
         }
-        row.push(
-            group
-                .stretch
-                .map_or("-".to_owned(), |stretch| format!("{stretch:.2}")),
-        );
+        row.push(or_dash(group.stretch, |stretch| format!("{stretch:.2}")));
         rows.add_row(row);
     }
     rows
@@ -233,18 +229,14 @@ fn throughput_rows(report: &Report) -> comfy_table::Table {
             format!("x {:.3}", factor(fit.slope)),
             interval(Some((factor(slope_interval.0), factor(slope_interval.1))), 3),
             format_rate(10f64.powf(fit.intercept) as u64),
-            group
-                .throughput_log
-                .map_or("-".to_owned(), |fit| format!("{:.3}", fit.correlation)),
+            or_dash(group.throughput_log, |fit| format!("{:.3}", fit.correlation)),
         ]);
     }
     rows
 }
 
 fn interval(bounds: Option<(f64, f64)>, digits: usize) -> String {
-    bounds.map_or("-".to_owned(), |(low, high)| {
-        format!("{low:.digits$} to {high:.digits$}")
-    })
+    or_dash(bounds, |(low, high)| format!("{low:.digits$} to {high:.digits$}"))
 }
 
 fn window_rows(windows: &[Window], most: usize) -> comfy_table::Table {
@@ -277,9 +269,7 @@ fn best_rows(best: &[Candidate], most: usize) -> comfy_table::Table {
             candidate.place.clone(),
             format_duration(candidate.max_rtt_ns as u64),
             format_duration(candidate.mean_rtt_ns as u64),
-            candidate
-                .egress_usd
-                .map_or("-".to_owned(), |usd| format!("{usd:.3} USD")),
+            or_dash(candidate.egress_usd, |usd| format!("{usd:.3} USD")),
             candidate.measured.to_string(),
         ]);
     }

@@ -4,7 +4,7 @@ use crate::units::format_duration;
 use weir_mesh::cloud::leftovers::Leftover;
 use weir_mesh::cloud::record::{Phase, Record};
 
-use super::{table, titled};
+use super::{or_dash, table, titled};
 
 /// The places of a launch.
 pub fn mesh_machines(record: &Record, now_unix_s: i64) -> String {
@@ -26,10 +26,8 @@ pub fn mesh_machines(record: &Record, now_unix_s: i64) -> String {
             state.to_owned(),
             place.machines.to_string(),
             addresses.join(" "),
-            place
-                .begun_unix_s
-                .map_or("-".to_owned(), |begun| seconds(now_unix_s - begun)),
-            cost.map_or("-".to_owned(), |cost| format!("{cost:.4}")),
+            or_dash(place.begun_unix_s, |begun| seconds(now_unix_s - begun)),
+            or_dash(cost, |cost| format!("{cost:.4}")),
         ]);
     }
     let mut text = titled(&format!("launch {}", record.run), &rows);

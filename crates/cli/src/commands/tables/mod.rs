@@ -56,6 +56,17 @@ fn titled(title: &str, table: &Table) -> String {
     format!("{title}\n{}\n", lines.concat())
 }
 
+/// Counts above zero, each with what it counts.
+fn counted<const N: usize>(counts: [(u64, &str); N]) -> impl Iterator<Item = String> {
+    let above_zero = counts.into_iter().filter(|(count, _)| *count > 0);
+    above_zero.map(|(count, of)| format!("{} {of}", format_count(count)))
+}
+
+/// A value as text; a dash for one that is not known.
+fn or_dash<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
+    value.map_or("-".to_owned(), text)
+}
+
 fn quantile_row(name: &str, values: &Quantiles) -> Vec<String> {
     let mut row = vec![name.to_owned()];
     if values.count == 0 {

@@ -9,31 +9,11 @@ use super::{table, titled};
 
 /// A measurement of any kind.
 pub fn neighbour(measured: &Measured) -> String {
-    let (title, seconds, rows, times) = match measured {
-        Measured::Delay(report) => (
-            report.kind,
-            report.seconds,
-            delay(&report.figures),
-            delay_times(&report.figures),
-        ),
-        Measured::Game(report) => (
-            report.kind,
-            report.seconds,
-            game(&report.figures),
-            game_times(&report.figures),
-        ),
-        Measured::Bulk(report) => (
-            report.kind,
-            report.seconds,
-            bulk(&report.figures),
-            bulk_times(&report.figures),
-        ),
-        Measured::Http(report) => (
-            report.kind,
-            report.seconds,
-            http(&report.figures),
-            http_times(&report.figures),
-        ),
+    let (title, seconds, (times, rows)) = match measured {
+        Measured::Delay(report) => (report.kind, report.seconds, delay(&report.figures)),
+        Measured::Game(report) => (report.kind, report.seconds, game(&report.figures)),
+        Measured::Bulk(report) => (report.kind, report.seconds, bulk(&report.figures)),
+        Measured::Http(report) => (report.kind, report.seconds, http(&report.figures)),
     };
     let interrupted = if measured.is_interrupted() {
         ", interrupted"
@@ -60,14 +40,10 @@ fn times_row(name: &str, times: Option<Times>) -> Vec<String> {
     row
 }
 
-type Rows = Vec<String>;
-type TimesRows = Vec<(&'static str, Option<Times>)>;
+/// Times by what took them, and the lines below their table.
+type Shown = (Vec<(&'static str, Option<Times>)>, Vec<String>);
 
-fn delay_times(figures: &DelayFigures) -> TimesRows {
-    vec![("one-way delay", figures.owd)]
-}
-
-fn delay(figures: &DelayFigures) -> Rows {
+fn delay(figures: &DelayFigures) -> Shown {
     let mut rows = vec![
         format!(
             "{} of {} packets lost ({}), at most {} in a row; {} reordered, {} duplicates\n",
@@ -87,7 +63,7 @@ fn delay(figures: &DelayFigures) -> Rows {
     ];
     rows.extend(figures.voice.as_ref().map(voice));
     rows.extend(own_faults(figures.refused_by_sender, figures.dropped_here));
-    rows
+    (vec![("one-way delay", figures.owd)], rows)
 }
 
 fn voice(voice: &VoiceFigures) -> String {
@@ -111,14 +87,11 @@ fn own_faults(refused_by_sender: u64, dropped_here: u64) -> Option<String> {
     })
 }
 
-fn game_times(figures: &GameFigures) -> TimesRows {
-    vec![
+fn game(figures: &GameFigures) -> Shown {
+    let times = vec![
         ("frame completion", figures.completion),
         ("input to frame", figures.input_to_frame),
-    ]
-}
-
-fn game(figures: &GameFigures) -> Rows {
+    ];
     let mut rows = vec![
         format!(
             "{} frames, {} late ({}), {} incomplete ({}); longest freeze {}\n",
@@ -140,17 +113,11 @@ fn game(figures: &GameFigures) -> Rows {
         ),
     ];
     rows.extend(own_faults(figures.refused_by_sender, figures.dropped_here));
-    rows
+    (times, rows)
 }
 
-fn bulk_times(figures: &BulkFigures) -> TimesRows {
-    vec![(
-        "RTT of the sender",
-        figures.sender.as_ref().and_then(|sender| sender.rtt),
-    )]
-}
-
-fn bulk(figures: &BulkFigures) -> Rows {
+fn bulk(figures: &BulkFigures) -> Shown {
+    let rtt = figures.sender.as_ref().and_then(|sender| sender.rtt);
     let connections = match figures.streams {
         1 => "1 connection".to_owned(),
         many => format!("{many} connections"),
@@ -170,25 +137,23 @@ fn bulk(figures: &BulkFigures) -> Rows {
             format_bytes(sender.cwnd_max_bytes),
         ),
     });
-    rows
+    (vec![("RTT of the sender", rtt)], rows)
 }
 
-fn http_times(figures: &HttpFigures) -> TimesRows {
-    vec![
+fn http(figures: &HttpFigures) -> Shown {
+    let times = vec![
         ("completion", figures.completion),
         ("first byte", figures.first_byte),
-    ]
-}
-
-fn http(figures: &HttpFigures) -> Rows {
+    ];
     let unfinished = match figures.unfinished {
         0 => "",
         _ => ", and one unfinished at the end",
     };
-    vec![format!(
+    let rows = vec![format!(
         "{} downloads of {}{unfinished}; {}\n",
         format_count(figures.downloads),
         format_bytes(figures.length),
         format_rate(figures.rate)
-    )]
+    )];
+    (times, rows)
 }

@@ -23,7 +23,7 @@ pub use figures::{
     Figures, MEDIA_FIGURES, TcpReading, Unit, add_neighbour, add_viewer, media_figures, unit_of,
 };
 pub use media::{MANIFEST, MediaError, write_title};
-pub use named::{headline, named, scenarios};
+pub use named::{named, scenarios};
 pub use scenario::{
     Case, FigureWanted, Media, Neighbour, NeighbourKind, Player, Scenario, Server, Variant, Way,
 };

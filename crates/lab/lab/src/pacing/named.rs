@@ -39,8 +39,3 @@ pub fn named(name: &str) -> Option<&'static str> {
         .find(|(known, _)| *known == name)
         .map(|(_, text)| text)
 }
-
-/// What a scenario is, in one line: the first line of its text, which is a comment.
-pub fn headline(text: &str) -> &str {
-    weir_link::headline(text)
-}

@@ -11,7 +11,7 @@ use weir_units::{Rate, TimeSpan};
 
 use super::figures::MEDIA_FIGURES;
 use super::written::{CaseText, FigureText, NeighbourText, ScenarioText, VariantText};
-use crate::scenario_file::{ScenarioError, Wrong, check_name, counted, ladder, only_once, read, wrong};
+use crate::scenario_file::{ScenarioError, Wrong, check_name, counted, ladder, read, read_named, wrong};
 
 /// Most repeats.
 pub const MOST_REPEATS: u32 = 50;
@@ -183,28 +183,10 @@ fn resolve(read: ScenarioText, name: &str, link: LinkSpec) -> Result<Scenario, W
     if !(1..=MOST_REPEATS).contains(&repeats) {
         return wrong("repeats", format!("{repeats} is not from 1 to {MOST_REPEATS}"));
     }
-    counted("variant", read.variant.len(), MOST_VARIANTS)?;
-    let mut variants = Vec::new();
-    for text in &read.variant {
-        let variant = variant(text)?;
-        only_once(
-            "variant.name",
-            &variant.name,
-            variants.iter().map(|known: &Variant| &known.name),
-        )?;
-        variants.push(variant);
-    }
-    counted("case", read.case.len(), MOST_CASES)?;
-    let mut cases = Vec::new();
-    for text in &read.case {
-        let case = case(text)?;
-        only_once(
-            "case.name",
-            &case.name,
-            cases.iter().map(|known: &Case| &known.name),
-        )?;
-        cases.push(case);
-    }
+    let variants = read_named("variant", &read.variant, MOST_VARIANTS, variant, |known| {
+        &known.name
+    })?;
+    let cases = read_named("case", &read.case, MOST_CASES, case, |known| &known.name)?;
     if read.player.buffer.0.0 < media.segment.0 {
         return wrong("player.buffer", "shorter than a segment; it holds at least one");
     }

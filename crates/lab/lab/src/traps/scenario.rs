@@ -12,7 +12,7 @@ use weir_units::{Rate, TimeSpan};
 use super::figures::Figure;
 use super::written::{ClaimText, PlayerText, StepText, TrapText, VariantText};
 use crate::scenario_file::{
-    ScenarioError, Written, Wrong, check_name, counted, ladder, only_once, read, wrong,
+    ScenarioError, Written, Wrong, check_name, counted, ladder, read, read_named, wrong,
 };
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -194,17 +194,10 @@ impl Scenario {
 fn resolve(written: &TrapText, name: &str) -> Result<Scenario, Wrong> {
     let media = media(written)?;
     let (buffer, start_buffer) = buffers(&written.player, media.segment)?;
-    counted("variant", written.variant.len(), MOST_VARIANTS)?;
-    let mut variants: Vec<Variant> = Vec::new();
-    for text in &written.variant {
-        let variant = variant(text, &written.player, &media)?;
-        only_once(
-            "variant.name",
-            &variant.name,
-            variants.iter().map(|known| &known.name),
-        )?;
-        variants.push(variant);
-    }
+    let variant = |text: &VariantText| variant(text, &written.player, &media);
+    let variants = read_named("variant", &written.variant, MOST_VARIANTS, variant, |known| {
+        &known.name
+    })?;
     counted("claim", written.claim.len(), MOST_CLAIMS)?;
     let claims = written.claim.iter().map(|text| claim(text, &variants));
     Ok(Scenario {

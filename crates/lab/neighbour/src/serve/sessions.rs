@@ -365,15 +365,22 @@ mod tests {
             traffic,
             duration_ns: ms * MS,
         };
-        server.on_datagram(
-            client,
-            &bytes(ToServer::Start {
-                nonce: 5,
-                token,
-                asked,
-            }),
-            at(0),
-        )
+        let start = ToServer::Start {
+            nonce: 5,
+            token,
+            asked,
+        };
+        server.on_datagram(client, &bytes(start), at(0))
+    }
+
+    /// The client is still there, and has sent this input.
+    fn stay(server: &mut Sessions, token: u64, input: u32, now: Now) {
+        let here = ToServer::Here {
+            nonce: 5,
+            token,
+            input,
+        };
+        server.on_datagram(client(1), &bytes(here), now);
     }
 
     fn sent(server: &mut Sessions, now: Now) -> Vec<(SocketAddr, ToClient, usize)> {
@@ -455,15 +462,7 @@ mod tests {
         start(&mut server, client(1), Traffic::Voice, 60_000);
         let token = token(&mut server, client(1));
         sent(&mut server, at(2_900));
-        server.on_datagram(
-            client(1),
-            &bytes(ToServer::Here {
-                nonce: 5,
-                token,
-                input: 0,
-            }),
-            at(2_950),
-        );
+        stay(&mut server, token, 0, at(2_950));
         assert!(!sent(&mut server, at(5_900)).is_empty());
         assert!(sent(&mut server, at(5_950)).is_empty() && server.is_empty());
     }
@@ -504,15 +503,7 @@ mod tests {
         assert_eq!(first.iter().map(|(_, _, length)| length).sum::<usize>(), 40_000);
         let token = token(&mut server, client(1));
         for input in [1, 3, 2] {
-            server.on_datagram(
-                client(1),
-                &bytes(ToServer::Here {
-                    nonce: 5,
-                    token,
-                    input,
-                }),
-                at(10),
-            );
+            stay(&mut server, token, input, at(10));
         }
         assert_eq!(server.next_wake(), Some(20 * MS));
         let second = sent(&mut server, at(21));

@@ -71,6 +71,11 @@ fn of(found: &Recommended) -> Answer {
     answer(media(), &[], Some(found))
 }
 
+#[track_caller]
+fn assert_says(text: &str, part: &str) {
+    assert!(text.contains(part), "'{part}' is not in: {text}");
+}
+
 #[test]
 fn a_path_that_carries_the_media_with_repair() {
     let worst = finding(Severity::Fault, "route B loses 0.028 % of its packets");
@@ -107,9 +112,9 @@ fn settings_that_were_not_tested_together_are_to_be_confirmed() {
     let mut found = good();
     found.recommendation.measured_together = false;
     let next = of(&found).next.expect("a next step");
-    assert!(
-        next.contains("'weir flows far --flows 8 --length 8952 --format 1080p59.94-422-10'"),
-        "{next}"
+    assert_says(
+        &next,
+        "'weir flows far --flows 8 --length 8952 --format 1080p59.94-422-10'",
     );
     let media = Media {
         format: None,
@@ -134,28 +139,15 @@ fn a_path_that_does_not_carry_the_media() {
     };
     let never = full(Load::TooMuch);
     assert_eq!((never.verdict, &never.settings), (Verdict::DoesNotCarry, &None));
-    assert!(
-        never.sentence.contains("the best of 6 flow tests"),
-        "{}",
-        never.sentence
-    );
-    assert!(never.sentence.contains("lost 25 %"), "{}", never.sentence);
-    assert!(
-        never
-            .next
-            .expect("a next step")
-            .contains("less than 1.864 Gbit/s")
-    );
+    assert_says(&never.sentence, "the best of 6 flow tests");
+    assert_says(&never.sentence, "lost 25 %");
+    assert_says(&never.next.expect("a next step"), "less than 1.864 Gbit/s");
     let sometimes = full(Load::AtTimes);
     assert_eq!(sometimes.verdict, Verdict::DoesNotCarry);
-    assert!(
-        sometimes.sentence.contains("only at times"),
-        "{}",
-        sometimes.sentence
-    );
+    assert_says(&sometimes.sentence, "only at times");
     let lossy = full(Load::Carried);
     assert_eq!(lossy.verdict, Verdict::DoesNotCarry);
-    assert!(lossy.sentence.contains("loses 25 %"), "{}", lossy.sentence);
+    assert_says(&lossy.sentence, "loses 25 %");
     let mut beyond = good();
     beyond.recommendation.expected_residual_interval.1 = 9e-9;
     assert_eq!(of(&beyond).verdict, Verdict::DoesNotCarry, "above the target");
@@ -165,11 +157,7 @@ fn a_path_that_does_not_carry_the_media() {
 fn a_run_without_a_flow_test_does_not_tell() {
     let survey = answer(media(), &[], None);
     assert_eq!((survey.verdict, &survey.basis), (Verdict::CannotSay, &None));
-    assert!(
-        survey.sentence.contains("ended without a flow test"),
-        "{}",
-        survey.sentence
-    );
+    assert_says(&survey.sentence, "ended without a flow test");
     let rtt = Media {
         rate: None,
         format: None,
@@ -195,20 +183,12 @@ fn flows_without_a_rate_and_few_packets_do_not_tell() {
         rate: None,
         ..media()
     };
-    assert!(
-        answer(none, &[], Some(&unpaced))
-            .sentence
-            .contains("without a rate")
-    );
+    assert_says(&answer(none, &[], Some(&unpaced)).sentence, "without a rate");
     let mut few = good();
     (few.basis.packets, few.basis.lost) = (840, 0);
     let found = of(&few);
     assert_eq!((found.verdict, found.settings), (Verdict::CannotSay, None));
-    assert!(
-        found.sentence.contains("840 packets are too few"),
-        "{}",
-        found.sentence
-    );
+    assert_says(&found.sentence, "840 packets are too few");
     // A tenth of them lost is plain enough.
     few.basis.lost = 84;
     few.recommendation.expected_loss = 0.1;
@@ -222,18 +202,14 @@ fn late_senders_and_loss_on_hosts_are_in_what_it_rests_on() {
     let some = of(&found);
     assert_eq!(some.verdict, Verdict::CarriesWithRepair);
     let basis = some.basis.expect("a basis").sentence;
-    assert!(
-        basis.contains("did not keep its schedule in 2 of them, hosts dropped packets in 1 of them"),
-        "{basis}"
+    assert_says(
+        &basis,
+        "did not keep its schedule in 2 of them, hosts dropped packets in 1 of them",
     );
     found.basis.late_tests = 6;
     let all = of(&found);
     assert_eq!((all.verdict, &all.settings), (Verdict::CannotSay, &None));
-    assert!(
-        all.sentence.contains("schedule in any of 6 flow tests"),
-        "{}",
-        all.sentence
-    );
+    assert_says(&all.sentence, "schedule in any of 6 flow tests");
     assert!(all.next.expect("a next step").contains("lower rate"));
     (found.basis.late_tests, found.basis.host_loss_tests) = (0, 6);
     assert_eq!(
@@ -255,19 +231,12 @@ fn tests_at_a_lower_rate_do_not_tell_of_the_full_one() {
     let lower = of(&found);
     assert_eq!(lower.verdict, Verdict::CannotSay);
     assert!(lower.settings.is_some());
-    assert!(
-        lower
-            .sentence
-            .contains("no flow test had that rate. At 1.000 Gbit/s it carries media with 8 flows"),
-        "{}",
-        lower.sentence
+    assert_says(
+        &lower.sentence,
+        "no flow test had that rate. At 1.000 Gbit/s it carries media with 8 flows",
     );
     found.basis.left_out = 5;
-    assert!(
-        of(&found)
-            .sentence
-            .contains("a host could not keep up with that rate")
-    );
+    assert_says(&of(&found).sentence, "a host could not keep up with that rate");
     // What a path does not carry at a lower rate, it does not carry at all.
     found.load = Load::TooMuch;
     assert_eq!(of(&found).verdict, Verdict::DoesNotCarry);
@@ -281,12 +250,7 @@ fn more_flows_than_were_tested_are_to_be_tested() {
     let untried = of(&found);
     assert_eq!(untried.verdict, Verdict::CannotSay);
     assert_eq!(untried.basis.expect("a basis").residual_loss, None);
-    assert!(
-        untried
-            .next
-            .expect("a next step")
-            .contains("weir flows far --flows 8")
-    );
+    assert_says(&untried.next.expect("a next step"), "weir flows far --flows 8");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use weir_results::{
 
 use super::plausible::{self, Expected};
 use crate::DiagnoseError;
-use crate::measured::{Flow, FlowSlot, FlowTest, HostTotals, SenderCounts, SlotDelay};
+use crate::measured::{Flow, FlowSlot, FlowTest, SlotDelay};
 use weir_stats::Counters;
 
 /// Slots of time that a test is divided into at most.
@@ -49,7 +49,10 @@ pub(super) fn read(
         schedule_p99: Vec::new(),
         dropped_events: false,
         window_flows: 0,
-        test: empty(run, direction, plan),
+        test: FlowTest {
+            started_unix_ns: run.started_unix_ns,
+            ..FlowTest::new(run.id, direction, plan.clone())
+        },
     };
     let expected = Expected {
         run: run.id,
@@ -64,37 +67,6 @@ pub(super) fn read(
         })?;
     }
     reading.finish(summary)
-}
-
-fn empty(run: &Run, direction: Direction, plan: &FlowsPlan) -> FlowTest {
-    FlowTest {
-        run: run.id,
-        direction,
-        plan: plan.clone(),
-        payload: plan.length,
-        asked: plan.rate().map(|rate| rate.0),
-        started_unix_ns: run.started_unix_ns,
-        active_ns: 0,
-        sent: 0,
-        received: 0,
-        bytes: 0,
-        lost: 0,
-        late: 0,
-        duplicates: 0,
-        reordered: 0,
-        flows: Vec::new(),
-        slots: Vec::new(),
-        slot_seconds: 1,
-        flow_bursts: Vec::new(),
-        stream_bursts: Vec::new(),
-        bursts_complete: true,
-        silences: Vec::new(),
-        loss_windows: Vec::new(),
-        sender: SenderCounts::default(),
-        sending_host: HostTotals::default(),
-        receiving_host: HostTotals::default(),
-        summary: None,
-    }
 }
 
 struct FlowAccumulator {

@@ -127,12 +127,7 @@ fn a_large_mesh_is_spread_over_groups() {
     let groups = module["resource"]["aws_security_group"].as_object().unwrap();
     let names: Vec<&String> = groups.keys().collect();
     assert_eq!(names, ["mesh1", "mesh2", "mesh3", "operator"]);
-    let ranges = |group: &str| {
-        groups[group]["ingress"][0]["cidr_blocks"]
-            .as_array()
-            .unwrap()
-            .len()
-    };
+    let ranges = |group: &str| values(&groups[group], "cidr_blocks").len();
     assert_eq!((ranges("mesh1"), ranges("mesh3")), (50, 20));
 }
 
@@ -169,27 +164,30 @@ fn machines_of_a_region_have_zones_and_names_of_their_own() {
 
 #[test]
 fn what_a_cloud_does_not_have_is_said() {
-    let mut launch = launch();
-    let oracle = PlaceName::new("oracle", "uk-london-1");
-    launch.placement_group = true;
-    assert!(
-        launch
-            .module(&oracle)
+    let grouped = Launch {
+        placement_group: true,
+        ..launch()
+    };
+    let without_compartment = Launch {
+        oracle_compartment: None,
+        ..grouped.clone()
+    };
+    for (launch, cloud, region, part) in [
+        (&grouped, "oracle", "uk-london-1", "--placement-group"),
+        (
+            &without_compartment,
+            "oracle",
+            "uk-london-1",
+            "--oracle-compartment",
+        ),
+        (&without_compartment, "", "cellar", "which is not in a cloud"),
+    ] {
+        let error = launch
+            .module(&PlaceName::new(cloud, region))
             .unwrap_err()
-            .to_string()
-            .contains("--placement-group")
-    );
-    launch.oracle_compartment = None;
-    let error = launch.module(&oracle).unwrap_err().to_string();
-    assert!(error.contains("--oracle-compartment"), "{error}");
-    let cellar = PlaceName::new("", "cellar");
-    assert!(
-        launch
-            .module(&cellar)
-            .unwrap_err()
-            .to_string()
-            .contains("which is not in a cloud")
-    );
+            .to_string();
+        assert!(error.contains(part), "{error}");
+    }
 }
 
 #[test]

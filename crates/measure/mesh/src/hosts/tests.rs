@@ -83,26 +83,15 @@ fn every_host_has_the_variables_that_ansible_gives_it() {
             serde_json::Value::String(text) => Some(text.clone()),
             other => Some(other.to_string()),
         };
-        assert_eq!(Some(host.ssh_address), text("ansible_host"), "{}", host.name);
-        assert_eq!(host.ssh_user, text("ansible_user"), "{}", host.name);
-        assert_eq!(
-            host.ssh_port.map(|port| port.to_string()),
-            text("ansible_port"),
-            "{}",
-            host.name
-        );
-        assert_eq!(
-            host.place.to_string(),
-            text("weir_place").unwrap(),
-            "{}",
-            host.name
-        );
-        assert_eq!(
-            Some(host.zone).filter(|zone| !zone.is_empty()),
-            text("weir_zone"),
-            "{}",
-            host.name
-        );
+        for (key, found) in [
+            ("ansible_host", Some(host.ssh_address)),
+            ("ansible_user", host.ssh_user),
+            ("ansible_port", host.ssh_port.map(|port| port.to_string())),
+            ("weir_place", Some(host.place.to_string())),
+            ("weir_zone", Some(host.zone).filter(|zone| !zone.is_empty())),
+        ] {
+            assert_eq!(found, text(key), "{key} of {}", host.name);
+        }
     }
 }
 

@@ -47,28 +47,20 @@ fn exit(status: i32, stderr: &str) -> FaultKind {
 fn what_ssh_says_tells_what_to_do() {
     // As OpenSSH 9.2 words them.
     let changed = "@@@@@@@@@@@\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\nHost key verification failed.\r\n";
-    assert_eq!(exit(255, changed), FaultKind::HostKey);
-    assert_eq!(exit(255, "Host key verification failed.\r\n"), FaultKind::HostKey);
-    assert_eq!(
-        exit(255, "root@192.0.2.7: Permission denied (publickey).\r\n"),
-        FaultKind::Denied
-    );
-    assert_eq!(
-        exit(
-            255,
-            "ssh: connect to host 192.0.2.7 port 22: Connection refused\r\n"
-        ),
-        FaultKind::Unreachable
-    );
-    assert_eq!(exit(255, ""), FaultKind::Unreachable);
-    assert_eq!(
-        exit(
-            3,
-            "weir: cannot reach an agent at 192.0.2.7:4747: connection timed out; start one there with 'weir agent'"
-        ),
-        FaultKind::Agent
-    );
-    assert_eq!(exit(3, "\u{1b}[31mweir: something else"), FaultKind::Test);
+    let denied = "root@192.0.2.7: Permission denied (publickey).\r\n";
+    let refused = "ssh: connect to host 192.0.2.7 port 22: Connection refused\r\n";
+    let no_agent = "weir: cannot reach an agent at 192.0.2.7:4747: connection timed out; start one there with 'weir agent'";
+    for (status, stderr, kind) in [
+        (255, changed, FaultKind::HostKey),
+        (255, "Host key verification failed.\r\n", FaultKind::HostKey),
+        (255, denied, FaultKind::Denied),
+        (255, refused, FaultKind::Unreachable),
+        (255, "", FaultKind::Unreachable),
+        (3, no_agent, FaultKind::Agent),
+        (3, "\u{1b}[31mweir: something else", FaultKind::Test),
+    ] {
+        assert_eq!(exit(status, stderr), kind, "{stderr}");
+    }
 }
 
 #[test]
@@ -179,13 +171,8 @@ fn a_host_is_prepared_tested_and_left_as_it_was() {
     assert_eq!(executor.prepare(0).unwrap_err().kind, FaultKind::Architecture);
     executor.clean(0).unwrap();
     executor.ssh = "/nonexistent/ssh".into();
-    assert!(
-        executor
-            .prepare(0)
-            .unwrap_err()
-            .message
-            .contains("install the OpenSSH client")
-    );
+    let missing = executor.prepare(0).unwrap_err().message;
+    assert!(missing.contains("install the OpenSSH client"), "{missing}");
 }
 
 #[test]

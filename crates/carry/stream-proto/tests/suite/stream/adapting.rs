@@ -3,7 +3,7 @@
 use weir_stream_proto::{AdaptiveLimits, Fec};
 use weir_wire::{MAX_FEEDBACK_LENGTH, MediaFeedback};
 
-use super::world::{FRAME_NS, KEY, MS, Plan, SECOND, Setup, World, session};
+use super::world::{FRAME_NS, KEY, MS, Plan, SECOND, Setup, World, run, session};
 
 const LIMITS: AdaptiveLimits = AdaptiveLimits {
     window: 512,
@@ -35,11 +35,10 @@ fn in_calm_it_costs_less_than_two_per_cent_and_leaves_nothing_of_a_little_loss()
         ("rtt = \"1ms\"", 0),
         ("rtt = \"1ms\"\nforward.loss = \"0.04%\"", 400),
     ] {
-        let world = World::new(Setup {
+        let world = run(Setup {
             for_ns: 40 * SECOND,
             ..adaptive(link)
-        })
-        .run();
+        });
         world.assert_whole();
         let (sent, seen) = (world.sender().counters(), world.seen(0));
         assert_eq!((seen.lost, seen.unrepaired), (seen.recovered, 0));
@@ -55,15 +54,14 @@ fn in_calm_it_costs_less_than_two_per_cent_and_leaves_nothing_of_a_little_loss()
 
 #[test]
 fn more_loss_makes_it_rise_within_a_second_and_calm_makes_it_fall_again() {
-    let world = World::new(Setup {
+    let world = run(Setup {
         for_ns: 60 * SECOND,
         stations: vec![Plan {
             worse: Some((20 * SECOND, 23 * SECOND, 50)),
             ..Plan::default()
         }],
         ..adaptive("rtt = \"1ms\"")
-    })
-    .run();
+    });
     let fewest = fewest_sources(&world);
     println!(
         "2 % from 20 to 23: fewest sources each second {fewest:?}; {:?}",
@@ -85,11 +83,10 @@ fn more_loss_makes_it_rise_within_a_second_and_calm_makes_it_fall_again() {
 /// Bursts of 4 on average: one in 100 is longer than 16, of which no window here has as many repairs.
 #[test]
 fn losses_in_bursts_are_borne() {
-    let world = World::new(Setup {
+    let world = run(Setup {
         for_ns: 40 * SECOND,
         ..adaptive("rtt = \"1ms\"\nforward.loss = { mean = \"0.05%\", burst = 4 }")
-    })
-    .run();
+    });
     let seen = world.seen(0);
     let overhead = world.sender().counters().repairs as f64 / world.sender().counters().sources as f64;
     println!(
@@ -103,7 +100,7 @@ fn losses_in_bursts_are_borne() {
 /// The first time that a flow is dark teaches it; the second time, nothing is lost before the flow is left.
 #[test]
 fn a_dark_flow_is_borne_by_the_code_alone_once_one_was_dark() {
-    let world = World::new(Setup {
+    let world = run(Setup {
         for_ns: 6 * SECOND,
         stations: vec![Plan {
             dark: Some((5, SECOND, SECOND + 300 * MS)),
@@ -111,8 +108,7 @@ fn a_dark_flow_is_borne_by_the_code_alone_once_one_was_dark() {
             ..Plan::default()
         }],
         ..adaptive("rtt = \"1ms\"\nforward.loss = \"0.04%\"")
-    })
-    .run();
+    });
     let fewest = fewest_sources(&world);
     println!("{fewest:?} {:?} {:?}", world.damage, world.seen(0));
     assert!(fewest[1] <= 12 && fewest[4] <= 12, "{fewest:?}");

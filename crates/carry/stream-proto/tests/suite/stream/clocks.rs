@@ -2,9 +2,24 @@
 
 use weir_stream_proto::FlowChange;
 
-use super::world::{FRAME_NS, MS, Plan, SECOND, Setup, World};
+use super::world::{FRAME_NS, MS, Plan, SECOND, Setup, World, run};
 
 const LOSSY: &str = "rtt = \"1ms\"\nforward.loss = \"0.1%\"";
+
+/// The clock is set on by this much after two seconds.
+fn set_on(by_ns: i64) -> World {
+    run(with(Plan {
+        step: Some((2 * SECOND + 700_000, by_ns)),
+        ..Plan::default()
+    }))
+}
+
+fn drifting(drift_ppm: i64) -> Setup {
+    with(Plan {
+        drift_ppm,
+        ..Plan::default()
+    })
+}
 
 fn with(plan: Plan) -> Setup {
     Setup {
@@ -35,36 +50,17 @@ fn assert_kept(world: &World) {
 }
 
 #[test]
-fn a_clock_that_steps_by_an_hour_changes_nothing() {
+fn a_clock_that_steps_by_an_hour_or_is_set_on_a_little_changes_nothing() {
     let hour = 3_600 * SECOND as i64;
-    for step in [hour, -hour] {
-        let world = World::new(with(Plan {
-            step: Some((2 * SECOND + 700_000, step)),
-            ..Plan::default()
-        }))
-        .run();
-        assert_kept(&world);
+    for step in [hour, -hour, 100 * MS as i64] {
+        assert_kept(&set_on(step));
     }
-}
-
-#[test]
-fn a_clock_that_is_set_on_a_little_changes_nothing() {
-    let world = World::new(with(Plan {
-        step: Some((2 * SECOND + 700_000, 100 * MS as i64)),
-        ..Plan::default()
-    }))
-    .run();
-    assert_kept(&world);
 }
 
 /// As if the path had become longer by more than the budget: it is followed after a twentieth of a second.
 #[test]
 fn a_clock_that_is_set_back_a_little_costs_a_few_frames_at_most() {
-    let world = World::new(with(Plan {
-        step: Some((2 * SECOND + 700_000, -100 * MS as i64)),
-        ..Plan::default()
-    }))
-    .run();
+    let world = set_on(-100 * MS as i64);
     let late = 100 * MS / FRAME_NS;
     assert!(
         world.damaged + world.lost <= late,
@@ -84,17 +80,13 @@ fn a_clock_that_is_set_back_a_little_costs_a_few_frames_at_most() {
 #[test]
 fn a_clock_that_runs_100_ppm_fast_or_slow_keeps_the_budget_for_an_hour() {
     for drift_ppm in [100, -100] {
-        let world = World::new(Setup {
+        let world = run(Setup {
             latency_ns: 60 * MS,
             for_ns: 3_600 * SECOND,
             slower: 100,
             flows: 4,
-            ..with(Plan {
-                drift_ppm,
-                ..Plan::default()
-            })
-        })
-        .run();
+            ..drifting(drift_ppm)
+        });
         world.assert_whole();
         let seen = world.seen(0);
         println!(
@@ -115,15 +107,11 @@ fn a_clock_that_runs_100_ppm_fast_or_slow_keeps_the_budget_for_an_hour() {
 #[test]
 fn the_budget_is_that_of_the_receivers_clock() {
     for drift_ppm in [0, 100, -100] {
-        let world = World::new(Setup {
+        let world = run(Setup {
             arq: false,
             for_ns: 60 * SECOND,
-            ..with(Plan {
-                drift_ppm,
-                ..Plan::default()
-            })
-        })
-        .run();
+            ..drifting(drift_ppm)
+        });
         assert!(world.damaged > 500);
         let (least, most) = world.waited_ns;
         println!("{drift_ppm} ppm: from {least} to {most} ns after the last packet");

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use weir_stats::ArrivalCounters;
 use weir_stream_proto::{Join, ReceiverEvent, SwitchLimits};
 
-use super::world::{MS, Plan, SECOND, Setup, World, code};
+use super::world::{MS, Plan, SECOND, Setup, World, code, run};
 
 /// What is added to the datagrams of one sender: to be rejected, and to be known.
 #[derive(Default)]
@@ -73,10 +73,7 @@ fn forged_and_replayed_packets_to_either_of_two_change_nothing_but_a_counter() {
             join,
             for_ns: 3 * SECOND,
             stations: vec![
-                Plan {
-                    cut: Some((SECOND, SECOND + 100 * MS)),
-                    ..Plan::default()
-                },
+                Plan::cut(SECOND, SECOND + 100 * MS),
                 Plan {
                     rank: 1,
                     ..Plan::default()
@@ -84,7 +81,7 @@ fn forged_and_replayed_packets_to_either_of_two_change_nothing_but_a_counter() {
             ],
             ..Setup::default()
         };
-        let plain = World::new(setup()).run();
+        let plain = run(setup());
         let mut attacked = World::new(setup());
         let added = attack(&mut attacked);
         let attacked = attacked.run();
@@ -106,14 +103,13 @@ fn forged_and_replayed_packets_to_either_of_two_change_nothing_but_a_counter() {
 
 #[test]
 fn a_format_that_changes_is_told_by_each_sender_and_frames_name_theirs() {
-    let world = World::new(Setup {
+    let world = run(Setup {
         link: "rtt = \"1ms\"\nforward.loss = \"0.5%\"",
         arq: true,
         format_from: Some(1_000),
         stations: vec![Plan::default(), Plan::default()],
         ..Setup::default()
-    })
-    .run();
+    });
     world.assert_whole();
     for sender in 0..2 {
         let told: Vec<_> = world
@@ -152,9 +148,9 @@ fn the_stream_ends_when_all_that_are_wanted_have_ended_or_gone() {
         ],
         ..Setup::default()
     };
-    let world = World::new(setup(None)).run();
+    let world = run(setup(None));
     assert_eq!(world.receiver.ended(), None, "it might come back");
-    let world = World::new(setup(Some(2 * SECOND + 500 * MS))).run();
+    let world = run(setup(Some(2 * SECOND + 500 * MS)));
     assert_eq!(world.receiver.ended(), Some(u64::from(world.frames())));
     assert!(world.receiver.is_finished());
     world.assert_whole();
@@ -163,12 +159,11 @@ fn the_stream_ends_when_all_that_are_wanted_have_ended_or_gone() {
 /// The last frames are lost, and the end arrives: the missing frames are known.
 #[test]
 fn frames_lost_at_the_end_are_told() {
-    let world = World::new(Setup {
+    let world = run(Setup {
         for_ns: 2 * SECOND,
         lose_frames_from: Some(1_190),
         ..Setup::default()
-    })
-    .run();
+    });
     assert_eq!(world.frames(), 1_201);
     assert_eq!((world.whole, world.damaged, world.lost), (1_190, 0, 11));
     assert!(world.receiver.is_finished());

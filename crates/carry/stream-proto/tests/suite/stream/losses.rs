@@ -3,13 +3,13 @@
 use weir_stream_proto::{FlowChange, SenderEvent};
 use weir_wire::FlowId;
 
-use super::world::{FRAME_NS, MS, Plan, SECOND, Setup, World, code};
+use super::world::{FRAME_NS, MS, Plan, SECOND, Setup, code, run};
 
 const LOSSY: &str = "rtt = \"1ms\"\nforward.loss = \"0.04%\"";
 
 #[test]
 fn a_clean_path_takes_nothing_but_the_sources() {
-    let world = World::new(Setup::default()).run();
+    let world = run(Setup::default());
     world.assert_whole();
     let (sent, seen) = (world.sender().counters(), world.seen(0));
     assert_eq!((seen.received, seen.lost, seen.asked), (sent.sources, 0, 0));
@@ -23,13 +23,12 @@ fn a_clean_path_takes_nothing_but_the_sources() {
 
 #[test]
 fn retransmission_alone_repairs_random_loss() {
-    let world = World::new(Setup {
+    let world = run(Setup {
         link: LOSSY,
         arq: true,
         for_ns: 20 * SECOND,
         ..Setup::default()
-    })
-    .run();
+    });
     world.assert_whole();
     let seen = world.seen(0);
     assert!(seen.lost > 200, "{seen:?}");
@@ -40,37 +39,26 @@ fn retransmission_alone_repairs_random_loss() {
 
 #[test]
 fn the_code_alone_repairs_random_loss() {
-    let world = World::new(Setup {
+    let world = run(Setup {
         link: LOSSY,
         fec: code(64, 128),
         for_ns: 20 * SECOND,
         ..Setup::default()
-    })
-    .run();
+    });
     world.assert_whole();
     let seen = world.seen(0);
     assert!(seen.lost > 200, "{seen:?}");
     assert_eq!((seen.recovered, seen.unrepaired), (seen.lost, 0));
 }
 
-/// One sender, with a flow that is dark for a second.
-fn dark(flow: u16) -> Vec<Plan> {
-    let dark = Some((flow, SECOND, 2 * SECOND));
-    vec![Plan {
-        dark,
-        ..Plan::default()
-    }]
-}
-
 #[test]
 fn the_code_alone_bears_a_flow_that_is_dark_for_a_second() {
-    let world = World::new(Setup {
+    let world = run(Setup {
         link: LOSSY,
         fec: code(12, 96),
-        stations: dark(5),
+        stations: vec![Plan::dark(5, SECOND, 2 * SECOND)],
         ..Setup::default()
-    })
-    .run();
+    });
     world.assert_whole();
     let seen = world.seen(0);
     assert_eq!(seen.unrepaired, 0);
@@ -78,15 +66,14 @@ fn the_code_alone_bears_a_flow_that_is_dark_for_a_second() {
 
 #[test]
 fn retransmission_within_three_round_trips_bears_a_flow_that_is_dark_for_a_second() {
-    let world = World::new(Setup {
+    let world = run(Setup {
         link: "rtt = \"10ms\"\nforward.loss = \"0.04%\"",
         arq: true,
         rtt_ns: 10 * MS,
         latency_ns: 30 * MS,
-        stations: dark(5),
+        stations: vec![Plan::dark(5, SECOND, 2 * SECOND)],
         ..Setup::default()
-    })
-    .run();
+    });
     world.assert_whole();
     let left = world.stations[0]
         .events
@@ -111,7 +98,7 @@ fn retransmission_within_three_round_trips_bears_a_flow_that_is_dark_for_a_secon
 #[test]
 fn each_repairs_what_the_other_has_not() {
     // Bursts longer than the code bears.
-    let world = World::new(Setup {
+    let world = run(Setup {
         link: "rtt = \"4ms\"\nforward.loss = { mean = \"0.5%\", burst = 20 }",
         fec: code(12, 96),
         arq: true,
@@ -119,8 +106,7 @@ fn each_repairs_what_the_other_has_not() {
         latency_ns: 40 * MS,
         for_ns: 10 * SECOND,
         ..Setup::default()
-    })
-    .run();
+    });
     world.assert_whole();
     let seen = world.seen(0);
     assert!(seen.recovered > 100 && seen.retransmitted > 100, "{seen:?}");
@@ -128,12 +114,11 @@ fn each_repairs_what_the_other_has_not() {
 
 #[test]
 fn what_cannot_be_repaired_is_given_up_at_the_end_of_the_budget() {
-    let world = World::new(Setup {
+    let world = run(Setup {
         link: "rtt = \"1ms\"\nforward.loss = \"1%\"",
         latency_ns: 5 * MS,
         ..Setup::default()
-    })
-    .run();
+    });
     let seen = world.seen(0);
     assert!(
         world.damaged > 1_000 && world.whole > 500 && world.lost == 0,
@@ -154,7 +139,7 @@ fn what_cannot_be_repaired_is_given_up_at_the_end_of_the_budget() {
 #[test]
 fn a_pause_of_the_source_is_no_fault_of_any_flow() {
     for link in ["rtt = \"1ms\"\nrate = \"60Mbit/s\"", "rtt = \"30ms\"", LOSSY] {
-        let world = World::new(Setup {
+        let world = run(Setup {
             link,
             arq: true,
             latency_ns: 100 * MS,
@@ -163,8 +148,7 @@ fn a_pause_of_the_source_is_no_fault_of_any_flow() {
                 ..Plan::default()
             }],
             ..Setup::default()
-        })
-        .run();
+        });
         assert_eq!(world.stations[0].events, [], "{link}");
         let seen = world.seen(0);
         assert_eq!(
@@ -187,17 +171,13 @@ fn a_pause_of_the_source_is_no_fault_of_any_flow() {
 fn what_is_lost_at_the_end_is_asked_for() {
     for fec in [None, code(12, 96)] {
         let end = FRAME_NS * (SECOND / FRAME_NS);
-        let world = World::new(Setup {
+        let world = run(Setup {
             arq: true,
             fec,
             for_ns: SECOND,
-            stations: vec![Plan {
-                cut: Some((end - MS, end + 3 * MS)),
-                ..Plan::default()
-            }],
+            stations: vec![Plan::cut(end - MS, end + 3 * MS)],
             ..Setup::default()
-        })
-        .run();
+        });
         world.assert_whole();
         assert!(world.receiver.is_finished(), "{fec:?}");
         let (sent, seen) = (world.sender().counters(), world.seen(0));
@@ -210,17 +190,13 @@ fn what_is_lost_at_the_end_is_asked_for() {
 #[test]
 fn the_code_repairs_the_last_packets_like_others() {
     let end = FRAME_NS * (SECOND / FRAME_NS);
-    let world = World::new(Setup {
+    let world = run(Setup {
         fec: code(4, 64),
         flows: 1,
         for_ns: SECOND,
-        stations: vec![Plan {
-            cut: Some((end - 130_000, end - 60_000)),
-            ..Plan::default()
-        }],
+        stations: vec![Plan::cut(end - 130_000, end - 60_000)],
         ..Setup::default()
-    })
-    .run();
+    });
     world.assert_whole();
     let seen = world.seen(0);
     assert!((2..=4).contains(&seen.lost), "{seen:?}");
@@ -231,7 +207,7 @@ fn the_code_repairs_the_last_packets_like_others() {
 fn what_is_lost_before_a_pause_is_repaired_in_it() {
     let from = FRAME_NS * (SECOND / FRAME_NS);
     for fec in [None, code(12, 96)] {
-        let world = World::new(Setup {
+        let world = run(Setup {
             arq: true,
             fec,
             stations: vec![Plan {
@@ -241,8 +217,7 @@ fn what_is_lost_before_a_pause_is_repaired_in_it() {
                 ..Plan::default()
             }],
             ..Setup::default()
-        })
-        .run();
+        });
         let seen = world.seen(0);
         assert!(seen.lost > 10 && seen.unrepaired == 0, "{seen:?}");
         assert_eq!(world.damaged, 0, "{:?}", world.damage);
@@ -254,12 +229,11 @@ fn what_is_lost_before_a_pause_is_repaired_in_it() {
 /// Blocks of 32 packets leave every 83 ms: a frame is waited for until it has been sent, not for a budget of 20 ms only.
 #[test]
 fn frames_that_take_longer_than_the_budget_to_send_are_not_cut() {
-    let world = World::new(Setup {
+    let world = run(Setup {
         slower: 100,
         for_ns: 20 * SECOND,
         ..Setup::default()
-    })
-    .run();
+    });
     world.assert_whole();
     assert!(world.longest_ns < 100 * FRAME_NS + MS, "{}", world.longest_ns);
 }

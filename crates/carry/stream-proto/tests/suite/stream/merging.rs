@@ -3,7 +3,7 @@
 use weir_stats::ArrivalCounters;
 use weir_stream_proto::ReceiverEvent;
 
-use super::world::{FRAME_NS, MS, PACKETS, Plan, SECOND, Setup, World, code};
+use super::world::{FRAME_NS, MS, PACKETS, Plan, SECOND, Setup, World, code, run};
 
 fn two(first: Plan, second: Plan) -> Setup {
     Setup {
@@ -21,7 +21,7 @@ fn assert_accounted(seen: &ArrivalCounters) {
 
 #[test]
 fn of_two_clean_senders_each_packet_is_taken_once() {
-    let world = World::new(two(Plan::default(), Plan::default())).run();
+    let world = run(two(Plan::default(), Plan::default()));
     world.assert_whole();
     let sources = world.sender().counters().sources;
     // The end of the stream is a packet of none of its frames.
@@ -51,18 +51,13 @@ fn of_two_clean_senders_each_packet_is_taken_once() {
 
 #[test]
 fn a_sender_that_is_killed_within_a_frame_costs_none_though_both_lose_packets() {
-    let killed = Plan {
-        killed_ns: Some(SECOND + FRAME_NS / 2),
-        removed_ns: Some(3 * SECOND),
-        ..Plan::default()
-    };
+    let killed = Plan::killed(SECOND + FRAME_NS / 2, 3 * SECOND);
     for (first, second) in [(killed.clone(), Plan::default()), (Plan::default(), killed)] {
-        let world = World::new(Setup {
+        let world = run(Setup {
             link: "rtt = \"1ms\"\nforward.loss = \"0.5%\"",
             arq: true,
             ..two(first, second)
-        })
-        .run();
+        });
         world.assert_whole();
         let [first, second] = [world.seen(0), world.seen(1)];
         assert_accounted(&first);
@@ -75,16 +70,12 @@ fn a_sender_that_is_killed_within_a_frame_costs_none_though_both_lose_packets() 
 /// Each sender's own code gives back what it lost, whether the other one has brought it or not.
 #[test]
 fn senders_with_a_code_bear_what_either_or_both_lose() {
-    let dark = Plan {
-        dark: Some((5, SECOND, 2 * SECOND)),
-        ..Plan::default()
-    };
-    let world = World::new(Setup {
+    let dark = Plan::dark(5, SECOND, 2 * SECOND);
+    let world = run(Setup {
         link: "rtt = \"1ms\"\nforward.loss = \"1%\"",
         fec: code(12, 96),
         ..two(dark, Plan::default())
-    })
-    .run();
+    });
     world.assert_whole();
     for seen in [world.seen(0), world.seen(1)] {
         assert_accounted(&seen);
@@ -95,12 +86,11 @@ fn senders_with_a_code_bear_what_either_or_both_lose() {
 /// Without repair a packet is missing if both lose it: with 1 % each, independently, one in 10,000.
 #[test]
 fn what_both_lose_is_the_product_of_what_each_loses() {
-    let world = World::new(Setup {
+    let world = run(Setup {
         link: "rtt = \"1ms\"\nforward.loss = \"1%\"",
         for_ns: 60 * SECOND,
         ..two(Plan::default(), Plan::default())
-    })
-    .run();
+    });
     let [first, second] = [world.seen(0), world.seen(1)];
     let packets = f64::from(world.frames() * PACKETS);
     let share = |count: u64| count as f64 / packets;
@@ -130,11 +120,8 @@ fn what_both_lose_is_the_product_of_what_each_loses() {
 
 #[test]
 fn of_each_sender_a_flow_may_be_dark_without_any_repair() {
-    let dark = |flow, from| Plan {
-        dark: Some((flow, from, from + SECOND)),
-        ..Plan::default()
-    };
-    let world = World::new(two(dark(5, SECOND / 2), dark(9, 2 * SECOND))).run();
+    let first = Plan::dark(5, SECOND / 2, 3 * SECOND / 2);
+    let world = run(two(first, Plan::dark(9, 2 * SECOND, 3 * SECOND)));
     world.assert_whole();
     for seen in [world.seen(0), world.seen(1)] {
         assert_accounted(&seen);
@@ -149,18 +136,14 @@ fn of_each_sender_a_flow_may_be_dark_without_any_repair() {
 fn what_the_other_sender_brings_is_not_asked_for() {
     for rtt in [1, 6, 12] {
         let link = format!("rtt = \"{rtt}ms\"\nforward.loss = \"1%\"");
-        let far = Plan {
-            link: Some(link.leak()),
-            ..Plan::default()
-        };
-        let world = World::new(Setup {
+        let far = Plan::over(link.leak());
+        let world = run(Setup {
             link: "rtt = \"1ms\"\nforward.loss = \"1%\"",
             arq: true,
             rtt_ns: MS,
             for_ns: 10 * SECOND,
             ..two(Plan::default(), far)
-        })
-        .run();
+        });
         world.assert_whole();
         let (mut lost, mut asked) = (0, 0);
         for seen in [world.seen(0), world.seen(1)] {
@@ -175,21 +158,14 @@ fn what_the_other_sender_brings_is_not_asked_for() {
 /// The frames of a sender that is 8 ms behind are waited for, in a budget of 10 ms.
 #[test]
 fn a_sender_whose_packets_come_later_repairs_the_one_before() {
-    let far = Plan {
-        link: Some("rtt = \"17ms\"\nforward.loss = \"1%\""),
-        ..Plan::default()
-    };
-    let near = Plan {
-        link: Some("rtt = \"1ms\"\nforward.loss = \"1%\""),
-        ..Plan::default()
-    };
-    let world = World::new(Setup {
+    let far = Plan::over("rtt = \"17ms\"\nforward.loss = \"1%\"");
+    let near = Plan::over("rtt = \"1ms\"\nforward.loss = \"1%\"");
+    let world = run(Setup {
         latency_ns: 10 * MS,
         rtt_ns: 17 * MS,
         for_ns: 20 * SECOND,
         ..two(near, far)
-    })
-    .run();
+    });
     let [near, far] = [world.seen(0), world.seen(1)];
     let packets = f64::from(world.frames() * PACKETS);
     let expected = near.lost as f64 * far.lost as f64 / packets;
@@ -209,11 +185,10 @@ fn a_sender_that_is_too_far_behind_is_not_waited_for() {
         lag_ns: 50 * MS,
         ..Plan::default()
     };
-    let world = World::new(Setup {
+    let world = run(Setup {
         link: "rtt = \"1ms\"\nforward.loss = \"0.1%\"",
         ..two(Plan::default(), far)
-    })
-    .run();
+    });
     assert!(world.damaged > 50 && world.lost == 0, "{}", world.damaged);
     let longest = FRAME_NS + 20 * MS + MS / 2;
     assert!(world.longest_ns <= longest, "{}", world.longest_ns);
@@ -251,20 +226,15 @@ fn a_sender_that_drips_does_not_hold_the_stream() {
 
 #[test]
 fn a_sender_that_comes_back_with_a_new_session_joins_the_other() {
-    let first = Plan {
-        killed_ns: Some(SECOND),
-        removed_ns: Some(SECOND + 300 * MS),
-        ..Plan::default()
-    };
+    let first = Plan::killed(SECOND, SECOND + 300 * MS);
     let again = Plan {
         from_ns: 2 * SECOND,
         ..Plan::default()
     };
-    let world = World::new(Setup {
+    let world = run(Setup {
         stations: vec![first, Plan::default(), again],
         ..Setup::default()
-    })
-    .run();
+    });
     world.assert_whole();
     let back = world.seen(2);
     assert!(back.received > 70_000, "{back:?}");
@@ -280,11 +250,7 @@ fn a_sender_that_comes_back_with_a_new_session_joins_the_other() {
 #[test]
 fn a_sender_that_begins_anew_goes_on_where_the_stream_was() {
     for killed in [SECOND, 30 * MS, 5 * MS] {
-        let first = Plan {
-            killed_ns: Some(killed + FRAME_NS / 2),
-            removed_ns: Some(killed + 100 * MS),
-            ..Plan::default()
-        };
+        let first = Plan::killed(killed + FRAME_NS / 2, killed + 100 * MS);
         // It joins with frame 0 of picture 1,000 or so.
         let picture = 1_000;
         let again = Plan {
@@ -292,11 +258,10 @@ fn a_sender_that_begins_anew_goes_on_where_the_stream_was() {
             numbers_behind: picture as u32,
             ..Plan::default()
         };
-        let world = World::new(Setup {
+        let world = run(Setup {
             stations: vec![first, again],
             ..Setup::default()
-        })
-        .run();
+        });
         let before = killed / FRAME_NS + 1;
         assert_eq!(world.lost, 0, "numbers go on without a gap");
         assert!(world.damaged <= 1, "that which was being sent");
@@ -321,19 +286,15 @@ fn a_sender_that_begins_anew_goes_on_where_the_stream_was() {
 /// A path that carries nothing for longer than symbols are remembered, or frames fit in.
 #[test]
 fn after_a_long_outage_the_stream_goes_on_and_what_is_lost_is_told() {
-    let cut = Plan {
-        cut: Some((SECOND, 6 * SECOND)),
-        ..Plan::default()
-    };
+    let cut = Plan::cut(SECOND, 6 * SECOND);
     // The sender hears nothing for longer than it would go on: its breaker is not what is tested.
-    let world = World::new(Setup {
+    let world = run(Setup {
         for_ns: 8 * SECOND,
         arq: true,
         silence_ns: 60 * SECOND,
         stations: vec![cut.clone()],
         ..Setup::default()
-    })
-    .run();
+    });
     let gone = 5 * SECOND / FRAME_NS;
     assert!(
         world.lost.abs_diff(gone) <= 2 && world.damaged <= 2,
@@ -352,14 +313,13 @@ fn after_a_long_outage_the_stream_goes_on_and_what_is_lost_is_told() {
     );
 
     // With another sender nothing is lost, and all is known to have been elsewhere.
-    let world = World::new(Setup {
+    let world = run(Setup {
         for_ns: 8 * SECOND,
         arq: true,
         silence_ns: 60 * SECOND,
         stations: vec![cut, Plan::default()],
         ..Setup::default()
-    })
-    .run();
+    });
     world.assert_whole();
     let seen = world.seen(0);
     assert_accounted(&seen);

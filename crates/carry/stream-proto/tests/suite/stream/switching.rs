@@ -2,7 +2,7 @@
 
 use weir_stream_proto::{Join, ReceiverEvent, SwitchLimits, SwitchReason};
 
-use super::world::{FRAME_NS, MS, Plan, SECOND, Setup, World};
+use super::world::{FRAME_NS, MS, Plan, SECOND, Setup, World, run};
 
 const LIMITS: SwitchLimits = SwitchLimits {
     silence_ns: 20 * MS,
@@ -33,6 +33,15 @@ fn switches(world: &World) -> Vec<(u64, u16, u16, SwitchReason)> {
     world.events.iter().filter_map(switched).collect()
 }
 
+/// Which senders are wanted from when on, in nanoseconds, and which are not.
+fn wanted(world: &World) -> Vec<(u64, u16, bool)> {
+    let wanted = |(at, event): &(u64, ReceiverEvent)| match event {
+        ReceiverEvent::Wanted { sender, wanted } => Some((*at, sender.0, *wanted)),
+        _ => None,
+    };
+    world.events.iter().filter_map(wanted).collect()
+}
+
 /// Each frame is of the sender that was in use: senders change where the events say so, and pictures go on.
 #[track_caller]
 fn assert_boundaries(world: &World, alike: bool) {
@@ -60,18 +69,10 @@ fn assert_boundaries(world: &World, alike: bool) {
 
 #[test]
 fn one_sends_and_the_other_holds() {
-    let world = World::new(two(Plan::default(), Plan::default())).run();
+    let world = run(two(Plan::default(), Plan::default()));
     world.assert_whole();
     assert_eq!(world.seen(1).received, 0);
-    let wanted: Vec<_> = world
-        .events
-        .iter()
-        .filter_map(|(at, event)| match event {
-            ReceiverEvent::Wanted { sender, wanted } => Some((*at, sender.0, *wanted)),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(wanted, [(0, 0, true), (0, 1, false)]);
+    assert_eq!(wanted(&world), [(0, 0, true), (0, 1, false)]);
     assert_eq!(switches(&world), []);
     assert!(world.receiver.is_finished());
 }
@@ -79,15 +80,12 @@ fn one_sends_and_the_other_holds() {
 #[test]
 fn when_one_is_silent_the_other_takes_over_and_later_the_first_again() {
     for numbers_behind in [0, 200] {
-        let first = Plan {
-            cut: Some((SECOND + FRAME_NS / 3, SECOND + 200 * MS)),
-            ..Plan::default()
-        };
+        let first = Plan::cut(SECOND + FRAME_NS / 3, SECOND + 200 * MS);
         let second = Plan {
             numbers_behind,
             ..Plan::default()
         };
-        let world = World::new(two(first, second)).run();
+        let world = run(two(first, second));
         assert_boundaries(&world, numbers_behind == 0);
         let switches = switches(&world);
         let [
@@ -120,15 +118,11 @@ fn when_one_is_silent_the_other_takes_over_and_later_the_first_again() {
 
 #[test]
 fn when_too_much_of_one_stays_lost_the_other_takes_over_without_a_gap() {
-    let first = Plan {
-        link: Some("rtt = \"1ms\"\nforward.loss = \"1%\""),
-        ..Plan::default()
-    };
-    let world = World::new(Setup {
+    let first = Plan::over("rtt = \"1ms\"\nforward.loss = \"1%\"");
+    let world = run(Setup {
         for_ns: 6 * SECOND,
         ..two(first, Plan::default())
-    })
-    .run();
+    });
     assert_boundaries(&world, true);
     let switches = switches(&world);
     let (at, from, to, why) = switches[0];
@@ -153,11 +147,7 @@ fn when_too_much_of_one_stays_lost_the_other_takes_over_without_a_gap() {
 
 #[test]
 fn when_one_is_removed_the_other_takes_over_and_it_is_gone_back_to_with_a_new_session() {
-    let first = Plan {
-        killed_ns: Some(SECOND),
-        removed_ns: Some(SECOND),
-        ..Plan::default()
-    };
+    let first = Plan::killed(SECOND, SECOND);
     let again = Plan {
         from_ns: 2 * SECOND,
         own_pictures: true,
@@ -169,7 +159,7 @@ fn when_one_is_removed_the_other_takes_over_and_it_is_gone_back_to_with_a_new_se
         ..two(first, Plan::default())
     };
     setup.stations.push(again);
-    let world = World::new(setup).run();
+    let world = run(setup);
     assert_boundaries(&world, false);
     let switches = switches(&world);
     let [
@@ -188,17 +178,13 @@ fn when_one_is_removed_the_other_takes_over_and_it_is_gone_back_to_with_a_new_se
 
 #[test]
 fn the_only_sender_may_begin_anew() {
-    let first = Plan {
-        killed_ns: Some(SECOND + FRAME_NS / 2),
-        removed_ns: Some(SECOND + 100 * MS),
-        ..Plan::default()
-    };
+    let first = Plan::killed(SECOND + FRAME_NS / 2, SECOND + 100 * MS);
     let again = Plan {
         from_ns: 2 * SECOND,
         numbers_behind: (2 * SECOND / FRAME_NS) as u32,
         ..Plan::default()
     };
-    let world = World::new(two(first, again)).run();
+    let world = run(two(first, again));
     assert_boundaries(&world, true);
     assert_eq!(world.lost, 0);
     assert!(world.damaged <= 1);
@@ -217,23 +203,17 @@ fn the_only_sender_may_begin_anew() {
 #[test]
 fn a_sender_that_brings_nothing_is_not_switched_to() {
     // The second one's path carries nothing, either. The first returns, and its losses are forgotten 400 ms later.
-    let cut = |from, to| Plan {
-        cut: Some((from, to)),
-        ..Plan::default()
-    };
-    let world = World::new(two(cut(SECOND, SECOND + 300 * MS), cut(0, 10 * SECOND))).run();
+    let first = Plan::cut(SECOND, SECOND + 300 * MS);
+    let world = run(two(first, Plan::cut(0, 10 * SECOND)));
     assert_eq!(switches(&world), []);
-    let wanted: Vec<_> = world
-        .events
+    let wanted = wanted(&world);
+    let in_ms: Vec<_> = wanted
         .iter()
-        .filter_map(|(at, event)| match event {
-            ReceiverEvent::Wanted { sender, wanted } => Some((at / MS, sender.0, *wanted)),
-            _ => None,
-        })
+        .map(|(at, sender, wanted)| (at / MS, *sender, *wanted))
         .collect();
     assert!(
         matches!(
-            wanted[..],
+            in_ms[..],
             [_, _, (1_019..=1_020, 1, true), (1_700..=1_800, 1, false)]
         ),
         "{wanted:?}"
@@ -248,10 +228,7 @@ fn a_sender_that_brings_nothing_is_not_switched_to() {
 
 #[test]
 fn of_three_the_one_that_is_able_takes_over() {
-    let cut = Plan {
-        cut: Some((SECOND, 10 * SECOND)),
-        ..Plan::default()
-    };
+    let cut = Plan::cut(SECOND, 10 * SECOND);
     let mut setup = Setup {
         for_ns: 3 * SECOND,
         ..two(cut.clone(), cut)
@@ -261,7 +238,7 @@ fn of_three_the_one_that_is_able_takes_over() {
         rank: 2,
         ..Plan::default()
     });
-    let world = World::new(setup).run();
+    let world = run(setup);
     assert_boundaries(&world, true);
     let switches = switches(&world);
     // The second one is waited for half a second.
@@ -275,12 +252,11 @@ fn of_three_the_one_that_is_able_takes_over() {
 
 #[test]
 fn between_two_that_lose_too_much_it_does_not_go_to_and_fro() {
-    let world = World::new(Setup {
+    let world = run(Setup {
         link: "rtt = \"1ms\"\nforward.loss = \"1%\"",
         for_ns: 10 * SECOND,
         ..two(Plan::default(), Plan::default())
-    })
-    .run();
+    });
     assert_boundaries(&world, true);
     let switches = switches(&world);
     println!("{switches:?}");

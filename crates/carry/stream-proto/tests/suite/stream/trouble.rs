@@ -10,7 +10,7 @@ use weir_wire::{FlowId, MAX_FEEDBACK_LENGTH, MediaData, MediaFeedback, MediaFram
 
 use super::world::{
     FRAME_BYTES, KEY, MS, PACKETS, PAYLOAD, SECOND, SESSION, Setup, World, code, picture, receiver_config,
-    sender_config, terms,
+    run, sender_config, terms,
 };
 
 #[test]
@@ -22,7 +22,7 @@ fn garbage_replays_and_forgeries_change_nothing_but_a_counter() {
         for_ns: 2 * SECOND,
         ..Setup::default()
     };
-    let plain = World::new(honest()).run();
+    let plain = run(honest());
     plain.assert_whole();
 
     let mut attacked = World::new(honest());
@@ -219,11 +219,10 @@ fn feedback_is_taken_once_and_only_from_the_receiver() {
 /// Buffers go round: as many come back as frames went in, and none more, however often the format is described.
 #[test]
 fn buffers_of_frames_come_back_and_no_others() {
-    let mut world = World::new(Setup {
+    let mut world = run(Setup {
         format_from: Some(1_000),
         ..Setup::default()
-    })
-    .run();
+    });
     world.assert_whole();
     let frames = u64::from(world.frames());
     let station = &mut world.stations[0];

@@ -98,6 +98,41 @@ pub struct Plan {
     pub rank: u16,
 }
 
+impl Plan {
+    /// Its path carries nothing, from when to when.
+    pub fn cut(from_ns: u64, to_ns: u64) -> Self {
+        Plan {
+            cut: Some((from_ns, to_ns)),
+            ..Plan::default()
+        }
+    }
+
+    /// This flow of its carries nothing, from when to when.
+    pub fn dark(flow: u16, from_ns: u64, to_ns: u64) -> Self {
+        Plan {
+            dark: Some((flow, from_ns, to_ns)),
+            ..Plan::default()
+        }
+    }
+
+    /// It is killed and later removed from the receiver.
+    pub fn killed(killed_ns: u64, removed_ns: u64) -> Self {
+        Plan {
+            killed_ns: Some(killed_ns),
+            removed_ns: Some(removed_ns),
+            ..Plan::default()
+        }
+    }
+
+    /// It has a link of its own.
+    pub fn over(link: &'static str) -> Self {
+        Plan {
+            link: Some(link),
+            ..Plan::default()
+        }
+    }
+}
+
 /// Changes what arrives.
 pub type Meddler = Box<dyn FnMut(&mut Vec<Vec<u8>>)>;
 
@@ -149,6 +184,11 @@ pub struct World {
     pub rates: Vec<(u64, CodeRate)>,
     /// Formats of all frames.
     pub formats: Vec<u16>,
+}
+
+/// The world of this setup after its time.
+pub fn run(setup: Setup) -> World {
+    World::new(setup).run()
 }
 
 /// A code rate that does not change.

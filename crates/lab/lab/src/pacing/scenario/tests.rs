@@ -1,7 +1,8 @@
 use proptest::prelude::*;
+use weir_link::headline;
 use weir_net::tcp::CongestionControl;
 
-use super::super::named::{headline, scenarios};
+use super::super::named::scenarios;
 use super::*;
 use crate::scenario_file::MOST_BYTES;
 use crate::scenario_file::tests::{assert_mistakes_are_named, strange_values};

@@ -3,14 +3,11 @@
 use serde_json::json;
 use weir_diagnose::{FindingName, Severity};
 
-use super::sample::{clean, lose_every, named, number, of_tests, the, value};
+use super::sample::{assert_says, clean, lose_every, losing, named, number, of_tests, the, value};
 
 #[test]
 fn drops_of_sockets_and_hosts_are_told_from_the_networks() {
-    let mut test = clean(8, 1000, 8_000);
-    for flow in 0..8 {
-        lose_every(&mut test, flow, 100);
-    }
+    let mut test = losing(clean(8, 1000, 8_000), 0..8, 100);
     // 240 packets are lost; of a run that was cut off there are the counters alone.
     assert_eq!(test.lost, 240);
     test.flows[2].counts.socket_drops = 150;
@@ -19,8 +16,8 @@ fn drops_of_sockets_and_hosts_are_told_from_the_networks() {
     assert_eq!(found.severity, Severity::Fault);
     assert_eq!(number(&found, "packets lost at the socket"), 150.0);
     assert_eq!(number(&found, "packets lost on the receiving host"), 40.0);
-    assert!(found.sentence.contains("190 of 240"), "{}", found.sentence);
-    assert!(found.action.contains("rmem_max"), "{}", found.action);
+    assert_says(&found.sentence, "190 of 240");
+    assert_says(&found.action, "rmem_max");
 }
 
 #[test]
@@ -33,10 +30,7 @@ fn loss_that_no_host_counts_is_the_networks() {
 /// Where hosts dropped most of it, what the loss looks like says little of the network.
 #[test]
 fn loss_on_hosts_makes_what_is_said_of_the_network_less_sure() {
-    let mut test = clean(8, 1000, 8_000);
-    for flow in 0..8 {
-        lose_every(&mut test, flow, 100);
-    }
+    let mut test = losing(clean(8, 1000, 8_000), 0..8, 100);
     let sure = the(&of_tests(vec![test.clone()]), FindingName::LossProcess);
     test.flows[2].counts.socket_drops = 180;
     let unsure = the(&of_tests(vec![test]), FindingName::LossProcess);
@@ -44,11 +38,7 @@ fn loss_on_hosts_makes_what_is_said_of_the_network_less_sure() {
         unsure.confidence.level < 0.5 * sure.confidence.level,
         "{unsure:#?}"
     );
-    assert!(
-        unsure.confidence.test.contains("hosts dropped"),
-        "{}",
-        unsure.confidence.test
-    );
+    assert_says(&unsure.confidence.test, "hosts dropped");
 }
 
 #[test]
@@ -62,7 +52,7 @@ fn a_sender_that_is_late_or_short_of_room_is_told() {
     late.sender.schedule_p99_ns = 7_000_000;
     let found = the(&of_tests(vec![on_time.clone(), late]), FindingName::LateSender);
     assert_eq!(found.severity, Severity::Notice);
-    assert!(found.sentence.contains("7.00 ms"), "{}", found.sentence);
+    assert_says(&found.sentence, "7.00 ms");
     let mut refused = on_time.clone();
     refused.sender.refused = 12;
     assert_eq!(
@@ -75,10 +65,9 @@ fn a_sender_that_is_late_or_short_of_room_is_told() {
     // 23,000 of 24,000: less than 99 %.
     let mut slow = on_time;
     slow.sender.sent = 23_000;
-    assert!(
-        the(&of_tests(vec![slow]), FindingName::LateSender)
-            .sentence
-            .contains("95.8")
+    assert_says(
+        &the(&of_tests(vec![slow]), FindingName::LateSender).sentence,
+        "95.8",
     );
 }
 
@@ -97,9 +86,5 @@ fn many_reversals_are_the_networks_and_few_a_hosts() {
     let many = the(&of_tests(vec![test]), FindingName::Reversals);
     assert_eq!(many.severity, Severity::Notice);
     assert_eq!(number(&many, "share of packets"), 0.01);
-    assert!(
-        many.sentence.contains("paths of different delay"),
-        "{}",
-        many.sentence
-    );
+    assert_says(&many.sentence, "paths of different delay");
 }

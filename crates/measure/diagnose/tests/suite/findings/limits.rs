@@ -4,7 +4,10 @@ use weir_diagnose::measured::FlowTest;
 use weir_diagnose::{FindingName, Severity};
 use weir_results::StreamBurst;
 
-use super::sample::{START, clean, diagnosed, lose_every, named, number, of_tests, the, value};
+use super::sample::{
+    START, assert_near, assert_says, clean, diagnosed, lose_every, losing, named, number, of_tests, the,
+    value,
+};
 
 const LIMITS: [FindingName; 4] = [
     FindingName::FlowRateCap,
@@ -69,12 +72,9 @@ fn a_cap_on_each_flow_shows_in_the_rate_of_a_flow() {
     let found = the(&of_tests(capped_flows()), FindingName::FlowRateCap);
     assert_eq!(found.severity, Severity::Fault);
     // 30 Mbit/s of payload is 30.84 with 28 bytes of headers for each 1,000.
-    assert!(
-        (number(&found, "held at") / 30.84e6 - 1.0).abs() < 0.01,
-        "{found:#?}"
-    );
+    assert_near(number(&found, "held at"), 30.84e6, 0.01);
     // 80 Mbit/s over flows that use four fifths of 30.84: 3.2.
-    assert!(found.action.contains("at least 4 flows"), "{}", found.action);
+    assert_says(&found.action, "at least 4 flows");
 }
 
 /// 80 Mbit/s need 10,000 packets of 1,000 bytes a second, 5,000 of 2,000, 2,500 of 4,000; 4,000 pass.
@@ -90,12 +90,9 @@ fn a_cap_on_packets_shows_at_short_payloads() {
     hold(&mut tests[1], 0.8013);
     only(tests.clone(), Some(FindingName::PacketRateCap));
     let found = the(&of_tests(tests), FindingName::PacketRateCap);
-    assert!(
-        (number(&found, "held at") / 4_000.0 - 1.0).abs() < 0.01,
-        "{found:#?}"
-    );
+    assert_near(number(&found, "held at"), 4_000.0, 0.01);
     // 80 Mbit/s in 3,200 packets a second.
-    assert!(found.action.contains("payloads of 31"), "{}", found.action);
+    assert_says(&found.action, "payloads of 31");
 }
 
 /// Every test is held at three quarters and packets wait 20 ms, as long as 200 packets take.
@@ -112,11 +109,8 @@ fn a_full_path_shows_in_the_delay() {
     }
     only(tests.clone(), Some(FindingName::Congestion));
     let found = the(&of_tests(tests), FindingName::Congestion);
-    assert!(
-        (number(&found, "held at") / 61.68e6 - 1.0).abs() < 0.01,
-        "{found:#?}"
-    );
-    assert!(found.sentence.contains("20.8 ms"), "{}", found.sentence);
+    assert_near(number(&found, "held at"), 61.68e6, 0.01);
+    assert_says(&found.sentence, "20.8 ms");
 }
 
 /// The same without a queue: nothing waits, and more flows change nothing.
@@ -126,15 +120,12 @@ fn a_cap_on_all_flows_together_is_that_of_a_network_that_sees_one() {
     tests.iter_mut().for_each(|test| hold(test, 0.75));
     only(tests.clone(), Some(FindingName::FiveTupleIgnored));
     let found = the(&of_tests(tests), FindingName::FiveTupleIgnored);
-    assert!(
-        (number(&found, "held at") / 61.68e6 - 1.0).abs() < 0.01,
-        "{found:#?}"
-    );
+    assert_near(number(&found, "held at"), 61.68e6, 0.01);
     // With one number of flows nobody can say that it changes nothing.
     let mut single = vec![flows(8)];
     hold(&mut single[0], 0.75);
     let found = the(&of_tests(single), FindingName::Congestion);
-    assert!(found.sentence.contains("without a queue"), "{}", found.sentence);
+    assert_says(&found.sentence, "without a queue");
 }
 
 /// A quarter is lost at random everywhere: no limit loses so unevenly.
@@ -166,30 +157,20 @@ fn random_loss_of_any_size_is_no_limit() {
 #[test]
 fn a_clean_sweep_and_one_route_with_a_little_loss_are_no_limit() {
     only([1, 2, 4, 8].into_iter().map(flows).collect(), None);
-    let mut tests: Vec<FlowTest> = [1, 2, 4, 8].into_iter().map(flows).collect();
-    for test in &mut tests {
-        for flow in 0..test.flows.len() as u16 {
-            lose_every(test, flow, 200);
-        }
-    }
-    only(tests, None);
+    only(all_losing(|_| 200), None);
+}
+
+/// Tests of 1 to 8 flows, each flow of which loses one packet of so many.
+fn all_losing(every: impl Fn(u64) -> u64) -> Vec<FlowTest> {
+    let of = |count: u16| losing(flows(count), 0..count, every(u64::from(count)));
+    [1, 2, 4, 8].map(of).to_vec()
 }
 
 /// 0.1 % with one flow, and as much again for each further one, on all flows alike.
-fn growing() -> Vec<FlowTest> {
-    let of = |count: u16| {
-        let mut test = flows(count);
-        for flow in 0..count {
-            lose_every(&mut test, flow, 1_000 / u64::from(count));
-        }
-        test
-    };
-    vec![of(1), of(2), of(4), of(8)]
-}
-
 #[test]
 fn loss_that_grows_with_flows_that_lose_alike_is_a_network_that_ignores_them() {
-    let found = the(&of_tests(growing()), FindingName::FiveTupleIgnored);
+    let growing = all_losing(|flows| 1_000 / flows);
+    let found = the(&of_tests(growing), FindingName::FiveTupleIgnored);
     assert_eq!(
         value(&found, "packets lost"),
         serde_json::json!([30, 60, 120, 240])
@@ -201,13 +182,7 @@ fn loss_that_grows_with_flows_that_lose_alike_is_a_network_that_ignores_them() {
 
 #[test]
 fn loss_that_does_not_grow_or_falls_on_some_flows_is_none() {
-    let mut steady: Vec<FlowTest> = [1, 2, 4, 8].into_iter().map(flows).collect();
-    for test in &mut steady {
-        for flow in 0..test.flows.len() as u16 {
-            lose_every(test, flow, 500);
-        }
-    }
-    only(steady, None);
+    only(all_losing(|_| 500), None);
     // One route of two loses: one and two flows happened to miss it, and half of four and of eight met it.
     let mut routes: Vec<FlowTest> = [1, 2, 4, 8].into_iter().map(flows).collect();
     for (test, lossy) in [(2, vec![1, 3]), (3, vec![0, 2, 3, 7])] {

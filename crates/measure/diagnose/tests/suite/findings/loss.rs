@@ -3,7 +3,9 @@
 use weir_diagnose::measured::FlowTest;
 use weir_diagnose::{FindingName, Severity};
 
-use super::sample::{clean, lose, lose_every, named, number, of_tests, the, value, warns, window};
+use super::sample::{
+    assert_near, assert_says, clean, dark, lose, losing, named, number, of_tests, the, value, warns, window,
+};
 
 fn process(test: FlowTest) -> weir_diagnose::Finding {
     the(&of_tests(vec![test]), FindingName::LossProcess)
@@ -17,7 +19,7 @@ fn nothing_lost_is_not_called_zero() {
     assert_eq!(value(&found, "process"), "none seen");
     let high = value(&found, "loss, 95 % bounds")[1].as_f64().unwrap();
     assert!((high - 0.000_153_692).abs() < 1e-8, "{high}");
-    assert!(found.sentence.contains("7 min 41 s"), "{}", found.sentence);
+    assert_says(&found.sentence, "7 min 41 s");
 }
 
 /// 4 of 24,000: R's binom.test gives 4.541286e-05 to 4.266774e-04.
@@ -39,10 +41,7 @@ fn a_few_losses_have_bounds_and_no_kind() {
 
 #[test]
 fn losses_apart_from_each_other_are_independent() {
-    let mut test = clean(8, 1000, 8_000);
-    for flow in 0..8 {
-        lose_every(&mut test, flow, 97);
-    }
+    let test = losing(clean(8, 1000, 8_000), 0..8, 97);
     let found = process(test);
     assert_eq!(value(&found, "process"), "independent");
     assert_eq!(number(&found, "lost packets per independent event"), 1.0);
@@ -62,14 +61,8 @@ fn bursts_that_are_spread_over_the_flows_are_still_bursts() {
     assert_eq!(value(&found, "process"), "bursty");
     assert_eq!(value(&found, "sequence of the process"), "stream");
     // Maximum likelihood of runs of 12 in 24,000 with 480 lost: 40 ends in 480 steps while bad.
-    assert!(
-        (number(&found, "from bad to good") * 12.0 - 1.0).abs() < 0.02,
-        "{found:#?}"
-    );
-    assert!(
-        (number(&found, "from good to bad") * 588.0 - 1.0).abs() < 0.05,
-        "{found:#?}"
-    );
+    assert_near(number(&found, "from bad to good"), 1.0 / 12.0, 0.02);
+    assert_near(number(&found, "from good to bad"), 1.0 / 588.0, 0.05);
     assert!(number(&found, "loss while bad") > 0.99);
     // Each burst is one event: the bounds are those of 40 in 2,000.
     assert_eq!(number(&found, "lost packets per independent event"), 12.0);
@@ -84,8 +77,7 @@ fn bursts_that_are_spread_over_the_flows_are_still_bursts() {
 /// An outage is a finding of its own and no part of the loss process.
 #[test]
 fn an_outage_is_left_out() {
-    let mut test = clean(8, 1000, 8_000);
-    lose(&mut test, 3, 900, 700);
+    let test = dark(clean(8, 1000, 8_000), [3], 900, 700);
     let found = process(test);
     assert_eq!(value(&found, "process"), "none seen");
 }

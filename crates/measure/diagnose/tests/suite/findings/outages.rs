@@ -3,13 +3,12 @@
 use serde_json::json;
 use weir_diagnose::{FindingName, Severity};
 
-use super::sample::{SECOND, START, clean, lose, named, number, of_tests, the, value};
+use super::sample::{SECOND, START, assert_says, clean, dark, lose, named, number, of_tests, the, value};
 
 /// 8 flows of 1,000 packets a second each: 700 packets are 0.7 s.
 #[test]
 fn one_flow_dark_is_told_with_its_start_and_length() {
-    let mut test = clean(8, 1000, 8_000);
-    lose(&mut test, 3, 900, 700);
+    let test = dark(clean(8, 1000, 8_000), [3], 900, 700);
     let found = the(&of_tests(vec![test]), FindingName::Outage);
     assert_eq!(found.severity, Severity::Fault);
     assert_eq!(value(&found, "dark"), "one flow");
@@ -18,32 +17,23 @@ fn one_flow_dark_is_told_with_its_start_and_length() {
     // From the packet before the first lost one to the packet after the last.
     assert_eq!(number(&found, "began"), (START + 899_000_000) as f64);
     assert_eq!(number(&found, "lasted"), 701e6);
-    assert!(
-        found.sentence.contains("flow 3 (port 5003)") && found.sentence.contains("701 ms"),
-        "{}",
-        found.sentence
-    );
+    assert_says(&found.sentence, "flow 3 (port 5003)");
+    assert_says(&found.sentence, "701 ms");
     assert!(found.confidence.p_value.is_some_and(|p_value| p_value < 1e-9));
 }
 
 #[test]
 fn flows_dark_together_are_one_outage_and_all_of_them_another_kind() {
-    let mut several = clean(8, 1000, 8_000);
-    for flow in [1, 4, 6] {
-        lose(&mut several, flow, 1_000, 400);
-    }
+    let several = dark(clean(8, 1000, 8_000), [1, 4, 6], 1_000, 400);
     let found = the(&of_tests(vec![several]), FindingName::Outage);
     assert_eq!(value(&found, "dark"), "several flows");
     assert_eq!(value(&found, "flow"), json!([1, 4, 6]));
-    assert!(found.action.contains("37.5 %"), "{}", found.action);
+    assert_says(&found.action, "37.5 %");
 
-    let mut all = clean(4, 1000, 8_000);
-    for flow in 0..4 {
-        lose(&mut all, flow, 1_000, 1_000);
-    }
+    let all = dark(clean(4, 1000, 8_000), 0..4, 1_000, 1_000);
     let found = the(&of_tests(vec![all]), FindingName::Outage);
     assert_eq!(value(&found, "dark"), "all flows");
-    assert!(found.sentence.contains("all 4 flows"), "{}", found.sentence);
+    assert_says(&found.sentence, "all 4 flows");
 }
 
 #[test]
@@ -57,12 +47,10 @@ fn outages_at_different_times_are_different() {
 #[test]
 fn short_bursts_few_packets_and_hosts_that_stand_still_are_none() {
     // 60 packets of 1,000 a second: 60 ms.
-    let mut short = clean(8, 1000, 8_000);
-    lose(&mut short, 3, 900, 60);
+    let short = dark(clean(8, 1000, 8_000), [3], 900, 60);
     assert_eq!(named(&of_tests(vec![short]), FindingName::Outage), []);
     // 10 packets of 20 a second are half a second, and ten packets.
-    let mut few = clean(8, 1000, 160);
-    lose(&mut few, 3, 20, 10);
+    let few = dark(clean(8, 1000, 160), [3], 20, 10);
     assert_eq!(named(&of_tests(vec![few]), FindingName::Outage), []);
     // Half of everything is lost: a run of 100 is still none that chance makes in 3,000 packets, but one of 20 is near.
     let mut lossy = clean(1, 1000, 100);
@@ -75,8 +63,7 @@ fn short_bursts_few_packets_and_hosts_that_stand_still_are_none() {
 
 #[test]
 fn a_flow_that_never_delivers_is_dark_from_the_start() {
-    let mut test = clean(4, 1000, 4_000);
-    lose(&mut test, 2, 0, 3_000);
+    let test = dark(clean(4, 1000, 4_000), [2], 0, 3_000);
     let found = the(&of_tests(vec![test]), FindingName::Outage);
     assert_eq!(value(&found, "flow"), json!([2]));
     assert!(number(&found, "lasted") >= 3.0 * SECOND as f64);

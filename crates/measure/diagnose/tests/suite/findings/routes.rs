@@ -4,7 +4,9 @@ use serde_json::json;
 use weir_diagnose::measured::FlowTest;
 use weir_diagnose::{FindingName, Severity};
 
-use super::sample::{clean, delay, lose, lose_every, named, number, of_tests, the, value, warns};
+use super::sample::{
+    assert_says, clean, dark, delay, lose, losing, named, number, of_tests, the, value, warns,
+};
 
 /// 8 flows of which 1, 3, 4 and 6 take 60 us longer; delays wander by some microseconds from second to second.
 fn two_routes(per_second: u64) -> FlowTest {
@@ -41,12 +43,9 @@ fn two_delay_levels_are_two_routes_with_their_flows() {
         "{levels}"
     );
     assert_eq!(found.severity, Severity::Information);
-    assert!(
-        found
-            .sentence
-            .contains("flows 1, 3, 4 and 6 (ports 5001, 5003, 5004 and 5006)"),
-        "{}",
-        found.sentence
+    assert_says(
+        &found.sentence,
+        "flows 1, 3, 4 and 6 (ports 5001, 5003, 5004 and 5006)",
     );
 }
 
@@ -74,10 +73,7 @@ fn equal_delays_and_differences_within_the_noise_are_one_route() {
 
 #[test]
 fn flows_that_were_dark_together_share_a_route() {
-    let mut test = clean(8, 1000, 8_000);
-    for flow in [0, 7] {
-        lose(&mut test, flow, 1_000, 500);
-    }
+    let test = dark(clean(8, 1000, 8_000), [0, 7], 1_000, 500);
     let found = the(&of_tests(vec![test]), FindingName::Routes);
     assert_eq!(
         value(&found, "route of each flow"),
@@ -120,7 +116,7 @@ fn three_losses_are_too_few_and_say_so() {
     }
     let found = the(&of_tests(vec![test]), FindingName::RouteLoss);
     assert_eq!(found.severity, Severity::Information);
-    assert!(found.sentence.contains("too few"), "{}", found.sentence);
+    assert_says(&found.sentence, "too few");
 }
 
 /// Two tests with other ports: in the second, flows 0 and 5 take the longer route.
@@ -151,28 +147,18 @@ fn routes_are_the_same_by_their_distance_in_all_tests() {
 /// No delay tells the routes apart, but flows 2 and 5 lose 1 % and the others nothing.
 #[test]
 fn loss_of_some_flows_alone_is_told_by_flow() {
-    let mut test = clean(8, 1000, 8_000);
-    for flow in [2, 5] {
-        lose_every(&mut test, flow, 100);
-    }
+    let test = losing(clean(8, 1000, 8_000), [2, 5], 100);
     let measured = of_tests(vec![test]);
     let found = the(&measured, FindingName::RouteLoss);
     assert_eq!(found.severity, Severity::Fault);
     assert_eq!(value(&found, "packets lost on each route"), json!([0, 60]));
-    assert!(
-        found.sentence.contains("flows 2 and 5 (route B)"),
-        "{}",
-        found.sentence
-    );
+    assert_says(&found.sentence, "flows 2 and 5 (route B)");
     assert_eq!(number(&the(&measured, FindingName::Routes), "routes"), 2.0);
 }
 
 #[test]
 fn equal_loss_on_all_flows_is_no_route_loss() {
-    let mut test = clean(8, 1000, 8_000);
-    for flow in 0..8 {
-        lose_every(&mut test, flow, 100);
-    }
+    let test = losing(clean(8, 1000, 8_000), 0..8, 100);
     let measured = of_tests(vec![test]);
     assert!(!warns(&measured, FindingName::RouteLoss));
     assert_eq!(named(&measured, FindingName::RouteLoss), []);
@@ -181,7 +167,6 @@ fn equal_loss_on_all_flows_is_no_route_loss() {
 /// A single flow's one burst of 30 packets is one event, which says nothing about its route.
 #[test]
 fn one_burst_is_one_event() {
-    let mut test = clean(8, 1000, 8_000);
-    lose(&mut test, 2, 1_000, 30);
+    let test = dark(clean(8, 1000, 8_000), [2], 1_000, 30);
     assert_eq!(named(&of_tests(vec![test]), FindingName::RouteLoss), []);
 }

@@ -6,7 +6,7 @@ use weir_measure::rtt::{RttPlan, Span};
 use weir_results::RunId;
 use weir_stats::Quantiles;
 
-use super::sample::{named, nothing, number, the, value};
+use super::sample::{assert_near, assert_says, named, nothing, number, the, value};
 
 /// Ten seconds whose smallest RTTs are these, nanoseconds.
 fn test(run: i64, smallest: [u64; 10]) -> RttTest {
@@ -54,11 +54,8 @@ fn of(now: RttTest, before: Option<RttTest>) -> Measured {
 fn the_level_is_told_with_its_quantiles() {
     let found = the(&of(test(5, around(130_000)), None), FindingName::RttLevel);
     assert_eq!(found.severity, Severity::Information);
-    assert!(
-        found.sentence.contains("130 us") && found.sentence.contains("190 us"),
-        "{}",
-        found.sentence
-    );
+    assert_says(&found.sentence, "130 us");
+    assert_says(&found.sentence, "190 us");
     assert_eq!(number(&found, "P90"), 190_000.0);
     assert_eq!(named(&nothing(), FindingName::RttLevel), []);
 }
@@ -78,11 +75,7 @@ fn a_longer_way_than_last_time_is_told() {
         "{:?}",
         found.confidence
     );
-    assert!(
-        found.sentence.contains("longer than in run 5"),
-        "{}",
-        found.sentence
-    );
+    assert_says(&found.sentence, "longer than in run 5");
     assert_eq!(value(&found, "run_id"), serde_json::json!([5, 9]));
     assert_eq!(
         value(&found, "smallest RTT"),
@@ -153,10 +146,7 @@ fn slow_link() -> RttTest {
 fn packets_that_queue_tell_the_rate_of_the_slowest_part() {
     let found = the(&of(slow_link(), None), FindingName::WindowGrowth);
     assert_eq!(found.severity, Severity::Information);
-    assert!(
-        (number(&found, "serialization rate") / 1e9 - 1.0).abs() < 0.01,
-        "{found:#?}"
-    );
+    assert_near(number(&found, "serialization rate"), 1e9, 0.01);
     let media = Measured {
         media_rate: Some(2_000_000_000),
         ..of(slow_link(), None)
@@ -202,11 +192,8 @@ fn long_packets_take_longer_by_what_links_need() {
     let found = the(&of(lengths(0), None), FindingName::LengthGrowth);
     assert_eq!(found.severity, Severity::Information);
     assert!((number(&found, "growth") - 16.0).abs() < 0.5, "{found:#?}");
-    assert!(
-        found.sentence.contains("1.0") && found.sentence.contains("Gbit/s"),
-        "{}",
-        found.sentence
-    );
+    assert_says(&found.sentence, "1.0");
+    assert_says(&found.sentence, "Gbit/s");
     let mut flat = lengths(0);
     for packet in &mut flat.first_packets {
         packet.network_rtt_ns = Some(100_000 + u64::from(packet.length * 7919 % 1000));
@@ -223,5 +210,5 @@ fn a_step_at_the_mtu_is_fragmentation() {
         (number(&found, "step at the MTU") - 30_000.0).abs() < 5_000.0,
         "{found:#?}"
     );
-    assert!(found.action.contains("8972"), "{}", found.action);
+    assert_says(&found.action, "8972");
 }

@@ -96,6 +96,18 @@ pub fn value(finding: &Finding, what: &str) -> serde_json::Value {
         .clone()
 }
 
+/// The text has this part.
+#[track_caller]
+pub fn assert_says(text: &str, part: &str) {
+    assert!(text.contains(part), "'{part}' is not in: {text}");
+}
+
+/// The number is what is expected, but for this share of it.
+#[track_caller]
+pub fn assert_near(found: f64, expected: f64, share: f64) {
+    assert!((found / expected - 1.0).abs() < share, "{found}, not {expected}");
+}
+
 /// A test of three seconds, `per_second` packets of `payload` bytes a second in turn on each of `flows` flows, of which
 /// nothing is lost.
 pub fn clean(flows: u16, payload: u32, per_second: u64) -> FlowTest {
@@ -138,30 +150,16 @@ pub fn timed(flows: u16, payload: u32, per_second: u64, seconds: u32) -> FlowTes
     };
     let packets = per_second * u64::from(seconds);
     FlowTest {
-        run: RunId(1),
-        direction: Direction::Forward,
-        plan,
-        payload,
         asked: Some(rate.0),
         started_unix_ns: START,
         active_ns: u64::from(seconds) * SECOND,
         sent: packets,
         received: packets,
         bytes: packets * u64::from(payload),
-        lost: 0,
-        late: 0,
-        duplicates: 0,
-        reordered: 0,
         flows: (0..flows).map(of_flow).collect(),
         slots: (0..seconds)
             .flat_map(|at| (0..flows).map(move |flow| slot(at, flow)))
             .collect(),
-        slot_seconds: 1,
-        flow_bursts: Vec::new(),
-        stream_bursts: Vec::new(),
-        bursts_complete: true,
-        silences: Vec::new(),
-        loss_windows: Vec::new(),
         sender: SenderCounts {
             sent: packets,
             duration_ns: u64::from(seconds) * SECOND,
@@ -169,9 +167,7 @@ pub fn timed(flows: u16, payload: u32, per_second: u64, seconds: u32) -> FlowTes
             worst_second_p99_ns: 150_000,
             ..SenderCounts::default()
         },
-        sending_host: HostTotals::default(),
-        receiving_host: HostTotals::default(),
-        summary: None,
+        ..FlowTest::new(RunId(1), Direction::Forward, plan)
     }
 }
 
@@ -234,6 +230,22 @@ pub fn lose_every(test: &mut FlowTest, flow: u16, every: u64) {
     for first in (1 + u64::from(flow) * 7..sent).step_by(every as usize) {
         lose(test, flow, first, 1);
     }
+}
+
+/// The test, of which each of these flows loses single packets, `every` packets apart.
+pub fn losing(mut test: FlowTest, flows: impl IntoIterator<Item = u16>, every: u64) -> FlowTest {
+    flows
+        .into_iter()
+        .for_each(|flow| lose_every(&mut test, flow, every));
+    test
+}
+
+/// The test, of which each of these flows loses `length` packets from its `first` on.
+pub fn dark(mut test: FlowTest, flows: impl IntoIterator<Item = u16>, first: u64, length: u64) -> FlowTest {
+    flows
+        .into_iter()
+        .for_each(|flow| lose(&mut test, flow, first, length));
+    test
 }
 
 /// Loses packets of `flow` at random, this share of them: an MMIX linear congruential generator with a seed for each
