@@ -45,7 +45,7 @@ fn play(args: &LoadArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Fail
     }
     let possible = thresholds::of_load(&Default::default(), &Default::default(), 1.0);
     thresholds::check("--fail-if", &args.fail_if, &possible, "load")?;
-    thresholds::check("--fail-if", &args.stop_if, &possible, "load")?;
+    thresholds::check("--stop-if", &args.stop_if, &possible, "load")?;
     let titles = plan::titles(args)?;
     let config = plan::config(args, &titles)?;
     let mut notes = plan::room(&config);
