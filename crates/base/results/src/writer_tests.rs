@@ -232,10 +232,15 @@ fn a_full_disk_keeps_what_is_stored_and_goes_on_when_there_is_room() {
         .unwrap();
     assert_eq!(check, "ok");
 
-    // Full again, and no space is freed: one error, and all stored records remain.
-    let pages = pragma(&store, "page_count");
-    let free = pragma(&store, "freelist_count");
-    let last = new_run(&store);
+    stays_full(&store, &path, &of_run, limits);
+    assert_eq!(store.runs(&RunFilter::default()).unwrap().len(), 2);
+}
+
+/// Full again, and no space is freed: one error, and all stored records remain.
+fn stays_full(store: &Store, path: &Path, of_run: &str, limits: Limits) {
+    let pages = pragma(store, "page_count");
+    let free = pragma(store, "freelist_count");
+    let last = new_run(store);
     let limits = Limits {
         max_pages: Some(pages),
         patience: Duration::from_millis(100),
@@ -243,7 +248,7 @@ fn a_full_disk_keeps_what_is_stored_and_goes_on_when_there_is_room() {
         uncommitted: 1_000_000,
         ..limits
     };
-    let (recorder, handle) = Writer::spawn_with(&path, last, limits).unwrap();
+    let (recorder, handle) = Writer::spawn_with(path, last, limits).unwrap();
     // More rows than the free pages hold.
     let total = u64::from(free) * 200 + 5_000;
     for sequence in 0..total {
@@ -254,14 +259,13 @@ fn a_full_disk_keeps_what_is_stored_and_goes_on_when_there_is_room() {
         words.contains(&format!("run {last} is stored in")) && words.contains("full"),
         "{words}"
     );
-    assert_eq!(sum_of(&store, "1", &of_run), 5_000);
-    let stored = sum_of(&store, "1", &format!("rtt_packets WHERE run_id = {last}"));
+    assert_eq!(sum_of(store, "1", of_run), 5_000);
+    let stored = sum_of(store, "1", &format!("rtt_packets WHERE run_id = {last}"));
     assert_eq!(
         stored + store.run(last).unwrap().lost_records,
         total,
         "the run is marked"
     );
-    assert_eq!(store.runs(&RunFilter::default()).unwrap().len(), 2);
 }
 
 #[test]

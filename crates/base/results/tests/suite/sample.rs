@@ -152,6 +152,15 @@ pub fn records() -> Vec<Record> {
         burst(1, 2_400, 8, 55, 3),
         burst(0, 3_500, 2, 180, 2),
     ]);
+    records.extend(events());
+    records.extend(media());
+    records.extend(load());
+    records
+}
+
+/// Probes, silences and the seconds of hosts, connections and links.
+fn events() -> Vec<Record> {
+    use Direction::{Forward, Reverse};
     let probe = |unix_ns, size, acknowledged| {
         Record::MtuProbe(
             Forward,
@@ -163,7 +172,7 @@ pub fn records() -> Vec<Record> {
             },
         )
     };
-    records.extend([
+    vec![
         Record::Silence(
             Forward,
             Silence {
@@ -212,10 +221,7 @@ pub fn records() -> Vec<Record> {
                 ..numbered(1000)
             },
         ),
-    ]);
-    records.extend(media());
-    records.extend(load());
-    records
+    ]
 }
 
 /// Two seconds of load on an origin.

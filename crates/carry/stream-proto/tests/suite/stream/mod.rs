@@ -5,6 +5,7 @@ mod clocks;
 mod hostile;
 mod losses;
 mod merging;
+mod setup;
 mod switching;
 mod trouble;
 mod world;
