@@ -12,7 +12,7 @@ use crate::manifest::{self, ManifestError, Presentation, Segments, UrlRange, hls
 /// Most texts of one kind that are kept.
 const MOST_TEXTS: usize = 4096;
 /// Most bytes of them.
-const MOST_BYTES: usize = 256 << 20;
+const MOST_BYTES: usize = 128 << 20;
 /// Most presentations of players that are kept.
 const MOST_MANIFESTS: usize = 256;
 
