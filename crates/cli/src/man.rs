@@ -117,6 +117,7 @@ mod tests {
             "weir-lab-pacing.1",
             "weir-lab-profiles.1",
             "weir-lab-run.1",
+            "weir-lab-simulate.1",
             "weir-lab-traps.1",
             "weir-lab.1",
             "weir-load-experiment.1",

@@ -4,7 +4,10 @@
 
 mod check;
 
+use std::hash::Hasher;
+
 use serde::{Deserialize, Serialize};
+use siphasher::sip::SipHasher24;
 use thiserror::Error;
 
 /// Both directions of a link.
@@ -20,6 +23,23 @@ pub struct LinkSpec {
     pub forward: DirectionSpec,
     /// From the far host to the near one.
     pub reverse: DirectionSpec,
+}
+
+impl LinkSpec {
+    /// Its name and a digest of all that it does, the seed apart: two links with the same are one link.
+    pub fn fingerprint(&self) -> String {
+        let mut hasher = SipHasher24::new();
+        let LinkSpec {
+            name,
+            seed: _,
+            interface_mtu,
+            forward,
+            reverse,
+        } = self;
+        let text = format!("{interface_mtu} {forward:?} {reverse:?}");
+        hasher.write(text.as_bytes());
+        format!("{name} {:016x}", hasher.finish())
+    }
 }
 
 /// One direction: the stages before the choice of a route, then the routes, in the order of the fields.

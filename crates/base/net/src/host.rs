@@ -1,9 +1,14 @@
 //! Facts of this host that explain a measurement: kernel, CPU, interface, limits.
 
 use std::fs;
+use std::hash::Hasher;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use serde::{Deserialize, Serialize};
+use siphasher::sip::SipHasher24;
+
+/// Environment variable in which a lab names its link.
+pub const LAB_LINK_VARIABLE: &str = "WEIR_LAB_LINK";
 
 /// What a host is, as far as it can be read without asking anybody else.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -35,6 +40,10 @@ pub struct HostFacts {
     pub region: Option<String>,
     /// Instance type, as the firmware tells or from `WEIR_INSTANCE_TYPE`.
     pub instance_type: Option<String>,
+    /// Tells machines apart whatever they are called: a digest of `/etc/machine-id`, which itself is to stay on its host.
+    pub machine: Option<String>,
+    /// The emulated or simulated link that leads to the other host, from `WEIR_LAB_LINK`; none for a real network.
+    pub lab_link: Option<String>,
 }
 
 impl HostFacts {
@@ -66,9 +75,19 @@ impl HostFacts {
             cloud,
             region: std::env::var("WEIR_REGION").ok(),
             instance_type: std::env::var("WEIR_INSTANCE_TYPE").ok().or(firmware_type),
+            machine: line("/etc/machine-id")
+                .filter(|id| !id.is_empty())
+                .map(|id| digest(&id)),
+            lab_link: std::env::var(LAB_LINK_VARIABLE).ok(),
             interface,
         }
     }
+}
+
+fn digest(machine_id: &str) -> String {
+    let mut hasher = SipHasher24::new_with_keys(0, u64::from_be_bytes(*b"weir-mid"));
+    hasher.write(machine_id.as_bytes());
+    format!("{:016x}", hasher.finish())
 }
 
 fn line(path: &str) -> Option<String> {

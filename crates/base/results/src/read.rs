@@ -56,6 +56,18 @@ pub struct Run {
     pub tags: Vec<String>,
 }
 
+impl Run {
+    /// Whether it was made in virtual time, over a link that its hosts name.
+    pub fn is_simulated(&self) -> bool {
+        self.lab_link().is_some_and(|link| link.starts_with("simulated "))
+    }
+
+    /// The emulated or simulated link that it was made over; none for a real network.
+    pub fn lab_link(&self) -> Option<&str> {
+        self.local_host.get("lab_link")?.as_str()
+    }
+}
+
 /// Filter of runs.
 #[derive(Clone, Debug, Default)]
 pub struct RunFilter {

@@ -202,7 +202,7 @@ impl Store {
             .connection
             .execute(
                 "UPDATE runs SET outcome = ?2, reason = ?3, ended_unix_ns = ?4, summary = ?5,
-                                 last_unix_ns = max(last_unix_ns, ?6)
+                                 last_unix_ns = ?4
                  WHERE run_id = ?1",
                 params![
                     run.0,
@@ -210,7 +210,6 @@ impl Store {
                     reason,
                     clamped(ended_unix_ns),
                     json_column(summary),
-                    clamped(now_unix_ns()),
                 ],
             )
             .map_err(StoreError::at("end the run", &self.path))?;

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::NeighbourCommand;
 use super::lab_pacing::LabPacingArgs;
+use super::lab_simulate::LabSimulateArgs;
 use super::lab_traps::LabTrapsArgs;
 use crate::units::TimeSpan;
 
@@ -25,6 +26,13 @@ pub enum LabCommand {
     /// Needs no root where users may create user namespaces. The exit status is COMMAND's, or 3 if COMMAND succeeded
     /// but the result is invalid: the link was late, or dropped packets because this host was overloaded.
     Run(Box<LabRunArgs>),
+    /// Measure across an emulated network in virtual time.
+    ///
+    /// Runs a survey, a flow test or an RTT test over the link without sending a packet: no root, no far host, no wait.
+    /// Senders, receivers and accounts are those of the real tests; the link and both hosts, each with two idle cores,
+    /// are models. The result is stored as runs with the tag 'simulated', which every command reads. The same link,
+    /// --seed and --start give the same rows.
+    Simulate(Box<LabSimulateArgs>),
     /// Find the rate that this machine can emulate, send and receive.
     ///
     /// Tries 2.5, 1, 0.5, 0.25 and 0.1 Gbit/s across the link, in 5 s at most, and prints the highest at which the

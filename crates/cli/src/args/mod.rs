@@ -6,6 +6,7 @@ mod diagnose;
 mod flows;
 mod lab;
 mod lab_pacing;
+mod lab_simulate;
 mod lab_traps;
 mod load;
 mod load_commands;
@@ -42,6 +43,7 @@ pub use lab::{
     DEFAULT_LINK, End, LabCalibrateArgs, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs,
 };
 pub use lab_pacing::LabPacingArgs;
+pub use lab_simulate::{LabSimulateArgs, Measurement};
 pub use lab_traps::LabTrapsArgs;
 pub use load::{HttpMode, LoadArgs, PerSecond, PlayMode, RungMode, TimeRange, Viewers};
 pub use load_commands::{ExperimentArgs, FindCapacityArgs, LoadCommand, LoadCommandLine};

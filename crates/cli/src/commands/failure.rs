@@ -13,6 +13,7 @@ use weir_mesh::programs::ProgramError;
 use weir_mesh::state::StateError;
 use weir_origin::{AheadError, OriginError};
 use weir_results::StoreError;
+use weir_simulate::SimulationError;
 use weir_stream::StreamError;
 
 /// Exit statuses.
@@ -97,6 +98,13 @@ impl From<MeasureError> for Failure {
 impl From<ConnectError> for Failure {
     fn from(error: ConnectError) -> Self {
         MeasureError::from(error).into()
+    }
+}
+
+impl From<SimulationError> for Failure {
+    fn from(error: SimulationError) -> Self {
+        let is_usage = matches!(&error, SimulationError::Plan(plan) if plan.is_usage());
+        Failure::usage_or_environment(is_usage, &error)
     }
 }
 

@@ -62,13 +62,7 @@ pub fn run(args: &FlowsArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), 
         estimate: &estimate,
     };
     let printed = StoredResult::new(&store, id, "flows", outcome, &notes);
-    printed.print(global.json, &found, || {
-        let mut text = tables::flows(&summary);
-        if !global.quiet {
-            text.push_str(&tables::burst_histograms(&summary, tables::width()));
-        }
-        text
-    })?;
+    printed.print(global.json, &found, || text(&summary, global.quiet))?;
     stored?;
     if let Some(error) = given_up {
         return Err(error.into());
@@ -76,12 +70,21 @@ pub fn run(args: &FlowsArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), 
     thresholds::judge(conditions, &thresholds::of_flows(&summary))
 }
 
+/// The result's tables; without histograms if `quiet`.
+pub(super) fn text(summary: &FlowsSummary, quiet: bool) -> String {
+    let mut text = tables::flows(summary);
+    if !quiet {
+        text.push_str(&tables::burst_histograms(summary, tables::width()));
+    }
+    text
+}
+
 /// The path MTU is searched before the test, unless the byte limit leaves no room for it.
 fn searches(plan: &FlowsPlan) -> bool {
     plan.max_bytes.is_none_or(|limit| limit >= SEARCH_BYTES)
 }
 
-fn plan(args: &FlowsArgs) -> FlowsPlan {
+pub(super) fn plan(args: &FlowsArgs) -> FlowsPlan {
     let (format, unpaced) = connect::format(&args.traffic());
     let defaults = FlowsPlan::default();
     FlowsPlan {

@@ -53,16 +53,19 @@ pub fn run(args: &RttArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Fa
         estimate: &estimate,
     };
     let printed = StoredResult::new(&store, id, "rtt", outcome, &notes);
-    printed.print(global.json, &found, || {
-        let mut text = tables::rtt(&summary);
-        if !global.quiet {
-            // The result is shown whether or not it can be read back.
-            text.push_str(&histogram(store.store(), id).unwrap_or_default());
-        }
-        text
-    })?;
+    printed.print(global.json, &found, || text(&store, id, &summary, global.quiet))?;
     stored?;
     thresholds::judge(conditions, &thresholds::of_rtt(&summary))
+}
+
+/// The result's tables; without a histogram if `quiet`.
+pub(super) fn text(store: &RunStore, run: RunId, summary: &RttSummary, quiet: bool) -> String {
+    let mut text = tables::rtt(summary);
+    if !quiet {
+        // The result is shown whether or not it can be read back.
+        text.push_str(&histogram(store.store(), run).unwrap_or_default());
+    }
+    text
 }
 
 /// The RTTs of a stored run as a histogram; empty if no packet was answered.
@@ -79,7 +82,7 @@ pub fn histogram(store: &Store, run: RunId) -> Result<String, Failure> {
     Ok(times.text("RTT, application to application", tables::width()))
 }
 
-fn plan(args: &RttArgs) -> RttPlan {
+pub(super) fn plan(args: &RttArgs) -> RttPlan {
     let duration_ns = args.duration().0;
     RttPlan {
         window: Span {

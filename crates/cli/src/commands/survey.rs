@@ -7,7 +7,7 @@ use weir_diagnose::{Answer, Diagnosis, Options};
 use weir_measure::survey::{self, Step, StepSummary, Survey, SurveyPlan, SurveySummary};
 use weir_measure::{MeasureError, Session, Stop};
 use weir_net::host::HostFacts;
-use weir_results::{RunId, Store};
+use weir_results::{Outcome, RunId, Store};
 
 use super::output::say;
 use super::result::StoredResult;
@@ -27,13 +27,7 @@ struct Surveying<'a> {
 
 /// Runs the survey and reports.
 pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
-    let (format, _) = connect::format(&args.traffic());
-    let plan = SurveyPlan {
-        format,
-        step_ns: args.step.0,
-        max_flows: args.max_flows,
-        max_bytes: args.max_bytes.map_or(u64::MAX, |bytes| bytes.0),
-    };
+    let plan = plan(args);
     let conditions = &args.measure.fail_if;
     thresholds::check(
         "--fail-if",
@@ -42,7 +36,9 @@ pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(),
         "survey",
     )?;
     let (session, local) = connect::connect(&args.host, &args.measure)?;
-    session.limits.check(Some(format.rate()), plan.step_ns, 1, 1)?;
+    session
+        .limits
+        .check(Some(plan.format.rate()), plan.step_ns, 1, 1)?;
     let mut survey = Survey::new(plan.clone(), session.limits, session.address().ip());
     let (time, bytes) = survey.estimate(local.mtu.unwrap_or(1500));
     if !global.quiet {
@@ -54,7 +50,7 @@ pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(),
         say(&format!(
             "survey of {} at {}: about {}, at most {} sent{bound}",
             args.host,
-            format.rate().rounded(),
+            plan.format.rate().rounded(),
             format_duration(time),
             format_bytes(bytes)
         ));
@@ -73,7 +69,7 @@ pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(),
         notes: Vec::new(),
     };
     let result = surveying.run(&mut survey);
-    let mut notes = surveying.notes;
+    let notes = surveying.notes;
     let summary = survey.summary();
     let measured = match &result {
         Ok(()) => Ok(()),
@@ -82,19 +78,40 @@ pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(),
     let end = Ended::of(&measured, stop);
     let outcome = end.outcome();
     let ended = store.end(parent, &end, &json(&summary));
-    let diagnosis = diagnose(&store, parent, &mut notes);
-    let found = Found {
-        answer: diagnosis.as_ref().map(|diagnosis| &diagnosis.answer),
-        summary: &summary,
-        diagnosis: &diagnosis,
-    };
-    let printed = StoredResult::new(&store, parent, "survey", outcome, &notes);
-    printed.print(global.json, &found, || {
-        tables::survey(&summary, diagnosis.as_ref(), global.verbose > 0)
-    })?;
+    show(&store, (parent, outcome), &summary, notes, global)?;
     result.map_err(|(failure, _)| failure)?;
     ended?;
     thresholds::judge(conditions, &thresholds::of_survey(&summary))
+}
+
+pub(super) fn plan(args: &SurveyArgs) -> SurveyPlan {
+    let (format, _) = connect::format(&args.traffic());
+    SurveyPlan {
+        format,
+        step_ns: args.step.0,
+        max_flows: args.max_flows,
+        max_bytes: args.max_bytes.map_or(u64::MAX, |bytes| bytes.0),
+    }
+}
+
+/// Diagnoses a survey that has ended, and prints the answer, the findings and the steps.
+pub(super) fn show(
+    store: &RunStore,
+    (run, outcome): (RunId, Outcome),
+    summary: &SurveySummary,
+    mut notes: Vec<String>,
+    global: &GlobalOptions,
+) -> Result<(), Failure> {
+    let diagnosis = diagnose(store, run, &mut notes);
+    let found = Found {
+        answer: diagnosis.as_ref().map(|diagnosis| &diagnosis.answer),
+        summary,
+        diagnosis: &diagnosis,
+    };
+    let printed = StoredResult::new(store, run, "survey", outcome, &notes);
+    printed.print(global.json, &found, || {
+        tables::survey(summary, diagnosis.as_ref(), global.verbose > 0)
+    })
 }
 
 /// What is printed.

@@ -6,7 +6,7 @@ use weir_diagnose::{DiagnoseError, Diagnosis, Measured, diagnose, load};
 use weir_results::{Store, StoreError};
 
 use crate::networks::Network;
-use crate::path::{Path, Surveyed};
+use crate::path::{Path, START_UNIX_NS, Surveyed};
 use crate::record::SimulationError;
 
 /// Name of the far host in runs.
@@ -49,10 +49,16 @@ pub fn observe(network: &Network, database: &std::path::Path) -> Result<Observed
     let mut store = Store::open(database)?;
     if let Some(before) = &network.before {
         let seed = !network.seed;
-        Path::new(before, &network.near, &network.far, TARGET, seed)?.survey(&network.plan, &mut store)?;
+        Path::new(before, &network.near, &network.far, TARGET, seed)?.survey(
+            &network.plan,
+            &mut store,
+            &mut |_| {},
+        )?;
     }
     let path = Path::new(&network.link, &network.near, &network.far, TARGET, network.seed)?;
-    let survey = path.later_by(BETWEEN_NS).survey(&network.plan, &mut store)?;
+    let survey =
+        path.starting_at(START_UNIX_NS + BETWEEN_NS)
+            .survey(&network.plan, &mut store, &mut |_| {})?;
     let measured = load(&store, survey.run)?;
     Ok(Observed {
         network: network.clone(),

@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use weir_link::discrete::Network;
 use weir_link::{Counters, LinkSpec};
 use weir_measure::Limits;
-use weir_measure::flows::FlowsPlan;
-use weir_measure::path_mtu::MtuSummary;
+use weir_measure::flows::{FlowsPlan, LENGTH_FROM_PATH_MTU};
+use weir_measure::path_mtu::{MtuSummary, largest_payload};
 use weir_measure::rtt::RttPlan;
 use weir_measure::survey::{Step, StepSummary, Survey, SurveyPlan, SurveySummary};
 use weir_results::{Direction, Outcome, Record, RunId, Store};
@@ -21,8 +21,10 @@ use crate::wire::{Nobody, Wire, round_trip_ns};
 use crate::{mtu, rtt};
 
 const SECOND_NS: u64 = 1_000_000_000;
+/// The far host's address, of a network for documentation (RFC 5737).
+const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
 /// Default Unix start time of a path: 2026-01-01 00:00 UTC.
-const START_UNIX_NS: u64 = 1_767_225_600 * SECOND_NS;
+pub(crate) const START_UNIX_NS: u64 = 1_767_225_600 * SECOND_NS;
 /// Default UDP ports of the agent.
 const AGENT_PORTS: (u16, u16) = (4_750, 4_849);
 /// Ports of a client's sockets, the default range of Linux.
@@ -121,6 +123,7 @@ impl Path {
             pair: Pair {
                 target: target.to_owned(),
                 interface_mtu: link.interface_mtu,
+                lab_link: None,
             },
             limits: Limits::default(),
             ports,
@@ -130,10 +133,17 @@ impl Path {
         })
     }
 
-    /// The same path at a later time.
+    /// The same path, whose time begins at another Unix time, nanoseconds.
     #[must_use]
-    pub fn later_by(mut self, nanoseconds: u64) -> Self {
-        self.wire.start_unix_ns += nanoseconds;
+    pub fn starting_at(mut self, unix_ns: u64) -> Self {
+        self.wire.start_unix_ns = unix_ns;
+        self
+    }
+
+    /// The same path, whose runs have the tag `simulated` and name the link.
+    #[must_use]
+    pub fn marked(mut self) -> Self {
+        self.pair.lab_link = Some(format!("simulated {}", self.wire.spec.fingerprint()));
         self
     }
 
@@ -145,17 +155,22 @@ impl Path {
         number * slot_ns(trip) + lead_ns(trip)
     }
 
-    /// Runs a whole survey, except its TCP steps, and records it.
+    /// Runs a whole survey, except its TCP steps, and records it. `each` is called with every step made.
     ///
     /// # Errors
     /// When no packet arrives, or the store fails. Earlier records stay.
-    pub fn survey(&mut self, plan: &SurveyPlan, store: &mut Store) -> Result<Surveyed, SimulationError> {
+    pub fn survey(
+        &mut self,
+        plan: &SurveyPlan,
+        store: &mut Store,
+        each: &mut dyn FnMut(&StepTruth),
+    ) -> Result<Surveyed, SimulationError> {
         self.limits.check(Some(plan.format.rate()), plan.step_ns, 1, 1)?;
-        let peer = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
-        let mut survey = Survey::new(plan.clone(), self.limits, peer);
+        let mut survey = Survey::new(plan.clone(), self.limits, PEER);
         let started = self.wire.start_unix_ns + self.next_start();
-        let parent = store.begin_run(&self.pair.run("survey", None, plan, started))?;
-        store.set_remote_host(parent, &self.pair.remote())?;
+        let parent = self
+            .pair
+            .begin(store, &self.pair.run("survey", None, plan, started))?;
         let mut steps = Vec::new();
         while let Some((step, max_bytes)) = survey.next_step() {
             if matches!(step, Step::Tcp(_)) {
@@ -163,6 +178,7 @@ impl Path {
             }
             let made = self.step(&step, &step, max_bytes, Some(parent), store)?;
             survey.on_result(&step, made.summary.clone());
+            each(&made);
             steps.push(made);
         }
         let summary = survey.summary();
@@ -175,12 +191,23 @@ impl Path {
         })
     }
 
-    /// Runs one flow test and records it.
+    /// Runs one flow test and records it. A length that is to follow from the path MTU does so by a search first, whose
+    /// probes are not recorded.
     ///
     /// # Errors
     /// As [`Path::survey`].
     pub fn flows(&mut self, plan: &FlowsPlan, store: &mut Store) -> Result<StepTruth, SimulationError> {
-        self.step(&Step::Flows(plan.clone()), plan, u64::MAX, None, store)
+        let mut plan = plan.clone();
+        if plan.length == LENGTH_FROM_PATH_MTU {
+            let (mtu, ..) = self.search_mtu(self.next_start());
+            let smallest = mtu.smallest().or(mtu.forward.path_mtu);
+            let path_mtu = smallest.ok_or(SimulationError::Blocked {
+                step: "mtu",
+                reason: "no packet of any size was answered",
+            })?;
+            plan.length = largest_payload(PEER, path_mtu).min(self.limits.max_length);
+        }
+        self.step(&Step::Flows(plan.clone()), &plan, u64::MAX, None, store)
     }
 
     /// Runs one RTT test and records it.
@@ -214,8 +241,8 @@ impl Path {
         let new = self.pair.run(step.kind(), parent, parameters, start + now);
         let run = store_run(
             store,
+            &self.pair,
             &new,
-            &self.pair.remote(),
             &made.records,
             start + made.ended_ns,
             &summary_json(&made.summary),
@@ -240,7 +267,10 @@ impl Path {
 
     fn measure(&mut self, step: &Step, max_bytes: u64, now: u64) -> Result<Made, SimulationError> {
         match step {
-            Step::Mtu => Ok(self.measure_mtu(now)),
+            Step::Mtu => {
+                let (summary, records, ended_ns) = self.search_mtu(now);
+                Ok(Made::of(StepSummary::Mtu(summary), records, ended_ns))
+            }
             Step::Rtt(plan) => {
                 let ports = self.socket_to_agent();
                 let tested = rtt::run(&mut self.wire, plan, ports, now)?;
@@ -258,14 +288,14 @@ impl Path {
         }
     }
 
-    fn measure_mtu(&mut self, now: u64) -> Made {
+    /// The path MTU both ways, the probes' records, and the time of the last.
+    fn search_mtu(&mut self, now: u64) -> (MtuSummary, Vec<Record>, u64) {
         let ports = self.socket_to_agent();
         let (forward, mut records, ended) = mtu::run(&mut self.wire, Direction::Forward, ports, now);
         let back = ports.swapped();
         let (reverse, more, ended_ns) = mtu::run(&mut self.wire, Direction::Reverse, back, ended);
         records.extend(more);
-        let summary = StepSummary::Mtu(MtuSummary { forward, reverse });
-        Made::of(summary, records, ended_ns)
+        (MtuSummary { forward, reverse }, records, ended_ns)
     }
 
     fn measure_flows(&mut self, plan: &FlowsPlan, max_bytes: u64, now: u64) -> Result<Made, SimulationError> {

@@ -54,6 +54,8 @@ impl Recording {
 pub(crate) struct Pair {
     pub target: String,
     pub interface_mtu: u32,
+    /// The link that runs name, which marks them as simulated.
+    pub lab_link: Option<String>,
 }
 
 impl Pair {
@@ -76,9 +78,14 @@ impl Pair {
         }
     }
 
-    /// Facts of the far host.
-    pub fn remote(&self) -> Value {
-        json(&self.facts(&self.target))
+    /// Begins a run, with the facts of the far host.
+    pub fn begin(&self, store: &Store, run: &NewRun) -> Result<RunId, StoreError> {
+        let id = store.begin_run(run)?;
+        store.set_remote_host(id, &json(&self.facts(&self.target)))?;
+        if self.lab_link.is_some() {
+            store.set_tags(id, &["simulated".to_owned()])?;
+        }
+        Ok(id)
     }
 
     fn facts(&self, name: &str) -> HostFacts {
@@ -87,6 +94,7 @@ impl Pair {
             cores: 2,
             interface: Some("sim0".to_owned()),
             mtu: Some(self.interface_mtu),
+            lab_link: self.lab_link.clone(),
             ..HostFacts::default()
         }
     }
@@ -95,14 +103,13 @@ impl Pair {
 /// Stores one finished run and its records.
 pub(crate) fn store_run(
     store: &mut Store,
+    pair: &Pair,
     run: &NewRun,
-    remote: &Value,
     records: &[Record],
     ended_unix_ns: u64,
     summary: &Value,
 ) -> Result<RunId, StoreError> {
-    let id = store.begin_run(run)?;
-    store.set_remote_host(id, remote)?;
+    let id = pair.begin(store, run)?;
     store.append(id, records)?;
     store.end_run(id, Outcome::Finished, None, ended_unix_ns, summary)?;
     Ok(id)

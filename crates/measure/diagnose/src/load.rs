@@ -5,6 +5,7 @@ mod flow_rows;
 mod plausible;
 mod rtt_rows;
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use serde::de::DeserializeOwned;
@@ -214,13 +215,25 @@ fn previous_rtt(store: &Store, head: &Run, rtt: &RttTest) -> Result<Option<RttTe
     Ok(None)
 }
 
+/// Whether both runs measured one path: between the same machines, or machines in the same places, which have the same
+/// names, or the same tags. What was measured over one emulated link says nothing about another.
 fn same_pair(run: &Run, head: &Run) -> bool {
-    let name = |host: &Value| host.get("name").and_then(Value::as_str).map(str::to_owned);
-    let same_remote = match (name(&run.remote_host), name(&head.remote_host)) {
-        (Some(a), Some(b)) => a == b && run.target == head.target,
-        _ => run.target == head.target,
-    };
-    same_remote && name(&run.local_host) == name(&head.local_host)
+    let fact = |host: &Value, of: &str| host.get(of).and_then(Value::as_str).map(str::to_owned);
+    let agree = |one: &Value, other: &Value, of| fact(one, of).is_some() && fact(one, of) == fact(other, of);
+    let same_end = |one, other| agree(one, other, "machine") || agree(one, other, "name");
+    let ends = [
+        (&run.local_host, &head.local_host),
+        (&run.remote_host, &head.remote_host),
+    ];
+    let nameless = |host: &Value| fact(host, "name").is_none();
+    let same_ends = ends
+        .iter()
+        .all(|(one, other)| same_end(one, other) || nameless(one) || nameless(other));
+    // A name that reaches another address of the same host may take another path.
+    let same_hosts = same_ends && run.target == head.target;
+    let tags = |run: &Run| -> BTreeSet<String> { run.tags.iter().cloned().collect() };
+    let same_places = !head.tags.is_empty() && !head.is_simulated() && tags(run) == tags(head);
+    run.lab_link() == head.lab_link() && (same_hosts || same_places)
 }
 
 fn comparable(a: &RttPlan, b: &RttPlan) -> bool {
@@ -233,5 +246,64 @@ fn header_bytes(target: &str) -> u32 {
     match host.parse::<IpAddr>() {
         Ok(address) => weir_measure::path_mtu::overhead(address),
         Err(_) => 28,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn run(target: &str, local: Value, remote: Value, tags: &[&str]) -> Run {
+        serde_json::from_value(json!({
+            "run_id": 1, "parent_run_id": null, "kind": "rtt", "target": target, "started_unix_ns": 1,
+            "ended_unix_ns": 2, "last_unix_ns": 2, "outcome": "finished", "reason": null, "local_host": local,
+            "remote_host": remote, "parameters": null, "summary": null, "weir_version": "0", "merged_records": 0,
+            "lost_records": 0, "note": "", "tags": tags,
+        }))
+        .expect("a run")
+    }
+
+    fn host(name: &str, machine: Option<&str>) -> Value {
+        json!({ "name": name, "machine": machine })
+    }
+
+    #[test]
+    fn a_pair_is_known_by_its_machines_its_names_or_its_tags_and_never_by_another_link() {
+        let near = || host("near", Some("1"));
+        let head = run("far", near(), host("far", Some("2")), &["eu"]);
+        let is_same =
+            |target, local, remote, tags: &[&str]| same_pair(&run(target, local, remote, tags), &head);
+        assert!(is_same("far", near(), host("far", Some("2")), &[]));
+        // Renamed; launched again under the same name; of a version without machine ids; a reflector without a name.
+        assert!(is_same("far", near(), host("renamed", Some("2")), &[]));
+        assert!(is_same("far", near(), host("far", Some("3")), &[]));
+        assert!(is_same("far", near(), host("far", None), &[]));
+        assert!(is_same("far", near(), Value::Null, &[]));
+        assert!(!is_same("far", near(), host("other", Some("3")), &[]));
+        assert!(!is_same("far", near(), host("other", None), &[]));
+        assert!(!is_same("10.0.0.9", near(), host("far", Some("2")), &[]));
+        // Launched again under other names and addresses, with the tag of the place.
+        assert!(is_same(
+            "10.0.0.9",
+            host("ip-1", Some("7")),
+            host("ip-2", Some("8")),
+            &["eu"]
+        ));
+        assert!(!is_same(
+            "10.0.0.9",
+            host("ip-1", Some("7")),
+            host("ip-2", Some("8")),
+            &["us"]
+        ));
+
+        let over = |link: &str| {
+            let local = json!({ "name": "near", "machine": "1", "lab_link": link });
+            run("far", local, host("far", Some("2")), &["simulated"])
+        };
+        assert!(same_pair(&over("simulated a 1"), &over("simulated a 1")));
+        assert!(!same_pair(&over("simulated a 1"), &over("simulated b 2")));
+        assert!(!same_pair(&head, &over("emulated a 1")));
     }
 }

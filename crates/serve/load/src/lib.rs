@@ -12,6 +12,8 @@ pub mod capacity;
 #[cfg(feature = "generator")]
 pub mod client;
 #[cfg(feature = "generator")]
+mod clock;
+#[cfg(feature = "generator")]
 pub mod distance;
 #[cfg(feature = "generator")]
 pub mod engine;

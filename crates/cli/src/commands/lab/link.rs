@@ -11,6 +11,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use weir_lab::{Host, LinkName, LinkState, Registry, carry, spawn_on};
 use weir_link::{LinkSpec, describe};
 use weir_net::confine::may_make_networks;
+use weir_net::host::LAB_LINK_VARIABLE;
 use weir_net::namespace::NetworkNamespace;
 use weir_net::process::{discard_output, lead_session};
 use weir_net::signals::Signals;
@@ -233,7 +234,11 @@ fn shell(end: End, name: Option<&str>, words: &[OsString]) -> Result<ExitCode, F
     let mut command = user_command(&words)?;
     command
         .env("WEIR_LAB_NEAR", state.near.ipv4.to_string())
-        .env("WEIR_LAB_FAR", state.far.ipv4.to_string());
+        .env("WEIR_LAB_FAR", state.far.ipv4.to_string())
+        .env(
+            LAB_LINK_VARIABLE,
+            format!("emulated {}", state.spec.fingerprint()),
+        );
     let mut inmate = spawn_on(&namespace, command).map_err(|error| cannot_start(&words, &error))?;
     loop {
         if let Some(signal) = signals.wait(100)

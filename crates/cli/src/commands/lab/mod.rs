@@ -7,6 +7,7 @@ mod pacing;
 mod profiles;
 mod run;
 mod scenario_text;
+mod simulate;
 mod supervise;
 mod traps;
 
@@ -29,6 +30,7 @@ pub fn run(command: &LabCommand, global: &GlobalOptions) -> Result<ExitCode, Fai
         LabCommand::Calibrate(args) => calibrate::run(args, global),
         LabCommand::Pacing(args) => pacing::run(args, global),
         LabCommand::Traps(args) => done(traps::run(args, global)),
+        LabCommand::Simulate(args) => done(simulate::run(args, global)),
         LabCommand::Link(command) => link::run(command, global),
         LabCommand::Neighbour(command) => done(neighbour::run(command, global)),
         LabCommand::Profiles { show } => done(profiles::run(show.as_deref(), global)),

@@ -14,7 +14,7 @@ use signal_hook::consts::{SIGCHLD, SIGKILL, SIGTERM};
 use weir_lab::{Account, FAR_IPV4, FAR_IPV6, Fitness, Host, Lab, NEAR_IPV4};
 use weir_link::LinkSpec;
 use weir_net::confine::{runs_as_root, show_own_processes};
-use weir_net::host::HostFacts;
+use weir_net::host::{HostFacts, LAB_LINK_VARIABLE};
 use weir_net::namespace::Inmate;
 use weir_net::signals::Signals;
 use weir_results::{Outcome, RunId};
@@ -80,7 +80,7 @@ pub fn run(args: &LabRunArgs, global: &GlobalOptions) -> Result<ExitCode, Failur
         "lab",
         true,
     )?;
-    let ran = run_command(&mut lab, args, &signals, &kept);
+    let ran = run_command(&mut lab, args, &spec, &signals, &kept);
     let stopped = lab.stop();
     report(args, global, &spec, &store, kept, ran, stopped)
 }
@@ -89,6 +89,7 @@ pub fn run(args: &LabRunArgs, global: &GlobalOptions) -> Result<ExitCode, Failur
 fn run_command(
     lab: &mut Lab,
     args: &LabRunArgs,
+    link: &LinkSpec,
     signals: &Signals,
     kept: &OpenRun<'_>,
 ) -> Result<ExitStatus, Failure> {
@@ -102,6 +103,7 @@ fn run_command(
     }
     let mut command = user_command(&args.command)?;
     with_environment(&mut command, &token);
+    command.env(LAB_LINK_VARIABLE, format!("emulated {}", link.fingerprint()));
     let near = lab
         .spawn(Host::Near, command)
         .map_err(|error| cannot_start(&args.command, &error))?;

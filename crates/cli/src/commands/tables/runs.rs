@@ -25,7 +25,7 @@ pub fn runs(runs: &[(Option<RunVerdict>, Run)]) -> String {
             run.id.to_string(),
             run.parent.map_or_else(String::new, |parent| parent.to_string()),
             run.kind.clone(),
-            run.target.clone(),
+            target(run),
             utc(run.started_unix_ns),
             took.unwrap_or_else(|| "-".to_owned()),
             run.outcome.to_string(),
@@ -36,6 +36,12 @@ pub fn runs(runs: &[(Option<RunVerdict>, Run)]) -> String {
         .lines()
         .map(|line| format!("{}\n", line.trim_end()))
         .collect()
+}
+
+/// The far host; one that was simulated is not to be taken for one that was not.
+fn target(run: &Run) -> String {
+    let mark = if run.is_simulated() { " (simulated)" } else { "" };
+    format!("{}{mark}", run.target)
 }
 
 /// What a diagnosis found, counted; a dash for a run without a diagnosis.
@@ -71,7 +77,10 @@ pub fn run(run: &Run, counts: &[(weir_results::Table, u64)], results: &str) -> S
     };
     let mut text = format!(
         "run {}: {} {way} {}, {}\n",
-        run.id, run.kind, run.target, run.outcome
+        run.id,
+        run.kind,
+        target(run),
+        run.outcome
     );
     text.push_str(&format!("started {} UTC", utc(run.started_unix_ns)));
     if let Some(ended) = run.ended_unix_ns {

@@ -68,6 +68,9 @@ flows 0 flows CONTROL --length 1400 --flows 4 --for 500ms --rate max --reverse
 flows 0 flows CONTROL --length 1400 --flows 4 --for 500ms --rate 20Mbit/s --max-bytes 500kB --cloud aws:us-east-1
 none 2 flows CONTROL --rate 1Gbit/s
 survey 0 survey CONTROL --rate 20Mbit/s --step 200ms --max-flows 2 --max-bytes 100MB
+rtt 0 lab simulate lte -- rtt --interval 50ms --for 500ms
+flows 0 lab simulate full.toml -- weir flows --length 1400 --rate 20Mbit/s --both --for 500ms
+survey 0 lab simulate full.toml --start 1767225600 -- survey --rate 20Mbit/s --step 200ms --max-flows 2
 lab-calibrate 0 lab calibrate
 lab-run 0 lab run --json -q --max-lateness 10s full.toml -- weir rtt far -q --json --for 1100ms --db weir.db
 lab-run 3 lab run --json -q --max-lateness 1ns -- weir rtt far -q --json --for 200ms --db weir.db

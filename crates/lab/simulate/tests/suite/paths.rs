@@ -90,6 +90,35 @@ fn forward(truth: &StepTruth) -> &DirectionSummary {
 }
 
 #[test]
+fn marked_runs_name_their_link_and_equal_seeds_give_equal_bytes() {
+    let exported = |seed| {
+        let mut bench = bench();
+        let host = HostModel::default();
+        let path = Path::new(&link(vec![route(); 4]), &host, &host, "far", seed).expect("a path");
+        let mut path = path.starting_at(1_800_000_000 * SECOND).marked();
+        let plan = SurveyPlan {
+            format: format(20_000_000),
+            step_ns: SECOND / 2,
+            max_flows: 2,
+            max_bytes: u64::MAX,
+        };
+        let made = path
+            .survey(&plan, &mut bench.store, &mut |_| {})
+            .expect("a survey");
+        for run in bench.store.runs(&RunFilter::default()).expect("runs") {
+            assert!(run.is_simulated(), "{:?}", run.local_host);
+            assert_eq!(run.tags, ["simulated"]);
+            assert!(run.started_unix_ns >= 1_800_000_000 * SECOND);
+        }
+        let mut text = Vec::new();
+        bench.store.export_json(made.run, &mut text).expect("an export");
+        text
+    };
+    assert!(exported(7) == exported(7));
+    assert!(exported(7) != exported(8));
+}
+
+#[test]
 fn a_survey_of_a_clean_path_finds_it_clean_and_is_stored_as_the_command_does() {
     let mut bench = bench();
     let host = HostModel::default();
@@ -100,7 +129,9 @@ fn a_survey_of_a_clean_path_finds_it_clean_and_is_stored_as_the_command_does() {
         max_flows: 16,
         max_bytes: u64::MAX,
     };
-    let surveyed = path.survey(&plan, &mut bench.store).expect("a survey");
+    let surveyed = path
+        .survey(&plan, &mut bench.store, &mut |_| {})
+        .expect("a survey");
     let mtu = surveyed.summary.mtu.expect("a path MTU");
     assert_eq!(
         (mtu.forward.path_mtu, mtu.reverse.path_mtu),

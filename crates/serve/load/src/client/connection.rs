@@ -11,9 +11,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
-use weir_net::clock::monotonic_ns;
 
 use super::tls_stream::{self, TlsStream};
+use crate::clock::monotonic_ns;
 use crate::http::response::{ResponseError, ResponseReader};
 use crate::measure::Cause;
 

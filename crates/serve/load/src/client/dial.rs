@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use tokio::net::{TcpStream, lookup_host};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::connection::{Connection, Stream};
 use super::multiplexed::Multiplexed;

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use rustls::ClientConfig;
 use url::Url;
-use weir_net::clock::monotonic_ns;
 
+use crate::clock::monotonic_ns;
 use crate::http::h2::hpack::Asked;
 use crate::http::response::{Head, ResponseReader};
 use crate::manifest::{Host, UrlRange};

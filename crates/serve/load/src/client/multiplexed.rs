@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use tokio::io::ReadBuf;
 use tokio::time::{Instant, Sleep, sleep};
-use weir_net::clock::monotonic_ns;
 
 use super::connection::{BUFFER, Stream, cause_of};
+use crate::clock::monotonic_ns;
 use crate::http::h2::hpack::Asked;
 use crate::http::h2::session::{End, Session};
 use crate::http::response::Head;

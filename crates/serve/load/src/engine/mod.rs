@@ -13,9 +13,10 @@ use std::time::Duration;
 
 use thiserror::Error;
 use tokio::sync::watch;
-use weir_net::clock::{monotonic_ns, unix_ns};
+use weir_net::clock::unix_ns;
 
 use crate::client::{Dialer, HttpVersion, Patience, TlsError, Trust};
+use crate::clock::monotonic_ns;
 use crate::manifest::UrlRange;
 use crate::measure::{Account, LoadSummary, OriginSource, OriginSummary, Quality, Segment, Times};
 use crate::metrics::Metric;

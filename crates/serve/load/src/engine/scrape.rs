@@ -5,9 +5,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use weir_net::clock::monotonic_ns;
-
 use crate::client::{Client, Dialer, Request};
+use crate::clock::monotonic_ns;
 use crate::manifest::UrlRange;
 use crate::measure::Kind;
 use crate::metrics::{self, Metric};

@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::LocalSet;
-use weir_net::clock::{monotonic_ns, sharpen_timers, thread_cpu_ns};
+use weir_net::clock::{sharpen_timers, thread_cpu_ns};
 
 use crate::client::Dialer;
+use crate::clock::monotonic_ns;
 use crate::measure::{Account, Quality, Segment};
 use crate::schedule::{Arrivals, Change};
 use crate::viewer::{Behaviour, Leaving, Shared, view};
@@ -251,5 +252,79 @@ async fn report_on(room: Rc<Room>, start_ns: u64, reports: Sender<Report>, endin
         if reports.send(report).is_err() || last {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::client::{HttpVersion, Patience, Trust};
+    use crate::engine::Config;
+    use crate::manifest::UrlRange;
+    use crate::viewer::Play;
+
+    /// To which the timers of the runtime are rounded.
+    const TICK_NS: u64 = 1_000_000;
+
+    /// Ten minutes of viewers whose origin refuses them; the runtime's time is paused, so that nothing else makes them late.
+    #[tokio::test(start_paused = true)]
+    async fn viewers_come_and_go_when_they_should_and_each_second_is_reported() {
+        let title = url::Url::parse("http://127.0.0.1:1/manifest.mpd").expect("an address");
+        let title = UrlRange::of(&title).expect("a place");
+        let arrivals = Arrivals::Ramp {
+            from: 0,
+            to: 10,
+            over: Duration::from_secs(400),
+        };
+        let mut behaviour = Config::new(vec![title], Play::Manifest, arrivals.clone()).behaviour;
+        behaviour.think = (Duration::from_secs(60), Duration::from_secs(60));
+        let patience = Patience::default();
+        let ending = Arc::new(AtomicBool::new(false));
+        let (reports, received) = channel();
+        let worker = Worker {
+            number: 0,
+            of: 1,
+            behaviour: Arc::new(behaviour),
+            arrivals,
+            dialer: Dialer::new(&Trust::default(), HttpVersion::One, patience, false)
+                .expect("no certificates"),
+            start_ns: monotonic_ns(),
+            ending: ending.clone(),
+            target: None,
+            reports,
+            drain: patience.silence,
+        };
+        let end = async move {
+            tokio::time::sleep(Duration::from_millis(600_500)).await;
+            ending.store(true, Ordering::Release);
+        };
+        let local = LocalSet::new();
+        local.run_until(async { tokio::join!(end, worker.work()) }).await;
+
+        let reports: Vec<Report> = received.iter().collect();
+        let (last, seconds) = reports.split_last().expect("reports");
+        assert_eq!((seconds.len(), last.number), (600, u64::MAX));
+        for (at, second) in (1..).zip(seconds) {
+            assert!(
+                second.duration_ns.abs_diff(SECOND_NS) <= TICK_NS,
+                "{}",
+                second.duration_ns
+            );
+            // One viewer comes every 40 s.
+            let there = (at * 10 / 400).min(10);
+            assert!(
+                second.viewers.abs_diff(there) <= 1,
+                "second {at}: {} of {there}",
+                second.viewers
+            );
+            let late = second.account.schedule_error.max().unwrap_or(0);
+            assert!(late <= TICK_NS as i64, "second {at}: {late}");
+        }
+        let arrivals: u64 = seconds.iter().map(|second| second.arrivals).sum();
+        assert_eq!((arrivals, seconds[599].viewers), (10, 10));
+        let asked: u64 = seconds.iter().map(|second| second.account.total().requests).sum();
+        assert!((60..200).contains(&asked), "{asked}");
     }
 }

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use weir_net::clock::monotonic_ns;
-
 use super::state::Viewer;
 use crate::client::{Answer, Failed, Request};
+use crate::clock::monotonic_ns;
 use crate::manifest::{self, Media, Segments, UrlRange};
 use crate::measure::{Bins, Cause, Kind, Sample};
 use crate::verify::{Defaults, Spans, Verdict, Verifier};

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use weir_net::clock::monotonic_ns;
-
 use super::fetching::Continuity;
 use super::state::{Play, RungChoice, Viewer};
 use crate::client::Failed;
+use crate::clock::monotonic_ns;
 use crate::manifest::{self, MediaKind, Period, Presentation, Rung, Segments, UrlRange};
 use crate::measure::Kind;
 

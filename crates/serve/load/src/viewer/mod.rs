@@ -11,9 +11,8 @@ mod watching;
 
 use std::rc::Rc;
 
-use weir_net::clock::monotonic_ns;
-
 use crate::client::Client;
+use crate::clock::monotonic_ns;
 use crate::schedule::Random;
 pub use real_time::RealTime;
 use state::Viewer;

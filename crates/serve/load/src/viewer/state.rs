@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use weir_net::clock::monotonic_ns;
 
 use super::real_time::RealTime;
 use super::titles::{PlayerManifests, Titles};
 use crate::client::{Client, Dialer, Failed};
+use crate::clock::monotonic_ns;
 use crate::manifest::UrlRange;
 use crate::measure::{Account, Cause, Quality, Segment};
 use crate::schedule::{Popularity, Random};

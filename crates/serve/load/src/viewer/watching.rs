@@ -9,13 +9,14 @@ use std::task::Poll;
 use std::time::Duration;
 
 use weir_media::cmcd;
-use weir_net::clock::{monotonic_ns, unix_ns};
+use weir_net::clock::unix_ns;
 use weir_player::{Action, Event, Figures, Manifest, Outcome, Player, Request, RequestId, Track};
 use weir_units::Rate;
 
 use super::fetching::Continuity;
 use super::state::{RungChoice, Viewer};
 use crate::client::{Answer, Failed};
+use crate::clock::monotonic_ns;
 use crate::manifest::{Media, MediaKind, Presentation, Segments, Set, UrlRange};
 use crate::measure::{Cause, Kind, Segment, Session};
 

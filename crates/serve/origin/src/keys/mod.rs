@@ -10,7 +10,9 @@ mod key_server;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::cache::{Flights, MemoryCache};
 use crate::outside::key_rules::{Rule, Rules};

@@ -2,9 +2,9 @@
 //! thing for too long, can be ended. It must not know what a request is.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// What a connection is doing. Clones speak of the same connection.
 #[derive(Clone, Debug)]
@@ -95,21 +95,27 @@ impl Drop for UnderWay {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_connection_is_busy_until_its_last_request_has_ended() {
-        let busy = |state: &State| state.under_way > 0;
-        let idle = |state: &State| state.under_way == 0;
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_busy_until_its_last_request_has_ended() {
         let activity = Activity::new();
-        let hour = Duration::from_secs(3600);
-        assert_eq!(activity.left(hour, busy), hour);
-        assert!(activity.left(hour, idle) < hour);
+        let begun = Instant::now();
+        activity.idle_for(HOUR).await;
+        assert_eq!(begun.elapsed(), HOUR);
+
         let (first, second) = (activity.begin(), activity.begin());
+        sleep(HOUR / 2).await;
         drop(first);
-        assert_eq!(activity.left(hour, idle), hour);
-        assert!(activity.left(hour, busy) < hour);
-        assert_eq!(activity.left(Duration::ZERO, busy), Duration::ZERO);
+        activity.busy_for(HOUR).await;
+        assert_eq!(second.since.elapsed(), HOUR);
+
+        sleep(HOUR).await;
         drop(second);
-        assert_eq!(activity.left(Duration::ZERO, idle), Duration::ZERO);
-        assert_eq!(activity.left(hour, busy), hour);
+        let begun = Instant::now();
+        activity.idle_for(HOUR).await;
+        assert_eq!(begun.elapsed(), HOUR);
+        let busy = tokio::time::timeout(24 * HOUR, activity.busy_for(HOUR));
+        assert!(busy.await.is_err(), "nothing is under way");
     }
 }

@@ -4,10 +4,10 @@
 use std::convert::Infallible;
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use weir_units::Rate;
 
 use super::app::App;
@@ -110,7 +110,7 @@ impl Pacer {
 
 impl Paced {
     fn try_begin(self: &Arc<Self>, rate: Option<TcpRate>) -> Option<Share> {
-        let now = Instant::now();
+        let now = Instant::now().into_std();
         let progress = self.socket.progress();
         let mut state = self.state();
         state.shares.settle(now, progress);
@@ -131,7 +131,7 @@ impl Paced {
 
     /// Does what there is to do by now, and says when there may be more.
     fn look(&self) -> Option<Duration> {
-        let now = Instant::now();
+        let now = Instant::now().into_std();
         let progress = self.socket.progress();
         let mut state = self.state();
         state.shares.settle(now, progress);

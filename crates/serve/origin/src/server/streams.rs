@@ -6,10 +6,10 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyper::rt::Executor;
-use tokio::time::{Instant as Deadline, sleep_until};
+use tokio::time::{Instant, sleep_until};
 
 tokio::task_local! {
     /// Of the stream whose task this is.
@@ -63,16 +63,59 @@ async fn within(limits: Streams, taking: Taking, stream: impl Future<Output = ()
     let end = Instant::now() + limits.request_time;
     let next = |stalled: Duration| (Instant::now() + limits.stalled.saturating_sub(stalled)).min(end);
     let mut stream = pin!(stream);
-    let mut alarm = pin!(sleep_until(Deadline::from_std(next(Duration::ZERO))));
+    let mut alarm = pin!(sleep_until(next(Duration::ZERO)));
     poll_fn(|context| {
         while alarm.as_mut().poll(context).is_ready() {
             let stalled = taking.stalled();
             if stalled >= limits.stalled || Instant::now() >= end {
                 return Poll::Ready(());
             }
-            alarm.as_mut().reset(Deadline::from_std(next(stalled)));
+            alarm.as_mut().reset(next(stalled));
         }
         stream.as_mut().poll(context)
     })
     .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use tokio::time::sleep;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// How long a stream goes on that is to end after ten minutes, or one of which its client takes nothing.
+    async fn lasts(stream: impl Future<Output = ()>) -> Duration {
+        let limits = Streams {
+            request_time: 600 * SECOND,
+            stalled: 60 * SECOND,
+        };
+        let begun = Instant::now();
+        let taking = Taking::default();
+        let stream = TAKING.scope(taking.clone(), within(limits, taking, stream));
+        stream.await;
+        begun.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_ends_by_itself_or_with_its_client_s_patience() {
+        assert_eq!(lasts(sleep(599 * SECOND)).await, 599 * SECOND);
+        assert_eq!(lasts(pending()).await, 600 * SECOND);
+
+        // One piece each 50 s is taken, the sixth never.
+        let slow = lasts(async {
+            for _ in 0..5 {
+                Taking::current().waits_for_client(true);
+                sleep(50 * SECOND).await;
+                Taking::current().waits_for_client(false);
+                sleep(50 * SECOND).await;
+            }
+            Taking::current().waits_for_client(true);
+            pending().await
+        });
+        assert_eq!(slow.await, 560 * SECOND);
+    }
 }

@@ -1,6 +1,8 @@
 //! Which version of an object there is, as storage said when it was asked last. It must not know what the object is.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::cache::{Flights, MemoryCache};
 use crate::metrics::{Kind, Metrics, Tier};

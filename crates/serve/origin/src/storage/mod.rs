@@ -21,11 +21,11 @@ mod transport;
 use std::ops::Range;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::future::{Either, join_all, select};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::metrics::{Kind, Metrics};
 use crate::path::ObjectPath;

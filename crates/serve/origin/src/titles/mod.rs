@@ -16,9 +16,10 @@ mod title;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::try_join_all;
+use tokio::time::Instant;
 use weir_media::package::referred_path;
 
 use crate::cache::{DiskCache, Flights, MemoryCache};
