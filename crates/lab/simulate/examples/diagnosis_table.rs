@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use weir_simulate::judgement::{QUESTIONS, Said, Truth};
-use weir_simulate::networks::{Kind, draw};
+use weir_simulate::judgement::{QUESTIONS, Said, Truth, error_of_shares};
+use weir_simulate::networks::{Draw, Kind};
 use weir_simulate::{Judged, JudgingPlan, judge, observe};
 
 const USAGE: &str = "\
@@ -16,7 +16,7 @@ usage: diagnosis_table [OPTION]...
   --networks N    networks of each kind (200)
   --first N       number of the first of them (0)
   --seed N        seed of all of them (1)
-  --kind NAME     this kind alone; may be given several times
+  --kind NAME     this kind alone, or 2 or 3 for as many faults at once; may be given several times
   --threads N     networks that are simulated side by side (all cores)
   --show          one network (--kind, --first): its truth and its findings, instead of tables
   --keep FILE     with --show: keeps the database there";
@@ -31,7 +31,7 @@ struct Options {
 
 fn options() -> Result<Options, String> {
     let mut plan = JudgingPlan {
-        kinds: Vec::new(),
+        draws: Vec::new(),
         numbers: 0..0,
         seed: 1,
         threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
@@ -50,13 +50,13 @@ fn options() -> Result<Options, String> {
             "--first" => first = number()?,
             "--seed" => plan.seed = number()?,
             "--threads" => plan.threads = usize::try_from(number()?).map_err(|_| USAGE)?,
-            "--kind" => plan.kinds.push(kind(&value)?),
+            "--kind" => plan.draws.push(kind(&value)?),
             "--keep" => keep = Some(PathBuf::from(&value)),
             _ => return Err(USAGE.to_owned()),
         }
     }
-    if plan.kinds.is_empty() {
-        plan.kinds = Kind::ALL.to_vec();
+    if plan.draws.is_empty() {
+        plan.draws = Kind::ALL.map(Draw::One).to_vec();
     }
     plan.numbers = first..first.saturating_add(networks);
     Ok(Options {
@@ -68,9 +68,14 @@ fn options() -> Result<Options, String> {
     })
 }
 
-fn kind(name: &str) -> Result<Kind, String> {
+fn kind(name: &str) -> Result<Draw, String> {
+    if let Ok(count @ 1..=3) = name.parse() {
+        return Ok(Draw::Several(count));
+    }
     let named = Kind::ALL.into_iter().find(|kind| format!("{kind:?}") == name);
-    named.ok_or_else(|| format!("unknown kind {name}; write one of {:?}", Kind::ALL))
+    named
+        .map(Draw::One)
+        .ok_or_else(|| format!("unknown kind {name}; write one of {:?}", Kind::ALL))
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -81,7 +86,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::temp_dir().join(format!("diagnosis-table-{}", std::process::id()));
     std::fs::create_dir(&directory)?;
     let began = Instant::now();
-    let all = options.networks * options.plan.kinds.len() as u64;
+    let all = options.networks * options.plan.draws.len() as u64;
     let done = AtomicU64::new(0);
     let each = |_, _, _: &_| {
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -93,6 +98,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::remove_dir_all(&directory)?;
     let judged = judged?;
     print_answers(&judged);
+    print_whole(&judged);
     print_values(&judged);
     print_wrong(&judged);
     Ok(())
@@ -100,8 +106,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// A single network, to find out why it was misjudged.
 fn show(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
-    let kind = *options.plan.kinds.first().ok_or(USAGE)?;
-    let network = draw(kind, options.plan.seed, options.first);
+    let draw = options.plan.draws.first().ok_or(USAGE)?;
+    let network = draw.network(options.plan.seed, options.first);
     let scratch = std::env::temp_dir().join(format!("diagnosis-table-{}.db", std::process::id()));
     let database = options.keep.clone().unwrap_or(scratch);
     let observed = observe(&network, &database)?;
@@ -112,9 +118,10 @@ fn show(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
             println!("    {}: {}", evidence.what, evidence.value);
         }
     }
-    println!();
+    println!("\nexplained: {:#?}", observed.diagnosis.explained);
+    println!("error of the shares: {:?}", error_of_shares(&observed));
     for question in QUESTIONS {
-        println!("{}: {:?}", question.name, (question.answer)(&observed));
+        println!("{}: {:?}", question.name, question.of_all(&observed.by_fault()));
     }
     if options.keep.is_none() {
         std::fs::remove_file(&database)?;
@@ -138,6 +145,23 @@ fn print_answers(judged: &Judged) {
     }
 }
 
+fn print_whole(judged: &Judged) {
+    println!(
+        "\n| networks | all that there is found, with the right numbers | that lose | shares within 5 points |"
+    );
+    println!("| --- | --- | --- | --- |");
+    for (draw, whole) in &judged.whole {
+        let shares = judged.shares.get(draw).copied().unwrap_or_default();
+        println!(
+            "| {draw:?}, {} | {} | {} | {} |",
+            whole.of,
+            whole.percent(),
+            shares.of,
+            shares.percent()
+        );
+    }
+}
+
 fn print_values(judged: &Judged) {
     println!("\n| value | networks | median error | 95 % below | truth within the stated 95 % bounds |");
     println!("| --- | --- | --- | --- | --- |");
@@ -155,16 +179,16 @@ fn print_values(judged: &Judged) {
 fn print_wrong(judged: &Judged) {
     eprintln!("\nWrong answers (kind, number, truth, said):");
     for (question, answers) in QUESTIONS.iter().zip(&judged.answers) {
-        for (kind, number, truth, said) in &answers.wrong {
+        for (draw, number, truth, said) in &answers.wrong {
             let how = match (truth, said) {
                 (Truth::Present, Said::Nothing) => "missed",
                 (Truth::Present, _) => "misnamed",
                 _ => "false alarm",
             };
-            eprintln!("{}: {how}: --kind {kind:?} --first {number}", question.name);
+            eprintln!("{}: {how}: {draw:?} --first {number}", question.name);
         }
     }
-    for (kind, number, why) in &judged.failed {
-        eprintln!("not surveyed: --kind {kind:?} --first {number}: {why}");
+    for (draw, number, why) in &judged.failed {
+        eprintln!("not surveyed: {draw:?} --first {number}: {why}");
     }
 }

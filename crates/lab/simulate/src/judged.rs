@@ -5,10 +5,13 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::judgement::{QUESTIONS, Said, Truth, estimates};
-use crate::networks::{Kind, draw};
+use crate::judgement::{QUESTIONS, Said, Truth, error_of_shares, estimates};
+use crate::networks::Draw;
 use crate::observed::{ObserveError, Observed, observe};
 use crate::tally::{Errors, Tally};
+
+/// Largest error of shares that are right.
+const SHARES: f64 = 0.05;
 
 /// Counts for one question.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +21,7 @@ pub struct Answers {
     /// Networks without it, and how many were diagnosed with it.
     pub alarms: Tally,
     /// Missed or misnamed networks, and false alarms: kind, number, truth and answer.
-    pub wrong: Vec<(Kind, u64, Truth, Said)>,
+    pub wrong: Vec<(Draw, u64, Truth, Said)>,
 }
 
 /// Values that findings give for one quantity.
@@ -38,27 +41,37 @@ pub struct Judged {
     /// By quantity.
     pub values: BTreeMap<&'static str, Values>,
     /// Networks that could not be surveyed, and why.
-    pub failed: Vec<(Kind, u64, String)>,
-    /// Number of networks of each kind.
-    pub networks: BTreeMap<Kind, u64>,
+    pub failed: Vec<(Draw, u64, String)>,
+    /// Of the networks of each draw, those in which everything that there is was found, with the right numbers.
+    pub whole: BTreeMap<Draw, Tally>,
+    /// Of those that lose packets, those in which the shares of all findings are within 5 points of the truth.
+    pub shares: BTreeMap<Draw, Tally>,
 }
 
 impl Judged {
-    fn add(&mut self, kind: Kind, number: u64, observed: &Observed) {
-        *self.networks.entry(kind).or_default() += 1;
+    fn add(&mut self, draw: Draw, number: u64, observed: &Observed) {
+        let each = observed.by_fault();
+        let mut whole = true;
         self.answers.resize_with(QUESTIONS.len(), Answers::default);
         for (question, answers) in QUESTIONS.iter().zip(&mut self.answers) {
-            let (truth, said) = (question.answer)(observed);
+            let (truth, said) = question.of_all(&each);
             match truth {
-                Truth::Present => answers.hits.add(said == Said::Right),
+                Truth::Present => {
+                    answers.hits.add(said == Said::Right);
+                    whole &= said == Said::Right;
+                }
                 Truth::Absent => answers.alarms.add(said != Said::Nothing),
                 Truth::Unjudged => continue,
             }
             if (truth == Truth::Present) != (said == Said::Right) || said == Said::Wrong {
-                answers.wrong.push((kind, number, truth, said));
+                answers.wrong.push((draw, number, truth, said));
             }
         }
-        for estimate in estimates(observed) {
+        self.whole.entry(draw).or_default().add(whole);
+        if let Some(error) = error_of_shares(observed) {
+            self.shares.entry(draw).or_default().add(error <= SHARES);
+        }
+        for estimate in each.iter().flat_map(estimates) {
             let values = self.values.entry(estimate.name).or_default();
             values.errors.add(estimate.said, estimate.truth);
             if let Some((low, high)) = estimate.bounds {
@@ -71,9 +84,9 @@ impl Judged {
 /// Which networks to judge, and how.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Kinds.
-    pub kinds: Vec<Kind>,
-    /// Numbers of the networks of each kind.
+    /// How they are drawn.
+    pub draws: Vec<Draw>,
+    /// Numbers of the networks of each of these.
     pub numbers: std::ops::Range<u64>,
     /// Seed of all of them.
     pub seed: u64,
@@ -89,32 +102,32 @@ pub struct Plan {
 pub fn judge(
     plan: &Plan,
     directory: &Path,
-    each: &(dyn Fn(Kind, u64, &Observed) + Sync),
+    each: &(dyn Fn(Draw, u64, &Observed) + Sync),
 ) -> Result<Judged, ObserveError> {
-    let todo: Vec<(Kind, u64)> = plan
+    let todo: Vec<(Draw, u64)> = plan
         .numbers
         .clone()
-        .flat_map(|number| plan.kinds.iter().map(move |kind| (*kind, number)))
+        .flat_map(|number| plan.draws.iter().map(move |draw| (*draw, number)))
         .collect();
     let next = AtomicU64::new(0);
     let judged = Mutex::new((Judged::default(), None));
     let work = || {
         loop {
             let turn = next.fetch_add(1, Ordering::Relaxed);
-            let Some((kind, number)) = usize::try_from(turn).ok().and_then(|turn| todo.get(turn)) else {
+            let Some((draw, number)) = usize::try_from(turn).ok().and_then(|turn| todo.get(turn)) else {
                 return;
             };
             let database = directory.join(format!("{turn}.db"));
-            let result = observe(&draw(*kind, plan.seed, *number), &database);
+            let result = observe(&draw.network(plan.seed, *number), &database);
             remove(&database);
             let mut judged = judged.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             match result {
                 Ok(observed) => {
-                    judged.0.add(*kind, *number, &observed);
-                    each(*kind, *number, &observed);
+                    judged.0.add(*draw, *number, &observed);
+                    each(*draw, *number, &observed);
                 }
                 Err(ObserveError::Simulation(error)) => {
-                    judged.0.failed.push((*kind, *number, error.to_string()));
+                    judged.0.failed.push((*draw, *number, error.to_string()));
                 }
                 Err(error) => {
                     judged.1 = Some(error);

@@ -7,6 +7,8 @@ mod hosts;
 mod loss;
 mod routes;
 mod rtt;
+mod shares;
+mod visible;
 
 use serde_json::Value;
 use weir_diagnose::{Finding, FindingName, Severity};
@@ -16,6 +18,8 @@ use crate::observed::Observed;
 use crate::path::StepTruth;
 
 pub use accuracy::{Estimate, estimates};
+pub use shares::error_of_shares;
+use visible::is_visible;
 
 /// Whether a network has the property of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +52,28 @@ pub struct Question {
     pub right: &'static str,
     /// Truth and answer for a network.
     pub answer: fn(&Observed) -> (Truth, Said),
+}
+
+impl Question {
+    /// Truth and answer for a network that is seen once with each of its faults: it has what any of them gives it, and is
+    /// without what none does.
+    pub fn of_all(&self, each: &[Observed]) -> (Truth, Said) {
+        let worst = |so_far: (Truth, Said), answer: (Truth, Said)| match (so_far.0, answer.0) {
+            (Truth::Present, _) => so_far,
+            (_, Truth::Present) => answer,
+            (Truth::Unjudged, _) => so_far,
+            _ => answer,
+        };
+        // What a single fault does is judged wherever its question says so.
+        let several = each.len() > 1;
+        let answers = each.iter().map(|observed| match (self.answer)(observed) {
+            (Truth::Present, said) if several && !is_visible(&observed.network.fault, observed) => {
+                (Truth::Unjudged, said)
+            }
+            answer => answer,
+        });
+        answers.reduce(worst).unwrap_or((Truth::Unjudged, Said::Nothing))
+    }
 }
 
 /// All questions, in the order of the table.

@@ -5,7 +5,7 @@ use thiserror::Error;
 use weir_diagnose::{DiagnoseError, Diagnosis, Measured, diagnose, load};
 use weir_results::{Store, StoreError};
 
-use crate::networks::Network;
+use crate::networks::{Fault, Network};
 use crate::path::{Path, START_UNIX_NS, Surveyed};
 use crate::record::SimulationError;
 
@@ -25,6 +25,19 @@ pub struct Observed {
     pub measured: Measured,
     /// The diagnosis.
     pub diagnosis: Diagnosis,
+}
+
+impl Observed {
+    /// The same with each of the network's faults as its first one.
+    pub fn by_fault(&self) -> Vec<Observed> {
+        let with = |fault: &Fault| {
+            let mut first = self.clone();
+            first.network.more = self.network.faults().cloned().collect();
+            first.network.fault = fault.clone();
+            first
+        };
+        self.network.faults().map(with).collect()
+    }
 }
 
 /// Why a network could not be observed.

@@ -8,6 +8,7 @@ use crate::analysis::process::process;
 use crate::analysis::{Step, Steps};
 use crate::answer::{Media, answer};
 use crate::diagnosis::Diagnosis;
+use crate::explained::{explain, unexplained};
 use crate::finding::{Finding, FindingName};
 use crate::findings::payload_cliff::Cliff;
 use crate::findings::{
@@ -26,6 +27,7 @@ pub fn diagnose(measured: &Measured) -> Diagnosis {
 /// The diagnosis of a run.
 pub fn diagnose_with(measured: &Measured, options: &Options) -> Diagnosis {
     let mut findings: Vec<Finding> = Vec::new();
+    let mut explained = Vec::new();
     let mut recommended = None;
     for direction in [Direction::Forward, Direction::Reverse] {
         let steps = Steps::new(measured, direction);
@@ -38,6 +40,10 @@ pub fn diagnose_with(measured: &Measured, options: &Options) -> Diagnosis {
             longest_good: cliff.as_ref().map(|cliff| cliff.longest_good()),
         };
         recommended = recommended.or_else(|| recommend(measured, &steps, facts, options));
+        if let Some(explanation) = explain(&steps, &found) {
+            findings.extend(unexplained(&explanation, &steps));
+            explained.push(explanation);
+        }
         findings.extend(found);
     }
     findings.extend(rtt_level::find(measured));
@@ -51,6 +57,7 @@ pub fn diagnose_with(measured: &Measured, options: &Options) -> Diagnosis {
         kind: measured.kind.clone(),
         target: measured.target.clone(),
         answer: answer(media(measured), &findings, recommended.as_ref()),
+        explained,
         findings,
         recommendation: recommended.map(|found| found.recommendation),
     }
@@ -86,8 +93,9 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
         .plain()
         .filter(|step| step.test.payload <= longest)
         .collect();
-    if plain.is_empty() && steps.limit.is_none() {
-        plain = steps.steps.iter().collect();
+    if plain.is_empty() {
+        let short = |step: &&Step| step.test.payload <= longest;
+        plain = steps.unlimited().filter(short).collect();
     }
     findings.extend(process(&plain).as_ref().and_then(loss_process::find));
     findings.extend(correlated_loss::find(steps));

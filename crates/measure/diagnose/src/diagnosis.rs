@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Answer;
+use crate::explained::Explained;
 use crate::finding::{Finding, Recommendation};
 
 /// What a run says.
@@ -16,7 +17,9 @@ pub struct Diagnosis {
     pub target: String,
     /// Whether the path carries the media, with which settings, and what is the worst about it.
     pub answer: Answer,
-    /// Faults first.
+    /// What explains the lost packets, for each direction that lost some.
+    pub explained: Vec<Explained>,
+    /// Faults first, and before them loss that none explains.
     pub findings: Vec<Finding>,
     /// Settings, where flows were measured.
     pub recommendation: Option<Recommendation>,

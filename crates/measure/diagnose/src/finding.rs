@@ -8,6 +8,8 @@ use weir_results::Direction;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingName {
+    /// Lost packets that no other finding explains.
+    UnexplainedLoss,
     /// How many routes the flows take, and which flow is on which.
     Routes,
     /// Loss differs between routes or flows.
@@ -48,6 +50,7 @@ impl FindingName {
     /// The name as JSON has it.
     pub fn as_str(self) -> &'static str {
         match self {
+            FindingName::UnexplainedLoss => "unexplained-loss",
             FindingName::Routes => "routes",
             FindingName::RouteLoss => "route-loss",
             FindingName::Outage => "outage",

@@ -8,6 +8,7 @@ mod answer;
 mod diagnose;
 mod diagnosis;
 mod error;
+mod explained;
 mod finding;
 mod findings;
 mod load;
@@ -21,6 +22,7 @@ pub use answer::{Answer, AnswerSettings, Basis, Verdict, Worst};
 pub use diagnose::{diagnose, diagnose_with};
 pub use diagnosis::Diagnosis;
 pub use error::DiagnoseError;
+pub use explained::{Explained, ExplainedBy};
 pub use finding::{
     Confidence, Evidence, Finding, FindingName, ForecastCheck, Recommendation, Recovery, Severity,
 };

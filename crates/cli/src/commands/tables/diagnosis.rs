@@ -1,11 +1,14 @@
 //! A diagnosis in words.
 
-use crate::units::format_percent;
+use crate::units::{format_count, format_percent};
 use serde_json::Value;
-use weir_diagnose::{Answer, Diagnosis, Evidence, Finding, Recommendation, Recovery, Severity};
+use weir_diagnose::{Answer, Diagnosis, Evidence, Explained, Finding, Recommendation, Recovery, Severity};
+use weir_results::Direction;
 
 /// Columns of a line of text.
 const WIDTH: usize = 100;
+/// A smaller share of the lost packets without an explanation is left out.
+const LEAST_UNEXPLAINED: f64 = 0.001;
 
 /// The answer, then a line for each finding. Without `details`, it names the command that prints them.
 pub fn answer_and_findings(diagnosis: &Diagnosis, details: bool) -> String {
@@ -32,12 +35,42 @@ fn findings(diagnosis: &Diagnosis, details: bool) -> String {
         let (severity, name) = (severity(finding.severity), finding.name);
         text.push_str(&format!("  {severity:<11}  {name:<18}  {}\n", finding.brief));
     }
+    diagnosis
+        .explained
+        .iter()
+        .map(explained)
+        .for_each(|line| text.push_str(&line));
     if diagnosis.findings.is_empty() {
         text.push_str("  none\n");
     } else if !details {
         text.push_str(&format!("  evidence and what to do: weir diagnose {run} -v\n"));
     }
     text
+}
+
+/// The lost packets of a direction, by cause.
+fn explained(explained: &Explained) -> String {
+    let mut parts: Vec<String> = explained
+        .by
+        .iter()
+        .map(|part| format!("{} {}", part.finding, format_percent(part.share)))
+        .collect();
+    if explained.unexplained >= LEAST_UNEXPLAINED {
+        parts.push(format!(
+            "no explanation {}",
+            format_percent(explained.unexplained)
+        ));
+    }
+    let direction = match explained.direction {
+        Direction::Forward => "",
+        Direction::Reverse => ", reverse",
+    };
+    let lost = format_count(explained.lost);
+    wrapped(
+        &format!("{lost} packets lost{direction}: {}", parts.join(", ")),
+        "  ",
+        "    ",
+    )
 }
 
 /// Each finding with its numbers, test, action and query, then the recommendation.

@@ -17,6 +17,7 @@ pub(super) fn clean(random: &mut Random) -> Network {
     let (near, far) = hosts(random);
     Network {
         fault: Fault::Clean,
+        more: Vec::new(),
         before: None,
         link,
         near,

@@ -5,6 +5,7 @@ mod base;
 mod caps;
 mod hosts;
 mod routes;
+mod several;
 
 use weir_link::LinkSpec;
 use weir_measure::survey::SurveyPlan;
@@ -12,11 +13,15 @@ use weir_measure::survey::SurveyPlan;
 use crate::host::HostModel;
 use crate::random::Random;
 
+pub use several::draw_several;
+
 /// A network between two hosts, and its fault.
 #[derive(Clone, Debug)]
 pub struct Network {
     /// The fault added on purpose.
     pub fault: Fault,
+    /// Others beside it.
+    pub more: Vec<Fault>,
     /// The link at an earlier measurement of the same pair, if any.
     pub before: Option<LinkSpec>,
     /// The current link.
@@ -29,6 +34,13 @@ pub struct Network {
     pub plan: SurveyPlan,
     /// Random seed of the measurement.
     pub seed: u64,
+}
+
+impl Network {
+    /// Its faults.
+    pub fn faults(&self) -> impl Iterator<Item = &Fault> {
+        std::iter::once(&self.fault).chain(&self.more)
+    }
 }
 
 /// Faults of a network, with the drawn numbers.
@@ -191,6 +203,25 @@ impl Kind {
     ];
 }
 
+/// How to draw a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Draw {
+    /// With this fault.
+    One(Kind),
+    /// With so many faults, see [`draw_several`].
+    Several(usize),
+}
+
+impl Draw {
+    /// Draws network `number`; the same seed gives the same network.
+    pub fn network(self, seed: u64, number: u64) -> Network {
+        match self {
+            Draw::One(kind) => draw(kind, seed, number),
+            Draw::Several(count) => draw_several(count, seed, number),
+        }
+    }
+}
+
 /// Draws network `number` of a kind; the same seed gives the same network.
 pub fn draw(kind: Kind, seed: u64, number: u64) -> Network {
     let own = seed ^ (kind as u64 + 1) << 48 ^ number << 8;
@@ -198,31 +229,35 @@ pub fn draw(kind: Kind, seed: u64, number: u64) -> Network {
     // The first numbers of neighbouring seeds are practically independent, but a generator is cheap.
     let mut random = random.fork();
     let mut network = base::clean(&mut random);
-    let draw = &mut random;
+    add(&mut network, kind, &mut random);
+    network
+}
+
+/// Adds a fault; what one before it set, this one may set anew.
+fn add(network: &mut Network, kind: Kind, draw: &mut Random) {
     match kind {
         Kind::Clean => {}
-        Kind::Routes => routes::several(&mut network, draw),
-        Kind::RouteLoss => routes::lossy(&mut network, draw),
-        Kind::Outage => routes::dark(&mut network, draw),
-        Kind::IndependentLoss => routes::independent_loss(&mut network, draw),
-        Kind::BurstLoss => routes::burst_loss(&mut network, draw),
-        Kind::SharedBursts => routes::shared_bursts(&mut network, draw),
-        Kind::PerPacketRoutes => routes::per_packet(&mut network, draw),
-        Kind::RttChange => routes::longer_or_shorter(&mut network, draw),
-        Kind::RttSame => routes::as_it_was(&mut network, draw),
-        Kind::SlowRoute => routes::slow(&mut network, draw),
-        Kind::FiveTupleIgnored => caps::five_tuple_ignored(&mut network, draw),
-        Kind::FlowRateCap => caps::flow_rate(&mut network, draw),
-        Kind::PacketRateCap => caps::packet_rate(&mut network, draw),
-        Kind::Congestion => caps::congestion(&mut network, draw),
-        Kind::PayloadCliff => caps::payload_cliff(&mut network, draw),
-        Kind::ReceiveQueues => hosts::receive_queues(&mut network, draw),
-        Kind::SocketLoss => hosts::socket_loss(&mut network, draw),
-        Kind::BacklogLoss => hosts::backlog_loss(&mut network, draw),
-        Kind::SendLoss => hosts::send_loss(&mut network, draw),
-        Kind::LateSender => hosts::late_sender(&mut network, draw),
+        Kind::Routes => routes::several(network, draw),
+        Kind::RouteLoss => routes::lossy(network, draw),
+        Kind::Outage => routes::dark(network, draw),
+        Kind::IndependentLoss => routes::independent_loss(network, draw),
+        Kind::BurstLoss => routes::burst_loss(network, draw),
+        Kind::SharedBursts => routes::shared_bursts(network, draw),
+        Kind::PerPacketRoutes => routes::per_packet(network, draw),
+        Kind::RttChange => routes::longer_or_shorter(network, draw),
+        Kind::RttSame => routes::as_it_was(network, draw),
+        Kind::SlowRoute => routes::slow(network, draw),
+        Kind::FiveTupleIgnored => caps::five_tuple_ignored(network, draw),
+        Kind::FlowRateCap => caps::flow_rate(network, draw),
+        Kind::PacketRateCap => caps::packet_rate(network, draw),
+        Kind::Congestion => caps::congestion(network, draw),
+        Kind::PayloadCliff => caps::payload_cliff(network, draw),
+        Kind::ReceiveQueues => hosts::receive_queues(network, draw),
+        Kind::SocketLoss => hosts::socket_loss(network, draw),
+        Kind::BacklogLoss => hosts::backlog_loss(network, draw),
+        Kind::SendLoss => hosts::send_loss(network, draw),
+        Kind::LateSender => hosts::late_sender(network, draw),
     }
-    network
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use weir_diagnose::FindingName;
 use weir_simulate::judgement::{QUESTIONS, Said, Truth};
-use weir_simulate::networks::{Kind, draw};
+use weir_simulate::networks::{Draw, Kind, draw};
 use weir_simulate::{Judged, JudgingPlan, Tally, judge, observe};
 use weir_stats::binomial_at_least;
 
@@ -14,10 +14,16 @@ const FALSE_ALARMS: f64 = 0.02;
 const CHANCE: f64 = 1e-3;
 const EACH: u64 = 2;
 
-fn judged() -> Judged {
+/// Share of networks with two and three faults, all of whose faults are to be found, with the right numbers; and of those
+/// whose explained shares are to be right.
+const WHOLE: [(usize, f64); 2] = [(2, 0.92), (3, 0.85)];
+const SHARES: f64 = 0.95;
+const COMBINED: u64 = 5;
+
+fn judged(draws: Vec<Draw>, each: u64) -> Judged {
     let plan = JudgingPlan {
-        kinds: Kind::ALL.to_vec(),
-        numbers: 1000..1000 + EACH,
+        draws,
+        numbers: 1000..1000 + each,
         seed: 1,
         threads: std::thread::available_parallelism().map_or(1, |cores| cores.get().min(2)),
     };
@@ -31,7 +37,7 @@ fn failures_are_chance(failures: u64, of: u64, rate: f64) -> bool {
 
 #[test]
 fn hits_and_false_alarms_are_as_promised() {
-    let judged = judged();
+    let judged = judged(Kind::ALL.map(Draw::One).to_vec(), EACH);
     assert!(judged.failed.is_empty(), "{:?}", judged.failed);
     let (mut hits, mut alarms) = (Tally::default(), Tally::default());
     for (question, answers) in QUESTIONS.iter().zip(&judged.answers) {
@@ -62,6 +68,27 @@ fn hits_and_false_alarms_are_as_promised() {
         failures_are_chance(alarms.yes, alarms.of, FALSE_ALARMS),
         "{alarms:?}"
     );
+}
+
+#[test]
+fn several_faults_at_once_are_all_found_and_their_shares_of_the_loss_are_right() {
+    let judged = judged(WHOLE.map(|(count, _)| Draw::Several(count)).to_vec(), COMBINED);
+    assert!(judged.failed.is_empty(), "{:?}", judged.failed);
+    let wrong: Vec<_> = judged.answers.iter().flat_map(|answers| &answers.wrong).collect();
+    for (count, promised) in WHOLE {
+        let draw = Draw::Several(count);
+        let (whole, shares) = (judged.whole[&draw], judged.shares[&draw]);
+        assert_eq!(whole.of, COMBINED);
+        let missed = whole.of - whole.yes;
+        assert!(
+            failures_are_chance(missed, whole.of, 1.0 - promised),
+            "{whole:?}: {wrong:?}"
+        );
+        assert!(
+            failures_are_chance(shares.of - shares.yes, shares.of, 1.0 - SHARES),
+            "{shares:?}"
+        );
+    }
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! What limits a stream below its rate: a cap on each flow, a cap on packets per second, a full path, or a cap on all
 //! flows together. Each leaves another quantity the same in all tests that it touches: the rate of a flow, packets per
-//! second, or bits per second; and each lets other tests through untouched.
+//! second, or bits per second; and each lets other tests through untouched. Which loss of a test is not the limit's is for
+//! others to say (`joint`).
+
+use std::collections::BTreeMap;
 
 use weir_stats::{Counted, binomial_at_least, median, normal_tail};
 
@@ -10,7 +13,7 @@ use super::step::Step;
 use crate::measured::FlowTest;
 
 /// Less loss is no sign of a limit.
-const LEAST_LOSS: f64 = 0.02;
+pub(super) const LEAST_LOSS: f64 = 0.02;
 /// A test that lost as little may have met a limit that others show.
 const SOME_LOSS: f64 = 0.001;
 /// Limited tests agree if their quantity differs by at most this share.
@@ -74,26 +77,43 @@ pub(crate) struct Limit {
 }
 
 /// A test in the quantities that limits are about.
-struct Load {
+#[derive(Clone, Debug)]
+pub(super) struct Load {
     index: usize,
     flows: f64,
-    payload: u32,
+    pub payload: u32,
     /// Received: bits per second of IP packets, and packets per second.
     bits: f64,
     packets: f64,
     /// Rate that was asked for, bits per second of payload.
     asked: f64,
-    /// Share of the packets that was lost.
-    loss: f64,
-    limited: bool,
+    /// Packets lost in the network, and those sent.
+    pub counted: Counted,
+    /// Share of them that was lost.
+    pub loss: f64,
+    /// The same of those that hosts dropped, which are not among them.
+    pub by_host: f64,
+    /// What a limit lets through is lost with this probability for other reasons, before it or behind it.
+    pub beside: f64,
+    /// A dark time took too much for the rest to say anything of a limit.
+    mostly_dark: bool,
 }
 
 impl Load {
-    fn of(index: usize, step: &Step, header_bytes: u32) -> Option<Load> {
+    pub fn of(index: usize, step: &Step, header_bytes: u32) -> Option<Load> {
         let after = weir_stats::total(&step.slots_after_start());
         let whole = step.loss();
-        // Where the first second was all, it has to do.
-        let loss = if after.trials > 0 { after } else { whole };
+        // Where the first second was all, it has to do; seconds with dark times say nothing of the rest.
+        let all = if after.trials > 0 && step.outages.is_empty() {
+            after
+        } else {
+            whole
+        };
+        let by_host = step.host_share() * all.rate();
+        let loss = Counted {
+            events: (all.events as f64 * (1.0 - step.host_share())).round() as u64,
+            ..all
+        };
         let test = step.test;
         if test.received == 0 {
             // A limit lets something through.
@@ -119,41 +139,97 @@ impl Load {
             bits: packets * (came_bits + 8.0 * f64::from(header_bytes)),
             packets,
             asked: offered,
+            counted: loss,
             loss: loss.rate(),
-            limited: loss.rate() >= LEAST_LOSS && step.host_share() < 0.5 && !mostly_dark,
+            by_host,
+            beside: 0.0,
+            mostly_dark,
         })
+    }
+
+    /// Which test it is of.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Share of the packets lost of those that others let through.
+    fn excess(&self) -> f64 {
+        1.0 - (1.0 - self.loss) / (1.0 - self.beside).max(1e-9)
+    }
+
+    fn is_limited(&self) -> bool {
+        !self.mostly_dark && self.excess() >= LEAST_LOSS
+    }
+
+    /// Share that this limit takes of what others let through.
+    pub fn taken_by(&self, limit: &Limit) -> f64 {
+        let received = match limit.kind {
+            LimitKind::FlowRate => self.bits / self.flows,
+            LimitKind::PacketRate => self.packets,
+            LimitKind::Path | LimitKind::Together => self.bits,
+        };
+        let offered = received / (1.0 - self.loss) * (1.0 - self.beside);
+        (1.0 - limit.value / offered.max(1e-9)).max(0.0)
     }
 }
 
 /// Finds the limit that fits the tests of a direction, if one does.
-pub(super) fn find(steps: &[Step], header_bytes: u32) -> Option<Limit> {
-    let loads = Loads::of(steps, header_bytes)?;
+pub(super) fn find(steps: &[Step], all: &[Load], steady: &mut Steadiness) -> Option<Limit> {
+    let loads = Loads::of(steps, all, steady)?;
     loads
         .flow_rate()
         .or_else(|| loads.packet_rate())
         .or_else(|| loads.of_all_flows())
 }
 
+/// How steadily sets of tests lose, each looked at once.
+#[derive(Default)]
+pub(super) struct Steadiness(BTreeMap<Vec<usize>, f64>);
+
+/// Whether packets wait in a queue in most of the tests that lose much.
+pub(super) fn is_queued(steps: &[Step], all: &[Load], steady: &mut Steadiness) -> bool {
+    Loads::of(steps, all, steady).is_some_and(|loads| loads.queued)
+}
+
+impl Steadiness {
+    /// What speaks against random losses in the tests that lose much and meet no limit: the negative logarithm of the
+    /// probability that such losses are as even (nats).
+    pub fn against_chance(&mut self, steps: &[Step], all: &[Load], limit: Option<&Limit>) -> f64 {
+        let met = |load: &&Load| limit.is_some_and(|limit| limit.steps.contains(&load.index));
+        let lossy = all
+            .iter()
+            .filter(|load| load.loss >= LEAST_LOSS && !load.mostly_dark);
+        let by_chance: Vec<&Load> = lossy.filter(|load| !met(load)).collect();
+        if by_chance.is_empty() {
+            return 0.0;
+        }
+        -self.of(steps, &by_chance).max(f64::MIN_POSITIVE).ln()
+    }
+
+    fn of(&mut self, steps: &[Step], limited: &[&Load]) -> f64 {
+        let key = limited.iter().map(|load| load.index).collect();
+        *self.0.entry(key).or_insert_with(|| steadiness(steps, limited))
+    }
+}
+
 /// All tests of a direction, of which some met a limit.
-struct Loads {
-    all: Vec<Load>,
+struct Loads<'l> {
+    all: &'l [Load],
     /// Probability of losses as even as those of the limited tests, if independent.
     steady: f64,
     /// Packets wait in a queue in most of the limited tests.
     queued: bool,
 }
 
-impl Loads {
-    fn of(steps: &[Step], header_bytes: u32) -> Option<Self> {
-        let of_step = |(index, step): (usize, &Step)| Load::of(index, step, header_bytes);
-        let all: Vec<Load> = steps.iter().enumerate().filter_map(of_step).collect();
-        let limited: Vec<&Load> = all.iter().filter(|load| load.limited).collect();
+impl<'l> Loads<'l> {
+    fn of(steps: &[Step], all: &'l [Load], steady: &mut Steadiness) -> Option<Self> {
+        let limited: Vec<&Load> = all.iter().filter(|load| load.is_limited()).collect();
         if limited.is_empty() {
             return None;
         }
-        let steady = steadiness(steps, &limited);
+        let steady = steady.of(steps, &limited);
         // What is usual where nothing is lost is the work of hosts and the jitter of the path.
-        let free = all.iter().filter(|load| !load.limited);
+        let free = all.iter().filter(|load| !load.is_limited());
         let usual_ns = median(free.map(|load| steps[load.index].queueing.median_ns).collect());
         let drains_slowly = |load: &Load| {
             let rate = steps[load.index].queueing.drain_rate(usual_ns);
@@ -165,11 +241,11 @@ impl Loads {
     }
 
     fn limited(&self) -> impl Iterator<Item = &Load> {
-        self.all.iter().filter(|load| load.limited)
+        self.all.iter().filter(|load| load.is_limited())
     }
 
     fn free(&self) -> impl Iterator<Item = &Load> {
-        self.all.iter().filter(|load| !load.limited)
+        self.all.iter().filter(|load| !load.is_limited())
     }
 
     /// Fewest and most flows of the limited tests.
@@ -235,7 +311,7 @@ impl Loads {
     fn limit(&self, kind: LimitKind, range: (f64, f64), of: Option<&dyn Fn(&Load) -> f64>) -> Limit {
         let met = |load: &&Load| {
             let passed = |of: &dyn Fn(&Load) -> f64| of(load) >= range.0 * (1.0 - AGREE);
-            load.limited || (load.loss >= SOME_LOSS && of.is_some_and(passed))
+            load.is_limited() || (load.excess() >= SOME_LOSS && of.is_some_and(passed))
         };
         let (fewest, most) = self.flows();
         Limit {

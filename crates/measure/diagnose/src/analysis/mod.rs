@@ -3,6 +3,7 @@
 
 mod delay;
 mod events;
+pub(crate) mod joint;
 pub(crate) mod limits;
 mod outages;
 pub(crate) mod process;

@@ -67,7 +67,7 @@ pub(crate) struct LossProcess<'s, 'a> {
 
 /// The process of these tests; none without a packet.
 pub(crate) fn process<'s, 'a>(steps: &[&'s Step<'a>]) -> Option<LossProcess<'s, 'a>> {
-    let loss = total(&steps.iter().map(|step| step.loss()).collect::<Vec<_>>());
+    let loss = total(&steps.iter().map(|step| step.network_loss()).collect::<Vec<_>>());
     if loss.trials == 0 {
         return None;
     }

@@ -48,6 +48,15 @@ impl<'a> Step<'a> {
         weir_stats::total(&self.flow_loss)
     }
 
+    /// The same without those that hosts dropped.
+    pub fn network_loss(&self) -> Counted {
+        let all = self.loss();
+        Counted {
+            events: (all.events as f64 * (1.0 - self.host_share())).round() as u64,
+            ..all
+        }
+    }
+
     /// Flows.
     pub fn flow_count(&self) -> usize {
         self.test.flows.len()

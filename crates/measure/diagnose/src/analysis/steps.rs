@@ -1,9 +1,12 @@
 //! All flow tests of one direction, and what follows from them together.
 
+use std::collections::BTreeMap;
+
 use weir_results::Direction;
 use weir_stats::Variation;
 
-use super::limits::{self, Limit};
+use super::joint::{self, Expected, Joint, Long};
+use super::limits::Limit;
 use super::outages::Outage;
 use super::step::Step;
 use crate::measured::Measured;
@@ -21,6 +24,10 @@ pub(crate) struct Steps<'a> {
     pub set_aside: Vec<Step<'a>>,
     /// What limits the stream below its rate, if anything does.
     pub limit: Option<Limit>,
+    /// From which length on packets are lost, if any are.
+    pub long: Option<Long>,
+    /// What the network is expected to lose of each test, by its index.
+    pub expected: BTreeMap<usize, Expected>,
     /// How much the loss events of a flow vary in time, in all plain steps together.
     pub variation: Variation,
 }
@@ -33,7 +40,11 @@ impl<'a> Steps<'a> {
             .iter()
             .filter(|test| test.direction == direction);
         let (set_aside, mut steps) = set_aside(tests.filter(|test| test.sent > 0).map(Step::new).collect());
-        let limit = limits::find(&steps, measured.header_bytes);
+        let Joint {
+            limit,
+            long,
+            expected,
+        } = joint::infer(&steps, measured.header_bytes);
         for index in limit.iter().flat_map(|limit| &limit.steps) {
             // A sender that sends flow after flow meets a limit with the same flows for several bursts.
             steps[*index].outages.retain(Outage::is_long);
@@ -44,6 +55,8 @@ impl<'a> Steps<'a> {
             steps,
             set_aside,
             limit,
+            long,
+            expected,
             variation: Variation::default(),
         };
         let variations = all.plain().map(|step| Variation::within(&step.events));
@@ -63,10 +76,19 @@ impl<'a> Steps<'a> {
             .is_some_and(|limit| limit.steps.contains(&index))
     }
 
+    /// The steps whose loss no limit explains.
+    pub fn unlimited(&self) -> impl Iterator<Item = &Step<'a>> {
+        let unlimited = |(index, _): &(usize, &Step)| !self.is_limited(*index);
+        self.steps
+            .iter()
+            .enumerate()
+            .filter(unlimited)
+            .map(|(_, step)| step)
+    }
+
     /// The steps whose loss neither a limit nor a host explains.
     pub fn plain(&self) -> impl Iterator<Item = &Step<'a>> {
-        let plain = |(index, step): &(usize, &Step)| !self.is_limited(*index) && !step.lost_on_host();
-        self.steps.iter().enumerate().filter(plain).map(|(_, step)| step)
+        self.unlimited().filter(|step| !step.lost_on_host())
     }
 }
 

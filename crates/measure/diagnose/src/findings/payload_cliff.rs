@@ -23,6 +23,7 @@ pub(crate) struct Cliff<'s, 'a> {
     below: Vec<&'s Step<'a>>,
     above: Vec<&'s Step<'a>>,
     p_value: f64,
+    test: &'static str,
 }
 
 impl Cliff<'_, '_> {
@@ -36,9 +37,28 @@ impl Cliff<'_, '_> {
     }
 }
 
-/// Finds the length at which loss changes most, if flows above lose clearly more than flows below. Flows are what is
-/// compared, not packets: a route that loses makes some flows of every length lose, but not all flows of some.
+/// Finds the length at which loss changes: that of the inference from all tests together, or the one at which it changes
+/// most, if flows above lose clearly more than flows below.
 pub(crate) fn cliff<'s, 'a>(steps: &'s Steps<'a>) -> Option<Cliff<'s, 'a>> {
+    inferred(steps).or_else(|| clearest(steps))
+}
+
+fn inferred<'s, 'a>(steps: &'s Steps<'a>) -> Option<Cliff<'s, 'a>> {
+    let long = steps.long?;
+    let (below, above): (Vec<&Step>, Vec<&Step>) = steps
+        .unlimited()
+        .partition(|step| step.test.payload <= long.longest_good);
+    (!below.is_empty() && !above.is_empty()).then_some(Cliff {
+        below,
+        above,
+        p_value: (-long.gain).exp(),
+        test: "likelihood of the losses of all tests with it and with the best causes without it",
+    })
+}
+
+/// Flows are what is compared, not packets: a route that loses makes some flows of every length lose, but not all flows of
+/// some.
+fn clearest<'s, 'a>(steps: &'s Steps<'a>) -> Option<Cliff<'s, 'a>> {
     let chosen: Vec<&Step> = steps.plain().collect();
     let mut lengths: Vec<u32> = chosen.iter().map(|step| step.test.payload).collect();
     lengths.sort_unstable();
@@ -56,6 +76,7 @@ pub(crate) fn cliff<'s, 'a>(steps: &'s Steps<'a>) -> Option<Cliff<'s, 'a>> {
                 below,
                 above,
                 p_value,
+                test: "Mann-Whitney test of the loss of single flows below and above (Bonferroni over the lengths)",
             })
         })
         .filter(|cliff| cliff.p_value < CHANCE)
@@ -85,8 +106,9 @@ fn difference(below: &[&Step], above: &[&Step]) -> Option<f64> {
     (test.shift > 0.0).then_some(test.p_value)
 }
 
+/// What the network lost.
 fn pooled(steps: &[&Step]) -> Counted {
-    total(&steps.iter().map(|step| step.loss()).collect::<Vec<_>>())
+    total(&steps.iter().map(|step| step.network_loss()).collect::<Vec<_>>())
 }
 
 /// The finding.
@@ -137,10 +159,7 @@ pub(crate) fn find(cliff: &Cliff, measured: &Measured) -> Finding {
             "SELECT run_id, sum(lost) AS \"packets lost\" FROM stream_seconds\nWHERE {} GROUP BY run_id ORDER BY run_id",
             rows_of_runs(&runs, direction)
         ),
-        confidence: Confidence::by_test(
-            "Mann-Whitney test of the loss of single flows below and above (Bonferroni over the lengths)",
-            cliff.p_value,
-        ),
+        confidence: Confidence::by_test(cliff.test, cliff.p_value),
         action: format!("Use payloads of {good} bytes; test longer ones with 'weir flows --length'."),
     }
 }

@@ -1,0 +1,82 @@
+//! The shares of lost packets that a diagnosis gives to its findings, against the link's own account of what it dropped. It
+//! must not know how they were inferred.
+
+use std::collections::BTreeMap;
+
+use weir_diagnose::FindingName;
+use weir_results::Direction;
+use weir_stats::Counters as _;
+
+use crate::observed::Observed;
+
+/// Lost packets below which shares are a matter of chance.
+const LEAST: u64 = 100;
+
+/// What took packets.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Cause {
+    Host,
+    Dark,
+    Limit,
+    Long,
+    Loss,
+    Unknown,
+}
+
+fn cause(finding: FindingName) -> Cause {
+    match finding {
+        FindingName::HostLoss => Cause::Host,
+        FindingName::Outage => Cause::Dark,
+        FindingName::FlowRateCap | FindingName::PacketRateCap | FindingName::Congestion => Cause::Limit,
+        FindingName::PayloadCliff => Cause::Long,
+        FindingName::LossProcess | FindingName::RouteLoss | FindingName::FiveTupleIgnored => Cause::Loss,
+        _ => Cause::Unknown,
+    }
+}
+
+/// Half the sum of the differences of all shares, 0 to 1, in forward direction; none where too little was lost.
+pub fn error_of_shares(observed: &Observed) -> Option<f64> {
+    let said = observed.diagnosis.explained.iter();
+    let said = said.filter(|said| said.direction == Direction::Forward).next()?;
+    let mut truth: BTreeMap<Cause, u64> = BTreeMap::new();
+    for step in observed
+        .survey
+        .steps
+        .iter()
+        .filter(|step| said.runs.contains(&step.run))
+    {
+        let dropped = step.forward.1.dropped.since(&step.forward.0.dropped);
+        let counts = [
+            (Cause::Host, step.forward_host_losses),
+            (Cause::Dark, dropped.dark),
+            (
+                Cause::Limit,
+                dropped.flow_rate + dropped.packet_rate + dropped.queue,
+            ),
+            (Cause::Long, dropped.long_packet),
+            (Cause::Loss, dropped.loss + dropped.extra_flow),
+        ];
+        for (cause, count) in counts {
+            *truth.entry(cause).or_default() += count;
+        }
+    }
+    let all: u64 = truth.values().sum();
+    if all < LEAST {
+        return None;
+    }
+    let mut differences: BTreeMap<Cause, f64> = BTreeMap::new();
+    for (cause, count) in truth {
+        differences.insert(cause, count as f64 / all as f64);
+    }
+    for part in &said.by {
+        *differences.entry(cause(part.finding)).or_default() -= part.share;
+    }
+    *differences.entry(Cause::Unknown).or_default() -= said.unexplained;
+    Some(
+        differences
+            .values()
+            .map(|difference| difference.abs())
+            .sum::<f64>()
+            / 2.0,
+    )
+}

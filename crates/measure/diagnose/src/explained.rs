@@ -1,0 +1,205 @@
+//! How much of the lost packets each finding explains, and what none does. It must not know how findings are made.
+
+use serde::{Deserialize, Serialize};
+use weir_results::{Direction, RunId};
+use weir_units::{format_count, format_percent};
+
+use crate::analysis::joint::Expected;
+use crate::analysis::{Step, Steps};
+use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
+use crate::words::{rows_of, way};
+
+/// More than this share without an explanation is what a diagnosis begins with.
+const MUCH: f64 = 0.05;
+/// Fewer packets than this need no explanation.
+const LEAST: f64 = 20.0;
+/// A test may lose more than expected by so many standard deviations.
+const WITHIN: f64 = 3.0;
+
+/// What explains the lost packets of a direction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Explained {
+    /// Which way.
+    pub direction: Direction,
+    /// Runs of the flow tests that it is about: those with which hosts kept up.
+    pub runs: Vec<RunId>,
+    /// Packets lost in them.
+    pub lost: u64,
+    /// The findings that explain some, the most first.
+    pub by: Vec<ExplainedBy>,
+    /// Share that none explains, 0 to 1.
+    pub unexplained: f64,
+}
+
+/// A finding's part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExplainedBy {
+    /// The finding.
+    pub finding: FindingName,
+    /// Share of the lost packets, 0 to 1.
+    pub share: f64,
+}
+
+/// Packets by cause.
+#[derive(Clone, Copy, Default)]
+struct Causes {
+    host: f64,
+    dark: f64,
+    limit: f64,
+    long: f64,
+    everywhere: f64,
+    unexplained: f64,
+}
+
+/// What the findings of a direction explain; none where nothing was lost.
+pub(crate) fn explain(steps: &Steps, findings: &[Finding]) -> Option<Explained> {
+    let each = (0..)
+        .zip(&steps.steps)
+        .map(|(index, step)| causes(step, steps.expected.get(&index)));
+    let all = each.fold(Causes::default(), Causes::plus);
+    let lost: u64 = steps.steps.iter().map(|step| step.test.lost).sum();
+    if lost == 0 {
+        return None;
+    }
+    let found = |names: &[FindingName]| {
+        let serious =
+            |finding: &&Finding| names.contains(&finding.name) && finding.severity > Severity::Information;
+        findings.iter().find(serious).map(|finding| finding.name)
+    };
+    let of_limit = [
+        FindingName::FlowRateCap,
+        FindingName::PacketRateCap,
+        FindingName::Congestion,
+        FindingName::FiveTupleIgnored,
+    ];
+    // Routes that lose unequally and a loss that grows with the flows say more of the same packets than a process does.
+    let process = |finding: &&Finding| finding.name == FindingName::LossProcess;
+    let everywhere = found(&[FindingName::RouteLoss])
+        .or_else(|| found(&[FindingName::FiveTupleIgnored]))
+        .or_else(|| findings.iter().find(process).map(|finding| finding.name));
+    let parts = [
+        (found(&[FindingName::HostLoss]), all.host),
+        (found(&[FindingName::Outage]), all.dark),
+        (found(&of_limit), all.limit),
+        (found(&[FindingName::PayloadCliff]), all.long),
+        (everywhere, all.everywhere),
+    ];
+    let share = |packets: f64| packets / lost as f64;
+    let mut by: Vec<ExplainedBy> = Vec::new();
+    for (finding, packets) in parts {
+        let Some(finding) = finding.filter(|_| packets >= 0.5) else {
+            continue;
+        };
+        match by.iter_mut().find(|known| known.finding == finding) {
+            Some(known) => known.share += share(packets),
+            None => by.push(ExplainedBy {
+                finding,
+                share: share(packets),
+            }),
+        }
+    }
+    by.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let unexplained = (1.0 - by.iter().map(|part| part.share).sum::<f64>()).max(0.0);
+    Some(Explained {
+        direction: steps.direction,
+        runs: steps.steps.iter().map(|step| step.test.run).collect(),
+        lost,
+        by,
+        unexplained,
+    })
+}
+
+impl Causes {
+    fn plus(self, other: Causes) -> Causes {
+        Causes {
+            host: self.host + other.host,
+            dark: self.dark + other.dark,
+            limit: self.limit + other.limit,
+            long: self.long + other.long,
+            everywhere: self.everywhere + other.everywhere,
+            unexplained: self.unexplained + other.unexplained,
+        }
+    }
+}
+
+/// What took the lost packets of a test: hosts and dark times are counted; the rest goes to what the inference expects, as
+/// far as it is expected.
+fn causes(step: &Step, expected: Option<&Expected>) -> Causes {
+    let lost = step.test.lost as f64;
+    let dark = step.outages.iter().flat_map(|outage| &outage.parts);
+    let dark = (dark.map(|part| part.lost).sum::<u64>() as f64).min(lost);
+    let host = (step.host_share() * lost).min(lost - dark);
+    let rest = lost - dark - host;
+    let sent = step.test.sent as f64 - dark;
+    let Some(expected) = expected else {
+        return Causes {
+            host,
+            dark,
+            everywhere: rest,
+            ..Causes::default()
+        };
+    };
+    let all = expected.all() * sent;
+    let most = all + WITHIN * expected.deviation * sent;
+    let unexplained = if rest > most { rest - all } else { 0.0 };
+    let part = |share: f64| (rest - unexplained) * share / expected.all().max(f64::MIN_POSITIVE);
+    Causes {
+        host,
+        dark,
+        limit: part(expected.limit),
+        long: part(expected.long),
+        everywhere: part(expected.everywhere),
+        unexplained,
+    }
+}
+
+/// The finding that comes before all others, where much of the loss has no explanation.
+pub(crate) fn unexplained(explained: &Explained, steps: &Steps) -> Option<Finding> {
+    let packets = explained.unexplained * explained.lost as f64;
+    if explained.unexplained <= MUCH || packets < LEAST {
+        return None;
+    }
+    let (step, most) = (0..)
+        .zip(&steps.steps)
+        .map(|(index, step)| (step, causes(step, steps.expected.get(&index)).unexplained))
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let test = step.test;
+    let share = format_percent(explained.unexplained);
+    let (lost, flows, payload) = (format_count(explained.lost), step.flow_count(), test.payload);
+    let plural = if flows == 1 { "" } else { "s" };
+    let place = format!("{flows} flow{plural} with payloads of {payload} bytes");
+    Some(Finding {
+        name: FindingName::UnexplainedLoss,
+        severity: Severity::Fault,
+        direction: Some(explained.direction),
+        brief: format!(
+            "{share} of the lost packets have no explanation{}",
+            way(explained.direction)
+        ),
+        sentence: format!(
+            "{share} of {lost} lost packets have no explanation{}: no limit, no length, no outage, no host and no steady loss \
+             accounts for them. The test of {place} has the most.",
+            way(explained.direction)
+        ),
+        evidence: vec![
+            Evidence::of(
+                "share of lost packets without an explanation",
+                explained.unexplained,
+            ),
+            Evidence::of("packets without an explanation in that test", most.round()),
+            Evidence::of("packets lost", test.lost),
+        ],
+        query: format!(
+            "SELECT sum(lost) AS \"packets lost\" FROM stream_seconds\nWHERE {}",
+            rows_of(test.run, test.direction)
+        ),
+        confidence: Confidence::by_count(
+            "lost packets beyond three standard deviations of what all findings together predict for each test",
+            0.95,
+        ),
+        action: format!(
+            "Do not trust a single cause yet. Repeat 'weir flows --flows {flows} --length {payload} --for 1min' at different \
+             times and at half the rate: loss that comes and goes has another cause than loss that stays or goes with the rate."
+        ),
+    })
+}
