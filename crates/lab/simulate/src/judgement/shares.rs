@@ -36,8 +36,8 @@ fn cause(finding: FindingName) -> Cause {
 
 /// Half the sum of the differences of all shares, 0 to 1, in forward direction; none where too little was lost.
 pub fn error_of_shares(observed: &Observed) -> Option<f64> {
-    let said = observed.diagnosis.explained.iter();
-    let said = said.filter(|said| said.direction == Direction::Forward).next()?;
+    let mut said = observed.diagnosis.explained.iter();
+    let said = said.find(|said| said.direction == Direction::Forward)?;
     let mut truth: BTreeMap<Cause, u64> = BTreeMap::new();
     for step in observed
         .survey
