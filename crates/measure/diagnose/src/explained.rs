@@ -199,7 +199,7 @@ pub(crate) fn unexplained(explained: &Explained, steps: &Steps) -> Option<Findin
         ),
         action: format!(
             "Do not trust a single cause yet. Repeat 'weir flows --flows {flows} --length {payload} --for 1min' at different \
-             times and at half the rate: loss that comes and goes has another cause than loss that stays or goes with the rate."
+             times and at half the rate: loss that comes and goes has another cause than loss that stays or varies with the rate."
         ),
     })
 }
