@@ -26,7 +26,7 @@ export function realRuns() {
 
 /** How long each test lasts also tells it from the others of its kind, and the seed a link from the others. */
 const SECONDS = { lossy: 5, delayed: 4, clean: 3, near: 6, silent: 2, "silent-rtt": 1, interrupted: 50, killed: 60 };
-const SEEDS = { "survey-link": 11, link: 12, "silent-link": 13, "media-link": 14 };
+const SEEDS = { "survey-link": 11, link: 12, "silent-link": 13, "media-link": 14, "delayed-link": 15 };
 /** Runs of which there is one of its kind. */
 const KINDS = ["survey", "send", "recv"];
 
@@ -50,22 +50,27 @@ const survey = () =>
     [["survey", "far", "--rate", "20Mbit/s", "--step", "400ms", "--max-flows", "4"]],
   );
 
-/** Both routes lose and are dark for a while: wherever the flows of this run go, there is something to see. */
+const LOSSY = ["--rate", "200Mbit/s", "--rtt", "4ms", "--routes", "2", "--loss", "0.5%", "--set", "route.1.loss=3%"];
+
+/**
+ * Both routes lose and are dark once in four seconds: wherever the flows of this run go, and whenever a busy machine lets it
+ * begin, there is something to see.
+ */
 function lossy() {
-  const dark = (route, from, to) => ["--set", `route.${route}.dark=[{from="${from}s",to="${to}s"}]`];
-  return lab(
-    SEEDS.link,
-    ["--rate", "200Mbit/s", "--rtt", "4ms", "--routes", "2", "--loss", "0.5%", "--set", "route.1.loss=3%"].concat(
-      dark(0, 3.0, 3.4),
-      dark(1, 3.8, 4.5),
-    ),
-    [
-      ["flows", "far", "--both", "--rate", "30Mbit/s", "--flows", "6", "--for", `${SECONDS.lossy}s`],
-      // So many packets that some are lost whichever route they take.
-      ["rtt", "far", ...WINDOWS, "--interval", "10ms", "--for", `${SECONDS.delayed}s`, "--timeout", "500ms"],
-    ],
-  );
+  const dark = (route, from, to) => {
+    const spans = Array.from({ length: 10 }, (_, i) => `{from="${4 * i + from}s",to="${4 * i + to}s"}`);
+    return ["--set", `route.${route}.dark=[${spans.join(",")}]`];
+  };
+  return lab(SEEDS.link, LOSSY.concat(dark(0, 3.0, 3.4), dark(1, 3.8, 4.5)), [
+    ["flows", "far", "--both", "--rate", "30Mbit/s", "--flows", "6", "--for", `${SECONDS.lossy}s`],
+  ]);
 }
+
+/** So many packets that some are lost whichever route they take. */
+const delayed = () =>
+  lab(SEEDS["delayed-link"], LOSSY, [
+    ["rtt", "far", ...WINDOWS, "--interval", "10ms", "--for", `${SECONDS.delayed}s`, "--timeout", "500ms"],
+  ]);
 
 const WINDOWS = ["--window", "1..10", "--length", "100..1400"];
 
@@ -204,7 +209,12 @@ async function make() {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const began = Date.now();
-  const [load] = await Promise.all([realLoad(folder), survey().then(media), lossy().then(silent), onLoopback()]);
+  const [load] = await Promise.all([
+    realLoad(folder),
+    survey().then(media),
+    lossy().then(delayed).then(silent),
+    onLoopback(),
+  ]);
   const ids = {};
   for (const kind of KINDS) ids[kind] = value(database, `SELECT max(run_id) FROM runs WHERE kind = '${kind}'`);
   for (const name of Object.keys(SECONDS)) ids[name] = find(name, /rtt|delayed|near/.test(name) ? "rtt" : "flows");
