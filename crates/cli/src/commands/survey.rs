@@ -28,13 +28,7 @@ struct Surveying<'a> {
 /// Runs the survey and reports.
 pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
     let plan = plan(args);
-    let conditions = &args.measure.fail_if;
-    thresholds::check(
-        "--fail-if",
-        conditions,
-        &thresholds::possible_of_survey(),
-        "survey",
-    )?;
+    check(args)?;
     let (session, local) = connect::connect(&args.host, &args.measure)?;
     session
         .limits
@@ -81,7 +75,13 @@ pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(),
     show(&store, (parent, outcome), &summary, notes, global)?;
     result.map_err(|(failure, _)| failure)?;
     ended?;
-    thresholds::judge(conditions, &thresholds::of_survey(&summary))
+    thresholds::judge(&args.measure.fail_if, &thresholds::of_survey(&summary))
+}
+
+/// Refuses conditions on what a survey does not measure.
+pub(super) fn check(args: &SurveyArgs) -> Result<(), Failure> {
+    let possible = thresholds::possible_of_survey();
+    thresholds::check("--fail-if", &args.measure.fail_if, &possible, "survey")
 }
 
 pub(super) fn plan(args: &SurveyArgs) -> SurveyPlan {

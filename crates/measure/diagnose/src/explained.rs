@@ -40,8 +40,8 @@ pub struct ExplainedBy {
     pub share: f64,
 }
 
-/// Packets by cause.
-#[derive(Clone, Copy, Default)]
+/// Packets of a test by cause.
+#[derive(Default)]
 struct Causes {
     host: f64,
     dark: f64,
@@ -53,10 +53,8 @@ struct Causes {
 
 /// What the findings of a direction explain; none where nothing was lost.
 pub(crate) fn explain(steps: &Steps, findings: &[Finding]) -> Option<Explained> {
-    let each = (0..)
-        .zip(&steps.steps)
-        .map(|(index, step)| causes(step, steps.expected.get(&index)));
-    let all = each.fold(Causes::default(), Causes::plus);
+    let each: Vec<Causes> = of_steps(steps).map(|(_, causes)| causes).collect();
+    let all = |of: fn(&Causes) -> f64| each.iter().map(of).sum::<f64>();
     let lost: u64 = steps.steps.iter().map(|step| step.test.lost).sum();
     if lost == 0 {
         return None;
@@ -78,11 +76,11 @@ pub(crate) fn explain(steps: &Steps, findings: &[Finding]) -> Option<Explained> 
         .or_else(|| found(&[FindingName::FiveTupleIgnored]))
         .or_else(|| findings.iter().find(process).map(|finding| finding.name));
     let parts = [
-        (found(&[FindingName::HostLoss]), all.host),
-        (found(&[FindingName::Outage]), all.dark),
-        (found(&of_limit), all.limit),
-        (found(&[FindingName::PayloadCliff]), all.long),
-        (everywhere, all.everywhere),
+        (found(&[FindingName::HostLoss]), all(|causes| causes.host)),
+        (found(&[FindingName::Outage]), all(|causes| causes.dark)),
+        (found(&of_limit), all(|causes| causes.limit)),
+        (found(&[FindingName::PayloadCliff]), all(|causes| causes.long)),
+        (everywhere, all(|causes| causes.everywhere)),
     ];
     let share = |packets: f64| packets / lost as f64;
     let mut by: Vec<ExplainedBy> = Vec::new();
@@ -109,17 +107,9 @@ pub(crate) fn explain(steps: &Steps, findings: &[Finding]) -> Option<Explained> 
     })
 }
 
-impl Causes {
-    fn plus(self, other: Causes) -> Causes {
-        Causes {
-            host: self.host + other.host,
-            dark: self.dark + other.dark,
-            limit: self.limit + other.limit,
-            long: self.long + other.long,
-            everywhere: self.everywhere + other.everywhere,
-            unexplained: self.unexplained + other.unexplained,
-        }
-    }
+fn of_steps<'s, 'a>(steps: &'s Steps<'a>) -> impl Iterator<Item = (&'s Step<'a>, Causes)> {
+    let of = |(index, step)| (step, causes(step, steps.expected.get(&index)));
+    (0..).zip(&steps.steps).map(of)
 }
 
 /// What took the lost packets of a test: hosts and dark times are counted; the rest goes to what the inference expects, as
@@ -159,9 +149,8 @@ pub(crate) fn unexplained(explained: &Explained, steps: &Steps) -> Option<Findin
     if explained.unexplained <= MUCH || packets < LEAST {
         return None;
     }
-    let (step, most) = (0..)
-        .zip(&steps.steps)
-        .map(|(index, step)| (step, causes(step, steps.expected.get(&index)).unexplained))
+    let (step, most) = of_steps(steps)
+        .map(|(step, causes)| (step, causes.unexplained))
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     let test = step.test;
     let share = format_percent(explained.unexplained);

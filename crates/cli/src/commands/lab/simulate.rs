@@ -46,13 +46,7 @@ struct Simulation<'a> {
 
 impl Simulation<'_> {
     fn survey(&self, args: &SurveyArgs) -> Result<(), Failure> {
-        let conditions = &args.measure.fail_if;
-        thresholds::check(
-            "--fail-if",
-            conditions,
-            &thresholds::possible_of_survey(),
-            "survey",
-        )?;
+        survey::check(args)?;
         let mut path = self.path(&args.host, &args.measure)?;
         let mut store = Store::open(&self.global.db)?;
         let tells = !self.global.quiet && !self.global.json;
@@ -70,7 +64,7 @@ impl Simulation<'_> {
             notes,
             self.global,
         )?;
-        thresholds::judge(conditions, &thresholds::of_survey(&made.summary))
+        thresholds::judge(&args.measure.fail_if, &thresholds::of_survey(&made.summary))
     }
 
     fn flows(&self, args: &FlowsArgs) -> Result<(), Failure> {
