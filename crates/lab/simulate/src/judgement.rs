@@ -62,6 +62,8 @@ impl Question {
             (Truth::Present, _) => so_far,
             (_, Truth::Present) => answer,
             (Truth::Unjudged, _) => so_far,
+            // What one of the faults shows is no false alarm.
+            (Truth::Absent, Truth::Absent) if so_far.1 == Said::Nothing => so_far,
             _ => answer,
         };
         // What a single fault does is judged wherever its question says so.

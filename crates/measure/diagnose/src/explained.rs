@@ -79,7 +79,11 @@ pub(crate) fn explain(steps: &Steps, findings: &[Finding]) -> Option<Explained> 
         (found(&[FindingName::HostLoss]), all(|causes| causes.host)),
         (found(&[FindingName::Outage]), all(|causes| causes.dark)),
         (found(&of_limit), all(|causes| causes.limit)),
-        (found(&[FindingName::PayloadCliff]), all(|causes| causes.long)),
+        // Where every test of short payloads met a limit, the loss of long ones is all that is known of the rest.
+        (
+            found(&[FindingName::PayloadCliff]).or(everywhere),
+            all(|causes| causes.long),
+        ),
         (everywhere, all(|causes| causes.everywhere)),
     ];
     let share = |packets: f64| packets / lost as f64;

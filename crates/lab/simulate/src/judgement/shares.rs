@@ -7,6 +7,8 @@ use weir_diagnose::FindingName;
 use weir_results::Direction;
 use weir_stats::Counters as _;
 
+use super::visible::is_visible;
+use crate::networks::Fault;
 use crate::observed::Observed;
 
 /// Lost packets below which shares are a matter of chance.
@@ -34,10 +36,18 @@ fn cause(finding: FindingName) -> Cause {
     }
 }
 
-/// Half the sum of the differences of all shares, 0 to 1, in forward direction; none where too little was lost.
+/// Half the sum of the differences of all shares, 0 to 1, in forward direction; none where too little was lost, or where no
+/// test tells a limit from other loss behind it.
 pub fn error_of_shares(observed: &Observed) -> Option<f64> {
     let mut said = observed.diagnosis.explained.iter();
     let said = said.find(|said| said.direction == Direction::Forward)?;
+    let is_hidden = |fault: &Fault| {
+        matches!(fault, Fault::PayloadCliff { .. } | Fault::IndependentLoss { .. })
+            && !is_visible(fault, observed)
+    };
+    if observed.network.faults().any(is_hidden) {
+        return None;
+    }
     let mut truth: BTreeMap<Cause, u64> = BTreeMap::new();
     for step in observed
         .survey

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_stats::{Counted, total};
+use weir_stats::{Counted, median};
 
 use super::Step;
 use super::limits::{self, LEAST_LOSS, Limit, LimitKind, Load, Steadiness};
@@ -25,6 +25,10 @@ const HOST: f64 = 0.1;
 const EXACT: f64 = 2e-5;
 /// What a queue, or losses as even as a limit's, say at most against causes that have neither (nats).
 const DECIDED: f64 = 60.0;
+/// Numbers of flows that have to differ for a growth with them.
+const LEAST_COUNTS: usize = 3;
+/// No loss grows beyond this share.
+const MOST: f64 = 0.999;
 /// A test that is further off than this many deviations says no more against a set of causes than one that is.
 const FAR: f64 = 50.0;
 
@@ -35,6 +39,9 @@ pub(crate) struct Joint {
     pub limit: Option<Limit>,
     /// Loss of long packets.
     pub long: Option<Long>,
+    /// How much better a loss that grows with the number of flows predicts the losses than the best set of causes without
+    /// it, nats; none where it does not.
+    pub growth_gain: Option<f64>,
     /// What each test is expected to lose, by its index; none where it was sent without a rate.
     pub expected: BTreeMap<usize, Expected>,
 }
@@ -46,7 +53,7 @@ pub(crate) struct Expected {
     pub limit: f64,
     /// Because they are long.
     pub long: f64,
-    /// To what all tests meet.
+    /// To what all tests meet, the more so with more flows where loss grows with their number.
     pub everywhere: f64,
     /// Standard deviation of all of it.
     pub deviation: f64,
@@ -68,22 +75,64 @@ pub(crate) struct Long {
     pub gain: f64,
 }
 
+/// A set of causes, and how badly it predicts the losses.
+struct Tried {
+    causes: Causes,
+    limit: Option<Limit>,
+    /// Nats; less is better.
+    cost: f64,
+}
+
 /// Infers them.
 pub(super) fn infer(steps: &[Step], header_bytes: u32) -> Joint {
     let load = |(index, step): (usize, &Step)| Load::of(index, step, header_bytes);
     let loads: Vec<Load> = steps.iter().enumerate().filter_map(load).collect();
     let spreads = spreads(steps, &loads);
+    let tried = try_all(steps, &loads, &spreads);
+    let Some(best) = tried.iter().min_by(|a, b| a.cost.total_cmp(&b.cost)) else {
+        return Joint::default();
+    };
+    let gain = |has: fn(&Causes) -> bool| {
+        let without = tried.iter().filter(|tried| !has(&tried.causes));
+        without.map(|tried| tried.cost).fold(f64::MAX, f64::min) - best.cost
+    };
+    let long = |(longest_good, _)| Long {
+        longest_good,
+        gain: gain(|causes| causes.long.is_some()),
+    };
+    let causes = best.causes.refined(&loads, best.limit.as_ref());
+    let expected = |(load, spread): (&Load, &Spread)| {
+        let mut load = load.clone();
+        load.beside = causes.loss_of(&load);
+        let (predicted, deviation) = predicted(&load, best.limit.as_ref(), spread);
+        let everywhere = causes.everywhere_with(load.flows);
+        let expected = Expected {
+            limit: predicted - load.beside,
+            long: load.beside - everywhere,
+            everywhere,
+            deviation,
+        };
+        (load.index(), expected)
+    };
+    Joint {
+        long: best.causes.long.map(long),
+        growth_gain: (causes.growth > 0.0).then(|| gain(|causes| causes.growth > 0.0)),
+        expected: loads.iter().zip(&spreads).map(expected).collect(),
+        limit: best.limit.clone(),
+    }
+}
+
+fn try_all(steps: &[Step], loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
     let mut steady = Steadiness::default();
-    let queued = limits::is_queued(steps, &loads, &mut steady);
-    let mut best: Option<(f64, Causes, Option<Limit>)> = None;
-    let mut best_without = f64::MAX;
-    for causes in Causes::suggested_by(&loads) {
-        let mut loads = loads.clone();
-        loads
-            .iter_mut()
-            .for_each(|load| load.beside = causes.loss_of(load.payload));
+    let queued = limits::is_queued(steps, loads, &mut steady);
+    let suggested = Causes::suggested_by(loads);
+    let mut loads = loads.to_vec();
+    let try_one = |causes: Causes| {
+        for load in &mut loads {
+            load.beside = causes.loss_of(load);
+        }
         let limit = limits::find(steps, &loads, &mut steady);
-        let each = loads.iter().zip(&spreads);
+        let each = loads.iter().zip(spreads);
         let misfit: f64 = each
             .map(|(load, spread)| misfit(load, limit.as_ref(), spread))
             .sum();
@@ -93,41 +142,14 @@ pub(super) fn infer(steps: &[Step], header_bytes: u32) -> Joint {
         } else {
             steady.against_chance(steps, &loads, limit.as_ref()).min(DECIDED)
         };
-        let cost = misfit + against + PRICE * (causes.count() + usize::from(limit.is_some())) as f64;
-        if causes.long.is_none() {
-            best_without = best_without.min(cost);
+        let count = causes.count() + usize::from(limit.is_some());
+        Tried {
+            causes,
+            limit,
+            cost: misfit + against + PRICE * count as f64,
         }
-        if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
-            best = Some((cost, causes, limit));
-        }
-    }
-    let Some((cost, causes, limit)) = best else {
-        return Joint::default();
     };
-    let long = causes.long.map(|(longest_good, _)| Long {
-        longest_good,
-        gain: best_without - cost,
-    });
-    let causes = causes.refined(&loads, limit.as_ref());
-    let expected = |(load, spread): (&Load, &Spread)| {
-        let mut load = load.clone();
-        load.beside = causes.loss_of(load.payload);
-        let (predicted, deviation) = predicted(&load, limit.as_ref(), spread);
-        let long = load.beside - causes.everywhere;
-        let expected = Expected {
-            limit: predicted - load.beside,
-            long,
-            everywhere: causes.everywhere,
-            deviation,
-        };
-        (load.index(), expected)
-    };
-    let expected = loads.iter().zip(&spreads).map(expected).collect();
-    Joint {
-        limit,
-        long,
-        expected,
-    }
+    suggested.into_iter().map(try_one).collect()
 }
 
 /// What the loss of a test varies by beside its mean.
@@ -173,6 +195,8 @@ fn unequal(step: &Step) -> f64 {
 struct Causes {
     /// Packets of all tests are lost with this probability.
     everywhere: f64,
+    /// For each flow beyond the first, with so much more.
+    growth: f64,
     /// Longer payloads than this are lost with that probability, too.
     long: Option<(u32, f64)>,
 }
@@ -180,72 +204,148 @@ struct Causes {
 impl Causes {
     /// What the losses of the tests themselves suggest: every test may be one that meets no limit.
     fn suggested_by(loads: &[Load]) -> Vec<Causes> {
-        let losses = |of: &dyn Fn(&Load) -> bool| -> Vec<f64> {
-            let mut losses: Vec<f64> = loads
-                .iter()
-                .filter(|load| of(load))
-                .map(|load| load.loss)
-                .collect();
-            losses.push(0.0);
-            losses.sort_by(f64::total_cmp);
-            losses.dedup_by(|a, b| (*a - *b).abs() <= 0.01 * *b);
-            losses
-        };
         let mut lengths: Vec<u32> = loads.iter().map(|load| load.payload).collect();
         lengths.sort_unstable();
         lengths.dedup();
         lengths.pop();
         let mut all = Vec::new();
-        for everywhere in losses(&|_| true).into_iter().filter(|loss| *loss < 1.0) {
-            all.push(Causes {
+        let losses = distinct(loads.iter().map(|load| load.loss).chain([0.0]).collect());
+        for everywhere in losses.into_iter().filter(|loss| *loss < 1.0) {
+            let plain = Causes {
                 everywhere,
+                growth: 0.0,
                 long: None,
-            });
+            };
+            // Of causes that predict the same, the first is taken: the plainest.
+            all.push(plain);
+            all.extend(plain.with_growth(loads));
             for longest in &lengths {
-                let above = losses(&|load: &Load| load.payload > *longest);
-                let beyond = above.into_iter().filter(|loss| *loss > everywhere && *loss < 1.0);
-                all.extend(beyond.map(|loss| Causes {
-                    everywhere,
-                    long: Some((*longest, 1.0 - (1.0 - loss) / (1.0 - everywhere))),
-                }));
+                all.extend(plain.with_long(*longest, loads));
+                let short: Vec<Load> = loads
+                    .iter()
+                    .filter(|load| load.payload <= *longest)
+                    .cloned()
+                    .collect();
+                let growing = plain.with_growth(&short).into_iter();
+                all.extend(growing.flat_map(|causes| causes.with_long(*longest, loads)));
             }
         }
         all
     }
 
-    fn loss_of(&self, payload: u32) -> f64 {
+    /// The same, and loss that grows with the flows, as the middle one of these tests suggests.
+    fn with_growth(self, loads: &[Load]) -> Option<Causes> {
+        let mut counts: Vec<u32> = loads.iter().map(|load| load.flows as u32).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        if counts.len() < LEAST_COUNTS {
+            return None;
+        }
+        let several = loads.iter().filter(|load| load.flows > 1.0);
+        let growth = median(
+            several
+                .map(|load| (load.loss - self.everywhere) / (load.flows - 1.0))
+                .collect(),
+        );
+        (growth > 0.0).then_some(Causes { growth, ..self })
+    }
+
+    /// The same, and each loss of longer packets than this that a test suggests.
+    fn with_long(self, longest: u32, loads: &[Load]) -> Vec<Causes> {
+        let longer = loads.iter().filter(|load| load.payload > longest);
+        let beyond = |load: &Load| 1.0 - (1.0 - load.loss) / (1.0 - self.everywhere_with(load.flows));
+        distinct(
+            longer
+                .map(beyond)
+                .filter(|loss| *loss > 0.0 && *loss < 1.0)
+                .collect(),
+        )
+        .into_iter()
+        .map(|loss| Causes {
+            long: Some((longest, loss)),
+            ..self
+        })
+        .collect()
+    }
+
+    /// Loss that does not depend on the length, with so many flows.
+    fn everywhere_with(&self, flows: f64) -> f64 {
+        (self.everywhere + self.growth * (flows - 1.0)).min(MOST)
+    }
+
+    fn loss_of(&self, load: &Load) -> f64 {
         let long = self
             .long
-            .filter(|(longest, _)| payload > *longest)
+            .filter(|(longest, _)| load.payload > *longest)
             .map_or(0.0, |(_, loss)| loss);
-        1.0 - (1.0 - self.everywhere) * (1.0 - long)
+        1.0 - (1.0 - self.everywhere_with(load.flows)) * (1.0 - long)
     }
 
     /// The same causes, with the losses of all tests that meet no limit in place of single ones.
     fn refined(self, loads: &[Load], limit: Option<&Limit>) -> Causes {
         let longest = self.long.map_or(u32::MAX, |(longest, _)| longest);
-        let pooled = |of: &dyn Fn(&Load) -> bool| -> Option<f64> {
-            let is_free = |load: &&Load| limit.is_none_or(|limit| !limit.steps.contains(&load.index()));
-            let counted: Vec<Counted> = loads
-                .iter()
-                .filter(is_free)
-                .filter(|load| of(load))
-                .map(|load| load.counted)
-                .collect();
-            (!counted.is_empty()).then(|| total(&counted).rate())
+        let is_free = |load: &&Load| limit.is_none_or(|limit| !limit.steps.contains(&load.index()));
+        let (short, long): (Vec<&Load>, Vec<&Load>) = loads
+            .iter()
+            .filter(is_free)
+            .partition(|load| load.payload <= longest);
+        let refined = self.fitted(&short);
+        let sent = |load: &&Load| load.counted.trials as f64;
+        let passed: f64 = long.iter().map(|load| sent(load) * (1.0 - load.loss)).sum();
+        let reached: f64 = long
+            .iter()
+            .map(|load| sent(load) * (1.0 - refined.everywhere_with(load.flows)))
+            .sum();
+        let beyond = |loss: f64| {
+            if reached > 0.0 {
+                (1.0 - passed / reached).max(0.0)
+            } else {
+                loss
+            }
         };
-        let everywhere = pooled(&|load| load.payload <= longest).unwrap_or(self.everywhere);
-        let long = self.long.map(|(longest, loss)| {
-            let above = pooled(&|load| load.payload > longest);
-            let beyond = |above: f64| 1.0 - (1.0 - above) / (1.0 - everywhere).max(1e-9);
-            (longest, above.map_or(loss, |above| beyond(above).max(0.0)))
-        });
-        Causes { everywhere, long }
+        Causes {
+            long: self.long.map(|(longest, loss)| (longest, beyond(loss))),
+            ..refined
+        }
+    }
+
+    /// With the line over the number of flows that fits these tests best.
+    fn fitted(self, tests: &[&Load]) -> Causes {
+        let sum = |of: &dyn Fn(&Load) -> f64| -> f64 {
+            tests
+                .iter()
+                .map(|load| load.counted.trials as f64 * of(load))
+                .sum()
+        };
+        let all = sum(&|_| 1.0);
+        if all <= 0.0 {
+            return self;
+        }
+        let (loss, beyond) = (sum(&|load| load.loss) / all, sum(&|load| load.flows - 1.0) / all);
+        let spread = sum(&|load| (load.flows - 1.0 - beyond).powi(2));
+        if self.growth <= 0.0 || spread <= 0.0 {
+            let everywhere = (loss - self.growth * beyond).max(0.0);
+            return Causes { everywhere, ..self };
+        }
+        let growth = sum(&|load| (load.flows - 1.0 - beyond) * (load.loss - loss)) / spread;
+        let growth = growth.max(0.0);
+        Causes {
+            everywhere: (loss - growth * beyond).max(0.0),
+            growth,
+            ..self
+        }
     }
 
     fn count(&self) -> usize {
-        usize::from(self.everywhere > 0.0) + usize::from(self.long.is_some())
+        usize::from(self.everywhere > 0.0) + usize::from(self.growth > 0.0) + usize::from(self.long.is_some())
     }
+}
+
+/// Of losses that are nearly the same, one.
+fn distinct(mut losses: Vec<f64>) -> Vec<f64> {
+    losses.sort_by(f64::total_cmp);
+    losses.dedup_by(|a, b| (*a - *b).abs() <= 0.01 * *b);
+    losses
 }
 
 /// What a test's loss says against a prediction: the negative logarithm of its normal density, so that a prediction that
@@ -262,8 +362,8 @@ fn predicted(load: &Load, limit: Option<&Limit>, spread: &Spread) -> (f64, f64) 
     let predicted = 1.0 - (1.0 - load.beside) * (1.0 - taken);
     let middle = 0.5 * (predicted + load.loss);
     let counting = spread.bursts * middle * (1.0 - middle) / load.counted.trials.max(1) as f64;
-    let rough = match limit.map(|limit| limit.kind) {
-        Some(LimitKind::Path) => FULL,
+    let rough = match limit {
+        Some(limit) if limit.kind == LimitKind::Path => FULL + load.taken_within(limit),
         Some(_) if taken > 0.0 => ROUGH,
         _ => 0.0,
     };

@@ -80,7 +80,7 @@ pub(crate) struct Limit {
 #[derive(Clone, Debug)]
 pub(super) struct Load {
     index: usize,
-    flows: f64,
+    pub flows: f64,
     pub payload: u32,
     /// Received: bits per second of IP packets, and packets per second.
     bits: f64,
@@ -163,13 +163,22 @@ impl Load {
 
     /// Share that this limit takes of what others let through.
     pub fn taken_by(&self, limit: &Limit) -> f64 {
-        let received = match limit.kind {
+        self.taken_at(limit.kind, limit.value)
+    }
+
+    /// Half the difference that it makes whether the limit is at one end of its range or at the other.
+    pub fn taken_within(&self, limit: &Limit) -> f64 {
+        0.5 * (self.taken_at(limit.kind, limit.range.0) - self.taken_at(limit.kind, limit.range.1))
+    }
+
+    fn taken_at(&self, kind: LimitKind, value: f64) -> f64 {
+        let received = match kind {
             LimitKind::FlowRate => self.bits / self.flows,
             LimitKind::PacketRate => self.packets,
             LimitKind::Path | LimitKind::Together => self.bits,
         };
         let offered = received / (1.0 - self.loss) * (1.0 - self.beside);
-        (1.0 - limit.value / offered.max(1e-9)).max(0.0)
+        (1.0 - value / offered.max(1e-9)).max(0.0)
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct Steps<'a> {
     pub limit: Option<Limit>,
     /// From which length on packets are lost, if any are.
     pub long: Option<Long>,
+    /// How much better the losses are predicted if they grow with the number of flows, nats; none where they do not.
+    pub growth_gain: Option<f64>,
     /// What the network is expected to lose of each test, by its index.
     pub expected: BTreeMap<usize, Expected>,
     /// How much the loss events of a flow vary in time, in all plain steps together.
@@ -43,6 +45,7 @@ impl<'a> Steps<'a> {
         let Joint {
             limit,
             long,
+            growth_gain,
             expected,
         } = joint::infer(&steps, measured.header_bytes);
         for index in limit.iter().flat_map(|limit| &limit.steps) {
@@ -56,6 +59,7 @@ impl<'a> Steps<'a> {
             set_aside,
             limit,
             long,
+            growth_gain,
             expected,
             variation: Variation::default(),
         };

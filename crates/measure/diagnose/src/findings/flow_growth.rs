@@ -37,10 +37,27 @@ pub(crate) fn find(steps: &Steps) -> Option<Finding> {
     payloads
         .into_iter()
         .filter_map(|payload| Sweep::of(steps, payload))
-        .filter_map(|sweep| Some((sweep.growth_probability()?, sweep)))
-        .min_by(|a, b| a.0.total_cmp(&b.0))
-        .filter(|(p_value, _)| *p_value < CHANCE)
-        .map(|(p_value, sweep)| describe(&sweep, p_value))
+        .filter_map(|sweep| {
+            let inferred = steps.growth_gain.filter(|_| sweep.grows()).map(by_inference);
+            Some((inferred.or_else(|| sweep.trend())?, sweep))
+        })
+        .min_by(|a, b| a.0.p_value.total_cmp(&b.0.p_value))
+        .filter(|(evidence, _)| evidence.p_value < CHANCE)
+        .map(|(evidence, sweep)| describe(&sweep, evidence))
+}
+
+/// What says that loss grows.
+struct Growth {
+    p_value: f64,
+    test: &'static str,
+}
+
+fn by_inference(gain: f64) -> Growth {
+    Growth {
+        p_value: (-gain).exp(),
+        test: "likelihood of the losses of all tests with a growth with the flows and with the best causes without it, where \
+               flows lose equally",
+    }
 }
 
 impl<'s, 'a> Sweep<'s, 'a> {
@@ -67,11 +84,17 @@ impl<'s, 'a> Sweep<'s, 'a> {
         })
     }
 
+    /// More flows lose more.
+    fn grows(&self) -> bool {
+        let ends = self.losses.first().zip(self.losses.last());
+        ends.is_some_and(|(first, last)| last.rate() > first.rate()) && self.rises()
+    }
+
     /// Cochran and Armitage's test for a trend, one-sided, its variance widened by that of bursts; none where loss
-    /// does not grow.
-    fn growth_probability(&self) -> Option<f64> {
+    /// does not grow much.
+    fn trend(&self) -> Option<Growth> {
         let (first, last) = (*self.losses.first()?, *self.losses.last()?);
-        if last.rate() < GROWTH * first.rate() || last.events == 0 || !self.rises() {
+        if last.rate() < GROWTH * first.rate() || !self.grows() {
             return None;
         }
         let rate = total(&self.losses).rate();
@@ -92,7 +115,10 @@ impl<'s, 'a> Sweep<'s, 'a> {
             sum += distance * (loss.events as f64 - loss.trials as f64 * rate);
             variance += distance * distance * loss.trials as f64 * rate * (1.0 - rate) * dispersion;
         }
-        Some(normal_tail(sum / variance.sqrt()))
+        Some(Growth {
+            p_value: normal_tail(sum / variance.sqrt()),
+            test: "Cochran-Armitage test for a trend of loss with the number of flows, where flows lose equally",
+        })
     }
 
     /// No step loses clearly less than one with fewer flows.
@@ -117,7 +143,7 @@ fn dispersion(step: &Step) -> f64 {
     design_effect(step) * in_time
 }
 
-fn describe(sweep: &Sweep, p_value: f64) -> Finding {
+fn describe(sweep: &Sweep, growth: Growth) -> Finding {
     let rates: Vec<String> = sweep
         .steps
         .iter()
@@ -160,10 +186,7 @@ fn describe(sweep: &Sweep, p_value: f64) -> Finding {
              {} GROUP BY run_id ORDER BY run_id",
             rows_of_runs(&runs, direction)
         ),
-        confidence: Confidence::by_test(
-            "Cochran-Armitage test for a trend of loss with the number of flows, where flows lose equally",
-            p_value,
-        ),
+        confidence: Confidence::by_test(growth.test, growth.p_value),
         action: format!(
             "Use {} flow{}, with ARQ or FEC for the remaining loss (see the recommendation). With so few flows a broken \
              route stops the whole stream: have a second path ready.",
