@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use weir_simulate::judgement::{QUESTIONS, Said, Truth, error_of_shares};
 use weir_simulate::networks::{Draw, Kind};
-use weir_simulate::{Judged, JudgingPlan, judge, observe};
+use weir_simulate::{Judged, JudgingPlan, judge, observe, try_twin};
 
 const USAGE: &str = "\
 usage: diagnosis_table [OPTION]...
@@ -18,6 +18,7 @@ usage: diagnosis_table [OPTION]...
   --seed N        seed of all of them (1)
   --kind NAME     this kind alone, or 2 or 3 for as many faults at once; may be given several times
   --threads N     networks that are simulated side by side (all cores)
+  --twins         makes every test once more over the twin of its network, and compares
   --show          one network (--kind, --first): its truth and its findings, instead of tables
   --keep FILE     with --show: keeps the database there";
 
@@ -35,12 +36,17 @@ fn options() -> Result<Options, String> {
         numbers: 0..0,
         seed: 1,
         threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        twins: false,
     };
     let (mut networks, mut first, mut show, mut keep) = (200, 0, false, None);
     let mut arguments = std::env::args().skip(1);
     while let Some(option) = arguments.next() {
         if option == "--show" {
             show = true;
+            continue;
+        }
+        if option == "--twins" {
+            plan.twins = true;
             continue;
         }
         let value = arguments.next().ok_or(USAGE)?;
@@ -99,6 +105,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let judged = judged?;
     print_answers(&judged);
     print_whole(&judged);
+    print_twins(&judged);
     print_values(&judged);
     print_wrong(&judged);
     Ok(())
@@ -119,6 +126,16 @@ fn show(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     println!("\nexplained: {:#?}", observed.diagnosis.explained);
+    if options.plan.twins {
+        println!("\n{}", weir_diagnose::twin(&observed.measured)?.toml);
+        let again = database.with_extension("twin.db");
+        let comparison = try_twin(&observed, &again)?;
+        std::fs::remove_file(&again)?;
+        println!("{:#?}\nleft out: {:?}", comparison.rtt, comparison.left_out);
+        for test in comparison.tests {
+            println!("{test:?}");
+        }
+    }
     println!("error of the shares: {:?}", error_of_shares(&observed));
     for question in QUESTIONS {
         println!("{}: {:?}", question.name, question.of_all(&observed.by_fault()));
@@ -159,6 +176,25 @@ fn print_whole(judged: &Judged) {
             shares.of,
             shares.percent()
         );
+    }
+}
+
+fn print_twins(judged: &Judged) {
+    if judged.twins.is_empty() {
+        return;
+    }
+    println!(
+        "\n| networks | loss of every test within the twin's bounds | P99 of the round trip within 20 % |"
+    );
+    println!("| --- | --- | --- |");
+    for (draw, twins) in &judged.twins {
+        println!(
+            "| {draw:?}, {} | {} | {} |",
+            twins.networks.of,
+            twins.networks.percent(),
+            twins.delays.percent()
+        );
+        eprintln!("not within them (network, run): {:?}", twins.wrong);
     }
 }
 

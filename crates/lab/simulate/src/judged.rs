@@ -5,10 +5,14 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use weir_diagnose::{Comparison, compare};
+use weir_results::{RunId, Store};
+
 use crate::judgement::{QUESTIONS, Said, Truth, error_of_shares, estimates};
 use crate::networks::Draw;
 use crate::observed::{ObserveError, Observed, observe};
 use crate::tally::{Errors, Tally};
+use crate::twin::repeat;
 
 /// Largest error of shares that are right.
 const SHARES: f64 = 0.05;
@@ -46,6 +50,31 @@ pub struct Judged {
     pub whole: BTreeMap<Draw, Tally>,
     /// Of those that lose packets, those in which the shares of all findings are within 5 points of the truth.
     pub shares: BTreeMap<Draw, Tally>,
+    /// Their twins, where these were tried.
+    pub twins: BTreeMap<Draw, Twins>,
+}
+
+/// How twins compare with their networks.
+#[derive(Clone, Debug, Default)]
+pub struct Twins {
+    /// Networks in which the loss of every test is within the twin's bounds.
+    pub networks: Tally,
+    /// Networks whose twin has the same P99 of the round trip, within a fifth.
+    pub delays: Tally,
+    /// Networks and tests that are not within them.
+    pub wrong: Vec<(u64, RunId)>,
+}
+
+impl Twins {
+    fn add(&mut self, number: u64, comparison: &Comparison) {
+        let off = comparison.tests.iter().filter(|test| !test.agrees);
+        let before = self.wrong.len();
+        self.wrong.extend(off.map(|test| (number, test.run)));
+        self.networks.add(self.wrong.len() == before);
+        if let Some(p99) = comparison.rtt.last() {
+            self.delays.add(p99.agrees);
+        }
+    }
 }
 
 impl Judged {
@@ -92,6 +121,8 @@ pub struct Plan {
     pub seed: u64,
     /// Number of threads.
     pub threads: usize,
+    /// Whether to try their twins, too.
+    pub twins: bool,
 }
 
 /// Surveys and diagnoses all networks of a plan, with databases in `directory`. `each` is called for every network,
@@ -118,12 +149,19 @@ pub fn judge(
                 return;
             };
             let database = directory.join(format!("{turn}.db"));
-            let result = observe(&draw.network(plan.seed, *number), &database);
+            let result = observe(&draw.network(plan.seed, *number), &database).and_then(|observed| {
+                let twin = plan.twins.then(|| try_twin(&observed, &database));
+                Ok((observed, twin.transpose()?))
+            });
             remove(&database);
             let mut judged = judged.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             match result {
-                Ok(observed) => {
+                Ok((observed, twin)) => {
                     judged.0.add(*draw, *number, &observed);
+                    let twins = twin.map(|twin| (judged.0.twins.entry(*draw).or_default(), twin));
+                    twins
+                        .into_iter()
+                        .for_each(|(twins, twin)| twins.add(*number, &twin));
                     each(*draw, *number, &observed);
                 }
                 Err(ObserveError::Simulation(error)) => {
@@ -148,6 +186,16 @@ pub fn judge(
         answers.wrong.sort_by_key(|wrong| (wrong.0, wrong.1));
     }
     error.map_or(Ok(judged), Err)
+}
+
+/// Makes the tests of a survey over the twin of its network.
+///
+/// # Errors
+/// As [`repeat`].
+pub fn try_twin(observed: &Observed, database: &Path) -> Result<Comparison, ObserveError> {
+    let twin = weir_diagnose::twin(&observed.measured)?;
+    let repeated = repeat(&observed.measured, &twin, &mut Store::open(database)?, &mut || {})?;
+    Ok(compare(&observed.measured, &repeated))
 }
 
 /// If it cannot be removed, it is removed with its directory.

@@ -19,13 +19,15 @@ mod random;
 mod record;
 mod rtt;
 mod tally;
+mod twin;
 mod wire;
 
 pub use flows::RouteUse;
 pub use host::HostModel;
-pub use judged::{Answers, Judged, Plan as JudgingPlan, Values, judge};
+pub use judged::{Answers, Judged, Plan as JudgingPlan, Twins, Values, judge, try_twin};
 pub use observed::{ObserveError, Observed, observe};
 pub use path::{Path, StepTruth, Surveyed};
 pub use random::Random;
 pub use record::SimulationError;
 pub use tally::{Errors, Tally};
+pub use twin::repeat;

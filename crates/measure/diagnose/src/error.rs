@@ -73,6 +73,16 @@ pub enum DiagnoseError {
         /// Packets that were sent.
         sent: u64,
     },
+    /// The link file of a twin was not what a link file is: a fault of Weir's own.
+    #[error(
+        "cannot read back the twin of run {run}: {source}; this is a fault of Weir: please report it with the run"
+    )]
+    Twin {
+        /// The run.
+        run: RunId,
+        /// What is wrong with it.
+        source: weir_link::ProfileError,
+    },
 }
 
 /// What may hold text of the database, as one line that can be read.

@@ -86,7 +86,7 @@ pub(crate) fn explain(steps: &Steps, findings: &[Finding]) -> Option<Explained> 
         ),
         (everywhere, all(|causes| causes.everywhere)),
     ];
-    let share = |packets: f64| packets / lost as f64;
+    let share = |packets: f64| packets.round() / lost as f64;
     let mut by: Vec<ExplainedBy> = Vec::new();
     for (finding, packets) in parts {
         let Some(finding) = finding.filter(|_| packets >= 0.5) else {

@@ -15,6 +15,7 @@ mod load;
 pub mod measured;
 mod options;
 mod recommend;
+mod twin;
 mod verdicts;
 mod words;
 
@@ -29,4 +30,5 @@ pub use finding::{
 pub use load::{MOST_WINDOWS, load};
 pub use measured::Measured;
 pub use options::Options;
+pub use twin::{ComparedDelay, ComparedTest, Comparison, Interval, Twin, compare, twin};
 pub use verdicts::{record_diagnosis, record_verdict, verdict};

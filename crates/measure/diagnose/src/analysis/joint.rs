@@ -37,11 +37,12 @@ const FAR: f64 = 50.0;
 pub(crate) struct Joint {
     /// What limits the stream below its rate.
     pub limit: Option<Limit>,
+    /// Loss that all tests meet, 0 to 1, with one flow.
+    pub everywhere: f64,
+    /// Loss that grows with the number of flows.
+    pub growth: Option<Growth>,
     /// Loss of long packets.
     pub long: Option<Long>,
-    /// How much better a loss that grows with the number of flows predicts the losses than the best set of causes without
-    /// it, nats; none where it does not.
-    pub growth_gain: Option<f64>,
     /// What each test is expected to lose, by its index; none where it was sent without a rate.
     pub expected: BTreeMap<usize, Expected>,
 }
@@ -66,11 +67,22 @@ impl Expected {
     }
 }
 
+/// Loss that grows with the number of flows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Growth {
+    /// Loss that each flow beyond the first adds, 0 to 1.
+    pub of_flow: f64,
+    /// How much better it predicts the losses than the best set of causes without it, nats.
+    pub gain: f64,
+}
+
 /// Loss of packets above a length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Long {
     /// Longest payload without it.
     pub longest_good: u32,
+    /// Share of what other causes let through.
+    pub loss: f64,
     /// How much better it predicts the losses than the best set of causes without it, nats.
     pub gain: f64,
 }
@@ -96,8 +108,9 @@ pub(super) fn infer(steps: &[Step], header_bytes: u32) -> Joint {
         let without = tried.iter().filter(|tried| !has(&tried.causes));
         without.map(|tried| tried.cost).fold(f64::MAX, f64::min) - best.cost
     };
-    let long = |(longest_good, _)| Long {
+    let long = |(longest_good, loss)| Long {
         longest_good,
+        loss,
         gain: gain(|causes| causes.long.is_some()),
     };
     let causes = best.causes.refined(&loads, best.limit.as_ref());
@@ -115,8 +128,12 @@ pub(super) fn infer(steps: &[Step], header_bytes: u32) -> Joint {
         (load.index(), expected)
     };
     Joint {
-        long: best.causes.long.map(long),
-        growth_gain: (causes.growth > 0.0).then(|| gain(|causes| causes.growth > 0.0)),
+        everywhere: causes.everywhere,
+        growth: (causes.growth > 0.0).then(|| Growth {
+            of_flow: causes.growth,
+            gain: gain(|causes| causes.growth > 0.0),
+        }),
+        long: causes.long.map(long),
         expected: loads.iter().zip(&spreads).map(expected).collect(),
         limit: best.limit.clone(),
     }

@@ -115,7 +115,7 @@ fn clearest(levels: &[Level], chance: f64) -> Option<(f64, &Level)> {
 }
 
 /// Clopper and Pearson's interval for as many independent events as the losses are worth.
-fn interval(loss: Counted, packets_per_event: f64) -> (f64, f64) {
+pub(crate) fn interval(loss: Counted, packets_per_event: f64) -> (f64, f64) {
     let worth = |count: u64| (count as f64 / packets_per_event).round() as u64;
     loss_interval(
         worth(loss.events).min(worth(loss.trials)),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use weir_results::Direction;
 use weir_stats::Variation;
 
-use super::joint::{self, Expected, Joint, Long};
+use super::joint::{self, Expected, Growth, Joint, Long};
 use super::limits::Limit;
 use super::outages::Outage;
 use super::step::Step;
@@ -26,8 +26,10 @@ pub(crate) struct Steps<'a> {
     pub limit: Option<Limit>,
     /// From which length on packets are lost, if any are.
     pub long: Option<Long>,
-    /// How much better the losses are predicted if they grow with the number of flows, nats; none where they do not.
-    pub growth_gain: Option<f64>,
+    /// Loss that all of them meet, 0 to 1, with one flow.
+    pub everywhere: f64,
+    /// Loss that grows with the number of flows.
+    pub growth: Option<Growth>,
     /// What the network is expected to lose of each test, by its index.
     pub expected: BTreeMap<usize, Expected>,
     /// How much the loss events of a flow vary in time, in all plain steps together.
@@ -44,8 +46,9 @@ impl<'a> Steps<'a> {
         let (set_aside, mut steps) = set_aside(tests.filter(|test| test.sent > 0).map(Step::new).collect());
         let Joint {
             limit,
+            everywhere,
+            growth,
             long,
-            growth_gain,
             expected,
         } = joint::infer(&steps, measured.header_bytes);
         for index in limit.iter().flat_map(|limit| &limit.steps) {
@@ -58,8 +61,9 @@ impl<'a> Steps<'a> {
             steps,
             set_aside,
             limit,
+            everywhere,
+            growth,
             long,
-            growth_gain,
             expected,
             variation: Variation::default(),
         };

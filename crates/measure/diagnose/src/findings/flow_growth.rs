@@ -38,7 +38,8 @@ pub(crate) fn find(steps: &Steps) -> Option<Finding> {
         .into_iter()
         .filter_map(|payload| Sweep::of(steps, payload))
         .filter_map(|sweep| {
-            let inferred = steps.growth_gain.filter(|_| sweep.grows()).map(by_inference);
+            let inferred = steps.growth.filter(|_| sweep.grows());
+            let inferred = inferred.map(|growth| by_inference(growth.gain));
             Some((inferred.or_else(|| sweep.trend())?, sweep))
         })
         .min_by(|a, b| a.0.p_value.total_cmp(&b.0.p_value))

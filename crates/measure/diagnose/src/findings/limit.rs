@@ -231,7 +231,7 @@ fn evidence(limit: &Limit, steps: &Steps, slowest: Option<&Rate>) -> Vec<Evidenc
 }
 
 /// The tests that met the limit passed too different rates for a rate to hold them.
-fn is_cut(limit: &Limit) -> bool {
+pub(crate) fn is_cut(limit: &Limit) -> bool {
     limit.range.1 > ALIKE * limit.range.0
 }
 

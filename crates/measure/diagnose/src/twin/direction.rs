@@ -1,0 +1,330 @@
+//! The keys of one direction of a twin: what limits it, what it loses, and its routes. It must not know the other direction.
+
+use weir_results::Direction;
+use weir_stats::{Counted, Gilbert, equal_rates, total};
+use weir_units::{format_count, format_duration, format_percent, format_rate};
+
+use super::propagation::Propagation;
+use super::{MTUS, percent};
+use crate::analysis::limits::{Limit, LimitKind};
+use crate::analysis::process::{LossProcess, process, with_loss};
+use crate::analysis::route_classes::{RouteClass, classes};
+use crate::analysis::{Step, Steps};
+use crate::findings::limit::is_cut;
+use crate::findings::window_growth::{self, Rate};
+use crate::measured::Measured;
+use crate::words::{time, way};
+
+/// A rate by which a path delays windows is one that limits it if it is at most so many times what came through.
+const ALIKE: f64 = 1.1;
+/// Routes that lose unequally with a probability below this have losses of their own.
+const UNEQUAL: f64 = 0.01;
+/// Routes of a path whose flows lose in bursts of their own, where nothing tells routes apart.
+const MOST_ROUTES: usize = 16;
+
+/// The tables of a direction.
+pub(super) fn table(
+    measured: &Measured,
+    steps: &Steps,
+    propagation: Propagation,
+    left_out: &mut Vec<String>,
+) -> String {
+    let name = match steps.direction {
+        Direction::Forward => "forward",
+        Direction::Reverse => "reverse",
+    };
+    if steps.steps.is_empty() {
+        left_out.push(format!("loss and limits{}: no test", way(steps.direction)));
+    }
+    tell_events(steps, left_out);
+    let mut text = format!("\n[{name}]\n");
+    text.push_str(&mtu(measured, steps.direction, left_out));
+    text.push_str(&caps(steps));
+    text.push_str(&long_packets(steps));
+    text.push_str(&growth(steps));
+    let transmitter = transmitter(measured, steps);
+    for route in routes(steps, left_out) {
+        text.push_str(&format!("\n[[{name}.route]]\n"));
+        text.push_str(&route.keys(propagation));
+        text.push_str(&transmitter);
+    }
+    text
+}
+
+/// What happened and no key says.
+fn tell_events(steps: &Steps, left_out: &mut Vec<String>) {
+    let way = way(steps.direction);
+    let by_hosts: f64 = steps
+        .steps
+        .iter()
+        .map(|step| step.host_share() * step.loss().events as f64)
+        .sum();
+    if by_hosts >= 1.0 {
+        let packets = format_count(by_hosts.round() as u64);
+        left_out.push(format!("{packets} packets that hosts dropped{way}"));
+    }
+    for step in &steps.steps {
+        for outage in &step.outages {
+            let longest = outage.parts.iter().map(|part| part.duration_ns).max();
+            left_out.push(format!(
+                "a dark time of {} on {} of {} flows in run {}{way}",
+                format_duration(longest.unwrap_or(0)),
+                outage.flows.len(),
+                step.flow_count(),
+                step.test.run
+            ));
+        }
+    }
+    let flows = steps.steps.iter().flat_map(|step| &step.test.flows);
+    let reversals: u64 = flows.map(|flow| flow.counts.reversals).sum();
+    if reversals > 0 {
+        let packets = format_count(reversals);
+        left_out.push(format!(
+            "{packets} packets that arrived out of order within their flow{way}"
+        ));
+    }
+}
+
+fn mtu(measured: &Measured, direction: Direction, left_out: &mut Vec<String>) -> String {
+    let report = measured.mtu.as_ref().map(|(_, found)| match direction {
+        Direction::Forward => &found.forward,
+        Direction::Reverse => &found.reverse,
+    });
+    let header = measured.header_bytes;
+    let longest = measured.flow_tests.iter().map(|test| test.payload + header).max();
+    match (report.and_then(|report| report.path_mtu), longest) {
+        (Some(found), _) if MTUS.contains(&found) => format!("mtu = {found}\n"),
+        (_, Some(longest)) if MTUS.contains(&longest.max(1_500)) => {
+            left_out.push(format!("the path MTU{}: it was not measured", way(direction)));
+            format!("mtu = {}\n", longest.max(1_500))
+        }
+        _ => String::new(),
+    }
+}
+
+fn caps(steps: &Steps) -> String {
+    let Some(limit) = &steps.limit else {
+        return String::new();
+    };
+    let tests = limit.steps.len();
+    let rate = |bits: f64| format_rate(bits.round() as u64);
+    let seen = format!(
+        "{} to {} in {tests} tests",
+        rate(limit.range.0),
+        rate(limit.range.1)
+    );
+    let flow_rate = format!("flow-rate = \"{}bit/s\" # {seen}\n", limit.value.round());
+    match limit.kind {
+        LimitKind::FlowRate => flow_rate,
+        LimitKind::Together => format!("hide-five-tuple = true # one cap on all flows together\n{flow_rate}"),
+        LimitKind::PacketRate => format!(
+            "packet-rate = {} # {} to {} in {tests} tests\n",
+            limit.value.round(),
+            limit.range.0.round(),
+            limit.range.1.round()
+        ),
+        LimitKind::Path => String::new(),
+    }
+}
+
+fn long_packets(steps: &Steps) -> String {
+    let Some(long) = steps.long else {
+        return String::new();
+    };
+    let longer = steps.steps.iter().map(|step| step.test.payload);
+    let shortest_bad = longer.filter(|payload| *payload > long.longest_good).min();
+    format!(
+        "long-packets = {{ above = {}, loss = \"{}\" }} # payloads of {} bytes pass, {} do not\n",
+        long.longest_good + steps.header_bytes,
+        percent(long.loss),
+        long.longest_good,
+        shortest_bad.unwrap_or(0)
+    )
+}
+
+fn growth(steps: &Steps) -> String {
+    let of_flow = steps.growth.map_or(0.0, |growth| growth.of_flow);
+    if of_flow <= 0.0 {
+        return String::new();
+    }
+    format!("extra-flow-loss = \"{}\"\n", percent(of_flow))
+}
+
+/// Rate and queue of the slowest part, where there is one.
+fn transmitter(measured: &Measured, steps: &Steps) -> String {
+    let slowest = window_growth::slowest(measured).filter(|_| steps.direction == Direction::Forward);
+    let full = steps.limit.as_ref().filter(|limit| limit.kind == LimitKind::Path);
+    match (full, slowest) {
+        (Some(limit), slowest) => full_path(steps, limit, slowest.as_ref()),
+        (None, Some(rate)) => format!(
+            "{}queue = \"unlimited\" # never full\n",
+            rate_key(rate.bits, rate.bounds)
+        ),
+        (None, None) => String::new(),
+    }
+}
+
+fn rate_key(bits: f64, (low, high): (f64, f64)) -> String {
+    let rate = |bits: f64| format_rate(bits.round() as u64);
+    format!(
+        "rate = \"{}bit/s\" # {} to {}\n",
+        bits.round(),
+        rate(low),
+        rate(high)
+    )
+}
+
+fn full_path(steps: &Steps, limit: &Limit, slowest: Option<&Rate>) -> String {
+    let rate = slowest.filter(|rate| rate.bits >= limit.range.1 / ALIKE);
+    let (bits, bounds) = match rate {
+        Some(rate) => (rate.bits, rate.bounds),
+        None if is_cut(limit) => (limit.range.1, limit.range),
+        None => (limit.value, limit.range),
+    };
+    let longest = |of: &dyn Fn(usize) -> bool| {
+        let tests = steps.steps.iter().enumerate().filter(|(index, _)| of(*index));
+        tests.map(|(_, step)| step.queueing.p99_ns).fold(0.0, f64::max)
+    };
+    // What tests that lose nothing wait is not the queue's.
+    let waited = longest(&|index| limit.steps.contains(&index));
+    let usual = longest(&|index| !limit.steps.contains(&index)).min(0.5 * waited);
+    let packet = steps
+        .steps
+        .iter()
+        .map(|step| step.test.payload)
+        .max()
+        .unwrap_or(0)
+        + steps.header_bytes;
+    let queue = ((waited - usual) * bits / 8e9).max(f64::from(packet));
+    format!(
+        "{}queue = \"{}B\" # {}\n",
+        rate_key(bits, bounds),
+        queue.round(),
+        time(waited - usual)
+    )
+}
+
+/// A route of a twin.
+struct Route {
+    flows: usize,
+    above_ns: f64,
+    loss: Option<Gilbert>,
+    note: String,
+}
+
+impl Route {
+    fn keys(&self, propagation: Propagation) -> String {
+        let mut text = format!("weight = {}\n", self.flows.max(1));
+        let delay = propagation.delay_ns + self.above_ns.round().max(0.0) as u64;
+        text.push_str(&format!("delay = \"{delay}ns\"\n"));
+        if propagation.jitter_ns > 0 {
+            text.push_str(&format!("jitter = \"{}ns\"\n", propagation.jitter_ns));
+        }
+        if let Some(loss) = &self.loss {
+            text.push_str(&format!("loss = {} # {}\n", loss_value(loss), self.note));
+        }
+        text
+    }
+}
+
+fn loss_value(loss: &Gilbert) -> String {
+    if loss.loss_good == loss.loss_bad {
+        return format!("\"{}\"", percent(loss.loss_good));
+    }
+    format!(
+        "{{ to-bad = \"{}\", to-good = \"{}\", loss-good = \"{}\", loss-bad = \"{}\" }}",
+        percent(loss.to_bad),
+        percent(loss.to_good),
+        percent(loss.loss_good),
+        percent(loss.loss_bad)
+    )
+}
+
+/// The routes, as the test with the most flows among those that meet no limit tells them apart.
+fn routes(steps: &Steps, left_out: &mut Vec<String>) -> Vec<Route> {
+    let longest = steps.long.map_or(u32::MAX, |long| long.longest_good);
+    let free: Vec<&Step> = steps
+        .plain()
+        .filter(|step| step.test.payload <= longest)
+        .collect();
+    let one = |loss: Option<Gilbert>, note: String| Route {
+        flows: 1,
+        above_ns: 0.0,
+        loss,
+        note,
+    };
+    let Some(best) = free
+        .iter()
+        .max_by_key(|step| (step.routes.members.len(), step.flow_count()))
+    else {
+        let everywhere = (steps.everywhere > 0.0).then(|| Gilbert::independent(steps.everywhere));
+        return vec![one(
+            everywhere,
+            "concluded from tests that met a limit".to_owned(),
+        )];
+    };
+    let found = process(&free);
+    let shape = found
+        .as_ref()
+        .and_then(|found| found.fit.as_ref())
+        .map(|fit| &fit.process);
+    let of_rate = |rate: f64| {
+        (rate > 0.0).then(|| shape.map_or_else(|| Gilbert::independent(rate), |shape| with_loss(shape, rate)))
+    };
+    let note = found.as_ref().map_or(String::new(), bounds);
+    let apart = classes(best, Some(steps.variation));
+    if apart.len() < 2 {
+        let of_flows = found
+            .as_ref()
+            .is_some_and(|found| shape.is_some() && found.level == "flow");
+        let count = if of_flows {
+            best.flow_count().min(MOST_ROUTES)
+        } else {
+            1
+        };
+        return (0..count)
+            .map(|_| one(of_rate(steps.everywhere), note.clone()))
+            .collect();
+    }
+    if shape.is_some() && found.as_ref().is_some_and(|found| found.level == "stream") {
+        let way = way(steps.direction);
+        left_out.push(format!(
+            "that routes lose at the same times{way}: each loses by itself"
+        ));
+    }
+    // The test's own losses tell routes apart; how much all of them lose, all tests tell.
+    let all = total(&apart.iter().map(|class| class.loss).collect::<Vec<Counted>>());
+    let scale = if all.events > 0 {
+        steps.everywhere / all.rate()
+    } else {
+        1.0
+    };
+    let unequal = lose_unequally(best, &apart);
+    let route = |class: &RouteClass| Route {
+        flows: class.flows.len(),
+        above_ns: class.level_ns,
+        loss: of_rate(if unequal {
+            class.loss.rate() * scale
+        } else {
+            steps.everywhere
+        }),
+        note: note.clone(),
+    };
+    apart.iter().map(route).collect()
+}
+
+fn lose_unequally(step: &Step, apart: &[RouteClass]) -> bool {
+    let of = |class: &RouteClass| {
+        let flows = class.flows.iter();
+        flows
+            .flat_map(|flow| step.events[usize::from(*flow)].clone())
+            .collect()
+    };
+    let events: Vec<Vec<Counted>> = apart.iter().map(of).collect();
+    equal_rates(&events).is_some_and(|test| test.p_value < UNEQUAL)
+}
+
+fn bounds(found: &LossProcess) -> String {
+    let (low, high) = found.interval;
+    format!("all flows: {} to {}", format_percent(low), format_percent(high))
+}
