@@ -33,6 +33,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Send(args) => commands::send::run(args, global, &stop_on_signals()?),
         Command::Recv(args) => commands::recv::run(args, global, &stop_on_signals()?),
         Command::Diagnose(args) => commands::diagnose::run(args, global),
+        Command::Twin(args) => commands::twin::run(args, global),
         Command::Report(args) => commands::report::run(args, global),
         Command::Ui(args) => commands::ui::run(args, global, stop_on_signals()?),
         Command::Origin(args) => commands::origin::run(args, global, stop_on_signals()?),

@@ -150,6 +150,7 @@ mod tests {
             "weir-runs.1",
             "weir-send.1",
             "weir-survey.1",
+            "weir-twin.1",
             "weir-ui.1",
             "weir.1",
         ];

@@ -25,6 +25,7 @@ mod runs;
 mod send;
 mod survey;
 mod traffic;
+mod twin;
 mod ui;
 
 use std::path::PathBuf;
@@ -65,6 +66,7 @@ pub use runs::{ExportForm, ExportRun, ListRuns, RunIn, RunName, RunNameError, Ru
 pub use send::{FecChoice, Numbers, Pace, SendArgs};
 pub use survey::SurveyArgs;
 pub use traffic::{CloudOption, DEFAULT_FORMAT, Traffic};
+pub use twin::TwinArgs;
 pub use ui::UiArgs;
 
 /// Maximum number of flows in one test.
@@ -183,6 +185,12 @@ pub enum Command {
     /// confidence, statistical test and advice; then recommends flows, payload length and recovery. With -v, also
     /// prints the SQL that yields the numbers.
     Diagnose(DiagnoseArgs),
+    /// Write the path of a stored run as a link: its twin.
+    ///
+    /// Infers from all tests of the run which link does to packets what the path did: rate, caps, queue, losses, routes,
+    /// delay. The file is one for 'weir lab', with bounds in its comments. With --check, makes every test of the run
+    /// over the twin in virtual time, and compares.
+    Twin(TwinArgs),
     /// Write runs as one self-contained HTML file.
     ///
     /// The file holds the charts, the verdict and their data. It opens offline in any browser and loads nothing from

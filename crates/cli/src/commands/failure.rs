@@ -13,7 +13,7 @@ use weir_mesh::programs::ProgramError;
 use weir_mesh::state::StateError;
 use weir_origin::{AheadError, OriginError};
 use weir_results::StoreError;
-use weir_simulate::SimulationError;
+use weir_simulate::{ObserveError, SimulationError};
 use weir_stream::StreamError;
 
 /// Exit statuses.
@@ -105,6 +105,16 @@ impl From<SimulationError> for Failure {
     fn from(error: SimulationError) -> Self {
         let is_usage = matches!(&error, SimulationError::Plan(plan) if plan.is_usage());
         Failure::usage_or_environment(is_usage, &error)
+    }
+}
+
+impl From<ObserveError> for Failure {
+    fn from(error: ObserveError) -> Self {
+        match error {
+            ObserveError::Simulation(error) => error.into(),
+            ObserveError::Store(error) => error.into(),
+            ObserveError::Diagnosis(error) => error.into(),
+        }
     }
 }
 

@@ -18,6 +18,7 @@ pub mod rtt;
 pub mod runs;
 pub mod send;
 pub mod survey;
+pub mod twin;
 pub mod ui;
 
 mod browser;

@@ -15,6 +15,7 @@ mod rtt;
 mod runs;
 mod survey;
 mod trap;
+mod twin;
 
 use crate::units::{format_count, format_percent, format_signed_duration};
 use comfy_table::{CellAlignment, Table, presets};
@@ -35,6 +36,7 @@ pub use rtt::rtt;
 pub use runs::{run, runs, utc};
 pub use survey::{limited_line, step_line, survey};
 pub use trap::trap;
+pub use twin::comparison;
 
 fn table(header: &[&str]) -> Table {
     let mut table = Table::new();

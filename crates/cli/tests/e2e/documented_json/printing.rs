@@ -215,6 +215,13 @@ pub fn printed() -> Vec<Document> {
         if run["outcome"] == "finished" && diagnosed {
             print("diagnose 0 diagnose RUN", &id, &mut documents);
         }
+        if run["outcome"] == "finished" && run["kind"] == "flows" {
+            print(
+                "twin 0 twin RUN --check\ntwin 0 twin RUN -o RUN.toml",
+                &id,
+                &mut documents,
+            );
+        }
     }
     print(AT_THE_END, &[], &mut documents);
     serving("ui", "ui --no-open --listen 127.0.0.1:0", &mut documents);

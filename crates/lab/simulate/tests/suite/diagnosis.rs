@@ -18,14 +18,17 @@ const EACH: u64 = 2;
 /// whose explained shares are to be right.
 const WHOLE: [(usize, f64); 2] = [(2, 0.92), (3, 0.85)];
 const SHARES: f64 = 0.95;
+/// Share of networks in which the loss of every test is within the bounds of the twin; and of those with its P99.
+const TWINS: f64 = 0.9;
 const COMBINED: u64 = 5;
 
-fn judged(draws: Vec<Draw>, each: u64) -> Judged {
+fn judged(draws: Vec<Draw>, each: u64, twins: bool) -> Judged {
     let plan = JudgingPlan {
         draws,
         numbers: 1000..1000 + each,
         seed: 1,
         threads: std::thread::available_parallelism().map_or(1, |cores| cores.get().min(2)),
+        twins,
     };
     let directory = tempfile::tempdir().expect("a temporary directory");
     judge(&plan, directory.path(), &|_, _, _| {}).expect("networks that can be judged")
@@ -37,7 +40,7 @@ fn failures_are_chance(failures: u64, of: u64, rate: f64) -> bool {
 
 #[test]
 fn hits_and_false_alarms_are_as_promised() {
-    let judged = judged(Kind::ALL.map(Draw::One).to_vec(), EACH);
+    let judged = judged(Kind::ALL.map(Draw::One).to_vec(), EACH, false);
     assert!(judged.failed.is_empty(), "{:?}", judged.failed);
     let (mut hits, mut alarms) = (Tally::default(), Tally::default());
     for (question, answers) in QUESTIONS.iter().zip(&judged.answers) {
@@ -71,8 +74,9 @@ fn hits_and_false_alarms_are_as_promised() {
 }
 
 #[test]
-fn several_faults_at_once_are_all_found_and_their_shares_of_the_loss_are_right() {
-    let judged = judged(WHOLE.map(|(count, _)| Draw::Several(count)).to_vec(), COMBINED);
+fn several_faults_at_once_are_all_found_their_shares_of_the_loss_are_right_and_so_is_the_twin() {
+    let draws = WHOLE.map(|(count, _)| Draw::Several(count));
+    let judged = judged(draws.to_vec(), COMBINED, true);
     assert!(judged.failed.is_empty(), "{:?}", judged.failed);
     let wrong: Vec<_> = judged.answers.iter().flat_map(|answers| &answers.wrong).collect();
     for (count, promised) in WHOLE {
@@ -88,6 +92,14 @@ fn several_faults_at_once_are_all_found_and_their_shares_of_the_loss_are_right()
             failures_are_chance(shares.of - shares.yes, shares.of, 1.0 - SHARES),
             "{shares:?}"
         );
+        let twins = &judged.twins[&draw];
+        for (what, right) in [("loss", twins.networks), ("P99", twins.delays)] {
+            assert_eq!(right.of, COMBINED);
+            assert!(
+                failures_are_chance(right.of - right.yes, right.of, 1.0 - TWINS),
+                "{what}: {twins:?}"
+            );
+        }
     }
 }
 

@@ -6,3 +6,4 @@ mod diagnosis;
 mod paths;
 mod queries;
 mod strange_databases;
+mod twins;

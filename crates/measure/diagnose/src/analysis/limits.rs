@@ -22,6 +22,8 @@ const AGREE: f64 = 0.03;
 const EXCEEDED: f64 = 0.01;
 /// Loss this much steadier than random loss comes from a limit, not from a loss process.
 const STEADY: f64 = 0.001;
+/// A test at less than this share of the rate tells whether the rate matters.
+const EASED: f64 = 0.9;
 /// A path that sends a sender's bursts on at less than this many times the rate of the media makes them wait; at less
 /// than that many where losses are as steady as a limit's.
 const SLOW: f64 = 1.1;
@@ -262,6 +264,17 @@ impl<'l> Loads<'l> {
         spread(self.limited().map(|load| load.flows))
     }
 
+    /// Whether a limit takes what is lost: it does so more evenly than chance, or a lower rate alone passes.
+    fn is_of_limit(&self) -> bool {
+        let eases = |load: &Load| {
+            let alike = |free: &&Load| {
+                free.flows == load.flows && free.payload == load.payload && free.asked < EASED * load.asked
+            };
+            self.free().find(alike).is_some()
+        };
+        self.steady < STEADY || self.limited().any(eases)
+    }
+
     /// Each flow got the same, and tests with more flows more.
     fn flow_rate(&self) -> Option<Limit> {
         let of = |load: &Load| load.bits / load.flows;
@@ -272,7 +285,7 @@ impl<'l> Loads<'l> {
             .any(|load| load.flows > fewest && load.payload == payload);
         let varied = more_pass || most > fewest;
         let range = self.holds(of)?;
-        (varied && !self.queued && self.steady < STEADY)
+        (varied && !self.queued && self.is_of_limit())
             .then(|| self.limit(LimitKind::FlowRate, range, Some(&of)))
     }
 
@@ -285,7 +298,7 @@ impl<'l> Loads<'l> {
             .chain(self.limited())
             .any(|load| load.payload > shortest);
         let range = self.holds(of)?;
-        (varied && self.steady < STEADY).then(|| self.limit(LimitKind::PacketRate, range, Some(&of)))
+        (varied && self.is_of_limit()).then(|| self.limit(LimitKind::PacketRate, range, Some(&of)))
     }
 
     /// A full path, or a cap on all flows together.
@@ -295,7 +308,7 @@ impl<'l> Loads<'l> {
         if self.queued {
             return Some(self.limit(LimitKind::Path, range, None));
         }
-        if self.steady >= STEADY {
+        if !self.is_of_limit() {
             return None;
         }
         if let Some(together) = self.holds(of) {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use weir_results::{Direction, RunId};
 
-use crate::analysis::process::{design_effect, interval};
+use crate::analysis::process::{design_effect, interval, process};
 use crate::analysis::{Step, Steps};
 use crate::measured::{Measured, RttTest};
 
@@ -78,6 +78,7 @@ pub fn compare(measured: &Measured, twins: &[(RunId, Measured)]) -> Comparison {
     let mut comparison = Comparison::default();
     for direction in [Direction::Forward, Direction::Reverse] {
         let steps = Steps::new(measured, direction);
+        let bursts = bursts(&steps);
         for (index, step) in steps.steps.iter().enumerate() {
             let run = step.test.run;
             let Some((_, twin)) = twins.iter().find(|(of, _)| *of == run) else {
@@ -95,7 +96,7 @@ pub fn compare(measured: &Measured, twins: &[(RunId, Measured)]) -> Comparison {
                 .expected
                 .get(&index)
                 .map_or(0.0, |expected| expected.deviation);
-            comparison.tests.push(test(step, over_twin, deviation));
+            comparison.tests.push(test(step, over_twin, deviation, bursts));
         }
         let aside = steps.set_aside.iter().map(|step| step.test.run);
         comparison.left_out.extend(aside);
@@ -107,13 +108,20 @@ pub fn compare(measured: &Measured, twins: &[(RunId, Measured)]) -> Comparison {
     comparison
 }
 
-fn test(step: &Step, twin: &Step, deviation: f64) -> ComparedTest {
+/// Lost packets over independent events in all tests that meet no limit: one that happened to lose nothing has met the same.
+fn bursts(steps: &Steps) -> f64 {
+    let plain: Vec<&Step> = steps.plain().collect();
+    process(&plain).map_or(1.0, |process| process.packets_per_event)
+}
+
+fn test(step: &Step, twin: &Step, deviation: f64, bursts: f64) -> ComparedTest {
+    let effect = |step: &Step| design_effect(step).max(bursts);
     let path = Interval {
         value: step.network_loss().rate(),
-        bounds: interval(step.network_loss(), design_effect(step)),
+        bounds: interval(step.network_loss(), effect(step)),
     };
     let counted = twin.network_loss();
-    let (low, high) = interval(counted, design_effect(twin));
+    let (low, high) = interval(counted, effect(twin));
     let value = counted.rate();
     // What is off by chance on the path, on the twin, and by the inference.
     let within = |of_twin: f64, of_path: f64| {

@@ -243,6 +243,7 @@ fn loss_value(loss: &Gilbert) -> String {
 /// The routes, as the test with the most flows among those that meet no limit tells them apart.
 fn routes(steps: &Steps, left_out: &mut Vec<String>) -> Vec<Route> {
     let longest = steps.long.map_or(u32::MAX, |long| long.longest_good);
+    let everywhere = with_one_flow(steps);
     let free: Vec<&Step> = steps
         .plain()
         .filter(|step| step.test.payload <= longest)
@@ -257,7 +258,7 @@ fn routes(steps: &Steps, left_out: &mut Vec<String>) -> Vec<Route> {
         .iter()
         .max_by_key(|step| (step.routes.members.len(), step.flow_count()))
     else {
-        let everywhere = (steps.everywhere > 0.0).then(|| Gilbert::independent(steps.everywhere));
+        let everywhere = (everywhere > 0.0).then(|| Gilbert::independent(everywhere));
         return vec![one(
             everywhere,
             "concluded from tests that met a limit".to_owned(),
@@ -283,7 +284,7 @@ fn routes(steps: &Steps, left_out: &mut Vec<String>) -> Vec<Route> {
             1
         };
         return (0..count)
-            .map(|_| one(of_rate(steps.everywhere), note.clone()))
+            .map(|_| one(of_rate(everywhere), note.clone()))
             .collect();
     }
     if shape.is_some() && found.as_ref().is_some_and(|found| found.level == "stream") {
@@ -295,7 +296,7 @@ fn routes(steps: &Steps, left_out: &mut Vec<String>) -> Vec<Route> {
     // The test's own losses tell routes apart; how much all of them lose, all tests tell.
     let all = total(&apart.iter().map(|class| class.loss).collect::<Vec<Counted>>());
     let scale = if all.events > 0 {
-        steps.everywhere / all.rate()
+        everywhere / all.rate()
     } else {
         1.0
     };
@@ -306,11 +307,17 @@ fn routes(steps: &Steps, left_out: &mut Vec<String>) -> Vec<Route> {
         loss: of_rate(if unequal {
             class.loss.rate() * scale
         } else {
-            steps.everywhere
+            everywhere
         }),
         note: note.clone(),
     };
     apart.iter().map(route).collect()
+}
+
+/// What a single flow loses: the exchange that compares the clocks during a test is a flow, too.
+fn with_one_flow(steps: &Steps) -> f64 {
+    let of_flow = steps.growth.map_or(0.0, |growth| growth.of_flow);
+    (steps.everywhere - of_flow).max(0.0)
 }
 
 fn lose_unequally(step: &Step, apart: &[RouteClass]) -> bool {

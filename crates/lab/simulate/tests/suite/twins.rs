@@ -1,0 +1,70 @@
+//! Twins of known networks: a right one agrees with the tests, and one that lacks a fault does not.
+
+use weir_diagnose::{DiagnoseError, Twin, compare, load, twin};
+use weir_link::Profile;
+use weir_measure::rtt::RttPlan;
+use weir_results::Store;
+use weir_simulate::networks::{Kind, draw};
+use weir_simulate::{HostModel, Observed, Path, observe, repeat, try_twin};
+
+fn observed(kind: Kind, number: u64, folder: &std::path::Path) -> Observed {
+    observe(&draw(kind, 1, number), &folder.join("weir.db")).expect("an observed network")
+}
+
+#[test]
+fn a_twin_without_the_cap_of_its_path_is_told_from_one_with_it() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let observed = observed(Kind::FlowRateCap, 1000, folder.path());
+    let right = twin(&observed.measured).expect("a twin");
+    let found = right.link.forward.flow_rate.as_ref().expect("a cap").rate as f64;
+    let truth = observed
+        .network
+        .link
+        .forward
+        .flow_rate
+        .as_ref()
+        .expect("a cap")
+        .rate as f64;
+    assert!((found / truth - 1.0).abs() < 0.1, "{found} {truth}");
+    let comparison = try_twin(&observed, &folder.path().join("twin.db")).expect("a comparison");
+    assert!(comparison.tests.iter().all(|test| test.agrees), "{comparison:#?}");
+
+    let mut link = right.link.clone();
+    link.forward.flow_rate = None;
+    let wrong = Twin { link, ..right };
+    let mut store = Store::open(folder.path().join("wrong.db")).expect("a store");
+    let repeated = repeat(&observed.measured, &wrong, &mut store, &mut || {}).expect("tests");
+    let comparison = compare(&observed.measured, &repeated);
+    let differ = comparison.tests.iter().filter(|test| !test.agrees);
+    let capped = comparison.tests.iter().filter(|test| test.path.value > 0.01);
+    assert!(capped.clone().count() > 0);
+    assert_eq!(differ.count(), capped.count(), "{comparison:#?}");
+}
+
+#[test]
+fn a_twin_is_a_file_that_gives_the_same_link_and_says_what_it_lacks() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let observed = observed(Kind::Outage, 1000, folder.path());
+    let twin = twin(&observed.measured).expect("a twin");
+    let read =
+        Profile::from_text(&twin.toml, "twin of run 1", std::path::Path::new(".")).expect("a link file");
+    assert_eq!(read.spec().expect("a link"), twin.link);
+    assert!(
+        twin.left_out
+            .iter()
+            .any(|line| line.starts_with("a dark time of")),
+        "{twin:#?}"
+    );
+    assert!(twin.left_out.iter().all(|line| twin.toml.contains(line.as_str())));
+}
+
+#[test]
+fn a_run_without_flows_has_no_twin() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let mut store = Store::open(folder.path().join("weir.db")).expect("a store");
+    let (link, host) = (draw(Kind::Clean, 1, 1000).link, HostModel::default());
+    let mut path = Path::new(&link, &host, &host, "far", 1).expect("a path");
+    let made = path.rtt(&RttPlan::default(), &mut store).expect("a test");
+    let measured = load(&store, made.run).expect("a run");
+    assert!(matches!(twin(&measured), Err(DiagnoseError::Nothing { .. })));
+}
