@@ -58,6 +58,8 @@ pub(crate) struct Expected {
     pub everywhere: f64,
     /// Standard deviation of all of it.
     pub deviation: f64,
+    /// Variance of it that comes from which flows take which routes.
+    pub of_routes: f64,
 }
 
 impl Expected {
@@ -124,6 +126,7 @@ pub(super) fn infer(steps: &[Step], header_bytes: u32) -> Joint {
             long: load.beside - everywhere,
             everywhere,
             deviation,
+            of_routes: spread.routes,
         };
         (load.index(), expected)
     };
@@ -178,15 +181,18 @@ struct Spread {
 }
 
 fn spreads(steps: &[Step], loads: &[Load]) -> Vec<Spread> {
-    let unequal = loads
-        .iter()
-        .filter(|load| load.loss < LEAST_LOSS)
+    let gentle = || loads.iter().filter(|load| load.loss < LEAST_LOSS);
+    let unequal = gentle()
         .map(|load| unequal(&steps[load.index()]))
         .fold(0.0, f64::max);
+    // A test that happened to meet no burst met the same path as those that did.
+    let lost: f64 = gentle().map(|load| load.counted.events as f64).sum();
+    let bursts = |load: &Load| load.counted.events as f64 * design_effect(&steps[load.index()]);
+    let bursts = gentle().map(bursts).sum::<f64>() / lost.max(1.0);
     let of = |load: &Load| {
         let step = &steps[load.index()];
         Spread {
-            bursts: design_effect(step),
+            bursts: design_effect(step).max(bursts),
             routes: unequal / step.flow_count().max(1) as f64,
         }
     };

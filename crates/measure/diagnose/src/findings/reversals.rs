@@ -12,13 +12,18 @@ const MANY: f64 = 1e-3;
 
 /// The finding, from the test with the largest share of reversals.
 pub(crate) fn find(steps: &Steps) -> Option<Finding> {
+    most(steps).map(|step| describe(step, counted(step)))
+}
+
+/// Whether so many packets overtake others that the network does it.
+pub(crate) fn is_of_network(steps: &Steps) -> bool {
+    most(steps).is_some_and(|step| counted(step).rate() >= MANY)
+}
+
+fn most<'s, 'a>(steps: &'s Steps<'a>) -> Option<&'s Step<'a>> {
     let share = |step: &&Step| counted(step).rate();
-    let step = steps
-        .steps
-        .iter()
-        .filter(|step| counted(step).events > 0)
-        .max_by(|a, b| share(a).total_cmp(&share(b)))?;
-    Some(describe(step, counted(step)))
+    let some = steps.steps.iter().filter(|step| counted(step).events > 0);
+    some.max_by(|a, b| share(a).total_cmp(&share(b)))
 }
 
 fn counted(step: &Step) -> Counted {

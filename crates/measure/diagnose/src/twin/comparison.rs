@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use weir_results::{Direction, RunId};
 
+use crate::analysis::joint::Expected;
 use crate::analysis::process::{design_effect, interval, process};
 use crate::analysis::{Step, Steps};
 use crate::measured::{Measured, RttTest};
@@ -58,7 +59,7 @@ pub struct ComparedDelay {
     pub path_ns: u64,
     /// Of the twin, nanoseconds.
     pub twin_ns: u64,
-    /// They differ by at most a fifth.
+    /// They differ by at most a fifth, and by what routes differ: which of them a round trip took is not known.
     pub agrees: bool,
 }
 
@@ -76,9 +77,12 @@ pub struct Comparison {
 /// Compares a run with what its tests measured over the twin: `twins` holds each of its runs with that of the twin.
 pub fn compare(measured: &Measured, twins: &[(RunId, Measured)]) -> Comparison {
     let mut comparison = Comparison::default();
+    let mut routes_ns = 0.0;
     for direction in [Direction::Forward, Direction::Reverse] {
         let steps = Steps::new(measured, direction);
         let bursts = bursts(&steps);
+        let levels = steps.plain().flat_map(|step| &step.routes.levels_ns);
+        routes_ns += levels.copied().fold(0.0, f64::max);
         for (index, step) in steps.steps.iter().enumerate() {
             let run = step.test.run;
             let Some((_, twin)) = twins.iter().find(|(of, _)| *of == run) else {
@@ -92,11 +96,8 @@ pub fn compare(measured: &Measured, twins: &[(RunId, Measured)]) -> Comparison {
                 comparison.left_out.push(run);
                 continue;
             }
-            let deviation = steps
-                .expected
-                .get(&index)
-                .map_or(0.0, |expected| expected.deviation);
-            comparison.tests.push(test(step, over_twin, deviation, bursts));
+            let expected = steps.expected.get(&index).copied().unwrap_or_default();
+            comparison.tests.push(test(step, over_twin, expected, bursts));
         }
         let aside = steps.set_aside.iter().map(|step| step.test.run);
         comparison.left_out.extend(aside);
@@ -104,7 +105,7 @@ pub fn compare(measured: &Measured, twins: &[(RunId, Measured)]) -> Comparison {
     comparison.tests.sort_by_key(|test| test.run);
     comparison.left_out.sort_unstable();
     comparison.left_out.dedup();
-    comparison.rtt = round_trips(measured, twins);
+    comparison.rtt = round_trips(measured, twins, routes_ns);
     comparison
 }
 
@@ -114,7 +115,7 @@ fn bursts(steps: &Steps) -> f64 {
     process(&plain).map_or(1.0, |process| process.packets_per_event)
 }
 
-fn test(step: &Step, twin: &Step, deviation: f64, bursts: f64) -> ComparedTest {
+fn test(step: &Step, twin: &Step, expected: Expected, bursts: f64) -> ComparedTest {
     let effect = |step: &Step| design_effect(step).max(bursts);
     let path = Interval {
         value: step.network_loss().rate(),
@@ -123,10 +124,9 @@ fn test(step: &Step, twin: &Step, deviation: f64, bursts: f64) -> ComparedTest {
     let counted = twin.network_loss();
     let (low, high) = interval(counted, effect(twin));
     let value = counted.rate();
-    // What is off by chance on the path, on the twin, and by the inference.
-    let within = |of_twin: f64, of_path: f64| {
-        (of_twin.powi(2) + of_path.powi(2) + (DEVIATIONS * deviation).powi(2)).sqrt()
-    };
+    // What is off by chance on the path, on the twin, and by the inference; the twin's flows have routes of their own.
+    let inferred = DEVIATIONS.powi(2) * (expected.deviation.powi(2) + expected.of_routes);
+    let within = |of_twin: f64, of_path: f64| (of_twin.powi(2) + of_path.powi(2) + inferred).sqrt();
     let below = within(value - low, path.bounds.1 - path.value);
     let above = within(high - value, path.value - path.bounds.0);
     let bounds = ((value - below).max(0.0), (value + above).min(1.0));
@@ -144,7 +144,7 @@ fn test(step: &Step, twin: &Step, deviation: f64, bursts: f64) -> ComparedTest {
     }
 }
 
-fn round_trips(measured: &Measured, twins: &[(RunId, Measured)]) -> Vec<ComparedDelay> {
+fn round_trips(measured: &Measured, twins: &[(RunId, Measured)], routes_ns: f64) -> Vec<ComparedDelay> {
     let Some(path) = &measured.rtt else {
         return Vec::new();
     };
@@ -160,7 +160,7 @@ fn round_trips(measured: &Measured, twins: &[(RunId, Measured)]) -> Vec<Compared
         quantile,
         path_ns,
         twin_ns,
-        agrees: path_ns.abs_diff(twin_ns) as f64 <= NEAR * path_ns as f64,
+        agrees: path_ns.abs_diff(twin_ns) as f64 <= NEAR * path_ns as f64 + routes_ns,
     };
     let pairs = both
         .into_iter()

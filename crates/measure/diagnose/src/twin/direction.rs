@@ -75,14 +75,6 @@ fn tell_events(steps: &Steps, left_out: &mut Vec<String>) {
             ));
         }
     }
-    let flows = steps.steps.iter().flat_map(|step| &step.test.flows);
-    let reversals: u64 = flows.map(|flow| flow.counts.reversals).sum();
-    if reversals > 0 {
-        let packets = format_count(reversals);
-        left_out.push(format!(
-            "{packets} packets that arrived out of order within their flow{way}"
-        ));
-    }
 }
 
 fn mtu(measured: &Measured, direction: Direction, left_out: &mut Vec<String>) -> String {
@@ -219,6 +211,9 @@ impl Route {
         text.push_str(&format!("delay = \"{delay}ns\"\n"));
         if propagation.jitter_ns > 0 {
             text.push_str(&format!("jitter = \"{}ns\"\n", propagation.jitter_ns));
+            if propagation.reorders {
+                text.push_str("reorder = true\n");
+            }
         }
         if let Some(loss) = &self.loss {
             text.push_str(&format!("loss = {} # {}\n", loss_value(loss), self.note));

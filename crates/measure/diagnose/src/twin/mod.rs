@@ -12,6 +12,7 @@ use weir_results::Direction;
 
 use crate::DiagnoseError;
 use crate::analysis::Steps;
+use crate::findings::{reversals, window_growth};
 use crate::measured::Measured;
 
 pub use comparison::{ComparedDelay, ComparedTest, Comparison, Interval, compare};
@@ -43,11 +44,16 @@ pub fn twin(measured: &Measured) -> Result<Twin, DiagnoseError> {
         });
     }
     let mut left_out = Vec::new();
-    let propagation = propagation::of(measured, &mut left_out);
+    let both = [Direction::Forward, Direction::Reverse].map(|direction| Steps::new(measured, direction));
+    let slowest = window_growth::slowest(measured).map(|rate| rate.bits);
+    let reorders = both.iter().any(reversals::is_of_network);
+    if reorders {
+        left_out.push("how packets of a flow overtake each other: jitter stands for it".to_owned());
+    }
+    let propagation = propagation::of(measured, slowest, reorders, &mut left_out);
     let mut tables = String::new();
-    for direction in [Direction::Forward, Direction::Reverse] {
-        let steps = Steps::new(measured, direction);
-        tables.push_str(&direction::table(measured, &steps, propagation, &mut left_out));
+    for steps in &both {
+        tables.push_str(&direction::table(measured, steps, propagation, &mut left_out));
     }
     if !measured.tcp.is_empty() {
         left_out.push("the TCP steps: no key of a link follows from them".to_owned());
