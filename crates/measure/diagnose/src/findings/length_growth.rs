@@ -18,18 +18,33 @@ const LEAST_STEP_NS: f64 = 3_000.0;
 /// The finding, where the RTT grows with the length or jumps where packets begin to be fragmented.
 pub(crate) fn find(measured: &Measured) -> Option<Finding> {
     let test = measured.rtt.as_ref()?;
-    let whole = measured
-        .interface_mtu
-        .or(measured.mtu.as_ref().and_then(|(_, mtu)| mtu.smallest()))
-        .map(|mtu| mtu.saturating_sub(measured.header_bytes));
+    let whole = whole(measured);
     let times = Times::of(test);
     let fitted = growth(&times.up_to(whole));
     let step = whole.and_then(|whole| times.step_at(whole, fitted.map_or(0.0, |line| line.slope)));
-    let grows = fitted.filter(|line| line.p_value < CHANCE && line.slope_interval.0 > 0.0);
+    let grows = fitted.filter(is_growth);
     if grows.is_none() && step.is_none() {
         return None;
     }
     Some(describe(test, grows, step, whole.unwrap_or(0)))
+}
+
+/// How the RTT grows with the length of packets that need no fragments, nanoseconds per byte; none where it does not.
+pub(crate) fn slope(measured: &Measured) -> Option<Line> {
+    let times = Times::of(measured.rtt.as_ref()?);
+    growth(&times.up_to(whole(measured))).filter(is_growth)
+}
+
+fn is_growth(line: &Line) -> bool {
+    line.p_value < CHANCE && line.slope_interval.0 > 0.0
+}
+
+/// Longest payload that needs no fragments.
+fn whole(measured: &Measured) -> Option<u32> {
+    let mtu = measured
+        .interface_mtu
+        .or(measured.mtu.as_ref().and_then(|(_, mtu)| mtu.smallest()));
+    mtu.map(|mtu| mtu.saturating_sub(measured.header_bytes))
 }
 
 /// Length and RTT of first packets.

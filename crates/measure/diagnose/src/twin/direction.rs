@@ -5,18 +5,15 @@ use weir_stats::{Counted, Gilbert, equal_rates, total};
 use weir_units::{format_count, format_duration, format_percent, format_rate};
 
 use super::propagation::Propagation;
+use super::transmitter::Transmitter;
 use super::{MTUS, percent};
-use crate::analysis::limits::{Limit, LimitKind};
+use crate::analysis::limits::LimitKind;
 use crate::analysis::process::{LossProcess, process, with_loss};
 use crate::analysis::route_classes::{RouteClass, classes};
 use crate::analysis::{Step, Steps};
-use crate::findings::limit::is_cut;
-use crate::findings::window_growth::{self, Rate};
 use crate::measured::Measured;
-use crate::words::{time, way};
+use crate::words::way;
 
-/// A rate by which a path delays windows is one that limits it if it is at most so many times what came through.
-const ALIKE: f64 = 1.1;
 /// Routes that lose unequally with a probability below this have losses of their own.
 const UNEQUAL: f64 = 0.01;
 /// Routes of a path whose flows lose in bursts of their own, where nothing tells routes apart.
@@ -27,6 +24,7 @@ pub(super) fn table(
     measured: &Measured,
     steps: &Steps,
     propagation: Propagation,
+    transmitter: Option<&Transmitter>,
     left_out: &mut Vec<String>,
 ) -> String {
     let name = match steps.direction {
@@ -42,7 +40,7 @@ pub(super) fn table(
     text.push_str(&caps(steps));
     text.push_str(&long_packets(steps));
     text.push_str(&growth(steps));
-    let transmitter = transmitter(measured, steps);
+    let transmitter = transmitter.map_or(String::new(), Transmitter::keys);
     for route in routes(steps, left_out) {
         text.push_str(&format!("\n[[{name}.route]]\n"));
         text.push_str(&route.keys(propagation));
@@ -140,60 +138,6 @@ fn growth(steps: &Steps) -> String {
         return String::new();
     }
     format!("extra-flow-loss = \"{}\"\n", percent(of_flow))
-}
-
-/// Rate and queue of the slowest part, where there is one.
-fn transmitter(measured: &Measured, steps: &Steps) -> String {
-    let slowest = window_growth::slowest(measured).filter(|_| steps.direction == Direction::Forward);
-    let full = steps.limit.as_ref().filter(|limit| limit.kind == LimitKind::Path);
-    match (full, slowest) {
-        (Some(limit), slowest) => full_path(steps, limit, slowest.as_ref()),
-        (None, Some(rate)) => format!(
-            "{}queue = \"unlimited\" # never full\n",
-            rate_key(rate.bits, rate.bounds)
-        ),
-        (None, None) => String::new(),
-    }
-}
-
-fn rate_key(bits: f64, (low, high): (f64, f64)) -> String {
-    let rate = |bits: f64| format_rate(bits.round() as u64);
-    format!(
-        "rate = \"{}bit/s\" # {} to {}\n",
-        bits.round(),
-        rate(low),
-        rate(high)
-    )
-}
-
-fn full_path(steps: &Steps, limit: &Limit, slowest: Option<&Rate>) -> String {
-    let rate = slowest.filter(|rate| rate.bits >= limit.range.1 / ALIKE);
-    let (bits, bounds) = match rate {
-        Some(rate) => (rate.bits, rate.bounds),
-        None if is_cut(limit) => (limit.range.1, limit.range),
-        None => (limit.value, limit.range),
-    };
-    let longest = |of: &dyn Fn(usize) -> bool| {
-        let tests = steps.steps.iter().enumerate().filter(|(index, _)| of(*index));
-        tests.map(|(_, step)| step.queueing.p99_ns).fold(0.0, f64::max)
-    };
-    // What tests that lose nothing wait is not the queue's.
-    let waited = longest(&|index| limit.steps.contains(&index));
-    let usual = longest(&|index| !limit.steps.contains(&index)).min(0.5 * waited);
-    let packet = steps
-        .steps
-        .iter()
-        .map(|step| step.test.payload)
-        .max()
-        .unwrap_or(0)
-        + steps.header_bytes;
-    let queue = ((waited - usual) * bits / 8e9).max(f64::from(packet));
-    format!(
-        "{}queue = \"{}B\" # {}\n",
-        rate_key(bits, bounds),
-        queue.round(),
-        time(waited - usual)
-    )
 }
 
 /// A route of a twin.

@@ -4,6 +4,7 @@
 mod comparison;
 mod direction;
 mod propagation;
+mod transmitter;
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use weir_results::Direction;
 
 use crate::DiagnoseError;
 use crate::analysis::Steps;
-use crate::findings::{reversals, window_growth};
+use crate::findings::reversals;
 use crate::measured::Measured;
 
 pub use comparison::{ComparedDelay, ComparedTest, Comparison, Interval, compare};
@@ -45,15 +46,23 @@ pub fn twin(measured: &Measured) -> Result<Twin, DiagnoseError> {
     }
     let mut left_out = Vec::new();
     let both = [Direction::Forward, Direction::Reverse].map(|direction| Steps::new(measured, direction));
-    let slowest = window_growth::slowest(measured).map(|rate| rate.bits);
+    let transmitters = both.each_ref().map(|steps| transmitter::of(measured, steps));
+    let slowest = transmitters[0].as_ref().map(|transmitter| transmitter.bits);
     let reorders = both.iter().any(reversals::is_of_network);
     if reorders {
         left_out.push("how packets of a flow overtake each other: jitter stands for it".to_owned());
     }
     let propagation = propagation::of(measured, slowest, reorders, &mut left_out);
     let mut tables = String::new();
-    for steps in &both {
-        tables.push_str(&direction::table(measured, steps, propagation, &mut left_out));
+    for (steps, transmitter) in both.iter().zip(&transmitters) {
+        let transmitter = transmitter.as_ref();
+        tables.push_str(&direction::table(
+            measured,
+            steps,
+            propagation,
+            transmitter,
+            &mut left_out,
+        ));
     }
     if !measured.tcp.is_empty() {
         left_out.push("the TCP steps: no key of a link follows from them".to_owned());

@@ -24,8 +24,8 @@ const LEAST_PACKETS: usize = 50;
 const BETWEEN_TENTHS: f64 = 1.105_6;
 const TO_P99: f64 = 1.858_6;
 
-/// Half of the round trip in each direction: the clocks of two hosts do not tell them apart. Serialization of the shortest
-/// packet on the slowest link, of `bits` per second, is not propagation.
+/// Half of the round trip in each direction: the clocks of two hosts do not tell them apart. What each packet takes on the
+/// slowest link forward, of so many bits per second, is not propagation.
 pub(super) fn of(
     measured: &Measured,
     slowest: Option<f64>,
@@ -36,14 +36,20 @@ pub(super) fn of(
         left_out.push("the round-trip time: it was not measured".to_owned());
         return Propagation::default();
     };
-    let shortest = test.first_packets.iter().map(|packet| packet.length).min();
-    let bits = 8.0 * f64::from(shortest.unwrap_or(0) + measured.header_bytes);
-    let serialized_ns = slowest.map_or(0, |rate| (1e9 * bits / rate) as u64);
-    let half = |round_trip_ns: u64| round_trip_ns.saturating_sub(serialized_ns) / 2;
+    let serialized_ns = |length: u32| {
+        let bits = 8.0 * f64::from(length + measured.header_bytes);
+        slowest.map_or(0, |rate| (1e9 * bits / rate) as u64)
+    };
     let mut trips: Vec<u64> = test
         .first_packets
         .iter()
-        .filter_map(|packet| packet.network_rtt_ns)
+        .filter_map(|packet| {
+            Some(
+                packet
+                    .network_rtt_ns?
+                    .saturating_sub(serialized_ns(packet.length)),
+            )
+        })
         .collect();
     trips.sort_unstable();
     let Some(smallest) = trips.first() else {
@@ -53,7 +59,7 @@ pub(super) fn of(
             format_duration(smallest)
         ));
         return Propagation {
-            delay_ns: half(smallest),
+            delay_ns: smallest / 2,
             ..Propagation::default()
         };
     };
@@ -65,7 +71,7 @@ pub(super) fn of(
     };
     let varies = trips.len() >= LEAST_PACKETS && jitter >= LEAST_JITTER_NS;
     Propagation {
-        delay_ns: half(*smallest),
+        delay_ns: smallest / 2,
         jitter_ns: if varies { jitter as u64 } else { 0 },
         reorders: varies && reorders,
     }
