@@ -102,7 +102,7 @@ fn profiles_are_exact() {
         oracle.contains("route 1: unlimited rate, delay 198.5us, loss 0.000616% at random"),
         "{oracle}"
     );
-    assert!(lines("azure").contains("loss 0.036601% in bursts of 4 packets"));
+    assert!(lines("azure").contains("loss 0.0213% in bursts of 4 packets"));
     assert!(lines("google").contains("delay 140us, no loss"));
 }
 

@@ -4,6 +4,7 @@
 
 mod diagnosis;
 mod paths;
+mod published;
 mod queries;
 mod strange_databases;
 mod twins;
