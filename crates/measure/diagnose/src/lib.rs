@@ -27,7 +27,7 @@ pub use explained::{Explained, ExplainedBy};
 pub use finding::{
     Confidence, Evidence, Finding, FindingName, ForecastCheck, Recommendation, Recovery, Severity,
 };
-pub use load::{MOST_WINDOWS, load};
+pub use load::{MOST_EARLIER, MOST_WINDOWS, load};
 pub use measured::Measured;
 pub use options::Options;
 pub use twin::{ComparedDelay, ComparedTest, Comparison, Interval, Twin, compare, twin};

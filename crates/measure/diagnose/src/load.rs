@@ -22,8 +22,10 @@ use crate::measured::{FlowTest, Measured, RttTest};
 
 pub use rtt_rows::MOST_WINDOWS;
 
-/// Earlier runs that are looked through for one of the same pair.
+/// Earlier runs that are looked through for those of the same pair.
 const EARLIER_RUNS: usize = 1_000;
+/// Earlier RTT tests that are compared.
+pub const MOST_EARLIER: usize = 24;
 
 /// Kinds of runs that carry media.
 const CARRIED: [&str; 2] = ["send", "recv"];
@@ -59,7 +61,7 @@ pub fn load(store: &Store, run: RunId) -> Result<Measured, DiagnoseError> {
             .and_then(|mtu| u32::try_from(mtu).ok()),
         mtu: None,
         rtt: None,
-        previous_rtt: None,
+        earlier_rtt: Vec::new(),
         tcp: Vec::new(),
         flow_tests: Vec::new(),
     };
@@ -90,7 +92,7 @@ pub fn load(store: &Store, run: RunId) -> Result<Measured, DiagnoseError> {
         return Err(DiagnoseError::Unheard { run, sent });
     }
     if let Some(rtt) = &measured.rtt {
-        measured.previous_rtt = previous_rtt(store, &head, rtt)?;
+        measured.earlier_rtt = earlier_rtt(store, &head, rtt)?;
     }
     Ok(measured)
 }
@@ -189,21 +191,25 @@ fn parse<T: DeserializeOwned>(part: &Run, what: &'static str, value: &Value) -> 
     })
 }
 
-/// The newest RTT test before `rtt` between the same hosts with the same windows and lengths.
-fn previous_rtt(store: &Store, head: &Run, rtt: &RttTest) -> Result<Option<RttTest>, DiagnoseError> {
+/// The newest RTT tests before `rtt` between the same hosts with the same windows and lengths, the oldest first.
+fn earlier_rtt(store: &Store, head: &Run, rtt: &RttTest) -> Result<Vec<RttTest>, DiagnoseError> {
     let earlier = store.runs(&RunFilter {
         kinds: vec!["rtt".into()],
         started_before_unix_ns: Some(head.started_unix_ns),
         limit: Some(EARLIER_RUNS),
         ..RunFilter::default()
     })?;
+    let mut tests = Vec::new();
     for run in earlier.iter().filter(|run| same_pair(run, head)) {
+        if tests.len() == MOST_EARLIER {
+            break;
+        }
         // A run of a version that cannot be read is no run to compare with.
         if !rtt_plan(run).is_ok_and(|plan| comparable(&plan, &rtt.plan)) {
             continue;
         }
         match rtt_rows::read(store, run, rtt.plan.clone()) {
-            Ok(test) if test.rtt.is_some() => return Ok(Some(test)),
+            Ok(test) if test.rtt.is_some() => tests.push(test),
             // Nor is one with damaged rows: it is not the run that was asked for.
             Ok(_)
             | Err(
@@ -212,7 +218,8 @@ fn previous_rtt(store: &Store, head: &Run, rtt: &RttTest) -> Result<Option<RttTe
             Err(error) => return Err(error),
         }
     }
-    Ok(None)
+    tests.reverse();
+    Ok(tests)
 }
 
 /// Whether both runs measured one path: between the same machines, or machines in the same places, which have the same

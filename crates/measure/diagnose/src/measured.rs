@@ -30,8 +30,9 @@ pub struct Measured {
     pub mtu: Option<(RunId, MtuSummary)>,
     /// Windowed RTT.
     pub rtt: Option<RttTest>,
-    /// The last RTT test of the same pair of hosts before that, made with the same windows and lengths.
-    pub previous_rtt: Option<RttTest>,
+    /// Earlier RTT tests of the same pair of hosts, or of hosts in the same places, with the same windows and lengths, the
+    /// oldest first; at most [`MOST_EARLIER`](crate::MOST_EARLIER).
+    pub earlier_rtt: Vec<RttTest>,
     /// TCP throughput, in the order in which it was measured.
     pub tcp: Vec<(RunId, TcpSummary)>,
     /// Multi-flow tests, each direction for itself, in the order in which they were made.
@@ -228,10 +229,10 @@ pub struct RttBlock {
     pub first_window: u64,
     /// Packets that were answered.
     pub count: u64,
-    /// Smallest RTT of a first packet of a window, nanoseconds.
-    pub min_ns: u64,
+    /// 90 % quantile of the RTTs of first packets of windows, nanoseconds.
+    pub p90_ns: u64,
     /// The same without the time in both hosts' applications; none where the kernel gave no timestamps.
-    pub network_min_ns: Option<u64>,
+    pub network_p90_ns: Option<u64>,
 }
 
 /// The first packet of a window: nothing was queued in front of it.

@@ -1,4 +1,4 @@
-//! The RTT against the last test of the same pair of hosts.
+//! The RTT against earlier tests of the same pair of hosts, or of hosts in the same places: since when it is another.
 
 use weir_stats::{RankTest, mann_whitney, median, signed_rank};
 use weir_units::format_percent;
@@ -12,129 +12,166 @@ const CHANCE: f64 = 0.01;
 /// A smaller change matters to nobody.
 const LEAST_SHARE: f64 = 0.05;
 const LEAST_NS: f64 = 10_000.0;
+/// Runs differ so many times less from their level than levels do from each other.
+const STEADIER: f64 = 4.0;
 
-/// The finding, where the RTT changed.
+/// The finding, where the RTT changed and stayed so until now.
 pub(crate) fn find(measured: &Measured) -> Option<Finding> {
-    let (now, before) = (measured.rtt.as_ref()?, measured.previous_rtt.as_ref()?);
-    let network = has_network_times(now) && has_network_times(before);
-    let level = |test: &RttTest| median(test.blocks.iter().map(|block| value(block, network)).collect());
-    let (was, is) = (level(before), level(now));
-    let (test, compared) = compare(before, now, network)?;
+    let now = measured.rtt.as_ref()?;
+    let all: Vec<&RttTest> = measured.earlier_rtt.iter().chain([now]).collect();
+    let network = all.iter().all(|test| has_network_times(test));
+    let levels: Vec<f64> = all.iter().map(|test| level(test, network)).collect();
+    let first = change_point(&levels)?;
+    let (before, after) = all.split_at(first);
+    let (test, compared) = compare(before, after, network)?;
+    let (was, is) = (median(levels[..first].to_vec()), median(levels[first..].to_vec()));
+    // As many places were looked at as there are runs before this one.
+    let p_value = (test.p_value * (all.len() - 1) as f64).min(1.0);
     let large = test.shift.abs() >= LEAST_NS && test.shift.abs() >= LEAST_SHARE * was;
-    (test.p_value < CHANCE && large).then(|| {
-        describe(
+    (p_value < CHANCE && large).then(|| {
+        describe(&Change {
+            last: before[first - 1],
+            first: after[0],
             now,
-            before,
-            &Change {
-                was,
-                is,
-                test,
-                compared,
-                network,
-            },
-        )
+            runs: all.len(),
+            was,
+            is,
+            shift: test.shift,
+            p_value,
+            compared,
+            network,
+        })
     })
 }
 
 /// What changed, and by which test.
-struct Change {
+struct Change<'m> {
+    /// The last test before it, and the first after it.
+    last: &'m RttTest,
+    first: &'m RttTest,
+    now: &'m RttTest,
+    runs: usize,
     was: f64,
     is: f64,
-    test: RankTest,
+    shift: f64,
+    p_value: f64,
     compared: &'static str,
     network: bool,
 }
 
-/// Nearly every block has a smallest RTT by kernel timestamps.
+/// The first run of another level: such that no run before it is as high, or as low, as any from it on, and the runs of both
+/// sides differ least from their middles, and much less than these from each other.
+fn change_point(levels: &[f64]) -> Option<usize> {
+    let is_apart = |first: &usize| {
+        let (before, after) = levels.split_at(*first);
+        let highest = |side: &[f64]| side.iter().copied().fold(f64::MIN, f64::max);
+        let lowest = |side: &[f64]| side.iter().copied().fold(f64::MAX, f64::min);
+        highest(before) < lowest(after) || highest(after) < lowest(before)
+    };
+    let off = |first: &usize| {
+        let (before, after) = levels.split_at(*first);
+        let side = |side: &[f64]| {
+            let middle = median(side.to_vec());
+            side.iter().map(|level| (level - middle).abs()).sum::<f64>()
+        };
+        side(before) + side(after)
+    };
+    let varies_less = |first: &usize| {
+        let (before, after) = levels.split_at(*first);
+        let step = (median(before.to_vec()) - median(after.to_vec())).abs();
+        off(first) / levels.len() as f64 <= step / STEADIER
+    };
+    let splits = (1..levels.len()).filter(is_apart).filter(varies_less);
+    splits.min_by(|a, b| off(a).total_cmp(&off(b)))
+}
+
+/// Nearly every block has a value by kernel timestamps.
 fn has_network_times(test: &RttTest) -> bool {
-    let with = test
-        .blocks
-        .iter()
-        .filter(|block| block.network_min_ns.is_some())
-        .count();
+    let with = test.blocks.iter().filter(|block| block.network_p90_ns.is_some());
+    let with = with.count();
     with * 10 >= test.blocks.len() * 9 && with > 0
 }
 
 fn value(block: &RttBlock, network: bool) -> f64 {
-    block.network_min_ns.filter(|_| network).unwrap_or(block.min_ns) as f64
+    block.network_p90_ns.filter(|_| network).unwrap_or(block.p90_ns) as f64
 }
 
-/// Compares the smallest RTT of each second: second by second where lengths or windows move, so that only equals are
-/// compared, and all with all where they do not.
-fn compare(before: &RttTest, now: &RttTest, network: bool) -> Option<(RankTest, &'static str)> {
-    if now.plan.length.moves() || now.plan.window.moves() {
-        let differences: Vec<f64> = now
-            .blocks
-            .iter()
-            .filter_map(|block| {
-                let same = before
-                    .blocks
-                    .iter()
-                    .find(|other| other.first_window == block.first_window)?;
-                Some(value(block, network) - value(same, network))
-            })
-            .collect();
-        let test = "Wilcoxon signed-rank test of the smallest RTT of each second, second by second";
+fn level(test: &RttTest, network: bool) -> f64 {
+    median(test.blocks.iter().map(|block| value(block, network)).collect())
+}
+
+/// Compares the P90 of each second: second by second, of the last run before and the first after, where lengths or windows
+/// move, so that only equals are compared, and all with all where they do not.
+fn compare(before: &[&RttTest], after: &[&RttTest], network: bool) -> Option<(RankTest, &'static str)> {
+    let (last, first) = (before.last()?, after.first()?);
+    if first.plan.length.moves() || first.plan.window.moves() {
+        let same = |block: &RttBlock| {
+            let mut others = last.blocks.iter();
+            let same = others.find(|other| other.first_window == block.first_window)?;
+            Some(value(block, network) - value(same, network))
+        };
+        let differences: Vec<f64> = first.blocks.iter().filter_map(same).collect();
+        let test = "Wilcoxon signed-rank test of the P90 of each second, second by second (Bonferroni over the runs)";
         return Some((signed_rank(&differences)?, test));
     }
-    let values = |test: &RttTest| {
-        test.blocks
-            .iter()
-            .map(|block| value(block, network))
-            .collect::<Vec<_>>()
+    let values = |tests: &[&RttTest]| -> Vec<f64> {
+        let blocks = tests.iter().flat_map(|test| &test.blocks);
+        blocks.map(|block| value(block, network)).collect()
     };
-    let test = "Mann-Whitney test of the smallest RTT of each second";
-    Some((mann_whitney(&values(before), &values(now))?, test))
+    let test = "Mann-Whitney test of the P90 of each second (Bonferroni over the runs)";
+    Some((mann_whitney(&values(before), &values(after))?, test))
 }
 
-fn describe(now: &RttTest, before: &RttTest, change: &Change) -> Finding {
-    let longer = change.test.shift > 0.0;
+fn describe(change: &Change) -> Finding {
+    let longer = change.shift > 0.0;
     let column = if change.network {
         "network_rtt_ns"
     } else {
         "rtt_ns"
     };
     let what = if change.network { "in the network " } else { "" };
-    let mut smallest = [before, now].map(|test| {
-        let values = test
-            .blocks
-            .iter()
-            .map(|block| value(block, change.network) as u64);
-        (test.run, values.min().unwrap_or(0))
-    });
-    smallest.sort();
+    let is_new = change.first.run == change.now.run;
+    let (by, than) = (
+        time(change.shift.abs()),
+        if longer { "longer" } else { "shorter" },
+    );
+    let since = if is_new {
+        format!("than in run {}", change.last.run)
+    } else {
+        format!("since run {}", change.first.run)
+    };
+    let mut sent = [change.last, change.now].map(|test| (test.run, test.sent));
+    sent.sort();
     Finding {
         name: FindingName::RttChange,
-        severity: Severity::Notice,
+        severity: if is_new {
+            Severity::Notice
+        } else {
+            Severity::Information
+        },
         direction: None,
-        brief: format!(
-            "minimum RTT {} {} than in run {}",
-            time(change.test.shift.abs()),
-            if longer { "longer" } else { "shorter" },
-            before.run
-        ),
+        brief: format!("P90 of the RTT {by} {than} {since}"),
         sentence: format!(
-            "the smallest RTT of each second {what}is {} {} than in run {}: {} against {} ({}).",
-            time(change.test.shift.abs()),
-            if longer { "longer" } else { "shorter" },
-            before.run,
+            "the P90 of the RTT {what}is {by} {than} {since}: {} against {} ({}), in {} runs of this pair.",
             time(change.is),
             time(change.was),
-            format_percent(change.test.shift / change.was)
+            format_percent(change.shift / change.was),
+            change.runs
         ),
         evidence: vec![
-            Evidence::in_unit("change", change.test.shift.round(), "ns"),
-            Evidence::in_unit("median of the seconds before", change.was.round(), "ns"),
-            Evidence::in_unit("median of the seconds now", change.is.round(), "ns"),
-            Evidence::of("run_id", smallest.map(|(run, _)| run.0).to_vec()),
-            Evidence::in_unit("smallest RTT", smallest.map(|(_, value)| value).to_vec(), "ns"),
+            Evidence::in_unit("change", change.shift.round(), "ns"),
+            Evidence::in_unit("P90 before", change.was.round(), "ns"),
+            Evidence::in_unit("P90 since then", change.is.round(), "ns"),
+            Evidence::of("first run since then", change.first.run.0),
+            Evidence::of("run_id", sent.map(|(run, _)| run.0).to_vec()),
+            Evidence::of("packets sent", sent.map(|(_, sent)| sent).to_vec()),
         ],
         query: format!(
-            "SELECT run_id, min({column}) AS \"smallest RTT\" FROM rtt_packets\nWHERE run_id IN ({}, {}) AND position = 0 AND \
-             NOT lost GROUP BY run_id ORDER BY run_id",
-            before.run, now.run
+            "SELECT run_id, count(*) AS \"packets sent\", avg({column}) AS \"mean RTT\" FROM rtt_packets\nWHERE run_id IN ({}, \
+             {}) GROUP BY run_id ORDER BY run_id",
+            change.last.run, change.now.run
         ),
-        confidence: Confidence::by_test(change.compared, change.test.p_value),
+        confidence: Confidence::by_test(change.compared, change.p_value),
         action: if longer {
             "A host may have moved, or the route changed: restart or move the instance if the media need the shorter RTT."
                 .to_owned()

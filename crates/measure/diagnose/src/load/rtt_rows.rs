@@ -19,6 +19,8 @@ const MOST_BLOCKS: u64 = 512;
 const LEAST_BLOCK_NS: u64 = 1_000_000_000;
 /// Packets in the later half of a window whose slope says something.
 const LEAST_LATER: usize = 4;
+/// First packets of a piece whose RTTs are kept.
+const MOST_IN_PIECE: usize = 4_096;
 /// Packets of one window that are kept while it is read.
 const MOST_PACKETS: usize = 16_384;
 
@@ -58,12 +60,21 @@ pub(super) fn read(store: &Store, run: &Run, plan: RttPlan) -> Result<RttTest, D
     Ok(reading.finish())
 }
 
+/// RTTs of a piece of time.
+#[derive(Default)]
+struct Piece {
+    count: u64,
+    /// Of first packets, at most [`MOST_IN_PIECE`], and the same without the time in applications.
+    first: Vec<u64>,
+    network: Vec<u64>,
+}
+
 struct RttAccumulator {
     windows_per_block: u64,
     keep_every: u64,
     all: DurationHistogram,
     /// Pieces of time by their first window; windows lie within the plan, so that these are few.
-    blocks: BTreeMap<u64, RttBlock>,
+    blocks: BTreeMap<u64, Piece>,
     /// Answered packets of the window that is being read.
     window: Vec<RttPacket>,
     test: RttTest,
@@ -100,16 +111,11 @@ impl RttAccumulator {
 
     fn take_block(&mut self, packet: &RttPacket, rtt: u64) {
         let first_window = packet.window - packet.window % self.windows_per_block;
-        let block = self.blocks.entry(first_window).or_insert_with(|| RttBlock {
-            first_window,
-            min_ns: u64::MAX,
-            ..RttBlock::default()
-        });
-        block.count += 1;
-        if packet.position == 0 {
-            block.min_ns = block.min_ns.min(rtt);
-            let network = [block.network_min_ns, packet.network_rtt_ns];
-            block.network_min_ns = network.into_iter().flatten().min();
+        let piece = self.blocks.entry(first_window).or_default();
+        piece.count += 1;
+        if packet.position == 0 && piece.first.len() < MOST_IN_PIECE {
+            piece.first.push(rtt);
+            piece.network.extend(packet.network_rtt_ns);
         }
     }
 
@@ -150,12 +156,30 @@ impl RttAccumulator {
         // A piece whose windows all lost their first packet has no value to compare.
         test.blocks = self
             .blocks
-            .into_values()
-            .filter(|block| block.min_ns < u64::MAX)
+            .into_iter()
+            .filter_map(|(first_window, piece)| piece.block(first_window))
             .collect();
         test.rtt = (self.all.count() > 0).then(|| self.all.quantiles());
         test
     }
+}
+
+impl Piece {
+    fn block(self, first_window: u64) -> Option<RttBlock> {
+        let by_kernel = self.network.len() == self.first.len();
+        Some(RttBlock {
+            first_window,
+            count: self.count,
+            p90_ns: p90(self.first)?,
+            network_p90_ns: p90(self.network).filter(|_| by_kernel),
+        })
+    }
+}
+
+fn p90(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    let last = values.len().checked_sub(1)?;
+    Some(values[(0.9 * last as f64).round() as usize])
 }
 
 /// By the kernels' timestamps, where all packets have them. The first packet of a window finds both hosts cold and is

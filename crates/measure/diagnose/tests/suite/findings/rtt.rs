@@ -8,13 +8,13 @@ use weir_stats::Quantiles;
 
 use super::sample::{assert_near, assert_says, named, nothing, number, the, value};
 
-/// Ten seconds whose smallest RTTs are these, nanoseconds.
-fn test(run: i64, smallest: [u64; 10]) -> RttTest {
-    let block = |(index, min_ns): (usize, u64)| RttBlock {
+/// Ten seconds whose P90s are these, nanoseconds.
+fn test(run: i64, p90s: [u64; 10]) -> RttTest {
+    let block = |(index, p90_ns): (usize, u64)| RttBlock {
         first_window: index as u64,
         count: 10,
-        min_ns,
-        network_min_ns: None,
+        p90_ns,
+        network_p90_ns: None,
     };
     RttTest {
         run: RunId(run),
@@ -31,7 +31,7 @@ fn test(run: i64, smallest: [u64; 10]) -> RttTest {
             p999: 400_000,
             max: 400_000,
         }),
-        blocks: smallest.into_iter().enumerate().map(block).collect(),
+        blocks: p90s.into_iter().enumerate().map(block).collect(),
         first_packets: Vec::new(),
         windows: Vec::new(),
     }
@@ -41,11 +41,11 @@ fn around(level: u64) -> [u64; 10] {
     [0, 700, 300, 1_100, 500, 900, 200, 1_300, 400, 800].map(|more| level + more)
 }
 
-fn of(now: RttTest, before: Option<RttTest>) -> Measured {
+fn of(now: RttTest, before: impl IntoIterator<Item = RttTest>) -> Measured {
     Measured {
         kind: "rtt".into(),
         rtt: Some(now),
-        previous_rtt: before,
+        earlier_rtt: before.into_iter().collect(),
         ..nothing()
     }
 }
@@ -77,9 +77,38 @@ fn a_longer_way_than_last_time_is_told() {
     );
     assert_says(&found.sentence, "longer than in run 5");
     assert_eq!(value(&found, "run_id"), serde_json::json!([5, 9]));
+    assert_eq!(number(&found, "P90 since then"), 190_600.0);
+}
+
+/// Of seven runs the last three are longer: the change is one of some days ago, and no news.
+#[test]
+fn a_change_of_some_runs_ago_is_told_with_its_run() {
+    let levels = [130_000, 131_000, 129_000, 130_500, 190_000, 191_000];
+    let earlier = (1..).zip(levels).map(|(run, level)| test(run, around(level)));
+    let found = the(
+        &of(test(7, around(189_000)), earlier.clone()),
+        FindingName::RttChange,
+    );
+    assert_eq!(found.severity, Severity::Information);
+    assert_eq!(number(&found, "first run since then"), 5.0);
+    assert_says(&found.sentence, "longer since run 5");
+    assert_says(&found.sentence, "in 7 runs of this pair");
+
+    // Back again: no level is apart from all before and after it.
     assert_eq!(
-        value(&found, "smallest RTT"),
-        serde_json::json!([130_000, 190_000])
+        named(&of(test(7, around(130_200)), earlier), FindingName::RttChange),
+        []
+    );
+}
+
+/// What varies from run to run by more than it changed has not changed.
+#[test]
+fn runs_that_vary_have_no_change() {
+    let levels = [130_000, 190_000, 140_000, 200_000, 135_000];
+    let earlier = (1..).zip(levels).map(|(run, level)| test(run, around(level)));
+    assert_eq!(
+        named(&of(test(6, around(195_000)), earlier), FindingName::RttChange),
+        []
     );
 }
 

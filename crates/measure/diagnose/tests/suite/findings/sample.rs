@@ -27,7 +27,7 @@ pub fn nothing() -> Measured {
         interface_mtu: Some(9000),
         mtu: None,
         rtt: None,
-        previous_rtt: None,
+        earlier_rtt: Vec::new(),
         tcp: Vec::new(),
         flow_tests: Vec::new(),
     }
