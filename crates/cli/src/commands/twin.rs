@@ -59,7 +59,7 @@ fn check(measured: &Measured, twin: &Twin) -> Result<Comparison, Failure> {
     let folder = tempfile::tempdir().map_err(|error| {
         Failure::environment(format!("cannot create a temporary folder for the tests: {error}"))
     })?;
-    let mut store = Store::open(&folder.path().join("twin.db"))?;
+    let mut store = Store::open(folder.path().join("twin.db"))?;
     let repeated = weir_simulate::repeat(measured, twin, &mut store, &mut || {})?;
     Ok(compare(measured, &repeated))
 }

@@ -264,7 +264,7 @@ impl<'l> Loads<'l> {
         spread(self.limited().map(|load| load.flows))
     }
 
-    /// Whether a limit takes what is lost: it does so more evenly than chance, or a lower rate alone passes.
+    /// Whether a limit causes the loss: it does so more evenly than chance, or a lower rate alone passes.
     fn is_of_limit(&self) -> bool {
         let eases = |load: &Load| {
             let alike = |free: &&Load| {

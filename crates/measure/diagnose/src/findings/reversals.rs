@@ -15,7 +15,7 @@ pub(crate) fn find(steps: &Steps) -> Option<Finding> {
     most(steps).map(|step| describe(step, counted(step)))
 }
 
-/// Whether so many packets overtake others that the network does it.
+/// Whether the share of packets that overtake others is one of the network.
 pub(crate) fn is_of_network(steps: &Steps) -> bool {
     most(steps).is_some_and(|step| counted(step).rate() >= MANY)
 }

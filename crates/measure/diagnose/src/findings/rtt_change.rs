@@ -12,7 +12,7 @@ const CHANCE: f64 = 0.01;
 /// A smaller change matters to nobody.
 const LEAST_SHARE: f64 = 0.05;
 const LEAST_NS: f64 = 10_000.0;
-/// Runs differ so many times less from their level than levels do from each other.
+/// Ratio of the difference between levels to that of runs from their level, at least.
 const STEADIER: f64 = 4.0;
 
 /// The finding, where the RTT changed and stayed so until now.

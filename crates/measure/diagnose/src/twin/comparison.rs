@@ -124,7 +124,7 @@ fn test(step: &Step, twin: &Step, expected: Expected, bursts: f64) -> ComparedTe
     let counted = twin.network_loss();
     let (low, high) = interval(counted, effect(twin));
     let value = counted.rate();
-    // What is off by chance on the path, on the twin, and by the inference; the twin's flows have routes of their own.
+    // The error of counting on the path, on the twin, and that of the inference; the twin's flows have routes of their own.
     let inferred = DEVIATIONS.powi(2) * (expected.deviation.powi(2) + expected.of_routes);
     let within = |of_twin: f64, of_path: f64| (of_twin.powi(2) + of_path.powi(2) + inferred).sqrt();
     let below = within(value - low, path.bounds.1 - path.value);
