@@ -12,7 +12,8 @@ use super::*;
 const CLOUDS: [(&str, u64, f64, u32); 4] = [
     ("aws", 133_000, 0.000_002e-2, 9001),
     ("google", 280_000, 0.0, 8896),
-    ("azure", 520_000, 0.036_601e-2, 4036),
+    // With the flow that compares clocks beside it, a test of one flow has 0.036601 %.
+    ("azure", 520_000, 0.021_3e-2, 4036),
     ("oracle", 397_000, 0.000_308e-2, 9000),
 ];
 
@@ -105,12 +106,12 @@ fn clouds_behave_as_their_source_describes() {
         .collect();
     assert_eq!(losses, [0.0, 2.0 * 0.000_308e-2]);
     assert!(routes[0].delay_ns < routes[1].delay_ns && routes[0].delay_ns * 10 > routes[1].delay_ns * 7);
-    // All flows on one route, more loss with more flows, and with 1400 bytes of payload or more.
+    // All flows on one route, more loss with more flows, and with more than 1400 bytes of payload, also over IPv6.
     let azure = link("azure").forward;
     assert!(azure.hide_five_tuple && azure.routes.len() > 1);
     assert!(azure.extra_flow_loss > 0.0);
     let long = azure.long_packet_loss.expect("a cliff");
-    assert_eq!(long.above, 1400 + 8 + 20);
+    assert_eq!(long.above, 1400 + 8 + 40);
     assert!(long.loss > 10.0 * mean_loss(&azure) && long.above < azure.mtu.bytes);
     for name in ["aws", "google", "oracle"] {
         let direction = link(name).forward;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_stats::median;
 
+use super::routes::RouteView;
 use crate::measured::FlowTest;
 
 /// Packets that a queue which never runs empty holds, at least.
@@ -25,17 +26,22 @@ pub(crate) struct Queueing {
 }
 
 impl Queueing {
-    /// From the delays of all flows.
-    pub fn of(test: &FlowTest) -> Self {
+    /// From the delays of all flows, each less what its route is longer.
+    pub fn of(test: &FlowTest, routes: &RouteView) -> Self {
+        let mut longer: BTreeMap<u16, f64> = BTreeMap::new();
+        for (flows, level_ns) in routes.members.iter().zip(&routes.levels_ns) {
+            longer.extend(flows.iter().map(|flow| (*flow, *level_ns)));
+        }
         let mut slots: BTreeMap<u32, (i64, Vec<f64>, Vec<f64>)> = BTreeMap::new();
         for slot in &test.slots {
             if let Some(delay) = slot.delay {
                 let entry = slots
                     .entry(slot.slot)
                     .or_insert((i64::MAX, Vec::new(), Vec::new()));
-                entry.0 = entry.0.min(delay.min);
-                entry.1.push(delay.p50 as f64);
-                entry.2.push(delay.p99 as f64);
+                let longer = longer.get(&slot.flow).copied().unwrap_or(0.0);
+                entry.0 = entry.0.min(delay.min - longer as i64);
+                entry.1.push(delay.p50 as f64 - longer);
+                entry.2.push(delay.p99 as f64 - longer);
             }
         }
         let Some(base) = slots.values().map(|slot| slot.0).min() else {

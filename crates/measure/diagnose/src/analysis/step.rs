@@ -33,10 +33,11 @@ impl<'a> Step<'a> {
     pub fn new(test: &'a FlowTest) -> Self {
         let outages = outages::outages(test);
         let flow_loss = events::loss_outside(test, &outages);
+        let routes = routes::by_delay(test);
         Step {
             events: events::loss_events(test, &outages),
-            routes: routes::by_delay(test),
-            queueing: Queueing::of(test),
+            queueing: Queueing::of(test, &routes),
+            routes,
             outages,
             flow_loss,
             test,
