@@ -304,8 +304,8 @@ fn model(routes: &[SeenRoute], loss: Counted, kind: Kind, fit: Option<&GilbertFi
 
 /// The same bursts, as often as it takes for this loss.
 pub(crate) fn with_loss(process: &Gilbert, rate: f64) -> Gilbert {
-    let (good, bad) = (process.loss_good.min(rate), process.loss_bad);
-    if bad <= rate || bad <= good {
+    let (good, bad) = (process.loss_good, process.loss_bad);
+    if rate <= good || bad <= rate {
         return Gilbert::independent(rate);
     }
     // The share of time in the bad state that gives the rate.

@@ -14,6 +14,8 @@ use crate::analysis::{Step, Steps};
 use crate::measured::Measured;
 use crate::words::way;
 
+/// Header bytes of UDP over IPv6 (RFC 8200, RFC 768).
+const IPV6_HEADERS: u32 = 48;
 /// Routes that lose unequally with a probability below this have losses of their own.
 const UNEQUAL: f64 = 0.01;
 /// Routes of a path whose flows lose in bursts of their own, where nothing tells routes apart.
@@ -122,13 +124,16 @@ fn long_packets(steps: &Steps) -> String {
         return String::new();
     };
     let longer = steps.steps.iter().map(|step| step.test.payload);
-    let shortest_bad = longer.filter(|payload| *payload > long.longest_good).min();
+    let shortest_bad = longer
+        .filter(|payload| *payload > long.longest_good)
+        .min()
+        .unwrap_or(u32::MAX);
+    // A name may stand for either family: the payload that passed is to pass over both.
+    let above = (long.longest_good + IPV6_HEADERS).min(shortest_bad.saturating_add(steps.header_bytes) - 1);
     format!(
-        "long-packets = {{ above = {}, loss = \"{}\" }} # payloads of {} bytes pass, {} do not\n",
-        long.longest_good + steps.header_bytes,
+        "long-packets = {{ above = {above}, loss = \"{}\" }} # payloads of {} bytes pass, {shortest_bad} do not\n",
         percent(long.loss),
-        long.longest_good,
-        shortest_bad.unwrap_or(0)
+        long.longest_good
     )
 }
 
@@ -211,7 +216,8 @@ fn routes(steps: &Steps, left_out: &mut Vec<String>) -> Vec<Route> {
     let of_rate = |rate: f64| {
         (rate > 0.0).then(|| shape.map_or_else(|| Gilbert::independent(rate), |shape| with_loss(shape, rate)))
     };
-    let note = found.as_ref().map_or(String::new(), bounds);
+    let of_all = found.as_ref().filter(|_| steps.growth.is_none());
+    let note = of_all.map_or_else(|| "of a single flow".to_owned(), bounds);
     let apart = classes(best, Some(steps.variation));
     if apart.len() < 2 {
         let of_flows = found
