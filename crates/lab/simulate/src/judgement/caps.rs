@@ -2,6 +2,7 @@
 
 use weir_diagnose::FindingName;
 
+use super::visible::is_visible;
 use super::{Question, Said, Truth, checked, number, serious, simply};
 use crate::networks::Fault;
 use crate::observed::Observed;
@@ -86,6 +87,12 @@ fn congestion(observed: &Observed) -> (Truth, Said) {
         Fault::Congestion { rate, .. } => Some(rate),
         _ => None,
     };
+    let fault = &observed.network.fault;
+    let is_cap = matches!(fault, Fault::FlowRateCap { .. } | Fault::PacketRateCap { .. });
+    if is_cap && !is_visible(fault, observed) {
+        // A limit of which nothing tells the kind is called so.
+        return (Truth::Unjudged, Said::Nothing);
+    }
     held_at(observed, FindingName::Congestion, truth)
 }
 

@@ -10,6 +10,8 @@ use crate::observed::Observed;
 
 /// A limit that took less of every test is no limit for this media.
 const LIMITED: f64 = 0.02;
+/// Quantities that differ by this factor are not held alike.
+const APART: f64 = 1.05;
 /// A test of which limits took less shows what else there is.
 const FREE: f64 = 0.005;
 /// Packets that a cause has to take of a test to be seen there.
@@ -38,6 +40,19 @@ impl Made {
         self.share(self.dropped.flow_rate + self.dropped.packet_rate + self.dropped.queue)
     }
 
+    /// Packets that the link let through; the tests of a survey are equally long.
+    fn packets(&self) -> f64 {
+        self.offered.saturating_sub(self.dropped.total()) as f64
+    }
+
+    fn bytes(&self) -> f64 {
+        self.packets() * f64::from(self.payload)
+    }
+
+    fn bytes_of_flow(&self) -> f64 {
+        self.bytes() / f64::from(self.flows)
+    }
+
     fn is_free(&self) -> bool {
         self.limited() < FREE
     }
@@ -49,12 +64,14 @@ pub(super) fn is_visible(fault: &Fault, observed: &Observed) -> bool {
     let free = || made.iter().filter(|test| test.is_free());
     let bursts = |other: &Fault| matches!(other, Fault::SendLoss { .. });
     match *fault {
-        Fault::FlowRateCap { .. } => made
-            .iter()
-            .any(|test| test.share(test.dropped.flow_rate) >= LIMITED),
-        Fault::PacketRateCap { .. } => made
-            .iter()
-            .any(|test| test.share(test.dropped.packet_rate) >= LIMITED),
+        Fault::FlowRateCap { .. } => {
+            is_told_apart(&made, |drops| drops.flow_rate, [Made::packets, Made::bytes])
+        }
+        Fault::PacketRateCap { .. } => is_told_apart(
+            &made,
+            |drops| drops.packet_rate,
+            [Made::bytes_of_flow, Made::bytes],
+        ),
         Fault::PayloadCliff { above, .. } => {
             free().any(|test| test.dropped.long_packet >= SEEN)
                 && free().any(|test| test.payload + HEADERS <= above)
@@ -75,6 +92,19 @@ pub(super) fn is_visible(fault: &Fault, observed: &Observed) -> bool {
         }
         _ => true,
     }
+}
+
+/// Whether a cap was met, and no cap on one of the other quantities would have done the same: some test passed more of each
+/// than those that met it, or these differ in it.
+fn is_told_apart(made: &[Made], dropped: fn(&LinkDrops) -> u64, others: [fn(&Made) -> f64; 2]) -> bool {
+    // What passes beside a dark time is no cap's.
+    let is_capped = |test: &&Made| test.dropped.dark == 0 && test.share(dropped(&test.dropped)) >= LIMITED;
+    let is_another = |of: &fn(&Made) -> f64| {
+        let capped = || made.iter().filter(is_capped).map(of);
+        let (least, most) = (capped().fold(f64::MAX, f64::min), capped().fold(0.0, f64::max));
+        most > APART * least || made.iter().map(of).any(|passed| passed > APART * most)
+    };
+    made.iter().any(|test| is_capped(&test)) && others.iter().all(is_another)
 }
 
 fn made(observed: &Observed) -> Vec<Made> {

@@ -223,6 +223,9 @@ impl Steadiness {
     }
 }
 
+/// What a limit may hold.
+type Quantity = fn(&Load) -> f64;
+
 /// All tests of a direction, of which some met a limit.
 struct Loads<'l> {
     all: &'l [Load],
@@ -256,7 +259,9 @@ impl<'l> Loads<'l> {
     }
 
     fn free(&self) -> impl Iterator<Item = &Load> {
-        self.all.iter().filter(|load| !load.is_limited())
+        self.all
+            .iter()
+            .filter(|load| !load.is_limited() && !load.mostly_dark)
     }
 
     /// Fewest and most flows of the limited tests.
@@ -275,30 +280,19 @@ impl<'l> Loads<'l> {
         self.steady < STEADY || self.limited().any(eases)
     }
 
-    /// Each flow got the same, and tests with more flows more.
+    /// Each flow got the same.
     fn flow_rate(&self) -> Option<Limit> {
-        let of = |load: &Load| load.bits / load.flows;
-        let (fewest, most) = self.flows();
-        let payload = self.limited().next()?.payload;
-        let more_pass = self
-            .free()
-            .any(|load| load.flows > fewest && load.payload == payload);
-        let varied = more_pass || most > fewest;
-        let range = self.holds(of)?;
-        (varied && !self.queued && self.is_of_limit())
-            .then(|| self.limit(LimitKind::FlowRate, range, Some(&of)))
+        let of: Quantity = |load| load.bits / load.flows;
+        let range = self.holds_alone(of, [|load| load.packets, |load| load.bits])?;
+        (!self.queued && self.is_of_limit()).then(|| self.limit(LimitKind::FlowRate, range, Some(&of)))
     }
 
-    /// As many packets came through of every length, and longer ones carried more.
+    /// As many packets came through of every length.
     fn packet_rate(&self) -> Option<Limit> {
-        let of = |load: &Load| load.packets;
-        let shortest = self.limited().map(|load| load.payload).min()?;
-        let varied = self
-            .free()
-            .chain(self.limited())
-            .any(|load| load.payload > shortest);
-        let range = self.holds(of)?;
-        (varied && self.is_of_limit()).then(|| self.limit(LimitKind::PacketRate, range, Some(&of)))
+        let of: Quantity = |load| load.packets;
+        let range = self.holds_alone(of, [|load| load.bits / load.flows, |load| load.bits])?;
+        self.is_of_limit()
+            .then(|| self.limit(LimitKind::PacketRate, range, Some(&of)))
     }
 
     /// A full path, or a cap on all flows together.
@@ -318,6 +312,15 @@ impl<'l> Loads<'l> {
         // bursts: they overflow a queue that is too short for its delay to show.
         let most = self.limited().count() as f64 >= MOST_STEPS * self.all.len() as f64;
         most.then(|| self.limit(LimitKind::Path, range, None))
+    }
+
+    /// The range of a quantity, if that alone may be what is held.
+    fn holds_alone(&self, quantity: Quantity, others: [Quantity; 2]) -> Option<(f64, f64)> {
+        let range = self.holds(quantity)?;
+        others
+            .iter()
+            .all(|other| self.holds(other).is_none())
+            .then_some(range)
     }
 
     /// The range of a quantity, if the limited tests agree on it and no other test passed more of it.

@@ -56,8 +56,7 @@ struct Growth {
 fn by_inference(gain: f64) -> Growth {
     Growth {
         p_value: (-gain).exp(),
-        test: "likelihood of the losses of all tests with a growth with the flows and with the best causes without it, where \
-               flows lose equally",
+        test: "likelihood of the losses of all tests with a growth with the flows and with the best causes without it",
     }
 }
 
@@ -70,12 +69,6 @@ impl<'s, 'a> Sweep<'s, 'a> {
         chosen.sort_by_key(|step| step.flow_count());
         chosen.dedup_by_key(|step| step.flow_count());
         if chosen.len() < LEAST_STEPS {
-            return None;
-        }
-        let tests = || chosen.iter().map(|step| equal_rates(&step.events));
-        // Many tests of equality are made here, so that chance alone fails one of them more often.
-        let unequal = UNEQUAL / chosen.len() as f64;
-        if tests().flatten().any(|test| test.p_value < unequal) {
             return None;
         }
         Some(Sweep {
@@ -95,7 +88,7 @@ impl<'s, 'a> Sweep<'s, 'a> {
     /// does not grow much.
     fn trend(&self) -> Option<Growth> {
         let (first, last) = (*self.losses.first()?, *self.losses.last()?);
-        if last.rate() < GROWTH * first.rate() || !self.grows() {
+        if last.rate() < GROWTH * first.rate() || !self.grows() || self.flows_differ() {
             return None;
         }
         let rate = total(&self.losses).rate();
@@ -120,6 +113,14 @@ impl<'s, 'a> Sweep<'s, 'a> {
             p_value: normal_tail(sum / variance.sqrt()),
             test: "Cochran-Armitage test for a trend of loss with the number of flows, where flows lose equally",
         })
+    }
+
+    /// Flows of a step lose unequally.
+    fn flows_differ(&self) -> bool {
+        let mut tests = self.steps.iter().map(|step| equal_rates(&step.events));
+        // Many tests of equality are made here, so that chance alone fails one of them more often.
+        let unequal = UNEQUAL / self.steps.len() as f64;
+        tests.any(|test| test.is_some_and(|test| test.p_value < unequal))
     }
 
     /// No step loses clearly less than one with fewer flows.
