@@ -56,7 +56,7 @@ pub use jitter::{InterarrivalJitter, Ipdv, IpdvSummary};
 pub use levels::{Clusters, clusters};
 pub use offset::{ClockOffset, Exchange, OffsetEstimator};
 pub use proportion::{Proportion, proportion};
-pub use rank::{RankTest, mann_whitney, median, signed_rank};
+pub use rank::{RankTest, mann_whitney, median, nearest, signed_rank};
 pub use rates::{Counted, RateTest, Variation, equal_rates, equal_rates_among, rate_classes, total};
 pub use regression::{Line, line, median_interval};
 pub use reorder::{

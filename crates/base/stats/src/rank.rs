@@ -146,6 +146,13 @@ fn exact_signed(positive: usize, n: usize) -> f64 {
     (2.0 * tail / 2f64.powi(n as i32)).min(1.0)
 }
 
+/// The value below which this share of the others lies, 0 to 1, rounded down to one that is there; none without a value.
+pub fn nearest(mut values: Vec<u64>, share: f64) -> Option<u64> {
+    values.sort_unstable();
+    let last = values.len().checked_sub(1)?;
+    Some(values[(share * last as f64) as usize])
+}
+
 /// The median; 0 for an empty list.
 pub fn median(mut values: Vec<f64>) -> f64 {
     if values.is_empty() {

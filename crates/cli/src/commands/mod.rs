@@ -27,6 +27,7 @@ mod demo_title;
 mod estimate;
 mod failure;
 mod listening;
+mod new_file;
 mod output;
 mod progress;
 mod result;

@@ -1,7 +1,6 @@
 //! `weir report`: runs as one HTML file that opens anywhere.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use crate::args::{GlobalOptions, ReportArgs};
@@ -14,8 +13,7 @@ use weir_results::{RunId, Store};
 use super::output::{print, say};
 use super::progress::Waiting;
 use super::run_store::find;
-use super::runs::is_same_file;
-use super::{Failure, browser};
+use super::{Failure, browser, new_file};
 
 /// Reads the runs, writes the file and says where it is.
 pub fn run(args: &ReportArgs, global: &GlobalOptions) -> Result<(), Failure> {
@@ -26,7 +24,7 @@ pub fn run(args: &ReportArgs, global: &GlobalOptions) -> Result<(), Failure> {
         .map(|name| find(&store, *name))
         .collect::<Result<Vec<RunId>, Failure>>()?;
     let path = args.output.clone().unwrap_or_else(|| default_name(&runs));
-    check(&store, &path, args.force)?;
+    new_file::check(&path, store.path(), args.force)?;
     let waiting = Waiting::new("reading the runs and writing the report", global.quiet);
     let data = report_data(&store, &runs, clock::unix_ns())?;
     let bytes = write(&path, &data, args.force)?;
@@ -54,83 +52,18 @@ fn default_name(runs: &[RunId]) -> PathBuf {
 
 /// Writes the report of these runs to `path` and returns its size. A file that is there is replaced only by `force`.
 pub fn write_runs(store: &Store, runs: &[RunId], path: &Path, force: bool) -> Result<u64, Failure> {
-    check(store, path, force)?;
+    new_file::check(path, store.path(), force)?;
     let data = report_data(store, runs, clock::unix_ns())?;
     write(path, &data, force)
 }
 
-/// Before the work, so that nobody waits for a refusal; and again when the file is put in its place.
-fn check(store: &Store, path: &Path, force: bool) -> Result<(), Failure> {
-    if is_same_file(path, store.path()) {
-        return Err(Failure::usage(format!(
-            "{} is the results store itself; name another file",
-            path.display()
-        )));
-    }
-    if !force && path.symlink_metadata().is_ok() {
-        return Err(exists(path));
-    }
-    Ok(())
-}
-
-fn exists(path: &Path) -> Failure {
-    Failure::usage(format!(
-        "{} exists; give --force to replace it, or another name",
-        path.display()
-    ))
-}
-
-/// Writes beside the file and then puts it in its place, so that nobody ever sees half a report. Returns its size.
 fn write(path: &Path, data: &ReportData, force: bool) -> Result<u64, Failure> {
-    let failed = |error: io::Error| {
-        Failure::environment(format!(
-            "cannot write {}: {error}; check that its directory exists, and its free space",
-            path.display()
-        ))
-    };
-    let name = path.file_name().ok_or_else(|| {
-        Failure::usage(format!(
-            "{} names no file; write a name such as report.html",
-            path.display()
-        ))
-    })?;
-    let mut hidden = std::ffi::OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.tmp", std::process::id()));
-    let unfinished = path.with_file_name(hidden);
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&unfinished)
-        .map_err(failed)?;
-    let filled = fill(&file, data).map_err(|error| match error {
-        ReportError::Write(error) => failed(error),
-        other => other.into(),
-    });
-    let done = filled.and_then(|bytes| {
-        let placed = if force {
-            std::fs::rename(&unfinished, path)
-        } else {
-            // Unlike renaming, this fails if there is a file by now.
-            std::fs::hard_link(&unfinished, path)
-        };
-        match placed {
-            Ok(()) => Ok(bytes),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(exists(path)),
-            // Not all file systems know links.
-            Err(_) if !force => std::fs::rename(&unfinished, path).map_err(failed).map(|()| bytes),
-            Err(error) => Err(failed(error)),
-        }
-    });
-    // After a rename there is nothing left to remove.
-    let _ = std::fs::remove_file(&unfinished);
-    done
-}
-
-fn fill(file: &File, data: &ReportData) -> Result<u64, ReportError> {
-    write_page(PAGE, data, BufWriter::new(file))?;
-    file.sync_all()?;
-    Ok(file.metadata()?.len())
+    new_file::write(path, force, |file| {
+        write_page(PAGE, data, BufWriter::new(file)).map_err(|error| match error {
+            ReportError::Write(error) => new_file::failed(path, &error),
+            other => other.into(),
+        })
+    })
 }
 
 /// Hands the file to the desktop's browser and does not wait for it. That there is none is worth a line, no failure:

@@ -1,8 +1,6 @@
 //! `weir twin`: the path of a stored run as a link, and its tests over that.
 
-use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::path::Path;
 
 use crate::args::{GlobalOptions, TwinArgs};
 use serde_json::json;
@@ -12,14 +10,13 @@ use weir_results::Store;
 use super::output::{print, say};
 use super::progress::Waiting;
 use super::run_store::find;
-use super::runs::is_same_file;
-use super::{Failure, tables};
+use super::{Failure, new_file, tables};
 
 /// Builds the twin, checks it if that is asked for, and writes or prints it.
 pub fn run(args: &TwinArgs, global: &GlobalOptions) -> Result<(), Failure> {
     let store = Store::open_read_only(&global.db)?;
     if let Some(path) = &args.output {
-        refuse_existing(path, &store, args.force)?;
+        new_file::check(path, store.path(), args.force)?;
     }
     let run = find(&store, args.run)?;
     let waiting = Waiting::new("building the twin", global.quiet);
@@ -28,7 +25,10 @@ pub fn run(args: &TwinArgs, global: &GlobalOptions) -> Result<(), Failure> {
     let comparison = args.check.then(|| check(&measured, &twin)).transpose()?;
     drop(waiting);
     if let Some(path) = &args.output {
-        write(path, &twin.toml, args.force)?;
+        new_file::write(path, args.force, |mut file| {
+            let written = file.write_all(twin.toml.as_bytes());
+            written.map_err(|error| new_file::failed(path, &error))
+        })?;
     }
     if global.json {
         let object = json!({
@@ -60,36 +60,6 @@ fn check(measured: &Measured, twin: &Twin) -> Result<Comparison, Failure> {
         Failure::environment(format!("cannot create a temporary folder for the tests: {error}"))
     })?;
     let mut store = Store::open(folder.path().join("twin.db"))?;
-    let repeated = weir_simulate::repeat(measured, twin, &mut store, &mut || {})?;
+    let repeated = weir_simulate::repeat(measured, twin, &mut store)?;
     Ok(compare(measured, &repeated))
-}
-
-fn refuse_existing(path: &Path, store: &Store, force: bool) -> Result<(), Failure> {
-    if is_same_file(path, store.path()) {
-        return Err(Failure::usage(format!(
-            "{} is the results store itself; name another file",
-            path.display()
-        )));
-    }
-    if !force && path.symlink_metadata().is_ok() {
-        return Err(Failure::usage(format!(
-            "{} exists; give --force to replace it, or another name",
-            path.display()
-        )));
-    }
-    Ok(())
-}
-
-fn write(path: &Path, toml: &str, force: bool) -> Result<(), Failure> {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    if force {
-        options.create(true).truncate(true);
-    } else {
-        options.create_new(true);
-    }
-    let written = options
-        .open(path)
-        .and_then(|mut file| file.write_all(toml.as_bytes()));
-    written.map_err(|error| Failure::environment(format!("cannot write {}: {error}", path.display())))
 }

@@ -194,7 +194,7 @@ pub fn judge(
 /// As [`repeat`].
 pub fn try_twin(observed: &Observed, database: &Path) -> Result<Comparison, ObserveError> {
     let twin = weir_diagnose::twin(&observed.measured)?;
-    let repeated = repeat(&observed.measured, &twin, &mut Store::open(database)?, &mut || {})?;
+    let repeated = repeat(&observed.measured, &twin, &mut Store::open(database)?)?;
     Ok(compare(&observed.measured, &repeated))
 }
 

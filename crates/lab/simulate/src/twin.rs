@@ -11,7 +11,7 @@ use crate::observed::ObserveError;
 use crate::path::Path;
 
 /// Makes the RTT test and every flow test of a run over its twin between usual hosts, keeps them in a store, and returns
-/// each with the run that it repeats. `each` is called before every test.
+/// each with the run that it repeats.
 ///
 /// # Errors
 /// When no packet arrives, a test is beyond the usual limits, or the store fails.
@@ -19,13 +19,11 @@ pub fn repeat(
     measured: &Measured,
     twin: &Twin,
     store: &mut Store,
-    each: &mut dyn FnMut(),
 ) -> Result<Vec<(RunId, Measured)>, ObserveError> {
     let host = HostModel::default();
     let mut path = Path::new(&twin.link, &host, &host, &measured.target, twin.link.seed)?.marked();
     let mut repeated = Vec::new();
     if let Some(test) = &measured.rtt {
-        each();
         let made = path.rtt(&test.plan, store)?;
         repeated.push((test.run, load(store, made.run)?));
     }
@@ -34,7 +32,6 @@ pub fn repeat(
         if !seen.insert(test.run) {
             continue;
         }
-        each();
         let plan = FlowsPlan {
             length: test.payload,
             ..test.plan.clone()

@@ -26,6 +26,8 @@ pub use rtt_rows::MOST_WINDOWS;
 const EARLIER_RUNS: usize = 1_000;
 /// Earlier RTT tests that are compared.
 pub const MOST_EARLIER: usize = 24;
+/// Packets of these after which no further one is read: the newest say most, and a list diagnoses many runs.
+const MOST_EARLIER_PACKETS: u64 = 500_000;
 
 /// Kinds of runs that carry media.
 const CARRIED: [&str; 2] = ["send", "recv"];
@@ -200,8 +202,9 @@ fn earlier_rtt(store: &Store, head: &Run, rtt: &RttTest) -> Result<Vec<RttTest>,
         ..RunFilter::default()
     })?;
     let mut tests = Vec::new();
+    let mut packets = 0;
     for run in earlier.iter().filter(|run| same_pair(run, head)) {
-        if tests.len() == MOST_EARLIER {
+        if tests.len() == MOST_EARLIER || packets > MOST_EARLIER_PACKETS {
             break;
         }
         // A run of a version that cannot be read is no run to compare with.
@@ -209,7 +212,10 @@ fn earlier_rtt(store: &Store, head: &Run, rtt: &RttTest) -> Result<Vec<RttTest>,
             continue;
         }
         match rtt_rows::read(store, run, rtt.plan.clone()) {
-            Ok(test) if test.rtt.is_some() => tests.push(test),
+            Ok(test) if test.rtt.is_some() => {
+                packets += test.sent;
+                tests.push(test);
+            }
             // Nor is one with damaged rows: it is not the run that was asked for.
             Ok(_)
             | Err(

@@ -1,10 +1,12 @@
 //! A path beside its twin as text.
 
+use comfy_table::Table;
+
 use crate::units::{format_duration, format_percent, format_rate};
 use weir_diagnose::{ComparedDelay, ComparedTest, Comparison, Interval};
-use weir_results::{Direction, RunId};
+use weir_results::RunId;
 
-use super::table;
+use super::{table, titled};
 
 /// How many tests agree, then each of them.
 pub fn comparison(run: RunId, comparison: &Comparison) -> String {
@@ -16,28 +18,28 @@ pub fn comparison(run: RunId, comparison: &Comparison) -> String {
     } else {
         "; round trips differ by more than 20 %"
     };
-    let mut text = format!(
-        "twin of run {run}: {agree} of {} tests lose as much as the path{delays}\n\n",
+    let title = format!(
+        "twin of run {run}: {agree} of {} tests lose as much as the path{delays}\n",
         comparison.tests.len()
     );
-    text.push_str(&format!("{}\n", tests(&comparison.tests)));
+    let mut text = titled(&title, &tests(&comparison.tests));
     if !comparison.rtt.is_empty() {
-        text.push_str(&format!("\n{}\n", delay_table(&comparison.rtt)));
+        text.push_str(&titled("round trip", &delays_of(&comparison.rtt)));
     }
     if !comparison.left_out.is_empty() {
         let runs: Vec<String> = comparison.left_out.iter().map(ToString::to_string).collect();
         text.push_str(&format!(
-            "\nnot compared, since a host did not keep up: run {}\n",
+            "not compared, since a host did not keep up: run {}\n",
             runs.join(", ")
         ));
     }
     text
 }
 
-fn tests(tests: &[ComparedTest]) -> String {
+fn tests(tests: &[ComparedTest]) -> Table {
     let mut table = table(&[
         "run",
-        "way",
+        "direction",
         "flows",
         "payload",
         "rate",
@@ -48,10 +50,7 @@ fn tests(tests: &[ComparedTest]) -> String {
     for test in tests {
         table.add_row([
             test.run.to_string(),
-            match test.direction {
-                Direction::Forward => "->".to_owned(),
-                Direction::Reverse => "<-".to_owned(),
-            },
+            test.direction.as_str().to_owned(),
             test.flows.to_string(),
             test.payload.to_string(),
             test.rate.map_or("-".to_owned(), format_rate),
@@ -60,7 +59,7 @@ fn tests(tests: &[ComparedTest]) -> String {
             if test.agrees { "" } else { "differs" }.to_owned(),
         ]);
     }
-    table.to_string()
+    table
 }
 
 fn loss(loss: &Interval) -> String {
@@ -78,8 +77,8 @@ fn rounded(share: f64) -> f64 {
     (share * 1e6).round() / 1e6
 }
 
-fn delay_table(delays: &[ComparedDelay]) -> String {
-    let mut table = table(&["round trip", "path", "twin", ""]);
+fn delays_of(delays: &[ComparedDelay]) -> Table {
+    let mut table = table(&["quantile", "path", "twin", ""]);
     for delay in delays {
         table.add_row([
             format!("P{:.0}", 100.0 * delay.quantile),
@@ -88,5 +87,5 @@ fn delay_table(delays: &[ComparedDelay]) -> String {
             if delay.agrees { "" } else { "differs" }.to_owned(),
         ]);
     }
-    table.to_string()
+    table
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use rusqlite::types::Value as Cell;
 use serde_json::{Value, json};
-use weir_diagnose::{DiagnoseError, Options, diagnose_with, load};
+use weir_diagnose::{DiagnoseError, Options, diagnose_with, load, twin};
 use weir_link::LossSpec;
 use weir_results::{RunFilter, RunId, Store, StoreError, Table};
 use weir_simulate::networks::{Kind, Network, draw};
@@ -156,7 +156,8 @@ fn diagnosed(database: &Path, run: RunId) -> Result<(), DiagnoseError> {
     let diagnosis = diagnose_with(&measured, &options);
     // As the command prints it.
     serde_json::to_string(&diagnosis).unwrap();
-    Ok(())
+    // Its path has a link that can be read back, or none for a known reason.
+    twin(&measured).map(drop)
 }
 
 /// An error for the person who asked: one line that is not long, of a kind that says what to do.

@@ -33,7 +33,7 @@ fn a_twin_without_the_cap_of_its_path_is_told_from_one_with_it() {
     link.forward.flow_rate = None;
     let wrong = Twin { link, ..right };
     let mut store = Store::open(folder.path().join("wrong.db")).expect("a store");
-    let repeated = repeat(&observed.measured, &wrong, &mut store, &mut || {}).expect("tests");
+    let repeated = repeat(&observed.measured, &wrong, &mut store).expect("tests");
     let comparison = compare(&observed.measured, &repeated);
     let differ = comparison.tests.iter().filter(|test| !test.agrees);
     let capped = comparison.tests.iter().filter(|test| test.path.value > 0.01);

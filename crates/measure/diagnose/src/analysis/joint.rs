@@ -241,35 +241,27 @@ impl Causes {
             };
             // Of causes that predict the same, the first is taken: the plainest.
             all.push(plain);
-            all.extend(plain.with_growth(loads));
+            all.extend(plain.with_growth(u32::MAX, loads));
             for longest in &lengths {
                 all.extend(plain.with_long(*longest, loads));
-                let short: Vec<Load> = loads
-                    .iter()
-                    .filter(|load| load.payload <= *longest)
-                    .cloned()
-                    .collect();
-                let growing = plain.with_growth(&short).into_iter();
+                let growing = plain.with_growth(*longest, loads).into_iter();
                 all.extend(growing.flat_map(|causes| causes.with_long(*longest, loads)));
             }
         }
         all
     }
 
-    /// The same, and loss that grows with the flows, as the middle one of these tests suggests.
-    fn with_growth(self, loads: &[Load]) -> Option<Causes> {
-        let mut counts: Vec<u32> = loads.iter().map(|load| load.flows as u32).collect();
+    /// The same, and loss that grows with the flows, as the middle one of the tests of no longer packets suggests.
+    fn with_growth(self, longest: u32, loads: &[Load]) -> Option<Causes> {
+        let short = || loads.iter().filter(|load| load.payload <= longest);
+        let mut counts: Vec<u32> = short().map(|load| load.flows as u32).collect();
         counts.sort_unstable();
         counts.dedup();
         if counts.len() < LEAST_COUNTS {
             return None;
         }
-        let several = loads.iter().filter(|load| load.flows > 1.0);
-        let growth = median(
-            several
-                .map(|load| (load.loss - self.everywhere) / (load.flows - 1.0))
-                .collect(),
-        );
+        let of_flow = |load: &Load| (load.loss - self.everywhere) / (load.flows - 1.0);
+        let growth = median(short().filter(|load| load.flows > 1.0).map(of_flow).collect());
         (growth > 0.0).then_some(Causes { growth, ..self })
     }
 

@@ -15,6 +15,8 @@ use crate::words::{loss, rows_of_runs, way};
 const LEAST_STEPS: usize = 3;
 /// Flows that lose unequally with a probability below this are on different routes.
 const UNEQUAL: f64 = 0.02;
+/// The same where the losses of all tests, which allow for unequal routes, say that they grow with the flows.
+const CLEARLY: f64 = 1e-4;
 /// The most flows have to lose this many times as much as the fewest.
 const GROWTH: f64 = 2.0;
 /// p-value below which a fall of the loss from one number of flows to the next is no coincidence.
@@ -38,7 +40,9 @@ pub(crate) fn find(steps: &Steps) -> Option<Finding> {
         .into_iter()
         .filter_map(|payload| Sweep::of(steps, payload))
         .filter_map(|sweep| {
-            let inferred = steps.growth.filter(|_| sweep.grows());
+            let inferred = steps
+                .growth
+                .filter(|_| sweep.grows() && !sweep.flows_differ(CLEARLY));
             let inferred = inferred.map(|growth| by_inference(growth.gain));
             Some((inferred.or_else(|| sweep.trend())?, sweep))
         })
@@ -88,7 +92,7 @@ impl<'s, 'a> Sweep<'s, 'a> {
     /// does not grow much.
     fn trend(&self) -> Option<Growth> {
         let (first, last) = (*self.losses.first()?, *self.losses.last()?);
-        if last.rate() < GROWTH * first.rate() || !self.grows() || self.flows_differ() {
+        if last.rate() < GROWTH * first.rate() || !self.grows() || self.flows_differ(UNEQUAL) {
             return None;
         }
         let rate = total(&self.losses).rate();
@@ -115,11 +119,11 @@ impl<'s, 'a> Sweep<'s, 'a> {
         })
     }
 
-    /// Flows of a step lose unequally.
-    fn flows_differ(&self) -> bool {
+    /// Flows of a step lose unequally, with at most this chance that they do not.
+    fn flows_differ(&self, chance: f64) -> bool {
         let mut tests = self.steps.iter().map(|step| equal_rates(&step.events));
         // Many tests of equality are made here, so that chance alone fails one of them more often.
-        let unequal = UNEQUAL / self.steps.len() as f64;
+        let unequal = chance / self.steps.len() as f64;
         tests.any(|test| test.is_some_and(|test| test.p_value < unequal))
     }
 

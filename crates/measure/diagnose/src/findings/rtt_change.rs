@@ -1,10 +1,10 @@
 //! The RTT against earlier tests of the same pair of hosts, or of hosts in the same places: since when it is another.
 
-use weir_stats::{RankTest, mann_whitney, median, signed_rank};
+use weir_stats::{RankTest, mann_whitney, median, nearest, signed_rank};
 use weir_units::format_percent;
 
 use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
-use crate::measured::{Measured, RttBlock, RttTest};
+use crate::measured::{FirstPacket, Measured, RttBlock, RttTest};
 use crate::words::time;
 
 /// A change is believed below this chance.
@@ -122,6 +122,13 @@ fn compare(before: &[&RttTest], after: &[&RttTest], network: bool) -> Option<(Ra
     Some((mann_whitney(&values(before), &values(after))?, test))
 }
 
+/// Of the first packets of all windows; in a long test, of an even choice of them.
+fn p90(test: &RttTest, network: bool) -> u64 {
+    let packets = test.first_packets.iter();
+    let of = |packet: &FirstPacket| packet.network_rtt_ns.filter(|_| network).unwrap_or(packet.rtt_ns);
+    nearest(packets.map(of).collect(), 0.9).unwrap_or(0)
+}
+
 fn describe(change: &Change) -> Finding {
     let longer = change.shift > 0.0;
     let column = if change.network {
@@ -140,8 +147,8 @@ fn describe(change: &Change) -> Finding {
     } else {
         format!("since run {}", change.first.run)
     };
-    let mut sent = [change.last, change.now].map(|test| (test.run, test.sent));
-    sent.sort();
+    let mut p90s = [change.last, change.now].map(|test| (test.run, p90(test, change.network)));
+    p90s.sort();
     Finding {
         name: FindingName::RttChange,
         severity: if is_new {
@@ -163,12 +170,14 @@ fn describe(change: &Change) -> Finding {
             Evidence::in_unit("P90 before", change.was.round(), "ns"),
             Evidence::in_unit("P90 since then", change.is.round(), "ns"),
             Evidence::of("first run since then", change.first.run.0),
-            Evidence::of("run_id", sent.map(|(run, _)| run.0).to_vec()),
-            Evidence::of("packets sent", sent.map(|(_, sent)| sent).to_vec()),
+            Evidence::of("run_id", p90s.map(|(run, _)| run.0).to_vec()),
+            Evidence::in_unit("P90 of the run", p90s.map(|(_, p90)| p90).to_vec(), "ns"),
         ],
         query: format!(
-            "SELECT run_id, count(*) AS \"packets sent\", avg({column}) AS \"mean RTT\" FROM rtt_packets\nWHERE run_id IN ({}, \
-             {}) GROUP BY run_id ORDER BY run_id",
+            "SELECT run_id, rtt AS \"P90 of the run\" FROM (\n  SELECT run_id, {column} AS rtt, count(*) OVER run AS packets, \
+             row_number() OVER (run ORDER BY {column}) AS place\n  FROM rtt_packets WHERE run_id IN ({}, {}) AND position = 0 AND \
+             NOT lost WINDOW run AS (PARTITION BY run_id)\n) WHERE place = 1 + CAST(0.9 * (packets - 1) AS INTEGER) ORDER BY \
+             run_id",
             change.last.run, change.now.run
         ),
         confidence: Confidence::by_test(change.compared, change.p_value),

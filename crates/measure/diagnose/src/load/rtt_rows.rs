@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use weir_measure::rtt::RttPlan;
 use weir_results::{Record, RttPacket, Run, Store, Table};
-use weir_stats::DurationHistogram;
+use weir_stats::{DurationHistogram, nearest};
 
 use super::plausible::Expected;
 use crate::DiagnoseError;
@@ -170,16 +170,10 @@ impl Piece {
         Some(RttBlock {
             first_window,
             count: self.count,
-            p90_ns: p90(self.first)?,
-            network_p90_ns: p90(self.network).filter(|_| by_kernel),
+            p90_ns: nearest(self.first, 0.9)?,
+            network_p90_ns: nearest(self.network, 0.9).filter(|_| by_kernel),
         })
     }
-}
-
-fn p90(mut values: Vec<u64>) -> Option<u64> {
-    values.sort_unstable();
-    let last = values.len().checked_sub(1)?;
-    Some(values[(0.9 * last as f64).round() as usize])
 }
 
 /// By the kernels' timestamps, where all packets have them. The first packet of a window finds both hosts cold and is

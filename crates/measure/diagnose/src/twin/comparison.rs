@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use weir_results::{Direction, RunId};
+use weir_stats::nearest;
 
 use crate::analysis::joint::Expected;
 use crate::analysis::process::{design_effect, interval, process};
@@ -169,14 +170,11 @@ fn round_trips(measured: &Measured, twins: &[(RunId, Measured)], routes_ns: f64)
 }
 
 fn of_network(test: &RttTest) -> Option<[u64; 3]> {
-    let mut trips: Vec<u64> = test
-        .first_packets
-        .iter()
-        .filter_map(|packet| packet.network_rtt_ns)
-        .collect();
-    trips.sort_unstable();
-    let last = trips.len().checked_sub(1)?;
-    Some(QUANTILES.map(|quantile| trips[(quantile * last as f64) as usize]))
+    let packets = test.first_packets.iter();
+    let trips: Vec<u64> = packets.filter_map(|packet| packet.network_rtt_ns).collect();
+    let of = |quantile| nearest(trips.clone(), quantile);
+    let [p50, p90, p99] = QUANTILES.map(of);
+    Some([p50?, p90?, p99?])
 }
 
 fn of_applications(test: &RttTest) -> Option<[u64; 3]> {

@@ -1,5 +1,8 @@
 //! The keys of one direction of a twin: what limits it, what it loses, and its routes. It must not know the other direction.
 
+use std::net::Ipv6Addr;
+
+use weir_measure::path_mtu::overhead;
 use weir_results::Direction;
 use weir_stats::{Counted, Gilbert, equal_rates, total};
 use weir_units::{format_count, format_duration, format_percent, format_rate};
@@ -14,8 +17,6 @@ use crate::analysis::{Step, Steps};
 use crate::measured::Measured;
 use crate::words::way;
 
-/// Header bytes of UDP over IPv6 (RFC 8200, RFC 768).
-const IPV6_HEADERS: u32 = 48;
 /// Routes that lose unequally with a probability below this have losses of their own.
 const UNEQUAL: f64 = 0.01;
 /// Routes of a path whose flows lose in bursts of their own, where nothing tells routes apart.
@@ -129,7 +130,8 @@ fn long_packets(steps: &Steps) -> String {
         .min()
         .unwrap_or(u32::MAX);
     // A name may stand for either family: the payload that passed is to pass over both.
-    let above = (long.longest_good + IPV6_HEADERS).min(shortest_bad.saturating_add(steps.header_bytes) - 1);
+    let headers = overhead(Ipv6Addr::UNSPECIFIED.into());
+    let above = (long.longest_good + headers).min(shortest_bad.saturating_add(steps.header_bytes) - 1);
     format!(
         "long-packets = {{ above = {above}, loss = \"{}\" }} # payloads of {} bytes pass, {shortest_bad} do not\n",
         percent(long.loss),
@@ -184,78 +186,90 @@ fn loss_value(loss: &Gilbert) -> String {
     )
 }
 
+/// How the packets of a twin are lost.
+struct Loss {
+    /// Share that each test loses with one flow, 0 to 1.
+    rate: f64,
+    /// Its bursts, and in which sequence they are, where it has some.
+    bursts: Option<(Gilbert, &'static str)>,
+    note: String,
+}
+
+impl Loss {
+    fn of(steps: &Steps, free: &[&Step]) -> Self {
+        let found = process(free);
+        let of_all = found.as_ref().filter(|_| steps.growth.is_none());
+        let fit = |found: &LossProcess| Some((found.fit.as_ref()?.process, found.level));
+        Loss {
+            rate: with_one_flow(steps),
+            bursts: found.as_ref().and_then(fit),
+            note: of_all.map_or_else(|| "of a single flow".to_owned(), bounds),
+        }
+    }
+
+    fn bursts_of(&self, level: &str) -> bool {
+        self.bursts.is_some_and(|(_, of)| of == level)
+    }
+
+    /// A route that loses this share.
+    fn route(&self, flows: usize, above_ns: f64, rate: f64) -> Route {
+        let process = match &self.bursts {
+            Some((bursts, _)) => with_loss(bursts, rate),
+            None => Gilbert::independent(rate),
+        };
+        Route {
+            flows,
+            above_ns,
+            loss: (rate > 0.0).then_some(process),
+            note: self.note.clone(),
+        }
+    }
+}
+
 /// The routes, as the test with the most flows among those that meet no limit tells them apart.
 fn routes(steps: &Steps, left_out: &mut Vec<String>) -> Vec<Route> {
     let longest = steps.long.map_or(u32::MAX, |long| long.longest_good);
-    let everywhere = with_one_flow(steps);
-    let free: Vec<&Step> = steps
-        .plain()
-        .filter(|step| step.test.payload <= longest)
-        .collect();
-    let one = |loss: Option<Gilbert>, note: String| Route {
-        flows: 1,
-        above_ns: 0.0,
-        loss,
-        note,
-    };
+    let short = |step: &&Step| step.test.payload <= longest;
+    let free: Vec<&Step> = steps.plain().filter(short).collect();
     let Some(best) = free
         .iter()
         .max_by_key(|step| (step.routes.members.len(), step.flow_count()))
     else {
-        let everywhere = (everywhere > 0.0).then(|| Gilbert::independent(everywhere));
-        return vec![one(
-            everywhere,
-            "concluded from tests that met a limit".to_owned(),
-        )];
+        let loss = Loss {
+            rate: with_one_flow(steps),
+            bursts: None,
+            note: "concluded from tests that met a limit".to_owned(),
+        };
+        return vec![loss.route(1, 0.0, loss.rate)];
     };
-    let found = process(&free);
-    let shape = found
-        .as_ref()
-        .and_then(|found| found.fit.as_ref())
-        .map(|fit| &fit.process);
-    let of_rate = |rate: f64| {
-        (rate > 0.0).then(|| shape.map_or_else(|| Gilbert::independent(rate), |shape| with_loss(shape, rate)))
-    };
-    let of_all = found.as_ref().filter(|_| steps.growth.is_none());
-    let note = of_all.map_or_else(|| "of a single flow".to_owned(), bounds);
+    let loss = Loss::of(steps, &free);
     let apart = classes(best, Some(steps.variation));
     if apart.len() < 2 {
-        let of_flows = found
-            .as_ref()
-            .is_some_and(|found| shape.is_some() && found.level == "flow");
+        let of_flows = loss.bursts_of("flow");
         let count = if of_flows {
             best.flow_count().min(MOST_ROUTES)
         } else {
             1
         };
-        return (0..count)
-            .map(|_| one(of_rate(everywhere), note.clone()))
-            .collect();
+        return (0..count).map(|_| loss.route(1, 0.0, loss.rate)).collect();
     }
-    if shape.is_some() && found.as_ref().is_some_and(|found| found.level == "stream") {
+    if loss.bursts_of("stream") {
         let way = way(steps.direction);
         left_out.push(format!(
             "that routes lose at the same times{way}: each loses by itself"
         ));
     }
     // The test's own losses tell routes apart; how much all of them lose, all tests tell.
-    let all = total(&apart.iter().map(|class| class.loss).collect::<Vec<Counted>>());
-    let scale = if all.events > 0 {
-        everywhere / all.rate()
-    } else {
-        1.0
-    };
-    let unequal = lose_unequally(best, &apart);
-    let route = |class: &RouteClass| Route {
-        flows: class.flows.len(),
-        above_ns: class.level_ns,
-        loss: of_rate(if unequal {
-            class.loss.rate() * scale
+    let all = total(&apart.iter().map(|class| class.loss).collect::<Vec<Counted>>()).rate();
+    let unequal = all > 0.0 && lose_unequally(best, &apart);
+    let rate = |class: &RouteClass| {
+        if unequal {
+            loss.rate * class.loss.rate() / all
         } else {
-            everywhere
-        }),
-        note: note.clone(),
+            loss.rate
+        }
     };
+    let route = |class: &RouteClass| loss.route(class.flows.len(), class.level_ns, rate(class));
     apart.iter().map(route).collect()
 }
 
