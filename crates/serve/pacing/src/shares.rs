@@ -42,8 +42,16 @@ struct Share {
     rate: Option<TcpRate>,
     /// When it counts as not paced, lest its rate hold the connection.
     until: Instant,
-    /// How far the socket was at the end of its body.
-    ended: Option<Progress>,
+    ended: Option<Ended>,
+}
+
+/// The end of a body, as it is handed over.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    /// How far the socket was.
+    at: Progress,
+    /// Bytes that were handed over with it.
+    last: u64,
 }
 
 /// The shares of a connection.
@@ -77,10 +85,11 @@ impl Shares {
         id
     }
 
-    /// The body of an answer has ended; its share stays until what is left of it has been sent.
-    pub fn end(&mut self, id: ShareId, progress: Progress) {
+    /// The body of an answer ends with these last bytes, which are about to be handed over; its share stays until what is
+    /// left of it has been sent. Without any it ends when nothing is unsent. The first end counts.
+    pub fn end(&mut self, id: ShareId, progress: Progress, last: u64) {
         if let Some(share) = self.all.iter_mut().find(|share| share.id == id) {
-            share.ended = Some(progress);
+            share.ended.get_or_insert(Ended { at: progress, last });
         }
     }
 
@@ -130,13 +139,14 @@ impl Shares {
     }
 }
 
-/// In turns, nothing is written between the end of a body and the flush behind it, so that nothing unsent is the end. Where
-/// others go on, it is after as many more bytes as may have waited.
-fn has_left(order: Order, ended: Progress, now: Progress) -> bool {
-    let flushed = now.flushes > ended.flushes;
+/// In turns, nothing is written between the last bytes of a body and the flush behind them, so that nothing unsent is the
+/// end. Where others go on, it is after as many more bytes as may have waited. Connection and body may be at work on two
+/// threads: a flush that comes before the last bytes is none of theirs.
+fn has_left(order: Order, ended: Ended, now: Progress) -> bool {
     let sent = now.written.saturating_sub(now.unsent);
-    let is_past = order == Order::Together && sent >= ended.written.saturating_add(BETWEEN);
-    is_past || (flushed && now.unsent == 0)
+    let is_past = order == Order::Together && sent >= ended.at.written.saturating_add(BETWEEN);
+    let flushed = now.flushes > ended.at.flushes && now.written >= ended.at.written.saturating_add(ended.last);
+    is_past || (now.unsent == 0 && (flushed || ended.last == 0))
 }
 
 #[cfg(test)]
@@ -165,9 +175,14 @@ mod tests {
         let id = shares.begin(SLOW, later());
         shares.settle(now, progress(900_000, 0, 7));
         assert_eq!(shares.rate(), SLOW);
-        shares.end(id, progress(900_000, 200_000, 7));
-        // Not flushed; then flushed, and some of it unsent.
-        for left in [progress(900_000, 0, 7), progress(950_000, 1, 8)] {
+        shares.end(id, progress(900_000, 200_000, 7), 50_000);
+        // Not written; flushed before that; not flushed since; and some of it unsent.
+        for left in [
+            progress(900_000, 0, 7),
+            progress(900_000, 0, 8),
+            progress(950_000, 0, 7),
+            progress(950_000, 1, 8),
+        ] {
             shares.settle(now, left);
             assert_eq!(shares.rate(), SLOW, "{left:?}");
             assert!(shares.must_wait(None) && shares.must_wait(FAST) && !shares.must_wait(SLOW));
@@ -191,17 +206,19 @@ mod tests {
         assert_eq!(shares.rate(), FAST);
         let unpaced = shares.begin(None, later());
         assert_eq!((shares.rate(), shares.must_wait(FAST)), (None, false));
-        shares.end(unpaced, none);
-        shares.settle(now, progress(0, 0, 1));
+        shares.end(unpaced, none, 0);
+        shares.settle(now, none);
         assert_eq!(shares.rate(), FAST);
         // Others go on, so that it is never flushed with nothing unsent: bytes tell.
-        shares.end(fast, progress(1_000, 500, 1));
+        shares.end(fast, progress(1_000, 500, 1), 400);
+        // The first end counts: when its body is dropped, all may have left.
+        shares.end(fast, progress(2_000, 0, 2), 0);
         shares.settle(now, progress(1_000 + BETWEEN, 1, 9));
         assert_eq!(shares.rate(), FAST);
         shares.settle(now, progress(1_001 + BETWEEN, 1, 10));
         assert_eq!(shares.rate(), SLOW);
-        shares.end(slow, progress(2_000 + BETWEEN, 1, 10));
-        shares.settle(now, progress(2_000 + BETWEEN, 0, 11));
+        shares.end(slow, progress(2_000 + BETWEEN, 1, 10), 0);
+        shares.settle(now, progress(2_000 + BETWEEN, 0, 10));
         assert_eq!(shares.rate(), None);
     }
 

@@ -126,8 +126,10 @@ impl http_body::Body for Body {
         if let Poll::Ready(Some(piece)) = &polled {
             match piece {
                 Ok(bytes) => {
-                    self.left = self.left.saturating_sub(bytes.len() as u64);
-                    self.account.sent(bytes.len() as u64);
+                    let length = bytes.len() as u64;
+                    let left = self.left.saturating_sub(length);
+                    self.left = left;
+                    self.account.sent(length, left == 0);
                 }
                 Err(error) => self.account.failed(error.cause()),
             }
@@ -223,9 +225,12 @@ impl Account {
         }
     }
 
-    fn sent(&mut self, bytes: u64) {
+    fn sent(&mut self, bytes: u64, are_last: bool) {
         self.bytes += bytes;
         self.app.metrics.sent(self.kind.unwrap_or(Kind::Other), bytes);
+        if let (true, Some(share)) = (are_last, &self.share) {
+            share.ends(bytes);
+        }
     }
 
     /// Notes what went wrong.

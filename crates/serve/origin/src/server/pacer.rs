@@ -39,7 +39,7 @@ struct State {
     told: Option<TcpRate>,
 }
 
-/// What an answer has of its connection's rate, until it is dropped at the end of the body.
+/// What an answer has of its connection's rate, until the end of the body.
 #[derive(Debug)]
 pub struct Share {
     paced: Arc<Paced>,
@@ -168,15 +168,23 @@ impl Drop for Paced {
     }
 }
 
-impl Drop for Share {
-    fn drop(&mut self) {
+impl Share {
+    /// The body ends with these bytes, which are not handed over before this.
+    pub fn ends(&self, last: u64) {
         let progress = self.paced.socket.progress();
         let mut state = self.paced.state();
-        state.shares.end(self.id, progress);
+        state.shares.end(self.id, progress, last);
         let is_paced = state.told.is_some();
         drop(state);
         if is_paced {
             self.paced.changed.notify_one();
         }
+    }
+}
+
+/// Of a body that has none or is given up: what was not handed over never will be.
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.ends(0);
     }
 }
