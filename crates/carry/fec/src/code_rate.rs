@@ -55,6 +55,14 @@ impl CodeRate {
         Ok(Self { sources, window })
     }
 
+    /// The rate with as many repairs as a block code has for `span` sources, each over all of them: at least one repair,
+    /// and at most as many as sources. None for an empty span.
+    pub fn of_block(span: u32, repairs: u32) -> Option<Self> {
+        let window = span.min(u32::from(MAX_WINDOW)) as u16;
+        let sources = (span / repairs.max(1)).clamp(1, u32::from(window).max(1)) as u16;
+        Self::new(sources, window).ok()
+    }
+
     /// Sources per repair.
     pub const fn sources(self) -> u16 {
         self.sources

@@ -25,11 +25,16 @@ mod tail;
 mod terms;
 mod transit;
 
+/// Overhead of the longest packet, a repair packet, in bytes: its header, the FEC header of each protected packet, and
+/// the protected part of the media header.
+pub const PACKET_OVERHEAD: u32 =
+    (weir_wire::REPAIR_HEADER_LENGTH + weir_fec::ADUI_HEADER + weir_wire::FRAMING_LENGTH) as u32;
+
 pub use adaptive::{AdaptiveLimits, Fec};
 pub use breaker::{Breaker, BreakerLimits, Broken};
 pub use flowlets::{FlowChange, FlowState, Flowlets};
 pub use frames::{Frame, OutputFrame, Piece as MissingPiece};
-pub use pacing::Pace;
+pub use pacing::{Pace, usual_burst};
 pub use receiver::{Join, Receiver, ReceiverConfig};
 pub use sender::{Sender, SenderConfig, SenderEvent, Transmit};
 pub use stream::MAX_SENDERS;

@@ -18,6 +18,15 @@ pub enum Pace {
     },
 }
 
+/// Usual burst of a flow, bytes, and in packets at most.
+const BURST_BYTES: u32 = 33_000;
+const MOST_BURST: u32 = 32;
+
+/// Packets of this UDP payload that a flow sends back to back, unless the user says otherwise.
+pub fn usual_burst(length: u32) -> u32 {
+    (BURST_BYTES / length.max(1)).clamp(1, MOST_BURST)
+}
+
 /// Reduction of the duration, in 1/64.
 const LESS: u64 = 4;
 /// Maximum lateness that later frames make up for, nanoseconds.

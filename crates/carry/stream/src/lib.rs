@@ -22,11 +22,6 @@ use weir_control::Service;
 
 /// TCP port on which a sender listens for receivers by default.
 pub const DEFAULT_SEND_PORT: u16 = 4848;
-/// Overhead of the longest packet, a repair packet, in bytes: its header, the FEC header of each protected packet, and
-/// the protected part of the media header.
-pub const PACKET_OVERHEAD: u32 =
-    (weir_wire::REPAIR_HEADER_LENGTH + weir_fec::ADUI_HEADER + weir_wire::FRAMING_LENGTH) as u32;
-
 /// The service that a receiver connects to.
 const SENDER: Service = Service {
     name: "sender",

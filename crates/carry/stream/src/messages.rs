@@ -84,7 +84,7 @@ pub(crate) struct Terms {
 impl Terms {
     /// Payload of every packet except the last of a frame, bytes.
     pub fn payload(&self) -> u32 {
-        self.length.saturating_sub(crate::PACKET_OVERHEAD)
+        self.length.saturating_sub(weir_stream_proto::PACKET_OVERHEAD)
     }
 
     /// Approximate source packets per second.

@@ -321,7 +321,7 @@ impl Run<'_> {
             let reason = format!(
                 "{name} sends packets of {} bytes and another sender packets of {}: start both with the same --length",
                 terms.length,
-                stream.payload + crate::PACKET_OVERHEAD
+                stream.payload + weir_stream_proto::PACKET_OVERHEAD
             );
             return Err(StreamError::FarEnd(reason));
         }

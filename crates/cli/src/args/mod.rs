@@ -38,7 +38,7 @@ use weir_video::PixelFormat;
 use crate::fail_if::FailIf;
 
 pub use agent::AgentArgs;
-pub use diagnose::{DiagnoseArgs, FailOn};
+pub use diagnose::{DiagnoseArgs, FailOn, Survive};
 pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{
     DEFAULT_LINK, End, LabCalibrateArgs, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs,

@@ -1,6 +1,6 @@
 //! `weir diagnose`: from a stored run, whether the path carries the media, and what it does.
 
-use crate::args::{DiagnoseArgs, FailOn, GlobalOptions};
+use crate::args::{DiagnoseArgs, FailOn, GlobalOptions, Survive};
 use weir_diagnose::{DiagnoseError, Diagnosis, Options, Severity};
 use weir_results::{RunId, Store};
 
@@ -14,6 +14,11 @@ pub fn run(args: &DiagnoseArgs, global: &GlobalOptions) -> Result<(), Failure> {
     let store = Store::open_read_only(&global.db)?;
     let options = Options {
         target_loss: args.target_loss.map(|share| share.fraction()),
+        latency_ns: args.latency.map(|latency| latency.0),
+        survive: args.survive.map(|survive| match survive {
+            Survive::Flow => weir_diagnose::Survive::Flow,
+            Survive::Route => weir_diagnose::Survive::Route,
+        }),
         ..Options::default()
     };
     let run = find(&store, args.run)?;
@@ -36,7 +41,7 @@ pub fn run(args: &DiagnoseArgs, global: &GlobalOptions) -> Result<(), Failure> {
 /// The diagnosis of a run.
 pub fn of_run(store: &Store, run: RunId, options: &Options) -> Result<Diagnosis, Failure> {
     let measured = weir_diagnose::load(store, run)?;
-    Ok(weir_diagnose::diagnose_with(&measured, options))
+    Ok(weir_simulate::diagnose_by_trial(&measured, options))
 }
 
 fn judge(fail_on: Option<FailOn>, diagnosis: &Diagnosis) -> Result<(), Failure> {

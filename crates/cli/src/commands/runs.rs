@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::args::{ExportForm, ExportRun, GlobalOptions, ListRuns, RunName, RunsCommand};
 use serde_json::json;
-use weir_diagnose::{DiagnoseError, Diagnosis};
+use weir_diagnose::{DiagnoseError, Diagnosis, Options};
 use weir_measure::flows::FlowsSummary;
 use weir_net::clock;
 use weir_report::report_data;
@@ -121,7 +121,7 @@ fn diagnosis(store: &Store, run: &Run) -> Result<Option<Diagnosis>, Failure> {
         return Ok(None);
     }
     match weir_diagnose::load(store, run.id) {
-        Ok(measured) => Ok(Some(weir_diagnose::diagnose(&measured))),
+        Ok(measured) => Ok(Some(weir_simulate::diagnose_by_trial(&measured, &Options::default()))),
         Err(DiagnoseError::Store(error)) => Err(error.into()),
         Err(_) => Ok(None),
     }

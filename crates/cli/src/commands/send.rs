@@ -1,9 +1,10 @@
 //! `weir send`: frames in, packets out.
 
 use crate::args::{FecChoice, GlobalOptions, Numbers, Pace, RunName, SendArgs};
+use crate::units::format_duration;
 use serde_json::{Value, json};
 use weir_diagnose::{Options, Recovery};
-use weir_fec::{Choice, CodeRate, MAX_WINDOW};
+use weir_fec::{Choice, CodeRate};
 use weir_measure::Stop;
 use weir_net::host::HostFacts;
 use weir_stream::send::{self, FecPlan, Pacing, SendConfig, SendSummary};
@@ -71,6 +72,7 @@ struct Advice {
     flows: Option<u16>,
     length: Option<u32>,
     fec: Option<Choice>,
+    arq: Option<bool>,
 }
 
 impl Advice {
@@ -87,25 +89,23 @@ impl Advice {
                 repair_packets,
                 span_packets,
                 ..
-            } => Some(rate(span_packets, repair_packets)?),
+            } => CodeRate::of_block(span_packets, repair_packets),
             Recovery::None | Recovery::Arq { .. } => None,
         };
         if !global.quiet {
-            say(&format!("weir: run {run} recommends: {}", advice.sentence));
+            say(&format!(
+                "weir: run {run} recommends: {} The receiver has to wait {} ('weir recv --latency').",
+                advice.sentence,
+                format_duration(advice.latency_ns)
+            ));
         }
         Ok(Advice {
             flows: Some(advice.flows.clamp(1, MAX_FEEDBACK_FLOWS as u16)),
             length: Some(advice.payload),
             fec: fec.map(Choice::Packets),
+            arq: Some(matches!(advice.recovery, Recovery::Arq { .. })),
         })
     }
-}
-
-/// The code rate with this number of repair packets per span, each over the whole span.
-fn rate(span: u32, repairs: u32) -> Result<CodeRate, Failure> {
-    let window = span.clamp(1, u32::from(MAX_WINDOW)) as u16;
-    let sources = (span / repairs.max(1)).clamp(1, u32::from(window)) as u16;
-    CodeRate::new(sources, window).map_err(|error| Failure::environment(error.to_string()))
 }
 
 fn config(args: &SendArgs, advice: Advice) -> Result<SendConfig, Failure> {
@@ -135,7 +135,7 @@ fn config(args: &SendArgs, advice: Advice) -> Result<SendConfig, Failure> {
         segments: args.burst,
         segmentation: !args.no_gso,
         fec,
-        arq: !args.no_arq,
+        arq: !args.no_arq && advice.arq.unwrap_or(true),
         breaker: BreakerLimits {
             loss: args.most_loss.fraction(),
             ..BreakerLimits::default()

@@ -19,6 +19,7 @@ usage: diagnosis_table [OPTION]...
   --kind NAME     this kind alone, or 2 or 3 for as many faults at once; may be given several times
   --threads N     networks that are simulated side by side (all cores)
   --twins         makes every test once more over the twin of its network, and compares
+  --settings      tries the recommended settings on each network, beside the cheapest that meet the target
   --show          one network (--kind, --first): its truth and its findings, instead of tables
   --keep FILE     with --show: keeps the database there";
 
@@ -37,6 +38,7 @@ fn options() -> Result<Options, String> {
         seed: 1,
         threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         twins: false,
+        settings: false,
     };
     let (mut networks, mut first, mut show, mut keep) = (200, 0, false, None);
     let mut arguments = std::env::args().skip(1);
@@ -47,6 +49,10 @@ fn options() -> Result<Options, String> {
         }
         if option == "--twins" {
             plan.twins = true;
+            continue;
+        }
+        if option == "--settings" {
+            plan.settings = true;
             continue;
         }
         let value = arguments.next().ok_or(USAGE)?;
@@ -106,6 +112,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     print_answers(&judged);
     print_whole(&judged);
     print_twins(&judged);
+    print_settings(&judged);
     print_values(&judged);
     print_wrong(&judged);
     Ok(())
@@ -195,6 +202,23 @@ fn print_twins(judged: &Judged) {
             twins.delays.percent()
         );
         eprintln!("not within them (network, run): {:?}", twins.wrong);
+    }
+}
+
+fn print_settings(judged: &Judged) {
+    if judged.settings.is_empty() {
+        return;
+    }
+    println!("\n| networks | recommended settings meet the target | those cost at most 1.3 times the cheapest |");
+    println!("| --- | --- | --- |");
+    for (draw, settings) in &judged.settings {
+        println!(
+            "| {draw:?}, {} | {} | {} |",
+            settings.met.of,
+            settings.met.percent(),
+            settings.near.percent()
+        );
+        eprintln!("not so (network): {:#?}", settings.wrong);
     }
 }
 

@@ -11,9 +11,12 @@ use weir_results::{RunId, Store};
 use crate::judgement::{QUESTIONS, Said, Truth, error_of_shares, estimates};
 use crate::networks::Draw;
 use crate::observed::{ObserveError, Observed, observe};
+use crate::settings::{Outcome, try_settings};
 use crate::tally::{Errors, Tally};
 use crate::twin::repeat;
 
+/// Cost of settings that are near the cheapest, as a multiple of it.
+const MOST_COST: f64 = 1.3;
 /// Largest error of shares that are right.
 const SHARES: f64 = 0.05;
 
@@ -52,6 +55,30 @@ pub struct Judged {
     pub shares: BTreeMap<Draw, Tally>,
     /// Their twins, where these were tried.
     pub twins: BTreeMap<Draw, Twins>,
+    /// The settings that were recommended for them, where these were tried.
+    pub settings: BTreeMap<Draw, Settings>,
+}
+
+/// How recommended settings do on the networks themselves.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Networks on which they meet the target.
+    pub met: Tally,
+    /// Networks on which they cost no more than 1.3 times the cheapest that do.
+    pub near: Tally,
+    /// Networks on which they miss the target, or cost more.
+    pub wrong: Vec<(u64, Outcome)>,
+}
+
+impl Settings {
+    fn add(&mut self, number: u64, outcome: Outcome) {
+        let near = outcome.cheapest.map(|cheapest| outcome.cost <= MOST_COST * cheapest);
+        self.met.add(outcome.meets_target);
+        near.into_iter().for_each(|near| self.near.add(near));
+        if !outcome.meets_target || near == Some(false) {
+            self.wrong.push((number, outcome));
+        }
+    }
 }
 
 /// How twins compare with their networks.
@@ -123,6 +150,8 @@ pub struct Plan {
     pub threads: usize,
     /// Whether to try their twins, too.
     pub twins: bool,
+    /// Whether to try the recommended settings on them.
+    pub settings: bool,
 }
 
 /// Surveys and diagnoses all networks of a plan, with databases in `directory`. `each` is called for every network,
@@ -151,17 +180,22 @@ pub fn judge(
             let database = directory.join(format!("{turn}.db"));
             let result = observe(&draw.network(plan.seed, *number), &database).and_then(|observed| {
                 let twin = plan.twins.then(|| try_twin(&observed, &database));
-                Ok((observed, twin.transpose()?))
+                let settings = plan.settings.then(|| try_settings(&observed)).flatten();
+                Ok((observed, twin.transpose()?, settings))
             });
             remove(&database);
             let mut judged = judged.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             match result {
-                Ok((observed, twin)) => {
+                Ok((observed, twin, settings)) => {
                     judged.0.add(*draw, *number, &observed);
                     let twins = twin.map(|twin| (judged.0.twins.entry(*draw).or_default(), twin));
                     twins
                         .into_iter()
                         .for_each(|(twins, twin)| twins.add(*number, &twin));
+                    let tried = settings.map(|settings| (judged.0.settings.entry(*draw).or_default(), settings));
+                    tried
+                        .into_iter()
+                        .for_each(|(all, outcome)| all.add(*number, outcome));
                     each(*draw, *number, &observed);
                 }
                 Err(ObserveError::Simulation(error)) => {

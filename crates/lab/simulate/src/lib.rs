@@ -5,6 +5,7 @@
 //!
 //! TCP steps of a survey are omitted: there is no model of a congestion control here.
 
+mod carried;
 mod clock;
 mod datagram;
 mod flows;
@@ -18,16 +19,19 @@ mod path;
 mod random;
 mod record;
 mod rtt;
+mod settings;
 mod tally;
 mod twin;
 mod wire;
 
+pub use carried::{VirtualTransport, diagnose_by_trial};
 pub use flows::RouteUse;
 pub use host::HostModel;
-pub use judged::{Answers, Judged, Plan as JudgingPlan, Twins, Values, judge, try_twin};
+pub use judged::{Answers, Judged, Plan as JudgingPlan, Settings, Twins, Values, judge, try_twin};
 pub use observed::{ObserveError, Observed, observe};
 pub use path::{Path, StepTruth, Surveyed};
 pub use random::Random;
 pub use record::SimulationError;
+pub use settings::Outcome;
 pub use tally::{Errors, Tally};
 pub use twin::repeat;

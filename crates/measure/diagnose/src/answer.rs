@@ -233,11 +233,14 @@ fn judge(media: &Media, recommended: Option<&Recommended>) -> (Verdict, Reason) 
         Load::AtTimes => (Verdict::DoesNotCarry, Reason::AtTimes),
         Load::TooMuch => (Verdict::DoesNotCarry, Reason::TooMuch),
         _ if advice.expected_loss > MOST_LOSS => (Verdict::DoesNotCarry, Reason::TooLossy),
-        _ if advice.expected_residual_interval.1 > advice.target_loss => {
+        // What a short test cannot know is no reason against a path.
+        _ if !advice.meets_target && advice.longer_test_ns.is_none() => {
             (Verdict::DoesNotCarry, Reason::Residual)
         }
         _ if (tested as f64) < AT_RATE * rate as f64 => (Verdict::CannotSay, Reason::LowerRate(tested)),
-        _ if advice.recovery == Recovery::None => (Verdict::Carries, Reason::None),
+        _ if advice.recovery == Recovery::None || advice.longer_test_ns.is_some() => {
+            (Verdict::Carries, Reason::None)
+        }
         _ => (Verdict::CarriesWithRepair, Reason::None),
     }
 }

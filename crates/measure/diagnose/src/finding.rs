@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weir_results::Direction;
 
+use crate::options::Survive;
+
 /// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -221,28 +223,71 @@ pub struct Recommendation {
     pub expected_residual_loss: f64,
     /// The same for the 95 % bounds of the loss.
     pub expected_residual_interval: (f64, f64),
-    /// The same by simulation, with its 95 % bounds.
-    pub simulated_residual_loss: (f64, f64, f64),
-    /// Packets of that simulation.
-    pub simulated_packets: u64,
-    /// The forecast against a simulation with so much loss that failures can be counted; none without recovery.
+    /// The recovery meets the target: by trial, or where failures are too rare to be counted by the forecast, corrected by
+    /// a trial with more loss.
+    pub meets_target: bool,
+    /// Where nothing was lost, and that does not show the target: the duration of a test without loss that would,
+    /// nanoseconds.
+    pub longer_test_ns: Option<u64>,
+    /// Residual loss by trial on the twin of the path, with the loss at its upper bound, and its 95 % bounds; none without a
+    /// trial.
+    pub simulated_residual_loss: Option<(f64, f64, f64)>,
+    /// The forecast against a trial with so much loss that failures can be counted; none where there was no need.
     pub check: Option<ForecastCheck>,
+    /// How long a receiver has to wait for repairs, `weir recv --latency`, nanoseconds.
+    pub latency_ns: u64,
+    /// What was compared, the cheapest first, up to the recommendation.
+    pub compared: Vec<Compared>,
+    /// What it would take to survive a flow and a route that are dark for a second; empty without trials.
+    pub survival: Vec<Survival>,
     /// All of it in words.
     pub sentence: String,
 }
 
-/// A forecast of residual loss against a simulation in which the recovery fails often enough to be counted: with fewer
-/// retransmissions, or under more loss of the same kind.
+/// The price of surviving something.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Survival {
+    /// What is dark for a second.
+    pub of: Survive,
+    /// The cheapest recovery that leaves nothing missing; none where nothing that was tried does.
+    pub recovery: Option<Recovery>,
+    /// Packets sent beyond those of the media, as a share of these.
+    pub overhead: f64,
+    /// How long a receiver has to wait for repairs, nanoseconds.
+    pub latency_ns: u64,
+    /// All of it in words.
+    pub sentence: String,
+}
+
+/// A way to repair losses that was compared with others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    /// The recovery.
+    pub recovery: Recovery,
+    /// Packets sent beyond those of the media, as a share of these.
+    pub overhead: f64,
+    /// Residual loss by the forecast, with the loss at its upper bound.
+    pub expected: f64,
+    /// The same by trial on the twin of the path, with its 95 % bounds; none without a trial.
+    pub simulated: Option<(f64, f64, f64)>,
+    /// Packets of media in that trial.
+    pub simulated_packets: u64,
+    /// It meets the target.
+    pub meets_target: bool,
+}
+
+/// A forecast of residual loss against a trial in which the recovery fails often enough to be counted: under more loss of
+/// the same kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ForecastCheck {
-    /// What was tried: the recovery itself, or retransmission with fewer rounds.
+    /// What was tried.
     pub recovery: Recovery,
     /// Loss before recovery, 0 to 1.
     pub loss: f64,
     /// Residual loss by the forecast.
     pub expected: f64,
-    /// By the simulation, with its 95 % bounds.
+    /// By the trial, with its 95 % bounds.
     pub simulated: (f64, f64, f64),
-    /// Packets of the simulation.
+    /// Packets of the trial.
     pub packets: u64,
 }

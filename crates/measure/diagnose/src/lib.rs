@@ -15,6 +15,7 @@ mod load;
 pub mod measured;
 mod options;
 mod recommend;
+mod transport;
 mod twin;
 mod verdicts;
 mod words;
@@ -25,10 +26,12 @@ pub use diagnosis::Diagnosis;
 pub use error::DiagnoseError;
 pub use explained::{Explained, ExplainedBy};
 pub use finding::{
-    Confidence, Evidence, Finding, FindingName, ForecastCheck, Recommendation, Recovery, Severity,
+    Compared, Confidence, Evidence, Finding, FindingName, ForecastCheck, Recommendation, Recovery, Severity,
+    Survival,
 };
 pub use load::{MOST_EARLIER, MOST_WINDOWS, load};
 pub use measured::Measured;
-pub use options::Options;
+pub use options::{Options, Survive};
+pub use transport::{Carried, Stream, Transport};
 pub use twin::{ComparedDelay, ComparedTest, Comparison, Interval, Twin, compare, twin};
 pub use verdicts::{record_diagnosis, record_verdict, verdict};

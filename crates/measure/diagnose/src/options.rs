@@ -1,10 +1,30 @@
 //! What the user may set about a diagnosis.
 
-/// What the user may set.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Options {
+use serde::{Deserialize, Serialize};
+
+use crate::transport::Transport;
+
+/// What a stream is to survive: it is dark for a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Survive {
+    /// One flow.
+    Flow,
+    /// The route with the most flows.
+    Route,
+}
+
+/// What the user may set, and what a recommendation is tried with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'t> {
     /// Target residual loss of the recommendation, 0 to 1; none: one packet an hour of the media.
     pub target_loss: Option<f64>,
-    /// Packets that each simulation of the recommendation sends; none: 150,000, a fraction of a second.
-    pub simulated_packets: Option<u64>,
+    /// Latency that repairs may take, nanoseconds; none: 100 ms, what `weir recv` waits unless it is told otherwise.
+    pub latency_ns: Option<u64>,
+    /// What the recommendation has to survive besides; none: only what was seen.
+    pub survive: Option<Survive>,
+    /// Packets of each trial; none: 150,000, some seconds of media.
+    pub trial_packets: Option<u64>,
+    /// What carries the trials; none: a recommendation rests on its forecast alone.
+    pub transport: Option<&'t dyn Transport>,
 }

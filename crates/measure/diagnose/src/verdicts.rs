@@ -76,11 +76,8 @@ fn keep(store: &Store, run: &Run, verdict: Option<&RunVerdict>) -> Result<(), St
 
 /// By the run's own diagnosis; without one, the sum over its parts.
 fn make(store: &Store, run: &Run, depth: u32) -> Result<Option<RunVerdict>, StoreError> {
-    // Only the recommendation needs the simulation, and no list shows it.
-    let options = Options {
-        simulated_packets: Some(1),
-        ..Options::default()
-    };
+    // No list shows the recommendation, which alone needs trials.
+    let options = Options::default();
     match load(store, run.id) {
         Ok(measured) => return Ok(Some(diagnose_with(&measured, &options).verdict())),
         // A damaged row is a property of that run, and no reason to stop a list.

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use weir_diagnose::DiagnoseError;
+use weir_diagnose::{DiagnoseError, Options};
 use weir_results::{Run, RunFilter, RunId, Store};
+use weir_simulate::diagnose_by_trial;
 
 use crate::ReportError;
 use crate::data::{FORMAT, MeshData, ReportData, RunData, VERSION};
@@ -68,7 +69,7 @@ fn add(
     let (mut diagnosis, mut no_diagnosis) = (None, None);
     if asked_for {
         match weir_diagnose::load(store, id) {
-            Ok(measured) => diagnosis = Some(weir_diagnose::diagnose(&measured)),
+            Ok(measured) => diagnosis = Some(diagnose_by_trial(&measured, &Options::default())),
             Err(DiagnoseError::Store(error)) => return Err(error.into()),
             // Nothing is missing: its own summary describes it.
             Err(DiagnoseError::Carried { .. }) => {}

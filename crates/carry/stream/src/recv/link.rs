@@ -13,7 +13,7 @@ use weir_wire::frame::Role;
 use weir_wire::{SessionId, Token, UdpKey};
 
 use crate::messages::{Terms, ToReceiver, ToSender, Want};
-use crate::{DEFAULT_SEND_PORT, PACKET_OVERHEAD, RecvLive, SENDER, StreamError};
+use crate::{DEFAULT_SEND_PORT, RecvLive, SENDER, StreamError};
 
 const NAP: Duration = Duration::from_millis(10);
 /// Pause between attempts to connect.
@@ -268,7 +268,7 @@ fn may_pass(error: &StreamError) -> bool {
 fn check(terms: Terms) -> Result<Terms, StreamError> {
     let flows = 1..=weir_wire::MAX_FEEDBACK_FLOWS;
     let fits = flows.contains(&usize::from(terms.flows))
-        && (PACKET_OVERHEAD + 1..=65_507).contains(&terms.length)
+        && (weir_stream_proto::PACKET_OVERHEAD + 1..=65_507).contains(&terms.length)
         && (terms.ports.len() == 1 || terms.ports.len() == usize::from(terms.flows))
         && !terms.ports.contains(&0)
         && (1..=10_000_000_000).contains(&terms.frame_ns)

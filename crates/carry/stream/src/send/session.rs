@@ -13,7 +13,7 @@ use weir_net::host::HostFacts;
 use weir_net::{UdpOptions, UdpSocket};
 use weir_record::{FlowChange as FlowRow, Record, SendSecond, Side};
 use weir_stats::Counters;
-use weir_stream_proto::{AdaptiveLimits, Fec, FlowChange, Pace, SenderConfig};
+use weir_stream_proto::{AdaptiveLimits, Fec, FlowChange, PACKET_OVERHEAD, Pace, SenderConfig, usual_burst};
 use weir_units::Rate;
 use weir_video::VideoFormat;
 use weir_wire::frame::Role;
@@ -24,15 +24,13 @@ use super::data::{Data, DataPlan, Order, Report};
 use super::stream::Stream;
 use crate::messages::{Terms, ToReceiver, ToSender, Want};
 use crate::source::{FromSource, Source};
-use crate::{EventKind, Live, PACKET_OVERHEAD, SendLive, StreamError};
+use crate::{EventKind, Live, SendLive, StreamError};
 
 const NAP: Duration = Duration::from_millis(10);
 /// Time limit for the receiver's request, and for its sockets.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Longest payload where the interface has no limit of its own: with the 64 KiB of loopback a call would send one packet.
 const MOST_LENGTH: u32 = 8972;
-/// Burst length of a flow, bytes.
-const BURST_BYTES: u32 = 33_000;
 /// Longest window of an adaptive code, packets: longer ones cost more CPU time than they save loss.
 const LONGEST_WINDOW: u16 = 256;
 /// Maximum bytes of frames kept for retransmission.
@@ -540,7 +538,7 @@ fn sender_config(config: &SendConfig, agreed: &Agreed, (session, key): (SessionI
         payload: terms.payload(),
         segments: config
             .segments
-            .unwrap_or_else(|| (BURST_BYTES / terms.length).clamp(1, 32)),
+            .unwrap_or_else(|| usual_burst(terms.length)),
         pace: match config.pacing {
             Pacing::FrameRate => Pace::Rate { frame_ns },
             Pacing::Input => Pace::AsGiven { frame_ns },

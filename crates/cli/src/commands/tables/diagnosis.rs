@@ -1,8 +1,10 @@
 //! A diagnosis in words.
 
-use crate::units::{format_count, format_percent};
+use crate::units::{format_count, format_duration, format_percent};
 use serde_json::Value;
-use weir_diagnose::{Answer, Diagnosis, Evidence, Explained, Finding, Recommendation, Recovery, Severity};
+use weir_diagnose::{
+    Compared, Diagnosis, Evidence, Explained, Finding, Recommendation, Recovery, Severity, Survival,
+};
 use weir_results::Direction;
 
 /// Columns of a line of text.
@@ -12,13 +14,20 @@ const LEAST_UNEXPLAINED: f64 = 0.001;
 
 /// The answer, then a line for each finding. Without `details`, it names the command that prints them.
 pub fn answer_and_findings(diagnosis: &Diagnosis, details: bool) -> String {
-    format!("{}\n{}", answer(&diagnosis.answer), findings(diagnosis, details))
+    format!("{}\n{}", answer(diagnosis), findings(diagnosis, details))
 }
 
-/// The answer, each of its lines as wide as the page.
-fn answer(answer: &Answer) -> String {
-    answer
-        .lines()
+/// The answer and the price of surviving more, each of its lines as wide as the page.
+fn answer(diagnosis: &Diagnosis) -> String {
+    let found = diagnosis.recommendation.as_ref();
+    let found = found.filter(|_| diagnosis.answer.settings.is_some());
+    let prices = found.map(|found| found.survival.iter()).into_iter().flatten();
+    let prices: Vec<&str> = prices.map(|price: &Survival| price.sentence.as_str()).collect();
+    let mut lines = diagnosis.answer.lines();
+    if !prices.is_empty() {
+        lines.push(format!("To survive a second of darkness: {}.", prices.join("; ")));
+    }
+    lines
         .iter()
         .map(|line| wrapped(line, "", "  "))
         .collect()
@@ -153,24 +162,17 @@ fn plain(value: &Value) -> String {
 
 fn recommendation(found: &Recommendation) -> String {
     let mut text = wrapped(&format!("recommended: {}", found.sentence), "", "  ");
-    let (estimate, low, high) = found.simulated_residual_loss;
-    text.push_str(&wrapped(
-        &format!(
-            "simulated: residual loss {} of {} packets (95 %: {} to {})",
-            format_percent(estimate),
-            found.simulated_packets,
-            format_percent(low),
-            format_percent(high)
-        ),
-        "  ",
-        "    ",
-    ));
+    if !found.compared.is_empty() {
+        text.push_str("  compared, the cheapest first\n");
+    }
+    for compared in &found.compared {
+        text.push_str(&wrapped(&one_compared(compared), "    ", "      "));
+    }
     if let Some(check) = &found.check {
         let (estimate, low, high) = check.simulated;
         let line = format!(
-            "forecast checked with a raw loss of {}{}, so that failures can be counted: {} expected, {} simulated (95 %: {} to {})",
+            "forecast checked with a raw loss of {}, so that failures can be counted: {} expected, {} by trial (95 %: {} to {})",
             format_percent(check.loss),
-            rounds(&check.recovery),
             format_percent(check.expected),
             format_percent(estimate),
             format_percent(low),
@@ -181,12 +183,44 @@ fn recommendation(found: &Recommendation) -> String {
     text
 }
 
-fn rounds(recovery: &Recovery) -> String {
-    match recovery {
-        Recovery::Arq { rounds: 1, .. } => " and one retransmission".to_owned(),
-        Recovery::Arq { rounds, .. } => format!(" and {rounds} retransmissions"),
-        _ => String::new(),
-    }
+/// `ARQ of up to 2 rounds (4.00 ms): 0.1 % more packets; residual loss 0.00012 % expected, ...: meets the target`.
+fn one_compared(compared: &Compared) -> String {
+    let how = match compared.recovery {
+        Recovery::None => "no repair".to_owned(),
+        Recovery::Fec {
+            repair_packets,
+            span_packets,
+            latency_ns,
+            ..
+        } => format!(
+            "FEC {repair_packets} per {span_packets} ({})",
+            format_duration(latency_ns)
+        ),
+        Recovery::Arq { latency_ns, rounds } => {
+            let latency = latency_ns.map_or(String::new(), |ns| format!(" ({})", format_duration(ns)));
+            let plural = if rounds == 1 { "" } else { "s" };
+            format!("ARQ of up to {rounds} round{plural}{latency}")
+        }
+    };
+    let trial = compared.simulated.map_or(String::new(), |(estimate, low, high)| {
+        format!(
+            ", {} of {} packets by trial (95 %: {} to {})",
+            format_percent(estimate),
+            format_count(compared.simulated_packets),
+            format_percent(low),
+            format_percent(high)
+        )
+    });
+    format!(
+        "{how}: {} more packets; residual loss at most {} expected{trial}: {}",
+        format_percent(compared.overhead),
+        format_percent(compared.expected),
+        if compared.meets_target {
+            "meets the target"
+        } else {
+            "misses the target"
+        }
+    )
 }
 
 /// Breaks a line between words, but not between a number and its unit; the first begins with `first`, the others with `rest`.

@@ -29,6 +29,7 @@ fn judged(draws: Vec<Draw>, each: u64, twins: bool) -> Judged {
         seed: 1,
         threads: std::thread::available_parallelism().map_or(1, |cores| cores.get().min(2)),
         twins,
+        settings: false,
     };
     let directory = tempfile::tempdir().expect("a temporary directory");
     judge(&plan, directory.path(), &|_, _, _| {}).expect("networks that can be judged")

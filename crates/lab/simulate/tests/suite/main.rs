@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod carried;
 mod diagnosis;
 mod paths;
 mod published;

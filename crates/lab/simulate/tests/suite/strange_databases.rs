@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use rusqlite::types::Value as Cell;
 use serde_json::{Value, json};
-use weir_diagnose::{DiagnoseError, Options, diagnose_with, load, twin};
+use weir_diagnose::{DiagnoseError, Options, load, twin};
+use weir_simulate::diagnose_by_trial;
 use weir_link::LossSpec;
 use weir_results::{RunFilter, RunId, Store, StoreError, Table};
 use weir_simulate::networks::{Kind, Network, draw};
@@ -150,10 +151,10 @@ fn diagnosed(database: &Path, run: RunId) -> Result<(), DiagnoseError> {
     let store = Store::open_read_only(database)?;
     let measured = load(&store, run)?;
     let options = Options {
-        simulated_packets: Some(1_000),
+        trial_packets: Some(1_000),
         ..Options::default()
     };
-    let diagnosis = diagnose_with(&measured, &options);
+    let diagnosis = diagnose_by_trial(&measured, &options);
     // As the command prints it.
     serde_json::to_string(&diagnosis).unwrap();
     // Its path has a link that can be read back, or none for a known reason.

@@ -13,19 +13,23 @@ const NOTICE_NS: u64 = 1_000_000;
 /// Packets between a packet and its retransmission: no burst reaches so far, and simulations have to.
 const MOST_DISTANCE: u64 = 200_000;
 
-/// As many rounds as the target needs.
-pub(super) fn design(loss: &Loss, target: f64, packet_ns: f64, measured: &Measured) -> Recovery {
+/// As many rounds as the target needs by forecast.
+pub(super) fn rounds(loss: &Loss, target: f64, packet_ns: f64, measured: &Measured) -> u32 {
     let distance = distance(measured, packet_ns);
     let enough = |rounds: &u32| residual(&loss.worst, *rounds, distance) <= target;
-    let rounds = (1..MOST_ROUNDS).find(enough).unwrap_or(MOST_ROUNDS);
+    (1..MOST_ROUNDS).find(enough).unwrap_or(MOST_ROUNDS)
+}
+
+/// Retransmission of so many rounds.
+pub(super) fn recovery(rounds: u32, round_ns: Option<u64>) -> Recovery {
     Recovery::Arq {
-        latency_ns: round_ns(measured).map(|round| round * u64::from(rounds)),
+        latency_ns: round_ns.map(|round| round * u64::from(rounds)),
         rounds,
     }
 }
 
 /// Time of one round: an RTT that 99 of 100 packets keep, and noticing.
-fn round_ns(measured: &Measured) -> Option<u64> {
+pub(super) fn round_ns(measured: &Measured) -> Option<u64> {
     let rtt = measured.rtt.as_ref()?.rtt?;
     Some(rtt.p99.unsigned_abs() + NOTICE_NS)
 }

@@ -29,6 +29,12 @@ impl Code {
         self.repairs as f64 / self.span as f64
     }
 
+    /// The same span with this share of the repairs, at least one and at most as many as packets; else none.
+    pub fn with_repairs(self, share: f64) -> Option<Self> {
+        let repairs = (self.repairs as f64 * share).round() as usize;
+        (1..=self.span).contains(&repairs).then_some(Code { repairs, ..self })
+    }
+
     pub fn recovery(&self, packet_ns: f64) -> Recovery {
         Recovery::Fec {
             overhead: self.overhead(),
@@ -41,10 +47,11 @@ impl Code {
 
 /// The code with the least overhead that leaves no more than the target of the worst loss, also while a route is dark;
 /// of nearly equal ones the shorter. None where even as many repairs as packets do not.
-pub(super) fn design(loss: &Loss, target: f64, packet_ns: f64) -> Option<Code> {
+pub(super) fn design(loss: &Loss, target: f64, packet_ns: f64, budget_ns: u64) -> Option<Code> {
+    let most_latency_ns = MOST_LATENCY_NS.min(budget_ns as f64);
     let mut best: Option<Code> = None;
     for span in SPANS {
-        if span > SPANS[0] && span as f64 * packet_ns > MOST_LATENCY_NS {
+        if span > SPANS[0] && span as f64 * packet_ns > most_latency_ns {
             break;
         }
         let Some(repairs) = fewest_repairs(loss, span, target) else {

@@ -2,29 +2,28 @@
 //! were made; it takes what they mean.
 
 mod arq;
+mod candidates;
 mod fec;
+mod sentence;
 mod settings;
 mod trial;
 
 use weir_stats::Gilbert;
-use weir_units::{format_duration, format_percent, format_rate};
+use weir_units::{format_percent, format_rate};
 
 use crate::analysis::process::{Kind, LossProcess, Share, process, with_loss};
 use crate::analysis::{Step, Steps};
 use crate::answer::{Basis, Load, Recommended};
-use crate::finding::{ForecastCheck, Recommendation, Recovery};
+use crate::finding::{Compared, ForecastCheck, Recommendation, Recovery, Survival};
 use crate::measured::Measured;
-use crate::options::Options;
-use crate::words::share;
+use crate::options::{Options, Survive};
+use candidates::{Forecast, candidates, overhead};
+use trial::Trials;
 
-/// Packets that each of the two simulations sends, unless the user says otherwise.
-pub(crate) const TRIAL_PACKETS: u64 = 150_000;
-/// Overhead up to which FEC is the first choice.
-const CHEAP_FEC: f64 = 0.10;
-/// Failures that a check of the forecast should see.
-const COUNTABLE: f64 = 100.0;
-/// Loss to which a check may go.
-const MOST_LOSS: f64 = 0.3;
+/// Latency that repairs may take, unless the user says otherwise: what `weir recv` waits, nanoseconds.
+const USUAL_LATENCY_NS: u64 = 100_000_000;
+/// Packets without a loss that show a loss rate below one of their number (95 %): three and a bit, by two-sided bounds.
+const TELLING_PACKETS: f64 = 3.7;
 
 /// What the recommendation has to know of the findings.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,32 +67,70 @@ pub(crate) fn recommend(
     let (process, loss) = loss_of(&near)?;
     let media_rate = measured.media_rate.unwrap_or(0) as f64;
     let packets_per_second = media_rate / 8.0 / f64::from(settings.payload.max(1));
+    let packet_ns = 1e9 / packets_per_second.max(1e-3);
     let target = options
         .target_loss
         .unwrap_or_else(|| 1.0 / (3_600.0 * packets_per_second).max(1.0));
-    let packet_ns = 1e9 / packets_per_second.max(1e-3);
-    let expected_loss = mean(&loss.fitted);
-    let recovery = choose(&loss, target, packet_ns, measured);
-    let trials = Trials {
+    let forecast = Forecast {
         distance: arq::distance(measured, packet_ns),
-        packets: options.simulated_packets.unwrap_or(TRIAL_PACKETS),
     };
-    let forecast = |parts: &[Share]| trials.forecast(parts, &recovery);
+    let seen = process.kind != Kind::NoneSeen || loss.dark_share > 0.0;
+    let expected_loss = mean(&loss.fitted);
+    let unseen = (!seen).then_some(expected_loss);
+    let budget_ns = options.latency_ns.unwrap_or(USUAL_LATENCY_NS);
+    let trials = Trials::of(
+        measured,
+        steps,
+        (settings.flows, settings.payload),
+        unseen,
+        options,
+    );
+    let compare = |survive: Option<Survive>| {
+        let loss = Loss {
+            dark_share: loss.dark_share.max(dark_by(survive, steps, settings.flows)),
+            ..loss.clone()
+        };
+        let seen = seen || survive.is_some();
+        Comparison {
+            ways: candidates(&loss, seen, target, packet_ns, budget_ns, measured),
+            trials: trials.as_ref(),
+            loss: &loss,
+            forecast,
+            target: unseen.map_or(target, |bound| if survive.is_some() { bound } else { target }),
+            survive,
+        }
+        .run()
+    };
+    let (compared, chosen, check) = compare(options.survive);
+    let prices = [Survive::Flow, Survive::Route].map(|what| {
+        let cheapest = compare(Some(what)).1;
+        price(what, cheapest, measured)
+    });
+    let recovery = chosen.recovery;
     let mut recommendation = Recommendation {
         flows: settings.flows,
         payload: settings.payload,
         measured_together: settings.measured_together,
         recovery,
         target_loss: target,
+        meets_target: chosen.meets_target,
+        longer_test_ns: unseen
+            .filter(|bound| *bound > target)
+            .map(|_| (TELLING_PACKETS / target * packet_ns) as u64),
+        latency_ns: trial::wait_ns(measured, &recovery),
         expected_loss,
-        expected_residual_loss: forecast(&loss.fitted),
-        expected_residual_interval: (forecast(&loss.best), forecast(&loss.worst)),
-        simulated_residual_loss: trials.simulate(&loss.fitted, &recovery),
-        simulated_packets: trials.packets,
-        check: trials.check(&loss.fitted, &recovery),
+        expected_residual_loss: forecast.residual(&loss.fitted, &recovery),
+        expected_residual_interval: (
+            forecast.residual(&loss.best, &recovery),
+            forecast.residual(&loss.worst, &recovery),
+        ),
+        simulated_residual_loss: chosen.simulated,
+        check,
+        compared,
+        survival: if trials.is_some() { prices.into() } else { Vec::new() },
         sentence: String::new(),
     };
-    recommendation.sentence = sentence(&recommendation, &process, &loss);
+    recommendation.sentence = sentence::sentence(&recommendation, &process, &loss);
     let untried = steps.limit.is_some() && steps.plain().next().is_none();
     Some(Recommended {
         recommendation,
@@ -174,9 +211,13 @@ fn overloaded(steps: &Steps, settings: &settings::Settings) -> Recommendation {
         expected_loss: loss,
         expected_residual_loss: loss,
         expected_residual_interval: (loss, loss),
-        simulated_residual_loss: (loss, loss, loss),
-        simulated_packets: 0,
+        meets_target: false,
+        longer_test_ns: None,
+        latency_ns: 0,
+        simulated_residual_loss: None,
         check: None,
+        compared: Vec::new(),
+        survival: Vec::new(),
         sentence: format!(
             "{trouble} FEC and ARQ cannot repair that much: lower the rate to less than {}, or use another path.",
             format_rate(carried)
@@ -263,135 +304,110 @@ fn dark_share(steps: &[&Step]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// FEC where it is cheap, else retransmission where the RTT is known, else FEC at any price below the media itself.
-fn choose(loss: &Loss, target: f64, packet_ns: f64, measured: &Measured) -> Recovery {
-    if mean(&loss.worst) <= target && loss.dark_share == 0.0 {
-        return Recovery::None;
-    }
-    let code = fec::design(loss, target, packet_ns);
-    let retransmission = arq::design(loss, target, packet_ns, measured);
-    match code {
-        Some(code) if code.overhead() <= CHEAP_FEC || measured.rtt.is_none() => code.recovery(packet_ns),
-        _ => retransmission,
-    }
-}
-
-/// Forecasts and simulations of recoveries.
-struct Trials {
-    /// Packets from one to its retransmission.
-    distance: u64,
-    /// Packets of each simulation.
-    packets: u64,
-}
-
-impl Trials {
-    fn forecast(&self, parts: &[Share], recovery: &Recovery) -> f64 {
-        match *recovery {
-            Recovery::None => mean(parts),
-            Recovery::Fec {
-                repair_packets,
-                span_packets,
-                ..
-            } => fec::residual(parts, span_packets as usize, repair_packets as usize, 0),
-            Recovery::Arq { rounds, .. } => arq::residual(parts, rounds, self.distance),
-        }
-    }
-
-    fn simulate(&self, parts: &[Share], recovery: &Recovery) -> (f64, f64, f64) {
-        trial::residual(parts, recovery, self.distance, self.packets)
-    }
-
-    /// The forecast against a simulation in which the recovery fails often enough to be counted: with fewer rounds, or
-    /// under more loss of the same kind.
-    fn check(&self, parts: &[Share], recovery: &Recovery) -> Option<ForecastCheck> {
-        let countable = |parts: &[Share], recovery: &Recovery| {
-            self.forecast(parts, recovery) * self.packets as f64 >= COUNTABLE
-        };
-        let weaker = match *recovery {
-            Recovery::None => return None,
-            Recovery::Fec { .. } => *recovery,
-            Recovery::Arq { rounds, latency_ns } => {
-                let of = |rounds: u32| Recovery::Arq { latency_ns, rounds };
-                (1..=rounds)
-                    .rev()
-                    .map(of)
-                    .find(|weaker| countable(parts, weaker))
-                    .unwrap_or(of(1))
-            }
-        };
-        let most = MOST_LOSS / mean(parts).max(1e-12);
-        let mut scale = 1.0;
-        while scale < most && !countable(&scaled(parts, scale), &weaker) {
-            scale *= 1.5;
-        }
-        let raised = scaled(parts, scale);
-        Some(ForecastCheck {
-            recovery: weaker,
-            loss: mean(&raised),
-            expected: self.forecast(&raised, &weaker),
-            simulated: self.simulate(&raised, &weaker),
-            packets: self.packets,
-        })
+fn price(of: Survive, cheapest: Compared, measured: &Measured) -> Survival {
+    let recovery = Some(cheapest.recovery).filter(|_| cheapest.meets_target);
+    let latency_ns = trial::wait_ns(measured, &cheapest.recovery);
+    Survival {
+        of,
+        recovery,
+        overhead: cheapest.overhead,
+        latency_ns,
+        sentence: sentence::price(of, recovery.as_ref(), cheapest.overhead, latency_ns),
     }
 }
 
-fn sentence(found: &Recommendation, process: &LossProcess, loss: &Loss) -> String {
-    let plural = if found.flows == 1 { "" } else { "s" };
-    let settings = format!(
-        "{} flow{plural} with payloads of {} bytes",
-        found.flows, found.payload
-    );
-    let bound = if process.kind == Kind::NoneSeen {
-        "at most "
-    } else {
-        ""
-    };
-    let left = format!(
-        "raw loss {bound}{}, residual loss {bound}{}",
-        format_percent(found.expected_loss),
-        share(found.expected_residual_loss)
-    );
-    let how = match found.recovery {
-        Recovery::None => format!("no recovery: loss {bound}{}", format_percent(found.expected_loss)),
-        Recovery::Fec {
-            overhead,
-            repair_packets,
-            span_packets,
-            latency_ns,
-        } => format!(
-            "FEC of {repair_packets} repair packet{} for every {span_packets} ({} more, {} of latency): {left}",
-            if repair_packets == 1 { "" } else { "s" },
-            format_percent(overhead),
-            format_duration(latency_ns)
-        ),
-        Recovery::Arq { latency_ns, rounds } => {
-            let times = if rounds == 1 {
-                "one retransmission".to_owned()
-            } else {
-                format!("up to {rounds} retransmissions")
+/// Share of the packets that are lost while that is dark.
+fn dark_by(survive: Option<Survive>, steps: &Steps, flows: u16) -> f64 {
+    let flow = 1.0 / f64::from(flows.max(1));
+    match survive {
+        None => 0.0,
+        Some(Survive::Flow) => flow,
+        Some(Survive::Route) => {
+            let busiest = |step: &Step| {
+                let members = step.routes.members.iter().map(Vec::len).max();
+                members.map_or(1.0, |most| most as f64 / step.flow_count().max(1) as f64)
             };
-            let latency = latency_ns.map_or_else(
-                || " (its latency depends on the RTT, which this run did not measure)".to_owned(),
-                |latency| format!(", within {} of latency", format_duration(latency)),
-            );
-            format!("ARQ with {times} of a lost packet{latency}: {left}")
+            steps.steps.iter().map(busiest).fold(flow, f64::max)
         }
-    };
-    let dark = if loss.dark_share > 0.0 {
-        format!(
-            " The outage seen took {} of the packets while it lasted.",
-            format_percent(loss.dark_share)
-        )
-    } else {
-        String::new()
-    };
-    let apart = if found.measured_together {
-        ""
-    } else {
-        " These settings were not tested together: confirm them with 'weir flows'."
-    };
-    format!(
-        "use {settings} and {how} (target: {}).{dark}{apart}",
-        share(found.target_loss)
-    )
+    }
+}
+
+/// Ways to repair, and what decides between them.
+struct Comparison<'l, 'o> {
+    ways: Vec<Recovery>,
+    trials: Option<&'l Trials<'o>>,
+    loss: &'l Loss,
+    forecast: Forecast,
+    target: f64,
+    survive: Option<Survive>,
+}
+
+impl Comparison<'_, '_> {
+    /// What was compared up to the first that meets the target, the choice, and how its forecast was checked. Where none
+    /// meets it, the choice is what leaves least.
+    fn run(&self) -> (Vec<Compared>, Compared, Option<ForecastCheck>) {
+        let mut all: Vec<(Compared, Option<ForecastCheck>)> = Vec::new();
+        for recovery in &self.ways {
+            all.push(self.judged(recovery));
+            if all.last().is_some_and(|(last, _)| last.meets_target) {
+                break;
+            }
+        }
+        let compared: Vec<Compared> = all.iter().map(|(one, _)| one.clone()).collect();
+        let left = |one: &Compared| one.simulated.map_or(one.expected, |bounds| bounds.2);
+        let (chosen, check) = all
+            .into_iter()
+            .min_by(|(a, _), (b, _)| {
+                let by_aim = b.meets_target.cmp(&a.meets_target);
+                by_aim.then(left(a).total_cmp(&left(b)))
+            })
+            .unwrap_or_else(|| self.judged(&Recovery::None));
+        (compared, chosen, check)
+    }
+
+    fn judged(&self, recovery: &Recovery) -> (Compared, Option<ForecastCheck>) {
+        let expected = self.forecast.residual(&self.loss.worst, recovery);
+        let worst = mean(&self.loss.worst) / mean(&self.loss.fitted).max(f64::MIN_POSITIVE);
+        let tried = self
+            .trials
+            .and_then(|trials| trials.residual(recovery, worst));
+        let (meets_target, check) = match tried.map(|tried| tried.residual) {
+            None => (expected <= self.target, None),
+            Some((_, low, _)) if low > self.target => (false, None),
+            Some((_, _, high)) if high <= self.target => (true, None),
+            Some(_) => self.by_check(recovery, expected),
+        };
+        let meets_target = meets_target && self.survives(recovery);
+        let compared = Compared {
+            recovery: *recovery,
+            overhead: tried.map_or_else(
+                || overhead(recovery, mean(&self.loss.fitted)),
+                |tried| (tried.sent_each - 1.0).max(0.0),
+            ),
+            expected,
+            simulated: tried.map(|tried| tried.residual),
+            simulated_packets: tried.map_or(0, |tried| tried.packets),
+            meets_target,
+        };
+        (compared, check)
+    }
+
+    fn survives(&self, recovery: &Recovery) -> bool {
+        let (Some(what), Some(trials)) = (self.survive, self.trials) else {
+            return true;
+        };
+        trials.survives(recovery, what)
+    }
+
+    /// Where failures are too rare to be counted: the forecast, made worse by as much as a trial with more loss shows.
+    fn by_check(&self, recovery: &Recovery, expected: f64) -> (bool, Option<ForecastCheck>) {
+        if expected > self.target {
+            return (false, None);
+        }
+        let check = self.trials.and_then(|trials| trials.check(self.loss, recovery, &self.forecast));
+        let optimism = check.map_or(1.0, |check| {
+            (check.simulated.1 / check.expected.max(f64::MIN_POSITIVE)).max(1.0)
+        });
+        (expected * optimism <= self.target, check)
+    }
 }

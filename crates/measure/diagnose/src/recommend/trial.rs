@@ -1,140 +1,203 @@
-//! A recovery tried out on the emulated link in virtual time: packets are sent through one link for each part of the
-//! stream, with the fitted loss process on it, and what the recovery does not bring back is counted.
+//! Repairs tried on the twin of the path, by the transport itself. Residual losses are often too rare to be counted, so that
+//! a trial with more loss of the same kind says how far the forecast is right. It must not know how a transport works.
 
-use weir_link::{DirectionSpec, FlowKey, Link, LossSpec, Nanos, Packet, RouteSpec, Verdict};
+use weir_link::{DarkSpan, DirectionSpec, LinkSpec, LossSpec};
+use weir_measure::VideoFormat;
+use weir_results::Direction;
 use weir_stats::{Gilbert, loss_interval};
+use weir_units::Rate;
 
-use crate::analysis::process::Share;
-use crate::finding::Recovery;
+use super::candidates::Forecast;
+use super::{Loss, mean, scaled};
+use crate::analysis::process::with_loss;
+use crate::analysis::{Step, Steps};
+use crate::finding::{ForecastCheck, Recovery};
+use crate::measured::Measured;
+use crate::options::{Options, Survive};
+use crate::transport::{Stream, Transport};
 
+/// Packets of each trial, unless the user says otherwise.
+const TRIAL_PACKETS: u64 = 150_000;
+/// Failures that a check of the forecast should see.
+const COUNTABLE: f64 = 100.0;
+/// Loss to which a check may go.
+const MOST_LOSS: f64 = 0.3;
+/// Latency of a receiver without repairs, and beyond that of a recovery: what packets of one frame are apart, nanoseconds.
+const SLACK_NS: u64 = 5_000_000;
 const SEED: u64 = 0x7e57;
-/// From one packet to the next; any will do, since nothing here depends on rates.
-const GAP_NS: u64 = 1_000;
+/// When a flow or a route is dark in a trial, and how long the trial is, nanoseconds.
+const DARK_NS: (u64, u64) = (500_000_000, 1_500_000_000);
+const DARK_TRIAL_NS: f64 = 2e9;
+/// Maximum packets of such a trial.
+const MOST_DARK_PACKETS: f64 = 2e6;
 
-/// Loss that the recovery leaves of `packets`, with its 95 % bounds.
-pub(super) fn residual(parts: &[Share], recovery: &Recovery, distance: u64, packets: u64) -> (f64, f64, f64) {
-    let mut wire = Wire::new(parts);
-    match *recovery {
-        Recovery::None => bounds(wire.lose(packets), 1.0, packets),
-        Recovery::Fec {
-            repair_packets,
-            span_packets,
-            ..
-        } => blocks(&mut wire, span_packets, repair_packets, packets),
-        Recovery::Arq { rounds, .. } => retransmit(&mut wire, rounds, distance, packets),
-    }
+/// Residual loss with its 95 % bounds, and how much was sent for each packet of media.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tried {
+    pub residual: (f64, f64, f64),
+    pub packets: u64,
+    pub sent_each: f64,
 }
 
-/// `failures` that cost `each` packets on average, among as many packets: bounds by Clopper and Pearson of the
-/// failures.
-fn bounds(failures: u64, each: f64, packets: u64) -> (f64, f64, f64) {
-    let chances = (packets as f64 / each) as u64;
-    let (low, high) = loss_interval(failures, chances.max(1));
-    (failures as f64 * each / packets.max(1) as f64, low, high)
+/// What all trials of a recommendation have in common.
+pub(super) struct Trials<'o> {
+    transport: &'o dyn Transport,
+    link: LinkSpec,
+    stream: Stream,
+    slack_ns: u64,
 }
 
-fn blocks(wire: &mut Wire, span: u32, repairs: u32, packets: u64) -> (f64, f64, f64) {
-    let size = u64::from(span + repairs);
-    let blocks = (packets / size).max(1);
-    let (mut failed, mut lost) = (0_u64, 0_u64);
-    for _ in 0..blocks {
-        let missing = wire.lose(size);
-        if missing > u64::from(repairs) {
-            failed += 1;
-            lost += missing;
+impl<'o> Trials<'o> {
+    /// Trials of these settings; none without a transport, or where no twin can be made.
+    pub fn of(
+        measured: &Measured,
+        steps: &Steps,
+        settings: (u16, u32),
+        unseen: Option<f64>,
+        options: &Options<'o>,
+    ) -> Option<Self> {
+        let transport = options.transport?;
+        let plan = steps.steps.first().map(|step: &Step| &step.test.plan)?;
+        let mut link = crate::twin::twin(measured).ok()?.link;
+        if steps.direction == Direction::Reverse {
+            std::mem::swap(&mut link.forward, &mut link.reverse);
         }
-    }
-    let (low, high) = loss_interval(failed, blocks);
-    // A failed block loses this share of its packets; where none failed, more than the repairs.
-    let share = if failed > 0 {
-        lost as f64 / (failed * size) as f64
-    } else {
-        (f64::from(repairs) + 1.0) / size as f64
-    };
-    (lost as f64 / (blocks * size) as f64, low * share, high * share)
-}
-
-/// A packet that is sent again meets what the packet of the stream meets that is sent at that time: it fails if that is
-/// lost each time.
-fn retransmit(wire: &mut Wire, rounds: u32, distance: u64, packets: u64) -> (f64, f64, f64) {
-    let all = packets + distance * u64::from(rounds);
-    let lost: Vec<bool> = (0..all).map(|_| wire.lose(1) == 1).collect();
-    let fails = |first: &usize| {
-        let mut again = (0..=rounds as usize).map(|round| first + round * distance as usize);
-        again.all(|place| lost[place])
-    };
-    let failures: Vec<usize> = (0..packets as usize).filter(fails).collect();
-    // Packets of one burst are lost together and fail together: there are only as many chances as bursts tell apart.
-    let places: Vec<usize> = (0..lost.len()).filter(|place| lost[*place]).collect();
-    let runs = |places: &[usize]| places.chunk_by(|a, b| b - a <= distance as usize).count() as u64;
-    let per_run = |places: &[usize]| places.len() as f64 / runs(places).max(1) as f64;
-    let each = per_run(&failures).max(per_run(&places)).max(1.0);
-    let share = failures.len() as f64 / packets.max(1) as f64;
-    // So many independent failures are these worth: at least one if there is any.
-    let worth = (failures.len() as f64 / each).ceil() as u64;
-    let (_, low, high) = bounds(worth, each, packets);
-    (share, low.min(share), high.max(share))
-}
-
-/// The links, and which gets the next packet.
-struct Wire {
-    links: Vec<Link<()>>,
-    shares: Vec<f64>,
-    owed: Vec<f64>,
-    now: u64,
-}
-
-impl Wire {
-    fn new(parts: &[Share]) -> Self {
-        let link = |part: &Share| {
-            let route = RouteSpec {
-                loss: vec![loss_of(&part.process)],
-                ..RouteSpec::clean()
-            };
-            DirectionSpec::over(vec![route])
-        };
-        Wire {
-            links: (SEED..)
-                .zip(parts)
-                .map(|(seed, part)| Link::new(&link(part), seed))
-                .collect(),
-            shares: parts.iter().map(|part| part.share).collect(),
-            owed: vec![0.0; parts.len()],
-            now: 0,
+        if let Some(bound) = unseen {
+            let routes = link.forward.routes.iter_mut();
+            routes.for_each(|route| route.loss.push(LossSpec::Bernoulli(bound)));
         }
-    }
-
-    /// Sends `packets` packets and counts the lost ones.
-    fn lose(&mut self, packets: u64) -> u64 {
-        (0..packets).map(|_| u64::from(!self.passes())).sum()
-    }
-
-    /// The link that is furthest behind its share gets the packet.
-    fn passes(&mut self) -> bool {
-        self.owed
-            .iter_mut()
-            .zip(&self.shares)
-            .for_each(|(owed, share)| *owed += share);
-        let next = (0..self.owed.len())
-            .max_by(|a, b| self.owed[*a].total_cmp(&self.owed[*b]))
-            .unwrap_or(0);
-        let (Some(owed), Some(link)) = (self.owed.get_mut(next), self.links.get_mut(next)) else {
-            return true;
-        };
-        *owed -= 1.0;
-        self.now += GAP_NS;
-        let packet = Packet {
-            length: 1_000,
-            flow: FlowKey {
-                five_tuple: 0,
-                host_pair: 0,
+        Some(Trials {
+            transport,
+            link,
+            stream: Stream {
+                format: VideoFormat::of_rate(Rate(measured.media_rate?), plan.format.frame_rate),
+                flows: settings.0,
+                payload: settings.1,
+                recovery: Recovery::None,
+                latency_ns: 0,
+                dark: None,
+                packets: options.trial_packets.unwrap_or(TRIAL_PACKETS),
+                seed: SEED,
             },
-            payload: (),
-        };
-        let accepted = link.enqueue(Nanos(self.now), packet) == Verdict::Accepted;
-        while link.poll(Nanos(self.now)).is_some() {}
-        accepted
+            slack_ns: slack_ns(measured),
+        })
     }
+
+    /// What this recovery leaves where the path loses `scale` times as much.
+    pub fn residual(&self, recovery: &Recovery, scale: f64) -> Option<Tried> {
+        let carried = self.transport.carry(
+            &raised(&self.link, scale),
+            &Stream {
+                recovery: *recovery,
+                latency_ns: self.slack_ns + latency_ns(recovery),
+                ..self.stream.clone()
+            },
+        )?;
+        let packets = carried.packets.max(1);
+        // What is missing in one frame is one failure.
+        let each = if carried.damaged_frames == 0 {
+            1.0
+        } else {
+            carried.unrepaired as f64 / carried.damaged_frames as f64
+        };
+        let chances = (packets as f64 / each) as u64;
+        let (low, high) = loss_interval(carried.damaged_frames.min(chances), chances.max(1));
+        Some(Tried {
+            residual: (carried.unrepaired as f64 / packets as f64, low, high),
+            packets,
+            sent_each: carried.sent_packets as f64 / packets as f64,
+        })
+    }
+
+    /// Whether nothing is missing at the output although that is dark for a second, on a path that loses nothing else.
+    pub fn survives(&self, recovery: &Recovery, what: Survive) -> bool {
+        let mut link = raised(&self.link, 0.0);
+        let (from_ns, to_ns) = DARK_NS;
+        let mut stream = Stream {
+            recovery: *recovery,
+            latency_ns: self.slack_ns + latency_ns(recovery),
+            packets: self.packets_in(DARK_TRIAL_NS),
+            ..self.stream.clone()
+        };
+        match what {
+            Survive::Flow => stream.dark = Some((0, from_ns, to_ns)),
+            Survive::Route => {
+                let busiest = link.forward.routes.iter_mut().max_by_key(|route| route.weight);
+                let span = DarkSpan { from_ns, to_ns };
+                busiest.into_iter().for_each(|route| route.dark.push(span));
+            }
+        }
+        self.transport
+            .carry(&link, &stream)
+            .is_some_and(|carried| carried.unrepaired == 0)
+    }
+
+    fn packets_in(&self, ns: f64) -> u64 {
+        let bits = self.stream.format.rate().0 as f64 * ns / 1e9;
+        (bits / 8.0 / f64::from(self.stream.payload.max(1))).min(MOST_DARK_PACKETS) as u64
+    }
+
+    /// The forecast beside a trial in which the recovery fails often enough to be counted.
+    pub fn check(&self, loss: &Loss, recovery: &Recovery, forecast: &Forecast) -> Option<ForecastCheck> {
+        let fitted = mean(&loss.fitted).max(1e-12);
+        let expected = |scale: f64| forecast.residual(&scaled(&loss.fitted, scale), recovery);
+        let mut scale = 1.0;
+        while scale * fitted < MOST_LOSS && expected(scale) * (self.stream.packets as f64) < COUNTABLE {
+            scale *= 1.5;
+        }
+        let tried = self.residual(recovery, scale)?;
+        Some(ForecastCheck {
+            recovery: *recovery,
+            loss: mean(&scaled(&loss.fitted, scale)),
+            expected: expected(scale),
+            simulated: tried.residual,
+            packets: tried.packets,
+        })
+    }
+}
+
+/// How long a receiver has to wait for the repairs of this recovery.
+pub(super) fn wait_ns(measured: &Measured, recovery: &Recovery) -> u64 {
+    slack_ns(measured) + latency_ns(recovery)
+}
+
+fn slack_ns(measured: &Measured) -> u64 {
+    let rtt = measured.rtt.as_ref().and_then(|test| test.rtt);
+    SLACK_NS + rtt.map_or(0, |rtt| rtt.p99.saturating_sub(rtt.min).unsigned_abs())
+}
+
+fn latency_ns(recovery: &Recovery) -> u64 {
+    match *recovery {
+        Recovery::None => 0,
+        Recovery::Fec { latency_ns, .. } => latency_ns,
+        Recovery::Arq { latency_ns, .. } => latency_ns.unwrap_or(0),
+    }
+}
+
+/// The link with `scale` times the loss of its routes, in the same bursts.
+fn raised(link: &LinkSpec, scale: f64) -> LinkSpec {
+    let mut link = link.clone();
+    let DirectionSpec { routes, .. } = &mut link.forward;
+    for loss in routes.iter_mut().flat_map(|route| &mut route.loss) {
+        let process = match *loss {
+            LossSpec::Bernoulli(rate) => Gilbert::independent(rate),
+            LossSpec::GilbertElliott {
+                to_bad,
+                to_good,
+                loss_good,
+                loss_bad,
+            } => Gilbert {
+                to_bad,
+                to_good,
+                loss_good,
+                loss_bad,
+            },
+            LossSpec::Packets(_) => continue,
+        };
+        *loss = loss_of(&with_loss(&process, (process.loss() * scale).min(0.5)));
+    }
+    link.forward.extra_flow_loss = (link.forward.extra_flow_loss * scale).min(0.5);
+    link
 }
 
 fn loss_of(process: &Gilbert) -> LossSpec {
@@ -146,43 +209,5 @@ fn loss_of(process: &Gilbert) -> LossSpec {
         to_good: process.to_good,
         loss_good: process.loss_good,
         loss_bad: process.loss_bad,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::recommend::arq;
-
-    #[test]
-    fn what_stays_lost_lies_within_its_bounds_and_so_does_the_forecast() {
-        let (mut within, mut all) = (0, 0);
-        for burst in [1.0, 3.0, 12.0, 60.0] {
-            for distance in [1, 7, 21, 400] {
-                for (loss_bad, rounds) in [(1.0, 1), (0.4, 1), (0.9, 2)] {
-                    let to_good = 1.0 / burst;
-                    let process = Gilbert {
-                        to_bad: 0.02 * to_good,
-                        to_good,
-                        loss_good: 0.001,
-                        loss_bad,
-                    };
-                    let parts = [Share { share: 1.0, process }];
-                    let recovery = Recovery::Arq {
-                        latency_ns: None,
-                        rounds,
-                    };
-                    let (lost, low, high) = residual(&parts, &recovery, distance, 40_000);
-                    assert!(low <= lost && lost <= high, "{low} {lost} {high}");
-                    let expected = arq::residual(&parts, rounds, distance);
-                    // From the second round on the forecast forgets how long the burst has lasted.
-                    if rounds == 1 {
-                        within += u32::from((low..=high).contains(&expected));
-                        all += 1;
-                    }
-                }
-            }
-        }
-        assert!(within * 10 >= all * 9, "{within} of {all}");
     }
 }

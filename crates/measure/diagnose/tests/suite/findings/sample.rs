@@ -1,7 +1,7 @@
 //! Measurements made by hand: what a receiver would have stored of a stream whose every packet is known.
 
 use weir_diagnose::measured::*;
-use weir_diagnose::{Diagnosis, Finding, FindingName, Measured, Options, Severity, diagnose_with};
+use weir_diagnose::{Diagnosis, Finding, FindingName, Measured, Severity, diagnose};
 use weir_measure::VideoFormat;
 use weir_measure::flows::FlowsPlan;
 use weir_results::{Direction, FlowBurst, LossWindow, Outcome, RunId, Silence, StreamBurst};
@@ -51,13 +51,9 @@ pub fn of_tests(flow_tests: Vec<FlowTest>) -> Measured {
     }
 }
 
-/// Diagnosed with little simulation, so that tests are quick.
+/// Diagnosed without trials.
 pub fn diagnosed(measured: &Measured) -> Diagnosis {
-    let options = Options {
-        simulated_packets: Some(20_000),
-        ..Options::default()
-    };
-    diagnose_with(measured, &options)
+    diagnose(measured)
 }
 
 /// The findings of this name.

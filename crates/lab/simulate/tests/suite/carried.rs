@@ -1,0 +1,192 @@
+//! Streams over links in virtual time, by the transport's own state machines, and the settings that follow from them.
+
+use std::path::Path as FilePath;
+
+use tempfile::TempDir;
+use weir_diagnose::{Carried, Options, Recovery, Stream, Survive, Transport, Verdict, load};
+use weir_link::LinkSpec;
+use weir_link::profile::parse;
+use weir_measure::VideoFormat;
+use weir_measure::survey::SurveyPlan;
+use weir_results::Store;
+use weir_simulate::{HostModel, Path, VirtualTransport, diagnose_by_trial};
+use weir_stats::loss_interval;
+use weir_units::{FrameRate, Rate};
+
+const MS: u64 = 1_000_000;
+
+fn link(toml: &str) -> LinkSpec {
+    parse(toml, "test", FilePath::new(".")).expect("a link")
+}
+
+/// 200 Mbit/s in packets of 1,400 bytes: 19,000 packets a second.
+fn stream(recovery: Recovery, latency_ns: u64) -> Stream {
+    Stream {
+        format: VideoFormat::of_rate(Rate(200_000_000), "25".parse::<FrameRate>().expect("a rate")),
+        flows: 8,
+        payload: 1_400,
+        recovery,
+        latency_ns,
+        dark: None,
+        packets: 60_000,
+        seed: 3,
+    }
+}
+
+fn arq(rounds: u32, latency_ns: u64) -> Stream {
+    let recovery = Recovery::Arq {
+        latency_ns: Some(latency_ns),
+        rounds,
+    };
+    stream(recovery, latency_ns)
+}
+
+fn fec(repair_packets: u32, span_packets: u32) -> Stream {
+    let latency_ns = 40 * MS;
+    let recovery = Recovery::Fec {
+        overhead: f64::from(repair_packets) / f64::from(span_packets),
+        repair_packets,
+        span_packets,
+        latency_ns,
+    };
+    stream(recovery, latency_ns)
+}
+
+fn carry(toml: &str, stream: &Stream) -> Carried {
+    VirtualTransport.carry(&link(toml), stream).expect("a stream")
+}
+
+#[test]
+fn a_clean_link_carries_every_packet_once() {
+    let carried = carry("rtt = \"2ms\"", &stream(Recovery::None, 5 * MS));
+    assert!(carried.packets >= 60_000);
+    assert_eq!((carried.lost, carried.unrepaired, carried.damaged_frames), (0, 0, 0));
+    // The end of the stream is told until it is heard.
+    assert!((carried.packets..carried.packets + 20).contains(&carried.sent_packets));
+    assert_eq!(carried, carry("rtt = \"2ms\"", &stream(Recovery::None, 5 * MS)), "the same each time");
+}
+
+#[test]
+fn what_the_link_loses_is_missing_unless_it_is_repaired() {
+    const LOSSY: &str = "rtt = \"10ms\"\nloss = \"1%\"\nseed = 7";
+    let plain = carry(LOSSY, &stream(Recovery::None, 5 * MS));
+    let (low, high) = loss_interval(600, 60_000);
+    let share = plain.unrepaired as f64 / plain.packets as f64;
+    assert!((low..high).contains(&share), "{share}");
+    assert_eq!(plain.lost, plain.unrepaired);
+    // Three rounds leave one packet in a hundred million.
+    let again = carry(LOSSY, &arq(3, 60 * MS));
+    assert_eq!(again.unrepaired, 0, "{again:?}");
+    let more = again.sent_packets as f64 / again.packets as f64 - 1.0;
+    assert!((0.008..0.02).contains(&more), "each lost packet once more: {more}");
+    // A round trip of 10 ms has no place in 5 ms.
+    assert!(carry(LOSSY, &arq(1, 5 * MS)).unrepaired > 500);
+    // Twice as many repairs as losses over a long span; half as many are too few.
+    let strong = carry(LOSSY, &fec(12, 400));
+    assert!(strong.unrepaired < 5, "{strong:?}");
+    let more = strong.sent_packets as f64 / strong.packets as f64 - 1.0;
+    assert!((0.029..0.035).contains(&more), "{more}");
+    assert!(carry(LOSSY, &fec(2, 400)).unrepaired > 200);
+}
+
+#[test]
+fn a_flow_that_is_dark_for_a_second_is_survived_by_retransmission_over_the_others() {
+    let dark = |stream: Stream| Stream {
+        dark: Some((0, 500 * MS, 1_500 * MS)),
+        ..stream
+    };
+    let plain = carry("rtt = \"4ms\"", &dark(stream(Recovery::None, 40 * MS)));
+    assert!(plain.unrepaired > 0, "{plain:?}");
+    let again = carry("rtt = \"4ms\"", &dark(arq(5, 40 * MS)));
+    assert_eq!(again.unrepaired, 0, "{again:?}");
+}
+
+#[test]
+fn streams_that_the_transport_does_not_take_are_refused() {
+    let refused = |stream: Stream| VirtualTransport.carry(&link("rtt = \"1ms\""), &stream).is_none();
+    for flows in [0, 65] {
+        assert!(refused(Stream {
+            flows,
+            ..stream(Recovery::None, MS)
+        }));
+    }
+    assert!(refused(Stream {
+        payload: 70,
+        ..stream(Recovery::None, MS)
+    }));
+}
+
+/// What is recommended after a survey in virtual time, and what it leaves on the network itself.
+fn recommended(toml: &str, options: &Options) -> (weir_diagnose::Diagnosis, Carried) {
+    let folder = TempDir::new().expect("a folder");
+    let mut store = Store::open(&folder.path().join("weir.db")).expect("a store");
+    let link = link(toml);
+    let host = HostModel::default();
+    let mut path = Path::new(&link, &host, &host, "far", 5).expect("a path");
+    let plan = SurveyPlan {
+        format: VideoFormat::of_rate(Rate(200_000_000), "25".parse().expect("a rate")),
+        ..SurveyPlan::default()
+    };
+    let run = path.survey(&plan, &mut store, &mut |_| {}).expect("a survey").run;
+    let diagnosis = diagnose_by_trial(&load(&store, run).expect("a run"), options);
+    let found = diagnosis.recommendation.clone().expect("a recommendation");
+    let stream = Stream {
+        format: plan.format,
+        flows: found.flows,
+        payload: found.payload,
+        recovery: found.recovery,
+        latency_ns: found.latency_ns,
+        dark: None,
+        packets: 200_000,
+        seed: 99,
+    };
+    let carried = VirtualTransport.carry(&link, &stream).expect("a stream");
+    (diagnosis, carried)
+}
+
+#[test]
+fn the_cheapest_settings_that_meet_the_target_do_so_on_the_network_itself() {
+    let options = Options {
+        target_loss: Some(1e-4),
+        ..Options::default()
+    };
+    let (diagnosis, carried) = recommended("rtt = \"10ms\"\nloss = \"0.5%\"\nseed = 4", &options);
+    let found = diagnosis.recommendation.expect("a recommendation");
+    assert!(matches!(found.recovery, Recovery::Arq { .. }), "{found:#?}");
+    assert!(found.meets_target && carried.unrepaired as f64 <= 1e-4 * carried.packets as f64);
+    // Nothing was cheaper, and everything cheaper was tried.
+    let (last, missed) = found.compared.split_last().expect("something");
+    assert!(last.meets_target && missed.iter().all(|one| !one.meets_target), "{found:#?}");
+    assert_eq!(missed.first().map(|one| one.recovery), Some(Recovery::None));
+    // A round trip that takes longer than the budget leaves a code.
+    let options = Options {
+        latency_ns: Some(30 * MS),
+        ..options
+    };
+    let (diagnosis, carried) = recommended("rtt = \"80ms\"\nloss = \"0.5%\"\nseed = 4", &options);
+    let found = diagnosis.recommendation.expect("a recommendation");
+    assert!(matches!(found.recovery, Recovery::Fec { .. }), "{found:#?}");
+    assert!(carried.unrepaired as f64 <= 1e-4 * carried.packets as f64, "{carried:?}");
+    assert_eq!(diagnosis.answer.verdict, Verdict::CarriesWithRepair);
+}
+
+#[test]
+fn surviving_a_dark_flow_has_a_price_that_is_always_named() {
+    const CLEAN: &str = "rtt = \"10ms\"";
+    let (diagnosis, _) = recommended(CLEAN, &Options::default());
+    let found = diagnosis.recommendation.expect("a recommendation");
+    assert_eq!(diagnosis.answer.verdict, Verdict::Carries, "{}", diagnosis.answer.sentence);
+    assert!(found.longer_test_ns.is_some());
+    let [flow, route] = &found.survival[..] else {
+        panic!("{found:#?}")
+    };
+    assert_eq!((flow.of, route.of), (Survive::Flow, Survive::Route));
+    assert!(flow.recovery.is_some(), "{flow:?}");
+    assert_eq!(route.recovery, None, "nothing survives the only route: {route:?}");
+    let options = Options {
+        survive: Some(Survive::Flow),
+        ..Options::default()
+    };
+    let asked = recommended(CLEAN, &options).0.recommendation.expect("a recommendation");
+    assert_eq!(Some(asked.recovery), flow.recovery);
+}

@@ -1,0 +1,82 @@
+//! Ways to repair lost packets, the cheapest first, and what they leave by forecast. It must not know how they are tried.
+
+use crate::finding::Recovery;
+use crate::measured::Measured;
+
+use super::{Loss, arq, fec, mean};
+use crate::analysis::process::Share;
+
+/// Repairs of other codes, by those of the code that the forecast chooses: the transport's sliding window is no block code.
+const REPAIRS: [f64; 5] = [0.75, 1.0, 1.5, 2.0, 3.0];
+
+/// Maximum rounds of a retransmission to try.
+const MOST_ROUNDS: u32 = 200;
+
+/// The forecast of a stream's loss after repair.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Forecast {
+    /// Packets from one to its retransmission.
+    pub distance: u64,
+}
+
+impl Forecast {
+    pub fn residual(&self, parts: &[Share], recovery: &Recovery) -> f64 {
+        match *recovery {
+            Recovery::None => mean(parts),
+            Recovery::Fec {
+                repair_packets,
+                span_packets,
+                ..
+            } => fec::residual(parts, span_packets as usize, repair_packets as usize, 0),
+            Recovery::Arq { rounds, .. } => arq::residual(parts, rounds, self.distance),
+        }
+    }
+}
+
+/// All that is worth a trial, by what it adds to the stream, then by latency: nothing, retransmissions within the budget,
+/// codes, and at last retransmissions that take longer or nobody knows how long. Where no loss was seen, nothing that adds
+/// to the stream: a short test cannot know what that would be for.
+pub(super) fn candidates(
+    loss: &Loss,
+    seen: bool,
+    target: f64,
+    packet_ns: f64,
+    budget_ns: u64,
+    measured: &Measured,
+) -> Vec<Recovery> {
+    let round_ns = arq::round_ns(measured);
+    let needed = arq::rounds(loss, target, packet_ns, measured);
+    let within = round_ns.map_or(0, |round| u32::try_from(budget_ns / round.max(1)).unwrap_or(u32::MAX));
+    let mut all = Vec::new();
+    if loss.dark_share == 0.0 {
+        all.push(Recovery::None);
+    }
+    // Who survives a dark flow has to notice it first, for which there is no forecast.
+    let most = if loss.dark_share > 0.0 { within } else { within.min(needed + 1) };
+    let rounds = std::iter::successors(Some(1_u32), |rounds| Some((rounds + 1).max(rounds * 3 / 2)));
+    let rounds = rounds.take_while(|rounds| *rounds <= most.min(MOST_ROUNDS));
+    all.extend(rounds.map(|rounds| arq::recovery(rounds, round_ns)));
+    if !seen {
+        return all;
+    }
+    if let Some(code) = fec::design(loss, target, packet_ns, budget_ns) {
+        let weakest = if loss.dark_share > 0.0 { 1.0 } else { 0.0 };
+        let codes = REPAIRS.iter().filter(|share| **share >= weakest);
+        let mut codes: Vec<fec::Code> = codes.filter_map(|share| code.with_repairs(*share)).collect();
+        codes.dedup();
+        all.extend(codes.iter().map(|code| code.recovery(packet_ns)));
+    }
+    if within < needed {
+        all.push(arq::recovery(needed, round_ns));
+    }
+    all
+}
+
+/// What a recovery adds to the stream, as a share of it.
+pub(super) fn overhead(recovery: &Recovery, loss: f64) -> f64 {
+    match *recovery {
+        Recovery::None => 0.0,
+        Recovery::Fec { overhead, .. } => overhead,
+        Recovery::Arq { .. } => loss,
+    }
+}

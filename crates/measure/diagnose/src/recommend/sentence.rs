@@ -1,0 +1,102 @@
+//! The recommendation in words. It must not know how it was found.
+
+use weir_units::{format_duration, format_percent};
+
+use super::Loss;
+use crate::analysis::process::{Kind, LossProcess};
+use crate::finding::{Recommendation, Recovery};
+use crate::options::Survive;
+use crate::words::share;
+
+/// The settings, how losses are repaired, and what a longer test would tell.
+pub(super) fn sentence(found: &Recommendation, process: &LossProcess, loss: &Loss) -> String {
+    let plural = if found.flows == 1 { "" } else { "s" };
+    let settings = format!(
+        "{} flow{plural} with payloads of {} bytes",
+        found.flows, found.payload
+    );
+    let bound = if process.kind == Kind::NoneSeen {
+        "at most "
+    } else {
+        ""
+    };
+    let left = format!(
+        "raw loss {bound}{}, residual loss {bound}{}",
+        format_percent(found.expected_loss),
+        share(found.expected_residual_loss)
+    );
+    let how = match found.recovery {
+        Recovery::None => format!("no recovery: loss {bound}{}", format_percent(found.expected_loss)),
+        Recovery::Fec {
+            overhead,
+            repair_packets,
+            span_packets,
+            latency_ns,
+        } => format!(
+            "FEC of {repair_packets} repair packet{} for every {span_packets} ({} more, {} of latency): {left}",
+            if repair_packets == 1 { "" } else { "s" },
+            format_percent(overhead),
+            format_duration(latency_ns)
+        ),
+        Recovery::Arq { latency_ns, rounds } => {
+            let times = if rounds == 1 {
+                "one retransmission".to_owned()
+            } else {
+                format!("up to {rounds} retransmissions")
+            };
+            let latency = latency_ns.map_or_else(
+                || " (its latency depends on the RTT, which this run did not measure)".to_owned(),
+                |latency| format!(", within {} of latency", format_duration(latency)),
+            );
+            format!("ARQ with {times} of a lost packet{latency}: {left}")
+        }
+    };
+    let dark = if loss.dark_share > 0.0 {
+        format!(
+            " The outage seen took {} of the packets while it lasted.",
+            format_percent(loss.dark_share)
+        )
+    } else {
+        String::new()
+    };
+    let apart = if found.measured_together {
+        ""
+    } else {
+        " These settings were not tested together: confirm them with 'weir flows'."
+    };
+    let unknown = found.longer_test_ns.map_or(String::new(), |longer| {
+        format!(
+            " No packet was lost: that shows a loss of at most {}, and nothing is added to the stream against what was not \
+             seen. A test of {} without loss would show the target.",
+            format_percent(found.expected_loss),
+            format_duration(longer)
+        )
+    });
+    format!(
+        "use {settings} and {how} (target: {}).{unknown}{dark}{apart}",
+        share(found.target_loss)
+    )
+}
+
+/// What it takes to survive something: `of a flow, ARQ (0.1 % more packets, a receiver that waits 12 ms)`.
+pub(super) fn price(of: Survive, recovery: Option<&Recovery>, overhead: f64, latency_ns: u64) -> String {
+    let what = match of {
+        Survive::Flow => "of a flow",
+        Survive::Route => "of the busiest route",
+    };
+    let how = match recovery {
+        None => return format!("{what}, nothing that was tried"),
+        Some(Recovery::None) => "no repair".to_owned(),
+        Some(Recovery::Fec {
+            repair_packets,
+            span_packets,
+            ..
+        }) => format!("FEC {repair_packets} per {span_packets}"),
+        Some(Recovery::Arq { .. }) => "ARQ".to_owned(),
+    };
+    format!(
+        "{what}, {how} ({} more packets, a receiver that waits {})",
+        format_percent(overhead),
+        format_duration(latency_ns)
+    )
+}
