@@ -121,7 +121,10 @@ fn diagnosis(store: &Store, run: &Run) -> Result<Option<Diagnosis>, Failure> {
         return Ok(None);
     }
     match weir_diagnose::load(store, run.id) {
-        Ok(measured) => Ok(Some(weir_simulate::diagnose_by_trial(&measured, &Options::default()))),
+        Ok(measured) => Ok(Some(weir_simulate::diagnose_by_trial(
+            &measured,
+            &Options::default(),
+        ))),
         Err(DiagnoseError::Store(error)) => Err(error.into()),
         Err(_) => Ok(None),
     }

@@ -209,13 +209,15 @@ fn print_settings(judged: &Judged) {
     if judged.settings.is_empty() {
         return;
     }
-    println!("\n| networks | recommended settings meet the target | those cost at most 1.3 times the cheapest |");
+    println!(
+        "\n| networks | settings meet the target, or nothing does | cost of at most 1.3 times the cheapest |"
+    );
     println!("| --- | --- | --- |");
     for (draw, settings) in &judged.settings {
         println!(
             "| {draw:?}, {} | {} | {} |",
-            settings.met.of,
-            settings.met.percent(),
+            settings.right.of,
+            settings.right.percent(),
             settings.near.percent()
         );
         eprintln!("not so (network): {:#?}", settings.wrong);

@@ -2,9 +2,7 @@
 //! asks, nor what the stream shows: packets are short here and long for the link only, since bytes that nobody looks at
 //! cost time.
 
-use weir_diagnose::{
-    Carried, Diagnosis, Measured, Options, Recovery, Stream, Transport, diagnose_with,
-};
+use weir_diagnose::{Carried, Diagnosis, Measured, Options, Recovery, Stream, Transport, diagnose_with};
 use weir_fec::{CodeRate, MAX_WINDOW};
 use weir_link::discrete::{Endpoint, Network};
 use weir_link::{Departure, FlowKey, LinkSpec, Nanos, Packet};
@@ -25,6 +23,8 @@ const MOST_PACKETS: u64 = 1 << 16;
 const HEADERS: u32 = 28;
 const KEY: UdpKey = UdpKey::new(*b"key of the trial");
 const SECOND_NS: u64 = 1_000_000_000;
+/// Longer than any trial.
+const NEVER_NS: u64 = 1_000_000 * SECOND_NS;
 /// How long a stream is waited for beyond its end and its latency.
 const PATIENCE_NS: u64 = SECOND_NS;
 
@@ -58,12 +58,14 @@ impl Transport for VirtualTransport {
         far.take(until);
         let sent = near.sender.counters();
         let packets = u64::from(shape.frames) * u64::from(shape.packets);
+        // Whoever has not heard the end of the stream does not know of its last frames.
+        let unknown = u64::from(shape.frames).saturating_sub(far.frames);
         Some(Carried {
             packets,
             lost: far.receiver.counters(far.index).lost,
-            unrepaired: far.missing + (u64::from(shape.frames) - far.frames) * u64::from(shape.packets),
-            damaged_frames: far.damaged + (u64::from(shape.frames) - far.frames),
-            sent_packets: sent.sources + sent.repairs + sent.retransmitted + sent.trials,
+            unrepaired: far.missing + unknown * u64::from(shape.packets),
+            damaged_frames: far.damaged + unknown,
+            sent_packets: packets + sent.repairs + sent.retransmitted,
         })
     }
 }
@@ -80,7 +82,10 @@ struct Shape {
 impl Shape {
     /// None where the transport takes no such stream.
     fn of(stream: &Stream) -> Option<Self> {
-        let payload = stream.payload.checked_sub(PACKET_OVERHEAD).filter(|left| *left > 0)?;
+        let payload = stream
+            .payload
+            .checked_sub(PACKET_OVERHEAD)
+            .filter(|left| *left > 0)?;
         let rate = stream.format.frame_rate;
         let frame_ns = (f64::from(rate.denominator) * 1e9 / f64::from(rate.numerator)) as u64;
         let packets = u64::from(stream.format.bytes_per_frame)
@@ -166,8 +171,8 @@ impl Near {
             // A trial is not to be stopped: it is to be judged.
             breaker: BreakerLimits {
                 loss: 1.0,
-                sustained_ns: u64::MAX,
-                silence_ns: u64::MAX,
+                sustained_ns: NEVER_NS,
+                silence_ns: NEVER_NS,
             },
             seed: stream.seed,
         };
@@ -223,7 +228,8 @@ impl Endpoint<Vec<u8>> for Near {
         let frame = (self.pushed < self.frames).then(|| self.frame_due_ns());
         // A frame that is due and not wanted waits for the one before, which the sender wakes for.
         let frame = frame.filter(|due| *due > self.now || self.pushed == 0);
-        let end = (self.pushed == self.frames && !self.ended && self.sender.waiting() == 0).then_some(self.now);
+        let end =
+            (self.pushed == self.frames && !self.ended && self.sender.waiting() == 0).then_some(self.now);
         [self.sender.next_wake(), frame, end]
             .into_iter()
             .flatten()
@@ -323,7 +329,9 @@ impl Far {
                 }
                 OutputFrame::Frame(frame) => {
                     let pieces = frame.missing.iter();
-                    let missing: u32 = pieces.map(|piece| (piece.end - piece.start).div_ceil(PAYLOAD)).sum();
+                    let missing: u32 = pieces
+                        .map(|piece| (piece.end - piece.start).div_ceil(PAYLOAD))
+                        .sum();
                     self.damaged += u64::from(missing > 0);
                     self.missing += u64::from(missing);
                     self.receiver.recycle(frame);

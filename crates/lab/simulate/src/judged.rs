@@ -59,11 +59,11 @@ pub struct Judged {
     pub settings: BTreeMap<Draw, Settings>,
 }
 
-/// How recommended settings do on the networks themselves.
+/// How recommendations do on the networks themselves.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Networks on which they meet the target.
-    pub met: Tally,
+    /// Networks on which the settings meet the target, or nothing does where none are recommended.
+    pub right: Tally,
     /// Networks on which they cost no more than 1.3 times the cheapest that do.
     pub near: Tally,
     /// Networks on which they miss the target, or cost more.
@@ -72,10 +72,11 @@ pub struct Settings {
 
 impl Settings {
     fn add(&mut self, number: u64, outcome: Outcome) {
-        let near = outcome.cheapest.map(|cheapest| outcome.cost <= MOST_COST * cheapest);
-        self.met.add(outcome.meets_target);
+        let near = outcome.cost.zip(outcome.cheapest);
+        let near = near.map(|(cost, cheapest)| cost <= MOST_COST * cheapest);
+        self.right.add(outcome.is_right);
         near.into_iter().for_each(|near| self.near.add(near));
-        if !outcome.meets_target || near == Some(false) {
+        if !outcome.is_right || near == Some(false) {
             self.wrong.push((number, outcome));
         }
     }
@@ -192,7 +193,8 @@ pub fn judge(
                     twins
                         .into_iter()
                         .for_each(|(twins, twin)| twins.add(*number, &twin));
-                    let tried = settings.map(|settings| (judged.0.settings.entry(*draw).or_default(), settings));
+                    let tried =
+                        settings.map(|settings| (judged.0.settings.entry(*draw).or_default(), settings));
                     tried
                         .into_iter()
                         .for_each(|(all, outcome)| all.add(*number, outcome));

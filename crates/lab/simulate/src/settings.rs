@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use weir_diagnose::{Carried, Options, Recovery, Stream, Transport};
+use weir_diagnose::{Carried, Options, Recovery, Stream, Transport, Verdict};
 use weir_link::LinkSpec;
 use weir_measure::VideoFormat;
 use weir_stream_proto::PACKET_OVERHEAD;
@@ -23,20 +23,19 @@ const LATENCY_NS: u64 = 100_000_000;
 /// IP and UDP headers, bytes.
 const HEADERS: f64 = 28.0;
 
-/// What came of the recommended settings.
+/// What came of a recommendation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// They leave no more than the target.
-    pub meets_target: bool,
-    /// Residual loss, 0 to 1.
-    pub residual: f64,
-    /// Bytes sent for each byte of media.
-    pub cost: f64,
-    /// The same of the cheapest settings that meet the target; none where these do not.
+    /// The settings leave no more than the target; without settings: none of the others does, either.
+    pub is_right: bool,
+    /// Bytes sent for each byte of media; none without settings.
+    pub cost: Option<f64>,
+    /// The same of the cheapest settings that meet the target; none where none do.
     pub cheapest: Option<f64>,
 }
 
-/// Tries the settings that are recommended for a loss of 0.01 %; none where no settings are.
+/// Tries the settings that are recommended for a loss of 0.01 % and 100 ms; where the answer is that the path does not carry
+/// the media, all others. None where there is no answer.
 pub fn try_settings(observed: &Observed) -> Option<Outcome> {
     let options = Options {
         target_loss: Some(TARGET),
@@ -44,7 +43,6 @@ pub fn try_settings(observed: &Observed) -> Option<Outcome> {
     };
     let measured = &observed.measured;
     let diagnosis = diagnose_by_trial(measured, &options);
-    diagnosis.answer.settings.as_ref()?;
     let found = diagnosis.recommendation?;
     let plan = &measured.flow_tests.first()?.plan;
     let stream = Stream {
@@ -58,16 +56,30 @@ pub fn try_settings(observed: &Observed) -> Option<Outcome> {
         seed: SEED,
     };
     let link = &observed.network.link;
-    let carried = VirtualTransport.carry(link, &stream)?;
     let payloads: BTreeSet<u32> = measured.flow_tests.iter().map(|test| test.payload).collect();
-    let meets_target = residual(&carried) <= TARGET;
-    let cost = cost(&carried, &stream);
-    Some(Outcome {
-        meets_target,
-        residual: residual(&carried),
-        cost,
-        cheapest: meets_target.then(|| cheapest(link, &stream, &payloads).map_or(cost, |best| best.min(cost))),
-    })
+    match diagnosis.answer.verdict {
+        Verdict::CannotSay => None,
+        Verdict::DoesNotCarry => {
+            let cheapest = cheapest(link, &stream, &payloads, f64::INFINITY);
+            Some(Outcome {
+                is_right: cheapest.is_none(),
+                cost: None,
+                cheapest,
+            })
+        }
+        Verdict::Carries | Verdict::CarriesWithRepair => {
+            let carried = VirtualTransport.carry(link, &stream)?;
+            let cost = cost(&carried, &stream);
+            let is_right = residual(&carried) <= TARGET;
+            let cheaper =
+                || cheapest(link, &stream, &payloads, least(&stream)).map_or(cost, |best| best.min(cost));
+            Some(Outcome {
+                is_right,
+                cost: Some(cost),
+                cheapest: is_right.then(cheaper),
+            })
+        }
+    }
 }
 
 fn residual(carried: &Carried) -> f64 {
@@ -81,12 +93,21 @@ fn cost(carried: &Carried, stream: &Stream) -> f64 {
     each * (f64::from(stream.payload) + HEADERS) / media
 }
 
-/// The cost of the cheapest that meets the target, of all flows, payloads and repairs; none where it costs more than
-/// `stream` at least.
-fn cheapest(link: &LinkSpec, stream: &Stream, payloads: &BTreeSet<u32>) -> Option<f64> {
+/// The least that these settings can cost.
+fn least(stream: &Stream) -> f64 {
+    let repairs = match stream.recovery {
+        Recovery::Fec { overhead, .. } => overhead,
+        _ => 0.0,
+    };
+    (1.0 + repairs) * (f64::from(stream.payload) + HEADERS) / f64::from(stream.payload)
+}
+
+/// The cost of the cheapest settings that meet the target, of all flows, payloads and repairs that can cost less than `most`;
+/// none where none do.
+fn cheapest(link: &LinkSpec, stream: &Stream, payloads: &BTreeSet<u32>, most: f64) -> Option<f64> {
     let mut all = Vec::new();
     for payload in payloads {
-        for flows in [1, 2, 4, 8, 16, 32, 64] {
+        for flows in [1, 4, 8, 16, 64] {
             for recovery in repairs() {
                 all.push(Stream {
                     flows,
@@ -99,14 +120,6 @@ fn cheapest(link: &LinkSpec, stream: &Stream, payloads: &BTreeSet<u32>) -> Optio
             }
         }
     }
-    let least = |stream: &Stream| {
-        let repairs = match stream.recovery {
-            Recovery::Fec { overhead, .. } => overhead,
-            _ => 0.0,
-        };
-        (1.0 + repairs) * (f64::from(stream.payload) + HEADERS) / f64::from(stream.payload)
-    };
-    let most = least(stream);
     all.retain(|other| least(other) < most);
     all.sort_by(|a, b| least(a).total_cmp(&least(b)));
     all.iter().find_map(|stream| {
@@ -123,8 +136,8 @@ fn repairs() -> Vec<Recovery> {
             rounds: 1,
         },
     ];
-    for span_packets in [40, 160, 640] {
-        for share in [0.025, 0.05, 0.1, 0.2, 0.4] {
+    for span_packets in [160, 640] {
+        for share in [0.05, 0.1, 0.2, 0.4] {
             let repair_packets = (f64::from(span_packets) * share) as u32;
             all.push(Recovery::Fec {
                 overhead: f64::from(repair_packets) / f64::from(span_packets),

@@ -238,7 +238,7 @@ pub struct Recommendation {
     pub latency_ns: u64,
     /// What was compared, the cheapest first, up to the recommendation.
     pub compared: Vec<Compared>,
-    /// What it would take to survive a flow and a route that are dark for a second; empty without trials.
+    /// The cost of surviving a flow and a route that are dark for a second; empty without trials.
     pub survival: Vec<Survival>,
     /// All of it in words.
     pub sentence: String,
@@ -249,6 +249,8 @@ pub struct Recommendation {
 pub struct Survival {
     /// What is dark for a second.
     pub of: Survive,
+    /// Flows.
+    pub flows: u16,
     /// The cheapest recovery that leaves nothing missing; none where nothing that was tried does.
     pub recovery: Option<Recovery>,
     /// Packets sent beyond those of the media, as a share of these.

@@ -19,7 +19,7 @@ pub enum Survive {
 pub struct Options<'t> {
     /// Target residual loss of the recommendation, 0 to 1; none: one packet an hour of the media.
     pub target_loss: Option<f64>,
-    /// Latency that repairs may take, nanoseconds; none: 100 ms, what `weir recv` waits unless it is told otherwise.
+    /// Latency that repairs may take, nanoseconds; none: 100 ms, the default of `weir recv`.
     pub latency_ns: Option<u64>,
     /// What the recommendation has to survive besides; none: only what was seen.
     pub survive: Option<Survive>,

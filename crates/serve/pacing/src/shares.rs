@@ -145,7 +145,8 @@ impl Shares {
 fn has_left(order: Order, ended: Ended, now: Progress) -> bool {
     let sent = now.written.saturating_sub(now.unsent);
     let is_past = order == Order::Together && sent >= ended.at.written.saturating_add(BETWEEN);
-    let flushed = now.flushes > ended.at.flushes && now.written >= ended.at.written.saturating_add(ended.last);
+    let flushed =
+        now.flushes > ended.at.flushes && now.written >= ended.at.written.saturating_add(ended.last);
     is_past || (now.unsent == 0 && (flushed || ended.last == 0))
 }
 

@@ -536,9 +536,7 @@ fn sender_config(config: &SendConfig, agreed: &Agreed, (session, key): (SessionI
         key,
         flows: terms.flows,
         payload: terms.payload(),
-        segments: config
-            .segments
-            .unwrap_or_else(|| usual_burst(terms.length)),
+        segments: config.segments.unwrap_or_else(|| usual_burst(terms.length)),
         pace: match config.pacing {
             Pacing::FrameRate => Pace::Rate { frame_ns },
             Pacing::Input => Pace::AsGiven { frame_ns },

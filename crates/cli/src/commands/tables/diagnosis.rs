@@ -25,12 +25,12 @@ fn answer(diagnosis: &Diagnosis) -> String {
     let prices: Vec<&str> = prices.map(|price: &Survival| price.sentence.as_str()).collect();
     let mut lines = diagnosis.answer.lines();
     if !prices.is_empty() {
-        lines.push(format!("To survive a second of darkness: {}.", prices.join("; ")));
+        lines.push(format!(
+            "To survive an outage of a second: {}.",
+            prices.join("; ")
+        ));
     }
-    lines
-        .iter()
-        .map(|line| wrapped(line, "", "  "))
-        .collect()
+    lines.iter().map(|line| wrapped(line, "", "  ")).collect()
 }
 
 /// A line for each finding.

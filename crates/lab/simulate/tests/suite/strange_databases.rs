@@ -11,9 +11,9 @@ use rusqlite::Connection;
 use rusqlite::types::Value as Cell;
 use serde_json::{Value, json};
 use weir_diagnose::{DiagnoseError, Options, load, twin};
-use weir_simulate::diagnose_by_trial;
 use weir_link::LossSpec;
 use weir_results::{RunFilter, RunId, Store, StoreError, Table};
+use weir_simulate::diagnose_by_trial;
 use weir_simulate::networks::{Kind, Network, draw};
 use weir_simulate::{Random, observe};
 

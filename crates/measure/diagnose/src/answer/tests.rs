@@ -34,6 +34,8 @@ fn good() -> Recommended {
             simulated_residual_loss: None,
             check: None,
             compared: Vec::new(),
+            latency_ns: 23_300_000,
+            survival: Vec::new(),
             sentence: String::new(),
         },
         load: Load::Carried,

@@ -46,13 +46,19 @@ pub(super) fn candidates(
 ) -> Vec<Recovery> {
     let round_ns = arq::round_ns(measured);
     let needed = arq::rounds(loss, target, packet_ns, measured);
-    let within = round_ns.map_or(0, |round| u32::try_from(budget_ns / round.max(1)).unwrap_or(u32::MAX));
+    let within = round_ns.map_or(0, |round| {
+        u32::try_from(budget_ns / round.max(1)).unwrap_or(u32::MAX)
+    });
     let mut all = Vec::new();
     if loss.dark_share == 0.0 {
         all.push(Recovery::None);
     }
     // Who survives a dark flow has to notice it first, for which there is no forecast.
-    let most = if loss.dark_share > 0.0 { within } else { within.min(needed + 1) };
+    let most = if loss.dark_share > 0.0 {
+        within
+    } else {
+        within.min(needed + 1)
+    };
     let rounds = std::iter::successors(Some(1_u32), |rounds| Some((rounds + 1).max(rounds * 3 / 2)));
     let rounds = rounds.take_while(|rounds| *rounds <= most.min(MOST_ROUNDS));
     all.extend(rounds.map(|rounds| arq::recovery(rounds, round_ns)));

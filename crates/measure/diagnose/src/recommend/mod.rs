@@ -3,6 +3,7 @@
 
 mod arq;
 mod candidates;
+mod comparison;
 mod fec;
 mod sentence;
 mod settings;
@@ -14,10 +15,11 @@ use weir_units::{format_percent, format_rate};
 use crate::analysis::process::{Kind, LossProcess, Share, process, with_loss};
 use crate::analysis::{Step, Steps};
 use crate::answer::{Basis, Load, Recommended};
-use crate::finding::{Compared, ForecastCheck, Recommendation, Recovery, Survival};
+use crate::finding::{Recommendation, Recovery};
 use crate::measured::Measured;
-use crate::options::{Options, Survive};
-use candidates::{Forecast, candidates, overhead};
+use crate::options::Options;
+use candidates::Forecast;
+use comparison::Question;
 use trial::Trials;
 
 /// Latency that repairs may take, unless the user says otherwise: what `weir recv` waits, nanoseconds.
@@ -47,6 +49,13 @@ pub(crate) struct Loss {
     pub dark_share: f64,
 }
 
+impl Loss {
+    /// The bound of a loss that was not seen.
+    fn unseen(&self, seen: bool) -> Option<f64> {
+        (!seen).then(|| mean(&self.fitted))
+    }
+}
+
 /// The recommendation, where flows were measured.
 pub(crate) fn recommend(
     measured: &Measured,
@@ -71,72 +80,59 @@ pub(crate) fn recommend(
     let target = options
         .target_loss
         .unwrap_or_else(|| 1.0 / (3_600.0 * packets_per_second).max(1.0));
-    let forecast = Forecast {
-        distance: arq::distance(measured, packet_ns),
-    };
     let seen = process.kind != Kind::NoneSeen || loss.dark_share > 0.0;
-    let expected_loss = mean(&loss.fitted);
-    let unseen = (!seen).then_some(expected_loss);
-    let budget_ns = options.latency_ns.unwrap_or(USUAL_LATENCY_NS);
-    let trials = Trials::of(
+    let question = Question {
         measured,
         steps,
-        (settings.flows, settings.payload),
-        unseen,
-        options,
-    );
-    let compare = |survive: Option<Survive>| {
-        let loss = Loss {
-            dark_share: loss.dark_share.max(dark_by(survive, steps, settings.flows)),
-            ..loss.clone()
-        };
-        let seen = seen || survive.is_some();
-        Comparison {
-            ways: candidates(&loss, seen, target, packet_ns, budget_ns, measured),
-            trials: trials.as_ref(),
-            loss: &loss,
-            forecast,
-            target: unseen.map_or(target, |bound| if survive.is_some() { bound } else { target }),
-            survive,
-        }
-        .run()
-    };
-    let (compared, chosen, check) = compare(options.survive);
-    let prices = [Survive::Flow, Survive::Route].map(|what| {
-        let cheapest = compare(Some(what)).1;
-        price(what, cheapest, measured)
-    });
-    let recovery = chosen.recovery;
-    let mut recommendation = Recommendation {
         flows: settings.flows,
+        loss: &loss,
+        seen,
+        target,
+        packet_ns,
+        budget_ns: options.latency_ns.unwrap_or(USUAL_LATENCY_NS),
+        forecast: Forecast {
+            distance: arq::distance(measured, packet_ns),
+        },
+        trials: Trials::of(measured, steps, settings.payload, loss.unseen(seen), options),
+    };
+    let (choice, survives) = question.answer(options.survive);
+    let recovery = choice.chosen.recovery;
+    let expected_loss = mean(&loss.fitted);
+    let expected = |parts: &[Share]| question.forecast.residual(parts, &recovery);
+    let mut recommendation = Recommendation {
+        flows: choice.flows,
         payload: settings.payload,
-        measured_together: settings.measured_together,
+        measured_together: measured_together(steps, choice.flows, settings.payload),
         recovery,
         target_loss: target,
-        meets_target: chosen.meets_target,
-        longer_test_ns: unseen
-            .filter(|bound| *bound > target)
-            .map(|_| (TELLING_PACKETS / target * packet_ns) as u64),
+        meets_target: choice.chosen.meets_target,
+        longer_test_ns: (!seen && expected_loss > target)
+            .then(|| (TELLING_PACKETS / target * packet_ns) as u64),
         latency_ns: trial::wait_ns(measured, &recovery),
         expected_loss,
-        expected_residual_loss: forecast.residual(&loss.fitted, &recovery),
-        expected_residual_interval: (
-            forecast.residual(&loss.best, &recovery),
-            forecast.residual(&loss.worst, &recovery),
-        ),
-        simulated_residual_loss: chosen.simulated,
-        check,
-        compared,
-        survival: if trials.is_some() { prices.into() } else { Vec::new() },
+        expected_residual_loss: expected(&loss.fitted),
+        expected_residual_interval: (expected(&loss.best), expected(&loss.worst)),
+        simulated_residual_loss: choice.chosen.simulated,
+        check: choice.check,
+        compared: choice.compared,
+        survival: question.prices(),
         sentence: String::new(),
     };
     recommendation.sentence = sentence::sentence(&recommendation, &process, &loss);
+    if let Some(what) = options.survive.filter(|_| !survives) {
+        recommendation.sentence.push_str(&sentence::not_survived(what));
+    }
     let untried = steps.limit.is_some() && steps.plain().next().is_none();
     Some(Recommended {
         recommendation,
         load: if untried { Load::Untried } else { Load::Carried },
         basis: basis(steps, &settings, &near, left_out),
     })
+}
+
+fn measured_together(steps: &Steps, flows: u16, payload: u32) -> bool {
+    let both = |step: &Step| step.flow_count() == usize::from(flows) && step.test.payload == payload;
+    steps.steps.iter().any(both)
 }
 
 /// What the tests were that a recommendation rests on.
@@ -302,112 +298,4 @@ fn dark_share(steps: &[&Step]) -> f64 {
         })
         .filter(|share| *share < 1.0)
         .fold(0.0, f64::max)
-}
-
-fn price(of: Survive, cheapest: Compared, measured: &Measured) -> Survival {
-    let recovery = Some(cheapest.recovery).filter(|_| cheapest.meets_target);
-    let latency_ns = trial::wait_ns(measured, &cheapest.recovery);
-    Survival {
-        of,
-        recovery,
-        overhead: cheapest.overhead,
-        latency_ns,
-        sentence: sentence::price(of, recovery.as_ref(), cheapest.overhead, latency_ns),
-    }
-}
-
-/// Share of the packets that are lost while that is dark.
-fn dark_by(survive: Option<Survive>, steps: &Steps, flows: u16) -> f64 {
-    let flow = 1.0 / f64::from(flows.max(1));
-    match survive {
-        None => 0.0,
-        Some(Survive::Flow) => flow,
-        Some(Survive::Route) => {
-            let busiest = |step: &Step| {
-                let members = step.routes.members.iter().map(Vec::len).max();
-                members.map_or(1.0, |most| most as f64 / step.flow_count().max(1) as f64)
-            };
-            steps.steps.iter().map(busiest).fold(flow, f64::max)
-        }
-    }
-}
-
-/// Ways to repair, and what decides between them.
-struct Comparison<'l, 'o> {
-    ways: Vec<Recovery>,
-    trials: Option<&'l Trials<'o>>,
-    loss: &'l Loss,
-    forecast: Forecast,
-    target: f64,
-    survive: Option<Survive>,
-}
-
-impl Comparison<'_, '_> {
-    /// What was compared up to the first that meets the target, the choice, and how its forecast was checked. Where none
-    /// meets it, the choice is what leaves least.
-    fn run(&self) -> (Vec<Compared>, Compared, Option<ForecastCheck>) {
-        let mut all: Vec<(Compared, Option<ForecastCheck>)> = Vec::new();
-        for recovery in &self.ways {
-            all.push(self.judged(recovery));
-            if all.last().is_some_and(|(last, _)| last.meets_target) {
-                break;
-            }
-        }
-        let compared: Vec<Compared> = all.iter().map(|(one, _)| one.clone()).collect();
-        let left = |one: &Compared| one.simulated.map_or(one.expected, |bounds| bounds.2);
-        let (chosen, check) = all
-            .into_iter()
-            .min_by(|(a, _), (b, _)| {
-                let by_aim = b.meets_target.cmp(&a.meets_target);
-                by_aim.then(left(a).total_cmp(&left(b)))
-            })
-            .unwrap_or_else(|| self.judged(&Recovery::None));
-        (compared, chosen, check)
-    }
-
-    fn judged(&self, recovery: &Recovery) -> (Compared, Option<ForecastCheck>) {
-        let expected = self.forecast.residual(&self.loss.worst, recovery);
-        let worst = mean(&self.loss.worst) / mean(&self.loss.fitted).max(f64::MIN_POSITIVE);
-        let tried = self
-            .trials
-            .and_then(|trials| trials.residual(recovery, worst));
-        let (meets_target, check) = match tried.map(|tried| tried.residual) {
-            None => (expected <= self.target, None),
-            Some((_, low, _)) if low > self.target => (false, None),
-            Some((_, _, high)) if high <= self.target => (true, None),
-            Some(_) => self.by_check(recovery, expected),
-        };
-        let meets_target = meets_target && self.survives(recovery);
-        let compared = Compared {
-            recovery: *recovery,
-            overhead: tried.map_or_else(
-                || overhead(recovery, mean(&self.loss.fitted)),
-                |tried| (tried.sent_each - 1.0).max(0.0),
-            ),
-            expected,
-            simulated: tried.map(|tried| tried.residual),
-            simulated_packets: tried.map_or(0, |tried| tried.packets),
-            meets_target,
-        };
-        (compared, check)
-    }
-
-    fn survives(&self, recovery: &Recovery) -> bool {
-        let (Some(what), Some(trials)) = (self.survive, self.trials) else {
-            return true;
-        };
-        trials.survives(recovery, what)
-    }
-
-    /// Where failures are too rare to be counted: the forecast, made worse by as much as a trial with more loss shows.
-    fn by_check(&self, recovery: &Recovery, expected: f64) -> (bool, Option<ForecastCheck>) {
-        if expected > self.target {
-            return (false, None);
-        }
-        let check = self.trials.and_then(|trials| trials.check(self.loss, recovery, &self.forecast));
-        let optimism = check.map_or(1.0, |check| {
-            (check.simulated.1 / check.expected.max(f64::MIN_POSITIVE)).max(1.0)
-        });
-        (expected * optimism <= self.target, check)
-    }
 }

@@ -4,7 +4,7 @@ use weir_units::{format_duration, format_percent};
 
 use super::Loss;
 use crate::analysis::process::{Kind, LossProcess};
-use crate::finding::{Recommendation, Recovery};
+use crate::finding::{Recommendation, Recovery, Survival};
 use crate::options::Survive;
 use crate::words::share;
 
@@ -78,13 +78,10 @@ pub(super) fn sentence(found: &Recommendation, process: &LossProcess, loss: &Los
     )
 }
 
-/// What it takes to survive something: `of a flow, ARQ (0.1 % more packets, a receiver that waits 12 ms)`.
-pub(super) fn price(of: Survive, recovery: Option<&Recovery>, overhead: f64, latency_ns: u64) -> String {
-    let what = match of {
-        Survive::Flow => "of a flow",
-        Survive::Route => "of the busiest route",
-    };
-    let how = match recovery {
+/// The cost of surviving something: `of a flow, ARQ (0.1 % more packets, a receiver that waits 12 ms)`.
+pub(super) fn price(survival: &Survival) -> String {
+    let what = of(survival.of);
+    let how = match survival.recovery {
         None => return format!("{what}, nothing that was tried"),
         Some(Recovery::None) => "no repair".to_owned(),
         Some(Recovery::Fec {
@@ -95,8 +92,24 @@ pub(super) fn price(of: Survive, recovery: Option<&Recovery>, overhead: f64, lat
         Some(Recovery::Arq { .. }) => "ARQ".to_owned(),
     };
     format!(
-        "{what}, {how} ({} more packets, a receiver that waits {})",
-        format_percent(overhead),
-        format_duration(latency_ns)
+        "{what}, {} flows and {how} ({} more packets, a receiver that waits {})",
+        survival.flows,
+        format_percent(survival.overhead),
+        format_duration(survival.latency_ns)
     )
+}
+
+/// What was asked for in vain.
+pub(super) fn not_survived(what: Survive) -> String {
+    format!(
+        " Nothing that was tried survives an outage of a second {}.",
+        of(what)
+    )
+}
+
+fn of(what: Survive) -> &'static str {
+    match what {
+        Survive::Flow => "of a flow",
+        Survive::Route => "of the busiest route",
+    }
 }

@@ -18,7 +18,6 @@ const ROOM: f64 = 0.8;
 pub(super) struct Settings {
     pub flows: u16,
     pub payload: u32,
-    pub measured_together: bool,
     /// Whether the path carries the rate at all.
     pub load: Load,
 }
@@ -52,16 +51,7 @@ pub(super) fn choose(steps: &Steps, facts: Facts) -> Option<Settings> {
         Some(wanted) => wanted,
         None => nearest(&tested, USUAL_FLOWS)?,
     };
-    let measured_together = steps
-        .steps
-        .iter()
-        .any(|step| step.flow_count() == usize::from(flows) && step.test.payload == payload);
-    Some(Settings {
-        flows,
-        payload,
-        measured_together,
-        load,
-    })
+    Some(Settings { flows, payload, load })
 }
 
 /// A full path does not care for payloads and flows: one that passed some tests and not others of the same payload, at

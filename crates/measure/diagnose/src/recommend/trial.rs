@@ -1,6 +1,8 @@
 //! Repairs tried on the twin of the path, by the transport itself. Residual losses are often too rare to be counted, so that
 //! a trial with more loss of the same kind says how far the forecast is right. It must not know how a transport works.
 
+use std::cell::RefCell;
+
 use weir_link::{DarkSpan, DirectionSpec, LinkSpec, LossSpec};
 use weir_measure::VideoFormat;
 use weir_results::Direction;
@@ -45,14 +47,19 @@ pub(super) struct Trials<'o> {
     link: LinkSpec,
     stream: Stream,
     slack_ns: u64,
+    /// Trials made so far.
+    known: RefCell<Vec<(Asked, Tried)>>,
 }
+
+/// Flows, recovery, and how much more loss.
+type Asked = (u16, Recovery, f64);
 
 impl<'o> Trials<'o> {
     /// Trials of these settings; none without a transport, or where no twin can be made.
     pub fn of(
         measured: &Measured,
         steps: &Steps,
-        settings: (u16, u32),
+        payload: u32,
         unseen: Option<f64>,
         options: &Options<'o>,
     ) -> Option<Self> {
@@ -71,8 +78,8 @@ impl<'o> Trials<'o> {
             link,
             stream: Stream {
                 format: VideoFormat::of_rate(Rate(measured.media_rate?), plan.format.frame_rate),
-                flows: settings.0,
-                payload: settings.1,
+                flows: 0,
+                payload,
                 recovery: Recovery::None,
                 latency_ns: 0,
                 dark: None,
@@ -80,14 +87,27 @@ impl<'o> Trials<'o> {
                 seed: SEED,
             },
             slack_ns: slack_ns(measured),
+            known: RefCell::default(),
         })
     }
 
     /// What this recovery leaves where the path loses `scale` times as much.
-    pub fn residual(&self, recovery: &Recovery, scale: f64) -> Option<Tried> {
+    pub fn residual(&self, flows: u16, recovery: &Recovery, scale: f64) -> Option<Tried> {
+        let asked = (flows, *recovery, scale);
+        let known = self.known.borrow().iter().find(|known| known.0 == asked).copied();
+        if let Some((_, tried)) = known {
+            return Some(tried);
+        }
+        let tried = self.try_out(flows, recovery, scale)?;
+        self.known.borrow_mut().push((asked, tried));
+        Some(tried)
+    }
+
+    fn try_out(&self, flows: u16, recovery: &Recovery, scale: f64) -> Option<Tried> {
         let carried = self.transport.carry(
             &raised(&self.link, scale),
             &Stream {
+                flows,
                 recovery: *recovery,
                 latency_ns: self.slack_ns + latency_ns(recovery),
                 ..self.stream.clone()
@@ -110,10 +130,11 @@ impl<'o> Trials<'o> {
     }
 
     /// Whether nothing is missing at the output although that is dark for a second, on a path that loses nothing else.
-    pub fn survives(&self, recovery: &Recovery, what: Survive) -> bool {
+    pub fn survives(&self, flows: u16, recovery: &Recovery, what: Survive) -> bool {
         let mut link = raised(&self.link, 0.0);
         let (from_ns, to_ns) = DARK_NS;
         let mut stream = Stream {
+            flows,
             recovery: *recovery,
             latency_ns: self.slack_ns + latency_ns(recovery),
             packets: self.packets_in(DARK_TRIAL_NS),
@@ -121,6 +142,8 @@ impl<'o> Trials<'o> {
         };
         match what {
             Survive::Flow => stream.dark = Some((0, from_ns, to_ns)),
+            // Nothing is left where the only route is dark.
+            Survive::Route if link.forward.routes.len() < 2 => return false,
             Survive::Route => {
                 let busiest = link.forward.routes.iter_mut().max_by_key(|route| route.weight);
                 let span = DarkSpan { from_ns, to_ns };
@@ -138,14 +161,20 @@ impl<'o> Trials<'o> {
     }
 
     /// The forecast beside a trial in which the recovery fails often enough to be counted.
-    pub fn check(&self, loss: &Loss, recovery: &Recovery, forecast: &Forecast) -> Option<ForecastCheck> {
+    pub fn check(
+        &self,
+        flows: u16,
+        loss: &Loss,
+        recovery: &Recovery,
+        forecast: &Forecast,
+    ) -> Option<ForecastCheck> {
         let fitted = mean(&loss.fitted).max(1e-12);
         let expected = |scale: f64| forecast.residual(&scaled(&loss.fitted, scale), recovery);
         let mut scale = 1.0;
         while scale * fitted < MOST_LOSS && expected(scale) * (self.stream.packets as f64) < COUNTABLE {
             scale *= 1.5;
         }
-        let tried = self.residual(recovery, scale)?;
+        let tried = self.residual(flows, recovery, scale)?;
         Some(ForecastCheck {
             recovery: *recovery,
             loss: mean(&scaled(&loss.fitted, scale)),

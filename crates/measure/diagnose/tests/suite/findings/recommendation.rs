@@ -155,7 +155,9 @@ fn long_bursts_are_for_retransmission_where_the_rtt_is_known() {
     };
     let hasty = diagnose_with(&with_rtt(of_tests(vec![test.clone()])), &options);
     let compared = hasty.recommendation.expect("a recommendation").compared;
-    let rounds = compared.iter().filter(|one| matches!(one.recovery, Recovery::Arq { latency_ns: Some(ns), .. } if ns <= 3_000_000));
+    let rounds = compared
+        .iter()
+        .filter(|one| matches!(one.recovery, Recovery::Arq { latency_ns: Some(ns), .. } if ns <= 3_000_000));
     assert_eq!(rounds.count(), 1, "{compared:#?}");
     // Without an RTT nobody can say how long retransmission takes.
     let blind = recommended(&of_tests(vec![test]));

@@ -1,0 +1,192 @@
+//! Ways to repair, tried one after the other, and the cheapest that does what is asked for. It must not know how a trial is
+//! made, nor put anything into words but by [`sentence`](super::sentence).
+
+use super::candidates::{Forecast, candidates, overhead};
+use super::trial::{Trials, wait_ns};
+use super::{Loss, mean, sentence};
+use crate::analysis::{Step, Steps};
+use crate::finding::{Compared, ForecastCheck, Recovery, Survival};
+use crate::measured::Measured;
+use crate::options::Survive;
+
+/// Flows that a stream has at least if one of them, or a route, may be dark.
+const LEAST_FLOWS: u16 = 4;
+
+/// What is to be repaired, and what decides how.
+pub(super) struct Question<'l, 'o> {
+    pub measured: &'l Measured,
+    pub steps: &'l Steps<'l>,
+    pub flows: u16,
+    pub loss: &'l Loss,
+    /// Some loss was seen.
+    pub seen: bool,
+    pub target: f64,
+    pub packet_ns: f64,
+    pub budget_ns: u64,
+    pub forecast: Forecast,
+    pub trials: Option<Trials<'o>>,
+}
+
+/// What was chosen, and what it was compared with.
+pub(super) struct Choice {
+    pub flows: u16,
+    pub chosen: Compared,
+    pub check: Option<ForecastCheck>,
+    /// The cheapest first, up to the first that meets the target.
+    pub compared: Vec<Compared>,
+}
+
+impl Question<'_, '_> {
+    /// What to use, and whether it survives that; where nothing does, what to use without it.
+    pub fn answer(&self, survive: Option<Survive>) -> (Choice, bool) {
+        let choice = self.cheapest(survive);
+        if choice.chosen.meets_target || survive.is_none() {
+            return (choice, true);
+        }
+        (self.cheapest(None), false)
+    }
+
+    /// The cost of surviving more; nothing without trials.
+    pub fn prices(&self) -> Vec<Survival> {
+        if self.trials.is_none() {
+            return Vec::new();
+        }
+        [Survive::Flow, Survive::Route].map(|of| self.price(of)).into()
+    }
+
+    fn price(&self, of: Survive) -> Survival {
+        let Choice { flows, chosen, .. } = self.cheapest(Some(of));
+        let recovery = Some(chosen.recovery).filter(|_| chosen.meets_target);
+        let mut survival = Survival {
+            of,
+            flows,
+            recovery,
+            overhead: chosen.overhead,
+            latency_ns: wait_ns(self.measured, &chosen.recovery),
+            sentence: String::new(),
+        };
+        survival.sentence = sentence::price(&survival);
+        survival
+    }
+
+    /// The first that meets the target, else what leaves least.
+    fn cheapest(&self, survive: Option<Survive>) -> Choice {
+        let flows = survive.map_or(self.flows, |_| self.flows.max(LEAST_FLOWS));
+        let loss = Loss {
+            dark_share: self.loss.dark_share.max(dark_by(survive, self.steps, flows)),
+            ..self.loss.clone()
+        };
+        let attempt = Attempt {
+            question: self,
+            flows,
+            survive,
+            // Loss that was not seen is no reason for a code, a dark flow is.
+            target: match (survive, loss.unseen(self.seen)) {
+                (Some(_), Some(bound)) => bound.max(self.target),
+                _ => self.target,
+            },
+        };
+        let seen = self.seen || survive.is_some();
+        let ways = candidates(
+            &loss,
+            seen,
+            self.target,
+            self.packet_ns,
+            self.budget_ns,
+            self.measured,
+        );
+        let mut all: Vec<(Compared, Option<ForecastCheck>)> = Vec::new();
+        for recovery in &ways {
+            all.push(attempt.judged(recovery));
+            if all.last().is_some_and(|(last, _)| last.meets_target) {
+                break;
+            }
+        }
+        let compared: Vec<Compared> = all.iter().map(|(one, _)| one.clone()).collect();
+        let left = |one: &Compared| one.simulated.map_or(one.expected, |bounds| bounds.2);
+        let least = all.into_iter().min_by(|(a, _), (b, _)| {
+            let by_target = b.meets_target.cmp(&a.meets_target);
+            by_target.then(left(a).total_cmp(&left(b)))
+        });
+        let (chosen, check) = least.unwrap_or_else(|| attempt.judged(&Recovery::None));
+        Choice {
+            flows,
+            chosen,
+            check,
+            compared,
+        }
+    }
+}
+
+/// What every way to repair is judged by.
+struct Attempt<'q, 'l, 'o> {
+    question: &'q Question<'l, 'o>,
+    flows: u16,
+    survive: Option<Survive>,
+    target: f64,
+}
+
+impl Attempt<'_, '_, '_> {
+    fn judged(&self, recovery: &Recovery) -> (Compared, Option<ForecastCheck>) {
+        let Question { loss, forecast, .. } = self.question;
+        let trials = self.question.trials.as_ref();
+        let expected = forecast.residual(&loss.worst, recovery);
+        let worst = mean(&loss.worst) / mean(&loss.fitted).max(f64::MIN_POSITIVE);
+        let tried = trials.and_then(|trials| trials.residual(self.flows, recovery, worst));
+        let (meets_target, check) = match tried.map(|tried| tried.residual) {
+            None => (expected <= self.target, None),
+            Some((_, low, _)) if low > self.target => (false, None),
+            Some((_, _, high)) if high <= self.target => (true, None),
+            Some(_) => self.by_check(recovery, expected),
+        };
+        let compared = Compared {
+            recovery: *recovery,
+            overhead: tried.map_or_else(
+                || overhead(recovery, mean(&loss.fitted)),
+                |tried| (tried.sent_each - 1.0).max(0.0),
+            ),
+            expected,
+            simulated: tried.map(|tried| tried.residual),
+            simulated_packets: tried.map_or(0, |tried| tried.packets),
+            meets_target: meets_target && self.survives(recovery),
+        };
+        (compared, check)
+    }
+
+    fn survives(&self, recovery: &Recovery) -> bool {
+        let (Some(what), Some(trials)) = (self.survive, &self.question.trials) else {
+            return true;
+        };
+        trials.survives(self.flows, recovery, what)
+    }
+
+    /// Where failures are too rare to be counted: the forecast, made worse by as much as a trial with more loss shows.
+    fn by_check(&self, recovery: &Recovery, expected: f64) -> (bool, Option<ForecastCheck>) {
+        if expected > self.target {
+            return (false, None);
+        }
+        let Question { loss, forecast, .. } = self.question;
+        let trials = self.question.trials.as_ref();
+        let check = trials.and_then(|trials| trials.check(self.flows, loss, recovery, forecast));
+        let optimism = check.map_or(1.0, |check| {
+            (check.simulated.1 / check.expected.max(f64::MIN_POSITIVE)).max(1.0)
+        });
+        (expected * optimism <= self.target, check)
+    }
+}
+
+/// Share of the packets that are lost while that is dark.
+fn dark_by(survive: Option<Survive>, steps: &Steps, flows: u16) -> f64 {
+    let flow = 1.0 / f64::from(flows.max(1));
+    match survive {
+        None => 0.0,
+        Some(Survive::Flow) => flow,
+        Some(Survive::Route) => {
+            let busiest = |step: &Step| {
+                let members = step.routes.members.iter().map(Vec::len).max();
+                members.map_or(1.0, |most| most as f64 / step.flow_count().max(1) as f64)
+            };
+            steps.steps.iter().map(busiest).fold(flow, f64::max)
+        }
+    }
+}
