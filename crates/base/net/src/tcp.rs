@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::net::TcpStream;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,15 @@ pub struct TcpReading {
     pub mss: u32,
     /// Name of the congestion control.
     pub congestion_control: String,
+    /// Time with data to send or under way, nanoseconds; 0 from kernels that do not report it, as the next two.
+    #[serde(default)]
+    pub busy_ns: u64,
+    /// Of this, time in which the receiver's window held the data.
+    #[serde(default)]
+    pub receiver_limited_ns: u64,
+    /// Of this, time in which the send buffer was too small.
+    #[serde(default)]
+    pub sender_limited_ns: u64,
 }
 
 /// Reads the state of `stream`.
@@ -94,6 +103,7 @@ pub fn read(stream: &TcpStream) -> io::Result<TcpReading> {
         {
             return Err(io::Error::last_os_error());
         }
+        let [busy_ns, receiver_limited_ns, sender_limited_ns] = limited(fd)?;
         let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
         Ok(TcpReading {
             rtt_ns: u64::from(info.tcpi_rtt) * 1000,
@@ -101,8 +111,37 @@ pub fn read(stream: &TcpStream) -> io::Result<TcpReading> {
             retransmits: u64::from(info.tcpi_total_retrans),
             mss: info.tcpi_snd_mss,
             congestion_control: String::from_utf8_lossy(&name[..end]).into_owned(),
+            busy_ns,
+            receiver_limited_ns,
+            sender_limited_ns,
         })
     }
+}
+
+/// `tcpi_busy_time`, `tcpi_rwnd_limited` and `tcpi_sndbuf_limited`, nanoseconds; 0 where the kernel does not report them.
+fn limited(fd: RawFd) -> io::Result<[u64; 3]> {
+    const AT: usize = 168;
+    let info = info::<{ AT + 24 }>(fd)?;
+    let nanoseconds = |index: usize| {
+        let bytes = info.as_deref()?.get(AT + 8 * index..)?.first_chunk()?;
+        u64::from_ne_bytes(*bytes).checked_mul(1_000)
+    };
+    Ok([0, 1, 2].map(|index| nanoseconds(index).unwrap_or(0)))
+}
+
+/// The first bytes of `tcp_info` (linux/tcp.h), beyond those that `libc::tcp_info` has; none where the kernel has fewer.
+fn info<const LENGTH: usize>(fd: RawFd) -> io::Result<Option<Box<[u8]>>> {
+    let mut info = [0_u8; LENGTH];
+    let mut length = LENGTH as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes of `info`.
+    let done = unsafe {
+        let pointer = info.as_mut_ptr().cast();
+        libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, pointer, &mut length)
+    };
+    if done != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok((length as usize == LENGTH).then(|| info.into()))
 }
 
 /// Limits the sending rate of `stream` in the kernel, bytes per second (`SO_MAX_PACING_RATE`), including
@@ -125,22 +164,11 @@ pub fn set_max_pacing_rate(stream: &impl AsFd, bytes_per_second: u64) -> io::Res
 /// # Errors
 /// As `getsockopt(2)`.
 pub fn min_rtt(stream: &impl AsFd) -> io::Result<Option<Duration>> {
-    /// Its offset in `tcp_info` (linux/tcp.h).
     const AT: usize = 148;
-    let mut info = [0_u8; AT + 4];
-    let mut length = info.len() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes of `info`.
-    let done = unsafe {
-        let pointer = info.as_mut_ptr().cast();
-        let fd = stream.as_fd().as_raw_fd();
-        libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, pointer, &mut length)
-    };
-    if done != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let [.., a, b, c, d] = info;
-    let microseconds = u32::from_ne_bytes([a, b, c, d]);
-    let is_known = length as usize == info.len() && !matches!(microseconds, 0 | u32::MAX);
+    let info = info::<{ AT + 4 }>(stream.as_fd().as_raw_fd())?;
+    let bytes = info.as_deref().and_then(|info| info.last_chunk());
+    let microseconds = bytes.map_or(0, |bytes| u32::from_ne_bytes(*bytes));
+    let is_known = !matches!(microseconds, 0 | u32::MAX);
     Ok(is_known.then(|| Duration::from_micros(microseconds.into())))
 }
 
@@ -169,4 +197,33 @@ pub fn unsent(stream: &impl AsFd) -> io::Result<u64> {
 pub fn write_apart(stream: &impl AsFd, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
     let flags = libc::MSG_EOR | libc::MSG_NOSIGNAL;
     SockRef::from(stream).send_vectored_with_flags(pieces, flags)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn the_kernel_counts_how_long_a_reader_holds_a_writer() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut writer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (_reader, _) = listener.accept().unwrap();
+        assert_eq!(read(&writer).unwrap().receiver_limited_ns, 0);
+        writer.set_nonblocking(true).unwrap();
+        let began = Instant::now();
+        // Once no more is taken, only the reader's window is full.
+        while began.elapsed() < Duration::from_millis(300) {
+            if writer.write(&[0; 65_536]).is_err() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        let read = read(&writer).unwrap();
+        assert!(read.receiver_limited_ns > read.busy_ns / 2, "{read:?}");
+        assert!(read.busy_ns <= began.elapsed().as_nanos() as u64, "{read:?}");
+        assert!(read.sender_limited_ns < read.busy_ns / 2, "{read:?}");
+    }
 }

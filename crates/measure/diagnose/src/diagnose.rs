@@ -13,7 +13,7 @@ use crate::finding::{Finding, FindingName};
 use crate::findings::payload_cliff::Cliff;
 use crate::findings::{
     correlated_loss, flow_growth, host_loss, late_sender, length_growth, limit, loss_process, outage,
-    payload_cliff, reversals, route_loss, routes, rtt_change, rtt_level, window_growth,
+    payload_cliff, reversals, route_loss, routes, rtt_change, rtt_level, tcp_window, window_growth,
 };
 use crate::measured::Measured;
 use crate::options::Options;
@@ -50,6 +50,7 @@ pub fn diagnose_with(measured: &Measured, options: &Options) -> Diagnosis {
     findings.extend(rtt_change::find(measured));
     findings.extend(window_growth::find(measured));
     findings.extend(length_growth::find(measured));
+    findings.extend(tcp_window::find(measured));
     // Faults first; within a severity in the order of the names.
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.name.cmp(&b.name)));
     Diagnosis {

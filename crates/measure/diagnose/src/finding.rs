@@ -46,6 +46,8 @@ pub enum FindingName {
     WindowGrowth,
     /// The RTT grows with the length of packets: store and forward, fragmentation.
     LengthGrowth,
+    /// TCP is held by a window, and not by the path.
+    TcpWindow,
 }
 
 impl FindingName {
@@ -70,6 +72,7 @@ impl FindingName {
             FindingName::RttChange => "rtt-change",
             FindingName::WindowGrowth => "window-growth",
             FindingName::LengthGrowth => "length-growth",
+            FindingName::TcpWindow => "tcp-window",
         }
     }
 }

@@ -15,6 +15,7 @@ pub(crate) mod route_loss;
 pub(crate) mod routes;
 pub(crate) mod rtt_change;
 pub(crate) mod rtt_level;
+pub(crate) mod tcp_window;
 pub(crate) mod window_growth;
 
 use crate::finding::Severity;

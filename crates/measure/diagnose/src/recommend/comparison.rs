@@ -12,6 +12,9 @@ use crate::options::Survive;
 /// Flows that a stream has at least if one of them, or a route, may be dark.
 const LEAST_FLOWS: u16 = 4;
 
+/// Latency up to which the cost of surviving more is looked for, nanoseconds.
+const LONGEST_NS: u64 = 1_000_000_000;
+
 /// What is to be repaired, and what decides how.
 pub(super) struct Question<'l, 'o> {
     pub measured: &'l Measured,
@@ -39,11 +42,11 @@ pub(super) struct Choice {
 impl Question<'_, '_> {
     /// What to use, and whether it survives that; where nothing does, what to use without it.
     pub fn answer(&self, survive: Option<Survive>) -> (Choice, bool) {
-        let choice = self.cheapest(survive);
+        let choice = self.cheapest(survive, self.budget_ns);
         if choice.chosen.meets_target || survive.is_none() {
             return (choice, true);
         }
-        (self.cheapest(None), false)
+        (self.cheapest(None, self.budget_ns), false)
     }
 
     /// The cost of surviving more; nothing without trials.
@@ -55,7 +58,8 @@ impl Question<'_, '_> {
     }
 
     fn price(&self, of: Survive) -> Survival {
-        let Choice { flows, chosen, .. } = self.cheapest(Some(of));
+        let budget_ns = self.budget_ns.max(LONGEST_NS);
+        let Choice { flows, chosen, .. } = self.cheapest(Some(of), budget_ns);
         let recovery = Some(chosen.recovery).filter(|_| chosen.meets_target);
         let mut survival = Survival {
             of,
@@ -70,7 +74,7 @@ impl Question<'_, '_> {
     }
 
     /// The first that meets the target, else what leaves least.
-    fn cheapest(&self, survive: Option<Survive>) -> Choice {
+    fn cheapest(&self, survive: Option<Survive>, budget_ns: u64) -> Choice {
         let flows = survive.map_or(self.flows, |_| self.flows.max(LEAST_FLOWS));
         let loss = Loss {
             dark_share: self.loss.dark_share.max(dark_by(survive, self.steps, flows)),
@@ -87,14 +91,7 @@ impl Question<'_, '_> {
             },
         };
         let seen = self.seen || survive.is_some();
-        let ways = candidates(
-            &loss,
-            seen,
-            self.target,
-            self.packet_ns,
-            self.budget_ns,
-            self.measured,
-        );
+        let ways = candidates(&loss, seen, self.target, self.packet_ns, budget_ns, self.measured);
         let mut all: Vec<(Compared, Option<ForecastCheck>)> = Vec::new();
         for recovery in &ways {
             all.push(attempt.judged(recovery));

@@ -38,6 +38,13 @@ pub struct TcpSummary {
     pub congestion_control: String,
     /// The byte limit ended the test.
     pub hit_byte_limit: bool,
+    /// Share of the time in which the receiver's window held what was to be sent, 0 to 1; none where the sender's kernel does
+    /// not report it.
+    #[serde(default)]
+    pub receiver_limited: Option<f64>,
+    /// The same for the sender's buffer.
+    #[serde(default)]
+    pub sender_limited: Option<f64>,
 }
 
 /// Bytes that have passed on each connection.
@@ -188,6 +195,11 @@ impl Rows {
     pub(crate) fn summary(&self, request: &TcpRequest, hit_byte_limit: bool) -> TcpSummary {
         let latest = || self.connections.values().map(|connection| &connection.latest);
         let connections = self.connections.len().max(1) as u64;
+        let busy_ns: u64 = latest().map(|reading| reading.busy_ns).sum();
+        let share = |of: fn(&TcpReading) -> u64| {
+            let held_ns: u64 = latest().map(of).sum();
+            (busy_ns > 0).then(|| (held_ns as f64 / busy_ns as f64).min(1.0))
+        };
         TcpSummary {
             direction: self.direction,
             streams: request.streams,
@@ -201,6 +213,8 @@ impl Rows {
                 .map(|reading| reading.congestion_control.clone())
                 .unwrap_or_default(),
             hit_byte_limit,
+            receiver_limited: share(|reading| reading.receiver_limited_ns),
+            sender_limited: share(|reading| reading.sender_limited_ns),
         }
     }
 }

@@ -13,3 +13,4 @@ mod recommendation;
 mod routes;
 mod rtt;
 mod sample;
+mod tcp;
