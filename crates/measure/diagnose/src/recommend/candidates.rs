@@ -9,6 +9,8 @@ use crate::analysis::process::Share;
 /// Repairs of other codes, by those of the code that the forecast chooses: the transport's sliding window is no block code.
 const REPAIRS: [f64; 5] = [0.75, 1.0, 1.5, 2.0, 3.0];
 
+/// Overhead up to which a code is better than a wait that is longer than usual.
+const CHEAP_CODE: f64 = 0.10;
 /// Maximum rounds of a retransmission to try.
 const MOST_ROUNDS: u32 = 200;
 
@@ -33,21 +35,29 @@ impl Forecast {
     }
 }
 
+/// Time that repairs may take, nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    pub ns: u64,
+    /// The user has set it: repairs that take longer come last.
+    pub is_firm: bool,
+}
+
 /// All that is worth a trial, by what it adds to the stream, then by latency: nothing, retransmissions within the budget,
-/// codes, and at last retransmissions that take longer or nobody knows how long. Where no loss was seen, nothing that adds
-/// to the stream: a short test cannot know what that would be for.
+/// codes, and retransmissions that take longer or nobody knows how long: before codes that add much if the budget is only
+/// the usual one. Where no loss was seen, nothing that adds to the stream: a short test cannot know what that would be for.
 pub(super) fn candidates(
     loss: &Loss,
     seen: bool,
     target: f64,
     packet_ns: f64,
-    budget_ns: u64,
+    budget: Budget,
     measured: &Measured,
 ) -> Vec<Recovery> {
     let round_ns = arq::round_ns(measured);
     let needed = arq::rounds(loss, target, packet_ns, measured);
     let within = round_ns.map_or(0, |round| {
-        u32::try_from(budget_ns / round.max(1)).unwrap_or(u32::MAX)
+        u32::try_from(budget.ns / round.max(1)).unwrap_or(u32::MAX)
     });
     let mut all = Vec::new();
     if loss.dark_share == 0.0 {
@@ -65,17 +75,28 @@ pub(super) fn candidates(
     if !seen {
         return all;
     }
-    if let Some(code) = fec::design(loss, target, packet_ns, budget_ns) {
-        let weakest = if loss.dark_share > 0.0 { 1.0 } else { 0.0 };
-        let codes = REPAIRS.iter().filter(|share| **share >= weakest);
-        let mut codes: Vec<fec::Code> = codes.filter_map(|share| code.with_repairs(*share)).collect();
-        codes.dedup();
-        all.extend(codes.iter().map(|code| code.recovery(packet_ns)));
-    }
-    if within < needed {
-        all.push(arq::recovery(needed, round_ns));
-    }
+    let codes = codes(loss, target, packet_ns, budget.ns);
+    let (cheap, dear): (Vec<fec::Code>, Vec<fec::Code>) =
+        codes.iter().partition(|code| code.overhead() <= CHEAP_CODE);
+    let longer = (within < needed).then(|| arq::recovery(needed, round_ns));
+    let is_last = budget.is_firm || round_ns.is_none();
+    all.extend(cheap.iter().map(|code| code.recovery(packet_ns)));
+    all.extend(longer.filter(|_| !is_last));
+    all.extend(dear.iter().map(|code| code.recovery(packet_ns)));
+    all.extend(longer.filter(|_| is_last));
     all
+}
+
+/// Codes about as strong as the forecast asks for, the weakest first.
+fn codes(loss: &Loss, target: f64, packet_ns: f64, budget_ns: u64) -> Vec<fec::Code> {
+    let Some(code) = fec::design(loss, target, packet_ns, budget_ns) else {
+        return Vec::new();
+    };
+    let weakest = if loss.dark_share > 0.0 { 1.0 } else { 0.0 };
+    let codes = REPAIRS.iter().filter(|share| **share >= weakest);
+    let mut codes: Vec<fec::Code> = codes.filter_map(|share| code.with_repairs(*share)).collect();
+    codes.dedup();
+    codes
 }
 
 /// What a recovery adds to the stream, as a share of it.

@@ -1,7 +1,7 @@
 //! Ways to repair, tried one after the other, and the cheapest that does what is asked for. It must not know how a trial is
 //! made, nor put anything into words but by [`sentence`](super::sentence).
 
-use super::candidates::{Forecast, candidates, overhead};
+use super::candidates::{Budget, Forecast, candidates, overhead};
 use super::trial::{Trials, wait_ns};
 use super::{Loss, mean, sentence};
 use crate::analysis::{Step, Steps};
@@ -25,7 +25,7 @@ pub(super) struct Question<'l, 'o> {
     pub seen: bool,
     pub target: f64,
     pub packet_ns: f64,
-    pub budget_ns: u64,
+    pub budget: Budget,
     pub forecast: Forecast,
     pub trials: Option<Trials<'o>>,
 }
@@ -42,11 +42,11 @@ pub(super) struct Choice {
 impl Question<'_, '_> {
     /// What to use, and whether it survives that; where nothing does, what to use without it.
     pub fn answer(&self, survive: Option<Survive>) -> (Choice, bool) {
-        let choice = self.cheapest(survive, self.budget_ns);
+        let choice = self.cheapest(survive, self.budget);
         if choice.chosen.meets_target || survive.is_none() {
             return (choice, true);
         }
-        (self.cheapest(None, self.budget_ns), false)
+        (self.cheapest(None, self.budget), false)
     }
 
     /// The cost of surviving more; nothing without trials.
@@ -58,8 +58,11 @@ impl Question<'_, '_> {
     }
 
     fn price(&self, of: Survive) -> Survival {
-        let budget_ns = self.budget_ns.max(LONGEST_NS);
-        let Choice { flows, chosen, .. } = self.cheapest(Some(of), budget_ns);
+        let budget = Budget {
+            ns: self.budget.ns.max(LONGEST_NS),
+            ..self.budget
+        };
+        let Choice { flows, chosen, .. } = self.cheapest(Some(of), budget);
         let recovery = Some(chosen.recovery).filter(|_| chosen.meets_target);
         let mut survival = Survival {
             of,
@@ -74,7 +77,7 @@ impl Question<'_, '_> {
     }
 
     /// The first that meets the target, else what leaves least.
-    fn cheapest(&self, survive: Option<Survive>, budget_ns: u64) -> Choice {
+    fn cheapest(&self, survive: Option<Survive>, budget: Budget) -> Choice {
         let flows = survive.map_or(self.flows, |_| self.flows.max(LEAST_FLOWS));
         let loss = Loss {
             dark_share: self.loss.dark_share.max(dark_by(survive, self.steps, flows)),
@@ -91,7 +94,7 @@ impl Question<'_, '_> {
             },
         };
         let seen = self.seen || survive.is_some();
-        let ways = candidates(&loss, seen, self.target, self.packet_ns, budget_ns, self.measured);
+        let ways = candidates(&loss, seen, self.target, self.packet_ns, budget, self.measured);
         let mut all: Vec<(Compared, Option<ForecastCheck>)> = Vec::new();
         for recovery in &ways {
             all.push(attempt.judged(recovery));
@@ -129,6 +132,8 @@ impl Attempt<'_, '_, '_> {
         let trials = self.question.trials.as_ref();
         let expected = forecast.residual(&loss.worst, recovery);
         let worst = mean(&loss.worst) / mean(&loss.fitted).max(f64::MIN_POSITIVE);
+        // No trial shows a residual loss that no trial is long enough for: then the forecast may not miss the target.
+        let trials = trials.filter(|trials| expected <= self.target || trials.can_show(self.target));
         let tried = trials.and_then(|trials| trials.residual(self.flows, recovery, worst));
         let (meets_target, check) = match tried.map(|tried| tried.residual) {
             None => (expected <= self.target, None),

@@ -32,9 +32,12 @@ impl Code {
     /// The same span with this share of the repairs, at least one and at most as many as packets; else none.
     pub fn with_repairs(self, share: f64) -> Option<Self> {
         let repairs = (self.repairs as f64 * share).round() as usize;
-        (1..=self.span)
-            .contains(&repairs)
-            .then_some(Code { repairs, ..self })
+        if !(1..=self.span).contains(&repairs) {
+            return None;
+        }
+        // The transport sends one repair packet after a whole number of source packets.
+        let repairs = self.span.div_ceil(self.span / repairs);
+        Some(Code { repairs, ..self })
     }
 
     pub fn recovery(&self, packet_ns: f64) -> Recovery {

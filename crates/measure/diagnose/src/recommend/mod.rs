@@ -18,7 +18,7 @@ use crate::answer::{Basis, Load, Recommended};
 use crate::finding::{Recommendation, Recovery};
 use crate::measured::Measured;
 use crate::options::Options;
-use candidates::Forecast;
+use candidates::{Budget, Forecast};
 use comparison::Question;
 use trial::Trials;
 
@@ -89,7 +89,10 @@ pub(crate) fn recommend(
         seen,
         target,
         packet_ns,
-        budget_ns: options.latency_ns.unwrap_or(USUAL_LATENCY_NS),
+        budget: Budget {
+            ns: options.latency_ns.unwrap_or(USUAL_LATENCY_NS),
+            is_firm: options.latency_ns.is_some(),
+        },
         forecast: Forecast {
             distance: arq::distance(measured, packet_ns),
         },

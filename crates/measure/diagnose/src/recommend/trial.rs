@@ -91,6 +91,11 @@ impl<'o> Trials<'o> {
         })
     }
 
+    /// Whether a trial in which nothing is missing shows that loss.
+    pub fn can_show(&self, residual: f64) -> bool {
+        loss_interval(0, self.stream.packets).1 <= residual
+    }
+
     /// What this recovery leaves where the path loses `scale` times as much.
     pub fn residual(&self, flows: u16, recovery: &Recovery, scale: f64) -> Option<Tried> {
         let asked = (flows, *recovery, scale);
