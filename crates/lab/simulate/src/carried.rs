@@ -23,6 +23,10 @@ const MOST_PACKETS: u64 = 1 << 16;
 const HEADERS: u32 = 28;
 const KEY: UdpKey = UdpKey::new(*b"key of the trial");
 const SECOND_NS: u64 = 1_000_000_000;
+/// Longest frame, longest wait for repairs, and longest stream: a trial is to end, whatever a file of results says.
+const LONGEST_FRAME_NS: u64 = SECOND_NS;
+const LONGEST_WAIT_NS: u64 = 60 * SECOND_NS;
+const LONGEST_STREAM_NS: u64 = 600 * SECOND_NS;
 /// Longer than any trial.
 const NEVER_NS: u64 = 1_000_000 * SECOND_NS;
 /// How long a stream is waited for beyond its end and its latency.
@@ -88,13 +92,16 @@ impl Shape {
             .filter(|left| *left > 0)?;
         let rate = stream.format.frame_rate;
         let frame_ns = (f64::from(rate.denominator) * 1e9 / f64::from(rate.numerator)) as u64;
+        let is_short = (1..=LONGEST_FRAME_NS).contains(&frame_ns) && stream.latency_ns <= LONGEST_WAIT_NS;
+        is_short.then_some(())?;
         let packets = u64::from(stream.format.bytes_per_frame)
             .div_ceil(u64::from(payload))
             .clamp(1, MOST_PACKETS);
+        let frames = stream.packets.div_ceil(packets);
         Some(Shape {
-            frames: u32::try_from(stream.packets.div_ceil(packets).max(1)).ok()?,
+            frames: frames.clamp(1, LONGEST_STREAM_NS / frame_ns).min(u32::MAX.into()) as u32,
             packets: packets as u32,
-            frame_ns: frame_ns.max(1),
+            frame_ns,
             longer: payload.saturating_sub(PAYLOAD),
         })
     }

@@ -119,6 +119,16 @@ fn streams_that_the_transport_does_not_take_are_refused() {
             ..stream(Recovery::None, MS)
         }));
     }
+    // An hour for a frame, or until it is repaired, is a damaged row.
+    let slow = FrameRate {
+        numerator: 1,
+        denominator: 3_600,
+    };
+    assert!(refused(Stream {
+        format: VideoFormat::of_rate(Rate(1_000), slow),
+        ..stream(Recovery::None, MS)
+    }));
+    assert!(refused(stream(Recovery::None, 3_600_000 * MS)));
     assert!(refused(Stream {
         payload: 70,
         ..stream(Recovery::None, MS)

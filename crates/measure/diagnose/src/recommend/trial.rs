@@ -65,6 +65,7 @@ impl<'o> Trials<'o> {
     ) -> Option<Self> {
         let transport = options.transport?;
         let plan = steps.steps.first().map(|step: &Step| &step.test.plan)?;
+        let frame_rate = Some(plan.format.frame_rate).filter(|rate| rate.numerator > 0)?;
         let mut link = crate::twin::twin(measured).ok()?.link;
         if steps.direction == Direction::Reverse {
             std::mem::swap(&mut link.forward, &mut link.reverse);
@@ -77,7 +78,7 @@ impl<'o> Trials<'o> {
             transport,
             link,
             stream: Stream {
-                format: VideoFormat::of_rate(Rate(measured.media_rate?), plan.format.frame_rate),
+                format: VideoFormat::of_rate(Rate(measured.media_rate?), frame_rate),
                 flows: 0,
                 payload,
                 recovery: Recovery::None,
