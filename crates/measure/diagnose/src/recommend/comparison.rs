@@ -49,9 +49,9 @@ impl Question<'_, '_> {
         (self.cheapest(None, self.budget), false)
     }
 
-    /// The cost of surviving more; nothing without trials.
-    pub fn prices(&self) -> Vec<Survival> {
-        if self.trials.is_none() {
+    /// The cost of surviving more; nothing without trials, or where the settings do not carry the media as it is.
+    pub fn prices(&self, chosen: &Compared) -> Vec<Survival> {
+        if self.trials.is_none() || (self.seen && !chosen.meets_target) {
             return Vec::new();
         }
         [Survive::Flow, Survive::Route].map(|of| self.price(of)).into()
@@ -95,6 +95,7 @@ impl Question<'_, '_> {
         };
         let seen = self.seen || survive.is_some();
         let ways = candidates(&loss, seen, self.target, self.packet_ns, budget, self.measured);
+        let ways = attempt.that_survive(ways);
         let mut all: Vec<(Compared, Option<ForecastCheck>)> = Vec::new();
         for recovery in &ways {
             all.push(attempt.judged(recovery));
@@ -155,6 +156,22 @@ impl Attempt<'_, '_, '_> {
         (compared, check)
     }
 
+    /// Without those too weak to survive: of a kind, who survives with less does with more, so that few have to be tried.
+    fn that_survive(&self, mut ways: Vec<Recovery>) -> Vec<Recovery> {
+        for is_kind in [is_arq, is_code] {
+            let kind: Vec<Recovery> = ways.iter().filter(|way| is_kind(way)).copied().collect();
+            let strongest = kind.last().is_some_and(|strongest| self.survives(strongest));
+            let weakest = if strongest {
+                kind.partition_point(|way| !self.survives(way))
+            } else {
+                kind.len()
+            };
+            let weak = &kind[..weakest];
+            ways.retain(|way| !weak.contains(way));
+        }
+        ways
+    }
+
     fn survives(&self, recovery: &Recovery) -> bool {
         let (Some(what), Some(trials)) = (self.survive, &self.question.trials) else {
             return true;
@@ -175,6 +192,14 @@ impl Attempt<'_, '_, '_> {
         });
         (expected * optimism <= self.target, check)
     }
+}
+
+fn is_arq(recovery: &Recovery) -> bool {
+    matches!(recovery, Recovery::Arq { .. })
+}
+
+fn is_code(recovery: &Recovery) -> bool {
+    matches!(recovery, Recovery::Fec { .. })
 }
 
 /// Share of the packets that are lost while that is dark.

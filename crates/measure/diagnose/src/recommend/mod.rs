@@ -100,6 +100,7 @@ pub(crate) fn recommend(
     };
     let (choice, survives) = question.answer(options.survive);
     let recovery = choice.chosen.recovery;
+    let survival = question.prices(&choice.chosen);
     let expected_loss = mean(&loss.fitted);
     let expected = |parts: &[Share]| question.forecast.residual(parts, &recovery);
     let mut recommendation = Recommendation {
@@ -118,7 +119,7 @@ pub(crate) fn recommend(
         simulated_residual_loss: choice.chosen.simulated,
         check: choice.check,
         compared: choice.compared,
-        survival: question.prices(),
+        survival,
         sentence: String::new(),
     };
     recommendation.sentence = sentence::sentence(&recommendation, &process, &loss);

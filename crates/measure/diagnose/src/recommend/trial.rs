@@ -49,10 +49,13 @@ pub(super) struct Trials<'o> {
     slack_ns: u64,
     /// Trials made so far.
     known: RefCell<Vec<(Asked, Tried)>>,
+    survived: RefCell<Vec<(Dark, bool)>>,
 }
 
 /// Flows, recovery, and how much more loss.
 type Asked = (u16, Recovery, f64);
+/// Flows, recovery, and what is dark.
+type Dark = (u16, Recovery, Survive);
 
 impl<'o> Trials<'o> {
     /// Trials of these settings; none without a transport, or where no twin can be made.
@@ -89,6 +92,7 @@ impl<'o> Trials<'o> {
             },
             slack_ns: slack_ns(measured),
             known: RefCell::default(),
+            survived: RefCell::default(),
         })
     }
 
@@ -137,6 +141,22 @@ impl<'o> Trials<'o> {
 
     /// Whether nothing is missing at the output although that is dark for a second, on a path that loses nothing else.
     pub fn survives(&self, flows: u16, recovery: &Recovery, what: Survive) -> bool {
+        let asked = (flows, *recovery, what);
+        let known = self
+            .survived
+            .borrow()
+            .iter()
+            .find(|known| known.0 == asked)
+            .copied();
+        if let Some((_, survived)) = known {
+            return survived;
+        }
+        let survived = self.survives_trial(flows, recovery, what);
+        self.survived.borrow_mut().push((asked, survived));
+        survived
+    }
+
+    fn survives_trial(&self, flows: u16, recovery: &Recovery, what: Survive) -> bool {
         let mut link = raised(&self.link, 0.0);
         let (from_ns, to_ns) = DARK_NS;
         let mut stream = Stream {
