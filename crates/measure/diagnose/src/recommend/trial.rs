@@ -30,6 +30,11 @@ const SEED: u64 = 0x7e57;
 /// When a flow or a route is dark in a trial, and how long the trial is, nanoseconds.
 const DARK_NS: (u64, u64) = (500_000_000, 1_500_000_000);
 const DARK_TRIAL_NS: f64 = 2e9;
+/// The same for a code, which does the same in each of its spans: it has to be dark for many of these only.
+const DARK_CODE_NS: (u64, u64) = (50_000_000, 150_000_000);
+const DARK_CODE_TRIAL_NS: f64 = 2e8;
+/// Repair packets of a span up to which a trial of a code is as long as others: what it computes grows with them.
+const MOST_REPAIRS: u64 = 64;
 /// Maximum packets of such a trial.
 const MOST_DARK_PACKETS: f64 = 2e6;
 
@@ -120,6 +125,7 @@ impl<'o> Trials<'o> {
                 flows,
                 recovery: *recovery,
                 latency_ns: self.slack_ns + latency_ns(recovery),
+                packets: self.packets_with(recovery),
                 ..self.stream.clone()
             },
         )?;
@@ -158,12 +164,17 @@ impl<'o> Trials<'o> {
 
     fn survives_trial(&self, flows: u16, recovery: &Recovery, what: Survive) -> bool {
         let mut link = raised(&self.link, 0.0);
-        let (from_ns, to_ns) = DARK_NS;
+        let is_code = matches!(recovery, Recovery::Fec { .. });
+        let ((from_ns, to_ns), trial_ns) = if is_code {
+            (DARK_CODE_NS, DARK_CODE_TRIAL_NS)
+        } else {
+            (DARK_NS, DARK_TRIAL_NS)
+        };
         let mut stream = Stream {
             flows,
             recovery: *recovery,
             latency_ns: self.slack_ns + latency_ns(recovery),
-            packets: self.packets_in(DARK_TRIAL_NS),
+            packets: self.packets_in(trial_ns),
             ..self.stream.clone()
         };
         match what {
@@ -179,6 +190,14 @@ impl<'o> Trials<'o> {
         self.transport
             .carry(&link, &stream)
             .is_some_and(|carried| carried.unrepaired == 0)
+    }
+
+    fn packets_with(&self, recovery: &Recovery) -> u64 {
+        let repairs = match *recovery {
+            Recovery::Fec { repair_packets, .. } => u64::from(repair_packets),
+            _ => 0,
+        };
+        self.stream.packets * MOST_REPAIRS / repairs.max(MOST_REPAIRS)
     }
 
     fn packets_in(&self, ns: f64) -> u64 {
@@ -197,7 +216,8 @@ impl<'o> Trials<'o> {
         let fitted = mean(&loss.fitted).max(1e-12);
         let expected = |scale: f64| forecast.residual(&scaled(&loss.fitted, scale), recovery);
         let mut scale = 1.0;
-        while scale * fitted < MOST_LOSS && expected(scale) * (self.stream.packets as f64) < COUNTABLE {
+        while scale * fitted < MOST_LOSS && expected(scale) * (self.packets_with(recovery) as f64) < COUNTABLE
+        {
             scale *= 1.5;
         }
         let tried = self.residual(flows, recovery, scale)?;
