@@ -3,7 +3,7 @@
 //! cost time.
 
 use weir_diagnose::{Carried, Diagnosis, Measured, Options, Recovery, Stream, Transport, diagnose_with};
-use weir_fec::{CodeRate, MAX_WINDOW};
+use weir_fec::CodeRate;
 use weir_link::discrete::{Endpoint, Network};
 use weir_link::{Departure, FlowKey, LinkSpec, Nanos, Packet};
 use weir_stream_proto::{
@@ -303,12 +303,13 @@ impl Far {
         let packets_per_second = f64::from(shape.packets) * 1e9 / shape.frame_ns as f64;
         let within = packets_per_second * stream.latency_ns as f64 / 1e9;
         let window = code(&stream.recovery).map(CodeRate::window);
+        let history = within * 1.25 + f64::from(window.unwrap_or(0));
         let terms = SenderTerms {
             session: SessionId(stream.seed),
             key: KEY,
             flows: stream.flows,
             fec_window: window,
-            fec_history: (within * 1.25) as u16 + window.unwrap_or(0).min(MAX_WINDOW),
+            fec_history: history as u16,
             arq: matches!(stream.recovery, Recovery::Arq { .. }),
             rtt_ns,
             rank: 0,
