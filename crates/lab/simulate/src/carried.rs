@@ -2,7 +2,7 @@
 //! asks, nor what the stream shows: packets are short here and long for the link only, since bytes that nobody looks at
 //! cost time.
 
-use weir_diagnose::{Carried, Diagnosis, Measured, Options, Recovery, Stream, Transport, diagnose_with};
+use weir_diagnose::{Carried, Recovery, Stream, Transport};
 use weir_fec::CodeRate;
 use weir_link::discrete::{Endpoint, Network};
 use weir_link::{Departure, FlowKey, LinkSpec, Nanos, Packet};
@@ -31,15 +31,6 @@ const LONGEST_STREAM_NS: u64 = 600 * SECOND_NS;
 const NEVER_NS: u64 = 1_000_000 * SECOND_NS;
 /// How long a stream is waited for beyond its end and its latency.
 const PATIENCE_NS: u64 = SECOND_NS;
-
-/// The diagnosis of a run, whose recommendation is tried with the transport itself.
-pub fn diagnose_by_trial(measured: &Measured, options: &Options) -> Diagnosis {
-    let options = Options {
-        transport: Some(&VirtualTransport),
-        ..*options
-    };
-    diagnose_with(measured, &options)
-}
 
 /// The transport of `weir send` and `weir recv` in virtual time.
 #[derive(Clone, Copy, Debug)]
@@ -173,7 +164,7 @@ impl Near {
             },
             latency_ns: stream.latency_ns,
             fec: code(&stream.recovery).map(Fec::Fixed),
-            arq: matches!(stream.recovery, Recovery::Arq { .. }),
+            arq: stream.recovery.is_arq(),
             most_bytes: 1 << 30,
             // A trial is not to be stopped: it is to be judged.
             breaker: BreakerLimits {
@@ -310,7 +301,7 @@ impl Far {
             flows: stream.flows,
             fec_window: window,
             fec_history: history as u16,
-            arq: matches!(stream.recovery, Recovery::Arq { .. }),
+            arq: stream.recovery.is_arq(),
             rtt_ns,
             rank: 0,
         };

@@ -1,13 +1,15 @@
 //! Measurements in virtual time: a survey, or one test, between two modelled hosts over an emulated link, without a
 //! socket, a clock or a wait. Sending and accounting use the code of the real measurements; only hosts
 //! and wires are models. It serves to judge a diagnosis on networks with known properties, and to try
-//! a plan before a real measurement. Only what judges a diagnosis ([`judgement`], [`judge`]) knows findings.
+//! a plan before a real measurement; and streams of the transport over such a link ([`VirtualTransport`]), to try what a
+//! diagnosis recommends ([`diagnose_by_trial`]). Only what judges a diagnosis ([`judgement`], [`judge`]) knows findings.
 //!
 //! TCP steps of a survey are omitted: there is no model of a congestion control here.
 
 mod carried;
 mod clock;
 mod datagram;
+mod diagnosed;
 mod flows;
 mod host;
 mod judged;
@@ -24,7 +26,8 @@ mod tally;
 mod twin;
 mod wire;
 
-pub use carried::{VirtualTransport, diagnose_by_trial};
+pub use carried::VirtualTransport;
+pub use diagnosed::diagnose_by_trial;
 pub use flows::RouteUse;
 pub use host::HostModel;
 pub use judged::{Answers, Judged, Plan as JudgingPlan, Settings, Twins, Values, judge, try_twin};

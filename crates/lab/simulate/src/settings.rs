@@ -9,7 +9,8 @@ use weir_measure::VideoFormat;
 use weir_stream_proto::PACKET_OVERHEAD;
 use weir_units::Rate;
 
-use crate::carried::{VirtualTransport, diagnose_by_trial};
+use crate::carried::VirtualTransport;
+use crate::diagnosed::diagnose_by_trial;
 use crate::observed::Observed;
 
 /// Target that a trial can show.

@@ -1,5 +1,7 @@
 //! What a diagnosis consists of: names, sentences, evidence, confidence, advice. It must not know how they were found.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weir_results::Direction;
@@ -205,6 +207,43 @@ pub enum Recovery {
         /// Retransmissions of one packet that it has time for, at most.
         rounds: u32,
     },
+}
+
+impl Recovery {
+    /// Latency to allow for, nanoseconds; none where there is none, or it is not known.
+    pub fn latency_ns(&self) -> Option<u64> {
+        match *self {
+            Recovery::None => None,
+            Recovery::Fec { latency_ns, .. } => Some(latency_ns),
+            Recovery::Arq { latency_ns, .. } => latency_ns,
+        }
+    }
+
+    /// It is a code.
+    pub fn is_code(&self) -> bool {
+        matches!(self, Recovery::Fec { .. })
+    }
+
+    /// It is retransmission.
+    pub fn is_arq(&self) -> bool {
+        matches!(self, Recovery::Arq { .. })
+    }
+}
+
+/// `no FEC and no ARQ`, `FEC 3 per 640`, `ARQ of up to 2 rounds`.
+impl fmt::Display for Recovery {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Recovery::None => formatter.write_str("no FEC and no ARQ"),
+            Recovery::Fec {
+                repair_packets,
+                span_packets,
+                ..
+            } => write!(formatter, "FEC {repair_packets} per {span_packets}"),
+            Recovery::Arq { rounds: 1, .. } => formatter.write_str("ARQ of up to 1 round"),
+            Recovery::Arq { rounds, .. } => write!(formatter, "ARQ of up to {rounds} rounds"),
+        }
+    }
 }
 
 /// Settings for media on this path.

@@ -86,10 +86,10 @@ impl Shares {
     }
 
     /// The body of an answer ends with these last bytes, which are about to be handed over; its share stays until what is
-    /// left of it has been sent. Without any it ends when nothing is unsent. The first end counts.
+    /// left of it has been sent. Without any it ends when nothing is unsent.
     pub fn end(&mut self, id: ShareId, progress: Progress, last: u64) {
         if let Some(share) = self.all.iter_mut().find(|share| share.id == id) {
-            share.ended.get_or_insert(Ended { at: progress, last });
+            share.ended = Some(Ended { at: progress, last });
         }
     }
 
@@ -212,8 +212,6 @@ mod tests {
         assert_eq!(shares.rate(), FAST);
         // Others go on, so that it is never flushed with nothing unsent: bytes tell.
         shares.end(fast, progress(1_000, 500, 1), 400);
-        // The first end counts: when its body is dropped, all may have left.
-        shares.end(fast, progress(2_000, 0, 2), 0);
         shares.settle(now, progress(1_000 + BETWEEN, 1, 9));
         assert_eq!(shares.rate(), FAST);
         shares.settle(now, progress(1_001 + BETWEEN, 1, 10));

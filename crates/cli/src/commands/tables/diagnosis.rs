@@ -2,9 +2,7 @@
 
 use crate::units::{format_count, format_duration, format_percent};
 use serde_json::Value;
-use weir_diagnose::{
-    Compared, Diagnosis, Evidence, Explained, Finding, Recommendation, Recovery, Severity, Survival,
-};
+use weir_diagnose::{Compared, Diagnosis, Evidence, Explained, Finding, Recommendation, Severity, Survival};
 use weir_results::Direction;
 
 /// Columns of a line of text.
@@ -185,23 +183,10 @@ fn recommendation(found: &Recommendation) -> String {
 
 /// `ARQ of up to 2 rounds (4.00 ms): 0.1 % more packets; residual loss 0.00012 % expected, ...: meets the target`.
 fn one_compared(compared: &Compared) -> String {
-    let how = match compared.recovery {
-        Recovery::None => "no repair".to_owned(),
-        Recovery::Fec {
-            repair_packets,
-            span_packets,
-            latency_ns,
-            ..
-        } => format!(
-            "FEC {repair_packets} per {span_packets} ({})",
-            format_duration(latency_ns)
-        ),
-        Recovery::Arq { latency_ns, rounds } => {
-            let latency = latency_ns.map_or(String::new(), |ns| format!(" ({})", format_duration(ns)));
-            let plural = if rounds == 1 { "" } else { "s" };
-            format!("ARQ of up to {rounds} round{plural}{latency}")
-        }
-    };
+    let recovery = &compared.recovery;
+    let latency = recovery
+        .latency_ns()
+        .map_or(String::new(), |ns| format!(" ({})", format_duration(ns)));
     let trial = compared.simulated.map_or(String::new(), |(estimate, low, high)| {
         format!(
             ", {} of {} packets by trial (95 %: {} to {})",
@@ -212,7 +197,7 @@ fn one_compared(compared: &Compared) -> String {
         )
     });
     format!(
-        "{how}: {} more packets; residual loss at most {} expected{trial}: {}",
+        "{recovery}{latency}: {} more packets; residual loss at most {} expected{trial}: {}",
         format_percent(compared.overhead),
         format_percent(compared.expected),
         if compared.meets_target {

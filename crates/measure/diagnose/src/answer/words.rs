@@ -60,26 +60,17 @@ fn named(media: &Media) -> String {
 
 fn with(settings: &AnswerSettings) -> String {
     let plural = if settings.flows == 1 { "" } else { "s" };
-    let recovery = match settings.recovery {
-        Recovery::None => "no FEC and no ARQ".to_owned(),
-        Recovery::Fec {
-            overhead,
-            repair_packets,
-            span_packets,
-            latency_ns,
-        } => format!(
-            "FEC {repair_packets} per {span_packets} ({} more, {})",
-            format_percent(overhead),
-            format_duration(latency_ns)
-        ),
-        Recovery::Arq { latency_ns, rounds } => {
-            let latency = latency_ns.map_or(String::new(), |ns| format!(" ({})", format_duration(ns)));
-            let plural = if rounds == 1 { "" } else { "s" };
-            format!("ARQ of up to {rounds} round{plural}{latency}")
+    let recovery = &settings.recovery;
+    let latency = recovery.latency_ns().map(format_duration);
+    let cost = match (recovery, latency) {
+        (Recovery::Fec { overhead, .. }, Some(latency)) => {
+            format!(" ({} more, {latency})", format_percent(*overhead))
         }
+        (_, Some(latency)) => format!(" ({latency})"),
+        (_, None) => String::new(),
     };
     format!(
-        "{} flow{plural}, payload {} bytes, {recovery}",
+        "{} flow{plural}, payload {} bytes, {recovery}{cost}",
         settings.flows, settings.payload
     )
 }

@@ -158,7 +158,7 @@ impl Attempt<'_, '_, '_> {
 
     /// Without those too weak to survive: of a kind, who survives with less does with more, so that few have to be tried.
     fn that_survive(&self, mut ways: Vec<Recovery>) -> Vec<Recovery> {
-        for is_kind in [is_arq, is_code] {
+        for is_kind in [Recovery::is_arq, Recovery::is_code] {
             let kind: Vec<Recovery> = ways.iter().filter(|way| is_kind(way)).copied().collect();
             let strongest = kind.last().is_some_and(|strongest| self.survives(strongest));
             let weakest = if strongest {
@@ -192,14 +192,6 @@ impl Attempt<'_, '_, '_> {
         });
         (expected * optimism <= self.target, check)
     }
-}
-
-fn is_arq(recovery: &Recovery) -> bool {
-    matches!(recovery, Recovery::Arq { .. })
-}
-
-fn is_code(recovery: &Recovery) -> bool {
-    matches!(recovery, Recovery::Fec { .. })
 }
 
 /// Share of the packets that are lost while that is dark.

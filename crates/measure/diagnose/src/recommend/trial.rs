@@ -124,7 +124,7 @@ impl<'o> Trials<'o> {
             &Stream {
                 flows,
                 recovery: *recovery,
-                latency_ns: self.slack_ns + latency_ns(recovery),
+                latency_ns: self.slack_ns + recovery.latency_ns().unwrap_or(0),
                 packets: self.packets_with(recovery),
                 ..self.stream.clone()
             },
@@ -164,8 +164,7 @@ impl<'o> Trials<'o> {
 
     fn survives_trial(&self, flows: u16, recovery: &Recovery, what: Survive) -> bool {
         let mut link = raised(&self.link, 0.0);
-        let is_code = matches!(recovery, Recovery::Fec { .. });
-        let ((from_ns, to_ns), trial_ns) = if is_code {
+        let ((from_ns, to_ns), trial_ns) = if recovery.is_code() {
             (DARK_CODE_NS, DARK_CODE_TRIAL_NS)
         } else {
             (DARK_NS, DARK_TRIAL_NS)
@@ -173,7 +172,7 @@ impl<'o> Trials<'o> {
         let mut stream = Stream {
             flows,
             recovery: *recovery,
-            latency_ns: self.slack_ns + latency_ns(recovery),
+            latency_ns: self.slack_ns + recovery.latency_ns().unwrap_or(0),
             packets: self.packets_in(trial_ns),
             ..self.stream.clone()
         };
@@ -233,20 +232,12 @@ impl<'o> Trials<'o> {
 
 /// How long a receiver has to wait for the repairs of this recovery.
 pub(super) fn wait_ns(measured: &Measured, recovery: &Recovery) -> u64 {
-    slack_ns(measured) + latency_ns(recovery)
+    slack_ns(measured) + recovery.latency_ns().unwrap_or(0)
 }
 
 fn slack_ns(measured: &Measured) -> u64 {
     let rtt = measured.rtt.as_ref().and_then(|test| test.rtt);
     SLACK_NS + rtt.map_or(0, |rtt| rtt.p99.saturating_sub(rtt.min).unsigned_abs())
-}
-
-fn latency_ns(recovery: &Recovery) -> u64 {
-    match *recovery {
-        Recovery::None => 0,
-        Recovery::Fec { latency_ns, .. } => latency_ns,
-        Recovery::Arq { latency_ns, .. } => latency_ns.unwrap_or(0),
-    }
 }
 
 /// The link with `scale` times the loss of its routes, in the same bursts.

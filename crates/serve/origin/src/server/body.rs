@@ -228,7 +228,7 @@ impl Account {
     fn sent(&mut self, bytes: u64, are_last: bool) {
         self.bytes += bytes;
         self.app.metrics.sent(self.kind.unwrap_or(Kind::Other), bytes);
-        if let (true, Some(share)) = (are_last, &self.share) {
+        if are_last && let Some(share) = self.share.take() {
             share.ends(bytes);
         }
     }

@@ -44,6 +44,8 @@ struct State {
 pub struct Share {
     paced: Arc<Paced>,
     id: ShareId,
+    /// Bytes that are handed over at its end.
+    last: u64,
 }
 
 impl Pacer {
@@ -126,6 +128,7 @@ impl Paced {
         Some(Share {
             paced: self.clone(),
             id,
+            last: 0,
         })
     }
 
@@ -170,21 +173,21 @@ impl Drop for Paced {
 
 impl Share {
     /// The body ends with these bytes, which are not handed over before this.
-    pub fn ends(&self, last: u64) {
+    pub fn ends(mut self, last: u64) {
+        self.last = last;
+    }
+}
+
+/// Without last bytes the body has none or is given up: what was not handed over never will be.
+impl Drop for Share {
+    fn drop(&mut self) {
         let progress = self.paced.socket.progress();
         let mut state = self.paced.state();
-        state.shares.end(self.id, progress, last);
+        state.shares.end(self.id, progress, self.last);
         let is_paced = state.told.is_some();
         drop(state);
         if is_paced {
             self.paced.changed.notify_one();
         }
-    }
-}
-
-/// Of a body that has none or is given up: what was not handed over never will be.
-impl Drop for Share {
-    fn drop(&mut self) {
-        self.ends(0);
     }
 }
