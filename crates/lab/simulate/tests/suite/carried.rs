@@ -3,9 +3,11 @@
 use std::path::Path as FilePath;
 
 use tempfile::TempDir;
-use weir_diagnose::{Carried, Options, Recovery, Stream, Survive, Transport, Verdict, load};
-use weir_link::LinkSpec;
+use weir_diagnose::{
+    Carried, Diagnosis, Finding, FindingName, Options, Recovery, Stream, Survive, Transport, Verdict, load,
+};
 use weir_link::profile::parse;
+use weir_link::{DarkSpan, LinkSpec};
 use weir_measure::VideoFormat;
 use weir_measure::survey::SurveyPlan;
 use weir_results::Store;
@@ -136,12 +138,15 @@ fn streams_that_the_transport_does_not_take_are_refused() {
 }
 
 /// What is recommended after a survey in virtual time, and what it leaves on the network itself.
-fn recommended(toml: &str, options: &Options) -> (weir_diagnose::Diagnosis, Carried) {
+fn recommended(toml: &str, options: &Options) -> (Diagnosis, Carried) {
+    after_survey(&link(toml), options)
+}
+
+fn after_survey(link: &LinkSpec, options: &Options) -> (Diagnosis, Carried) {
     let folder = TempDir::new().expect("a folder");
     let mut store = Store::open(folder.path().join("weir.db")).expect("a store");
-    let link = link(toml);
     let host = HostModel::default();
-    let mut path = Path::new(&link, &host, &host, "far", 5).expect("a path");
+    let mut path = Path::new(link, &host, &host, "far", 5).expect("a path");
     let plan = SurveyPlan {
         format: VideoFormat::of_rate(Rate(200_000_000), "25".parse().expect("a rate")),
         step_ns: 3_000 * MS,
@@ -161,7 +166,7 @@ fn recommended(toml: &str, options: &Options) -> (weir_diagnose::Diagnosis, Carr
         packets: 200_000,
         seed: 99,
     };
-    let carried = VirtualTransport.carry(&link, &stream).expect("a stream");
+    let carried = VirtualTransport.carry(link, &stream).expect("a stream");
     (diagnosis, carried)
 }
 
@@ -224,4 +229,32 @@ fn surviving_a_dark_flow_has_a_price_that_is_always_named() {
         .recommendation
         .expect("a recommendation");
     assert_eq!(Some(asked.recovery), flow.recovery);
+}
+
+/// The second flow test of a survey meets half a second without one of two routes.
+#[test]
+fn an_outage_that_was_seen_is_survived_by_what_is_recommended() {
+    const TWO_ROUTES: &str = "[[route]]\ndelay = \"5ms\"\n[[route]]\ndelay = \"6ms\"";
+    let mut link = link(TWO_ROUTES);
+    let from_ns = Path::stream_begins_ns(&link, 3) + 500 * MS;
+    link.forward.routes[1].dark = vec![DarkSpan {
+        from_ns,
+        to_ns: from_ns + 500 * MS,
+    }];
+    let (diagnosis, _) = after_survey(&link, &Options::default());
+    let outage = |finding: &Finding| finding.name == FindingName::Outage;
+    assert!(diagnosis.findings.iter().any(outage), "{diagnosis:#?}");
+    let found = diagnosis.recommendation.expect("a recommendation");
+    let mut dark = link.clone();
+    dark.forward.routes[1].dark = vec![DarkSpan {
+        from_ns: 500 * MS,
+        to_ns: 1_500 * MS,
+    }];
+    let stream = Stream {
+        flows: found.flows,
+        payload: found.payload,
+        ..stream(found.recovery, found.latency_ns)
+    };
+    let carried = VirtualTransport.carry(&dark, &stream).expect("a stream");
+    assert_eq!(carried.unrepaired, 0, "{found:#?}");
 }

@@ -12,7 +12,7 @@ use crate::options::Survive;
 /// Flows that a stream has at least if one of them, or a route, may be dark.
 const LEAST_FLOWS: u16 = 4;
 
-/// Latency up to which the cost of surviving more is looked for, nanoseconds.
+/// Latency that surviving an outage may take unless the user has set one, nanoseconds.
 const LONGEST_NS: u64 = 1_000_000_000;
 
 /// What is to be repaired, and what decides how.
@@ -40,9 +40,23 @@ pub(super) struct Choice {
 }
 
 impl Question<'_, '_> {
+    /// What an outage in a test calls for: that the stream survives another one.
+    pub fn outage_seen(&self) -> Option<Survive> {
+        let of_one_flow = self.loss.dark_share * f64::from(self.flows) <= 1.0;
+        (self.loss.dark_share > 0.0).then_some(if of_one_flow {
+            Survive::Flow
+        } else {
+            Survive::Route
+        })
+    }
+
     /// What to use, and whether it survives that; where nothing does, what to use without it.
     pub fn answer(&self, survive: Option<Survive>) -> (Choice, bool) {
-        let choice = self.cheapest(survive, self.budget);
+        let budget = match survive {
+            Some(_) if !self.budget.is_firm => self.longest(),
+            _ => self.budget,
+        };
+        let choice = self.cheapest(survive, budget);
         if choice.chosen.meets_target || survive.is_none() {
             return (choice, true);
         }
@@ -58,11 +72,7 @@ impl Question<'_, '_> {
     }
 
     fn price(&self, of: Survive) -> Survival {
-        let budget = Budget {
-            ns: self.budget.ns.max(LONGEST_NS),
-            ..self.budget
-        };
-        let Choice { flows, chosen, .. } = self.cheapest(Some(of), budget);
+        let Choice { flows, chosen, .. } = self.cheapest(Some(of), self.longest());
         let recovery = Some(chosen.recovery).filter(|_| chosen.meets_target);
         let mut survival = Survival {
             of,
@@ -74,6 +84,13 @@ impl Question<'_, '_> {
         };
         survival.sentence = sentence::price(&survival);
         survival
+    }
+
+    fn longest(&self) -> Budget {
+        Budget {
+            ns: self.budget.ns.max(LONGEST_NS),
+            ..self.budget
+        }
     }
 
     /// The first that meets the target, else what leaves least.

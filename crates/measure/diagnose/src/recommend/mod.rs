@@ -98,7 +98,8 @@ pub(crate) fn recommend(
         },
         trials: Trials::of(measured, steps, settings.payload, loss.unseen(seen), options),
     };
-    let (choice, survives) = question.answer(options.survive);
+    let survive = options.survive.or(question.outage_seen());
+    let (choice, survives) = question.answer(survive);
     let recovery = choice.chosen.recovery;
     let survival = question.prices(&choice.chosen);
     let expected_loss = mean(&loss.fitted);
@@ -123,7 +124,7 @@ pub(crate) fn recommend(
         sentence: String::new(),
     };
     recommendation.sentence = sentence::sentence(&recommendation, &process, &loss);
-    if let Some(what) = options.survive.filter(|_| !survives) {
+    if let Some(what) = survive.filter(|_| !survives) {
         recommendation.sentence.push_str(&sentence::not_survived(what));
     }
     let untried = steps.limit.is_some() && steps.plain().next().is_none();
