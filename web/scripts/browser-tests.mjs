@@ -11,23 +11,32 @@ const named = (pattern) => {
   if (files.length === 0) throw new Error(`no tests are named ${pattern}`);
   return files;
 };
-// Real runs wait more than they compute.
-const groups = [
-  { files: recorded, concurrency: 1 },
-  { files: named(/^real-.*\.browser\.mjs$/), concurrency: 2 },
-  { files: named(/^origin-.*\.mjs$/), concurrency: 1 },
+// Real runs and players wait more than they compute, so the players have a lane of their own.
+const lanes = [
+  [
+    { files: recorded, concurrency: 1 },
+    { files: named(/^real-.*\.browser\.mjs$/), concurrency: 2 },
+  ],
+  [{ files: named(/^origin-.*\.mjs$/), concurrency: 1 }],
 ];
 
-/** The files of which a test fails. */
+/** The files of which a test fails; what is printed stays together. */
 async function failing({ files, concurrency }) {
   const failed = new Set();
   const tests = run({ files, concurrency });
   tests.on("test:fail", ({ file, name }) => failed.add(relative(".", file ?? name)));
-  for await (const text of tests.compose(tap)) process.stdout.write(text);
+  const printed = [];
+  for await (const text of tests.compose(tap)) printed.push(text);
+  process.stdout.write(printed.join(""));
   return [...failed];
 }
 
-const failed = [];
-for (const group of groups) failed.push(...(await failing(group)));
+async function failingInTurn(groups) {
+  const failed = [];
+  for (const group of groups) failed.push(...(await failing(group)));
+  return failed;
+}
+
+const failed = (await Promise.all(lanes.map(failingInTurn))).flat();
 if (failed.length > 0) console.error(`error: tests failed in ${failed.join(" ")}`);
 process.exitCode = failed.length > 0 ? 1 : 0;

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::sources::{
-    AAC, AC3, AUDIO, AV1, H264, H265, OPUS, Packet, VIDEO, film, hashes, index, make, packets, segment,
+    AAC, AC3, AUDIO, AV1, H264, H265, OPUS, Packet, VIDEO, film, hashes, index, kept, make, of_film, packets,
+    segment,
 };
 use weir_media::index::{TrackIndex, TrackKind};
 use weir_media::package::{init_segment, media_segment};
@@ -162,14 +163,13 @@ fn check_presentation(source: &Path, track: &TrackIndex, stream: usize, whole: &
 
 #[test]
 fn progressive_and_fragmented_sources_come_out_as_they_went_in() {
-    let folder = tempfile::tempdir().unwrap();
     for (name, flags) in [
         ("progressive.mp4", ""),
         ("negative.mp4", "-movflags +negative_cts_offsets"),
         ("fragments.mp4", "-movflags +frag_keyframe+empty_moov"),
         ("variable.mp4", "-vf select='not(eq(mod(n,7),3))' -vsync vfr"),
     ] {
-        let path = film(folder.path(), name, flags);
+        let path = kept(name, &of_film(flags));
         check_source(&path, 4);
         check_source(&path, 2);
     }
@@ -177,7 +177,6 @@ fn progressive_and_fragmented_sources_come_out_as_they_went_in() {
 
 #[test]
 fn other_codecs_come_out_as_they_went_in() {
-    let folder = tempfile::tempdir().unwrap();
     for (name, codecs) in [
         ("h265-opus.mp4", format!("{H265} {OPUS}")),
         ("av1-ac3.mp4", format!("{AV1} {AC3}")),
@@ -186,7 +185,7 @@ fn other_codecs_come_out_as_they_went_in() {
             format!("{H265} {OPUS} -movflags +frag_keyframe+empty_moov"),
         ),
     ] {
-        let path = make(folder.path(), name, &format!("{VIDEO} {AUDIO} {codecs}"));
+        let path = kept(name, &format!("{VIDEO} {AUDIO} {codecs}"));
         check_source(&path, 4);
     }
 }

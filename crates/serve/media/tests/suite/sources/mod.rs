@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use serde_json::Value;
 use weir_media::index::{FileIndex, IndexBuilder, IndexError, Step, TrackIndex};
@@ -76,16 +76,22 @@ pub fn make(folder: &Path, name: &str, arguments: &str) -> PathBuf {
 
 /// A film of pictures and sound with further arguments.
 pub fn film(folder: &Path, name: &str, arguments: &str) -> PathBuf {
-    make(folder, name, &format!("{VIDEO} {AUDIO} {H264} {AAC} {arguments}"))
+    make(folder, name, &of_film(arguments))
+}
+
+/// What makes it.
+pub fn of_film(arguments: &str) -> String {
+    format!("{VIDEO} {AUDIO} {H264} {AAC} {arguments}")
 }
 
 /// The same, generated once and kept under cargo's target folder, for slow sources that several tests read. Another
 /// version of ffmpeg regenerates them.
 pub fn kept(name: &str, arguments: &str) -> PathBuf {
     static MAKING: Mutex<()> = Mutex::new(());
+    static VERSION: LazyLock<Vec<u8>> = LazyLock::new(|| run("ffmpeg", ["-version"]));
     let _turn = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     let mut hasher = DefaultHasher::new();
-    (run("ffmpeg", ["-version"]), name, arguments).hash(&mut hasher);
+    (&*VERSION, name, arguments).hash(&mut hasher);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sources");
     let path = folder.join(format!("{:016x}-{name}", hasher.finish()));
     if !path.exists() {
@@ -184,8 +190,22 @@ pub fn packets(path: &Path, stream: usize, options: &str) -> Vec<Packet> {
 /// Hashes of the packets or, decoded, of the frames of a stream, in order.
 pub fn hashes(input: &Path, options: &str, stream: &str, codec: &str) -> Vec<String> {
     let behind = format!("-map {stream} {codec} -f framemd5 -");
-    let text = String::from_utf8(ffmpeg(options, input, &behind)).unwrap();
-    text.lines()
+    hashes_in(&ffmpeg(options, input, &behind))
+}
+
+/// Hashes of the frames of a stream and of its packets. Most of a run of ffmpeg is its start, so that one does both.
+pub fn frames_and_packets(input: &Path, options: &str, stream: &str) -> (Vec<String>, Vec<String>) {
+    let copied = tempfile::NamedTempFile::new().unwrap();
+    let path = copied.path().display();
+    let behind = format!("-map {stream} -f framemd5 - -map {stream} -c copy -f framemd5 -y {path}");
+    let frames = hashes_in(&ffmpeg(options, input, &behind));
+    (frames, hashes_in(&fs::read(copied.path()).unwrap()))
+}
+
+fn hashes_in(text: &[u8]) -> Vec<String> {
+    str::from_utf8(text)
+        .unwrap()
+        .lines()
         .filter(|line| !line.starts_with('#'))
         // Behind the hash there may be those of side data.
         .map(|line| line.split(',').nth(5).unwrap().trim().to_owned())
