@@ -14,8 +14,10 @@ use crate::rtt::{self, RttPlan, RttSummary, Span};
 use crate::tcp_throughput::{self, TcpRequest, TcpSummary};
 use crate::{Limits, MeasureError, Session, Sink, Stop, VideoFormat};
 
+mod cliff;
 mod held_rates;
 
+use cliff::carried_length;
 use held_rates::HeldRates;
 
 /// Flow counts of the sweep, as far as the limits allow.
@@ -39,9 +41,6 @@ const MTU_BYTES: u64 = 2_000_000;
 const TCP_NS: u64 = 2_000_000_000;
 /// Time that setting up a step takes.
 const SETUP_NS: u64 = 500_000_000;
-/// Losses are alike up to this many times the smaller and so much more.
-const LIKE_TIMES: f64 = 3.0;
-const LIKE_LOSS: f64 = 1e-4;
 /// A media rate within this share of the asked one was held.
 const HELD: f64 = 0.99;
 
@@ -216,7 +215,9 @@ pub struct Survey {
     peer: IpAddr,
     steps: VecDeque<Step>,
     held: HeldRates,
-    /// Payload bytes that repeats may bring the survey to.
+    /// Steps made to find the length at which loss begins.
+    cliff_steps: u32,
+    /// Payload bytes that repeats and those steps may bring the survey to.
     volume: u64,
     found: SurveySummary,
 }
@@ -231,20 +232,25 @@ impl Survey {
             peer,
             steps,
             held: HeldRates::default(),
+            cliff_steps: 0,
             volume: 0,
             found: SurveySummary::default(),
         }
     }
 
     /// How long the whole survey takes, nanoseconds, and how many payload bytes it sends at most, supposing that
-    /// the path carries packets of `mtu` bytes. Steps with which a host does not keep up take longer: they are repeated as
-    /// far as the bytes suffice.
+    /// the path carries packets of `mtu` bytes. Steps with which a host does not keep up take longer, since they are repeated,
+    /// and a length at which loss begins takes further ones, as far as the bytes suffice.
     pub fn estimate(&self, mtu: u32) -> (u64, u64) {
         let steps = self.measuring_steps(mtu);
         let (mut time, mut bytes) = self.total([&Step::Mtu].into_iter().chain(&steps));
-        // One step made twice.
+        // One step made twice, and those to a cliff.
         let largest = steps.iter().map(|step| self.of_flows(step)).max();
-        bytes += largest.unwrap_or(0);
+        bytes = bytes.saturating_add(
+            largest
+                .unwrap_or(0)
+                .saturating_mul(1 + u64::from(cliff::MOST_STEPS)),
+        );
         time += SETUP_NS;
         (time, bytes.min(self.plan.max_bytes))
     }
@@ -319,6 +325,7 @@ impl Survey {
             return;
         }
         self.found.by_length.push(forward);
+        self.approach_cliff(plan);
         let Some(length) = carried_length(&self.found.by_length) else {
             return;
         };
@@ -329,6 +336,26 @@ impl Survey {
             {
                 plan.length = length;
             }
+        }
+    }
+
+    /// After the sweep over lengths, queues a step like `plan` in the gap in which loss begins.
+    fn approach_cliff(&mut self, plan: &FlowsPlan) {
+        let of_sweep = |step: &Step| match step {
+            Step::Flows(next) => next.flows == plan.flows && next.ways == plan.ways,
+            _ => false,
+        };
+        if self.cliff_steps == cliff::MOST_STEPS || self.steps.iter().any(of_sweep) {
+            return;
+        }
+        let between = cliff::next_length(&self.found.by_length).map(|length| FlowsPlan {
+            length,
+            format: self.plan.format,
+            ..plan.clone()
+        });
+        if let Some(between) = between.filter(|between| self.has_volume_for(between)) {
+            self.cliff_steps += 1;
+            self.steps.push_front(Step::Flows(between));
         }
     }
 
@@ -482,14 +509,6 @@ fn bytes_of(step: &Step, summary: &StepSummary) -> u64 {
         }
         (_, StepSummary::Rtt(_)) => 0,
     }
-}
-
-/// The longest payload that lost about as little as any: where long packets are lost, a sweep over the number of flows
-/// says something of shorter ones only.
-fn carried_length(rows: &[DirectionSummary]) -> Option<u32> {
-    let least = rows.iter().map(|row| row.loss).fold(f64::MAX, f64::min);
-    let alike = |row: &&DirectionSummary| row.loss <= LIKE_LOSS + LIKE_TIMES * least;
-    rows.iter().filter(alike).map(|row| row.length).max()
 }
 
 /// The settings with the least loss among those that held the rate; where several are as good, the usual number

@@ -185,8 +185,8 @@ fn nothing_is_sent_past_the_byte_limit() {
 #[test]
 fn the_estimate_counts_the_media_and_is_bounded_by_the_limit() {
     let (time, bytes) = survey(u64::MAX).estimate(9000);
-    // 11 flow steps of 3 s at 310.7 MB/s, one of them twice, and at most 16 s of TCP at 10 Gbit/s.
-    assert!((10_000_000_000..=32_000_000_000).contains(&bytes), "{bytes}");
+    // 11 flow steps of 3 s at 310.7 MB/s, one of them twice, six to a cliff, and at most 16 s of TCP at 10 Gbit/s.
+    assert!((10_000_000_000..=38_000_000_000).contains(&bytes), "{bytes}");
     assert!((60_000_000_000..=90_000_000_000).contains(&time), "{time}");
     assert_eq!(survey(1_000_000_000).estimate(9000).1, 1_000_000_000);
 }
@@ -256,4 +256,54 @@ fn a_stall_of_one_step_changes_no_rate() {
     assert_eq!(found.limited.len(), 1);
     assert_eq!(found.limited[0].repeated_at, Some(found.limited[0].asked));
     assert!(found.best.is_some_and(|best| best.held));
+}
+
+#[test]
+fn the_length_at_which_loss_begins_is_found_to_within_some_bytes() {
+    // Nothing lost up to the length; above a cliff; and where long payloads lose but a few packets.
+    for (begins, lost, found) in [
+        (u32::MAX, 1_000, None),
+        (1_500, 1_000, Some(1_500)),
+        (1_500, 5, None),
+    ] {
+        let mut survey = survey(u64::MAX);
+        let (_, estimate) = survey.estimate(9000);
+        let (first, _) = survey.next_step().expect("a first step");
+        survey.on_result(&first, mtu(9000));
+        let mut swept = Vec::new();
+        while let Some((step, _)) = survey.next_step() {
+            let Step::Flows(plan) = &step else { continue };
+            if plan.ways == FlowsWays::Reverse {
+                continue;
+            }
+            let StepSummary::Flows(mut flows) = on_hosts_that_hold(u64::MAX, plan) else {
+                unreachable!("a step of flows")
+            };
+            if let Some(row) = flows.forward.as_mut().filter(|_| plan.length > begins) {
+                row.lost = lost;
+                row.loss = lost as f64 / row.sent as f64;
+            }
+            swept.extend((plan.flows != 8).then_some(plan.length));
+            survey.on_result(&step, StepSummary::Flows(flows));
+        }
+        let summary = survey.summary();
+        let lengths: Vec<u32> = summary.by_length.iter().map(|row| row.length).collect();
+        assert!(lengths.is_sorted());
+        assert!(summary.bytes <= estimate, "{} of {estimate}", summary.bytes);
+        let Some(begins) = found else {
+            assert_eq!(lengths, [1200, 1400, 3900, 6000, 8100, 8972]);
+            continue;
+        };
+        let carried = swept[0];
+        assert!((begins - 40..=begins).contains(&carried), "{lengths:?}");
+        assert!(
+            swept.iter().all(|length| *length == carried),
+            "the flows are swept with it"
+        );
+        assert!(
+            lengths
+                .iter()
+                .any(|length| (begins + 1..=begins + 40).contains(length))
+        );
+    }
 }
