@@ -29,7 +29,13 @@ export interface Finding {
   sentence: string;
   evidence: Evidence[];
   query: string;
-  confidence: { test: string; p_value: number | null; level: number };
+  confidence: {
+    test: string;
+    p_value: number | null;
+    level: number;
+    /** Documents of older versions have none. */
+    cause?: { level: number | null; because: string } | null;
+  };
   action: string;
 }
 

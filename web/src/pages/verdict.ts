@@ -92,7 +92,7 @@ const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function findingElement(finding: Finding): HTMLElement {
   const { confidence } = finding;
-  const p = confidence.p_value;
+  const { cause, p_value: p } = confidence;
   return h(
     "li",
     { class: `finding ${finding.severity}`, "data-finding": finding.name },
@@ -122,6 +122,15 @@ function findingElement(finding: Finding): HTMLElement {
           p === null ? "" : p < 1e-6 ? ", p below 0.000001" : `, p = ${digits(p, 3)}`,
         ),
         h("p", null, h("b", null, "Test: "), confidence.test),
+        cause
+          ? h(
+              "p",
+              null,
+              h("b", null, "Its cause: "),
+              cause.level === null ? "" : `${percent(cause.level, 3)}, `,
+              cause.because,
+            )
+          : null,
         ...evidenceTables(finding.evidence),
         finding.query
           ? h(

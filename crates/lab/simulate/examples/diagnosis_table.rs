@@ -154,17 +154,20 @@ fn show(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn print_answers(judged: &Judged) {
-    println!("| finding | right means | networks with it | hits | networks without it | false alarms |");
-    println!("| --- | --- | --- | --- | --- | --- |");
+    println!(
+        "| finding | right means | networks with it | hits | networks without it | false alarms | right where named |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
     for (question, answers) in QUESTIONS.iter().zip(&judged.answers) {
         println!(
-            "| {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} |",
             question.name,
             question.right,
             answers.hits.of,
             answers.hits.percent(),
             answers.alarms.of,
-            answers.alarms.percent()
+            answers.alarms.percent(),
+            answers.named.percent()
         );
     }
 }

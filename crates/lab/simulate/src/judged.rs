@@ -27,6 +27,8 @@ pub struct Answers {
     pub hits: Tally,
     /// Networks without it, and how many were diagnosed with it.
     pub alarms: Tally,
+    /// Networks that were diagnosed with it, and how many of them rightly.
+    pub named: Tally,
     /// Missed or misnamed networks, and false alarms: kind, number, truth and answer.
     pub wrong: Vec<(Draw, u64, Truth, Said)>,
 }
@@ -119,6 +121,9 @@ impl Judged {
                 }
                 Truth::Absent => answers.alarms.add(said != Said::Nothing),
                 Truth::Unjudged => continue,
+            }
+            if said != Said::Nothing {
+                answers.named.add((truth, said) == (Truth::Present, Said::Right));
             }
             if (truth == Truth::Present) != (said == Said::Right) || said == Said::Wrong {
                 answers.wrong.push((draw, number, truth, said));

@@ -7,13 +7,15 @@ use weir_units::format_percent;
 use crate::analysis::process::process;
 use crate::analysis::{Step, Steps};
 use crate::answer::{Media, answer};
+use crate::causes;
 use crate::diagnosis::Diagnosis;
 use crate::explained::{explain, unexplained};
-use crate::finding::{Finding, FindingName};
+use crate::finding::{Finding, FindingName, Severity};
 use crate::findings::payload_cliff::Cliff;
 use crate::findings::{
-    correlated_loss, flow_growth, host_loss, late_sender, length_growth, limit, loss_process, outage,
-    payload_cliff, reversals, route_loss, routes, rtt_change, rtt_level, tcp_window, window_growth,
+    correlated_loss, delay_under_load, flow_growth, host_loss, late_sender, length_growth, limit,
+    loss_process, outage, payload_cliff, reversals, route_loss, routes, rtt_change, rtt_level, tcp_window,
+    udp_loss, window_growth,
 };
 use crate::measured::Measured;
 use crate::options::Options;
@@ -32,7 +34,7 @@ pub fn diagnose_with(measured: &Measured, options: &Options) -> Diagnosis {
     for direction in [Direction::Forward, Direction::Reverse] {
         let steps = Steps::new(measured, direction);
         let cliff = payload_cliff::cliff(&steps);
-        let found = of_direction(&steps, cliff.as_ref(), measured);
+        let mut found = of_direction(&steps, cliff.as_ref(), measured);
         let facts = Facts {
             few_flows: found
                 .iter()
@@ -41,16 +43,15 @@ pub fn diagnose_with(measured: &Measured, options: &Options) -> Diagnosis {
         };
         recommended = recommended.or_else(|| recommend(measured, &steps, facts, options));
         if let Some(explanation) = explain(&steps, &found) {
-            findings.extend(unexplained(&explanation, &steps));
+            if let Some(finding) = unexplained(&explanation, &steps) {
+                doubt_all(&mut found, explanation.unexplained);
+                findings.push(finding);
+            }
             explained.push(explanation);
         }
         findings.extend(found);
     }
-    findings.extend(rtt_level::find(measured));
-    findings.extend(rtt_change::find(measured));
-    findings.extend(window_growth::find(measured));
-    findings.extend(length_growth::find(measured));
-    findings.extend(tcp_window::find(measured));
+    findings.extend(of_round_trips(measured));
     // Faults first; within a severity in the order of the names.
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.name.cmp(&b.name)));
     Diagnosis {
@@ -102,8 +103,36 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
     findings.extend(correlated_loss::find(steps));
     findings.extend(reversals::find(steps));
     findings.extend(host_loss::find(steps));
+    findings.extend(udp_loss::find(measured, steps, longest));
+    findings.extend(delay_under_load::find(measured, steps));
     findings.extend(late_sender::find(steps));
+    causes::judge(&mut findings);
     doubt(&mut findings, steps);
+    findings
+}
+
+/// What took a part of the lost packets and is not known may have taken others.
+fn doubt_all(findings: &mut [Finding], unexplained: f64) {
+    let causes = findings
+        .iter_mut()
+        .filter(|finding| finding.severity > Severity::Information);
+    for cause in causes.filter_map(|finding| finding.confidence.cause.as_mut()) {
+        let reason = format!(
+            "{} of the lost packets have no explanation",
+            format_percent(unexplained)
+        );
+        cause.doubt(1.0 - unexplained, &reason);
+    }
+}
+
+/// What needs no flow test.
+fn of_round_trips(measured: &Measured) -> Vec<Finding> {
+    let mut findings = tcp_window::find(measured);
+    findings.extend(rtt_level::find(measured));
+    findings.extend(rtt_change::find(measured));
+    findings.extend(window_growth::find(measured));
+    findings.extend(length_growth::find(measured));
+    causes::judge(&mut findings);
     findings
 }
 
@@ -123,7 +152,7 @@ const OF_TIME: [FindingName; 3] = [
 ];
 const LATE: f64 = 0.9;
 
-/// Makes what is said of the network less sure where hosts could be the cause of it.
+/// Makes causes in the network less sure where hosts could be the cause.
 fn doubt(findings: &mut [Finding], steps: &Steps) {
     let lost = |step: &Step| step.test.lost as f64;
     let on_hosts: f64 = steps
@@ -133,18 +162,15 @@ fn doubt(findings: &mut [Finding], steps: &Steps) {
         .sum();
     let share = on_hosts / steps.steps.iter().map(lost).sum::<f64>().max(1.0);
     let late = steps.steps.iter().any(Step::is_late);
-    for finding in findings.iter_mut() {
-        let confidence = &mut finding.confidence;
+    for finding in findings {
+        let Some(cause) = &mut finding.confidence.cause else {
+            continue;
+        };
         if OF_LOSS.contains(&finding.name) && share > 0.0 {
-            confidence.level *= 1.0 - share;
-            confidence.test.push_str(&format!(
-                "; less sure since hosts dropped {}",
-                format_percent(share)
-            ));
+            cause.doubt(1.0 - share, &format!("hosts dropped {}", format_percent(share)));
         }
         if OF_TIME.contains(&finding.name) && late {
-            confidence.level *= LATE;
-            confidence.test.push_str("; less sure since the sender was late");
+            cause.doubt(LATE, "the sender was late");
         }
     }
 }

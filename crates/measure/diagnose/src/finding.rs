@@ -50,6 +50,10 @@ pub enum FindingName {
     LengthGrowth,
     /// TCP is held by a window, and not by the path.
     TcpWindow,
+    /// UDP loses packets where TCP, as fast, does not.
+    UdpLoss,
+    /// What a load adds to the RTT.
+    DelayUnderLoad,
 }
 
 impl FindingName {
@@ -75,6 +79,8 @@ impl FindingName {
             FindingName::WindowGrowth => "window-growth",
             FindingName::LengthGrowth => "length-growth",
             FindingName::TcpWindow => "tcp-window",
+            FindingName::UdpLoss => "udp-loss",
+            FindingName::DelayUnderLoad => "delay-under-load",
         }
     }
 }
@@ -135,8 +141,29 @@ pub struct Confidence {
     /// Probability of evidence as strong as this if the finding were wrong; none where the test counts
     /// exactly.
     pub p_value: Option<f64>,
-    /// 0 to 1.
+    /// That what was counted is there, 0 to 1.
     pub level: f64,
+    /// That the named cause is the cause; none where the finding names none.
+    #[serde(default)]
+    pub cause: Option<Cause>,
+}
+
+/// How sure a cause is, beside what it is the cause of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cause {
+    /// 0 to 1; none where nothing has judged it.
+    pub level: Option<f64>,
+    /// Why so.
+    pub because: String,
+}
+
+impl Cause {
+    /// Less sure by a factor, for a reason.
+    pub(crate) fn doubt(&mut self, factor: f64, reason: &str) {
+        self.level = self.level.map(|level| level * factor);
+        self.because.push_str("; less sure since ");
+        self.because.push_str(reason);
+    }
 }
 
 impl Confidence {
@@ -147,6 +174,7 @@ impl Confidence {
             test: test.into(),
             p_value: Some(p_value),
             level: 1.0 - p_value,
+            cause: None,
         }
     }
 
@@ -156,6 +184,7 @@ impl Confidence {
             test: test.into(),
             p_value: None,
             level,
+            cause: None,
         }
     }
 }

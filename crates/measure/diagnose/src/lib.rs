@@ -5,6 +5,7 @@
 
 mod analysis;
 mod answer;
+mod causes;
 mod diagnose;
 mod diagnosis;
 mod error;
@@ -26,8 +27,8 @@ pub use diagnosis::Diagnosis;
 pub use error::DiagnoseError;
 pub use explained::{Explained, ExplainedBy};
 pub use finding::{
-    Compared, Confidence, Evidence, Finding, FindingName, ForecastCheck, Recommendation, Recovery, Severity,
-    Survival,
+    Cause, Compared, Confidence, Evidence, Finding, FindingName, ForecastCheck, Recommendation, Recovery,
+    Severity, Survival,
 };
 pub use load::{MOST_EARLIER, MOST_WINDOWS, load};
 pub use measured::Measured;

@@ -110,15 +110,29 @@ fn one(finding: &Finding) -> String {
     });
     let line = format!(
         "confidence {}: {}{p_value}",
-        format_percent((confidence.level * 1e4).round() / 1e4),
+        rounded(confidence.level),
         confidence.test
     );
     text.push_str(&wrapped(&line, "  ", "    "));
+    if let Some(cause) = &confidence.cause {
+        let level = cause
+            .level
+            .map_or(String::new(), |level| format!("{}: ", rounded(level)));
+        text.push_str(&wrapped(
+            &format!("its cause {level}{}", cause.because),
+            "  ",
+            "    ",
+        ));
+    }
     text.push_str(&wrapped(&format!("do: {}", finding.action), "  ", "    "));
     for line in finding.query.lines() {
         text.push_str(&format!("  sql> {line}\n"));
     }
     text
+}
+
+fn rounded(level: f64) -> String {
+    format_percent((level * 1e4).round() / 1e4)
 }
 
 /// p-values below one in a million are all the same to a reader.

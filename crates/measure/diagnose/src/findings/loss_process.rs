@@ -155,6 +155,7 @@ fn confidence(process: &LossProcess) -> Confidence {
                 .to_owned(),
             p_value: Some(process.p_value),
             level: 0.95,
+            cause: None,
         },
         Kind::Bursty => Confidence::by_test(
             "Wald-Wolfowitz runs test and test of the distances between losses (Bonferroni)",

@@ -2,6 +2,7 @@
 //! gives itself or nothing.
 
 pub(crate) mod correlated_loss;
+pub(crate) mod delay_under_load;
 pub(crate) mod flow_growth;
 pub(crate) mod host_loss;
 pub(crate) mod late_sender;
@@ -16,6 +17,7 @@ pub(crate) mod routes;
 pub(crate) mod rtt_change;
 pub(crate) mod rtt_level;
 pub(crate) mod tcp_window;
+pub(crate) mod udp_loss;
 pub(crate) mod window_growth;
 
 use crate::finding::Severity;

@@ -31,14 +31,13 @@ fn loss_that_no_host_counts_is_the_networks() {
 #[test]
 fn loss_on_hosts_makes_what_is_said_of_the_network_less_sure() {
     let mut test = losing(clean(8, 1000, 8_000), 0..8, 100);
-    let sure = the(&of_tests(vec![test.clone()]), FindingName::LossProcess);
+    let sure = the(&of_tests(vec![test.clone()]), FindingName::LossProcess).confidence;
     test.flows[2].counts.socket_drops = 180;
-    let unsure = the(&of_tests(vec![test]), FindingName::LossProcess);
-    assert!(
-        unsure.confidence.level < 0.5 * sure.confidence.level,
-        "{unsure:#?}"
-    );
-    assert_says(&unsure.confidence.test, "hosts dropped");
+    let unsure = the(&of_tests(vec![test]), FindingName::LossProcess).confidence;
+    assert_eq!(unsure.level, sure.level, "the packets are lost all the same");
+    let (sure, unsure) = (sure.cause.expect("a cause"), unsure.cause.expect("a cause"));
+    assert!(unsure.level < sure.level.map(|level| 0.5 * level), "{unsure:?}");
+    assert_says(&unsure.because, "hosts dropped");
 }
 
 #[test]
