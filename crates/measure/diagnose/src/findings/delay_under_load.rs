@@ -117,10 +117,10 @@ fn describe(direction: Direction, load: &str, idle_ns: f64, loaded_ns: f64) -> F
         },
         direction: Some(direction),
         brief: format!(
-            "RTT {} under load, {} without{}",
+            "RTT {} under load{}, {} without",
             time(loaded_ns),
-            time(idle_ns),
-            way(direction)
+            way(direction),
+            time(idle_ns)
         ),
         sentence: format!(
             "under a load of {load}{} the RTT is {}, {} round trips a minute; without load it is {}, {} round trips a minute.",
