@@ -301,7 +301,12 @@ export function outageDiagnosis(id, sent, lost) {
           { what: "packets lost", value: [0, 0, 0, lost], unit: null },
         ],
         query: `SELECT flow, unix_ns, duration_ns FROM silences\nWHERE run_id = ${id} AND duration_ns > 100000000 AND direction = 'forward'`,
-        confidence: { test: "silence of one flow against the gaps of the others", p_value: 1.2e-12, level: 0.9999999 },
+        confidence: {
+          test: "silence of one flow against the gaps of the others",
+          p_value: 1.2e-12,
+          level: 0.9999999,
+          cause: { level: 0.905, because: "right in 18 of 19 random networks in which it was found" },
+        },
         action:
           "Keep several flows, and FEC or ARQ across them: the loss of one flow is then an eighth of the packets.",
       },

@@ -231,6 +231,7 @@ test("evidence is a click away: numbers, test, query, and the command to copy", 
   const text = await page.textContent(`${finding} .evidence`);
   assert.match(text, /silence of one flow against the gaps of the others/);
   assert.match(text, /700 ms/);
+  assert.match(text, /Its cause: 90.5 %, right in 18 of 19 random networks/);
   assert.match(await page.textContent(finding), /Fault/);
   assert.equal(
     await page.textContent("[data-command]"),
