@@ -13,7 +13,7 @@ use crate::words::{rows_of, time, way};
 
 /// A call or a game beside the load feels it from here on.
 const FELT_NS: f64 = 20e6;
-/// And it is the load's doing if the RTT has grown so many times.
+/// And it is the load that does it if the RTT is this multiple of that without.
 const GROWN: f64 = 2.0;
 const MINUTE_NS: f64 = 60e9;
 

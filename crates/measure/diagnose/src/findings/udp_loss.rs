@@ -11,7 +11,7 @@ use crate::findings::severity_of_loss;
 use crate::measured::Measured;
 use crate::words::{loss, rows_of, way};
 
-/// UDP loses at least so many times what TCP sends again.
+/// UDP loses at least this multiple of what TCP sends again.
 const TIMES: f64 = 4.0;
 /// MTU where the path's is unknown: long segments are few, which makes the share of those sent again too large rather than
 /// too small.
