@@ -6,6 +6,8 @@ use crate::random::Random;
 const SECOND_NS: f64 = 1e9;
 /// A host that was idle for this long is cold.
 const REST_NS: u64 = 1_000_000;
+/// Longest stall of a heavy tail, as a multiple of the mean.
+const LONGEST_STALL: f64 = 100.0;
 
 /// A host. The default is a virtual machine of two cores with little other load; its times were measured between two
 /// network namespaces of one host.
@@ -17,8 +19,11 @@ pub struct HostModel {
     pub wake_sigma: f64,
     /// Stalls of each thread per second.
     pub stalls_per_second: f64,
-    /// Mean duration of a stall, nanoseconds, exponential.
+    /// Mean duration of a stall, nanoseconds: exponential, or as `stall_tail` says.
     pub stall_mean_ns: f64,
+    /// Shape of a Pareto distribution of the stalls, above 1; the smaller, the heavier its tail. A stall is at most
+    /// 100 times the mean.
+    pub stall_tail: Option<f64>,
     /// Send system call, nanoseconds, without the cost per packet.
     pub send_call_ns: u64,
     /// CPU time of a packet that is sent or received, nanoseconds.
@@ -35,7 +40,10 @@ pub struct HostModel {
     pub merge_packets: u32,
     /// Packets merge if they arrive within this of the first, nanoseconds.
     pub merge_within_ns: u64,
-    /// Mean delay from a packet's arrival to its kernel timestamp, nanoseconds, exponential.
+    /// From a packet's arrival to the interrupt of the card, nanoseconds; packets that arrive until then wait for the same
+    /// one (`rx-usecs` of ethtool). 0: each packet has its own.
+    pub coalesce_ns: u64,
+    /// Mean delay from the interrupt to the kernel timestamp, nanoseconds, exponential.
     pub timestamp_noise_ns: f64,
     /// Mean additional delay after an idle time of 1 ms or more, nanoseconds: caches are cold.
     pub cold_ns: f64,
@@ -62,6 +70,7 @@ impl Default for HostModel {
             wake_sigma: 0.6,
             stalls_per_second: 2.0,
             stall_mean_ns: 1_000_000.0,
+            stall_tail: None,
             send_call_ns: 3_000,
             packet_ns: 100,
             kilobyte_ns: 400,
@@ -70,6 +79,7 @@ impl Default for HostModel {
             receive_buffer: 8 << 20,
             merge_packets: 1,
             merge_within_ns: 20_000,
+            coalesce_ns: 0,
             timestamp_noise_ns: 1_000.0,
             cold_ns: 8_000.0,
             clock_offset_ns: 0,
@@ -120,6 +130,7 @@ pub(crate) struct Host {
     pub clock: HostClock,
     random: Random,
     last_ns: u64,
+    interrupt_ns: u64,
 }
 
 impl Host {
@@ -130,6 +141,7 @@ impl Host {
             clock: HostClock::new(model, start_unix_ns),
             random,
             last_ns: 0,
+            interrupt_ns: 0,
         }
     }
 
@@ -148,7 +160,10 @@ impl Host {
             0.0
         };
         let late = cold + self.random.exponential(self.model.timestamp_noise_ns);
-        let at_ns = now + late as u64;
+        if now > self.interrupt_ns {
+            self.interrupt_ns = now + self.model.coalesce_ns;
+        }
+        let at_ns = self.interrupt_ns + late as u64;
         Stamp {
             at_ns,
             unix_ns: self.clock.unix(at_ns),
@@ -178,8 +193,26 @@ pub(crate) struct Thread {
     wake_sigma: f64,
     call_sigma: f64,
     gap_mean_ns: f64,
-    stall_mean_ns: f64,
-    stall: (u64, u64),
+    stall: StallLength,
+    stalled: (u64, u64),
+}
+
+/// How long a thread stalls.
+#[derive(Clone, Copy, Debug)]
+struct StallLength {
+    mean_ns: f64,
+    tail: Option<f64>,
+}
+
+impl StallLength {
+    fn draw(&self, random: &mut Random) -> f64 {
+        match self.tail {
+            Some(shape) => random
+                .pareto(self.mean_ns, shape)
+                .min(LONGEST_STALL * self.mean_ns),
+            None => random.exponential(self.mean_ns),
+        }
+    }
 }
 
 impl Thread {
@@ -191,14 +224,18 @@ impl Thread {
             f64::INFINITY
         };
         let first = now as f64 + random.exponential(gap_mean_ns);
-        let length = random.exponential(model.stall_mean_ns);
+        let stall = StallLength {
+            mean_ns: model.stall_mean_ns,
+            tail: model.stall_tail,
+        };
+        let length = stall.draw(&mut random);
         Thread {
             wake_median_ns: model.wake_median_ns,
             wake_sigma: model.wake_sigma,
             call_sigma: model.call_sigma,
             gap_mean_ns,
-            stall_mean_ns: model.stall_mean_ns,
-            stall: (first as u64, (first + length) as u64),
+            stall,
+            stalled: (first as u64, (first + length) as u64),
             random,
         }
     }
@@ -215,12 +252,12 @@ impl Thread {
 
     /// Actual time at which a running thread continues after `at`. Calls are in order of time.
     pub fn running(&mut self, at: u64) -> u64 {
-        while self.stall.1 <= at {
-            let from = self.stall.1 as f64 + self.random.exponential(self.gap_mean_ns);
-            let to = from + self.random.exponential(self.stall_mean_ns);
-            self.stall = (from as u64, to as u64);
+        while self.stalled.1 <= at {
+            let from = self.stalled.1 as f64 + self.random.exponential(self.gap_mean_ns);
+            let to = from + self.stall.draw(&mut self.random);
+            self.stalled = (from as u64, to as u64);
         }
-        if at >= self.stall.0 { self.stall.1 } else { at }
+        if at >= self.stalled.0 { self.stalled.1 } else { at }
     }
 
     /// Actual time at which a sleeping thread runs after an event at `at`.
@@ -262,5 +299,18 @@ mod tests {
             .count();
         let share = stalled as f64 / 1e7;
         assert!((share - 2.0 / 22.0).abs() < 0.01, "{share}");
+    }
+
+    #[test]
+    fn packets_that_arrive_before_an_interrupt_wait_for_it() {
+        let model = HostModel {
+            coalesce_ns: 50_000,
+            timestamp_noise_ns: 0.0,
+            cold_ns: 0.0,
+            ..HostModel::default()
+        };
+        let mut host = Host::new(&model, 0, Random::new(1));
+        let stamps = [100, 20_000, 50_100, 50_101].map(|now| host.kernel_stamp(now).at_ns);
+        assert_eq!(stamps, [50_100, 50_100, 50_100, 100_101]);
     }
 }

@@ -63,6 +63,18 @@ impl Random {
         -mean * (1.0 - self.unit()).ln()
     }
 
+    /// Pareto with this mean; `shape`, above 1, is the exponent of its tail.
+    pub fn pareto(&mut self, mean: f64, shape: f64) -> f64 {
+        let least = mean * (shape - 1.0) / shape;
+        least * (1.0 - self.unit()).powf(-1.0 / shape)
+    }
+
+    /// Weibull with this scale; with a `shape` below 1, short and very long values are more frequent than in an exponential
+    /// distribution.
+    pub fn weibull(&mut self, scale: f64, shape: f64) -> f64 {
+        scale * (-(1.0 - self.unit()).ln()).powf(1.0 / shape)
+    }
+
     /// Log-normal with this median; `sigma` is the standard deviation of the logarithm.
     pub fn log_normal(&mut self, median: f64, sigma: f64) -> f64 {
         // Box and Muller (1958).
@@ -99,6 +111,12 @@ mod tests {
         assert!(near(mean, 5.0) && near(median, 3.4657), "{mean} {median}");
         let (mean, median) = mean_and_median(|| random.log_normal(10.0, 0.5));
         assert!(near(mean, 11.3315) && near(median, 10.0), "{mean} {median}");
+        // Pareto of mean 6, shape 3: least 4, median 4 * 2^(1/3) = 5.0397. Weibull of scale 2, shape 1/2: mean 4, median
+        // 2 (ln 2)^2 = 0.9609.
+        let (mean, median) = mean_and_median(|| random.pareto(6.0, 3.0));
+        assert!(near(mean, 6.0) && near(median, 5.0397), "{mean} {median}");
+        let (mean, median) = mean_and_median(|| random.weibull(2.0, 0.5));
+        assert!(near(mean, 4.0) && near(median, 0.9609), "{mean} {median}");
         let (mean, median) = mean_and_median(|| random.log_between(1.0, 100.0));
         // Mean (100 - 1) / ln 100 = 21.497; median 10.
         assert!(near(mean, 21.497) && near(median, 10.0), "{mean} {median}");
