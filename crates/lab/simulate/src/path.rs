@@ -15,6 +15,7 @@ use weir_results::{Direction, Outcome, Record, RunId, Store};
 use crate::datagram::Ports;
 use crate::flows::{self, RouteUse, TestPorts};
 use crate::host::HostModel;
+use crate::middlebox::{Device, Middlebox};
 use crate::random::Random;
 use crate::record::{Pair, SimulationError, json, store_run};
 use crate::wire::{Nobody, Wire, round_trip_ns};
@@ -63,6 +64,8 @@ pub struct StepTruth {
     pub forward_host_losses: u64,
     /// Packets that hosts dropped in reverse direction.
     pub reverse_host_losses: u64,
+    /// Packets that the device before the link dropped, forward direction.
+    pub middlebox_losses: u64,
     /// The link's forward counters, before and after.
     pub forward: (Counters, Counters),
     /// The link's reverse counters, before and after.
@@ -111,6 +114,7 @@ impl Path {
         let wire = Wire {
             network: Network::new(link),
             spec: link.clone(),
+            device: None,
             near: near.clone(),
             far: far.clone(),
             random,
@@ -137,6 +141,13 @@ impl Path {
     #[must_use]
     pub fn starting_at(mut self, unix_ns: u64) -> Self {
         self.wire.start_unix_ns = unix_ns;
+        self
+    }
+
+    /// The same path behind a device, if there is one. Equal seeds give equal measurements.
+    #[must_use]
+    pub fn behind(mut self, middlebox: Option<Middlebox>, seed: u64) -> Self {
+        self.wire.device = middlebox.map(|kind| Device::new(kind, Random::new(seed).fork()));
         self
     }
 
@@ -234,6 +245,7 @@ impl Path {
         let now = self.next_start();
         self.wire.run_until(&mut Nobody, &mut Nobody, now);
         let before = self.counters();
+        let dropped_before = self.dropped_by_device();
         let made = self.measure(step, max_bytes, now)?;
         self.steps = (self.steps + 1).max(made.ended_ns.div_ceil(self.slot_ns));
         let after = self.counters();
@@ -255,9 +267,14 @@ impl Path {
             reverse_routes: made.reverse_routes,
             forward_host_losses: made.forward_host_losses,
             reverse_host_losses: made.reverse_host_losses,
+            middlebox_losses: self.dropped_by_device() - dropped_before,
             forward: (before.0, after.0),
             reverse: (before.1, after.1),
         })
+    }
+
+    fn dropped_by_device(&self) -> u64 {
+        self.wire.device.as_ref().map_or(0, |device| device.dropped)
     }
 
     fn counters(&self) -> (Counters, Counters) {

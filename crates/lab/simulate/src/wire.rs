@@ -5,12 +5,14 @@ use weir_link::{Departure, LinkSpec, Nanos, Packet, RouteSpec};
 
 use crate::datagram::Datagram;
 use crate::host::{Host, HostModel};
+use crate::middlebox::{Behind, Device};
 use crate::random::Random;
 
 /// The link and the hosts at its ends.
 pub(crate) struct Wire {
     pub spec: LinkSpec,
     pub network: Network<Datagram>,
+    pub device: Option<Device>,
     pub near: HostModel,
     pub far: HostModel,
     pub random: Random,
@@ -44,9 +46,7 @@ impl Wire {
         far: &mut dyn Endpoint<Datagram>,
         until: u64,
     ) {
-        while let Some(now) = self.network.step(near, far, Nanos(until)) {
-            self.now = now.0;
-        }
+        while self.step(near, far, until) {}
     }
 
     /// The same while `go_on` returns true; returns the time of the last event.
@@ -58,12 +58,28 @@ impl Wire {
         go_on: impl Fn(&N, &F) -> bool,
     ) -> u64 {
         while go_on(near, far) {
-            let Some(now) = self.network.step(near, far, Nanos(until)) else {
+            if !self.step(near, far, until) {
                 break;
-            };
-            self.now = now.0;
+            }
         }
         self.now
+    }
+
+    /// Processes the next event before `until`; returns false if there is none.
+    fn step(
+        &mut self,
+        near: &mut dyn Endpoint<Datagram>,
+        far: &mut dyn Endpoint<Datagram>,
+        until: u64,
+    ) -> bool {
+        let event = match &mut self.device {
+            None => self.network.step(near, far, Nanos(until)),
+            Some(device) => self
+                .network
+                .step(&mut Behind { host: near, device }, far, Nanos(until)),
+        };
+        self.now = event.map_or(self.now, |now| now.0);
+        event.is_some()
     }
 }
 

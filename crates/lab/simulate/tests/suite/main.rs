@@ -4,6 +4,7 @@
 
 mod carried;
 mod diagnosis;
+mod middleboxes;
 mod paths;
 mod published;
 mod queries;

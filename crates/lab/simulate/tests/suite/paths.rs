@@ -10,7 +10,7 @@ use weir_units::{FrameRate, Rate};
 
 const SECOND: u64 = 1_000_000_000;
 
-fn route() -> RouteSpec {
+pub(crate) fn route() -> RouteSpec {
     RouteSpec {
         rate: RateSpec::Fixed(10_000_000_000),
         queue: QueueSpec::Bytes(4 << 20),
@@ -19,7 +19,7 @@ fn route() -> RouteSpec {
     }
 }
 
-fn link(routes: Vec<RouteSpec>) -> LinkSpec {
+pub(crate) fn link(routes: Vec<RouteSpec>) -> LinkSpec {
     let direction = DirectionSpec {
         mtu: Mtu {
             bytes: 8896,
@@ -37,7 +37,7 @@ fn link(routes: Vec<RouteSpec>) -> LinkSpec {
 }
 
 /// A host without noise.
-fn still() -> HostModel {
+pub(crate) fn still() -> HostModel {
     HostModel {
         stalls_per_second: 0.0,
         timestamp_noise_ns: 0.0,
@@ -50,7 +50,7 @@ fn format(rate: u64) -> VideoFormat {
     VideoFormat::of_rate(Rate(rate), FrameRate::NTSC_60)
 }
 
-fn flows(rate: u64, flows: u16) -> FlowsPlan {
+pub(crate) fn flows(rate: u64, flows: u16) -> FlowsPlan {
     FlowsPlan {
         format: format(rate),
         length: 1400,
@@ -60,12 +60,12 @@ fn flows(rate: u64, flows: u16) -> FlowsPlan {
     }
 }
 
-struct Bench {
+pub(crate) struct Bench {
     _directory: tempfile::TempDir,
-    store: Store,
+    pub(crate) store: Store,
 }
 
-fn bench() -> Bench {
+pub(crate) fn bench() -> Bench {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let store = Store::open(directory.path().join("weir.db")).expect("a store");
     Bench {
@@ -82,7 +82,7 @@ fn run(link: &LinkSpec, hosts: (&HostModel, &HostModel), plan: &FlowsPlan) -> (S
     (truth, records)
 }
 
-fn forward(truth: &StepTruth) -> &DirectionSummary {
+pub(crate) fn forward(truth: &StepTruth) -> &DirectionSummary {
     match &truth.summary {
         StepSummary::Flows(flows) => flows.forward.as_ref().expect("a forward direction"),
         other => panic!("{other:?}"),
