@@ -69,9 +69,10 @@ pub fn observe(network: &Network, database: &std::path::Path) -> Result<Observed
         )?;
     }
     let path = Path::new(&network.link, &network.near, &network.far, TARGET, network.seed)?;
-    let survey =
-        path.starting_at(START_UNIX_NS + BETWEEN_NS)
-            .survey(&network.plan, &mut store, &mut |_| {})?;
+    let survey = path
+        .starting_at(START_UNIX_NS + BETWEEN_NS)
+        .behind(network.middlebox, network.seed)
+        .survey(&network.plan, &mut store, &mut |_| {})?;
     let measured = load(&store, survey.run)?;
     Ok(Observed {
         network: network.clone(),

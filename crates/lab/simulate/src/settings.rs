@@ -46,6 +46,10 @@ pub fn try_settings(observed: &Observed) -> Option<Outcome> {
         target_loss: Some(TARGET),
         ..Options::default()
     };
+    if observed.network.middlebox.is_some() {
+        // Streams are carried by the link alone.
+        return None;
+    }
     let measured = &observed.measured;
     let diagnosis = diagnose_by_trial(measured, &options);
     let found = diagnosis.recommendation?;

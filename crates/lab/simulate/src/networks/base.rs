@@ -20,6 +20,8 @@ pub(super) fn clean(random: &mut Random) -> Network {
         more: Vec::new(),
         before: None,
         link,
+        middlebox: None,
+        may_miss: false,
         near,
         far,
         plan: plan(random),

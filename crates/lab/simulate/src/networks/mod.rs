@@ -1,6 +1,7 @@
 //! Random networks with known faults, drawn from stated ranges (`docs/diagnosis.md` has them as a table). It must not
 //! know how a fault is found.
 
+mod apart;
 mod base;
 mod caps;
 mod hosts;
@@ -11,12 +12,14 @@ use weir_link::LinkSpec;
 use weir_measure::survey::SurveyPlan;
 
 use crate::host::HostModel;
+use crate::middlebox::Middlebox;
 use crate::random::Random;
 
+pub use apart::{Outside, draw_apart, draw_outside};
 pub use several::draw_several;
 
 /// A network between two hosts, and its fault.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     /// The fault added on purpose.
     pub fault: Fault,
@@ -26,6 +29,10 @@ pub struct Network {
     pub before: Option<LinkSpec>,
     /// The current link.
     pub link: LinkSpec,
+    /// A device before it, forward direction, if there is one.
+    pub middlebox: Option<Middlebox>,
+    /// A survey may miss a fault of it: the ranges do not exclude those that no test meets.
+    pub may_miss: bool,
     /// The host that runs the survey.
     pub near: HostModel,
     /// The agent's host.
@@ -142,6 +149,8 @@ pub enum Fault {
     },
     /// Nothing changed since the last survey.
     RttSame,
+    /// A cause of loss outside the diagnosis's model.
+    Outside(Outside),
     /// The route has a slow transmitter: windows queue before it, long packets take longer.
     SlowRoute {
         /// Bits per second.
@@ -210,6 +219,10 @@ pub enum Draw {
     One(Kind),
     /// With so many faults, see [`draw_several`].
     Several(usize),
+    /// With so many faults, by the second generator, see [`draw_apart`].
+    Apart(usize),
+    /// With a cause of loss outside the diagnosis's model, see [`draw_outside`].
+    Outside,
 }
 
 impl Draw {
@@ -218,6 +231,8 @@ impl Draw {
         match self {
             Draw::One(kind) => draw(kind, seed, number),
             Draw::Several(count) => draw_several(count, seed, number),
+            Draw::Apart(count) => draw_apart(count, seed, number),
+            Draw::Outside => draw_outside(seed, number),
         }
     }
 }

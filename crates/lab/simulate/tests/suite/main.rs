@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod apart;
 mod carried;
 mod diagnosis;
 mod middleboxes;

@@ -1,0 +1,216 @@
+//! The second generator's networks do to packets what their truth says: link counters against the drawn numbers.
+
+use weir_measure::flows::FlowsPlan;
+use weir_measure::survey::Step;
+use weir_simulate::networks::{Fault, Network, draw_apart};
+use weir_simulate::{Observed, StepTruth, observe};
+use weir_stats::{Counters as _, LinkDrops};
+
+use crate::paths::forward;
+
+/// Bytes of the longest burst of a sender.
+const BURST: f64 = 262_144.0;
+/// IP and UDP headers.
+const HEADERS: f64 = 28.0;
+
+/// Of each kind of fault, a network with a low media rate.
+fn planted(is: fn(&Fault) -> bool) -> Observed {
+    let cheap = |network: &Network| network.plan.format.rate().0 < 300_000_000;
+    let network = (0..1000)
+        .map(|number| draw_apart(1, 5, number))
+        .find(|network| is(&network.fault) && cheap(network))
+        .expect("a network with the fault");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    observe(&network, &directory.path().join("weir.db")).expect("an observed network")
+}
+
+struct Met {
+    plan: FlowsPlan,
+    offered: f64,
+    passed: f64,
+    dropped: LinkDrops,
+    on_hosts: u64,
+}
+
+fn forward_tests(observed: &Observed) -> Vec<Met> {
+    let steps = observed.survey.steps.iter();
+    let met = |step: &StepTruth| match &step.step {
+        Step::Flows(plan) if plan.ways.forward() => Some(Met {
+            plan: plan.clone(),
+            offered: (step.forward.1.offered - step.forward.0.offered) as f64,
+            // Without the probes of the clock watch.
+            passed: forward(step).received as f64,
+            dropped: step.forward.1.dropped.since(&step.forward.0.dropped),
+            on_hosts: step.forward_host_losses,
+        }),
+        _ => None,
+    };
+    steps.filter_map(met).collect()
+}
+
+/// Whether a count is what a probability gives, within five standard deviations.
+fn is_share(count: u64, of: f64, probability: f64) -> bool {
+    let expected = of * probability;
+    (count as f64 - expected).abs() <= 5.0 * expected.sqrt() + 5.0
+}
+
+#[test]
+fn independent_loss_is_as_planted() {
+    let observed = planted(|fault| matches!(fault, Fault::IndependentLoss { loss } if *loss > 1e-3));
+    let Fault::IndependentLoss { loss } = observed.network.fault else {
+        panic!("{:?}", observed.network.fault)
+    };
+    for test in forward_tests(&observed) {
+        assert!(
+            is_share(test.dropped.loss, test.offered, loss),
+            "{test:?}",
+            test = test.dropped
+        );
+    }
+}
+
+#[test]
+fn heavy_tailed_bursts_lose_what_was_planted() {
+    let observed = planted(|fault| matches!(fault, Fault::BurstLoss { loss, .. } if *loss > 1e-2));
+    let Fault::BurstLoss { loss, .. } = observed.network.fault else {
+        panic!("{:?}", observed.network.fault)
+    };
+    let tests = forward_tests(&observed);
+    let lost: u64 = tests.iter().map(|test| test.dropped.loss).sum();
+    let offered: f64 = tests.iter().map(|test| test.offered).sum();
+    let ratio = lost as f64 / offered / loss;
+    // The tail makes the loss of a survey vary.
+    assert!((0.5..2.0).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn a_cliff_takes_its_share_of_long_packets_only() {
+    let observed = planted(|fault| matches!(fault, Fault::PayloadCliff { .. }));
+    let Fault::PayloadCliff { above, loss } = observed.network.fault else {
+        panic!("{:?}", observed.network.fault)
+    };
+    let tests = forward_tests(&observed);
+    let is_long = |test: &Met| test.plan.length + 28 > above;
+    assert!(tests.iter().any(is_long) && !tests.iter().all(is_long));
+    for test in &tests {
+        let expected = if is_long(test) { loss } else { 0.0 };
+        assert!(
+            is_share(test.dropped.long_packet, test.offered, expected),
+            "{above} {:?}",
+            test.dropped
+        );
+    }
+}
+
+#[test]
+fn a_policer_passes_its_rate() {
+    let observed = planted(|fault| matches!(fault, Fault::FlowRateCap { .. }));
+    let cap = observed.network.link.forward.flow_rate.expect("a cap");
+    let tests = forward_tests(&observed);
+    let mut capped = 0;
+    for test in tests
+        .iter()
+        .filter(|test| test.plan.flows == 1 && test.dropped.flow_rate > 100)
+    {
+        let seconds = test.plan.duration_ns as f64 / 1e9;
+        let bits = test.passed * (f64::from(test.plan.length) + HEADERS) * 8.0;
+        let most = cap.rate as f64 * seconds + cap.burst as f64 * 8.0;
+        // Less than the whole rate only where the bucket is smaller than a burst of the sender.
+        let least = if cap.burst as f64 > 2.0 * BURST {
+            0.98 * cap.rate as f64 * seconds
+        } else {
+            0.0
+        };
+        assert!(
+            (least..1.02 * most).contains(&bits),
+            "{cap:?} {bits} in {seconds} s"
+        );
+        capped += 1;
+    }
+    assert!(capped > 0, "no test met {cap:?}");
+}
+
+#[test]
+fn a_packet_limit_passes_its_rate() {
+    let observed = planted(|fault| matches!(fault, Fault::PacketRateCap { rate: ..=5_000 }));
+    let cap = observed.network.link.forward.packet_rate.expect("a cap");
+    let tests = forward_tests(&observed);
+    let limited: Vec<&Met> = tests
+        .iter()
+        .filter(|test| test.dropped.packet_rate > 100)
+        .collect();
+    assert!(!limited.is_empty(), "no test met {cap:?}");
+    for test in limited {
+        let seconds = test.plan.duration_ns as f64 / 1e9;
+        let most = 1.02 * (cap.rate as f64 * seconds + cap.burst as f64);
+        let whole = cap.burst as f64 * f64::from(test.plan.length) > 2.0 * BURST;
+        let least = if whole {
+            0.98 * cap.rate as f64 * seconds
+        } else {
+            0.0
+        };
+        assert!(
+            (least..most).contains(&test.passed),
+            "{cap:?} {} in {seconds} s",
+            test.passed
+        );
+    }
+}
+
+#[test]
+fn a_full_path_passes_its_rate() {
+    let observed =
+        planted(|fault| matches!(fault, Fault::Congestion { queue_ns, .. } if *queue_ns > 50_000_000));
+    let Fault::Congestion { rate, queue_ns } = observed.network.fault else {
+        panic!("{:?}", observed.network.fault)
+    };
+    for test in forward_tests(&observed) {
+        let seconds = test.plan.duration_ns as f64 / 1e9;
+        let bits = test.passed * (f64::from(test.plan.length) + HEADERS) * 8.0;
+        let filled = seconds + queue_ns as f64 / 1e9;
+        // Cross traffic leaves the rate in the mean over half a second.
+        let range = 0.95 * rate as f64 * seconds..1.05 * rate as f64 * filled;
+        assert!(
+            test.dropped.queue > 0 && range.contains(&bits),
+            "{bits} {range:?}"
+        );
+    }
+}
+
+#[test]
+fn hosts_drop_what_was_planted() {
+    let observed = planted(|fault| matches!(fault, Fault::BacklogLoss { loss } if *loss > 1e-3));
+    let Fault::BacklogLoss { loss } = observed.network.fault else {
+        panic!("{:?}", observed.network.fault)
+    };
+    let tests = forward_tests(&observed);
+    let lost: u64 = tests.iter().map(|test| test.on_hosts).sum();
+    let passed: f64 = tests.iter().map(|test| test.passed).sum();
+    assert!(is_share(lost, passed, loss), "{lost} of {passed}, not {loss}");
+}
+
+#[test]
+fn an_outage_darkens_its_test_alone() {
+    let observed = planted(|fault| {
+        matches!(
+            fault,
+            Fault::Outage {
+                route: None,
+                step: 2..=4,
+                ..
+            }
+        )
+    });
+    let Fault::Outage { step, lasts_ns, .. } = observed.network.fault else {
+        panic!("{:?}", observed.network.fault)
+    };
+    for (index, met) in (0..).zip(&observed.survey.steps) {
+        let dark = met.forward.1.dropped.dark - met.forward.0.dropped.dark;
+        assert_eq!(dark > 0, index == step, "{dark} in step {index}, not in {step}");
+    }
+    let met = &forward_tests(&observed)[step as usize - 2];
+    let share = met.dropped.dark as f64 / met.offered;
+    let expected = lasts_ns as f64 / met.plan.duration_ns as f64;
+    // A burst of the sender more or less, of tens in a test.
+    assert!((share - expected).abs() < 0.1, "{share} {expected}");
+}
