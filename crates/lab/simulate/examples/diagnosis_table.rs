@@ -7,9 +7,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use weir_simulate::judgement::{QUESTIONS, Said, Truth, error_of_shares};
-use weir_simulate::networks::{Draw, Kind};
-use weir_simulate::{Judged, JudgingPlan, judge, observe, try_twin};
+use weir_link::LossSpec;
+use weir_measure::survey::Step;
+use weir_simulate::judgement::{OutsideAnswer, QUESTIONS, Said, Truth, answer_to_outside, error_of_shares};
+use weir_simulate::networks::{Draw, Kind, Network};
+use weir_simulate::{Judged, JudgingPlan, Observed, judge, observe, try_twin};
+use weir_stats::Counters as _;
 
 const USAGE: &str = "\
 usage: diagnosis_table [OPTION]...
@@ -17,6 +20,8 @@ usage: diagnosis_table [OPTION]...
   --first N       number of the first of them (0)
   --seed N        seed of all of them (1)
   --kind NAME     this kind alone, or 2 or 3 for as many faults at once; may be given several times
+  --apart NAME    networks of the second generator: 0 to 3 for as many faults, or outside for a cause of loss that no
+                  finding names; may be given several times
   --threads N     networks that are simulated side by side (all cores)
   --twins         makes every test once more over the twin of its network, and compares
   --settings      tries the recommended settings on each network, beside the cheapest that meet the target
@@ -63,6 +68,7 @@ fn options() -> Result<Options, String> {
             "--seed" => plan.seed = number()?,
             "--threads" => plan.threads = usize::try_from(number()?).map_err(|_| USAGE)?,
             "--kind" => plan.draws.push(kind(&value)?),
+            "--apart" => plan.draws.push(apart(&value)?),
             "--keep" => keep = Some(PathBuf::from(&value)),
             _ => return Err(USAGE.to_owned()),
         }
@@ -90,6 +96,14 @@ fn kind(name: &str) -> Result<Draw, String> {
         .ok_or_else(|| format!("unknown kind {name}; write one of {:?}", Kind::ALL))
 }
 
+fn apart(name: &str) -> Result<Draw, String> {
+    match (name, name.parse()) {
+        ("outside", _) => Ok(Draw::Outside),
+        (_, Ok(count @ 0..=3)) => Ok(Draw::Apart(count)),
+        _ => Err(USAGE.to_owned()),
+    }
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = options()?;
     if options.show {
@@ -111,6 +125,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let judged = judged?;
     print_answers(&judged);
     print_whole(&judged);
+    print_outside(&judged);
     print_twins(&judged);
     print_settings(&judged);
     print_values(&judged);
@@ -125,7 +140,8 @@ fn show(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let scratch = std::env::temp_dir().join(format!("diagnosis-table-{}.db", std::process::id()));
     let database = options.keep.clone().unwrap_or(scratch);
     let observed = observe(&network, &database)?;
-    println!("{network:#?}");
+    println!("{:#?}", shortened(network));
+    print_tests(&observed);
     for finding in &observed.diagnosis.findings {
         println!("\n{:?} {}: {}", finding.severity, finding.name, finding.sentence);
         for evidence in &finding.evidence {
@@ -143,6 +159,10 @@ fn show(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
             println!("{test:?}");
         }
     }
+    println!(
+        "answer to a cause outside the model: {:?}",
+        answer_to_outside(&observed)
+    );
     println!("error of the shares: {:?}", error_of_shares(&observed));
     for question in QUESTIONS {
         println!("{}: {:?}", question.name, question.of_all(&observed.by_fault()));
@@ -151,6 +171,44 @@ fn show(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         std::fs::remove_file(&database)?;
     }
     Ok(())
+}
+
+/// What every forward flow test met.
+fn print_tests(observed: &Observed) {
+    for step in &observed.survey.steps {
+        let Step::Flows(plan) = &step.step else { continue };
+        if !plan.ways.forward() {
+            continue;
+        }
+        let (before, after) = &step.forward;
+        println!(
+            "run {}: {} flow(s), {} bytes, {} of {} packets; dropped by hosts {}, by a device {}, by the link: {:?}",
+            step.run.0,
+            plan.flows,
+            plan.length,
+            after.delivered - before.delivered,
+            after.offered - before.offered,
+            step.forward_host_losses,
+            step.middlebox_losses,
+            after.dropped.since(&before.dropped)
+        );
+    }
+}
+
+/// The same network with the first places of long lists of lost packets.
+fn shortened(mut network: Network) -> Network {
+    for loss in network
+        .link
+        .forward
+        .routes
+        .iter_mut()
+        .flat_map(|route| &mut route.loss)
+    {
+        if let LossSpec::Packets(places) = loss {
+            places.truncate(5);
+        }
+    }
+    network
 }
 
 fn print_answers(judged: &Judged) {
@@ -174,17 +232,44 @@ fn print_answers(judged: &Judged) {
 
 fn print_whole(judged: &Judged) {
     println!(
-        "\n| networks | all that there is found, with the right numbers | that lose | shares within 5 points |"
+        "\n| networks | all that there is found, with the right numbers | with a false alarm | that lose | shares within 5 points |"
     );
-    println!("| --- | --- | --- | --- |");
-    for (draw, whole) in &judged.whole {
+    println!("| --- | --- | --- | --- | --- |");
+    for (draw, alarmed) in &judged.alarmed {
+        let whole = judged.whole.get(draw).copied().unwrap_or_default();
         let shares = judged.shares.get(draw).copied().unwrap_or_default();
         println!(
-            "| {draw:?}, {} | {} | {} | {} |",
+            "| {draw:?}, {} | {} | {} | {} | {} |",
             whole.of,
             whole.percent(),
+            alarmed.percent(),
             shares.of,
             shares.percent()
+        );
+    }
+}
+
+fn print_outside(judged: &Judged) {
+    if judged.outside.is_empty() {
+        return;
+    }
+    println!("\n| cause outside the model | networks | unexplained | true as far as it goes | wrong |");
+    println!("| --- | --- | --- | --- | --- |");
+    for (cause, answers) in &judged.outside {
+        let count = |which| answers.iter().filter(|(_, answer)| *answer == which).count();
+        println!(
+            "| {cause} | {} | {} | {} | {} |",
+            answers.len(),
+            count(OutsideAnswer::Unexplained),
+            count(OutsideAnswer::Honest),
+            count(OutsideAnswer::Wrong)
+        );
+        let wrong = answers
+            .iter()
+            .filter(|(_, answer)| *answer == OutsideAnswer::Wrong);
+        eprintln!(
+            "{cause}, wrong: {:?}",
+            wrong.map(|(number, _)| number).collect::<Vec<_>>()
         );
     }
 }
@@ -252,6 +337,9 @@ fn print_wrong(judged: &Judged) {
             };
             eprintln!("{}: {how}: {draw:?} --first {number}", question.name);
         }
+    }
+    for (draw, number, error) in &judged.shares_off {
+        eprintln!("shares off by {error:.2}: {draw:?} --first {number}");
     }
     for (draw, number, why) in &judged.failed {
         eprintln!("not surveyed: {draw:?} --first {number}: {why}");

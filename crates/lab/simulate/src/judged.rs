@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use weir_diagnose::{Comparison, compare};
 use weir_results::{RunId, Store};
 
-use crate::judgement::{QUESTIONS, Said, Truth, error_of_shares, estimates};
-use crate::networks::Draw;
+use crate::judgement::{
+    OutsideAnswer, QUESTIONS, Said, Truth, answer_to_outside, error_of_shares, estimates, is_hidden,
+};
+use crate::networks::{Draw, Fault};
 use crate::observed::{ObserveError, Observed, observe};
 use crate::settings::{Outcome, try_settings};
 use crate::tally::{Errors, Tally};
@@ -51,10 +53,17 @@ pub struct Judged {
     pub values: BTreeMap<&'static str, Values>,
     /// Networks that could not be surveyed, and why.
     pub failed: Vec<(Draw, u64, String)>,
-    /// Of the networks of each draw, those in which everything that there is was found, with the right numbers.
+    /// Of the networks of each draw whose faults the survey met, those in which everything that there is was found, with
+    /// the right numbers.
     pub whole: BTreeMap<Draw, Tally>,
+    /// Of all networks of each draw, those with a finding that is not true of them.
+    pub alarmed: BTreeMap<Draw, Tally>,
+    /// Answers to causes outside the model that took enough packets, with the numbers of their networks, by cause.
+    pub outside: BTreeMap<String, Vec<(u64, OutsideAnswer)>>,
     /// Of those that lose packets, those in which the shares of all findings are within 5 points of the truth.
     pub shares: BTreeMap<Draw, Tally>,
+    /// Those in which they are not: draw, number and error.
+    pub shares_off: Vec<(Draw, u64, f64)>,
     /// Their twins, where these were tried.
     pub twins: BTreeMap<Draw, Twins>,
     /// The settings that were recommended for them, where these were tried.
@@ -109,8 +118,12 @@ impl Twins {
 
 impl Judged {
     fn add(&mut self, draw: Draw, number: u64, observed: &Observed) {
+        if let Fault::Outside(_) = observed.network.fault {
+            self.add_outside(number, observed);
+            return;
+        }
         let each = observed.by_fault();
-        let mut whole = true;
+        let (mut whole, mut alarmed) = (true, false);
         self.answers.resize_with(QUESTIONS.len(), Answers::default);
         for (question, answers) in QUESTIONS.iter().zip(&mut self.answers) {
             let (truth, said) = question.of_all(&each);
@@ -119,7 +132,10 @@ impl Judged {
                     answers.hits.add(said == Said::Right);
                     whole &= said == Said::Right;
                 }
-                Truth::Absent => answers.alarms.add(said != Said::Nothing),
+                Truth::Absent => {
+                    answers.alarms.add(said != Said::Nothing);
+                    alarmed |= said != Said::Nothing;
+                }
                 Truth::Unjudged => continue,
             }
             if said != Said::Nothing {
@@ -129,9 +145,17 @@ impl Judged {
                 answers.wrong.push((draw, number, truth, said));
             }
         }
-        self.whole.entry(draw).or_default().add(whole);
+        // Where the survey missed a fault, finding the others proves less.
+        let has_several = each.len() > 1;
+        if !observed.network.may_miss || each.iter().all(|observed| !is_hidden(observed, has_several)) {
+            self.whole.entry(draw).or_default().add(whole);
+        }
+        self.alarmed.entry(draw).or_default().add(alarmed);
         if let Some(error) = error_of_shares(observed) {
             self.shares.entry(draw).or_default().add(error <= SHARES);
+            if error > SHARES {
+                self.shares_off.push((draw, number, error));
+            }
         }
         for estimate in each.iter().flat_map(estimates) {
             let values = self.values.entry(estimate.name).or_default();
@@ -140,6 +164,16 @@ impl Judged {
                 values.within.add((low..=high).contains(&estimate.truth));
             }
         }
+    }
+
+    fn add_outside(&mut self, number: u64, observed: &Observed) {
+        let Some((cause, answer)) = answer_to_outside(observed) else {
+            return;
+        };
+        // Its numbers differ from network to network.
+        let name = format!("{cause:?}");
+        let name = name.split(' ').next().unwrap_or_default().to_owned();
+        self.outside.entry(name).or_default().push((number, answer));
     }
 }
 
@@ -223,6 +257,7 @@ pub fn judge(
     let (mut judged, error) = judged
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
+    judged.outside.values_mut().for_each(|answers| answers.sort());
     for answers in &mut judged.answers {
         answers.wrong.sort_by_key(|wrong| (wrong.0, wrong.1));
     }

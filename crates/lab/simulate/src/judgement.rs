@@ -5,6 +5,7 @@ mod accuracy;
 mod caps;
 mod hosts;
 mod loss;
+mod outside;
 mod routes;
 mod rtt;
 mod shares;
@@ -18,8 +19,9 @@ use crate::observed::Observed;
 use crate::path::StepTruth;
 
 pub use accuracy::{Estimate, estimates};
+pub use outside::{OutsideAnswer, answer_to_outside};
 pub use shares::error_of_shares;
-use visible::is_visible;
+use visible::{is_met, is_visible};
 
 /// Whether a network has the property of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,16 +68,20 @@ impl Question {
             (Truth::Absent, Truth::Absent) if so_far.1 == Said::Nothing => so_far,
             _ => answer,
         };
-        // What a single fault does is judged wherever its question says so.
         let several = each.len() > 1;
         let answers = each.iter().map(|observed| match (self.answer)(observed) {
-            (Truth::Present, said) if several && !is_visible(&observed.network.fault, observed) => {
-                (Truth::Unjudged, said)
-            }
+            (Truth::Present, said) if is_hidden(observed, several) => (Truth::Unjudged, said),
             answer => answer,
         });
         answers.reduce(worst).unwrap_or((Truth::Unjudged, Said::Nothing))
     }
+}
+
+/// Whether the first fault of a network cannot be found, since no test met it or others hide it there. What a single fault of
+/// the first generator does is judged wherever its question says so: its ranges see to it that the survey meets it.
+pub(crate) fn is_hidden(observed: &Observed, has_several: bool) -> bool {
+    let (fault, may_miss) = (&observed.network.fault, observed.network.may_miss);
+    (has_several || may_miss) && !is_visible(fault, observed) || may_miss && !is_met(fault, observed)
 }
 
 /// All questions, in the order of the table.

@@ -2,8 +2,7 @@
 
 use weir_diagnose::FindingName;
 
-use super::visible::is_visible;
-use super::{Question, Said, Truth, checked, number, serious, simply};
+use super::{Question, Said, Truth, checked, is_hidden, number, serious, simply};
 use crate::networks::Fault;
 use crate::observed::Observed;
 
@@ -89,7 +88,7 @@ fn congestion(observed: &Observed) -> (Truth, Said) {
     };
     let fault = &observed.network.fault;
     let is_cap = matches!(fault, Fault::FlowRateCap { .. } | Fault::PacketRateCap { .. });
-    if is_cap && !is_visible(fault, observed) {
+    if is_cap && is_hidden(observed, true) {
         // A limit of which nothing tells the kind is called so.
         return (Truth::Unjudged, Said::Nothing);
     }

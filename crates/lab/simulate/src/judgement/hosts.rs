@@ -1,6 +1,8 @@
 //! Questions about hosts.
 
 use weir_diagnose::FindingName;
+use weir_measure::flows::{DirectionSummary, HostLimit};
+use weir_measure::survey::StepSummary;
 
 use super::{Question, Said, Truth, serious, simply};
 use crate::networks::Fault;
@@ -40,11 +42,25 @@ fn host_loss(observed: &Observed) -> (Truth, Said) {
     }
 }
 
+/// Whether a sender did not keep up with a test, by the measurement's own limits.
+pub(super) fn was_late(observed: &Observed) -> bool {
+    let late = |limit| matches!(limit, HostLimit::SenderLate { .. } | HostLimit::SenderSlow { .. });
+    observed.survey.steps.iter().any(|step| match &step.summary {
+        StepSummary::Flows(found) => {
+            let ways = [&found.forward, &found.reverse].into_iter().flatten();
+            ways.filter_map(DirectionSummary::host_limit).any(late)
+        }
+        _ => false,
+    })
+}
+
 fn late_sender(observed: &Observed) -> (Truth, Said) {
     let said = serious(observed, FindingName::LateSender).next().is_some();
     match observed.network.fault {
         // A stalled receiver is a late sender in reverse direction.
         Fault::SocketLoss => (Truth::Unjudged, Said::Nothing),
+        // Heavy tails make a sender late that was not meant to be.
+        _ if observed.network.may_miss && was_late(observed) => simply(true, said),
         ref fault => simply(*fault == Fault::LateSender, said),
     }
 }

@@ -109,6 +109,7 @@ fn outage(observed: &Observed) -> (Truth, Said) {
             (Truth::Unjudged, Said::Nothing)
         }
         Fault::LateSender if lost_on_hosts(observed) > 0 => (Truth::Unjudged, Said::Nothing),
+        _ if observed.network.may_miss && lost_on_hosts(observed) > 0 => (Truth::Unjudged, Said::Nothing),
         _ => simply(false, !said.is_empty()),
     }
 }
@@ -170,6 +171,7 @@ fn correlated(observed: &Observed) -> (Truth, Said) {
         | Fault::PacketRateCap { .. }
         | Fault::FlowRateCap { .. } => (Truth::Unjudged, Said::Nothing),
         Fault::LateSender if lost_on_hosts(observed) > 0 => (Truth::Unjudged, Said::Nothing),
+        _ if observed.network.may_miss && lost_on_hosts(observed) > 0 => (Truth::Unjudged, Said::Nothing),
         _ => simply(false, said),
     }
 }

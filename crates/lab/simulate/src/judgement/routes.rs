@@ -50,6 +50,10 @@ fn routes(observed: &Observed) -> (Truth, Said) {
             let torn = |finding: &&Finding| groups(observed, finding).is_none_or(|groups| groups.torn);
             simply(false, claims.iter().any(torn))
         }
+        Fault::BurstLoss { .. } if observed.network.may_miss => {
+            let torn = |finding: &&Finding| groups(observed, finding).is_none_or(|groups| groups.torn);
+            simply(false, claims.iter().any(torn))
+        }
         _ => simply(false, !claims.is_empty()),
     }
 }

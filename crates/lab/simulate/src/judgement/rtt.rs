@@ -74,6 +74,15 @@ fn between_probes(observed: &Observed, payload: f64) -> f64 {
     2.0 * near.send_call_ns as f64 + near.packet_ns as f64 + near.kilobyte_ns as f64 * payload / 1000.0
 }
 
+/// Whether something delays packets that the questions about growth do not know: a device, a card that coalesces interrupts,
+/// or a rate that varies.
+fn is_masked(observed: &Observed) -> bool {
+    let network = &observed.network;
+    let coalesces = network.near.coalesce_ns > 0 || network.far.coalesce_ns > 0;
+    let varies = matches!(network.link.forward.routes[0].rate, RateSpec::Steps(_));
+    network.middlebox.is_some() || coalesces || varies
+}
+
 fn longest_payload(observed: &Observed) -> f64 {
     let found = observed.survey.summary.mtu.and_then(|mtu| mtu.smallest());
     f64::from(found.unwrap_or(1500)) - 28.0
@@ -95,6 +104,7 @@ fn window(observed: &Observed) -> (Truth, Said) {
         | Fault::PacketRateCap { .. }
         | Fault::PerPacketRoutes
         | Fault::FlowRateCap { .. } => (Truth::Unjudged, Said::Nothing),
+        _ if is_masked(observed) => (Truth::Unjudged, Said::Nothing),
         _ if ratio >= QUEUES => checked(true, found.is_some(), right),
         _ if ratio <= NO_QUEUE => simply(false, found.is_some()),
         _ => (Truth::Unjudged, Said::Nothing),
@@ -120,6 +130,7 @@ fn length(observed: &Observed) -> (Truth, Said) {
         .is_some_and(|found| (found / growth - 1.0).abs() <= GROWTH);
     match observed.network.fault {
         Fault::PerPacketRoutes | Fault::SocketLoss => (Truth::Unjudged, Said::Nothing),
+        _ if is_masked(observed) => (Truth::Unjudged, Said::Nothing),
         _ if grown >= GROWS_NS + jitter(&link.forward) + jitter(&link.reverse) => {
             checked(true, found.is_some(), right)
         }

@@ -12,7 +12,7 @@ use crate::networks::Fault;
 use crate::observed::Observed;
 
 /// Lost packets below which shares are a matter of chance.
-const LEAST: u64 = 100;
+pub(super) const LEAST: u64 = 100;
 
 /// What took packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,6 +65,7 @@ pub fn error_of_shares(observed: &Observed) -> Option<f64> {
             ),
             (Cause::Long, dropped.long_packet),
             (Cause::Loss, dropped.loss + dropped.extra_flow),
+            (Cause::Unknown, step.middlebox_losses),
         ];
         for (cause, count) in counts {
             *truth.entry(cause).or_default() += count;

@@ -1,12 +1,17 @@
 //! Whether a measurement met a fault at all: a cap that no test reached, or a cliff behind one that took everything, cannot
 //! be found. It must not know what a diagnosis says.
 
-use weir_link::Counters;
-use weir_measure::survey::Step;
+use std::collections::BTreeSet;
+
+use weir_link::{Counters, DirectionSpec};
+use weir_measure::survey::{Step, StepSummary};
 use weir_stats::{Counters as _, LinkDrops};
 
+use super::hosts::{lost_on_hosts, was_late};
+use crate::flows::RouteUse;
 use crate::networks::Fault;
 use crate::observed::Observed;
+use crate::path::StepTruth;
 
 /// A limit that took less of every test is no limit for this media.
 const LIMITED: f64 = 0.02;
@@ -16,6 +21,8 @@ const APART: f64 = 1.05;
 const FREE: f64 = 0.005;
 /// Packets that a cause has to take of a test to be seen there.
 const SEEN: u64 = 20;
+/// Least share of its rate that a cap passes.
+const PASSES: f64 = 0.95;
 /// Numbers of flows that show a growth with them.
 const SWEPT: usize = 3;
 /// Header bytes before a payload.
@@ -23,11 +30,15 @@ const HEADERS: u32 = 28;
 
 /// A forward flow test as it was.
 struct Made {
+    seconds: f64,
     flows: u16,
     payload: u32,
     offered: u64,
     dropped: LinkDrops,
     on_hosts: u64,
+    /// Runs of lost packets, and packets that others of their flow overtook.
+    bursts: u64,
+    reversals: u64,
 }
 
 impl Made {
@@ -51,6 +62,18 @@ impl Made {
 
     fn bytes_of_flow(&self) -> f64 {
         self.bytes() / f64::from(self.flows)
+    }
+
+    /// Packets that passed the caps, which come before routes and their losses.
+    fn packets_of_caps(&self) -> f64 {
+        let dropped = &self.dropped;
+        let before = dropped.too_big + dropped.long_packet + dropped.flow_rate + dropped.packet_rate;
+        self.offered.saturating_sub(before) as f64
+    }
+
+    /// Length of its IP packets, bits.
+    fn bits(&self) -> f64 {
+        8.0 * f64::from(self.payload + HEADERS)
     }
 
     fn is_free(&self) -> bool {
@@ -94,6 +117,68 @@ pub(super) fn is_visible(fault: &Fault, observed: &Observed) -> bool {
     }
 }
 
+/// Whether some test lost, delayed or reordered enough packets by the fault that there is something to find.
+pub(super) fn is_met(fault: &Fault, observed: &Observed) -> bool {
+    let made = made(observed);
+    let takes = |dropped: fn(&LinkDrops) -> u64| made.iter().any(|test| dropped(&test.dropped) >= SEEN);
+    let free = || made.iter().filter(|test| test.is_free());
+    let used = |of: fn(&StepTruth) -> &RouteUse| {
+        let tests = observed.survey.steps.iter();
+        tests.map(of).any(|used| {
+            let routes: BTreeSet<&u16> = used.flows.iter().flat_map(|flow| flow.keys()).collect();
+            routes.len() > 1
+        })
+    };
+    match *fault {
+        // A card that waits for longer than routes differ hides which is which.
+        Fault::Routes => {
+            let network = &observed.network;
+            used(|step| &step.forward_routes)
+                && used(|step| &step.reverse_routes)
+                && least_gap(&network.link.forward) > network.far.coalesce_ns
+                && least_gap(&network.link.reverse) > network.near.coalesce_ns
+        }
+        Fault::Outage { .. } => takes(|dropped| dropped.dark),
+        Fault::BurstLoss { .. } => {
+            free().any(|test| test.dropped.loss >= (2 * SEEN).max(test.on_hosts) && test.bursts >= SEEN / 4)
+        }
+        Fault::FlowRateCap { rate } => passes(&made, |test| {
+            test.packets_of_caps() * test.bits() / f64::from(test.flows) / rate as f64
+        }),
+        Fault::PacketRateCap { rate } => passes(&made, |test| test.packets_of_caps() / rate as f64),
+        // Behind a queue that is shorter than the sender's bursts, the transmitter idles between them.
+        Fault::Congestion { rate, .. } => made.iter().any(|test| {
+            let passed = test.packets() * test.bits() / rate as f64;
+            test.share(test.dropped.queue) >= LIMITED && passed >= PASSES * test.seconds
+        }),
+        Fault::FiveTupleIgnored { .. } => free().any(|test| test.dropped.extra_flow >= SEEN),
+        Fault::PerPacketRoutes => made.iter().any(|test| test.reversals >= SEEN),
+        Fault::ReceiveQueues { .. } => made.iter().any(|test| test.reversals >= SEEN / 4),
+        Fault::SocketLoss | Fault::BacklogLoss { .. } | Fault::SendLoss { .. } => {
+            lost_on_hosts(observed) >= SEEN
+        }
+        Fault::LateSender => was_late(observed),
+        _ => true,
+    }
+}
+
+/// Whether every test that a cap limited passed the cap's rate; `passed` is what it passed, as seconds of that rate. A bucket
+/// that is smaller than the sender's bursts passes less, and no test then shows what the cap is about.
+fn passes(made: &[Made], passed: impl Fn(&Made) -> f64) -> bool {
+    // Nothing passes in a dark time.
+    let is_capped = |test: &&Made| test.dropped.dark == 0 && test.limited() >= LIMITED;
+    let mut capped = made.iter().filter(is_capped);
+    capped.all(|test| passed(test) >= PASSES * test.seconds)
+}
+
+/// Smallest difference of two routes' delays, nanoseconds.
+fn least_gap(direction: &DirectionSpec) -> u64 {
+    let mut delays: Vec<u64> = direction.routes.iter().map(|route| route.delay_ns).collect();
+    delays.sort_unstable();
+    let gaps = delays.windows(2).map(|pair| pair[1] - pair[0]);
+    gaps.min().unwrap_or(0)
+}
+
 /// Whether a cap was met, and no cap on one of the other quantities would have done the same: some test passed more of each
 /// than those that met it, or these differ in it.
 fn is_told_apart(made: &[Made], dropped: fn(&LinkDrops) -> u64, others: [fn(&Made) -> f64; 2]) -> bool {
@@ -110,14 +195,22 @@ fn is_told_apart(made: &[Made], dropped: fn(&LinkDrops) -> u64, others: [fn(&Mad
 fn made(observed: &Observed) -> Vec<Made> {
     let steps = observed.survey.steps.iter();
     steps
-        .filter_map(|step| match &step.step {
-            Step::Flows(plan) if plan.ways.forward() => Some(Made {
-                flows: plan.flows,
-                payload: plan.length,
-                offered: (step.forward.1.offered - step.forward.0.offered).max(1),
-                dropped: dropped(&step.forward),
-                on_hosts: step.forward_host_losses,
-            }),
+        .filter_map(|step| match (&step.step, &step.summary) {
+            (Step::Flows(plan), StepSummary::Flows(found)) if plan.ways.forward() => {
+                let receiver = found.forward.as_ref().map(|forward| &forward.receiver);
+                Some(Made {
+                    seconds: plan.duration_ns as f64 / 1e9,
+                    flows: plan.flows,
+                    payload: plan.length,
+                    offered: (step.forward.1.offered - step.forward.0.offered).max(1),
+                    dropped: dropped(&step.forward),
+                    on_hosts: step.forward_host_losses,
+                    bursts: receiver.map_or(0, |receiver| receiver.bursts),
+                    reversals: receiver.map_or(0, |receiver| {
+                        receiver.per_flow.iter().map(|flow| flow.counts.reversals).sum()
+                    }),
+                })
+            }
             _ => None,
         })
         .collect()
