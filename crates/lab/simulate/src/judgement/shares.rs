@@ -7,6 +7,7 @@ use weir_diagnose::FindingName;
 use weir_results::Direction;
 use weir_stats::Counters as _;
 
+use super::is_hidden;
 use super::visible::is_visible;
 use crate::networks::Fault;
 use crate::observed::Observed;
@@ -23,6 +24,23 @@ enum Cause {
     Long,
     Loss,
     Unknown,
+}
+
+/// What takes the packets of a fault; none where a fault takes none.
+fn cause_of(fault: &Fault) -> Option<Cause> {
+    match fault {
+        Fault::SocketLoss | Fault::BacklogLoss { .. } | Fault::SendLoss { .. } => Some(Cause::Host),
+        Fault::Outage { .. } => Some(Cause::Dark),
+        Fault::FlowRateCap { .. } | Fault::PacketRateCap { .. } | Fault::Congestion { .. } => {
+            Some(Cause::Limit)
+        }
+        Fault::PayloadCliff { .. } => Some(Cause::Long),
+        Fault::RouteLoss { .. }
+        | Fault::IndependentLoss { .. }
+        | Fault::BurstLoss { .. }
+        | Fault::FiveTupleIgnored { .. } => Some(Cause::Loss),
+        _ => None,
+    }
 }
 
 fn cause(finding: FindingName) -> Cause {
@@ -83,6 +101,9 @@ pub fn error_of_shares(observed: &Observed) -> Option<f64> {
         *differences.entry(cause(part.finding)).or_default() -= part.share;
     }
     *differences.entry(Cause::Unknown).or_default() -= said.unexplained;
+    if observed.network.may_miss {
+        leave_unexplained(&mut differences, observed);
+    }
     Some(
         differences
             .values()
@@ -90,4 +111,18 @@ pub fn error_of_shares(observed: &Observed) -> Option<f64> {
             .sum::<f64>()
             / 2.0,
     )
+}
+
+/// What a fault took that the survey cannot show may be left unexplained, but not explained by something else.
+fn leave_unexplained(differences: &mut BTreeMap<Cause, f64>, observed: &Observed) {
+    let each = observed.by_fault();
+    let has_several = each.len() > 1;
+    let hidden = each.iter().filter(|observed| is_hidden(observed, has_several));
+    for cause in hidden.filter_map(|observed| cause_of(&observed.network.fault)) {
+        let missing = differences.get(&cause).copied().unwrap_or_default().max(0.0);
+        let unknown = differences.entry(Cause::Unknown).or_default();
+        let left = missing.min(-unknown.min(0.0));
+        *unknown += left;
+        *differences.entry(cause).or_default() -= left;
+    }
 }

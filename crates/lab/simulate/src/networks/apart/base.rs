@@ -126,9 +126,12 @@ fn routes(one_way_ns: f64, random: &mut Random) -> Vec<RouteSpec> {
     (0..count).map(|_| route(random)).collect()
 }
 
+/// Bytes of the shortest queue: even small routers hold some 64 full packets.
+const SHORTEST_QUEUE: f64 = 64.0 * 1500.0;
+
 /// A queue of so many nanoseconds at a rate.
 pub(super) fn queue_of(rate: u64, queue_ns: f64) -> QueueSpec {
-    QueueSpec::Bytes((rate as f64 / 8e9 * queue_ns) as u64)
+    QueueSpec::Bytes((rate as f64 / 8e9 * queue_ns).max(SHORTEST_QUEUE) as u64)
 }
 
 /// Stalls with a heavy tail, a card that coalesces interrupts in seven of ten hosts, and buffers from the default of Linux on.

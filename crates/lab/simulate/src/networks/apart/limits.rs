@@ -83,8 +83,6 @@ pub(super) fn full(network: &mut Network, random: &mut Random) -> Fault {
     // Overhead would make the rate of IP packets depend on their length.
     route.overhead = 0;
     route.rate = left_by(cross, rate, random);
-    // Even small routers hold some 64 packets.
-    let queue_ns = queue_ns.max(64.0 * 1500.0 * 8e9 / rate as f64);
     route.queue = queue_of(rate, queue_ns);
     Fault::Congestion {
         rate,
