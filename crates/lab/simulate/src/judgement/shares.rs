@@ -103,6 +103,8 @@ pub fn error_of_shares(observed: &Observed) -> Option<f64> {
     *differences.entry(Cause::Unknown).or_default() -= said.unexplained;
     if observed.network.may_miss {
         leave_unexplained(&mut differences, observed);
+        // A cap drops before a route is dark: which of them took a packet that both would take does not show.
+        exchange(&mut differences, Cause::Limit, Cause::Dark);
     }
     Some(
         differences
@@ -119,10 +121,14 @@ fn leave_unexplained(differences: &mut BTreeMap<Cause, f64>, observed: &Observed
     let has_several = each.len() > 1;
     let hidden = each.iter().filter(|observed| is_hidden(observed, has_several));
     for cause in hidden.filter_map(|observed| cause_of(&observed.network.fault)) {
-        let missing = differences.get(&cause).copied().unwrap_or_default().max(0.0);
-        let unknown = differences.entry(Cause::Unknown).or_default();
-        let left = missing.min(-unknown.min(0.0));
-        *unknown += left;
-        *differences.entry(cause).or_default() -= left;
+        exchange(differences, cause, Cause::Unknown);
     }
+}
+
+/// Forgives what is missing of a cause as far as too much was said of another.
+fn exchange(differences: &mut BTreeMap<Cause, f64>, missing: Cause, instead: Cause) {
+    let of = |cause| differences.get(&cause).copied().unwrap_or_default();
+    let forgiven = of(missing).max(0.0).min((-of(instead)).max(0.0));
+    *differences.entry(missing).or_default() -= forgiven;
+    *differences.entry(instead).or_default() += forgiven;
 }
