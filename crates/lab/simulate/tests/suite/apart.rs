@@ -1,8 +1,11 @@
 //! The second generator's networks do to packets what their truth says: link counters against the drawn numbers.
 
+use weir_diagnose::{ExplainedBy, FindingName};
 use weir_measure::flows::FlowsPlan;
 use weir_measure::survey::Step;
-use weir_simulate::networks::{Fault, Network, draw_apart};
+use weir_results::Direction;
+use weir_simulate::judgement::{OutsideAnswer, answer_to_outside};
+use weir_simulate::networks::{Fault, Network, Outside, draw_apart, draw_outside};
 use weir_simulate::{Observed, StepTruth, observe};
 use weir_stats::{Counters as _, LinkDrops};
 
@@ -15,13 +18,19 @@ const HEADERS: f64 = 28.0;
 
 /// Of each kind of fault, a network with a low media rate.
 fn planted(is: fn(&Fault) -> bool) -> Observed {
-    let cheap = |network: &Network| network.plan.format.rate().0 < 300_000_000;
     let network = (0..1000)
         .map(|number| draw_apart(1, 5, number))
-        .find(|network| is(&network.fault) && cheap(network))
-        .expect("a network with the fault");
+        .find(|network| is(&network.fault) && is_cheap(network));
+    observed(&network.expect("a network with the fault"))
+}
+
+fn is_cheap(network: &Network) -> bool {
+    network.plan.format.rate().0 < 300_000_000
+}
+
+fn observed(network: &Network) -> Observed {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    observe(&network, &directory.path().join("weir.db")).expect("an observed network")
+    observe(network, &directory.path().join("weir.db")).expect("an observed network")
 }
 
 struct Met {
@@ -213,4 +222,43 @@ fn an_outage_darkens_its_test_alone() {
     let expected = lasts_ns as f64 / met.plan.duration_ns as f64;
     // A burst of the sender more or less, of tens in a test.
     assert!((share - expected).abs() < 0.1, "{share} {expected}");
+}
+
+#[test]
+fn a_cause_outside_the_model_has_to_stay_unexplained_or_be_described_truly() {
+    let is_policed = |network: &Network| {
+        matches!(network.fault, Fault::Outside(Outside::TwoBuckets { .. })) && is_cheap(network)
+    };
+    let network = (0..1000).map(|number| draw_outside(5, number)).find(is_policed);
+    let mut observed = observed(&network.expect("a policer with two buckets"));
+    let mut answer = |by: Option<FindingName>| {
+        let forward = &mut observed.diagnosis.explained[0];
+        forward.unexplained = if by.is_some() { 0.0 } else { 1.0 };
+        forward.by = by
+            .map(|finding| ExplainedBy { finding, share: 1.0 })
+            .into_iter()
+            .collect();
+        answer_to_outside(&observed).expect("an answer").1
+    };
+    assert_eq!(answer(None), OutsideAnswer::Unexplained);
+    assert_eq!(answer(Some(FindingName::PayloadCliff)), OutsideAnswer::Wrong);
+    assert_eq!(answer(Some(FindingName::LossProcess)), OutsideAnswer::Wrong);
+
+    let Fault::Outside(Outside::TwoBuckets { committed, peak }) = observed.network.fault else {
+        panic!("{:?}", observed.network.fault)
+    };
+    let mut capped_at = |rate: f64| {
+        let forward = &mut observed.diagnosis.explained[0];
+        forward.by[0].finding = FindingName::FlowRateCap;
+        let mut cap = observed.diagnosis.findings[0].clone();
+        cap.name = FindingName::FlowRateCap;
+        cap.direction = Some(Direction::Forward);
+        cap.evidence.truncate(1);
+        cap.evidence[0].what = "held at".into();
+        cap.evidence[0].value = rate.into();
+        observed.diagnosis.findings = vec![cap];
+        answer_to_outside(&observed).expect("an answer").1
+    };
+    assert_eq!(capped_at(committed), OutsideAnswer::Honest);
+    assert_eq!(capped_at(1.2 * peak), OutsideAnswer::Wrong);
 }
