@@ -39,7 +39,7 @@ const GUESSED: [(FindingName, &str); 4] = [
     ),
 ];
 
-/// Says of each finding that names a cause how sure that is.
+/// Gives each finding that names a cause how sure that is.
 pub(crate) fn judge(findings: &mut [Finding]) {
     for finding in findings {
         finding.confidence.cause = cause(finding.name);

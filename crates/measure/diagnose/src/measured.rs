@@ -222,6 +222,14 @@ pub struct RttTest {
     pub windows: Vec<WindowGrowth>,
 }
 
+impl RttTest {
+    /// RTTs of packets with nothing in front of them, nanoseconds, without the hosts' applications where the kernels tell.
+    pub fn idle_rtts_ns(&self) -> Vec<f64> {
+        let rtt = |packet: &FirstPacket| packet.network_rtt_ns.unwrap_or(packet.rtt_ns) as f64;
+        self.first_packets.iter().map(rtt).collect()
+    }
+}
+
 /// A piece of an RTT test.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RttBlock {

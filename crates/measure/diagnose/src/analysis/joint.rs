@@ -25,6 +25,9 @@ const HOST: f64 = 0.1;
 const EXACT: f64 = 2e-5;
 /// What a queue, or losses as even as a limit's, say at most against causes that have neither (nats).
 const DECIDED: f64 = 60.0;
+/// Loss of long packets is at most this multiple of that of any test of them, and that many packets more.
+const LIKE: f64 = 3.0;
+const FEW: f64 = 20.0;
 /// Numbers of flows that have to differ for a growth with them.
 const LEAST_COUNTS: usize = 3;
 /// No loss grows beyond this share.
@@ -97,12 +100,12 @@ struct Tried {
     cost: f64,
 }
 
-/// Infers them.
-pub(super) fn infer(steps: &[Step], header_bytes: u32) -> Joint {
+/// Infers them; `jitter_ns` is the path's without a load.
+pub(super) fn infer(steps: &[Step], header_bytes: u32, jitter_ns: f64) -> Joint {
     let load = |(index, step): (usize, &Step)| Load::of(index, step, header_bytes);
     let loads: Vec<Load> = steps.iter().enumerate().filter_map(load).collect();
     let spreads = spreads(steps, &loads);
-    let tried = try_all(steps, &loads, &spreads);
+    let tried = try_all(steps, &loads, &spreads, jitter_ns);
     let Some(best) = tried.iter().min_by(|a, b| a.cost.total_cmp(&b.cost)) else {
         return Joint::default();
     };
@@ -142,16 +145,16 @@ pub(super) fn infer(steps: &[Step], header_bytes: u32) -> Joint {
     }
 }
 
-fn try_all(steps: &[Step], loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
+fn try_all(steps: &[Step], loads: &[Load], spreads: &[Spread], jitter_ns: f64) -> Vec<Tried> {
     let mut steady = Steadiness::default();
-    let queued = limits::is_queued(steps, loads, &mut steady);
+    let queued = limits::is_queued(steps, loads, &mut steady, jitter_ns);
     let suggested = Causes::suggested_by(loads);
     let mut loads = loads.to_vec();
     let try_one = |causes: Causes| {
         for load in &mut loads {
             load.beside = causes.loss_of(load);
         }
-        let limit = limits::find(steps, &loads, &mut steady);
+        let limit = limits::find(steps, &loads, &mut steady, jitter_ns);
         let each = loads.iter().zip(spreads);
         let misfit: f64 = each
             .map(|(load, spread)| misfit(load, limit.as_ref(), spread))
@@ -267,12 +270,15 @@ impl Causes {
 
     /// The same, and each loss of longer packets than this that a test suggests.
     fn with_long(self, longest: u32, loads: &[Load]) -> Vec<Causes> {
-        let longer = loads.iter().filter(|load| load.payload > longest);
+        let longer = || loads.iter().filter(|load| load.payload > longest);
         let beyond = |load: &Load| 1.0 - (1.0 - load.loss) / (1.0 - self.everywhere_with(load.flows));
+        // Whatever else a test meets, its long packets are lost all the same.
+        let bound = |load: &Load| LIKE * beyond(load) + FEW / load.counted.trials.max(1) as f64;
+        let most = longer().map(bound).fold(1.0, f64::min);
         distinct(
-            longer
+            longer()
                 .map(beyond)
-                .filter(|loss| *loss > 0.0 && *loss < 1.0)
+                .filter(|loss| *loss > 0.0 && *loss < most)
                 .collect(),
         )
         .into_iter()

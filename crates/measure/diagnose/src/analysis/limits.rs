@@ -18,6 +18,9 @@ pub(super) const LEAST_LOSS: f64 = 0.02;
 const SOME_LOSS: f64 = 0.001;
 /// Limited tests agree if their quantity differs by at most this share.
 const AGREE: f64 = 0.03;
+/// The same where the other quantities differ by more than twice as much: what a policer lets through varies with the
+/// sender's bursts.
+const LOOSELY: f64 = 0.1;
 /// Another test may have passed more than the limit by this share, which is its own error.
 const EXCEEDED: f64 = 0.01;
 /// Loss this much steadier than random loss comes from a limit, not from a loss process.
@@ -185,8 +188,8 @@ impl Load {
 }
 
 /// Finds the limit that fits the tests of a direction, if one does.
-pub(super) fn find(steps: &[Step], all: &[Load], steady: &mut Steadiness) -> Option<Limit> {
-    let loads = Loads::of(steps, all, steady)?;
+pub(super) fn find(steps: &[Step], all: &[Load], steady: &mut Steadiness, jitter_ns: f64) -> Option<Limit> {
+    let loads = Loads::of(steps, all, steady, jitter_ns)?;
     loads
         .flow_rate()
         .or_else(|| loads.packet_rate())
@@ -197,9 +200,9 @@ pub(super) fn find(steps: &[Step], all: &[Load], steady: &mut Steadiness) -> Opt
 #[derive(Default)]
 pub(super) struct Steadiness(BTreeMap<Vec<usize>, f64>);
 
-/// Whether packets wait in a queue in most of the tests that lose much.
-pub(super) fn is_queued(steps: &[Step], all: &[Load], steady: &mut Steadiness) -> bool {
-    Loads::of(steps, all, steady).is_some_and(|loads| loads.queued)
+/// Whether packets wait in a queue in most of the tests that lose much; `jitter_ns` is the path's without a load.
+pub(super) fn is_queued(steps: &[Step], all: &[Load], steady: &mut Steadiness, jitter_ns: f64) -> bool {
+    Loads::of(steps, all, steady, jitter_ns).is_some_and(|loads| loads.queued)
 }
 
 impl Steadiness {
@@ -236,7 +239,7 @@ struct Loads<'l> {
 }
 
 impl<'l> Loads<'l> {
-    fn of(steps: &[Step], all: &'l [Load], steady: &mut Steadiness) -> Option<Self> {
+    fn of(steps: &[Step], all: &'l [Load], steady: &mut Steadiness, jitter_ns: f64) -> Option<Self> {
         let limited: Vec<&Load> = all.iter().filter(|load| load.is_limited()).collect();
         if limited.is_empty() {
             return None;
@@ -244,12 +247,18 @@ impl<'l> Loads<'l> {
         let steady = steady.of(steps, &limited);
         // What is usual where nothing is lost is the work of hosts and the jitter of the path.
         let free = all.iter().filter(|load| !load.is_limited());
-        let usual_ns = median(free.map(|load| steps[load.index].queueing.median_ns).collect());
+        let free: Vec<f64> = free.map(|load| steps[load.index].queueing.median_ns).collect();
+        let (least_ns, most_ns) = spread(free.iter().copied());
+        let waiting_ns = most_ns.max(jitter_ns) + (most_ns - least_ns).max(jitter_ns);
+        let usual_ns = median(free);
         let drains_slowly = |load: &Load| {
             let rate = steps[load.index].queueing.drain_rate(usual_ns);
             rate < SLOW * load.asked || (steady < STEADY && rate < SLOWISH * load.asked)
         };
-        let waits = |load: &&&Load| steps[load.index].queueing.stands() || drains_slowly(load);
+        let waits = |load: &&&Load| {
+            let queueing = &steps[load.index].queueing;
+            queueing.median_ns > waiting_ns && (queueing.stands() || drains_slowly(load))
+        };
         let queued = limited.iter().filter(waits).count() * 2 > limited.len();
         Some(Loads { all, steady, queued })
     }
@@ -305,7 +314,7 @@ impl<'l> Loads<'l> {
         if !self.is_of_limit() {
             return None;
         }
-        if let Some(together) = self.holds(of) {
+        if let Some(together) = self.holds(of, AGREE) {
             return Some(self.limit(LimitKind::Together, together, Some(&of)));
         }
         // What loses as steadily as a limit and yet passes more of some lengths than of others depends on the sender's
@@ -316,20 +325,21 @@ impl<'l> Loads<'l> {
 
     /// The range of a quantity, if that alone may be what is held.
     fn holds_alone(&self, quantity: Quantity, others: [Quantity; 2]) -> Option<(f64, f64)> {
-        let range = self.holds(quantity)?;
-        others
-            .iter()
-            .all(|other| self.holds(other).is_none())
-            .then_some(range)
+        let alone = |agree: f64, differ: f64| {
+            let range = self.holds(quantity, agree)?;
+            let differ = |other: &Quantity| self.holds(other, differ).is_none();
+            others.iter().all(differ).then_some(range)
+        };
+        alone(AGREE, AGREE).or_else(|| alone(LOOSELY, 2.0 * LOOSELY))
     }
 
-    /// The range of a quantity, if the limited tests agree on it and no other test passed more of it.
-    fn holds(&self, quantity: impl Fn(&Load) -> f64) -> Option<(f64, f64)> {
+    /// The range of a quantity, if the limited tests agree on it to this share and no other test passed more of it.
+    fn holds(&self, quantity: impl Fn(&Load) -> f64, agree: f64) -> Option<(f64, f64)> {
         let range = spread(self.limited().map(&quantity));
         let exceeded = self
             .free()
             .any(|load| quantity(load) > range.1 * (1.0 + EXCEEDED));
-        (range.1 <= range.0 * (1.0 + AGREE) && !exceeded).then_some(range)
+        (range.1 <= range.0 * (1.0 + agree) && !exceeded).then_some(range)
     }
 
     /// Tests that lost little and passed as much as the limit met it, too.

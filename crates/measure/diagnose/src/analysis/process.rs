@@ -10,9 +10,11 @@ use super::seen_routes::{SeenRoute, seen_routes};
 use super::{Step, sequences};
 
 /// Bursts are believed below this chance.
-const CHANCE: f64 = 0.01;
+pub(crate) const CHANCE: f64 = 0.01;
 /// Fewer losses than this that look independent are too few to tell.
 const TELLING: u64 = 20;
+/// Within a burst this multiple of the mean is lost at least: less is unevenness, which a long test shows of any path.
+const DENSER: f64 = 1.5;
 /// Losses within so many rounds over all flows are close.
 const CLOSE_ROUNDS: u64 = 2;
 /// Losses further apart are never one event.
@@ -76,18 +78,18 @@ pub(crate) fn process<'s, 'a>(steps: &[&'s Step<'a>]) -> Option<LossProcess<'s, 
     let tests: f64 = 2.0 * levels.len().max(1) as f64;
     let clearest = clearest(&levels, CHANCE / tests);
     let p_value = clearest.map_or(1.0, |(p_value, _)| (p_value * tests).min(1.0));
+    let showing = clearest.filter(|_| loss.events > 0 && p_value < CHANCE);
+    let fit = showing.and_then(|(_, level)| fit_gilbert(&level.sequences));
+    let is_dense = |fit: &GilbertFit| fit.process.loss_bad >= DENSER * loss.rate();
+    let showing = showing.filter(|_| fit.as_ref().is_none_or(is_dense));
+    let fit = fit.filter(|_| showing.is_some());
     let kind = match loss.events {
         0 => Kind::NoneSeen,
-        _ if p_value < CHANCE => Kind::Bursty,
+        _ if showing.is_some() => Kind::Bursty,
         events if events < TELLING => Kind::TooFew,
         _ => Kind::Independent,
     };
-    let packets_per_event = clearest
-        .filter(|_| kind == Kind::Bursty)
-        .map_or(1.0, |(_, level)| level.design_effect());
-    let fit = clearest
-        .filter(|_| kind == Kind::Bursty)
-        .and_then(|(_, level)| fit_gilbert(&level.sequences));
+    let packets_per_event = showing.map_or(1.0, |(_, level)| level.design_effect());
     Some(LossProcess {
         steps: steps.to_vec(),
         loss,

@@ -6,13 +6,15 @@ use std::collections::BTreeMap;
 
 use weir_stats::{clusters, median};
 
-use crate::measured::FlowTest;
+use crate::measured::{FlowTest, SlotDelay};
 
 /// Levels that differ by less are not called different, however steady they are: hosts treat their queues unequally.
 const LEAST_GAP_NS: f64 = 10_000.0;
 /// Nor are levels that differ by less than a sender takes for its packets of so many flows: it sends the packets of a
 /// burst flow after flow, and a flow whose turn never comes first is always that much later.
 const TURNS: f64 = 2.0;
+/// A longer route delays all packets, and not the luckiest alone: their medians differ by at least this share of the gap.
+const OF_MEDIANS: f64 = 0.5;
 /// Chance at which noise may open a gap; many tests of a survey are looked at.
 const GAP_CHANCE: f64 = 0.0005;
 /// The standard deviation of normal values over their median distance from the median.
@@ -42,7 +44,7 @@ impl RouteView {
 
 /// Divides the flows of a test by their smallest delays.
 pub(crate) fn by_delay(test: &FlowTest) -> RouteView {
-    let relative = relative_delays(test);
+    let relative = relative_delays(test, |delay| delay.min);
     let used: Vec<u16> = relative
         .iter()
         .filter(|(_, values)| !values.is_empty())
@@ -62,13 +64,41 @@ pub(crate) fn by_delay(test: &FlowTest) -> RouteView {
     let error = noise * MEDIAN_ERROR / (slots as f64).sqrt();
     let least_gap = LEAST_GAP_NS.max(TURNS * turn_ns(test));
     let found = clusters(&levels, error, freedom, least_gap, GAP_CHANCE);
+    let middle = relative_delays(test, |delay| delay.p50);
+    let middle: Vec<f64> = used.iter().map(|flow| median(middle[flow].clone())).collect();
+    let members = confirmed(found.members, &levels, &middle);
+    let lowest = mean(&levels, &members[0]);
+    let level = |members: &Vec<usize>| mean(&levels, members) - lowest;
     let flow_of = |members: &Vec<usize>| members.iter().map(|index| used[*index]).collect();
     RouteView {
-        members: found.members.iter().map(flow_of).collect(),
-        levels_ns: found.means.iter().map(|mean| mean - found.means[0]).collect(),
+        members: members.iter().map(flow_of).collect(),
+        levels_ns: members.iter().map(level).collect(),
         error_ns: error,
-        p_value: found.p_value,
+        p_value: found.p_value.filter(|_| members.len() > 1),
     }
+}
+
+/// Neighbouring groups of flows, joined unless their medians differ as their smallest delays do: where a card gathers packets
+/// for an interrupt, the few that come right before it are early.
+fn confirmed(groups: Vec<Vec<usize>>, levels: &[f64], middle: &[f64]) -> Vec<Vec<usize>> {
+    let mut confirmed: Vec<Vec<usize>> = Vec::new();
+    for group in groups {
+        let same = confirmed.last().is_some_and(|last| {
+            let gap = mean(levels, &group) - mean(levels, last);
+            let of_medians = mean(middle, &group) - mean(middle, last);
+            of_medians.abs() < OF_MEDIANS * gap
+        });
+        match confirmed.last_mut() {
+            Some(last) if same => last.extend(group),
+            _ => confirmed.push(group),
+        }
+    }
+    confirmed.iter_mut().for_each(|group| group.sort_unstable());
+    confirmed
+}
+
+fn mean(values: &[f64], of: &[usize]) -> f64 {
+    of.iter().map(|index| values[*index]).sum::<f64>() / of.len() as f64
 }
 
 /// Time that the packets of one flow in a burst take: from the middle of the delays to the smallest is half of a burst.
@@ -81,15 +111,15 @@ fn turn_ns(test: &FlowTest) -> f64 {
     2.0 * median(within.collect()) / test.flows.len().max(1) as f64
 }
 
-/// Of each flow: its smallest delay in each slot, less the median of all flows' in the same slot.
-fn relative_delays(test: &FlowTest) -> BTreeMap<u16, Vec<f64>> {
+/// Of each flow: this of its delays in each slot, less the median of all flows' in the same slot.
+fn relative_delays(test: &FlowTest, of: fn(&SlotDelay) -> i64) -> BTreeMap<u16, Vec<f64>> {
     let mut slots: BTreeMap<u32, Vec<(u16, f64, u64)>> = BTreeMap::new();
     for slot in &test.slots {
-        if let Some(delay) = slot.delay {
+        if let Some(delay) = &slot.delay {
             slots
                 .entry(slot.slot)
                 .or_default()
-                .push((slot.flow, delay.min as f64, slot.received));
+                .push((slot.flow, of(delay) as f64, slot.received));
         }
     }
     let most = slots.values().map(|slot| packets(slot)).max().unwrap_or(0);

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use weir_results::Direction;
-use weir_stats::Variation;
+use weir_stats::{Variation, median};
 
 use super::joint::{self, Expected, Growth, Joint, Long};
 use super::limits::Limit;
 use super::outages::Outage;
 use super::step::Step;
-use crate::measured::Measured;
+use crate::measured::{Measured, RttTest};
 
 /// All flow tests of one direction.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl<'a> Steps<'a> {
             growth,
             long,
             expected,
-        } = joint::infer(&steps, measured.header_bytes);
+        } = joint::infer(&steps, measured.header_bytes, idle_jitter_ns(measured));
         for index in limit.iter().flat_map(|limit| &limit.steps) {
             // A sender that sends flow after flow meets a limit with the same flows for several bursts.
             steps[*index].outages.retain(Outage::is_long);
@@ -98,6 +98,14 @@ impl<'a> Steps<'a> {
     pub fn plain(&self) -> impl Iterator<Item = &Step<'a>> {
         self.unlimited().filter(|step| !step.lost_on_host())
     }
+}
+
+/// Median RTT without a load above the smallest, nanoseconds: the jitter of both directions; 0 where it was not measured.
+fn idle_jitter_ns(measured: &Measured) -> f64 {
+    let rtts = measured.rtt.iter().flat_map(RttTest::idle_rtts_ns);
+    let rtts: Vec<f64> = rtts.collect();
+    let least = rtts.iter().copied().fold(f64::MAX, f64::min);
+    (median(rtts) - least).max(0.0)
 }
 
 /// Takes out the steps with which a host did not keep up, where another of the same flows and payload stands in for them.

@@ -37,11 +37,9 @@ pub(crate) fn find(measured: &Measured, steps: &Steps) -> Option<Finding> {
     }
 }
 
-/// Median RTT of packets with nothing in front of them, without the hosts' applications where the kernel tells.
+/// Median RTT of packets with nothing in front of them.
 fn idle(rtt: &RttTest) -> Option<f64> {
-    let first = rtt.first_packets.iter();
-    let first = first.map(|packet| packet.network_rtt_ns.unwrap_or(packet.rtt_ns) as f64);
-    let rtts: Vec<f64> = first.collect();
+    let rtts = rtt.idle_rtts_ns();
     (!rtts.is_empty()).then(|| median(rtts))
 }
 

@@ -4,7 +4,7 @@ use weir_results::RunId;
 use weir_units::{format_count, format_duration, format_percent};
 
 use super::severity_of_loss;
-use crate::analysis::process::{Kind, LossProcess};
+use crate::analysis::process::{CHANCE, Kind, LossProcess};
 use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
 use crate::words::{rows_of_runs, way};
 
@@ -149,10 +149,18 @@ fn query(process: &LossProcess, direction: weir_results::Direction) -> String {
 
 fn confidence(process: &LossProcess) -> Confidence {
     match process.kind {
-        Kind::NoneSeen | Kind::TooFew => Confidence::by_count("Clopper-Pearson bounds of independent losses", 0.95),
+        Kind::NoneSeen | Kind::TooFew => {
+            Confidence::by_count("Clopper-Pearson bounds of independent losses", 0.95)
+        }
         Kind::Independent => Confidence {
-            test: "Wald-Wolfowitz runs test and test of the distances between losses: neither rejects independence"
-                .to_owned(),
+            test: format!(
+                "Wald-Wolfowitz runs test and test of the distances between losses: {}",
+                if process.p_value < CHANCE {
+                    "the bursts that they find lose hardly more than the mean"
+                } else {
+                    "neither rejects independence"
+                }
+            ),
             p_value: Some(process.p_value),
             level: 0.95,
             cause: None,

@@ -5,8 +5,8 @@ use weir_diagnose::{FindingName, Severity};
 use weir_results::StreamBurst;
 
 use super::sample::{
-    START, assert_near, assert_says, clean, diagnosed, lose_every, losing, named, number, of_tests, the,
-    value,
+    START, assert_near, assert_says, clean, diagnosed, lose_every, lose_randomly, losing, named, number,
+    of_tests, the, value,
 };
 
 const LIMITS: [FindingName; 4] = [
@@ -75,6 +75,38 @@ fn a_cap_on_each_flow_shows_in_the_rate_of_a_flow() {
     assert_near(number(&found, "held at"), 30.84e6, 0.01);
     // 80 Mbit/s over flows that use four fifths of 30.84: 3.2.
     assert_says(&found.action, "at least 4 flows");
+}
+
+/// What a policer lets through varies with the sender's bursts, here by 4 %; flows are swept with long payloads, of which
+/// enough flows lose nothing.
+#[test]
+fn a_cap_that_is_held_roughly_is_one_and_no_loss_of_long_packets() {
+    let long = |count: u16| clean(count, 1250, 8_000);
+    let mut tests = vec![flows(8), long(1), long(2), long(4), long(8)];
+    hold(&mut tests[1], 0.375);
+    hold(&mut tests[2], 0.72);
+    only(tests.clone(), Some(FindingName::FlowRateCap));
+    assert_eq!(named(&of_tests(tests), FindingName::PayloadCliff), []);
+}
+
+/// On a radio link the delay of every test has another middle, and its smallest value is met by few packets.
+#[test]
+fn jitter_that_every_test_has_is_no_queue() {
+    let test = |payload: u32, middle: i64, late: i64| {
+        let mut test = clean(8, payload, 40_000);
+        for slot in &mut test.slots {
+            if let Some(delay) = &mut slot.delay {
+                delay.p50 += middle;
+                delay.min += if slot.slot > 0 { late } else { 0 };
+            }
+        }
+        test
+    };
+    let mut long = test(1_400, 260_000, 100_000);
+    (0..8).for_each(|flow| lose_randomly(&mut long, flow, 0.04));
+    let tests = vec![test(1_200, 240_000, 20_000), test(1_300, 150_000, 5_000), long];
+    only(tests.clone(), None);
+    assert_eq!(named(&of_tests(tests), FindingName::PayloadCliff).len(), 1);
 }
 
 /// 80 Mbit/s need 10,000 packets of 1,000 bytes a second, 5,000 of 2,000, 2,500 of 4,000; 4,000 pass.

@@ -49,6 +49,19 @@ fn two_delay_levels_are_two_routes_with_their_flows() {
     );
 }
 
+/// A card that gathers packets for an interrupt lets a few through early, and may do so for the same flow each second.
+#[test]
+fn a_few_early_packets_of_a_flow_are_no_shorter_route() {
+    let mut test = clean(8, 8000, 8_000);
+    for slot in test.slots.iter_mut().filter(|slot| slot.flow == 5) {
+        if let Some(delay) = &mut slot.delay {
+            delay.min -= 30_000;
+        }
+    }
+    let found = the(&of_tests(vec![test]), FindingName::Routes);
+    assert_eq!(number(&found, "routes"), 1.0);
+}
+
 #[test]
 fn equal_delays_and_differences_within_the_noise_are_one_route() {
     let routes = |test: FlowTest| number(&the(&of_tests(vec![test]), FindingName::Routes), "routes");
