@@ -9,6 +9,7 @@ use weir_stats::{Counted, binomial_at_least, median, normal_tail};
 
 use weir_results::StreamBurst;
 
+use super::process::design_effect;
 use super::step::Step;
 use crate::measured::FlowTest;
 
@@ -31,6 +32,9 @@ const EASED: f64 = 0.9;
 /// than that many where losses are as steady as a limit's.
 const SLOW: f64 = 1.1;
 const SLOWISH: f64 = 1.6;
+/// Lost packets that an independent loss stands for, counted within a reach in which one in ten has another: 1.2 if all are
+/// independent.
+const CLUMPED: f64 = 1.5;
 /// Pieces of the stream lose alike if they are within so many standard deviations of the middle one, where one in
 /// five independent ones is.
 const ALIKE: f64 = 0.25;
@@ -259,7 +263,10 @@ impl<'l> Loads<'l> {
             let queueing = &steps[load.index].queueing;
             queueing.median_ns > waiting_ns && (queueing.stands() || drains_slowly(load))
         };
-        let queued = limited.iter().filter(waits).count() * 2 > limited.len();
+        // A queue that overflows takes packets evenly, or several in a row, and never one by one at random.
+        let clumped = |load: &&&Load| design_effect(&steps[load.index]) > CLUMPED;
+        let is_random = steady >= STEADY && limited.iter().filter(clumped).count() * 2 <= limited.len();
+        let queued = !is_random && limited.iter().filter(waits).count() * 2 > limited.len();
         Some(Loads { all, steady, queued })
     }
 

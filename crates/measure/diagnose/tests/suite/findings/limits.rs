@@ -109,6 +109,23 @@ fn jitter_that_every_test_has_is_no_queue() {
     assert_eq!(named(&of_tests(tests), FindingName::PayloadCliff).len(), 1);
 }
 
+/// Where every test loses one in twenty at random, no test shows what delay is usual: the losses themselves are no queue's.
+#[test]
+fn random_loss_behind_a_card_that_gathers_packets_is_no_full_path() {
+    let test = |payload: u32| {
+        let mut test = clean(8, payload, 40_000);
+        for slot in &mut test.slots {
+            if let Some(delay) = &mut slot.delay {
+                delay.p50 += 120_000;
+                delay.min += if slot.slot > 0 { 90_000 } else { 0 };
+            }
+        }
+        (0..8).for_each(|flow| lose_randomly(&mut test, flow, 0.05));
+        test
+    };
+    only(vec![test(1_200), test(1_300), test(1_400)], None);
+}
+
 /// 80 Mbit/s need 10,000 packets of 1,000 bytes a second, 5,000 of 2,000, 2,500 of 4,000; 4,000 pass.
 #[test]
 fn a_cap_on_packets_shows_at_short_payloads() {
