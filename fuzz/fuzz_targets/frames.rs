@@ -12,14 +12,14 @@ pub fn run(input: &[u8]) {
     let key = [3; 32];
     let mut sealer = FrameSealer::new(&key, Role::Client);
     let mut opener = FrameOpener::new(&key, Role::Agent);
-    let mut last: Option<([u8; FRAME_HEADER_LENGTH], &[u8])> = None;
+    let mut last: Option<([u8; FRAME_HEADER_LENGTH], Vec<u8>)> = None;
     while let Some((&step, rest)) = input.split_first() {
         input = rest;
         let payload_length = usize::from(step >> 2);
         match step & 3 {
             1 => {
                 if let Some((header, payload)) = &last {
-                    assert!(opener.open(header, payload).is_err());
+                    assert!(opener.open(header, &mut payload.clone()).is_err());
                 }
             }
             3 => {
@@ -31,28 +31,31 @@ pub fn run(input: &[u8]) {
                 if let Ok(length) = opener.payload_length(header) {
                     assert!(length <= MAX_FRAME_LENGTH);
                 }
-                assert!(opener.open(header, payload).is_err());
+                assert!(opener.open(header, &mut payload.to_vec()).is_err());
             }
             changed => {
                 let payload = take(&mut input, payload_length);
-                let Ok(header) = sealer.seal(payload) else {
+                let mut sealed = payload.to_vec();
+                let Ok(header) = sealer.seal(&mut sealed) else {
                     panic!("a short payload is not sealed")
                 };
                 assert_eq!(opener.payload_length(&header), Ok(payload.len()));
                 if let (2, Some((&[place, difference], rest))) = (changed, input.split_first_chunk()) {
                     input = rest;
-                    let mut frame = [&header[..], payload].concat();
+                    let mut frame = [&header[..], &sealed].concat();
                     let place = usize::from(place) % frame.len();
                     frame[place] ^= difference;
                     if difference != 0 {
-                        let Some((header, payload)) = frame.split_first_chunk() else {
+                        let Some((header, payload)) = frame.split_first_chunk_mut() else {
                             return;
                         };
                         assert!(opener.open(header, payload).is_err());
                     }
                 }
-                assert_eq!(opener.open(&header, payload), Ok(()));
-                last = Some((header, payload));
+                let mut opened = sealed.clone();
+                assert_eq!(opener.open(&header, &mut opened), Ok(()));
+                assert_eq!(opened, payload);
+                last = Some((header, sealed));
             }
         }
     }

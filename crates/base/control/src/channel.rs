@@ -1,4 +1,4 @@
-//! Authenticated messages, JSON in frames, in both directions of one TCP connection after its handshake. It must not
+//! Encrypted messages, JSON in frames, in both directions of one TCP connection after its handshake. It must not
 //! know their content.
 
 use std::io::{self, Read, Write};
@@ -59,12 +59,12 @@ impl ControlWriter {
     /// # Errors
     /// When the connection is gone, or the message is longer than a frame.
     pub fn send<M: Serialize>(&self, message: &M) -> Result<(), ControlError> {
-        let payload =
+        let mut payload =
             serde_json::to_vec(message).map_err(|error| ControlError::Message(error.to_string()))?;
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let (stream, sealer) = &mut *inner;
         let header = sealer
-            .seal(&payload)
+            .seal(&mut payload)
             .map_err(|error| ControlError::Message(error.to_string()))?;
         let mut frame = Vec::with_capacity(header.len() + payload.len());
         frame.extend_from_slice(&header);
@@ -147,6 +147,6 @@ fn read_message<M: DeserializeOwned>(
     let length = opener.payload_length(&header).map_err(|error| bad(&error))?;
     let mut payload = vec![0; length];
     stream.read_exact(&mut payload)?;
-    opener.open(&header, &payload).map_err(|error| bad(&error))?;
+    opener.open(&header, &mut payload).map_err(|error| bad(&error))?;
     serde_json::from_slice(&payload).map_err(|error| bad(&error))
 }

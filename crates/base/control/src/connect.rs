@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use thiserror::Error;
+use weir_protect::{Demand, check_token};
 use weir_wire::handshake::{ClientHandshake, Established, HANDSHAKE_LENGTH, HandshakeError};
 use weir_wire::{SessionId, Token};
 
@@ -129,13 +130,19 @@ pub struct Connected {
     pub established: Established,
 }
 
-/// Connects to a service and proves the token, and checks the service's own proof.
+/// Connects to a service and proves the token, and checks the service's own proof. `demand` is how its media are to be
+/// protected.
 ///
 /// # Errors
 /// Why the session could not be set up, and what to do.
-pub fn connect(address: SocketAddr, token: &Token, service: Service) -> Result<Connected, ConnectError> {
+pub fn connect(
+    address: SocketAddr,
+    token: &Token,
+    demand: Demand,
+    service: Service,
+) -> Result<Connected, ConnectError> {
     let mut stream = open(address, service)?;
-    let (handshake, hello) = ClientHandshake::control(token, nonce()?);
+    let (handshake, hello) = ClientHandshake::control(token, demand, nonce()?);
     let established = shake_hands(&mut stream, handshake, &hello, service)
         .map_err(|reason| refused(address, service, reason))?;
     Ok(Connected { stream, established })
@@ -217,6 +224,9 @@ fn advise(error: HandshakeError, service: Service) -> String {
         }
         HandshakeError::AgentIsOpen => format!("connect without it, or start the {name} with it"),
         HandshakeError::Busy => service.when_busy.to_owned(),
+        HandshakeError::ProtectionDemanded(_) | HandshakeError::ProtectionOffered => {
+            "give the same --protect at both ends".to_owned()
+        }
         HandshakeError::Magic => format!("is this the control port of '{command}'?"),
         HandshakeError::Version(_) => "install the same version of Weir at both ends".to_owned(),
         HandshakeError::UnknownSession | HandshakeError::Field { .. } | HandshakeError::OutOfOrder => {
@@ -226,7 +236,7 @@ fn advise(error: HandshakeError, service: Service) -> String {
     format!("{error}; {next}")
 }
 
-/// A nonce from the operating system.
+/// Random bytes from the operating system, for nonces and private keys.
 ///
 /// # Errors
 /// When it returns none.
@@ -239,7 +249,7 @@ pub fn nonce() -> Result<[u8; 32], ConnectError> {
 /// Reads a token from a file: its content without surrounding white space.
 ///
 /// # Errors
-/// When the file cannot be read or is empty.
+/// When the file cannot be read or is empty, or the token is too weak.
 pub fn read_token(path: &std::path::Path) -> Result<Token, ConnectError> {
     let text = fs::read(path).map_err(|error| {
         ConnectError::Token(format!("cannot read the token file {}: {error}", path.display()))
@@ -250,6 +260,17 @@ pub fn read_token(path: &std::path::Path) -> Result<Token, ConnectError> {
             "the token file {} is empty; put a secret in it, such as the output of 'openssl rand -hex 32'",
             path.display()
         )));
+    }
+    strong(token, &format!("the token file {}", path.display()))
+}
+
+/// A token from `place`, unless it is [too weak](check_token). An empty one is none.
+///
+/// # Errors
+/// When it is too weak.
+pub fn strong(token: &[u8], place: &str) -> Result<Token, ConnectError> {
+    if !token.is_empty() {
+        check_token(token).map_err(|weak| ConnectError::Token(format!("{place} is refused: {weak}")))?;
     }
     Ok(Token::new(token.to_vec()))
 }

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use weir_protect::Demand;
 use weir_wire::handshake::{AgentHandshake, Established, HANDSHAKE_LENGTH, Purpose, Refusal, Refused};
 use weir_wire::{SessionId, Token};
 
@@ -25,6 +26,8 @@ static BUSY: LazyLock<[u8; HANDSHAKE_LENGTH]> = LazyLock::new(|| AgentHandshake:
 pub struct DoorConfig {
     /// Shared secret; empty for none.
     pub token: Token,
+    /// How the media of sessions are protected.
+    pub demand: Demand,
     /// Maximum number of connections at once that are not authenticated yet.
     pub strangers: usize,
     /// Maximum number of sessions at once.
@@ -165,9 +168,8 @@ impl Porter {
         let mut stranger = Stranger::new(stream, self.handshake_limit)?;
         let message = stranger.read()?;
         let nonce = nonce().map_err(|error| error.to_string())?;
-        let hello = AgentHandshake::on_hello(&message, &self.config.token, nonce, |session| {
-            self.key_of(session)
-        });
+        let DoorConfig { token, demand, .. } = &*self.config;
+        let hello = AgentHandshake::on_hello(&message, token, *demand, nonce, |session| self.key_of(session));
         let (handshake, challenge) = hello.map_err(|refused| stranger.refuse(refused))?;
         stranger.write(&challenge)?;
         let message = stranger.read()?;

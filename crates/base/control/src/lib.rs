@@ -1,5 +1,5 @@
 //! Control sessions between two hosts: name resolution, the door of a service, the token's handshake on both ends, the
-//! authenticated messages that follow on the same TCP connection, and the hellos of UDP flows. It must not know what messages contain.
+//! encrypted messages that follow on the same TCP connection, and the hellos of UDP flows. It must not know what messages contain.
 
 mod channel;
 mod connect;
@@ -12,7 +12,9 @@ mod stop;
 mod stranger;
 
 pub use channel::{Control, ControlError, ControlWriter, SILENCE_LIMIT};
-pub use connect::{ConnectError, Connected, Family, Service, connect, join, nonce, read_token, resolve};
+pub use connect::{
+    ConnectError, Connected, Family, Service, connect, join, nonce, read_token, resolve, strong,
+};
 pub use door::{Admitted, Caller, Door, DoorConfig, SessionPlace};
 pub use entrance::{Admission, Entrance, Place};
 pub use hello::{Greeted, greet};

@@ -21,7 +21,7 @@ pub use cipher::{AeadKey, NONCE_LENGTH, TAG_LENGTH, Unauthentic};
 pub use epochs::{Lane, PACKETS_PER_EPOCH, StreamSecrets};
 pub use header_key::HeaderKey;
 pub use opener::{OpenError, Opener};
-pub use protection::{Offer, Protection, UnknownProtection, choose, has_fast_aes};
+pub use protection::{Demand, Offer, Protection, UnknownProtection, has_fast_aes};
 pub use replay::{REPLAY_WINDOW, ReplayWindow};
 pub use schedule::{HandshakeSecrets, PROOF_LENGTH, Secret, SessionSecrets, Transcript};
 pub use sealer::{SealError, Sealed, Sealer};

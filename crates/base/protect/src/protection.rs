@@ -144,24 +144,50 @@ impl fmt::Debug for Offer {
     }
 }
 
-/// What the agent chooses: `required` if the client accepts it; without a requirement a cipher that is fast at both ends, or
-/// the only protection that the client accepts. None if they have nothing in common.
-#[must_use]
-pub fn choose(required: Option<Protection>, offer: Offer, fast_aes: bool) -> Option<Protection> {
-    let order = match required {
-        Some(required) => return Some(required).filter(|it| offer.accepts(*it)),
-        None if fast_aes && !offer.is_aes_slow() => [
-            Protection::Aes128Gcm,
-            Protection::ChaCha20Poly1305,
-            Protection::Aes256Gcm,
-        ],
-        None => [
-            Protection::ChaCha20Poly1305,
-            Protection::Aes128Gcm,
-            Protection::Aes256Gcm,
-        ],
-    };
-    order.into_iter().find(|cipher| offer.accepts(*cipher))
+/// What an end demands of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Demand {
+    /// This protection and no other.
+    Exactly(Protection),
+    /// Any that encrypts: the one that is fast at both ends.
+    Encrypted,
+}
+
+impl Demand {
+    /// What the client sends; `fast_aes` is whether it has instructions for AES.
+    #[must_use]
+    pub fn offer(self, fast_aes: bool) -> Offer {
+        match self {
+            Self::Exactly(protection) => Offer::only(protection),
+            Self::Encrypted => Offer::encrypted(fast_aes),
+        }
+    }
+
+    /// What the agent chooses; `fast_aes` is whether it has instructions for AES.
+    ///
+    /// # Errors
+    /// The protection on which it insists, if the client does not accept it.
+    pub fn choose(self, offer: Offer, fast_aes: bool) -> Result<Protection, Protection> {
+        let order = match self {
+            Self::Exactly(protection) => {
+                return Some(protection).filter(|it| offer.accepts(*it)).ok_or(protection);
+            }
+            Self::Encrypted if fast_aes && !offer.is_aes_slow() => [
+                Protection::Aes128Gcm,
+                Protection::ChaCha20Poly1305,
+                Protection::Aes256Gcm,
+            ],
+            Self::Encrypted => [
+                Protection::ChaCha20Poly1305,
+                Protection::Aes128Gcm,
+                Protection::Aes256Gcm,
+            ],
+        };
+        order
+            .into_iter()
+            .find(|cipher| offer.accepts(*cipher))
+            .ok_or(order[0])
+    }
 }
 
 /// Whether this host has instructions for AES and for GHASH.
@@ -210,18 +236,28 @@ mod tests {
 
     #[test]
     fn the_fast_cipher_of_both_is_chosen_and_a_requirement_is_never_lowered() {
-        let [fast, slow] = [true, false].map(Offer::encrypted);
-        assert_eq!(choose(None, fast, true), Some(Protection::Aes128Gcm));
-        assert_eq!(choose(None, slow, true), Some(Protection::ChaCha20Poly1305));
-        assert_eq!(choose(None, fast, false), Some(Protection::ChaCha20Poly1305));
+        let [fast, slow] = [true, false].map(|fast| Demand::Encrypted.offer(fast));
+        let any = Demand::Encrypted;
+        assert_eq!(any.choose(fast, true), Ok(Protection::Aes128Gcm));
+        assert_eq!(any.choose(slow, true), Ok(Protection::ChaCha20Poly1305));
+        assert_eq!(any.choose(fast, false), Ok(Protection::ChaCha20Poly1305));
         for protection in Protection::ALL {
+            let exactly = Demand::Exactly(protection);
+            let encrypts = protection.encrypts();
             assert_eq!(
-                choose(Some(protection), fast, true).is_some(),
-                protection.encrypts()
+                exactly.choose(fast, true),
+                if encrypts { Ok(protection) } else { Err(protection) }
             );
-            let only = Offer::only(protection);
-            assert_eq!(choose(Some(protection), only, true), Some(protection));
-            assert_eq!(choose(None, only, true).is_some(), protection.encrypts());
+            assert_eq!(exactly.choose(exactly.offer(true), false), Ok(protection));
+            let of_any = any.choose(exactly.offer(true), true);
+            assert_eq!(
+                of_any,
+                if encrypts {
+                    Ok(protection)
+                } else {
+                    Err(Protection::Aes128Gcm)
+                }
+            );
         }
     }
 }

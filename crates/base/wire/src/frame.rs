@@ -1,21 +1,20 @@
-//! Frames on a control connection once its handshake is done: authenticated, in order, bounded. It must not
+//! Frames on a control connection once its handshake is done: encrypted, authenticated, in order, bounded. It must not
 //! know what a payload says, nor how it is read from a socket.
 //!
 //! | offset | size | field |
 //! |---|---|---|
 //! | 0 | 4 | length of the payload, bytes, at most [`MAX_FRAME_LENGTH`] |
-//! | 4 | 16 | first 16 bytes of HMAC-SHA-256(control key, direction u8, counter u64, length u32, payload) |
+//! | 4 | 16 | tag of ChaCha20-Poly1305 (RFC 8439) with a key for the direction; the length is its associated data |
 //!
-//! The counter is not sent: each side counts the frames of each direction from 0, so a frame that is
-//! replayed, dropped or moved does not open. Payloads are authenticated, not encrypted.
+//! The nonce is the direction's IV xor the counter of the frame, as in RFC 8446 section 5.3. The counter is not sent: each
+//! side counts the frames of each direction from 0, so a frame that is replayed, dropped or moved does not open.
 
-use hmac::Mac;
+use weir_protect::{AeadKey, NONCE_LENGTH, Protection, Secret, TAG_LENGTH};
 
-use crate::big_endian::{put_u32, u32_at};
-use crate::key::{HmacSha256, keyed, mac_of};
+use crate::big_endian::{bytes_at, put_u32, u32_at};
 
 /// Length of a frame's header, in bytes.
-pub const FRAME_HEADER_LENGTH: usize = 20;
+pub const FRAME_HEADER_LENGTH: usize = 4 + TAG_LENGTH;
 
 /// Largest payload of a frame, in bytes.
 pub const MAX_FRAME_LENGTH: usize = 1 << 20;
@@ -30,12 +29,10 @@ pub enum Role {
     Agent,
 }
 
-/// First byte under the mac: who sealed the frame. The labels of the handshake, which uses the same key for
-/// data connections, start with "w" (0x77), so no frame's mac is ever a handshake's.
-fn direction(sealed_by: Role) -> u8 {
+fn label(sealed_by: Role) -> &'static str {
     match sealed_by {
-        Role::Client => 1,
-        Role::Agent => 2,
+        Role::Client => "client frames",
+        Role::Agent => "agent frames",
     }
 }
 
@@ -76,33 +73,29 @@ pub struct FrameOpener {
 
 #[derive(Clone, Debug)]
 struct Direction {
-    keyed: HmacSha256,
-    label: u8,
+    key: AeadKey,
+    iv: [u8; NONCE_LENGTH],
     /// Counter of the next frame; `None` once 2^64 have passed.
     next: Option<u64>,
 }
 
 impl Direction {
     fn new(control_key: &[u8; 32], sealed_by: Role) -> Self {
+        let secret = Secret::new(*control_key).derive(label(sealed_by), &[]);
         Self {
-            keyed: keyed(control_key),
-            label: direction(sealed_by),
+            key: AeadKey::new(Protection::ChaCha20Poly1305, secret.derive("key", &[]).as_bytes()),
+            iv: secret.expand("iv", &[]),
             next: Some(0),
         }
     }
 
-    fn mac(&self, payload: &[u8]) -> Result<HmacSha256, FrameError> {
+    fn nonce(&self) -> Result<[u8; NONCE_LENGTH], FrameError> {
         let counter = self.next.ok_or(FrameError::UsedUp)?;
-        let length = u32::try_from(payload.len()).map_err(|_| FrameError::TooLong(payload.len()))?;
-        Ok(mac_of(
-            &self.keyed,
-            &[
-                &[self.label],
-                &counter.to_be_bytes(),
-                &length.to_be_bytes(),
-                payload,
-            ],
-        ))
+        let mut nonce = self.iv;
+        for (byte, bits) in nonce[NONCE_LENGTH - 8..].iter_mut().zip(counter.to_be_bytes()) {
+            *byte ^= bits;
+        }
+        Ok(nonce)
     }
 
     fn advance(&mut self) {
@@ -119,15 +112,16 @@ impl FrameSealer {
         }
     }
 
-    /// Header of the next frame; the payload follows it.
-    pub fn seal(&mut self, payload: &[u8]) -> Result<[u8; FRAME_HEADER_LENGTH], FrameError> {
+    /// Encrypts the payload of the next frame in place, and returns its header, which goes before it.
+    pub fn seal(&mut self, payload: &mut [u8]) -> Result<[u8; FRAME_HEADER_LENGTH], FrameError> {
         if payload.len() > MAX_FRAME_LENGTH {
             return Err(FrameError::TooLong(payload.len()));
         }
-        let mac = self.stream.mac(payload)?.finalize().into_bytes();
+        let nonce = self.stream.nonce()?;
         let mut header = [0; FRAME_HEADER_LENGTH];
         put_u32(&mut header, 0, payload.len() as u32);
-        header[4..].copy_from_slice(&mac[..FRAME_HEADER_LENGTH - 4]);
+        let tag = self.stream.key.seal(nonce, &header[..4], payload);
+        header[4..].copy_from_slice(&tag);
         self.stream.advance();
         Ok(header)
     }
@@ -157,8 +151,9 @@ impl FrameOpener {
         }
     }
 
-    /// Checks that this is the next frame of the other end. Nothing of the payload may be used before.
-    pub fn open(&mut self, header: &[u8; FRAME_HEADER_LENGTH], payload: &[u8]) -> Result<(), FrameError> {
+    /// Decrypts the payload in place, if this is the next frame of the other end. After an error its content is of no
+    /// use.
+    pub fn open(&mut self, header: &[u8; FRAME_HEADER_LENGTH], payload: &mut [u8]) -> Result<(), FrameError> {
         let announced = self.payload_length(header)?;
         if announced != payload.len() {
             return Err(FrameError::Length {
@@ -166,9 +161,10 @@ impl FrameOpener {
                 got: payload.len(),
             });
         }
+        let nonce = self.stream.nonce()?;
         self.stream
-            .mac(payload)?
-            .verify_truncated_left(&header[4..])
+            .key
+            .open(nonce, &header[..4], bytes_at(header, 4), payload)
             .map_err(|_| FrameError::Mac)?;
         self.stream.advance();
         Ok(())
@@ -183,10 +179,10 @@ mod tests {
     fn a_counter_never_repeats() {
         let mut sealer = FrameSealer::new(&[1; 32], Role::Client);
         sealer.stream.next = Some(u64::MAX);
-        assert!(sealer.seal(b"last").is_ok());
-        assert_eq!(sealer.seal(b"one more"), Err(FrameError::UsedUp));
+        assert!(sealer.seal(&mut [1; 4]).is_ok());
+        assert_eq!(sealer.seal(&mut [1; 8]), Err(FrameError::UsedUp));
         let mut opener = FrameOpener::new(&[1; 32], Role::Agent);
         opener.stream.next = None;
-        assert_eq!(opener.open(&[0; 20], b""), Err(FrameError::UsedUp));
+        assert_eq!(opener.open(&[0; 20], &mut []), Err(FrameError::UsedUp));
     }
 }

@@ -1,22 +1,24 @@
-//! TCP handshake: four messages of 56 bytes that prove to each side that the other holds the secret, and derive fresh
-//! session keys. Pure state machines: bytes and nonces in, bytes and keys out. It must not know sockets, random number
-//! generators, or which sessions an agent has.
+//! TCP handshake: four messages of 56 bytes that prove to each side that the other holds the secret, agree on how media
+//! are protected, and derive fresh session keys, which nobody learns from the secret later. Pure state machines: bytes and
+//! random bytes in, bytes and keys out. It must not know sockets, random number generators, or which sessions an agent has.
 //!
 //! All of this is read before the peer is authenticated, so messages have a fixed length and fields at fixed offsets.
 //!
 //! ```text
-//! client                                   agent
-//! ClientHello (purpose, client nonce)  ->
-//!                                      <-  AgentChallenge (status, agent nonce)
-//! ClientProof (mac)                    ->
-//!                                      <-  AgentWelcome (status, mac, session)
+//! client                                            agent
+//! ClientHello (purpose, offer, public key)      ->
+//!                                               <-  AgentChallenge (status, protection, public key)
+//! ClientProof (mac of all before it)            ->
+//!                                               <-  AgentWelcome (status, session, mac of all before it)
 //! ```
 
 mod agent;
 mod client;
 mod transcript;
 
-use crate::big_endian::{bytes_at, put, put_u32, put_u64, u16_at, u32_at, u64_at};
+use weir_protect::{KEY_LENGTH, Offer, PROOF_LENGTH, Protection};
+
+use crate::big_endian::{bytes_at, put, put_u32, put_u64, u32_at, u64_at};
 use crate::{SessionId, SessionKeys, VERSION};
 
 pub use agent::AgentHandshake;
@@ -25,15 +27,10 @@ pub use client::ClientHandshake;
 /// Length of every message of the handshake, in bytes: no answer is larger than its request.
 pub const HANDSHAKE_LENGTH: usize = 56;
 
-/// Length of a nonce, in bytes. Each side draws a new one for every connection from the system's random number
-/// generator.
-pub const NONCE_LENGTH: usize = 32;
-
 /// First four bytes of a hello and of a challenge.
 pub const MAGIC: [u8; 4] = *b"WEIR";
 
 type Message = [u8; HANDSHAKE_LENGTH];
-type Nonce = [u8; NONCE_LENGTH];
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,7 +74,7 @@ pub enum HandshakeError {
     /// The other side speaks another version.
     #[error("the other side speaks version {0} of Weir's protocol, this is version {VERSION}")]
     Version(u8),
-    /// A field holds a value that version 1 does not allow.
+    /// A field holds a value that this version does not allow.
     #[error("field {field} of the handshake cannot be {value}")]
     Field {
         /// The field's name.
@@ -98,6 +95,12 @@ pub enum HandshakeError {
     /// The agent did not prove that it has the token, or the session's key.
     #[error("it could not prove that it has the token")]
     AgentNotProven,
+    /// The agent insists on this protection, which the client does not accept.
+    #[error("it protects the stream with {0}, which this side does not accept")]
+    ProtectionDemanded(Protection),
+    /// The client accepts no protection that the agent demands.
+    #[error("the other side does not accept the protection of this stream")]
+    ProtectionOffered,
     /// The agent's limit of sessions or connections is reached.
     #[error("it is busy")]
     Busy,
@@ -138,14 +141,16 @@ impl Refused {
     }
 }
 
-/// First message, from the client. Offsets: magic 0, version 4, purpose 5, reserved 6, session 8, stream 16,
-/// reserved 20, nonce 24.
+/// First message, from the client. Offsets: magic 0, version 4, purpose 5, offer 6, reserved 7, session 8, stream 16,
+/// reserved 20, public key 24.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientHello {
     /// What the connection is for.
     pub purpose: Purpose,
-    /// The client's nonce.
-    pub nonce: [u8; NONCE_LENGTH],
+    /// The protections that it accepts; for data connections [`Protection::Off`] alone.
+    pub offer: Offer,
+    /// The client's public key for this connection.
+    pub public: [u8; KEY_LENGTH],
 }
 
 impl ClientHello {
@@ -158,6 +163,7 @@ impl ClientHello {
         let mut message = [0; HANDSHAKE_LENGTH];
         put(&mut message, 0, MAGIC);
         message[4] = VERSION;
+        message[6] = self.offer.to_byte();
         match self.purpose {
             Purpose::Control => message[5] = Self::CONTROL,
             Purpose::Data { session, stream } => {
@@ -166,7 +172,7 @@ impl ClientHello {
                 put_u32(&mut message, 16, stream);
             }
         }
-        put(&mut message, 24, self.nonce);
+        put(&mut message, 24, self.public);
         message
     }
 
@@ -178,7 +184,7 @@ impl ClientHello {
             return Err(HandshakeError::Version(message[4]));
         }
         let (session, stream) = (u64_at(message, 8), u32_at(message, 16));
-        check_zero("reserved", u64::from(u16_at(message, 6)))?;
+        check_zero("reserved", u64::from(message[7]))?;
         check_zero("reserved", u64::from(u32_at(message, 20)))?;
         let purpose = match message[5] {
             Self::CONTROL => {
@@ -197,40 +203,60 @@ impl ClientHello {
                 });
             }
         };
+        let unknown = HandshakeError::Field {
+            field: "offer",
+            value: u64::from(message[6]),
+        };
         Ok(Self {
             purpose,
-            nonce: bytes_at(message, 24),
+            offer: Offer::from_byte(message[6]).ok_or(unknown)?,
+            public: bytes_at(message, 24),
         })
     }
 }
 
 /// Status of a challenge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 enum ChallengeStatus {
-    /// The client must prove that it has the token (or, for a data connection, the session's control key).
-    ProofNeeded = 0,
-    /// Open mode: the proof uses the empty token.
-    Open = 1,
-    Busy = 2,
-    VersionUnsupported = 3,
-    UnknownSession = 4,
+    /// 0: the client must prove that it has the token (or, for a data connection, the session's control key).
+    ProofNeeded,
+    /// 1: open mode: the proof uses the empty token.
+    Open,
+    /// 2.
+    Busy,
+    /// 3.
+    VersionUnsupported,
+    /// 4.
+    UnknownSession,
+    /// 5: the agent insists on this protection.
+    ProtectionRefused(Protection),
 }
 
-/// Second message, from the agent. Offsets: magic 0, version 4, status 5, reserved 6, nonce 24.
+/// Second message, from the agent. Offsets: magic 0, version 4, status 5, protection 6, reserved 7, public key 24.
 #[derive(Clone, Copy, Debug)]
 struct AgentChallenge {
     status: ChallengeStatus,
-    nonce: Nonce,
+    /// Of the session's media.
+    protection: Protection,
+    public: [u8; KEY_LENGTH],
 }
 
 impl AgentChallenge {
     fn encode(&self) -> Message {
+        let (status, protection) = match self.status {
+            ChallengeStatus::ProofNeeded => (0, self.protection),
+            ChallengeStatus::Open => (1, self.protection),
+            ChallengeStatus::Busy => (2, self.protection),
+            ChallengeStatus::VersionUnsupported => (3, self.protection),
+            ChallengeStatus::UnknownSession => (4, self.protection),
+            ChallengeStatus::ProtectionRefused(demanded) => (5, demanded),
+        };
         let mut message = [0; HANDSHAKE_LENGTH];
         put(&mut message, 0, MAGIC);
         message[4] = VERSION;
-        message[5] = self.status as u8;
-        put(&mut message, 24, self.nonce);
+        message[5] = status;
+        message[6] = protection.number();
+        put(&mut message, 24, self.public);
         message
     }
 
@@ -239,30 +265,32 @@ impl AgentChallenge {
         if message[4] != VERSION {
             return Err(HandshakeError::Version(message[4]));
         }
-        check_zeros("reserved", &message[6..24])?;
+        check_zeros("reserved", &message[7..24])?;
+        let field = |field, value: u8| HandshakeError::Field {
+            field,
+            value: u64::from(value),
+        };
+        let protection = Protection::from_number(message[6]).ok_or(field("protection", message[6]))?;
         let status = match message[5] {
             0 => ChallengeStatus::ProofNeeded,
             1 => ChallengeStatus::Open,
             2 => ChallengeStatus::Busy,
             3 => ChallengeStatus::VersionUnsupported,
             4 => ChallengeStatus::UnknownSession,
-            other => {
-                return Err(HandshakeError::Field {
-                    field: "status",
-                    value: u64::from(other),
-                });
-            }
+            5 => ChallengeStatus::ProtectionRefused(protection),
+            other => return Err(field("status", other)),
         };
         Ok(Self {
             status,
-            nonce: bytes_at(message, 24),
+            protection,
+            public: bytes_at(message, 24),
         })
     }
 }
 
 /// Third message, from the client. Offsets: mac 0, zeros 32.
 struct ClientProof {
-    mac: [u8; 32],
+    mac: [u8; PROOF_LENGTH],
 }
 
 impl ClientProof {
@@ -284,7 +312,10 @@ impl ClientProof {
 #[derive(Clone, Copy, Debug)]
 enum AgentWelcome {
     /// Status 0.
-    Welcome { session: SessionId, mac: [u8; 32] },
+    Welcome {
+        session: SessionId,
+        mac: [u8; PROOF_LENGTH],
+    },
     /// Status 1, 2 and 3; session and mac are zeros.
     Refused(HandshakeError),
 }

@@ -6,7 +6,9 @@ use std::fmt;
 use hmac::digest::KeyInit;
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
-use siphasher::sip::SipHasher24;
+use weir_protect::{Protection, Secret, SessionSecrets, StreamSecrets};
+
+use crate::Role;
 
 /// HMAC-SHA-256 (RFC 2104 with the hash of FIPS 180-4).
 pub(crate) type HmacSha256 = Hmac<Sha256>;
@@ -39,8 +41,8 @@ pub(crate) fn mac_of(keyed: &HmacSha256, parts: &[&[u8]]) -> HmacSha256 {
 /// The secret that an operator gives to both hosts. Each side proves to the other that it has it; it never crosses the
 /// network.
 ///
-/// An empty token means open mode: anybody may use the agent, and nothing is authenticated. A passive listener on the
-/// handshake can try guesses offline, so a token should be random and at least 16 bytes long.
+/// An empty token means open mode: anybody may use the agent, and nothing is authenticated. An impostor of the agent can
+/// try guesses offline, so a token should be random: see [`weir_protect::check_token`].
 #[derive(Clone)]
 pub struct Token(Vec<u8>);
 
@@ -57,8 +59,8 @@ impl Token {
         self.0.is_empty()
     }
 
-    pub(crate) fn keyed(&self) -> HmacSha256 {
-        keyed(&self.0)
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
     }
 }
 
@@ -72,41 +74,42 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Key of the tags in UDP headers: 128 bits for SipHash-2-4.
-///
-/// SipHash is a MAC with a 64-bit tag: short enough for a small header, and fast enough (tens of nanoseconds per header)
-/// for a million packets per second. One guess in 2^64 passes.
-#[derive(Clone, Copy)]
-pub struct UdpKey([u8; 16]);
-
-impl UdpKey {
-    /// A key of these bytes, in the order of the SipHash paper (k0 first, each half little-endian).
-    #[must_use]
-    pub const fn new(key: [u8; 16]) -> Self {
-        Self(key)
-    }
-
-    /// SipHash-2-4 of `bytes`.
-    #[inline]
-    #[must_use]
-    pub fn tag(&self, bytes: &[u8]) -> u64 {
-        SipHasher24::new_with_key(&self.0).hash(bytes)
-    }
-}
-
-impl fmt::Debug for UdpKey {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("UdpKey(secret)")
-    }
-}
+/// Key of the tags in UDP headers.
+pub use weir_protect::HeaderKey as UdpKey;
 
 /// The keys that both sides have after a handshake.
 #[derive(Clone)]
 pub struct SessionKeys {
     /// Key of the tags in UDP headers.
     pub udp: UdpKey,
-    /// Key of the control frames, and of the data connections that join the session.
+    /// Secret of the control frames, and of the data connections that join the session.
     pub control: [u8; 32],
+    /// Protection of the session's media.
+    pub protection: Protection,
+    client_media: Secret,
+    agent_media: Secret,
+}
+
+impl SessionKeys {
+    pub(crate) fn new(secrets: &SessionSecrets, protection: Protection) -> Self {
+        Self {
+            udp: UdpKey::new(secrets.udp),
+            control: *secrets.control.as_bytes(),
+            protection,
+            client_media: secrets.client_media.clone(),
+            agent_media: secrets.agent_media.clone(),
+        }
+    }
+
+    /// The secrets of the session's media, as the end with this role has them.
+    #[must_use]
+    pub fn stream(&self, role: Role) -> StreamSecrets {
+        let (own, others) = match role {
+            Role::Client => (&self.client_media, &self.agent_media),
+            Role::Agent => (&self.agent_media, &self.client_media),
+        };
+        StreamSecrets::new(self.protection, own.clone(), others.clone())
+    }
 }
 
 impl fmt::Debug for SessionKeys {
@@ -118,14 +121,6 @@ impl fmt::Debug for SessionKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Appendix A of "SipHash: a fast short-input PRF" (Aumasson and Bernstein, 2012).
-    #[test]
-    fn siphash_paper_vector() {
-        let key = UdpKey::new(std::array::from_fn(|index| index as u8));
-        let input: [u8; 15] = std::array::from_fn(|index| index as u8);
-        assert_eq!(key.tag(&input), 0xa129_ca61_49be_45e5);
-    }
 
     fn hmac(key: &[u8], text: &[u8]) -> Vec<u8> {
         mac_of(&keyed(key), &[text]).finalize().into_bytes().to_vec()
@@ -171,10 +166,5 @@ mod tests {
         assert_eq!(format!("{:?}", Token::new(b"hunter2".to_vec())), "Token(secret)");
         assert_eq!(format!("{:?}", Token::new(Vec::new())), "Token(open)");
         assert_eq!(format!("{:?}", UdpKey::new([7; 16])), "UdpKey(secret)");
-        let keys = SessionKeys {
-            udp: UdpKey::new([7; 16]),
-            control: [7; 32],
-        };
-        assert_eq!(format!("{keys:?}"), "SessionKeys(secret)");
     }
 }

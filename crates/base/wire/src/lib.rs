@@ -18,8 +18,8 @@ pub mod udp;
 
 pub use frame::{FRAME_HEADER_LENGTH, FrameError, FrameOpener, FrameSealer, MAX_FRAME_LENGTH, Role};
 pub use handshake::{
-    AgentHandshake, ClientHandshake, ClientHello, Established, HANDSHAKE_LENGTH, HandshakeError,
-    NONCE_LENGTH, Purpose, Refusal, Refused,
+    AgentHandshake, ClientHandshake, ClientHello, Established, HANDSHAKE_LENGTH, HandshakeError, Purpose,
+    Refusal, Refused,
 };
 pub use key::{SessionKeys, Token, UdpKey};
 pub use spread::{Spread, SpreadKind, UnknownSpread};
@@ -32,7 +32,7 @@ pub use udp::{
 };
 
 /// Version of the UDP packets and of the handshake that this crate speaks.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// One session between a client and an agent: chosen by the agent, random, never 0 on an open session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -103,7 +103,7 @@ pub enum DecodeError {
     /// The header was not written by a holder of the session's key, or was modified on the path.
     #[error("wrong packet tag")]
     Tag,
-    /// An authentic header holds a value that version 1 does not allow.
+    /// An authentic header holds a value that this version does not allow.
     #[error("field {field} cannot be {value}")]
     Field {
         /// The field's name.

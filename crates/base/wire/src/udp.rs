@@ -4,7 +4,7 @@
 //! | offset | size | field |
 //! |---|---|---|
 //! | 0 | 2 | magic 0x5745 ("WE") |
-//! | 2 | 1 | version, 1 |
+//! | 2 | 1 | version, 2 |
 //! | 3 | 1 | [`Kind`] |
 //! | 4 | 8 | session |
 //! | ... | | fields of the kind |

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::args::{MeasureOptions, TOKEN_VARIABLE, Traffic};
 use crate::units::RateOrMax;
-use weir_control::{ConnectError, Family, read_token};
+use weir_control::{ConnectError, Family, read_token, strong};
 use weir_measure::{AgentAddress, Session, VideoFormat};
 use weir_net::host::HostFacts;
 use weir_wire::Token;
@@ -16,13 +16,8 @@ pub fn token(file: Option<&Path>) -> Result<Token, ConnectError> {
     if let Some(file) = file {
         return read_token(file);
     }
-    Ok(Token::new(
-        std::env::var(TOKEN_VARIABLE)
-            .unwrap_or_default()
-            .trim()
-            .as_bytes()
-            .to_vec(),
-    ))
+    let value = std::env::var(TOKEN_VARIABLE).unwrap_or_default();
+    strong(value.trim().as_bytes(), TOKEN_VARIABLE)
 }
 
 /// Requested IP version.

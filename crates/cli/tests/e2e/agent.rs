@@ -22,7 +22,7 @@ fn listening(port: u16) -> Vec<String> {
 fn it_listens_where_its_token_and_options_say() {
     isolated!();
     join_by_veth(1500);
-    std::fs::write("token", "a shared secret\n").expect("a token file");
+    std::fs::write("token", "9f86d081884c7d659a2feaa0c55ad015\n").expect("a token file");
     let everywhere: &[&str] = &["0.0.0.0", "[::]"];
     // Options, the addresses, what clients need, and a word to people.
     for (options, hosts, client, word) in [
@@ -64,7 +64,7 @@ fn it_listens_where_its_token_and_options_say() {
     }
     let agent = Agent::start(Host::Far, "--token-file token");
     let mut by_environment = weir_line(&format!("rtt {} --for 100ms", agent.at(FAR_IPV4)));
-    by_environment.env("WEIR_TOKEN", "a shared secret");
+    by_environment.env("WEIR_TOKEN", "9f86d081884c7d659a2feaa0c55ad015");
     run_within(LIMIT, by_environment).expect_code(0);
 
     // A port that is taken on IPv6 alone is an error, and no IPv6 is none.

@@ -16,6 +16,7 @@ const REFUSED: &str = r#"
 3 | survey GUARDED | token required
 3 | rtt OPEN --token-file right | open mode
 2 | rtt GUARDED --token-file blank | is empty
+2 | rtt GUARDED --token-file weak | token file weak is refused ; at least 16 ; openssl rand
 2 | rtt GUARDED --token-file /nowhere | cannot read the token file
 2 | agent --token-file /nowhere | cannot read the token file
 2 | agent --port 0 --token-file blank | is empty
@@ -142,8 +143,9 @@ fn write_files() {
     let hosts = "hosts:\n  - {name: a, address: 192.0.2.1, place: 'aws:us-east-1'}\n  - {name: b, address: 192.0.2.2, latitude: 1, longitude: 2}\n";
     let zones = "hosts:\n  - {name: a, place: 'aws:us-east-1', zone: us-east-1a}\n  - {name: b, place: 'aws:us-east-1', zone: us-east-1b}\n";
     for (name, text) in [
-        ("right", "right\n"),
-        ("wrong", "wrong\n"),
+        ("right", "right-9f86d081884c7d659a2feaa0c55ad015\n"),
+        ("wrong", "wrong-2c26b46b68ffc68ff99b453c1d304134\n"),
+        ("weak", "a secret word\n"),
         ("blank", " \n"),
         ("nothing", ""),
         ("kept", "precious"),

@@ -30,5 +30,9 @@ pub use session::{AgentAddress, Session};
 pub use sink::{Progress, Sink};
 pub use weir_control::{Family, Stop};
 
+/// Sessions of measurements carry no media: their packets have tags in their headers, and control frames are always
+/// encrypted.
+const NO_MEDIA: weir_protect::Demand = weir_protect::Demand::Exactly(weir_protect::Protection::Off);
+
 /// TCP port that an agent listens on unless told otherwise.
 pub const DEFAULT_CONTROL_PORT: u16 = 4747;

@@ -11,7 +11,7 @@ use weir_wire::frame::Role;
 use weir_wire::{SessionId, SessionKeys, Token, UdpKey};
 
 use crate::control::{FromAgent, ToAgent};
-use crate::{DEFAULT_CONTROL_PORT, Limits, MeasureError};
+use crate::{DEFAULT_CONTROL_PORT, Limits, MeasureError, NO_MEDIA};
 
 /// What listens at the other end.
 const AGENT: Service = Service {
@@ -64,7 +64,7 @@ impl Session {
     /// Whatever keeps a session from being set up, with what to do about it.
     pub fn connect(agent: &AgentAddress) -> Result<Self, MeasureError> {
         let address = agent.resolve()?;
-        let connected = weir_control::connect(address, &agent.token, AGENT)?;
+        let connected = weir_control::connect(address, &agent.token, NO_MEDIA, AGENT)?;
         let refuse = |error: std::io::Error| MeasureError::AgentLost {
             address: address.to_string(),
             reason: error.to_string(),

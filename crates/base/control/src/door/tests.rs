@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
+use weir_protect::Protection;
 use weir_wire::handshake::{ClientHandshake, HandshakeError};
 
 use super::*;
@@ -13,6 +14,8 @@ use crate::listen;
 
 /// A test that takes longer hangs.
 const HANGS: Duration = Duration::from_secs(180);
+
+const OFF: Demand = Demand::Exactly(Protection::Off);
 
 fn token() -> Token {
     Token::new(b"a token of these tests".to_vec())
@@ -56,7 +59,7 @@ impl Opened {
 
     /// A whole handshake with that token.
     fn open(&self, token: &Token) -> (TcpStream, Result<Established, HandshakeError>) {
-        let (handshake, hello) = ClientHandshake::control(token, nonce().expect("a nonce"));
+        let (handshake, hello) = ClientHandshake::control(token, OFF, nonce().expect("a nonce"));
         self.shake_hands(handshake, &hello)
     }
 
@@ -110,6 +113,7 @@ impl Drop for Opened {
 fn config() -> DoorConfig {
     DoorConfig {
         token: token(),
+        demand: OFF,
         strangers: 4,
         sessions: 1,
         joining: 2,

@@ -1,31 +1,35 @@
 //! The agent's side of the handshake. It must not know sockets, nor how the agent keeps its sessions.
 
-use hmac::Mac;
+use weir_protect::{Demand, EphemeralKey, KEY_LENGTH, Protection, Transcript, has_fast_aes};
 
-use super::transcript::Transcript;
+use super::transcript::{Exchange, Known};
 use super::{
     AgentChallenge, AgentWelcome, ChallengeStatus, ClientHello, ClientProof, Established, HANDSHAKE_LENGTH,
-    HandshakeError, NONCE_LENGTH, Purpose, Refusal, Refused,
+    HandshakeError, Purpose, Refusal, Refused,
 };
-use crate::key::keyed;
 use crate::{SessionId, Token};
 
 /// A handshake in progress, seen by the agent: the challenge was sent, the proof has not arrived.
 #[derive(Clone, Debug)]
 pub struct AgentHandshake {
-    transcript: Transcript,
+    known: Known,
+    key: EphemeralKey,
+    hello: ClientHello,
+    messages: Transcript,
+    protection: Protection,
 }
 
 impl AgentHandshake {
     /// Takes the client's hello; returns the state and the challenge to send.
     ///
-    /// The caller draws `nonce` at random, a new one for every connection. `session_key` is called for a data connection
-    /// only: it returns the [control key](crate::SessionKeys::control) of the session, or why the connection cannot join
-    /// it.
+    /// The caller draws `random` anew for every connection: it is the agent's private key. `session_key` is called for
+    /// a data connection only: it returns the [control key](crate::SessionKeys::control) of the session, or why the
+    /// connection cannot join it.
     pub fn on_hello(
         message: &[u8; HANDSHAKE_LENGTH],
         token: &Token,
-        nonce: [u8; NONCE_LENGTH],
+        demand: Demand,
+        random: [u8; KEY_LENGTH],
         session_key: impl FnOnce(SessionId) -> Result<[u8; 32], Refusal>,
     ) -> Result<(Self, [u8; HANDSHAKE_LENGTH]), Refused> {
         let hello = ClientHello::decode(message).map_err(|error| Refused {
@@ -35,11 +39,16 @@ impl AgentHandshake {
             },
             error,
         })?;
-        let (keyed, status) = match hello.purpose {
-            Purpose::Control if token.is_open() => (token.keyed(), ChallengeStatus::Open),
-            Purpose::Control => (token.keyed(), ChallengeStatus::ProofNeeded),
+        let (known, status, demand) = match hello.purpose {
+            Purpose::Control if token.is_open() => (Known::token(token), ChallengeStatus::Open, demand),
+            Purpose::Control => (Known::token(token), ChallengeStatus::ProofNeeded, demand),
             Purpose::Data { session, .. } => match session_key(session) {
-                Ok(key) => (keyed(&key), ChallengeStatus::ProofNeeded),
+                // A data connection carries no media.
+                Ok(key) => (
+                    Known::session(&key),
+                    ChallengeStatus::ProofNeeded,
+                    Demand::Exactly(Protection::Off),
+                ),
                 Err(why) => {
                     return Err(Refused {
                         reply: Some(Self::refuse(why)),
@@ -48,13 +57,30 @@ impl AgentHandshake {
                 }
             },
         };
-        let transcript = Transcript {
-            keyed,
-            purpose: hello.purpose,
-            client_nonce: hello.nonce,
-            agent_nonce: nonce,
+        let protection = demand
+            .choose(hello.offer, has_fast_aes())
+            .map_err(|demanded| Refused {
+                reply: Some(refusal(ChallengeStatus::ProtectionRefused(demanded))),
+                error: HandshakeError::ProtectionOffered,
+            })?;
+        let key = EphemeralKey::new(random);
+        let challenge = AgentChallenge {
+            status,
+            protection,
+            public: key.public(),
+        }
+        .encode();
+        let mut messages = Transcript::new();
+        messages.add(message);
+        messages.add(&challenge);
+        let state = Self {
+            known,
+            key,
+            hello,
+            messages,
+            protection,
         };
-        Ok((Self { transcript }, AgentChallenge { status, nonce }.encode()))
+        Ok((state, challenge))
     }
 
     /// The challenge that refuses a client without reading its hello: an agent with too many connections in handshake
@@ -70,7 +96,7 @@ impl AgentHandshake {
     /// The purpose that the client claims. Not authenticated before [`on_proof`](Self::on_proof).
     #[must_use]
     pub fn purpose(&self) -> Purpose {
-        self.transcript.purpose
+        self.hello.purpose
     }
 
     /// Takes the client's proof; returns the session, its keys and the welcome to send.
@@ -87,34 +113,37 @@ impl AgentHandshake {
             error,
         };
         let proof = ClientProof::decode(message).map_err(refuse)?;
-        // The library compares in constant time.
-        self.transcript
-            .client_proof()
-            .verify_slice(&proof.mac)
-            .map_err(|_| refuse(HandshakeError::WrongToken))?;
-        let session = match self.transcript.purpose {
+        let exchange = Exchange::new(
+            &self.known,
+            &self.key,
+            self.hello.public,
+            self.messages,
+            self.protection,
+        );
+        let mut exchange = exchange.map_err(refuse)?;
+        if !exchange.is_client_proof(&proof.mac) {
+            return Err(refuse(HandshakeError::WrongToken));
+        }
+        exchange.proven(message);
+        let session = match self.hello.purpose {
             Purpose::Control => new_session().map_err(|why| refuse(why.into()))?,
             Purpose::Data { session, .. } => session,
         };
-        let mac = self
-            .transcript
-            .agent_proof(session)
-            .finalize()
-            .into_bytes()
-            .into();
+        let welcome = exchange.welcome(session);
         let established = Established {
             session,
-            keys: self.transcript.keys(session),
+            keys: exchange.keys(&welcome),
         };
-        Ok((established, AgentWelcome::Welcome { session, mac }.encode()))
+        Ok((established, welcome))
     }
 }
 
 fn refusal(status: ChallengeStatus) -> [u8; HANDSHAKE_LENGTH] {
-    // No nonce: there is nothing to prove.
+    // No public key: there is nothing to agree on.
     AgentChallenge {
         status,
-        nonce: [0; NONCE_LENGTH],
+        protection: Protection::Off,
+        public: [0; KEY_LENGTH],
     }
     .encode()
 }

@@ -1,34 +1,42 @@
-//! The client's side of the handshake. It must not know sockets or where nonces come from.
+//! The client's side of the handshake. It must not know sockets or where random bytes come from.
 
-use hmac::Mac;
+use weir_protect::{Demand, EphemeralKey, KEY_LENGTH, Protection, Transcript, has_fast_aes};
 
-use super::transcript::Transcript;
+use super::transcript::{Exchange, Known};
 use super::{
     AgentChallenge, AgentWelcome, ChallengeStatus, ClientHello, ClientProof, Established, HANDSHAKE_LENGTH,
-    HandshakeError, NONCE_LENGTH, Purpose,
+    HandshakeError, Purpose,
 };
-use crate::key::{HmacSha256, keyed};
 use crate::{SessionId, Token};
 
 /// A handshake in progress, seen by the client. Close the connection after an error.
 #[derive(Clone, Debug)]
 pub struct ClientHandshake {
-    /// Keyed with the token or the session's control key.
-    keyed: HmacSha256,
+    known: Known,
     /// Whether the secret is the empty token.
     open: bool,
-    purpose: Purpose,
-    nonce: [u8; NONCE_LENGTH],
-    /// Both nonces, once the challenge has arrived.
-    challenged: Option<Transcript>,
+    hello: ClientHello,
+    key: EphemeralKey,
+    /// After the challenge.
+    challenged: Option<Exchange>,
 }
 
 impl ClientHandshake {
-    /// Opens a session: the state, and the hello to send. The caller draws `nonce` at random, a new one for every
-    /// connection.
+    /// Opens a session: the state, and the hello to send. The caller draws `random` anew for every connection: it is the
+    /// client's private key.
     #[must_use]
-    pub fn control(token: &Token, nonce: [u8; NONCE_LENGTH]) -> (Self, [u8; HANDSHAKE_LENGTH]) {
-        Self::start(token.keyed(), token.is_open(), Purpose::Control, nonce)
+    pub fn control(
+        token: &Token,
+        demand: Demand,
+        random: [u8; KEY_LENGTH],
+    ) -> (Self, [u8; HANDSHAKE_LENGTH]) {
+        Self::start(
+            Known::token(token),
+            token.is_open(),
+            Purpose::Control,
+            demand,
+            random,
+        )
     }
 
     /// Joins a session with a data connection: the state, and the hello to send. `control_key` is
@@ -38,33 +46,34 @@ impl ClientHandshake {
         control_key: &[u8; 32],
         session: SessionId,
         stream: u32,
-        nonce: [u8; NONCE_LENGTH],
+        random: [u8; KEY_LENGTH],
     ) -> (Self, [u8; HANDSHAKE_LENGTH]) {
-        Self::start(
-            keyed(control_key),
-            false,
-            Purpose::Data { session, stream },
-            nonce,
-        )
+        let purpose = Purpose::Data { session, stream };
+        let demand = Demand::Exactly(Protection::Off);
+        Self::start(Known::session(control_key), false, purpose, demand, random)
     }
 
     fn start(
-        keyed: HmacSha256,
+        known: Known,
         open: bool,
         purpose: Purpose,
-        nonce: [u8; NONCE_LENGTH],
+        demand: Demand,
+        random: [u8; KEY_LENGTH],
     ) -> (Self, [u8; HANDSHAKE_LENGTH]) {
-        let hello = ClientHello { purpose, nonce }.encode();
-        (
-            Self {
-                keyed,
-                open,
-                purpose,
-                nonce,
-                challenged: None,
-            },
+        let key = EphemeralKey::new(random);
+        let hello = ClientHello {
+            purpose,
+            offer: demand.offer(has_fast_aes()),
+            public: key.public(),
+        };
+        let state = Self {
+            known,
+            open,
             hello,
-        )
+            key,
+            challenged: None,
+        };
+        (state, hello.encode())
     }
 
     /// Takes the agent's challenge; returns the proof to send.
@@ -79,11 +88,14 @@ impl ClientHandshake {
         match (challenge.status, self.open) {
             (ChallengeStatus::ProofNeeded, false) | (ChallengeStatus::Open, true) => {}
             (ChallengeStatus::ProofNeeded, true) => return Err(HandshakeError::TokenNeeded),
-            // The status is not authenticated. A client that followed it to the empty token would derive keys that
-            // anybody on the path can compute.
+            // The status is not authenticated yet. A client that followed it to the empty token would agree on keys with
+            // anybody on the path.
             (ChallengeStatus::Open, false) => return Err(HandshakeError::AgentIsOpen),
             (ChallengeStatus::Busy, _) => return Err(HandshakeError::Busy),
             (ChallengeStatus::UnknownSession, _) => return Err(HandshakeError::UnknownSession),
+            (ChallengeStatus::ProtectionRefused(demanded), _) => {
+                return Err(HandshakeError::ProtectionDemanded(demanded));
+            }
             // An agent of this version does not refuse this version.
             (ChallengeStatus::VersionUnsupported, _) => {
                 return Err(HandshakeError::Field {
@@ -92,36 +104,41 @@ impl ClientHandshake {
                 });
             }
         }
-        let transcript = Transcript {
-            keyed: self.keyed.clone(),
-            purpose: self.purpose,
-            client_nonce: self.nonce,
-            agent_nonce: challenge.nonce,
-        };
-        let mac = transcript.client_proof().finalize().into_bytes().into();
-        self.challenged = Some(transcript);
-        Ok(ClientProof { mac }.encode())
+        if !self.hello.offer.accepts(challenge.protection) {
+            return Err(HandshakeError::ProtectionDemanded(challenge.protection));
+        }
+        let mut messages = Transcript::new();
+        messages.add(&self.hello.encode());
+        messages.add(message);
+        let public = challenge.public;
+        let mut exchange = Exchange::new(&self.known, &self.key, public, messages, challenge.protection)?;
+        let proof = ClientProof {
+            mac: exchange.client_proof(),
+        }
+        .encode();
+        exchange.proven(&proof);
+        self.challenged = Some(exchange);
+        Ok(proof)
     }
 
     /// Takes the agent's welcome; returns the session and its keys once the agent has proven the secret, too.
     pub fn on_welcome(&mut self, message: &[u8; HANDSHAKE_LENGTH]) -> Result<Established, HandshakeError> {
-        let transcript = self.challenged.as_ref().ok_or(HandshakeError::OutOfOrder)?;
+        let exchange = self.challenged.as_ref().ok_or(HandshakeError::OutOfOrder)?;
         let (session, mac) = match AgentWelcome::decode(message)? {
             AgentWelcome::Welcome { session, mac } => (session, mac),
             AgentWelcome::Refused(error) => return Err(error),
         };
-        transcript
-            .agent_proof(session)
-            .verify_slice(&mac)
-            .map_err(|_| HandshakeError::AgentNotProven)?;
-        if let Purpose::Data { session: joined, .. } = self.purpose
+        if !exchange.is_welcome(session, &mac) {
+            return Err(HandshakeError::AgentNotProven);
+        }
+        if let Purpose::Data { session: joined, .. } = self.hello.purpose
             && session != joined
         {
             return Err(HandshakeError::UnknownSession);
         }
         Ok(Established {
             session,
-            keys: transcript.keys(session),
+            keys: exchange.keys(message),
         })
     }
 }

@@ -1,76 +1,107 @@
-//! The MACs of a handshake and the keys derived from it: everything computed over both nonces. It must not know message
-//! layouts.
+//! What both sides know before a handshake, and what they compute from it and from the messages: the proofs, and the keys.
+//! It must not know message layouts.
 //!
-//! Each is HMAC-SHA-256(secret, label, version u8, client nonce, agent nonce [, session u64 [, stream u32]]).
-//! The secret is the token for a control connection, and the session's control key for a data connection.
-//! Labels end with a NUL, so none is a prefix of another; each direction and purpose has its own, so no message can be
-//! reflected to its sender or replayed on another kind of connection.
+//! [`HandshakeSecrets`] has the schedule. Every message is in the hash under the proofs that follow it, so that a
+//! message that was changed, moved from another connection or replayed fits no proof; and every connection has new keys,
+//! since both public keys are in the hash.
 
-use hmac::Mac;
+use weir_protect::{
+    EphemeralKey, HandshakeSecrets, KEY_LENGTH, PROOF_LENGTH, Protection, Secret, Transcript,
+};
 
-use super::{Nonce, Purpose};
-use crate::key::{HmacSha256, mac_of};
-use crate::{SessionId, SessionKeys, UdpKey, VERSION};
+use super::{AgentWelcome, HandshakeError, Message};
+use crate::{SessionId, SessionKeys, Token};
 
-/// A handshake after the exchange of both nonces.
-#[derive(Clone, Debug)]
-pub(super) struct Transcript {
-    /// Keyed with the secret.
-    pub(super) keyed: HmacSha256,
-    pub(super) purpose: Purpose,
-    pub(super) client_nonce: Nonce,
-    pub(super) agent_nonce: Nonce,
+/// What both sides share before the handshake.
+#[derive(Clone)]
+pub(super) struct Known(Vec<u8>);
+
+impl Known {
+    /// Opens a session; the empty token in open mode.
+    pub(super) fn token(token: &Token) -> Self {
+        Self(token.as_bytes().to_vec())
+    }
+
+    /// Joins the session with this control key.
+    pub(super) fn session(control_key: &[u8; 32]) -> Self {
+        // Not the key itself, from which the keys of frames are derived.
+        let joining = Secret::new(*control_key).derive("join", &[]);
+        Self(joining.as_bytes().to_vec())
+    }
 }
 
-impl Transcript {
-    /// Mac of the client's proof.
-    pub(super) fn client_proof(&self) -> HmacSha256 {
-        match self.purpose {
-            // The session of a control connection does not exist yet.
-            Purpose::Control => self.mac(b"weir client control\0", &[]),
-            Purpose::Data { session, .. } => self.mac_with_session(b"weir client data\0", session),
-        }
+impl std::fmt::Debug for Known {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Known(secret)")
+    }
+}
+
+/// A handshake after the exchange of both public keys.
+#[derive(Clone, Debug)]
+pub(super) struct Exchange {
+    secrets: HandshakeSecrets,
+    /// Hello and challenge, and the proof once there is one.
+    messages: Transcript,
+    protection: Protection,
+}
+
+impl Exchange {
+    pub(super) fn new(
+        known: &Known,
+        own: &EphemeralKey,
+        other: [u8; KEY_LENGTH],
+        messages: Transcript,
+        protection: Protection,
+    ) -> Result<Self, HandshakeError> {
+        let shared = own.agree(other).map_err(|_| HandshakeError::Field {
+            field: "public key",
+            value: 1,
+        })?;
+        Ok(Self {
+            secrets: HandshakeSecrets::new(&known.0, &shared),
+            messages,
+            protection,
+        })
     }
 
-    /// Mac of the agent's welcome.
-    pub(super) fn agent_proof(&self, session: SessionId) -> HmacSha256 {
-        match self.purpose {
-            Purpose::Control => self.mac_with_session(b"weir agent control\0", session),
-            Purpose::Data { .. } => self.mac_with_session(b"weir agent data\0", session),
-        }
+    /// The client's proof, over hello and challenge.
+    pub(super) fn client_proof(&self) -> [u8; PROOF_LENGTH] {
+        self.secrets.client_proof(&self.messages)
     }
 
-    /// Keys of the connection.
-    pub(super) fn keys(&self, session: SessionId) -> SessionKeys {
-        let control = self
-            .mac_with_session(b"weir control key\0", session)
-            .finalize()
-            .into_bytes();
-        let udp = self
-            .mac_with_session(b"weir udp key\0", session)
-            .finalize()
-            .into_bytes();
-        let mut udp_key = [0; 16];
-        udp_key.copy_from_slice(&udp[..16]);
-        SessionKeys {
-            udp: UdpKey::new(udp_key),
-            control: control.into(),
-        }
+    /// Whether this is the client's proof.
+    pub(super) fn is_client_proof(&self, mac: &[u8; PROOF_LENGTH]) -> bool {
+        self.secrets.is_client_proof(&self.messages, mac)
     }
 
-    fn mac_with_session(&self, label: &[u8], session: SessionId) -> HmacSha256 {
-        let session = session.0.to_be_bytes();
-        match self.purpose {
-            Purpose::Control => self.mac(label, &[&session]),
-            Purpose::Data { stream, .. } => self.mac(label, &[&session, &stream.to_be_bytes()]),
-        }
+    /// Adds the message with the client's proof.
+    pub(super) fn proven(&mut self, proof: &Message) {
+        self.messages.add(proof);
     }
 
-    fn mac(&self, label: &[u8], rest: &[&[u8]]) -> HmacSha256 {
-        let mac = mac_of(
-            &self.keyed,
-            &[label, &[VERSION], &self.client_nonce, &self.agent_nonce],
-        );
-        mac_of(&mac, rest)
+    /// The agent's welcome to this session.
+    pub(super) fn welcome(&self, session: SessionId) -> Message {
+        let mac = self.secrets.agent_proof(&self.before_welcome(session));
+        AgentWelcome::Welcome { session, mac }.encode()
+    }
+
+    /// Whether this is the mac of the agent's welcome to this session.
+    pub(super) fn is_welcome(&self, session: SessionId, mac: &[u8; PROOF_LENGTH]) -> bool {
+        self.secrets.is_agent_proof(&self.before_welcome(session), mac)
+    }
+
+    /// All messages until the mac of the welcome.
+    fn before_welcome(&self, session: SessionId) -> Transcript {
+        let mut messages = self.messages.clone();
+        let mac = [0; PROOF_LENGTH];
+        messages.add(&AgentWelcome::Welcome { session, mac }.encode());
+        messages
+    }
+
+    /// Keys of the connection, after its welcome.
+    pub(super) fn keys(&self, welcome: &Message) -> SessionKeys {
+        let mut messages = self.messages.clone();
+        messages.add(welcome);
+        SessionKeys::new(&self.secrets.session(&messages), self.protection)
     }
 }

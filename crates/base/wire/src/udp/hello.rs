@@ -17,7 +17,7 @@ pub struct Hello {
     pub session: SessionId,
     /// Flow to bind.
     pub flow: FlowId,
-    /// No bits are defined in version 1: send 0, ignore on receipt.
+    /// No bits are defined: send 0, ignore on receipt.
     pub flags: u16,
     /// Chosen by the client at random for every test: an acknowledgement with another nonce belongs to an earlier test.
     pub nonce: u64,

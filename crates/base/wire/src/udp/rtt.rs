@@ -27,7 +27,7 @@ pub struct RttRequest {
     pub window_size: u16,
     /// UDP payload length of the request, header and padding included, bytes.
     pub length: u16,
-    /// No bits are defined in version 1: send 0, ignore on receipt.
+    /// No bits are defined: send 0, ignore on receipt.
     pub flags: u8,
     /// Send time, by the client's clock.
     pub sent: UnixNanos,

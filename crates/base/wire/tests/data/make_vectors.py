@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Test vectors for weir-wire, computed without weir-wire.
 
-Python's standard library only (struct, hmac, hashlib), and a SipHash-2-4 written here from its paper. Written from
-docs/wire-protocol.md and the RFCs. Run it in its folder to make the vectors again:
+Python's standard library only (struct, hmac, hashlib); SipHash-2-4, X25519, HKDF and ChaCha20-Poly1305 are written here
+from their paper and RFCs. Written from docs/wire-protocol.md. Run it in its folder to make the vectors again:
 
     python3 make_vectors.py > vectors.txt
 
@@ -73,7 +73,7 @@ SESSION = 0x1122334455667788
 
 
 def udp(kind, fields):
-    covered = struct.pack(">HBBQ", 0x5745, 1, kind, SESSION) + fields
+    covered = struct.pack(">HBBQ", 0x5745, 2, kind, SESSION) + fields
     return covered + struct.pack(">Q", siphash_2_4(UDP_KEY, covered))
 
 
@@ -111,48 +111,159 @@ def udp_packets():
     )
 
 
+# X25519, RFC 7748 section 5
+
+PRIME = 2**255 - 19
+
+
+def x25519(scalar, coordinate):
+    k = int.from_bytes(scalar, "little") & ~7 & ~(128 << 248) | (64 << 248)
+    x1 = int.from_bytes(coordinate, "little") & (2**255 - 1)
+    x2, z2, x3, z3, swap = 1, 0, x1, 1, 0
+    for t in range(254, -1, -1):
+        bit = k >> t & 1
+        if swap ^ bit:
+            x2, x3, z2, z3 = x3, x2, z3, z2
+        swap = bit
+        a, b, c, d = x2 + z2, x2 - z2, x3 + z3, x3 - z3
+        da, cb, aa, bb = d * a, c * b, a * a, b * b
+        e = aa - bb
+        x3, z3 = (da + cb) ** 2 % PRIME, x1 * (da - cb) ** 2 % PRIME
+        x2, z2 = aa * bb % PRIME, e * (aa + 121665 * e) % PRIME
+    if swap:
+        x2, z2 = x3, z3
+    return (x2 * pow(z2, PRIME - 2, PRIME) % PRIME).to_bytes(32, "little")
+
+
+BASE = (9).to_bytes(32, "little")
+# Section 5.2, after one iteration.
+assert x25519(BASE, BASE).hex() == "422c8e7a6227d7bca1350b3e2bb7279f7897b87bb6854b783c60e80311ae3079"
+
+
+# HKDF, RFC 5869 and RFC 8446 section 7.1
+
+
+def extract(salt, secret):
+    return mac(salt, secret)
+
+
+def expand(secret, label, context=b"", length=32):
+    label = b"weir2 " + label
+    info = struct.pack(">HB", length, len(label)) + label + bytes([len(context)]) + context
+    assert length <= 32
+    return mac(secret, info, b"\x01")[:length]
+
+
+# ChaCha20-Poly1305, RFC 8439
+
+MASK32 = (1 << 32) - 1
+
+
+def chacha20_block(key, counter, nonce):
+    start = [0x61707865, 0x3320646E, 0x79622D32, 0x6B206574]
+    start += struct.unpack("<8I", key) + (counter,) + struct.unpack("<3I", nonce)
+    v = list(start)
+
+    def turn(value, by):
+        return (value << by | value >> (32 - by)) & MASK32
+
+    def quarter(a, b, c, d):
+        for x, y, z, by in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+            v[x] = (v[x] + v[y]) & MASK32
+            v[z] = turn(v[z] ^ v[x], by)
+
+    for _ in range(10):
+        for column in range(4):
+            quarter(column, 4 + column, 8 + column, 12 + column)
+        quarter(0, 5, 10, 15)
+        quarter(1, 6, 11, 12)
+        quarter(2, 7, 8, 13)
+        quarter(3, 4, 9, 14)
+    return struct.pack("<16I", *((x + y) & MASK32 for x, y in zip(v, start)))
+
+
+def chacha20_poly1305(key, nonce, aad, text):
+    sealed = b""
+    for at in range(0, len(text), 64):
+        stream = chacha20_block(key, 1 + at // 64, nonce)
+        sealed += bytes(x ^ y for x, y in zip(text[at : at + 64], stream))
+    one_time = chacha20_block(key, 0, nonce)
+    r = int.from_bytes(one_time[:16], "little") & 0x0FFFFFFC0FFFFFFC0FFFFFFC0FFFFFFF
+    total = 0
+    parts = (aad, sealed)
+    covered = b"".join(part + bytes(-len(part) % 16) for part in parts)
+    covered += struct.pack("<QQ", *map(len, parts))
+    for at in range(0, len(covered), 16):
+        total = (total + int.from_bytes(covered[at : at + 16] + b"\x01", "little")) * r % (2**130 - 5)
+    tag = (total + int.from_bytes(one_time[16:32], "little")) & ((1 << 128) - 1)
+    return sealed, tag.to_bytes(16, "little")
+
+
+# Section 2.8.2.
+assert (
+    chacha20_poly1305(
+        bytes(range(0x80, 0xA0)),
+        bytes.fromhex("070000004041424344454647"),
+        bytes.fromhex("50515253c0c1c2c3c4c5c6c7"),
+        b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, "
+        b"sunscreen would be it.",
+    )[1].hex()
+    == "1ae10b594f09e26a7e902ecbd0600691"
+)
+
+
 # Handshake
 
-CLIENT_NONCE = bytes(range(0x40, 0x60))
-AGENT_NONCE = bytes(range(0x80, 0xA0))
+CLIENT_PRIVATE = bytes(range(0x40, 0x60))
+AGENT_PRIVATE = bytes(range(0x80, 0xA0))
 
 
-def handshake(name, secret, purpose, session, stream, open_mode=False):
-    version = bytes([1])
+def handshake(name, known, purpose, session, stream, open_mode=False, protection=0):
     hello_session = session if purpose == "data" else 0
     number = {"control": 1, "data": 2}[purpose]
-    emit(
-        name + "-hello",
-        struct.pack(">4sBBHQII32s", b"WEIR", 1, number, 0, hello_session, stream, 0, CLIENT_NONCE),
+    client_public, agent_public = (x25519(key, BASE) for key in (CLIENT_PRIVATE, AGENT_PRIVATE))
+    offer = 1 << protection
+    hello = struct.pack(
+        ">4sBBBBQII32s", b"WEIR", 2, number, offer, 0, hello_session, stream, 0, client_public
     )
-    emit(
-        name + "-challenge",
-        struct.pack(">4sBB18x32s", b"WEIR", 1, 1 if open_mode else 0, AGENT_NONCE),
-    )
-    both = version + CLIENT_NONCE + AGENT_NONCE
-    with_session = both + struct.pack(">Q", session)
-    if purpose == "data":
-        with_session += struct.pack(">I", stream)
-    proven = with_session if purpose == "data" else both
-    label = purpose.encode()
-    proof = mac(secret, b"weir client " + label + b"\0", proven)
-    emit(name + "-proof", struct.pack(">32s24x", proof))
-    welcome = mac(secret, b"weir agent " + label + b"\0", with_session)
-    emit(name + "-welcome", struct.pack(">B7xQ32s8x", 0, session, welcome))
-    control_key = mac(secret, b"weir control key\0", with_session)
-    udp_key = mac(secret, b"weir udp key\0", with_session)[:16]
+    emit(name + "-hello", hello)
+    challenge = struct.pack(">4sBBB17x32s", b"WEIR", 2, 1 if open_mode else 0, protection, agent_public)
+    emit(name + "-challenge", challenge)
+
+    early = extract(bytes(32), known)
+    secret = extract(expand(early, b"derived"), x25519(CLIENT_PRIVATE, agent_public))
+    messages = hello + challenge
+
+    def finished(side):
+        return mac(expand(secret, side + b" finished"), hashlib.sha256(messages).digest())
+
+    proof = struct.pack(">32s24x", finished(b"client"))
+    emit(name + "-proof", proof)
+    messages += proof
+    before = messages
+    messages += struct.pack(">B7xQ32s8x", 0, session, bytes(32))
+    welcome = struct.pack(">B7xQ32s8x", 0, session, finished(b"agent"))
+    emit(name + "-welcome", welcome)
+    messages = before + welcome
+    master = extract(expand(secret, b"derived"), bytes(32))
+    digest = hashlib.sha256(messages).digest()
+    control_key = expand(master, b"control", digest)
     emit(name + "-control-key", control_key)
+    udp_key = expand(master, b"udp", digest, 16)
     emit(name + "-udp-tag", struct.pack(">Q", siphash_2_4(udp_key, b"weir")))
+    emit(name + "-protection", bytes([protection]))
+    emit(name + "-client-media", expand(master, b"client media", digest))
+    emit(name + "-agent-media", expand(master, b"agent media", digest))
     return control_key
 
 
 def handshakes():
     token = b"correct horse battery staple"
     control_key = handshake("control", token, "control", SESSION, 0)
-    handshake("data", control_key, "data", SESSION, 3)
+    handshake("data", expand(control_key, b"join"), "data", SESSION, 3)
     handshake("open", b"", "control", SESSION, 0, open_mode=True)
     long_token = bytes(range(200))
-    handshake("long", long_token, "control", SESSION, 0)
+    handshake("long", long_token, "control", SESSION, 0, protection=4)
 
 
 # Control frames
@@ -160,14 +271,17 @@ def handshakes():
 
 def frames():
     key = bytes(range(0xC0, 0xE0))
-    for name, direction, counter, payload in [
-        ("frame-client-0", 1, 0, b'{"hello":1}'),
-        ("frame-client-1", 1, 1, b""),
-        ("frame-agent-0", 2, 0, bytes(range(256)) * 20),
+    for name, side, counter, payload in [
+        ("frame-client-0", b"client", 0, b'{"hello":1}'),
+        ("frame-client-1", b"client", 1, b""),
+        ("frame-agent-0", b"agent", 0, bytes(range(256)) * 20),
     ]:
         length = struct.pack(">I", len(payload))
-        tag = mac(key, bytes([direction]), struct.pack(">Q", counter), length, payload)[:16]
-        emit(name, length + tag)
+        secret = expand(key, side + b" frames")
+        iv = expand(secret, b"iv", length=12)
+        nonce = bytes(x ^ y for x, y in zip(iv, struct.pack(">4xQ", counter)))
+        sealed, tag = chacha20_poly1305(expand(secret, b"key"), nonce, length, payload)
+        emit(name, length + tag + sealed)
 
 
 # Spread

@@ -1,12 +1,15 @@
 //! The handshake and the control frames: sessions that must be set up, and input that must be refused.
 
 use proptest::prelude::*;
+use weir_protect::{Demand, Protection};
 use weir_wire::{
     AgentHandshake, ClientHandshake, ClientHello, Established, FrameError, FrameOpener, FrameSealer,
     HandshakeError, MAX_FRAME_LENGTH, Purpose, Refusal, Refused, Role, SessionId, Token,
 };
 
 type Message = [u8; 56];
+
+const OFF: Demand = Demand::Exactly(Protection::Off);
 
 const SESSION: SessionId = SessionId(77);
 
@@ -27,7 +30,7 @@ fn play(
 ) -> Result<(Established, Established), HandshakeError> {
     let (mut client, mut hello) = start;
     change(0, &mut hello);
-    let (agent, mut challenge) = AgentHandshake::on_hello(&hello, agent_token, [2; 32], |_| session_key)
+    let (agent, mut challenge) = AgentHandshake::on_hello(&hello, agent_token, OFF, [2; 32], |_| session_key)
         .map_err(|refused| refused.error)?;
     change(1, &mut challenge);
     let mut proof = client.on_challenge(&challenge)?;
@@ -41,7 +44,7 @@ fn play(
 
 fn control(client_token: &Token, agent_token: &Token) -> Result<(Established, Established), HandshakeError> {
     play(
-        ClientHandshake::control(client_token, [1; 32]),
+        ClientHandshake::control(client_token, OFF, [1; 32]),
         agent_token,
         Err(Refusal::Busy),
         |_, _| (),
@@ -81,9 +84,9 @@ fn a_wrong_token_is_refused_on_either_side() {
 
 #[test]
 fn the_refusal_is_told() {
-    let (_, hello) = ClientHandshake::control(&token("a"), [1; 32]);
-    let (mut client, _) = ClientHandshake::control(&token("a"), [1; 32]);
-    let (agent, challenge) = AgentHandshake::on_hello(&hello, &token("b"), [2; 32], no_session).unwrap();
+    let (_, hello) = ClientHandshake::control(&token("a"), OFF, [1; 32]);
+    let (mut client, _) = ClientHandshake::control(&token("a"), OFF, [1; 32]);
+    let (agent, challenge) = AgentHandshake::on_hello(&hello, &token("b"), OFF, [2; 32], no_session).unwrap();
     let proof = client.on_challenge(&challenge).unwrap();
     let refused = agent
         .on_proof(&proof, || panic!("a stranger must cost no session"))
@@ -97,12 +100,12 @@ fn the_refusal_is_told() {
 #[test]
 fn an_agent_without_the_token_is_found_out() {
     // It sends a challenge as if it had one, accepts any proof, and sends a welcome with the MAC that it can compute.
-    let start = ClientHandshake::control(&token("a"), [1; 32]);
+    let start = ClientHandshake::control(&token("a"), OFF, [1; 32]);
     let (mut client, hello) = start;
     let (impostor, challenge) =
-        AgentHandshake::on_hello(&hello, &token("guess"), [2; 32], no_session).unwrap();
+        AgentHandshake::on_hello(&hello, &token("guess"), OFF, [2; 32], no_session).unwrap();
     client.on_challenge(&challenge).unwrap();
-    let (mut accomplice, _) = ClientHandshake::control(&token("guess"), [1; 32]);
+    let (mut accomplice, _) = ClientHandshake::control(&token("guess"), OFF, [1; 32]);
     let proof = accomplice.on_challenge(&challenge).unwrap();
     let (_, welcome) = impostor.on_proof(&proof, || Ok(SESSION)).unwrap();
     assert_eq!(
@@ -113,8 +116,8 @@ fn an_agent_without_the_token_is_found_out() {
 
 #[test]
 fn the_client_s_own_mac_does_not_welcome_it() {
-    let (mut client, hello) = ClientHandshake::control(&token("a"), [1; 32]);
-    let (_, challenge) = AgentHandshake::on_hello(&hello, &token("a"), [2; 32], no_session).unwrap();
+    let (mut client, hello) = ClientHandshake::control(&token("a"), OFF, [1; 32]);
+    let (_, challenge) = AgentHandshake::on_hello(&hello, &token("a"), OFF, [2; 32], no_session).unwrap();
     let proof = client.on_challenge(&challenge).unwrap();
     let mut welcome = [0; 56];
     welcome[8..16].copy_from_slice(&SESSION.0.to_be_bytes());
@@ -128,17 +131,17 @@ fn the_client_s_own_mac_does_not_welcome_it() {
 #[test]
 fn a_replayed_proof_fails() {
     let secret = token("a");
-    let (mut client, hello) = ClientHandshake::control(&secret, [1; 32]);
-    let (_, challenge) = AgentHandshake::on_hello(&hello, &secret, [2; 32], no_session).unwrap();
+    let (mut client, hello) = ClientHandshake::control(&secret, OFF, [1; 32]);
+    let (_, challenge) = AgentHandshake::on_hello(&hello, &secret, OFF, [2; 32], no_session).unwrap();
     let recorded = client.on_challenge(&challenge).unwrap();
     // The same hello again: the agent's nonce is new.
-    let (agent, _) = AgentHandshake::on_hello(&hello, &secret, [3; 32], no_session).unwrap();
+    let (agent, _) = AgentHandshake::on_hello(&hello, &secret, OFF, [3; 32], no_session).unwrap();
     let refused = agent.on_proof(&recorded, || Ok(SESSION)).unwrap_err();
     assert_eq!(refused.error, HandshakeError::WrongToken);
     // A recorded welcome does not fit a new client nonce.
-    let (agent, _) = AgentHandshake::on_hello(&hello, &secret, [2; 32], no_session).unwrap();
+    let (agent, _) = AgentHandshake::on_hello(&hello, &secret, OFF, [2; 32], no_session).unwrap();
     let (_, recorded) = agent.on_proof(&recorded, || Ok(SESSION)).unwrap();
-    let (mut client, _) = ClientHandshake::control(&secret, [9; 32]);
+    let (mut client, _) = ClientHandshake::control(&secret, OFF, [9; 32]);
     client.on_challenge(&challenge).unwrap();
     assert_eq!(
         client.on_welcome(&recorded).unwrap_err(),
@@ -173,7 +176,7 @@ fn a_data_connection_joins_its_session_only() {
     assert_eq!(error(Ok(key), moved), HandshakeError::WrongToken);
     // A data hello asks the agent for the session it names.
     let (_, hello) = data(3);
-    let (agent, _) = AgentHandshake::on_hello(&hello, &token("a"), [2; 32], |asked| {
+    let (agent, _) = AgentHandshake::on_hello(&hello, &token("a"), OFF, [2; 32], |asked| {
         assert_eq!(asked, SESSION);
         Ok(key)
     })
@@ -192,9 +195,9 @@ fn the_control_key_does_not_open_a_control_connection_and_the_reverse() {
     // The same bytes as token and as control key, the same nonces: labels still keep the macs apart.
     let secret = [5u8; 32];
     let (mut as_data, _) = ClientHandshake::data(&secret, SESSION, 0, [1; 32]);
-    let (_, hello) = ClientHandshake::control(&Token::new(secret.to_vec()), [1; 32]);
+    let (_, hello) = ClientHandshake::control(&Token::new(secret.to_vec()), OFF, [1; 32]);
     let token = Token::new(secret.to_vec());
-    let (agent, challenge) = AgentHandshake::on_hello(&hello, &token, [2; 32], no_session).unwrap();
+    let (agent, challenge) = AgentHandshake::on_hello(&hello, &token, OFF, [2; 32], no_session).unwrap();
     let proof = as_data.on_challenge(&challenge).unwrap();
     assert_eq!(
         agent.on_proof(&proof, || Ok(SESSION)).unwrap_err().error,
@@ -206,9 +209,9 @@ fn the_control_key_does_not_open_a_control_connection_and_the_reverse() {
 fn no_changed_bit_is_accepted() {
     let key = [6; 32];
     for (name, start) in [
-        ("control", ClientHandshake::control(&token("a"), [1; 32])),
+        ("control", ClientHandshake::control(&token("a"), OFF, [1; 32])),
         ("data", ClientHandshake::data(&key, SESSION, 3, [1; 32])),
-        ("open", ClientHandshake::control(&token(""), [1; 32])),
+        ("open", ClientHandshake::control(&token(""), OFF, [1; 32])),
     ] {
         let agent_token = if name == "open" { token("") } else { token("a") };
         assert!(play(start.clone(), &agent_token, Ok(key), |_, _| ()).is_ok());
@@ -228,21 +231,21 @@ fn no_changed_bit_is_accepted() {
 
 #[test]
 fn versions_and_strangers() {
-    let (_, mut hello) = ClientHandshake::control(&token("a"), [1; 32]);
-    hello[4] = 2;
+    let (_, mut hello) = ClientHandshake::control(&token("a"), OFF, [1; 32]);
+    hello[4] = 1;
     let Refused { reply, error } =
-        AgentHandshake::on_hello(&hello, &token("a"), [2; 32], no_session).unwrap_err();
-    assert_eq!(error, HandshakeError::Version(2));
+        AgentHandshake::on_hello(&hello, &token("a"), OFF, [2; 32], no_session).unwrap_err();
+    assert_eq!(error, HandshakeError::Version(1));
     let reply = reply.unwrap();
-    assert_eq!((reply[4], reply[5]), (1, 3), "own version, status 3");
-    // What a client makes of an agent of version 2.
-    let (mut client, _) = ClientHandshake::control(&token("a"), [1; 32]);
-    let mut newer = reply;
-    newer[4] = 2;
-    assert_eq!(client.on_challenge(&newer), Err(HandshakeError::Version(2)));
+    assert_eq!((reply[4], reply[5]), (2, 3), "own version, status 3");
+    // What a client makes of an agent of version 1, which answers with its own number.
+    let (mut client, _) = ClientHandshake::control(&token("a"), OFF, [1; 32]);
+    let mut older = reply;
+    older[4] = 1;
+    assert_eq!(client.on_challenge(&older), Err(HandshakeError::Version(1)));
 
     let http = *b"GET / HTTP/1.1\r\nHost: example.org\r\nUser-Agent: x\r\n\r\nabcd";
-    let refused = AgentHandshake::on_hello(&http, &token("a"), [2; 32], no_session).unwrap_err();
+    let refused = AgentHandshake::on_hello(&http, &token("a"), OFF, [2; 32], no_session).unwrap_err();
     assert_eq!(
         refused,
         Refused {
@@ -256,14 +259,14 @@ fn versions_and_strangers() {
 #[test]
 fn busy_agents_and_disorder() {
     let secret = token("a");
-    let (mut client, hello) = ClientHandshake::control(&secret, [1; 32]);
+    let (mut client, hello) = ClientHandshake::control(&secret, OFF, [1; 32]);
     assert_eq!(
         client.on_welcome(&[0; 56]).unwrap_err(),
         HandshakeError::OutOfOrder
     );
     let busy = AgentHandshake::refuse(Refusal::Busy);
     assert_eq!(client.on_challenge(&busy), Err(HandshakeError::Busy));
-    let (agent, challenge) = AgentHandshake::on_hello(&hello, &secret, [2; 32], no_session).unwrap();
+    let (agent, challenge) = AgentHandshake::on_hello(&hello, &secret, OFF, [2; 32], no_session).unwrap();
     let proof = client.on_challenge(&challenge).unwrap();
     assert_eq!(client.on_challenge(&challenge), Err(HandshakeError::OutOfOrder));
     let refused = agent.on_proof(&proof, || Err(Refusal::Busy)).unwrap_err();
@@ -275,12 +278,12 @@ fn busy_agents_and_disorder() {
 
 proptest! {
     #[test]
-    fn hellos_round_trip(data: Option<(u64, u32)>, nonce: [u8; 32]) {
+    fn hellos_round_trip(data: Option<(u64, u32)>, public: [u8; 32], fast: bool) {
         let purpose = match data {
             None => Purpose::Control,
             Some((session, stream)) => Purpose::Data { session: SessionId(session), stream },
         };
-        let hello = ClientHello { purpose, nonce };
+        let hello = ClientHello { purpose, offer: Demand::Encrypted.offer(fast), public };
         prop_assert_eq!(ClientHello::decode(&hello.encode()), Ok(hello));
     }
 
@@ -290,48 +293,53 @@ proptest! {
     ) {
         let mut sealer = FrameSealer::new(&key, Role::Client);
         let mut opener = FrameOpener::new(&key, Role::Agent);
-        let headers: Vec<_> = payloads.iter().map(|payload| sealer.seal(payload).unwrap()).collect();
+        let mut sealed = payloads.clone();
+        let headers: Vec<_> = sealed.iter_mut().map(|payload| sealer.seal(payload).unwrap()).collect();
         // Out of order.
-        prop_assert_eq!(opener.open(&headers[1], &payloads[1]), Err(FrameError::Mac));
-        for (header, payload) in headers.iter().zip(&payloads) {
+        prop_assert_eq!(opener.open(&headers[1], &mut sealed[1].clone()), Err(FrameError::Mac));
+        for ((header, sealed), payload) in headers.iter().zip(&sealed).zip(&payloads) {
             prop_assert_eq!(opener.payload_length(header), Ok(payload.len()));
-            prop_assert_eq!(opener.open(header, payload), Ok(()));
+            prop_assert!(payload.len() < 16 || sealed != payload, "encrypted");
+            let mut opened = sealed.clone();
+            prop_assert_eq!(opener.open(header, &mut opened), Ok(()));
+            prop_assert_eq!(&opened, payload);
             // Replayed.
-            prop_assert_eq!(opener.open(header, payload), Err(FrameError::Mac));
+            prop_assert_eq!(opener.open(header, &mut sealed.clone()), Err(FrameError::Mac));
         }
         // Reflected to its sender.
         let mut at_client = FrameOpener::new(&key, Role::Client);
-        prop_assert_eq!(at_client.open(&headers[0], &payloads[0]), Err(FrameError::Mac));
+        prop_assert_eq!(at_client.open(&headers[0], &mut sealed[0].clone()), Err(FrameError::Mac));
     }
 }
 
 #[test]
 fn no_changed_bit_of_a_frame_is_accepted() {
-    let payload = *b"what is said";
-    let header = FrameSealer::new(&[1; 32], Role::Agent).seal(&payload).unwrap();
+    let mut sealed = *b"what is said";
+    let header = FrameSealer::new(&[1; 32], Role::Agent).seal(&mut sealed).unwrap();
     let mut opener = FrameOpener::new(&[1; 32], Role::Client);
     for bit in 0..header.len() * 8 {
         let mut changed = header;
         changed[bit / 8] ^= 1 << (bit % 8);
-        assert!(opener.open(&changed, &payload).is_err(), "bit {bit}");
+        assert!(opener.open(&changed, &mut sealed.to_vec()).is_err(), "bit {bit}");
     }
-    for bit in 0..payload.len() * 8 {
-        let mut changed = payload;
+    for bit in 0..sealed.len() * 8 {
+        let mut changed = sealed;
         changed[bit / 8] ^= 1 << (bit % 8);
-        assert_eq!(opener.open(&header, &changed), Err(FrameError::Mac));
+        assert_eq!(opener.open(&header, &mut changed), Err(FrameError::Mac));
     }
     assert_eq!(
-        opener.open(&header, &payload[..5]),
+        opener.open(&header, &mut sealed.to_vec()[..5]),
         Err(FrameError::Length {
             announced: 12,
             got: 5
         })
     );
     assert_eq!(
-        FrameOpener::new(&[2; 32], Role::Client).open(&header, &payload),
+        FrameOpener::new(&[2; 32], Role::Client).open(&header, &mut sealed.to_vec()),
         Err(FrameError::Mac)
     );
-    assert_eq!(opener.open(&header, &payload), Ok(()));
+    assert_eq!(opener.open(&header, &mut sealed), Ok(()));
+    assert_eq!(sealed, *b"what is said");
 }
 
 #[test]
@@ -339,11 +347,11 @@ fn frames_are_bounded() {
     let mut sealer = FrameSealer::new(&[1; 32], Role::Client);
     let mut opener = FrameOpener::new(&[1; 32], Role::Agent);
     let mut payload = vec![7; MAX_FRAME_LENGTH];
-    let header = sealer.seal(&payload).unwrap();
-    assert_eq!(opener.open(&header, &payload), Ok(()));
+    let header = sealer.seal(&mut payload).unwrap();
+    assert_eq!(opener.open(&header, &mut payload), Ok(()));
     payload.push(7);
     assert_eq!(
-        sealer.seal(&payload),
+        sealer.seal(&mut payload),
         Err(FrameError::TooLong(MAX_FRAME_LENGTH + 1))
     );
     assert_eq!(
@@ -351,7 +359,111 @@ fn frames_are_bounded() {
         Err(FrameError::TooLong(0xffff_ffff))
     );
     assert_eq!(
-        opener.open(&[0xff; 20], &payload),
+        opener.open(&[0xff; 20], &mut payload),
         Err(FrameError::TooLong(0xffff_ffff))
     );
+}
+
+#[test]
+fn a_token_that_leaks_opens_no_recording() {
+    // Somebody who has all messages and the token, but neither private key, computes what a public key and the token give.
+    let secret = token("a token that leaks");
+    let (agent, client) = control(&secret, &secret).unwrap();
+    let (mut knows, _) = ClientHandshake::control(&secret, OFF, [1; 32]);
+    let (mut guesses, hello) = ClientHandshake::control(&secret, OFF, [7; 32]);
+    let (_, challenge) = AgentHandshake::on_hello(&hello, &secret, OFF, [2; 32], no_session).unwrap();
+    let proof = guesses.on_challenge(&challenge).unwrap();
+    assert_ne!(proof, knows.on_challenge(&challenge).unwrap());
+    // The same token and other private keys: other keys, of control frames, headers and media.
+    let other = play(
+        ClientHandshake::control(&secret, OFF, [7; 32]),
+        &secret,
+        Err(Refusal::Busy),
+        |_, _| (),
+    )
+    .unwrap();
+    assert!(same_keys(&(agent, client.clone())));
+    assert_ne!(other.0.keys.control, client.keys.control);
+    assert_ne!(other.0.keys.udp.tag(b"x"), client.keys.udp.tag(b"x"));
+    let media = [&other.0, &client].map(|it| it.keys.stream(Role::Agent).sending);
+    assert_ne!(media[0], media[1]);
+}
+
+#[test]
+fn the_protection_is_what_both_demand_and_cannot_be_lowered_on_the_path() {
+    let secret = token("a");
+    let meet = |client: Demand, agent: Demand, change: &dyn Fn(usize, &mut Message)| {
+        let (mut state, mut hello) = ClientHandshake::control(&secret, client, [1; 32]);
+        change(0, &mut hello);
+        let met = AgentHandshake::on_hello(&hello, &secret, agent, [2; 32], no_session);
+        let (at_agent, mut challenge) = match met {
+            Ok(met) => met,
+            Err(refused) => return Err(state.on_challenge(&refused.reply.unwrap()).unwrap_err()),
+        };
+        change(1, &mut challenge);
+        let proof = state.on_challenge(&challenge)?;
+        let (agent, welcome) = at_agent
+            .on_proof(&proof, || Ok(SESSION))
+            .map_err(|refused| refused.error)?;
+        let client = state.on_welcome(&welcome)?;
+        assert_eq!(agent.keys.protection, client.keys.protection);
+        let [sends, receives] = [agent.keys.stream(Role::Agent), client.keys.stream(Role::Client)];
+        assert_eq!(
+            (&sends.sending, &sends.receiving),
+            (&receives.receiving, &receives.sending)
+        );
+        Ok(client.keys.protection)
+    };
+    let unchanged = |_: usize, _: &mut Message| ();
+    for protection in Protection::ALL {
+        let exactly = Demand::Exactly(protection);
+        assert_eq!(meet(exactly, exactly, &unchanged), Ok(protection));
+        let refused = if protection.encrypts() {
+            Ok(protection)
+        } else {
+            Err(HandshakeError::ProtectionDemanded(protection))
+        };
+        assert_eq!(meet(Demand::Encrypted, exactly, &unchanged), refused);
+    }
+    // Whoever is on the path offers less in the client's name, or chooses less in the agent's.
+    let lower_offer = |at: usize, message: &mut Message| {
+        if at == 0 {
+            message[6] = Demand::Exactly(Protection::Aes256Gcm).offer(true).to_byte();
+        }
+    };
+    let lowered = meet(Demand::Encrypted, Demand::Encrypted, &lower_offer);
+    assert_eq!(lowered, Err(HandshakeError::WrongToken));
+    for protection in [Protection::Off, Protection::Auth, Protection::Aes256Gcm] {
+        let lower_choice = |at: usize, message: &mut Message| {
+            if at == 1 {
+                message[6] = protection.number();
+            }
+        };
+        let lowered = meet(Demand::Encrypted, Demand::Encrypted, &lower_choice);
+        let refused = if protection.encrypts() {
+            HandshakeError::WrongToken
+        } else {
+            HandshakeError::ProtectionDemanded(protection)
+        };
+        assert_eq!(lowered, Err(refused));
+    }
+}
+
+#[test]
+fn public_keys_that_make_the_secret_known_are_refused() {
+    let secret = token("a");
+    for index in 0..2 {
+        let zeros = |at: usize, message: &mut Message| {
+            if at == index {
+                message[24..].fill(0);
+            }
+        };
+        let start = ClientHandshake::control(&secret, OFF, [1; 32]);
+        let error = play(start, &secret, Err(Refusal::Busy), zeros).unwrap_err();
+        let field = HandshakeError::Field {
+            field: "public key",
+            value: 1,
+        };
+        assert_eq!(error, field);
+    }
 }

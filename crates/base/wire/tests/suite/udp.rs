@@ -293,7 +293,7 @@ fn errors_say_what_is_wrong() {
     let decode = |header: &[u8]| FlowData::decode(&KEY, SessionId(0), header);
     for (at, value, error) in [
         (0, 0, DecodeError::Magic),
-        (2, 2, DecodeError::Version(2)),
+        (2, 1, DecodeError::Version(1)),
         (3, 4, DecodeError::Kind(4)),
         (3, 0, DecodeError::Kind(0)),
         (3, 8, DecodeError::Kind(8)),

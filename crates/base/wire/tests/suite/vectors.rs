@@ -1,6 +1,7 @@
 //! Checks the crate against `data/vectors.txt`, which an independent implementation computed
 //! (`data/make_vectors.py`).
 
+use weir_protect::{Demand, Protection};
 use weir_wire::stamp::{self, ErrorEstimate, Mode, NtpTimestamp, StampKey};
 use weir_wire::{
     AgentHandshake, ClientHandshake, Established, FlowData, FlowId, FlowStatus, FrameOpener, FrameSealer,
@@ -30,6 +31,8 @@ fn message(name: &str) -> [u8; 56] {
     vector(name).try_into().unwrap()
 }
 
+const OFF: Demand = Demand::Exactly(Protection::Off);
+const CIPHER: Demand = Demand::Exactly(Protection::ChaCha20Poly1305);
 const SESSION: SessionId = SessionId(0x1122_3344_5566_7788);
 const SENT: u64 = 1_767_225_600_123_456_789;
 
@@ -175,13 +178,13 @@ fn udp_headers() {
 fn check_handshake(
     name: &str,
     (mut client, hello): (ClientHandshake, [u8; 56]),
-    token: &Token,
+    (token, demand): (&Token, Demand),
     key: Option<[u8; 32]>,
 ) -> Established {
     let named = |part: &str| format!("{name}-{part}");
-    let agent_nonce = std::array::from_fn(|index| 0x80 + index as u8);
+    let agent_random = std::array::from_fn(|index| 0x80 + index as u8);
     assert_eq!(hello, message(&named("hello")));
-    let (agent, challenge) = AgentHandshake::on_hello(&hello, token, agent_nonce, |session| {
+    let (agent, challenge) = AgentHandshake::on_hello(&hello, token, demand, agent_random, |session| {
         assert_eq!(session, SESSION);
         Ok(key.unwrap())
     })
@@ -200,20 +203,45 @@ fn check_handshake(
             vector(&named("udp-tag"))[..]
         );
     }
+    for (established, role) in [(&at_agent, Role::Agent), (&at_client, Role::Client)] {
+        let media = established.keys.stream(role);
+        assert_eq!(media.protection.number(), vector(&named("protection"))[0]);
+        let (client, agent) = match role {
+            Role::Client => (media.sending, media.receiving),
+            Role::Agent => (media.receiving, media.sending),
+        };
+        assert_eq!(client.as_bytes()[..], vector(&named("client-media"))[..]);
+        assert_eq!(agent.as_bytes()[..], vector(&named("agent-media"))[..]);
+    }
     at_client
 }
 
 #[test]
 fn handshakes() {
-    let nonce = std::array::from_fn(|index| 0x40 + index as u8);
+    let random = std::array::from_fn(|index| 0x40 + index as u8);
     let token = Token::new(b"correct horse battery staple".to_vec());
-    let session = check_handshake("control", ClientHandshake::control(&token, nonce), &token, None);
-    let data = ClientHandshake::data(&session.keys.control, SESSION, 3, nonce);
-    check_handshake("data", data, &token, Some(session.keys.control));
+    let session = check_handshake(
+        "control",
+        ClientHandshake::control(&token, OFF, random),
+        (&token, OFF),
+        None,
+    );
+    let data = ClientHandshake::data(&session.keys.control, SESSION, 3, random);
+    check_handshake("data", data, (&token, OFF), Some(session.keys.control));
     let open = Token::new(Vec::new());
-    check_handshake("open", ClientHandshake::control(&open, nonce), &open, None);
+    check_handshake(
+        "open",
+        ClientHandshake::control(&open, OFF, random),
+        (&open, OFF),
+        None,
+    );
     let long = Token::new((0..200).collect());
-    check_handshake("long", ClientHandshake::control(&long, nonce), &long, None);
+    check_handshake(
+        "long",
+        ClientHandshake::control(&long, CIPHER, random),
+        (&long, CIPHER),
+        None,
+    );
 }
 
 #[test]
@@ -222,12 +250,20 @@ fn frames() {
     let mut client = FrameSealer::new(&key, Role::Client);
     let mut agent = FrameSealer::new(&key, Role::Agent);
     let long: Vec<u8> = (0..20).flat_map(|_| 0..=255u8).collect();
-    let first = client.seal(br#"{"hello":1}"#).unwrap();
-    assert_eq!(first[..], vector("frame-client-0")[..]);
-    assert_eq!(client.seal(b"").unwrap()[..], vector("frame-client-1")[..]);
-    assert_eq!(agent.seal(&long).unwrap()[..], vector("frame-agent-0")[..]);
+    let frame = |sealer: &mut FrameSealer, payload: &[u8]| {
+        let mut payload = payload.to_vec();
+        let header = sealer.seal(&mut payload).unwrap();
+        [&header[..], &payload].concat()
+    };
+    let first = frame(&mut client, br#"{"hello":1}"#);
+    assert_eq!(first, vector("frame-client-0"));
+    assert_eq!(frame(&mut client, b""), vector("frame-client-1"));
+    assert_eq!(frame(&mut agent, &long), vector("frame-agent-0"));
     let mut opener = FrameOpener::new(&key, Role::Agent);
-    assert_eq!(opener.open(&first, br#"{"hello":1}"#), Ok(()));
+    let (header, payload) = first.split_first_chunk().unwrap();
+    let mut payload = payload.to_vec();
+    assert_eq!(opener.open(header, &mut payload), Ok(()));
+    assert_eq!(payload, br#"{"hello":1}"#);
 }
 
 #[test]

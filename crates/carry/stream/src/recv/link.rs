@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use weir_control::{Control, ControlError, Family, Stop, connect, greet, resolve};
 use weir_net::host::HostFacts;
 use weir_net::{UdpOptions, UdpSocket};
+use weir_protect::{Demand, Protection};
 use weir_video::VideoFormat;
 use weir_wire::frame::Role;
 use weir_wire::{SessionId, Token, UdpKey};
@@ -126,7 +127,12 @@ impl Link {
 
     fn session(&mut self, is_there: &mut bool) -> Result<End, StreamError> {
         let address = resolve(&self.plan.host, DEFAULT_SEND_PORT, self.plan.family)?;
-        let connected = connect(address, &self.plan.token, SENDER)?;
+        let connected = connect(
+            address,
+            &self.plan.token,
+            Demand::Exactly(Protection::Off),
+            SENDER,
+        )?;
         let rtt_ns = weir_net::tcp::read(&connected.stream).map_or(1_000_000, |it| it.rtt_ns);
         let lost = |error: std::io::Error| StreamError::FarEnd(error.to_string());
         let local = connected.stream.local_addr().map_err(lost)?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use weir_control::{Caller, Door, DoorConfig, Stop, listen_with_token};
 use weir_net::NetError;
+use weir_protect::{Demand, Protection};
 use weir_wire::Token;
 
 use crate::StreamError;
@@ -35,6 +36,7 @@ impl Callers {
         let listeners = listen_with_token(listen, port, token, open).map_err(cannot_listen)?;
         let config = DoorConfig {
             token: token.clone(),
+            demand: Demand::Exactly(Protection::Off),
             strangers: MAX_HANDSHAKES,
             sessions: 1,
             joining: 0,

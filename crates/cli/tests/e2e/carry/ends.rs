@@ -92,7 +92,8 @@ fn senders_that_cut_frames_otherwise_cannot_be_joined() {
 #[track_caller]
 fn tokens_have_to_match_one_receiver_is_served_and_an_interrupt_of_either_end_keeps_its_run() {
     for token in ["right", "wrong"] {
-        std::fs::write(token, token).expect("a token file");
+        let text = format!("{token}-9f86d081884c7d659a2feaa0c55ad015");
+        std::fs::write(token, text).expect("a token file");
     }
     // A receiver may come before its sender.
     let receiver = recv(&format!("{LOCAL} --wait 25s --token-file right out.raw"));

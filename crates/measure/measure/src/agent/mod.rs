@@ -14,7 +14,7 @@ use weir_net::NetError;
 use weir_wire::Token;
 
 use crate::rtt::stamp::StampReflector;
-use crate::{Limits, MeasureError, Stop};
+use crate::{Limits, MeasureError, NO_MEDIA, Stop};
 
 use ports::PortPool;
 use serve::Shared;
@@ -58,6 +58,7 @@ impl Agent {
     pub fn bind(config: AgentConfig, stop: Stop) -> Result<Self, MeasureError> {
         let door_config = DoorConfig {
             token: config.token.clone(),
+            demand: NO_MEDIA,
             strangers: MAX_HANDSHAKES,
             sessions: config.limits.max_sessions as usize,
             joining: usize::from(config.limits.max_flows),
