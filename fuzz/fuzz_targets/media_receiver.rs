@@ -2,19 +2,25 @@
 //! their keys, it must not crash, frames are output once and in order, and its feedback can be parsed.
 //!
 //! The input is a list of packets. Of each, the first byte chooses the time step, the kind of packet and its sender;
-//! its fields follow. Tags are right: the decoder refuses wrong ones, which has a target of its own.
+//! its fields follow. Tags are right, and payloads are not sealed: what is not authentic has targets of its own,
+//! `udp_packets` and `protected_stream`.
 //! Sometimes a sender leaves, and returns with a new session.
 
+use weir_protect::{HeaderKey, Opener, Protection, Sealed, Sealer, Secret, StreamSecrets};
 use weir_stream_proto::{
     Join, OutputFrame, Receiver, ReceiverConfig, ReceiverEvent, SenderIndex, SenderTerms, SwitchLimits,
 };
 use weir_wire::{
     FlowId, MAX_FEEDBACK_LENGTH, MEDIA_HEADER_LENGTH, MediaData, MediaFeedback, MediaFraming, MediaRepair,
-    REPAIR_HEADER_LENGTH, Sequence, SessionId, UdpKey, UnixNanos,
+    REPAIR_HEADER_LENGTH, Sequence, SessionId, UnixNanos,
 };
 
-const KEY: UdpKey = UdpKey::new(*b"key of a session");
 const PAYLOAD: u32 = 16;
+
+/// As the senders have them.
+fn secrets() -> StreamSecrets {
+    StreamSecrets::new(Protection::Off, Secret::new([1; 32]), Secret::new([2; 32]))
+}
 
 /// Takes integers from the front of the input; zeros at its end.
 struct Input<'a>(&'a [u8]);
@@ -49,7 +55,13 @@ fn framing(input: &mut Input<'_>, symbol: u32) -> MediaFraming {
     }
 }
 
-fn datagram(input: &mut Input<'_>, session: SessionId, what: u8, near: u32, now: u64) -> (u32, Vec<u8>) {
+fn datagram(
+    input: &mut Input<'_>,
+    (session, key): (SessionId, &HeaderKey),
+    what: u8,
+    near: u32,
+    now: u64,
+) -> (u32, Vec<u8>) {
     let flow = FlowId(u16::from(input.byte() % 5));
     let flow_sequence = Sequence(input.number(near / 4));
     let symbol = input.number(near);
@@ -65,9 +77,10 @@ fn datagram(input: &mut Input<'_>, session: SessionId, what: u8, near: u32, now:
             flags: what >> 3 & 1,
             sent,
             framing: framing(input, symbol),
+            sealed: Sealed::default(),
         };
         let mut header = [0; MEDIA_HEADER_LENGTH];
-        data.encode(&KEY, &mut header);
+        data.encode(key, &mut header);
         bytes.extend_from_slice(&header);
     } else {
         let mut payload_id = [0; 8];
@@ -80,9 +93,11 @@ fn datagram(input: &mut Input<'_>, session: SessionId, what: u8, near: u32, now:
             flow,
             sent,
             payload_id,
+            number: Sequence(symbol),
+            sealed: Sealed::default(),
         };
         let mut header = [0; REPAIR_HEADER_LENGTH];
-        repair.encode(&KEY, &mut header);
+        repair.encode(key, &mut header);
         bytes.extend_from_slice(&header);
     }
     bytes.extend((0..length).map(|_| input.byte()));
@@ -112,7 +127,7 @@ fn config(choice: u8) -> ReceiverConfig {
 fn terms(choice: u8, session: SessionId) -> SenderTerms {
     SenderTerms {
         session,
-        key: KEY,
+        secrets: secrets().of_other_end(),
         flows: 4,
         fec_window: (choice & 1 != 0).then_some(32),
         fec_history: 128,
@@ -176,7 +191,9 @@ fn check_feedback(receiver: &mut Receiver, now: u64, peer: &Peer) {
         return;
     };
     assert!(flow.0 < 4);
-    let (told, lists) = MediaFeedback::decode(&KEY, peer.session, &feedback[..length]).expect("feedback");
+    let mut opener = Opener::new(&secrets());
+    let decoded = MediaFeedback::decode(&mut opener, 0, peer.session, &mut feedback[..length]);
+    let (told, lists) = decoded.expect("feedback");
     assert_eq!(lists.flows().count(), 4);
     assert!(lists.missing().all(|range| range.count > 0));
     let ahead = told.newest.0.wrapping_sub(told.settled.0).wrapping_add(1) as i32;
@@ -206,6 +223,7 @@ pub fn run(input: &[u8]) {
     };
     let mut peers = [join(&mut receiver, now), join(&mut receiver, now)];
     let mut seen = Seen::default();
+    let sealer = Sealer::new(&secrets());
     while !input.0.is_empty() {
         let what = input.byte();
         now += [1_000, 30_000, 3_000_000, 1_000_000_000][usize::from(what & 3)];
@@ -216,9 +234,10 @@ pub fn run(input: &[u8]) {
             take_out(&mut receiver, now, &mut seen);
             *peer = join(&mut receiver, now);
         }
-        let (symbol, bytes) = datagram(&mut input, peer.session, what, peer.near, now);
+        let of = (peer.session, sealer.present_header_key());
+        let (symbol, mut bytes) = datagram(&mut input, of, what, peer.near, now);
         peer.near = symbol;
-        receiver.receive(now, peer.index, &bytes);
+        receiver.receive(now, peer.index, &mut bytes);
         take_out(&mut receiver, now, &mut seen);
         for peer in &peers {
             check_feedback(&mut receiver, now, peer);

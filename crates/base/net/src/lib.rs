@@ -31,6 +31,6 @@ pub mod wait;
 mod datagram_tests;
 
 pub use ancillary::Ancillary;
-pub use receive::{Datagram, ReceiveBatch};
+pub use receive::{Datagram, DatagramMut, ReceiveBatch};
 pub use send::{MAX_HEADER, Outgoing, SendBatch, SendOutcome, Trains};
 pub use udp::{EADDRNOTAVAIL, EAFNOSUPPORT, EMSGSIZE, ENOBUFS, NetError, UdpOptions, UdpSocket};

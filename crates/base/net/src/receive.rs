@@ -10,6 +10,15 @@ use crate::udp::is_left_by_icmp;
 /// Largest UDP payload, and so the largest merged run.
 const BUFFER_LENGTH: usize = 65_536;
 
+/// One received datagram, to be decrypted where it is.
+#[derive(Debug)]
+pub struct DatagramMut<'a> {
+    /// Its payload.
+    pub bytes: &'a mut [u8],
+    /// Control data of its buffer; merged datagrams share one timestamp.
+    pub ancillary: Ancillary,
+}
+
 /// One received datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
@@ -103,6 +112,22 @@ impl ReceiveBatch {
                 .chunks(segment)
                 .chain(empty)
                 .map(move |bytes| Datagram { bytes, ancillary })
+        })
+    }
+
+    /// As [`datagrams`](Self::datagrams) except empty ones, for a caller that decrypts them where they are.
+    pub fn datagrams_mut(&mut self) -> impl Iterator<Item = DatagramMut<'_>> {
+        let buffers = self.buffers.chunks_exact_mut(BUFFER_LENGTH);
+        let headers = &self.headers[..self.filled];
+        buffers.zip(headers).flat_map(|(buffer, header)| {
+            let length = (header.msg_len as usize).min(BUFFER_LENGTH);
+            let bytes = &mut buffer[..length];
+            // SAFETY: this header was filled by the last successful recvmmsg.
+            let ancillary = unsafe { ancillary::parse(&header.msg_hdr) };
+            let segment = ancillary.segment.map_or(length, usize::from).max(1);
+            bytes
+                .chunks_mut(segment)
+                .map(move |bytes| DatagramMut { bytes, ancillary })
         })
     }
 }

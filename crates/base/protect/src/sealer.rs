@@ -8,7 +8,7 @@ use crate::{HeaderKey, PACKETS_PER_EPOCH, Protection, TAG_LENGTH};
 const KEPT: usize = 4;
 
 /// A packet that was sealed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sealed {
     /// The low 8 bits of the key epoch, for the packet's header.
     pub epoch: u8,
@@ -101,6 +101,12 @@ impl Sealer {
         let age = u64::from((self.epoch as u8).wrapping_sub(epoch));
         let epoch = self.epoch.checked_sub(age).filter(|_| age < KEPT as u64)?;
         Some(&self.headers[(epoch % KEPT as u64) as usize])
+    }
+
+    /// Key of the headers of packets that are sealed now.
+    #[must_use]
+    pub const fn present_header_key(&self) -> &HeaderKey {
+        self.keys.header()
     }
 
     /// The negotiated protection.

@@ -24,11 +24,11 @@ pub use handshake::{
 pub use key::{SessionKeys, Token, UdpKey};
 pub use spread::{Spread, SpreadKind, UnknownSpread};
 pub use udp::{
-    FEEDBACK_HEADER_LENGTH, FLOW_HEADER_LENGTH, FRAMING_LENGTH, FeedbackLists, FlowData, FlowStatus,
-    HELLO_LENGTH, Hello, HelloAck, Kind, MAX_FEEDBACK_FLOWS, MAX_FEEDBACK_LENGTH, MAX_MISSING_RANGES,
-    MEDIA_HEADER_LENGTH, MTU_HEADER_LENGTH, MediaData, MediaFeedback, MediaFraming, MediaRepair,
-    MissingRange, MtuAck, MtuProbe, REPAIR_HEADER_LENGTH, RTT_HEADER_LENGTH, RttReply, RttRequest,
-    START_LENGTH, peek,
+    FEEDBACK_CLEAR_LENGTH, FEEDBACK_HEADER_LENGTH, FLOW_HEADER_LENGTH, FRAMING_LENGTH, FeedbackLists,
+    FlowData, FlowStatus, HELLO_LENGTH, Hello, HelloAck, Kind, MAX_FEEDBACK_FLOWS, MAX_FEEDBACK_LENGTH,
+    MAX_MISSING_RANGES, MEDIA_HEADER_LENGTH, MTU_HEADER_LENGTH, MediaData, MediaFeedback, MediaFraming,
+    MediaRepair, MissingRange, MtuAck, MtuProbe, REPAIR_HEADER_LENGTH, RTT_HEADER_LENGTH, RttReply,
+    RttRequest, START_LENGTH, peek,
 };
 
 /// Version of the UDP packets and of the handshake that this crate speaks.
@@ -103,6 +103,12 @@ pub enum DecodeError {
     /// The header was not written by a holder of the session's key, or was modified on the path.
     #[error("wrong packet tag")]
     Tag,
+    /// The packet was sealed with a key that this end does not have yet, or any more.
+    #[error("packet of key epoch {0}, which is over or far ahead")]
+    Epoch(u8),
+    /// The sealed part of the packet does not open.
+    #[error("packet is not authentic")]
+    Seal,
     /// An authentic header holds a value that this version does not allow.
     #[error("field {field} cannot be {value}")]
     Field {

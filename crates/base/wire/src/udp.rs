@@ -11,8 +11,8 @@
 //! | last 8 | 8 | tag: SipHash-2-4 with the session's [`UdpKey`] of all header bytes before it |
 //!
 //! The tag covers the header, not the payload after it. A payload of 8 kB would be 200 times as many bytes to hash, for
-//! up to a million packets per second. The tag keeps an attacker who cannot read the path from making a host count,
-//! answer or redirect anything; for that, the header is enough.
+//! up to a million packets per second. The tag keeps an attacker from making a host count, answer or redirect anything;
+//! for that, the header is enough. The payload of media has a seal of its own, in the header.
 
 mod flow;
 mod hello;
@@ -26,9 +26,9 @@ use crate::{DecodeError, SessionId, UdpKey, VERSION};
 pub use flow::{FLOW_HEADER_LENGTH, FlowData};
 pub use hello::{HELLO_LENGTH, Hello, HelloAck};
 pub use media::{
-    FEEDBACK_HEADER_LENGTH, FRAMING_LENGTH, FeedbackLists, FlowStatus, MAX_FEEDBACK_FLOWS,
-    MAX_FEEDBACK_LENGTH, MAX_MISSING_RANGES, MEDIA_HEADER_LENGTH, MediaData, MediaFeedback, MediaFraming,
-    MediaRepair, MissingRange, REPAIR_HEADER_LENGTH,
+    FEEDBACK_CLEAR_LENGTH, FEEDBACK_HEADER_LENGTH, FRAMING_LENGTH, FeedbackLists, FlowStatus,
+    MAX_FEEDBACK_FLOWS, MAX_FEEDBACK_LENGTH, MAX_MISSING_RANGES, MEDIA_HEADER_LENGTH, MediaData,
+    MediaFeedback, MediaFraming, MediaRepair, MissingRange, REPAIR_HEADER_LENGTH,
 };
 pub use mtu::{MTU_HEADER_LENGTH, MtuAck, MtuProbe};
 pub use rtt::{RTT_HEADER_LENGTH, RttReply, RttRequest};

@@ -7,10 +7,10 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use weir_protect::{Lane, Protection, Sealer, Secret, StreamSecrets};
 use weir_stream_proto::{Join, OutputFrame, Receiver, ReceiverConfig, SenderTerms, SwitchLimits};
 use weir_wire::{
-    FlowId, MAX_FEEDBACK_LENGTH, MEDIA_HEADER_LENGTH, MediaData, MediaFraming, Sequence, SessionId, UdpKey,
-    UnixNanos,
+    FlowId, MAX_FEEDBACK_LENGTH, MEDIA_HEADER_LENGTH, MediaData, MediaFraming, Sequence, SessionId, UnixNanos,
 };
 
 const PAYLOAD: u32 = 8_100;
@@ -20,45 +20,58 @@ const PACKETS: u32 = 640;
 /// 78 MB, more than caches hold: packets come from memory, as they do from a network card.
 const FRAMES: u32 = 15;
 const FLOWS: u32 = 8;
-const KEY: UdpKey = UdpKey::new(*b"key of a session");
 /// From packet to packet at 8 Gbit/s.
 const GAP_NS: u64 = 8_100;
 
 /// Frames of which only the first packet is sent, so that the receiver has its buffers before the measurement.
 const FIRST_FRAMES: u32 = 8;
 
+fn secrets(protection: Protection) -> StreamSecrets {
+    StreamSecrets::new(protection, Secret::new([1; 32]), Secret::new([2; 32]))
+}
+
 /// The packets of one sender, one of `one_in` left out.
-fn datagrams(session: u64, one_in: u32) -> Vec<(u64, Vec<u8>)> {
+fn datagrams(protection: Protection, session: u64, one_in: u32) -> Vec<(u64, Vec<u8>)> {
     let first = FIRST_FRAMES * PACKETS;
     let all = (first..first + FRAMES * PACKETS).filter(|symbol| *symbol % one_in != one_in - 1);
     let begin = (0..FIRST_FRAMES).map(|frame| frame * PACKETS);
-    begin.chain(all).map(|symbol| datagram(session, symbol)).collect()
+    let mut sealer = Sealer::new(&secrets(protection));
+    begin
+        .chain(all)
+        .map(|symbol| datagram(&mut sealer, session, symbol))
+        .collect()
 }
 
-fn datagram(session: u64, symbol: u32) -> (u64, Vec<u8>) {
+fn datagram(sealer: &mut Sealer, session: u64, symbol: u32) -> (u64, Vec<u8>) {
     let at = u64::from(symbol) * GAP_NS;
+    let framing = MediaFraming {
+        frame: symbol / PACKETS,
+        offset: symbol % PACKETS * PAYLOAD,
+        frame_length: FRAME_BYTES,
+        ..MediaFraming::default()
+    };
+    let session = SessionId(session);
+    let mut bytes = vec![symbol as u8; MEDIA_HEADER_LENGTH + PAYLOAD as usize];
+    let (header, payload) = bytes.split_at_mut(MEDIA_HEADER_LENGTH);
+    let context = MediaData::context(session, &framing);
+    let sealed = sealer.seal(Lane::Source, u64::from(symbol), &context, payload);
     let data = MediaData {
-        session: SessionId(session),
+        session,
         symbol: Sequence(symbol),
         flow_sequence: Sequence(symbol / FLOWS),
         flow: FlowId((symbol % FLOWS) as u16),
         flags: 0,
         sent: UnixNanos(1_000_000 + at),
-        framing: MediaFraming {
-            frame: symbol / PACKETS,
-            offset: symbol % PACKETS * PAYLOAD,
-            frame_length: FRAME_BYTES,
-            ..MediaFraming::default()
-        },
+        framing,
+        sealed: sealed.expect("symbols rise"),
     };
-    let mut header = [0; MEDIA_HEADER_LENGTH];
-    data.encode(&KEY, &mut header);
-    let mut bytes = header.to_vec();
-    bytes.resize(MEDIA_HEADER_LENGTH + PAYLOAD as usize, symbol as u8);
+    let mut encoded = [0; MEDIA_HEADER_LENGTH];
+    data.encode(sealer.present_header_key(), &mut encoded);
+    header.copy_from_slice(&encoded);
     (at, bytes)
 }
 
-fn receiver(join: Join, senders: usize) -> Receiver {
+fn receiver(protection: Protection, join: Join, senders: usize) -> Receiver {
     let config = ReceiverConfig {
         latency_ns: 20_000_000,
         payload: PAYLOAD,
@@ -70,7 +83,7 @@ fn receiver(join: Join, senders: usize) -> Receiver {
     for session in 0..senders as u64 {
         let terms = SenderTerms {
             session: SessionId(session),
-            key: KEY,
+            secrets: secrets(protection).of_other_end(),
             flows: FLOWS as u16,
             fec_window: None,
             fec_history: 0,
@@ -85,6 +98,7 @@ fn receiver(join: Join, senders: usize) -> Receiver {
 
 /// Passes all packets to the receiver in bursts of 32, as the driver would, and takes its output.
 fn run(receiver: &mut Receiver, senders: &[&[(u64, Vec<u8>)]]) -> u64 {
+    let mut buffer = vec![0; MEDIA_HEADER_LENGTH + PAYLOAD as usize];
     let indices: Vec<_> = receiver.senders().collect();
     let (mut frames, mut feedback) = (0, [0; MAX_FEEDBACK_LENGTH]);
     let most = senders.iter().map(|packets| packets.len()).max().unwrap_or(0);
@@ -93,7 +107,10 @@ fn run(receiver: &mut Receiver, senders: &[&[(u64, Vec<u8>)]]) -> u64 {
         for (sender, packets) in indices.iter().zip(senders) {
             for (at, packet) in packets.iter().skip(from).take(32) {
                 now = now.max(*at);
-                receiver.receive(*at, *sender, packet);
+                // As the kernel copies it: it is opened in place.
+                let datagram = &mut buffer[..packet.len()];
+                datagram.copy_from_slice(packet);
+                receiver.receive(*at, *sender, datagram);
             }
         }
         while let Some(given) = receiver.poll_frame(now) {
@@ -113,15 +130,29 @@ fn run(receiver: &mut Receiver, senders: &[&[(u64, Vec<u8>)]]) -> u64 {
 fn benchmark(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("receiver, 8100-byte packets");
     let bytes = u64::from(FRAMES) * u64::from(FRAME_BYTES);
-    let clean = [datagrams(0, u32::MAX), datagrams(1, u32::MAX)];
-    let lossy = [datagrams(0, 1_000), datagrams(1, 990)];
+    let (off, sealed) = (Protection::Off, Protection::Aes128Gcm);
+    let clean = [0, 1].map(|session| datagrams(off, session, u32::MAX));
+    let lossy = [datagrams(off, 0, 1_000), datagrams(off, 1, 990)];
+    let encrypted = [0, 1].map(|session| datagrams(sealed, session, u32::MAX));
     let switch = Join::Switch(SwitchLimits::default());
-    for (name, join, senders) in [
-        ("one sender", Join::Merge, &clean[..1]),
-        ("one sender, 0.1 % lost", Join::Merge, &lossy[..1]),
-        ("two senders merged", Join::Merge, &clean[..]),
-        ("two senders merged, 0.1 % lost by each", Join::Merge, &lossy[..]),
-        ("one of two senders", switch, &clean[..1]),
+    for (name, protection, join, senders) in [
+        ("one sender", off, Join::Merge, &clean[..1]),
+        ("one sender, AES-128-GCM", sealed, Join::Merge, &encrypted[..1]),
+        ("one sender, 0.1 % lost", off, Join::Merge, &lossy[..1]),
+        ("two senders merged", off, Join::Merge, &clean[..]),
+        (
+            "two senders merged, AES-128-GCM",
+            sealed,
+            Join::Merge,
+            &encrypted[..],
+        ),
+        (
+            "two senders merged, 0.1 % lost by each",
+            off,
+            Join::Merge,
+            &lossy[..],
+        ),
+        ("one of two senders", off, switch, &clean[..1]),
     ] {
         group.throughput(Throughput::Bytes(bytes * senders.len() as u64));
         let mut best = Duration::MAX;
@@ -130,7 +161,7 @@ fn benchmark(criterion: &mut Criterion) {
                 let mut total = Duration::ZERO;
                 for _ in 0..passes {
                     let standby = usize::from(join != Join::Merge);
-                    let mut receiver = receiver(join, senders.len() + standby);
+                    let mut receiver = receiver(protection, join, senders.len() + standby);
                     let first = FIRST_FRAMES as usize;
                     let begin: Vec<_> = senders.iter().map(|packets| &packets[..first]).collect();
                     let rest: Vec<_> = senders.iter().map(|packets| &packets[first..]).collect();

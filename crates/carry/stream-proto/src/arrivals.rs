@@ -4,22 +4,20 @@
 //! The packets of a flow arrive in the order in which they were sent. So once every live flow has delivered a
 //! symbol beyond some point, all missing symbols before it are lost: no timeout is needed.
 
+use weir_protect::{REPLAY_WINDOW, ReplayWindow};
 use weir_wire::{FlowStatus, Sequence};
 
-/// Reordering within which a packet of a flow is distinguished from a replay, packets.
-const REPLAY_WINDOW: u64 = 1_024;
 /// A flow that is silent for this long, and for several of its usual gaps, is not waited for.
 const SILENT_NS: u64 = 2_000_000;
 const SILENT_GAPS: u64 = 4;
 
 #[derive(Clone, Debug)]
 struct FlowArrivals {
-    /// One above the highest sequence.
-    end: u64,
+    /// Sequences that have arrived.
+    window: ReplayWindow,
     came: u64,
     /// Sequences before the first arrival do not count as missing.
     first: u64,
-    window: [u64; (REPLAY_WINDOW / 64) as usize],
     last_ns: Option<u64>,
     /// One above the highest symbol first sent over it, and its arrival time.
     horizon: u64,
@@ -44,10 +42,9 @@ impl Arrivals {
     /// The state of `count` flows without packets.
     pub fn new(count: u16) -> Self {
         let flow = FlowArrivals {
-            end: 0,
+            window: ReplayWindow::starting_at(0),
             came: 0,
             first: 0,
-            window: [0; (REPLAY_WINDOW / 64) as usize],
             last_ns: None,
             horizon: 0,
             fresh_ns: None,
@@ -61,17 +58,25 @@ impl Arrivals {
         }
     }
 
-    /// Notes a packet of a flow; false if there is no such flow, or the packet is a duplicate.
+    /// Whether a packet of a flow is new: there is such a flow, and it is no duplicate. Nothing changes.
+    pub fn is_new(&self, flow: u16, sequence: Sequence) -> bool {
+        self.flows.get(usize::from(flow)).is_some_and(|flow| {
+            let sequence = flow.extend(sequence);
+            flow.last_ns.is_none() || (sequence >= flow.first && flow.window.is_new(sequence))
+        })
+    }
+
+    /// Notes an authentic packet of a flow; false if there is no such flow, or the packet is a duplicate.
     pub fn come(&mut self, flow: u16, sequence: Sequence, now_ns: u64) -> bool {
         let Some(flow) = self.flows.get_mut(usize::from(flow)) else {
             return false;
         };
-        let sequence = sequence.extend(flow.end.saturating_sub(1));
+        let sequence = flow.extend(sequence);
         if flow.last_ns.is_none() {
-            let first = if sequence < REPLAY_WINDOW { 0 } else { sequence };
-            (flow.first, flow.end) = (first, first);
+            flow.first = if sequence < REPLAY_WINDOW { 0 } else { sequence };
+            flow.window = ReplayWindow::starting_at(flow.first);
         }
-        if !flow.take(sequence) {
+        if sequence < flow.first || !flow.window.accept(sequence) {
             return false;
         }
         flow.came += 1;
@@ -141,7 +146,7 @@ impl Arrivals {
     /// The report of the flows, in their order.
     pub fn status(&self, now_ns: u64) -> impl Iterator<Item = FlowStatus> + '_ {
         self.flows.iter().map(move |flow| FlowStatus {
-            newest: Sequence::from(flow.end.wrapping_sub(1)),
+            newest: Sequence::from(flow.window.end().wrapping_sub(1)),
             lost: flow.lost() as u32,
             silent_us: flow.last_ns.map_or(u32::MAX, |last| {
                 u32::try_from(now_ns.saturating_sub(last) / 1_000).unwrap_or(u32::MAX)
@@ -151,31 +156,12 @@ impl Arrivals {
 }
 
 impl FlowArrivals {
-    fn lost(&self) -> u64 {
-        (self.end - self.first).saturating_sub(self.came)
+    fn extend(&self, sequence: Sequence) -> u64 {
+        sequence.extend(self.window.end().saturating_sub(1))
     }
 
-    /// Notes a sequence; false if it is a duplicate or too old to know.
-    fn take(&mut self, sequence: u64) -> bool {
-        if sequence < self.first || sequence + REPLAY_WINDOW < self.end {
-            return false;
-        }
-        let slot = |sequence: u64| ((sequence % REPLAY_WINDOW / 64) as usize, 1u64 << (sequence % 64));
-        if sequence >= self.end {
-            if sequence - self.end >= REPLAY_WINDOW {
-                self.window.fill(0);
-            } else {
-                for skipped in self.end..=sequence {
-                    let (word, bit) = slot(skipped);
-                    self.window[word] &= !bit;
-                }
-            }
-            self.end = sequence + 1;
-        }
-        let (word, bit) = slot(sequence);
-        let fresh = self.window[word] & bit == 0;
-        self.window[word] |= bit;
-        fresh
+    fn lost(&self) -> u64 {
+        (self.window.end() - self.first).saturating_sub(self.came)
     }
 }
 
@@ -186,14 +172,22 @@ mod tests {
     #[test]
     fn replays_are_found_and_what_overtakes_is_not_one() {
         let mut arrivals = Arrivals::new(1);
-        let mut come = |sequence: u64| arrivals.come(0, Sequence::from(sequence), 5);
+        let mut come = |sequence: u64| {
+            let sequence = Sequence::from(sequence);
+            let new = arrivals.is_new(0, sequence);
+            assert_eq!(arrivals.come(0, sequence, 5), new);
+            new
+        };
         assert!(come(3) && come(0) && come(2));
         assert!(!come(3) && !come(0));
         assert!(come(1_026), "the window has moved by one: 2 is its first");
         assert!(!come(2) && !come(1), "too old to know");
         assert!(come(5_000) && come(4_999) && !come(5_000));
         assert_eq!(arrivals.status(5).next().unwrap().lost, 5_001 - 6);
-        assert!(!arrivals.come(1, Sequence(0), 5), "no such flow");
+        assert!(
+            !arrivals.is_new(1, Sequence(0)) && !arrivals.come(1, Sequence(0), 5),
+            "no such flow"
+        );
     }
 
     #[test]

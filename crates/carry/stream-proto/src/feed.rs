@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use weir_fec::{Adu, Decoder, DecoderConfig, MAX_HISTORY, RepairArrival, RepairPayloadId};
+use weir_protect::{Lane, Opener, Sealer};
 use weir_stats::ArrivalCounters;
 use weir_wire::{
     FRAMING_LENGTH, FlowId, Kind, MAX_FEEDBACK_LENGTH, MAX_MISSING_RANGES, MEDIA_HEADER_LENGTH, MediaData,
@@ -33,6 +34,9 @@ pub(crate) struct Feed {
     /// Its slot among the senders.
     pub(crate) place: u8,
     terms: SenderTerms,
+    opener: Opener,
+    /// Of the feedback.
+    sealer: Sealer,
     payload: u32,
     latency_ns: u64,
     arrivals: Arrivals,
@@ -49,6 +53,8 @@ pub(crate) struct Feed {
     /// Its stream ends before this frame.
     pub(crate) ended: Option<u64>,
     ranges: Vec<MissingRange>,
+    /// One above the highest number of a repair.
+    repairs_end: u64,
     feedback_number: u64,
     feedback_ns: Option<u64>,
     feedback_flow: u16,
@@ -106,12 +112,15 @@ impl Feed {
             symbol: Vec::with_capacity(longest),
             transit: Transit::new(latency_ns),
             rtt_ns: terms.rtt_ns,
+            opener: Opener::new(&terms.secrets),
+            sealer: Sealer::new(&terms.secrets),
             terms,
             payload,
             latency_ns,
             described: None,
             ended: None,
             ranges: Vec::with_capacity(MAX_MISSING_RANGES),
+            repairs_end: 0,
             feedback_number: 0,
             feedback_ns: None,
             feedback_flow: 0,
@@ -136,16 +145,17 @@ impl Feed {
     pub(crate) fn receive(
         &mut self,
         now_ns: u64,
-        datagram: &[u8],
+        datagram: &mut [u8],
         stream: &mut Stream,
         events: &mut VecDeque<ReceiverEvent>,
     ) -> bool {
-        let (key, session) = (self.terms.key, self.terms.session);
+        let session = self.terms.session;
+        let key = |epoch| self.opener.header_key(epoch).copied();
         let sent = match peek(datagram) {
-            Ok((Kind::MediaData, _)) => MediaData::decode(&key, session, datagram)
+            Ok((Kind::MediaData, _)) => MediaData::decode(key, session, datagram)
                 .ok()
                 .and_then(|data| self.take_source(now_ns, &data, datagram, stream, events)),
-            Ok((Kind::MediaRepair, _)) => MediaRepair::decode(&key, session, datagram)
+            Ok((Kind::MediaRepair, _)) => MediaRepair::decode(key, session, datagram)
                 .ok()
                 .and_then(|repair| self.take_repair(now_ns, &repair, datagram)),
             _ => None,
@@ -173,20 +183,29 @@ impl Feed {
         &mut self,
         now_ns: u64,
         data: &MediaData,
-        datagram: &[u8],
+        datagram: &mut [u8],
         stream: &mut Stream,
         events: &mut VecDeque<ReceiverEvent>,
     ) -> Option<Option<UnixNanos>> {
-        let payload = &datagram[MEDIA_HEADER_LENGTH..];
+        let payload = &mut datagram[MEDIA_HEADER_LENGTH..];
         if payload.len() > self.payload as usize {
             return None;
         }
-        if !self.arrivals.come(data.flow.0, data.flow_sequence, now_ns) {
+        // As in RFC 4303 section 3.4.3: what is no replay is opened, and only what opens is noted.
+        if !self.arrivals.is_new(data.flow.0, data.flow_sequence) {
             self.counters.duplicates += 1;
             return Some(None);
         }
-        self.echo = Some((data.sent, now_ns));
         let symbol = data.symbol.extend(self.symbols.end());
+        let (sealed, place) = (data.sealed, (Lane::Source, symbol));
+        let context = MediaData::context(self.terms.session, &data.framing);
+        let opened = self
+            .opener
+            .open(sealed.epoch, place, &context, sealed.tag, payload);
+        opened.ok()?;
+        let payload = &*payload;
+        self.arrivals.come(data.flow.0, data.flow_sequence, now_ns);
+        self.echo = Some((data.sent, now_ns));
         let arrival = self.symbols.come(symbol);
         if data.is_copy() {
             if arrival != Arrival::Far {
@@ -238,12 +257,22 @@ impl Feed {
         &mut self,
         now_ns: u64,
         repair: &MediaRepair,
-        datagram: &[u8],
+        datagram: &mut [u8],
     ) -> Option<Option<UnixNanos>> {
-        if !self.arrivals.come(repair.flow.0, repair.flow_sequence, now_ns) {
+        if !self.arrivals.is_new(repair.flow.0, repair.flow_sequence) {
             self.counters.duplicates += 1;
             return Some(None);
         }
+        let number = repair.number.extend(self.repairs_end.saturating_sub(1));
+        let (sealed, place) = (repair.sealed, (Lane::Repair, number));
+        let context = MediaRepair::context(self.terms.session, repair.payload_id);
+        let symbol = &mut datagram[REPAIR_HEADER_LENGTH..];
+        let opened = self
+            .opener
+            .open(sealed.epoch, place, &context, sealed.tag, symbol);
+        opened.ok()?;
+        self.repairs_end = self.repairs_end.max(number.saturating_add(1));
+        self.arrivals.come(repair.flow.0, repair.flow_sequence, now_ns);
         self.counters.repairs += 1;
         self.echo = Some((repair.sent, now_ns));
         let Some(decoder) = &mut self.decoder else {
@@ -255,7 +284,7 @@ impl Feed {
         };
         let end = Sequence(id.first_esi().wrapping_add(id.sources().into())).extend(self.symbols.end());
         self.window = id.sources().min(self.terms.fec_window.unwrap_or(0));
-        if decoder.repair(id, &datagram[REPAIR_HEADER_LENGTH..]) == RepairArrival::Malformed {
+        if decoder.repair(id, symbol) == RepairArrival::Malformed {
             self.counters.rejected += 1;
         }
         self.transit.sample(now_ns, repair.sent);
@@ -433,7 +462,7 @@ impl Feed {
         }
         let asked = self.ranges.iter().map(|range| u64::from(range.count));
         self.counters.asked += asked.sum::<u64>();
-        Some(self.write_feedback(now_ns, echo, came_ns, out))
+        self.write_feedback(now_ns, echo, came_ns, out)
     }
 
     fn write_feedback(
@@ -442,11 +471,11 @@ impl Feed {
         echo: UnixNanos,
         came_ns: u64,
         out: &mut [u8; MAX_FEEDBACK_LENGTH],
-    ) -> (FlowId, usize) {
+    ) -> Option<(FlowId, usize)> {
         let counters = self.counters();
         let feedback = MediaFeedback {
             session: self.terms.session,
-            number: Sequence::from(self.feedback_number),
+            number: self.feedback_number,
             newest: Sequence::from(self.symbols.end().wrapping_sub(1)),
             settled: Sequence::from(self.symbols.settled()),
             received: counters.received as u32,
@@ -461,13 +490,15 @@ impl Feed {
             *to = status;
         }
         let flows = &flows[..usize::from(self.terms.flows)];
-        let length = feedback.encode(&self.terms.key, flows, &self.ranges, out);
+        let sealed = feedback.encode(&mut self.sealer, flows, &self.ranges, out);
+        // Numbers rise, so it is sealed.
+        let length = sealed.ok()?;
         self.hurry = false;
         self.feedback_number += 1;
         self.feedback_ns = Some(now_ns);
         // Each over another flow: a dark flow costs only one report in each round.
         self.feedback_flow = (self.feedback_flow + 1) % self.terms.flows;
-        (FlowId(self.feedback_flow), length)
+        Some((FlowId(self.feedback_flow), length))
     }
 
     /// When the next feedback is due.
@@ -507,6 +538,11 @@ impl Feed {
     /// Source packets since then with a known outcome, and those declared lost.
     pub(crate) fn counted(&self) -> (u64, u64) {
         self.symbols.counted()
+    }
+
+    /// Key renewals of the sender so far.
+    pub(crate) fn key_renewals(&self) -> u64 {
+        self.opener.renewals()
     }
 
     /// The counters so far.

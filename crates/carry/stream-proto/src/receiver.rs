@@ -144,15 +144,15 @@ impl Receiver {
         self.feeds.iter().find(|feed| feed.sender == sender)
     }
 
-    /// Takes a datagram of a flow of this sender. Ignored for a sender that was removed.
-    pub fn receive(&mut self, now_ns: u64, sender: SenderIndex, datagram: &[u8]) {
+    /// Takes a datagram of a flow of this sender, and decrypts it where it is. Ignored for a sender that was removed.
+    pub fn receive(&mut self, now_ns: u64, sender: SenderIndex, datagram: &mut [u8]) {
         self.take(now_ns, sender, datagram);
         self.settle(now_ns);
     }
 
     /// As [`handle`](Self::handle), without the detection of missing packets: for one of several datagrams received at
     /// the same time, with [`settle`](Self::settle) after the last. A packet that waits at another socket is not missing.
-    pub fn take(&mut self, now_ns: u64, sender: SenderIndex, datagram: &[u8]) {
+    pub fn take(&mut self, now_ns: u64, sender: SenderIndex, datagram: &mut [u8]) {
         self.now_ns = now_ns;
         let Some(feed) = self.feeds.iter_mut().find(|feed| feed.sender == sender) else {
             return;
@@ -330,6 +330,11 @@ impl Receiver {
     /// Packets of a sender so far whose content another sender had delivered.
     pub fn merged(&self, sender: SenderIndex) -> u64 {
         self.feed(sender).map_or(0, |feed| feed.merged)
+    }
+
+    /// Key renewals of a sender so far.
+    pub fn key_renewals(&self, sender: SenderIndex) -> u64 {
+        self.feed(sender).map_or(0, Feed::key_renewals)
     }
 
     /// Sets the round-trip time that a sender has measured, nanoseconds.

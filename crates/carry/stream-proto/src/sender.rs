@@ -5,10 +5,11 @@
 use std::collections::VecDeque;
 
 use weir_fec::{Adu, CodeRate, Encoder, EncoderConfig, Repair, RepairPayloadId};
+use weir_protect::{Lane, Opener, Sealed, Sealer, StreamSecrets};
 use weir_stats::SenderCounters;
 use weir_wire::{
     DecodeError, FRAMING_LENGTH, FlowId, MEDIA_HEADER_LENGTH, MediaData, MediaFeedback, MediaFraming,
-    MediaRepair, REPAIR_HEADER_LENGTH, Sequence, SessionId, UdpKey, UnixNanos,
+    MediaRepair, REPAIR_HEADER_LENGTH, Sequence, SessionId, UnixNanos,
 };
 
 use crate::adaptive::{Adaptive, Fec};
@@ -30,8 +31,8 @@ const GRACE_NS: u64 = 5_000_000;
 pub struct SenderConfig {
     /// The session.
     pub session: SessionId,
-    /// Its key.
-    pub key: UdpKey,
+    /// Its secrets, as the sender has them.
+    pub secrets: StreamSecrets,
     /// Flows, 1 to 64.
     pub flows: u16,
     /// Payload bytes of a packet, headers not included.
@@ -98,6 +99,9 @@ struct Sending {
 /// Sends one stream.
 pub struct Sender {
     config: SenderConfig,
+    sealer: Sealer,
+    /// Of the feedback.
+    opener: Opener,
     flows: Flowlets,
     store: FrameStore,
     waiting: VecDeque<Sending>,
@@ -144,6 +148,8 @@ impl Sender {
             })
         });
         Sender {
+            sealer: Sealer::new(&config.secrets),
+            opener: Opener::new(&config.secrets),
             flows: Flowlets::new(config.flows, config.seed),
             store: FrameStore::new(config.payload, config.most_bytes),
             waiting: VecDeque::new(),
@@ -298,10 +304,14 @@ impl Sender {
             self.tail.is_over();
             return;
         };
+        self.tail.is_last(now_ns);
+        let Some(sealed) = self.store.sealed(&piece) else {
+            return;
+        };
         let (flow, sequence) = self.flows.for_copy();
         self.counters.trials += 1;
-        out.push(self.packet(piece, flow, sequence, MediaData::COPY, unix));
-        self.tail.is_last(now_ns);
+        let place = (flow, sequence);
+        out.extend(self.packet(piece, sealed, place, MediaData::COPY, unix));
     }
 
     /// Sends the open repairs.
@@ -314,28 +324,39 @@ impl Sender {
         }
     }
 
+    /// Sends a packet for the first time: the code takes it as it is, then it is sealed where it lies.
     fn send_source(&mut self, piece: Piece, now_ns: u64, unix: UnixNanos, out: &mut Vec<Transmit>) {
-        let (flow, sequence) = self.flows.for_source();
+        let repair = self.protect(piece);
+        let context = MediaData::context(self.config.session, &piece.framing);
+        let sealer = &mut self.sealer;
+        let seal = |payload: &mut [u8]| sealer.seal(Lane::Source, piece.symbol, &context, payload);
+        let Some(sealed) = self.store.seal(&piece, seal) else {
+            return;
+        };
+        let place = self.flows.for_source();
         self.counters.sources += 1;
-        out.push(self.packet(piece, flow, sequence, 0, unix));
-        if let Some((flow, sequence)) = self.flows.for_trial(now_ns) {
+        out.extend(self.packet(piece, sealed, place, 0, unix));
+        if let Some(place) = self.flows.for_trial(now_ns) {
             self.counters.trials += 1;
-            out.push(self.packet(piece, flow, sequence, MediaData::COPY, unix));
+            out.extend(self.packet(piece, sealed, place, MediaData::COPY, unix));
         }
-        self.protect(piece, unix, out);
+        if let Some((id, sources)) = repair {
+            self.send_repair(id, sources, unix, out);
+        }
         if piece.framing.flags & MediaFraming::END != 0 {
             self.flush(unix, out);
         }
     }
 
+    /// None if the keys of its epoch are gone.
     fn packet(
         &self,
         piece: Piece,
-        flow: FlowId,
-        flow_sequence: Sequence,
+        sealed: Sealed,
+        (flow, flow_sequence): (FlowId, Sequence),
         flags: u8,
         sent: UnixNanos,
-    ) -> Transmit {
+    ) -> Option<Transmit> {
         let data = MediaData {
             session: self.config.session,
             symbol: Sequence::from(piece.symbol),
@@ -344,20 +365,21 @@ impl Sender {
             flags,
             sent,
             framing: piece.framing,
+            sealed,
         };
         let mut header = [0; MEDIA_HEADER_LENGTH];
-        data.encode(&self.config.key, &mut header);
-        Transmit {
+        data.encode(self.sealer.header_key(sealed.epoch)?, &mut header);
+        Some(Transmit {
             flow,
             header,
             header_length: MEDIA_HEADER_LENGTH as u8,
             body: Body::Piece(piece),
-        }
+        })
     }
 
-    /// Passes a source packet to the encoder, and sends the repair that it completes.
-    fn protect(&mut self, piece: Piece, sent: UnixNanos, out: &mut Vec<Transmit>) {
-        let Some(encoder) = &mut self.encoder else { return };
+    /// Passes a source packet to the encoder; returns the repair that it completes, which is kept, and its sources.
+    fn protect(&mut self, piece: Piece) -> Option<(RepairPayloadId, usize)> {
+        let encoder = self.encoder.as_mut()?;
         let mut framing = [0; FRAMING_LENGTH];
         piece.framing.encode(&mut framing);
         self.symbol.clear();
@@ -369,25 +391,34 @@ impl Sender {
         };
         let sources = usize::from(encoder.rate().sources());
         // Payloads are within the encoder's maximum, so it accepts them all.
-        let Ok(Some(repair)) = encoder.push(adu) else {
-            return;
-        };
+        let repair = encoder.push(adu).ok()??;
         let id = keep_repair(&mut self.repairs, self.repairs_used, &repair);
-        self.send_repair(id, sources, sent, out);
+        Some((id, sources))
     }
 
     /// Sends the repair that was kept last, after `sources` sources.
     fn send_repair(&mut self, id: RepairPayloadId, sources: usize, sent: UnixNanos, out: &mut Vec<Transmit>) {
+        let (number, payload_id) = (self.counters.repairs, id.encode());
+        let context = MediaRepair::context(self.config.session, payload_id);
+        let symbol = &mut self.repairs[self.repairs_used];
+        let Ok(sealed) = self.sealer.seal(Lane::Repair, number, &context, symbol) else {
+            return;
+        };
+        let Some(key) = self.sealer.header_key(sealed.epoch) else {
+            return;
+        };
         let (flow, flow_sequence) = self.flows.for_repair(sources);
         let packet = MediaRepair {
             session: self.config.session,
             flow_sequence,
             flow,
             sent,
-            payload_id: id.encode(),
+            payload_id,
+            number: Sequence::from(number),
+            sealed,
         };
         let mut short = [0; REPAIR_HEADER_LENGTH];
-        packet.encode(&self.config.key, &mut short);
+        packet.encode(key, &mut short);
         let mut header = [0; MEDIA_HEADER_LENGTH];
         header[..REPAIR_HEADER_LENGTH].copy_from_slice(&short);
         out.push(Transmit {
@@ -411,13 +442,15 @@ impl Sender {
                 let expires_ns = self.store.expiry(piece).unwrap_or(u64::MAX);
                 now_ns + one_way_ns < expires_ns
             });
-            let Some(piece) = piece else {
+            // A packet that was not sent yet is not sealed, and cannot be missing.
+            let Some((piece, sealed)) = piece.and_then(|piece| Some((piece, self.store.sealed(&piece)?)))
+            else {
                 self.counters.refused += 1;
                 continue;
             };
-            let (flow, sequence) = self.flows.for_copy();
+            let place = self.flows.for_copy();
             self.counters.retransmitted += 1;
-            out.push(self.packet(piece, flow, sequence, MediaData::COPY, unix));
+            out.extend(self.packet(piece, sealed, place, MediaData::COPY, unix));
         }
     }
 
@@ -429,14 +462,15 @@ impl Sender {
         }
     }
 
-    /// Takes a datagram of the receiver.
+    /// Takes a datagram of the receiver, and decrypts it where it is.
     ///
     /// # Errors
     /// When it is not valid; only a counter changes.
-    pub fn receive(&mut self, now_ns: u64, unix: UnixNanos, datagram: &[u8]) -> Result<(), DecodeError> {
-        let decoded = MediaFeedback::decode(&self.config.key, self.config.session, datagram);
+    pub fn receive(&mut self, now_ns: u64, unix: UnixNanos, datagram: &mut [u8]) -> Result<(), DecodeError> {
+        let near = self.feedback.unwrap_or(0);
+        let decoded = MediaFeedback::decode(&mut self.opener, near, self.config.session, datagram);
         let (feedback, lists) = decoded.inspect_err(|_| self.counters.rejected += 1)?;
-        let number = feedback.number.extend(self.feedback.unwrap_or(0));
+        let number = feedback.number;
         if self.feedback.is_some_and(|last| number <= last) {
             self.counters.rejected += 1;
             return Ok(());
@@ -532,6 +566,11 @@ impl Sender {
     pub fn fec_rate(&self) -> Option<CodeRate> {
         let adapted = self.adaptive.as_ref().map(Adaptive::rate);
         adapted.or(self.encoder.as_ref().map(Encoder::rate))
+    }
+
+    /// Key renewals so far.
+    pub fn key_renewals(&self) -> u64 {
+        self.sealer.renewals()
     }
 
     /// The flows and their use.

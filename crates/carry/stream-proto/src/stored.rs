@@ -1,8 +1,10 @@
 //! The sender's store of sent frames, kept while retransmission may be requested: frames, and which packet of
-//! which frame each symbol was. It must not know flows, or timeouts except the expiry of a frame.
+//! which frame each symbol was. Packets are sealed where they lie, once, so that a retransmission has the bytes of the first
+//! transmission. It must not know flows, or timeouts except the expiry of a frame.
 
 use std::collections::VecDeque;
 
+use weir_protect::{SealError, Sealed};
 use weir_wire::MediaFraming;
 
 /// The content of one buffer: a frame, a format description, or the end of the stream.
@@ -13,6 +15,8 @@ struct Stored {
     bytes: Vec<u8>,
     first_symbol: u64,
     packets: u32,
+    /// Of the packets that were sent, from the first on.
+    seals: Vec<Sealed>,
     /// Its expiry; none until it has been sent completely.
     expires_ns: Option<u64>,
 }
@@ -30,6 +34,12 @@ pub struct Piece {
     pub(crate) length: u32,
 }
 
+impl Piece {
+    fn range(&self) -> std::ops::Range<usize> {
+        self.start as usize..(self.start + self.length) as usize
+    }
+}
+
 /// Frames in the order of their symbols.
 #[derive(Debug)]
 pub struct FrameStore {
@@ -40,6 +50,8 @@ pub struct FrameStore {
     payload: u32,
     most_bytes: usize,
     bytes: usize,
+    /// For reuse.
+    spare_seals: Vec<Vec<Sealed>>,
 }
 
 impl FrameStore {
@@ -52,6 +64,7 @@ impl FrameStore {
             payload,
             most_bytes,
             bytes: 0,
+            spare_seals: Vec::new(),
         }
     }
 
@@ -69,11 +82,14 @@ impl FrameStore {
     pub fn keep(&mut self, framing: MediaFraming, bytes: Vec<u8>) -> (u64, u32) {
         let packets = (bytes.len() as u32).div_ceil(self.payload).max(1);
         self.bytes += bytes.len();
+        let mut seals = self.spare_seals.pop().unwrap_or_default();
+        seals.reserve(packets as usize);
         self.kept.push_back(Stored {
             framing,
             bytes,
             first_symbol: self.next_symbol,
             packets,
+            seals,
             expires_ns: None,
         });
         self.next_symbol += u64::from(packets);
@@ -110,12 +126,39 @@ impl FrameStore {
         self.piece(self.first + place as u64, u32::try_from(index).ok()?)
     }
 
-    /// The payload of a packet; empty if it is no longer kept.
+    fn place(&self, piece: &Piece) -> usize {
+        usize::try_from(piece.buffer.wrapping_sub(self.first)).unwrap_or(usize::MAX)
+    }
+
+    /// The payload of a packet, sealed once it was sent; empty if it is no longer kept.
     pub fn payload(&self, piece: &Piece) -> &[u8] {
-        let place = usize::try_from(piece.buffer.wrapping_sub(self.first)).unwrap_or(usize::MAX);
-        let bytes = self.kept.get(place).map_or(&[][..], |stored| &stored.bytes);
-        let (start, end) = (piece.start as usize, (piece.start + piece.length) as usize);
-        bytes.get(start..end).unwrap_or(&[])
+        let stored = self.kept.get(self.place(piece));
+        let bytes = stored.map_or(&[][..], |stored| &stored.bytes);
+        bytes.get(piece.range()).unwrap_or(&[])
+    }
+
+    /// Seals a packet with `seal`, once; later calls return the same. None if it is no longer kept, or packets of its frame
+    /// before it are not sealed.
+    pub fn seal(
+        &mut self,
+        piece: &Piece,
+        seal: impl FnOnce(&mut [u8]) -> Result<Sealed, SealError>,
+    ) -> Option<Sealed> {
+        let place = self.place(piece);
+        let stored = self.kept.get_mut(place)?;
+        let index = usize::try_from(piece.symbol.checked_sub(stored.first_symbol)?).ok()?;
+        if index == stored.seals.len() {
+            let payload = stored.bytes.get_mut(piece.range())?;
+            stored.seals.push(seal(payload).ok()?);
+        }
+        stored.seals.get(index).copied()
+    }
+
+    /// The seal of a packet that was sent.
+    pub fn sealed(&self, piece: &Piece) -> Option<Sealed> {
+        let stored = self.kept.get(self.place(piece))?;
+        let index = usize::try_from(piece.symbol.checked_sub(stored.first_symbol)?).ok()?;
+        stored.seals.get(index).copied()
     }
 
     /// The expiry of a packet's frame; none while it is being sent.
@@ -140,7 +183,9 @@ impl FrameStore {
         if !over && oldest.first_symbol + u64::from(oldest.packets) > settled {
             return None;
         }
-        let oldest = self.kept.pop_front()?;
+        let mut oldest = self.kept.pop_front()?;
+        oldest.seals.clear();
+        self.spare_seals.push(oldest.seals);
         self.first += 1;
         self.bytes -= oldest.bytes.len();
         Some((oldest.framing, oldest.bytes))
@@ -191,6 +236,38 @@ mod tests {
             (store.by_symbol(7), store.piece(0, 3), store.piece(3, 0)),
             (None, None, None)
         );
+    }
+
+    #[test]
+    fn a_packet_is_sealed_once_in_order_and_where_it_lies() {
+        let mut store = store();
+        let seal = |mark: u8| {
+            move |payload: &mut [u8]| {
+                payload.fill(mark);
+                Ok(Sealed {
+                    epoch: mark,
+                    ..Sealed::default()
+                })
+            }
+        };
+        let [first, second, third] = [0, 1, 2].map(|symbol| store.by_symbol(symbol).unwrap());
+        assert_eq!(store.seal(&second, seal(9)), None, "the first is not sealed");
+        assert_eq!((store.sealed(&first), store.payload(&second)[0]), (None, 100));
+        assert_eq!(store.seal(&first, seal(1)).unwrap().epoch, 1);
+        assert_eq!(
+            store.seal(&first, seal(2)).unwrap().epoch,
+            1,
+            "it was sealed before"
+        );
+        assert_eq!(store.payload(&first), [1; 100]);
+        assert_eq!(store.seal(&second, seal(3)).unwrap().epoch, 3);
+        assert_eq!(store.sealed(&second).unwrap().epoch, 3);
+        let refused = |_: &mut [u8]| Err(SealError::NumberReused(2));
+        assert_eq!((store.seal(&third, refused), store.sealed(&third)), (None, None));
+        assert_eq!(store.payload(&third)[0], 200, "as it was");
+        store.sent(0, 1_000);
+        store.take_unwanted(1_000, 0).unwrap();
+        assert_eq!((store.seal(&first, seal(4)), store.sealed(&first)), (None, None));
     }
 
     #[test]

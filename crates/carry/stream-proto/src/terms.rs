@@ -1,7 +1,8 @@
 //! What a receiver agrees on with each of its senders, and what it reports. It must not know packets.
 
 use weir_fec::DecoderConfigError;
-use weir_wire::{SessionId, UdpKey};
+use weir_protect::StreamSecrets;
+use weir_wire::SessionId;
 
 /// A sender of a receiver. Not reused before 65,535 other senders were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -12,8 +13,8 @@ pub struct SenderIndex(pub u16);
 pub struct SenderTerms {
     /// The session.
     pub session: SessionId,
-    /// Its key.
-    pub key: UdpKey,
+    /// Its secrets, as the receiver has them.
+    pub secrets: StreamSecrets,
     /// Flows, 1 to 64.
     pub flows: u16,
     /// Maximum window of a repair, packets; none without FEC.

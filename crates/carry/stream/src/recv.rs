@@ -516,7 +516,7 @@ fn sender_terms(config: &RecvConfig, rank: u16, opened: &Opened) -> SenderTerms 
     let history = within * 1.25 + apart as f64 + f64::from(terms.fec_window.unwrap_or(0));
     SenderTerms {
         session: opened.session,
-        key: opened.key,
+        secrets: opened.secrets.clone(),
         flows: terms.flows,
         fec_window: terms.fec_window,
         fec_history: history as u16,

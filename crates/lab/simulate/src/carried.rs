@@ -6,11 +6,12 @@ use weir_diagnose::{Carried, Recovery, Stream, Transport};
 use weir_fec::CodeRate;
 use weir_link::discrete::{Endpoint, Network};
 use weir_link::{Departure, FlowKey, LinkSpec, Nanos, Packet};
+use weir_protect::{Protection, Secret, StreamSecrets};
 use weir_stream_proto::{
     BreakerLimits, Fec, Join, OutputFrame, PACKET_OVERHEAD, Pace, Receiver, ReceiverConfig, Sender,
     SenderConfig, SenderIndex, SenderTerms, Transmit, usual_burst,
 };
-use weir_wire::{MAX_FEEDBACK_LENGTH, MediaFraming, SessionId, UdpKey, UnixNanos};
+use weir_wire::{MAX_FEEDBACK_LENGTH, MediaFraming, SessionId, UnixNanos};
 
 use crate::path::START_UNIX_NS;
 use crate::wire::round_trip_ns;
@@ -21,7 +22,6 @@ const PAYLOAD: u32 = 16;
 const MOST_PACKETS: u64 = 1 << 16;
 /// IPv4 and UDP headers, bytes.
 const HEADERS: u32 = 28;
-const KEY: UdpKey = UdpKey::new(*b"key of the trial");
 const SECOND_NS: u64 = 1_000_000_000;
 /// Longest frame, longest wait for repairs, and longest stream: a trial is to end, whatever a file of results says.
 const LONGEST_FRAME_NS: u64 = SECOND_NS;
@@ -136,6 +136,11 @@ fn offer(flow: u16, longer: u32, payload: Vec<u8>) -> Packet<Vec<u8>> {
     }
 }
 
+/// Protection changes neither lengths nor times, and nobody reads these bytes.
+fn secrets() -> StreamSecrets {
+    StreamSecrets::new(Protection::Off, Secret::new([1; 32]), Secret::new([2; 32]))
+}
+
 /// The sender and its source of frames.
 struct Near {
     sender: Sender,
@@ -155,7 +160,7 @@ impl Near {
         (1..=64).contains(&stream.flows).then_some(())?;
         let config = SenderConfig {
             session: SessionId(stream.seed),
-            key: KEY,
+            secrets: secrets(),
             flows: stream.flows,
             payload: PAYLOAD,
             segments: usual_burst(stream.payload),
@@ -256,7 +261,7 @@ impl Endpoint<Vec<u8>> for Near {
         while self.sender.poll_event().is_some() {}
     }
 
-    fn receive(&mut self, departure: Departure<Vec<u8>>, _out: &mut Vec<Packet<Vec<u8>>>) {
+    fn receive(&mut self, mut departure: Departure<Vec<u8>>, _out: &mut Vec<Packet<Vec<u8>>>) {
         // The kernel drops what its checksum shows.
         if departure.corrupted.is_some() {
             return;
@@ -264,7 +269,7 @@ impl Endpoint<Vec<u8>> for Near {
         let now = departure.at.0;
         let unix = UnixNanos(START_UNIX_NS + now);
         // The sender counts what it cannot read.
-        let _ = self.sender.receive(now, unix, &departure.packet.payload);
+        let _ = self.sender.receive(now, unix, &mut departure.packet.payload);
     }
 }
 
@@ -297,7 +302,7 @@ impl Far {
         let history = within * 1.25 + f64::from(window.unwrap_or(0));
         let terms = SenderTerms {
             session: SessionId(stream.seed),
-            key: KEY,
+            secrets: secrets().of_other_end(),
             flows: stream.flows,
             fec_window: window,
             fec_history: history as u16,
@@ -357,12 +362,12 @@ impl Endpoint<Vec<u8>> for Far {
         }
     }
 
-    fn receive(&mut self, departure: Departure<Vec<u8>>, out: &mut Vec<Packet<Vec<u8>>>) {
+    fn receive(&mut self, mut departure: Departure<Vec<u8>>, out: &mut Vec<Packet<Vec<u8>>>) {
         if departure.corrupted.is_some() {
             return;
         }
         self.receiver
-            .receive(departure.at.0, self.index, &departure.packet.payload);
+            .receive(departure.at.0, self.index, &mut departure.packet.payload);
         self.wake(departure.at, out);
     }
 }

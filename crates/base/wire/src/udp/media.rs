@@ -1,19 +1,24 @@
 //! Packets of a media stream: source packets, repair packets, and feedback from the receiver. It must not know how
 //! packets are scheduled, repaired or reassembled.
 //!
-//! A payload follows the header of a source packet, a repair symbol that of a repair packet; the tag covers neither. FEC
-//! protects the [`MediaFraming`] and the payload of a source packet.
+//! A payload follows the header of a source packet, a repair symbol that of a repair packet. The seal of each is in its
+//! header, whose own tag covers it; these functions neither seal nor open. FEC protects the [`MediaFraming`] and the
+//! payload of a source packet, before they are sealed.
 
-use super::{Kind, begin, open, seal, seal_slice};
-use crate::big_endian::{put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
+use weir_protect::{Lane, Opener, SealError, Sealed, Sealer, TAG_LENGTH};
+
+use super::{Kind, begin, open, open_slice, peek, seal, seal_slice};
+use crate::big_endian::{bytes_at, put, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use crate::{DecodeError, FlowId, Sequence, SessionId, UdpKey, UnixNanos};
 
 /// Length of the header of a source packet, bytes.
-pub const MEDIA_HEADER_LENGTH: usize = 64;
+pub const MEDIA_HEADER_LENGTH: usize = 80;
 /// Length of the header of a repair packet, bytes.
-pub const REPAIR_HEADER_LENGTH: usize = 48;
-/// Length of the fixed part of a feedback packet, bytes; flows, ranges and the tag follow.
-pub const FEEDBACK_HEADER_LENGTH: usize = 56;
+pub const REPAIR_HEADER_LENGTH: usize = 64;
+/// Length of the fixed part of a feedback packet, bytes; flows, ranges and both tags follow.
+pub const FEEDBACK_HEADER_LENGTH: usize = 60;
+/// Length of the part of a feedback packet that is not encrypted, bytes: its first.
+pub const FEEDBACK_CLEAR_LENGTH: usize = 20;
 /// Length of the framing within a source packet's header, bytes.
 pub const FRAMING_LENGTH: usize = 24;
 /// Maximum number of flows in a feedback packet.
@@ -21,12 +26,18 @@ pub const MAX_FEEDBACK_FLOWS: usize = 64;
 /// Maximum number of ranges of missing packets in a feedback packet.
 pub const MAX_MISSING_RANGES: usize = 56;
 /// Maximum length of a feedback packet, bytes: below the payload of the smallest MTU of IPv6 (RFC 8200 section 5).
-pub const MAX_FEEDBACK_LENGTH: usize =
-    FEEDBACK_HEADER_LENGTH + MAX_FEEDBACK_FLOWS * STATUS_LENGTH + MAX_MISSING_RANGES * RANGE_LENGTH + 8;
+pub const MAX_FEEDBACK_LENGTH: usize = FEEDBACK_HEADER_LENGTH
+    + MAX_FEEDBACK_FLOWS * STATUS_LENGTH
+    + MAX_MISSING_RANGES * RANGE_LENGTH
+    + TAGS_LENGTH;
 
 const STATUS_LENGTH: usize = 12;
 const RANGE_LENGTH: usize = 6;
 const FRAMING_AT: usize = 32;
+/// The seal's tag and the header's, at the end of a feedback packet.
+const TAGS_LENGTH: usize = TAG_LENGTH + 8;
+/// Length of what is authenticated with a source packet's payload, besides the symbol, bytes.
+const SOURCE_CONTEXT: usize = 8 + FRAMING_LENGTH;
 
 /// Frame and offset of a payload: what a receiver needs besides the payload, and what FEC recovers with it.
 ///
@@ -79,8 +90,8 @@ impl MediaFraming {
 
 /// A source packet.
 ///
-/// Offsets after the start: encoding symbol 12, flow sequence 16, flow 20, flags 22, protection 23, sent 24, framing 32,
-/// tag 56.
+/// Offsets after the start: encoding symbol 12, flow sequence 16, flow 20, flags 22, key epoch 23, sent 24, framing 32,
+/// seal 56, tag 72.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MediaData {
     /// Session.
@@ -97,6 +108,8 @@ pub struct MediaData {
     pub sent: UnixNanos,
     /// Frame and offset of the payload.
     pub framing: MediaFraming,
+    /// Key epoch and tag of the payload. A copy has those of the first transmission.
+    pub sealed: Sealed,
 }
 
 impl MediaData {
@@ -117,19 +130,37 @@ impl MediaData {
         put_u32(out, 16, self.flow_sequence.0);
         put_u16(out, 20, self.flow.0);
         out[22] = self.flags;
-        out[23] = 0;
+        out[23] = self.sealed.epoch;
         put_u64(out, 24, self.sent.0);
         let mut framing = [0; FRAMING_LENGTH];
         self.framing.encode(&mut framing);
-        out[FRAMING_AT..FRAMING_AT + FRAMING_LENGTH].copy_from_slice(&framing);
+        put(out, FRAMING_AT, framing);
+        put(out, FRAMING_AT + FRAMING_LENGTH, self.sealed.tag);
         seal(out, key);
     }
 
-    /// Reads and checks the header of a datagram; the payload follows [`MEDIA_HEADER_LENGTH`] bytes.
+    /// What is authenticated with the payload, besides the symbol: session and framing, which copies have in common.
     #[inline]
-    pub fn decode(key: &UdpKey, session: SessionId, datagram: &[u8]) -> Result<Self, DecodeError> {
-        let header: &[u8; MEDIA_HEADER_LENGTH] = open(datagram, Kind::MediaData, session, key)?;
-        check_protection(header[23])?;
+    #[must_use]
+    pub fn context(session: SessionId, framing: &MediaFraming) -> [u8; SOURCE_CONTEXT] {
+        let mut encoded = [0; FRAMING_LENGTH];
+        framing.encode(&mut encoded);
+        let mut context = [0; SOURCE_CONTEXT];
+        put_u64(&mut context, 0, session.0);
+        put(&mut context, 8, encoded);
+        context
+    }
+
+    /// Reads and checks the header of a datagram; the payload follows [`MEDIA_HEADER_LENGTH`] bytes. `key` gives the key
+    /// of a key epoch.
+    #[inline]
+    pub fn decode(
+        key: impl FnOnce(u8) -> Option<UdpKey>,
+        session: SessionId,
+        datagram: &[u8],
+    ) -> Result<Self, DecodeError> {
+        let key = key_at(key, (23, MEDIA_HEADER_LENGTH), datagram)?;
+        let header: &[u8; MEDIA_HEADER_LENGTH] = open(datagram, Kind::MediaData, session, &key)?;
         let mut framing = [0; FRAMING_LENGTH];
         framing.copy_from_slice(&header[FRAMING_AT..FRAMING_AT + FRAMING_LENGTH]);
         Ok(Self {
@@ -140,14 +171,18 @@ impl MediaData {
             flags: header[22],
             sent: UnixNanos(u64_at(header, 24)),
             framing: MediaFraming::decode(&framing),
+            sealed: Sealed {
+                epoch: header[23],
+                tag: bytes_at(header, FRAMING_AT + FRAMING_LENGTH),
+            },
         })
     }
 }
 
 /// A repair packet.
 ///
-/// Offsets after the start: flow sequence 12, flow 16, reserved 18, protection 19, sent 20, repair payload identifier 28,
-/// reserved 36, tag 40.
+/// Offsets after the start: flow sequence 12, flow 16, reserved 18, key epoch 19, sent 20, repair payload identifier 28,
+/// number 36, seal 40, tag 56.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MediaRepair {
     /// Session.
@@ -160,6 +195,10 @@ pub struct MediaRepair {
     pub sent: UnixNanos,
     /// The Repair FEC Payload ID of RFC 8681 section 4.1.3: repair key, density and window.
     pub payload_id: [u8; 8],
+    /// Number of the repair packet in the session, from 0 (wraps).
+    pub number: Sequence,
+    /// Key epoch and tag of the repair symbol.
+    pub sealed: Sealed,
 }
 
 impl MediaRepair {
@@ -169,23 +208,39 @@ impl MediaRepair {
         begin(out, Kind::MediaRepair, self.session);
         put_u32(out, 12, self.flow_sequence.0);
         put_u16(out, 16, self.flow.0);
-        out[18..20].fill(0);
+        out[18] = 0;
+        out[19] = self.sealed.epoch;
         put_u64(out, 20, self.sent.0);
-        out[28..36].copy_from_slice(&self.payload_id);
-        out[36..40].fill(0);
+        put(out, 28, self.payload_id);
+        put_u32(out, 36, self.number.0);
+        put(out, 40, self.sealed.tag);
         seal(out, key);
     }
 
-    /// Reads and checks the header of a datagram; the repair symbol follows [`REPAIR_HEADER_LENGTH`] bytes.
+    /// What is authenticated with the repair symbol, besides the number.
     #[inline]
-    pub fn decode(key: &UdpKey, session: SessionId, datagram: &[u8]) -> Result<Self, DecodeError> {
-        let header: &[u8; REPAIR_HEADER_LENGTH] = open(datagram, Kind::MediaRepair, session, key)?;
-        check_protection(header[19])?;
-        let reserved = (u32_at(header, 36), header[18]);
-        if reserved != (0, 0) {
+    #[must_use]
+    pub fn context(session: SessionId, payload_id: [u8; 8]) -> [u8; 16] {
+        let mut context = [0; 16];
+        put_u64(&mut context, 0, session.0);
+        put(&mut context, 8, payload_id);
+        context
+    }
+
+    /// Reads and checks the header of a datagram; the repair symbol follows [`REPAIR_HEADER_LENGTH`] bytes. `key` gives the
+    /// key of a key epoch.
+    #[inline]
+    pub fn decode(
+        key: impl FnOnce(u8) -> Option<UdpKey>,
+        session: SessionId,
+        datagram: &[u8],
+    ) -> Result<Self, DecodeError> {
+        let key = key_at(key, (19, REPAIR_HEADER_LENGTH), datagram)?;
+        let header: &[u8; REPAIR_HEADER_LENGTH] = open(datagram, Kind::MediaRepair, session, &key)?;
+        if header[18] != 0 {
             return Err(DecodeError::Field {
                 field: "reserved",
-                value: u64::from(reserved.0.max(reserved.1.into())),
+                value: u64::from(header[18]),
             });
         }
         let mut payload_id = [0; 8];
@@ -196,19 +251,29 @@ impl MediaRepair {
             flow: FlowId(u16_at(header, 16)),
             sent: UnixNanos(u64_at(header, 20)),
             payload_id,
+            number: Sequence(u32_at(header, 36)),
+            sealed: Sealed {
+                epoch: header[19],
+                tag: bytes_at(header, 40),
+            },
         })
     }
 }
 
-/// Encryption of a payload: this version supports only 0, none.
-fn check_protection(value: u8) -> Result<(), DecodeError> {
-    match value {
-        0 => Ok(()),
-        value => Err(DecodeError::Field {
-            field: "protection",
-            value: value.into(),
-        }),
+/// The key of the epoch at this offset of a header of `needed` bytes. Version and kind are checked before: another version
+/// has other offsets.
+#[inline]
+fn key_at(
+    key: impl FnOnce(u8) -> Option<UdpKey>,
+    (at, needed): (usize, usize),
+    datagram: &[u8],
+) -> Result<UdpKey, DecodeError> {
+    let got = datagram.len();
+    if got < needed {
+        return Err(DecodeError::Truncated { needed, got });
     }
+    peek(datagram)?;
+    key(datagram[at]).ok_or(DecodeError::Epoch(datagram[at]))
 }
 
 /// The receiver's state of one flow.
@@ -233,15 +298,15 @@ pub struct MissingRange {
 
 /// Feedback from the receiver to the sender.
 ///
-/// Offsets after the start: number 12, newest symbol 16, settled symbol 20, received 24, lost 28, unrepaired 32, echo 36,
-/// held 44, flows 48, ranges 50, late 52. Flows (newest 0, lost 4, silent 8) follow at 56, then ranges (first 0, count
-/// 4), then the tag, which here covers all.
+/// Offsets after the start: number 12, key epoch 16, reserved 17, newest symbol 20, settled symbol 24, received 28, lost 32,
+/// unrepaired 36, echo 40, held 48, flows 52, ranges 54, late 56. Flows (newest 0, lost 4, silent 8) follow at 60, then ranges
+/// (first 0, count 4), then the seal of all from 20 on, then the tag, which here covers all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MediaFeedback {
     /// Session.
     pub session: SessionId,
-    /// Number of this feedback, from 0 (wraps).
-    pub number: Sequence,
+    /// Number of this feedback, from 0; its low 32 bits are sent.
+    pub number: u64,
     /// Highest symbol that arrived.
     pub newest: Sequence,
     /// All symbols before this one arrived, were recovered, or are declared lost.
@@ -261,29 +326,33 @@ pub struct MediaFeedback {
 }
 
 impl MediaFeedback {
-    /// Writes a feedback packet; returns its length. Flows beyond [`MAX_FEEDBACK_FLOWS`] and ranges beyond
+    /// Writes and seals a feedback packet; returns its length. Flows beyond [`MAX_FEEDBACK_FLOWS`] and ranges beyond
     /// [`MAX_MISSING_RANGES`] are left out.
+    ///
+    /// # Errors
+    /// When a feedback with this number was sealed before.
     pub fn encode(
         &self,
-        key: &UdpKey,
+        sealer: &mut Sealer,
         flows: &[FlowStatus],
         missing: &[MissingRange],
         out: &mut [u8; MAX_FEEDBACK_LENGTH],
-    ) -> usize {
+    ) -> Result<usize, SealError> {
         let flows = &flows[..flows.len().min(MAX_FEEDBACK_FLOWS)];
         let missing = &missing[..missing.len().min(MAX_MISSING_RANGES)];
         begin(out, Kind::MediaFeedback, self.session);
-        put_u32(out, 12, self.number.0);
-        put_u32(out, 16, self.newest.0);
-        put_u32(out, 20, self.settled.0);
-        put_u32(out, 24, self.received);
-        put_u32(out, 28, self.lost);
-        put_u32(out, 32, self.unrepaired);
-        put_u64(out, 36, self.echo.0);
-        put_u32(out, 44, self.held_ns);
-        put_u16(out, 48, flows.len() as u16);
-        put_u16(out, 50, missing.len() as u16);
-        put_u32(out, 52, self.late);
+        put_u32(out, 12, Sequence::from(self.number).0);
+        out[16..20].fill(0);
+        put_u32(out, 20, self.newest.0);
+        put_u32(out, 24, self.settled.0);
+        put_u32(out, 28, self.received);
+        put_u32(out, 32, self.lost);
+        put_u32(out, 36, self.unrepaired);
+        put_u64(out, 40, self.echo.0);
+        put_u32(out, 48, self.held_ns);
+        put_u16(out, 52, flows.len() as u16);
+        put_u16(out, 54, missing.len() as u16);
+        put_u32(out, 56, self.late);
         let mut at = FEEDBACK_HEADER_LENGTH;
         for flow in flows {
             put_u32(out, at, flow.newest.0);
@@ -296,54 +365,89 @@ impl MediaFeedback {
             put_u16(out, at + 4, range.count);
             at += RANGE_LENGTH;
         }
-        seal_slice(&mut out[..at + 8], key);
-        at + 8
+        let (clear, rest) = out[..at].split_at_mut(FEEDBACK_CLEAR_LENGTH);
+        // Without the epoch, which is not known before; the key depends on it.
+        let sealed = sealer.seal(Lane::Feedback, self.number, &clear[..16], rest)?;
+        out[16] = sealed.epoch;
+        put(out, at, sealed.tag);
+        seal_slice(&mut out[..at + TAGS_LENGTH], sealer.present_header_key());
+        Ok(at + TAGS_LENGTH)
     }
 
-    /// Reads and checks a feedback packet.
+    /// Checks the tag of a feedback packet, opens it in place, and reads it. `near` is the number of the last one.
+    ///
+    /// # Errors
+    /// When it is not from the other end, or a field is out of range.
     pub fn decode<'a>(
-        key: &UdpKey,
+        opener: &mut Opener,
+        near: u64,
         session: SessionId,
-        datagram: &'a [u8],
+        datagram: &'a mut [u8],
     ) -> Result<(Self, FeedbackLists<'a>), DecodeError> {
-        let too_short = |needed| DecodeError::Truncated {
-            needed,
-            got: datagram.len(),
+        let got = datagram.len();
+        let place = (16, FEEDBACK_HEADER_LENGTH + TAGS_LENGTH);
+        let key = key_at(|epoch| opener.header_key(epoch).copied(), place, datagram)?;
+        open_slice(datagram, Kind::MediaFeedback, session, &key)?;
+        let (content, tags) = datagram.split_at_mut(got - TAGS_LENGTH);
+        let number = Sequence(u32_at(content, 12)).extend(near);
+        let (clear, rest) = content.split_at_mut(FEEDBACK_CLEAR_LENGTH);
+        opener
+            .open(
+                clear[16],
+                (Lane::Feedback, number),
+                &clear[..16],
+                bytes_at(tags, 0),
+                rest,
+            )
+            .map_err(|_| DecodeError::Seal)?;
+        Self::read((session, number), content, got)
+    }
+
+    /// Reads what was opened.
+    fn read(
+        (session, number): (SessionId, u64),
+        content: &[u8],
+        got: usize,
+    ) -> Result<(Self, FeedbackLists<'_>), DecodeError> {
+        let refused = |field, value: usize| DecodeError::Field {
+            field,
+            value: value as u64,
         };
-        let header = datagram
-            .first_chunk::<FEEDBACK_HEADER_LENGTH>()
-            .ok_or(too_short(FEEDBACK_HEADER_LENGTH))?;
-        let (flows, ranges) = (usize::from(u16_at(header, 48)), usize::from(u16_at(header, 50)));
+        let (flows, ranges) = (usize::from(u16_at(content, 52)), usize::from(u16_at(content, 54)));
         for (field, value, most) in [
             ("flows", flows, MAX_FEEDBACK_FLOWS),
             ("ranges", ranges, MAX_MISSING_RANGES),
         ] {
             if value > most {
-                return Err(DecodeError::Field {
-                    field,
-                    value: value as u64,
-                });
+                return Err(refused(field, value));
             }
+        }
+        if content[17..20] != [0; 3] {
+            return Err(refused("reserved", 1));
         }
         let ranges_at = FEEDBACK_HEADER_LENGTH + flows * STATUS_LENGTH;
         let end = ranges_at + ranges * RANGE_LENGTH;
-        let whole = datagram.get(..end + 8).ok_or(too_short(end + 8))?;
-        super::open_slice(whole, Kind::MediaFeedback, session, key)?;
+        if content.len() != end {
+            return Err(DecodeError::Truncated {
+                needed: end + TAGS_LENGTH,
+                got,
+            });
+        }
         let feedback = Self {
             session,
-            number: Sequence(u32_at(header, 12)),
-            newest: Sequence(u32_at(header, 16)),
-            settled: Sequence(u32_at(header, 20)),
-            received: u32_at(header, 24),
-            lost: u32_at(header, 28),
-            unrepaired: u32_at(header, 32),
-            echo: UnixNanos(u64_at(header, 36)),
-            held_ns: u32_at(header, 44),
-            late: u32_at(header, 52),
+            number,
+            newest: Sequence(u32_at(content, 20)),
+            settled: Sequence(u32_at(content, 24)),
+            received: u32_at(content, 28),
+            lost: u32_at(content, 32),
+            unrepaired: u32_at(content, 36),
+            echo: UnixNanos(u64_at(content, 40)),
+            held_ns: u32_at(content, 48),
+            late: u32_at(content, 56),
         };
         let lists = FeedbackLists {
-            flows: &whole[FEEDBACK_HEADER_LENGTH..ranges_at],
-            ranges: &whole[ranges_at..end],
+            flows: &content[FEEDBACK_HEADER_LENGTH..ranges_at],
+            ranges: &content[ranges_at..end],
         };
         Ok((feedback, lists))
     }

@@ -93,22 +93,6 @@ def udp_packets():
     emit("hello-ack", udp(5, struct.pack(">HHQ", 513, 0, 0xA1B2C3D4E5F60718)))
     emit("mtu-probe", udp(6, struct.pack(">IIIQ", 9, 8973, 0, sent)))
     emit("mtu-ack", udp(7, struct.pack(">IIIQ", 9, 8973, 0, sent)))
-    framing = (77, 5176000, 5184000, 2, 3, 1284616666)
-    emit("media-data", udp(8, struct.pack(">IIHBBQIIIHHQ", 4000000000, 12345, 15, 1, 0, sent, *framing)))
-    payload_id = struct.pack(">HHI", 0xBEEF, 0xF060, 3999999904)
-    emit("media-repair", udp(9, struct.pack(">IHBBQ8sI", 12346, 14, 0, 0, sent, payload_id, 0)))
-    counts = (3999999990, 4000000, 10, 1)
-    flows = ((12345, 7, 120), (12340, 0, 0xFFFFFFFF))
-    ranges = ((3999999995, 2), (4000000010, 1))
-    emit(
-        "media-feedback",
-        udp(
-            10,
-            struct.pack(">IIIIIIQIHHI", 41, 4000000020, *counts, sent, 250000, len(flows), len(ranges), 5)
-            + b"".join(struct.pack(">III", *flow) for flow in flows)
-            + b"".join(struct.pack(">IH", *missing) for missing in ranges),
-        ),
-    )
 
 
 # X25519, RFC 7748 section 5
@@ -210,6 +194,56 @@ assert (
     )[1].hex()
     == "1ae10b594f09e26a7e902ecbd0600691"
 )
+
+
+# Media packets, with ChaCha20-Poly1305
+
+SENDER_SECRET = bytes(range(0x20, 0x40))
+RECEIVER_SECRET = bytes(range(0x60, 0x80))
+PAYLOAD = b"the payload of a source packet, or a repair symbol"
+
+
+def seal(secret, lane, number, context, payload):
+    iv = expand(secret, b"iv", length=12)
+    nonce = bytes(x ^ y for x, y in zip(iv, struct.pack(">B3xQ", lane, number)))
+    return chacha20_poly1305(expand(secret, b"key"), nonce, context, payload)
+
+
+def header_tag(secret, covered):
+    return struct.pack(">Q", siphash_2_4(expand(secret, b"header", length=16), covered))
+
+
+def media_packets():
+    def start(kind):
+        return struct.pack(">HBBQ", 0x5745, 2, kind, SESSION)
+
+    sent, symbol, session = 1767225600123456789, 4000000000, struct.pack(">Q", SESSION)
+    framing = struct.pack(">IIIHHQ", 77, 5176000, 5184000, 2, 3, 1284616666)
+    sealed, tag = seal(SENDER_SECRET, 0, symbol, session + framing, PAYLOAD)
+    header = start(8) + struct.pack(">IIHBBQ", symbol, 12345, 15, 1, 0, sent) + framing + tag
+    emit("media-data", header + header_tag(SENDER_SECRET, header) + sealed)
+
+    payload_id = struct.pack(">HHI", 0xBEEF, 0xF060, 3999999904)
+    sealed, tag = seal(SENDER_SECRET, 1, 500, session + payload_id, PAYLOAD)
+    header = start(9) + struct.pack(">IHBBQ8sI", 12346, 14, 0, 0, sent, payload_id, 500) + tag
+    emit("media-repair", header + header_tag(SENDER_SECRET, header) + sealed)
+
+    counts = (3999999990, 4000000, 10, 1)
+    flows = ((12345, 7, 120), (12340, 0, 0xFFFFFFFF))
+    ranges = ((3999999995, 2), (4000000010, 1))
+    content = struct.pack(
+        ">IIIIIQIHHI", 4000000020, *counts, sent, 250000, len(flows), len(ranges), 5
+    )
+    content += b"".join(struct.pack(">III", *flow) for flow in flows)
+    content += b"".join(struct.pack(">IH", *missing) for missing in ranges)
+    context = start(10) + struct.pack(">I", 41)
+    sealed, tag = seal(RECEIVER_SECRET, 2, 41, context, content)
+    covered = context + bytes(4) + sealed + tag
+    emit("media-feedback", covered + header_tag(RECEIVER_SECRET, covered))
+
+    second = expand(SENDER_SECRET, b"next epoch")
+    sealed, tag = seal(second, 0, 1, b"context", PAYLOAD)
+    emit("second-epoch", b"\x01" + sealed + tag + header_tag(second, b"weir"))
 
 
 # Handshake
@@ -386,6 +420,7 @@ def stamp():
 
 
 udp_packets()
+media_packets()
 handshakes()
 frames()
 spreads()

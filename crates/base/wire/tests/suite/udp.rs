@@ -1,6 +1,7 @@
 //! UDP headers: round trips, and everything that must be refused.
 
 use proptest::prelude::*;
+use weir_protect::{Opener, Protection, Sealed, Sealer, Secret, StreamSecrets};
 use weir_wire::{
     DecodeError, FlowData, FlowId, FlowStatus, Hello, HelloAck, Kind, MAX_FEEDBACK_LENGTH, MediaData,
     MediaFeedback, MediaFraming, MediaRepair, MissingRange, MtuAck, MtuProbe, RttReply, RttRequest, Sequence,
@@ -10,15 +11,28 @@ use weir_wire::{
 const KEY: UdpKey = UdpKey::new(*b"key of the tests");
 const OTHER_KEY: UdpKey = UdpKey::new(*b"key of the tesTs");
 
+/// The key of kinds that have one for a whole session.
+fn of_session(key: &UdpKey) -> &UdpKey {
+    key
+}
+
+/// The same key for every epoch.
+fn of_epoch(key: &UdpKey) -> impl Fn(u8) -> Option<UdpKey> {
+    |_| Some(*key)
+}
+
 /// Checks one packet of one kind.
 macro_rules! check {
     ($type:ident, $length:literal, $packet:expr) => {{
         let packet = $packet;
         check!($type, $length, packet, packet.session)
     }};
-    ($type:ident, $length:literal, $packet:expr, $session:expr) => {{
+    ($type:ident, $length:literal, $packet:expr, $session:expr) => {
+        check!($type, $length, $packet, $session, of_session)
+    };
+    ($type:ident, $length:literal, $packet:expr, $session:expr, $key:ident) => {{
         let (packet, session) = ($packet, $session);
-        let decode = |datagram: &[u8]| $type::decode(&KEY, session, datagram);
+        let decode = |datagram: &[u8]| $type::decode($key(&KEY), session, datagram);
         let mut header = [0xaa; $length];
         packet.encode(&KEY, &mut header);
 
@@ -43,10 +57,13 @@ macro_rules! check {
             changed[bit / 8] ^= 1 << (bit % 8);
             prop_assert!(decode(&changed).is_err(), "bit {}", bit);
         }
-        prop_assert_eq!($type::decode(&OTHER_KEY, session, &header), Err(DecodeError::Tag));
+        prop_assert_eq!(
+            $type::decode($key(&OTHER_KEY), session, &header),
+            Err(DecodeError::Tag)
+        );
         let other_session = SessionId(session.0 ^ 1);
         prop_assert_eq!(
-            $type::decode(&KEY, other_session, &header),
+            $type::decode($key(&KEY), other_session, &header),
             Err(DecodeError::Session)
         );
     }};
@@ -100,10 +117,15 @@ prop_compose! {
     }
 }
 
+fn sealed() -> impl Strategy<Value = Sealed> {
+    any::<(u8, [u8; 16])>().prop_map(|(epoch, tag)| Sealed { epoch, tag })
+}
+
 prop_compose! {
     fn media_data()(
         session in session(), symbol: u32, in_flow: u32, flow: u16, flags: u8, sent: u64, frame: u32,
         (offset, frame_length, format) in any::<(u32, u32, u16)>(), framing_flags: u16, timestamp_ns: u64,
+        sealed in sealed(),
     ) -> MediaData {
         MediaData {
             session,
@@ -113,18 +135,19 @@ prop_compose! {
             flags,
             sent: UnixNanos(sent),
             framing: MediaFraming { frame, offset, frame_length, flags: framing_flags, format, timestamp_ns },
+            sealed,
         }
     }
 }
 
 prop_compose! {
     fn media_feedback()(
-        session in session(), (number, newest, settled) in any::<(u32, u32, u32)>(), received: u32, lost: u32, unrepaired: u32,
+        session in session(), (number, newest, settled) in (0..u64::MAX, any::<u32>(), any::<u32>()), received: u32, lost: u32, unrepaired: u32,
         echo: u64, held_ns: u32, late: u32,
     ) -> MediaFeedback {
         MediaFeedback {
             session,
-            number: Sequence(number),
+            number,
             newest: Sequence(newest),
             settled: Sequence(settled),
             received,
@@ -167,38 +190,46 @@ proptest! {
     }
 
     #[test]
-    fn media(packet in media_data(), flow_sequence: u32, payload_id: [u8; 8]) {
+    fn media(packet in media_data(), flow_sequence: u32, number: u32, payload_id: [u8; 8]) {
         prop_assert_eq!(packet.is_copy(), packet.flags & 1 == 1);
-        check!(MediaData, 64, packet);
-        let MediaData { session, flow, sent, .. } = packet;
-        let flow_sequence = Sequence(flow_sequence);
-        check!(MediaRepair, 48, MediaRepair { session, flow_sequence, flow, sent, payload_id });
+        check!(MediaData, 80, packet, packet.session, of_epoch);
+        let MediaData { session, flow, sent, sealed, .. } = packet;
+        let [flow_sequence, number] = [flow_sequence, number].map(Sequence);
+        let repair = MediaRepair { session, flow_sequence, flow, sent, payload_id, number, sealed };
+        check!(MediaRepair, 64, repair, session, of_epoch);
     }
 
     #[test]
     fn feedback(
         feedback in media_feedback(), flows in prop::collection::vec(flow_status(), 0..70),
         missing in prop::collection::vec(missing_range(), 0..60),
+        protection in prop::sample::select(&Protection::ALL[..]),
     ) {
+        let secrets = StreamSecrets::new(protection, Secret::new([1; 32]), Secret::new([2; 32]));
+        let mut opener = Opener::new(&secrets.of_other_end());
         let mut bytes = [0xaa; MAX_FEEDBACK_LENGTH];
-        let length = feedback.encode(&KEY, &flows, &missing, &mut bytes);
+        let length = feedback.encode(&mut Sealer::new(&secrets), &flows, &missing, &mut bytes).unwrap();
         let (flows, missing) = (&flows[..flows.len().min(64)], &missing[..missing.len().min(56)]);
-        prop_assert_eq!(length, 56 + 12 * flows.len() + 6 * missing.len() + 8);
-        let session = feedback.session;
-        let (found, lists) = MediaFeedback::decode(&KEY, session, &bytes[..length]).unwrap();
-        prop_assert_eq!(found, feedback);
-        prop_assert_eq!(lists.flows().collect::<Vec<_>>(), flows);
-        prop_assert_eq!(lists.missing().collect::<Vec<_>>(), missing);
+        prop_assert_eq!(length, 60 + 12 * flows.len() + 6 * missing.len() + 24);
+        let (session, near) = (feedback.session, feedback.number);
+        let mut decode = |mut bytes: Vec<u8>| {
+            let found = MediaFeedback::decode(&mut opener, near, session, &mut bytes);
+            found.map(|(found, lists)| (found, lists.flows().collect::<Vec<_>>(), lists.missing().collect::<Vec<_>>()))
+        };
+        let sent = &bytes[..length];
+        prop_assert_eq!(decode(sent.to_vec()), Ok((feedback, flows.to_vec(), missing.to_vec())));
         for shorter in 0..length {
-            let found = MediaFeedback::decode(&KEY, session, &bytes[..shorter]);
-            prop_assert!(matches!(found, Err(DecodeError::Truncated { .. })), "{:?}", found);
+            prop_assert!(decode(sent[..shorter].to_vec()).is_err(), "{} bytes", shorter);
         }
+        prop_assert!(decode([sent, &[0]].concat()).is_err());
         for bit in 0..length * 8 {
-            let mut changed = bytes;
+            let mut changed = sent.to_vec();
             changed[bit / 8] ^= 1 << (bit % 8);
-            prop_assert!(MediaFeedback::decode(&KEY, session, &changed[..length]).is_err(), "bit {}", bit);
+            prop_assert!(decode(changed).is_err(), "bit {}", bit);
         }
-        prop_assert!(MediaFeedback::decode(&OTHER_KEY, session, &bytes[..length]).is_err());
+        let mut at_sender = Opener::new(&secrets);
+        let reflected = MediaFeedback::decode(&mut at_sender, near, session, &mut bytes[..length]);
+        prop_assert!(matches!(reflected, Err(DecodeError::Tag)));
     }
 
     #[test]

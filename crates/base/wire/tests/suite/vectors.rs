@@ -1,13 +1,13 @@
 //! Checks the crate against `data/vectors.txt`, which an independent implementation computed
 //! (`data/make_vectors.py`).
 
-use weir_protect::{Demand, Protection};
+use weir_protect::{Demand, Lane, Opener, Protection, Sealed, Sealer, Secret, StreamSecrets};
 use weir_wire::stamp::{self, ErrorEstimate, Mode, NtpTimestamp, StampKey};
 use weir_wire::{
     AgentHandshake, ClientHandshake, Established, FlowData, FlowId, FlowStatus, FrameOpener, FrameSealer,
-    Hello, HelloAck, MAX_FEEDBACK_LENGTH, MediaData, MediaFeedback, MediaFraming, MediaRepair, MissingRange,
-    MtuAck, MtuProbe, Role, RttReply, RttRequest, Sequence, SessionId, Spread, SpreadKind, Token, UdpKey,
-    UnixNanos,
+    Hello, HelloAck, MAX_FEEDBACK_LENGTH, MEDIA_HEADER_LENGTH, MediaData, MediaFeedback, MediaFraming,
+    MediaRepair, MissingRange, MtuAck, MtuProbe, REPAIR_HEADER_LENGTH, Role, RttReply, RttRequest, Sequence,
+    SessionId, Spread, SpreadKind, Token, UdpKey, UnixNanos,
 };
 
 const VECTORS: &str = include_str!("../data/vectors.txt");
@@ -51,8 +51,29 @@ macro_rules! check_udp {
     }};
 }
 
+/// The secrets of a stream's sender.
+fn stream() -> StreamSecrets {
+    let secret = |first: u8| Secret::new(std::array::from_fn(|index| first + index as u8));
+    StreamSecrets::new(Protection::ChaCha20Poly1305, secret(0x20), secret(0x60))
+}
+
+const PAYLOAD: &[u8] = b"the payload of a source packet, or a repair symbol";
+
 #[test]
 fn media_packets() {
+    let mut sealer = Sealer::new(&stream());
+    let mut opener = Opener::new(&stream().of_other_end());
+    let framing = MediaFraming {
+        frame: 77,
+        offset: 5_176_000,
+        frame_length: 5_184_000,
+        flags: MediaFraming::END,
+        format: 3,
+        timestamp_ns: 1_284_616_666,
+    };
+    let mut payload = PAYLOAD.to_vec();
+    let context = MediaData::context(SESSION, &framing);
+    let sealed = sealer.seal(Lane::Source, 4_000_000_000, &context, &mut payload);
     let data = MediaData {
         session: SESSION,
         symbol: Sequence(4_000_000_000),
@@ -60,31 +81,62 @@ fn media_packets() {
         flow: FlowId(15),
         flags: MediaData::COPY,
         sent: UnixNanos(SENT),
-        framing: MediaFraming {
-            frame: 77,
-            offset: 5_176_000,
-            frame_length: 5_184_000,
-            flags: MediaFraming::END,
-            format: 3,
-            timestamp_ns: 1_284_616_666,
-        },
+        framing,
+        sealed: sealed.unwrap(),
     };
-    check_udp!("media-data", MediaData, 64, data);
+    let mut header = [0; MEDIA_HEADER_LENGTH];
+    data.encode(sealer.present_header_key(), &mut header);
+    let mut expected = vector("media-data");
+    assert_eq!([&header[..], &payload].concat(), expected);
+    let key = |epoch| opener.header_key(epoch).copied();
+    assert_eq!(MediaData::decode(key, SESSION, &expected), Ok(data));
+    let Sealed { epoch, tag } = data.sealed;
+    let place = (Lane::Source, 4_000_000_000);
+    let payload = &mut expected[MEDIA_HEADER_LENGTH..];
+    assert_eq!(opener.open(epoch, place, &context, tag, payload), Ok(()));
+    assert_eq!(payload, PAYLOAD);
+
+    let payload_id = [0xbe, 0xef, 0xf0, 0x60, 0xee, 0x6b, 0x27, 0xa0];
+    let mut symbol = PAYLOAD.to_vec();
+    let context = MediaRepair::context(SESSION, payload_id);
+    let sealed = sealer.seal(Lane::Repair, 500, &context, &mut symbol);
     let repair = MediaRepair {
         session: SESSION,
         flow_sequence: Sequence(12_346),
         flow: FlowId(14),
         sent: UnixNanos(SENT),
-        payload_id: [0xbe, 0xef, 0xf0, 0x60, 0xee, 0x6b, 0x27, 0xa0],
+        payload_id,
+        number: Sequence(500),
+        sealed: sealed.unwrap(),
     };
-    check_udp!("media-repair", MediaRepair, 48, repair);
+    let mut header = [0; REPAIR_HEADER_LENGTH];
+    repair.encode(sealer.present_header_key(), &mut header);
+    let expected = vector("media-repair");
+    assert_eq!([&header[..], &symbol].concat(), expected);
+    let key = |epoch| opener.header_key(epoch).copied();
+    assert_eq!(MediaRepair::decode(key, SESSION, &expected), Ok(repair));
+}
+
+/// The keys of the second epoch, which follow from those of the first.
+#[test]
+fn a_renewed_key() {
+    let mut sealer = Sealer::new(&StreamSecrets {
+        packets_per_epoch: 1,
+        ..stream()
+    });
+    sealer.seal(Lane::Source, 0, &[], &mut []).unwrap();
+    let mut payload = PAYLOAD.to_vec();
+    let sealed = sealer.seal(Lane::Source, 1, b"context", &mut payload).unwrap();
+    let tag = sealer.present_header_key().tag(b"weir").to_be_bytes();
+    let all = [&[sealed.epoch][..], &payload, &sealed.tag, &tag].concat();
+    assert_eq!(all, vector("second-epoch"));
 }
 
 #[test]
 fn media_feedback() {
     let feedback = MediaFeedback {
         session: SESSION,
-        number: Sequence(41),
+        number: 41,
         newest: Sequence(4_000_000_020),
         settled: Sequence(3_999_999_990),
         received: 4_000_000,
@@ -105,11 +157,13 @@ fn media_feedback() {
         count,
     };
     let missing = [range(3_999_999_995, 2), range(4_000_000_010, 1)];
-    let expected = vector("media-feedback");
+    let mut expected = vector("media-feedback");
     let mut encoded = [0; MAX_FEEDBACK_LENGTH];
-    let length = feedback.encode(&udp_key(), &flows, &missing, &mut encoded);
-    assert_eq!(encoded[..length], expected[..]);
-    let (found, lists) = MediaFeedback::decode(&udp_key(), SESSION, &expected).unwrap();
+    let receiver = stream().of_other_end();
+    let length = feedback.encode(&mut Sealer::new(&receiver), &flows, &missing, &mut encoded);
+    assert_eq!(encoded[..length.unwrap()], expected[..]);
+    let mut opener = Opener::new(&stream());
+    let (found, lists) = MediaFeedback::decode(&mut opener, 40, SESSION, &mut expected).unwrap();
     assert_eq!(found, feedback);
     assert!(lists.flows().eq(flows) && lists.missing().eq(missing));
 }

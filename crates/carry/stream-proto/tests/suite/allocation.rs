@@ -1,17 +1,26 @@
 //! The receiver allocates for no packet and for no frame, once it has room for those that it puts together; garbage does
 //! not make it grow.
 
-use weir_stream_proto::{Join, OutputFrame, Receiver, ReceiverConfig, SenderIndex, SenderTerms};
+use weir_fec::CodeRate;
+use weir_protect::{Lane, Protection, Sealer, Secret, StreamSecrets};
+use weir_stream_proto::{
+    BreakerLimits, Fec, Join, OutputFrame, Pace, Receiver, ReceiverConfig, Sender, SenderConfig, SenderIndex,
+    SenderTerms,
+};
 use weir_wire::{
-    FlowId, MAX_FEEDBACK_LENGTH, MEDIA_HEADER_LENGTH, MediaData, MediaFraming, Sequence, SessionId, UdpKey,
-    UnixNanos,
+    FlowId, MAX_FEEDBACK_LENGTH, MEDIA_HEADER_LENGTH, MediaData, MediaFraming, Sequence, SessionId, UnixNanos,
 };
 
-const KEY: UdpKey = UdpKey::new(*b"key of a session");
 const PAYLOAD: u32 = 100;
 const PACKETS: u32 = 50;
 const FRAME_BYTES: u32 = PACKETS * PAYLOAD;
 const GAP_NS: u64 = 20_000;
+
+/// As the sender has them.
+fn secrets() -> StreamSecrets {
+    let secret = |side| Secret::new([side; 32]);
+    StreamSecrets::new(Protection::Aes128Gcm, secret(1), secret(2))
+}
 
 fn receiver(senders: u64) -> (Receiver, Vec<SenderIndex>) {
     let config = ReceiverConfig {
@@ -25,7 +34,7 @@ fn receiver(senders: u64) -> (Receiver, Vec<SenderIndex>) {
     let add = |session| {
         let terms = SenderTerms {
             session: SessionId(session),
-            key: KEY,
+            secrets: secrets().of_other_end(),
             flows: 4,
             fec_window: None,
             fec_history: 0,
@@ -40,24 +49,32 @@ fn receiver(senders: u64) -> (Receiver, Vec<SenderIndex>) {
 }
 
 fn datagram(session: u64, symbol: u32, frame: u32, now: u64) -> [u8; MEDIA_HEADER_LENGTH + PAYLOAD as usize] {
+    // A new one for each packet, since some tests take symbols in any order.
+    let mut sealer = Sealer::new(&secrets());
+    let framing = MediaFraming {
+        frame,
+        offset: symbol % PACKETS * PAYLOAD,
+        frame_length: FRAME_BYTES,
+        ..MediaFraming::default()
+    };
+    let session = SessionId(session);
+    let mut bytes = [symbol as u8; MEDIA_HEADER_LENGTH + PAYLOAD as usize];
+    let (header, payload) = bytes.split_at_mut(MEDIA_HEADER_LENGTH);
+    let context = MediaData::context(session, &framing);
+    let sealed = sealer.seal(Lane::Source, u64::from(symbol), &context, payload);
     let data = MediaData {
-        session: SessionId(session),
+        session,
         symbol: Sequence(symbol),
         flow_sequence: Sequence(symbol / 4),
         flow: FlowId((symbol % 4) as u16),
         flags: 0,
         sent: UnixNanos(1_000_000_000 + now),
-        framing: MediaFraming {
-            frame,
-            offset: symbol % PACKETS * PAYLOAD,
-            frame_length: FRAME_BYTES,
-            ..MediaFraming::default()
-        },
+        framing,
+        sealed: sealed.expect("a new sealer"),
     };
-    let mut header = [0; MEDIA_HEADER_LENGTH];
-    data.encode(&KEY, &mut header);
-    let mut bytes = [symbol as u8; MEDIA_HEADER_LENGTH + PAYLOAD as usize];
-    bytes[..MEDIA_HEADER_LENGTH].copy_from_slice(&header);
+    let mut encoded = [0; MEDIA_HEADER_LENGTH];
+    data.encode(sealer.present_header_key(), &mut encoded);
+    header.copy_from_slice(&encoded);
     bytes
 }
 
@@ -84,13 +101,70 @@ fn run(receiver: &mut Receiver, indices: &[SenderIndex], symbols: std::ops::Rang
         let now = u64::from(symbol) * GAP_NS;
         for (session, index) in indices.iter().enumerate() {
             if symbol % 100 != 40 + session as u32 {
-                let bytes = datagram(session as u64, symbol, symbol / PACKETS, now);
-                receiver.receive(now, *index, &bytes);
+                let mut bytes = datagram(session as u64, symbol, symbol / PACKETS, now);
+                receiver.receive(now, *index, &mut bytes);
             }
         }
         whole += take(receiver, indices, now);
     }
     whole
+}
+
+/// A sender that seals every packet where it lies, and makes repairs.
+#[test]
+fn no_allocation_for_sent_packets() {
+    let config = SenderConfig {
+        session: SessionId(0),
+        secrets: StreamSecrets {
+            // Keys are renewed many times.
+            packets_per_epoch: 1_000,
+            ..secrets()
+        },
+        flows: 4,
+        payload: PAYLOAD,
+        // Blocks of up to 20 packets are sorted without a buffer.
+        segments: 2,
+        pace: Pace::Rate {
+            frame_ns: u64::from(PACKETS) * GAP_NS,
+        },
+        latency_ns: 5_000_000,
+        fec: Some(Fec::Fixed(CodeRate::new(10, 50).expect("a code rate"))),
+        arq: true,
+        most_bytes: 1 << 20,
+        breaker: BreakerLimits {
+            silence_ns: u64::MAX,
+            ..BreakerLimits::default()
+        },
+        seed: 1,
+    };
+    let mut sender = Sender::new(config, 0);
+    let (mut out, mut pushed) = (Vec::new(), 0);
+    let mut buffers: Vec<Vec<u8>> = (0..16).map(|_| vec![0; FRAME_BYTES as usize]).collect();
+    let mut run = |until: u32| {
+        while pushed < until {
+            let now = u64::from(pushed) * u64::from(PACKETS) * GAP_NS;
+            while let Some(buffer) = sender.spare_buffer() {
+                buffers.push(buffer);
+            }
+            let framing = MediaFraming {
+                frame: pushed,
+                frame_length: FRAME_BYTES,
+                ..MediaFraming::default()
+            };
+            sender.push_frame(now, framing, buffers.pop().expect("a buffer comes back"));
+            pushed += 1;
+            for step in 0..4 * u64::from(PACKETS) {
+                let now = now + step * GAP_NS / 4;
+                sender.wake(now, UnixNanos(1_000_000_000 + now), &mut out);
+                assert!(out.iter().all(|sent| sender.body(sent).len() >= PAYLOAD as usize));
+            }
+        }
+    };
+    // Until its queues have their length.
+    run(300);
+    let info = allocation_counter::measure(|| run(800));
+    assert_eq!(info.count_total, 0, "{info:?}");
+    assert!(sender.key_renewals() > 20, "{}", sender.key_renewals());
 }
 
 #[test]
@@ -119,10 +193,10 @@ fn memory_is_bounded_whatever_frames_are_named() {
         let mut whole = 0;
         for symbol in 0..1_000 * PACKETS {
             let now = u64::from(symbol) * GAP_NS;
-            let honest = datagram(0, symbol, symbol / PACKETS, now);
-            let garbage = datagram(1, next() >> (next() % 32), next(), now);
-            receiver.receive(now, indices[0], &honest);
-            receiver.receive(now, indices[1], &garbage);
+            let mut honest = datagram(0, symbol, symbol / PACKETS, now);
+            let mut garbage = datagram(1, next() >> (next() % 32), next(), now);
+            receiver.receive(now, indices[0], &mut honest);
+            receiver.receive(now, indices[1], &mut garbage);
             whole += take(&mut receiver, &indices, now);
         }
         assert_eq!(whole, 1_000);
@@ -152,11 +226,11 @@ fn far_frames_change_nothing_but_a_counter() {
         let mut data = datagram(0, symbol, frame, now);
         if far {
             // It has the place of the packet that it replaces, which is sent again after it.
-            receiver.receive(now, indices[0], &data);
+            receiver.receive(now, indices[0], &mut data);
             symbol += PACKETS;
             data = datagram(0, symbol, at / PACKETS, now);
         }
-        receiver.receive(now, indices[0], &data);
+        receiver.receive(now, indices[0], &mut data);
         symbol += 1;
         whole += take(&mut receiver, &indices, now);
     }

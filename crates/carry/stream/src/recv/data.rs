@@ -240,7 +240,7 @@ impl Running {
                 .map_err(|error| NetError::io("receive at", socket.local(), error))?;
             more |= filled == BUFFERS;
             let now = clock::monotonic_ns();
-            for datagram in batch.datagrams() {
+            for datagram in batch.datagrams_mut() {
                 receiver.take(now, source.index, datagram.bytes);
             }
         }

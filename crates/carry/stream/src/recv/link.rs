@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use weir_control::{Control, ControlError, Family, Stop, connect, greet, resolve};
 use weir_net::host::HostFacts;
 use weir_net::{UdpOptions, UdpSocket};
-use weir_protect::{Demand, Protection};
+use weir_protect::{Demand, Protection, StreamSecrets};
 use weir_video::VideoFormat;
 use weir_wire::frame::Role;
-use weir_wire::{SessionId, Token, UdpKey};
+use weir_wire::{SessionId, Token};
 
 use crate::messages::{Terms, ToReceiver, ToSender, Want};
 use crate::{DEFAULT_SEND_PORT, RecvLive, SENDER, StreamError};
@@ -72,7 +72,7 @@ pub(super) enum FromLink {
 pub(super) struct Opened {
     pub terms: Terms,
     pub session: SessionId,
-    pub key: UdpKey,
+    pub secrets: StreamSecrets,
     pub sockets: Vec<UdpSocket>,
     /// Round-trip time that the kernel measured during the handshake, nanoseconds.
     pub rtt_ns: u64,
@@ -159,7 +159,7 @@ impl Link {
         self.tell(FromLink::Open(Box::new(Opened {
             terms,
             session: connected.established.session,
-            key: keys.udp,
+            secrets: keys.stream(Role::Client),
             sockets,
             rtt_ns,
             peer: address,

@@ -192,7 +192,7 @@ impl<'a> Data<'a> {
                     .map_err(|error| NetError::io("receive at", socket.local(), error))?;
                 let Some((length, _, _)) = received else { break };
                 // The core counts datagrams that are not feedback of this session.
-                let _ = self.sender.receive(now, self.unix(now), &buffer[..length]);
+                let _ = self.sender.receive(now, self.unix(now), &mut buffer[..length]);
             }
         }
         Ok(())

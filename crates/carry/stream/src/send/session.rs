@@ -17,7 +17,7 @@ use weir_stream_proto::{AdaptiveLimits, Fec, FlowChange, PACKET_OVERHEAD, Pace, 
 use weir_units::Rate;
 use weir_video::VideoFormat;
 use weir_wire::frame::Role;
-use weir_wire::{SessionId, UdpKey};
+use weir_wire::{SessionId, SessionKeys};
 
 use super::config::{FecPlan, Pacing, SendConfig};
 use super::data::{Data, DataPlan, Order, Report};
@@ -75,7 +75,7 @@ pub(super) fn serve(
         stream,
         control,
         id: established.session,
-        key: keys.udp,
+        keys,
         peer,
         local,
     };
@@ -109,7 +109,7 @@ struct Session<'a, 'b> {
     stream: &'a mut Stream<'b>,
     control: Control<ToSender>,
     id: SessionId,
-    key: UdpKey,
+    keys: SessionKeys,
     peer: SocketAddr,
     local: IpAddr,
 }
@@ -265,7 +265,7 @@ impl Session<'_, '_> {
 
     /// Learns the destinations of the flows; none after a stop.
     fn await_go(&self, sockets: &[UdpSocket], flows: u16) -> Result<Option<(Vec<SocketAddr>, bool)>, Fault> {
-        let mut greeted = Greeted::new(self.id, self.key, self.peer.ip(), flows);
+        let mut greeted = Greeted::new(self.id, self.keys.udp, self.peer.ip(), flows);
         let deadline = Instant::now() + PATIENCE;
         let mut active = None;
         while !self.stream.stop.is_set() {
@@ -300,7 +300,7 @@ impl Session<'_, '_> {
         let interface = HostFacts::read(Some(self.peer.ip())).interface;
         let _watch = HostWatch::start(Side::Local, interface, records).map_err(StreamError::from)?;
         let plan = DataPlan {
-            config: sender_config(self.stream.config, agreed, (self.id, self.key)),
+            config: sender_config(self.stream.config, agreed, (self.id, &self.keys)),
             sockets,
             destinations,
             segments: self.stream.config.segmentation,
@@ -524,7 +524,11 @@ fn adaptive_limits(packets_per_second: f64, latency_ns: u64, most_overhead: f64)
     }
 }
 
-fn sender_config(config: &SendConfig, agreed: &Agreed, (session, key): (SessionId, UdpKey)) -> SenderConfig {
+fn sender_config(
+    config: &SendConfig,
+    agreed: &Agreed,
+    (session, keys): (SessionId, &SessionKeys),
+) -> SenderConfig {
     let terms = &agreed.terms;
     let frame_ns = terms.frame_ns;
     let latency_ns = agreed.want.latency_ns;
@@ -533,7 +537,7 @@ fn sender_config(config: &SendConfig, agreed: &Agreed, (session, key): (SessionI
     let largest = terms.frame_bytes.saturating_mul(frames).saturating_mul(2);
     SenderConfig {
         session,
-        key,
+        secrets: keys.stream(Role::Agent),
         flows: terms.flows,
         payload: terms.payload(),
         segments: config.segments.unwrap_or_else(|| usual_burst(terms.length)),

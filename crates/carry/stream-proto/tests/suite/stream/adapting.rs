@@ -1,9 +1,10 @@
 //! A code rate that follows the loss.
 
+use weir_protect::Sealer;
 use weir_stream_proto::{AdaptiveLimits, Fec};
 use weir_wire::{MAX_FEEDBACK_LENGTH, MediaFeedback};
 
-use super::world::{FRAME_NS, KEY, MS, Plan, SECOND, Setup, World, run, session};
+use super::world::{FRAME_NS, MS, Plan, SECOND, Setup, World, run, session, terms};
 
 const LIMITS: AdaptiveLimits = AdaptiveLimits {
     window: 512,
@@ -121,13 +122,14 @@ fn a_dark_flow_is_borne_by_the_code_alone_once_one_was_dark() {
 fn the_limits_hold_whatever_is_reported() {
     let setup = adaptive("rtt = \"1ms\"");
     let mut sender = weir_stream_proto::Sender::new(super::world::sender_config(&setup, 0), 0);
+    let mut sealer = Sealer::new(&terms(&setup, 0).secrets);
     let mut bytes = [0; MAX_FEEDBACK_LENGTH];
     let mut random = 1u64;
     let mut next = || {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (random >> 33) as u32
     };
-    for number in 0..20_000u32 {
+    for number in 0..20_000 {
         let flows: Vec<_> = (0..16)
             .map(|_| weir_wire::FlowStatus {
                 newest: weir_wire::Sequence(next()),
@@ -137,13 +139,14 @@ fn the_limits_hold_whatever_is_reported() {
             .collect();
         let feedback = MediaFeedback {
             session: session(0),
-            number: weir_wire::Sequence(number),
+            number,
             ..MediaFeedback::default()
         };
-        let length = feedback.encode(&KEY, &flows, &[], &mut bytes);
-        let now = u64::from(number) * FRAME_NS;
+        let length = feedback.encode(&mut sealer, &flows, &[], &mut bytes);
+        let length = length.expect("numbers rise");
+        let now = number * FRAME_NS;
         sender
-            .receive(now, weir_wire::UnixNanos(now), &bytes[..length])
+            .receive(now, weir_wire::UnixNanos(now), &mut bytes[..length])
             .expect("feedback");
         let rate = sender.fec_rate().expect("a rate");
         assert!(

@@ -2,6 +2,7 @@
 
 use weir_stats::ArrivalCounters;
 use weir_stream_proto::ReceiverEvent;
+use weir_wire::MEDIA_HEADER_LENGTH;
 
 use super::world::{FRAME_NS, MS, PACKETS, Plan, SECOND, Setup, World, code, run};
 
@@ -35,9 +36,9 @@ fn of_two_clean_senders_each_packet_is_taken_once() {
             (seen.lost, seen.late, seen.duplicates, seen.rejected),
             (0, 0, 0, 0)
         );
-        // 64 bytes of header for each, and the payload, 20 bytes shorter in the last packet of a frame.
+        // A header for each, and the payload, 20 bytes shorter in the last packet of a frame.
         let payload = u64::from(world.frames()) * (u64::from(PACKETS) * 60 - 20);
-        assert_eq!(seen.bytes, sources * 64 + payload);
+        assert_eq!(seen.bytes, sources * MEDIA_HEADER_LENGTH as u64 + payload);
     }
     assert!(world.longest_ns < FRAME_NS + MS, "{}", world.longest_ns);
     let ends: Vec<_> = world

@@ -1,6 +1,7 @@
 //! Whole streams across emulated links, in virtual time: every output frame is compared with the input.
 
 mod adapting;
+mod attacker;
 mod clocks;
 mod hostile;
 mod losses;

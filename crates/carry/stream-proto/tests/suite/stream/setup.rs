@@ -1,12 +1,12 @@
 //! What a world of streams is made of: the plain case, what is changed from it, and the configurations that follow.
 
 use weir_fec::CodeRate;
+use weir_protect::{PACKETS_PER_EPOCH, Protection, Secret, StreamSecrets};
 use weir_stream_proto::*;
-use weir_wire::{SessionId, UdpKey};
+use weir_wire::SessionId;
 
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000 * MS;
-pub const KEY: UdpKey = UdpKey::new(*b"key of a session");
 pub const SESSION: SessionId = SessionId(0x5e55);
 /// Bytes of a payload and packets of a frame: short packets at the pace of long ones.
 pub const PAYLOAD: u32 = 60;
@@ -37,6 +37,8 @@ pub struct Setup {
     /// By how much everything is slower.
     pub slower: u64,
     pub seed: u64,
+    pub protection: Protection,
+    pub packets_per_epoch: u64,
 }
 
 impl Default for Setup {
@@ -56,6 +58,8 @@ impl Default for Setup {
             lose_frames_from: None,
             slower: 1,
             seed: 1,
+            protection: Protection::Aes128Gcm,
+            packets_per_epoch: PACKETS_PER_EPOCH,
         }
     }
 }
@@ -136,10 +140,19 @@ pub fn session(index: usize) -> SessionId {
     SessionId(SESSION.0 + index as u64)
 }
 
+/// The secrets of a session, as its sender has them.
+pub fn secrets(setup: &Setup, index: usize) -> StreamSecrets {
+    let secret = |side: u8| Secret::new([side, index as u8].repeat(16).try_into().expect("32 bytes"));
+    StreamSecrets {
+        packets_per_epoch: setup.packets_per_epoch,
+        ..StreamSecrets::new(setup.protection, secret(1), secret(2))
+    }
+}
+
 pub fn sender_config(setup: &Setup, index: usize) -> SenderConfig {
     SenderConfig {
         session: session(index),
-        key: KEY,
+        secrets: secrets(setup, index),
         flows: setup.flows,
         payload: PAYLOAD,
         segments: 2,
@@ -171,7 +184,7 @@ pub fn receiver_config(setup: &Setup) -> ReceiverConfig {
 pub fn terms(setup: &Setup, index: usize) -> SenderTerms {
     SenderTerms {
         session: session(index),
-        key: KEY,
+        secrets: secrets(setup, index).of_other_end(),
         flows: setup.flows,
         fec_window: setup.fec.map(|fec| fec.window()),
         fec_history: 4_096,

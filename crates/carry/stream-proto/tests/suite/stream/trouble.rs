@@ -3,14 +3,18 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use weir_protect::Sealer;
 use weir_stream_proto::{
     BreakerLimits, Broken, Receiver, ReceiverEvent, Sender, SenderConfig, SenderEvent, SenderIndex,
 };
-use weir_wire::{FlowId, MAX_FEEDBACK_LENGTH, MediaData, MediaFeedback, MediaFraming, UdpKey, UnixNanos};
+use weir_wire::{
+    FlowId, MAX_FEEDBACK_LENGTH, MEDIA_HEADER_LENGTH, MediaData, MediaFeedback, MediaFraming, UdpKey,
+    UnixNanos,
+};
 
 use super::world::{
-    FRAME_BYTES, KEY, MS, PACKETS, PAYLOAD, SECOND, SESSION, Setup, World, code, picture, receiver_config,
-    run, sender_config, terms,
+    FRAME_BYTES, MS, PACKETS, PAYLOAD, SECOND, SESSION, Setup, World, code, picture, receiver_config, run,
+    sender_config, terms,
 };
 
 #[test]
@@ -41,10 +45,10 @@ fn garbage_replays_and_forgeries_change_nothing_but_a_counter() {
             flow: FlowId(3),
             ..MediaData::default()
         };
-        let mut foreign = vec![0; 64 + PAYLOAD as usize];
-        let mut header = [0; 64];
+        let mut foreign = vec![0; MEDIA_HEADER_LENGTH + PAYLOAD as usize];
+        let mut header = [0; MEDIA_HEADER_LENGTH];
         data.encode(&UdpKey::new(*b"another key here"), &mut header);
-        foreign[..64].copy_from_slice(&header);
+        foreign[..MEDIA_HEADER_LENGTH].copy_from_slice(&header);
         datagrams.extend([forged, own[..40].to_vec(), foreign, Vec::new(), own.clone()]);
         counts.0 += 4;
         counts.1 += 1;
@@ -100,13 +104,17 @@ fn straight(from: usize, config: SenderConfig) -> (Receiver, SenderIndex, Vec<u6
         for transmit in &out {
             packets += 1;
             if packets > from {
-                receiver.receive(now, index, &[transmit.header(), sender.body(transmit)].concat());
+                receiver.receive(
+                    now,
+                    index,
+                    &mut [transmit.header(), sender.body(transmit)].concat(),
+                );
             }
         }
         let mut feedback = [0; MAX_FEEDBACK_LENGTH];
         if let Some((_, length)) = receiver.poll_feedback(now, index, &mut feedback) {
             sender
-                .receive(now, UnixNanos(now + 5), &feedback[..length])
+                .receive(now, UnixNanos(now + 5), &mut feedback[..length])
                 .expect("feedback");
         }
         while let Some(frame) = receiver.poll_frame(now) {
@@ -193,26 +201,29 @@ fn a_path_that_loses_too_much_stops_the_sender() {
 
 #[test]
 fn feedback_is_taken_once_and_only_from_the_receiver() {
-    let mut sender = Sender::new(sender_config(&Setup::default(), 0), 0);
-    let feedback = |number| MediaFeedback {
-        session: SESSION,
-        number: weir_wire::Sequence(number),
-        ..MediaFeedback::default()
+    let setup = Setup::default();
+    let mut sender = Sender::new(sender_config(&setup, 0), 0);
+    let give = |sender: &mut Sender, number, session: usize| {
+        let feedback = MediaFeedback {
+            session: SESSION,
+            number,
+            ..MediaFeedback::default()
+        };
+        let mut bytes = [0; MAX_FEEDBACK_LENGTH];
+        let mut sealer = Sealer::new(&terms(&setup, session).secrets);
+        let length = feedback.encode(&mut sealer, &[], &[], &mut bytes);
+        let length = length.expect("a new sealer");
+        sender.receive(1, UnixNanos(1), &mut bytes[..length]).is_ok()
     };
-    let mut bytes = [0; MAX_FEEDBACK_LENGTH];
-    let mut give = |sender: &mut Sender, number, key: &UdpKey| {
-        let length = feedback(number).encode(key, &[], &[], &mut bytes);
-        sender.receive(1, UnixNanos(1), &bytes[..length]).is_ok()
-    };
-    assert!(give(&mut sender, 4, &KEY));
+    assert!(give(&mut sender, 4, 0));
     assert!(
-        give(&mut sender, 4, &KEY) && give(&mut sender, 3, &KEY),
+        give(&mut sender, 4, 0) && give(&mut sender, 3, 0),
         "old, and of no effect"
     );
     assert_eq!(sender.counters().rejected, 2);
-    assert!(!give(&mut sender, 5, &UdpKey::new(*b"another key here")));
+    assert!(!give(&mut sender, 5, 1), "sealed with the key of another session");
     assert_eq!(sender.counters().rejected, 3);
-    assert!(give(&mut sender, 5, &KEY));
+    assert!(give(&mut sender, 5, 0));
     assert_eq!(sender.counters().rejected, 3);
 }
 

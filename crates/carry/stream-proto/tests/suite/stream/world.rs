@@ -226,16 +226,16 @@ impl Station {
         while let Some(departure) = self.forward.poll(Nanos(now)) {
             let mut datagrams = vec![departure.packet.payload];
             (self.meddle)(&mut datagrams);
-            for datagram in datagrams {
+            for mut datagram in datagrams {
                 if let Some(index) = self.index {
-                    receiver.receive(now, index, &datagram);
+                    receiver.receive(now, index, &mut datagram);
                 }
             }
         }
-        while let Some(departure) = self.reverse.poll(Nanos(now)) {
+        while let Some(mut departure) = self.reverse.poll(Nanos(now)) {
             let unix = self.unix(now);
             self.sender
-                .receive(now, unix, &departure.packet.payload)
+                .receive(now, unix, &mut departure.packet.payload)
                 .expect("the receiver's feedback");
         }
     }
