@@ -2,8 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 use weir_net::host::HostFacts;
+use weir_protect::Protection;
 
 use crate::RecvLive;
+
+/// How a stream is protected, at the end of a sentence.
+pub(crate) fn in_words(protection: Protection) -> String {
+    match protection {
+        Protection::Off => "in the clear: anybody on the path can see and alter it".to_owned(),
+        Protection::Auth => "authenticated, not encrypted: anybody on the path can see it".to_owned(),
+        cipher => format!("encrypted with {cipher}"),
+    }
+}
 
 /// Messages from a receiver.
 #[derive(Debug, Serialize, Deserialize)]

@@ -16,18 +16,19 @@ use weir_control::{Family, Stop};
 use weir_measure::HostWatch;
 use weir_net::clock;
 use weir_net::host::HostFacts;
+use weir_protect::Demand;
 use weir_record::{FlowChange, FrameSecond, Record, Side};
-use weir_stream_proto::{Join, Receiver, ReceiverConfig, ReceiverEvent, SenderTerms, SwitchReason};
+use weir_stream_proto::{Join, Receiver, ReceiverConfig, ReceiverEvent, SenderTerms};
 use weir_video::VideoFormat;
 use weir_wire::Token;
 
-use crate::messages::Terms;
+use crate::messages::{Terms, in_words};
 use crate::{Event, EventKind, Live, RecvLive, StreamError, Watch};
 use data::{Command, Data};
 use hooks::Hooks;
 use link::{FromLink, Link, LinkPlan, Opened, ToLink};
 use output::{MOST_FRAMES, Output, OutputEnd, OutputTotals, ToOutput};
-use report::Report;
+use report::{Report, because};
 
 pub use hooks::Hook;
 pub use output::{Conceal, Form, OutputPlan, Target};
@@ -48,6 +49,8 @@ pub struct RecvConfig {
     pub family: Family,
     /// Shared secret; empty for none.
     pub token: Token,
+    /// How the streams have to be protected.
+    pub demand: Demand,
     /// How several senders are joined.
     pub join: Join,
     /// How long to wait for missing packets, nanoseconds.
@@ -133,6 +136,7 @@ fn start_link(
         host: config.from[usize::from(index)].clone(),
         family: config.family,
         token: config.token.clone(),
+        demand: config.demand,
         latency_ns: config.latency_ns,
         hashes: config.output.verify,
         patience: config.patience,
@@ -328,10 +332,15 @@ impl Run<'_> {
         let first = self.summary.senders[usize::from(sender)].sessions == 0;
         self.summary.senders[usize::from(sender)].sessions += 1;
         self.summary.senders[usize::from(sender)].flows = terms.flows;
+        let protection = opened.secrets.protection;
+        self.summary.senders[usize::from(sender)].protection = Some(protection.name());
         self.summary.format = Some(terms.format.clone());
         let detail = format!(
-            "{name} ({}) sends {} over {} flows",
-            opened.peer, terms.format, terms.flows
+            "{name} ({}) sends {} over {} flows, {}",
+            opened.peer,
+            terms.format,
+            terms.flows,
+            in_words(protection)
         );
         let add = Command::Add {
             sender,
@@ -523,16 +532,6 @@ fn sender_terms(config: &RecvConfig, rank: u16, opened: &Opened) -> SenderTerms 
         arq: terms.arq,
         rtt_ns: opened.rtt_ns,
         rank,
-    }
-}
-
-/// Why the output switches to another sender.
-fn because(why: SwitchReason) -> &'static str {
-    match why {
-        SwitchReason::Silence => "no packets from the other sender",
-        SwitchReason::Unrepaired => "residual loss of the other sender too high",
-        SwitchReason::Removed => "the other sender disconnected",
-        SwitchReason::Back => "it is preferred, and stable again",
     }
 }
 

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use weir_control::{Admitted, Caller, Stop};
 
+use crate::messages::in_words;
 use crate::source::{FromSource, Source};
 use crate::{Event, EventKind, Live, StreamError, Watch};
 use door::{Callers, MOST_STRANGERS};
@@ -44,7 +45,12 @@ pub fn run(
     }
     let cpu_ns = weir_net::clock::process_cpu_ns();
     let mut source = Source::start(config.source.clone())?;
-    let callers = Callers::listen(&config.listen, config.port, &config.token, config.open)?;
+    let callers = Callers::listen(
+        &config.listen,
+        config.port,
+        (&config.token, config.demand),
+        config.open,
+    )?;
     let mut stream = Stream {
         config,
         callers: &callers,
@@ -69,7 +75,10 @@ impl Stream<'_> {
             };
             self.summary.receivers += 1;
             let peer = client.peer;
-            self.happened(EventKind::Connected, format!("receiver {peer} connected"));
+            let protection = client.established.keys.protection;
+            self.summary.protection = Some(protection.name());
+            let how = in_words(protection);
+            self.happened(EventKind::Connected, format!("receiver {peer} connected, {how}"));
             match serve(self, *client, source) {
                 Ok(SessionEnd::StreamOver) => {
                     self.happened(EventKind::Ended, "the stream has ended");

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum, value_parser};
+use weir_protect::Protection;
 use weir_video::PixelFormat;
 
 use super::packing_names;
@@ -107,6 +108,12 @@ pub struct RecvArgs {
     /// Without this option, the token is the value of the environment variable WEIR_TOKEN.
     #[arg(long, value_name = "FILE", help_heading = "Session")]
     pub token_file: Option<PathBuf>,
+    /// Protection of the stream: off, auth, aes-128-gcm, aes-256-gcm or chacha20-poly1305.
+    ///
+    /// auth authenticates payloads without encryption, off does neither. Default: with a token any of the three ciphers, as
+    /// the sender chooses; without a token off. A sender that demands another protection is refused.
+    #[arg(long, value_name = "PROTECTION", help_heading = "Session")]
+    pub protect: Option<Protection>,
     /// Use IPv4 only.
     #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = "Session")]
     pub ipv4: bool,

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum, value_parser};
 use weir_fec::Choice;
+use weir_protect::Protection;
 use weir_video::{PixelFormat, VideoFormat};
 
 use super::{RunName, packing_names};
@@ -136,6 +137,13 @@ pub struct SendArgs {
     /// Without this option, the token is the value of the environment variable WEIR_TOKEN.
     #[arg(long, value_name = "FILE", help_heading = "Session")]
     pub token_file: Option<PathBuf>,
+    /// Protection of the stream: off, auth, aes-128-gcm, aes-256-gcm or chacha20-poly1305.
+    ///
+    /// auth authenticates payloads without encryption, off does neither. Default: with a token aes-128-gcm, or
+    /// chacha20-poly1305 if a host has no instructions for AES; without a token off. A receiver that demands another
+    /// protection is refused.
+    #[arg(long, value_name = "PROTECTION", help_heading = "Session")]
+    pub protect: Option<Protection>,
     /// Accept receivers without a token, from anywhere that reaches this host.
     #[arg(long, conflicts_with = "token_file", help_heading = "Session")]
     pub open: bool,

@@ -7,6 +7,7 @@ use crate::units::RateOrMax;
 use weir_control::{ConnectError, Family, read_token, strong};
 use weir_measure::{AgentAddress, Session, VideoFormat};
 use weir_net::host::HostFacts;
+use weir_protect::{Demand, Protection};
 use weir_wire::Token;
 
 use super::Failure;
@@ -18,6 +19,18 @@ pub fn token(file: Option<&Path>) -> Result<Token, ConnectError> {
     }
     let value = std::env::var(TOKEN_VARIABLE).unwrap_or_default();
     strong(value.trim().as_bytes(), TOKEN_VARIABLE)
+}
+
+/// Protection of a stream: as `--protect` says, else encrypted if there is a token.
+pub fn demand(protect: Option<Protection>, token: &Token) -> Result<Demand, Failure> {
+    match protect {
+        None if token.is_open() => Ok(Demand::Exactly(Protection::Off)),
+        None => Ok(Demand::Encrypted),
+        Some(protection) if token.is_open() && protection != Protection::Off => Err(Failure::usage(format!(
+            "--protect {protection} needs a token; give one with --token-file or {TOKEN_VARIABLE}"
+        ))),
+        Some(protection) => Ok(Demand::Exactly(protection)),
+    }
 }
 
 /// Requested IP version.

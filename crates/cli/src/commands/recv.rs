@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use weir_control::Family;
 use weir_measure::Stop;
 use weir_net::host::HostFacts;
+use weir_protect::Protection;
 use weir_stream::recv::{self, Conceal, Form, OutputPlan, RecvConfig, RecvSummary, Target};
 use weir_stream_proto::{Join, SwitchLimits};
 
@@ -72,6 +73,7 @@ fn config(args: &RecvArgs) -> Result<RecvConfig, Failure> {
         Some(path) if path.as_os_str() == "-" => Target::Standard,
         Some(path) => Target::Path(path.clone()),
     };
+    let token = connect::token(args.token_file.as_deref())?;
     Ok(RecvConfig {
         from: args.from.clone(),
         family: match (args.ipv4, args.ipv6) {
@@ -79,7 +81,8 @@ fn config(args: &RecvArgs) -> Result<RecvConfig, Failure> {
             (_, true) => Family::V6,
             _ => Family::Any,
         },
-        token: connect::token(args.token_file.as_deref())?,
+        demand: connect::demand(args.protect, &token)?,
+        token,
         join: match args.join {
             JoinBy::Merge => Join::Merge,
             JoinBy::Switch => Join::Switch(SwitchLimits {
@@ -130,5 +133,6 @@ fn parameters(args: &RecvArgs) -> Value {
         "receive_buffer": args.receive_buffer.map(|bytes| bytes.0),
         "gro": !args.no_gro,
         "on_event": args.on_event,
+        "protect": args.protect.map(Protection::name),
     })
 }

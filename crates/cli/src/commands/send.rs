@@ -7,6 +7,7 @@ use weir_diagnose::{Options, Recovery};
 use weir_fec::{Choice, CodeRate};
 use weir_measure::Stop;
 use weir_net::host::HostFacts;
+use weir_protect::Protection;
 use weir_stream::send::{self, FecPlan, Pacing, SendConfig, SendSummary};
 use weir_stream::source::{Input, Numbering, SourceConfig};
 use weir_stream_proto::BreakerLimits;
@@ -121,6 +122,7 @@ fn config(args: &SendArgs, advice: Advice) -> Result<SendConfig, Failure> {
         (Some(FecChoice::Auto), _) => FecPlan::Adaptive(MOST_OVERHEAD),
         (Some(FecChoice::Fixed(choice)), _) | (None, Some(choice)) => FecPlan::Fixed(choice),
     };
+    let token = connect::token(args.token_file.as_deref())?;
     Ok(SendConfig {
         source,
         pacing,
@@ -128,7 +130,8 @@ fn config(args: &SendArgs, advice: Advice) -> Result<SendConfig, Failure> {
         port: args.port,
         media_port: args.media_port,
         source_ports: args.source_ports,
-        token: connect::token(args.token_file.as_deref())?,
+        demand: connect::demand(args.protect, &token)?,
+        token,
         open: args.open,
         flows: args.flows.or(advice.flows).unwrap_or(8),
         length: args.length.or(advice.length),
@@ -192,6 +195,7 @@ fn parameters(args: &SendArgs, config: &SendConfig) -> Value {
             FecPlan::Adaptive(_) => "auto".to_owned(),
         },
         "arq": config.arq,
+        "protect": args.protect.map(Protection::name),
         "source_ports": config.source_ports,
         "gso": config.segmentation,
     })

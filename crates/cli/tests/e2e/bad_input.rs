@@ -114,6 +114,8 @@ const REFUSED: &str = r#"
 3 | send --test-pattern 160x120@50:yuv422p10le --from-run 77 --db check.db | 77
 2 | recv --from 127.0.0.1 --json - | --json ; standard output
 2 | recv --from 127.0.0.1 --token-file /nowhere | cannot read the token file
+2 | recv --from 127.0.0.1 --protect rot13 | no protection is called 'rot13' ; aes-128-gcm
+2 | send --test-pattern 160x120@50:yuv422p10le --protect auth | --protect auth needs a token ; --token-file
 3 | recv --from 127.0.0.1 --wait 0s --db recv.db | cannot reach a sender ; 127.0.0.1:4848 ; weir send
 3 | recv --from no-such-host.invalid --wait 0s --db recv.db | cannot resolve host 'no-such-host.invalid'
 2 | mesh regions --cloud awz | unknown cloud 'awz'

@@ -57,12 +57,17 @@ impl AgentHandshake {
                 }
             },
         };
-        let protection = demand
-            .choose(hello.offer, has_fast_aes())
-            .map_err(|demanded| Refused {
-                reply: Some(refusal(ChallengeStatus::ProtectionRefused(demanded))),
-                error: HandshakeError::ProtectionOffered,
-            })?;
+        let protection = match demand.choose(hello.offer, has_fast_aes()) {
+            Ok(protection) => protection,
+            // A client with a token refuses open mode, which is the better reason.
+            Err(demanded) if status == ChallengeStatus::Open => demanded,
+            Err(demanded) => {
+                return Err(Refused {
+                    reply: Some(refusal(ChallengeStatus::ProtectionRefused(demanded))),
+                    error: HandshakeError::ProtectionOffered,
+                });
+            }
+        };
         let key = EphemeralKey::new(random);
         let challenge = AgentChallenge {
             status,
@@ -113,6 +118,9 @@ impl AgentHandshake {
             error,
         };
         let proof = ClientProof::decode(message).map_err(refuse)?;
+        if !self.hello.offer.accepts(self.protection) {
+            return Err(refuse(HandshakeError::ProtectionOffered));
+        }
         let exchange = Exchange::new(
             &self.known,
             &self.key,

@@ -93,7 +93,9 @@ impl ClientHandshake {
             (ChallengeStatus::Open, false) => return Err(HandshakeError::AgentIsOpen),
             (ChallengeStatus::Busy, _) => return Err(HandshakeError::Busy),
             (ChallengeStatus::UnknownSession, _) => return Err(HandshakeError::UnknownSession),
-            (ChallengeStatus::ProtectionRefused(demanded), _) => {
+            // A client without a token accepts no protection, and only an agent with one demands any.
+            (ChallengeStatus::ProtectionRefused(_), true) => return Err(HandshakeError::TokenNeeded),
+            (ChallengeStatus::ProtectionRefused(demanded), false) => {
                 return Err(HandshakeError::ProtectionDemanded(demanded));
             }
             // An agent of this version does not refuse this version.

@@ -415,6 +415,17 @@ fn the_protection_is_what_both_demand_and_cannot_be_lowered_on_the_path() {
         Ok(client.keys.protection)
     };
     let unchanged = |_: usize, _: &mut Message| ();
+    // Where one end has no token, that is the reason.
+    for (client, agent, reason) in [
+        ("", "a", HandshakeError::TokenNeeded),
+        ("a", "", HandshakeError::AgentIsOpen),
+    ] {
+        let demand = |text: &str| if text.is_empty() { OFF } else { Demand::Encrypted };
+        let (mut state, hello) = ClientHandshake::control(&token(client), demand(client), [1; 32]);
+        let met = AgentHandshake::on_hello(&hello, &token(agent), demand(agent), [2; 32], no_session);
+        let challenge = met.map_or_else(|refused| refused.reply.unwrap(), |met| met.1);
+        assert_eq!(state.on_challenge(&challenge), Err(reason));
+    }
     for protection in Protection::ALL {
         let exactly = Demand::Exactly(protection);
         assert_eq!(meet(exactly, exactly, &unchanged), Ok(protection));

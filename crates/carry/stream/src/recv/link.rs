@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use weir_control::{Control, ControlError, Family, Stop, connect, greet, resolve};
 use weir_net::host::HostFacts;
 use weir_net::{UdpOptions, UdpSocket};
-use weir_protect::{Demand, Protection, StreamSecrets};
+use weir_protect::{Demand, StreamSecrets};
 use weir_video::VideoFormat;
 use weir_wire::frame::Role;
 use weir_wire::{SessionId, Token};
@@ -33,6 +33,7 @@ pub(super) struct LinkPlan {
     pub host: String,
     pub family: Family,
     pub token: Token,
+    pub demand: Demand,
     pub latency_ns: u64,
     pub hashes: bool,
     /// How long to try to connect at first; without limit after the first session.
@@ -127,12 +128,7 @@ impl Link {
 
     fn session(&mut self, is_there: &mut bool) -> Result<End, StreamError> {
         let address = resolve(&self.plan.host, DEFAULT_SEND_PORT, self.plan.family)?;
-        let connected = connect(
-            address,
-            &self.plan.token,
-            Demand::Exactly(Protection::Off),
-            SENDER,
-        )?;
+        let connected = connect(address, &self.plan.token, self.plan.demand, SENDER)?;
         let rtt_ns = weir_net::tcp::read(&connected.stream).map_or(1_000_000, |it| it.rtt_ns);
         let lost = |error: std::io::Error| StreamError::FarEnd(error.to_string());
         let local = connected.stream.local_addr().map_err(lost)?;
@@ -263,9 +259,9 @@ fn may_pass(error: &StreamError) -> bool {
         StreamError::Control(_) | StreamError::Blocked { .. } => true,
         StreamError::Connect(Unreachable { .. }) => true,
         // Another receiver's session may end. A wrong token stays wrong.
-        StreamError::Connect(Handshake { reason, .. }) => {
-            !reason.contains("token") && !reason.contains("version")
-        }
+        StreamError::Connect(Handshake { reason, .. }) => !["token", "version", "--protect"]
+            .iter()
+            .any(|word| reason.contains(word)),
         _ => false,
     }
 }

@@ -50,6 +50,8 @@ pub struct SenderSummary {
     pub from: String,
     /// Sessions with it.
     pub sessions: u64,
+    /// Protection of the last session.
+    pub protection: Option<&'static str>,
     /// Flows of the last session.
     pub flows: u16,
     /// UDP payload bytes.

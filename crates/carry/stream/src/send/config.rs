@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 use weir_fec::Choice;
+use weir_protect::Demand;
 use weir_stream_proto::BreakerLimits;
 use weir_wire::Token;
 
@@ -47,6 +48,8 @@ pub struct SendConfig {
     pub source_ports: bool,
     /// Shared secret; empty for none.
     pub token: Token,
+    /// How the stream is protected.
+    pub demand: Demand,
     /// Serve any receiver on every address without a token.
     pub open: bool,
     /// Flows, 1 to 64.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use weir_control::{Caller, Door, DoorConfig, Stop, listen_with_token};
 use weir_net::NetError;
-use weir_protect::{Demand, Protection};
+use weir_protect::Demand;
 use weir_wire::Token;
 
 use crate::StreamError;
@@ -30,13 +30,13 @@ impl Callers {
     pub(super) fn listen(
         listen: &[IpAddr],
         port: u16,
-        token: &Token,
+        (token, demand): (&Token, Demand),
         open: bool,
     ) -> Result<Self, StreamError> {
         let listeners = listen_with_token(listen, port, token, open).map_err(cannot_listen)?;
         let config = DoorConfig {
             token: token.clone(),
-            demand: Demand::Exactly(Protection::Off),
+            demand,
             strangers: MAX_HANDSHAKES,
             sessions: 1,
             joining: 0,

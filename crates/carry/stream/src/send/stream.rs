@@ -14,6 +14,8 @@ use crate::{Event, EventKind, Watch};
 pub struct SendSummary {
     /// Media type of the frames.
     pub format: Option<String>,
+    /// Protection of the last session.
+    pub protection: Option<&'static str>,
     /// Receivers that were served, one after the other.
     pub receivers: u64,
     /// Frames, packets and requests.

@@ -6,4 +6,5 @@
 
 mod ends;
 mod links;
+mod protection;
 mod recipes;
