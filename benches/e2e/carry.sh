@@ -9,6 +9,8 @@
 #   TRIES=2             how often a step may fail before its rate counts as lossy
 #   LATENCY=100ms       Weir's latency budget; SRT keeps its usual 120 ms, RIST gets 100 ms
 #   FORMATS="1080p59.94-422-10:off 1080p59.94-422-10:10/100 1080p59.94-4444-16:off"   format:FEC
+#   PROTECT="off aes-128-gcm"   protections of Weir's streams, each for every format; with one that encrypts, SRT and RIST
+#                               encrypt with AES-128, too
 #   TOOLS="weir srt rist"
 #   WEIR                the binary; target/release/weir
 set -euo pipefail
@@ -25,6 +27,7 @@ steps=${STEPS:-5}
 tries=${TRIES:-2}
 latency=${LATENCY:-100ms}
 formats=${FORMATS:-1080p59.94-422-10:off 1080p59.94-422-10:10/100 1080p59.94-4444-16:off}
+protections=${PROTECT:-off aes-128-gcm}
 tools=${TOOLS:-weir srt rist}
 ticks=$(getconf CLK_TCK)
 peer_traffic=$here/peer_traffic.py
@@ -43,7 +46,7 @@ row() {
     awk -v rows="$scratch/rows" -v tool="$1" -v what="$2" -v gbits="$3" -v lost="$4" -v near="$5" -v far="$6" \
         -v seconds="$7" 'BEGIN {
         each = (near + far) / 1000 / gbits
-        printf "%-6s %-30s %8.3f %10s %9.2f %9.2f %12.4f\n", tool, what, gbits / seconds, lost,
+        printf "%-6s %-44s %8.3f %10s %9.2f %9.2f %12.4f\n", tool, what, gbits / seconds, lost,
             near / 1000 / seconds, far / 1000 / seconds, each
         printf "%s\t%s\t%f\t%d\t%f\n", tool, what, gbits / seconds, lost, each >>rows
     }'
@@ -92,16 +95,22 @@ sample_memory() {
 }
 
 try_weir() {
-    local format=$1 fec=$2 near=$scratch/near far=$scratch/far receiver sampler
+    local format=$1 fec=$2 protect=$3 near=$scratch/near far=$scratch/far receiver sampler
+    local options=(--protect "$protect") open=()
+    if [ "$protect" = off ]; then
+        open=(--open)
+    else
+        options+=(--token-file "$scratch/token")
+    fi
     rm -f "$near" "$far"
-    start_far "$weir" recv --from "$NEAR_ADDRESS" --latency "$latency" --wait 20s --json -q >"$far" 2>"$far.log"
+    start_far "$weir" recv --from "$NEAR_ADDRESS" "${options[@]}" --latency "$latency" --wait 20s --json -q >"$far" 2>"$far.log"
     receiver=$FAR_PID
-    start_near "$weir" send --test-pattern "$format" --for "${long}s" --fec "$fec" --open --json -q >"$near" 2>"$near.log"
+    start_near "$weir" send --test-pattern "$format" --for "${long}s" --fec "$fec" "${options[@]}" "${open[@]}" --json -q >"$near" 2>"$near.log"
     sample_memory "$NEAR_PID" "$receiver" &
     sampler=$!
     if ! wait_for_line "$near" "$NEAR_PID" $((long + 30)) || ! wait_for_line "$far" "$receiver" 30 ||
         ! wait "$NEAR_PID" "$receiver"; then
-        echo "weir, $format, FEC $fec: failed: $(tail -n 3 "$near.log" "$far.log" | tr '\n' ' ')"
+        echo "weir, $format, FEC $fec, $protect: failed: $(tail -n 3 "$near.log" "$far.log" | tr '\n' ' ')"
         stop_all
         return
     fi
@@ -111,7 +120,7 @@ try_weir() {
     frames=$(field frames "$far")
     lost=$(($(field frames "$near") - frames + $(field frames_damaged "$far")))
     seconds=$(awk -v ns="$(field duration_ns "$near")" 'BEGIN { print ns / 1e9 }')
-    row weir "$format, FEC $fec" "$(awk -v n="$frames" -v bytes="$(frame_bytes "$format")" 'BEGIN { print n * bytes * 8 / 1e9 }')" \
+    row weir "$format, FEC $fec, $protect" "$(awk -v n="$frames" -v bytes="$(frame_bytes "$format")" 'BEGIN { print n * bytes * 8 / 1e9 }')" \
         "$lost frames" "$(($(field process_cpu_ns "$near") / 1000000))" \
         "$(($(field process_cpu_ns "$far") / 1000000))" "$seconds"
     python3 - "$near" "$far" "$scratch/memory" <<'PYTHON'
@@ -154,7 +163,7 @@ follow() {
 # for reading and writing, which does not block and breaks no pipe. srt-live-transmit does not send its last pieces
 # before others follow, and does not end with its input: the feeder continues slowly with pieces that do not count.
 measure_srt() {
-    local buffers="payloadsize=$3&rcvbuf=200000000&sndbuf=200000000&fc=200000" counter far near
+    local buffers="payloadsize=$3&rcvbuf=200000000&sndbuf=200000000&fc=200000$srt_cipher" counter far near
     start_near "$peer_traffic" count-bytes "$3" 0.5 <>"$scratch/output" >"$scratch/came"
     counter=$NEAR_PID
     start_far srt-live-transmit -q "-chunk:$3" "srt://:9000?mode=listener&$buffers" file://con \
@@ -184,9 +193,9 @@ measure_rist() {
     local options="buffer=100&bandwidth=10000000" far near before
     start_far "$peer_traffic" hold-udp 6000
     before=$(came_far)
-    start_far ristreceiver -v 3 -S 0 -i "rist://@$FAR_ADDRESS:7000?$options" -o udp://127.0.0.1:6000 >"$scratch/log" 2>&1
+    start_far ristreceiver "${rist_cipher[@]}" -v 3 -S 0 -i "rist://@$FAR_ADDRESS:7000?$options" -o udp://127.0.0.1:6000 >"$scratch/log" 2>&1
     far=$FAR_PID
-    start_near ristsender -v 3 -S 0 -i udp://@127.0.0.1:5000 -o "rist://$FAR_ADDRESS:7000?$options" >>"$scratch/log" 2>&1
+    start_near ristsender "${rist_cipher[@]}" -v 3 -S 0 -i udp://@127.0.0.1:5000 -o "rist://$FAR_ADDRESS:7000?$options" >>"$scratch/log" 2>&1
     near=$NEAR_PID
     # The session must be established.
     sleep 1
@@ -270,15 +279,25 @@ namespaces_make 9000
 namespaces_cut on
 scratch=$(mktemp -d -p /run)
 export WEIR_DB=$scratch/weir.db
+(umask 077 && od -An -N 32 -t x1 /dev/urandom | tr -d ' \n' >"$scratch/token")
+srt_cipher=
+rist_cipher=()
+if [ "$protections" != off ]; then
+    srt_cipher="&passphrase=$(head -c 32 "$scratch/token")&pbkeylen=16"
+    # The main profile encrypts, with a key from the secret.
+    rist_cipher=(-p 1 -s "$(head -c 32 "$scratch/token")" -e 128)
+fi
 mkfifo "$scratch/input" "$scratch/output"
 touch "$scratch/rows"
 echo "$(date -u '+%Y-%m-%d %H:%M UTC'), $(uname -sr), $(nproc) x $(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1)"
 "$weir" --version
 echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg)"
-printf '%-6s %-30s %8s %10s %9s %9s %12s\n' tool case Gbit/s lost "near CPU" "far CPU" "CPU s/Gbit"
+printf '%-6s %-44s %8s %10s %9s %9s %12s\n' tool case Gbit/s lost "near CPU" "far CPU" "CPU s/Gbit"
 if wants weir; then
     for case in $formats; do
-        try_weir "${case%%:*}" "${case##*:}"
+        for protect in $protections; do
+            try_weir "${case%%:*}" "${case##*:}" "$protect"
+        done
     done
 fi
 # The longest payload of SRT in live mode; for RIST the usual one, and the longest that fits the link.

@@ -8,6 +8,7 @@
 #   SHORT=15            seconds of the others
 #   FORMAT=1080p59.94-422-10
 #   CASES="random-fec random-arq dark-fec dark-arq killed"
+#   PROTECT=aes-128-gcm protection of the streams
 #   WEIR                the binary; target/release/weir
 set -euo pipefail
 
@@ -42,7 +43,14 @@ carry() {
     sed -n 's/^dark: /           /p' "$scratch/log"
 }
 
-send="weir send --test-pattern $format --open --quiet"
+# With a token, which both ends take from the environment, streams are encrypted.
+if [ "${PROTECT:-aes-128-gcm}" = off ]; then
+    send="weir send --test-pattern $format --open --quiet"
+else
+    WEIR_TOKEN=$(od -An -N 32 -t x1 /dev/urandom | tr -d ' \n')
+    export WEIR_TOKEN
+    send="weir send --test-pattern $format --protect ${PROTECT:-aes-128-gcm} --quiet"
+fi
 # A random flow is dark for a second.
 dark='
     sleep 5
