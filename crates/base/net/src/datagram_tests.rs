@@ -39,6 +39,24 @@ fn take(socket: &UdpSocket, count: usize) -> Vec<(u8, usize, crate::Ancillary)> 
         waiter.wait(100).expect("waiting works");
         assert!(waiter.ready().all(|index| index == 7));
         batch.receive(socket).expect("receiving works");
+        // Both ways to take them give the same, and one of them lets them be changed where they are.
+        let [shared, own]: [Vec<Vec<u8>>; 2] = [
+            batch
+                .datagrams()
+                .map(|datagram| datagram.bytes.to_vec())
+                .collect(),
+            batch
+                .datagrams_mut()
+                .map(|datagram| datagram.bytes.to_vec())
+                .collect(),
+        ];
+        assert_eq!(shared, own);
+        for datagram in batch.datagrams_mut() {
+            datagram.bytes[1..].fill(0xee);
+        }
+        for datagram in batch.datagrams() {
+            assert!(datagram.bytes[1..].iter().all(|byte| *byte == 0xee));
+        }
         taken.extend(
             batch
                 .datagrams()
