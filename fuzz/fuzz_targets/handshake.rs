@@ -55,7 +55,12 @@ fn known(purpose: Purpose, open: bool) -> Vec<u8> {
 }
 
 /// The secrets after these messages, as the side with this private key computes them.
-fn secrets(known: &[u8], own: [u8; 32], other: &Message, messages: &[&Message]) -> (HandshakeSecrets, Transcript) {
+fn secrets(
+    known: &[u8],
+    own: [u8; 32],
+    other: &Message,
+    messages: &[&Message],
+) -> (HandshakeSecrets, Transcript) {
     let mut public = [0; 32];
     public.copy_from_slice(&other[24..]);
     let shared = EphemeralKey::new(own).agree(public).expect("it was accepted");
@@ -122,13 +127,14 @@ pub fn run(input: &[u8]) {
             Err(Refusal::UnknownSession)
         }
     };
-    let (agent, mut message) = match AgentHandshake::on_hello(&hello, &token, demand, AGENT_PRIVATE, session_key) {
-        Ok((agent, challenge)) => (Some(agent), challenge),
-        Err(refused) => {
-            assert!(changed);
-            (None, refused.reply.unwrap_or([0; HANDSHAKE_LENGTH]))
-        }
-    };
+    let (agent, mut message) =
+        match AgentHandshake::on_hello(&hello, &token, demand, AGENT_PRIVATE, session_key) {
+            Ok((agent, challenge)) => (Some(agent), challenge),
+            Err(refused) => {
+                assert!(changed);
+                (None, refused.reply.unwrap_or([0; HANDSHAKE_LENGTH]))
+            }
+        };
     let own_challenge = message;
     changed |= change(&mut input, &mut message);
     let mut proof = match client.on_challenge(&message) {
@@ -164,7 +170,10 @@ pub fn run(input: &[u8]) {
             assert_eq!(at_agent.session, at_client.session);
             assert_eq!(at_agent.keys.control, at_client.keys.control);
             assert_eq!(at_agent.keys.udp.tag(b"x"), at_client.keys.udp.tag(b"x"));
-            let [sends, receives] = [at_agent.keys.stream(Role::Agent), at_client.keys.stream(Role::Client)];
+            let [sends, receives] = [
+                at_agent.keys.stream(Role::Agent),
+                at_client.keys.stream(Role::Client),
+            ];
             assert_eq!(sends.protection, receives.protection);
             assert_eq!(sends.sending, receives.receiving);
         }

@@ -5,9 +5,9 @@
 
 use weir_protect::{Opener, Protection, Sealer, Secret, StreamSecrets};
 use weir_wire::{
-    FLOW_HEADER_LENGTH, FlowData, HELLO_LENGTH, Hello, HelloAck, Kind,
-    MAX_FEEDBACK_LENGTH, MEDIA_HEADER_LENGTH, MTU_HEADER_LENGTH, MediaData, MediaFeedback, MediaRepair,
-    MtuAck, MtuProbe, REPAIR_HEADER_LENGTH, RTT_HEADER_LENGTH, RttReply, RttRequest, SessionId, UdpKey, peek,
+    FLOW_HEADER_LENGTH, FlowData, HELLO_LENGTH, Hello, HelloAck, Kind, MAX_FEEDBACK_LENGTH,
+    MEDIA_HEADER_LENGTH, MTU_HEADER_LENGTH, MediaData, MediaFeedback, MediaRepair, MtuAck, MtuProbe,
+    REPAIR_HEADER_LENGTH, RTT_HEADER_LENGTH, RttReply, RttRequest, SessionId, UdpKey, peek,
 };
 
 const SESSION: SessionId = SessionId(0x1122_3344_5566_7788);
@@ -85,7 +85,11 @@ pub fn run(input: &[u8]) {
     if let (1, Ok((kind, _))) = (mend & 1, peek(&datagram)) {
         let length = header_length(kind, &datagram);
         if datagram.len() >= length && length >= 8 {
-            let key = if kind == Kind::MediaFeedback { &of_feedback } else { &key };
+            let key = if kind == Kind::MediaFeedback {
+                &of_feedback
+            } else {
+                &key
+            };
             let tag = key.tag(&datagram[..length - 8]);
             datagram[length - 8..length].copy_from_slice(&tag.to_be_bytes());
         }
