@@ -35,6 +35,8 @@ const SLOWISH: f64 = 1.6;
 /// Lost packets that an independent loss stands for, counted within a reach in which one in ten has another: 1.2 if all are
 /// independent.
 const CLUMPED: f64 = 1.5;
+/// A card that gathers packets for an interrupt delays the middle one by less, nanoseconds.
+const OF_CARDS_NS: f64 = 300_000.0;
 /// Pieces of the stream lose alike if they are within so many standard deviations of the middle one, where one in
 /// five independent ones is.
 const ALIKE: f64 = 0.25;
@@ -263,9 +265,12 @@ impl<'l> Loads<'l> {
             let queueing = &steps[load.index].queueing;
             queueing.median_ns > waiting_ns && (queueing.stands() || drains_slowly(load))
         };
-        // A queue that overflows takes packets evenly, or several in a row, and never one by one at random.
-        let clumped = |load: &&&Load| design_effect(&steps[load.index]) > CLUMPED;
-        let is_random = steady >= STEADY && limited.iter().filter(clumped).count() * 2 <= limited.len();
+        // A short queue that overflows takes packets evenly, or several in a row, and seldom one by one at random.
+        let at_random = |load: &&&Load| {
+            let step = &steps[load.index];
+            step.queueing.median_ns < OF_CARDS_NS && design_effect(step) < CLUMPED
+        };
+        let is_random = steady >= STEADY && limited.iter().filter(at_random).count() * 2 >= limited.len();
         let queued = !is_random && limited.iter().filter(waits).count() * 2 > limited.len();
         Some(Loads { all, steady, queued })
     }
