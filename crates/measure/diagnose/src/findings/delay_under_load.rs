@@ -30,11 +30,11 @@ pub(crate) fn find(measured: &Measured, steps: &Steps) -> Option<Finding> {
         .iter()
         .filter(|step| !step.is_limited_by_host() && step.test.received > 0)
         .max_by(|a, b| a.queueing.median_ns.total_cmp(&b.queueing.median_ns));
-    match (tcp, media) {
-        (Some((run, test)), media) => Some(of_tcp(*run, test, idle_ns, media)),
-        (None, Some(step)) => Some(of_media(step, idle_ns)),
-        (None, None) => None,
-    }
+    let loaded = match tcp {
+        Some((run, test)) => of_tcp(*run, test, media),
+        None => of_media(media?, idle_ns),
+    };
+    Some(describe(loaded, idle_ns))
 }
 
 /// Median RTT of packets with nothing in front of them.
@@ -47,95 +47,104 @@ fn round_trips(rtt_ns: f64) -> u64 {
     (MINUTE_NS / rtt_ns.max(1.0)).round() as u64
 }
 
-/// What packets of media waited.
-fn waited(step: &Step) -> String {
-    format!(
-        "media over {} flows waited {} at P50, {} at P99",
-        step.flow_count(),
-        time(step.queueing.median_ns),
-        time(step.queueing.p99_ns)
-    )
+/// A load, and the RTT with it.
+struct Loaded {
+    direction: Direction,
+    load: String,
+    rtt_ns: f64,
+    /// What else waited.
+    beside: Option<String>,
+    /// A count of the load, and the query that yields it.
+    count: (Evidence, String),
+    /// How the RTT was measured.
+    by: &'static str,
 }
 
-fn of_tcp(run: RunId, test: &TcpSummary, idle_ns: f64, media: Option<&Step>) -> Finding {
-    let load = format!(
-        "TCP ({} connection{}, {})",
-        test.streams,
-        if test.streams == 1 { "" } else { "s" },
-        format_rate(test.goodput.0)
-    );
-    let mut found = describe(test.direction, &load, idle_ns, test.rtt_ns as f64);
-    if let Some(step) = media {
-        found.sentence = format!("{}; {}.", found.sentence.trim_end_matches('.'), waited(step));
-    }
-    let count = Evidence::of("connections", test.streams);
-    found.evidence.insert(0, count);
-    found.query = format!("SELECT max(streams) AS \"connections\" FROM tcp_seconds\nWHERE run_id = {run}");
-    found.confidence = Confidence::by_count(
-        "the mean of the connections' smoothed RTTs at the end, by the sender's kernel, against the median of first packets",
-        1.0,
-    );
-    found
-}
-
-fn of_media(step: &Step, idle_ns: f64) -> Finding {
-    let test = step.test;
-    let loaded_ns = idle_ns + step.queueing.median_ns.max(0.0);
-    let load = format!("media over {} flows", step.flow_count());
-    let mut found = describe(test.direction, &load, idle_ns, loaded_ns);
-    let received = Evidence::of("packets received", test.received);
-    found.evidence.insert(0, received);
-    found.query = format!(
-        "SELECT sum(received) AS \"packets received\" FROM stream_seconds\nWHERE {}",
-        rows_of(test.run, test.direction)
-    );
-    found.confidence = Confidence::by_count(
-        "the median one-way delay above the smallest, added to the median of first packets",
-        1.0,
-    );
-    found
-}
-
-/// All but the counts, and where they come from.
-fn describe(direction: Direction, load: &str, idle_ns: f64, loaded_ns: f64) -> Finding {
-    let is_felt = loaded_ns - idle_ns >= FELT_NS && loaded_ns >= GROWN * idle_ns;
-    let (trips, idle_trips) = (round_trips(loaded_ns), round_trips(idle_ns));
-    let action = if is_felt {
-        "Let whoever sends bulk data here pace it ('weir origin --pace', tc fq), or manage the queue (FQ-CoDel, CAKE) where \
-         the path is narrowest: it delays all that shares it."
-    } else {
-        "Nothing: calls and games beside such a load do not feel it."
+fn of_tcp(run: RunId, test: &TcpSummary, media: Option<&Step>) -> Loaded {
+    let plural = if test.streams == 1 { "" } else { "s" };
+    let goodput = format_rate(test.goodput.0);
+    let waited = |step: &Step| {
+        format!(
+            "; media over {} flows waited {} at P50, {} at P99",
+            step.flow_count(),
+            time(step.queueing.median_ns),
+            time(step.queueing.p99_ns)
+        )
     };
+    Loaded {
+        direction: test.direction,
+        load: format!("TCP ({} connection{plural}, {goodput})", test.streams),
+        rtt_ns: test.rtt_ns as f64,
+        beside: media.map(waited),
+        count: (
+            Evidence::of("connections", test.streams),
+            format!("SELECT max(streams) AS \"connections\" FROM tcp_seconds\nWHERE run_id = {run}"),
+        ),
+        by: "the mean of the connections' smoothed RTTs at the end, by the sender's kernel, against the median of first packets",
+    }
+}
+
+fn of_media(step: &Step, idle_ns: f64) -> Loaded {
+    let test = step.test;
+    Loaded {
+        direction: test.direction,
+        load: format!("media over {} flows", step.flow_count()),
+        rtt_ns: idle_ns + step.queueing.median_ns.max(0.0),
+        beside: None,
+        count: (
+            Evidence::of("packets received", test.received),
+            format!(
+                "SELECT sum(received) AS \"packets received\" FROM stream_seconds\nWHERE {}",
+                rows_of(test.run, test.direction)
+            ),
+        ),
+        by: "the median one-way delay above the smallest, added to the median of first packets",
+    }
+}
+
+fn describe(loaded: Loaded, idle_ns: f64) -> Finding {
+    let Loaded {
+        direction, rtt_ns, ..
+    } = loaded;
+    let is_felt = rtt_ns - idle_ns >= FELT_NS && rtt_ns >= GROWN * idle_ns;
+    let (severity, action) = if is_felt {
+        (
+            Severity::Notice,
+            "Let whoever sends bulk data here pace it ('weir origin --pace', tc fq), or manage the queue (FQ-CoDel, CAKE) where \
+             the path is narrowest: it delays all that shares it.",
+        )
+    } else {
+        (
+            Severity::Information,
+            "Nothing: calls and games beside such a load do not feel it.",
+        )
+    };
+    let (trips, idle_trips) = (round_trips(rtt_ns), round_trips(idle_ns));
+    let (under, without) = (time(rtt_ns), time(idle_ns));
+    let (count, query) = loaded.count;
     Finding {
         name: FindingName::DelayUnderLoad,
-        severity: if is_felt {
-            Severity::Notice
-        } else {
-            Severity::Information
-        },
+        severity,
         direction: Some(direction),
-        brief: format!(
-            "RTT {} under load{}, {} without",
-            time(loaded_ns),
-            way(direction),
-            time(idle_ns)
-        ),
+        brief: format!("RTT {under} under load{}, {without} without", way(direction)),
         sentence: format!(
-            "under a load of {load}{} the RTT is {}, {} round trips a minute; without load it is {}, {} round trips a minute.",
+            "under a load of {}{} the RTT is {under}, {} round trips a minute; without load it is {without}, {} round trips a \
+             minute{}.",
+            loaded.load,
             way(direction),
-            time(loaded_ns),
             format_count(trips),
-            time(idle_ns),
-            format_count(idle_trips)
+            format_count(idle_trips),
+            loaded.beside.unwrap_or_default()
         ),
         evidence: vec![
-            Evidence::in_unit("RTT under load", loaded_ns.round(), "ns"),
+            count,
+            Evidence::in_unit("RTT under load", rtt_ns.round(), "ns"),
             Evidence::in_unit("RTT without load", idle_ns.round(), "ns"),
             Evidence::in_unit("responsiveness under load", trips, "round trips/min"),
             Evidence::in_unit("responsiveness without load", idle_trips, "round trips/min"),
         ],
-        query: String::new(),
-        confidence: Confidence::by_count("", 1.0),
+        query,
+        confidence: Confidence::by_count(loaded.by, 1.0),
         action: action.to_owned(),
     }
 }
