@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::checks::in_a_line;
 use weir_link::trace::parse_trace;
-use weir_link::{FlowKey, Link, LinkFlags, LinkSpec, Nanos, Packet, Profile, ProfileError, describe};
+use weir_link::{Ecn, FlowKey, Link, LinkFlags, LinkSpec, Nanos, Packet, Profile, ProfileError, describe};
 
 fn read(text: &str, set: Vec<String>) -> Result<LinkSpec, ProfileError> {
     let mut profile = Profile::from_text(text, "fuzz", Path::new("/nonexistent"))?;
@@ -30,6 +30,7 @@ fn carry(spec: &LinkSpec) {
         let packet = Packet {
             length: 1000,
             flow,
+            ecn: Ecn::of_traffic_class(at as u8),
             payload: (),
         };
         link.enqueue(now, packet);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use weir_link::discrete::{Endpoint, run};
 use weir_link::{
-    Departure, DirectionSpec, FlowKey, LinkSpec, LossSpec, Nanos, Packet, QueueSpec, RateSpec, RouteSpec,
+    Departure, DirectionSpec, Ecn, FlowKey, LinkSpec, LossSpec, Nanos, Packet, QueueSpec, RateSpec, RouteSpec,
 };
 
 const PACKETS: u64 = 200_000;
@@ -39,6 +39,7 @@ impl Endpoint<u64> for Sender {
             out.push(Packet {
                 length: LENGTH,
                 flow,
+                ecn: Ecn::NotEct,
                 payload: self.sent,
             });
             self.sent += 1;

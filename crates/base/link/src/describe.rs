@@ -1,9 +1,12 @@
 //! A link in words, for `weir lab link show` and `weir lab profiles`. Every value is exact, in the form that a
 //! profile accepts. It must not know the origin of the link.
 
+mod queue;
+
 use weir_units::{ByteCount, Rate, TimeSpan, format_count, format_rate};
 
-use crate::spec::{DirectionSpec, LinkSpec, LossSpec, QueueSpec, RateSpec, RouteChoice, RouteSpec, TooBig};
+use crate::spec::{DirectionSpec, LinkSpec, LossSpec, RateSpec, RouteChoice, RouteSpec, TooBig};
+use queue::queue;
 
 /// The link in lines: equal directions once, else each direction separately.
 pub fn describe(spec: &LinkSpec) -> Vec<String> {
@@ -119,12 +122,7 @@ fn route(route: &RouteSpec) -> String {
     }
     // No queue forms at an unlimited rate.
     if route.rate != RateSpec::Unlimited {
-        parts.push(match route.queue {
-            QueueSpec::Unlimited => "unlimited queue".to_owned(),
-            QueueSpec::Bytes(bytes) => format!("queue {}", ByteCount(bytes)),
-            QueueSpec::Packets(1) => "queue 1 packet".to_owned(),
-            QueueSpec::Packets(packets) => format!("queue {} packets", format_count(packets)),
-        });
+        parts.push(queue(&route.queue));
     }
     if route.loss.is_empty() {
         parts.push("no loss".to_owned());

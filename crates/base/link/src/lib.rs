@@ -9,6 +9,7 @@
 mod admission;
 pub mod coalesce;
 mod describe;
+mod discipline;
 pub mod discrete;
 mod ecmp;
 pub mod headers;
@@ -33,9 +34,10 @@ pub mod trace;
 pub use describe::describe;
 pub use link::{Counters, Link};
 pub use named::{headline, named, profiles};
-pub use packet::{Departure, DropCause, FlowKey, Nanos, Packet, Verdict};
+pub use packet::{Departure, DropCause, Ecn, FlowKey, Nanos, Packet, Verdict};
 pub use profile::{LinkFlags, Profile, ProfileError};
 pub use spec::{
-    DarkSpan, DirectionSpec, FlowRateCap, Jitter, LinkSpec, LongPacketLoss, LossSpec, Mtu, PacketRateCap,
-    QueueSpec, RateSpec, RateStep, RouteChoice, RouteSpec, SpecError, TooBig,
+    CodelSpec, DarkSpan, DirectionSpec, DisciplineSpec, FlowRateCap, Jitter, LinkSpec, LongPacketLoss,
+    LossSpec, ManagedQueue, Mtu, PacketRateCap, QueueLimit, QueueSpec, RateSpec, RateStep, RouteChoice,
+    RouteSpec, SpecError, TooBig,
 };

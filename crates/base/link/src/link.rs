@@ -1,7 +1,7 @@
 //! One direction of a link in virtual time. It has no clock and no I/O: packets and times go in, packets and the
 //! time of the next event come out. Equal seeds and inputs give equal outputs.
 
-use weir_stats::LinkDrops;
+use weir_stats::{DurationHistogram, LinkDrops};
 
 use crate::admission::Admission;
 use crate::ecmp::RouteChooser;
@@ -23,6 +23,10 @@ pub struct Counters {
     pub delivered_bytes: u64,
     /// Dropped as configured.
     pub dropped: LinkDrops,
+    /// Of those dropped by a queue, the ones that its discipline dropped though there was room.
+    pub dropped_early: u64,
+    /// Marked with CE by a queue, by its discipline; none of those that arrived with the mark.
+    pub marked: u64,
     /// Copies made.
     pub duplicated: u64,
     /// Corrupted.
@@ -196,7 +200,11 @@ impl<P: Clone> Link<P> {
     /// The counters so far.
     pub fn counters(&self) -> Counters {
         let mut counters = self.counters;
-        counters.dropped.queue += self.routes.iter().map(Route::dropped_while_waiting).sum::<u64>();
+        for account in self.routes.iter().filter_map(Route::queue_account) {
+            counters.dropped.queue += account.dropped_while_waiting;
+            counters.dropped_early += account.dropped_early;
+            counters.marked += account.marked;
+        }
         counters.most_queued_bytes = self
             .routes
             .iter()
@@ -205,6 +213,16 @@ impl<P: Clone> Link<P> {
             .unwrap_or(0);
         counters.queued_byte_ns = self.routes.iter().map(Route::queued_byte_ns).sum();
         counters
+    }
+
+    /// How long packets waited before their transmission, nanoseconds, at all managed queues so far; empty without
+    /// any. A packet that finds the transmitter idle counts as 0.
+    pub fn sojourns(&self) -> DurationHistogram {
+        let mut sojourns = DurationHistogram::new();
+        for account in self.routes.iter().filter_map(Route::queue_account) {
+            sojourns.merge(&account.sojourns);
+        }
+        sojourns
     }
 
     /// Packets on the link: waiting, in transmission, in propagation, and a copy that has not left. Always

@@ -13,6 +13,42 @@ pub struct FlowKey {
     pub host_pair: u64,
 }
 
+/// The ECN field of an IP packet (RFC 3168, section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ecn {
+    /// 00: the transport does not support ECN.
+    #[default]
+    NotEct,
+    /// 01: the transport supports L4S (RFC 9331, section 4.1).
+    Ect1,
+    /// 10: the transport supports ECN.
+    Ect0,
+    /// 11: a router has marked the packet.
+    Ce,
+}
+
+impl Ecn {
+    /// Of the last two bits of the byte that was the type of service, or of the traffic class.
+    pub fn of_traffic_class(byte: u8) -> Self {
+        match byte & 0b11 {
+            0 => Self::NotEct,
+            1 => Self::Ect1,
+            2 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+
+    /// Whether a router may mark the packet instead of dropping it; so it may one that is marked already.
+    pub fn is_capable(self) -> bool {
+        self != Self::NotEct
+    }
+
+    /// Whether the packet belongs to the low-latency queue: ECT(1) or CE (RFC 9331, section 5.1).
+    pub fn is_l4s(self) -> bool {
+        matches!(self, Self::Ect1 | Self::Ce)
+    }
+}
+
 /// A packet on the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet<P> {
@@ -20,6 +56,8 @@ pub struct Packet<P> {
     pub length: u32,
     /// Its flow.
     pub flow: FlowKey,
+    /// Its ECN field; a queue may set it to [`Ecn::Ce`].
+    pub ecn: Ecn,
     /// The driver's data; the link does not read it.
     pub payload: P,
 }
@@ -52,7 +90,7 @@ pub enum DropCause {
     Dark,
     /// A loss process of the route.
     Loss,
-    /// The queue was full.
+    /// The queue was full, or its discipline dropped the packet.
     Queue,
 }
 

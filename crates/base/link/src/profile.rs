@@ -14,6 +14,7 @@ use crate::trace::{TraceError, TraceFormat, one_line, read_bounded, read_trace, 
 mod entry;
 mod loss;
 mod overrides;
+mod queue;
 mod rates;
 mod resolve;
 mod settings;

@@ -1,27 +1,41 @@
-//! The queue before a transmitter, and which packets it drops. This is the one place for queue
-//! management: a discipline decides when a packet arrives and again when the transmitter takes the next. It must
-//! not know about rates or routes.
+//! The queue before a transmitter: tail drop, which costs nothing, or a managed queue, which keeps accounts. It must
+//! not know about rates or routes, nor how a discipline decides.
 
 use std::collections::VecDeque;
 
-use crate::packet::{Nanos, Packet};
-use crate::spec::QueueSpec;
+use weir_stats::DurationHistogram;
 
-/// A packet and its number in the order of acceptance.
+use crate::discipline::Discipline;
+use crate::packet::{Ecn, Nanos, Packet};
+use crate::spec::{QueueLimit, QueueSpec};
+
+/// A packet, its number in the order of acceptance, and when it began to wait.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting<P> {
     pub(crate) number: u64,
+    pub(crate) since: Nanos,
     pub(crate) packet: Packet<P>,
 }
 
-/// A queue discipline. A packet that finds the transmitter idle bypasses it.
+impl<P> Waiting<P> {
+    /// How long it has waited, nanoseconds.
+    pub(crate) fn sojourn(&self, now: Nanos) -> u64 {
+        now.0.saturating_sub(self.since.0)
+    }
+}
+
+/// A queue discipline: decides when a packet arrives, and again when the transmitter takes the next.
 pub(crate) trait QueueDiscipline<P> {
     /// Takes a packet, or returns it: dropped.
-    fn enqueue(&mut self, now: Nanos, waiting: Waiting<P>) -> Result<(), Waiting<P>>;
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        waiting: Waiting<P>,
+        account: &mut QueueAccount,
+    ) -> Result<(), Waiting<P>>;
 
-    /// The packet to send next, at the start of its transmission. Packets dropped instead, such as too
-    /// old ones, are counted in `dropped`.
-    fn dequeue(&mut self, now: Nanos, dropped: &mut u64) -> Option<Waiting<P>>;
+    /// The packet to send next, at the start of its transmission.
+    fn dequeue(&mut self, now: Nanos, account: &mut QueueAccount) -> Option<Waiting<P>>;
 
     /// Number of queued packets.
     fn packets(&self) -> u64;
@@ -30,51 +44,161 @@ pub(crate) trait QueueDiscipline<P> {
     fn bytes(&self) -> u64;
 }
 
-/// First in, first out; a packet that does not fit is dropped.
-#[derive(Clone, Debug)]
-pub(crate) struct TailDrop<P> {
-    waiting: VecDeque<Waiting<P>>,
-    bytes: u64,
-    most: QueueSpec,
+/// What a managed queue has done.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct QueueAccount {
+    /// Dropped after they had been accepted.
+    pub(crate) dropped_while_waiting: u64,
+    /// Dropped though there was room, before or after they had been accepted.
+    pub(crate) dropped_early: u64,
+    /// Marked with CE.
+    pub(crate) marked: u64,
+    /// Waiting times of packets that were sent.
+    pub(crate) sojourns: DurationHistogram,
 }
 
-impl<P> TailDrop<P> {
-    pub(crate) fn new(most: QueueSpec) -> Self {
+impl QueueAccount {
+    /// Signals congestion with a mark if the packet carries ECT and `allowed`; false if it must be dropped instead.
+    pub(crate) fn mark<P>(&mut self, packet: &mut Packet<P>, allowed: bool) -> bool {
+        if !allowed || !packet.ecn.is_capable() {
+            return false;
+        }
+        self.marked += u64::from(packet.ecn != Ecn::Ce);
+        packet.ecn = Ecn::Ce;
+        true
+    }
+
+    /// Counts a drop that its discipline has decided after the packet had been accepted.
+    pub(crate) fn drop_waiting(&mut self) {
+        self.dropped_while_waiting += 1;
+        self.dropped_early += 1;
+    }
+}
+
+/// Packets in the order of their arrival.
+#[derive(Clone, Debug)]
+pub(crate) struct Fifo<P> {
+    waiting: VecDeque<Waiting<P>>,
+    bytes: u64,
+}
+
+impl<P> Fifo<P> {
+    pub(crate) fn new() -> Self {
         Self {
             waiting: VecDeque::new(),
             bytes: 0,
-            most,
         }
     }
-}
 
-impl<P> QueueDiscipline<P> for TailDrop<P> {
-    fn enqueue(&mut self, _now: Nanos, waiting: Waiting<P>) -> Result<(), Waiting<P>> {
-        let bytes = self.bytes + u64::from(waiting.packet.length);
-        let fits = match self.most {
-            QueueSpec::Unlimited => true,
-            QueueSpec::Bytes(most) => bytes <= most,
-            QueueSpec::Packets(most) => self.packets() < most,
-        };
-        if !fits {
-            return Err(waiting);
-        }
-        self.bytes = bytes;
+    pub(crate) fn push(&mut self, waiting: Waiting<P>) {
+        self.bytes += u64::from(waiting.packet.length);
         self.waiting.push_back(waiting);
-        Ok(())
     }
 
-    fn dequeue(&mut self, _now: Nanos, _dropped: &mut u64) -> Option<Waiting<P>> {
+    pub(crate) fn pop(&mut self) -> Option<Waiting<P>> {
         let waiting = self.waiting.pop_front()?;
         self.bytes -= u64::from(waiting.packet.length);
         Some(waiting)
     }
 
-    fn packets(&self) -> u64 {
+    pub(crate) fn packets(&self) -> u64 {
         self.waiting.len() as u64
     }
 
-    fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Whether a packet of `length` bytes fits within the limit.
+    pub(crate) fn admits(&self, limit: QueueLimit, length: u32) -> bool {
+        limit.admits(self.packets(), self.bytes, length)
+    }
+}
+
+/// The queue of a route.
+pub(crate) enum Queue<P> {
+    TailDrop { fifo: Fifo<P>, limit: QueueLimit },
+    Managed(Box<Managed<P>>),
+}
+
+/// A discipline with its accounts.
+pub(crate) struct Managed<P> {
+    discipline: Discipline<P>,
+    account: QueueAccount,
+}
+
+impl<P> Queue<P> {
+    pub(crate) fn new(spec: &QueueSpec) -> Self {
+        let tail_drop = |limit| Self::TailDrop {
+            fifo: Fifo::new(),
+            limit,
+        };
+        match spec {
+            QueueSpec::Unlimited => tail_drop(QueueLimit::Unlimited),
+            QueueSpec::Bytes(bytes) => tail_drop(QueueLimit::Bytes(*bytes)),
+            QueueSpec::Packets(packets) => tail_drop(QueueLimit::Packets(*packets)),
+            QueueSpec::Managed(spec) => Self::Managed(Box::new(Managed {
+                discipline: Discipline::new(spec),
+                account: QueueAccount::default(),
+            })),
+        }
+    }
+
+    /// Whether a packet that finds the transmitter idle bypasses the queue. A discipline sees every packet, since
+    /// its state depends on those that did not wait, too.
+    pub(crate) fn is_bypassed(&self) -> bool {
+        matches!(self, Self::TailDrop { .. })
+    }
+
+    /// Takes a packet, or returns it: dropped.
+    pub(crate) fn enqueue(&mut self, now: Nanos, waiting: Waiting<P>) -> Result<(), Waiting<P>> {
+        match self {
+            Self::TailDrop { fifo, limit } => {
+                if !fifo.admits(*limit, waiting.packet.length) {
+                    return Err(waiting);
+                }
+                fifo.push(waiting);
+                Ok(())
+            }
+            Self::Managed(managed) => managed.discipline.enqueue(now, waiting, &mut managed.account),
+        }
+    }
+
+    /// The packet to send next, at the start of its transmission.
+    pub(crate) fn dequeue(&mut self, now: Nanos) -> Option<Waiting<P>> {
+        match self {
+            Self::TailDrop { fifo, .. } => fifo.pop(),
+            Self::Managed(managed) => {
+                let Managed { discipline, account } = &mut **managed;
+                let next = discipline.dequeue(now, account)?;
+                let sojourn = i64::try_from(next.sojourn(now)).unwrap_or(i64::MAX);
+                account.sojourns.record(sojourn);
+                Some(next)
+            }
+        }
+    }
+
+    /// Number of queued packets.
+    pub(crate) fn packets(&self) -> u64 {
+        match self {
+            Self::TailDrop { fifo, .. } => fifo.packets(),
+            Self::Managed(managed) => managed.discipline.packets(),
+        }
+    }
+
+    /// Their IP packet bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::TailDrop { fifo, .. } => fifo.bytes(),
+            Self::Managed(managed) => managed.discipline.bytes(),
+        }
+    }
+
+    /// What a managed queue has done.
+    pub(crate) fn account(&self) -> Option<&QueueAccount> {
+        match self {
+            Self::TailDrop { .. } => None,
+            Self::Managed(managed) => Some(&managed.account),
+        }
     }
 }

@@ -4,7 +4,7 @@
 use crate::loss::LossProcess;
 use crate::packet::{DropCause, Nanos, Packet};
 use crate::propagation::{Propagation, Settled};
-use crate::queue::{QueueDiscipline, TailDrop, Waiting};
+use crate::queue::{Queue, QueueAccount, Waiting};
 use crate::random::{Purpose, Stream};
 use crate::rate::Transmitter;
 use crate::spec::{DarkSpan, Jitter, RouteSpec};
@@ -25,14 +25,13 @@ pub(crate) struct Route<P> {
     dark: DarkSpans,
     losses: Box<[LossProcess]>,
     offered: u64,
-    queue: TailDrop<P>,
+    queue: Queue<P>,
     transmitter: Transmitter,
     activity: Activity,
     overhead: u64,
     distance: Distance,
     /// In transmission or propagation: the arrival time is fixed at the start of the transmission.
     settled: Propagation<P>,
-    dropped_while_waiting: u64,
     most_queued_bytes: u64,
     queued_byte_ns: u128,
     queued_since: Nanos,
@@ -50,13 +49,12 @@ impl<P> Route<P> {
                 .map(|(n, loss)| LossProcess::new(loss, stream_of_loss(n)))
                 .collect(),
             offered: 0,
-            queue: TailDrop::new(spec.queue),
+            queue: Queue::new(&spec.queue),
             transmitter: Transmitter::new(&spec.rate),
             activity: Activity::Idle,
             overhead: u64::from(spec.overhead),
             distance: Distance::new(spec, seed, index),
             settled: Propagation::new(spec.jitter.is_some_and(|jitter| jitter.reorder)),
-            dropped_while_waiting: 0,
             most_queued_bytes: 0,
             queued_byte_ns: 0,
             queued_since: Nanos(0),
@@ -79,25 +77,34 @@ impl<P> Route<P> {
         if lost {
             return Err((DropCause::Loss, packet.payload));
         }
-        let waiting = Waiting { number, packet };
+        let waiting = Waiting {
+            number,
+            since: now,
+            packet,
+        };
         if self.activity != Activity::Idle {
             return self.wait(now, waiting);
         }
         let ready = Nanos(self.transmitter.ready_from_idle(now.0));
-        if ready == now {
+        if ready != now {
+            self.wait(now, waiting)?;
+            self.activity = Activity::Standing { until: ready };
+            return Ok(());
+        }
+        if self.queue.is_bypassed() {
             self.begin(waiting);
             return Ok(());
         }
-        self.wait(now, waiting)?;
-        self.activity = Activity::Standing { until: ready };
+        self.queue.enqueue(now, waiting).map_err(refused)?;
+        if let Some(next) = self.queue.dequeue(now) {
+            self.begin(next);
+        }
         Ok(())
     }
 
     fn wait(&mut self, now: Nanos, waiting: Waiting<P>) -> Result<(), (DropCause, P)> {
         self.note_queue(now);
-        self.queue
-            .enqueue(now, waiting)
-            .map_err(|refused| (DropCause::Queue, refused.packet.payload))?;
+        self.queue.enqueue(now, waiting).map_err(refused)?;
         self.most_queued_bytes = self.most_queued_bytes.max(self.queue.bytes());
         Ok(())
     }
@@ -110,7 +117,7 @@ impl<P> Route<P> {
     }
 
     fn begin(&mut self, waiting: Waiting<P>) {
-        let Waiting { number, packet } = waiting;
+        let Waiting { number, packet, .. } = waiting;
         let sent = Nanos(self.transmitter.send(u64::from(packet.length) + self.overhead));
         self.activity = Activity::Sending { until: sent };
         self.settled.push(self.distance.settle(sent, number, packet));
@@ -137,7 +144,7 @@ impl<P> Route<P> {
             }
         }
         self.note_queue(at);
-        match self.queue.dequeue(at, &mut self.dropped_while_waiting) {
+        match self.queue.dequeue(at) {
             Some(next) => self.begin(next),
             None => self.activity = Activity::Idle,
         }
@@ -170,9 +177,9 @@ impl<P> Route<P> {
         self.queue.packets() + self.settled.len() as u64
     }
 
-    /// Packets that were accepted and dropped in the queue.
-    pub(crate) fn dropped_while_waiting(&self) -> u64 {
-        self.dropped_while_waiting
+    /// What its queue has done, if it is a managed one.
+    pub(crate) fn queue_account(&self) -> Option<&QueueAccount> {
+        self.queue.account()
     }
 
     /// Queued bytes integrated over time, up to the last change of the queue.
@@ -184,6 +191,10 @@ impl<P> Route<P> {
     pub(crate) fn most_queued_bytes(&self) -> u64 {
         self.most_queued_bytes
     }
+}
+
+fn refused<P>(waiting: Waiting<P>) -> (DropCause, P) {
+    (DropCause::Queue, waiting.packet.payload)
 }
 
 /// Effects on a packet between the transmitter and the far end.

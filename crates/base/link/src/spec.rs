@@ -3,12 +3,15 @@
 //! it.
 
 mod check;
+mod queue;
 
 use std::hash::Hasher;
 
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher24;
 use thiserror::Error;
+
+pub use queue::{CodelSpec, DisciplineSpec, ManagedQueue, QueueLimit, QueueSpec};
 
 /// Both directions of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -190,19 +193,6 @@ pub struct Jitter {
     pub reorder: bool,
 }
 
-/// Maximum queue before a transmitter, without the packet in transmission; a packet that does not fit is
-/// dropped (tail drop).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum QueueSpec {
-    /// No limit.
-    Unlimited,
-    /// Bytes of IP packets.
-    Bytes(u64),
-    /// Packets.
-    Packets(u64),
-}
-
 /// A loss process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -245,15 +235,6 @@ pub struct DarkSpan {
     pub from_ns: u64,
     /// First nanosecond after it.
     pub to_ns: u64,
-}
-
-impl QueueSpec {
-    /// A queue of `factor` bandwidth-delay products, in bytes rounded down: `rate` in bit/s, `rtt_ns` the round-trip
-    /// time with empty queues.
-    pub fn bdp(rate: u64, rtt_ns: u64, factor: f64) -> Self {
-        let bits = rate as f64 * (rtt_ns as f64 / 1e9);
-        Self::Bytes((bits / 8.0 * factor) as u64)
-    }
 }
 
 impl Default for DirectionSpec {

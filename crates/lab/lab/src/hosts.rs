@@ -8,7 +8,7 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use weir_link::headers::RouterAddresses;
-use weir_link::{LinkSpec, QueueSpec, RateSpec};
+use weir_link::{LinkSpec, QueueLimit, QueueSpec, RateSpec};
 use weir_net::interface::{self, Interface, InterfaceCounters, InterfaceError};
 use weir_net::namespace::{Inmate, NetworkNamespace};
 use weir_net::tun::{Tun, TunError};
@@ -206,6 +206,11 @@ fn queue_bytes(queue: &QueueSpec) -> u64 {
         QueueSpec::Unlimited => 0,
         QueueSpec::Bytes(bytes) => *bytes,
         QueueSpec::Packets(packets) => packets.saturating_mul(1_500),
+        QueueSpec::Managed(managed) => match managed.limit {
+            QueueLimit::Unlimited => 0,
+            QueueLimit::Bytes(bytes) => bytes,
+            QueueLimit::Packets(packets) => packets.saturating_mul(1_500),
+        },
     }
 }
 

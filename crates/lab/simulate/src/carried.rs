@@ -5,7 +5,7 @@
 use weir_diagnose::{Carried, Recovery, Stream, Transport};
 use weir_fec::CodeRate;
 use weir_link::discrete::{Endpoint, Network};
-use weir_link::{Departure, FlowKey, LinkSpec, Nanos, Packet};
+use weir_link::{Departure, Ecn, FlowKey, LinkSpec, Nanos, Packet};
 use weir_protect::{Protection, Secret, StreamSecrets};
 use weir_stream_proto::{
     BreakerLimits, Fec, Join, OutputFrame, PACKET_OVERHEAD, Pace, Receiver, ReceiverConfig, Sender,
@@ -132,6 +132,7 @@ fn offer(flow: u16, longer: u32, payload: Vec<u8>) -> Packet<Vec<u8>> {
             five_tuple: u64::from(flow) + 1,
             host_pair: 1,
         },
+        ecn: Ecn::NotEct,
         payload,
     }
 }

@@ -1,7 +1,7 @@
 //! Packets on the emulated link: the fields of Weir's packets that a receiver reads, without bytes. It must
 //! not know who sends it.
 
-use weir_link::{FlowKey, Packet};
+use weir_link::{Ecn, FlowKey, Packet};
 
 /// IPv4 and UDP headers.
 pub(crate) const OVERHEAD: u32 = 28;
@@ -71,6 +71,7 @@ impl Ports {
         Packet {
             length: payload + OVERHEAD,
             flow: self.key(),
+            ecn: Ecn::NotEct,
             payload: datagram,
         }
     }

@@ -121,3 +121,11 @@ fn mean_losses() {
     assert_eq!(moving(0.1, 0.0).mean(), 0.5);
     assert_eq!(LossSpec::Packets(vec![1, 2]).mean(), 0.0);
 }
+
+#[test]
+fn a_managed_queue() {
+    let text = "rate = \"10Mbit/s\"\nqueue = { kind = \"codel\", limit = \"60packets\", target = \"10ms\", ecn = false }";
+    let line = "  route 0: 10Mbit/s, delay 0s, queue 60 packets under CoDel (target 10ms, interval 100ms, maximum \
+                packet 1500 bytes, no ECN), no loss";
+    assert_eq!(described(text)[4], line);
+}

@@ -4,17 +4,16 @@
 //! form of a value.
 
 use toml::Table;
-use weir_units::{ByteCount, QueueSize};
 
 use super::entry::{Entry, Scope};
+use super::queue::QueuePath;
 use super::rates::{MOST_ENTRIES, Rates, ReadTrace};
 use super::settings::{
-    Cap, DIRECTION_KEYS, DirectionSettings, LINK_KEYS, Placed, ROUTE_KEYS, RouteSettings, halves, mtu,
+    Cap, DIRECTION_KEYS, DirectionSettings, LINK_KEYS, ROUTE_KEYS, RouteSettings, halves, mtu,
     only_one_delay, seed,
 };
 use crate::spec::{
-    DirectionSpec, Jitter, LinkSpec, LossSpec, Mtu, QueueSpec, RateSpec, RouteChoice, RouteSpec, SpecError,
-    TooBig,
+    DirectionSpec, Jitter, LinkSpec, LossSpec, Mtu, RateSpec, RouteChoice, RouteSpec, SpecError, TooBig,
 };
 
 /// Maximum number of routes of a direction.
@@ -22,9 +21,6 @@ pub(super) const MOST_ROUTES: usize = 256;
 
 /// Default MTU of the path.
 const DEFAULT_MTU: u32 = 1500;
-
-/// Minimum of the default queue, packets.
-const DEFAULT_QUEUE_PACKETS: u64 = 100;
 
 const MOST_WEIGHT: u32 = 1_000_000;
 
@@ -240,15 +236,17 @@ impl RouteSettings {
 
     fn spec(&self, weight: u32, mtu: u32, round_trip_ns: u64) -> Result<RouteSpec, SpecError> {
         let rate = self.rate.as_deref().cloned().unwrap_or(RateSpec::Unlimited);
+        let path = QueuePath {
+            rate: rate.mean(),
+            mtu,
+            round_trip_ns,
+        };
         Ok(RouteSpec {
             weight,
             overhead: self.overhead.unwrap_or(0),
             delay_ns: self.delay_ns(),
             jitter: self.jitter()?,
-            queue: match &self.queue {
-                Some(queue) => queue_of(queue, &rate, mtu, round_trip_ns)?,
-                None => default_queue(&rate, mtu, round_trip_ns),
-            },
+            queue: path.queue(self.queue.as_ref())?,
             loss: self
                 .loss
                 .as_ref()
@@ -272,47 +270,6 @@ impl RouteSettings {
                 most_ns,
                 reorder: reorder.is_some(),
             })),
-        }
-    }
-}
-
-/// Bytes in `millionths` of a bandwidth-delay product, rounded down.
-fn bdp_bytes(rate: u64, round_trip_ns: u64, millionths: u64) -> u64 {
-    let bit_nanoseconds = u128::from(rate) * u128::from(round_trip_ns);
-    let scaled = bit_nanoseconds.saturating_mul(u128::from(millionths));
-    // Bits to a byte, nanoseconds to a second, millionths to a BDP.
-    u64::try_from(scaled / (8 * 1_000_000_000 * 1_000_000)).unwrap_or(u64::MAX)
-}
-
-fn queue_of(
-    queue: &Placed<QueueSize>,
-    rate: &RateSpec,
-    mtu: u32,
-    round_trip_ns: u64,
-) -> Result<QueueSpec, SpecError> {
-    let millionths = match queue.value {
-        QueueSize::Unlimited => return Ok(QueueSpec::Unlimited),
-        QueueSize::Bytes(ByteCount(bytes)) => return Ok(QueueSpec::Bytes(bytes)),
-        QueueSize::Packets(packets) => return Ok(QueueSpec::Packets(packets)),
-        QueueSize::Bdp { millionths } => millionths,
-    };
-    let Some(mean) = rate.mean() else {
-        return Err(queue.wrong("an unlimited rate has no BDP; set rate, too, or write bytes or packets"));
-    };
-    if round_trip_ns == 0 {
-        return Err(queue.wrong("without a delay the BDP is 0; set rtt, too, or write bytes or packets"));
-    }
-    Ok(QueueSpec::Bytes(
-        bdp_bytes(mean, round_trip_ns, millionths).max(u64::from(mtu)),
-    ))
-}
-
-fn default_queue(rate: &RateSpec, mtu: u32, round_trip_ns: u64) -> QueueSpec {
-    match rate.mean() {
-        None => QueueSpec::Unlimited,
-        Some(mean) => {
-            let packets = DEFAULT_QUEUE_PACKETS * u64::from(mtu);
-            QueueSpec::Bytes(bdp_bytes(mean, round_trip_ns, 1_000_000).max(packets))
         }
     }
 }

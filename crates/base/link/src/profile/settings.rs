@@ -4,10 +4,11 @@
 use std::rc::Rc;
 
 use toml::Value;
-use weir_units::{ByteCount, QueueSize, TimeSpan};
+use weir_units::{ByteCount, TimeSpan};
 
 use super::entry::{Entry, Scope};
 use super::loss::{losses, share};
+use super::queue::QueueSetting;
 use super::rates::{MOST_RATE, Rates, rate};
 use crate::spec::{
     DarkSpan, FlowRateCap, LongPacketLoss, LossSpec, PacketRateCap, RateSpec, RouteChoice, SpecError, TooBig,
@@ -56,7 +57,7 @@ pub(super) struct Placed<T> {
 }
 
 impl<T> Placed<T> {
-    fn new(place: &Entry, value: T) -> Self {
+    pub(super) fn new(place: &Entry, value: T) -> Self {
         Placed {
             refusal: place.wrong(""),
             value,
@@ -78,7 +79,7 @@ pub(super) struct RouteSettings {
     pub(super) delay_ns: Option<u64>,
     pub(super) jitter_ns: Option<u64>,
     pub(super) reorder: Option<Placed<bool>>,
-    pub(super) queue: Option<Placed<QueueSize>>,
+    pub(super) queue: Option<QueueSetting>,
     pub(super) loss: Option<Rc<Vec<LossSpec>>>,
     pub(super) duplicate: Option<f64>,
     pub(super) corrupt: Option<f64>,
@@ -93,7 +94,7 @@ impl RouteSettings {
             delay_ns: scope.read("delay", |place| delay(&place))?,
             jitter_ns: scope.read("jitter", |place| delay(&place))?,
             reorder: scope.read("reorder", |place| Ok(Placed::new(&place, place.flag()?)))?,
-            queue: scope.read("queue", |place| Ok(Placed::new(&place, place.parsed("2bdp")?)))?,
+            queue: scope.read("queue", |place| QueueSetting::read(&place))?,
             loss: scope.read("loss", |place| losses(&place).map(Rc::new))?,
             duplicate: scope.read("duplicate", |place| share(&place))?,
             corrupt: scope.read("corrupt", |place| share(&place))?,

@@ -20,7 +20,7 @@ use crate::coalesce::{Coalescer, Merging};
 use crate::headers::{FlowHasher, complete_checksum, flip_bit, packet_too_big};
 use crate::link::Link;
 use crate::offload::{Offload, Segmentation};
-use crate::packet::{Departure, DropCause, FlowKey, Nanos, Packet, Verdict};
+use crate::packet::{Departure, DropCause, Ecn, FlowKey, Nanos, Packet, Verdict};
 use crate::segment::{Cut, MAX_HEADER};
 
 /// Maximum number of packets (large ones count as one) read before due ones are written.
@@ -197,6 +197,7 @@ impl<'a> DirectionDriver<'a> {
             let packet = Packet {
                 length: length as u32,
                 flow,
+                ecn: Ecn::NotEct,
                 payload: Piece {
                     buffer: buffer.clone(),
                     index: index as u16,

@@ -19,9 +19,9 @@ const MOST_LOSSES: usize = 256;
 const DAY_NS: u64 = 24 * 3_600 * 1_000_000_000;
 const MOST_TRACE_NS: u64 = 365 * DAY_NS;
 
-type Checked = Result<(), SpecError>;
+pub(super) type Checked = Result<(), SpecError>;
 
-fn refuse(key: String, value: impl Display, allowed: &str) -> Checked {
+pub(super) fn refuse(key: String, value: impl Display, allowed: &str) -> Checked {
     Err(SpecError {
         key,
         value: value.to_string(),
@@ -169,6 +169,9 @@ impl RouteSpec {
     }
 
     fn check_queue(&self, key: String) -> Checked {
+        if let QueueSpec::Managed(managed) = &self.queue {
+            return managed.check(&key);
+        }
         let nothing_waits = matches!(self.queue, QueueSpec::Bytes(0) | QueueSpec::Packets(0));
         if nothing_waits && matches!(self.rate, RateSpec::Opportunities { .. }) {
             return refuse(

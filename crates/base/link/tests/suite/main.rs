@@ -5,6 +5,7 @@
 mod allocation;
 mod caps;
 mod check;
+mod disciplines;
 mod discrete;
 mod documentation;
 mod faults;

@@ -43,6 +43,28 @@ fn quantities() {
 }
 
 #[test]
+fn managed_queues() {
+    refused(
+        r#"
+        queue = [] => write "2bdp", "50kB", "100packets", "unlimited" or { kind = "fq-codel" }
+        queue = { limit = "1MB" } => lacks kind
+        queue = { kind = "fifo" } => queue.kind = "fifo" => write "tail-drop" or "codel"
+        queue = { kind = "codel", limit = "0packets" }
+            => queue.limit = "0packets" => a managed queue holds 1 packet or more
+        queue = { kind = "codel", target = "0s" } => queue.target = "0s" => write a time from 1us to 100s
+        queue = { kind = "codel", interval = "2h" } => queue.interval = "2h" => write a time from 1us to 100s
+        queue = { kind = "codel", max-packet = 0 }
+            => queue.max-packet = 0 => write bytes of IP packet as a whole number from 1 to 65535
+        queue = { kind = "codel", ecn = "on" } => queue.ecn = "on" => write true or false, without quotes
+        queue = { kind = "codel", targit = "1ms" } => queue.targit = "1ms" => unknown key; did you mean target?
+        queue = { kind = "tail-drop", ecn = true } => queue.ecn = true => unknown key; write one of kind, limit
+        queue = { kind = "codel", limit = "2bdp" }
+            => queue.limit = "2bdp" => an unlimited rate has no BDP; set rate, too, or write bytes or packets
+        "#,
+    );
+}
+
+#[test]
 fn other_values() {
     refused(
         r#"

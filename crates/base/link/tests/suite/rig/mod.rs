@@ -1,6 +1,7 @@
 //! Shared parts of the link's tests: packets, specifications and ways of emptying a link.
 use weir_link::{
-    Departure, DirectionSpec, DropCause, FlowKey, Jitter, Link, Nanos, Packet, RateSpec, RouteSpec, Verdict,
+    Departure, DirectionSpec, DropCause, Ecn, FlowKey, Jitter, Link, Nanos, Packet, RateSpec, RouteSpec,
+    Verdict,
 };
 
 pub fn flow(five_tuple: u64, host_pair: u64) -> FlowKey {
@@ -19,6 +20,7 @@ pub fn packet_of<P>(length: u32, flow: FlowKey, payload: P) -> Packet<P> {
     Packet {
         length,
         flow,
+        ecn: Ecn::NotEct,
         payload,
     }
 }

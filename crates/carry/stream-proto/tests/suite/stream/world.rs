@@ -4,7 +4,7 @@ use std::path::Path;
 
 use weir_fec::CodeRate;
 use weir_link::profile::parse;
-use weir_link::{FlowKey, Link, LinkSpec, Nanos, Packet};
+use weir_link::{Ecn, FlowKey, Link, LinkSpec, Nanos, Packet};
 use weir_stats::ArrivalCounters;
 use weir_stream_proto::*;
 use weir_wire::{MAX_FEEDBACK_LENGTH, MediaFraming, UnixNanos};
@@ -457,6 +457,7 @@ pub fn offer(link: &mut Link<Vec<u8>>, now: u64, flow: u16, datagram: Vec<u8>) {
             five_tuple: u64::from(flow) + 1,
             host_pair: 7,
         },
+        ecn: Ecn::NotEct,
         payload: datagram,
     };
     // Dropped or not: only the link knows.

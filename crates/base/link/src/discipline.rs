@@ -1,0 +1,64 @@
+//! The disciplines of managed queues, each in a file of its own, and which of them a queue has. It must not know
+//! about rates or routes.
+
+mod codel;
+mod tail_drop;
+
+use crate::packet::Nanos;
+use crate::queue::{QueueAccount, QueueDiscipline, Waiting};
+use crate::spec::{DisciplineSpec, ManagedQueue};
+use codel::Codel;
+use tail_drop::TailDrop;
+
+/// One of the disciplines.
+pub(crate) enum Discipline<P> {
+    TailDrop(TailDrop<P>),
+    Codel(Codel<P>),
+}
+
+impl<P> Discipline<P> {
+    pub(crate) fn new(spec: &ManagedQueue) -> Self {
+        let limit = spec.limit;
+        match spec.discipline {
+            DisciplineSpec::TailDrop => Self::TailDrop(TailDrop::new(limit)),
+            DisciplineSpec::Codel(codel) => Self::Codel(Codel::new(codel, limit)),
+        }
+    }
+
+    fn chosen(&self) -> &dyn QueueDiscipline<P> {
+        match self {
+            Self::TailDrop(discipline) => discipline,
+            Self::Codel(discipline) => discipline,
+        }
+    }
+
+    fn chosen_mut(&mut self) -> &mut dyn QueueDiscipline<P> {
+        match self {
+            Self::TailDrop(discipline) => discipline,
+            Self::Codel(discipline) => discipline,
+        }
+    }
+}
+
+impl<P> QueueDiscipline<P> for Discipline<P> {
+    fn enqueue(
+        &mut self,
+        now: Nanos,
+        waiting: Waiting<P>,
+        account: &mut QueueAccount,
+    ) -> Result<(), Waiting<P>> {
+        self.chosen_mut().enqueue(now, waiting, account)
+    }
+
+    fn dequeue(&mut self, now: Nanos, account: &mut QueueAccount) -> Option<Waiting<P>> {
+        self.chosen_mut().dequeue(now, account)
+    }
+
+    fn packets(&self) -> u64 {
+        self.chosen().packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.chosen().bytes()
+    }
+}

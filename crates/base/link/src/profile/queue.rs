@@ -1,0 +1,186 @@
+//! The key `queue`: a length, or a table with a discipline and its parameters. Defaults that depend on the path are
+//! computed once the path is known. It must not know how a discipline uses its parameters.
+
+use weir_units::{ByteCount, QueueSize, TimeSpan};
+
+use super::entry::{Entry, Scope};
+use super::settings::Placed;
+use crate::spec::{CodelSpec, DisciplineSpec, ManagedQueue, QueueLimit, QueueSpec, SpecError};
+
+/// Minimum of the default queue, packets.
+const DEFAULT_QUEUE_PACKETS: u64 = 100;
+/// The default limit of a managed queue, of the time that the rate takes for it (RFC 9332, appendix A.1).
+const MANAGED_LIMIT_NS: u64 = 250_000_000;
+/// Limits of the core, see [`LinkSpec::check`](crate::LinkSpec::check).
+const SHORTEST_NS: u64 = 1_000;
+const LONGEST_NS: u64 = 100_000_000_000;
+const MOST_PACKET: u32 = 65_535;
+
+const FORMS: &str = "write \"2bdp\", \"50kB\", \"100packets\", \"unlimited\" or { kind = \"fq-codel\" }";
+
+/// What the key says.
+#[derive(Clone, Debug)]
+pub(super) enum QueueSetting {
+    Plain(Placed<QueueSize>),
+    Managed {
+        limit: Option<Placed<QueueSize>>,
+        /// Lengths of 0 stand for defaults that depend on the path.
+        discipline: DisciplineSpec,
+    },
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    TailDrop,
+    Codel,
+}
+
+const KINDS: [(&str, Kind); 2] = [("tail-drop", Kind::TailDrop), ("codel", Kind::Codel)];
+
+impl QueueSetting {
+    pub(super) fn read(place: &Entry) -> Result<Self, SpecError> {
+        let Some(scope) = place.scope() else {
+            if place.value.is_array() || place.value.is_bool() {
+                return Err(place.wrong(FORMS));
+            }
+            return Ok(Self::Plain(Placed::new(place, place.parsed("2bdp")?)));
+        };
+        let kind = scope.need("kind", |place| place.word(&KINDS))?;
+        let discipline = match kind {
+            Kind::TailDrop => {
+                scope.only(&[&["kind", "limit"]])?;
+                DisciplineSpec::TailDrop
+            }
+            Kind::Codel => DisciplineSpec::Codel(codel(&scope)?),
+        };
+        let limit = scope.read("limit", |place| {
+            let limit: QueueSize = place.parsed("2bdp")?;
+            if matches!(limit, QueueSize::Bytes(ByteCount(0)) | QueueSize::Packets(0)) {
+                return Err(place.wrong("a managed queue holds 1 packet or more"));
+            }
+            Ok(Placed::new(&place, limit))
+        })?;
+        Ok(Self::Managed { limit, discipline })
+    }
+}
+
+fn codel(scope: &Scope) -> Result<CodelSpec, SpecError> {
+    scope.only(&[&["kind", "limit", "target", "interval", "max-packet", "ecn"]])?;
+    codel_keys(scope)
+}
+
+/// The keys that CoDel and FQ-CoDel share.
+fn codel_keys(scope: &Scope) -> Result<CodelSpec, SpecError> {
+    let default = CodelSpec::default();
+    Ok(CodelSpec {
+        target_ns: scope.read("target", time)?.unwrap_or(default.target_ns),
+        interval_ns: scope.read("interval", time)?.unwrap_or(default.interval_ns),
+        max_packet: scope.read("max-packet", packet)?.unwrap_or(0),
+        ecn: scope.read("ecn", |place| place.flag())?.unwrap_or(default.ecn),
+    })
+}
+
+fn time(place: Entry) -> Result<u64, SpecError> {
+    let TimeSpan(ns) = place.parsed("5ms")?;
+    if (SHORTEST_NS..=LONGEST_NS).contains(&ns) {
+        Ok(ns)
+    } else {
+        Err(place.wrong("write a time from 1us to 100s"))
+    }
+}
+
+fn packet(place: Entry) -> Result<u32, SpecError> {
+    place.whole_32("bytes of IP packet", 1, MOST_PACKET)
+}
+
+/// What the defaults of a queue depend on.
+pub(super) struct QueuePath {
+    /// Mean rate of the transmitter, bit/s; none if unlimited.
+    pub(super) rate: Option<u64>,
+    pub(super) mtu: u32,
+    pub(super) round_trip_ns: u64,
+}
+
+impl QueuePath {
+    /// The queue of a route.
+    pub(super) fn queue(&self, setting: Option<&QueueSetting>) -> Result<QueueSpec, SpecError> {
+        match setting {
+            None => Ok(self.default_queue()),
+            Some(QueueSetting::Plain(size)) => Ok(match self.limit(size)? {
+                QueueLimit::Unlimited => QueueSpec::Unlimited,
+                QueueLimit::Bytes(bytes) => QueueSpec::Bytes(bytes),
+                QueueLimit::Packets(packets) => QueueSpec::Packets(packets),
+            }),
+            Some(QueueSetting::Managed { limit, discipline }) => Ok(QueueSpec::Managed(ManagedQueue {
+                limit: match limit {
+                    Some(limit) => self.limit(limit)?,
+                    None => self.default_limit(discipline),
+                },
+                discipline: self.complete(*discipline),
+            })),
+        }
+    }
+
+    fn limit(&self, size: &Placed<QueueSize>) -> Result<QueueLimit, SpecError> {
+        let millionths = match size.value {
+            QueueSize::Unlimited => return Ok(QueueLimit::Unlimited),
+            QueueSize::Bytes(ByteCount(bytes)) => return Ok(QueueLimit::Bytes(bytes)),
+            QueueSize::Packets(packets) => return Ok(QueueLimit::Packets(packets)),
+            QueueSize::Bdp { millionths } => millionths,
+        };
+        let Some(rate) = self.rate else {
+            return Err(size.wrong("an unlimited rate has no BDP; set rate, too, or write bytes or packets"));
+        };
+        if self.round_trip_ns == 0 {
+            return Err(size.wrong("without a delay the BDP is 0; set rtt, too, or write bytes or packets"));
+        }
+        let bytes = product_bytes(rate, self.round_trip_ns, millionths);
+        Ok(QueueLimit::Bytes(bytes.max(u64::from(self.mtu))))
+    }
+
+    fn default_queue(&self) -> QueueSpec {
+        match self.rate {
+            None => QueueSpec::Unlimited,
+            Some(rate) => QueueSpec::Bytes(self.bytes_in(rate, self.round_trip_ns)),
+        }
+    }
+
+    fn default_limit(&self, discipline: &DisciplineSpec) -> QueueLimit {
+        match (discipline, self.rate) {
+            (_, None) => QueueLimit::Unlimited,
+            (DisciplineSpec::TailDrop, Some(rate)) => {
+                QueueLimit::Bytes(self.bytes_in(rate, self.round_trip_ns))
+            }
+            (_, Some(rate)) => QueueLimit::Bytes(self.bytes_in(rate, MANAGED_LIMIT_NS)),
+        }
+    }
+
+    /// Bytes sent in a time, and at least the minimum of a default queue.
+    fn bytes_in(&self, rate: u64, ns: u64) -> u64 {
+        let packets = DEFAULT_QUEUE_PACKETS * u64::from(self.mtu);
+        product_bytes(rate, ns, 1_000_000).max(packets)
+    }
+
+    /// Fills in the defaults that depend on the path.
+    fn complete(&self, mut discipline: DisciplineSpec) -> DisciplineSpec {
+        match &mut discipline {
+            DisciplineSpec::TailDrop => {}
+            DisciplineSpec::Codel(codel) => self.complete_codel(codel),
+        }
+        discipline
+    }
+
+    fn complete_codel(&self, codel: &mut CodelSpec) {
+        if codel.max_packet == 0 {
+            codel.max_packet = self.mtu;
+        }
+    }
+}
+
+/// Bytes in `millionths` of the product of a rate and a time, rounded down.
+fn product_bytes(rate: u64, ns: u64, millionths: u64) -> u64 {
+    let bit_nanoseconds = u128::from(rate) * u128::from(ns);
+    let scaled = bit_nanoseconds.saturating_mul(u128::from(millionths));
+    // Bits to a byte, nanoseconds to a second, millionths to a BDP.
+    u64::try_from(scaled / (8 * 1_000_000_000 * 1_000_000)).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""The fate of every packet under each queue discipline, computed from the documents that specify the disciplines, apart
+from the Rust code: RFC 8289.
+
+    ./make_disciplines.py > disciplines.txt
+
+One server of 8 Mbit/s (a byte takes 1,000 ns) sends the packets of `arrivals`. A line has the name of the case, the fate
+of each packet in the order of arrival (`.` sent, `m` sent with a mark, `d` dropped), and a checksum over numbers and times
+of the transmissions in their order.
+"""
+
+import math
+
+MS = 1_000_000
+NOT_ECT, ECT1, ECT0, CE = 0, 1, 2, 3
+
+
+class Packet:
+    def __init__(self, number, time, length, flow, ecn):
+        self.number, self.time, self.length, self.flow, self.ecn = number, time, length, flow, ecn
+        self.fate = "."
+
+    def drop(self):
+        self.fate = "d"
+
+    def mark(self):
+        """True where the packet can take a mark instead of a drop."""
+        if self.ecn == NOT_ECT:
+            return False
+        if self.ecn != CE:
+            self.fate = "m"
+        self.ecn = CE
+        return True
+
+
+def arrivals(ecn_of, count=3000):
+    """Bursts and pauses of seven flows, offered at about 1.2 times the rate, then at half of it, then none."""
+    state = 20_240_229
+    time = 0
+    packets = []
+    for number in range(count):
+        state = state * 16_807 % 2_147_483_647
+        load = 850 if number % 1000 < 800 else 1600
+        time += (state % 1000) * 2 * load
+        if number % 1000 == 999:
+            time += 400 * MS
+        state = state * 16_807 % 2_147_483_647
+        length = (1500, 1500, 1000, 64)[state % 4]
+        state = state * 16_807 % 2_147_483_647
+        flow = state % 7 if state % 3 else 0
+        packets.append(Packet(number, time, length, flow, ecn_of(flow)))
+    return packets
+
+
+def serve(queue, packets):
+    """Sends packets over the server; `enqueue` and `dequeue` are called as routers do: at arrival, and at the start of each
+    transmission."""
+    checksum, busy_until, at = 0, None, 0
+    arriving = iter(packets)
+    packet = next(arriving, None)
+    while packet is not None or busy_until is not None:
+        if busy_until is not None and (packet is None or busy_until <= packet.time):
+            now = busy_until
+        else:
+            now = packet.time
+            queue.enqueue(now, packet)
+            packet = next(arriving, None)
+            if busy_until is not None:
+                continue
+        busy_until = None
+        sent = queue.dequeue(now)
+        if sent is not None:
+            busy_until = now + sent.length * 1000
+            checksum = (checksum * 1_000_003 + sent.number * 31 + busy_until) % (2**61 - 1)
+    return checksum
+
+
+class Fifo:
+    def __init__(self):
+        self.packets = []
+
+    def __len__(self):
+        return len(self.packets)
+
+    @property
+    def bytes(self):
+        return sum(packet.length for packet in self.packets)
+
+    def push(self, packet):
+        self.packets.append(packet)
+
+    def pop(self):
+        return self.packets.pop(0) if self.packets else None
+
+
+class CodelState:
+    """RFC 8289, section 5. A mark takes the place of the drop, and its packet is sent."""
+
+    TARGET, INTERVAL, MAXPACKET = 5 * MS, 100 * MS, 1500
+
+    def __init__(self, ecn=True):
+        self.first_above_time = 0
+        self.drop_next = 0
+        self.count = 0
+        self.lastcount = 0
+        self.dropping = False
+        self.ecn = ecn
+
+    def control_law(self, t):
+        return t + int(self.INTERVAL / math.sqrt(self.count))
+
+    def dodequeue(self, fifo, now):
+        p = fifo.pop()
+        if p is None:
+            self.first_above_time = 0
+            return None, False
+        if now - p.time < self.TARGET or fifo.bytes <= self.MAXPACKET:
+            self.first_above_time = 0
+            return p, False
+        if self.first_above_time == 0:
+            self.first_above_time = now + self.INTERVAL
+            return p, False
+        return p, now >= self.first_above_time
+
+    def dequeue(self, fifo, now):
+        p, ok_to_drop = self.dodequeue(fifo, now)
+        if self.dropping:
+            if not ok_to_drop:
+                self.dropping = False
+            while self.dropping and now >= self.drop_next:
+                self.count += 1
+                if self.ecn and p.mark():
+                    self.drop_next = self.control_law(self.drop_next)
+                    return p
+                p.drop()
+                p, ok_to_drop = self.dodequeue(fifo, now)
+                if not ok_to_drop:
+                    self.dropping = False
+                else:
+                    self.drop_next = self.control_law(self.drop_next)
+        elif ok_to_drop:
+            if not (self.ecn and p.mark()):
+                p.drop()
+                p, ok_to_drop = self.dodequeue(fifo, now)
+            self.dropping = True
+            delta = self.count - self.lastcount
+            self.count = 1
+            if delta > 1 and now - self.drop_next < 16 * self.INTERVAL:
+                self.count = delta
+            self.drop_next = self.control_law(now)
+            self.lastcount = self.count
+        return p
+
+
+class Codel:
+    def __init__(self, limit_bytes, ecn=True):
+        self.fifo, self.state, self.limit = Fifo(), CodelState(ecn), limit_bytes
+
+    def enqueue(self, now, packet):
+        if self.fifo.bytes + packet.length > self.limit:
+            packet.drop()
+        else:
+            self.fifo.push(packet)
+
+    def dequeue(self, now):
+        return self.state.dequeue(self.fifo, now)
+
+
+def print_case(name, queue, ecn_of):
+    packets = arrivals(ecn_of)
+    checksum = serve(queue, packets)
+    print(name, "".join(packet.fate for packet in packets), checksum)
+
+
+if __name__ == "__main__":
+    no_ecn, half = lambda flow: NOT_ECT, lambda flow: ECT0 if flow % 2 else NOT_ECT
+    print_case("codel", Codel(300_000), no_ecn)
+    print_case("codel-ecn", Codel(300_000), half)
+    print_case("codel-without-ecn", Codel(300_000, ecn=False), half)
