@@ -2,40 +2,55 @@
 //! about rates or routes.
 
 mod codel;
+mod periodic;
+mod pie;
+mod red;
 mod tail_drop;
 
 use crate::packet::Nanos;
 use crate::queue::{QueueAccount, QueueDiscipline, Waiting};
+use crate::random::Stream;
 use crate::spec::{DisciplineSpec, ManagedQueue};
 use codel::Codel;
+use pie::Pie;
+use red::Red;
 use tail_drop::TailDrop;
 
 /// One of the disciplines.
 pub(crate) enum Discipline<P> {
     TailDrop(TailDrop<P>),
+    Red(Red<P>),
     Codel(Codel<P>),
+    Pie(Pie<P>),
 }
 
 impl<P> Discipline<P> {
-    pub(crate) fn new(spec: &ManagedQueue) -> Self {
+    /// `stream` decides what a discipline leaves to chance.
+    pub(crate) fn new(spec: &ManagedQueue, stream: Stream) -> Self {
         let limit = spec.limit;
         match spec.discipline {
             DisciplineSpec::TailDrop => Self::TailDrop(TailDrop::new(limit)),
+            DisciplineSpec::Red(red) => Self::Red(Red::new(red, limit, stream)),
             DisciplineSpec::Codel(codel) => Self::Codel(Codel::new(codel, limit)),
+            DisciplineSpec::Pie(pie) => Self::Pie(Pie::new(pie, limit, stream)),
         }
     }
 
     fn chosen(&self) -> &dyn QueueDiscipline<P> {
         match self {
             Self::TailDrop(discipline) => discipline,
+            Self::Red(discipline) => discipline,
             Self::Codel(discipline) => discipline,
+            Self::Pie(discipline) => discipline,
         }
     }
 
     fn chosen_mut(&mut self) -> &mut dyn QueueDiscipline<P> {
         match self {
             Self::TailDrop(discipline) => discipline,
+            Self::Red(discipline) => discipline,
             Self::Codel(discipline) => discipline,
+            Self::Pie(discipline) => discipline,
         }
     }
 }

@@ -38,6 +38,6 @@ pub use packet::{Departure, DropCause, Ecn, FlowKey, Nanos, Packet, Verdict};
 pub use profile::{LinkFlags, Profile, ProfileError};
 pub use spec::{
     CodelSpec, DarkSpan, DirectionSpec, DisciplineSpec, FlowRateCap, Jitter, LinkSpec, LongPacketLoss,
-    LossSpec, ManagedQueue, Mtu, PacketRateCap, QueueLimit, QueueSpec, RateSpec, RateStep, RouteChoice,
-    RouteSpec, SpecError, TooBig,
+    LossSpec, ManagedQueue, Mtu, PacketRateCap, PieSpec, QueueLimit, QueueSpec, RateSpec, RateStep, RedSpec,
+    RouteChoice, RouteSpec, SpecError, TooBig,
 };

@@ -7,6 +7,7 @@ use weir_stats::DurationHistogram;
 
 use crate::discipline::Discipline;
 use crate::packet::{Ecn, Nanos, Packet};
+use crate::random::{Purpose, Stream};
 use crate::spec::{QueueLimit, QueueSpec};
 
 /// A packet, its number in the order of acceptance, and when it began to wait.
@@ -128,7 +129,8 @@ pub(crate) struct Managed<P> {
 }
 
 impl<P> Queue<P> {
-    pub(crate) fn new(spec: &QueueSpec) -> Self {
+    /// Of the `index`-th route.
+    pub(crate) fn new(spec: &QueueSpec, seed: u64, index: u64) -> Self {
         let tail_drop = |limit| Self::TailDrop {
             fifo: Fifo::new(),
             limit,
@@ -138,7 +140,7 @@ impl<P> Queue<P> {
             QueueSpec::Bytes(bytes) => tail_drop(QueueLimit::Bytes(*bytes)),
             QueueSpec::Packets(packets) => tail_drop(QueueLimit::Packets(*packets)),
             QueueSpec::Managed(spec) => Self::Managed(Box::new(Managed {
-                discipline: Discipline::new(spec),
+                discipline: Discipline::new(spec, Stream::new(seed, Purpose::Queue, index)),
                 account: QueueAccount::default(),
             })),
         }

@@ -19,6 +19,7 @@ pub(crate) enum Purpose {
     Jitter = 8,
     Duplicate = 9,
     Corrupt = 10,
+    Queue = 11,
 }
 
 /// The output function of SplitMix64: a permutation of the 64-bit numbers in which every bit depends on every other.

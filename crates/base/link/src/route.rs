@@ -49,7 +49,7 @@ impl<P> Route<P> {
                 .map(|(n, loss)| LossProcess::new(loss, stream_of_loss(n)))
                 .collect(),
             offered: 0,
-            queue: Queue::new(&spec.queue),
+            queue: Queue::new(&spec.queue, seed, index),
             transmitter: Transmitter::new(&spec.rate),
             activity: Activity::Idle,
             overhead: u64::from(spec.overhead),

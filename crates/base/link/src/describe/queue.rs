@@ -2,7 +2,8 @@
 
 use weir_units::{ByteCount, TimeSpan, format_count};
 
-use crate::spec::{CodelSpec, DisciplineSpec, QueueLimit, QueueSpec};
+use super::{percent, significant};
+use crate::spec::{CodelSpec, DisciplineSpec, PieSpec, QueueLimit, QueueSpec, RedSpec};
 
 /// The queue with its discipline and all parameters.
 pub(super) fn queue(queue: &QueueSpec) -> String {
@@ -32,8 +33,46 @@ fn limit(limit: QueueLimit) -> String {
 fn discipline(discipline: &DisciplineSpec) -> String {
     match discipline {
         DisciplineSpec::TailDrop => "tail drop".to_owned(),
+        DisciplineSpec::Red(spec) => format!("RED ({})", red(spec)),
+        DisciplineSpec::Pie(spec) => format!("PIE ({})", pie(spec)),
         DisciplineSpec::Codel(spec) => format!("CoDel ({})", codel(spec)),
     }
+}
+
+fn red(spec: &RedSpec) -> String {
+    format!(
+        "average of {} to {} packets, probability up to {}, weight {}, packet time {}, {}, {}",
+        significant(spec.minimum),
+        significant(spec.maximum),
+        percent(spec.max_probability),
+        significant(spec.weight),
+        TimeSpan(spec.packet_time_ns),
+        if spec.gentle { "gentle" } else { "not gentle" },
+        ecn(spec.ecn)
+    )
+}
+
+fn pie(spec: &PieSpec) -> String {
+    let mut parts = format!(
+        "target {}, update {}, alpha {} Hz, beta {} Hz, burst allowance {}, mean packet {} bytes, {}",
+        TimeSpan(spec.target_ns),
+        TimeSpan(spec.update_ns),
+        significant(spec.alpha),
+        significant(spec.beta),
+        TimeSpan(spec.max_burst_ns),
+        spec.mean_packet,
+        ecn(spec.ecn)
+    );
+    if spec.ecn {
+        parts.push_str(&format!(" below {}", percent(spec.mark_below)));
+    }
+    if spec.derandomize {
+        parts.push_str(", derandomized");
+    }
+    if spec.cap_adjustment {
+        parts.push_str(", capped adjustment");
+    }
+    parts
 }
 
 fn codel(spec: &CodelSpec) -> String {

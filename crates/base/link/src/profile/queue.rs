@@ -1,11 +1,15 @@
 //! The key `queue`: a length, or a table with a discipline and its parameters. Defaults that depend on the path are
 //! computed once the path is known. It must not know how a discipline uses its parameters.
 
+use toml::Value;
 use weir_units::{ByteCount, QueueSize, TimeSpan};
 
 use super::entry::{Entry, Scope};
+use super::loss::share;
 use super::settings::Placed;
-use crate::spec::{CodelSpec, DisciplineSpec, ManagedQueue, QueueLimit, QueueSpec, SpecError};
+use crate::spec::{
+    CodelSpec, DisciplineSpec, ManagedQueue, PieSpec, QueueLimit, QueueSpec, RedSpec, SpecError,
+};
 
 /// Minimum of the default queue, packets.
 const DEFAULT_QUEUE_PACKETS: u64 = 100;
@@ -15,6 +19,8 @@ const MANAGED_LIMIT_NS: u64 = 250_000_000;
 const SHORTEST_NS: u64 = 1_000;
 const LONGEST_NS: u64 = 100_000_000_000;
 const MOST_PACKET: u32 = 65_535;
+const MOST_GAIN: f64 = 1_000.0;
+const MOST_THRESHOLD: f64 = 1_000_000.0;
 
 const FORMS: &str = "write \"2bdp\", \"50kB\", \"100packets\", \"unlimited\" or { kind = \"fq-codel\" }";
 
@@ -32,10 +38,17 @@ pub(super) enum QueueSetting {
 #[derive(Clone, Copy)]
 enum Kind {
     TailDrop,
+    Red,
     Codel,
+    Pie,
 }
 
-const KINDS: [(&str, Kind); 2] = [("tail-drop", Kind::TailDrop), ("codel", Kind::Codel)];
+const KINDS: [(&str, Kind); 4] = [
+    ("tail-drop", Kind::TailDrop),
+    ("red", Kind::Red),
+    ("codel", Kind::Codel),
+    ("pie", Kind::Pie),
+];
 
 impl QueueSetting {
     pub(super) fn read(place: &Entry) -> Result<Self, SpecError> {
@@ -51,7 +64,9 @@ impl QueueSetting {
                 scope.only(&[&["kind", "limit"]])?;
                 DisciplineSpec::TailDrop
             }
+            Kind::Red => DisciplineSpec::Red(red(&scope)?),
             Kind::Codel => DisciplineSpec::Codel(codel(&scope)?),
+            Kind::Pie => DisciplineSpec::Pie(pie(&scope)?),
         };
         let limit = scope.read("limit", |place| {
             let limit: QueueSize = place.parsed("2bdp")?;
@@ -76,8 +91,115 @@ fn codel_keys(scope: &Scope) -> Result<CodelSpec, SpecError> {
         target_ns: scope.read("target", time)?.unwrap_or(default.target_ns),
         interval_ns: scope.read("interval", time)?.unwrap_or(default.interval_ns),
         max_packet: scope.read("max-packet", packet)?.unwrap_or(0),
-        ecn: scope.read("ecn", |place| place.flag())?.unwrap_or(default.ecn),
+        ecn: flag(scope, "ecn", default.ecn)?,
     })
+}
+
+fn red(scope: &Scope) -> Result<RedSpec, SpecError> {
+    scope.only(&[&[
+        "kind",
+        "limit",
+        "minimum",
+        "maximum",
+        "max-probability",
+        "weight",
+        "gentle",
+        "packet-time",
+        "ecn",
+    ]])?;
+    let default = RedSpec::default();
+    let threshold = |place: Entry| number(&place, "packets", 0.0, MOST_THRESHOLD);
+    let minimum = scope.read("minimum", threshold)?.unwrap_or(default.minimum);
+    let maximum = scope.read("maximum", threshold)?;
+    // The maximum of the default is three times the minimum, as Floyd recommends.
+    let maximum = maximum.unwrap_or((3.0 * minimum).clamp(1.0, MOST_THRESHOLD));
+    if maximum <= minimum {
+        let place = scope.get("maximum").or_else(|| scope.get("minimum"));
+        return match place {
+            Some(place) => Err(place.wrong("the maximum must be above the minimum")),
+            None => Ok(default),
+        };
+    }
+    Ok(RedSpec {
+        minimum,
+        maximum,
+        max_probability: scope
+            .read("max-probability", |place| share(&place))?
+            .unwrap_or(default.max_probability),
+        weight: scope.read("weight", weight)?.unwrap_or(default.weight),
+        gentle: flag(scope, "gentle", default.gentle)?,
+        packet_time_ns: scope.read("packet-time", time)?.unwrap_or(0),
+        ecn: flag(scope, "ecn", default.ecn)?,
+    })
+}
+
+fn weight(place: Entry) -> Result<f64, SpecError> {
+    number(&place, "a weight", 1e-9, 1.0)
+}
+
+fn pie(scope: &Scope) -> Result<PieSpec, SpecError> {
+    scope.only(&[&[
+        "kind",
+        "limit",
+        "target",
+        "update",
+        "alpha",
+        "beta",
+        "max-burst",
+        "mean-packet",
+        "ecn",
+        "mark-below",
+        "derandomize",
+        "cap-adjustment",
+    ]])?;
+    let default = PieSpec::default();
+    Ok(PieSpec {
+        target_ns: scope.read("target", time)?.unwrap_or(default.target_ns),
+        update_ns: scope.read("update", time)?.unwrap_or(default.update_ns),
+        alpha: scope.read("alpha", gain)?.unwrap_or(default.alpha),
+        beta: scope.read("beta", gain)?.unwrap_or(default.beta),
+        max_burst_ns: scope
+            .read("max-burst", time_or_zero)?
+            .unwrap_or(default.max_burst_ns),
+        mean_packet: scope.read("mean-packet", packet)?.unwrap_or(0),
+        ecn: flag(scope, "ecn", default.ecn)?,
+        mark_below: scope
+            .read("mark-below", |place| share(&place))?
+            .unwrap_or(default.mark_below),
+        derandomize: flag(scope, "derandomize", default.derandomize)?,
+        cap_adjustment: flag(scope, "cap-adjustment", default.cap_adjustment)?,
+    })
+}
+
+fn flag(scope: &Scope, key: &str, default: bool) -> Result<bool, SpecError> {
+    Ok(scope.read(key, |place| place.flag())?.unwrap_or(default))
+}
+
+/// A plain number. None that is not finite lies in the range.
+fn number(place: &Entry, what: &str, least: f64, most: f64) -> Result<f64, SpecError> {
+    let number = match place.value {
+        Value::Integer(number) => *number as f64,
+        Value::Float(number) => *number,
+        _ => f64::NAN,
+    };
+    if (least..=most).contains(&number) {
+        Ok(number)
+    } else {
+        Err(place.wrong(format!("write {what} as a number from {least} to {most}")))
+    }
+}
+
+fn gain(place: Entry) -> Result<f64, SpecError> {
+    number(&place, "a gain in Hz", 0.0, MOST_GAIN)
+}
+
+fn time_or_zero(place: Entry) -> Result<u64, SpecError> {
+    let TimeSpan(ns) = place.parsed("150ms")?;
+    if ns <= LONGEST_NS {
+        Ok(ns)
+    } else {
+        Err(place.wrong("write a time from 0s to 100s"))
+    }
 }
 
 fn time(place: Entry) -> Result<u64, SpecError> {
@@ -165,9 +287,26 @@ impl QueuePath {
     fn complete(&self, mut discipline: DisciplineSpec) -> DisciplineSpec {
         match &mut discipline {
             DisciplineSpec::TailDrop => {}
+            DisciplineSpec::Red(red) => {
+                if red.packet_time_ns == 0 {
+                    red.packet_time_ns = self.packet_time_ns();
+                }
+            }
             DisciplineSpec::Codel(codel) => self.complete_codel(codel),
+            DisciplineSpec::Pie(pie) => {
+                if pie.mean_packet == 0 {
+                    pie.mean_packet = self.mtu;
+                }
+            }
         }
         discipline
+    }
+
+    /// Time that a packet of the MTU takes at the mean rate.
+    fn packet_time_ns(&self) -> u64 {
+        let bits = 8_000_000_000 * u64::from(self.mtu);
+        let time = self.rate.and_then(|rate| bits.checked_div(rate));
+        time.unwrap_or(0).clamp(SHORTEST_NS, LONGEST_NS)
     }
 
     fn complete_codel(&self, codel: &mut CodelSpec) {

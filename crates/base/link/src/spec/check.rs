@@ -29,7 +29,7 @@ pub(super) fn refuse(key: String, value: impl Display, allowed: &str) -> Checked
     })
 }
 
-fn probability(key: impl FnOnce() -> String, value: f64) -> Checked {
+pub(super) fn probability(key: impl FnOnce() -> String, value: f64) -> Checked {
     if (0.0..=1.0).contains(&value) {
         Ok(())
     } else {

@@ -3,12 +3,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::check::{Checked, refuse};
+use super::check::{Checked, probability, refuse};
 
 const MS: u64 = 1_000_000;
 /// Shortest and longest time of a discipline: 1 us and 100 s.
 const TIMES_NS: std::ops::RangeInclusive<u64> = 1_000..=100_000_000_000;
 const MOST_PACKET: u32 = 65_535;
+/// Highest gain of a controller, Hz.
+const MOST_GAIN: f64 = 1_000.0;
+/// Highest threshold of RED, packets.
+const MOST_THRESHOLD: f64 = 1_000_000.0;
 
 /// The queue before a transmitter, without the packet in transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,8 +75,48 @@ impl QueueLimit {
 pub enum DisciplineSpec {
     /// First in, first out.
     TailDrop,
+    /// Floyd and Jacobson 1993, and the gentle variant.
+    Red(RedSpec),
     /// RFC 8289.
     Codel(CodelSpec),
+    /// RFC 8033.
+    Pie(PieSpec),
+}
+
+/// RED (Floyd and Jacobson 1993; Floyd 2000). Queues are counted in packets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RedSpec {
+    /// Average queue above which packets are dropped at random, packets, 0 to 1,000,000.
+    pub minimum: f64,
+    /// Average queue at which the drop probability is `max_probability`, packets; above `minimum`, up to 1,000,000.
+    pub maximum: f64,
+    /// Drop probability at the maximum, 0 to 1.
+    pub max_probability: f64,
+    /// Weight of each sample in the average, above 0 and at most 1.
+    pub weight: f64,
+    /// Between the maximum and twice the maximum, the probability rises to 1; otherwise every packet above the maximum is
+    /// dropped.
+    pub gentle: bool,
+    /// Typical time to send a packet, 1 us to 100 s: the average ages by it while the queue is empty.
+    pub packet_time_ns: u64,
+    /// Marks packets that carry ECT instead of dropping them, below the maximum.
+    pub ecn: bool,
+}
+
+impl Default for RedSpec {
+    /// The thresholds and the weight of Floyd and Jacobson; the probability and the gentle variant of Floyd's
+    /// recommendations of 1997 and 2000; a packet of 1,500 bytes at 10 Mbit/s.
+    fn default() -> Self {
+        Self {
+            minimum: 5.0,
+            maximum: 15.0,
+            max_probability: 0.1,
+            weight: 0.002,
+            gentle: true,
+            packet_time_ns: 1_200_000,
+            ecn: true,
+        }
+    }
 }
 
 /// CoDel (RFC 8289).
@@ -100,6 +144,49 @@ impl Default for CodelSpec {
     }
 }
 
+/// PIE (RFC 8033).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PieSpec {
+    /// Target of the waiting time (section 4.2), 1 us to 100 s.
+    pub target_ns: u64,
+    /// Time between two updates of the drop probability (section 4.2), 1 us to 100 s.
+    pub update_ns: u64,
+    /// Integral gain, Hz (section 4.2), 0 to 1,000.
+    pub alpha: f64,
+    /// Proportional gain, Hz (section 4.2), 0 to 1,000.
+    pub beta: f64,
+    /// Time for which a burst passes without drops (section 4.4), up to 100 s.
+    pub max_burst_ns: u64,
+    /// Mean length of packets: no drop while at most twice this waits (section 4.1), 1 to 65535 bytes.
+    pub mean_packet: u32,
+    /// Marks packets that carry ECT instead of dropping them (section 5.1) ...
+    pub ecn: bool,
+    /// ... while the drop probability is below this, 0 to 1.
+    pub mark_below: f64,
+    /// Spreads drops more evenly than chance does (section 5.4).
+    pub derandomize: bool,
+    /// Limits the rise of a high drop probability to 2 % per update (section 5.5).
+    pub cap_adjustment: bool,
+}
+
+impl Default for PieSpec {
+    /// Section 4 and 5.1 of RFC 8033; its other enhancements are off.
+    fn default() -> Self {
+        Self {
+            target_ns: 15 * MS,
+            update_ns: 15 * MS,
+            alpha: 0.125,
+            beta: 1.25,
+            max_burst_ns: 150 * MS,
+            mean_packet: 1_500,
+            ecn: true,
+            mark_below: 0.1,
+            derandomize: false,
+            cap_adjustment: false,
+        }
+    }
+}
+
 fn time(key: &str, name: &str, ns: u64) -> Checked {
     if TIMES_NS.contains(&ns) {
         return Ok(());
@@ -109,6 +196,13 @@ fn time(key: &str, name: &str, ns: u64) -> Checked {
         format_args!("{ns} ns"),
         "a time of a discipline is from 1 us to 100 s",
     )
+}
+
+fn gain(key: &str, name: &str, gain: f64) -> Checked {
+    if (0.0..=MOST_GAIN).contains(&gain) {
+        return Ok(());
+    }
+    refuse(format!("{key}.{name}"), gain, "a gain is from 0 to 1000 Hz")
 }
 
 fn packet(key: &str, name: &str, bytes: u32) -> Checked {
@@ -133,7 +227,9 @@ impl ManagedQueue {
         }
         match &self.discipline {
             DisciplineSpec::TailDrop => Ok(()),
+            DisciplineSpec::Red(red) => red.check(key),
             DisciplineSpec::Codel(codel) => codel.check(key),
+            DisciplineSpec::Pie(pie) => pie.check(key),
         }
     }
 }
@@ -143,5 +239,42 @@ impl CodelSpec {
         time(key, "target", self.target_ns)?;
         time(key, "interval", self.interval_ns)?;
         packet(key, "max_packet", self.max_packet)
+    }
+}
+
+impl RedSpec {
+    fn check(&self, key: &str) -> Checked {
+        let (minimum, maximum) = (self.minimum, self.maximum);
+        if !(0.0 <= minimum && minimum < maximum && maximum <= MOST_THRESHOLD) {
+            return refuse(
+                format!("{key}.maximum"),
+                format_args!("{maximum} with a minimum of {minimum}"),
+                "the maximum is above the minimum and at most 1000000 packets",
+            );
+        }
+        probability(|| format!("{key}.max_probability"), self.max_probability)?;
+        if !(self.weight > 0.0 && self.weight <= 1.0) {
+            return refuse(
+                format!("{key}.weight"),
+                self.weight,
+                "a weight is above 0 and at most 1",
+            );
+        }
+        time(key, "packet_time", self.packet_time_ns)
+    }
+}
+
+impl PieSpec {
+    fn check(&self, key: &str) -> Checked {
+        time(key, "target", self.target_ns)?;
+        time(key, "update", self.update_ns)?;
+        gain(key, "alpha", self.alpha)?;
+        gain(key, "beta", self.beta)?;
+        if self.max_burst_ns > *TIMES_NS.end() {
+            let value = format!("{} ns", self.max_burst_ns);
+            return refuse(format!("{key}.max_burst"), value, "a burst is at most 100 s");
+        }
+        packet(key, "mean_packet", self.mean_packet)?;
+        probability(|| format!("{key}.mark_below"), self.mark_below)
     }
 }

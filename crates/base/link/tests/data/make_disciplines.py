@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The fate of every packet under each queue discipline, computed from the documents that specify the disciplines, apart
-from the Rust code: RFC 8289.
+from the Rust code: Floyd and Jacobson 1993 with the gentle variant, RFC 8289, RFC 8033.
 
     ./make_disciplines.py > disciplines.txt
 
@@ -11,8 +11,12 @@ of the transmissions in their order.
 
 import math
 
+from make_random import chance, stream
+
 MS = 1_000_000
 NOT_ECT, ECT1, ECT0, CE = 0, 1, 2, 3
+QUEUE = 11
+SEED = 7
 
 
 class Packet:
@@ -166,6 +170,139 @@ class Codel:
         return self.state.dequeue(self.fifo, now)
 
 
+class Pie:
+    """RFC 8033, appendix A, with the delay by timestamps; the enhancements of sections 5.1, 5.4 and 5.5."""
+
+    QDELAY_REF, T_UPDATE, MAX_BURST = 15 * MS, 15 * MS, 150 * MS
+    MEAN_PKTSIZE, MARK_ECN_TH = 1500, 0.1
+
+    def __init__(self, limit_bytes, ecn=True, derandomize=False, cap=False):
+        self.fifo, self.limit, self.ecn = Fifo(), limit_bytes, ecn
+        self.derandomize, self.cap = derandomize, cap
+        self.random = stream(SEED, QUEUE, 0)
+        self.drop_prob = 0.0
+        self.accu_prob = 0.0
+        self.current_qdelay = self.qdelay_old = 0
+        self.burst_allowance = self.MAX_BURST
+        self.next_update = self.T_UPDATE
+
+    def catch_up(self, now):
+        while self.next_update <= now:
+            self.calculate_drop_prob()
+            self.next_update += self.T_UPDATE
+
+    def calculate_drop_prob(self):
+        current, old, ref = (x / 1e9 for x in (self.current_qdelay, self.qdelay_old, self.QDELAY_REF))
+        p = 0.125 * (current - ref) + 1.25 * (current - old)
+        for bound, divisor in ((1e-6, 2048), (1e-5, 512), (1e-4, 128), (1e-3, 32), (1e-2, 8), (1e-1, 2)):
+            if self.drop_prob < bound:
+                p /= divisor
+                break
+        if self.cap and self.drop_prob >= 0.1 and p > 0.02:
+            p = 0.02
+        self.drop_prob += p
+        if self.current_qdelay == 0 and self.qdelay_old == 0:
+            self.drop_prob *= 0.98
+        self.drop_prob = min(1.0, max(0.0, self.drop_prob))
+        self.burst_allowance = max(0, self.burst_allowance - self.T_UPDATE)
+        half = self.QDELAY_REF / 2
+        if self.drop_prob == 0 and self.current_qdelay < half and self.qdelay_old < half:
+            self.burst_allowance = self.MAX_BURST
+        self.qdelay_old = self.current_qdelay
+
+    def drop_early(self):
+        if self.qdelay_old < self.QDELAY_REF / 2 and self.drop_prob < 0.2:
+            return False
+        if self.fifo.bytes <= 2 * self.MEAN_PKTSIZE:
+            return False
+        if self.derandomize:
+            if self.drop_prob == 0:
+                self.accu_prob = 0.0
+            self.accu_prob += self.drop_prob
+            if self.accu_prob < 0.85:
+                return False
+            if self.accu_prob >= 8.5:
+                self.accu_prob = 0.0
+                return True
+        if chance(self.random, self.drop_prob):
+            self.accu_prob = 0.0
+            return True
+        return False
+
+    def enqueue(self, now, packet):
+        self.catch_up(now)
+        if self.fifo.bytes + packet.length > self.limit:
+            packet.drop()
+            self.accu_prob = 0.0
+        elif self.burst_allowance == 0 and self.drop_early():
+            if self.ecn and self.drop_prob < self.MARK_ECN_TH and packet.mark():
+                self.fifo.push(packet)
+            else:
+                packet.drop()
+        else:
+            self.fifo.push(packet)
+
+    def dequeue(self, now):
+        self.catch_up(now)
+        packet = self.fifo.pop()
+        self.current_qdelay = 0 if packet is None else now - packet.time
+        return packet
+
+
+class Red:
+    """Floyd and Jacobson 1993, figure 2, with Floyd's gentle variant (2000)."""
+
+    W, MIN, MAX, MAX_P = 0.002, 5, 15, 0.1
+
+    def __init__(self, limit_bytes, packet_time, weight, ecn=True, gentle=True):
+        self.fifo, self.limit, self.s, self.w = Fifo(), limit_bytes, packet_time, weight
+        self.ecn, self.gentle = ecn, gentle
+        self.random = stream(SEED, QUEUE, 0)
+        self.avg, self.count, self.q_time = 0.0, -1, 0
+
+    def enqueue(self, now, packet):
+        if len(self.fifo):
+            self.avg = (1 - self.w) * self.avg + self.w * len(self.fifo)
+        else:
+            self.avg *= (1 - self.w) ** ((now - self.q_time) // self.s)
+            self.q_time = now
+        signal, markable = self.judge()
+        if signal and not (markable and self.ecn and packet.mark()):
+            packet.drop()
+        elif self.fifo.bytes + packet.length > self.limit:
+            packet.drop()
+            self.count = 0
+        else:
+            self.fifo.push(packet)
+
+    def judge(self):
+        """Whether congestion is to be signalled, and whether a mark may do it (RFC 3168, section 7)."""
+        if self.avg < self.MIN:
+            self.count = -1
+            return False, False
+        if self.avg < self.MAX:
+            pb = self.MAX_P * (self.avg - self.MIN) / (self.MAX - self.MIN)
+            markable = True
+        elif self.gentle and self.avg < 2 * self.MAX:
+            pb = self.MAX_P + (1 - self.MAX_P) * (self.avg - self.MAX) / self.MAX
+            markable = False
+        else:
+            self.count = 0
+            return True, False
+        self.count += 1
+        pa = pb / (1 - self.count * pb) if self.count * pb < 1 else 1.0
+        if chance(self.random, pa):
+            self.count = 0
+            return True, markable
+        return False, False
+
+    def dequeue(self, now):
+        packet = self.fifo.pop()
+        if packet is not None and not len(self.fifo):
+            self.q_time = now
+        return packet
+
+
 def print_case(name, queue, ecn_of):
     packets = arrivals(ecn_of)
     checksum = serve(queue, packets)
@@ -177,3 +314,9 @@ if __name__ == "__main__":
     print_case("codel", Codel(300_000), no_ecn)
     print_case("codel-ecn", Codel(300_000), half)
     print_case("codel-without-ecn", Codel(300_000, ecn=False), half)
+    print_case("pie", Pie(250_000), no_ecn)
+    print_case("pie-ecn", Pie(250_000), half)
+    print_case("pie-enhanced", Pie(250_000, derandomize=True, cap=True), half)
+    print_case("red", Red(100_000, 1_500_000, 0.002), no_ecn)
+    print_case("red-ecn", Red(100_000, 1_500_000, 0.02), half)
+    print_case("red-abrupt", Red(100_000, 1_500_000, 0.02, gentle=False), half)

@@ -3,8 +3,8 @@
 
 use crate::rig::{flow, link_of};
 use weir_link::{
-    CodelSpec, DirectionSpec, DisciplineSpec, Ecn, Link, ManagedQueue, Nanos, Packet, QueueLimit, QueueSpec,
-    RateSpec, RouteSpec, Verdict,
+    CodelSpec, DirectionSpec, DisciplineSpec, Ecn, Link, ManagedQueue, Nanos, Packet, PieSpec, QueueLimit,
+    QueueSpec, RateSpec, RedSpec, RouteSpec, Verdict,
 };
 
 const MS: u64 = 1_000_000;
@@ -69,6 +69,8 @@ fn serve(link: &mut Link<usize>, arrivals: &[(u64, Packet<usize>)]) -> (String, 
     (fates.into_iter().collect(), checksum as u64)
 }
 
+type EcnOf = fn(u64) -> Ecn;
+
 fn no_ecn(_flow: u64) -> Ecn {
     Ecn::NotEct
 }
@@ -78,7 +80,7 @@ fn half(flow: u64) -> Ecn {
 }
 
 /// The cases of the other program.
-fn case(name: &str) -> (DirectionSpec, fn(u64) -> Ecn) {
+fn case(name: &str) -> (DirectionSpec, EcnOf) {
     let codel = |ecn| {
         let spec = CodelSpec {
             ecn,
@@ -90,6 +92,32 @@ fn case(name: &str) -> (DirectionSpec, fn(u64) -> Ecn) {
         "codel" => (codel(true), no_ecn),
         "codel-ecn" => (codel(true), half),
         "codel-without-ecn" => (codel(false), half),
+        "pie" | "pie-ecn" | "pie-enhanced" => {
+            let enhanced = name == "pie-enhanced";
+            let spec = PieSpec {
+                derandomize: enhanced,
+                cap_adjustment: enhanced,
+                ..PieSpec::default()
+            };
+            let ecn_of: EcnOf = if name == "pie" { no_ecn } else { half };
+            (
+                direction(QueueLimit::Bytes(250_000), DisciplineSpec::Pie(spec)),
+                ecn_of,
+            )
+        }
+        "red" | "red-ecn" | "red-abrupt" => {
+            let spec = RedSpec {
+                packet_time_ns: 1_500_000,
+                weight: if name == "red" { 0.002 } else { 0.02 },
+                gentle: name != "red-abrupt",
+                ..RedSpec::default()
+            };
+            let ecn_of: EcnOf = if name == "red" { no_ecn } else { half };
+            (
+                direction(QueueLimit::Bytes(100_000), DisciplineSpec::Red(spec)),
+                ecn_of,
+            )
+        }
         _ => panic!("{name} is no case"),
     }
 }

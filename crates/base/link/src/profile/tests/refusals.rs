@@ -48,7 +48,7 @@ fn managed_queues() {
         r#"
         queue = [] => write "2bdp", "50kB", "100packets", "unlimited" or { kind = "fq-codel" }
         queue = { limit = "1MB" } => lacks kind
-        queue = { kind = "fifo" } => queue.kind = "fifo" => write "tail-drop" or "codel"
+        queue = { kind = "fifo" } => queue.kind = "fifo" => write "tail-drop" or "red" or "codel" or "pie"
         queue = { kind = "codel", limit = "0packets" }
             => queue.limit = "0packets" => a managed queue holds 1 packet or more
         queue = { kind = "codel", target = "0s" } => queue.target = "0s" => write a time from 1us to 100s
@@ -57,6 +57,20 @@ fn managed_queues() {
             => queue.max-packet = 0 => write bytes of IP packet as a whole number from 1 to 65535
         queue = { kind = "codel", ecn = "on" } => queue.ecn = "on" => write true or false, without quotes
         queue = { kind = "codel", targit = "1ms" } => queue.targit = "1ms" => unknown key; did you mean target?
+        queue = { kind = "red", minimum = 9, maximum = 9 }
+            => queue.maximum = 9 => the maximum must be above the minimum
+        queue = { kind = "red", minimum = 1000000 }
+            => queue.minimum = 1000000 => the maximum must be above the minimum
+        queue = { kind = "red", maximum = nan }
+            => queue.maximum = NaN => write packets as a number from 0 to 1000000
+        queue = { kind = "red", weight = 0 }
+            => queue.weight = 0 => write a weight as a number from 0.000000001 to 1
+        queue = { kind = "pie", alpha = -1 } => queue.alpha = -1 => write a gain in Hz as a number from 0 to 1000
+        queue = { kind = "pie", beta = inf } => queue.beta = inf => write a gain in Hz as a number from 0 to 1000
+        queue = { kind = "pie", update = "0s" } => queue.update = "0s" => write a time from 1us to 100s
+        queue = { kind = "pie", max-burst = "1h" } => queue.max-burst = "1h" => write a time from 0s to 100s
+        queue = { kind = "pie", mark-below = 1 }
+            => queue.mark-below = 1 => '1' has no unit; write 1%, or 100% if it is a fraction of 1
         queue = { kind = "tail-drop", ecn = true } => queue.ecn = true => unknown key; write one of kind, limit
         queue = { kind = "codel", limit = "2bdp" }
             => queue.limit = "2bdp" => an unlimited rate has no BDP; set rate, too, or write bytes or packets
