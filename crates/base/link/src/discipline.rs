@@ -2,6 +2,7 @@
 //! about rates or routes.
 
 mod codel;
+mod fq_codel;
 mod periodic;
 mod pie;
 mod red;
@@ -12,6 +13,8 @@ use crate::queue::{QueueAccount, QueueDiscipline, Waiting};
 use crate::random::Stream;
 use crate::spec::{DisciplineSpec, ManagedQueue};
 use codel::Codel;
+pub(crate) use fq_codel::FlowHash;
+use fq_codel::FqCodel;
 use pie::Pie;
 use red::Red;
 use tail_drop::TailDrop;
@@ -22,17 +25,19 @@ pub(crate) enum Discipline<P> {
     Red(Red<P>),
     Codel(Codel<P>),
     Pie(Pie<P>),
+    FqCodel(FqCodel<P>),
 }
 
 impl<P> Discipline<P> {
-    /// `stream` decides what a discipline leaves to chance.
-    pub(crate) fn new(spec: &ManagedQueue, stream: Stream) -> Self {
+    /// `stream` decides what a discipline leaves to chance, `flows` which flows share a queue.
+    pub(crate) fn new(spec: &ManagedQueue, stream: Stream, flows: FlowHash) -> Self {
         let limit = spec.limit;
         match spec.discipline {
             DisciplineSpec::TailDrop => Self::TailDrop(TailDrop::new(limit)),
             DisciplineSpec::Red(red) => Self::Red(Red::new(red, limit, stream)),
             DisciplineSpec::Codel(codel) => Self::Codel(Codel::new(codel, limit)),
             DisciplineSpec::Pie(pie) => Self::Pie(Pie::new(pie, limit, stream)),
+            DisciplineSpec::FqCodel(spec) => Self::FqCodel(FqCodel::new(&spec, limit, flows)),
         }
     }
 
@@ -42,6 +47,7 @@ impl<P> Discipline<P> {
             Self::Red(discipline) => discipline,
             Self::Codel(discipline) => discipline,
             Self::Pie(discipline) => discipline,
+            Self::FqCodel(discipline) => discipline,
         }
     }
 
@@ -51,6 +57,7 @@ impl<P> Discipline<P> {
             Self::Red(discipline) => discipline,
             Self::Codel(discipline) => discipline,
             Self::Pie(discipline) => discipline,
+            Self::FqCodel(discipline) => discipline,
         }
     }
 }

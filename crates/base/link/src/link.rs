@@ -93,7 +93,7 @@ impl<P: Clone> Link<P> {
             chooser: RouteChooser::new(spec, seed),
             routes: (0..)
                 .zip(&spec.routes)
-                .map(|(index, route)| Route::new(route, seed, index))
+                .map(|(index, route)| Route::new(route, seed, index, spec.hide_five_tuple))
                 .collect(),
             arrivals: vec![None; spec.routes.len()].into(),
             copy: None,

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 
 use weir_stats::DurationHistogram;
 
-use crate::discipline::Discipline;
+use crate::discipline::{Discipline, FlowHash};
 use crate::packet::{Ecn, Nanos, Packet};
-use crate::random::{Purpose, Stream};
+use crate::random::{Purpose, Stream, derive};
 use crate::spec::{QueueLimit, QueueSpec};
 
 /// A packet, its number in the order of acceptance, and when it began to wait.
@@ -129,8 +129,8 @@ pub(crate) struct Managed<P> {
 }
 
 impl<P> Queue<P> {
-    /// Of the `index`-th route.
-    pub(crate) fn new(spec: &QueueSpec, seed: u64, index: u64) -> Self {
+    /// Of the `index`-th route. With `by_host_pair`, the queue sees the hosts of a flow only.
+    pub(crate) fn new(spec: &QueueSpec, seed: u64, index: u64, by_host_pair: bool) -> Self {
         let tail_drop = |limit| Self::TailDrop {
             fifo: Fifo::new(),
             limit,
@@ -139,10 +139,17 @@ impl<P> Queue<P> {
             QueueSpec::Unlimited => tail_drop(QueueLimit::Unlimited),
             QueueSpec::Bytes(bytes) => tail_drop(QueueLimit::Bytes(*bytes)),
             QueueSpec::Packets(packets) => tail_drop(QueueLimit::Packets(*packets)),
-            QueueSpec::Managed(spec) => Self::Managed(Box::new(Managed {
-                discipline: Discipline::new(spec, Stream::new(seed, Purpose::Queue, index)),
-                account: QueueAccount::default(),
-            })),
+            QueueSpec::Managed(spec) => {
+                let stream = Stream::new(seed, Purpose::Queue, index);
+                let flows = FlowHash {
+                    seed: derive(seed, Purpose::FlowQueue, index),
+                    by_host_pair,
+                };
+                Self::Managed(Box::new(Managed {
+                    discipline: Discipline::new(spec, stream, flows),
+                    account: QueueAccount::default(),
+                }))
+            }
         }
     }
 

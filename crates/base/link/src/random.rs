@@ -20,6 +20,7 @@ pub(crate) enum Purpose {
     Duplicate = 9,
     Corrupt = 10,
     Queue = 11,
+    FlowQueue = 12,
 }
 
 /// The output function of SplitMix64: a permutation of the 64-bit numbers in which every bit depends on every other.

@@ -38,8 +38,8 @@ pub(crate) struct Route<P> {
 }
 
 impl<P> Route<P> {
-    /// The `index`-th route of a direction.
-    pub(crate) fn new(spec: &RouteSpec, seed: u64, index: u64) -> Self {
+    /// The `index`-th route of a direction. With `by_host_pair`, it sees the hosts of a flow only.
+    pub(crate) fn new(spec: &RouteSpec, seed: u64, index: u64, by_host_pair: bool) -> Self {
         // A route has at most 256 loss processes, see `spec::check`.
         let stream_of_loss = |n: u64| Stream::new(seed, Purpose::Loss, index << 8 | n);
         Self {
@@ -49,7 +49,7 @@ impl<P> Route<P> {
                 .map(|(n, loss)| LossProcess::new(loss, stream_of_loss(n)))
                 .collect(),
             offered: 0,
-            queue: Queue::new(&spec.queue, seed, index),
+            queue: Queue::new(&spec.queue, seed, index, by_host_pair),
             transmitter: Transmitter::new(&spec.rate),
             activity: Activity::Idle,
             overhead: u64::from(spec.overhead),

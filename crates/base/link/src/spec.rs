@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher24;
 use thiserror::Error;
 
-pub use queue::{CodelSpec, DisciplineSpec, ManagedQueue, PieSpec, QueueLimit, QueueSpec, RedSpec};
+pub use queue::{
+    CodelSpec, DisciplineSpec, FqCodelSpec, ManagedQueue, PieSpec, QueueLimit, QueueSpec, RedSpec,
+};
 
 /// Both directions of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

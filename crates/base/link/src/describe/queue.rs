@@ -35,6 +35,12 @@ fn discipline(discipline: &DisciplineSpec) -> String {
         DisciplineSpec::TailDrop => "tail drop".to_owned(),
         DisciplineSpec::Red(spec) => format!("RED ({})", red(spec)),
         DisciplineSpec::Pie(spec) => format!("PIE ({})", pie(spec)),
+        DisciplineSpec::FqCodel(spec) => format!(
+            "FQ-CoDel ({} queues, quantum {} bytes, {})",
+            format_count(u64::from(spec.flows)),
+            spec.quantum,
+            codel(&spec.codel)
+        ),
         DisciplineSpec::Codel(spec) => format!("CoDel ({})", codel(spec)),
     }
 }

@@ -43,7 +43,7 @@ impl<P> Red<P> {
         }
     }
 
-    /// The average counts an empty queue as so many packets that found it empty as could have been sent (section 4).
+    /// While the queue is empty, the average ages as if packets had found it empty at the rate of the link (section 4).
     fn average(&mut self, now: Nanos) {
         let keep = 1.0 - self.spec.weight;
         if self.fifo.packets() > 0 {

@@ -8,7 +8,7 @@ use super::entry::{Entry, Scope};
 use super::loss::share;
 use super::settings::Placed;
 use crate::spec::{
-    CodelSpec, DisciplineSpec, ManagedQueue, PieSpec, QueueLimit, QueueSpec, RedSpec, SpecError,
+    CodelSpec, DisciplineSpec, FqCodelSpec, ManagedQueue, PieSpec, QueueLimit, QueueSpec, RedSpec, SpecError,
 };
 
 /// Minimum of the default queue, packets.
@@ -19,6 +19,11 @@ const MANAGED_LIMIT_NS: u64 = 250_000_000;
 const SHORTEST_NS: u64 = 1_000;
 const LONGEST_NS: u64 = 100_000_000_000;
 const MOST_PACKET: u32 = 65_535;
+/// The default limit of FQ-CoDel, packets (RFC 8290, section 5.2.3).
+const FQ_CODEL_PACKETS: u64 = 10_240;
+/// Header of Ethernet, which the default quantum of FQ-CoDel counts (RFC 8290, section 5.2.4).
+const ETHERNET_HEADER: u32 = 14;
+const MOST_FLOW_QUEUES: u32 = 65_536;
 const MOST_GAIN: f64 = 1_000.0;
 const MOST_THRESHOLD: f64 = 1_000_000.0;
 
@@ -41,13 +46,15 @@ enum Kind {
     Red,
     Codel,
     Pie,
+    FqCodel,
 }
 
-const KINDS: [(&str, Kind); 4] = [
+const KINDS: [(&str, Kind); 5] = [
     ("tail-drop", Kind::TailDrop),
     ("red", Kind::Red),
     ("codel", Kind::Codel),
     ("pie", Kind::Pie),
+    ("fq-codel", Kind::FqCodel),
 ];
 
 impl QueueSetting {
@@ -67,6 +74,7 @@ impl QueueSetting {
             Kind::Red => DisciplineSpec::Red(red(&scope)?),
             Kind::Codel => DisciplineSpec::Codel(codel(&scope)?),
             Kind::Pie => DisciplineSpec::Pie(pie(&scope)?),
+            Kind::FqCodel => DisciplineSpec::FqCodel(fq_codel(&scope)?),
         };
         let limit = scope.read("limit", |place| {
             let limit: QueueSize = place.parsed("2bdp")?;
@@ -82,6 +90,27 @@ impl QueueSetting {
 fn codel(scope: &Scope) -> Result<CodelSpec, SpecError> {
     scope.only(&[&["kind", "limit", "target", "interval", "max-packet", "ecn"]])?;
     codel_keys(scope)
+}
+
+fn fq_codel(scope: &Scope) -> Result<FqCodelSpec, SpecError> {
+    scope.only(&[&[
+        "kind",
+        "limit",
+        "target",
+        "interval",
+        "max-packet",
+        "ecn",
+        "flows",
+        "quantum",
+    ]])?;
+    let flows = |place: Entry| place.whole_32("the number of queues", 1, MOST_FLOW_QUEUES);
+    Ok(FqCodelSpec {
+        flows: scope
+            .read("flows", flows)?
+            .unwrap_or(FqCodelSpec::default().flows),
+        quantum: scope.read("quantum", packet)?.unwrap_or(0),
+        codel: codel_keys(scope)?,
+    })
 }
 
 /// The keys that CoDel and FQ-CoDel share.
@@ -269,6 +298,7 @@ impl QueuePath {
 
     fn default_limit(&self, discipline: &DisciplineSpec) -> QueueLimit {
         match (discipline, self.rate) {
+            (DisciplineSpec::FqCodel(_), _) => QueueLimit::Packets(FQ_CODEL_PACKETS),
             (_, None) => QueueLimit::Unlimited,
             (DisciplineSpec::TailDrop, Some(rate)) => {
                 QueueLimit::Bytes(self.bytes_in(rate, self.round_trip_ns))
@@ -291,6 +321,12 @@ impl QueuePath {
                 if red.packet_time_ns == 0 {
                     red.packet_time_ns = self.packet_time_ns();
                 }
+            }
+            DisciplineSpec::FqCodel(spec) => {
+                if spec.quantum == 0 {
+                    spec.quantum = (self.mtu + ETHERNET_HEADER).min(MOST_PACKET);
+                }
+                self.complete_codel(&mut spec.codel);
             }
             DisciplineSpec::Codel(codel) => self.complete_codel(codel),
             DisciplineSpec::Pie(pie) => {

@@ -16,6 +16,8 @@ const MOST_BURST: u64 = 1_000_000_000;
 const MOST_OVERHEAD: u32 = 65_535;
 const MOST_ROUTES: usize = 256;
 const MOST_LOSSES: usize = 256;
+/// Queues of FQ-CoDel in a direction: 256 routes with 1,024 each, some 30 MB.
+const MOST_FLOW_QUEUES: u64 = 262_144;
 const DAY_NS: u64 = 24 * 3_600 * 1_000_000_000;
 const MOST_TRACE_NS: u64 = 365 * DAY_NS;
 
@@ -131,6 +133,14 @@ impl DirectionSpec {
                 format!("{key}.weight"),
                 0,
                 "at least one route has a weight of 1 or more",
+            );
+        }
+        let flow_queues: u64 = self.routes.iter().map(|route| route.queue.flow_queues()).sum();
+        if flow_queues > MOST_FLOW_QUEUES {
+            return refuse(
+                format!("{key}.queue.flows"),
+                format_args!("{flow_queues} of all routes together"),
+                "the routes of a direction have at most 262144 queues for flows",
             );
         }
         self.routes

@@ -9,6 +9,7 @@ const MS: u64 = 1_000_000;
 /// Shortest and longest time of a discipline: 1 us and 100 s.
 const TIMES_NS: std::ops::RangeInclusive<u64> = 1_000..=100_000_000_000;
 const MOST_PACKET: u32 = 65_535;
+const MOST_FLOW_QUEUES: u32 = 65_536;
 /// Highest gain of a controller, Hz.
 const MOST_GAIN: f64 = 1_000.0;
 /// Highest threshold of RED, packets.
@@ -35,12 +36,23 @@ impl QueueSpec {
         let bits = rate as f64 * (rtt_ns as f64 / 1e9);
         Self::Bytes((bits / 8.0 * factor) as u64)
     }
+
+    /// Number of queues for flows, each of which takes memory.
+    pub(super) fn flow_queues(&self) -> u64 {
+        match self {
+            Self::Managed(ManagedQueue {
+                discipline: DisciplineSpec::FqCodel(FqCodelSpec { flows, .. }),
+                ..
+            }) => u64::from(*flows),
+            _ => 0,
+        }
+    }
 }
 
 /// A queue under a discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ManagedQueue {
-    /// What it holds at most. A packet beyond it is dropped.
+    /// What it holds at most. A packet beyond it is dropped; FQ-CoDel drops from its longest queue instead.
     pub limit: QueueLimit,
     /// Which packets it drops and marks before it is full.
     pub discipline: DisciplineSpec,
@@ -81,6 +93,8 @@ pub enum DisciplineSpec {
     Codel(CodelSpec),
     /// RFC 8033.
     Pie(PieSpec),
+    /// RFC 8290.
+    FqCodel(FqCodelSpec),
 }
 
 /// RED (Floyd and Jacobson 1993; Floyd 2000). Queues are counted in packets.
@@ -187,6 +201,29 @@ impl Default for PieSpec {
     }
 }
 
+/// FQ-CoDel (RFC 8290).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FqCodelSpec {
+    /// Number of queues to which flows are hashed (section 5.2.5), 1 to 65536; all routes of a direction together have
+    /// at most 262,144.
+    pub flows: u32,
+    /// Bytes that a queue may send per turn (section 5.2.4), 1 to 65535.
+    pub quantum: u32,
+    /// CoDel of each queue.
+    pub codel: CodelSpec,
+}
+
+impl Default for FqCodelSpec {
+    /// Section 5.2 of RFC 8290.
+    fn default() -> Self {
+        Self {
+            flows: 1_024,
+            quantum: 1_514,
+            codel: CodelSpec::default(),
+        }
+    }
+}
+
 fn time(key: &str, name: &str, ns: u64) -> Checked {
     if TIMES_NS.contains(&ns) {
         return Ok(());
@@ -230,6 +267,7 @@ impl ManagedQueue {
             DisciplineSpec::Red(red) => red.check(key),
             DisciplineSpec::Codel(codel) => codel.check(key),
             DisciplineSpec::Pie(pie) => pie.check(key),
+            DisciplineSpec::FqCodel(fq_codel) => fq_codel.check(key),
         }
     }
 }
@@ -276,5 +314,19 @@ impl PieSpec {
         }
         packet(key, "mean_packet", self.mean_packet)?;
         probability(|| format!("{key}.mark_below"), self.mark_below)
+    }
+}
+
+impl FqCodelSpec {
+    fn check(&self, key: &str) -> Checked {
+        if !(1..=MOST_FLOW_QUEUES).contains(&self.flows) {
+            return refuse(
+                format!("{key}.flows"),
+                self.flows,
+                "the number of queues is from 1 to 65536",
+            );
+        }
+        packet(key, "quantum", self.quantum)?;
+        self.codel.check(key)
     }
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The fate of every packet under each queue discipline, computed from the documents that specify the disciplines, apart
-from the Rust code: Floyd and Jacobson 1993 with the gentle variant, RFC 8289, RFC 8033.
+from the Rust code: Floyd and Jacobson 1993 with the gentle variant, RFC 8289, RFC 8033, RFC 8290.
 
     ./make_disciplines.py > disciplines.txt
 
@@ -11,11 +11,12 @@ of the transmissions in their order.
 
 import math
 
-from make_random import chance, stream
+from make_random import chance, derive, mix, stream
 
+MASK = (1 << 64) - 1
 MS = 1_000_000
 NOT_ECT, ECT1, ECT0, CE = 0, 1, 2, 3
-QUEUE = 11
+QUEUE, FLOW_QUEUE = 11, 12
 SEED = 7
 
 
@@ -303,6 +304,53 @@ class Red:
         return packet
 
 
+class FqCodel:
+    """RFC 8290, section 4."""
+
+    QUANTUM = 1514
+
+    def __init__(self, flows, limit_packets):
+        self.hash_seed = derive(SEED, FLOW_QUEUE, 0)
+        self.queues = [(Fifo(), CodelState(), [0]) for _ in range(flows)]
+        self.new, self.old, self.limit = [], [], limit_packets
+
+    def index(self, flow):
+        seed = self.hash_seed
+        return mix((mix(flow ^ seed) + seed) & MASK) * len(self.queues) >> 64
+
+    def enqueue(self, now, packet):
+        index = self.index(packet.flow)
+        fifo, _, deficit = self.queues[index]
+        fifo.push(packet)
+        if index not in self.new and index not in self.old:
+            deficit[0] = self.QUANTUM
+            self.new.append(index)
+        if sum(len(queue[0]) for queue in self.queues) > self.limit:
+            # The longest queue in bytes, of equal ones the first.
+            fattest = max(self.queues, key=lambda queue: queue[0].bytes)[0]
+            for _ in range(min(64, max(1, len(fattest) // 2))):
+                fattest.pop().drop()
+
+    def dequeue(self, now):
+        while self.new or self.old:
+            served = self.new or self.old
+            index = served[0]
+            fifo, state, deficit = self.queues[index]
+            if deficit[0] <= 0:
+                deficit[0] += self.QUANTUM
+                self.old.append(served.pop(0))
+                continue
+            packet = state.dequeue(fifo, now)
+            if packet is None:
+                served.pop(0)
+                if served is self.new:
+                    self.old.append(index)
+                continue
+            deficit[0] -= packet.length
+            return packet
+        return None
+
+
 def print_case(name, queue, ecn_of):
     packets = arrivals(ecn_of)
     checksum = serve(queue, packets)
@@ -320,3 +368,6 @@ if __name__ == "__main__":
     print_case("red", Red(100_000, 1_500_000, 0.002), no_ecn)
     print_case("red-ecn", Red(100_000, 1_500_000, 0.02), half)
     print_case("red-abrupt", Red(100_000, 1_500_000, 0.02, gentle=False), half)
+    print_case("fq-codel-drops", FqCodel(1024, 10_240), no_ecn)
+    print_case("fq-codel", FqCodel(1024, 10_240), lambda flow: ECT0 if flow % 2 == 0 else NOT_ECT)
+    print_case("fq-codel-full", FqCodel(4, 60), half)

@@ -3,8 +3,8 @@
 
 use crate::rig::{flow, link_of};
 use weir_link::{
-    CodelSpec, DirectionSpec, DisciplineSpec, Ecn, Link, ManagedQueue, Nanos, Packet, PieSpec, QueueLimit,
-    QueueSpec, RateSpec, RedSpec, RouteSpec, Verdict,
+    CodelSpec, DirectionSpec, DisciplineSpec, Ecn, FqCodelSpec, Link, ManagedQueue, Nanos, Packet, PieSpec,
+    QueueLimit, QueueSpec, RateSpec, RedSpec, RouteSpec, Verdict,
 };
 
 const MS: u64 = 1_000_000;
@@ -79,6 +79,10 @@ fn half(flow: u64) -> Ecn {
     if flow % 2 == 1 { Ecn::Ect0 } else { Ecn::NotEct }
 }
 
+fn other_half(flow: u64) -> Ecn {
+    half(flow + 1)
+}
+
 /// The cases of the other program.
 fn case(name: &str) -> (DirectionSpec, EcnOf) {
     let codel = |ecn| {
@@ -116,6 +120,23 @@ fn case(name: &str) -> (DirectionSpec, EcnOf) {
             (
                 direction(QueueLimit::Bytes(100_000), DisciplineSpec::Red(spec)),
                 ecn_of,
+            )
+        }
+        "fq-codel" | "fq-codel-drops" => (
+            direction(
+                QueueLimit::Packets(10_240),
+                DisciplineSpec::FqCodel(FqCodelSpec::default()),
+            ),
+            if name == "fq-codel" { other_half } else { no_ecn },
+        ),
+        "fq-codel-full" => {
+            let spec = FqCodelSpec {
+                flows: 4,
+                ..FqCodelSpec::default()
+            };
+            (
+                direction(QueueLimit::Packets(60), DisciplineSpec::FqCodel(spec)),
+                half,
             )
         }
         _ => panic!("{name} is no case"),

@@ -48,7 +48,7 @@ fn managed_queues() {
         r#"
         queue = [] => write "2bdp", "50kB", "100packets", "unlimited" or { kind = "fq-codel" }
         queue = { limit = "1MB" } => lacks kind
-        queue = { kind = "fifo" } => queue.kind = "fifo" => write "tail-drop" or "red" or "codel" or "pie"
+        queue = { kind = "fifo" } => queue.kind = "fifo" => write "tail-drop" or "red" or "codel" or "pie" or "fq-codel"
         queue = { kind = "codel", limit = "0packets" }
             => queue.limit = "0packets" => a managed queue holds 1 packet or more
         queue = { kind = "codel", target = "0s" } => queue.target = "0s" => write a time from 1us to 100s
@@ -71,6 +71,13 @@ fn managed_queues() {
         queue = { kind = "pie", max-burst = "1h" } => queue.max-burst = "1h" => write a time from 0s to 100s
         queue = { kind = "pie", mark-below = 1 }
             => queue.mark-below = 1 => '1' has no unit; write 1%, or 100% if it is a fraction of 1
+        queue = { kind = "fq-codel", flows = 100000 }
+            => queue.flows = 100000 => write the number of queues as a whole number from 1 to 65536
+        queue = { kind = "fq-codel", quantum = 0 }
+            => queue.quantum = 0 => write bytes of IP packet as a whole number from 1 to 65535
+        route = [{}, {}, {}, {}, {}]\nqueue = { kind = "fq-codel", flows = 65536 }
+            => forward.route.queue.flows = 327680 of all routes together
+            => the routes of a direction have at most 262144 queues for flows
         queue = { kind = "tail-drop", ecn = true } => queue.ecn = true => unknown key; write one of kind, limit
         queue = { kind = "codel", limit = "2bdp" }
             => queue.limit = "2bdp" => an unlimited rate has no BDP; set rate, too, or write bytes or packets
