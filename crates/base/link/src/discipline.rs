@@ -2,6 +2,7 @@
 //! about rates or routes.
 
 mod codel;
+mod dualpi2;
 mod fq_codel;
 mod periodic;
 mod pie;
@@ -13,6 +14,7 @@ use crate::queue::{QueueAccount, QueueDiscipline, Waiting};
 use crate::random::Stream;
 use crate::spec::{DisciplineSpec, ManagedQueue};
 use codel::Codel;
+use dualpi2::DualPi2;
 pub(crate) use fq_codel::FlowHash;
 use fq_codel::FqCodel;
 use pie::Pie;
@@ -26,6 +28,7 @@ pub(crate) enum Discipline<P> {
     Codel(Codel<P>),
     Pie(Pie<P>),
     FqCodel(FqCodel<P>),
+    DualPi2(DualPi2<P>),
 }
 
 impl<P> Discipline<P> {
@@ -37,6 +40,7 @@ impl<P> Discipline<P> {
             DisciplineSpec::Red(red) => Self::Red(Red::new(red, limit, stream)),
             DisciplineSpec::Codel(codel) => Self::Codel(Codel::new(codel, limit)),
             DisciplineSpec::Pie(pie) => Self::Pie(Pie::new(pie, limit, stream)),
+            DisciplineSpec::DualPi2(spec) => Self::DualPi2(DualPi2::new(spec, limit)),
             DisciplineSpec::FqCodel(spec) => Self::FqCodel(FqCodel::new(&spec, limit, flows)),
         }
     }
@@ -48,6 +52,7 @@ impl<P> Discipline<P> {
             Self::Codel(discipline) => discipline,
             Self::Pie(discipline) => discipline,
             Self::FqCodel(discipline) => discipline,
+            Self::DualPi2(discipline) => discipline,
         }
     }
 
@@ -58,6 +63,7 @@ impl<P> Discipline<P> {
             Self::Codel(discipline) => discipline,
             Self::Pie(discipline) => discipline,
             Self::FqCodel(discipline) => discipline,
+            Self::DualPi2(discipline) => discipline,
         }
     }
 }

@@ -37,7 +37,7 @@ pub use named::{headline, named, profiles};
 pub use packet::{Departure, DropCause, Ecn, FlowKey, Nanos, Packet, Verdict};
 pub use profile::{LinkFlags, Profile, ProfileError};
 pub use spec::{
-    CodelSpec, DarkSpan, DirectionSpec, DisciplineSpec, FlowRateCap, FqCodelSpec, Jitter, LinkSpec,
-    LongPacketLoss, LossSpec, ManagedQueue, Mtu, PacketRateCap, PieSpec, QueueLimit, QueueSpec, RateSpec,
-    RateStep, RedSpec, RouteChoice, RouteSpec, SpecError, TooBig,
+    CodelSpec, DarkSpan, DirectionSpec, DisciplineSpec, DualPi2Spec, FlowRateCap, FqCodelSpec, Jitter,
+    LinkSpec, LongPacketLoss, LossSpec, ManagedQueue, Mtu, PacketRateCap, PieSpec, QueueLimit, QueueSpec,
+    RateSpec, RateStep, RedSpec, RouteChoice, RouteSpec, SpecError, TooBig,
 };

@@ -102,6 +102,10 @@ impl<P> Fifo<P> {
         Some(waiting)
     }
 
+    pub(crate) fn head(&self) -> Option<&Waiting<P>> {
+        self.waiting.front()
+    }
+
     pub(crate) fn packets(&self) -> u64 {
         self.waiting.len() as u64
     }

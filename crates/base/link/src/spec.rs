@@ -12,7 +12,8 @@ use siphasher::sip::SipHasher24;
 use thiserror::Error;
 
 pub use queue::{
-    CodelSpec, DisciplineSpec, FqCodelSpec, ManagedQueue, PieSpec, QueueLimit, QueueSpec, RedSpec,
+    CodelSpec, DisciplineSpec, DualPi2Spec, FqCodelSpec, ManagedQueue, PieSpec, QueueLimit, QueueSpec,
+    RedSpec,
 };
 
 /// Both directions of a link.

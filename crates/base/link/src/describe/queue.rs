@@ -3,7 +3,7 @@
 use weir_units::{ByteCount, TimeSpan, format_count};
 
 use super::{percent, significant};
-use crate::spec::{CodelSpec, DisciplineSpec, PieSpec, QueueLimit, QueueSpec, RedSpec};
+use crate::spec::{CodelSpec, DisciplineSpec, DualPi2Spec, PieSpec, QueueLimit, QueueSpec, RedSpec};
 
 /// The queue with its discipline and all parameters.
 pub(super) fn queue(queue: &QueueSpec) -> String {
@@ -41,6 +41,7 @@ fn discipline(discipline: &DisciplineSpec) -> String {
             spec.quantum,
             codel(&spec.codel)
         ),
+        DisciplineSpec::DualPi2(spec) => format!("DualPI2 ({})", dualpi2(spec)),
         DisciplineSpec::Codel(spec) => format!("CoDel ({})", codel(spec)),
     }
 }
@@ -79,6 +80,22 @@ fn pie(spec: &PieSpec) -> String {
         parts.push_str(", capped adjustment");
     }
     parts
+}
+
+fn dualpi2(spec: &DualPi2Spec) -> String {
+    format!(
+        "target {}, update {}, alpha {} Hz, beta {} Hz, coupling {}, L4S threshold {} and {} packets, range {}, \
+         classic share {}",
+        TimeSpan(spec.target_ns),
+        TimeSpan(spec.update_ns),
+        significant(spec.alpha),
+        significant(spec.beta),
+        significant(spec.coupling),
+        TimeSpan(spec.threshold_ns),
+        format_count(spec.threshold_packets),
+        TimeSpan(spec.range_ns),
+        percent(spec.classic_share)
+    )
 }
 
 fn codel(spec: &CodelSpec) -> String {

@@ -8,7 +8,8 @@ use super::entry::{Entry, Scope};
 use super::loss::share;
 use super::settings::Placed;
 use crate::spec::{
-    CodelSpec, DisciplineSpec, FqCodelSpec, ManagedQueue, PieSpec, QueueLimit, QueueSpec, RedSpec, SpecError,
+    CodelSpec, DisciplineSpec, DualPi2Spec, FqCodelSpec, ManagedQueue, PieSpec, QueueLimit, QueueSpec,
+    RedSpec, SpecError,
 };
 
 /// Minimum of the default queue, packets.
@@ -25,6 +26,7 @@ const FQ_CODEL_PACKETS: u64 = 10_240;
 const ETHERNET_HEADER: u32 = 14;
 const MOST_FLOW_QUEUES: u32 = 65_536;
 const MOST_GAIN: f64 = 1_000.0;
+const MOST_COUPLING: f64 = 1_000.0;
 const MOST_THRESHOLD: f64 = 1_000_000.0;
 
 const FORMS: &str = "write \"2bdp\", \"50kB\", \"100packets\", \"unlimited\" or { kind = \"fq-codel\" }";
@@ -47,14 +49,16 @@ enum Kind {
     Codel,
     Pie,
     FqCodel,
+    DualPi2,
 }
 
-const KINDS: [(&str, Kind); 5] = [
+const KINDS: [(&str, Kind); 6] = [
     ("tail-drop", Kind::TailDrop),
     ("red", Kind::Red),
     ("codel", Kind::Codel),
     ("pie", Kind::Pie),
     ("fq-codel", Kind::FqCodel),
+    ("dualpi2", Kind::DualPi2),
 ];
 
 impl QueueSetting {
@@ -75,6 +79,7 @@ impl QueueSetting {
             Kind::Codel => DisciplineSpec::Codel(codel(&scope)?),
             Kind::Pie => DisciplineSpec::Pie(pie(&scope)?),
             Kind::FqCodel => DisciplineSpec::FqCodel(fq_codel(&scope)?),
+            Kind::DualPi2 => DisciplineSpec::DualPi2(dualpi2(&scope)?),
         };
         let limit = scope.read("limit", |place| {
             let limit: QueueSize = place.parsed("2bdp")?;
@@ -200,6 +205,46 @@ fn pie(scope: &Scope) -> Result<PieSpec, SpecError> {
     })
 }
 
+fn dualpi2(scope: &Scope) -> Result<DualPi2Spec, SpecError> {
+    scope.only(&[&[
+        "kind",
+        "limit",
+        "target",
+        "max-rtt",
+        "update",
+        "alpha",
+        "beta",
+        "coupling",
+        "threshold",
+        "range",
+        "threshold-packets",
+        "classic-share",
+    ]])?;
+    let default = DualPi2Spec::default();
+    let target_ns = scope.read("target", time)?.unwrap_or(default.target_ns);
+    let max_rtt = scope.read("max-rtt", time)?.unwrap_or(DualPi2Spec::RTT_MAX_NS);
+    let (update_ns, alpha, beta) = DualPi2Spec::gains(target_ns, max_rtt);
+    let coupling = |place: Entry| number(&place, "a coupling factor", 0.001, MOST_COUPLING);
+    let packets = |place: Entry| place.whole("packets", 0, MOST_THRESHOLD as u64);
+    Ok(DualPi2Spec {
+        target_ns,
+        update_ns: scope.read("update", time)?.unwrap_or(update_ns.max(SHORTEST_NS)),
+        alpha: scope.read("alpha", gain)?.unwrap_or(alpha.min(MOST_GAIN)),
+        beta: scope.read("beta", gain)?.unwrap_or(beta.min(MOST_GAIN)),
+        coupling: scope.read("coupling", coupling)?.unwrap_or(default.coupling),
+        threshold_ns: scope
+            .read("threshold", time_or_zero)?
+            .unwrap_or(default.threshold_ns),
+        range_ns: scope.read("range", time_or_zero)?.unwrap_or(default.range_ns),
+        threshold_packets: scope
+            .read("threshold-packets", packets)?
+            .unwrap_or(default.threshold_packets),
+        classic_share: scope
+            .read("classic-share", |place| share(&place))?
+            .unwrap_or(default.classic_share),
+    })
+}
+
 fn flag(scope: &Scope, key: &str, default: bool) -> Result<bool, SpecError> {
     Ok(scope.read(key, |place| place.flag())?.unwrap_or(default))
 }
@@ -316,7 +361,7 @@ impl QueuePath {
     /// Fills in the defaults that depend on the path.
     fn complete(&self, mut discipline: DisciplineSpec) -> DisciplineSpec {
         match &mut discipline {
-            DisciplineSpec::TailDrop => {}
+            DisciplineSpec::TailDrop | DisciplineSpec::DualPi2(_) => {}
             DisciplineSpec::Red(red) => {
                 if red.packet_time_ns == 0 {
                     red.packet_time_ns = self.packet_time_ns();

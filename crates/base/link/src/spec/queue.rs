@@ -12,6 +12,7 @@ const MOST_PACKET: u32 = 65_535;
 const MOST_FLOW_QUEUES: u32 = 65_536;
 /// Highest gain of a controller, Hz.
 const MOST_GAIN: f64 = 1_000.0;
+const MOST_COUPLING: f64 = 1_000.0;
 /// Highest threshold of RED, packets.
 const MOST_THRESHOLD: f64 = 1_000_000.0;
 
@@ -95,6 +96,8 @@ pub enum DisciplineSpec {
     Pie(PieSpec),
     /// RFC 8290.
     FqCodel(FqCodelSpec),
+    /// RFC 9332.
+    DualPi2(DualPi2Spec),
 }
 
 /// RED (Floyd and Jacobson 1993; Floyd 2000). Queues are counted in packets.
@@ -224,6 +227,61 @@ impl Default for FqCodelSpec {
     }
 }
 
+/// DualPI2 (RFC 9332, appendix A).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DualPi2Spec {
+    /// Target of the waiting time in the classic queue, 1 us to 100 s.
+    pub target_ns: u64,
+    /// Time between two updates of the base probability, 1 us to 100 s.
+    pub update_ns: u64,
+    /// Integral gain, Hz, 0 to 1,000.
+    pub alpha: f64,
+    /// Proportional gain, Hz, 0 to 1,000.
+    pub beta: f64,
+    /// Coupling factor k, above 0 and up to 1,000.
+    pub coupling: f64,
+    /// Waiting time above which packets of L4S are marked, up to 100 s; with a range of 0, a step.
+    pub threshold_ns: u64,
+    /// Further time over which the marking probability rises to 1, up to 100 s.
+    pub range_ns: u64,
+    /// No marks by the waiting time while fewer packets of L4S wait behind, 0 to 1,000,000.
+    pub threshold_packets: u64,
+    /// Share of the bytes that the classic queue gets while both wait, 0 to 1.
+    pub classic_share: f64,
+}
+
+impl DualPi2Spec {
+    /// Longest round trip that the gains are made for (appendix A.1).
+    pub const RTT_MAX_NS: u64 = 100 * MS;
+
+    /// The update time and the gains alpha and beta for a target and a longest round trip, both in nanoseconds and above
+    /// 0 (appendix A.1).
+    pub fn gains(target_ns: u64, rtt_max_ns: u64) -> (u64, f64, f64) {
+        let update_ns = target_ns.min(rtt_max_ns / 3);
+        let rtt = rtt_max_ns as f64 / 1e9;
+        (update_ns, 0.1 * (update_ns as f64 / 1e9) / (rtt * rtt), 0.3 / rtt)
+    }
+}
+
+impl Default for DualPi2Spec {
+    /// Appendix A.1 of RFC 9332; the share of the classic queue, which the RFC leaves open, is a sixteenth.
+    fn default() -> Self {
+        let target_ns = 15 * MS;
+        let (update_ns, alpha, beta) = Self::gains(target_ns, Self::RTT_MAX_NS);
+        Self {
+            target_ns,
+            update_ns,
+            alpha,
+            beta,
+            coupling: 2.0,
+            threshold_ns: 800_000,
+            range_ns: 400_000,
+            threshold_packets: 1,
+            classic_share: 0.0625,
+        }
+    }
+}
+
 fn time(key: &str, name: &str, ns: u64) -> Checked {
     if TIMES_NS.contains(&ns) {
         return Ok(());
@@ -232,6 +290,17 @@ fn time(key: &str, name: &str, ns: u64) -> Checked {
         format!("{key}.{name}"),
         format_args!("{ns} ns"),
         "a time of a discipline is from 1 us to 100 s",
+    )
+}
+
+fn time_or_zero(key: &str, name: &str, ns: u64) -> Checked {
+    if ns <= *TIMES_NS.end() {
+        return Ok(());
+    }
+    refuse(
+        format!("{key}.{name}"),
+        format_args!("{ns} ns"),
+        "a time of a discipline is at most 100 s",
     )
 }
 
@@ -268,6 +337,7 @@ impl ManagedQueue {
             DisciplineSpec::Codel(codel) => codel.check(key),
             DisciplineSpec::Pie(pie) => pie.check(key),
             DisciplineSpec::FqCodel(fq_codel) => fq_codel.check(key),
+            DisciplineSpec::DualPi2(dualpi2) => dualpi2.check(key),
         }
     }
 }
@@ -308,10 +378,7 @@ impl PieSpec {
         time(key, "update", self.update_ns)?;
         gain(key, "alpha", self.alpha)?;
         gain(key, "beta", self.beta)?;
-        if self.max_burst_ns > *TIMES_NS.end() {
-            let value = format!("{} ns", self.max_burst_ns);
-            return refuse(format!("{key}.max_burst"), value, "a burst is at most 100 s");
-        }
+        time_or_zero(key, "max_burst", self.max_burst_ns)?;
         packet(key, "mean_packet", self.mean_packet)?;
         probability(|| format!("{key}.mark_below"), self.mark_below)
     }
@@ -328,5 +395,31 @@ impl FqCodelSpec {
         }
         packet(key, "quantum", self.quantum)?;
         self.codel.check(key)
+    }
+}
+
+impl DualPi2Spec {
+    fn check(&self, key: &str) -> Checked {
+        time(key, "target", self.target_ns)?;
+        time(key, "update", self.update_ns)?;
+        gain(key, "alpha", self.alpha)?;
+        gain(key, "beta", self.beta)?;
+        if !(self.coupling > 0.0 && self.coupling <= MOST_COUPLING) {
+            return refuse(
+                format!("{key}.coupling"),
+                self.coupling,
+                "a coupling factor is above 0 and at most 1000",
+            );
+        }
+        time_or_zero(key, "threshold", self.threshold_ns)?;
+        time_or_zero(key, "range", self.range_ns)?;
+        if self.threshold_packets > MOST_THRESHOLD as u64 {
+            return refuse(
+                format!("{key}.threshold_packets"),
+                self.threshold_packets,
+                "a threshold is at most 1000000 packets",
+            );
+        }
+        probability(|| format!("{key}.classic_share"), self.classic_share)
     }
 }

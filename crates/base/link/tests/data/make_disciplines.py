@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The fate of every packet under each queue discipline, computed from the documents that specify the disciplines, apart
-from the Rust code: Floyd and Jacobson 1993 with the gentle variant, RFC 8289, RFC 8033, RFC 8290.
+from the Rust code: Floyd and Jacobson 1993 with the gentle variant, RFC 8289, RFC 8033, RFC 8290, RFC 9332.
 
     ./make_disciplines.py > disciplines.txt
 
@@ -351,6 +351,94 @@ class FqCodel:
         return None
 
 
+class DualPi2:
+    """RFC 9332, appendix A, with the overload control of A.2. The scheduler, which the RFC leaves open, serves the L queue
+    unless the C queue has been denied its share."""
+
+    K, TARGET, RTT_MAX = 2.0, 15 * MS, 100 * MS
+    MIN_TH, RANGE, TH_LEN = 800_000, 400_000, 1
+    SHARE_C = 0.0625
+
+    def __init__(self, limit_bytes):
+        self.limit = limit_bytes
+        self.lq, self.cq = Fifo(), Fifo()
+        self.count = {"l": 0.0, "c": 0.0}
+        self.credit = 0.0
+        self.period = min(self.TARGET, self.RTT_MAX // 3)
+        self.alpha = 0.1 * (self.period / 1e9) / (self.RTT_MAX / 1e9 * (self.RTT_MAX / 1e9))
+        self.beta = 0.3 / (self.RTT_MAX / 1e9)
+        self.p_cmax = min(1 / (self.K * self.K), 1.0)
+        self.base = 0.0
+        self.prevq = 0
+        self.next_update = self.period
+
+    def catch_up(self, now):
+        while self.next_update <= now:
+            heads = [queue.packets[0].time for queue in (self.lq, self.cq) if len(queue)]
+            curq = max((self.next_update - time for time in heads), default=0)
+            base = self.base + self.alpha * ((curq - self.TARGET) / 1e9) + self.beta * ((curq - self.prevq) / 1e9)
+            self.base = min(1.0, max(0.0, base))
+            self.prevq = curq
+            self.next_update += self.period
+
+    def enqueue(self, now, packet):
+        self.catch_up(now)
+        if self.lq.bytes + self.cq.bytes + packet.length > self.limit:
+            packet.drop()
+        elif packet.ecn % 2 == 1:
+            self.lq.push(packet)
+        else:
+            self.cq.push(packet)
+
+    def recur(self, name, likelihood):
+        self.count[name] += likelihood
+        if self.count[name] > 1:
+            self.count[name] -= 1
+            return True
+        return False
+
+    def laqm(self, packet, now):
+        if len(self.lq) < self.TH_LEN:
+            return 0.0
+        delay = now - packet.time
+        if delay >= self.MIN_TH + self.RANGE:
+            return 1.0
+        return (delay - self.MIN_TH) / self.RANGE if delay > self.MIN_TH else 0.0
+
+    def take(self):
+        if len(self.cq) and (self.credit < 0 or not len(self.lq)):
+            packet = self.cq.pop()
+            if len(self.lq):
+                self.credit += packet.length * (1 - self.SHARE_C)
+            return packet, False
+        packet = self.lq.pop()
+        if len(self.cq):
+            self.credit -= packet.length * self.SHARE_C
+        return packet, True
+
+    def dequeue(self, now):
+        self.catch_up(now)
+        p_c, p_cl = self.base * self.base, self.K * self.base
+        while len(self.lq) or len(self.cq):
+            packet, is_l = self.take()
+            if is_l and p_cl < 1:
+                if self.recur("l", max(self.laqm(packet, now), p_cl)):
+                    packet.mark()
+            elif is_l:
+                if self.recur("l", p_c):
+                    packet.drop()
+                    continue
+                if self.recur("l", p_cl):
+                    packet.mark()
+            elif self.recur("c", p_c):
+                if packet.ecn == NOT_ECT or p_c >= self.p_cmax:
+                    packet.drop()
+                    continue
+                packet.mark()
+            return packet
+        return None
+
+
 def print_case(name, queue, ecn_of):
     packets = arrivals(ecn_of)
     checksum = serve(queue, packets)
@@ -358,7 +446,11 @@ def print_case(name, queue, ecn_of):
 
 
 if __name__ == "__main__":
-    no_ecn, half = lambda flow: NOT_ECT, lambda flow: ECT0 if flow % 2 else NOT_ECT
+    no_ecn, half, l4s = (
+        lambda flow: NOT_ECT,
+        lambda flow: ECT0 if flow % 2 else NOT_ECT,
+        lambda flow: ECT1 if flow % 2 else (NOT_ECT, ECT0)[flow % 4 == 2],
+    )
     print_case("codel", Codel(300_000), no_ecn)
     print_case("codel-ecn", Codel(300_000), half)
     print_case("codel-without-ecn", Codel(300_000, ecn=False), half)
@@ -371,3 +463,5 @@ if __name__ == "__main__":
     print_case("fq-codel-drops", FqCodel(1024, 10_240), no_ecn)
     print_case("fq-codel", FqCodel(1024, 10_240), lambda flow: ECT0 if flow % 2 == 0 else NOT_ECT)
     print_case("fq-codel-full", FqCodel(4, 60), half)
+    print_case("dualpi2", DualPi2(250_000), l4s)
+    print_case("dualpi2-overload", DualPi2(250_000), lambda flow: ECT1 if flow else ECT0)

@@ -3,8 +3,8 @@
 
 use crate::rig::{flow, link_of};
 use weir_link::{
-    CodelSpec, DirectionSpec, DisciplineSpec, Ecn, FqCodelSpec, Link, ManagedQueue, Nanos, Packet, PieSpec,
-    QueueLimit, QueueSpec, RateSpec, RedSpec, RouteSpec, Verdict,
+    CodelSpec, DirectionSpec, DisciplineSpec, DualPi2Spec, Ecn, FqCodelSpec, Link, ManagedQueue, Nanos,
+    Packet, PieSpec, QueueLimit, QueueSpec, RateSpec, RedSpec, RouteSpec, Verdict,
 };
 
 const MS: u64 = 1_000_000;
@@ -83,6 +83,20 @@ fn other_half(flow: u64) -> Ecn {
     half(flow + 1)
 }
 
+/// Half of the flows are of L4S, the others of every other kind.
+fn mixed(flow: u64) -> Ecn {
+    match flow % 4 {
+        0 => Ecn::NotEct,
+        2 => Ecn::Ect0,
+        _ => Ecn::Ect1,
+    }
+}
+
+/// All flows but one are of L4S.
+fn capable(flow: u64) -> Ecn {
+    if flow == 0 { Ecn::Ect0 } else { Ecn::Ect1 }
+}
+
 /// The cases of the other program.
 fn case(name: &str) -> (DirectionSpec, EcnOf) {
     let codel = |ecn| {
@@ -139,6 +153,13 @@ fn case(name: &str) -> (DirectionSpec, EcnOf) {
                 half,
             )
         }
+        "dualpi2" | "dualpi2-overload" => (
+            direction(
+                QueueLimit::Bytes(250_000),
+                DisciplineSpec::DualPi2(DualPi2Spec::default()),
+            ),
+            if name == "dualpi2" { mixed } else { capable },
+        ),
         _ => panic!("{name} is no case"),
     }
 }

@@ -48,7 +48,8 @@ fn managed_queues() {
         r#"
         queue = [] => write "2bdp", "50kB", "100packets", "unlimited" or { kind = "fq-codel" }
         queue = { limit = "1MB" } => lacks kind
-        queue = { kind = "fifo" } => queue.kind = "fifo" => write "tail-drop" or "red" or "codel" or "pie" or "fq-codel"
+        queue = { kind = "fifo" } => queue.kind = "fifo" => write "tail-drop" or "red" or "codel" or "pie" or "fq-codel" or
+            "dualpi2"
         queue = { kind = "codel", limit = "0packets" }
             => queue.limit = "0packets" => a managed queue holds 1 packet or more
         queue = { kind = "codel", target = "0s" } => queue.target = "0s" => write a time from 1us to 100s
@@ -78,6 +79,13 @@ fn managed_queues() {
         route = [{}, {}, {}, {}, {}]\nqueue = { kind = "fq-codel", flows = 65536 }
             => forward.route.queue.flows = 327680 of all routes together
             => the routes of a direction have at most 262144 queues for flows
+        queue = { kind = "dualpi2", coupling = 0 }
+            => queue.coupling = 0 => write a coupling factor as a number from 0.001 to 1000
+        queue = { kind = "dualpi2", classic-share = "200%" }
+            => queue.classic-share = "200%" => '200%' is too large; the maximum is 100%
+        queue = { kind = "dualpi2", threshold-packets = -1 }
+            => queue.threshold-packets = -1 => write packets as a whole number from 0 to 1000000
+        queue = { kind = "dualpi2", range = "10min" } => queue.range = "10min" => write a time from 0s to 100s
         queue = { kind = "tail-drop", ecn = true } => queue.ecn = true => unknown key; write one of kind, limit
         queue = { kind = "codel", limit = "2bdp" }
             => queue.limit = "2bdp" => an unlimited rate has no BDP; set rate, too, or write bytes or packets
