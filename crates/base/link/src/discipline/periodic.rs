@@ -3,8 +3,9 @@
 
 use crate::packet::Nanos;
 
-/// After a pause of more periods than this, the older ones are skipped: every controller has reached its bound by then.
-const MOST_DUE: u64 = 1_000_000;
+/// After a pause of more periods than this, the older ones are skipped, to bound the time that they take. Controllers with
+/// the usual gains are at rest after some thousand.
+const MOST_DUE: u64 = 100_000;
 
 /// The times of a periodic computation, of which the first is one period after the start of the link.
 #[derive(Clone, Debug)]

@@ -16,6 +16,8 @@ use crate::spec::{
 const DEFAULT_QUEUE_PACKETS: u64 = 100;
 /// The default limit of a managed queue, of the time that the rate takes for it (RFC 9332, appendix A.1).
 const MANAGED_LIMIT_NS: u64 = 250_000_000;
+/// A time that depends on the path, until that is known.
+const UNSET: u64 = u64::MAX;
 /// Limits of the core, see [`LinkSpec::check`](crate::LinkSpec::check).
 const SHORTEST_NS: u64 = 1_000;
 const LONGEST_NS: u64 = 100_000_000_000;
@@ -232,9 +234,7 @@ fn dualpi2(scope: &Scope) -> Result<DualPi2Spec, SpecError> {
         alpha: scope.read("alpha", gain)?.unwrap_or(alpha.min(MOST_GAIN)),
         beta: scope.read("beta", gain)?.unwrap_or(beta.min(MOST_GAIN)),
         coupling: scope.read("coupling", coupling)?.unwrap_or(default.coupling),
-        threshold_ns: scope
-            .read("threshold", time_or_zero)?
-            .unwrap_or(default.threshold_ns),
+        threshold_ns: scope.read("threshold", time_or_zero)?.unwrap_or(UNSET),
         range_ns: scope.read("range", time_or_zero)?.unwrap_or(default.range_ns),
         threshold_packets: scope
             .read("threshold-packets", packets)?
@@ -361,7 +361,15 @@ impl QueuePath {
     /// Fills in the defaults that depend on the path.
     fn complete(&self, mut discipline: DisciplineSpec) -> DisciplineSpec {
         match &mut discipline {
-            DisciplineSpec::TailDrop | DisciplineSpec::DualPi2(_) => {}
+            DisciplineSpec::TailDrop => {}
+            DisciplineSpec::DualPi2(spec) => {
+                if spec.threshold_ns == UNSET {
+                    spec.threshold_ns = DualPi2Spec::default()
+                        .threshold_ns
+                        .max(2 * self.packet_time_ns())
+                        .min(LONGEST_NS);
+                }
+            }
             DisciplineSpec::Red(red) => {
                 if red.packet_time_ns == 0 {
                     red.packet_time_ns = self.packet_time_ns();

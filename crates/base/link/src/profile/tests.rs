@@ -11,6 +11,7 @@ use crate::spec::{
 };
 
 mod flags;
+mod managed;
 mod refusals;
 
 fn read(text: &str) -> LinkSpec {

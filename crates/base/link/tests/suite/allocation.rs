@@ -4,8 +4,9 @@
 use crate::rig::{link_of, offer, packet};
 use weir_link::discrete::{Endpoint, Network};
 use weir_link::{
-    Departure, DirectionSpec, FlowRateCap, Jitter, Link, LinkSpec, LossSpec, Nanos, Packet, PacketRateCap,
-    QueueSpec, RateSpec, RouteSpec,
+    CodelSpec, Departure, DirectionSpec, DisciplineSpec, DualPi2Spec, FlowRateCap, FqCodelSpec, Jitter, Link,
+    LinkSpec, LossSpec, ManagedQueue, Nanos, Packet, PacketRateCap, PieSpec, QueueLimit, QueueSpec, RateSpec,
+    RedSpec, RouteSpec,
 };
 
 /// Maximum number of growths for a million packets.
@@ -67,6 +68,38 @@ fn a_link_allocates_nothing_for_a_packet() {
             && after.dropped.queue > before.dropped.queue
             && after.dropped.flow_rate > before.dropped.flow_rate
     );
+}
+
+#[test]
+fn a_managed_queue_allocates_nothing_for_a_packet() {
+    let disciplines = [
+        DisciplineSpec::TailDrop,
+        DisciplineSpec::Red(RedSpec::default()),
+        DisciplineSpec::Codel(CodelSpec::default()),
+        DisciplineSpec::Pie(PieSpec::default()),
+        DisciplineSpec::FqCodel(FqCodelSpec {
+            flows: 64,
+            ..FqCodelSpec::default()
+        }),
+        DisciplineSpec::DualPi2(DualPi2Spec::default()),
+    ];
+    for discipline in disciplines {
+        let spec = DirectionSpec::over(vec![RouteSpec {
+            rate: RateSpec::Fixed(1_000_000_000),
+            queue: QueueSpec::Managed(ManagedQueue {
+                limit: QueueLimit::Packets(1_000),
+                discipline,
+            }),
+            ..RouteSpec::clean()
+        }]);
+        let mut link = link_of(spec, 1);
+        offer_and_poll(&mut link, 0..1_000_000);
+        let before = link.counters();
+        let allocated = allocation_counter::measure(|| offer_and_poll(&mut link, 1_000_000..2_000_000));
+        // The queues of FQ-CoDel grow one by one, each to its own maximum.
+        assert!(allocated.count_total <= 10 * MOST_GROWTHS, "{allocated:?}");
+        assert!(link.counters().dropped.queue > before.dropped.queue);
+    }
 }
 
 /// Sends a packet every 10 microseconds; answers each that arrives.

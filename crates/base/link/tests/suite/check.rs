@@ -1,8 +1,9 @@
 //! Invalid values are refused with the key, the value and what is allowed.
 
 use weir_link::{
-    DarkSpan, DirectionSpec, FlowRateCap, Jitter, LinkSpec, LongPacketLoss, LossSpec, PacketRateCap,
-    QueueSpec, RateSpec, RateStep, RouteSpec,
+    CodelSpec, DarkSpan, DirectionSpec, DisciplineSpec, DualPi2Spec, FlowRateCap, FqCodelSpec, Jitter,
+    LinkSpec, LongPacketLoss, LossSpec, ManagedQueue, PacketRateCap, PieSpec, QueueLimit, QueueSpec,
+    RateSpec, RateStep, RedSpec, RouteSpec,
 };
 
 /// The message for a direction with this route as its second.
@@ -244,4 +245,206 @@ fn the_direction_is_named() {
         (error.key.as_str(), error.value.as_str()),
         ("reverse.route[0].loss", "1.5")
     );
+}
+
+#[test]
+fn managed_queues() {
+    let of = |limit, discipline| {
+        refused(|route| route.queue = QueueSpec::Managed(ManagedQueue { limit, discipline }))
+    };
+    let key = |discipline| {
+        let message = of(QueueLimit::Unlimited, discipline);
+        let key = message.split(" = ").next().expect("a key");
+        key.trim_start_matches("forward.route[1].queue.").to_owned()
+    };
+    for limit in [QueueLimit::Bytes(0), QueueLimit::Packets(0)] {
+        assert_eq!(
+            of(limit, DisciplineSpec::TailDrop),
+            "forward.route[1].queue.limit = 0: a managed queue holds 1 packet or more"
+        );
+    }
+    let (codel, red, pie) = (CodelSpec::default(), RedSpec::default(), PieSpec::default());
+    let (fq_codel, dualpi2) = (FqCodelSpec::default(), DualPi2Spec::default());
+    let codels = [
+        (
+            "target",
+            CodelSpec {
+                target_ns: 0,
+                ..codel
+            },
+        ),
+        (
+            "interval",
+            CodelSpec {
+                interval_ns: u64::MAX,
+                ..codel
+            },
+        ),
+        (
+            "max_packet",
+            CodelSpec {
+                max_packet: 0,
+                ..codel
+            },
+        ),
+    ];
+    for (name, spec) in codels {
+        assert_eq!(key(DisciplineSpec::Codel(spec)), name);
+        let spec = FqCodelSpec {
+            codel: spec,
+            ..fq_codel
+        };
+        assert_eq!(key(DisciplineSpec::FqCodel(spec)), name);
+    }
+    for spec in [
+        FqCodelSpec { flows: 0, ..fq_codel },
+        FqCodelSpec {
+            flows: 65_537,
+            ..fq_codel
+        },
+    ] {
+        assert_eq!(key(DisciplineSpec::FqCodel(spec)), "flows");
+    }
+    let many = FqCodelSpec {
+        flows: 65_536,
+        ..fq_codel
+    };
+    let message = refused_direction(|direction| {
+        let queue = QueueSpec::Managed(ManagedQueue {
+            limit: QueueLimit::Unlimited,
+            discipline: DisciplineSpec::FqCodel(many),
+        });
+        direction.routes = vec![
+            RouteSpec {
+                queue,
+                ..RouteSpec::clean()
+            };
+            5
+        ];
+    });
+    assert!(
+        message.starts_with("forward.route.queue.flows = 327680"),
+        "{message}"
+    );
+    for value in [f64::NAN, f64::INFINITY, -1.0] {
+        let specs = [
+            (
+                "maximum",
+                DisciplineSpec::Red(RedSpec {
+                    minimum: value,
+                    ..red
+                }),
+            ),
+            (
+                "maximum",
+                DisciplineSpec::Red(RedSpec {
+                    maximum: value,
+                    ..red
+                }),
+            ),
+            (
+                "max_probability",
+                DisciplineSpec::Red(RedSpec {
+                    max_probability: value,
+                    ..red
+                }),
+            ),
+            ("weight", DisciplineSpec::Red(RedSpec { weight: value, ..red })),
+            ("alpha", DisciplineSpec::Pie(PieSpec { alpha: value, ..pie })),
+            ("beta", DisciplineSpec::Pie(PieSpec { beta: value, ..pie })),
+            (
+                "mark_below",
+                DisciplineSpec::Pie(PieSpec {
+                    mark_below: value,
+                    ..pie
+                }),
+            ),
+            (
+                "alpha",
+                DisciplineSpec::DualPi2(DualPi2Spec {
+                    alpha: value,
+                    ..dualpi2
+                }),
+            ),
+            (
+                "beta",
+                DisciplineSpec::DualPi2(DualPi2Spec {
+                    beta: value,
+                    ..dualpi2
+                }),
+            ),
+            (
+                "coupling",
+                DisciplineSpec::DualPi2(DualPi2Spec {
+                    coupling: value,
+                    ..dualpi2
+                }),
+            ),
+            (
+                "classic_share",
+                DisciplineSpec::DualPi2(DualPi2Spec {
+                    classic_share: value,
+                    ..dualpi2
+                }),
+            ),
+        ];
+        for (name, spec) in specs {
+            assert_eq!(key(spec), name, "{value}");
+        }
+    }
+    let times = [
+        (
+            "packet_time",
+            DisciplineSpec::Red(RedSpec {
+                packet_time_ns: 0,
+                ..red
+            }),
+        ),
+        ("update", DisciplineSpec::Pie(PieSpec { update_ns: 0, ..pie })),
+        (
+            "max_burst",
+            DisciplineSpec::Pie(PieSpec {
+                max_burst_ns: u64::MAX,
+                ..pie
+            }),
+        ),
+        (
+            "mean_packet",
+            DisciplineSpec::Pie(PieSpec {
+                mean_packet: 0,
+                ..pie
+            }),
+        ),
+        (
+            "update",
+            DisciplineSpec::DualPi2(DualPi2Spec {
+                update_ns: 0,
+                ..dualpi2
+            }),
+        ),
+        (
+            "threshold",
+            DisciplineSpec::DualPi2(DualPi2Spec {
+                threshold_ns: u64::MAX,
+                ..dualpi2
+            }),
+        ),
+        (
+            "range",
+            DisciplineSpec::DualPi2(DualPi2Spec {
+                range_ns: u64::MAX,
+                ..dualpi2
+            }),
+        ),
+        (
+            "threshold_packets",
+            DisciplineSpec::DualPi2(DualPi2Spec {
+                threshold_packets: u64::MAX,
+                ..dualpi2
+            }),
+        ),
+    ];
+    for (name, spec) in times {
+        assert_eq!(key(spec), name);
+    }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod allocation;
+mod aqm;
 mod caps;
 mod check;
 mod disciplines;

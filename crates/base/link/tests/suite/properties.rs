@@ -4,8 +4,9 @@
 use crate::rig::{flow, packet_of};
 use proptest::prelude::*;
 use weir_link::{
-    DarkSpan, Departure, DirectionSpec, DropCause, FlowRateCap, Jitter, Link, LongPacketLoss, LossSpec, Mtu,
-    Nanos, PacketRateCap, QueueSpec, RateSpec, RateStep, RouteChoice, RouteSpec, TooBig, Verdict,
+    CodelSpec, DarkSpan, Departure, DirectionSpec, DisciplineSpec, DropCause, DualPi2Spec, Ecn, FlowRateCap,
+    FqCodelSpec, Jitter, Link, LongPacketLoss, LossSpec, ManagedQueue, Mtu, Nanos, Packet, PacketRateCap,
+    PieSpec, QueueLimit, QueueSpec, RateSpec, RateStep, RedSpec, RouteChoice, RouteSpec, TooBig, Verdict,
 };
 
 fn rates() -> impl Strategy<Value = RateSpec> {
@@ -35,6 +36,75 @@ fn rates() -> impl Strategy<Value = RateSpec> {
         steps,
         opportunities
     ]
+}
+
+/// Managed queues, most of them short and with parameters that make them act within a few packets.
+fn managed() -> impl Strategy<Value = QueueSpec> {
+    let limit = prop_oneof![
+        Just(QueueLimit::Unlimited),
+        (1..20_000_u64).prop_map(QueueLimit::Bytes),
+        (1..20_u64).prop_map(QueueLimit::Packets),
+    ];
+    let times = || 1_000..100_000_u64;
+    let codel = (times(), times(), 1..3_000_u32, any::<bool>()).prop_map(
+        |(target_ns, interval_ns, max_packet, ecn)| CodelSpec {
+            target_ns,
+            interval_ns,
+            max_packet,
+            ecn,
+        },
+    );
+    let red = (0.0..5.0, 0.1..10.0, 0.0..1.0, 0.001..1.0, any::<bool>(), times()).prop_map(
+        |(minimum, more, max_probability, weight, gentle, packet_time_ns)| RedSpec {
+            minimum,
+            maximum: minimum + more,
+            max_probability,
+            weight,
+            gentle,
+            packet_time_ns,
+            ecn: gentle,
+        },
+    );
+    let gain = || prop_oneof![Just(0.0), 0.0..1_000.0];
+    let pie = (times(), times(), gain(), gain(), 0..100_000_u64, any::<bool>()).prop_map(
+        |(target_ns, update_ns, alpha, beta, max_burst_ns, enhanced)| PieSpec {
+            target_ns,
+            update_ns,
+            alpha,
+            beta,
+            max_burst_ns,
+            derandomize: enhanced,
+            cap_adjustment: enhanced,
+            ..PieSpec::default()
+        },
+    );
+    let dualpi2 = (times(), gain(), gain(), 0.1..4.0, 0..50_000_u64, 0.0..1.0).prop_map(
+        |(target_ns, alpha, beta, coupling, range_ns, classic_share)| DualPi2Spec {
+            target_ns,
+            update_ns: target_ns,
+            alpha,
+            beta,
+            coupling,
+            threshold_ns: range_ns,
+            range_ns,
+            threshold_packets: 0,
+            classic_share,
+        },
+    );
+    let fq_codel = (1..10_u32, 1..3_000_u32, codel.clone()).prop_map(|(flows, quantum, codel)| FqCodelSpec {
+        flows,
+        quantum,
+        codel,
+    });
+    let discipline = prop_oneof![
+        Just(DisciplineSpec::TailDrop),
+        red.prop_map(DisciplineSpec::Red),
+        codel.prop_map(DisciplineSpec::Codel),
+        pie.prop_map(DisciplineSpec::Pie),
+        fq_codel.prop_map(DisciplineSpec::FqCodel),
+        dualpi2.prop_map(DisciplineSpec::DualPi2),
+    ];
+    (limit, discipline).prop_map(|(limit, discipline)| QueueSpec::Managed(ManagedQueue { limit, discipline }))
 }
 
 fn losses() -> impl Strategy<Value = LossSpec> {
@@ -112,6 +182,11 @@ fn offers() -> impl Strategy<Value = Vec<Offer>> {
     prop::collection::vec((gap, length, 0..6_u64, 0..2_u64), 0..150)
 }
 
+/// Every kind in turn.
+fn ecn_of(number: usize) -> Ecn {
+    Ecn::of_traffic_class(number as u8)
+}
+
 #[derive(Debug, PartialEq)]
 struct Seen {
     verdicts: Vec<Option<DropCause>>,
@@ -162,7 +237,10 @@ fn pass(spec: &DirectionSpec, seed: u64, offers: &[Offer], follow_closely: bool)
         if follow_closely {
             follow(&mut link, Nanos(now - gap), Nanos(now), &mut departures);
         }
-        let packet = packet_of(length, flow(five_tuple, host_pair), number);
+        let packet = Packet {
+            ecn: ecn_of(number),
+            ..packet_of(length, flow(five_tuple, host_pair), number)
+        };
         verdicts.push(match link.enqueue(Nanos(now), packet) {
             Verdict::Accepted => None,
             Verdict::Dropped(cause, payload) => {
@@ -277,12 +355,40 @@ proptest! {
         }
     }
 
+    /// With managed queues, packets may overtake those of other flows, and be dropped after they were accepted.
+    #[test]
+    fn any_managed_queue_conserves_packets_and_keeps_its_word(
+        spec in directions(),
+        queues in prop::collection::vec(managed(), 8),
+        seed in any::<u64>(),
+        offers in offers(),
+    ) {
+        let mut spec = spec;
+        for (route, queue) in spec.routes.iter_mut().zip(queues) {
+            route.queue = queue;
+        }
+        prop_assert_eq!(spec.check("forward"), Ok(()));
+        let closely = pass(&spec, seed, &offers, true);
+        prop_assert_eq!(&pass(&spec, seed, &offers, false), &closely, "it does not matter when anyone looks");
+        let counters = closely.counters;
+        prop_assert!(counters.dropped_early <= counters.dropped.queue);
+        prop_assert!(counters.marked <= counters.delivered + counters.dropped.queue);
+        prop_assert!(closely.departures.is_sorted_by_key(|departure| departure.at));
+        for departure in &closely.departures {
+            let (ecn, offered) = (departure.packet.ecn, ecn_of(departure.packet.payload));
+            prop_assert!(ecn == offered || (ecn == Ecn::Ce && offered.is_capable()));
+        }
+    }
+
     /// A time before an earlier one is taken as the earlier one; whatever the times, nothing breaks.
     #[test]
     fn any_times_are_survived(
         spec in directions(),
+        queue in prop_oneof![9 => Just(None), 1 => managed().prop_map(Some)],
         calls in prop::collection::vec((any::<u64>(), any::<u32>(), any::<bool>()), 0..60),
     ) {
+        let mut spec = spec;
+        spec.routes[0].queue = queue.unwrap_or(spec.routes[0].queue);
         let mut link = Link::new(&spec, 1);
         let mut last = Nanos(0);
         for (at, length, poll) in calls {

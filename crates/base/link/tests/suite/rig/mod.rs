@@ -1,4 +1,6 @@
 //! Shared parts of the link's tests: packets, specifications and ways of emptying a link.
+pub mod aimd;
+
 use weir_link::{
     Departure, DirectionSpec, DropCause, Ecn, FlowKey, Jitter, Link, Nanos, Packet, RateSpec, RouteSpec,
     Verdict,
