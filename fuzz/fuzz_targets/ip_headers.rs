@@ -5,8 +5,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use weir_link::Ecn;
 use weir_link::headers::{
-    FlowHasher, RouterAddresses, complete_checksum, flip_bit, internet_checksum, packet_too_big,
+    FlowHasher, RouterAddresses, complete_checksum, ecn, flip_bit, internet_checksum, mark_ce, packet_too_big,
 };
 
 const ROUTER: RouterAddresses = RouterAddresses {
@@ -59,6 +60,14 @@ pub fn run(input: &[u8]) {
         assert!(flow.is_some());
         check_message(packet, &message);
         assert_eq!(packet_too_big(&message, 1280, &ROUTER), None);
+    }
+
+    let mut marked = packet.to_vec();
+    if mark_ce(&mut marked) {
+        assert_eq!(ecn(&marked), Ecn::Ce);
+        assert_eq!(marked.len(), packet.len());
+    } else {
+        assert_eq!((marked.as_slice(), ecn(packet)), (packet, Ecn::NotEct));
     }
 
     let mut spoilt = packet.to_vec();

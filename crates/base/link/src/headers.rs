@@ -1,16 +1,18 @@
-//! The parts of IP packets that a driver must understand: their flow, the answer to packets that are too long,
-//! corruption, and checksums that the kernel has left partial. Pure functions on bytes, which come
+//! The parts of IP packets that a driver must understand: their flow, their ECN field, the answer to packets that are too
+//! long, corruption, and checksums that the kernel has left partial. Pure functions on bytes, which come
 //! from hosts and may be invalid. It must not know devices or links.
 
 use std::ops::Range;
 
 mod checksum;
 mod corrupt;
+mod ecn;
 mod flow;
 mod too_big;
 
 pub use checksum::{complete_checksum, internet_checksum};
 pub use corrupt::flip_bit;
+pub use ecn::{ecn, mark_ce};
 pub use flow::FlowHasher;
 pub use too_big::{RouterAddresses, packet_too_big};
 

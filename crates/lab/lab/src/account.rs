@@ -218,6 +218,7 @@ mod tests {
             duration_ns: 1_000_000_000,
             lateness,
             total_lateness: lateness,
+            sojourns: Quantiles::default(),
             counters,
             own: OwnLoss::default(),
             cpu_ns: 7,

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use proptest::prelude::*;
 
 use super::*;
+use crate::packet::Ecn;
 
 const ROUTER: RouterAddresses = RouterAddresses {
     ipv4: Ipv4Addr::new(192, 0, 2, 254),
@@ -55,10 +56,44 @@ fn packets() -> impl Strategy<Value = Vec<u8>> {
     (first, prop::collection::vec(byte, 0..200)).prop_map(|(first, rest)| [vec![first], rest].concat())
 }
 
+#[test]
+fn a_mark_keeps_the_header_checksum_right() {
+    // RFC 1071: the sum over a header with its checksum is 0xffff.
+    let mut packet = [
+        0x45, 0xb9, 0x05, 0xdc, 0x12, 0x34, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+    ];
+    let checksum = internet_checksum(&packet);
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    assert_eq!(ecn(&packet), Ecn::Ect1);
+    for _ in 0..2 {
+        assert!(mark_ce(&mut packet));
+        assert_eq!((ecn(&packet), packet[1]), (Ecn::Ce, 0xbb));
+        assert_eq!(internet_checksum(&packet), 0);
+    }
+    let mut packet = [0x60; 40];
+    (packet[0], packet[1]) = (0x6a, 0x21);
+    assert_eq!(ecn(&packet), Ecn::Ect0);
+    assert!(mark_ce(&mut packet));
+    assert_eq!((packet[0], packet[1], ecn(&packet)), (0x6a, 0x31, Ecn::Ce));
+    assert!(!mark_ce(&mut [0x45; 19]) && !mark_ce(&mut [0x60; 39]) && !mark_ce(&mut []));
+    assert_eq!(ecn(&[0x4f; 19]), Ecn::NotEct);
+}
+
 proptest! {
     #[test]
     fn nothing_panics_and_messages_are_well_formed(packet in packets(), random: u64, mtu: u32, start in 0usize..250, offset in 0usize..250) {
         let _ = FlowHasher::new(random).flow_key(&packet);
+        let mut marked = packet.clone();
+        if mark_ce(&mut marked) {
+            prop_assert_eq!(ecn(&marked), Ecn::Ce);
+            if packet[0] >> 4 == 4 {
+                let (before, after) = (internet_checksum(&packet[..20]), internet_checksum(&marked[..20]));
+                // The two zeros of one's complement are equal.
+                prop_assert_eq!(before % 0xffff, after % 0xffff);
+            }
+        } else {
+            prop_assert_eq!(&marked, &packet);
+        }
         let mut spoilt = packet.clone();
         if flip_bit(&mut spoilt, random).is_some() {
             prop_assert_ne!(&spoilt, &packet);

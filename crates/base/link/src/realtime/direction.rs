@@ -17,7 +17,7 @@ use super::report::{DirectionSecond, OwnLoss, Way};
 use super::rest::Rest;
 use super::shared::Shared;
 use crate::coalesce::{Coalescer, Merging};
-use crate::headers::{FlowHasher, complete_checksum, flip_bit, packet_too_big};
+use crate::headers::{FlowHasher, complete_checksum, ecn, flip_bit, mark_ce, packet_too_big};
 use crate::link::Link;
 use crate::offload::{Offload, Segmentation};
 use crate::packet::{Departure, DropCause, Ecn, FlowKey, Nanos, Packet, Verdict};
@@ -187,6 +187,7 @@ impl<'a> DirectionDriver<'a> {
     fn offer(&mut self, buffer: &Rc<Buffer>) {
         let now = self.link_time(clock::monotonic_ns());
         let flow = self.flows.flow_key(buffer.packet()).unwrap_or(NO_FLOW);
+        let ecn = ecn(buffer.packet());
         let count = buffer.cut.map_or(1, |cut| cut.count());
         let mut told = false;
         for index in 0..count {
@@ -197,7 +198,7 @@ impl<'a> DirectionDriver<'a> {
             let packet = Packet {
                 length: length as u32,
                 flow,
-                ecn: Ecn::NotEct,
+                ecn,
                 payload: Piece {
                     buffer: buffer.clone(),
                     index: index as u16,
@@ -273,11 +274,18 @@ impl<'a> DirectionDriver<'a> {
         let flow = departure.packet.flow.five_tuple;
         let piece = departure.packet.payload;
         self.batched += 1;
-        if let Some(random) = departure.corrupted {
+        // Of the packets that others were cut from, the link may have marked this one only.
+        let marked = departure.packet.ecn == Ecn::Ce && ecn(piece.buffer.packet()) != Ecn::Ce;
+        if marked || departure.corrupted.is_some() {
             match self.materialize(&piece) {
                 Some(mut whole) => {
                     if let Some(inside) = Rc::get_mut(&mut whole) {
-                        flip_bit(inside.packet_mut(), random);
+                        if marked {
+                            mark_ce(inside.packet_mut());
+                        }
+                        if let Some(random) = departure.corrupted {
+                            flip_bit(inside.packet_mut(), random);
+                        }
                     }
                     self.batch
                         .push_whole(flow, Offload::default(), leaving_whole(whole, due_ns));
@@ -341,6 +349,7 @@ impl<'a> DirectionDriver<'a> {
             lateness: self.lateness.quantiles(),
             total_lateness: self.total_lateness.quantiles(),
             counters: self.link.counters(),
+            sojourns: self.link.sojourns().quantiles(),
             own: self.own,
             cpu_ns: clock::thread_cpu_ns(),
             real_time_priority: self.real_time_priority,

@@ -46,6 +46,8 @@ pub struct DirectionSecond {
     pub total_lateness: Quantiles,
     /// Counters of the link.
     pub counters: Counters,
+    /// Waiting times of all packets so far at managed queues, ns; see [`Link::sojourns`](crate::Link::sojourns).
+    pub sojourns: Quantiles,
     /// Losses of the driver.
     pub own: OwnLoss,
     /// CPU time of the direction's thread.
