@@ -108,6 +108,20 @@ rate = { trace = "5\\n5\\n9", format = "mahimahi" }
 queue = "10packets"
 """,
 }
+LINKS["queues"] = """rate = "10Mbit/s"
+[[route]]
+queue = { kind = "tail-drop", limit = "3packets" }
+[[route]]
+queue = { kind = "red", minimum = 0.5, maximum = 2, max-probability = "50%", weight = 0.5, gentle = true, packet-time = "1ms" }
+[[route]]
+queue = { kind = "codel", target = "1us", interval = "1us", max-packet = 64, ecn = true, limit = "10kB" }
+[[route]]
+queue = { kind = "pie", target = "1us", update = "10us", alpha = 100, beta = 100.5, max-burst = "0s", mean-packet = 1, ecn = true, mark-below = "10%", derandomize = true, cap-adjustment = true }
+[[route]]
+queue = { kind = "fq-codel", flows = 4, quantum = 300, limit = "2packets" }
+[[route]]
+queue = { kind = "dualpi2", target = "1us", max-rtt = "3us", update = "1us", alpha = 9, beta = 9, coupling = 2, threshold = "0s", range = "0s", threshold-packets = 0, classic-share = "6.25%" }
+"""
 for name, text in LINKS.items():
     seed("link_profile", name, text.encode())
 

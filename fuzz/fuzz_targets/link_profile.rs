@@ -20,12 +20,12 @@ fn read(text: &str, set: Vec<String>) -> Result<LinkSpec, ProfileError> {
 
 fn carry(spec: &LinkSpec) {
     let mut link = Link::new(&spec.forward, spec.seed);
-    let flow = FlowKey {
-        five_tuple: 1,
-        host_pair: 2,
-    };
-    for at in 0..8 {
+    for at in 0..64 {
         let now = Nanos(at * 400_000);
+        let flow = FlowKey {
+            five_tuple: at % 16,
+            host_pair: 2,
+        };
         while link.poll(now).is_some() {}
         let packet = Packet {
             length: 1000,
@@ -36,7 +36,11 @@ fn carry(spec: &LinkSpec) {
         link.enqueue(now, packet);
     }
     let counters = link.counters();
-    assert_eq!(counters.offered, 8);
+    assert_eq!(counters.offered, 64);
+    assert_eq!(
+        counters.offered + counters.duplicated,
+        counters.delivered + counters.dropped.total() + link.in_flight()
+    );
 }
 
 pub fn run(input: &[u8]) {

@@ -97,6 +97,7 @@ pub enum DisciplineSpec {
     /// RFC 8290.
     FqCodel(FqCodelSpec),
     /// RFC 9332.
+    #[serde(rename = "dualpi2")]
     DualPi2(DualPi2Spec),
 }
 

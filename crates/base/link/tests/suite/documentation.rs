@@ -60,6 +60,23 @@ fn it_has_every_key_and_every_profile() {
             assert!(PAGE.contains(&format!("\n| `{key}` | ")), "the page lacks {key}");
         }
     }
+    for kind in ["tail-drop", "red", "codel", "pie", "fq-codel", "dualpi2"] {
+        assert!(
+            PAGE.contains(&format!("\n| `{kind}` | ")),
+            "the page lacks {kind}"
+        );
+        let text = format!("queue = {{ kind = \"{kind}\", zzzzzz = 1 }}");
+        let message = parse(&text, "x", Path::new(".")).expect_err(&text).to_string();
+        let keys = message.split("write one of ").nth(1).expect("a list").split(", ");
+        for key in keys.filter(|key| *key != "kind") {
+            // A row may have two keys.
+            let rows = [format!("\n| `{key}`"), format!(", `{key}` | ")];
+            assert!(
+                rows.iter().any(|row| PAGE.contains(row)),
+                "the page lacks {key} of {kind}"
+            );
+        }
+    }
     for (name, _) in profiles() {
         assert!(
             PAGE.contains(&format!("\n| `{name}` | ")),
