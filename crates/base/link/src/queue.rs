@@ -120,9 +120,42 @@ impl<P> Fifo<P> {
     }
 }
 
+/// A queue with tail drop, apart from [`Fifo`]: it keeps no times, since this path is the fast one.
+pub(crate) struct Plain<P> {
+    waiting: VecDeque<(u64, Packet<P>)>,
+    bytes: u64,
+    limit: QueueLimit,
+}
+
+impl<P> Plain<P> {
+    fn new(limit: QueueLimit) -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            bytes: 0,
+            limit,
+        }
+    }
+
+    fn enqueue(&mut self, number: u64, packet: Packet<P>) -> Result<(), Packet<P>> {
+        let packets = self.waiting.len() as u64;
+        if !self.limit.admits(packets, self.bytes, packet.length) {
+            return Err(packet);
+        }
+        self.bytes += u64::from(packet.length);
+        self.waiting.push_back((number, packet));
+        Ok(())
+    }
+
+    fn dequeue(&mut self) -> Option<(u64, Packet<P>)> {
+        let next = self.waiting.pop_front()?;
+        self.bytes -= u64::from(next.1.length);
+        Some(next)
+    }
+}
+
 /// The queue of a route.
 pub(crate) enum Queue<P> {
-    TailDrop { fifo: Fifo<P>, limit: QueueLimit },
+    Plain(Plain<P>),
     Managed(Box<Managed<P>>),
 }
 
@@ -135,14 +168,11 @@ pub(crate) struct Managed<P> {
 impl<P> Queue<P> {
     /// Of the `index`-th route. With `by_host_pair`, the queue sees the hosts of a flow only.
     pub(crate) fn new(spec: &QueueSpec, seed: u64, index: u64, by_host_pair: bool) -> Self {
-        let tail_drop = |limit| Self::TailDrop {
-            fifo: Fifo::new(),
-            limit,
-        };
+        let plain = |limit| Self::Plain(Plain::new(limit));
         match spec {
-            QueueSpec::Unlimited => tail_drop(QueueLimit::Unlimited),
-            QueueSpec::Bytes(bytes) => tail_drop(QueueLimit::Bytes(*bytes)),
-            QueueSpec::Packets(packets) => tail_drop(QueueLimit::Packets(*packets)),
+            QueueSpec::Unlimited => plain(QueueLimit::Unlimited),
+            QueueSpec::Bytes(bytes) => plain(QueueLimit::Bytes(*bytes)),
+            QueueSpec::Packets(packets) => plain(QueueLimit::Packets(*packets)),
             QueueSpec::Managed(spec) => {
                 let stream = Stream::new(seed, Purpose::Queue, index);
                 let flows = FlowHash {
@@ -160,33 +190,35 @@ impl<P> Queue<P> {
     /// Whether a packet that finds the transmitter idle bypasses the queue. A discipline sees every packet, since
     /// its state depends on those that did not wait, too.
     pub(crate) fn is_bypassed(&self) -> bool {
-        matches!(self, Self::TailDrop { .. })
+        matches!(self, Self::Plain(_))
     }
 
-    /// Takes a packet, or returns it: dropped.
-    pub(crate) fn enqueue(&mut self, now: Nanos, waiting: Waiting<P>) -> Result<(), Waiting<P>> {
+    /// Takes the packet with this number in the order of acceptance, or returns it: dropped.
+    pub(crate) fn enqueue(&mut self, now: Nanos, number: u64, packet: Packet<P>) -> Result<(), Packet<P>> {
         match self {
-            Self::TailDrop { fifo, limit } => {
-                if !fifo.admits(*limit, waiting.packet.length) {
-                    return Err(waiting);
-                }
-                fifo.push(waiting);
-                Ok(())
+            Self::Plain(plain) => plain.enqueue(number, packet),
+            Self::Managed(managed) => {
+                let waiting = Waiting {
+                    number,
+                    since: now,
+                    packet,
+                };
+                let taken = managed.discipline.enqueue(now, waiting, &mut managed.account);
+                taken.map_err(|refused| refused.packet)
             }
-            Self::Managed(managed) => managed.discipline.enqueue(now, waiting, &mut managed.account),
         }
     }
 
-    /// The packet to send next, at the start of its transmission.
-    pub(crate) fn dequeue(&mut self, now: Nanos) -> Option<Waiting<P>> {
+    /// The packet to send next with its number, at the start of its transmission.
+    pub(crate) fn dequeue(&mut self, now: Nanos) -> Option<(u64, Packet<P>)> {
         match self {
-            Self::TailDrop { fifo, .. } => fifo.pop(),
+            Self::Plain(plain) => plain.dequeue(),
             Self::Managed(managed) => {
                 let Managed { discipline, account } = &mut **managed;
                 let next = discipline.dequeue(now, account)?;
                 let sojourn = i64::try_from(next.sojourn(now)).unwrap_or(i64::MAX);
                 account.sojourns.record(sojourn);
-                Some(next)
+                Some((next.number, next.packet))
             }
         }
     }
@@ -194,7 +226,7 @@ impl<P> Queue<P> {
     /// Number of queued packets.
     pub(crate) fn packets(&self) -> u64 {
         match self {
-            Self::TailDrop { fifo, .. } => fifo.packets(),
+            Self::Plain(plain) => plain.waiting.len() as u64,
             Self::Managed(managed) => managed.discipline.packets(),
         }
     }
@@ -202,7 +234,7 @@ impl<P> Queue<P> {
     /// Their IP packet bytes.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
-            Self::TailDrop { fifo, .. } => fifo.bytes(),
+            Self::Plain(plain) => plain.bytes,
             Self::Managed(managed) => managed.discipline.bytes(),
         }
     }
@@ -210,7 +242,7 @@ impl<P> Queue<P> {
     /// What a managed queue has done.
     pub(crate) fn account(&self) -> Option<&QueueAccount> {
         match self {
-            Self::TailDrop { .. } => None,
+            Self::Plain(_) => None,
             Self::Managed(managed) => Some(&managed.account),
         }
     }

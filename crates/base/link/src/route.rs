@@ -4,7 +4,7 @@
 use crate::loss::LossProcess;
 use crate::packet::{DropCause, Nanos, Packet};
 use crate::propagation::{Propagation, Settled};
-use crate::queue::{Queue, QueueAccount, Waiting};
+use crate::queue::{Queue, QueueAccount};
 use crate::random::{Purpose, Stream};
 use crate::rate::Transmitter;
 use crate::spec::{DarkSpan, Jitter, RouteSpec};
@@ -77,34 +77,29 @@ impl<P> Route<P> {
         if lost {
             return Err((DropCause::Loss, packet.payload));
         }
-        let waiting = Waiting {
-            number,
-            since: now,
-            packet,
-        };
         if self.activity != Activity::Idle {
-            return self.wait(now, waiting);
+            return self.wait(now, number, packet);
         }
         let ready = Nanos(self.transmitter.ready_from_idle(now.0));
         if ready != now {
-            self.wait(now, waiting)?;
+            self.wait(now, number, packet)?;
             self.activity = Activity::Standing { until: ready };
             return Ok(());
         }
         if self.queue.is_bypassed() {
-            self.begin(waiting);
+            self.begin(number, packet);
             return Ok(());
         }
-        self.queue.enqueue(now, waiting).map_err(refused)?;
-        if let Some(next) = self.queue.dequeue(now) {
-            self.begin(next);
+        self.queue.enqueue(now, number, packet).map_err(refused)?;
+        if let Some((number, packet)) = self.queue.dequeue(now) {
+            self.begin(number, packet);
         }
         Ok(())
     }
 
-    fn wait(&mut self, now: Nanos, waiting: Waiting<P>) -> Result<(), (DropCause, P)> {
+    fn wait(&mut self, now: Nanos, number: u64, packet: Packet<P>) -> Result<(), (DropCause, P)> {
         self.note_queue(now);
-        self.queue.enqueue(now, waiting).map_err(refused)?;
+        self.queue.enqueue(now, number, packet).map_err(refused)?;
         self.most_queued_bytes = self.most_queued_bytes.max(self.queue.bytes());
         Ok(())
     }
@@ -116,8 +111,7 @@ impl<P> Route<P> {
         self.queued_since = now;
     }
 
-    fn begin(&mut self, waiting: Waiting<P>) {
-        let Waiting { number, packet, .. } = waiting;
+    fn begin(&mut self, number: u64, packet: Packet<P>) {
         let sent = Nanos(self.transmitter.send(u64::from(packet.length) + self.overhead));
         self.activity = Activity::Sending { until: sent };
         self.settled.push(self.distance.settle(sent, number, packet));
@@ -145,7 +139,7 @@ impl<P> Route<P> {
         }
         self.note_queue(at);
         match self.queue.dequeue(at) {
-            Some(next) => self.begin(next),
+            Some((number, packet)) => self.begin(number, packet),
             None => self.activity = Activity::Idle,
         }
     }
@@ -193,8 +187,8 @@ impl<P> Route<P> {
     }
 }
 
-fn refused<P>(waiting: Waiting<P>) -> (DropCause, P) {
-    (DropCause::Queue, waiting.packet.payload)
+fn refused<P>(packet: Packet<P>) -> (DropCause, P) {
+    (DropCause::Queue, packet.payload)
 }
 
 /// Effects on a packet between the transmitter and the far end.
