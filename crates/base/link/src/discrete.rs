@@ -89,13 +89,13 @@ impl<P: Clone> Network<P> {
         far: &mut dyn Endpoint<P>,
         until: Nanos,
     ) -> Option<Nanos> {
-        let (near_wake, far_wake) = (near.next_wake(), far.next_wake());
-        let departures = [self.forward.next_departure(), self.reverse.next_departure()];
-        let next = departures
-            .into_iter()
-            .chain([near_wake, far_wake])
-            .flatten()
-            .min()?;
+        let events = [
+            self.forward.next_departure(),
+            self.reverse.next_departure(),
+            near.next_wake(),
+            far.next_wake(),
+        ];
+        let next = events.into_iter().flatten().min()?;
         let now = if self.begun {
             next.max(Nanos(self.now.0.saturating_add(1)))
         } else {

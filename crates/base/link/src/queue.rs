@@ -165,6 +165,38 @@ pub(crate) struct Managed<P> {
     account: QueueAccount,
 }
 
+// Apart from the plain queue, whose path they would make slower by a tenth.
+impl<P> Managed<P> {
+    #[inline(never)]
+    fn enqueue(&mut self, now: Nanos, number: u64, packet: Packet<P>) -> Result<(), Packet<P>> {
+        let waiting = Waiting {
+            number,
+            since: now,
+            packet,
+        };
+        let taken = self.discipline.enqueue(now, waiting, &mut self.account);
+        taken.map_err(|refused| refused.packet)
+    }
+
+    #[inline(never)]
+    fn dequeue(&mut self, now: Nanos) -> Option<(u64, Packet<P>)> {
+        let next = self.discipline.dequeue(now, &mut self.account)?;
+        let sojourn = i64::try_from(next.sojourn(now)).unwrap_or(i64::MAX);
+        self.account.sojourns.record(sojourn);
+        Some((next.number, next.packet))
+    }
+
+    #[inline(never)]
+    fn packets(&self) -> u64 {
+        self.discipline.packets()
+    }
+
+    #[inline(never)]
+    fn bytes(&self) -> u64 {
+        self.discipline.bytes()
+    }
+}
+
 impl<P> Queue<P> {
     /// Of the `index`-th route. With `by_host_pair`, the queue sees the hosts of a flow only.
     pub(crate) fn new(spec: &QueueSpec, seed: u64, index: u64, by_host_pair: bool) -> Self {
@@ -194,32 +226,20 @@ impl<P> Queue<P> {
     }
 
     /// Takes the packet with this number in the order of acceptance, or returns it: dropped.
+    #[inline]
     pub(crate) fn enqueue(&mut self, now: Nanos, number: u64, packet: Packet<P>) -> Result<(), Packet<P>> {
         match self {
             Self::Plain(plain) => plain.enqueue(number, packet),
-            Self::Managed(managed) => {
-                let waiting = Waiting {
-                    number,
-                    since: now,
-                    packet,
-                };
-                let taken = managed.discipline.enqueue(now, waiting, &mut managed.account);
-                taken.map_err(|refused| refused.packet)
-            }
+            Self::Managed(managed) => managed.enqueue(now, number, packet),
         }
     }
 
     /// The packet to send next with its number, at the start of its transmission.
+    #[inline]
     pub(crate) fn dequeue(&mut self, now: Nanos) -> Option<(u64, Packet<P>)> {
         match self {
             Self::Plain(plain) => plain.dequeue(),
-            Self::Managed(managed) => {
-                let Managed { discipline, account } = &mut **managed;
-                let next = discipline.dequeue(now, account)?;
-                let sojourn = i64::try_from(next.sojourn(now)).unwrap_or(i64::MAX);
-                account.sojourns.record(sojourn);
-                Some((next.number, next.packet))
-            }
+            Self::Managed(managed) => managed.dequeue(now),
         }
     }
 
@@ -227,7 +247,7 @@ impl<P> Queue<P> {
     pub(crate) fn packets(&self) -> u64 {
         match self {
             Self::Plain(plain) => plain.waiting.len() as u64,
-            Self::Managed(managed) => managed.discipline.packets(),
+            Self::Managed(managed) => managed.packets(),
         }
     }
 
@@ -235,7 +255,7 @@ impl<P> Queue<P> {
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Plain(plain) => plain.bytes,
-            Self::Managed(managed) => managed.discipline.bytes(),
+            Self::Managed(managed) => managed.bytes(),
         }
     }
 

@@ -73,6 +73,7 @@ pub enum QueueLimit {
 
 impl QueueLimit {
     /// Whether a packet of `length` bytes fits behind so much.
+    #[inline]
     pub(crate) fn admits(self, packets: u64, bytes: u64, length: u32) -> bool {
         match self {
             Self::Unlimited => true,
