@@ -65,9 +65,42 @@ export async function open(
     if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
       page.problems.push(message.text());
   });
-  prepare(page);
+  await prepare(page);
   await page.goto(url);
   return page;
+}
+
+/**
+ * Counts the milliseconds that a page computes, from now on: of a processor, not of a clock, so that what else the machine
+ * does is no part of it.
+ */
+export async function meter(page) {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  const total = async () => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    return 1000 * metrics.find((one) => one.name === "TaskDuration").value;
+  };
+  let last = await total();
+  return async () => {
+    const before = last;
+    last = await total();
+    return last - before;
+  };
+}
+
+/** Zooms in 17 times with a key; the milliseconds of a processor that each step takes, by the page's meter. */
+export async function zoomIn(page, chart, spent) {
+  const plot = page.locator(`figure[data-chart="${chart}"] .plot`);
+  await plot.scrollIntoViewIfNeeded();
+  const steps = [];
+  await spent();
+  for (let i = 0; i < 17; i++) {
+    await plot.dispatchEvent("keydown", { key: "+", bubbles: true, cancelable: true });
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    steps.push(Math.round(await spent()));
+  }
+  return steps;
 }
 
 /** Waits until every chart that is on the page and not folded away has been drawn. */
