@@ -51,6 +51,7 @@ impl World {
             most_bytes: 1 << 16,
             breaker: BreakerLimits::default(),
             seed: 1,
+            first_number: 0,
         };
         let limits = ReceiverConfig {
             latency_ns: 5 * FRAME_NS,

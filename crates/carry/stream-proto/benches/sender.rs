@@ -37,6 +37,7 @@ fn sender(protection: Protection, fec: Option<Fec>) -> Sender {
             ..BreakerLimits::default()
         },
         seed: 1,
+        first_number: 0,
     };
     Sender::new(config, 0)
 }

@@ -114,6 +114,7 @@ impl Attack {
                 ..BreakerLimits::default()
             },
             seed: 1,
+            first_number: 0,
         };
         let mut receiver = Receiver::new(limits).expect("limits that can be");
         let index = receiver.add_sender(0, terms).expect("terms that can be");

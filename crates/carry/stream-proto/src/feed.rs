@@ -424,7 +424,9 @@ impl Feed {
         if let Some(decoder) = &mut self.decoder
             && decoder.pending() > 0
         {
-            decoder.presume_lost(Sequence::from(horizon).0);
+            // A flow without packets has a horizon of 0, which after 2^31 packets lies ahead of all others.
+            let lost = horizon.max(self.symbols.settled());
+            decoder.presume_lost(Sequence::from(lost).0);
         }
     }
 

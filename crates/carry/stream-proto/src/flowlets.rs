@@ -109,17 +109,17 @@ pub struct Flowlets {
 }
 
 impl Flowlets {
-    /// `count` live flows (1 to 64). Equal seeds give equal orders.
+    /// `count` live flows (1 to 64), whose packets count from `first_sequence`. Equal seeds give equal orders.
     ///
     /// # Panics
     /// Without flows, or with more than a feedback packet can report.
-    pub fn new(count: u16, seed: u64) -> Self {
+    pub fn new(count: u16, seed: u64, first_sequence: u64) -> Self {
         assert!((1..=weir_wire::MAX_FEEDBACK_FLOWS as u16).contains(&count));
         let flow = Flow {
             usage: Use::Live { since_ns: 0 },
             absence_ns: FIRST_ABSENCE_NS,
-            next_sequence: 0,
-            arrived_end: 0,
+            next_sequence: first_sequence,
+            arrived_end: first_sequence,
             unarrived: VecDeque::new(),
             lost: 0,
             reported: false,

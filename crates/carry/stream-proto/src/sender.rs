@@ -53,6 +53,8 @@ pub struct SenderConfig {
     pub breaker: BreakerLimits,
     /// Seed of the flows' order and of the repair keys.
     pub seed: u64,
+    /// Number of the first symbol, and of each flow's first packet: 0, but in tests of what hours of packets lead to.
+    pub first_number: u64,
 }
 
 /// A packet to send now. Its bytes are `header` and then [`Sender::body`].
@@ -144,14 +146,15 @@ impl Sender {
         let encoder = rate.map(|rate| {
             Encoder::new(EncoderConfig {
                 first_key: config.seed as u16,
+                first_esi: config.first_number as u32,
                 ..EncoderConfig::new(rate, FRAMING_LENGTH + config.payload as usize)
             })
         });
         Sender {
             sealer: Sealer::new(&config.secrets),
             opener: Opener::new(&config.secrets),
-            flows: Flowlets::new(config.flows, config.seed),
-            store: FrameStore::new(config.payload, config.most_bytes),
+            flows: Flowlets::new(config.flows, config.seed, config.first_number),
+            store: FrameStore::new(config.payload, config.most_bytes, config.first_number),
             waiting: VecDeque::new(),
             last_slot: None,
             encoder,

@@ -55,12 +55,12 @@ pub struct FrameStore {
 }
 
 impl FrameStore {
-    /// For packets of `payload` bytes, keeping at most `most_bytes`.
-    pub fn new(payload: u32, most_bytes: usize) -> Self {
+    /// For packets of `payload` bytes from this symbol on, keeping at most `most_bytes`.
+    pub fn new(payload: u32, most_bytes: usize, first_symbol: u64) -> Self {
         FrameStore {
             kept: VecDeque::new(),
             first: 0,
-            next_symbol: 0,
+            next_symbol: first_symbol,
             payload,
             most_bytes,
             bytes: 0,
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     fn store() -> FrameStore {
-        let mut store = FrameStore::new(100, 1_000);
+        let mut store = FrameStore::new(100, 1_000, 0);
         let framing = |frame| MediaFraming {
             frame,
             frame_length: 250,

@@ -179,6 +179,7 @@ impl Near {
                 silence_ns: NEVER_NS,
             },
             seed: stream.seed,
+            first_number: 0,
         };
         Some(Near {
             sender: Sender::new(config, 0),

@@ -136,6 +136,7 @@ fn no_allocation_for_sent_packets() {
             ..BreakerLimits::default()
         },
         seed: 1,
+        first_number: 0,
     };
     let mut sender = Sender::new(config, 0);
     let (mut out, mut pushed) = (Vec::new(), 0);

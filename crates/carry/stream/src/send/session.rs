@@ -551,5 +551,6 @@ fn sender_config(
         most_bytes: usize::try_from(largest.clamp(64 << 20, MOST_BYTES)).unwrap_or(usize::MAX),
         breaker: config.breaker,
         seed: session.0,
+        first_number: 0,
     }
 }

@@ -4,6 +4,7 @@ mod adapting;
 mod attacker;
 mod clocks;
 mod hostile;
+mod long_after;
 mod losses;
 mod merging;
 mod setup;

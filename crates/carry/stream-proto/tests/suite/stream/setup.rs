@@ -83,8 +83,10 @@ pub struct Plan {
     pub killed_ns: Option<u64>,
     /// When it is removed from the receiver.
     pub removed_ns: Option<u64>,
-    /// How far the numbers of its frames are behind those of its pictures.
+    /// How far the numbers of its frames are behind those of its pictures, modulo 2^32.
     pub numbers_behind: u32,
+    /// Number of its first symbol, and of each flow's first packet.
+    pub first_number: u64,
     /// How long after the time of the picture it sends a frame.
     pub lag_ns: u64,
     /// Its pictures are its own.
@@ -168,6 +170,7 @@ pub fn sender_config(setup: &Setup, index: usize) -> SenderConfig {
             ..BreakerLimits::default()
         },
         seed: setup.seed + index as u64,
+        first_number: setup.stations[index].first_number,
     }
 }
 

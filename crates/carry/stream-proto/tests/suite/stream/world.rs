@@ -164,7 +164,7 @@ impl Station {
         {
             if self.pushed >= frames {
                 let end = MediaFraming {
-                    frame: self.pushed - self.plan.numbers_behind,
+                    frame: self.pushed.wrapping_sub(self.plan.numbers_behind),
                     flags: MediaFraming::END,
                     ..MediaFraming::default()
                 };
@@ -174,7 +174,7 @@ impl Station {
             }
             let format = self.describe(now);
             let framing = MediaFraming {
-                frame: self.pushed - self.plan.numbers_behind,
+                frame: self.pushed.wrapping_sub(self.plan.numbers_behind),
                 frame_length: FRAME_BYTES,
                 format,
                 timestamp_ns: u64::from(self.pushed) * self.frame_ns,
@@ -258,8 +258,8 @@ impl World {
                 .map(|index| Station::new(&setup, index))
                 .collect(),
             receiver: Receiver::new(receiver_config(&setup)).expect("a receiver"),
+            next_number: u64::from(0u32.wrapping_sub(setup.stations[0].numbers_behind)),
             setup,
-            next_number: 0,
             whole: 0,
             damaged: 0,
             lost: 0,
