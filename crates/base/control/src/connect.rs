@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use thiserror::Error;
-use weir_protect::{Demand, check_token};
+use weir_protect::{Demand, secret_of_token};
 use weir_wire::handshake::{ClientHandshake, Established, HANDSHAKE_LENGTH, HandshakeError};
 use weir_wire::{SessionId, Token};
 
@@ -264,13 +264,15 @@ pub fn read_token(path: &std::path::Path) -> Result<Token, ConnectError> {
     strong(token, &format!("the token file {}", path.display()))
 }
 
-/// A token from `place`, unless it is [too weak](check_token). An empty one is none.
+/// The [secret](secret_of_token) of a token from `place`. An empty one is none.
 ///
 /// # Errors
 /// When it is too weak.
 pub fn strong(token: &[u8], place: &str) -> Result<Token, ConnectError> {
-    if !token.is_empty() {
-        check_token(token).map_err(|weak| ConnectError::Token(format!("{place} is refused: {weak}")))?;
+    if token.is_empty() {
+        return Ok(Token::new(Vec::new()));
     }
-    Ok(Token::new(token.to_vec()))
+    let secret =
+        secret_of_token(token).map_err(|weak| ConnectError::Token(format!("{place} is refused: {weak}")))?;
+    Ok(Token::new(secret))
 }

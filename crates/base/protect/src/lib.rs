@@ -25,4 +25,4 @@ pub use protection::{Demand, Offer, Protection, UnknownProtection, has_fast_aes}
 pub use replay::{REPLAY_WINDOW, ReplayWindow};
 pub use schedule::{HandshakeSecrets, PROOF_LENGTH, Secret, SessionSecrets, Transcript};
 pub use sealer::{SealError, Sealed, Sealer};
-pub use token_strength::{LEAST_BITS, LEAST_LENGTH, WeakToken, check_token};
+pub use token_strength::{LEAST_BITS, LEAST_LENGTH, LEAST_PASSPHRASE_BITS, WeakToken, secret_of_token};

@@ -42,7 +42,7 @@ pub(crate) fn mac_of(keyed: &HmacSha256, parts: &[&[u8]]) -> HmacSha256 {
 /// network.
 ///
 /// An empty token means open mode: anybody may use the agent, and nothing is authenticated. An impostor of the agent can
-/// try guesses offline, so a token should be random: see [`weir_protect::check_token`].
+/// try guesses offline, so a token should be random: see [`weir_protect::secret_of_token`].
 #[derive(Clone)]
 pub struct Token(Vec<u8>);
 
