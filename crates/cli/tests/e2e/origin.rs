@@ -327,13 +327,15 @@ fn the_demo_plays_has_its_page_and_leaves_nothing() {
         assert!(frames(&at(manifest), "a:1").len() >= 468, "{manifest}");
     }
     // A viewer fetches subtitles only where it is to.
-    for (option, fetched) in [("", false), ("--subtitles", true)] {
+    let subtitles = |option: &str| {
         let load = format!("load {} --for 500ms --json -q {option}", at("dash"));
         let kinds = ran(0, &load).json()["kinds"].clone();
-        let kinds = kinds.as_array().expect("kinds").iter();
-        let mut named = kinds.filter_map(|kind| kind["kind"].as_str());
-        assert_eq!(named.any(|kind| kind == "subtitle"), fetched, "{option}");
-    }
+        let kinds = kinds.as_array().expect("kinds");
+        kinds.iter().any(|kind| kind["kind"] == "subtitle")
+    };
+    // On a busy machine a viewer may have got no further than the audio.
+    wait_until("subtitles", LIMIT, || subtitles("--subtitles").then_some(()));
+    assert!(!subtitles(""));
     let page = at("url");
     let paths = [
         "",
