@@ -1,0 +1,301 @@
+//! BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00): a model of the path, its largest delivery rate and its
+//! least round-trip time, from which pace and window follow. Losses change neither.
+
+use std::collections::VecDeque;
+
+use super::{Acked, INITIAL_WINDOW, Window};
+
+const MS: u64 = 1_000_000;
+/// 2 / ln 2: doubles the rate in each round (section 4.1.1.3).
+const HIGH_GAIN: f64 = 2.885;
+/// Gain of the window while the rate is probed.
+const WINDOW_GAIN: f64 = 2.0;
+/// The cycle of pacing gains (section 4.3.4.2).
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// Rounds for which a delivery rate counts.
+const RATE_ROUNDS: u64 = 10;
+/// How long a least round-trip time counts, and how long it is probed for.
+const RTT_LASTS_NS: u64 = 10_000 * MS;
+const RTT_PROBE_NS: u64 = 200 * MS;
+/// Window while the round-trip time is probed, and least window, packets.
+const SMALL_WINDOW: u64 = 4;
+/// The pipe is full when the rate grows by less than a quarter in three rounds (section 4.3.2.2).
+const GROWTH: f64 = 1.25;
+const ROUNDS_WITHOUT_GROWTH: u32 = 3;
+/// Packets beyond the gain: for those that hosts gather before they send them.
+const GATHERED: u64 = 3;
+/// Leaves the bottleneck a little less than it can carry, as Linux does.
+const MARGIN: f64 = 0.99;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeRate { step: usize, began_ns: u64 },
+    ProbeRtt { until_ns: Option<u64>, round: u64 },
+}
+
+#[derive(Debug)]
+pub(crate) struct Bbr {
+    mode: Mode,
+    /// Delivery rates in packets per nanosecond with their rounds: a falling sequence, whose first is the largest.
+    rates: VecDeque<(u64, f64)>,
+    /// Least round-trip time, and when it was seen, nanoseconds.
+    least_rtt: Option<(u64, u64)>,
+    round: u64,
+    /// Packets delivered at the end of this round.
+    round_ends: u64,
+    full_rate: f64,
+    rounds_without_growth: u32,
+    is_full: bool,
+    /// Window before a recovery or a probe.
+    saved: Option<u64>,
+    /// Until the end of this round a packet is sent for each that arrives.
+    conserving: Option<u64>,
+    was_open: bool,
+    seed: u64,
+}
+
+impl Bbr {
+    pub fn new(seed: u64) -> Self {
+        Self {
+            mode: Mode::Startup,
+            rates: VecDeque::new(),
+            least_rtt: None,
+            round: 0,
+            round_ends: 0,
+            full_rate: 0.0,
+            rounds_without_growth: 0,
+            is_full: false,
+            saved: None,
+            conserving: None,
+            was_open: true,
+            seed,
+        }
+    }
+
+    pub fn acknowledged(&mut self, window: &mut Window, acked: &Acked) {
+        let round_began = self.learn_rate(acked);
+        if round_began {
+            self.check_full(acked);
+        }
+        self.drain(acked);
+        self.cycle(acked);
+        self.learn_rtt(window, acked);
+        self.set_window(window, acked);
+    }
+
+    /// Bytes per second.
+    pub fn pacing_rate(&self, packet_bytes: u32) -> Option<f64> {
+        let rate = match (self.rate(), self.least_rtt) {
+            (Some(rate), _) => rate * self.pacing_gain() * MARGIN,
+            (None, Some((rtt_ns, _))) => HIGH_GAIN * INITIAL_WINDOW as f64 / rtt_ns.max(1) as f64,
+            (None, None) => HIGH_GAIN * INITIAL_WINDOW as f64 / MS as f64,
+        };
+        Some(rate * f64::from(packet_bytes) * 1e9)
+    }
+
+    /// Losses do not end slow start.
+    pub fn threshold(&mut self, window: &Window) -> u64 {
+        self.save(window);
+        window.threshold
+    }
+
+    pub fn timed_out(&mut self) {
+        self.full_rate = 0.0;
+        self.conserving = None;
+    }
+
+    pub fn recovered(&mut self, window: &mut Window) {
+        self.conserving = None;
+        if let Some(saved) = self.saved.take() {
+            window.packets = window.packets.max(saved);
+        }
+    }
+
+    fn save(&mut self, window: &Window) {
+        let saved = self.saved.filter(|_| matches!(self.mode, Mode::ProbeRtt { .. }));
+        self.saved = Some(window.packets.max(saved.unwrap_or(0)));
+    }
+
+    fn rate(&self) -> Option<f64> {
+        self.rates.front().map(|(_, rate)| *rate)
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup => HIGH_GAIN,
+            Mode::Drain => 1.0 / HIGH_GAIN,
+            Mode::ProbeRate { step, .. } => CYCLE[step],
+            Mode::ProbeRtt { .. } => 1.0,
+        }
+    }
+
+    /// Packets in flight with this gain.
+    fn target(&self, gain: f64) -> u64 {
+        match (self.rate(), self.least_rtt) {
+            (Some(rate), Some((rtt_ns, _))) => (gain * rate * rtt_ns as f64).ceil() as u64 + GATHERED,
+            _ => INITIAL_WINDOW,
+        }
+    }
+
+    /// Takes the sample of an acknowledgement; true when a round begins with it.
+    fn learn_rate(&mut self, acked: &Acked) -> bool {
+        let Some(sample) = acked.rate else { return false };
+        let began = sample.before >= self.round_ends;
+        if began {
+            self.round += 1;
+            self.round_ends = acked.delivered;
+        }
+        let rate = sample.packets as f64 / sample.interval_ns as f64;
+        if !sample.idle || self.rate().is_none_or(|most| rate >= most) {
+            while self.rates.back().is_some_and(|(_, before)| *before <= rate) {
+                self.rates.pop_back();
+            }
+            self.rates.push_back((self.round, rate));
+        }
+        while self
+            .rates
+            .front()
+            .is_some_and(|(round, _)| round + RATE_ROUNDS < self.round)
+        {
+            self.rates.pop_front();
+        }
+        began
+    }
+
+    fn check_full(&mut self, acked: &Acked) {
+        let idle = acked.rate.is_some_and(|sample| sample.idle);
+        let Some(rate) = self.rate().filter(|_| !self.is_full && !idle) else {
+            return;
+        };
+        if rate >= self.full_rate * GROWTH {
+            (self.full_rate, self.rounds_without_growth) = (rate, 0);
+            return;
+        }
+        self.rounds_without_growth += 1;
+        self.is_full = self.rounds_without_growth >= ROUNDS_WITHOUT_GROWTH;
+    }
+
+    fn drain(&mut self, acked: &Acked) {
+        if self.mode == Mode::Startup && self.is_full {
+            self.mode = Mode::Drain;
+        }
+        if self.mode == Mode::Drain && acked.in_flight.1 <= self.target(1.0) {
+            self.probe_rate(acked.now_ns);
+        }
+    }
+
+    /// Begins at any step of the cycle but the one that drains, so that flows do not probe together.
+    fn probe_rate(&mut self, now_ns: u64) {
+        self.seed = self
+            .seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let step = match (self.seed >> 33) as usize % (CYCLE.len() - 1) {
+            0 => 0,
+            other => other + 1,
+        };
+        self.mode = Mode::ProbeRate {
+            step,
+            began_ns: now_ns,
+        };
+    }
+
+    fn cycle(&mut self, acked: &Acked) {
+        let Mode::ProbeRate { step, began_ns } = self.mode else {
+            return;
+        };
+        let least_ns = self.least_rtt.map_or(0, |(rtt_ns, _)| rtt_ns);
+        let is_long = acked.now_ns - began_ns > least_ns;
+        let gain = CYCLE[step];
+        let is_over = if gain > 1.0 {
+            is_long && (acked.lost > 0 || acked.in_flight.0 >= self.target(gain))
+        } else if gain < 1.0 {
+            is_long || acked.in_flight.0 <= self.target(1.0)
+        } else {
+            is_long
+        };
+        if is_over {
+            self.mode = Mode::ProbeRate {
+                step: (step + 1) % CYCLE.len(),
+                began_ns: acked.now_ns,
+            };
+        }
+    }
+
+    fn learn_rtt(&mut self, window: &mut Window, acked: &Acked) {
+        let expired = self
+            .least_rtt
+            .is_some_and(|(_, at_ns)| acked.now_ns > at_ns + RTT_LASTS_NS);
+        if let Some(rtt_ns) = acked.rtt_ns
+            && self
+                .least_rtt
+                .is_none_or(|(least_ns, _)| rtt_ns <= least_ns || expired)
+        {
+            self.least_rtt = Some((rtt_ns, acked.now_ns));
+        }
+        if expired && !matches!(self.mode, Mode::ProbeRtt { .. }) {
+            self.save(window);
+            self.mode = Mode::ProbeRtt {
+                until_ns: None,
+                round: 0,
+            };
+        }
+        let Mode::ProbeRtt { until_ns, round } = self.mode else {
+            return;
+        };
+        match until_ns {
+            None if acked.in_flight.1 <= SMALL_WINDOW => {
+                self.mode = Mode::ProbeRtt {
+                    until_ns: Some(acked.now_ns + RTT_PROBE_NS),
+                    round: self.round + 1,
+                };
+            }
+            Some(until_ns) if acked.now_ns > until_ns && self.round >= round => {
+                if let Some((rtt_ns, _)) = self.least_rtt {
+                    self.least_rtt = Some((rtt_ns, acked.now_ns));
+                }
+                window.packets = window.packets.max(self.saved.take().unwrap_or(0));
+                match self.is_full {
+                    true => self.probe_rate(acked.now_ns),
+                    false => self.mode = Mode::Startup,
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn set_window(&mut self, window: &mut Window, acked: &Acked) {
+        if acked.lost > 0 {
+            window.packets = window.packets.saturating_sub(acked.lost).max(1);
+        }
+        if self.was_open && !acked.is_open {
+            self.conserving = Some(self.round + 1);
+            window.packets = acked.in_flight.1 + acked.packets;
+        }
+        self.was_open = acked.is_open;
+        if self.conserving.is_some_and(|round| self.round >= round) {
+            self.conserving = None;
+        }
+        if self.conserving.is_some() {
+            window.packets = window.packets.max(acked.in_flight.1 + acked.packets);
+        } else {
+            let gain = match self.mode {
+                Mode::Startup | Mode::Drain => HIGH_GAIN,
+                Mode::ProbeRate { .. } => WINDOW_GAIN,
+                Mode::ProbeRtt { .. } => 1.0,
+            };
+            let target = self.target(gain);
+            if self.is_full {
+                window.packets = (window.packets + acked.packets).min(target);
+            } else if window.packets < target || acked.delivered < INITIAL_WINDOW {
+                window.packets += acked.packets;
+            }
+            window.packets = window.packets.max(SMALL_WINDOW);
+        }
+        if matches!(self.mode, Mode::ProbeRtt { .. }) {
+            window.packets = window.packets.min(SMALL_WINDOW);
+        }
+    }
+}

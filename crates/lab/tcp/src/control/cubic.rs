@@ -1,0 +1,115 @@
+//! CUBIC (RFC 9438): the window follows a cubic function of the time since the last reduction, and is never smaller than
+//! that of NewReno.
+
+use super::hystart::{SlowStart, Start};
+use super::reno::Increase;
+use super::{Acked, LEAST_WINDOW, Window};
+
+/// Packets per cubic second (RFC 9438 section 4.1.1).
+const C: f64 = 0.4;
+/// What is left of the window after a reduction (section 4.6).
+const BETA: f64 = 0.7;
+/// Increase for which NewReno with this reduction has the throughput of NewReno (section 4.3).
+const FRIENDLY: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// While no loss has shown a window to aim for: a packet more for at least each 20.
+const MOST_COUNT_WITHOUT_AIM: f64 = 20.0;
+/// The window grows by half at most in a round trip (section 4.4).
+const LEAST_COUNT: f64 = 2.0;
+
+#[derive(Debug)]
+pub(crate) struct Cubic {
+    start: Start,
+    increase: Increase,
+    /// Window before the last reduction, packets.
+    most: f64,
+    epoch: Option<Epoch>,
+}
+
+/// The time since a reduction.
+#[derive(Debug)]
+struct Epoch {
+    began_ns: u64,
+    /// Window at which the function is flat, and seconds until then.
+    origin: f64,
+    seconds: f64,
+    /// Window of NewReno.
+    friendly: f64,
+}
+
+impl Cubic {
+    pub fn new(slow_start: SlowStart) -> Self {
+        Self {
+            start: Start::new(slow_start),
+            increase: Increase::default(),
+            most: 0.0,
+            epoch: None,
+        }
+    }
+
+    pub fn acknowledged(&mut self, window: &mut Window, acked: &Acked) {
+        if !acked.is_open || !acked.is_limited {
+            return;
+        }
+        let packets = match window.in_slow_start() {
+            true => self.start.open(window, acked),
+            false => acked.packets,
+        };
+        if window.in_slow_start() || packets == 0 {
+            return;
+        }
+        let count = self.count(window.packets as f64, packets as f64, acked);
+        self.increase.by_each(window, count as u64, packets);
+    }
+
+    /// Packets for which the window grows by one.
+    fn count(&mut self, window: f64, packets: f64, acked: &Acked) -> f64 {
+        let most = self.most;
+        let epoch = self.epoch.get_or_insert_with(|| {
+            let below = (most - window).max(0.0);
+            Epoch {
+                began_ns: acked.now_ns,
+                origin: most.max(window),
+                seconds: (below / C).cbrt(),
+                friendly: window,
+            }
+        });
+        let ahead_ns = acked.now_ns - epoch.began_ns + acked.least_rtt_ns;
+        let off = ahead_ns as f64 / 1e9 - epoch.seconds;
+        let target = epoch.origin + C * off.powi(3);
+        let mut count = match target > window {
+            true => window / (target - window),
+            false => 100.0 * window,
+        };
+        if most == 0.0 {
+            count = count.min(MOST_COUNT_WITHOUT_AIM);
+        }
+        epoch.friendly += FRIENDLY * packets / window;
+        if epoch.friendly > window {
+            count = count.min(window / (epoch.friendly - window));
+        }
+        count.max(LEAST_COUNT)
+    }
+
+    pub fn threshold(&mut self, window: &Window) -> u64 {
+        let packets = window.packets as f64;
+        // Fast convergence (section 4.7): another flow needs room.
+        self.most = match packets < self.most {
+            true => packets * (1.0 + BETA) / 2.0,
+            false => packets,
+        };
+        self.epoch = None;
+        ((packets * BETA) as u64).max(LEAST_WINDOW)
+    }
+
+    pub fn timed_out(&mut self) {
+        self.most = 0.0;
+        self.epoch = None;
+    }
+
+    /// Time without data is no time since the reduction (section 4.2).
+    pub fn resumed(&mut self, idle_ns: u64) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.began_ns += idle_ns;
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! When packets may leave by a pace: in bursts of about a millisecond, as Linux paces. It must not know windows.
+
+/// A burst is what the pace carries in 2^-10 s,
+const BURSTS_PER_SECOND: f64 = 1024.0;
+/// but at least so many packets, and at most so many bytes.
+const LEAST_PACKETS: u64 = 2;
+const MOST_BYTES: u64 = 65_536;
+
+/// The pace of a sender.
+#[derive(Debug, Default)]
+pub(crate) struct Pacing {
+    /// When the next burst may leave, nanoseconds.
+    next_ns: u64,
+    /// Of the present burst: packets that may still leave, and bytes that have left.
+    left: u64,
+    bytes: u64,
+}
+
+impl Pacing {
+    /// Whether a packet of `mss` bytes may leave now at this pace, bytes per second.
+    pub fn is_due(&mut self, now_ns: u64, rate: f64, mss: u32) -> bool {
+        if self.left > 0 {
+            return true;
+        }
+        if now_ns < self.next_ns {
+            return false;
+        }
+        let bytes = (rate / BURSTS_PER_SECOND).min(MOST_BYTES as f64) as u64;
+        self.left = (bytes / u64::from(mss)).max(LEAST_PACKETS);
+        true
+    }
+
+    /// When the next packet may leave, if one waits for its time.
+    pub fn next_ns(&self) -> u64 {
+        if self.left > 0 { 0 } else { self.next_ns }
+    }
+
+    /// Notes a packet that left.
+    pub fn sent(&mut self, now_ns: u64, length: u32, rate: f64) {
+        self.bytes += u64::from(length);
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            self.end_burst(now_ns, rate);
+        }
+    }
+
+    /// Ends the burst: what follows waits as long as the burst takes at the pace. Up to half of that is forgiven where it
+    /// left later than it was due.
+    pub fn end_burst(&mut self, now_ns: u64, rate: f64) {
+        if self.bytes == 0 {
+            return;
+        }
+        let takes_ns = (self.bytes as f64 * 1e9 / rate) as u64;
+        let late_ns = now_ns.saturating_sub(self.next_ns);
+        self.next_ns = now_ns + takes_ns - late_ns.min(takes_ns / 2);
+        (self.left, self.bytes) = (0, 0);
+    }
+}

@@ -1,0 +1,431 @@
+//! The sending end of a connection: what it sends, and when. No socket and no clock: the caller passes times, acknowledgements and bytes to send,
+//! and asks again at [`Sender::next_wake_ns`].
+
+mod acknowledged;
+
+use crate::control::{Algorithm, Control, INITIAL_WINDOW, SlowStart, Window};
+use crate::pacing::Pacing;
+use crate::recovery::Phase;
+use crate::rtt::RoundTrips;
+use crate::scoreboard::{Judgement, Scoreboard, Stamp};
+use crate::segment::{Data, HEADER_BYTES, USUAL_MSS};
+
+/// Whether packets may be marked instead of dropped, and how the sender reacts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnUse {
+    /// Packets are not marked.
+    #[default]
+    Off,
+    /// A mark counts as a loss (RFC 3168).
+    Classic,
+    /// The share of marked packets counts: L4S, for [`Algorithm::Scalable`].
+    Accurate,
+}
+
+/// Parameters of a sender.
+#[derive(Clone, Copy, Debug)]
+pub struct SenderConfig {
+    /// Congestion control.
+    pub algorithm: Algorithm,
+    /// How its slow start ends.
+    pub slow_start: SlowStart,
+    /// Use of ECN.
+    pub ecn: EcnUse,
+    /// Payload of a full packet, bytes.
+    pub mss: u32,
+    /// Highest pace, bits per second of IP packets (`SO_MAX_PACING_RATE`).
+    pub most_rate: Option<u64>,
+    /// Of random choices.
+    pub seed: u64,
+}
+
+impl SenderConfig {
+    /// As Linux has it, on a path with an MTU of 1,500 bytes.
+    #[must_use]
+    pub fn new(algorithm: Algorithm) -> Self {
+        Self {
+            algorithm,
+            slow_start: algorithm.usual_slow_start(),
+            ecn: EcnUse::Off,
+            mss: USUAL_MSS,
+            most_rate: None,
+            seed: 0,
+        }
+    }
+}
+
+/// What a sender has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounters {
+    /// Packets, sent again or not.
+    pub packets: u64,
+    /// Packets sent again.
+    pub again: u64,
+    /// Packets that were presumed lost.
+    pub lost: u64,
+    /// Reductions for losses, for marks, and timeouts.
+    pub recoveries: u64,
+    /// See above.
+    pub marks: u64,
+    /// See above.
+    pub timeouts: u64,
+    /// Packets that have arrived.
+    pub delivered: u64,
+}
+
+/// Which packet was delivered that was sent last (RFC 8985 section 5.2).
+#[derive(Clone, Copy, Debug, Default)]
+struct Newest {
+    sent_ns: u64,
+    end: u64,
+    rtt_ns: u64,
+}
+
+/// A probe for a lost tail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Probe {
+    Wanted,
+    /// The last packet was sent again; all before `until` had been sent.
+    Again {
+        until: u64,
+    },
+}
+
+/// Whether the window limits what is sent, judged once for each window.
+#[derive(Clone, Copy, Debug, Default)]
+struct Limits {
+    by_window: bool,
+    most_out: u64,
+    until: u64,
+}
+
+impl Limits {
+    fn note(&mut self, out: u64, is_full: bool, (acked_until, sent_until): (u64, u64)) {
+        let is_new = acked_until >= self.until;
+        if is_new || is_full || (!self.by_window && out > self.most_out) {
+            (self.by_window, self.most_out, self.until) = (is_full, out, sent_until);
+        }
+    }
+
+    /// In slow start the window may be twice of what is used (RFC 7661 section 4.3 is stricter; Linux).
+    fn limits(&self, window: &Window) -> bool {
+        self.by_window || (window.in_slow_start() && window.packets < 2 * self.most_out)
+    }
+}
+
+/// A sender.
+#[derive(Debug)]
+pub struct Sender {
+    config: SenderConfig,
+    control: Control,
+    window: Window,
+    phase: Phase,
+    board: Scoreboard,
+    trips: RoundTrips,
+    pacing: Pacing,
+    newest: Newest,
+    /// All bytes before have been sent, are acknowledged, and may be sent.
+    sent_until: u64,
+    acked_until: u64,
+    write_until: u64,
+    room_until: u64,
+    /// End of the furthest packet that has arrived; whether packets have arrived out of order.
+    highest_arrived: u64,
+    reordered: bool,
+    /// Marks that the other end has counted, and whether to tell it of the reaction to one.
+    marked: u64,
+    tell_reaction: bool,
+    /// When the oldest loss is certain, when to probe, and when all is lost, nanoseconds.
+    reorder_at: Option<u64>,
+    probe_at: Option<u64>,
+    timeout_at: Option<u64>,
+    /// Timeouts in a row.
+    expired: u32,
+    probed: Option<Probe>,
+    last_sent_ns: u64,
+    limits: Limits,
+    /// When a packet was delivered last, and when that one had been sent, nanoseconds.
+    delivered_ns: u64,
+    first_sent_ns: u64,
+    /// Packets up to this count of delivered ones were sent when the application had no more.
+    idle_until: u64,
+    counters: SenderCounters,
+}
+
+impl Sender {
+    /// A sender whose receiver has announced a window of `room` bytes.
+    #[must_use]
+    pub fn new(config: SenderConfig, room: u64) -> Self {
+        Self {
+            control: Control::new(config.algorithm, config.slow_start, config.seed),
+            window: Window {
+                packets: INITIAL_WINDOW,
+                threshold: u64::MAX,
+            },
+            phase: Phase::Open,
+            board: Scoreboard::default(),
+            trips: RoundTrips::default(),
+            pacing: Pacing::default(),
+            newest: Newest::default(),
+            sent_until: 0,
+            acked_until: 0,
+            write_until: 0,
+            room_until: room,
+            highest_arrived: 0,
+            reordered: false,
+            marked: 0,
+            tell_reaction: false,
+            reorder_at: None,
+            probe_at: None,
+            timeout_at: None,
+            expired: 0,
+            probed: None,
+            last_sent_ns: 0,
+            limits: Limits::default(),
+            delivered_ns: 0,
+            first_sent_ns: 0,
+            idle_until: 0,
+            counters: SenderCounters::default(),
+            config,
+        }
+    }
+
+    /// The application has `bytes` more to send.
+    pub fn write(&mut self, now_ns: u64, bytes: u64) {
+        if self.board.is_empty() && self.write_until == self.sent_until {
+            self.resume(now_ns);
+        }
+        self.write_until = self.write_until.saturating_add(bytes);
+    }
+
+    /// After a pause the window is what a new connection may send, by halves for each timeout (RFC 5681 section 4.1, RFC
+    /// 2861).
+    fn resume(&mut self, now_ns: u64) {
+        let idle_ns = now_ns.saturating_sub(self.last_sent_ns);
+        self.control.resumed(idle_ns);
+        let timeout_ns = self.trips.timeout_ns(0);
+        if self.counters.packets == 0 || idle_ns <= timeout_ns || self.control.goes_by_model() {
+            return;
+        }
+        self.window.threshold = self.kept_threshold();
+        let halvings = (idle_ns / timeout_ns).min(63);
+        let least = self.window.packets.min(INITIAL_WINDOW);
+        self.window.packets = (self.window.packets >> halvings).max(least);
+    }
+
+    /// Three quarters of the window, which was of use.
+    fn kept_threshold(&self) -> u64 {
+        match self.window.threshold {
+            u64::MAX => u64::MAX,
+            threshold => threshold.max(self.window.packets * 3 / 4),
+        }
+    }
+
+    /// Bytes that were written and are not acknowledged.
+    #[must_use]
+    pub fn unacknowledged(&self) -> u64 {
+        self.write_until - self.acked_until
+    }
+
+    /// Bytes that are acknowledged.
+    #[must_use]
+    pub fn acknowledged(&self) -> u64 {
+        self.acked_until
+    }
+
+    /// Packets that may be in flight.
+    #[must_use]
+    pub fn window(&self) -> u64 {
+        self.window.packets
+    }
+
+    /// Smoothed round-trip time, nanoseconds; none before the first acknowledgement.
+    #[must_use]
+    pub fn rtt_ns(&self) -> Option<u64> {
+        self.trips.smoothed_ns()
+    }
+
+    /// What it has done so far.
+    #[must_use]
+    pub fn counters(&self) -> SenderCounters {
+        self.counters
+    }
+
+    /// Whether its packets may be marked.
+    #[must_use]
+    pub fn ecn(&self) -> EcnUse {
+        self.config.ecn
+    }
+
+    /// When it is to be woken, nanoseconds.
+    #[must_use]
+    pub fn next_wake_ns(&self) -> Option<u64> {
+        let may_send = self.has_to_send() && self.board.in_flight() < self.window.packets;
+        let paced = (may_send && self.rate().is_some()).then(|| self.pacing.next_ns());
+        let timer = self.timeout_at.map(|at| at.min(self.probe_at.unwrap_or(at)));
+        [paced, timer, self.reorder_at].into_iter().flatten().min()
+    }
+
+    /// Looks at its timers; then it may have packets to send.
+    pub fn wake(&mut self, now_ns: u64) {
+        if self.reorder_at.is_some_and(|at| at <= now_ns) {
+            let lost = self.find_lost(now_ns);
+            self.react(lost, false);
+        }
+        if self.timeout_at.is_some_and(|at| at <= now_ns) {
+            self.time_out(now_ns);
+        } else if self.probe_at.is_some_and(|at| at <= now_ns) {
+            self.probe_at = None;
+            self.probed = Some(Probe::Wanted);
+        }
+    }
+
+    /// All that is in flight is lost, and the window begins anew (RFC 6298 section 5, RFC 5681 section 3.1).
+    fn time_out(&mut self, now_ns: u64) {
+        let lost = self.board.lose(|_| Judgement::Lost);
+        self.counters.lost += lost;
+        self.counters.timeouts += 1;
+        if self.phase == Phase::Open {
+            self.window.threshold = self.control.threshold(&self.window, true);
+        }
+        self.control.timed_out();
+        self.window.packets = 1;
+        self.phase = Phase::Restarting {
+            until: self.sent_until,
+        };
+        self.expired += 1;
+        self.timeout_at = Some(now_ns + self.trips.timeout_ns(self.expired));
+        (self.probe_at, self.reorder_at) = (None, None);
+    }
+
+    /// The next packet to send now; call until there is none.
+    pub fn poll_transmit(&mut self, now_ns: u64) -> Option<Data> {
+        let rate = self.rate();
+        if self.probed == Some(Probe::Wanted) {
+            return self.probe(now_ns);
+        }
+        let wants = self.has_to_send();
+        let is_full = self.board.in_flight() >= self.window.packets;
+        if wants && !is_full && rate.is_some_and(|rate| !self.pacing.is_due(now_ns, rate, self.config.mss)) {
+            return None;
+        }
+        if !wants || is_full {
+            self.stop_sending(now_ns, is_full, rate);
+            return None;
+        }
+        let stamp = self.stamp(now_ns);
+        let (start, length) = match self.board.send_again(now_ns, stamp) {
+            Some(again) => {
+                self.counters.again += 1;
+                again
+            }
+            None => self.send_new(now_ns, stamp),
+        };
+        Some(self.sent(now_ns, start, length))
+    }
+
+    /// Whether there is a packet that the other end has room for.
+    fn has_to_send(&self) -> bool {
+        self.board.has_lost() || self.write_until.min(self.room_until) > self.sent_until
+    }
+
+    fn send_new(&mut self, now_ns: u64, stamp: Stamp) -> (u64, u32) {
+        let left = self.write_until.min(self.room_until) - self.sent_until;
+        let length = left.min(u64::from(self.config.mss)) as u32;
+        let start = self.sent_until;
+        self.board.send(start, length, now_ns, stamp);
+        self.sent_until += u64::from(length);
+        (start, length)
+    }
+
+    fn sent(&mut self, now_ns: u64, start: u64, length: u32) -> Data {
+        if let Phase::Reducing { reduction, .. } = &mut self.phase {
+            reduction.send();
+        }
+        if let Some(rate) = self.rate() {
+            self.pacing.sent(now_ns, length, rate);
+        }
+        self.counters.packets += 1;
+        self.last_sent_ns = now_ns;
+        if self.timeout_at.is_none() {
+            self.timeout_at = Some(now_ns + self.trips.timeout_ns(self.expired));
+        }
+        self.arm_probe(now_ns);
+        Data {
+            start,
+            length,
+            reacted: std::mem::take(&mut self.tell_reaction),
+        }
+    }
+
+    /// A packet beyond the window that shows whether the last ones were lost (RFC 8985 section 7.3).
+    fn probe(&mut self, now_ns: u64) -> Option<Data> {
+        self.probed = None;
+        let stamp = self.stamp(now_ns);
+        let (start, length) = if self.write_until.min(self.room_until) > self.sent_until {
+            self.send_new(now_ns, stamp)
+        } else {
+            let again = self.board.probe(now_ns, stamp)?;
+            self.counters.again += 1;
+            self.probed = Some(Probe::Again {
+                until: self.sent_until,
+            });
+            again
+        };
+        let data = self.sent(now_ns, start, length);
+        self.probe_at = None;
+        self.timeout_at = Some(now_ns + self.trips.timeout_ns(self.expired));
+        Some(data)
+    }
+
+    fn stop_sending(&mut self, now_ns: u64, is_full: bool, rate: Option<f64>) {
+        if let Some(rate) = rate {
+            self.pacing.end_burst(now_ns, rate);
+        }
+        let out = self.board.outstanding();
+        self.limits
+            .note(out, is_full, (self.acked_until, self.sent_until));
+        if !is_full {
+            self.idle_until = self.counters.delivered + self.board.in_flight().max(1);
+        }
+    }
+
+    /// What is known now goes with each packet, for samples of the delivery rate.
+    fn stamp(&mut self, now_ns: u64) -> Stamp {
+        if self.board.in_flight() == 0 {
+            (self.first_sent_ns, self.delivered_ns) = (now_ns, now_ns);
+        }
+        Stamp {
+            delivered: self.counters.delivered,
+            delivered_ns: self.delivered_ns,
+            first_sent_ns: self.first_sent_ns,
+            idle: self.counters.delivered < self.idle_until,
+        }
+    }
+
+    /// Bytes per second at which packets leave; none: as the window allows.
+    fn rate(&self) -> Option<f64> {
+        let most = self.config.most_rate.map(|rate| {
+            let share = f64::from(self.config.mss) / f64::from(self.config.mss + HEADER_BYTES);
+            rate as f64 / 8.0 * share
+        });
+        let own = self.control.pacing_rate(self.config.mss);
+        match (own, most) {
+            (Some(own), Some(most)) => Some(own.min(most)),
+            (None, Some(most)) => Some(self.usual_rate().map_or(most, |usual| usual.min(most))),
+            (own, None) => own,
+        }
+    }
+
+    /// The pace of Linux where a control has none of its own: faster than the window, which is to be what limits.
+    fn usual_rate(&self) -> Option<f64> {
+        let rtt_ns = self.trips.smoothed_ns()?;
+        let factor = if self.window.packets < self.window.threshold / 2 {
+            2.0
+        } else {
+            1.2
+        };
+        let window_bytes = (self.window.packets * u64::from(self.config.mss)) as f64;
+        Some(factor * window_bytes * 1e9 / rtt_ns as f64)
+    }
+}
