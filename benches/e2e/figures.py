@@ -13,6 +13,8 @@
     figures.py link-udp FILE         the same of a UDP run
     figures.py link-idle FILE FIELD RTT   P50 and P99 of the round trip above RTT, in ns; FIELD as above
     figures.py link-flows FILE       rate, packets sent and lost, packets that the link lost, cores, lateness P99 in ns
+    figures.py tcp-head              the heads of the columns of the next
+    figures.py tcp NAME FILE MODEL   a row of what `kernel_tcp.py send` printed across the link, and of the model
     figures.py carry-link-head       the heads of the columns of the next
     figures.py carry-link NAME FILE LINK   a row of what `weir recv --json` printed, and the link's account
     figures.py link FILE             tables from the rows that link.sh collects
@@ -197,6 +199,36 @@ def link_flows_figures(path):
     return round(flows["rate"]), flows["sent"], flows["lost"], own_losses(account), cores_taken, lateness
 
 
+TCP = "{:<16} {:>8} {:>8} {:>6}   {:>8} {:>8} {:>6}   {:>8} {:>8} {:>6}   {:>7} {:>7} {:>7} {:>9}"
+
+
+def draw_tcp_head():
+    whats = ("Mbit/s", "RTT mean", "RTT P95", "dropped")
+    heads = [head for what in whats for head in (what, "model", "share")]
+    print(TCP.format("", *heads, "late P99"))
+
+
+def draw_tcp(name, path, model):
+    """Payload over the whole run; smoothed RTT of the first connection, each 100 ms, in ms."""
+    result, account = load_with_account(path)
+    forward = account["forward"]
+    rtts = sorted(rtt / 1e3 for rtt in result["rtts_us"])
+    kernel = (
+        result["bytes"] * 8 / 1e6 / result["seconds"],
+        statistics.mean(rtts),
+        rtts[len(rtts) * 95 // 100],
+        forward["dropped"]["queue"],
+    )
+    with open(model, encoding="utf-8") as file:
+        modelled = [float(value) for value in file.readline().split()]
+    rate, mean, p95, offered, dropped = modelled
+    columns = []
+    for real, virtual in zip(kernel, (rate, mean, p95, dropped)):
+        share = f"{virtual / real:.2f}" if real else "-"
+        columns += [f"{real:.1f}", f"{virtual:.1f}", share]
+    print(TCP.format(name, *columns, f"{forward['lateness']['p99'] / 1e6:.2f} ms"))
+
+
 CARRY_LINK = "{:<10} {:>7} {:>7} {:>8} {:>8} {:>6} {:>8} {:>8} {:>8} {:>9} {:>8} {:>8} {:>9} {:>9} {:>9} {:>5}"
 CARRY_LINK_HEAD = (
     "case", "seconds", "frames", "not", "packets", "lost", "by FEC", "by ARQ", "by other", "left", "out P50",
@@ -292,6 +324,8 @@ def main(arguments):
         "link-idle": lambda path, field, rtt: print(*link_idle_figures(path, field, rtt)),
         "link-flows": lambda path: print(*link_flows_figures(path)),
         "link": draw_link,
+        "tcp-head": draw_tcp_head,
+        "tcp": draw_tcp,
         "carry-link-head": draw_carry_link_head,
         "carry-link": draw_carry_link,
     }
