@@ -2,7 +2,7 @@
 
 /// A burst is what the pace carries in 2^-10 s,
 const BURSTS_PER_SECOND: f64 = 1024.0;
-/// but at least so many packets, and at most so many bytes.
+/// but at least two packets, and at most 64 KiB.
 const LEAST_PACKETS: u64 = 2;
 const MOST_BYTES: u64 = 65_536;
 

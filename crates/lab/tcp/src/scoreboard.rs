@@ -183,7 +183,7 @@ impl Scoreboard {
         }
     }
 
-    /// Goes through transmissions in the order of their times: `judge` says of each whether it is lost, or stops. Returns
+    /// Goes through transmissions in the order of their times: `judge` decides about each whether it is lost, or stops. Returns
     /// the number of packets that are lost now.
     pub fn lose(&mut self, mut judge: impl FnMut(&Sent) -> Judgement) -> u64 {
         let mut lost = 0;

@@ -390,7 +390,7 @@ impl Sender {
         }
     }
 
-    /// What is known now goes with each packet, for samples of the delivery rate.
+    /// What each packet keeps of the present, for samples of the delivery rate.
     fn stamp(&mut self, now_ns: u64) -> Stamp {
         if self.board.in_flight() == 0 {
             (self.first_sent_ns, self.delivered_ns) = (now_ns, now_ns);

@@ -1,4 +1,4 @@
-//! What a sender learns from an acknowledgement: what has arrived, what is lost (RFC 8985), and how to react.
+//! What a sender learns from an acknowledgement: packets that have arrived, lost packets (RFC 8985), and how to react.
 
 use super::{EcnUse, Newest, Probe, Sender};
 use crate::control::{Acked, RateSample};

@@ -1,4 +1,4 @@
-//! One connection on a link with a queue, against what its control's specification says of it.
+//! One connection on a link with a queue, against figures that follow from the specification of its control.
 
 use weir_tcp::{Algorithm, EcnUse, SenderConfig, SlowStart};
 
@@ -30,7 +30,7 @@ fn newreno_saws_between_half_of_what_fits_and_all() {
         "{teeth} teeth, {expected} by the rule"
     );
     // The queue is full at the top of a tooth and as good as empty at its foot. With x for the window as a share of
-    // HELD, time passes as x dx: its mean is that of x^2 dx over x dx from 1/2 to 1.
+    // HELD, time passes as x dx: its mean is the integral of x^2 dx over x dx from 1/2 to 1.
     let mean = HELD * ((1.0 - 0.125) / 3.0) / ((1.0 - 0.25) / 2.0) - 166.7;
     let queue = seen.mean_queue() / 1_500.0;
     assert!(

@@ -28,7 +28,7 @@ impl Flow {
         }
     }
 
-    /// One of so many bytes.
+    /// One that ends after `bytes`.
     pub fn of(algorithm: Algorithm, bytes: u64) -> Self {
         Self {
             bytes,
