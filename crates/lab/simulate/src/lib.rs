@@ -4,7 +4,7 @@
 //! a plan before a real measurement; and streams of the transport over such a link ([`VirtualTransport`]), to try what a
 //! diagnosis recommends ([`diagnose_by_trial`]). Only what judges a diagnosis ([`judgement`], [`judge`]) knows findings.
 //!
-//! TCP steps of a survey are omitted: there is no model of a congestion control here.
+//! TCP steps of a survey are connections of `weir-tcp`; networks that judge a diagnosis leave them out.
 
 mod carried;
 mod clock;
@@ -24,6 +24,7 @@ mod record;
 mod rtt;
 mod settings;
 mod tally;
+mod tcp;
 mod twin;
 mod wire;
 

@@ -19,7 +19,7 @@ use crate::middlebox::{Device, Middlebox};
 use crate::random::Random;
 use crate::record::{Pair, SimulationError, json, store_run};
 use crate::wire::{Nobody, Wire, round_trip_ns};
-use crate::{mtu, rtt};
+use crate::{mtu, rtt, tcp};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// The far host's address, of a network for documentation (RFC 5737).
@@ -88,6 +88,8 @@ pub struct Path {
     wire: Wire,
     pair: Pair,
     limits: Limits,
+    /// Whether surveys have their TCP steps.
+    tcp: bool,
     ports: Random,
     agent_port: u16,
     /// Steps made so far: each has a slot of time of its own.
@@ -130,6 +132,7 @@ impl Path {
                 lab_link: None,
             },
             limits: Limits::default(),
+            tcp: false,
             ports,
             agent_port,
             steps: 0,
@@ -158,6 +161,13 @@ impl Path {
         self
     }
 
+    /// The same path, whose surveys have their TCP steps.
+    #[must_use]
+    pub fn with_tcp(mut self) -> Self {
+        self.tcp = true;
+        self
+    }
+
     /// Send time, on the link's clock, of the first packet of step `number` if it is a flow test: steps
     /// are numbered from 0, and a survey's first two are the path MTU and the RTT. For faults that begin during a
     /// step. Steps longer than half a minute shift all later ones.
@@ -166,7 +176,7 @@ impl Path {
         number * slot_ns(trip) + lead_ns(trip)
     }
 
-    /// Runs a whole survey, except its TCP steps, and records it. `each` is called with every step made.
+    /// Runs a whole survey, with TCP steps only [where asked for](Self::with_tcp), and records it. `each` is called with every step made.
     ///
     /// # Errors
     /// When no packet arrives, or the store fails. Earlier records stay.
@@ -184,7 +194,7 @@ impl Path {
             .begin(store, &self.pair.run("survey", None, plan, started))?;
         let mut steps = Vec::new();
         while let Some((step, max_bytes)) = survey.next_step() {
-            if matches!(step, Step::Tcp(_)) {
+            if matches!(step, Step::Tcp(_)) && !self.tcp {
                 continue;
             }
             let made = self.step(&step, &step, max_bytes, Some(parent), store)?;
@@ -298,10 +308,14 @@ impl Path {
                 ))
             }
             Step::Flows(plan) => self.measure_flows(plan, max_bytes, now),
-            Step::Tcp(_) => Err(SimulationError::Blocked {
-                step: "tcp",
-                reason: "there is no model of TCP",
-            }),
+            Step::Tcp(request) => {
+                // Far from the numbers of UDP flows, which are of 32 bits.
+                let five_tuple = (1 << 40) + (self.steps << 16);
+                let start = (self.wire.start_unix_ns, now);
+                let tested = tcp::run(&self.wire.spec, request, five_tuple, start);
+                let summary = StepSummary::Tcp(tested.summary);
+                Ok(Made::of(summary, tested.records, tested.ended_ns))
+            }
         }
     }
 

@@ -93,6 +93,8 @@ pub(crate) struct Acked {
     pub is_open: bool,
     /// The window, and not the application, limits what is sent.
     pub is_limited: bool,
+    /// Packets leave by a pace.
+    pub is_paced: bool,
 }
 
 /// A control with its state.

@@ -25,11 +25,22 @@ enum End {
 /// A host.
 #[derive(Debug, Default)]
 pub struct Host {
+    /// The 5-tuple of the first connection; those of the others are the numbers after it.
+    five_tuple: u64,
     ends: Vec<End>,
     wakes: Vec<Option<u64>>,
 }
 
 impl Host {
+    /// A host without connections. `five_tuple` tells the first one apart, and the numbers after it those that follow.
+    #[must_use]
+    pub fn new(five_tuple: u64) -> Self {
+        Self {
+            five_tuple,
+            ..Self::default()
+        }
+    }
+
     /// Adds the sending end of the next connection, which begins to send at `from_ns`.
     pub fn add_sender(&mut self, sender: Sender, from_ns: u64) {
         self.ends.push(End::Sender(Box::new(sender)));
@@ -59,12 +70,13 @@ impl Host {
     }
 
     fn transmit(&mut self, now: Nanos, connection: usize, out: &mut Vec<Packet<Content>>) {
+        let five_tuple = self.five_tuple.wrapping_add(connection as u64);
         let mut push = |segment: Segment, ecn| {
             let number = connection as u32;
             out.push(Packet {
                 length: segment.packet_length(),
                 flow: FlowKey {
-                    five_tuple: u64::from(number) + 1,
+                    five_tuple,
                     host_pair: 1,
                 },
                 ecn,

@@ -20,7 +20,6 @@ use crate::commands::run_store::RunStore;
 use crate::commands::{flows, rtt, say, survey, tables, thresholds};
 
 const SECOND_NS: u64 = 1_000_000_000;
-const NO_TCP: &str = "TCP steps are left out: there is no TCP in virtual time";
 
 /// Simulates the measurement and reports as its own command does.
 pub fn run(args: &LabSimulateArgs, global: &GlobalOptions) -> Result<(), Failure> {
@@ -47,7 +46,7 @@ struct Simulation<'a> {
 impl Simulation<'_> {
     fn survey(&self, args: &SurveyArgs) -> Result<(), Failure> {
         survey::check(args)?;
-        let mut path = self.path(&args.host, &args.measure)?;
+        let mut path = self.path(&args.host, &args.measure)?.with_tcp();
         let mut store = Store::open(&self.global.db)?;
         let tells = !self.global.quiet && !self.global.json;
         let made = path.survey(&survey::plan(args), &mut store, &mut |step| {
@@ -56,12 +55,11 @@ impl Simulation<'_> {
             }
         })?;
         let store = RunStore::open(&self.global.db)?;
-        let notes = vec![NO_TCP.to_owned()];
         survey::show(
             &store,
             (made.run, Outcome::Finished),
             &made.summary,
-            notes,
+            Vec::new(),
             self.global,
         )?;
         thresholds::judge(&args.measure.fail_if, &thresholds::of_survey(&made.summary))

@@ -340,3 +340,49 @@ fn equal_seeds_leave_equal_records() {
     lossy.seed = 2;
     assert_ne!(first.1, run(&lossy, (&host, &host), &plan).1);
 }
+
+/// The queue holds as much as the path: TCP fills the line, and waits for what it has queued itself.
+#[test]
+fn tcp_steps_fill_a_line_and_its_queue() {
+    let mut line = route();
+    line.rate = RateSpec::Fixed(50_000_000);
+    line.delay_ns = 20_000_000;
+    line.queue = QueueSpec::Bytes(250_000);
+    let spec = link(vec![line]);
+    let plan = SurveyPlan {
+        format: format(5_000_000),
+        step_ns: 10 * SECOND,
+        max_flows: 1,
+        max_bytes: u64::MAX,
+    };
+    let mut bench = bench();
+    let mut path = Path::new(&spec, &still(), &still(), "far", 1)
+        .expect("a path")
+        .with_tcp();
+    let made = path
+        .survey(&plan, &mut bench.store, &mut |_| {})
+        .expect("a survey");
+    let tested: Vec<_> = made
+        .steps
+        .iter()
+        .filter_map(|step| match &step.summary {
+            StepSummary::Tcp(tcp) => Some((tcp, step.run)),
+            _ => None,
+        })
+        .collect();
+    assert!(tested.iter().any(|(tcp, _)| tcp.direction == Direction::Reverse));
+    for (tcp, run) in tested {
+        // 8,844 bytes of payload in packets of 8,896; the first second is slow start.
+        let share = tcp.goodput.0 as f64 / (50e6 * 8_844.0 / 8_896.0);
+        assert!((0.95..=1.0).contains(&share), "{tcp:?}");
+        let rtt_ms = tcp.rtt_ns as f64 / 1e6;
+        // 40 ms of propagation, 40 ms of a full queue, and packets of 1.4 ms, of which one may wait for a second one.
+        assert!((45.0..=84.0).contains(&rtt_ms), "{tcp:?}");
+        let rows = bench.store.records(run).expect("its records");
+        let bytes = |row: &Record| match row {
+            Record::TcpSecond(_, row) => row.bytes,
+            other => panic!("{other:?} in a TCP test"),
+        };
+        assert_eq!(rows.iter().map(bytes).sum::<u64>(), tcp.bytes);
+    }
+}

@@ -23,7 +23,8 @@ const TRAIN_GAP_NS: u64 = 2 * MS;
 pub enum SlowStart {
     /// With a loss (RFC 5681).
     Standard,
-    /// With more delay, or with acknowledgements in a row for half of a round trip (Ha and Rhee 2011), as CUBIC in Linux.
+    /// With more delay, or with acknowledgements in a row for half of a round trip, or a whole one where packets are paced (Ha
+    /// and Rhee 2011), as CUBIC in Linux.
     Hybrid,
     /// With more delay for several rounds (RFC 9406).
     HyStartPlusPlus,
@@ -113,7 +114,8 @@ impl Start {
         let least_ns = acked.least_rtt_ns;
         if acked.now_ns - round.train_ns <= TRAIN_GAP_NS {
             round.train_ns = acked.now_ns;
-            if acked.now_ns - round.began_ns > least_ns / 2 {
+            let long_ns = if acked.is_paced { least_ns } else { least_ns / 2 };
+            if acked.now_ns - round.began_ns > long_ns {
                 return true;
             }
         }

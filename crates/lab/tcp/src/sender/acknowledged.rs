@@ -63,6 +63,7 @@ impl Sender {
             sent_until: self.sent_until,
             is_open: !matches!(self.phase, Phase::Reducing { .. }),
             is_limited: self.limits.limits(&self.window),
+            is_paced: self.rate().is_some(),
         };
         self.counters.marks += acked.marked;
         self.set_window(&acked, advanced && lost == 0);
