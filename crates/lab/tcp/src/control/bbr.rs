@@ -22,8 +22,14 @@ const SMALL_WINDOW: u64 = 4;
 /// The pipe is full when the rate grows by less than a quarter in three rounds (section 4.3.2.2).
 const GROWTH: f64 = 1.25;
 const ROUNDS_WITHOUT_GROWTH: u32 = 3;
-/// Packets beyond the gain: for those that hosts gather before they send them.
-const GATHERED: u64 = 3;
+/// Hosts gather what the rate carries in 2^-10 s before they send it; three times as much is in flight beyond the gain.
+const GATHERINGS: u64 = 3;
+const GATHERINGS_PER_SECOND: f64 = 1024.0;
+const LEAST_GATHERED: u64 = 2;
+const MOST_GATHERED: u64 = 45;
+/// How long the most that acknowledgements were ahead of the rate counts, rounds; and at most so long at the rate.
+const AHEAD_ROUNDS: u64 = 10;
+const MOST_AHEAD_NS: f64 = 100.0 * MS as f64;
 /// Leaves the bottleneck a little less than it can carry, as Linux does.
 const MARGIN: f64 = 0.99;
 
@@ -33,6 +39,39 @@ enum Mode {
     Drain,
     ProbeRate { step: usize, began_ns: u64 },
     ProbeRtt { until_ns: Option<u64>, round: u64 },
+}
+
+/// How far acknowledgements are ahead of the rate.
+#[derive(Debug, Default)]
+struct Ahead {
+    /// Since then packets have been acknowledged faster than the rate.
+    since_ns: u64,
+    packets: u64,
+    /// The most with their rounds: a falling sequence.
+    most: VecDeque<(u64, u64)>,
+}
+
+impl Ahead {
+    fn note(&mut self, acked: &Acked, rate: f64, round: u64) {
+        let expected = (rate * (acked.now_ns - self.since_ns) as f64) as u64;
+        if self.packets <= expected {
+            (self.since_ns, self.packets) = (acked.now_ns, 0);
+        }
+        let expected = (rate * (acked.now_ns - self.since_ns) as f64) as u64;
+        self.packets += acked.packets;
+        let ahead = self.packets.saturating_sub(expected);
+        while self.most.back().is_some_and(|(_, before)| *before <= ahead) {
+            self.most.pop_back();
+        }
+        self.most.push_back((round, ahead));
+        while self.most.front().is_some_and(|(at, _)| at + AHEAD_ROUNDS < round) {
+            self.most.pop_front();
+        }
+    }
+
+    fn most(&self) -> u64 {
+        self.most.front().map_or(0, |(_, ahead)| *ahead)
+    }
 }
 
 #[derive(Debug)]
@@ -48,6 +87,8 @@ pub(crate) struct Bbr {
     full_rate: f64,
     rounds_without_growth: u32,
     is_full: bool,
+    /// Acknowledgements that came in bunches (section 4.5.4 of version 02 of the draft: extra_acked).
+    ahead: Ahead,
     /// Window before a recovery or a probe.
     saved: Option<u64>,
     /// Until the end of this round a packet is sent for each that arrives.
@@ -67,6 +108,7 @@ impl Bbr {
             full_rate: 0.0,
             rounds_without_growth: 0,
             is_full: false,
+            ahead: Ahead::default(),
             saved: None,
             conserving: None,
             was_open: true,
@@ -76,6 +118,9 @@ impl Bbr {
 
     pub fn acknowledged(&mut self, window: &mut Window, acked: &Acked) {
         let round_began = self.learn_rate(acked);
+        if let Some(rate) = self.rate() {
+            self.ahead.note(acked, rate, self.round);
+        }
         if round_began {
             self.check_full(acked);
         }
@@ -134,7 +179,11 @@ impl Bbr {
     /// Packets in flight with this gain.
     fn target(&self, gain: f64) -> u64 {
         match (self.rate(), self.least_rtt) {
-            (Some(rate), Some((rtt_ns, _))) => (gain * rate * rtt_ns as f64).ceil() as u64 + GATHERED,
+            (Some(rate), Some((rtt_ns, _))) => {
+                let gathered = (rate * 1e9 / GATHERINGS_PER_SECOND) as u64;
+                (gain * rate * rtt_ns as f64).ceil() as u64
+                    + GATHERINGS * gathered.clamp(LEAST_GATHERED, MOST_GATHERED)
+            }
             _ => INITIAL_WINDOW,
         }
     }
@@ -288,6 +337,8 @@ impl Bbr {
             };
             let target = self.target(gain);
             if self.is_full {
+                let most_ahead = (self.rate().unwrap_or(0.0) * MOST_AHEAD_NS) as u64;
+                let target = target + self.ahead.most().min(most_ahead);
                 window.packets = (window.packets + acked.packets).min(target);
             } else if window.packets < target || acked.delivered < INITIAL_WINDOW {
                 window.packets += acked.packets;
