@@ -89,6 +89,8 @@ look_for() {
         need_command apache2 apache2-bin
         need_command varnishd varnish
         need_python_module yaml python3-yaml
+        # A second reader of OpenMetrics.
+        need_python_module prometheus_client python3-prometheus-client
         # A stock Locust is the master of our workers; Debian has venv in a separate package.
         python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
         # The page is tested in a real browser.

@@ -45,7 +45,7 @@ const FRAMES = ["at_ns", "duration_ns", "frames", "damaged", "lost", "dropped", 
 const QUANTILES = ["count", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"];
 const FRAME = [...FRAMES, ...["delay", "used"].flatMap((name) => QUANTILES.map((one) => `${name}_${one}`))];
 const CHANGE = ["sender", "flow", "at_ns", "state"];
-const EVENT = ["at_ns", "sender", "event", "detail"];
+const EVENT = ["at_ns", "sender", "event", "detail", "state"];
 
 /** Packets of 8100 bytes a second at 2.49 Gbit/s; 60 frames of them. */
 const PACKETS = 38_400;
@@ -158,9 +158,9 @@ export function recvRun(id = 90, { seconds = 60, more = {} } = {}) {
       frame_seconds: series(FRAME, given),
       flow_changes: series(CHANGE, darkFlow()),
       media_events: series(EVENT, [
-        [120e6, 0, "connected", "session 4f2a, 16 flows"],
-        [130e6, 0, "format", "1920 x 1080, 59.94 frames/s, 4:2:2, 10 bit"],
-        [(seconds - 1) * 1e9, 0, "ended", "the input ended"],
+        [120e6, 0, "connected", "session 4f2a, 16 flows", "happened"],
+        [130e6, 0, "format", "1920 x 1080, 59.94 frames/s, 4:2:2, 10 bit", "happened"],
+        [(seconds - 1) * 1e9, 0, "ended", "the input ended", "happened"],
       ]),
       host_seconds: hostSeconds(seconds, 1),
     },
@@ -197,11 +197,13 @@ export function mergedRun(id = 91) {
         [1, 2, 19.3e9, "used"],
       ]),
       media_events: series(EVENT, [
-        [1e8, 0, "connected", "16 flows"],
-        [2e8, 1, "connected", "16 flows"],
-        [15.1e9, 0, "disconnected", "studio-b:5004 is gone: nothing came for 100 ms"],
-        [15.1e9, null, "switched", "from studio-b:5004 to studio-c:5004, at frame 905"],
-        [30e9, null, "slow_reader", "6 frames were thrown away: the output was not read"],
+        [1e8, 0, "connected", "16 flows", "happened"],
+        [2e8, 1, "connected", "16 flows", "happened"],
+        [15.1e9, 0, "disconnected", "studio-b:5004 is gone: nothing came for 100 ms", "happened"],
+        [15.1e9, null, "switched", "from studio-b:5004 to studio-c:5004, at frame 905", "happened"],
+        [30e9, null, "slow_reader", "6 frames were thrown away: the output was not read", "happened"],
+        [31e9, 0, "residual_loss", "residual loss from studio-b:5004: 12 packets were not repaired", "raised"],
+        [37e9, 0, "residual_loss", "no residual loss from studio-b:5004 for 5 s", "cleared"],
       ]),
     },
   });
@@ -232,8 +234,8 @@ export function sendRun(id = 92, { seconds = 60, stop = false } = {}) {
       620e6 + Math.floor(next() * 2e7),
     ]);
   }
-  const events = [[150e6, null, "connected", "studio-b, session 4f2a"]];
-  if (stop) events.push([(seconds - 1) * 1e9, null, "stopped", "31 % of the packets were lost for 2 s"]);
+  const events = [[150e6, null, "connected", "studio-b, session 4f2a", "happened"]];
+  if (stop) events.push([(seconds - 1) * 1e9, null, "stopped", "31 % of the packets were lost for 2 s", "happened"]);
   return run(id, "send", {
     seconds,
     parameters: { flows: FLOWS, fec: { sources: 12, window: 96 } },
@@ -306,7 +308,13 @@ export function mediaDayRun(id = 95) {
       flow_changes: series(CHANGE, changes),
       media_events: series(
         EVENT,
-        Array.from({ length: 2000 }, (_, i) => [i * 43e9, null, "slow_reader", `${i} frames were thrown away`]),
+        Array.from({ length: 2000 }, (_, i) => [
+          i * 43e9,
+          null,
+          "slow_reader",
+          `${i} frames were thrown away`,
+          "happened",
+        ]),
       ),
     },
   });

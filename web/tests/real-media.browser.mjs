@@ -145,7 +145,7 @@ for (const name of ["recv", "send"])
         events,
         sql(
           database,
-          `SELECT event, unix_ns - ${started(run)} AS at FROM media_events WHERE run_id = ${run} ORDER BY unix_ns, id`,
+          `SELECT event || iif(state = 'cleared', ' cleared', '') AS event, unix_ns - ${started(run)} AS at FROM media_events WHERE run_id = ${run} ORDER BY unix_ns, id`,
         ),
       );
       const list = await page.$$eval('[data-table="media-events"] tbody tr', (all) =>

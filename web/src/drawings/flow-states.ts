@@ -31,7 +31,20 @@ const EVENTS: Record<string, Look> = {
   refused: { name: "refused", colour: C.orange, shape: "triangle" },
   disconnected: { name: "disconnected", colour: C.red, shape: "triangle" },
   stopped: { name: "stopped by the circuit breaker", colour: C.red, shape: "square" },
+  key_renewed: { name: "key renewed", colour: C.grey, shape: "circle" },
 };
+const ALARMS: Record<string, string> = {
+  residual_loss: "residual loss",
+  fec_exhausted: "FEC exhausted",
+  over_budget: "latency budget exceeded",
+  flow_dark: "flow dark",
+  rejected: "packets rejected",
+  held_up: "held up by its own host",
+};
+for (const [event, name] of Object.entries(ALARMS)) {
+  EVENTS[event] = { name, colour: event === "held_up" ? C.orange : C.red, shape: "diamond" };
+  EVENTS[`${event} cleared`] = { name: `${name}, cleared`, colour: C.green, shape: "circle" };
+}
 const MOST_ROWS = 200;
 /** Marks beyond these say no more: the list and the CSV have all. */
 const MOST_MOMENTS = 1000;
@@ -132,7 +145,8 @@ function moments(context: Context): Moment[] {
   const events = Table.of(context.run, "media_events").sortedBy("at_ns");
   const at = events.numbers("at_ns");
   const sender = events.numbers("sender");
-  const event = events.values("event").map(String);
+  const state = events.values("state");
+  const event = events.values("event").map((one, i) => (state[i] === "cleared" ? `${one} cleared` : String(one)));
   const detail = events.values("detail").map(String);
   const about = (index: number | null, text: string) => {
     const name = index === null ? "" : senderName(context.run, index);

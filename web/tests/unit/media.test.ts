@@ -66,6 +66,20 @@ test("the lanes say which flow was left longest, and that none was", () => {
   expect(title(calm)).toBeNull();
 });
 
+test("an alarm is marked where it begins and where it ends, each with its sentence", () => {
+  const spec = flowLanesOfSender(context(mergedRun(1)));
+  if (!spec || !("moments" in spec)) throw new Error("no lanes");
+  const alarms = spec.moments.filter((one) => one.kind.startsWith("residual_loss"));
+  expect(alarms.map((one) => [one.at, one.name])).toEqual([
+    [31e9, "residual loss"],
+    [37e9, "residual loss, cleared"],
+  ]);
+  expect(alarms[0]!.text).toContain("12 packets were not repaired");
+  const [raised, cleared] = alarms.map((one) => spec.momentLooks[one.kind]);
+  expect(raised?.shape).not.toBe(cleared?.shape);
+  expect(raised?.colour).not.toBe(cleared?.colour);
+});
+
 test("however many flows the parameters claim, there are not more lanes than can be drawn", () => {
   const base = recvRun(1);
   base.parameters = { flows: 1e9 };

@@ -84,6 +84,8 @@ records! {
         event: String,
         /// Details for the user. Parts may come from a far host or from the input: treat it as untrusted text.
         detail: String,
+        /// One of [`MediaEvent::STATES`].
+        state: String,
     }
 }
 
@@ -94,8 +96,9 @@ impl FlowChange {
 }
 
 impl MediaEvent {
-    /// Kinds of events; `stopped` is the circuit breaker. The store accepts no other word.
-    pub const EVENTS: [&str; 9] = [
+    /// Kinds of events; `stopped` is the circuit breaker, and from `residual_loss` on they are alarms. The store accepts no
+    /// other word.
+    pub const EVENTS: [&str; 16] = [
         "connected",
         "disconnected",
         "format",
@@ -105,5 +108,16 @@ impl MediaEvent {
         "restarted",
         "slow_reader",
         "refused",
+        "key_renewed",
+        "residual_loss",
+        "fec_exhausted",
+        "over_budget",
+        "flow_dark",
+        "rejected",
+        "held_up",
     ];
+
+    /// What an event says about its subject: it is over at once; an alarm is raised, or cleared. The store accepts no other
+    /// word.
+    pub const STATES: [&str; 3] = ["happened", "raised", "cleared"];
 }

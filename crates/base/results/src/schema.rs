@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::limits::Limit;
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
 
 use crate::error::StoreError;
 
@@ -111,6 +111,7 @@ pub(crate) fn open(path: &Path, mode: Mode) -> Result<Connection, StoreError> {
         create_tables(&mut connection).map_err(failed("create the tables"))?;
     } else {
         add_missing_columns(&mut connection).map_err(failed("add columns to the tables"))?;
+        accept_new_words(&mut connection).map_err(failed("let the tables accept new words"))?;
     }
     Ok(connection)
 }
@@ -254,6 +255,83 @@ fn add_missing_columns(connection: &mut Connection) -> rusqlite::Result<()> {
     {
         transaction.execute_batch(&format!(
             "ALTER TABLE main.{table} ADD COLUMN {name} {definition}"
+        ))?;
+    }
+    transaction.commit()
+}
+
+/// A table of the file whose checks do not accept all words of [`SCHEMA`]: words are added without a new version of the
+/// schema.
+struct NarrowTable {
+    name: String,
+    /// As in [`SCHEMA`], with its indices.
+    table: String,
+    indices: Vec<String>,
+    columns: String,
+}
+
+fn narrow_tables(connection: &Connection) -> rusqlite::Result<Vec<NarrowTable>> {
+    let schema = Connection::open_in_memory()?;
+    schema.execute_batch(SCHEMA)?;
+    let definition = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1";
+    let mut tables = schema
+        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'")?;
+    let mut of_table = schema.prepare(
+        "SELECT sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = ?1 AND sql IS NOT NULL",
+    )?;
+    let mut columns = schema.prepare("SELECT group_concat(name, ', ') FROM pragma_table_info(?1)")?;
+    let mut narrow = Vec::new();
+    let named = tables.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+    for table in named {
+        let (name, table) = table?;
+        let before: Option<String> = connection
+            .query_row(definition, [&name], |row| row.get(0))
+            .optional()?;
+        let Some(before) = before else { continue };
+        let known: Vec<&str> = words(&before).collect();
+        if words(&table).all(|word| known.contains(&word)) {
+            continue;
+        }
+        let indices = of_table
+            .query_map([&name], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
+        narrow.push(NarrowTable {
+            columns: columns.query_row([&name], |row| row.get(0))?,
+            name,
+            table,
+            indices,
+        });
+    }
+    Ok(narrow)
+}
+
+/// The words between quotes of a definition.
+fn words(definition: &str) -> impl Iterator<Item = &str> {
+    definition.split('\'').skip(1).step_by(2)
+}
+
+/// Makes tables anew whose checks accept more words now; SQLite cannot change a check. No other table refers to them.
+fn accept_new_words(connection: &mut Connection) -> rusqlite::Result<()> {
+    if narrow_tables(connection)?.is_empty() {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Asked again under the lock: another process may have done it meanwhile.
+    for NarrowTable {
+        name,
+        table,
+        indices,
+        columns,
+    } in narrow_tables(&transaction)?
+    {
+        let table = table.replacen(&name, &format!("{name}_anew"), 1);
+        transaction.execute_batch(&format!(
+            "{table};
+             INSERT INTO {name}_anew ({columns}) SELECT {columns} FROM {name};
+             DROP TABLE {name};
+             ALTER TABLE {name}_anew RENAME TO {name};
+             {};",
+            indices.join("; ")
         ))?;
     }
     transaction.commit()

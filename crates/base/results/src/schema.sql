@@ -351,8 +351,10 @@ CREATE TABLE media_events (
     unix_ns INTEGER NOT NULL,
     sender  INTEGER,
     event   TEXT    NOT NULL CHECK (event IN ('connected', 'disconnected', 'format', 'ended', 'switched', 'stopped',
-                                              'restarted', 'slow_reader', 'refused')),
-    detail  TEXT    NOT NULL
+                                              'restarted', 'slow_reader', 'refused', 'key_renewed', 'residual_loss',
+                                              'fec_exhausted', 'over_budget', 'flow_dark', 'rejected', 'held_up')),
+    detail  TEXT    NOT NULL,
+    state   TEXT    NOT NULL DEFAULT 'happened' CHECK (state IN ('happened', 'raised', 'cleared'))
 );
 CREATE INDEX media_events_by_run ON media_events (run_id, unix_ns);
 

@@ -143,6 +143,16 @@ impl Arrivals {
         })
     }
 
+    /// Packets of each flow that have arrived and that are missing, in the order of the flows.
+    pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.flows.iter().map(|flow| (flow.came, flow.lost()))
+    }
+
+    /// When the last packet arrived.
+    pub fn heard_ns(&self) -> Option<u64> {
+        self.flows.iter().filter_map(|flow| flow.last_ns).max()
+    }
+
     /// The report of the flows, in their order.
     pub fn status(&self, now_ns: u64) -> impl Iterator<Item = FlowStatus> + '_ {
         self.flows.iter().map(move |flow| FlowStatus {
@@ -230,5 +240,7 @@ mod tests {
             (status[1].newest, status[1].lost, status[1].silent_us),
             (Sequence(4), 2, 2_500)
         );
+        assert_eq!(arrivals.counts().collect::<Vec<_>>(), [(0, 0), (3, 2)]);
+        assert_eq!(arrivals.heard_ns(), Some(1_000_000));
     }
 }

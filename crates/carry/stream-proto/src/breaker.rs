@@ -94,8 +94,13 @@ impl Breaker {
 
     /// Whether the receiver has been silent for too long; call periodically.
     pub fn on_time(&self, now_ns: u64) -> Option<Broken> {
-        let silence_ns = now_ns.saturating_sub(self.heard_ns);
+        let silence_ns = self.silence_ns(now_ns);
         (silence_ns >= self.limits.silence_ns).then_some(Broken::Silence { silence_ns })
+    }
+
+    /// Time since the last report, nanoseconds.
+    pub fn silence_ns(&self, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(self.heard_ns)
     }
 
     /// When to ask next.

@@ -39,7 +39,9 @@ pub(crate) struct Feed {
     sealer: Sealer,
     payload: u32,
     latency_ns: u64,
-    arrivals: Arrivals,
+    /// When it was added.
+    pub(crate) added_ns: u64,
+    pub(crate) arrivals: Arrivals,
     symbols: Symbols,
     layout: Layout,
     decoder: Option<Decoder>,
@@ -104,6 +106,7 @@ impl Feed {
         Ok(Feed {
             sender,
             place,
+            added_ns: 0,
             arrivals: Arrivals::new(terms.flows),
             symbols: Symbols::default(),
             layout: Layout::default(),

@@ -110,7 +110,8 @@ impl Receiver {
             self.next_index = self.next_index.wrapping_add(1);
         }
         let sender = SenderIndex(self.next_index);
-        let feed = Feed::new(sender, place, terms, self.config.payload, self.config.latency_ns)?;
+        let mut feed = Feed::new(sender, place, terms, self.config.payload, self.config.latency_ns)?;
+        feed.added_ns = now_ns;
         self.next_index = self.next_index.wrapping_add(1);
         if self.feeds.is_empty() {
             self.last_end = None;
@@ -335,6 +336,24 @@ impl Receiver {
     /// Key renewals of a sender so far.
     pub fn key_renewals(&self, sender: SenderIndex) -> u64 {
         self.feed(sender).map_or(0, Feed::key_renewals)
+    }
+
+    /// Time since the last authentic packet of a sender, nanoseconds; none for one that need not send: its stream has
+    /// ended, or the output is another's.
+    pub fn silence_ns(&self, now_ns: u64, sender: SenderIndex) -> Option<u64> {
+        let active = self.switch.as_ref().map(Switch::active);
+        let feed = self.feed(sender).filter(|feed| feed.ended.is_none())?;
+        let heard_ns = feed.arrivals.heard_ns().unwrap_or(feed.added_ns);
+        let is_wanted = active.is_none_or(|active| active == Some(sender));
+        is_wanted.then(|| now_ns.saturating_sub(heard_ns))
+    }
+
+    /// Packets of each flow of a sender that have arrived and that are missing, in the order of the flows; a packet may be
+    /// missing for a time and arrive.
+    pub fn flow_counts(&self, sender: SenderIndex) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.feed(sender)
+            .into_iter()
+            .flat_map(|feed| feed.arrivals.counts())
     }
 
     /// Sets the round-trip time that a sender has measured, nanoseconds.

@@ -565,6 +565,11 @@ impl Sender {
         self.rtt_ns
     }
 
+    /// Time since the receiver's last feedback, nanoseconds; none while none is expected.
+    pub fn silence_ns(&self, now_ns: u64) -> Option<u64> {
+        (!self.held && !self.stopped).then(|| self.breaker.silence_ns(now_ns))
+    }
+
     /// The code rate of the next repairs; none without repairs.
     pub fn fec_rate(&self) -> Option<CodeRate> {
         let adapted = self.adaptive.as_ref().map(Adaptive::rate);

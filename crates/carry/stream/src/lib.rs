@@ -5,9 +5,12 @@
 //! The sender listens and the receiver connects, so that nothing is ever sent to a host that did not request it. One
 //! thread reads frames, one sends them; one receives packets, one writes frames; buffers circulate between them.
 
+mod alarms;
+mod announce;
 mod error;
 mod events;
 mod messages;
+mod metrics;
 mod priority;
 pub mod recv;
 pub mod send;
@@ -15,7 +18,7 @@ pub mod source;
 mod watch;
 
 pub use error::StreamError;
-pub use events::{Event, EventKind};
+pub use events::{Event, EventKind, EventState, Subject};
 pub use watch::{Live, RecvLive, SendLive, Watch};
 
 use weir_control::Service;

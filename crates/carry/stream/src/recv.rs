@@ -2,43 +2,43 @@
 //! packets are reassembled or repaired.
 
 mod data;
-mod hooks;
 mod link;
 mod output;
 mod report;
+mod start;
 mod summary;
+mod watched;
 
+use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use weir_alarm::Hook;
 use weir_control::{Family, Stop};
 use weir_measure::HostWatch;
 use weir_net::clock;
-use weir_net::host::HostFacts;
 use weir_protect::Demand;
-use weir_record::{FlowChange, FrameSecond, Record, Side};
-use weir_stream_proto::{Join, Receiver, ReceiverConfig, ReceiverEvent, SenderTerms};
-use weir_video::VideoFormat;
+use weir_record::{FlowChange, FrameSecond, Record};
+use weir_stream_proto::{Join, ReceiverEvent};
 use weir_wire::Token;
 
-use crate::messages::{Terms, in_words};
+use crate::announce::Announcer;
+use crate::messages::in_words;
 use crate::{Event, EventKind, Live, RecvLive, StreamError, Watch};
-use data::{Command, Data};
-use hooks::Hooks;
+use data::Command;
 use link::{FromLink, Link, LinkPlan, Opened, ToLink};
-use output::{MOST_FRAMES, Output, OutputEnd, OutputTotals, ToOutput};
+use output::{OutputEnd, OutputTotals, ToOutput};
 use report::{Report, because};
+use start::{format_of, sender_terms, start_stream};
+use watched::Watched;
 
-pub use hooks::Hook;
 pub use output::{Conceal, Form, OutputPlan, Target};
 pub use summary::{RecvSummary, SenderSummary};
 
 const NAP: Duration = Duration::from_millis(20);
 /// Time for a slow reader to take the last frames.
 const LAST_FRAMES: Duration = Duration::from_secs(2);
-/// Maximum bytes that GRO merges into one buffer.
-const LONGEST_MERGED: u32 = 65_535;
 
 /// What to receive, from whom, and where it goes.
 #[derive(Clone, Debug)]
@@ -59,6 +59,8 @@ pub struct RecvConfig {
     pub output: OutputPlan,
     /// Hooks that receive events.
     pub hooks: Vec<Hook>,
+    /// Where to serve metrics.
+    pub metrics: Option<SocketAddr>,
     /// How long to try to connect.
     pub patience: Duration,
     /// Receive buffer of each flow, bytes; if none, sized for the packets of slightly more than the latency.
@@ -95,6 +97,7 @@ pub fn run(
             ..SenderSummary::default()
         })
         .collect();
+    let watched = Watched::start(config, watch)?;
     // Threads end with this flag, not with the caller's, so that frames in progress are finished first.
     let ending = Stop::default();
     let (messages, from_links) = channel();
@@ -105,7 +108,7 @@ pub fn run(
         config,
         summary,
         watch,
-        hooks: Hooks::start(&config.hooks)?,
+        watched,
         links,
         stream: None,
         started: Instant::now(),
@@ -119,6 +122,9 @@ pub fn run(
     let followed = run.follow(&from_links, stop);
     ending.set();
     let finished = run.finish(&from_links);
+    run.watched.leave_all();
+    run.summary.events = run.watched.announcer.total();
+    drop(run);
     summary.process_cpu_ns = clock::process_cpu_ns() - cpu_ns;
     followed.and(finished)
 }
@@ -191,7 +197,7 @@ struct Run<'a> {
     config: &'a RecvConfig,
     summary: &'a mut RecvSummary,
     watch: &'a dyn Watch,
-    hooks: Hooks,
+    watched: Watched<'a>,
     links: Vec<LinkState>,
     stream: Option<Stream>,
     started: Instant,
@@ -201,11 +207,13 @@ struct Run<'a> {
     failure: Option<StreamError>,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
     /// Runs until there is nothing more to receive.
     fn follow(&mut self, from_links: &Inbox<(u16, FromLink)>, stop: &Stop) -> Result<(), StreamError> {
         let senders = self.config.from.join(" and ");
         self.watch.live(&Live::Waiting(format!("for {senders}")));
+        self.watched
+            .show(self.summary, &self.live, &vec![false; self.links.len()]);
         while !stop.is_set() && !self.is_over() {
             if let Ok((sender, message)) = from_links.recv_timeout(NAP) {
                 self.take_link(sender, message)?;
@@ -239,26 +247,22 @@ impl Run<'_> {
     }
 
     fn happened(&mut self, sender: Option<u16>, event: EventKind, detail: impl Into<String>) {
-        let event = Event::now(sender, event, detail);
-        self.note(&event);
-        self.watch.event(&event);
+        self.announcer().announce(Event::now(sender, event, detail));
     }
 
-    /// Records an event and passes it to the hooks.
-    fn note(&mut self, event: &Event) {
-        self.summary.events += 1;
-        self.watch.record(event.record());
-        self.hooks.tell(event);
+    fn announcer(&mut self) -> &mut Announcer<'a> {
+        &mut self.watched.announcer
     }
 
     /// A sender has failed.
     fn failed(&mut self, sender: u16, kind: EventKind, error: StreamError) {
         self.links[usize::from(sender)].over = true;
         let event = Event::now(Some(sender), kind, error.to_string());
-        self.note(&event);
         // After the last sender the run fails with the same text, which the user should read only once.
         if self.links.iter().any(|link| !link.over) {
-            self.watch.event(&event);
+            self.announcer().announce(event);
+        } else {
+            self.announcer().note(event);
         }
         self.failure = Some(error);
     }
@@ -274,6 +278,7 @@ impl Run<'_> {
                     flow,
                     state,
                 };
+                self.watched.flow(&row);
                 self.watch.record(Record::FlowChange(row));
             }
             FromLink::Rtt(rtt_ns) => {
@@ -297,6 +302,7 @@ impl Run<'_> {
             FromLink::Ended(None) => {
                 let link = &mut self.links[usize::from(sender)];
                 (link.over, link.ended) = (true, true);
+                self.watched.leave(sender);
                 self.happened(
                     Some(sender),
                     EventKind::Ended,
@@ -355,12 +361,14 @@ impl Run<'_> {
             EventKind::Restarted
         };
         self.links[usize::from(sender)].connected = true;
+        self.watched.join(sender, name, terms.fec_window.is_some());
         self.happened(Some(sender), kind, detail);
         Ok(())
     }
 
     fn close(&mut self, sender: u16) {
         self.links[usize::from(sender)].connected = false;
+        self.watched.leave(sender);
         if let Some(stream) = &self.stream {
             stream.commands.send(Command::Remove { sender }).ok();
         }
@@ -378,6 +386,11 @@ impl Run<'_> {
             match report {
                 Report::Records(records) => records.into_iter().for_each(|record| self.take_record(record)),
                 Report::Event(sender, event) => self.take_event(sender, event),
+                Report::Quarter {
+                    now_ns,
+                    held,
+                    senders,
+                } => self.watched.quarter(now_ns, held, &senders),
             }
         }
     }
@@ -437,6 +450,8 @@ impl Run<'_> {
         live.dropped += row.counts.dropped;
         live.used_ns = u64::try_from(row.used.max).unwrap_or(0);
         self.watch.live(&Live::Receiving(*live));
+        let connected: Vec<bool> = self.links.iter().map(|link| link.connected).collect();
+        self.watched.show(self.summary, live, &connected);
         for link in self.links.iter().filter(|link| link.connected) {
             link.orders.send(ToLink::Second(*live)).ok();
         }
@@ -514,77 +529,4 @@ impl Run<'_> {
         };
         received.and(ended)
     }
-}
-
-fn sender_terms(config: &RecvConfig, rank: u16, opened: &Opened) -> SenderTerms {
-    let terms = &opened.terms;
-    let within = terms.packets_per_second() * config.latency_ns as f64 / 1e9;
-    // One flow may be read this far ahead of the others.
-    let apart = usize::from(terms.flows) * data::BUFFERS * (LONGEST_MERGED / terms.payload().max(1)) as usize;
-    // A quarter more than the budget holds: packets do not arrive evenly.
-    let history = within * 1.25 + apart as f64 + f64::from(terms.fec_window.unwrap_or(0));
-    SenderTerms {
-        session: opened.session,
-        secrets: opened.secrets.clone(),
-        flows: terms.flows,
-        fec_window: terms.fec_window,
-        fec_history: history as u16,
-        arq: terms.arq,
-        rtt_ns: opened.rtt_ns,
-        rank,
-    }
-}
-
-fn format_of(terms: &Terms) -> Result<VideoFormat, StreamError> {
-    VideoFormat::from_media_type(terms.format.as_bytes())
-        .map_err(|error| StreamError::FarEnd(format!("the sender's format is not valid: {error}")))
-}
-
-fn start_stream(config: &RecvConfig, opened: &Opened) -> Result<Stream, StreamError> {
-    let terms = &opened.terms;
-    let frames = (8 + 2 * config.latency_ns / terms.frame_ns).min(MOST_FRAMES) as usize;
-    let receiver = Receiver::new(ReceiverConfig {
-        latency_ns: config.latency_ns,
-        payload: terms.payload(),
-        frames,
-        frame_bytes: weir_video::MAX_FRAME_BYTES as u32,
-        join: config.join,
-    })
-    .map_err(|error| StreamError::FarEnd(error.to_string()))?;
-    let (commands, to_obey) = channel();
-    let (outbox, reports) = channel();
-    let output_stop = Stop::default();
-    let (output, queue, to_output) = Output::new(
-        config.output.clone(),
-        terms.frame_ns,
-        outbox.clone(),
-        output_stop.clone(),
-    );
-    let writing = std::thread::Builder::new()
-        .name("output".into())
-        .spawn(move || output.run())
-        .map_err(|error| StreamError::thread(&error))?;
-    let data = Data {
-        receiver,
-        commands: to_obey,
-        reports: outbox,
-        frames: queue,
-    };
-    let receiving = std::thread::Builder::new()
-        .name("receive".into())
-        .spawn(move || data.run())
-        .map_err(|error| StreamError::thread(&error))?;
-    let (records, watched) = channel();
-    let interface = HostFacts::read(Some(opened.peer.ip())).interface;
-    Ok(Stream {
-        commands,
-        reports,
-        to_output,
-        receiving,
-        writing,
-        output_stop,
-        payload: terms.payload(),
-        _watch: HostWatch::start(Side::Local, interface, records)?,
-        watched,
-    })
 }

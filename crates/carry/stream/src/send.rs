@@ -7,6 +7,7 @@ mod data;
 mod door;
 mod session;
 mod stream;
+mod watched;
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -15,10 +16,11 @@ use weir_control::{Admitted, Caller, Stop};
 
 use crate::messages::in_words;
 use crate::source::{FromSource, Source};
-use crate::{Event, EventKind, Live, StreamError, Watch};
-use door::{Callers, MOST_STRANGERS};
+use crate::{Event, EventKind, Live, SendLive, StreamError, Watch};
+use door::Callers;
 use session::{SessionEnd, serve};
 use stream::Stream;
+use watched::Watched;
 
 pub use config::{FecPlan, Pacing, SendConfig};
 pub use stream::SendSummary;
@@ -58,9 +60,10 @@ pub fn run(
         watch,
         summary,
         format: None,
-        strangers: 0,
+        watched: Watched::start(config, watch)?,
     };
     let sent = stream.run(&mut source);
+    drop(stream);
     summary.process_cpu_ns = weir_net::clock::process_cpu_ns() - cpu_ns;
     sent
 }
@@ -68,6 +71,7 @@ pub fn run(
 impl Stream<'_> {
     fn run(&mut self, source: &mut Source) -> Result<(), StreamError> {
         self.watch.listening(self.callers.addresses());
+        self.watched.show(self.summary, &SendLive::default());
         while !self.stop.is_set() {
             self.watch.live(&Live::Waiting("for a receiver".into()));
             let Some(client) = self.await_client(source)? else {
@@ -79,7 +83,10 @@ impl Stream<'_> {
             self.summary.protection = Some(protection.name());
             let how = in_words(protection);
             self.happened(EventKind::Connected, format!("receiver {peer} connected, {how}"));
-            match serve(self, *client, source) {
+            let served = serve(self, *client, source);
+            self.watched.leave();
+            self.watched.show(self.summary, &SendLive::default());
+            match served {
                 Ok(SessionEnd::StreamOver) => {
                     self.happened(EventKind::Ended, "the stream has ended");
                     return Ok(());
@@ -94,7 +101,7 @@ impl Stream<'_> {
                 Err(error) => {
                     // The run fails with the same text, which the user should read only once.
                     let event = Event::now(None, EventKind::Stopped, error.to_string());
-                    self.watch.record(event.record());
+                    self.watched.announcer.note(event);
                     return Err(error);
                 }
             }
@@ -130,10 +137,6 @@ impl Stream<'_> {
     }
 
     fn refused(&mut self, peer: SocketAddr, reason: &str) {
-        self.strangers += 1;
-        // Unauthenticated peers must not be able to fill the results store.
-        if self.strangers <= MOST_STRANGERS {
-            self.happened(EventKind::Refused, format!("{peer} was refused: {reason}"));
-        }
+        self.happened(EventKind::Refused, format!("{peer} was refused: {reason}"));
     }
 }

@@ -15,6 +15,10 @@ pub trait Watch {
     fn listening(&self, addresses: &[SocketAddr]) {
         let _ = addresses;
     }
+    /// Metrics are served at this address.
+    fn metrics(&self, address: SocketAddr) {
+        let _ = address;
+    }
     /// An event for the user. The caller also records it.
     fn event(&self, event: &Event);
     /// The state, about once per second.

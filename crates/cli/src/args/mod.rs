@@ -3,6 +3,7 @@
 
 mod agent;
 mod diagnose;
+mod events;
 mod flows;
 mod lab;
 mod lab_pacing;

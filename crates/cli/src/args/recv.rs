@@ -6,6 +6,7 @@ use clap::{ArgAction, Args, ValueEnum, value_parser};
 use weir_protect::Protection;
 use weir_video::PixelFormat;
 
+use super::events::EventArgs;
 use super::packing_names;
 use crate::units::{ByteCount, Share, TimeSpan};
 
@@ -42,6 +43,7 @@ pub enum ConcealBy {
 Example:
     $ weir recv --from camera.example.net --as y4m --token-file weir.token | ffplay -
     $ weir recv --from a.example.net --from b.example.net --verify --token-file weir.token
+    $ weir recv --from a.example.net --on-event 'logger -t weir \"$WEIR_DETAIL\"' --metrics 127.0.0.1:9464
 
 Without FILE, frames are received, counted and discarded.")]
 pub struct RecvArgs {
@@ -89,11 +91,9 @@ pub struct RecvArgs {
     /// With --join switch: return to an earlier sender when it has been healthy for this time.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = TimeSpan::positive, help_heading = "Senders")]
     pub switch_back: TimeSpan,
-    /// Run a command, or POST to an http:// or https:// URL, at each event; the event is JSON.
-    ///
-    /// A command reads the event from standard input and from WEIR_EVENT, WEIR_SENDER and WEIR_DETAIL.
-    #[arg(long, value_name = "COMMAND|URL", action = ArgAction::Append, help_heading = "Senders")]
-    pub on_event: Vec<String>,
+    /// Events and metrics.
+    #[command(flatten)]
+    pub events: EventArgs,
     /// Maximum time to wait for a sender that has not started.
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Session")]
     pub wait: TimeSpan,

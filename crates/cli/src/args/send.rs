@@ -9,6 +9,7 @@ use weir_fec::Choice;
 use weir_protect::Protection;
 use weir_video::{PixelFormat, VideoFormat};
 
+use super::events::EventArgs;
 use super::{RunName, packing_names};
 use crate::units::{TimeSpan, parse_length};
 
@@ -150,4 +151,7 @@ pub struct SendArgs {
     /// Maximum raw loss rate, before repair; stop when it is exceeded for 3 s.
     #[arg(long, value_name = "SHARE", default_value = "10%", help_heading = "Session")]
     pub most_loss: crate::units::Share,
+    /// Events and metrics.
+    #[command(flatten)]
+    pub events: EventArgs,
 }

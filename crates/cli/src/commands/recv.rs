@@ -108,12 +108,8 @@ fn config(args: &RecvArgs) -> Result<RecvConfig, Failure> {
             most_frames: args.frames,
             budget_ns: args.latency.0,
         },
-        // Any text is a command.
-        hooks: args
-            .on_event
-            .iter()
-            .filter_map(|text| text.parse().ok())
-            .collect(),
+        hooks: args.events.hooks(),
+        metrics: args.events.metrics,
         patience: Duration::from_nanos(args.wait.0),
         receive_buffer: args.receive_buffer.map(|bytes| bytes.0 as usize),
         merge: !args.no_gro,
@@ -122,7 +118,7 @@ fn config(args: &RecvArgs) -> Result<RecvConfig, Failure> {
 }
 
 fn parameters(args: &RecvArgs) -> Value {
-    json!({
+    let mut parameters = json!({
         "from": args.from,
         "join": match args.join { JoinBy::Merge => "merge", JoinBy::Switch => "switch" },
         "latency_ns": args.latency.0,
@@ -132,7 +128,10 @@ fn parameters(args: &RecvArgs) -> Value {
         "conceal": match args.conceal { ConcealBy::Repeat => "repeat", ConcealBy::Blank => "blank" },
         "receive_buffer": args.receive_buffer.map(|bytes| bytes.0),
         "gro": !args.no_gro,
-        "on_event": args.on_event,
         "protect": args.protect.map(Protection::name),
-    })
+    });
+    if let Some(all) = parameters.as_object_mut() {
+        all.extend(args.events.parameters());
+    }
+    parameters
 }

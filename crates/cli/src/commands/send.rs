@@ -143,6 +143,8 @@ fn config(args: &SendArgs, advice: Advice) -> Result<SendConfig, Failure> {
             loss: args.most_loss.fraction(),
             ..BreakerLimits::default()
         },
+        hooks: args.events.hooks(),
+        metrics: args.events.metrics,
     })
 }
 
@@ -182,7 +184,7 @@ fn source(args: &SendArgs) -> Result<SourceConfig, Failure> {
 }
 
 fn parameters(args: &SendArgs, config: &SendConfig) -> Value {
-    json!({
+    let mut parameters = json!({
         "input": target(args),
         "format": args.test_pattern.or(args.format).map(|format| format.to_string()),
         "packing": args.packing.map(|packing| packing.name()),
@@ -198,5 +200,9 @@ fn parameters(args: &SendArgs, config: &SendConfig) -> Value {
         "protect": args.protect.map(Protection::name),
         "source_ports": config.source_ports,
         "gso": config.segmentation,
-    })
+    });
+    if let Some(all) = parameters.as_object_mut() {
+        all.extend(args.events.parameters());
+    }
+    parameters
 }

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 
 use weir_measure::Sink;
 use weir_results::Record;
-use weir_stream::{Event, Live, Watch};
+use weir_stream::{Event, EventState, Live, Watch};
 
+use super::listening::url_on_this_host;
 use super::progress::LiveLine;
 use super::run_store::OpenRun;
 use super::tables;
@@ -37,8 +38,18 @@ impl Watch for Watching<'_> {
             .say(&format!("waiting for a receiver at {}", places.join(" and ")));
     }
 
+    fn metrics(&self, address: SocketAddr) {
+        let url = url_on_this_host("http", address);
+        self.line.say(&format!("metrics at {url}metrics"));
+    }
+
     fn event(&self, event: &Event) {
-        self.line.say(&event.detail);
+        let alarm = match event.state {
+            EventState::Happened => "",
+            EventState::Raised => "ALARM: ",
+            EventState::Cleared => "alarm cleared: ",
+        };
+        self.line.say(&format!("{alarm}{}", event.detail));
     }
 
     fn live(&self, live: &Live) {

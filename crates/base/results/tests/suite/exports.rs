@@ -65,7 +65,7 @@ fn json_gives_the_run_and_then_every_row_by_column_name() {
         first("media_events"),
         &json!({
             "table": "media_events", "id": 1, "run_id": run, "unix_ns": 1000, "sender": null, "event": "connected",
-            "detail": "</script> \u{202e} \"1\"\n"
+            "detail": "</script> \u{202e} \"1\"\n", "state": "raised"
         })
     );
     let lost = lines

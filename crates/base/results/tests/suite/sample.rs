@@ -328,6 +328,7 @@ fn media() -> Vec<Record> {
             sender: (place % 2 == 0).then_some(1),
             event: event.into(),
             detail: format!("</script> \u{202e} \"{place}\"\n"),
+            state: MediaEvent::STATES[place as usize % 3].into(),
         })
     }));
     records

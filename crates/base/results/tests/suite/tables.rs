@@ -95,6 +95,7 @@ fn words_that_no_table_takes_are_counted_as_lost_and_stop_neither_the_writer_nor
     let event = |event: &str| {
         Record::MediaEvent(MediaEvent {
             event: event.into(),
+            state: "happened".into(),
             ..MediaEvent::default()
         })
     };

@@ -13,8 +13,9 @@ use weir_video::VideoFormat;
 use weir_wire::MAX_FEEDBACK_LENGTH;
 
 use super::output::{FrameQueue, Timed};
-use super::report::Report;
+use super::report::{QuarterAccount, Report};
 use crate::StreamError;
+use crate::alarms::{HeldUp, QUARTER_NS};
 use crate::priority::run_in_time;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -53,6 +54,7 @@ struct Source {
     sockets: Vec<UdpSocket>,
     before: ArrivalCounters,
     drops: u64,
+    quarter: QuarterAccount,
 }
 
 pub(super) struct Data {
@@ -71,6 +73,10 @@ struct Running {
     second_ends_ns: u64,
     second_began_ns: u64,
     cpu_ns: u64,
+    quarter_ends_ns: u64,
+    /// When it last looked for packets, and the longest time between two looks in this quarter.
+    looked_ns: u64,
+    longest_ns: u64,
 }
 
 impl Data {
@@ -86,6 +92,9 @@ impl Data {
             second_ends_ns: now + SECOND_NS,
             second_began_ns: now,
             cpu_ns: clock::thread_cpu_ns(),
+            quarter_ends_ns: now + QUARTER_NS,
+            looked_ns: now,
+            longest_ns: 0,
         };
         running.run()
     }
@@ -100,7 +109,9 @@ impl Running {
                 self.close_second(now);
                 return Ok(());
             }
+            self.longest_ns = self.longest_ns.max(now.saturating_sub(self.looked_ns));
             let looked_ns = self.receive()?;
+            self.looked_ns = looked_ns;
             // A description precedes its frames.
             self.tell_events();
             self.hand_out(|receiver| receiver.poll_frame(looked_ns));
@@ -108,6 +119,9 @@ impl Running {
             let now = clock::monotonic_ns();
             if now >= self.second_ends_ns {
                 self.close_second(now);
+            }
+            if now >= self.quarter_ends_ns {
+                self.close_quarter(now);
             }
             let next = self.data.receiver.next_wake(now).unwrap_or(u64::MAX);
             let until = next.min(now + IDLE_NS);
@@ -175,6 +189,7 @@ impl Running {
             sockets,
             before: ArrivalCounters::default(),
             drops: 0,
+            quarter: QuarterAccount::default(),
         });
         Ok(())
     }
@@ -311,6 +326,28 @@ impl Running {
         self.second_ends_ns = self.second_ends_ns.max(now) + SECOND_NS;
         self.data.reports.send(Report::Records(records)).ok();
     }
+
+    fn close_quarter(&mut self, now: u64) {
+        let mut held = HeldUp {
+            longest_ns: std::mem::take(&mut self.longest_ns),
+            drops: 0,
+        };
+        let mut senders = Vec::new();
+        for source in self.sources.iter_mut().flatten() {
+            let (drops, at) = (source.socket_drops(), (now, source.sender));
+            let of = (&self.data.receiver, source.index);
+            let (quarter, dropped) = source.quarter.close(of, at, drops);
+            held.drops += dropped;
+            senders.push(quarter);
+        }
+        self.quarter_ends_ns = self.quarter_ends_ns.max(now) + QUARTER_NS;
+        let quarter = Report::Quarter {
+            now_ns: now,
+            held,
+            senders,
+        };
+        self.data.reports.send(quarter).ok();
+    }
 }
 
 /// The sender of an event.
@@ -324,10 +361,14 @@ fn subject(event: &ReceiverEvent) -> SenderIndex {
 }
 
 impl Source {
+    fn socket_drops(&self) -> u64 {
+        self.sockets.iter().map(UdpSocket::receive_drops).sum()
+    }
+
     /// Counters since the previous row.
     fn second(&mut self, receiver: &Receiver, now: u64, began_ns: u64, cpu_ns: u64) -> RecvSecond {
         let counters = receiver.counters(self.index);
-        let drops: u64 = self.sockets.iter().map(UdpSocket::receive_drops).sum();
+        let drops = self.socket_drops();
         let before = std::mem::replace(&mut self.before, counters);
         let dropped = drops.saturating_sub(self.drops);
         self.drops = drops;

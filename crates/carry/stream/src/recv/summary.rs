@@ -64,7 +64,7 @@ pub struct SenderSummary {
     pub lost: u64,
     /// The same, including those declared lost too early.
     #[serde(skip)]
-    pub(super) missed: u64,
+    pub(crate) missed: u64,
     /// Of these, repaired by FEC.
     pub recovered: u64,
     /// Of these, repaired by ARQ in time.

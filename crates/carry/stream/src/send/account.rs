@@ -5,6 +5,9 @@ use weir_record::SendSecond;
 use weir_stats::{Counters, SenderCounters};
 use weir_stream_proto::Sender;
 
+use super::watched::SendQuarter;
+use crate::alarms::{HeldUp, QUARTER_NS};
+
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// The current second.
@@ -67,5 +70,64 @@ impl Account {
             own: SenderCounters::default(),
         };
         second
+    }
+}
+
+/// The current quarter of a second.
+pub(super) struct QuarterAccount {
+    ends_ns: u64,
+    /// When the thread last looked what is due, and the longest time between two looks.
+    looked_ns: u64,
+    longest_ns: u64,
+    repairs: u64,
+    renewals: u64,
+    /// Feedback that failed authentication, or was not valid.
+    pub rejected: u64,
+}
+
+impl QuarterAccount {
+    pub(super) fn new(now: u64) -> Self {
+        QuarterAccount {
+            ends_ns: now + QUARTER_NS,
+            looked_ns: now,
+            longest_ns: 0,
+            repairs: 0,
+            renewals: 0,
+            rejected: 0,
+        }
+    }
+
+    /// The thread looks what is due.
+    pub(super) fn look(&mut self, now: u64) {
+        self.longest_ns = self.longest_ns.max(now.saturating_sub(self.looked_ns));
+        self.looked_ns = now;
+    }
+
+    /// Ends the quarter if it is over.
+    pub(super) fn close(&mut self, now: u64, sender: &Sender) -> Option<SendQuarter> {
+        if now < self.ends_ns {
+            return None;
+        }
+        let (repairs, renewals) = (sender.counters().repairs, sender.key_renewals());
+        let quarter = SendQuarter {
+            now_ns: now,
+            held: HeldUp {
+                longest_ns: self.longest_ns,
+                drops: 0,
+            },
+            repairs: repairs.saturating_sub(self.repairs),
+            rejected: self.rejected,
+            renewals: renewals.saturating_sub(self.renewals),
+            silence_ns: sender.silence_ns(now),
+        };
+        *self = QuarterAccount {
+            ends_ns: self.ends_ns.max(now) + QUARTER_NS,
+            looked_ns: self.looked_ns,
+            longest_ns: 0,
+            repairs,
+            renewals,
+            rejected: 0,
+        };
+        Some(quarter)
     }
 }

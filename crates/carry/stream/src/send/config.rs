@@ -1,8 +1,9 @@
 //! What to send, how, and to whom.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::Serialize;
+use weir_alarm::Hook;
 use weir_fec::Choice;
 use weir_protect::Demand;
 use weir_stream_proto::BreakerLimits;
@@ -66,4 +67,8 @@ pub struct SendConfig {
     pub arq: bool,
     /// When to stop the stream.
     pub breaker: BreakerLimits,
+    /// Hooks that receive events.
+    pub hooks: Vec<Hook>,
+    /// Where to serve metrics.
+    pub metrics: Option<SocketAddr>,
 }

@@ -13,7 +13,8 @@ use weir_stream_proto::{Broken, FlowChange, Sender, SenderConfig, SenderEvent, T
 use weir_video::VideoFormat;
 use weir_wire::{FlowId, MAX_FEEDBACK_LENGTH, MediaFraming, UnixNanos};
 
-use super::account::Account;
+use super::account::{Account, QuarterAccount};
+use super::watched::SendQuarter;
 use crate::StreamError;
 use crate::priority::run_in_time;
 use crate::source::{FromSource, Source};
@@ -43,6 +44,7 @@ pub(super) enum Order {
 pub(super) enum Report {
     /// Counters of a second, and the flows in use at its end.
     Second(Box<SendSecond>, u16),
+    Quarter(SendQuarter),
     /// Round-trip time to the receiver, nanoseconds: when first known, and every second.
     Rtt(u64),
     Flow(FlowId, FlowChange),
@@ -88,6 +90,7 @@ pub(super) struct Data<'a> {
     rtt_told: bool,
     ended: Option<Ended>,
     account: Account,
+    quarter: QuarterAccount,
 }
 
 /// The source has ended.
@@ -136,16 +139,20 @@ impl<'a> Data<'a> {
             rtt_told: false,
             ended: None,
             account: Account::new(now),
+            quarter: QuarterAccount::new(now),
         })
     }
 
     /// Runs until the stream is over ([`Report::Ended`], [`Report::Stopped`]) or the receiver is gone.
     pub(super) fn run(mut self) -> Result<(), StreamError> {
         run_in_time();
-        self.account = Account::new(clock::monotonic_ns());
+        let began_ns = clock::monotonic_ns();
+        self.account = Account::new(began_ns);
+        self.quarter = QuarterAccount::new(began_ns);
         let mut over = false;
         while !over {
             let now = clock::monotonic_ns();
+            self.quarter.look(now);
             let left = self.take_orders(now);
             self.take_feedback(now)?;
             self.take_frames(now);
@@ -153,6 +160,9 @@ impl<'a> Data<'a> {
             over = self.tell_events() || self.is_done(now) || left;
             if over || now >= self.account.second_ends_ns() {
                 self.close_second(now);
+            }
+            if let Some(quarter) = self.quarter.close(now, &self.sender) {
+                self.reports.send(Report::Quarter(quarter)).ok();
             }
             if !more && !over {
                 self.wait()?;
@@ -191,8 +201,9 @@ impl<'a> Data<'a> {
                     .receive(&mut buffer)
                     .map_err(|error| NetError::io("receive at", socket.local(), error))?;
                 let Some((length, _, _)) = received else { break };
-                // The core counts datagrams that are not feedback of this session.
-                let _ = self.sender.receive(now, self.unix(now), &mut buffer[..length]);
+                // The core counts these with the feedback that was overtaken, which is no alarm.
+                let received = self.sender.receive(now, self.unix(now), &mut buffer[..length]);
+                self.quarter.rejected += u64::from(received.is_err());
             }
         }
         Ok(())

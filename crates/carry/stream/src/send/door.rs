@@ -11,13 +11,11 @@ use weir_wire::Token;
 
 use crate::StreamError;
 
-/// Maximum number of refused connections recorded as events.
-pub(super) const MOST_STRANGERS: u32 = 100;
 /// Maximum number of concurrent handshakes.
 const MAX_HANDSHAKES: usize = 16;
-/// Maximum number of queued callers, of which the sender reads none while it serves one. More refusals than it records
-/// need no place in it.
-const WAITING: usize = MOST_STRANGERS as usize;
+/// Maximum number of queued callers, of which the sender reads none while it serves one. Further refusals are dropped: more
+/// than these are not recorded either.
+const WAITING: usize = 100;
 
 /// Listens until it is dropped.
 pub(super) struct Callers {

@@ -309,6 +309,9 @@ impl Session<'_, '_> {
         };
         let data = Data::new(plan, source, to_obey, outbox)?;
         self.stream.summary.format = Some(agreed.format.to_string());
+        self.stream
+            .watched
+            .join(agreed.fec.is_some(), agreed.want.latency_ns);
         std::thread::scope(|scope| {
             let sending = std::thread::Builder::new()
                 .name("send".into())
@@ -374,7 +377,10 @@ impl Following<'_, '_, '_> {
                 Some(ToSender::Active(active)) => {
                     orders.send(Order::Active(active)).ok();
                 }
-                Some(ToSender::Second(live)) => self.live.receiver = Some(live),
+                Some(ToSender::Second(live)) => {
+                    self.live.receiver = Some(live);
+                    self.session.stream.watched.report(live);
+                }
                 Some(ToSender::Leave) => return Ok(SessionEnd::Left("it has finished".into())),
                 Some(other) => return Err(nonsense(&other)),
                 None => {}
@@ -395,6 +401,7 @@ impl Following<'_, '_, '_> {
         for report in reports.try_iter() {
             match report {
                 Report::Second(second, used) => self.second(*second, used),
+                Report::Quarter(quarter) => self.session.stream.watched.quarter(&quarter),
                 Report::Rtt(rtt_ns) => self.session.control.writer.send(&ToReceiver::Rtt { rtt_ns })?,
                 Report::Flow(flow, change) => self.flow(flow.0, change)?,
                 Report::Format(format) => self.format(format),
@@ -438,16 +445,17 @@ impl Following<'_, '_, '_> {
     }
 
     fn flow(&mut self, flow: u16, change: FlowChange) -> Result<(), ControlError> {
-        let state = match change {
-            FlowChange::Silent => "silent",
-            FlowChange::Losing | FlowChange::StillBad => "losing",
-            FlowChange::Back => "used",
+        let unused = match change {
+            FlowChange::Silent => Some("silent"),
+            FlowChange::Losing | FlowChange::StillBad => Some("losing"),
+            FlowChange::Back => None,
         };
+        self.session.stream.watched.flow(flow, unused);
         let row = FlowRow {
             unix_ns: weir_net::clock::unix_ns(),
             sender: 0,
             flow,
-            state: state.to_owned(),
+            state: unused.unwrap_or("used").to_owned(),
         };
         let message = ToReceiver::Flow {
             unix_ns: row.unix_ns,
@@ -482,8 +490,10 @@ impl Following<'_, '_, '_> {
             rtt_ns: second.receiver_rtt_ns,
             receiver: self.live.receiver,
         };
-        self.session.stream.watch.record(Record::SendSecond(second));
-        self.session.stream.watch.live(&Live::Sending(self.live));
+        let stream = &self.session.stream;
+        stream.watch.record(Record::SendSecond(second));
+        stream.watch.live(&Live::Sending(self.live));
+        stream.watched.show(stream.summary, &self.live);
     }
 }
 

@@ -7,6 +7,7 @@ use weir_video::VideoFormat;
 
 use super::config::SendConfig;
 use super::door::Callers;
+use super::watched::Watched;
 use crate::{Event, EventKind, Watch};
 
 /// Totals of a sender.
@@ -39,15 +40,13 @@ pub(super) struct Stream<'a> {
     pub watch: &'a dyn Watch,
     pub summary: &'a mut SendSummary,
     pub format: Option<VideoFormat>,
-    /// Connections that were refused.
-    pub strangers: u32,
+    pub watched: Watched<'a>,
 }
 
 impl Stream<'_> {
-    pub(super) fn happened(&self, event: EventKind, detail: impl Into<String>) {
+    pub(super) fn happened(&mut self, event: EventKind, detail: impl Into<String>) {
         let event = Event::now(None, event, detail);
-        self.watch.record(event.record());
-        self.watch.event(&event);
+        self.watched.announcer.announce(event);
     }
 
     /// Duration of a frame, nanoseconds.

@@ -52,6 +52,7 @@ pub(super) fn media_events(source: Source<'_>) -> Result<Named, StoreError> {
                     sender: row.sender.map(i64::from),
                     event: shortened(row.event),
                     detail: shortened(row.detail),
+                    state: shortened(row.state),
                 });
             }
             Ok(())
@@ -69,6 +70,10 @@ pub(super) fn media_events(source: Source<'_>) -> Result<Named, StoreError> {
         (
             "event",
             Values::Words(rows.iter().map(|row| row.event.clone().into()).collect()),
+        ),
+        (
+            "state",
+            Values::Words(rows.iter().map(|row| row.state.clone().into()).collect()),
         ),
         (
             "detail",
@@ -92,6 +97,7 @@ struct Event {
     sender: Option<i64>,
     event: String,
     detail: String,
+    state: String,
 }
 
 /// The earliest events.

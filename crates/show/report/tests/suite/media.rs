@@ -101,6 +101,7 @@ fn too_many_changes_and_events_leave_the_earliest_whatever_their_order() {
             records.push(Record::MediaEvent(MediaEvent {
                 unix_ns,
                 event: "slow_reader".into(),
+                state: "happened".into(),
                 detail: "ä".repeat(if unix_ns == START { 100_000 } else { 5 }),
                 ..MediaEvent::default()
             }));

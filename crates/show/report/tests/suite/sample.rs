@@ -417,7 +417,8 @@ pub fn media() -> Vec<Record> {
         records.push(Record::MediaEvent(MediaEvent {
             unix_ns: START + (20 - number) * SECOND,
             sender: (number % 3 > 0).then(|| (number % 3) as u16 - 1),
-            event: MediaEvent::EVENTS[number as usize % 9].into(),
+            event: MediaEvent::EVENTS[number as usize % 16].into(),
+            state: MediaEvent::STATES[number as usize % 3].into(),
             detail: format!("</script><b>{number}</b>"),
         }));
     }

@@ -1,0 +1,19 @@
+//! Alarms: the hysteresis between raised and cleared, a limit on the rate of events, their delivery to commands and webhooks,
+//! and counters as OpenMetrics text with a server for it. It must not know what is measured, or what an event is about.
+//!
+//! [`Alarm`] and [`Gate`] have no clock. [`Deliveries`] and [`MetricsServer`] have threads of their own: no call of theirs
+//! waits for a command, a webhook or a client.
+
+mod alarm;
+mod deliver;
+mod gate;
+mod hook;
+mod openmetrics;
+mod server;
+
+pub use alarm::{Alarm, Change, Hold};
+pub use deliver::{Deliveries, Message};
+pub use gate::Gate;
+pub use hook::{Hook, HookError};
+pub use openmetrics::{CONTENT_TYPE, Exposition, Family};
+pub use server::MetricsServer;
