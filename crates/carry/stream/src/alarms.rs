@@ -56,7 +56,7 @@ pub(crate) struct Quarter {
 pub(crate) struct HeldUp {
     /// Longest time for which the packet thread did not look for packets, nanoseconds.
     pub longest_ns: u64,
-    /// Packets dropped at the sockets.
+    /// Packets that the kernel dropped at the sockets, or did not take.
     pub drops: u64,
 }
 
@@ -183,9 +183,12 @@ impl Alarms {
             || match (held.drops, end) {
                 (0, End::Receiver) => format!("this host held up the receiver: packets waited {ms} ms to be read"),
                 (0, End::Sender) => format!("this host held up the sender: packets waited {ms} ms to be sent"),
-                (drops, _) => format!(
+                (drops, End::Receiver) => format!(
                     "this host dropped {drops} packets at its sockets; see --receive-buffer and net.core.rmem_max"
                 ),
+                (drops, End::Sender) => {
+                    format!("this host did not send {drops} packets: the socket or the interface's queue was full")
+                }
             },
             || "this host is in time again".to_owned(),
         );

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use weir_alarm::{Exposition, Family, MetricsServer};
-use weir_stats::{Counters, SenderCounters};
+use weir_stats::SenderCounters;
 
 use crate::alarms::Alarms;
 use crate::recv::{RecvSummary, SenderSummary};
@@ -41,37 +41,51 @@ pub(crate) fn serve(
     Ok(Some(server))
 }
 
-/// Names, units and meanings of a sender's counters, in their order.
-const SENT: [(&str, &str, &str); SenderCounters::NAMES.len()] = [
-    ("frames", "", "Frames sent."),
-    ("skipped", "frames", "Input frames that were not sent."),
+/// Name, unit, meaning and value of a counter.
+type Counter<T> = (&'static str, &'static str, &'static str, fn(&T) -> u64);
+
+const SENT: [Counter<SenderCounters>; 10] = [
+    ("frames", "", "Frames sent.", |it| it.frames),
+    ("skipped", "frames", "Input frames that were not sent.", |it| {
+        it.frames_skipped
+    }),
     (
         "source",
         "packets",
         "Source packets sent, without retransmissions.",
+        |it| it.sources,
     ),
-    ("sent", "bytes", "UDP payload sent."),
-    ("repair", "packets", "Repair packets sent."),
-    ("retransmitted", "packets", "Packets retransmitted on request."),
+    ("sent", "bytes", "UDP payload sent.", |it| it.bytes),
+    ("repair", "packets", "Repair packets sent.", |it| it.repairs),
+    (
+        "retransmitted",
+        "packets",
+        "Packets retransmitted on request.",
+        |it| it.retransmitted,
+    ),
     (
         "probe",
         "packets",
         "Copies sent to probe flows, and of last packets.",
+        |it| it.trials,
     ),
     (
         "late_request",
         "packets",
         "Requests for packets no longer kept, or too late.",
+        |it| it.refused,
     ),
     (
         "unsent",
         "packets",
         "Packets dropped because the socket buffer was full.",
+        |it| it.unsent,
     ),
     (
         "rejected",
         "packets",
         "Feedback that was not from the receiver, damaged, or not newer than the last.",
+        |it| it.rejected,
     ),
 ];
 
@@ -140,8 +154,7 @@ const RECEIVED: [OfSender; 13] = [
     ),
 ];
 
-/// The page of a sender. `flows` are those that have changed, and whether each is used; `frames` of the summary include
-/// those of running sessions.
+/// The page of a sender. `flows` are those whose use has changed in this session, and whether each is used.
 pub(crate) fn sent(
     summary: &SendSummary,
     live: &SendLive,
@@ -150,9 +163,9 @@ pub(crate) fn sent(
     context: &Context<'_>,
 ) -> String {
     let mut page = Exposition::default();
-    for ((name, unit, help), value) in SENT.into_iter().zip(summary.counts.values()) {
+    for (name, unit, help, of) in SENT {
         page.counter(&format!("weir_send_{name}"), unit, help)
-            .sample(&[], value);
+            .sample(&[], of(&summary.counts));
     }
     page.counter(
         "weir_send_receivers",
@@ -286,4 +299,124 @@ fn events(mut family: Family<'_>, context: &Context<'_>) {
 
 fn in_seconds(time_ns: u64) -> f64 {
     time_ns as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::alarms::{End, Quarter};
+
+    /// Each line is asserted by hand or comes once; that a reader of Prometheus takes the page is a test of the built binary.
+    fn checked(page: &str, lines: &[&str]) {
+        for line in lines {
+            assert!(page.lines().any(|it| it == *line), "{line} is not in:\n{page}");
+        }
+        let samples = page.lines().filter(|line| !line.starts_with('#'));
+        let names: Vec<&str> = samples
+            .filter_map(|line| line.rsplit_once(' '))
+            .map(|(name, _)| name)
+            .collect();
+        let different: BTreeSet<&str> = names.iter().copied().collect();
+        assert_eq!(different.len(), names.len(), "{page}");
+    }
+
+    fn residual_loss(end: End, peer: u16) -> Alarms {
+        let mut alarms = Alarms::new(end, 0);
+        alarms.join(peer, "x", false);
+        let lossy = Quarter {
+            unrepaired: 1,
+            ..Quarter::default()
+        };
+        alarms.peer(1, peer, &lossy);
+        alarms
+    }
+
+    #[test]
+    fn a_receiver_shows_each_sender_each_flow_and_its_alarms() {
+        let sender = |from: &str, unrepaired| SenderSummary {
+            from: from.into(),
+            unrepaired,
+            rtt_ns: 2_500_000,
+            ..SenderSummary::default()
+        };
+        let summary = RecvSummary {
+            senders: vec![sender("a", 0), sender("b \"x\"", 3)],
+            ..RecvSummary::default()
+        };
+        let live = RecvLive {
+            frames: 10,
+            budget_ns: 20_000_000,
+            ..RecvLive::default()
+        };
+        let flow = FlowMetrics {
+            received: 5,
+            missing: 1,
+        };
+        let context = Context {
+            alarms: &residual_loss(End::Receiver, 1),
+            events: &BTreeMap::from([(EventKind::ResidualLoss, 1)]),
+        };
+        let flows = BTreeMap::from([((1, 2), flow), ((1, 3), flow)]);
+        let unused = |sender, flow| (sender, flow) == (1, 3);
+        let page = received(&summary, &live, &[false, true], &flows, unused, &context);
+        checked(
+            &page,
+            &[
+                r#"weir_recv_unrepaired_packets_total{sender="0",from="a"} 0"#,
+                r#"weir_recv_unrepaired_packets_total{sender="1",from="b \"x\""} 3"#,
+                r#"weir_recv_connected{sender="0",from="a"} 0"#,
+                r#"weir_recv_connected{sender="1",from="b \"x\""} 1"#,
+                r#"weir_recv_rtt_seconds{sender="0",from="a"} 0.0025"#,
+                r#"weir_recv_flow_missing_packets{sender="1",from="b \"x\"",flow="2"} 1"#,
+                r#"weir_recv_flow_used{sender="1",from="b \"x\"",flow="2"} 1"#,
+                r#"weir_recv_flow_used{sender="1",from="b \"x\"",flow="3"} 0"#,
+                r#"weir_recv_frames_total{state="complete"} 10"#,
+                "weir_recv_budget_seconds 0.02",
+                r#"weir_recv_alarm{alarm="residual_loss",sender="0",from="a"} 0"#,
+                r#"weir_recv_alarm{alarm="residual_loss",sender="1",from="b \"x\""} 1"#,
+                r#"weir_recv_alarm{alarm="held_up"} 0"#,
+                r#"weir_recv_events_total{event="residual_loss"} 1"#,
+            ],
+        );
+    }
+
+    #[test]
+    fn a_sender_shows_its_totals_its_flows_and_its_alarms() {
+        let summary = SendSummary {
+            receivers: 2,
+            counts: SenderCounters {
+                frames: 7,
+                frames_skipped: 6,
+                refused: 5,
+                ..SenderCounters::default()
+            },
+            ..SendSummary::default()
+        };
+        let live = SendLive {
+            flows: (1, 2),
+            ..SendLive::default()
+        };
+        let context = Context {
+            alarms: &residual_loss(End::Sender, 0),
+            events: &BTreeMap::new(),
+        };
+        let page = sent(&summary, &live, true, &BTreeMap::from([(1, false)]), &context);
+        checked(
+            &page,
+            &[
+                "weir_send_frames_total 7",
+                "weir_send_skipped_frames_total 6",
+                "weir_send_late_request_packets_total 5",
+                "weir_send_receivers_total 2",
+                "weir_send_connected 1",
+                r#"weir_send_flow_used{flow="0"} 1"#,
+                r#"weir_send_flow_used{flow="1"} 0"#,
+                r#"weir_send_alarm{alarm="residual_loss"} 1"#,
+                r#"weir_send_alarm{alarm="flow_dark"} 0"#,
+                "# EOF",
+            ],
+        );
+    }
 }

@@ -2,6 +2,8 @@
 //! packets are reassembled or repaired.
 
 mod data;
+#[cfg(test)]
+mod judged_tests;
 mod link;
 mod output;
 mod report;

@@ -115,6 +115,11 @@ const REFUSED: &str = r#"
 2 | recv --from 127.0.0.1 --json - | --json ; standard output
 2 | recv --from 127.0.0.1 --token-file /nowhere | cannot read the token file
 2 | recv --from 127.0.0.1 --protect rot13 | no protection is called 'rot13' ; aes-128-gcm
+2 | recv --from 127.0.0.1 --on-event http://127.0.0.1/x | give it with --webhook
+2 | recv --from 127.0.0.1 --webhook ftp://127.0.0.1/x | a URL such as https://alerts.example.net/weir
+2 | recv --from 127.0.0.1 --metrics 9464 | --metrics
+2 | recv --from 127.0.0.1 --wait 0s --db recv.db --metrics 127.0.0.1:TCPPORT | cannot serve metrics at 127.0.0.1: ; in use ; --metrics
+2 | send --test-pattern --port 0 --db send.db --metrics 127.0.0.1:TCPPORT | cannot serve metrics at 127.0.0.1: ; in use ; --metrics
 2 | send --test-pattern 160x120@50:yuv422p10le --protect auth | --protect auth needs a token ; --token-file
 3 | recv --from 127.0.0.1 --wait 0s --db recv.db | cannot reach a sender ; 127.0.0.1:4848 ; weir send
 3 | recv --from no-such-host.invalid --wait 0s --db recv.db | cannot resolve host 'no-such-host.invalid'

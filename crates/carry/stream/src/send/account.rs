@@ -83,6 +83,8 @@ pub(super) struct QuarterAccount {
     renewals: u64,
     /// Feedback that failed authentication, or was not valid.
     pub rejected: u64,
+    /// Packets that the kernel did not take.
+    pub unsent: u64,
 }
 
 impl QuarterAccount {
@@ -94,6 +96,7 @@ impl QuarterAccount {
             repairs: 0,
             renewals: 0,
             rejected: 0,
+            unsent: 0,
         }
     }
 
@@ -113,7 +116,7 @@ impl QuarterAccount {
             now_ns: now,
             held: HeldUp {
                 longest_ns: self.longest_ns,
-                drops: 0,
+                drops: self.unsent,
             },
             repairs: repairs.saturating_sub(self.repairs),
             rejected: self.rejected,
@@ -127,6 +130,7 @@ impl QuarterAccount {
             repairs,
             renewals,
             rejected: 0,
+            unsent: 0,
         };
         Some(quarter)
     }

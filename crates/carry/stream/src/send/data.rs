@@ -327,8 +327,9 @@ impl<'a> Data<'a> {
                 header: block[index].header(),
                 body: sender.body(&block[index]),
             });
-            self.account
-                .add(sent.map_err(|error| cannot_send(socket, error))?);
+            let outcome = sent.map_err(|error| cannot_send(socket, error))?;
+            self.account.add(outcome);
+            self.quarter.unsent += outcome.refused;
             rest = &rest[end..];
         }
         Ok(())
