@@ -310,11 +310,13 @@ fn words(definition: &str) -> impl Iterator<Item = &str> {
     definition.split('\'').skip(1).step_by(2)
 }
 
-/// Makes tables anew whose checks accept more words now; SQLite cannot change a check. No other table refers to them.
+/// Makes tables anew whose checks accept more words now; SQLite cannot change a check. In the order of
+/// <https://www.sqlite.org/lang_altertable.html>, section 7: rows that refer to a table stay when it is dropped.
 fn accept_new_words(connection: &mut Connection) -> rusqlite::Result<()> {
     if narrow_tables(connection)?.is_empty() {
         return Ok(());
     }
+    connection.pragma_update(None, "foreign_keys", false)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Asked again under the lock: another process may have done it meanwhile.
     for NarrowTable {
@@ -334,7 +336,8 @@ fn accept_new_words(connection: &mut Connection) -> rusqlite::Result<()> {
             indices.join("; ")
         ))?;
     }
-    transaction.commit()
+    transaction.commit()?;
+    connection.pragma_update(None, "foreign_keys", true)
 }
 
 /// Shows tables that lack columns as views with the defaults, since the file must not change.

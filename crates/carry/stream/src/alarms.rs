@@ -132,8 +132,12 @@ impl Alarms {
         let Some(gone) = self.peers.remove(&peer) else {
             return;
         };
-        let of_peer =
-            |subject: &Subject| subject.sender == self.label(peer) && subject.event != EventKind::HeldUp;
+        // The host is watched as long as there is anybody to hold up.
+        let is_last = self.peers.is_empty();
+        let of_peer = |subject: &Subject| match subject.event {
+            EventKind::HeldUp => is_last,
+            _ => subject.sender == self.label(peer),
+        };
         let subjects: Vec<Subject> = self.alarms.keys().copied().filter(of_peer).collect();
         for subject in subjects {
             let change = self
@@ -143,6 +147,12 @@ impl Alarms {
             let detail = || format!("the session with {} has ended", gone.name);
             self.signal(subject, change, detail, detail);
         }
+    }
+
+    /// Whether a flow of a peer is out of use.
+    pub(crate) fn is_unused(&self, peer: u16, flow: u16) -> bool {
+        let known = self.peers.get(&peer).and_then(|peer| peer.flows.get(&flow));
+        known.is_some_and(Option::is_some)
     }
 
     /// Whether there is a session with a peer.
@@ -165,6 +175,9 @@ impl Alarms {
 
     /// Judges what this host cost. Call before [`peer`](Self::peer).
     pub(crate) fn host(&mut self, now_ns: u64, held: HeldUp) {
+        if self.peers.is_empty() {
+            return;
+        }
         let is_held = held.drops > 0 || held.longest_ns > self.budget_ns.max(LEAST_HELD_NS);
         if is_held {
             self.held_until_ns = now_ns + QUARTERS as u64 * QUARTER_NS;
@@ -203,7 +216,8 @@ impl Alarms {
             known.second.pop_front();
         }
         known.second.push_back(*quarter);
-        let sum = |of: fn(&Quarter) -> u64| known.second.iter().map(of).sum::<u64>();
+        // The other end may report anything.
+        let sum = |of: fn(&Quarter) -> u64| known.second.iter().map(of).fold(0, u64::saturating_add);
         let second = Quarter {
             lost: sum(|it| it.lost),
             repairs: sum(|it| it.repairs),
@@ -250,7 +264,7 @@ impl Alarms {
         let &Quarter {
             lost, repairs, late, ..
         } = second;
-        let beyond = second.unrepaired > 0 || lost > repairs + BEYOND_REPAIRS;
+        let beyond = second.unrepaired > 0 || lost > repairs.saturating_add(BEYOND_REPAIRS);
         self.observe(
             now_ns,
             (exhausted, AT_ONCE),

@@ -289,4 +289,29 @@ fn the_end_of_a_session_clears_its_alarms_and_no_others() {
     // What comes for it afterwards is nobody's.
     run.quarters(2.0, lossy);
     assert!(!run.alarms.stands(EventKind::ResidualLoss, Some(0)));
+    // With the last one nobody is left whom the host can hold up.
+    let held = HeldUp {
+        longest_ns: SECOND_NS,
+        drops: 0,
+    };
+    run.pass(1.0, held, lossy);
+    assert!(run.alarms.stands(EventKind::HeldUp, None));
+    run.alarms.leave(run.now_ns, 1);
+    run.pass(1.0, held, lossy);
+    assert!(!run.alarms.stands(EventKind::HeldUp, None));
+}
+
+#[test]
+fn whatever_the_other_end_reports_is_taken() {
+    let mut run = Run::new(true);
+    let most = Quarter {
+        lost: u64::MAX,
+        late: u64::MAX,
+        unrepaired: u64::MAX,
+        rejected: u64::MAX,
+        repairs: u64::MAX,
+        ..quiet()
+    };
+    run.quarters(2.0, most);
+    assert_eq!(run.told.len(), 4, "{:?}", run.told);
 }

@@ -32,7 +32,7 @@ impl Filter {
 
 /// Announces the events of one run.
 pub(crate) struct Announcer<'a> {
-    pub(crate) watch: &'a dyn Watch,
+    watch: &'a dyn Watch,
     command: &'static str,
     host: String,
     deliveries: Deliveries,

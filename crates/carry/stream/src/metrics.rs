@@ -154,12 +154,11 @@ const RECEIVED: [OfSender; 13] = [
     ),
 ];
 
-/// The page of a sender. `flows` are those whose use has changed in this session, and whether each is used.
+/// The page of a sender.
 pub(crate) fn sent(
     summary: &SendSummary,
     live: &SendLive,
     is_connected: bool,
-    flows: &BTreeMap<u16, bool>,
     context: &Context<'_>,
 ) -> String {
     let mut page = Exposition::default();
@@ -181,7 +180,7 @@ pub(crate) fn sent(
     }
     let mut used = page.gauge("weir_send_flow_used", "", "Whether the flow carries its share.");
     for flow in 0..live.flows.1 {
-        let is_used = flows.get(&flow).copied().unwrap_or(true);
+        let is_used = !context.alarms.is_unused(0, flow);
         used.sample(&[("flow", &flow.to_string())], u8::from(is_used));
     }
     let mut standing = page.gauge("weir_send_alarm", "", ALARM);
@@ -196,14 +195,12 @@ pub(crate) fn sent(
 const ALARM: &str = "Whether the alarm stands.";
 const EVENTS: &str = "Recorded events, by kind; an alarm that is raised and cleared has two.";
 
-/// The page of a receiver. `flows` are those of running sessions, by sender and flow, and `unused` those that their
-/// sender does not use.
+/// The page of a receiver. `flows` are those of running sessions, by sender and flow.
 pub(crate) fn received(
     summary: &RecvSummary,
     live: &RecvLive,
     connected: &[bool],
     flows: &BTreeMap<(u16, u16), FlowMetrics>,
-    unused: impl Fn(u16, u16) -> bool,
     context: &Context<'_>,
 ) -> String {
     let mut page = Exposition::default();
@@ -256,7 +253,7 @@ pub(crate) fn received(
         "used",
         "",
         "Whether the sender uses the flow.",
-        &|(sender, flow), _| u64::from(!unused(sender, flow)),
+        &|(sender, flow), _| u64::from(!context.alarms.is_unused(sender, flow)),
     );
     frames(&mut page, live);
     let mut standing = page.gauge("weir_recv_alarm", "", ALARM);
@@ -354,13 +351,14 @@ mod tests {
             received: 5,
             missing: 1,
         };
+        let mut alarms = residual_loss(End::Receiver, 1);
+        alarms.flow(1, 3, Some("losing"));
         let context = Context {
-            alarms: &residual_loss(End::Receiver, 1),
+            alarms: &alarms,
             events: &BTreeMap::from([(EventKind::ResidualLoss, 1)]),
         };
         let flows = BTreeMap::from([((1, 2), flow), ((1, 3), flow)]);
-        let unused = |sender, flow| (sender, flow) == (1, 3);
-        let page = received(&summary, &live, &[false, true], &flows, unused, &context);
+        let page = received(&summary, &live, &[false, true], &flows, &context);
         checked(
             &page,
             &[
@@ -398,11 +396,13 @@ mod tests {
             flows: (1, 2),
             ..SendLive::default()
         };
+        let mut alarms = residual_loss(End::Sender, 0);
+        alarms.flow(0, 1, Some("silent"));
         let context = Context {
-            alarms: &residual_loss(End::Sender, 0),
+            alarms: &alarms,
             events: &BTreeMap::new(),
         };
-        let page = sent(&summary, &live, true, &BTreeMap::from([(1, false)]), &context);
+        let page = sent(&summary, &live, true, &context);
         checked(
             &page,
             &[

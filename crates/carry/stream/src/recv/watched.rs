@@ -1,6 +1,6 @@
 //! What a receiver is watched by: alarms, and metrics. It must not know threads or connections.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use weir_alarm::MetricsServer;
 use weir_net::clock;
@@ -21,8 +21,6 @@ pub(super) struct Watched<'a> {
     names: &'a [String],
     /// Flows of running sessions, by sender and flow.
     flows: BTreeMap<(u16, u16), FlowMetrics>,
-    /// Flows that their sender does not use.
-    unused: BTreeSet<(u16, u16)>,
 }
 
 impl<'a> Watched<'a> {
@@ -35,7 +33,6 @@ impl<'a> Watched<'a> {
             server,
             names: &config.from,
             flows: BTreeMap::new(),
-            unused: BTreeSet::new(),
         })
     }
 
@@ -48,7 +45,6 @@ impl<'a> Watched<'a> {
     pub(super) fn leave(&mut self, sender: u16) {
         self.alarms.leave(clock::monotonic_ns(), sender);
         self.flows.retain(|(of, _), _| *of != sender);
-        self.unused.retain(|(of, _)| *of != sender);
         self.announce();
     }
 
@@ -61,18 +57,12 @@ impl<'a> Watched<'a> {
 
     /// A sender uses a flow otherwise.
     pub(super) fn flow(&mut self, change: &FlowChange) {
-        let (sender, flow) = (change.sender, change.flow);
         let unused = match change.state.as_str() {
             "silent" => Some("silent"),
             "losing" => Some("losing"),
             _ => None,
         };
-        if unused.is_some() && usize::from(flow) < weir_wire::MAX_FEEDBACK_FLOWS {
-            self.unused.insert((sender, flow));
-        } else {
-            self.unused.remove(&(sender, flow));
-        }
-        self.alarms.flow(sender, flow, unused);
+        self.alarms.flow(change.sender, change.flow, unused);
     }
 
     /// A quarter of a second is over.
@@ -112,14 +102,6 @@ impl<'a> Watched<'a> {
             alarms: &self.alarms,
             events: self.announcer.counts(),
         };
-        let unused = |sender, flow| self.unused.contains(&(sender, flow));
-        server.show(metrics::received(
-            summary,
-            live,
-            connected,
-            &self.flows,
-            unused,
-            &context,
-        ));
+        server.show(metrics::received(summary, live, connected, &self.flows, &context));
     }
 }

@@ -1,7 +1,5 @@
 //! What a sender is watched by: alarms, and metrics. It must not know threads or connections.
 
-use std::collections::BTreeMap;
-
 use weir_alarm::MetricsServer;
 use weir_net::clock;
 
@@ -35,9 +33,7 @@ pub(super) struct Watched<'a> {
     pub announcer: Announcer<'a>,
     alarms: Alarms,
     server: Option<MetricsServer>,
-    /// Flows whose use has changed in this session, and whether each is used.
-    flows: BTreeMap<u16, bool>,
-    /// The receiver's last second, until it is judged.
+    /// What the receiver has reported and is not judged yet.
     reported: RecvLive,
     is_connected: bool,
 }
@@ -50,7 +46,6 @@ impl<'a> Watched<'a> {
             announcer: Announcer::new("send", &config.hooks, watch)?,
             alarms: Alarms::new(End::Sender, 0),
             server,
-            flows: BTreeMap::new(),
             reported: RecvLive::default(),
             is_connected: false,
         })
@@ -66,7 +61,6 @@ impl<'a> Watched<'a> {
     /// The session ends.
     pub(super) fn leave(&mut self) {
         self.alarms.leave(clock::monotonic_ns(), RECEIVER);
-        self.flows.clear();
         self.reported = RecvLive::default();
         self.is_connected = false;
         self.announce();
@@ -74,13 +68,17 @@ impl<'a> Watched<'a> {
 
     /// A flow is used, or the reason why it is not.
     pub(super) fn flow(&mut self, flow: u16, unused: Option<&'static str>) {
-        self.flows.insert(flow, unused.is_none());
         self.alarms.flow(RECEIVER, flow, unused);
     }
 
     /// The receiver's last second.
     pub(super) fn report(&mut self, live: RecvLive) {
-        self.reported = live;
+        // The receiver may report anything.
+        let sum = u64::saturating_add;
+        let reported = &mut self.reported;
+        reported.lost = sum(reported.lost, live.lost);
+        reported.unrepaired = sum(reported.unrepaired, live.unrepaired);
+        reported.late = sum(reported.late, live.late);
     }
 
     /// A quarter of a second is over.
@@ -118,12 +116,6 @@ impl<'a> Watched<'a> {
             alarms: &self.alarms,
             events: self.announcer.counts(),
         };
-        server.show(metrics::sent(
-            summary,
-            live,
-            self.is_connected,
-            &self.flows,
-            &context,
-        ));
+        server.show(metrics::sent(summary, live, self.is_connected, &context));
     }
 }
