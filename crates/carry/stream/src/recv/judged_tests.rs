@@ -114,7 +114,7 @@ impl Pair {
         }
     }
 
-    /// Runs for so many seconds, a millisecond after the other.
+    /// Runs for a number of seconds, a millisecond after the other.
     fn run(&mut self, seconds: u64) -> &mut Self {
         let mut out = Vec::new();
         for now in (0..seconds * SECOND_NS).step_by(MS_NS as usize) {
