@@ -253,13 +253,17 @@ impl Alarms {
             EventKind::OverBudget,
         ]
         .map(about);
+        let place = match self.end {
+            End::Receiver => format!("from {name}"),
+            End::Sender => format!("at {name}"),
+        };
         let cause = if is_held { "; this host is held up" } else { "" };
         self.observe(
             now_ns,
             (loss, AT_ONCE),
             unrepaired > 0,
-            || format!("residual loss from {name}: {unrepaired} packets were not repaired{cause}"),
-            || format!("no residual loss from {name} for 5 s"),
+            || format!("residual loss {place}: {unrepaired} packets were not repaired{cause}"),
+            || format!("no residual loss {place} for 5 s"),
         );
         let &Quarter {
             lost, repairs, late, ..
@@ -271,17 +275,17 @@ impl Alarms {
             fec && beyond && !is_held,
             || {
                 format!(
-                    "FEC of {name} is exhausted: {lost} packets lost and {repairs} repair packets in 1 s; more overhead repairs more"
+                    "more loss {place} than FEC repairs: {lost} packets lost and {repairs} repair packets in 1 s"
                 )
             },
-            || format!("FEC of {name} repairs the loss again"),
+            || format!("FEC repairs the loss {place} again"),
         );
         self.observe(
             now_ns,
             (over, AT_ONCE),
             late >= LATE && !is_held,
-            || format!("packets from {name} exceed the latency budget: {late} arrived too late in 1 s"),
-            || format!("packets from {name} are within the latency budget again"),
+            || format!("packets {place} exceed the latency budget: {late} arrived too late in 1 s"),
+            || format!("packets {place} are within the latency budget again"),
         );
     }
 
@@ -313,6 +317,10 @@ impl Alarms {
             flow: None,
         };
         let silence_ns = silence_ns.unwrap_or(0);
+        let way = match self.end {
+            End::Receiver => "from",
+            End::Sender => "to",
+        };
         let is_held = now_ns < self.held_until_ns;
         self.observe(
             now_ns,
@@ -337,8 +345,8 @@ impl Alarms {
                 now_ns,
                 (subject, DARK),
                 is_dark,
-                || format!("flow {flow} of {name} is dark: {why}, unused for 1 s"),
-                || format!("flow {flow} of {name} is back"),
+                || format!("flow {flow} {way} {name} is dark: {why}, unused for 1 s"),
+                || format!("flow {flow} {way} {name} is back"),
             );
         }
     }

@@ -202,7 +202,7 @@ fn a_flow_that_flaps_raises_one_alarm_and_others_have_their_own() {
     }
     assert_eq!(run.told, [(1_250, EventKind::FlowDark, Raised)]);
     assert!(
-        run.details[0].contains("flow 3 of camera is dark: losing"),
+        run.details[0].contains("flow 3 from camera is dark: losing"),
         "{:?}",
         run.details
     );
@@ -314,4 +314,29 @@ fn whatever_the_other_end_reports_is_taken() {
     };
     run.quarters(2.0, most);
     assert_eq!(run.told.len(), 4, "{:?}", run.told);
+}
+
+#[test]
+fn a_sender_says_where_the_loss_is() {
+    let mut alarms = Alarms::new(End::Sender, BUDGET_NS);
+    alarms.join(0, "the receiver", true);
+    let bad = Quarter {
+        unrepaired: 2,
+        ..quiet()
+    };
+    alarms.flow(0, 1, Some("silent"));
+    for now in [1, 1 + SECOND_NS] {
+        alarms.peer(now, 0, &bad);
+    }
+    let signals = alarms.take();
+    assert!(signals.iter().all(|signal| signal.subject.sender.is_none()));
+    let details: Vec<&str> = signals.iter().map(|signal| signal.detail.as_str()).collect();
+    assert_eq!(
+        details,
+        [
+            "residual loss at the receiver: 2 packets were not repaired",
+            "more loss at the receiver than FEC repairs: 0 packets lost and 100 repair packets in 1 s",
+            "flow 1 to the receiver is dark: silent, unused for 1 s",
+        ]
+    );
 }
