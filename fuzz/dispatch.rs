@@ -13,6 +13,7 @@ mod checks;
 /// The list of targets. `table_of_targets.rs` takes every file of the folder into the table, so that a file without a line
 /// here does not compile.
 mod fuzz_targets {
+    pub mod cloud_metadata;
     pub mod cmcd;
     pub mod experiment_file;
     pub mod fec_decoder;

@@ -455,3 +455,9 @@ seed("load_answer", "chunks", b"\0\5HTTP/1.1 200 OK\r\nTransfer-Encoding: chunke
 seed("load_answer", "segment", b"\1\7\0\0\0\x08styp\0\0\0\x18moof\0\0\0\x10traf\0\0\0\x08tfhd\0\0\0\x09mdat!")
 seed("load_answer", "metrics", b'\2\0a_total{b="c d\\"}"} 1 2\n# TYPE e gauge\ne +Inf\n')
 seed("load_answer", "frames", b"\3\4\0\x0a\x93\xa4stop\xc0\xa1m\4\1x")
+
+AZURE = b'''{"location":"westeurope","placementGroupId":"","platformFaultDomain":"1",''' \
+    b'''"vmId":"02aab8a4-74ef-476e-8182-f6d2ba4166a6","vmSize":"Standard_D8s_v5","zone":"3"}'''
+seed("cloud_metadata", "azure", b"\0HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(AZURE) + AZURE)
+seed("cloud_metadata", "google", b"\1HTTP/1.1 200 OK\r\nMetadata-Flavor: Google\r\nContent-Length: 18\r\n\r\n152986662232938449")
+seed("cloud_metadata", "redirect", b"\0HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1/\r\n\r\n")

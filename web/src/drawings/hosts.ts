@@ -68,6 +68,13 @@ const DROPS: [string, string][] = [
   ["softnet_dropped", "receive backlog"],
   ["interface_rx_dropped", "interface, receiving"],
   ["interface_tx_dropped", "interface, sending"],
+  ["driver_rx_dropped", "driver, receiving"],
+  ["driver_tx_dropped", "driver, sending"],
+  ["qdisc_dropped", "queueing discipline"],
+  ["bw_in_allowance_exceeded", "allowance of inbound bandwidth"],
+  ["bw_out_allowance_exceeded", "allowance of outbound bandwidth"],
+  ["pps_allowance_exceeded", "allowance of packets per second"],
+  ["conntrack_allowance_exceeded", "allowance of connection tracking"],
 ];
 
 /** Only where a host dropped anything: most do not. */

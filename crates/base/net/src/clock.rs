@@ -32,6 +32,32 @@ pub fn process_cpu_ns() -> u64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
+/// How well the system's clock is kept right, by what keeps it (chrony, ntpd, ptp).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Discipline {
+    /// Something keeps it right.
+    pub synchronised: bool,
+    /// Estimated error, nanoseconds.
+    pub error_ns: u64,
+    /// Bound of the error, nanoseconds.
+    pub most_error_ns: u64,
+}
+
+/// Reads the discipline of the system's clock (`adjtimex(2)`); none where the kernel does not say.
+pub fn discipline() -> Option<Discipline> {
+    // SAFETY: an all-zero timex changes nothing and is valid for the kernel to fill.
+    let (state, timex) = unsafe {
+        let mut timex: libc::timex = std::mem::zeroed();
+        (libc::adjtimex(&mut timex), timex)
+    };
+    let nanoseconds = |microseconds: libc::c_long| microseconds.max(0) as u64 * 1_000;
+    (state >= 0).then(|| Discipline {
+        synchronised: state != libc::TIME_ERROR && timex.status & libc::STA_UNSYNC == 0,
+        error_ns: nanoseconds(timex.esterror as libc::c_long),
+        most_error_ns: nanoseconds(timex.maxerror as libc::c_long),
+    })
+}
+
 /// Sleeps until [`monotonic_ns`] reaches `deadline_ns`; returns at once if it has passed.
 pub fn sleep_until(deadline_ns: u64) {
     let until = libc::timespec {

@@ -1,14 +1,17 @@
-//! The host's own counters of dropped packets and used CPU, read from `/proc`. All values are absolute;
-//! [`HostCounters::since`] returns the difference between two.
+//! The host's own counters of dropped packets and used CPU, read from `/proc`, the interface's driver and its queueing
+//! discipline. All values are absolute; [`HostCounters::since`] returns the difference between two.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use weir_stats::{Counters, HostCounts};
 
-use crate::clock;
+use crate::ethtool::Driver;
+use crate::interface::Interface;
+use crate::{clock, driver_counts, qdisc};
 
 /// Counters of a host since boot, at one time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostCounters {
     /// Time of reading, Unix nanoseconds.
     pub unix_ns: u64,
@@ -20,6 +23,8 @@ pub struct HostCounters {
     pub cpu_busy_ticks: u64,
     /// CPU time stolen by the hypervisor, clock ticks.
     pub cpu_steal_ticks: u64,
+    /// CPU time in software interrupts, where the kernel receives packets, clock ticks by core.
+    pub cpu_softirq_ticks: Vec<u64>,
     /// CPU time of this process, clock ticks.
     pub process_ticks: u64,
     /// Resident memory of this process, bytes.
@@ -39,7 +44,10 @@ impl HostCounters {
         now.read_snmp(&file("/proc/net/snmp"));
         now.read_snmp6(&file("/proc/net/snmp6"));
         now.read_softnet(&file("/proc/net/softnet_stat"));
-        now.read_interfaces(&file("/proc/net/dev"), interface);
+        let queues = qdisc::dropped().unwrap_or_default();
+        for name in now.read_interfaces(&file("/proc/net/dev"), interface) {
+            now.read_driver(&name, &queues);
+        }
         now.read_cpu(&file("/proc/stat"));
         now.read_process(&file("/proc/self/stat"), &file("/proc/self/statm"));
         now
@@ -97,7 +105,9 @@ impl HostCounters {
         }
     }
 
-    fn read_interfaces(&mut self, text: &str, wanted: Option<&str>) {
+    /// Adds the counters of the interfaces that count; their names.
+    fn read_interfaces(&mut self, text: &str, wanted: Option<&str>) -> Vec<String> {
+        let mut names = Vec::new();
         for line in text.lines() {
             let Some((name, values)) = line.split_once(':') else {
                 continue;
@@ -112,7 +122,25 @@ impl HostCounters {
                 // The FIFO columns are in the errors already (if_link.h, struct rtnl_link_stats64).
                 self.counts.interface_rx_dropped += at(2) + at(3);
                 self.counts.interface_tx_dropped += at(10) + at(11);
+                names.push(name.to_owned());
             }
+        }
+        names
+    }
+
+    /// Adds the counters of an interface's driver and queueing discipline. One that has none counts as zero.
+    fn read_driver(&mut self, name: &str, queues: &BTreeMap<i32, u64>) {
+        let statistics = Driver::of(name).and_then(|driver| driver.statistics());
+        self.add_statistics(&statistics.unwrap_or_default());
+        let index = Interface::named(name).and_then(|mut interface| interface.index());
+        let dropped = index.ok().and_then(|index| queues.get(&index).copied());
+        self.counts.qdisc_dropped += dropped.unwrap_or(0);
+    }
+
+    /// Adds statistics of a driver, as [`Driver::statistics`] gives them.
+    pub fn add_statistics(&mut self, statistics: &[(String, u64)]) {
+        for (name, value) in statistics {
+            driver_counts::add(&mut self.counts, name, *value);
         }
     }
 
@@ -124,6 +152,12 @@ impl HostCounters {
         let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
         self.cpu_busy_ticks = at(0) + at(1) + at(2) + at(5) + at(6);
         self.cpu_steal_ticks = at(7);
+        let of_core = |line: &str| {
+            let mut words = line.strip_prefix("cpu")?.split(' ');
+            words.next()?.parse::<u16>().ok()?;
+            words.nth(6)?.parse().ok()
+        };
+        self.cpu_softirq_ticks = text.lines().filter_map(of_core).collect();
     }
 
     fn read_process(&mut self, stat: &str, statm: &str) {
@@ -151,6 +185,11 @@ impl HostCounters {
             counts: self.counts.since(&earlier.counts),
             cpu_busy_ticks: self.cpu_busy_ticks.saturating_sub(earlier.cpu_busy_ticks),
             cpu_steal_ticks: self.cpu_steal_ticks.saturating_sub(earlier.cpu_steal_ticks),
+            cpu_softirq_ticks: (self.cpu_softirq_ticks.iter().enumerate())
+                .map(|(core, now)| {
+                    now.saturating_sub(earlier.cpu_softirq_ticks.get(core).copied().unwrap_or(*now))
+                })
+                .collect(),
             process_ticks: self.process_ticks.saturating_sub(earlier.process_ticks),
             memory_bytes: self.memory_bytes,
         }
@@ -226,8 +265,9 @@ mod tests {
     #[test]
     fn cpu_and_process_fields_are_found() {
         let mut read = HostCounters::default();
-        read.read_cpu("cpu  10 20 30 40 50 60 70 80 0 0\ncpu0 1 1 1\n");
+        read.read_cpu("cpu  10 20 30 40 50 60 70 80 0 0\ncpu0 1 1 1\ncpu1 1 2 3 4 5 6 7 8 0 0\nintr 1 2 3 4 5 6 7 8 9\n");
         assert_eq!((read.cpu_busy_ticks, read.cpu_steal_ticks), (190, 80));
+        assert_eq!(read.cpu_softirq_ticks, [7]);
         read.read_process("7 (we (ir) x) S 1 2 3 4 5 6 7 8 9 10 11 12 13", "100 25 3");
         assert_eq!(read.process_ticks, 11 + 12);
         assert_eq!(read.memory_bytes, 25 * page_size());

@@ -7,10 +7,26 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher24;
 
+use crate::clock;
+use crate::cloud::{self, Cloud, Instance};
+use crate::ethtool::Driver;
+
 /// Environment variable in which a lab names its link.
 pub const LAB_LINK_VARIABLE: &str = "WEIR_LAB_LINK";
 
-/// What a host is, as far as it can be read without asking anybody else.
+/// Offloads that matter to packets of media, by the kernel's names.
+const OFFLOADS: [&str; 8] = [
+    "rx-checksum",
+    "rx-gro",
+    "rx-hashing",
+    "tx-checksum-ip-generic",
+    "tx-checksum-ipv4",
+    "tx-generic-segmentation",
+    "tx-scatter-gather",
+    "tx-udp-segmentation",
+];
+
+/// What a host is, as far as it can be read without asking other hosts than its cloud's own service.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostFacts {
@@ -36,10 +52,50 @@ pub struct HostFacts {
     pub wmem_max: Option<u64>,
     /// Cloud, as the firmware tells.
     pub cloud: Option<String>,
-    /// Region, from `WEIR_REGION`.
+    /// Region, from `WEIR_REGION` or the cloud's metadata service.
     pub region: Option<String>,
-    /// Instance type, as the firmware tells or from `WEIR_INSTANCE_TYPE`.
+    /// Zone as this account names it, from the metadata service like the five that follow.
+    pub zone: Option<String>,
+    /// Zone as all accounts name it.
+    pub zone_id: Option<String>,
+    /// Instance.
+    pub instance_id: Option<String>,
+    /// Instance type, from `WEIR_INSTANCE_TYPE`, the metadata service or the firmware.
     pub instance_type: Option<String>,
+    /// Placement group.
+    pub placement_group: Option<String>,
+    /// Fault domain.
+    pub fault_domain: Option<String>,
+    /// Firmware of the interface's card.
+    pub firmware: Option<String>,
+    /// Queues of the interface in use.
+    pub queues: Option<u32>,
+    /// Queues that it could use at most.
+    pub queues_max: Option<u32>,
+    /// Its receive ring, descriptors.
+    pub rx_ring: Option<u32>,
+    /// Largest receive ring, descriptors.
+    pub rx_ring_max: Option<u32>,
+    /// Its transmit ring, descriptors.
+    pub tx_ring: Option<u32>,
+    /// Largest transmit ring, descriptors.
+    pub tx_ring_max: Option<u32>,
+    /// Its offloads that are on, of those that matter to packets of media, by the kernel's names.
+    pub offloads: Vec<String>,
+    /// Files that the process may open.
+    pub open_files: Option<u64>,
+    /// Share of all CPU time since boot that the hypervisor gave to others, 0 to 1.
+    pub cpu_steal: Option<f64>,
+    /// Frequency governor of the CPU.
+    pub governor: Option<String>,
+    /// Clock source of the kernel.
+    pub clock_source: Option<String>,
+    /// Something keeps the system's clock right.
+    pub clock_synchronised: Option<bool>,
+    /// Estimated error of that clock, nanoseconds.
+    pub clock_error_ns: Option<u64>,
+    /// Bound of its error, nanoseconds.
+    pub clock_max_error_ns: Option<u64>,
     /// Tells machines apart whatever they are called: a digest of `/etc/machine-id`, which itself is to stay on its host.
     pub machine: Option<String>,
     /// The emulated or simulated link that leads to the other host, from `WEIR_LAB_LINK`; none for a real network.
@@ -47,41 +103,102 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
-    /// Reads the facts of this host, with the interface that leads to `peer`.
+    /// Reads the facts of this host, with the interface that leads to `peer`. On an instance of a cloud the first call of a
+    /// process asks the metadata service, for at most [`cloud::LIMIT`].
     pub fn read(peer: Option<IpAddr>) -> Self {
-        let interface = peer.and_then(interface_towards);
-        let (cloud, firmware_type) = cloud();
-        let of_interface = |what: &str| {
-            let name = interface.as_deref()?;
-            Some(
-                fs::read_to_string(format!("/sys/class/net/{name}/{what}"))
-                    .ok()?
-                    .trim()
-                    .to_owned(),
-            )
-        };
-        HostFacts {
+        let discipline = clock::discipline();
+        let mut facts = HostFacts {
             name: line("/proc/sys/kernel/hostname").unwrap_or_default(),
             kernel: line("/proc/sys/kernel/osrelease").unwrap_or_default(),
             cpu: cpu_model(),
             cores: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
-            driver: interface.as_deref().and_then(driver),
-            interface_rate: of_interface("speed")
-                .and_then(|mbit| mbit.parse::<u64>().ok())
-                .map(|mbit| mbit * 1_000_000),
             mtu: peer.and_then(route_mtu),
             rmem_max: line("/proc/sys/net/core/rmem_max").and_then(|value| value.parse().ok()),
             wmem_max: line("/proc/sys/net/core/wmem_max").and_then(|value| value.parse().ok()),
-            cloud,
             region: std::env::var("WEIR_REGION").ok(),
-            instance_type: std::env::var("WEIR_INSTANCE_TYPE").ok().or(firmware_type),
+            instance_type: std::env::var("WEIR_INSTANCE_TYPE").ok(),
             machine: line("/etc/machine-id")
                 .filter(|id| !id.is_empty())
                 .map(|id| digest(&id)),
+            cpu_steal: fs::read_to_string("/proc/stat")
+                .ok()
+                .and_then(|text| steal(&text)),
+            open_files: fs::read_to_string("/proc/self/limits")
+                .ok()
+                .and_then(|text| open_files(&text)),
+            governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            clock_source: line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            clock_synchronised: discipline.map(|clock| clock.synchronised),
+            clock_error_ns: discipline.map(|clock| clock.error_ns),
+            clock_max_error_ns: discipline.map(|clock| clock.most_error_ns),
             lab_link: std::env::var(LAB_LINK_VARIABLE).ok(),
-            interface,
+            ..HostFacts::default()
+        };
+        if let Some((cloud, instance)) = cloud::this_host() {
+            facts.add_instance(*cloud, instance.clone());
         }
+        if let Some(interface) = peer.and_then(interface_towards) {
+            facts.add_interface(interface);
+        }
+        facts
     }
+
+    fn add_instance(&mut self, cloud: Cloud, instance: Instance) {
+        self.cloud = Some(cloud.as_str().to_owned());
+        self.region = self.region.take().or(instance.region);
+        self.instance_type = self.instance_type.take().or(instance.instance_type);
+        self.zone = instance.zone;
+        self.zone_id = instance.zone_id;
+        self.instance_id = instance.instance_id;
+        self.placement_group = instance.placement_group;
+        self.fault_domain = instance.fault_domain;
+    }
+
+    fn add_interface(&mut self, name: String) {
+        self.interface_rate = line(&format!("/sys/class/net/{name}/speed"))
+            .and_then(|mbit| mbit.parse::<u64>().ok())
+            .map(|mbit| mbit * 1_000_000);
+        if let Ok(asked) = Driver::of(&name) {
+            let info = asked.info().ok();
+            let (rings, queues) = (asked.rings().ok(), asked.queues().ok());
+            self.rx_ring = rings.map(|(receive, _)| receive.now);
+            self.rx_ring_max = rings.map(|(receive, _)| receive.most);
+            self.tx_ring = rings.map(|(_, transmit)| transmit.now);
+            self.tx_ring_max = rings.map(|(_, transmit)| transmit.most);
+            self.queues = queues.map(|queues| queues.now);
+            self.queues_max = queues.map(|queues| queues.most);
+            self.offloads = asked.offloads().unwrap_or_default();
+            self.offloads.retain(|name| OFFLOADS.contains(&name.as_str()));
+            let named = |text: String| Some(text).filter(|text| !text.is_empty() && text != "N/A");
+            self.firmware = info.as_ref().and_then(|info| named(info.firmware.clone()));
+            self.driver = info.and_then(|info| named(info.driver));
+        }
+        self.interface = Some(name);
+    }
+}
+
+/// The soft limit in `/proc/self/limits`.
+fn open_files(text: &str) -> Option<u64> {
+    let limits = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"))?;
+    match limits.split_whitespace().next()? {
+        "unlimited" => Some(u64::MAX),
+        limit => limit.parse().ok(),
+    }
+}
+
+/// Share of stolen time in `/proc/stat`, 0 to 1.
+fn steal(text: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    // User and nice time have that of guests in them, which the columns after the eighth repeat.
+    let ticks: Vec<u64> = line
+        .split_whitespace()
+        .take(8)
+        .map_while(|ticks| ticks.parse().ok())
+        .collect();
+    let all: u64 = ticks.iter().sum();
+    Some(*ticks.get(7)? as f64 / all.max(1) as f64)
 }
 
 fn digest(machine_id: &str) -> String {
@@ -107,30 +224,6 @@ fn cpu_model() -> String {
         .unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }
 
-fn driver(interface: &str) -> Option<String> {
-    let target = fs::read_link(format!("/sys/class/net/{interface}/device/driver")).ok()?;
-    Some(target.file_name()?.to_string_lossy().into_owned())
-}
-
-/// Cloud and instance type from the firmware's tables; these name the maker on all four large clouds.
-fn cloud() -> (Option<String>, Option<String>) {
-    let dmi = |name: &str| line(&format!("/sys/class/dmi/id/{name}")).unwrap_or_default();
-    let (vendor, product, asset) = (dmi("sys_vendor"), dmi("product_name"), dmi("chassis_asset_tag"));
-    if vendor.contains("Amazon EC2") {
-        return (Some("aws".into()), Some(product));
-    }
-    if product.contains("Google Compute Engine") {
-        return (Some("google".into()), None);
-    }
-    if asset == "7783-7084-3265-9085-8269-3286-77" {
-        return (Some("azure".into()), None);
-    }
-    if asset == "OracleCloud.com" {
-        return (Some("oracle".into()), None);
-    }
-    (None, None)
-}
-
 /// MTU of the route to `peer`, bytes of IP packet. No packet is sent: connecting a UDP socket only looks up the
 /// route. Unlike `/sys`, this is right in every network namespace.
 pub fn route_mtu(peer: IpAddr) -> Option<u32> {
@@ -145,7 +238,7 @@ pub fn route_mtu(peer: IpAddr) -> Option<u32> {
 }
 
 /// Name of the interface whose address the kernel would use towards `peer`, found like [`route_mtu`].
-fn interface_towards(peer: IpAddr) -> Option<String> {
+pub fn interface_towards(peer: IpAddr) -> Option<String> {
     let any: SocketAddr = if peer.is_ipv4() {
         "0.0.0.0:0".parse().ok()?
     } else {
@@ -204,5 +297,51 @@ unsafe fn holds(socket_address: *const libc::sockaddr, address: IpAddr) -> bool 
             }
             _ => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stolen_time_is_a_share_of_all_time_but_that_of_guests() {
+        assert_eq!(steal("cpu  10 10 10 40 5 5 10 10 900 900\ncpu0 1\n"), Some(0.1));
+        assert_eq!(steal("cpu  1 2 3\n"), None);
+        assert_eq!(steal("intr 1\n"), None);
+    }
+
+    #[test]
+    fn the_soft_limit_of_open_files_is_the_first() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+            Max processes             1                    2                    processes \n\
+            Max open files            1024                 524288               files     \n";
+        assert_eq!(open_files(limits), Some(1024));
+        assert_eq!(
+            open_files("Max open files   unlimited   unlimited   files\n"),
+            Some(u64::MAX)
+        );
+        assert_eq!(open_files("Max processes 1\n"), None);
+    }
+
+    #[test]
+    fn what_the_environment_names_goes_before_what_the_cloud_says() {
+        let text = |text: &str| Some(text.to_owned());
+        let mut facts = HostFacts {
+            region: text("mine"),
+            ..HostFacts::default()
+        };
+        let instance = Instance {
+            region: text("eu-west-1"),
+            instance_type: text("c5n.large"),
+            instance_id: text("i-1"),
+            ..Instance::default()
+        };
+        facts.add_instance(Cloud::Aws, instance);
+        assert_eq!(
+            (facts.region, facts.instance_type),
+            (text("mine"), text("c5n.large"))
+        );
+        assert_eq!((facts.cloud, facts.instance_id), (text("aws"), text("i-1")));
     }
 }

@@ -122,7 +122,7 @@ impl Interface {
         }
     }
 
-    fn index(&mut self) -> Result<i32, InterfaceError> {
+    pub(crate) fn index(&mut self) -> Result<i32, InterfaceError> {
         self.call("find the index", libc::SIOCGIFINDEX as _, |_| {})?;
         // SAFETY: the kernel has just written this field of the union.
         Ok(unsafe { self.request.ifr_ifru.ifru_ifindex })

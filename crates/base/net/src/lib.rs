@@ -1,6 +1,6 @@
 //! Sockets and the host: batched UDP with segmentation offload in both directions, kernel timestamps, TTL, `TCP_INFO`,
-//! pacing clocks, and the host's own drop counters; network namespaces, TUN devices and real-time priority for
-//! networks made on one host. It must not know what the bytes mean.
+//! pacing clocks, the host's own drop counters and facts, and what its cloud says of it; network namespaces, TUN devices
+//! and real-time priority for networks made on one host. It must not know what the bytes mean.
 //!
 //! This is the one crate that calls the kernel through raw pointers, so it may hold `unsafe`.
 #![allow(unsafe_code)]
@@ -9,15 +9,19 @@ pub mod affinity;
 mod ancillary;
 mod calls;
 pub mod clock;
+pub mod cloud;
 pub mod confine;
 pub mod counters;
 pub mod diagnosis;
+mod driver_counts;
+pub mod ethtool;
 pub mod host;
 pub mod interface;
 pub mod namespace;
 mod netlink;
 pub mod pipe;
 pub mod process;
+mod qdisc;
 pub mod realtime;
 mod receive;
 mod send;

@@ -1,5 +1,4 @@
-//! Changes of an interface by rtnetlink(7): those that `ioctl` reserves for the
-//! host's root, or does not support.
+//! rtnetlink(7): changes of an interface that `ioctl` reserves for the host's root, or does not support, and lists.
 
 use std::io;
 use std::net::Ipv6Addr;
@@ -11,6 +10,9 @@ use crate::calls::result;
 const HEADER: usize = 16;
 /// `nlmsghdr` and the error number of an answer.
 const ANSWER: usize = HEADER + 4;
+
+/// Bytes of the longest datagram of a list (`NLMSG_GOODSIZE` grows to 32 KiB).
+const LONGEST_DUMP: usize = 1 << 16;
 
 /// A request being written.
 struct Request(Vec<u8>);
@@ -41,13 +43,7 @@ impl Request {
     fn carry_out(mut self) -> io::Result<()> {
         let length = self.0.len() as u32;
         self.0[..4].copy_from_slice(&length.to_ne_bytes());
-        // SAFETY: socket takes no pointers; a non-negative result is a new descriptor that we own.
-        let socket = unsafe {
-            let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-            let fd = libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE);
-            result(fd)?;
-            OwnedFd::from_raw_fd(fd)
-        };
+        let socket = open()?;
         let mut answer = [0; 1024];
         // SAFETY: both buffers are valid for their lengths. A socket that is connected to nobody sends to the kernel.
         let length = unsafe {
@@ -60,6 +56,62 @@ impl Request {
         let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
         judge(&answer[..length])
     }
+}
+
+/// A socket for requests, in the calling thread's namespace.
+fn open() -> io::Result<OwnedFd> {
+    // SAFETY: socket takes no pointers; a non-negative result is a new descriptor that we own.
+    unsafe {
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+        let fd = libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE);
+        result(fd)?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Asks for all that the kernel has of `kind`, and gives each message, header and all, to `take`.
+pub(crate) fn dump(kind: u16, fixed: &[u8], mut take: impl FnMut(&[u8])) -> io::Result<()> {
+    // Without NLM_F_ACK: the end of the list is the answer.
+    let mut request = Request::new(kind, libc::NLM_F_DUMP, fixed).0;
+    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+    request[6..8].copy_from_slice(&flags.to_ne_bytes());
+    let length = request.len() as u32;
+    request[..4].copy_from_slice(&length.to_ne_bytes());
+    let socket = open()?;
+    // SAFETY: the buffer is valid for its length.
+    let sent = unsafe { libc::send(socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
+    if sent < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut buffer = vec![0; LONGEST_DUMP];
+    loop {
+        // SAFETY: the buffer is valid for its length.
+        let length = unsafe { libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
+        if !messages(&buffer[..length], &mut take)? {
+            return Ok(());
+        }
+    }
+}
+
+/// Gives each message of a datagram to `take`; whether more datagrams follow.
+fn messages(mut datagram: &[u8], take: &mut impl FnMut(&[u8])) -> io::Result<bool> {
+    while let Some(header) = datagram.get(..HEADER) {
+        let length = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) as usize;
+        let kind = i32::from(u16::from_ne_bytes([header[4], header[5]]));
+        let Some(message) = datagram.get(..length.max(HEADER)) else {
+            return Err(io::Error::other("cannot parse the kernel's answer"));
+        };
+        match kind {
+            libc::NLMSG_DONE => return Ok(false),
+            libc::NLMSG_ERROR => return judge(message).map(|()| false),
+            _ => take(message),
+        }
+        datagram = datagram
+            .get(message.len().next_multiple_of(4)..)
+            .unwrap_or_default();
+    }
+    Ok(true)
 }
 
 /// The result in the kernel's answer.

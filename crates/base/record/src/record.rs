@@ -162,6 +162,12 @@ records! {
         cpu_steal: f64 as "cpu_steal_cores" => mean,
         /// CPU time of Weir itself, in cores.
         cpu_weir: f64 as "cpu_weir_cores" => mean,
+        /// CPU time in software interrupts, where the kernel receives packets, in cores; older versions do not send it.
+        #[serde(default = "not_counted")]
+        cpu_softirq: f64 as "cpu_softirq_cores" => mean,
+        /// The same of the core that has most of it: 1.0 is a whole core.
+        #[serde(default = "not_counted")]
+        cpu_softirq_core: f64 as "cpu_softirq_busiest_core" => max,
         /// Resident memory of Weir.
         memory_bytes: u64 => max,
     }
@@ -243,4 +249,9 @@ records! {
         /// CPU time of the direction's thread.
         cpu_ns: u64 => sum,
     }
+}
+
+/// Not a number stands for NULL.
+fn not_counted() -> f64 {
+    f64::NAN
 }

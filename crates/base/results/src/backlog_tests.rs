@@ -138,6 +138,7 @@ fn longest_bursts_host_loads_and_tcp_states_are_not_added_up() {
             },
             cpu_busy,
             cpu_steal: 0.5,
+            cpu_softirq_core: cpu_busy / 10.0,
             memory_bytes,
             ..HostSecond::default()
         })
@@ -151,6 +152,7 @@ fn longest_bursts_host_loads_and_tcp_states_are_not_added_up() {
         panic!("{records:?}")
     };
     assert_eq!((sum.cpu_busy, sum.cpu_steal, sum.memory_bytes), (3.0, 0.5, 9));
+    assert_eq!(sum.cpu_softirq_core, 0.6);
     assert_eq!(
         (sum.counts.udp_rcvbuf_errors, sum.counts.interface_tx_dropped),
         (3, 21)

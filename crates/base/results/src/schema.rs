@@ -217,7 +217,8 @@ fn missing_columns(connection: &Connection) -> rusqlite::Result<Vec<MissingColum
     let schema = Connection::open_in_memory()?;
     schema.execute_batch(SCHEMA)?;
     let mut statement = schema.prepare(
-        "SELECT of.name, has.name, has.type, has.dflt_value FROM sqlite_schema AS of, pragma_table_info(of.name) AS has
+        "SELECT of.name, has.name, has.type || CASE has.\"notnull\" WHEN 1 THEN ' NOT NULL' ELSE '' END,
+                has.dflt_value FROM sqlite_schema AS of, pragma_table_info(of.name) AS has
          WHERE of.type = 'table' AND has.dflt_value IS NOT NULL ORDER BY of.name, has.cid",
     )?;
     let optional = statement.query_map([], |row| {
@@ -225,7 +226,7 @@ fn missing_columns(connection: &Connection) -> rusqlite::Result<Vec<MissingColum
         Ok(MissingColumn {
             table: row.get(0)?,
             name: row.get(1)?,
-            definition: format!("{kind} NOT NULL DEFAULT {default}"),
+            definition: format!("{kind} DEFAULT {default}"),
             default,
         })
     })?;

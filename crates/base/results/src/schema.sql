@@ -178,21 +178,32 @@ CREATE TABLE sender_seconds (
 CREATE INDEX sender_seconds_by_run ON sender_seconds (run_id, direction, unix_ns);
 
 CREATE TABLE host_seconds (
-    id                   INTEGER PRIMARY KEY,
-    run_id               INTEGER NOT NULL REFERENCES runs (run_id) ON DELETE CASCADE,
-    unix_ns              INTEGER NOT NULL,
-    side                 TEXT    NOT NULL CHECK (side IN ('local', 'remote')),
-    udp_rcvbuf_errors    INTEGER NOT NULL,
-    udp_in_errors        INTEGER NOT NULL,
-    udp_sndbuf_errors    INTEGER NOT NULL,
-    softnet_dropped      INTEGER NOT NULL,
-    softnet_squeezed     INTEGER NOT NULL,
-    interface_rx_dropped INTEGER NOT NULL,
-    interface_tx_dropped INTEGER NOT NULL,
-    cpu_busy_cores       REAL,
-    cpu_steal_cores      REAL,
-    cpu_weir_cores       REAL,
-    memory_bytes         INTEGER NOT NULL
+    id                           INTEGER PRIMARY KEY,
+    run_id                       INTEGER NOT NULL REFERENCES runs (run_id) ON DELETE CASCADE,
+    unix_ns                      INTEGER NOT NULL,
+    side                         TEXT    NOT NULL CHECK (side IN ('local', 'remote')),
+    udp_rcvbuf_errors            INTEGER NOT NULL,
+    udp_in_errors                INTEGER NOT NULL,
+    udp_sndbuf_errors            INTEGER NOT NULL,
+    softnet_dropped              INTEGER NOT NULL,
+    softnet_squeezed             INTEGER NOT NULL,
+    interface_rx_dropped         INTEGER NOT NULL,
+    interface_tx_dropped         INTEGER NOT NULL,
+    qdisc_dropped                INTEGER NOT NULL DEFAULT 0,
+    driver_rx_dropped            INTEGER NOT NULL DEFAULT 0,
+    driver_tx_dropped            INTEGER NOT NULL DEFAULT 0,
+    driver_rx_ring_empty         INTEGER NOT NULL DEFAULT 0,
+    bw_in_allowance_exceeded     INTEGER NOT NULL DEFAULT 0,
+    bw_out_allowance_exceeded    INTEGER NOT NULL DEFAULT 0,
+    pps_allowance_exceeded       INTEGER NOT NULL DEFAULT 0,
+    conntrack_allowance_exceeded INTEGER NOT NULL DEFAULT 0,
+    linklocal_allowance_exceeded INTEGER NOT NULL DEFAULT 0,
+    cpu_busy_cores               REAL,
+    cpu_steal_cores              REAL,
+    cpu_weir_cores               REAL,
+    cpu_softirq_cores            REAL DEFAULT NULL,
+    cpu_softirq_busiest_core     REAL DEFAULT NULL,
+    memory_bytes                 INTEGER NOT NULL
 );
 CREATE INDEX host_seconds_by_run ON host_seconds (run_id, side, unix_ns);
 

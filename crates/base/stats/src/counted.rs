@@ -17,7 +17,7 @@ counters! {
 }
 
 counters! {
-    /// Packets that a host dropped.
+    /// Packets that a host dropped, or what throttles it.
     pub struct HostCounts {
         /// UDP datagrams dropped because a socket's receive buffer was full, whole host, IPv4 and IPv6.
         udp_rcvbuf_errors => sum,
@@ -33,6 +33,60 @@ counters! {
         interface_rx_dropped => sum,
         /// Packets that the interface or its queue dropped on send.
         interface_tx_dropped => sum,
+        /// Packets that the queueing discipline of the interface dropped on send; UDP counts them as full send buffers, too.
+        qdisc_dropped => sum,
+        /// Packets that the driver or its card dropped on receive because a queue was full; most drivers count them at the
+        /// interface, too.
+        driver_rx_dropped => sum,
+        /// Packets that the driver or its card dropped on send.
+        driver_tx_dropped => sum,
+        /// Times that a receive ring of the driver was empty.
+        driver_rx_ring_empty => sum,
+        /// Packets queued or dropped because inbound bandwidth exceeded the allowance of the instance (AWS ENA, like those
+        /// that follow).
+        bw_in_allowance_exceeded => sum,
+        /// The same for outbound bandwidth.
+        bw_out_allowance_exceeded => sum,
+        /// The same for packets per second of both directions.
+        pps_allowance_exceeded => sum,
+        /// Packets dropped because connection tracking exceeded the allowance of the instance.
+        conntrack_allowance_exceeded => sum,
+        /// Packets dropped because traffic to services at link-local addresses exceeded its allowance.
+        linklocal_allowance_exceeded => sum,
+    }
+}
+
+impl HostCounts {
+    /// Packets dropped on receive before any socket. The kernel counts a drop of the driver's or of its backlog at the
+    /// interface as well.
+    pub fn receive_drops(&self) -> u64 {
+        self.softnet_dropped
+            .max(self.interface_rx_dropped)
+            .max(self.driver_rx_dropped)
+    }
+
+    /// Packets dropped on send, a train that the card would have cut as one. The kernel counts a drop of the queueing
+    /// discipline at the socket as well.
+    pub fn send_drops(&self) -> u64 {
+        let interface = self.interface_tx_dropped.max(self.driver_tx_dropped);
+        interface.saturating_add(self.udp_sndbuf_errors.max(self.qdisc_dropped))
+    }
+
+    /// Packets queued or dropped on receive for an allowance of the instance.
+    pub fn receive_throttled(&self) -> u64 {
+        self.bw_in_allowance_exceeded
+            .saturating_add(self.throttled_both_ways())
+    }
+
+    /// The same on send.
+    pub fn send_throttled(&self) -> u64 {
+        self.bw_out_allowance_exceeded
+            .saturating_add(self.throttled_both_ways())
+    }
+
+    fn throttled_both_ways(&self) -> u64 {
+        self.pps_allowance_exceeded
+            .saturating_add(self.conntrack_allowance_exceeded)
     }
 }
 

@@ -43,6 +43,8 @@ pub fn run(args: &AgentArgs, global: &GlobalOptions, stop: Stop) -> Result<(), F
         stamp_key,
     };
     let agent = Agent::bind(config, stop)?;
+    // Asked before the first session, which then does not wait for it.
+    weir_net::cloud::this_host();
     announce(&agent, args, global, guarded)?;
     agent.run();
     Ok(())

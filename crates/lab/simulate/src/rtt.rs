@@ -294,6 +294,8 @@ fn quiet_seconds(near: &Host, far: &Host, start: u64, end: u64) -> Vec<Record> {
             cpu_busy: host.model.other_load + 0.1,
             cpu_steal: 0.0,
             cpu_weir: 0.1,
+            cpu_softirq: 0.0,
+            cpu_softirq_core: 0.0,
             memory_bytes: 40 << 20,
         })
     };

@@ -21,10 +21,14 @@ const RIGHT: [(FindingName, u32, u32); 12] = [
 ];
 
 /// Findings whose causes no network here has, and what else looks the same.
-const GUESSED: [(FindingName, &str); 4] = [
+const GUESSED: [(FindingName, &str); 5] = [
     (
         FindingName::Reversals,
         "several paths and the queues of a card look alike",
+    ),
+    (
+        FindingName::AllowanceExceeded,
+        "its counters have packets that only waited, and other traffic",
     ),
     (
         FindingName::RttChange,

@@ -13,9 +13,9 @@ use crate::explained::{explain, unexplained};
 use crate::finding::{Finding, FindingName, Severity};
 use crate::findings::payload_cliff::Cliff;
 use crate::findings::{
-    correlated_loss, delay_under_load, flow_growth, host_loss, late_sender, length_growth, limit,
-    loss_process, outage, payload_cliff, reversals, route_loss, routes, rtt_change, rtt_level, tcp_window,
-    udp_loss, window_growth,
+    correlated_loss, delay_under_load, flow_growth, host_limits, host_loss, late_sender, length_growth,
+    limit, loss_process, outage, payload_cliff, reversals, route_loss, routes, rtt_change, rtt_level,
+    tcp_window, udp_loss, window_growth,
 };
 use crate::measured::Measured;
 use crate::options::Options;
@@ -103,6 +103,7 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
     findings.extend(correlated_loss::find(steps));
     findings.extend(reversals::find(steps));
     findings.extend(host_loss::find(steps));
+    findings.extend(host_limits::find(steps));
     findings.extend(udp_loss::find(measured, steps, longest));
     findings.extend(delay_under_load::find(measured, steps));
     findings.extend(late_sender::find(steps));

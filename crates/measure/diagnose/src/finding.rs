@@ -38,6 +38,12 @@ pub enum FindingName {
     CorrelatedLoss,
     /// Packets were lost on a host.
     HostLoss,
+    /// A hypervisor throttled a host: an allowance of its instance was exceeded.
+    AllowanceExceeded,
+    /// A receive queue of a driver was full.
+    ReceiveQueueFull,
+    /// A hypervisor gave CPU time of a host to others.
+    CpuStolen,
     /// The sender could not keep its schedule.
     LateSender,
     /// The level of the RTT.
@@ -73,6 +79,9 @@ impl FindingName {
             FindingName::Reversals => "reversals",
             FindingName::CorrelatedLoss => "correlated-loss",
             FindingName::HostLoss => "host-loss",
+            FindingName::AllowanceExceeded => "allowance-exceeded",
+            FindingName::ReceiveQueueFull => "receive-queue-full",
+            FindingName::CpuStolen => "cpu-stolen",
             FindingName::LateSender => "late-sender",
             FindingName::RttLevel => "rtt-level",
             FindingName::RttChange => "rtt-change",

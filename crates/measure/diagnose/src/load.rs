@@ -233,7 +233,12 @@ fn earlier_rtt(store: &Store, head: &Run, rtt: &RttTest) -> Result<Vec<RttTest>,
 fn same_pair(run: &Run, head: &Run) -> bool {
     let fact = |host: &Value, of: &str| host.get(of).and_then(Value::as_str).map(str::to_owned);
     let agree = |one: &Value, other: &Value, of| fact(one, of).is_some() && fact(one, of) == fact(other, of);
-    let same_end = |one, other| agree(one, other, "machine") || agree(one, other, "name");
+    let same_machine = |one: &Value, other: &Value| {
+        // Copies of an image may share their machine id, but never their instance.
+        let instances = fact(one, "instance_id").is_some() && fact(other, "instance_id").is_some();
+        agree(one, other, if instances { "instance_id" } else { "machine" })
+    };
+    let same_end = |one, other| same_machine(one, other) || agree(one, other, "name");
     let ends = [
         (&run.local_host, &head.local_host),
         (&run.remote_host, &head.remote_host),
@@ -297,6 +302,13 @@ mod tests {
         assert!(!is_same("far", near(), host("other", Some("3")), &[]));
         assert!(!is_same("far", near(), host("other", None), &[]));
         assert!(!is_same("10.0.0.9", near(), host("far", Some("2")), &[]));
+        // Copies of one image, by their instances; one of them by a version that did not ask for it.
+        let instance = |name: &str, id: &str| json!({ "name": name, "machine": "2", "instance_id": id });
+        let of_instance = run("far", near(), instance("far", "i-1"), &[]);
+        let is_instance = |remote| same_pair(&run("far", near(), remote, &[]), &of_instance);
+        assert!(is_instance(instance("renamed", "i-1")));
+        assert!(!is_instance(instance("copy", "i-2")));
+        assert!(is_instance(host("renamed", Some("2"))));
         // Launched again under other names and addresses, with the tag of the place.
         assert!(is_same(
             "10.0.0.9",

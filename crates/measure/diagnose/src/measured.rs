@@ -196,6 +196,10 @@ pub struct HostTotals {
     pub counts: HostCounts,
     /// Most cores that were busy in a second.
     pub most_busy_cores: f64,
+    /// CPU time stolen by the hypervisor in all seconds, in seconds of a core.
+    pub stolen_core_seconds: f64,
+    /// Most cores that were stolen in a second.
+    pub most_stolen_cores: f64,
 }
 
 /// A windowed RTT test.

@@ -78,6 +78,8 @@ pub fn host_second(side: Side, change: &HostCounters) -> HostSecond {
         cpu_busy: change.cores(change.cpu_busy_ticks),
         cpu_steal: change.cores(change.cpu_steal_ticks),
         cpu_weir: change.cores(change.process_ticks),
+        cpu_softirq: change.cores(change.cpu_softirq_ticks.iter().sum()),
+        cpu_softirq_core: change.cores(change.cpu_softirq_ticks.iter().copied().max().unwrap_or(0)),
         memory_bytes: change.memory_bytes,
     }
 }
@@ -90,19 +92,19 @@ pub(crate) struct HostDrops {
     /// At sockets, for another reason than a full buffer: most of all wrong checksums, which are not the host's fault.
     /// The sockets' own counts of drops have them, too.
     pub damaged: u64,
-    /// On send.
+    /// On send, trains.
     pub send: u64,
+    /// On send, packets that the hypervisor dropped or queued for an allowance of the instance.
+    pub send_throttled: u64,
 }
 
 impl HostDrops {
     /// Adds a second's counters.
     pub(crate) fn add(&mut self, second: &HostSecond) {
-        // The kernel counts a drop in its backlog at the interface as well.
-        self.receive += second
-            .counts
-            .softnet_dropped
-            .max(second.counts.interface_rx_dropped);
-        self.damaged += second.counts.udp_in_errors;
-        self.send += second.counts.interface_tx_dropped + second.counts.udp_sndbuf_errors;
+        let counts = &second.counts;
+        self.receive += counts.receive_drops().saturating_add(counts.receive_throttled());
+        self.damaged += counts.udp_in_errors;
+        self.send += counts.send_drops();
+        self.send_throttled += counts.send_throttled();
     }
 }

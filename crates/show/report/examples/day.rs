@@ -381,6 +381,8 @@ fn host_seconds(noise: &mut Noise, unix_ns: u64, records: &mut Vec<Record>) {
             cpu_busy: (60.0 + 5.0 * noise.normal()).round() / 100.0,
             cpu_steal: (2.0 * noise.unit()).floor() / 100.0,
             cpu_weir: (30.0 + 2.0 * noise.normal()).round() / 100.0,
+            cpu_softirq: (12.0 + noise.normal()).round() / 100.0,
+            cpu_softirq_core: (9.0 + noise.normal()).round() / 100.0,
             memory_bytes: 24_000_000 + noise.above(0.0, 8.0).unsigned_abs() * 4_096,
         }));
     }

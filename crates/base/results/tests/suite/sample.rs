@@ -390,6 +390,8 @@ fn host_second(side: Side) -> Record {
         cpu_busy: 1.75,
         cpu_steal: 0.25,
         cpu_weir: 0.5,
+        cpu_softirq: 0.125,
+        cpu_softirq_core: 0.0625,
         ..numbered(1)
     })
 }

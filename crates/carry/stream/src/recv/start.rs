@@ -4,7 +4,6 @@ use std::sync::mpsc::channel;
 
 use weir_control::Stop;
 use weir_measure::HostWatch;
-use weir_net::host::HostFacts;
 use weir_record::Side;
 use weir_stream_proto::{Receiver, ReceiverConfig, SenderTerms};
 use weir_video::VideoFormat;
@@ -78,7 +77,7 @@ pub(super) fn start_stream(config: &RecvConfig, opened: &Opened) -> Result<Strea
         .spawn(move || data.run())
         .map_err(|error| StreamError::thread(&error))?;
     let (records, watched) = channel();
-    let interface = HostFacts::read(Some(opened.peer.ip())).interface;
+    let interface = weir_net::host::interface_towards(opened.peer.ip());
     Ok(Stream {
         commands,
         reports,

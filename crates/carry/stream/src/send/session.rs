@@ -297,7 +297,7 @@ impl Session<'_, '_> {
         let (orders, to_obey) = channel();
         let (outbox, reports) = channel();
         let (records, watched) = channel();
-        let interface = HostFacts::read(Some(self.peer.ip())).interface;
+        let interface = weir_net::host::interface_towards(self.peer.ip());
         let _watch = HostWatch::start(Side::Local, interface, records).map_err(StreamError::from)?;
         let plan = DataPlan {
             config: sender_config(self.stream.config, agreed, (self.id, &self.keys)),

@@ -134,7 +134,7 @@ impl<'a> Watching<'a> {
             }
             _ => {}
         }
-        let Some(before) = state.host else { return };
+        let Some(before) = state.host.take() else { return };
         let now = HostCounters::read(None);
         let change = now.since(&before);
         state.host = Some(now);

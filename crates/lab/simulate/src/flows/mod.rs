@@ -197,6 +197,8 @@ impl FlowsHost {
             cpu_busy: load + 0.3,
             cpu_steal: 0.0,
             cpu_weir: 0.3,
+            cpu_softirq: 0.0,
+            cpu_softirq_core: 0.0,
             memory_bytes: 40 << 20,
         };
         self.rows.add(now, Record::HostSecond(row));

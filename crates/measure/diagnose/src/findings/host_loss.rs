@@ -58,14 +58,14 @@ fn dropped(step: &Step) -> Option<Dropped> {
         None => {
             let (receiving, sending) = (&test.receiving_host, &test.sending_host);
             let socket = test.flows.iter().map(|flow| flow.counts.socket_drops).sum();
-            let before = receiving.counts.softnet_dropped
-                + receiving.counts.interface_rx_dropped
+            let before = receiving.counts.receive_drops()
+                + receiving.counts.receive_throttled()
                 + receiving.counts.udp_in_errors;
             let split = weir_stats::attribute(
                 test.lost,
                 socket,
                 before,
-                sending.counts.interface_tx_dropped + sending.counts.udp_sndbuf_errors + test.sender.refused,
+                sending.counts.send_drops() + sending.counts.send_throttled() + test.sender.refused,
             );
             Dropped {
                 socket: split.socket,
@@ -127,8 +127,8 @@ fn describe(step: &Step, dropped: &Dropped) -> Finding {
             "SELECT sum(socket_drops) AS \"buffers dropped at sockets\" FROM flow_seconds WHERE {}",
             rows_of(test.run, test.direction)
         ),
-        confidence: confidence(dropped),
-        action: action(dropped),
+        confidence: confidence(step, dropped),
+        action: action(step, dropped),
     }
 }
 
@@ -149,7 +149,21 @@ fn evidence(step: &Step, dropped: &Dropped) -> Vec<Evidence> {
             receiving.counts.softnet_dropped,
         ),
         Evidence::of("interface receive drops", receiving.counts.interface_rx_dropped),
+        Evidence::of("receive drops of the driver", receiving.counts.driver_rx_dropped),
+        Evidence::of(
+            "packets queued or dropped for an allowance on receive",
+            receiving.counts.receive_throttled(),
+        ),
         Evidence::of("interface send drops", sending.counts.interface_tx_dropped),
+        Evidence::of("send drops of the driver", sending.counts.driver_tx_dropped),
+        Evidence::of(
+            "drops of the queueing discipline on send",
+            sending.counts.qdisc_dropped,
+        ),
+        Evidence::of(
+            "packets queued or dropped for an allowance on send",
+            sending.counts.send_throttled(),
+        ),
         Evidence::of("send buffer errors of the host", sending.counts.udp_sndbuf_errors),
         Evidence::of(
             "packets that the sender's kernel refused",
@@ -158,10 +172,11 @@ fn evidence(step: &Step, dropped: &Dropped) -> Vec<Evidence> {
     ]
 }
 
-fn confidence(dropped: &Dropped) -> Confidence {
-    // Counters of sockets are of this test alone; those of hosts include other traffic.
+fn confidence(step: &Step, dropped: &Dropped) -> Confidence {
+    // Counters of sockets are of this test alone; those of hosts include other traffic, and those of allowances packets
+    // that only waited.
     let level = match (
-        dropped.overclaimed,
+        dropped.overclaimed || throttled(step) > 0,
         dropped.receiving + dropped.sending > 0,
         dropped.estimated,
     ) {
@@ -173,8 +188,16 @@ fn confidence(dropped: &Dropped) -> Confidence {
     Confidence::by_count("drop counters of the sockets and of both hosts", level)
 }
 
-fn action(dropped: &Dropped) -> String {
-    if dropped.socket >= dropped.receiving && dropped.socket >= dropped.sending {
+/// Packets that hypervisors queued or dropped on the test's way.
+fn throttled(step: &Step) -> u64 {
+    let (receiving, sending) = (&step.test.receiving_host, &step.test.sending_host);
+    receiving.counts.receive_throttled() + sending.counts.send_throttled()
+}
+
+fn action(step: &Step, dropped: &Dropped) -> String {
+    if 2 * throttled(step) > dropped.all() {
+        "Follow the finding allowance-exceeded; then measure again before blaming the network.".to_owned()
+    } else if dropped.socket >= dropped.receiving && dropped.socket >= dropped.sending {
         "Raise net.core.rmem_max on the receiving host, give the receiver a core of its own, or choose a larger instance; \
          then measure again before blaming the network."
             .to_owned()

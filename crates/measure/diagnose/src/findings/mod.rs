@@ -4,6 +4,7 @@
 pub(crate) mod correlated_loss;
 pub(crate) mod delay_under_load;
 pub(crate) mod flow_growth;
+pub(crate) mod host_limits;
 pub(crate) mod host_loss;
 pub(crate) mod late_sender;
 pub(crate) mod length_growth;

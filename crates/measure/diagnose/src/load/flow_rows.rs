@@ -203,6 +203,10 @@ impl FlowAccumulator {
         host.seconds += 1;
         host.counts.add(&row.counts);
         host.most_busy_cores = host.most_busy_cores.max(row.cpu_busy);
+        if row.cpu_steal.is_finite() {
+            host.stolen_core_seconds += row.cpu_steal;
+            host.most_stolen_cores = host.most_stolen_cores.max(row.cpu_steal);
+        }
     }
 
     fn finish(mut self, summary: Option<DirectionSummary>) -> Result<Option<FlowTest>, DiagnoseError> {

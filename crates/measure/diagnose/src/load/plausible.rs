@@ -183,12 +183,17 @@ fn host_second(place: StoredAt, row: &HostSecond) -> Result<(), DiagnoseError> {
         .zip(row.counts.values())
         .collect();
     place.packets(&counts)?;
-    // Not a number stands for NULL: the host did not say.
-    if row.cpu_busy.is_nan() || (0.0..=MOST_CORES).contains(&row.cpu_busy) {
-        return Ok(());
+    for (column, cores) in [
+        ("cpu_busy_cores", row.cpu_busy),
+        ("cpu_steal_cores", row.cpu_steal),
+    ] {
+        // Not a number stands for NULL: the host did not say.
+        if !cores.is_nan() && !(0.0..=MOST_CORES).contains(&cores) {
+            let expected = format!("0 to {MOST_CORES}");
+            return Err(place.refused(column, format!("{cores:e}"), expected));
+        }
     }
-    let expected = format!("0 to {MOST_CORES}");
-    Err(place.refused("cpu_busy_cores", format!("{:e}", row.cpu_busy), expected))
+    Ok(())
 }
 
 /// Checks the times of a run.

@@ -113,7 +113,7 @@ impl<'a> Test<'a> {
     fn run(mut self) -> Result<FlowsSummary, MeasureError> {
         let stop = self.stop.clone();
         let (records, inbox) = channel();
-        let interface = weir_net::host::HostFacts::read(Some(self.session.address().ip())).interface;
+        let interface = weir_net::host::interface_towards(self.session.address().ip());
         let watch = HostWatch::start(Side::Local, interface, records.clone())?;
         let receiver = self
             .plan

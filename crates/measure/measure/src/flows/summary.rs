@@ -220,7 +220,7 @@ impl BothEnds {
             receiver.lost - receiver.late.min(receiver.lost),
             socket_drops,
             at_receiver.receive,
-            at_sender.send * train + counts.refused,
+            at_sender.send * train + at_sender.send_throttled + counts.refused,
             // A full buffer refuses whole trains, so the mean is rounded up.
             receiver.packets_per_buffer.ceil(),
         );

@@ -59,7 +59,7 @@ pub fn run(
         session: session.id(),
         key: session.key(),
     };
-    let interface = weir_net::host::HostFacts::read(Some(session.address().ip())).interface;
+    let interface = weir_net::host::interface_towards(session.address().ip());
     let prober = Prober::new(plan, codec, socket, interface);
     let stop = stop.child();
     let mut reported = None;

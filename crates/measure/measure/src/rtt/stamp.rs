@@ -67,7 +67,7 @@ pub fn run(
         .map_err(|_| MeasureError::Internal("no local address".into()))?;
     let socket = UdpSocket::bind(local, &probe_options())?;
     socket.connect(remote)?;
-    let interface = weir_net::host::HostFacts::read(Some(remote.ip())).interface;
+    let interface = weir_net::host::interface_towards(remote.ip());
     let prober = Prober::new(&plan, Codec::Stamp(codec.clone()), socket, interface);
     prober.run(sink, stop, &mut || Ok(false))?;
     let summary = prober.summary(None);

@@ -272,6 +272,8 @@ pub fn host_second(side: Side, second: u64) -> HostSecond {
         cpu_busy: 0.25 * (second % 4) as f64,
         cpu_steal: if second == 3 { f64::NAN } else { 0.0 },
         cpu_weir: 0.5,
+        cpu_softirq: 0.0,
+        cpu_softirq_core: 0.0,
         memory_bytes: 20_000_000 + second,
     }
 }

@@ -1,9 +1,17 @@
 //! Loss on hosts, senders that were late, and packets that overtook others.
 
 use serde_json::json;
+use weir_diagnose::measured::FlowTest;
 use weir_diagnose::{FindingName, Severity};
+use weir_measure::flows::{BothEnds, ReceiverReport, SenderReport};
+use weir_measure::{ClockEstimate, host_second};
+use weir_net::counters::HostCounters;
+use weir_results::{Direction, Record, Side};
+use weir_stats::{Counters, SendCounts};
 
-use super::sample::{assert_says, clean, lose_every, losing, named, number, of_tests, the, value};
+use super::sample::{
+    assert_near, assert_says, clean, lose_every, losing, named, number, of_tests, the, timed, value,
+};
 
 #[test]
 fn drops_of_sockets_and_hosts_are_told_from_the_networks() {
@@ -86,4 +94,116 @@ fn many_reversals_are_the_networks_and_few_a_hosts() {
     assert_eq!(many.severity, Severity::Notice);
     assert_eq!(number(&many, "share of packets"), 0.01);
     assert_says(&many.sentence, "paths of different delay");
+}
+
+/// `ethtool -S` once a second, and the number of packets that the host dropped meanwhile: tests/data/ena_statistics.py.
+const RECORDED: &str = include_str!("../../data/ena_statistics.txt");
+
+/// The recording as the driver would have answered, one list a second.
+fn recorded() -> Vec<Vec<(String, u64)>> {
+    let statistic = |line: &str| {
+        let (name, value) = line.trim().split_once(": ")?;
+        Some((name.to_owned(), value.parse().ok()?))
+    };
+    let answers = RECORDED.split("NIC statistics:").skip(1);
+    answers
+        .map(|answer| answer.lines().filter_map(statistic).collect())
+        .collect()
+}
+
+/// A test of ten seconds whose receiver is throttled as recorded, while the network loses one packet in a hundred.
+fn throttled() -> (FlowTest, u64, u64) {
+    let by_host: u64 = RECORDED
+        .trim_end()
+        .rsplit(' ')
+        .next()
+        .and_then(|count| count.parse().ok())
+        .unwrap();
+    let by_network = 2_400;
+    let mut test = timed(8, 1000, 24_000, 10);
+    assert_eq!(test.sent, 240_000);
+    let mut ends = BothEnds::new(test.plan.clone(), ClockEstimate::default());
+    let mut before: Option<HostCounters> = None;
+    for statistics in recorded() {
+        let mut now = HostCounters::default();
+        now.add_statistics(&statistics);
+        if let Some(before) = &before {
+            let second = host_second(Side::Remote, &now.since(before));
+            test.receiving_host.seconds += 1;
+            test.receiving_host.counts.add(&second.counts);
+            ends.correct(&mut Record::HostSecond(second), ClockEstimate::default());
+        }
+        before = Some(now);
+    }
+    assert_eq!(test.receiving_host.seconds, 10);
+    let sent = SendCounts {
+        sent: test.sent,
+        ..SendCounts::default()
+    };
+    let sender = SenderReport {
+        counts: sent,
+        ..SenderReport::default()
+    };
+    test.lost = by_host + by_network;
+    test.received = test.sent - test.lost;
+    let receiver = ReceiverReport {
+        lost: test.lost,
+        received: test.received,
+        ..ReceiverReport::default()
+    };
+    test.summary = Some(ends.summary(Direction::Forward, sender, receiver, ClockEstimate::default()));
+    (test, by_host, by_network)
+}
+
+#[test]
+fn what_a_hypervisor_throttles_is_told_from_the_networks_loss() {
+    let (test, by_host, by_network) = throttled();
+    let split = test.summary.as_ref().unwrap().attribution;
+    assert_near(split.host_receiver as f64, by_host as f64, 0.1);
+    assert_near(split.network as f64, by_network as f64, 0.1);
+    assert_eq!(
+        (split.socket, split.host_sender, split.overclaimed),
+        (0, 0, false)
+    );
+    let measured = of_tests(vec![test]);
+    let found = the(&measured, FindingName::HostLoss);
+    assert_near(
+        number(&found, "packets lost on the receiving host"),
+        by_host as f64,
+        0.1,
+    );
+    assert_says(&found.action, "allowance-exceeded");
+    let found = the(&measured, FindingName::AllowanceExceeded);
+    assert_eq!(found.severity, Severity::Fault);
+    assert_eq!(number(&found, "inbound bandwidth"), by_host as f64);
+    assert_eq!(found.evidence.len(), 1, "{:?}", found.evidence);
+    assert_says(
+        &found.sentence,
+        "of the agent's host was exceeded: inbound bandwidth",
+    );
+    assert_says(&found.query, "sum(bw_in_allowance_exceeded)");
+    assert_eq!(named(&measured, FindingName::ReceiveQueueFull), []);
+}
+
+#[test]
+fn full_receive_queues_and_stolen_time_are_told() {
+    let mut test = clean(8, 1000, 8_000);
+    test.receiving_host.seconds = 3;
+    test.receiving_host.stolen_core_seconds = 0.14;
+    assert_eq!(named(&of_tests(vec![test.clone()]), FindingName::CpuStolen), []);
+    // 0.16 s of a core in 3 s are more than 5 %.
+    test.receiving_host.stolen_core_seconds = 0.16;
+    test.receiving_host.counts.driver_rx_ring_empty = 2;
+    let found = the(&of_tests(vec![test.clone()]), FindingName::ReceiveQueueFull);
+    assert_eq!(found.severity, Severity::Notice);
+    assert_says(&found.brief, "ran empty 2 times");
+    test.receiving_host.counts.driver_rx_dropped = 24;
+    let measured = of_tests(vec![test]);
+    let found = the(&measured, FindingName::ReceiveQueueFull);
+    assert_eq!(found.severity, Severity::Fault);
+    assert_eq!(number(&found, "receive drops of the driver"), 24.0);
+    assert_says(
+        &the(&measured, FindingName::CpuStolen).sentence,
+        "of a core of the agent's host",
+    );
 }
