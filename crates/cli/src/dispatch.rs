@@ -27,6 +27,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
     let global = &cli.global;
     let done = match &cli.command {
         Command::Agent(args) => commands::agent::run(args, global, stop_on_signals()?),
+        Command::Doctor(args) => return commands::doctor::run(args, global, &stop_on_signals()?),
         Command::Rtt(args) => commands::rtt::run(args, global, &stop_on_signals()?),
         Command::Flows(args) => commands::flows::run(args, global, &stop_on_signals()?),
         Command::Survey(args) => commands::survey::run(args, global, &stop_on_signals()?),

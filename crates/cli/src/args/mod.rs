@@ -3,6 +3,7 @@
 
 mod agent;
 mod diagnose;
+mod doctor;
 mod events;
 mod flows;
 mod lab;
@@ -40,6 +41,7 @@ use crate::fail_if::FailIf;
 
 pub use agent::AgentArgs;
 pub use diagnose::{DiagnoseArgs, FailOn, Survive};
+pub use doctor::DoctorArgs;
 pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{
     DEFAULT_LINK, End, LabCalibrateArgs, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs,
@@ -148,6 +150,12 @@ pub enum Command {
     /// below. Without a token, the agent listens on loopback only, unless --open admits clients without one. Runs until
     /// interrupted.
     Agent(AgentArgs),
+    /// Check whether this host, and the path to another, are fit for media.
+    ///
+    /// Checks socket buffers, the interface, its rings, queues and offloads, the CPU and the clock; with HOST also the
+    /// agent's host, and whether UDP and packets of the full MTU pass between both. Prints each value, what is wanted, and
+    /// what mends it. Stores nothing.
+    Doctor(DoctorArgs),
     /// Measure round-trip times, in windows of packets.
     ///
     /// Sends a window of packets back to back, waits for the replies, and repeats. How the RTT grows with window size

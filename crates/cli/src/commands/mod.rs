@@ -3,6 +3,7 @@
 
 pub mod agent;
 pub mod diagnose;
+pub mod doctor;
 pub mod flows;
 pub mod lab;
 pub mod load;

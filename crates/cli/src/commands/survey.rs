@@ -5,9 +5,10 @@ use crate::units::{format_bytes, format_duration};
 use serde::Serialize;
 use weir_diagnose::{Answer, Diagnosis, Options};
 use weir_measure::survey::{self, Step, StepSummary, Survey, SurveyPlan, SurveySummary};
-use weir_measure::{MeasureError, Session, Stop};
+use weir_measure::{MeasureError, Session, Stop, fitness};
 use weir_net::host::HostFacts;
-use weir_results::{Outcome, RunId, Store};
+use weir_results::{Outcome, RunId, Side, Store};
+use weir_units::Rate;
 
 use super::output::say;
 use super::result::StoredResult;
@@ -49,6 +50,9 @@ pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(),
             format_bytes(bytes)
         ));
     }
+    if let Some(line) = amiss(args, plan.format.rate(), &local, &session).filter(|_| !global.quiet) {
+        say(&line);
+    }
     let store = RunStore::open(&global.db)?;
     let parent = store.begin_parent(&new_run("survey", &args.host, &plan, &local))?;
     store.set_remote_host(parent, &session.remote_host)?;
@@ -76,6 +80,17 @@ pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(),
     result.map_err(|(failure, _)| failure)?;
     ended?;
     thresholds::judge(&args.measure.fail_if, &thresholds::of_survey(&summary))
+}
+
+/// What is amiss with the hosts, in one line.
+fn amiss(args: &SurveyArgs, rate: Rate, local: &HostFacts, session: &Session) -> Option<String> {
+    let mut checks = fitness::check_host(local, Side::Local, rate);
+    checks.extend(fitness::check_host(&session.remote_host, Side::Remote, rate));
+    let line = fitness::amiss(&checks)?;
+    Some(format!(
+        "before the survey: {line}; see 'weir doctor {}'",
+        args.host
+    ))
 }
 
 /// Refuses conditions on what a survey does not measure.

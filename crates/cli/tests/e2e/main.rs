@@ -15,6 +15,7 @@ mod carry;
 mod counted;
 mod demo;
 mod deploy;
+mod doctor;
 mod documented_json;
 mod ended;
 mod experiment;

@@ -1,6 +1,6 @@
 //! Measuring a path between two hosts: windowed RTT, the multi-flow test, path MTU, TCP throughput, the survey
-//! that joins them, and the agent at the far end. It must not know how results are drawn or stored: it hands
-//! records to a [`Sink`].
+//! that joins them, whether hosts are fit for media, and the agent at the far end. It must not know how results are
+//! drawn or stored: it hands records to a [`Sink`].
 //!
 //! Each measurement has a pure core that takes packets and the time (`plan`, `schedule`, `account`, `search`)
 //! and a thin driver with the sockets and threads beside it.
@@ -10,6 +10,7 @@ mod clock_prober;
 mod clock_watch;
 mod control;
 mod error;
+pub mod fitness;
 pub mod flows;
 mod format;
 mod host_watch;

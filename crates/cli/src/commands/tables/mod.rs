@@ -2,6 +2,7 @@
 
 mod carry;
 mod diagnosis;
+mod doctor;
 mod experiment;
 mod flows;
 mod histogram;
@@ -23,6 +24,7 @@ use weir_stats::Quantiles;
 
 pub use carry::{live, received, sent};
 pub use diagnosis::{answer_and_findings, evidence};
+pub use doctor::checks;
 pub use experiment::{experiment, experiment_plan};
 pub use flows::{burst_histograms, flows, flows_notes};
 pub use histogram::{Times, width};

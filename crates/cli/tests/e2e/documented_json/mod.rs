@@ -17,6 +17,7 @@ use weir_rig::{isolated, see_own_processes};
 
 /// What other tests print, who hold it against its schema.
 const ELSEWHERE: [&str; 10] = [
+    "doctor",
     "event",
     "lab-link-down",
     "load-experiment",
