@@ -1,4 +1,4 @@
-//! What a cloud says of the instance that this process runs on, by the cloud's metadata service. Which cloud it is, the
+//! What a cloud reports about the instance that this process runs on, by the cloud's metadata service. Which cloud it is, the
 //! firmware says; no other host is asked. It must not ask for anything that could be a credential: no path of roles, keys
 //! or user data is in here.
 
@@ -60,7 +60,7 @@ impl Cloud {
     }
 }
 
-/// What a cloud says of an instance; none for what it does not say, or not in time.
+/// What a cloud reports about an instance; none for what it does not report, or not in time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instance {
     /// Region.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use weir_stats::{Counters, HostCounts};
 
@@ -29,6 +30,10 @@ pub struct HostCounters {
     pub process_ticks: u64,
     /// Resident memory of this process, bytes.
     pub memory_bytes: u64,
+    /// Statistics that drivers gave; another number at another time counts other queues or cards.
+    statistics: usize,
+    /// Drops of queueing disciplines could be read.
+    has_queues: bool,
 }
 
 impl HostCounters {
@@ -44,9 +49,17 @@ impl HostCounters {
         now.read_snmp(&file("/proc/net/snmp"));
         now.read_snmp6(&file("/proc/net/snmp6"));
         now.read_softnet(&file("/proc/net/softnet_stat"));
-        let queues = qdisc::dropped().unwrap_or_default();
+        let queues = qdisc::dropped();
+        now.has_queues = queues.is_ok();
+        let queues = queues.unwrap_or_default();
         for name in now.read_interfaces(&file("/proc/net/dev"), interface) {
             now.read_driver(&name, &queues);
+            // Without a name all interfaces are counted, those below others among them.
+            if interface.is_some() {
+                let folder = format!("/sys/class/net/{name}");
+                let cards = lower_interfaces(Path::new(&folder)).into_iter();
+                cards.for_each(|card| now.read_statistics(&card));
+            }
         }
         now.read_cpu(&file("/proc/stat"));
         now.read_process(&file("/proc/self/stat"), &file("/proc/self/statm"));
@@ -130,15 +143,20 @@ impl HostCounters {
 
     /// Adds the counters of an interface's driver and queueing discipline. One that has none counts as zero.
     fn read_driver(&mut self, name: &str, queues: &BTreeMap<i32, u64>) {
-        let statistics = Driver::of(name).and_then(|driver| driver.statistics());
-        self.add_statistics(&statistics.unwrap_or_default());
+        self.read_statistics(name);
         let index = Interface::named(name).and_then(|mut interface| interface.index());
         let dropped = index.ok().and_then(|index| queues.get(&index).copied());
         self.counts.qdisc_dropped += dropped.unwrap_or(0);
     }
 
+    fn read_statistics(&mut self, name: &str) {
+        let statistics = Driver::of(name).and_then(|driver| driver.statistics());
+        self.add_statistics(&statistics.unwrap_or_default());
+    }
+
     /// Adds statistics of a driver, as [`Driver::statistics`] gives them.
     pub fn add_statistics(&mut self, statistics: &[(String, u64)]) {
+        self.statistics += statistics.len();
         for (name, value) in statistics {
             driver_counts::add(&mut self.counts, name, *value);
         }
@@ -177,12 +195,20 @@ impl HostCounters {
         self.memory_bytes = pages * page_size();
     }
 
-    /// The difference between `earlier` and these counters. Memory and times are the current ones.
+    /// The difference between `earlier` and these counters. Memory and times are the current ones. Counters of drivers and
+    /// queueing disciplines that only one of both has are left out: they would show all drops since boot.
     pub fn since(&self, earlier: &HostCounters) -> HostCounters {
+        let mut counts = self.counts.since(&earlier.counts);
+        if self.statistics != earlier.statistics {
+            driver_counts::clear(&mut counts);
+        }
+        if self.has_queues != earlier.has_queues {
+            counts.qdisc_dropped = 0;
+        }
         HostCounters {
             unix_ns: self.unix_ns,
             monotonic_ns: self.monotonic_ns.saturating_sub(earlier.monotonic_ns),
-            counts: self.counts.since(&earlier.counts),
+            counts,
             cpu_busy_ticks: self.cpu_busy_ticks.saturating_sub(earlier.cpu_busy_ticks),
             cpu_steal_ticks: self.cpu_steal_ticks.saturating_sub(earlier.cpu_steal_ticks),
             cpu_softirq_ticks: (self.cpu_softirq_ticks.iter().enumerate())
@@ -192,6 +218,8 @@ impl HostCounters {
                 .collect(),
             process_ticks: self.process_ticks.saturating_sub(earlier.process_ticks),
             memory_bytes: self.memory_bytes,
+            statistics: self.statistics,
+            has_queues: self.has_queues,
         }
     }
 
@@ -202,6 +230,16 @@ impl HostCounters {
         }
         (ticks as f64 / ticks_per_second() as f64) / (self.monotonic_ns as f64 / 1e9)
     }
+}
+
+/// Interfaces below one, in its folder of `/sys/class/net`: the card of Azure's accelerated networking below `hv_netvsc`, those of
+/// a bond.
+fn lower_interfaces(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names
+        .filter_map(|name| Some(name.strip_prefix("lower_")?.to_owned()))
+        .collect()
 }
 
 fn ticks_per_second() -> u64 {
@@ -271,5 +309,33 @@ mod tests {
         read.read_process("7 (we (ir) x) S 1 2 3 4 5 6 7 8 9 10 11 12 13", "100 25 3");
         assert_eq!(read.process_ticks, 11 + 12);
         assert_eq!(read.memory_bytes, 25 * page_size());
+    }
+
+    #[test]
+    fn statistics_that_come_or_go_are_no_drops() {
+        let drops = |count| vec![("rx_out_of_buffer".to_owned(), count)];
+        let (mut before, mut after, none) = (
+            HostCounters::default(),
+            HostCounters::default(),
+            HostCounters::default(),
+        );
+        before.add_statistics(&drops(1_000));
+        after.add_statistics(&drops(1_007));
+        assert_eq!(after.since(&before).counts.driver_rx_dropped, 7);
+        assert_eq!(after.since(&none).counts, HostCounts::default());
+        assert_eq!(none.since(&after).counts, HostCounts::default());
+        after.counts.qdisc_dropped = 500;
+        assert_eq!(after.since(&before).counts.qdisc_dropped, 500);
+        after.has_queues = true;
+        assert_eq!(after.since(&before).counts.qdisc_dropped, 0);
+    }
+
+    #[test]
+    fn cards_below_an_interface_are_in_its_folder() {
+        weir_rig::isolated!();
+        let script = "mkdir -p eth0/lower_enP1s1 eth0/queues eth0/upper_bond0";
+        weir_rig::run("sh", &["-ec", script]);
+        assert_eq!(lower_interfaces(Path::new("eth0")), ["enP1s1"]);
+        assert!(lower_interfaces(Path::new("eth1")).is_empty());
     }
 }

@@ -10,6 +10,21 @@ pub(crate) fn add(counts: &mut HostCounts, name: &str, value: u64) {
     }
 }
 
+/// Sets all counters of drivers to 0.
+pub(crate) fn clear(counts: &mut HostCounts) {
+    *counts = HostCounts {
+        driver_rx_dropped: 0,
+        driver_tx_dropped: 0,
+        driver_rx_ring_empty: 0,
+        bw_in_allowance_exceeded: 0,
+        bw_out_allowance_exceeded: 0,
+        pps_allowance_exceeded: 0,
+        conntrack_allowance_exceeded: 0,
+        linklocal_allowance_exceeded: 0,
+        ..*counts
+    };
+}
+
 fn counter<'c>(counts: &'c mut HostCounts, name: &str) -> Option<&'c mut u64> {
     Some(match without_numbers(name).as_str() {
         // ena: packets queued or dropped by the hypervisor for an allowance of the instance.

@@ -1,4 +1,4 @@
-//! What a driver says of its interface, by the ioctls of `ethtool` (`linux/ethtool.h`), in the calling thread's
+//! What a driver reports about its interface, by the ioctls of `ethtool` (`linux/ethtool.h`), in the calling thread's
 //! namespace: statistics, driver and firmware, rings, queues, offloads. It must not know what a statistic means.
 
 use std::io;

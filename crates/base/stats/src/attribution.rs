@@ -1,7 +1,8 @@
 //! Attributes lost packets to the places whose counters show drops. It must not read those counters.
 //!
 //! Limits, which every presentation of the result must respect:
-//! - Counters of a whole host include other traffic, so the share of a host is an upper bound.
+//! - Counters of a whole host include other traffic, so the share of a host is an upper bound. Those of an instance's
+//!   allowances include packets that only waited.
 //! - Drops that no counter shows (a hypervisor's, some drivers') end up with the network.
 //! - With GRO one dropped buffer may hold many datagrams, and a socket's counter counts buffers: its drops must be
 //!   multiplied by an estimate.

@@ -25,7 +25,6 @@ const REFUSED: &str = r#"
 3 | agent --port 0 --stamp-port UDPPORT | UDPPORT ; in use
 3 | rtt no-such-host.invalid | cannot resolve host 'no-such-host.invalid'
 3 | flows 127.0.0.1:1 | cannot reach an agent at 127.0.0.1:1 ; weir agent
-3 | doctor 127.0.0.1:1 | cannot reach an agent at 127.0.0.1:1 ; weir agent
 2 | doctor --yes | --fix
 3 | rtt 127.0.0.1 -6 | no address of the requested IP version
 3 | rtt SILENT | is this the control port of 'weir agent'?

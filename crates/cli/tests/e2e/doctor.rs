@@ -52,6 +52,10 @@ fn small_buffers_a_small_mtu_and_a_firewall_are_found_and_the_buffers_mended() {
     assert_eq!(check(&said, "local", "udp"), ("fault", "blocked"));
     assert_eq!(check(&said, "remote", "interface-mtu"), ("warning", "1400 bytes"));
 
+    // What this host needs is printed all the same.
+    let alone = ran(3, &format!("doctor {FAR_IPV4}:1"));
+    alone.error_has("cannot reach an agent");
+    alone.stdout_has("sysctl -w net.core.rmem_max=4194304");
     let refused = ran(2, "doctor --fix");
     refused.error_has("add --yes");
     let mended = ran(3, &format!("doctor {far} --fix --yes --json"));

@@ -81,7 +81,7 @@ fn aws_answers(asked: &Asked, stream: &mut TcpStream) {
             ok(stream, "", TOKEN)
         }
         _ if !with_token => {
-            let _ = stream.write_all(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n");
+            let _ = stream.write_all(b"HTTP/1.1 401 No Token\r\nContent-Length: 0\r\n\r\n");
         }
         "GET /latest/meta-data/instance-id HTTP/1.1" => ok(stream, "", "i-1234567890abcdef0"),
         "GET /latest/meta-data/instance-type HTTP/1.1" => ok(stream, "", "c5n.9xlarge"),

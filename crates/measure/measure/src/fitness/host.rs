@@ -9,7 +9,7 @@ use super::{Check, CheckName, Fitness, Mend};
 /// Socket buffers hold the stream for this long while its reader, or the card, is away.
 const RECEIVE_NS: u64 = 8_000_000;
 const SEND_NS: u64 = 2_000_000;
-/// A receive ring holds packets of 1500 bytes for this long, until the kernel comes to read it.
+/// A receive ring holds packets of 1500 bytes for this long, until the kernel reads it.
 const RING_NS: u64 = 2_000_000;
 /// Bits of such a packet.
 const PACKET_BITS: u64 = 12_000;
@@ -284,11 +284,11 @@ impl Host<'_> {
         };
         let wanted = most.min(self.facts.cores.max(1)).min(wanted);
         let bad = (has < wanted).then(|| {
-            let command = format!(
-                "ethtool -L {} combined {wanted}",
-                self.interface().unwrap_or("INTERFACE")
+            let name = self.interface().unwrap_or("INTERFACE");
+            let advice = format!(
+                "Give {name} more queues: 'ethtool -L {name} combined {wanted}', or 'rx {wanted}' where they are separate."
             );
-            (Fitness::Warning, Mend::command(command))
+            (Fitness::Warning, Mend::advice(advice))
         });
         self.check(
             CheckName::Queues,

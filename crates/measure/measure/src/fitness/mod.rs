@@ -175,8 +175,8 @@ pub fn worst(checks: &[Check]) -> Fitness {
         .unwrap_or(Fitness::Good)
 }
 
-/// What is amiss in one line, as `receive-buffer is 213 kB, wanted 4.19 MB; udp is blocked, wanted open`; none where nothing
-/// is.
+/// What is amiss in one line, as `receive-buffer: 213 kB, wanted at least 4.19 MB; udp: blocked, wanted passes`; none where
+/// nothing is.
 pub fn amiss(checks: &[Check]) -> Option<String> {
     let bad: Vec<String> = checks
         .iter()
@@ -187,10 +187,7 @@ pub fn amiss(checks: &[Check]) -> Option<String> {
             } else {
                 ""
             };
-            format!(
-                "{}{whose} is {}, wanted {}",
-                check.name, check.value, check.wanted
-            )
+            format!("{}{whose}: {}, wanted {}", check.name, check.value, check.wanted)
         })
         .collect();
     (!bad.is_empty()).then(|| bad.join("; "))

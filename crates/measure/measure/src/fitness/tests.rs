@@ -94,7 +94,7 @@ fn each_fact_that_is_amiss_is_named_with_what_mends_it() {
         |host| host.queues = Some(1),
         Queues,
         warning,
-        "ethtool -L eth0 combined 4",
+        "Give eth0 more queues: 'ethtool -L eth0 combined 4', or 'rx 4' where they are separate.",
     );
     one(
         |host| host.offloads.retain(|name| name != "rx-gro"),
@@ -196,7 +196,7 @@ fn a_path_is_open_and_as_wide_as_its_interface() {
     );
     assert_eq!(
         amiss(&narrow).unwrap_or_default(),
-        "path-mtu is 1400 bytes, wanted 9000 bytes, as the sending interface"
+        "path-mtu: 1400 bytes, wanted 9000 bytes, as the sending interface"
     );
     let blocked = check_path(&probed(None));
     assert_eq!(blocked.len(), 1);
