@@ -99,6 +99,7 @@ mod tests {
             "weir-agent.1",
             "weir-completions.1",
             "weir-diagnose.1",
+            "weir-doctor.1",
             "weir-flows.1",
             "weir-lab-calibrate.1",
             "weir-lab-clean.1",

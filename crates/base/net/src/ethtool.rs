@@ -83,8 +83,7 @@ impl Driver {
         let mut request = vec![0_u64; 1 + 2 * MOST_NAMES];
         request[0] = words(GET_STATISTICS, names.len() as u32);
         self.call("read the statistics", &mut request)?;
-        let count = (request[0].to_ne_bytes(), names.len());
-        if second_word(count.0) as usize != count.1 {
+        if second_word(request[0].to_ne_bytes()) as usize != names.len() {
             return Ok(Vec::new());
         }
         Ok(names.into_iter().zip(request.into_iter().skip(1)).collect())

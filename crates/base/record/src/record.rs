@@ -167,7 +167,7 @@ records! {
         cpu_softirq: f64 as "cpu_softirq_cores" => mean,
         /// The same of the core that has most of it: 1.0 is a whole core.
         #[serde(default = "not_counted")]
-        cpu_softirq_core: f64 as "cpu_softirq_busiest_core" => max,
+        cpu_softirq_core: f64 as "cpu_softirq_most_cores" => max,
         /// Resident memory of Weir.
         memory_bytes: u64 => max,
     }

@@ -202,7 +202,7 @@ CREATE TABLE host_seconds (
     cpu_steal_cores              REAL,
     cpu_weir_cores               REAL,
     cpu_softirq_cores            REAL DEFAULT NULL,
-    cpu_softirq_busiest_core     REAL DEFAULT NULL,
+    cpu_softirq_most_cores       REAL DEFAULT NULL,
     memory_bytes                 INTEGER NOT NULL
 );
 CREATE INDEX host_seconds_by_run ON host_seconds (run_id, side, unix_ns);

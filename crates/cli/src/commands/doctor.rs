@@ -41,7 +41,11 @@ pub fn run(args: &DoctorArgs, global: &GlobalOptions, stop: &Stop) -> Result<Exi
         Some(agent) => agent.resolve()?.ip(),
         None => OUTSIDE,
     };
-    let read = || fitness::check_host(&HostFacts::read(Some(peer)), Side::Local, args.rate);
+    let read = || {
+        let mut checks = fitness::check_host(&HostFacts::read(Some(peer)), Side::Local, args.rate);
+        checks.push(fitness::check_real_time(may_run_in_real_time()));
+        checks
+    };
     let mut checks = read();
     let mut written = None;
     if args.fix && fix(&checks, args, global)? {
@@ -69,6 +73,12 @@ pub fn run(args: &DoctorArgs, global: &GlobalOptions, stop: &Stop) -> Result<Exi
         Fitness::Warning => ExitCode::from(Status::Crossed as u8),
         Fitness::Fault => ExitCode::from(Status::Environment as u8),
     })
+}
+
+/// Tries it on a thread that then ends.
+fn may_run_in_real_time() -> bool {
+    let tried = std::thread::spawn(|| weir_net::realtime::run_before_others().is_ok());
+    tried.join().unwrap_or(false)
 }
 
 fn address(host: &str, args: &DoctorArgs) -> Result<AgentAddress, Failure> {

@@ -68,6 +68,22 @@ pub fn check_host(facts: &HostFacts, side: Side, rate: Rate) -> Vec<Check> {
     .collect()
 }
 
+/// The check of a process of this host that will send or receive media: whether its threads may go before others.
+pub fn check_real_time(permitted: bool) -> Check {
+    Check {
+        name: CheckName::RealTime,
+        side: Side::Local,
+        fitness: if permitted {
+            Fitness::Good
+        } else {
+            Fitness::Warning
+        },
+        value: if permitted { "permitted" } else { "not permitted" }.to_owned(),
+        wanted: "permitted".to_owned(),
+        mend: (!permitted).then(|| Mend::command("setcap cap_sys_nice=ep \"$(command -v weir)\"")),
+    }
+}
+
 struct Host<'a> {
     facts: &'a HostFacts,
     side: Side,

@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use weir_record::Side;
 
-pub use host::check_host;
+pub use host::{check_host, check_real_time};
 pub use path::{Probed, check_path};
 
 /// What is checked.
@@ -22,6 +22,8 @@ pub enum CheckName {
     SendBuffer,
     /// Files that a process may open.
     OpenFiles,
+    /// Real-time priority of threads that send and receive media.
+    RealTime,
     /// CPU cores.
     Cores,
     /// CPU time that the hypervisor gives to others.
@@ -57,6 +59,7 @@ impl CheckName {
             CheckName::ReceiveBuffer => "receive-buffer",
             CheckName::SendBuffer => "send-buffer",
             CheckName::OpenFiles => "open-files",
+            CheckName::RealTime => "real-time",
             CheckName::Cores => "cores",
             CheckName::CpuSteal => "cpu-steal",
             CheckName::Governor => "governor",

@@ -165,6 +165,24 @@ fn each_fact_that_is_amiss_is_named_with_what_mends_it() {
 }
 
 #[test]
+fn threads_that_may_not_go_before_others_are_told() {
+    assert_eq!(
+        (check_real_time(true).fitness, check_real_time(true).mend),
+        (Fitness::Good, None)
+    );
+    let refused = check_real_time(false);
+    assert_eq!(
+        (refused.name, refused.fitness),
+        (CheckName::RealTime, Fitness::Warning)
+    );
+    assert!(
+        refused
+            .mend
+            .is_some_and(|mend| mend.text.starts_with("setcap cap_sys_nice=ep"))
+    );
+}
+
+#[test]
 fn a_lower_rate_asks_for_less() {
     let mut facts = fit();
     facts.cores = 2;

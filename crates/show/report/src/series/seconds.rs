@@ -65,7 +65,7 @@ const HOST: Layout = Layout {
         ("cpu_steal_cores", Rule::Mean),
         ("cpu_weir_cores", Rule::Mean),
         ("cpu_softirq_cores", Rule::Mean),
-        ("cpu_softirq_busiest_core", Rule::Mean),
+        ("cpu_softirq_most_cores", Rule::Mean),
         ("memory_bytes", Rule::Largest),
     ],
 };
