@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, BufRead, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -11,6 +12,7 @@ use weir_measure::fitness::{self, Check, Fitness, Parameter, Probed};
 use weir_measure::path_mtu::{self, MtuReport};
 use weir_measure::{AgentAddress, MeasureError, Session, Sink, Stop};
 use weir_net::host::HostFacts;
+use weir_net::namespace::NetworkNamespace;
 use weir_results::{Record, Side};
 
 use crate::args::{DoctorArgs, GlobalOptions};
@@ -138,14 +140,25 @@ fn fix(checks: &[Check], args: &DoctorArgs, global: &GlobalOptions) -> Result<bo
     fs::write(SYSCTL_FILE, new).map_err(|error| failed("write", SYSCTL_FILE, &error))?;
     for Parameter { key, value } in changed {
         let file = format!("/proc/sys/{}", key.replace('.', "/"));
-        fs::write(&file, format!("{value}\n")).map_err(|error| failed("write", &file, &error))?;
+        apply(&file, &format!("{value}\n")).map_err(|error| failed("write", &file, &error))?;
     }
     Ok(true)
 }
 
+/// Writes a kernel parameter. Those of buffers are the host's: network namespaces show them, and do not let them be written.
+fn apply(file: &str, value: &str) -> io::Result<()> {
+    match fs::write(file, value) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let host = NetworkNamespace::open(Path::new("/proc/1/ns/net"))?;
+            host.run(|| fs::write(file, value))?
+        }
+        done => done,
+    }
+}
+
 fn failed(what: &str, file: &str, error: &io::Error) -> Failure {
     let next = match error.kind() {
-        io::ErrorKind::PermissionDenied => "; run 'weir doctor --fix' as root",
+        io::ErrorKind::PermissionDenied => "; run 'weir doctor --fix' as root, outside of containers",
         _ => "",
     };
     Failure::environment(format!("cannot {what} {file}: {error}{next}"))

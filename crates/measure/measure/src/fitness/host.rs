@@ -113,6 +113,15 @@ impl Host<'_> {
         self.facts.interface.as_deref()
     }
 
+    /// Cores that have to send or take packets at the rate.
+    fn busy_cores(&self) -> u32 {
+        match self.rate {
+            rate if rate > OF_SHORT_PACKETS => 4,
+            rate if rate > OF_ONE_CORE => 2,
+            _ => 1,
+        }
+    }
+
     fn buffer(
         &self,
         name: CheckName,
@@ -148,22 +157,16 @@ impl Host<'_> {
     }
 
     fn cores(&self) -> Option<Check> {
-        let wanted = match self.rate {
-            rate if rate > OF_SHORT_PACKETS => 4,
-            rate if rate > OF_ONE_CORE => 2,
-            _ => 1,
-        };
-        let has = self.facts.cores;
+        let wanted = self.busy_cores();
         // A host of an older version says nothing.
+        let has = Some(self.facts.cores).filter(|cores| *cores > 0)?;
         let bad = (has < wanted).then(|| (Fitness::Warning, Mend::advice("Use a host with more cores.")));
-        (has > 0).then(|| {
-            self.check(
-                CheckName::Cores,
-                has.to_string(),
-                format!("at least {wanted}"),
-                bad,
-            )
-        })?
+        self.check(
+            CheckName::Cores,
+            has.to_string(),
+            format!("at least {wanted}"),
+            bad,
+        )
     }
 
     fn steal(&self) -> Option<Check> {
@@ -292,13 +295,7 @@ impl Host<'_> {
     fn queues(&self) -> Option<Check> {
         let most = self.facts.queues_max.filter(|most| *most > 0)?;
         let has = self.facts.queues?;
-        // One for each core that has to take packets at this rate.
-        let wanted = match self.rate {
-            rate if rate > OF_SHORT_PACKETS => 4,
-            rate if rate > OF_ONE_CORE => 2,
-            _ => 1,
-        };
-        let wanted = most.min(self.facts.cores.max(1)).min(wanted);
+        let wanted = most.min(self.facts.cores.max(1)).min(self.busy_cores());
         let bad = (has < wanted).then(|| {
             let name = self.interface().unwrap_or("INTERFACE");
             let advice = format!(
