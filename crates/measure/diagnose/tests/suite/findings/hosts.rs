@@ -105,7 +105,9 @@ fn recorded() -> Vec<Vec<(String, u64)>> {
         let (name, value) = line.trim().split_once(": ")?;
         Some((name.to_owned(), value.parse().ok()?))
     };
+    // Each ends with an empty line.
     let answers = RECORDED.split("NIC statistics:").skip(1);
+    let answers = answers.filter_map(|answer| answer.split("\n\n").next());
     answers
         .map(|answer| answer.lines().filter_map(statistic).collect())
         .collect()
