@@ -39,9 +39,7 @@ fn run(spec: &LinkSpec, algorithm: Algorithm, connections: u64) -> u64 {
 fn connections(criterion: &mut Criterion) {
     let spec = profile::parse(LINE, "line", Path::new(".")).expect("a link");
     let mut group = criterion.benchmark_group("connections");
-    group
-        .sample_size(10)
-        .measurement_time(Duration::from_secs(4));
+    group.sample_size(10).measurement_time(Duration::from_secs(4));
     for algorithm in [
         Algorithm::NewReno,
         Algorithm::Cubic,

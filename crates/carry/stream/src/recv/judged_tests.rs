@@ -64,6 +64,7 @@ fn sender_of(fec: Option<Fec>, packets_per_epoch: u64) -> Sender {
             ..BreakerLimits::default()
         },
         seed: 1,
+        first_number: 0,
     };
     Sender::new(config, 0)
 }

@@ -16,7 +16,7 @@ use strictness::{assert_strict, fields};
 use weir_rig::{isolated, see_own_processes};
 
 /// What other tests print, who hold it against its schema.
-const ELSEWHERE: [&str; 10] = [
+const ELSEWHERE: [&str; 11] = [
     "doctor",
     "event",
     "lab-link-down",
