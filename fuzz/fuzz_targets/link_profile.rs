@@ -25,6 +25,7 @@ fn carry(spec: &LinkSpec) {
         let flow = FlowKey {
             five_tuple: at % 16,
             host_pair: 2,
+            source_port: at as u16 % 4,
         };
         while link.poll(now).is_some() {}
         let packet = Packet {

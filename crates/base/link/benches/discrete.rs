@@ -35,6 +35,7 @@ impl Endpoint<u64> for Sender {
             let flow = FlowKey {
                 five_tuple: self.sent % FLOWS,
                 host_pair: 0,
+                source_port: 0,
             };
             out.push(Packet {
                 length: LENGTH,

@@ -70,7 +70,8 @@ fn passage(direction: &DirectionSpec) -> String {
         (1, _, _) => "1 route".to_owned(),
         (count, RouteChoice::PerPacket, _) => format!("{count} routes, one at random per packet"),
         (count, RouteChoice::FiveTuple, false) => format!("{count} routes, chosen by the 5-tuple"),
-        (count, RouteChoice::FiveTuple, true) => {
+        (count, RouteChoice::SourcePort, false) => format!("{count} routes, chosen by the source port"),
+        (count, RouteChoice::FiveTuple | RouteChoice::SourcePort, true) => {
             format!("{count} routes, the same for all flows of a pair of hosts")
         }
     };

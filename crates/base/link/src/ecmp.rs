@@ -18,6 +18,7 @@ pub(crate) struct RouteChooser {
 enum By {
     FiveTuple { seed: u64 },
     HostPair { seed: u64 },
+    SourcePort { seed: u64 },
     Packet(Stream),
 }
 
@@ -35,7 +36,8 @@ impl RouteChooser {
         let hash_seed = derive(seed, Purpose::Ecmp, 0);
         let by = match (spec.choice, spec.hide_five_tuple) {
             (RouteChoice::FiveTuple, false) => By::FiveTuple { seed: hash_seed },
-            (RouteChoice::FiveTuple, true) => By::HostPair { seed: hash_seed },
+            (RouteChoice::SourcePort, false) => By::SourcePort { seed: hash_seed },
+            (RouteChoice::FiveTuple | RouteChoice::SourcePort, true) => By::HostPair { seed: hash_seed },
             (RouteChoice::PerPacket, _) => By::Packet(Stream::new(seed, Purpose::RoutePerPacket, 0)),
         };
         Self { by, bounds, total }
@@ -55,6 +57,7 @@ impl RouteChooser {
         let (seed, key) = match self.by {
             By::FiveTuple { seed } => (seed, flow.five_tuple),
             By::HostPair { seed } => (seed, flow.host_pair),
+            By::SourcePort { seed } => (seed, mix(flow.host_pair).wrapping_add(flow.source_port.into())),
             By::Packet(_) => return None,
         };
         Some(self.at(mix(mix(key ^ seed).wrapping_add(seed))))

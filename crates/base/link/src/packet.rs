@@ -11,6 +11,8 @@ pub struct FlowKey {
     pub five_tuple: u64,
     /// Any number that differs with the pair of hosts.
     pub host_pair: u64,
+    /// Source port; 0 where there is none.
+    pub source_port: u16,
 }
 
 /// The ECN field of an IP packet (RFC 3168, section 5).

@@ -126,6 +126,8 @@ pub struct PacketRateCap {
 pub enum RouteChoice {
     /// By a hash of its 5-tuple: all packets of a flow take the same route (ECMP).
     FiveTuple,
+    /// By a hash of its addresses and its source port, as where a tunnel hides the rest.
+    SourcePort,
     /// Per packet, at random.
     PerPacket,
 }

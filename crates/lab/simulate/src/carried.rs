@@ -131,6 +131,8 @@ fn offer(flow: u16, longer: u32, payload: Vec<u8>) -> Packet<Vec<u8>> {
         flow: FlowKey {
             five_tuple: u64::from(flow) + 1,
             host_pair: 1,
+            // All flows of a stream leave from one port.
+            source_port: 1,
         },
         ecn: Ecn::NotEct,
         payload,

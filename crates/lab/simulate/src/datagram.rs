@@ -63,6 +63,7 @@ impl Ports {
         FlowKey {
             five_tuple: u64::from(self.source) << 16 | u64::from(self.destination),
             host_pair: 1,
+            source_port: self.source,
         }
     }
 

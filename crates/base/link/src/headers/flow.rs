@@ -41,12 +41,15 @@ impl FlowHasher {
         let mut tuple = [0; 37];
         tuple[..addresses.len()].copy_from_slice(addresses);
         tuple[32] = parts.protocol;
+        let mut source_port = 0;
         if let Some(ports) = ports(&parts, packet) {
             tuple[33..].copy_from_slice(ports);
+            source_port = u16::from_be_bytes([ports[0], ports[1]]);
         }
         Some(FlowKey {
             five_tuple: hashed(self.flow, &tuple, parts.version),
             host_pair: hashed(self.hosts, addresses, parts.version),
+            source_port,
         })
     }
 }

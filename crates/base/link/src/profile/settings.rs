@@ -147,6 +147,7 @@ impl DirectionSettings {
         let too_big = [("icmp", TooBig::Icmp), ("drop", TooBig::Drop)];
         let spread = [
             ("five-tuple", RouteChoice::FiveTuple),
+            ("source-port", RouteChoice::SourcePort),
             ("per-packet", RouteChoice::PerPacket),
         ];
         Ok(DirectionSettings {

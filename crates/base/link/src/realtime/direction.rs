@@ -38,6 +38,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const NO_FLOW: FlowKey = FlowKey {
     five_tuple: 0,
     host_pair: 0,
+    source_port: 0,
 };
 
 /// A packet to write.

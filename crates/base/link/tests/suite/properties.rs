@@ -156,7 +156,11 @@ prop_compose! {
         packet_rate in prop::option::of((1..10_000_000_u64, 1..100_u64)),
         extra_flow_loss in prop_oneof![Just(0.0), 0.0..0.2],
         hide_five_tuple in any::<bool>(),
-        per_packet in any::<bool>(),
+        choice in prop::sample::select(vec![
+            RouteChoice::FiveTuple,
+            RouteChoice::SourcePort,
+            RouteChoice::PerPacket,
+        ]),
         mut routes in prop::collection::vec(routes(), 1..4),
     ) -> DirectionSpec {
         routes[0].weight += 1;
@@ -167,7 +171,7 @@ prop_compose! {
             packet_rate: packet_rate.map(|(rate, burst)| PacketRateCap { rate, burst }),
             extra_flow_loss,
             hide_five_tuple,
-            choice: if per_packet { RouteChoice::PerPacket } else { RouteChoice::FiveTuple },
+            choice,
             routes,
         }
     }

@@ -152,6 +152,27 @@ fn a_hidden_5_tuple_puts_all_flows_of_a_host_pair_on_one_route() {
 }
 
 #[test]
+fn routes_by_source_port_ignore_the_rest_of_the_5_tuple() {
+    let mut spec = routes(&[1, 2]);
+    spec.choice = RouteChoice::SourcePort;
+    let from = |source_port, five_tuple| FlowKey {
+        source_port,
+        ..flow(five_tuple, 1)
+    };
+    let link = link_of::<()>(spec.clone(), 2);
+    for port in 0..50 {
+        let taken: std::collections::BTreeSet<_> =
+            (0..100).map(|key| link.route_of(from(port, key))).collect();
+        assert_eq!(taken.len(), 1);
+    }
+    let counts = spread(&link, (0..FLOWS as u16).map(|port| from(port, 1)), 2);
+    assert_even(&counts, &[1, 2], "source ports");
+    spec.hide_five_tuple = true;
+    let hidden = spread(&link_of(spec, 2), (0..100).map(|port| from(port, 1)), 2);
+    assert!(hidden.contains(&100), "{hidden:?}");
+}
+
+#[test]
 fn packets_spread_one_by_one() {
     let mut spec = routes(&[1, 3]);
     spec.choice = RouteChoice::PerPacket;

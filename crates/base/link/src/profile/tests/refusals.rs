@@ -101,7 +101,7 @@ fn other_values() {
         mtu = "1500" => write bytes of IP packet as a whole number from 576 to 65535
         interface-mtu = 65536 => write bytes of IP packet as a whole number from 576 to 65535
         too-big = "tell" => write "icmp" or "drop"
-        spread = 1 => write "five-tuple" or "per-packet"
+        spread = 1 => write "five-tuple" or "source-port" or "per-packet"
         reorder = "yes" => write true or false, without quotes
         reorder = true => needs jitter, too, such as jitter = "1ms"
         seed = -1 => write a seed as a whole number from 0 to 9223372036854775807

@@ -10,6 +10,7 @@ pub fn flow(five_tuple: u64, host_pair: u64) -> FlowKey {
     FlowKey {
         five_tuple,
         host_pair,
+        source_port: 0,
     }
 }
 

@@ -456,6 +456,7 @@ pub fn offer(link: &mut Link<Vec<u8>>, now: u64, flow: u16, datagram: Vec<u8>) {
         flow: FlowKey {
             five_tuple: u64::from(flow) + 1,
             host_pair: 7,
+            source_port: 1,
         },
         ecn: Ecn::NotEct,
         payload: datagram,
