@@ -113,6 +113,7 @@ pub(super) fn plan(args: &FlowsArgs) -> FlowsPlan {
         seed: args.seed.unwrap_or(defaults.seed),
         max_bytes: args.max_bytes.map(|bytes| bytes.0),
         ecn: args.ecn,
+        varied: defaults.varied,
     }
 }
 

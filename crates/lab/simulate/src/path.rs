@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use weir_link::discrete::Network;
 use weir_link::{Counters, LinkSpec};
 use weir_measure::Limits;
-use weir_measure::flows::{FlowsPlan, LENGTH_FROM_PATH_MTU};
+use weir_measure::flows::{FlowsPlan, LENGTH_FROM_PATH_MTU, VariedPort};
 use weir_measure::path_mtu::{MtuSummary, largest_payload};
 use weir_measure::rtt::RttPlan;
 use weir_measure::survey::{Step, StepSummary, Survey, SurveyPlan, SurveySummary};
@@ -333,7 +333,7 @@ impl Path {
         plan.check()?;
         self.limits
             .check(plan.rate(), plan.duration_ns, plan.length, plan.flows)?;
-        let ports = self.test_ports(plan.flows);
+        let ports = self.test_ports(plan);
         let lead_ns = lead_ns(self.wire.round_trip_ns());
         let tested = flows::run(&mut self.wire, plan, max_bytes, &ports, now, lead_ns)?;
         Ok(Made {
@@ -355,16 +355,22 @@ impl Path {
         }
     }
 
-    fn test_ports(&mut self, flows: u16) -> TestPorts {
+    fn test_ports(&mut self, plan: &FlowsPlan) -> TestPorts {
         let clock = self.socket_to_agent();
-        let source = self.client_port();
-        let forward = (0..flows).map(|_| Ports {
-            source,
-            destination: self.next_agent_port(),
+        let first = self.socket_to_agent();
+        let further = (1..plan.flows).map(|_| match plan.varied {
+            VariedPort::Destination => Ports {
+                destination: self.next_agent_port(),
+                ..first
+            },
+            VariedPort::Source => Ports {
+                source: self.client_port(),
+                ..first
+            },
         });
-        let forward = forward.collect();
+        let forward = [first].into_iter().chain(further).collect();
         let source = self.next_agent_port();
-        let reverse = (0..flows).map(|_| Ports {
+        let reverse = (0..plan.flows).map(|_| Ports {
             source,
             destination: self.client_port(),
         });

@@ -13,9 +13,9 @@ use crate::explained::{explain, unexplained};
 use crate::finding::{Finding, FindingName, Severity};
 use crate::findings::payload_cliff::Cliff;
 use crate::findings::{
-    correlated_loss, delay_under_load, flow_growth, host_limits, host_loss, late_sender, length_growth,
-    limit, loss_process, outage, payload_cliff, reversals, route_loss, routes, rtt_change, rtt_level,
-    tcp_window, udp_loss, window_growth,
+    address_families, correlated_loss, delay_under_load, flow_growth, hashed_ports, host_limits, host_loss,
+    late_sender, length_growth, limit, loss_process, outage, payload_cliff, reversals, route_loss, routes,
+    rtt_change, rtt_level, tcp_window, udp_loss, window_growth,
 };
 use crate::measured::Measured;
 use crate::options::Options;
@@ -52,6 +52,7 @@ pub fn diagnose_with(measured: &Measured, options: &Options) -> Diagnosis {
         findings.extend(found);
     }
     findings.extend(of_round_trips(measured));
+    findings.extend(address_families::find(measured));
     // Faults first; within a severity in the order of the names.
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.name.cmp(&b.name)));
     Diagnosis {
@@ -88,6 +89,7 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
         findings.extend(flow_growth::find(steps));
     }
     findings.extend(routes::find(steps));
+    findings.extend(hashed_ports::find(steps));
     findings.extend(route_loss::find(steps));
     // Loss of payloads that are too long is no property of the path that shorter ones meet.
     let longest = cliff.map_or(u32::MAX, |cliff| cliff.longest_good());
@@ -99,7 +101,16 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
         let short = |step: &&Step| step.test.payload <= longest;
         plain = steps.unlimited().filter(short).collect();
     }
-    findings.extend(process(&plain).as_ref().and_then(loss_process::find));
+    let of_process = |tests: &[&Step]| process(tests).as_ref().and_then(loss_process::find);
+    findings.extend(of_process(&plain));
+    if plain.is_empty() {
+        let below: Vec<&Step> = steps
+            .below_limit()
+            .filter(|step| step.test.payload <= longest)
+            .collect();
+        // That slower tests lose nothing is what the limit's finding says.
+        findings.extend(of_process(&below).filter(|finding| finding.severity > Severity::Information));
+    }
     findings.extend(correlated_loss::find(steps));
     findings.extend(reversals::find(steps));
     findings.extend(host_loss::find(steps));

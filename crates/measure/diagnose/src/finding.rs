@@ -16,6 +16,8 @@ pub enum FindingName {
     UnexplainedLoss,
     /// How many routes the flows take, and which flow is on which.
     Routes,
+    /// Which ports of a flow decide on its route.
+    HashedPorts,
     /// Loss differs between routes or flows.
     RouteLoss,
     /// One flow, several or all delivered nothing for a while.
@@ -60,6 +62,8 @@ pub enum FindingName {
     UdpLoss,
     /// What a load adds to the RTT.
     DelayUnderLoad,
+    /// IPv4 beside IPv6.
+    AddressFamilies,
 }
 
 impl FindingName {
@@ -68,6 +72,7 @@ impl FindingName {
         match self {
             FindingName::UnexplainedLoss => "unexplained-loss",
             FindingName::Routes => "routes",
+            FindingName::HashedPorts => "hashed-ports",
             FindingName::RouteLoss => "route-loss",
             FindingName::Outage => "outage",
             FindingName::LossProcess => "loss-process",
@@ -90,6 +95,7 @@ impl FindingName {
             FindingName::TcpWindow => "tcp-window",
             FindingName::UdpLoss => "udp-loss",
             FindingName::DelayUnderLoad => "delay-under-load",
+            FindingName::AddressFamilies => "address-families",
         }
     }
 }

@@ -13,12 +13,12 @@ use serde_json::Value;
 use weir_measure::flows::{FlowsPlan, FlowsSummary};
 use weir_measure::path_mtu::MtuSummary;
 use weir_measure::rtt::RttPlan;
-use weir_measure::survey::SurveyPlan;
+use weir_measure::survey::{IpVersion, SurveyPlan};
 use weir_measure::tcp_throughput::TcpSummary;
 use weir_results::{Direction, Run, RunFilter, RunId, Store, StoreError};
 
 use crate::DiagnoseError;
-use crate::measured::{FlowTest, Measured, RttTest};
+use crate::measured::{Family, FlowTest, Measured, RttTest};
 
 pub use rtt_rows::MOST_WINDOWS;
 
@@ -66,12 +66,18 @@ pub fn load(store: &Store, run: RunId) -> Result<Measured, DiagnoseError> {
         earlier_rtt: Vec::new(),
         tcp: Vec::new(),
         flow_tests: Vec::new(),
+        families: Vec::new(),
     };
     if parts.is_empty() {
         take_part(store, &head, &mut measured)?;
     }
     for part in &parts {
         take_part(store, part, &mut measured)?;
+    }
+    // The search over the survey's own version is the survey's.
+    if let (Some((_, mtu)), [first, second]) = (&measured.mtu, measured.families.as_mut_slice()) {
+        let of_survey = if first.mtu.is_none() { first } else { second };
+        of_survey.mtu = of_survey.mtu.or(Some(*mtu));
     }
     if head.kind == "survey"
         && let Ok(plan) = serde_json::from_value::<SurveyPlan>(head.parameters.clone())
@@ -115,6 +121,10 @@ fn unheard(measured: &Measured) -> Option<u64> {
 }
 
 fn take_part(store: &Store, part: &Run, measured: &mut Measured) -> Result<(), DiagnoseError> {
+    if let Some(version) = part.parameters.get("family") {
+        let version = parse(part, "parameters", version)?;
+        return take_family(store, part, version, measured);
+    }
     match part.kind.as_str() {
         "mtu" => {
             if let Some(mtu) = summary::<MtuSummary>(part)? {
@@ -136,6 +146,43 @@ fn take_part(store: &Store, part: &Run, measured: &mut Measured) -> Result<(), D
         // A kind that this version does not know holds nothing that it could judge.
         _ => {}
     }
+    Ok(())
+}
+
+/// A step that was made over one IP version beside the other.
+fn take_family(
+    store: &Store,
+    part: &Run,
+    version: IpVersion,
+    measured: &mut Measured,
+) -> Result<(), DiagnoseError> {
+    let known = measured
+        .families
+        .iter()
+        .position(|family| family.version == version);
+    let mut family = match known {
+        Some(index) => measured.families.remove(index),
+        None => Family {
+            version,
+            mtu: None,
+            rtt: None,
+            flows: None,
+        },
+    };
+    match part.kind.as_str() {
+        "mtu" => family.mtu = summary::<MtuSummary>(part)?,
+        "rtt" => {
+            let test = rtt_rows::read(store, part, rtt_plan(part)?)?;
+            family.rtt = Some(test).filter(|test| test.rtt.is_some());
+        }
+        "flows" => {
+            let found = summary::<FlowsSummary>(part)?.and_then(|summary| summary.forward);
+            family.flows = flow_rows::read(store, part, Direction::Forward, &flows_plan(part)?, found)?;
+        }
+        _ => {}
+    }
+    measured.families.push(family);
+    measured.families.sort_by_key(|family| family.version.as_str());
     Ok(())
 }
 

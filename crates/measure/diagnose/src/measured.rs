@@ -5,6 +5,7 @@
 use weir_measure::flows::{DirectionSummary, FlowsPlan};
 use weir_measure::path_mtu::MtuSummary;
 use weir_measure::rtt::RttPlan;
+use weir_measure::survey::IpVersion;
 use weir_measure::tcp_throughput::TcpSummary;
 use weir_results::{Direction, FlowBurst, LossWindow, Outcome, RunId, Silence, StreamBurst};
 use weir_stats::{FlowCounts, HostCounts, Quantiles};
@@ -37,6 +38,21 @@ pub struct Measured {
     pub tcp: Vec<(RunId, TcpSummary)>,
     /// Multi-flow tests, each direction for itself, in the order in which they were made.
     pub flow_tests: Vec<FlowTest>,
+    /// The same tests over each IP version, where the far host answers over both; else nothing.
+    pub families: Vec<Family>,
+}
+
+/// What was measured over one IP version, beside the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Family {
+    /// IP version.
+    pub version: IpVersion,
+    /// Path MTU.
+    pub mtu: Option<MtuSummary>,
+    /// RTT of short windows.
+    pub rtt: Option<RttTest>,
+    /// The forward flow test.
+    pub flows: Option<FlowTest>,
 }
 
 /// One direction of a multi-flow test.

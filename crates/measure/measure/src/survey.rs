@@ -8,17 +8,27 @@ use serde::{Deserialize, Serialize};
 use weir_record::Direction;
 use weir_units::Rate;
 
-use crate::flows::{self, DirectionSummary, FlowsPlan, FlowsSummary, FlowsWays, HostLimit, SHORTEST};
+use crate::flows::{
+    self, DirectionSummary, FlowsPlan, FlowsSummary, FlowsWays, HostLimit, SHORTEST, VariedPort,
+};
 use crate::path_mtu::{self, MtuSummary, largest_payload};
 use crate::rtt::{self, RttPlan, RttSummary, Span};
 use crate::tcp_throughput::{self, TcpRequest, TcpSummary};
 use crate::{Limits, MeasureError, Session, Sink, Stop, VideoFormat};
 
+mod best;
 mod cliff;
+mod families;
 mod held_rates;
+mod onset;
 
+pub use best::Settings;
+use best::best;
 use cliff::carried_length;
+use families::Families;
+pub use families::{FamilySummary, IpVersion};
 use held_rates::HeldRates;
+pub use onset::LossOnset;
 
 /// Flow counts of the sweep, as far as the limits allow.
 const FLOW_COUNTS: [u16; 5] = [1, 2, 4, 8, 16];
@@ -41,8 +51,8 @@ const MTU_BYTES: u64 = 2_000_000;
 const TCP_NS: u64 = 2_000_000_000;
 /// Time that setting up a step takes.
 const SETUP_NS: u64 = 500_000_000;
-/// A media rate within this share of the asked one was held.
-const HELD: f64 = 0.99;
+/// Steps that a survey makes at most to find the length at which loss begins, and as many for the rate.
+pub const MOST_FURTHER_STEPS: u32 = 6;
 
 /// What the user asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -104,7 +114,14 @@ impl Step {
                     "forward"
                 };
                 let rate = plan.format.rate().rounded();
-                format!("{} flow(s) {way}, {} bytes, {rate}", plan.flows, plan.length)
+                let from = match plan.varied {
+                    VariedPort::Destination => "",
+                    VariedPort::Source => " from as many ports",
+                };
+                format!(
+                    "{} flow(s) {way}{from}, {} bytes, {rate}",
+                    plan.flows, plan.length
+                )
             }
         }
     }
@@ -147,21 +164,6 @@ impl StepSummary {
     }
 }
 
-/// Settings that the survey recommends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
-    /// Flows.
-    pub flows: u16,
-    /// UDP payload bytes.
-    pub length: u32,
-    /// Loss measured with them, 0 to 1.
-    pub loss: f64,
-    /// Media rate measured with them.
-    pub rate: Rate,
-    /// The asked media rate was held.
-    pub held: bool,
-}
-
 /// A step that says little about the network, since an end did not keep up with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LimitedStep {
@@ -194,8 +196,20 @@ pub struct SurveySummary {
     pub by_flows: Vec<DirectionSummary>,
     /// Flow tests over the payload length.
     pub by_length: Vec<DirectionSummary>,
+    /// Forward flow tests at lower rates than the media's, where the loss of one asked for them, the slowest first.
+    #[serde(default)]
+    pub by_rate: Vec<DirectionSummary>,
+    /// The rate at which loss begins, where it begins at one.
+    #[serde(default)]
+    pub onset: Option<LossOnset>,
+    /// The forward flow test whose flows differ in their source port, and not in their destination port as in all others.
+    #[serde(default)]
+    pub by_source_port: Option<DirectionSummary>,
     /// The flow test in the reverse direction.
     pub reverse: Option<DirectionSummary>,
+    /// The same payloads over IPv4 and over IPv6, where the far host answers over both; else nothing.
+    #[serde(default)]
+    pub families: Vec<FamilySummary>,
     /// Steps that an end did not keep up with, in the order in which they were made.
     #[serde(default)]
     pub limited: Vec<LimitedStep>,
@@ -217,8 +231,11 @@ pub struct Survey {
     held: HeldRates,
     /// Steps made to find the length at which loss begins.
     cliff_steps: u32,
+    /// Steps made to find the rate at which it begins.
+    rate_steps: u32,
     /// Payload bytes that repeats and those steps may bring the survey to.
     volume: u64,
+    families: Option<Families>,
     found: SurveySummary,
 }
 
@@ -233,25 +250,26 @@ impl Survey {
             steps,
             held: HeldRates::default(),
             cliff_steps: 0,
+            rate_steps: 0,
             volume: 0,
+            families: None,
             found: SurveySummary::default(),
         }
     }
 
     /// How long the whole survey takes, nanoseconds, and how many payload bytes it sends at most, supposing that
     /// the path carries packets of `mtu` bytes. Steps with which a host does not keep up take longer, since they are repeated,
-    /// and a length at which loss begins takes further ones, as far as the bytes suffice.
+    /// and a length or a rate at which loss begins takes further ones, as far as the bytes suffice.
     pub fn estimate(&self, mtu: u32) -> (u64, u64) {
         let steps = self.measuring_steps(mtu);
         let (mut time, mut bytes) = self.total([&Step::Mtu].into_iter().chain(&steps));
-        // One step made twice, and those to a cliff.
+        // One step made twice, and those to a cliff and to a rate.
         let largest = steps.iter().map(|step| self.of_flows(step)).max();
-        bytes = bytes.saturating_add(
-            largest
-                .unwrap_or(0)
-                .saturating_mul(1 + u64::from(cliff::MOST_STEPS)),
-        );
-        time += SETUP_NS;
+        let further = 1 + u64::from(2 * MOST_FURTHER_STEPS);
+        bytes = bytes.saturating_add(largest.unwrap_or(0).saturating_mul(further));
+        let (more_time, more_bytes) = self.estimate_of_families(largest_payload(self.peer, mtu));
+        time += SETUP_NS + more_time;
+        bytes = bytes.saturating_add(more_bytes);
         (time, bytes.min(self.plan.max_bytes))
     }
 
@@ -297,7 +315,9 @@ impl Survey {
             StepSummary::Mtu(mtu) => {
                 self.found.mtu = Some(mtu);
                 let size = mtu.smallest().or(mtu.forward.path_mtu).unwrap_or(1500);
-                self.volume = self.estimate(size).1;
+                // The comparison of both families comes last, and keeps its share.
+                let (_, of_families) = self.estimate_of_families(largest_payload(self.peer, size));
+                self.volume = self.estimate(size).1.saturating_sub(of_families);
                 self.steps.extend(self.measuring_steps(size));
             }
             StepSummary::Rtt(rtt) => self.found.rtt = Some(*rtt),
@@ -320,19 +340,29 @@ impl Survey {
         let (Some(forward), Step::Flows(plan)) = (flows.forward, step) else {
             return;
         };
-        if plan.flows != self.usual_flows() {
+        if plan.varied == VariedPort::Source {
+            self.found.by_source_port = Some(forward);
+        } else if self.rate_steps > 0 {
+            self.found.by_rate.push(forward);
+        } else if plan.flows == self.usual_flows() {
+            self.found.by_length.push(forward);
+            self.approach_cliff(plan);
+            self.adapt_length();
+        } else {
             self.found.by_flows.push(forward);
-            return;
         }
-        self.found.by_length.push(forward);
-        self.approach_cliff(plan);
+        self.approach_onset(plan.duration_ns);
+    }
+
+    /// The sweep over the flows takes the longest payload that is carried well.
+    fn adapt_length(&mut self) {
         let Some(length) = carried_length(&self.found.by_length) else {
             return;
         };
         let usual = self.usual_flows();
         for step in &mut self.steps {
             if let Step::Flows(plan) = step
-                && plan.flows != usual
+                && (plan.flows != usual || plan.varied == VariedPort::Source)
             {
                 plan.length = length;
             }
@@ -342,10 +372,10 @@ impl Survey {
     /// After the sweep over lengths, queues a step like `plan` in the gap in which loss begins.
     fn approach_cliff(&mut self, plan: &FlowsPlan) {
         let of_sweep = |step: &Step| match step {
-            Step::Flows(next) => next.flows == plan.flows && next.ways == plan.ways,
+            Step::Flows(next) => (next.flows, next.ways, next.varied) == (plan.flows, plan.ways, plan.varied),
             _ => false,
         };
-        if self.cliff_steps == cliff::MOST_STEPS || self.steps.iter().any(of_sweep) {
+        if self.cliff_steps == MOST_FURTHER_STEPS || self.steps.iter().any(of_sweep) {
             return;
         }
         let between = cliff::next_length(&self.found.by_length).map(|length| FlowsPlan {
@@ -402,6 +432,9 @@ impl Survey {
     pub fn summary(&self) -> SurveySummary {
         let mut found = self.found.clone();
         found.tcp_ceiling = self.limits.max_rate;
+        found.families = self.families.as_ref().map(Families::found).unwrap_or_default();
+        found.onset = self.onset();
+        found.by_rate.sort_by_key(|row| row.asked);
         found.by_length.sort_by_key(|row| row.length);
         let carried = carried_length(&found.by_length);
         let usual = found.by_length.iter().find(|row| Some(row.length) == carried);
@@ -489,6 +522,14 @@ impl Survey {
             .into_iter()
             .filter(|count| *count <= most && *count != usual);
         steps.extend(counts.map(|count| flows(count, longest, FlowsWays::Forward)));
+        let most_of_sweep = FLOW_COUNTS.into_iter().filter(|count| *count <= most).max();
+        steps.extend(most_of_sweep.filter(|count| *count > 1).map(|count| {
+            let mut step = flows(count, longest, FlowsWays::Forward);
+            if let Step::Flows(plan) = &mut step {
+                plan.varied = VariedPort::Source;
+            }
+            step
+        }));
         steps.push(flows(usual, longest, FlowsWays::Reverse));
         steps
     }
@@ -509,32 +550,6 @@ fn bytes_of(step: &Step, summary: &StepSummary) -> u64 {
         }
         (_, StepSummary::Rtt(_)) => 0,
     }
-}
-
-/// The settings with the least loss among those that held the rate; where several are as good, the usual number
-/// of flows and the longest payload, which costs the fewest packets a second.
-fn best(found: &SurveySummary, media: Rate) -> Option<Settings> {
-    let settings = |row: &DirectionSummary| Settings {
-        flows: row.flows,
-        length: row.length,
-        loss: row.loss,
-        rate: row.rate,
-        held: row.rate.0 as f64 >= HELD * media.0 as f64,
-    };
-    let order = |a: &Settings, b: &Settings| {
-        let distance = |settings: &Settings| settings.flows.abs_diff(USUAL_FLOWS);
-        b.held
-            .cmp(&a.held)
-            .then(a.loss.total_cmp(&b.loss))
-            .then(distance(a).cmp(&distance(b)))
-            .then(b.length.cmp(&a.length))
-    };
-    found
-        .by_flows
-        .iter()
-        .chain(&found.by_length)
-        .map(settings)
-        .min_by(order)
 }
 
 /// Makes one step.

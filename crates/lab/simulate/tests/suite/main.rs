@@ -10,4 +10,5 @@ mod paths;
 mod published;
 mod queries;
 mod strange_databases;
+mod surveys;
 mod twins;

@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use weir_measure::survey::LossOnset;
 use weir_stats::{Counted, median};
 
 use super::Step;
-use super::limits::{self, LEAST_LOSS, Limit, LimitKind, Load, Steadiness};
+use super::limits::{self, LEAST_LOSS, Limit, LimitKind, Load, Looked, Steadiness};
 use super::process::design_effect;
 
 /// A cause has to make the prediction better by this much (nats): above the logarithm of the number of sets that are
@@ -100,12 +101,20 @@ struct Tried {
     cost: f64,
 }
 
-/// Infers them; `jitter_ns` is the path's without a load.
-pub(super) fn infer(steps: &[Step], header_bytes: u32, jitter_ns: f64) -> Joint {
+/// Infers them; `onset` is the rate at which loss begins, where lower ones were tried, `jitter_ns` the path's without a load.
+pub(super) fn infer(steps: &[Step], onset: Option<&LossOnset>, header_bytes: u32, jitter_ns: f64) -> Joint {
     let load = |(index, step): (usize, &Step)| Load::of(index, step, header_bytes);
     let loads: Vec<Load> = steps.iter().enumerate().filter_map(load).collect();
     let spreads = spreads(steps, &loads);
-    let tried = try_all(steps, &loads, &spreads, jitter_ns);
+    let tried = try_all(
+        &Looked {
+            steps,
+            onset,
+            jitter_ns,
+        },
+        &loads,
+        &spreads,
+    );
     let Some(best) = tried.iter().min_by(|a, b| a.cost.total_cmp(&b.cost)) else {
         return Joint::default();
     };
@@ -141,20 +150,20 @@ pub(super) fn infer(steps: &[Step], header_bytes: u32, jitter_ns: f64) -> Joint 
         }),
         long: causes.long.map(long),
         expected: loads.iter().zip(&spreads).map(expected).collect(),
-        limit: best.limit.clone(),
+        limit: best.limit.clone().map(|limit| limit.beside(onset, header_bytes)),
     }
 }
 
-fn try_all(steps: &[Step], loads: &[Load], spreads: &[Spread], jitter_ns: f64) -> Vec<Tried> {
+fn try_all(looked: &Looked, loads: &[Load], spreads: &[Spread]) -> Vec<Tried> {
     let mut steady = Steadiness::default();
-    let queued = limits::is_queued(steps, loads, &mut steady, jitter_ns);
+    let queued = limits::is_queued(looked, loads, &mut steady);
     let suggested = Causes::suggested_by(loads);
     let mut loads = loads.to_vec();
     let try_one = |causes: Causes| {
         for load in &mut loads {
             load.beside = causes.loss_of(load);
         }
-        let limit = limits::find(steps, &loads, &mut steady, jitter_ns);
+        let limit = limits::find(looked, &loads, &mut steady);
         let each = loads.iter().zip(spreads);
         let misfit: f64 = each
             .map(|(load, spread)| misfit(load, limit.as_ref(), spread))
@@ -163,7 +172,9 @@ fn try_all(steps: &[Step], loads: &[Load], spreads: &[Spread], jitter_ns: f64) -
         let against = if queued && !limit_is_full {
             DECIDED
         } else {
-            steady.against_chance(steps, &loads, limit.as_ref()).min(DECIDED)
+            steady
+                .against_chance(looked.steps, &loads, limit.as_ref())
+                .min(DECIDED)
         };
         let count = causes.count() + usize::from(limit.is_some());
         Tried {

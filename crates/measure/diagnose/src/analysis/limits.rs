@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use weir_measure::survey::LossOnset;
 use weir_stats::{Counted, binomial_at_least, median, normal_tail};
 
 use weir_results::StreamBurst;
@@ -26,8 +27,6 @@ const LOOSELY: f64 = 0.1;
 const EXCEEDED: f64 = 0.01;
 /// Loss this much steadier than random loss comes from a limit, not from a loss process.
 const STEADY: f64 = 0.001;
-/// A test at less than this share of the rate tells whether the rate matters.
-const EASED: f64 = 0.9;
 /// A path that sends a sender's bursts on at less than this many times the rate of the media makes them wait; at less
 /// than that many where losses are as steady as a limit's.
 const SLOW: f64 = 1.1;
@@ -85,6 +84,37 @@ pub(crate) struct Limit {
     pub queued: bool,
     /// The sweep over the number of flows was wide enough to say that it changes nothing.
     pub flows_swept: bool,
+    /// Tests at several rates agree with it: loss begins between these.
+    pub between: Option<(f64, f64)>,
+}
+
+impl Limit {
+    /// The same with the rates at which loss begins, where these agree with it. What it lets through of faster tests says more
+    /// exactly what it holds.
+    pub fn beside(mut self, onset: Option<&LossOnset>, header_bytes: u32) -> Self {
+        let Some(onset) = onset else { return self };
+        let packet = f64::from(onset.length + header_bytes) / f64::from(onset.length.max(1));
+        let each = match self.kind {
+            LimitKind::FlowRate => packet / f64::from(onset.flows.max(1)),
+            LimitKind::PacketRate => 1.0 / 8.0 / f64::from(onset.length.max(1)),
+            LimitKind::Path | LimitKind::Together => packet,
+        };
+        let (low, high) = (onset.carried.0 as f64 * each, onset.lossy.0 as f64 * each);
+        let is_near = self.range.1 >= low * (1.0 - LOOSELY) && self.range.0 <= high * (1.0 + LOOSELY);
+        if is_near {
+            self.between = Some((low, high));
+        }
+        self
+    }
+}
+
+/// What is looked at for a limit.
+pub(super) struct Looked<'l> {
+    pub steps: &'l [Step<'l>],
+    /// The rate at which loss begins, where lower ones were tried.
+    pub onset: Option<&'l LossOnset>,
+    /// Jitter of the path without a load, nanoseconds.
+    pub jitter_ns: f64,
 }
 
 /// A test in the quantities that limits are about.
@@ -194,8 +224,8 @@ impl Load {
 }
 
 /// Finds the limit that fits the tests of a direction, if one does.
-pub(super) fn find(steps: &[Step], all: &[Load], steady: &mut Steadiness, jitter_ns: f64) -> Option<Limit> {
-    let loads = Loads::of(steps, all, steady, jitter_ns)?;
+pub(super) fn find(looked: &Looked, all: &[Load], steady: &mut Steadiness) -> Option<Limit> {
+    let loads = Loads::of(looked, all, steady)?;
     loads
         .flow_rate()
         .or_else(|| loads.packet_rate())
@@ -206,9 +236,9 @@ pub(super) fn find(steps: &[Step], all: &[Load], steady: &mut Steadiness, jitter
 #[derive(Default)]
 pub(super) struct Steadiness(BTreeMap<Vec<usize>, f64>);
 
-/// Whether packets wait in a queue in most of the tests that lose much; `jitter_ns` is the path's without a load.
-pub(super) fn is_queued(steps: &[Step], all: &[Load], steady: &mut Steadiness, jitter_ns: f64) -> bool {
-    Loads::of(steps, all, steady, jitter_ns).is_some_and(|loads| loads.queued)
+/// Whether packets wait in a queue in most of the tests that lose much.
+pub(super) fn is_queued(looked: &Looked, all: &[Load], steady: &mut Steadiness) -> bool {
+    Loads::of(looked, all, steady).is_some_and(|loads| loads.queued)
 }
 
 impl Steadiness {
@@ -238,6 +268,7 @@ type Quantity = fn(&Load) -> f64;
 /// All tests of a direction, of which some met a limit.
 struct Loads<'l> {
     all: &'l [Load],
+    onset: Option<&'l LossOnset>,
     /// Probability of losses as even as those of the limited tests, if independent.
     steady: f64,
     /// Packets wait in a queue in most of the limited tests.
@@ -245,7 +276,12 @@ struct Loads<'l> {
 }
 
 impl<'l> Loads<'l> {
-    fn of(steps: &[Step], all: &'l [Load], steady: &mut Steadiness, jitter_ns: f64) -> Option<Self> {
+    fn of(looked: &Looked<'l>, all: &'l [Load], steady: &mut Steadiness) -> Option<Self> {
+        let &Looked {
+            steps,
+            onset,
+            jitter_ns,
+        } = looked;
         let limited: Vec<&Load> = all.iter().filter(|load| load.is_limited()).collect();
         if limited.is_empty() {
             return None;
@@ -272,7 +308,12 @@ impl<'l> Loads<'l> {
         };
         let is_random = steady >= STEADY && limited.iter().filter(at_random).count() * 2 >= limited.len();
         let queued = !is_random && limited.iter().filter(waits).count() * 2 > limited.len();
-        Some(Loads { all, steady, queued })
+        Some(Loads {
+            all,
+            onset,
+            steady,
+            queued,
+        })
     }
 
     fn limited(&self) -> impl Iterator<Item = &Load> {
@@ -293,10 +334,8 @@ impl<'l> Loads<'l> {
     /// Whether a limit causes the loss: it does so more evenly than chance, or a lower rate alone passes.
     fn is_of_limit(&self) -> bool {
         let eases = |load: &Load| {
-            let alike = |free: &&Load| {
-                free.flows == load.flows && free.payload == load.payload && free.asked < EASED * load.asked
-            };
-            self.free().find(alike).is_some()
+            self.onset
+                .is_some_and(|onset| (f64::from(onset.flows), onset.length) == (load.flows, load.payload))
         };
         self.steady < STEADY || self.limited().any(eases)
     }
@@ -369,6 +408,7 @@ impl<'l> Loads<'l> {
             steady: self.steady,
             queued: self.queued,
             flows_swept: most >= SWEEP as f64 * fewest,
+            between: None,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use weir_measure::flows::{DirectionSummary, VariedPort};
+use weir_measure::survey::LossOnset;
 use weir_results::Direction;
 use weir_stats::{Variation, median};
 
@@ -22,6 +24,12 @@ pub(crate) struct Steps<'a> {
     pub steps: Vec<Step<'a>>,
     /// Those with which a host did not keep up, where a later one has the same flows and payload and a host that did.
     pub set_aside: Vec<Step<'a>>,
+    /// The test whose flows differ in their source port; those of all others differ in their destination port.
+    pub by_source_port: Option<Step<'a>>,
+    /// Tests at lower rates than others of the same flows and payload: they say nothing of media at the higher rate.
+    pub eased: Vec<Step<'a>>,
+    /// The rate at which loss begins, by these.
+    pub onset: Option<LossOnset>,
     /// What limits the stream below its rate, if anything does.
     pub limit: Option<Limit>,
     /// From which length on packets are lost, if any are.
@@ -43,14 +51,25 @@ impl<'a> Steps<'a> {
             .flow_tests
             .iter()
             .filter(|test| test.direction == direction);
-        let (set_aside, mut steps) = set_aside(tests.filter(|test| test.sent > 0).map(Step::new).collect());
+        let tests: Vec<Step> = tests.filter(|test| test.sent > 0).map(Step::new).collect();
+        let (mut by_source_port, tests): (Vec<Step>, Vec<Step>) = tests
+            .into_iter()
+            .partition(|step| step.test.plan.varied == VariedPort::Source);
+        let (set_aside, tests) = set_aside(tests);
+        let (eased, mut steps) = eased(tests);
+        let onset = onset(&steps, &eased);
         let Joint {
             limit,
             everywhere,
             growth,
             long,
             expected,
-        } = joint::infer(&steps, measured.header_bytes, idle_jitter_ns(measured));
+        } = joint::infer(
+            &steps,
+            onset.as_ref(),
+            measured.header_bytes,
+            idle_jitter_ns(measured),
+        );
         for index in limit.iter().flat_map(|limit| &limit.steps) {
             // A sender that sends flow after flow meets a limit with the same flows for several bursts.
             steps[*index].outages.retain(Outage::is_long);
@@ -60,6 +79,9 @@ impl<'a> Steps<'a> {
             header_bytes: measured.header_bytes,
             steps,
             set_aside,
+            by_source_port: by_source_port.pop(),
+            eased,
+            onset,
             limit,
             everywhere,
             growth,
@@ -94,6 +116,13 @@ impl<'a> Steps<'a> {
             .map(|(_, step)| step)
     }
 
+    /// The tests at lower rates that passed below a limit: their loss is not the limit's.
+    pub fn below_limit(&self) -> impl Iterator<Item = &Step<'a>> {
+        let carried = self.onset.map_or(0, |onset| onset.carried.0);
+        let passed = move |step: &&Step| step.test.asked.is_some_and(|asked| asked <= carried);
+        self.eased.iter().filter(passed)
+    }
+
     /// The steps whose loss neither a limit nor a host explains.
     pub fn plain(&self) -> impl Iterator<Item = &Step<'a>> {
         self.unlimited().filter(|step| !step.lost_on_host())
@@ -119,4 +148,33 @@ fn set_aside<'a>(steps: Vec<Step<'a>>) -> (Vec<Step<'a>>, Vec<Step<'a>>) {
     steps
         .into_iter()
         .partition(|step| step.is_limited_by_host() && kept_up.contains(&settings(step)))
+}
+
+/// Takes out the tests at lower rates than others of the same flows and payload.
+fn eased<'a>(steps: Vec<Step<'a>>) -> (Vec<Step<'a>>, Vec<Step<'a>>) {
+    let settings = |step: &Step| (step.flow_count(), step.test.payload);
+    let mut highest: BTreeMap<(usize, u32), u64> = BTreeMap::new();
+    for step in &steps {
+        let known = highest.entry(settings(step)).or_default();
+        *known = step.test.asked.unwrap_or(0).max(*known);
+    }
+    // Whole bytes of a frame make rates differ a little.
+    let is_lower = |step: &Step| {
+        let highest = highest.get(&settings(step)).copied().unwrap_or(0);
+        step.test
+            .asked
+            .is_some_and(|asked| asked < highest - highest / 100)
+    };
+    steps.into_iter().partition(is_lower)
+}
+
+/// The rate at which loss begins, of the settings with the most tests at different rates.
+fn onset<'s>(steps: &'s [Step], eased: &'s [Step]) -> Option<LossOnset> {
+    let settings = |step: &Step| (step.flow_count(), step.test.payload);
+    let like = |step: &'s Step| -> Vec<&'s DirectionSummary> {
+        let alike = eased.iter().filter(|other| settings(other) == settings(step));
+        let all = alike.chain([step]);
+        all.filter_map(|step| step.test.summary.as_ref()).collect()
+    };
+    LossOnset::of(&steps.iter().map(like).max_by_key(Vec::len)?)
 }

@@ -34,7 +34,7 @@ pub(crate) fn find(steps: &Steps, measured: &Measured) -> Option<Finding> {
         severity: Severity::Fault,
         direction: Some(steps.direction),
         brief: limited.brief.replace("{way}", way(steps.direction)),
-        sentence: limited.sentence.replace("{way}", way(steps.direction)),
+        sentence: limited.sentence.replace("{way}", way(steps.direction)) + &onset_in_words(limit, steps),
         evidence: evidence(limit, steps, slowest.as_ref()),
         query: query(limit, steps),
         confidence: confidence(limit),
@@ -48,6 +48,21 @@ struct Limited {
     brief: String,
     sentence: String,
     action: String,
+}
+
+/// The rate at which loss begins, where tests at several rates agree with the limit.
+fn onset_in_words(limit: &Limit, steps: &Steps) -> String {
+    let onset = steps.onset.as_ref().filter(|_| limit.between.is_some());
+    onset.map_or(String::new(), |onset| {
+        format!(
+            " With {} flow{} and payloads of {} bytes loss begins between {} and {} of payload.",
+            onset.flows,
+            if onset.flows == 1 { "" } else { "s" },
+            onset.length,
+            onset.carried.rounded(),
+            onset.lossy.rounded()
+        )
+    })
 }
 
 fn rate(bits: f64) -> String {
@@ -122,7 +137,8 @@ fn path(limit: &Limit, steps: &Steps, slowest: Option<&Rate>) -> Limited {
             time(queue)
         ),
     };
-    let carried = slowest.map_or(limit.range.0, |slowest| slowest.bits);
+    let held = limit.between.map_or(limit.range.0, |(carried, _)| carried);
+    let carried = slowest.map_or(held, |slowest| slowest.bits);
     let mut action = format!(
         "Send at less than {}, or find what else uses the path; neither more flows nor FEC help.",
         rate(0.95 * carried)
@@ -199,6 +215,10 @@ fn evidence(limit: &Limit, steps: &Steps, slowest: Option<&Rate>) -> Vec<Evidenc
         .or_else(|| (!is_cut(limit)).then_some(limit.value))
         .map(|value| Evidence::in_unit("held at", value.round(), unit));
     let mut evidence: Vec<Evidence> = held.into_iter().collect();
+    evidence.extend(limit.between.map(|(carried, lossy)| {
+        let between = vec![carried.round(), lossy.round()];
+        Evidence::in_unit("loss begins between", between, unit)
+    }));
     evidence.extend([
         Evidence::in_unit("range", vec![limit.range.0.round(), limit.range.1.round()], unit),
         Evidence::of(

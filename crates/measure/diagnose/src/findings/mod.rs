@@ -1,9 +1,11 @@
 //! The findings, each in a module of its own. A finding takes what was measured, and what the analysis made of it, and
 //! gives itself or nothing.
 
+pub(crate) mod address_families;
 pub(crate) mod correlated_loss;
 pub(crate) mod delay_under_load;
 pub(crate) mod flow_growth;
+pub(crate) mod hashed_ports;
 pub(crate) mod host_limits;
 pub(crate) mod host_loss;
 pub(crate) mod late_sender;

@@ -113,17 +113,7 @@ fn evidence(step: &Step, routes: &[RouteClass]) -> Vec<Evidence> {
     };
     let ports: Vec<u16> = step.test.flows.iter().map(|flow| flow.port).collect();
     let received: Vec<u64> = step.test.flows.iter().map(|flow| flow.counts.received).collect();
-    let smallest: Vec<Option<i64>> = flows
-        .iter()
-        .map(|flow| {
-            let slots = step
-                .test
-                .slots
-                .iter()
-                .filter(|slot| usize::from(slot.flow) == *flow);
-            slots.filter_map(|slot| slot.delay).map(|delay| delay.min).min()
-        })
-        .collect();
+    let smallest = smallest_delays(step);
     let levels: Vec<f64> = routes.iter().map(|route| route.level_ns.round()).collect();
     vec![
         Evidence::of("routes", routes.len()),
@@ -141,6 +131,16 @@ fn evidence(step: &Step, routes: &[RouteClass]) -> Vec<Evidence> {
             "ns",
         ),
     ]
+}
+
+/// The smallest delay of each flow, nanoseconds.
+pub(crate) fn smallest_delays(step: &Step) -> Vec<Option<i64>> {
+    let of_flow = |flow: usize| {
+        let slots = step.test.slots.iter();
+        let slots = slots.filter(|slot| usize::from(slot.flow) == flow);
+        slots.filter_map(|slot| slot.delay).map(|delay| delay.min).min()
+    };
+    (0..step.flow_count()).map(of_flow).collect()
 }
 
 fn query(step: &Step) -> String {

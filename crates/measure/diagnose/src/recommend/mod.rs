@@ -186,7 +186,12 @@ fn overloaded(steps: &Steps, settings: &settings::Settings) -> Recommendation {
         .filter_map(|step| step.test.asked)
         .max()
         .unwrap_or(0);
-    let carried = (asked as f64 * (1.0 - loss)) as u64;
+    let comes_through = (asked as f64 * (1.0 - loss)) as u64;
+    let agrees = steps.limit.as_ref().is_some_and(|limit| limit.between.is_some());
+    let onset = steps
+        .onset
+        .filter(|onset| agrees && onset.length == settings.payload);
+    let carried = onset.map_or(comes_through, |onset| onset.carried.0.min(comes_through));
     let plain = steps.plain().count();
     let trouble = match settings.load {
         Load::AtTimes => format!(

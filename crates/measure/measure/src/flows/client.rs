@@ -9,7 +9,7 @@ use weir_net::{UdpOptions, UdpSocket};
 use weir_record::{Direction, Record, Side};
 use weir_units::Rate;
 
-use super::request::FlowsPlan;
+use super::request::{FlowsPlan, VariedPort};
 use super::{
     BothEnds, FlowsRequest, FlowsSummary, Receiver, ReceiverPlan, SenderPlan, SenderReport, account_plan,
     run_sender,
@@ -185,13 +185,16 @@ impl<'a> Test<'a> {
             ecn: self.plan.ecn,
             ..UdpOptions::default()
         };
-        let socket = self.session.udp_socket(&options)?;
+        let (sources, destinations) = match self.plan.varied {
+            VariedPort::Destination => (1, self.ready.ports.as_slice()),
+            VariedPort::Source => (self.plan.flows, self.ready.ports.get(..1).unwrap_or_default()),
+        };
+        let sockets = (0..sources).map(|_| self.session.udp_socket(&options));
+        let sockets: Vec<UdpSocket> = sockets.collect::<Result<_, _>>()?;
         let plan = SenderPlan {
             plan: self.plan.clone(),
             direction: Direction::Forward,
-            destinations: self
-                .ready
-                .ports
+            destinations: destinations
                 .iter()
                 .map(|port| self.session.agent_port(*port))
                 .collect(),
@@ -200,7 +203,7 @@ impl<'a> Test<'a> {
             ceiling: self.session.limits.max_rate,
             max_bytes: self.max_bytes,
         };
-        spawn_sender(plan, socket, stop.clone(), records.clone())
+        spawn_sender(plan, sockets, stop.clone(), records.clone())
     }
 
     /// Runs until the sender is done: the local one, or the agent, which then reports. A receiver that has broken
@@ -318,16 +321,16 @@ impl<'a> Test<'a> {
     }
 }
 
-/// Starts a sending thread.
+/// Starts a sending thread on one socket, or on one for each flow.
 pub(crate) fn spawn_sender(
     plan: SenderPlan,
-    socket: UdpSocket,
+    sockets: Vec<UdpSocket>,
     stop: Stop,
     records: Sender<Vec<Record>>,
 ) -> Result<SenderThread, MeasureError> {
     std::thread::Builder::new()
         .name("flows-send".into())
-        .spawn(move || run_sender(&plan, &socket, &stop, &records))
+        .spawn(move || run_sender(&plan, &sockets, &stop, &records))
         .map_err(|error| MeasureError::Internal(format!("cannot start a sending thread: {error}")))
 }
 

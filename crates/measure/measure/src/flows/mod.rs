@@ -23,7 +23,9 @@ pub use host_limit::{HostLimit, LATE_NS, LEAST_SENT, Sending};
 pub use packing::{Pacing, StreamPacker, StreamPacket};
 pub(crate) use receiver::{Receiver, ReceiverPlan};
 pub use report::{FlowReport, ReceiverReport, SenderReport};
-pub use request::{FlowsPlan, FlowsRequest, FlowsWays, LENGTH_FROM_PATH_MTU, MOST_FLOWS, SHORTEST};
+pub use request::{
+    FlowsPlan, FlowsRequest, FlowsWays, LENGTH_FROM_PATH_MTU, MOST_FLOWS, SHORTEST, VariedPort,
+};
 pub use schedule::{Block, FrameSchedule};
 pub(crate) use sender::{SenderPlan, run_sender};
 pub use stream_sender::StreamSender;

@@ -53,6 +53,17 @@ impl FlowsWays {
     }
 }
 
+/// Which port of its 5-tuple makes a flow another one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VariedPort {
+    /// All flows leave from one port, each to a port of its own.
+    #[default]
+    Destination,
+    /// Each flow leaves from a port of its own, all to one port. In the forward direction only.
+    Source,
+}
+
 /// A multi-flow test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowsPlan {
@@ -92,6 +103,9 @@ pub struct FlowsPlan {
     /// Send packets as capable of ECN, and count those that arrive with a congestion mark.
     #[serde(default)]
     pub ecn: bool,
+    /// Which port of its 5-tuple makes a flow another one.
+    #[serde(default)]
+    pub varied: VariedPort,
 }
 
 impl Default for FlowsPlan {
@@ -117,6 +131,7 @@ impl Default for FlowsPlan {
             seed: 1,
             max_bytes: None,
             ecn: false,
+            varied: VariedPort::Destination,
         }
     }
 }
@@ -204,6 +219,9 @@ impl FlowsPlan {
         }
         if self.burst == Some(0) {
             return refuse("--burst is 0; use at least 1 packet".into());
+        }
+        if self.varied == VariedPort::Source && self.ways != FlowsWays::Forward {
+            return refuse("source ports vary in the forward direction only".into());
         }
         if self.duration_ns == 0 {
             return refuse("--for is 0; give a duration such as --for 10s".into());

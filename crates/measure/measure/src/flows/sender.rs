@@ -4,7 +4,7 @@ use std::sync::mpsc::Sender;
 
 use weir_net::{NetError, SendBatch, UdpSocket, clock};
 use weir_record::{Direction, Record};
-use weir_stats::SendCounts;
+use weir_stats::{Counters, SendCounts};
 use weir_wire::{FlowData, FlowId, Sequence, SessionId, UdpKey, UnixNanos};
 
 use super::{FlowsPlan, SenderReport, StreamPacket, StreamSender};
@@ -26,20 +26,31 @@ pub(crate) struct SenderPlan {
     pub max_bytes: u64,
 }
 
-/// Sends until the plan's time is over or `stop` is set. One [`SenderSecond`](weir_record::SenderSecond) a second goes to
+/// A socket and what it is to send.
+struct Lane<'s> {
+    socket: &'s UdpSocket,
+    batch: SendBatch,
+}
+
+/// Sends until the plan's time is over or `stop` is set: from one socket, flow `n` to destination `n`; from several, flow `n`
+/// from socket `n` to the first destination. One [`SenderSecond`](weir_record::SenderSecond) a second goes to
 /// `records`.
 ///
 /// # Errors
 /// When a packet does not fit the interface, or the socket fails.
 pub(crate) fn run_sender(
     plan: &SenderPlan,
-    socket: &UdpSocket,
+    sockets: &[UdpSocket],
     stop: &Stop,
     records: &Sender<Vec<Record>>,
 ) -> Result<SenderReport, MeasureError> {
     clock::sharpen_timers();
     let noise = noise(plan.plan.length as usize);
-    let mut batch = SendBatch::new(&plan.destinations, noise, plan.plan.segment);
+    let lane = |socket| Lane {
+        socket,
+        batch: SendBatch::new(&plan.destinations, noise.clone(), plan.plan.segment),
+    };
+    let mut lanes: Vec<Lane> = sockets.iter().map(lane).collect();
     let start = clock::monotonic_ns() + START_DELAY_NS;
     let mut core = StreamSender::new(&plan.plan, plan.direction, plan.ceiling, plan.max_bytes, start);
     let cpu_start = clock::thread_cpu_ns();
@@ -50,18 +61,26 @@ pub(crate) fn run_sender(
         wait_until(at, stop);
         let now = clock::monotonic_ns();
         let sent = UnixNanos(clock::unix_ns());
-        batch.clear();
-        core.wake(now, |packet| push_packet(plan, &mut batch, &packet, sent));
-        let outcome = batch.send(socket).map_err(|error| explain(plan, error))?;
-        core.sent(SendCounts {
-            sent: outcome.packets + outcome.refused,
-            bytes: outcome.bytes,
-            sends: outcome.sends,
-            refused: outcome.refused,
-        });
+        lanes.iter_mut().for_each(|lane| lane.batch.clear());
+        core.wake(now, |packet| push_packet(plan, &mut lanes, &packet, sent));
+        let mut counts = SendCounts::default();
+        for lane in &mut lanes {
+            let outcome = lane
+                .batch
+                .send(lane.socket)
+                .map_err(|error| explain(plan, error))?;
+            counts.add(&SendCounts {
+                sent: outcome.packets + outcome.refused,
+                bytes: outcome.bytes,
+                sends: outcome.sends,
+                refused: outcome.refused,
+            });
+        }
+        core.sent(counts);
         core.take_second(now, sent.0, cpu).into_iter().for_each(keep);
     }
-    let (last, report) = core.finish(clock::monotonic_ns(), clock::unix_ns(), cpu(), batch.segments());
+    let segments = lanes.iter().all(|lane| lane.batch.segments());
+    let (last, report) = core.finish(clock::monotonic_ns(), clock::unix_ns(), cpu(), segments);
     keep(last);
     Ok(report)
 }
@@ -74,7 +93,7 @@ fn explain(plan: &SenderPlan, error: std::io::Error) -> MeasureError {
     MeasureError::Net(NetError::io("send to", peer, error))
 }
 
-fn push_packet(plan: &SenderPlan, batch: &mut SendBatch, packet: &StreamPacket, sent: UnixNanos) {
+fn push_packet(plan: &SenderPlan, lanes: &mut [Lane], packet: &StreamPacket, sent: UnixNanos) {
     let header = FlowData {
         session: plan.session,
         stream_sequence: Sequence(packet.stream_sequence as u32),
@@ -87,11 +106,12 @@ fn push_packet(plan: &SenderPlan, batch: &mut SendBatch, packet: &StreamPacket, 
     };
     let mut bytes = [0; weir_wire::FLOW_HEADER_LENGTH];
     header.encode(&plan.key, &mut bytes);
-    batch.push(
-        usize::from(packet.flow),
-        &bytes,
-        packet.length as usize - bytes.len(),
-    );
+    let flow = usize::from(packet.flow);
+    let (lane, destination) = if lanes.len() == 1 { (0, flow) } else { (flow, 0) };
+    if let Some(lane) = lanes.get_mut(lane) {
+        lane.batch
+            .push(destination, &bytes, packet.length as usize - bytes.len());
+    }
 }
 
 /// Sleeps until `deadline_ns`, waking now and then to see whether the test is to stop.

@@ -3,8 +3,6 @@
 
 use crate::flows::DirectionSummary;
 
-/// Steps that a survey makes at most to find where loss begins.
-pub(super) const MOST_STEPS: u32 = 6;
 /// Lengths that are closer than this carry the same number of packets to within some per cent.
 const CLOSE: u32 = 40;
 /// Losses are alike up to this many times the smaller and so much more.

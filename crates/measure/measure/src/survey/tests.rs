@@ -2,9 +2,13 @@
 
 use super::*;
 
+fn survey_format() -> VideoFormat {
+    VideoFormat::named("1080p59.94-422-10").expect("a known format")
+}
+
 fn survey(max_bytes: u64) -> Survey {
     let plan = SurveyPlan {
-        format: VideoFormat::named("1080p59.94-422-10").expect("a known format"),
+        format: survey_format(),
         step_ns: 3_000_000_000,
         max_flows: 16,
         max_bytes,
@@ -50,7 +54,14 @@ fn every_promised_step_is_planned() {
         .collect();
     let lengths = [1200, 1400, 3900, 6000, 8100, 8972].map(|length| (8, length));
     assert_eq!(flows[..6], lengths);
-    assert_eq!(flows[6..], [(1, 8972), (2, 8972), (4, 8972), (16, 8972)]);
+    assert_eq!(
+        flows[6..],
+        [(1, 8972), (2, 8972), (4, 8972), (16, 8972), (16, 8972)]
+    );
+    let sources = steps
+        .iter()
+        .filter(|step| matches!(step, Step::Flows(plan) if plan.varied == VariedPort::Source));
+    assert_eq!(sources.count(), 1);
     assert!(matches!(steps[0], Step::Rtt(_)));
 }
 
@@ -86,7 +97,11 @@ fn the_flows_are_swept_with_the_longest_payload_that_is_carried_well() {
             if plan.ways == FlowsWays::Reverse {
                 continue;
             }
-            let loss = if plan.flows == 8 {
+            // Lower rates do not help.
+            let slower = plan.format != survey_format();
+            let loss = if slower {
+                0.5
+            } else if plan.flows == 8 {
                 lengths.next().expect("a length")
             } else {
                 0.0
@@ -99,7 +114,10 @@ fn the_flows_are_swept_with_the_longest_payload_that_is_carried_well() {
             };
             survey.on_result(&step, StepSummary::Flows(Box::new(found)));
         }
-        assert_eq!(counted, [1, 2, 4, 16].map(|flows| (flows, swept)));
+        // The last of them from as many ports.
+        assert_eq!(counted, [1, 2, 4, 16, 16].map(|flows| (flows, swept)));
+        let summary = survey.summary();
+        assert!(summary.by_source_port.is_some_and(|row| row.flows == 16));
         let summary = survey.summary();
         let rows: Vec<(u16, u32)> = summary
             .by_flows
@@ -185,8 +203,8 @@ fn nothing_is_sent_past_the_byte_limit() {
 #[test]
 fn the_estimate_counts_the_media_and_is_bounded_by_the_limit() {
     let (time, bytes) = survey(u64::MAX).estimate(9000);
-    // 11 flow steps of 3 s at 310.7 MB/s, one of them twice, six to a cliff, and at most 16 s of TCP at 10 Gbit/s.
-    assert!((10_000_000_000..=38_000_000_000).contains(&bytes), "{bytes}");
+    // 11 flow steps of 3 s at 310.7 MB/s, one of them twice, six to a cliff, six to a rate, and at most 16 s of TCP at 10 Gbit/s.
+    assert!((10_000_000_000..=44_000_000_000).contains(&bytes), "{bytes}");
     assert!((60_000_000_000..=90_000_000_000).contains(&time), "{time}");
     assert_eq!(survey(1_000_000_000).estimate(9000).1, 1_000_000_000);
 }
@@ -306,4 +324,111 @@ fn the_length_at_which_loss_begins_is_found_to_within_some_bytes() {
                 .any(|length| (begins + 1..=begins + 40).contains(length))
         );
     }
+}
+
+#[test]
+fn the_rate_at_which_loss_begins_is_found_with_the_flows_that_lose() {
+    // A policer for each flow, which eight flows pass, and one for all of them.
+    for (most, per_flow, flows, begins) in [
+        (600_000_000, true, 1, 600_000_000),
+        (600_000_000, false, 8, 600_000_000),
+        (u64::MAX, true, 0, 0),
+    ] {
+        let mut survey = survey(u64::MAX);
+        let (_, estimate) = survey.estimate(9000);
+        let (first, _) = survey.next_step().expect("a first step");
+        survey.on_result(&first, mtu(9000));
+        let mut after_sweeps = Vec::new();
+        while let Some((step, _)) = survey.next_step() {
+            let Step::Flows(plan) = &step else { continue };
+            if plan.ways == FlowsWays::Reverse {
+                continue;
+            }
+            let mut found = on_hosts_that_hold(u64::MAX, plan);
+            if let StepSummary::Flows(found) = &mut found
+                && let Some(row) = &mut found.forward
+            {
+                let held = if per_flow {
+                    most.saturating_mul(plan.flows.into())
+                } else {
+                    most
+                };
+                row.loss = (1.0 - held as f64 / plan.format.rate().0 as f64).max(0.0);
+                row.lost = (row.sent as f64 * row.loss) as u64;
+            }
+            if plan.format != survey_format() {
+                after_sweeps.push(plan.flows);
+            }
+            survey.on_result(&step, found);
+        }
+        let found = survey.summary();
+        assert!(found.bytes <= estimate, "{} of {estimate}", found.bytes);
+        assert_eq!(after_sweeps.len(), found.by_rate.len());
+        assert!(after_sweeps.len() <= 6 && after_sweeps.iter().all(|count| *count == flows));
+        let Some(onset) = found.onset else {
+            assert_eq!(begins, 0, "no rate at which loss begins");
+            continue;
+        };
+        assert_eq!((onset.flows, onset.length), (flows, 8972));
+        let between = onset.carried.0 as f64..=onset.lossy.0 as f64;
+        assert!(between.contains(&(begins as f64)), "{onset:?}");
+        assert!(
+            onset.lossy.0 as f64 <= 1.051 * onset.carried.0 as f64,
+            "{onset:?}"
+        );
+    }
+}
+
+#[test]
+fn both_families_are_sent_payloads_that_fit_into_both() {
+    let mut survey = survey(u64::MAX).beside("fd00::1".parse().expect("an address"));
+    let (_, estimate) = survey.estimate(9000);
+    let (first, _) = survey.next_step().expect("a first step");
+    survey.on_result(&first, mtu(9000));
+    while let Some((step, _)) = survey.next_step() {
+        if let Step::Flows(plan) = &step {
+            survey.on_result(&step, on_hosts_that_hold(u64::MAX, plan));
+        }
+    }
+    assert_eq!(survey.summary().families, []);
+    let mut made = Vec::new();
+    while let Some((address, step, _)) = survey.next_of_families() {
+        let found = match &step {
+            // IPv6 has the smaller one.
+            Step::Mtu => mtu(1500),
+            Step::Flows(plan) => {
+                assert_eq!(plan.length, 1500 - 48);
+                on_hosts_that_hold(u64::MAX, plan)
+            }
+            Step::Rtt(_) => StepSummary::Rtt(Box::default()),
+            Step::Tcp(_) => unreachable!("TCP is not compared"),
+        };
+        made.push((IpVersion::of(address), step.kind()));
+        survey.on_result_of_families(&step, found);
+    }
+    let (own, other) = (IpVersion::Ipv4, IpVersion::Ipv6);
+    assert_eq!(
+        made,
+        [
+            (other, "mtu"),
+            (own, "rtt"),
+            (other, "rtt"),
+            (own, "flows"),
+            (other, "flows")
+        ]
+    );
+    let found = survey.summary();
+    let longest: Vec<Option<u32>> = found
+        .families
+        .iter()
+        .map(FamilySummary::longest_payload)
+        .collect();
+    assert_eq!(longest, [Some(9000 - 28), Some(1500 - 48)]);
+    assert!(
+        found
+            .families
+            .iter()
+            .all(|family| family.rtt.is_some() && family.flows.is_some())
+    );
+    assert!(found.bytes <= estimate, "{} of {estimate}", found.bytes);
 }

@@ -30,6 +30,7 @@ pub fn nothing() -> Measured {
         earlier_rtt: Vec::new(),
         tcp: Vec::new(),
         flow_tests: Vec::new(),
+        families: Vec::new(),
     }
 }
 

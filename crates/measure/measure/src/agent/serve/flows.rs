@@ -152,7 +152,7 @@ impl Serving<'_> {
                 ceiling: self.shared.limits.max_rate,
                 max_bytes: request.max_bytes,
             };
-            spawn_sender(plan, socket, sender_stop.clone(), sender)
+            spawn_sender(plan, vec![socket], sender_stop.clone(), sender)
         });
         Ok(RunningFlows {
             receiver,

@@ -1,0 +1,273 @@
+//! At which rate loss begins, and which rate to try next: a cap, a policer or a full link loses nothing below its rate.
+//! Pure; it must not know what limits a path.
+
+use serde::{Deserialize, Serialize};
+use weir_units::Rate;
+
+use super::{MOST_FURTHER_STEPS, Step, Survey, carried_length};
+use crate::VideoFormat;
+use crate::flows::{DirectionSummary, FlowsPlan, FlowsWays};
+
+/// Bursts of these tests: those of `weir send`, since a frame in one burst overflows the bucket of a policer far below its
+/// rate, bytes.
+const BURST_BYTES: u32 = 33_000;
+/// Less loss is no sign of a limit.
+const LEAST_LOSS: f64 = 0.02;
+/// A test without the loss of a limit loses at most this share of what the fastest loses, and at most so much.
+const EASED_SHARE: f64 = 0.35;
+const EASED_LOSS: f64 = 0.02;
+/// Tests beside the one that loses least count as carried up to twice its loss and so much more.
+const SLACK: f64 = 0.005;
+/// Loss that keeps this share at the next lower rate does not depend on the rate.
+const SAME: f64 = 0.7;
+/// The first test is made at this share of what came through.
+const BELOW: f64 = 0.9;
+/// The next ones at this much above and below what came through.
+const BESIDE: f64 = 1.02;
+/// Rates whose ratio is smaller are close enough.
+const CLOSE: f64 = 1.05;
+/// Rates whose ratio is larger say nothing about a limit between them.
+const WIDE: f64 = 1.25;
+/// What comes through a limit differs from its rate by at most this share: queues and buckets take some.
+const AGREE: f64 = 0.05;
+/// Slower tests than this share of the fastest say nothing about it.
+const LOWEST_SHARE: f64 = 0.01;
+
+/// The rate at which loss begins, of tests of equal flows and payload.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LossOnset {
+    /// Flows.
+    pub flows: u16,
+    /// UDP payload bytes.
+    pub length: u32,
+    /// Highest rate without the loss, UDP payload.
+    pub carried: Rate,
+    /// Lowest rate with it, UDP payload.
+    pub lossy: Rate,
+    /// Loss at that rate, 0 to 1.
+    pub loss: f64,
+}
+
+impl LossOnset {
+    /// Of tests of equal flows and payload at different rates; none where their loss is not that of a limit on the rate.
+    pub fn of(rows: &[&DirectionSummary]) -> Option<Self> {
+        let first = rows.first()?;
+        let (low, high) = Tried::all(rows)?.bracket()?;
+        Some(LossOnset {
+            flows: first.flows,
+            length: first.length,
+            carried: Rate(low.asked.round() as u64),
+            lossy: Rate(high.asked.round() as u64),
+            loss: high.loss,
+        })
+    }
+}
+
+/// A test at a rate.
+#[derive(Clone, Copy, Debug)]
+struct At {
+    /// Bits per second of UDP payload.
+    asked: f64,
+    loss: f64,
+}
+
+/// Tests that differ in their rate, the slowest first.
+struct Tried(Vec<At>);
+
+impl Tried {
+    /// None where a host did not keep up with one of them, or there is none.
+    fn all(rows: &[&DirectionSummary]) -> Option<Self> {
+        let at = |row: &&DirectionSummary| {
+            let asked = row.asked.filter(|_| row.host_limit().is_none())?.0 as f64;
+            Some(At {
+                asked,
+                loss: row.loss,
+            })
+        };
+        let mut tried: Vec<At> = rows.iter().map(at).collect::<Option<_>>()?;
+        tried.sort_by(|a, b| a.asked.total_cmp(&b.asked));
+        (!tried.is_empty()).then_some(Tried(tried))
+    }
+
+    fn fastest(&self) -> At {
+        // There is one at least.
+        self.0[self.0.len() - 1]
+    }
+
+    fn least_loss(&self) -> f64 {
+        self.0.iter().map(|at| at.loss).fold(1.0, f64::min)
+    }
+
+    /// The fastest test loses, and some other test loses much less.
+    fn is_eased(&self) -> bool {
+        let (least, most) = (self.least_loss(), self.fastest().loss);
+        most >= LEAST_LOSS && least <= EASED_LOSS && least <= EASED_SHARE * most
+    }
+
+    /// The fastest test without the loss and the slowest with it; none where no test is without, or rates and losses
+    /// are not in one order.
+    fn ends(&self) -> Option<(At, At)> {
+        let least = self.least_loss();
+        if !self.is_eased() {
+            return None;
+        }
+        let loses = |at: &At| at.loss > 2.0 * least + SLACK;
+        let first = self.0.iter().position(loses)?;
+        let ordered = self.0[first..].iter().all(loses);
+        (ordered && first > 0).then(|| (self.0[first - 1], self.0[first]))
+    }
+
+    /// What came through, bits per second, had nothing else been lost.
+    fn passed(&self, at: At) -> f64 {
+        at.asked * (1.0 - at.loss) / (1.0 - self.least_loss())
+    }
+
+    /// The same, where what came through agrees with a limit between them.
+    fn bracket(&self) -> Option<(At, At)> {
+        let (low, high) = self.ends()?;
+        let held = |at: &At| {
+            let passed = self.passed(*at);
+            passed >= low.asked * (1.0 - AGREE) && passed <= high.asked * (1.0 + AGREE)
+        };
+        let lossy = self.0.iter().filter(|at| at.asked >= high.asked);
+        (high.asked <= WIDE * low.asked && lossy.into_iter().all(held)).then_some((low, high))
+    }
+
+    /// The rate to try next, bits per second; none where loss does not depend on the rate, or it is known closely enough.
+    fn next(&self) -> Option<f64> {
+        let (slowest, fastest) = (self.0[0], self.fastest());
+        if fastest.loss < LEAST_LOSS {
+            return None;
+        }
+        let Some((low, high)) = self.ends() else {
+            let depends = self.0.get(1).is_none_or(|above| slowest.loss < SAME * above.loss);
+            let next = BELOW * slowest.asked * (1.0 - slowest.loss);
+            let is_useful = depends && !self.is_eased() && next >= LOWEST_SHARE * fastest.asked;
+            return is_useful.then_some(next);
+        };
+        let passed = self.passed(high);
+        // More has passed than came through where packets were lost: no limit took those.
+        if high.asked <= CLOSE * low.asked || passed < low.asked * (1.0 - AGREE) {
+            return None;
+        }
+        let inside = |rate: &f64| *rate > low.asked * 1.01 && *rate < high.asked / BESIDE;
+        let guesses = [passed * BESIDE, passed / BESIDE];
+        let middle = (low.asked * high.asked).sqrt();
+        Some(guesses.into_iter().find(inside).unwrap_or(middle))
+    }
+}
+
+/// The test whose loss asks for others at lower rates: that of the usual number of flows if it
+/// loses, else of the fewest that do; else of the longest payload that loses while longer ones pass.
+fn first_of<'f>(rows: &[&'f DirectionSummary], usual: u16, carried: u32) -> Option<&'f DirectionSummary> {
+    let loses = |row: &&&DirectionSummary| row.loss >= LEAST_LOSS && row.host_limit().is_none();
+    let of_length = rows.iter().filter(|row| row.length == carried).filter(loses);
+    let by_flows = of_length.min_by_key(|row| (row.flows != usual, row.flows));
+    let shorter = rows.iter().filter(|row| row.length < carried).filter(loses);
+    by_flows.or_else(|| shorter.max_by_key(|row| row.length)).copied()
+}
+
+impl Survey {
+    /// The tests of the sweeps and those at other rates that are comparable with the one whose loss asks for them.
+    fn rates_tried(&self) -> Option<Vec<&DirectionSummary>> {
+        let found = &self.found;
+        let carried = carried_length(&found.by_length)?;
+        let rows: Vec<&DirectionSummary> = found.by_length.iter().chain(&found.by_flows).collect();
+        let first = first_of(&rows, self.usual_flows(), carried)?;
+        let others = found.by_rate.iter();
+        let others = others.filter(|row| (row.flows, row.length) == (first.flows, first.length));
+        Some([first].into_iter().chain(others).collect())
+    }
+
+    /// The rate at which loss begins, if it begins at one.
+    pub(super) fn onset(&self) -> Option<LossOnset> {
+        LossOnset::of(&self.rates_tried()?)
+    }
+
+    /// After the forward sweeps, queues a step at a rate at which loss may begin.
+    pub(super) fn approach_onset(&mut self, duration_ns: u64) {
+        let of_sweeps = |step: &Step| match step {
+            Step::Flows(plan) => plan.ways == FlowsWays::Forward,
+            _ => false,
+        };
+        if self.rate_steps == MOST_FURTHER_STEPS || self.steps.iter().any(of_sweeps) {
+            return;
+        }
+        let next = self.rates_tried().and_then(|rows| {
+            let rate = Tried::all(&rows)?.next()?;
+            let first = rows.first()?;
+            Some(FlowsPlan {
+                format: VideoFormat::of_rate(Rate(rate as u64), self.plan.format.frame_rate),
+                flows: first.flows,
+                length: first.length,
+                burst: Some((BURST_BYTES / first.length.max(1)).max(1)),
+                duration_ns,
+                ..FlowsPlan::default()
+            })
+        });
+        if let Some(next) = next.filter(|next| self.has_volume_for(next)) {
+            self.rate_steps += 1;
+            self.steps.push_front(Step::Flows(next));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tries rates from `media` on over a path that loses this at a rate, each within what a survey may try.
+    fn search(media: f64, loss: impl Fn(f64) -> f64) -> (Tried, usize) {
+        let at = |asked| At {
+            asked,
+            loss: loss(asked),
+        };
+        let mut tried = Tried(vec![at(media)]);
+        for made in 0..=MOST_FURTHER_STEPS as usize {
+            let Some(next) = tried.next() else {
+                return (tried, made);
+            };
+            tried.0.push(at(next));
+            tried.0.sort_by(|a, b| a.asked.total_cmp(&b.asked));
+        }
+        panic!("more than {MOST_FURTHER_STEPS} steps: {:?}", tried.0)
+    }
+
+    #[test]
+    fn a_limit_is_found_to_within_five_per_cent_whatever_else_is_lost() {
+        for limit in [40e6, 150e6, 400e6, 700e6, 900e6, 930e6] {
+            for everywhere in [0.0, 0.001, 0.01] {
+                // A queue takes some of what is too much, for as long as a test lasts.
+                for queue in [0.0, 0.01, 0.03] {
+                    let through = limit * (1.0 + queue);
+                    let (tried, _) = search(1e9, |rate| 1.0 - (1.0 - everywhere) * (through / rate).min(1.0));
+                    let (low, high) = tried.bracket().expect("a limit");
+                    assert!(low.asked <= through * 1.02 && high.asked >= through, "{limit}");
+                    assert!(high.asked <= CLOSE * low.asked, "{limit}: {:?}", tried.0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn loss_that_does_not_depend_on_the_rate_costs_one_step_and_has_no_onset() {
+        for loss in [0.02, 0.05, 0.4] {
+            let (tried, made) = search(1e9, |_| loss);
+            assert_eq!(made, 1);
+            assert!(tried.bracket().is_none());
+        }
+        let (tried, made) = search(1e9, |_| 0.01);
+        assert_eq!((made, tried.bracket().is_none()), (0, true));
+    }
+
+    #[test]
+    fn loss_of_one_test_alone_has_no_onset() {
+        // Dark for a third of the test, and never again.
+        let (tried, made) = search(1e9, |rate| if rate >= 1e9 { 0.33 } else { 0.0 });
+        assert!(made <= 3 && tried.bracket().is_none(), "{:?}", tried.0);
+        // Faster tests lose nothing.
+        let at = |asked, loss| At { asked, loss };
+        let tried = Tried(vec![at(5e8, 0.0), at(8e8, 0.1), at(9e8, 0.0), at(1e9, 0.1)]);
+        assert!(tried.bracket().is_none());
+    }
+}
