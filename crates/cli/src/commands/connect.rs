@@ -55,6 +55,28 @@ pub fn connect(host: &str, options: &MeasureOptions) -> Result<(Session, HostFac
     Ok((session, local))
 }
 
+/// A session with the same agent over the other IP version: none where its name has no address of that version, or one was
+/// asked for; the reason where the agent cannot be reached over it.
+pub fn connect_other(
+    host: &str,
+    options: &MeasureOptions,
+    session: &Session,
+) -> Option<Result<Session, String>> {
+    let (other, name) = match (family(options), session.address()) {
+        (Family::Any, address) if address.is_ipv4() => (Family::V6, "IPv6"),
+        (Family::Any, _) => (Family::V4, "IPv4"),
+        _ => return None,
+    };
+    let agent = AgentAddress {
+        host: host.to_owned(),
+        family: other,
+        token: token(options.token_file.as_deref()).ok()?,
+    };
+    let address = agent.resolve().ok()?;
+    let connected = Session::connect(&agent);
+    Some(connected.map_err(|error| format!("{name} was not compared: {}: {error}", address.ip())))
+}
+
 /// The format to be carried, and whether the sender is to go as fast as it can.
 pub fn format(traffic: &Traffic) -> (VideoFormat, bool) {
     match *traffic {

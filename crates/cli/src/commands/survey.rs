@@ -4,7 +4,7 @@ use crate::args::{GlobalOptions, SurveyArgs};
 use crate::units::{format_bytes, format_duration};
 use serde::Serialize;
 use weir_diagnose::{Answer, Diagnosis, Options};
-use weir_measure::survey::{self, Step, StepSummary, Survey, SurveyPlan, SurveySummary};
+use weir_measure::survey::{self, IpVersion, Step, StepSummary, Survey, SurveyPlan, SurveySummary};
 use weir_measure::{MeasureError, Session, Stop, fitness};
 use weir_net::host::HostFacts;
 use weir_results::{Outcome, RunId, Side, Store};
@@ -17,6 +17,8 @@ use super::{Failure, connect, tables, thresholds};
 
 struct Surveying<'a> {
     session: Session,
+    /// A session over the other IP version.
+    other: Option<Session>,
     local: HostFacts,
     store: &'a RunStore,
     parent: RunId,
@@ -35,6 +37,14 @@ pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(),
         .limits
         .check(Some(plan.format.rate()), plan.step_ns, 1, 1)?;
     let mut survey = Survey::new(plan.clone(), session.limits, session.address().ip());
+    let other = connect::connect_other(&args.host, &args.measure, &session);
+    let (other, notes) = match other.transpose() {
+        Ok(other) => (other, Vec::new()),
+        Err(reason) => (None, vec![reason]),
+    };
+    if let Some(other) = &other {
+        survey = survey.beside(other.address().ip());
+    }
     let (time, bytes) = survey.estimate(local.mtu.unwrap_or(1500));
     if !global.quiet {
         let bound = if args.max_bytes.is_some() {
@@ -43,11 +53,13 @@ pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(),
             ""
         };
         say(&format!(
-            "survey of {} at {}: about {}, at most {} sent{bound}",
+            "survey of {} at {}: about {}, at most {} sent{bound}\nif a length or a rate is lossy, at most {} further tests for each to \
+             find where loss begins",
             args.host,
             plan.format.rate().rounded(),
             format_duration(time),
-            format_bytes(bytes)
+            format_bytes(bytes),
+            survey::MOST_FURTHER_STEPS
         ));
     }
     if let Some(line) = amiss(args, plan.format.rate(), &local, &session).filter(|_| !global.quiet) {
@@ -58,13 +70,14 @@ pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(),
     store.set_remote_host(parent, &session.remote_host)?;
     let mut surveying = Surveying {
         session,
+        other,
         local,
         store: &store,
         parent,
         host: &args.host,
         global,
         stop,
-        notes: Vec::new(),
+        notes,
     };
     let result = surveying.run(&mut survey);
     let notes = surveying.notes;
@@ -158,7 +171,7 @@ impl Surveying<'_> {
             if self.stop.is_set() {
                 return Ok(());
             }
-            match self.step(&step, max_bytes) {
+            match self.step(&step, max_bytes, None) {
                 Ok(summary) => {
                     let before = survey.limited().len();
                     survey.on_result(&step, summary);
@@ -174,16 +187,48 @@ impl Surveying<'_> {
                 }
             }
         }
+        self.compare_families(survey);
         Ok(())
     }
 
-    fn step(&mut self, step: &Step, max_bytes: u64) -> Result<StepSummary, Failure> {
-        let title = step.title();
-        let mut part = new_run(step.kind(), self.host, step, &self.local);
+    /// Makes the same steps over both IP versions; a failed one ends the comparison, and not the survey.
+    fn compare_families(&mut self, survey: &mut Survey) {
+        while let Some((address, step, max_bytes)) = survey.next_of_families() {
+            if self.stop.is_set() {
+                return;
+            }
+            let version = IpVersion::of(address);
+            match self.step(&step, max_bytes, Some(version)) {
+                Ok(summary) => survey.on_result_of_families(&step, summary),
+                Err(failure) => {
+                    let (title, version) = (step.title(), version.as_str());
+                    self.notes
+                        .push(format!("{title} over {version}: {}", failure.message));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Makes a step and stores it; with a version, one of the comparison of both.
+    fn step(
+        &mut self,
+        step: &Step,
+        max_bytes: u64,
+        version: Option<IpVersion>,
+    ) -> Result<StepSummary, Failure> {
+        let over = version.map_or(String::new(), |version| format!(" over {}", version.as_str()));
+        let title = step.title() + &over;
+        let mut part = new_run(step.kind(), self.host, &parameters(step, version), &self.local);
         part.parent = Some(self.parent);
+        let is_own = |version: IpVersion| version == IpVersion::of(self.session.address().ip());
+        let session = match &mut self.other {
+            Some(other) if version.is_some_and(|version| !is_own(version)) => other,
+            _ => &mut self.session,
+        };
         let run = self.store.begin(&part, &title, self.global.quiet)?;
-        run.set_remote_host(&self.session.remote_host)?;
-        let result = survey::run_step(&mut self.session, step, max_bytes, &run, self.stop);
+        run.set_remote_host(&session.remote_host)?;
+        let result = survey::run_step(session, step, max_bytes, &run, self.stop);
         let given_up = result.as_ref().ok().and_then(StepSummary::aborted);
         let end = match &given_up {
             Some(error) => Ended::failed(error),
@@ -203,6 +248,18 @@ impl Surveying<'_> {
         }
         Ok(found)
     }
+}
+
+/// The parameters of a step as its run keeps them; steps of the comparison name their IP version beside.
+fn parameters(step: &Step, version: Option<IpVersion>) -> serde_json::Value {
+    let mut parameters = json(step);
+    if let Some(version) = version {
+        if !parameters.is_object() {
+            parameters = serde_json::json!({});
+        }
+        parameters["family"] = json(&version);
+    }
+    parameters
 }
 
 /// A step's summary as a run of its own keeps it, without the name of the step around it.

@@ -3,7 +3,10 @@
 
 use serde_json::Value;
 
-use weir_rig::{Agent, Database, Host, count, interface_bytes, isolated, ran, run, weir_line};
+use weir_rig::{
+    Agent, Database, FAR_IPV4, FAR_IPV6, Host, count, interface_bytes, isolated, join_by_veth, nft,
+    nft_counter, ran, run, weir_line,
+};
 
 /// near (1500) router (1400) far, over IPv4.
 fn join_by_router() {
@@ -41,7 +44,10 @@ fn check_steps(said: &Value) {
     }
     assert_eq!(numbers("by_flows", "length"), vec![1372; 3]);
     assert_eq!(numbers("by_length", "length"), vec![1200, 1372]);
-    let all = [rows("by_flows"), rows("by_length"), vec![said["reverse"].clone()]].concat();
+    assert_eq!(said["by_source_port"]["flows"], 4);
+    assert_eq!(said["families"], serde_json::json!([]));
+    let single = ["reverse", "by_source_port"].map(|name| said[name].clone());
+    let all = [rows("by_flows"), rows("by_length"), single.to_vec()].concat();
     for flows in all {
         assert!(count(&flows["sent"]) > 0, "{flows}");
         assert_eq!(
@@ -106,6 +112,76 @@ fn every_step_is_made_behind_a_router_and_stored_and_sends_what_it_reports() {
     // A step that a busy host did not keep up with is repeated, and marked.
     let limited = said["limited"].as_array().expect("limited steps").iter();
     let repeats = limited.filter(|step| !step["repeated_at"].is_null()).count();
+    let by_rate = said["by_rate"].as_array().expect("rates").len();
     let made = ["mtu", "rtt", "tcp", "flows"].map(parts);
-    assert_eq!(made, [1, 1, 8, 3 + 1 + 1 + repeats]);
+    assert_eq!(made, [1, 1, 8, 3 + 1 + 1 + 1 + by_rate + repeats]);
+}
+
+/// IPv6 loses one in ten of the packets of media.
+const LOSSY_IPV6: &str = "add rule ip6 lab in meta l4proto udp udp length > 200 numgen random mod 10 == 0 \
+                          counter name dropped drop";
+
+#[test]
+fn both_address_families_of_a_name_are_compared_with_equal_payloads() {
+    isolated!(heavy);
+    join_by_veth(1500);
+    // The filter is to see single packets.
+    for (host, interface) in [(Host::Near, "near"), (Host::Far, "far")] {
+        for feature in ["tso", "gso", "gro", "tx-udp-segmentation"] {
+            host.run("ethtool", &["-K", interface, feature, "off"]);
+        }
+    }
+    nft(Host::Far, "add table ip6 lab");
+    nft(Host::Far, "add counter ip6 lab dropped");
+    nft(
+        Host::Far,
+        "add chain ip6 lab in { type filter hook input priority 0; policy accept; }",
+    );
+    nft(Host::Far, LOSSY_IPV6);
+    std::fs::write("hosts", format!("{FAR_IPV4} both\n{FAR_IPV6} both\n")).expect("written");
+    run("mount", &["--bind", "hosts", "/etc/hosts"]);
+    let agent = Agent::start(Host::Far, "--open --max-rate 100Mbit/s");
+    let survey = |options: &str| {
+        let line = format!(
+            "survey both:{} --rate 4Mbit/s --max-flows 2 {options}",
+            agent.port
+        );
+        ran(0, &format!("{line} --json --db both.db")).json()
+    };
+    let said = survey("--step 1s");
+    let families = said["families"].as_array().expect("families");
+    assert_eq!(families.len(), 2, "{said}");
+    let of = |version: &str| {
+        let mut found = families.iter().filter(|family| family["version"] == version);
+        found.next().unwrap_or_else(|| panic!("no {version}: {said}"))
+    };
+    let (ipv4, ipv6) = (of("ipv4"), of("ipv6"));
+    assert_eq!(
+        (&ipv4["address"], &ipv6["address"]),
+        (&FAR_IPV4.into(), &FAR_IPV6.into())
+    );
+    // The payload is what both carry; the headers of IPv6 are 20 bytes longer.
+    assert_eq!(ipv4["flows"]["length"], ipv6["flows"]["length"]);
+    assert_eq!(ipv4["mtu"]["forward"]["path_mtu"], 1500, "{ipv4}");
+    let lost = |family: &Value| count(&family["flows"]["lost"]);
+    assert!(
+        lost(ipv6) > 0 && count(&ipv6["flows"]["attribution"]["network"]) > 0,
+        "{ipv6}"
+    );
+    assert!(lost(ipv6) <= nft_counter(Host::Far, "ip6 lab", "dropped"));
+    for family in [ipv4, ipv6] {
+        assert!(count(&family["rtt"]["received"]) > 0, "{family}");
+    }
+    let findings = said["diagnosis"]["findings"].as_array().expect("findings");
+    let found = findings.iter().filter(|one| one["name"] == "address-families");
+    assert_eq!(found.count(), 1, "{findings:?}");
+    // Its steps are parts of the survey that name their version.
+    let named = Database::open("both.db").all::<String>(
+        "SELECT kind || json_extract(parameters, '$.family') FROM runs WHERE parent_run_id = 1 AND \
+         json_extract(CASE WHEN parameters LIKE '{%' THEN parameters ELSE '{}' END, '$.family') IS NOT NULL",
+    );
+    assert_eq!(named.len(), 5, "{named:?}");
+
+    let one = survey("-4 --step 100ms");
+    assert_eq!(one["families"], serde_json::json!([]));
 }

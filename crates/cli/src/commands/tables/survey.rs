@@ -5,7 +5,7 @@ use comfy_table::Table;
 use weir_diagnose::Diagnosis;
 use weir_measure::flows::DirectionSummary;
 use weir_measure::path_mtu::{MtuReport, MtuSummary};
-use weir_measure::survey::{LimitedStep, Settings, StepSummary, SurveySummary};
+use weir_measure::survey::{FamilySummary, LimitedStep, Settings, StepSummary, SurveySummary};
 use weir_measure::tcp_throughput::TcpSummary;
 use weir_stats::Quantiles;
 
@@ -139,13 +139,70 @@ fn tables(summary: &SurveySummary) -> String {
     for (title, rows) in sweeps.into_iter().filter(|(_, rows)| !rows.is_empty()) {
         text.push_str(&titled(title, &sweep_table(rows)));
     }
+    text.push_str(&rates(summary));
+    if let Some(row) = &summary.by_source_port {
+        text.push_str(&titled(
+            "flows that differ in their source port",
+            &sweep_table(std::slice::from_ref(row)),
+        ));
+    }
     if let Some(reverse) = &summary.reverse {
         text.push_str(&titled(
             "reverse direction",
             &sweep_table(std::slice::from_ref(reverse)),
         ));
     }
+    if !summary.families.is_empty() {
+        text.push_str(&titled("IPv4 and IPv6", &family_table(&summary.families)));
+    }
     text
+}
+
+/// The tests at lower rates, and where loss begins.
+fn rates(summary: &SurveySummary) -> String {
+    if summary.by_rate.is_empty() {
+        return String::new();
+    }
+    let mut text = titled("by rate", &sweep_table(&summary.by_rate));
+    let said = match &summary.onset {
+        Some(onset) => format!(
+            "with {} flow(s) of {} byte payloads loss begins between {} and {}\n\n",
+            onset.flows,
+            onset.length,
+            onset.carried.rounded(),
+            onset.lossy.rounded()
+        ),
+        None => "no rate at which loss begins: it does not depend on the rate alone\n\n".to_owned(),
+    };
+    text.push_str(&said);
+    text
+}
+
+/// IPv4 beside IPv6.
+fn family_table(families: &[FamilySummary]) -> Table {
+    let mut shown = table(&[
+        "IP version",
+        "longest payload",
+        "RTT P50",
+        "payload",
+        "received",
+        "loss",
+    ]);
+    let dash = || "-".to_owned();
+    for family in families {
+        let rtt = family.rtt.as_ref().map(|rtt| delay(&rtt.rtt, rtt.rtt.p50));
+        let longest = family.longest_payload().map(|bytes| bytes.to_string());
+        let of_flows = |of: &dyn Fn(&DirectionSummary) -> String| family.flows.as_ref().map(of);
+        shown.add_row([
+            family.version.as_str().to_owned(),
+            longest.unwrap_or_else(dash),
+            rtt.unwrap_or_else(dash),
+            of_flows(&|row| row.length.to_string()).unwrap_or_else(dash),
+            of_flows(&|row| row.rate.rounded()).unwrap_or_else(dash),
+            of_flows(&|row| format_percent(row.loss)).unwrap_or_else(dash),
+        ]);
+    }
+    shown
 }
 
 fn tcp_table(rows: &[TcpSummary]) -> Table {
