@@ -77,6 +77,7 @@ impl Host {
                 length: segment.packet_length(),
                 flow: FlowKey {
                     five_tuple,
+                    source_port: five_tuple as u16,
                     host_pair: 1,
                 },
                 ecn,
