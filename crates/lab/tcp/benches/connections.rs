@@ -9,25 +9,14 @@ use std::time::Duration;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use weir_link::discrete::Network;
 use weir_link::{LinkSpec, Nanos, profile};
-use weir_tcp::{Algorithm, Host, Receiver, ReceiverConfig, Sender, SenderConfig};
+use weir_tcp::{Algorithm, endless};
 
 const LINE: &str = "rtt = \"30ms\"\nforward.rate = \"100Mbit/s\"\nforward.queue = \"1bdp\"";
 const SECONDS: u64 = 10;
 
 /// Runs so many connections; returns the packets of both directions.
 fn run(spec: &LinkSpec, algorithm: Algorithm, connections: u64) -> u64 {
-    let (mut near, mut far) = (Host::default(), Host::default());
-    for seed in 0..connections {
-        let config = SenderConfig {
-            seed,
-            ..SenderConfig::new(algorithm)
-        };
-        let receiver = ReceiverConfig::default();
-        let mut sender = Sender::new(config, receiver.window);
-        sender.write(0, u64::MAX / 4);
-        near.add_sender(sender, 0);
-        far.add_receiver(Receiver::new(receiver));
-    }
+    let (mut near, mut far) = endless(algorithm, connections);
     let mut network = Network::new(spec);
     while network
         .step(&mut near, &mut far, Nanos(SECONDS * 1_000_000_000))

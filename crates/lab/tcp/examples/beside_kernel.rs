@@ -7,7 +7,7 @@ use std::path::Path;
 
 use weir_link::discrete::Network;
 use weir_link::{LinkSpec, Nanos, profile};
-use weir_tcp::{Algorithm, Host, Receiver, ReceiverConfig, Sender, SenderConfig};
+use weir_tcp::{Algorithm, Receiver, Sender, endless};
 
 const SECOND: u64 = 1_000_000_000;
 const SAMPLED_EACH: u64 = SECOND / 10;
@@ -32,18 +32,7 @@ fn main() -> Result<(), String> {
 }
 
 fn run(spec: &LinkSpec, algorithm: Algorithm, connections: u64, until_ns: u64) {
-    let (mut near, mut far) = (Host::default(), Host::default());
-    for seed in 0..connections {
-        let config = SenderConfig {
-            seed,
-            ..SenderConfig::new(algorithm)
-        };
-        let receiver = ReceiverConfig::default();
-        let mut sender = Sender::new(config, receiver.window);
-        sender.write(0, u64::MAX / 4);
-        near.add_sender(sender, 0);
-        far.add_receiver(Receiver::new(receiver));
-    }
+    let (mut near, mut far) = endless(algorithm, connections);
     let mut network = Network::new(spec);
     let (mut rtts_ns, mut sample_at) = (Vec::new(), SAMPLED_EACH);
     while let Some(at) = network.step(&mut near, &mut far, Nanos(until_ns)) {

@@ -3,9 +3,10 @@
 use weir_link::discrete::Endpoint;
 use weir_link::{Departure, Ecn, FlowKey, Nanos, Packet};
 
-use crate::receiver::Receiver;
+use crate::control::Algorithm;
+use crate::receiver::{Receiver, ReceiverConfig};
 use crate::segment::Segment;
-use crate::sender::{EcnUse, Sender};
+use crate::sender::{EcnUse, Sender, SenderConfig};
 
 /// Content of a packet: a segment of a connection, by the number that it has at both hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,24 @@ pub struct Host {
     five_tuple: u64,
     ends: Vec<End>,
     wakes: Vec<Option<u64>>,
+}
+
+/// The hosts of connections that begin at time 0 and never end: that of the senders, and that of the receivers.
+#[must_use]
+pub fn endless(algorithm: Algorithm, connections: u64) -> (Host, Host) {
+    let (mut near, mut far) = (Host::default(), Host::default());
+    for seed in 0..connections {
+        let config = SenderConfig {
+            seed,
+            ..SenderConfig::new(algorithm)
+        };
+        let receiver = ReceiverConfig::default();
+        let mut sender = Sender::new(config, receiver.window);
+        sender.write(0, u64::MAX / 4);
+        near.add_sender(sender, 0);
+        far.add_receiver(Receiver::new(receiver));
+    }
+    (near, far)
 }
 
 impl Host {

@@ -17,7 +17,7 @@ mod segment;
 mod sender;
 
 pub use control::{Algorithm, SlowStart};
-pub use host::{Content, Host};
+pub use host::{Content, Host, endless};
 pub use receiver::{Receiver, ReceiverConfig};
 pub use segment::{Ack, Blocks, Data, HEADER_BYTES, MOST_BLOCKS, Segment, USUAL_MSS};
 pub use sender::{EcnUse, Sender, SenderConfig, SenderCounters};

@@ -63,11 +63,11 @@ pub struct SenderCounters {
     pub again: u64,
     /// Packets that were presumed lost.
     pub lost: u64,
-    /// Reductions for losses, for marks, and timeouts.
+    /// Reductions of the window for losses.
     pub recoveries: u64,
-    /// See above.
+    /// With classic ECN reductions of the window for marks, with accurate ECN marked packets.
     pub marks: u64,
-    /// See above.
+    /// Retransmission timeouts.
     pub timeouts: u64,
     /// Packets that have arrived.
     pub delivered: u64,
@@ -225,12 +225,6 @@ impl Sender {
     #[must_use]
     pub fn unacknowledged(&self) -> u64 {
         self.write_until - self.acked_until
-    }
-
-    /// Bytes that are acknowledged.
-    #[must_use]
-    pub fn acknowledged(&self) -> u64 {
-        self.acked_until
     }
 
     /// Packets that may be in flight.
