@@ -58,6 +58,17 @@ impl StreamSecrets {
             ..self.clone()
         }
     }
+
+    /// The secrets of a share of the stream, which has numbers of its own: no two shares may use a nonce with the same key.
+    #[must_use]
+    pub fn of_share(&self, share: u16) -> Self {
+        let derive = |secret: &Secret| secret.derive("share", &share.to_be_bytes());
+        Self {
+            sending: derive(&self.sending),
+            receiving: derive(&self.receiving),
+            ..self.clone()
+        }
+    }
 }
 
 /// The keys of one epoch.

@@ -98,14 +98,14 @@ struct Sending {
     slot: Slot,
 }
 
-/// Sends one stream.
-pub struct Sender {
+/// Sends one stream, or a share of it. `B` is the caller's buffer of a frame.
+pub struct Sender<B = Vec<u8>> {
     config: SenderConfig,
     sealer: Sealer,
     /// Of the feedback.
     opener: Opener,
     flows: Flowlets,
-    store: FrameStore,
+    store: FrameStore<B>,
     waiting: VecDeque<Sending>,
     last_slot: Option<Slot>,
     encoder: Option<Encoder>,
@@ -128,11 +128,11 @@ pub struct Sender {
     stopped: bool,
     held: bool,
     events: VecDeque<SenderEvent>,
-    spare: Vec<Vec<u8>>,
+    spare: Vec<B>,
     counters: SenderCounters,
 }
 
-impl Sender {
+impl<B: AsRef<[u8]> + AsMut<[u8]>> Sender<B> {
     /// A sender before its first packet.
     pub fn new(config: SenderConfig, now_ns: u64) -> Self {
         let (rate, adaptive) = match config.fec {
@@ -194,7 +194,7 @@ impl Sender {
     }
 
     /// Takes a frame to send. The offset in `framing` is ignored.
-    pub fn push_frame(&mut self, now_ns: u64, framing: MediaFraming, bytes: Vec<u8>) {
+    pub fn push_frame(&mut self, now_ns: u64, framing: MediaFraming, bytes: B) {
         let slot = self.config.pace.slot(now_ns, self.last_slot);
         self.last_slot = Some(slot);
         self.counters.frames += 1;
@@ -202,11 +202,11 @@ impl Sender {
     }
 
     /// Takes a description of a format, or the end of the stream, to send after all frames before it.
-    pub fn push_notice(&mut self, now_ns: u64, framing: MediaFraming, bytes: Vec<u8>) {
+    pub fn push_notice(&mut self, now_ns: u64, framing: MediaFraming, bytes: B) {
         self.push(framing, bytes, Slot::at_once(now_ns));
     }
 
-    fn push(&mut self, framing: MediaFraming, bytes: Vec<u8>, slot: Slot) {
+    fn push(&mut self, framing: MediaFraming, bytes: B, slot: Slot) {
         let (buffer, packets) = self.store.keep(framing, bytes);
         self.waiting.push_back(Sending {
             buffer,
@@ -222,7 +222,7 @@ impl Sender {
     }
 
     /// The buffer of a frame that is no longer kept, for reuse.
-    pub fn spare_buffer(&mut self) -> Option<Vec<u8>> {
+    pub fn spare_buffer(&mut self) -> Option<B> {
         self.spare.pop()
     }
 

@@ -9,10 +9,10 @@ use weir_wire::MediaFraming;
 
 /// The content of one buffer: a frame, a format description, or the end of the stream.
 #[derive(Debug)]
-struct Stored {
+struct Stored<B> {
     /// All but the offset.
     framing: MediaFraming,
-    bytes: Vec<u8>,
+    bytes: B,
     first_symbol: u64,
     packets: u32,
     /// Of the packets that were sent, from the first on.
@@ -40,10 +40,10 @@ impl Piece {
     }
 }
 
-/// Frames in the order of their symbols.
+/// Frames in the order of their symbols, in buffers of the caller's type.
 #[derive(Debug)]
-pub struct FrameStore {
-    kept: VecDeque<Stored>,
+pub struct FrameStore<B> {
+    kept: VecDeque<Stored<B>>,
     /// Number of the first of them.
     first: u64,
     next_symbol: u64,
@@ -54,7 +54,7 @@ pub struct FrameStore {
     spare_seals: Vec<Vec<Sealed>>,
 }
 
-impl FrameStore {
+impl<B: AsRef<[u8]> + AsMut<[u8]>> FrameStore<B> {
     /// For packets of `payload` bytes from this symbol on, keeping at most `most_bytes`.
     pub fn new(payload: u32, most_bytes: usize, first_symbol: u64) -> Self {
         FrameStore {
@@ -79,9 +79,10 @@ impl FrameStore {
     }
 
     /// Keeps `bytes` with their `framing` (offset ignored); returns the buffer's number and its count of packets.
-    pub fn keep(&mut self, framing: MediaFraming, bytes: Vec<u8>) -> (u64, u32) {
-        let packets = (bytes.len() as u32).div_ceil(self.payload).max(1);
-        self.bytes += bytes.len();
+    pub fn keep(&mut self, framing: MediaFraming, bytes: B) -> (u64, u32) {
+        let length = bytes.as_ref().len();
+        let packets = (length as u32).div_ceil(self.payload).max(1);
+        self.bytes += length;
         let mut seals = self.spare_seals.pop().unwrap_or_default();
         seals.reserve(packets as usize);
         self.kept.push_back(Stored {
@@ -105,7 +106,7 @@ impl FrameStore {
             return None;
         }
         let start = index * self.payload;
-        let length = (stored.bytes.len() as u32 - start).min(self.payload);
+        let length = (stored.bytes.as_ref().len() as u32 - start).min(self.payload);
         Some(Piece {
             symbol: stored.first_symbol + u64::from(index),
             framing: MediaFraming {
@@ -133,7 +134,7 @@ impl FrameStore {
     /// The payload of a packet, sealed once it was sent; empty if it is no longer kept.
     pub fn payload(&self, piece: &Piece) -> &[u8] {
         let stored = self.kept.get(self.place(piece));
-        let bytes = stored.map_or(&[][..], |stored| &stored.bytes);
+        let bytes = stored.map_or(&[][..], |stored| stored.bytes.as_ref());
         bytes.get(piece.range()).unwrap_or(&[])
     }
 
@@ -148,7 +149,7 @@ impl FrameStore {
         let stored = self.kept.get_mut(place)?;
         let index = usize::try_from(piece.symbol.checked_sub(stored.first_symbol)?).ok()?;
         if index == stored.seals.len() {
-            let payload = stored.bytes.get_mut(piece.range())?;
+            let payload = stored.bytes.as_mut().get_mut(piece.range())?;
             stored.seals.push(seal(payload).ok()?);
         }
         stored.seals.get(index).copied()
@@ -177,7 +178,7 @@ impl FrameStore {
 
     /// Removes a buffer that has expired, or whose packets are all settled at the receiver.
     /// Returns its framing and its buffer.
-    pub fn take_unwanted(&mut self, now_ns: u64, settled: u64) -> Option<(MediaFraming, Vec<u8>)> {
+    pub fn take_unwanted(&mut self, now_ns: u64, settled: u64) -> Option<(MediaFraming, B)> {
         let oldest = self.kept.front()?;
         let over = oldest.expires_ns? <= now_ns;
         if !over && oldest.first_symbol + u64::from(oldest.packets) > settled {
@@ -187,7 +188,7 @@ impl FrameStore {
         oldest.seals.clear();
         self.spare_seals.push(oldest.seals);
         self.first += 1;
-        self.bytes -= oldest.bytes.len();
+        self.bytes -= oldest.bytes.as_ref().len();
         Some((oldest.framing, oldest.bytes))
     }
 
@@ -201,7 +202,7 @@ impl FrameStore {
 mod tests {
     use super::*;
 
-    fn store() -> FrameStore {
+    fn store() -> FrameStore<Vec<u8>> {
         let mut store = FrameStore::new(100, 1_000, 0);
         let framing = |frame| MediaFraming {
             frame,

@@ -121,7 +121,8 @@ fn a_dark_flow_is_borne_by_the_code_alone_once_one_was_dark() {
 #[test]
 fn the_limits_hold_whatever_is_reported() {
     let setup = adaptive("rtt = \"1ms\"");
-    let mut sender = weir_stream_proto::Sender::new(super::world::sender_config(&setup, 0), 0);
+    let mut sender: weir_stream_proto::Sender =
+        weir_stream_proto::Sender::new(super::world::sender_config(&setup, 0), 0);
     let mut sealer = Sealer::new(&terms(&setup, 0).secrets);
     let mut bytes = [0; MAX_FEEDBACK_LENGTH];
     let mut random = 1u64;

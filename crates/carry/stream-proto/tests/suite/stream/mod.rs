@@ -8,6 +8,7 @@ mod long_after;
 mod losses;
 mod merging;
 mod setup;
+mod shares;
 mod switching;
 mod trouble;
 mod world;
