@@ -11,6 +11,7 @@
 #   FORMATS="1080p59.94-422-10:off 1080p59.94-422-10:10/100 1080p59.94-4444-16:off"   format:FEC
 #   PROTECT="off aes-128-gcm"   protections of Weir's streams, each for every format; with one that encrypts, SRT and RIST
 #                               encrypt with AES-128, too
+#   THREADS=auto        packet threads of each end of Weir, such as "1 2", each for every format and protection
 #   TOOLS="weir srt rist"
 #   WEIR                the binary; target/release/weir
 set -euo pipefail
@@ -28,6 +29,7 @@ tries=${TRIES:-2}
 latency=${LATENCY:-100ms}
 formats=${FORMATS:-1080p59.94-422-10:off 1080p59.94-422-10:10/100 1080p59.94-4444-16:off}
 protections=${PROTECT:-off aes-128-gcm}
+threads=${THREADS:-auto}
 tools=${TOOLS:-weir srt rist}
 ticks=$(getconf CLK_TCK)
 peer_traffic=$here/peer_traffic.py
@@ -95,8 +97,9 @@ sample_memory() {
 }
 
 try_weir() {
-    local format=$1 fec=$2 protect=$3 near=$scratch/near far=$scratch/far receiver sampler
-    local options=(--protect "$protect") open=()
+    local format=$1 fec=$2 protect=$3 count=$4 near=$scratch/near far=$scratch/far receiver sampler
+    local options=(--protect "$protect" --threads "$count") open=() what="$1, FEC $2, $3"
+    [ "$count" = auto ] || what+=", $count thread(s)"
     if [ "$protect" = off ]; then
         open=(--open)
     else
@@ -110,7 +113,7 @@ try_weir() {
     sampler=$!
     if ! wait_for_line "$near" "$NEAR_PID" $((long + 30)) || ! wait_for_line "$far" "$receiver" 30 ||
         ! wait "$NEAR_PID" "$receiver"; then
-        echo "weir, $format, FEC $fec, $protect: failed: $(tail -n 3 "$near.log" "$far.log" | tr '\n' ' ')"
+        echo "weir, $what: failed: $(tail -n 3 "$near.log" "$far.log" | tr '\n' ' ')"
         stop_all
         return
     fi
@@ -120,7 +123,7 @@ try_weir() {
     frames=$(field frames "$far")
     lost=$(($(field frames "$near") - frames + $(field frames_damaged "$far")))
     seconds=$(awk -v ns="$(field duration_ns "$near")" 'BEGIN { print ns / 1e9 }')
-    row weir "$format, FEC $fec, $protect" "$(awk -v n="$frames" -v bytes="$(frame_bytes "$format")" 'BEGIN { print n * bytes * 8 / 1e9 }')" \
+    row weir "$what" "$(awk -v n="$frames" -v bytes="$(frame_bytes "$format")" 'BEGIN { print n * bytes * 8 / 1e9 }')" \
         "$lost frames" "$(($(field process_cpu_ns "$near") / 1000000))" \
         "$(($(field process_cpu_ns "$far") / 1000000))" "$seconds"
     python3 - "$near" "$far" "$scratch/memory" <<'PYTHON'
@@ -130,7 +133,7 @@ near, far = (json.load(open(path)) for path in sys.argv[1:3])
 memory = [tuple(map(int, line.split())) for line in open(sys.argv[3]) if len(line.split()) == 2]
 seconds = near["duration_ns"] / 1e9
 delay, used = far["delay"], far["used"]
-print(f"       sending thread {near['cpu_ns'] / 1e9 / seconds:.2f}, receiving thread {far['cpu_ns'] / 1e9 / seconds:.2f} of a core;",
+print(f"       sending threads {near['cpu_ns'] / 1e9 / seconds:.2f}, receiving threads {far['cpu_ns'] / 1e9 / seconds:.2f} of a core;",
       f"frames out after P50 {delay['p50'] / 1e6:.1f}, P99.9 {delay['p999'] / 1e6:.1f} ms;",
       f"budget used P50 {used['p50'] / 1e6:.2f}, P99.9 {used['p999'] / 1e6:.2f} ms")
 (sender,) = far["senders"]
@@ -296,7 +299,9 @@ printf '%-6s %-44s %8s %10s %9s %9s %12s\n' tool case Gbit/s lost "near CPU" "fa
 if wants weir; then
     for case in $formats; do
         for protect in $protections; do
-            try_weir "${case%%:*}" "${case##*:}" "$protect"
+            for count in $threads; do
+                try_weir "${case%%:*}" "${case##*:}" "$protect" "$count"
+            done
         done
     done
 fi

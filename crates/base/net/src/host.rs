@@ -38,6 +38,10 @@ pub struct HostFacts {
     pub cpu: String,
     /// Cores that this process may use.
     pub cores: u32,
+    /// The CPUs that these are, as the kernel lists them: `0-3,8`.
+    pub cpus: Option<String>,
+    /// CPUs near the interface, on its NUMA node, as the kernel lists them; none for one without a device.
+    pub interface_cpus: Option<String>,
     /// Interface that leads to the other host.
     pub interface: Option<String>,
     /// Driver of that interface.
@@ -112,6 +116,9 @@ impl HostFacts {
             kernel: line("/proc/sys/kernel/osrelease").unwrap_or_default(),
             cpu: cpu_model(),
             cores: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
+            cpus: fs::read_to_string("/proc/self/status")
+                .ok()
+                .and_then(|text| allowed_cpus(&text)),
             mtu: peer.and_then(route_mtu),
             rmem_max: line("/proc/sys/net/core/rmem_max").and_then(|value| value.parse().ok()),
             wmem_max: line("/proc/sys/net/core/wmem_max").and_then(|value| value.parse().ok()),
@@ -158,6 +165,7 @@ impl HostFacts {
         self.interface_rate = line(&format!("/sys/class/net/{name}/speed"))
             .and_then(|mbit| mbit.parse::<u64>().ok())
             .map(|mbit| mbit * 1_000_000);
+        self.interface_cpus = line(&format!("/sys/class/net/{name}/device/local_cpulist"));
         if let Ok(asked) = Driver::of(&name) {
             let info = asked.info().ok();
             let (rings, queues) = (asked.rings().ok(), asked.queues().ok());
@@ -175,6 +183,14 @@ impl HostFacts {
         }
         self.interface = Some(name);
     }
+}
+
+/// The CPUs that a process may use, in its `/proc/PID/status`.
+fn allowed_cpus(text: &str) -> Option<String> {
+    let list = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(list.trim().to_owned())
 }
 
 /// The soft limit in `/proc/self/limits`.
@@ -309,6 +325,14 @@ mod tests {
         assert_eq!(steal("cpu  10 10 10 40 5 5 10 10 900 900\ncpu0 1\n"), Some(0.1));
         assert_eq!(steal("cpu  1 2 3\n"), None);
         assert_eq!(steal("intr 1\n"), None);
+    }
+
+    /// Lines of a status as proc(5) describes it.
+    #[test]
+    fn allowed_cpus_are_the_kernels_list() {
+        let status = "Threads:\t1\nCpus_allowed:\tf0f\nCpus_allowed_list:\t0-3,8-11\nMems_allowed_list:\t0\n";
+        assert_eq!(allowed_cpus(status).as_deref(), Some("0-3,8-11"));
+        assert_eq!(allowed_cpus("Threads:\t1\n"), None);
     }
 
     #[test]

@@ -20,7 +20,7 @@ records! {
         fec_sources: Option<u32> => later,
         /// Window of a repair packet, source packets; none without FEC.
         fec_window: Option<u32> => later,
-        /// CPU time of the sending thread.
+        /// CPU time of the sending threads.
         cpu_ns: u64 => sum,
     }
 

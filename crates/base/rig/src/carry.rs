@@ -226,9 +226,10 @@ pub fn lossy_link(rule: &str) {
     }
 }
 
-/// Drops packets of media that match; not the answers to greetings, which are shorter.
+/// Drops packets of media that match, of a sender with up to 16 threads; not the answers to greetings, which are shorter.
 pub fn drop_media(rule: &str) {
-    let rule = format!("add rule ip lab in udp sport 4848 udp length > 200 {rule} counter name dropped drop");
+    let rule =
+        format!("add rule ip lab in udp sport 4848-4863 udp length > 200 {rule} counter name dropped drop");
     nft(Host::Near, &rule);
 }
 

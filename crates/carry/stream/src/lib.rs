@@ -3,7 +3,8 @@
 //! records to a [`Watch`].
 //!
 //! The sender listens and the receiver connects, so that nothing is ever sent to a host that did not request it. One
-//! thread reads frames, one sends them; one receives packets, one writes frames; buffers circulate between them.
+//! thread reads frames, one sends them; one receives packets, one writes frames; buffers circulate between them. At high rates
+//! several send and several receive, each a share of the stream.
 
 mod alarms;
 mod announce;
@@ -14,11 +15,14 @@ mod metrics;
 mod priority;
 pub mod recv;
 pub mod send;
+mod shares;
 pub mod source;
+mod threads;
 mod watch;
 
 pub use error::StreamError;
 pub use events::{Event, EventKind, EventState, Subject};
+pub use threads::{Threads, ThreadsError};
 pub use watch::{Live, RecvLive, SendLive, Watch};
 
 use weir_control::Service;

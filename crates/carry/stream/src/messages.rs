@@ -42,6 +42,14 @@ pub(crate) struct Want {
     pub latency_ns: u64,
     /// Whether it compares frames with the sender's hashes.
     pub hashes: bool,
+    /// Maximum number of packet threads.
+    #[serde(default = "one")]
+    pub threads: u16,
+}
+
+/// The number of threads of an end that has no others.
+const fn one() -> u16 {
+    1
 }
 
 /// Messages from a sender.
@@ -78,9 +86,12 @@ pub(crate) struct Terms {
     pub version: String,
     pub host: HostFacts,
     pub flows: u16,
+    /// Packet threads, each with a share of the stream.
+    #[serde(default = "one")]
+    pub threads: u16,
     /// Longest UDP payload, headers included.
     pub length: u32,
-    /// UDP ports from which it sends: one for all flows, or one for each.
+    /// UDP ports from which it sends: one for all flows, or that of each.
     pub ports: Vec<u16>,
     /// Maximum window of a repair packet, sources.
     pub fec_window: Option<u16>,

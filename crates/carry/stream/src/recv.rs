@@ -8,6 +8,7 @@ mod link;
 mod output;
 mod report;
 mod start;
+mod stream;
 mod summary;
 mod watched;
 
@@ -18,21 +19,21 @@ use std::time::{Duration, Instant};
 
 use weir_alarm::Hook;
 use weir_control::{Family, Stop};
-use weir_measure::HostWatch;
 use weir_net::clock;
 use weir_protect::Demand;
-use weir_record::{FlowChange, FrameSecond, Record};
-use weir_stream_proto::{Join, ReceiverEvent};
+use weir_record::{FlowChange, FrameSecond, Record, RecvSecond};
+use weir_stream_proto::{Join, MAX_SHARES, ReceiverEvent};
 use weir_wire::Token;
 
 use crate::announce::Announcer;
 use crate::messages::in_words;
-use crate::{Event, EventKind, Live, RecvLive, StreamError, Watch};
+use crate::{Event, EventKind, Live, RecvLive, StreamError, Threads, Watch};
 use data::Command;
 use link::{FromLink, Link, LinkPlan, Opened, ToLink};
-use output::{OutputEnd, OutputTotals, ToOutput};
-use report::{Report, because};
-use start::{format_of, sender_terms, start_stream};
+use output::{OutputEnd, ToOutput};
+use report::{RecvQuarter, Report, because};
+use start::start_stream;
+use stream::Stream;
 use watched::Watched;
 
 pub use output::{Conceal, Form, OutputPlan, Target};
@@ -55,6 +56,8 @@ pub struct RecvConfig {
     pub demand: Demand,
     /// How several senders are joined.
     pub join: Join,
+    /// Maximum number of packet threads. With [`Join::Switch`] there is one.
+    pub threads: Threads,
     /// How long to wait for missing packets, nanoseconds.
     pub latency_ns: u64,
     /// Where frames go. Its budget is `latency_ns`.
@@ -87,6 +90,14 @@ pub fn run(
     if config.from.is_empty() {
         return Err(StreamError::Parameters(
             "no sender given; name one with --from HOST".into(),
+        ));
+    }
+    if matches!(
+        (config.join, config.threads),
+        (Join::Switch(_), Threads::Exactly(2..))
+    ) {
+        return Err(StreamError::Parameters(
+            "a receiver that switches between senders has one packet thread; use --join merge, or --threads 1".into(),
         ));
     }
     let cpu_ns = clock::process_cpu_ns();
@@ -147,6 +158,7 @@ fn start_link(
         demand: config.demand,
         latency_ns: config.latency_ns,
         hashes: config.output.verify,
+        threads: most_threads(config),
         patience: config.patience,
         receive_buffer: config.receive_buffer,
         merge: config.merge,
@@ -171,6 +183,18 @@ fn start_link(
     })
 }
 
+/// Maximum number of packet threads.
+fn most_threads(config: &RecvConfig) -> u16 {
+    match (config.join, config.threads) {
+        (Join::Switch(_), _) => 1,
+        (Join::Merge, Threads::Exactly(most)) => most,
+        (Join::Merge, Threads::Auto) => {
+            let cores = std::thread::available_parallelism().map_or(1, usize::from);
+            u16::try_from(cores).unwrap_or(u16::MAX).min(MAX_SHARES)
+        }
+    }
+}
+
 /// The main thread's state of a sender.
 struct LinkState {
     orders: Outbox<ToLink>,
@@ -180,19 +204,6 @@ struct LinkState {
     over: bool,
     /// Because its stream has ended normally.
     ended: bool,
-}
-
-/// Threads and channels from the first session on.
-struct Stream {
-    commands: Outbox<Command>,
-    reports: Inbox<Report>,
-    to_output: Outbox<ToOutput>,
-    receiving: JoinHandle<Result<(), StreamError>>,
-    writing: JoinHandle<(OutputTotals, OutputEnd)>,
-    output_stop: Stop,
-    payload: u32,
-    _watch: HostWatch,
-    watched: Inbox<Vec<Record>>,
 }
 
 struct Run<'a> {
@@ -221,10 +232,8 @@ impl<'a> Run<'a> {
                 self.take_link(sender, message)?;
             }
             self.drain();
-            let ended = self.stream.as_ref().is_some_and(|stream| {
-                // A thread that ends early returns its error when it is joined.
-                stream.receiving.is_finished() || stream.writing.is_finished()
-            });
+            // A thread that ends early returns its error when it is joined.
+            let ended = self.stream.as_ref().is_some_and(Stream::has_finished);
             if ended || self.nothing_comes() {
                 break;
             }
@@ -285,7 +294,7 @@ impl<'a> Run<'a> {
             }
             FromLink::Rtt(rtt_ns) => {
                 if let Some(stream) = &self.stream {
-                    stream.commands.send(Command::Rtt { sender, rtt_ns }).ok();
+                    stream.command(|| Command::Rtt { sender, rtt_ns });
                 }
             }
             FromLink::Hashes(hashes) => {
@@ -323,20 +332,18 @@ impl<'a> Run<'a> {
 
     /// A sender's session is ready: start to receive its packets.
     fn open(&mut self, sender: u16, name: &str, opened: Opened) -> Result<(), StreamError> {
-        let terms = &opened.terms;
         if self.stream.is_none() {
             self.stream = Some(start_stream(self.config, &opened)?);
             self.first_session = Some(Instant::now());
+            self.summary.threads = opened.terms.threads;
         }
+        let left = self.stream.as_mut().map(|stream| stream.seconds.last_of(sender));
+        left.into_iter()
+            .flatten()
+            .for_each(|record| self.take_record(record));
         let Some(stream) = &self.stream else { return Ok(()) };
-        if stream.payload != terms.payload() {
-            let reason = format!(
-                "{name} sends packets of {} bytes and another sender packets of {}: start both with the same --length",
-                terms.length,
-                stream.payload + weir_stream_proto::PACKET_OVERHEAD
-            );
-            return Err(StreamError::FarEnd(reason));
-        }
+        let terms = &opened.terms;
+        stream.check(name, terms)?;
         let first = self.summary.senders[usize::from(sender)].sessions == 0;
         self.summary.senders[usize::from(sender)].sessions += 1;
         self.summary.senders[usize::from(sender)].flows = terms.flows;
@@ -350,20 +357,15 @@ impl<'a> Run<'a> {
             terms.flows,
             in_words(protection)
         );
-        let add = Command::Add {
-            sender,
-            terms: sender_terms(self.config, sender, &opened),
-            format: format_of(terms)?,
-            sockets: opened.sockets,
-        };
-        stream.commands.send(add).ok();
+        let fec = terms.fec_window.is_some();
+        stream.add(self.config, sender, opened)?;
         let kind = if first {
             EventKind::Connected
         } else {
             EventKind::Restarted
         };
         self.links[usize::from(sender)].connected = true;
-        self.watched.join(sender, name, terms.fec_window.is_some());
+        self.watched.join(sender, name, fec);
         self.happened(Some(sender), kind, detail);
         Ok(())
     }
@@ -372,13 +374,13 @@ impl<'a> Run<'a> {
         self.links[usize::from(sender)].connected = false;
         self.watched.leave(sender);
         if let Some(stream) = &self.stream {
-            stream.commands.send(Command::Remove { sender }).ok();
+            stream.command(|| Command::Remove { sender });
         }
     }
 
     /// Processes the threads' messages.
     fn drain(&mut self) {
-        let Some(stream) = &self.stream else { return };
+        let Some(stream) = &mut self.stream else { return };
         let reports: Vec<Report> = stream.reports.try_iter().collect();
         let watched: Vec<Record> = stream.watched.try_iter().flatten().collect();
         for record in watched {
@@ -387,13 +389,29 @@ impl<'a> Run<'a> {
         for report in reports {
             match report {
                 Report::Records(records) => records.into_iter().for_each(|record| self.take_record(record)),
+                Report::Seconds { share, rows } => self.take_seconds(share, rows),
                 Report::Event(sender, event) => self.take_event(sender, event),
-                Report::Quarter {
-                    now_ns,
-                    held,
-                    senders,
-                } => self.watched.quarter(now_ns, held, &senders),
+                Report::Quarter { share, quarter } => self.take_quarter(share, quarter),
             }
+        }
+    }
+
+    fn take_seconds(&mut self, share: u16, rows: Vec<RecvSecond>) {
+        let joined = self
+            .stream
+            .as_mut()
+            .map(|stream| stream.seconds.push(share, rows));
+        joined
+            .into_iter()
+            .flatten()
+            .for_each(|record| self.take_record(record));
+    }
+
+    fn take_quarter(&mut self, share: u16, quarter: RecvQuarter) {
+        let Some(stream) = &mut self.stream else { return };
+        let quarters = stream.quarters.push(share, quarter).into_iter().flatten();
+        if let Some(quarter) = quarters.reduce(RecvQuarter::with_share) {
+            self.watched.quarter(&quarter);
         }
     }
 
@@ -491,12 +509,15 @@ impl<'a> Run<'a> {
             receiving,
             writing,
             output_stop,
+            mut seconds,
             ..
         } = stream;
         drop((commands, to_output));
+        let failed = || Err(StreamError::Internal("the receiving thread failed".into()));
         let received = receiving
-            .join()
-            .unwrap_or_else(|_| Err(StreamError::Internal("the receiving thread failed".into())));
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| failed()))
+            .fold(Ok(()), Result::and);
         output_stop.set();
         let deadline = Instant::now() + LAST_FRAMES;
         while !writing.is_finished() && Instant::now() < deadline {
@@ -504,10 +525,15 @@ impl<'a> Run<'a> {
         }
         let written = writing.is_finished().then(|| writing.join());
         for report in reports.try_iter() {
-            if let Report::Records(records) = report {
-                records.into_iter().for_each(|record| self.take_record(record));
-            }
+            let records = match report {
+                Report::Records(records) => records,
+                Report::Seconds { share, rows } => seconds.push(share, rows),
+                Report::Event(..) | Report::Quarter { .. } => continue,
+            };
+            records.into_iter().for_each(|record| self.take_record(record));
         }
+        let last = seconds.last_of_all();
+        last.into_iter().for_each(|record| self.take_record(record));
         if let Some(first) = self.first_session {
             self.summary.duration_ns = first.elapsed().as_nanos() as u64;
         }

@@ -2,9 +2,13 @@
 //! scheduled or repaired.
 
 mod account;
+mod agreed;
 mod config;
 mod data;
+mod divide;
 mod door;
+mod following;
+mod load;
 mod session;
 mod stream;
 mod watched;
@@ -16,7 +20,7 @@ use weir_control::{Admitted, Caller, Stop};
 
 use crate::messages::in_words;
 use crate::source::{FromSource, Source};
-use crate::{Event, EventKind, Live, SendLive, StreamError, Watch};
+use crate::{Event, EventKind, Live, SendLive, StreamError, Threads, Watch};
 use door::Callers;
 use session::{SessionEnd, serve};
 use stream::Stream;
@@ -42,6 +46,14 @@ pub fn run(
         return Err(StreamError::Parameters(format!(
             "a stream has 1 to {} flows, not {}",
             weir_wire::MAX_FEEDBACK_FLOWS,
+            config.flows
+        )));
+    }
+    if let Threads::Exactly(count) = config.threads
+        && count > config.flows
+    {
+        return Err(StreamError::Parameters(format!(
+            "--threads {count} needs a flow for each thread, and there are {}; give at least --flows {count}",
             config.flows
         )));
     }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel, sync_channel};
 use std::time::Duration;
 
+use bytes::BytesMut;
 use weir_net::{clock, pipe};
 use weir_units::FrameRate;
 use weir_video::{FrameReadError, FrameReader, Next, PixelFormat, Repacker, TestPattern, VideoFormat};
@@ -89,7 +90,7 @@ pub struct SourceFrame {
     /// Media time, nanoseconds after the first frame's.
     pub timestamp_ns: u64,
     /// Its bytes, packed as they are sent.
-    pub bytes: Vec<u8>,
+    pub bytes: BytesMut,
     /// Their hash (XXH3, 64 bits), if one is wanted.
     pub hash: Option<u64>,
 }
@@ -109,7 +110,7 @@ pub enum FromSource {
 #[derive(Debug)]
 pub struct Source {
     frames: Receiver<FromSource>,
-    spare: Sender<Vec<u8>>,
+    spare: Sender<BytesMut>,
     begin: Option<Sender<()>>,
     hashing: Arc<AtomicBool>,
 }
@@ -184,7 +185,7 @@ impl Source {
     }
 
     /// Takes the buffer of a frame for reuse.
-    pub fn recycle(&self, bytes: Vec<u8>) {
+    pub fn recycle(&self, bytes: BytesMut) {
         // The reading thread has ended: free the memory.
         let _ = self.spare.send(bytes);
     }
@@ -223,7 +224,7 @@ fn open(input: &Input) -> Result<Option<File>, StreamError> {
 struct SourceReader {
     config: SourceConfig,
     out: SyncSender<FromSource>,
-    spare: Receiver<Vec<u8>>,
+    spare: Receiver<BytesMut>,
     begun: Receiver<()>,
     hashing: Arc<AtomicBool>,
     /// Frames so far.
@@ -267,7 +268,7 @@ impl SourceReader {
         self.config.most_frames.is_some_and(|most| self.count >= most)
     }
 
-    fn buffer(&self, bytes: usize) -> Vec<u8> {
+    fn buffer(&self, bytes: usize) -> BytesMut {
         let mut buffer = self.spare.try_recv().unwrap_or_default();
         buffer.resize(bytes, 0);
         buffer
@@ -282,7 +283,7 @@ impl SourceReader {
         }
     }
 
-    fn frame(&mut self, rate: FrameRate, number: u64, bytes: Vec<u8>) -> Step {
+    fn frame(&mut self, rate: FrameRate, number: u64, bytes: BytesMut) -> Step {
         if self.count == 0 {
             self.first = number;
         }
@@ -337,7 +338,7 @@ impl SourceReader {
         };
         self.say(FromSource::Format(packer.to()))?;
         self.wait_for_begin()?;
-        let mut unpacked = Vec::new();
+        let mut unpacked = BytesMut::new();
         while !self.is_over() {
             let format = reader.format();
             let repacks = packer.from() != packer.to();
@@ -420,7 +421,10 @@ mod tests {
                 (frame.number as usize, frame.timestamp_ns),
                 (index, index as u64 * 40_000_000)
             );
-            assert_eq!((&frame.bytes, frame.hash), (&expected, Some(xxh3_64(&expected))));
+            assert_eq!(
+                (&frame.bytes[..], frame.hash),
+                (&expected[..], Some(xxh3_64(&expected)))
+            );
         }
         assert!(matches!(all[4], FromSource::End(None)));
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum, value_parser};
 use weir_protect::Protection;
+use weir_stream::Threads;
 use weir_video::PixelFormat;
 
 use super::events::EventArgs;
@@ -91,6 +92,11 @@ pub struct RecvArgs {
     /// With --join switch: return to an earlier sender when it has been healthy for this time.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = TimeSpan::positive, help_heading = "Senders")]
     pub switch_back: TimeSpan,
+    /// Maximum number of packet threads, at most 16, or auto: one for each core. The sender chooses.
+    ///
+    /// With --join switch there is one.
+    #[arg(long, value_name = "N", default_value = "auto", help_heading = "Senders")]
+    pub threads: Threads,
     /// Events and metrics.
     #[command(flatten)]
     pub events: EventArgs,

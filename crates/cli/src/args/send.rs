@@ -7,6 +7,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum, value_parser};
 use weir_fec::Choice;
 use weir_protect::Protection;
+use weir_stream::Threads;
 use weir_video::{PixelFormat, VideoFormat};
 
 use super::events::EventArgs;
@@ -67,6 +68,7 @@ Example:
     $ ffmpeg -i in.mxf -f rawvideo -pix_fmt yuv422p10le - |
         weir send --format 1920x1080@50:yuv422p10le --packing st2110-20 --token-file weir.token
     $ weir send --test-pattern --fec 12/96 --flows 16 --token-file weir.token
+    $ weir send --test-pattern 2160p59.94-422-10 --threads 4 --flows 16 --token-file weir.token
 
 On the other host: weir recv --from HOST --token-file weir.token")]
 pub struct SendArgs {
@@ -99,6 +101,12 @@ pub struct SendArgs {
     /// Number of flows to split the stream into, at most 64 [default: 8].
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=64), help_heading = "Transport")]
     pub flows: Option<u16>,
+    /// Number of packet threads, at most 16, or auto: one unless the rate needs more, then at most half of the cores.
+    ///
+    /// Flows are divided among the threads, and each frame with them. Each thread encrypts and repairs its own packets. With
+    /// more than one, UDP source ports are counted from --media-port.
+    #[arg(long, value_name = "N", default_value = "auto", help_heading = "Transport")]
+    pub threads: Threads,
     /// Maximum UDP payload in bytes, Weir's headers included [default: MTU of the interface].
     #[arg(long, value_name = "N", value_parser = parse_length, help_heading = "Transport")]
     pub length: Option<u32>,
@@ -130,7 +138,7 @@ pub struct SendArgs {
     /// TCP port for the receiver's session; 0 selects a free port and prints it.
     #[arg(long, value_name = "PORT", default_value_t = 4848, help_heading = "Session")]
     pub port: u16,
-    /// UDP source port, with --source-ports the first of them; 0 selects free ports.
+    /// UDP source port, with --source-ports or --threads the first of them; 0 selects free ports.
     #[arg(long, value_name = "PORT", default_value_t = 4848, help_heading = "Session")]
     pub media_port: u16,
     /// File with the token shared with receivers.

@@ -92,6 +92,7 @@ fn config(args: &RecvArgs) -> Result<RecvConfig, Failure> {
                 back_after_ns: args.switch_back.0,
             }),
         },
+        threads: args.threads,
         latency_ns: args.latency.0,
         output: OutputPlan {
             target,
@@ -121,6 +122,7 @@ fn parameters(args: &RecvArgs) -> Value {
     let mut parameters = json!({
         "from": args.from,
         "join": match args.join { JoinBy::Merge => "merge", JoinBy::Switch => "switch" },
+        "threads": args.threads.to_string(),
         "latency_ns": args.latency.0,
         "verify": args.verify,
         "output": args.output.as_ref().map(|path| path.display().to_string()),

@@ -134,6 +134,7 @@ fn config(args: &SendArgs, advice: Advice) -> Result<SendConfig, Failure> {
         token,
         open: args.open,
         flows: args.flows.or(advice.flows).unwrap_or(8),
+        threads: args.threads,
         length: args.length.or(advice.length),
         segments: args.burst,
         segmentation: !args.no_gso,
@@ -190,6 +191,7 @@ fn parameters(args: &SendArgs, config: &SendConfig) -> Value {
         "packing": args.packing.map(|packing| packing.name()),
         "pace": config.pacing,
         "flows": config.flows,
+        "threads": config.threads.to_string(),
         "length": config.length,
         "fec": match &config.fec {
             FecPlan::Off => "off".to_owned(),

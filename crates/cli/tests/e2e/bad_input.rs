@@ -122,6 +122,9 @@ const REFUSED: &str = r#"
 2 | recv --from 127.0.0.1 --wait 0s --db recv.db --metrics 127.0.0.1:TCPPORT | cannot serve metrics at 127.0.0.1: ; in use ; --metrics
 2 | send --test-pattern --port 0 --db send.db --metrics 127.0.0.1:TCPPORT | cannot serve metrics at 127.0.0.1: ; in use ; --metrics
 2 | send --test-pattern 160x120@50:yuv422p10le --protect auth | --protect auth needs a token ; --token-file
+2 | send --test-pattern 160x120@50:yuv422p10le --threads 4 --flows 3 --db send.db | --threads 4 needs a flow for each thread ; --flows 4
+2 | send --test-pattern --threads 17 | a number of packet threads from 1 to 16, or auto
+2 | recv --from 127.0.0.1 --threads 2 --join switch --db recv.db | one packet thread ; --join merge
 3 | recv --from 127.0.0.1 --wait 0s --db recv.db | cannot reach a sender ; 127.0.0.1:4848 ; weir send
 3 | recv --from no-such-host.invalid --wait 0s --db recv.db | cannot resolve host 'no-such-host.invalid'
 2 | mesh regions --cloud awz | unknown cloud 'awz'

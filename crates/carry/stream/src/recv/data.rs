@@ -1,19 +1,19 @@
-//! The receiving thread: reads packets of all flows and senders from the kernel, several per call, passes them to the
-//! receiver's core, and hands out frames. It never waits for the consumer of the frames.
+//! A receiving thread: reads packets of all flows and senders of its share from the kernel, several per call, passes them to
+//! the receiver's core, and hands out frames, or its parts of them. It never waits for the consumer of the frames.
 
 use std::os::fd::AsRawFd;
 use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox};
 
 use weir_net::wait::Waiter;
 use weir_net::{NetError, ReceiveBatch, UdpSocket, clock};
-use weir_record::{Record, RecvSecond};
+use weir_record::RecvSecond;
 use weir_stats::{ArrivalCounters, Counters};
 use weir_stream_proto::{OutputFrame, Receiver, ReceiverEvent, SenderIndex, SenderTerms};
 use weir_video::VideoFormat;
 use weir_wire::MAX_FEEDBACK_LENGTH;
 
 use super::output::{FrameQueue, Timed};
-use super::report::{QuarterAccount, Report};
+use super::report::{QuarterAccount, RecvQuarter, Report};
 use crate::StreamError;
 use crate::alarms::{HeldUp, QUARTER_NS};
 use crate::priority::run_in_time;
@@ -58,6 +58,8 @@ struct Source {
 }
 
 pub(super) struct Data {
+    /// Its share of the stream.
+    pub share: u16,
     pub receiver: Receiver,
     pub commands: Inbox<Command>,
     pub reports: Outbox<Report>,
@@ -97,6 +99,11 @@ impl Data {
             longest_ns: 0,
         };
         running.run()
+    }
+
+    fn tell_seconds(&self, rows: Vec<RecvSecond>) {
+        let share = self.share;
+        self.reports.send(Report::Seconds { share, rows }).ok();
     }
 }
 
@@ -170,7 +177,8 @@ impl Running {
     ) -> Result<(), StreamError> {
         let added = self.data.receiver.add_sender(now, terms);
         let index = added.map_err(|error| StreamError::FarEnd(error.to_string()))?;
-        self.data.frames.format((index, 0), format);
+        let alone = self.sources.iter().flatten().next().is_none();
+        self.data.frames.join((index, 0), format, alone);
         let place = match self.sources.iter().position(Option::is_none) {
             Some(place) => place,
             None => {
@@ -204,10 +212,7 @@ impl Running {
                 // It may be the last row; then no other covers this time.
                 let cpu_ns = spent_ns.saturating_sub(std::mem::replace(&mut self.cpu_ns, spent_ns));
                 let row = source.second(&self.data.receiver, now, self.second_began_ns, cpu_ns);
-                self.data
-                    .reports
-                    .send(Report::Records(vec![Record::RecvSecond(row)]))
-                    .ok();
+                self.data.tell_seconds(vec![row]);
                 self.data.receiver.remove_sender(source.index);
             }
         }
@@ -315,16 +320,16 @@ impl Running {
         let cpu_ns = clock::thread_cpu_ns();
         // One thread serves all senders: its CPU time is in the first row.
         let mut spent_ns = cpu_ns.saturating_sub(self.cpu_ns);
-        let mut records = Vec::new();
+        let mut rows = Vec::new();
         for source in self.sources.iter_mut().flatten() {
             let row = source.second(&self.data.receiver, now, self.second_began_ns, spent_ns);
             spent_ns = 0;
-            records.push(Record::RecvSecond(row));
+            rows.push(row);
         }
         self.cpu_ns = cpu_ns;
         self.second_began_ns = now;
         self.second_ends_ns = self.second_ends_ns.max(now) + SECOND_NS;
-        self.data.reports.send(Report::Records(records)).ok();
+        self.data.tell_seconds(rows);
     }
 
     fn close_quarter(&mut self, now: u64) {
@@ -341,12 +346,13 @@ impl Running {
             senders.push(quarter);
         }
         self.quarter_ends_ns = self.quarter_ends_ns.max(now) + QUARTER_NS;
-        let quarter = Report::Quarter {
+        let quarter = RecvQuarter {
             now_ns: now,
             held,
             senders,
         };
-        self.data.reports.send(quarter).ok();
+        let share = self.data.share;
+        self.data.reports.send(Report::Quarter { share, quarter }).ok();
     }
 }
 

@@ -36,6 +36,8 @@ pub(super) struct LinkPlan {
     pub demand: Demand,
     pub latency_ns: u64,
     pub hashes: bool,
+    /// Maximum number of packet threads.
+    pub threads: u16,
     /// How long to try to connect at first; without limit after the first session.
     pub patience: Duration,
     pub receive_buffer: Option<usize>,
@@ -140,6 +142,7 @@ impl Link {
             host: HostFacts::read(Some(address.ip())),
             latency_ns: self.plan.latency_ns,
             hashes: self.plan.hashes,
+            threads: self.plan.threads,
         })))?;
         let terms = match self.await_terms(&control)? {
             Ok(terms) => terms,
@@ -178,7 +181,7 @@ impl Link {
     fn await_terms(&mut self, control: &Control<ToReceiver>) -> Result<Result<Terms, End>, StreamError> {
         while !self.stop.is_set() {
             match Self::next(control, NAP)? {
-                Some(ToReceiver::Terms(terms)) => return check(*terms).map(Ok),
+                Some(ToReceiver::Terms(terms)) => return check(*terms, self.plan.threads).map(Ok),
                 Some(ToReceiver::Refused { reason }) => return Ok(Err(End::Refused(reason))),
                 Some(ToReceiver::Ended { reason }) => return Ok(Err(End::Over(reason))),
                 Some(other) => return Err(nonsense(&other)),
@@ -267,9 +270,10 @@ fn may_pass(error: &StreamError) -> bool {
 }
 
 /// Checks the sender's values before use.
-fn check(terms: Terms) -> Result<Terms, StreamError> {
+fn check(terms: Terms, most_threads: u16) -> Result<Terms, StreamError> {
     let flows = 1..=weir_wire::MAX_FEEDBACK_FLOWS;
     let fits = flows.contains(&usize::from(terms.flows))
+        && (1..=most_threads.min(terms.flows)).contains(&terms.threads)
         && (weir_stream_proto::PACKET_OVERHEAD + 1..=65_507).contains(&terms.length)
         && (terms.ports.len() == 1 || terms.ports.len() == usize::from(terms.flows))
         && !terms.ports.contains(&0)

@@ -2,12 +2,14 @@
 //! the queue before it drops whole frames, and counts them.
 
 mod conceal;
+mod parts;
 mod plan;
+mod queue;
 mod sink;
 mod verify;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, Sender as Outbox, channel};
 use std::time::Duration;
 
@@ -15,17 +17,20 @@ use weir_control::Stop;
 use weir_net::clock;
 use weir_record::{FrameSecond, Record};
 use weir_stats::{Counters, DurationHistogram, FrameCounters};
-use weir_stream_proto::{Frame, OutputFrame, SenderIndex};
+use weir_stream_proto::{Frame, FrameKey, OutputFrame, Shares};
 use weir_video::VideoFormat;
 
 use super::report::Report;
 use crate::StreamError;
 use conceal::Concealer;
+use parts::Parts;
+use queue::{FormatId, Lane, queues};
 use sink::{Sink, WriteEnd};
 use verify::Verifier;
 
 pub use conceal::Conceal;
 pub use plan::{Form, OutputPlan, Target};
+pub(super) use queue::{FrameQueue, Timed, ToOutput};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Length of the queue in time; besides, it holds a minimum of frames, and those that arrive at once when a frame before
@@ -34,58 +39,6 @@ const QUEUE_NS: u64 = 250_000_000;
 const LEAST_QUEUE: u64 = 3;
 /// Maximum number of frames in reassembly and in the queue, at any latency.
 pub(super) const MOST_FRAMES: u64 = 1_024;
-
-/// A sender, and the number of a format there.
-type FormatId = (SenderIndex, u16);
-
-/// A frame, and the reference of its delay.
-#[derive(Debug)]
-pub(super) struct Timed {
-    pub given: OutputFrame,
-    /// Assumed transit time of the fastest packet, nanoseconds.
-    pub least_transit_ns: u64,
-}
-
-/// Messages to the thread.
-pub(super) enum ToOutput {
-    OutputFrame(Box<Timed>),
-    Format(FormatId, VideoFormat),
-    Hashes(Vec<(u32, u64)>),
-}
-
-/// The receiving thread's end: queues frames and never waits.
-pub(super) struct FrameQueue {
-    out: Outbox<ToOutput>,
-    back: Inbox<Frame>,
-    queued: Arc<AtomicUsize>,
-    dropped: Arc<AtomicU64>,
-    /// Maximum number of waiting frames.
-    most: usize,
-}
-
-impl FrameQueue {
-    /// Queues a frame; returns it if the queue is full.
-    pub(super) fn offer(&self, timed: Timed) -> Option<OutputFrame> {
-        if self.queued.load(Ordering::Acquire) >= self.most {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-            return Some(timed.given);
-        }
-        self.queued.fetch_add(1, Ordering::AcqRel);
-        // A writer that has ended takes no frames; that ends the run.
-        self.out.send(ToOutput::OutputFrame(Box::new(timed))).ok();
-        None
-    }
-
-    /// Changes the format of the following frames.
-    pub(super) fn format(&self, number: FormatId, format: VideoFormat) {
-        self.out.send(ToOutput::Format(number, format)).ok();
-    }
-
-    /// A frame whose buffer is free.
-    pub(super) fn take_back(&self) -> Option<Frame> {
-        self.back.try_recv().ok()
-    }
-}
 
 /// Totals, and delays of all frames.
 #[derive(Clone, Debug, Default)]
@@ -108,43 +61,39 @@ pub(super) enum OutputEnd {
 pub(super) struct Output {
     plan: OutputPlan,
     incoming: Inbox<ToOutput>,
-    back: Outbox<Frame>,
-    queued: Arc<AtomicUsize>,
+    lanes: Vec<Lane>,
+    /// With several shares.
+    parts: Option<Parts>,
     dropped: Arc<AtomicU64>,
     reports: Outbox<Report>,
     stop: Stop,
 }
 
 impl Output {
-    /// The thread's work, the receiving thread's end, and a channel for hashes, for a frame duration in nanoseconds.
+    /// The thread's work, the receiving threads' ends, and a channel for hashes, for a frame duration in nanoseconds.
     pub(super) fn new(
         plan: OutputPlan,
-        frame_ns: u64,
+        (frame_ns, shares): (u64, Shares),
         reports: Outbox<Report>,
         stop: Stop,
-    ) -> (Self, FrameQueue, Outbox<ToOutput>) {
+    ) -> (Self, Vec<FrameQueue>, Outbox<ToOutput>) {
         let (out, incoming) = channel();
-        let (back, returned) = channel();
-        let (queued, dropped) = (Arc::<AtomicUsize>::default(), Arc::<AtomicU64>::default());
+        let dropped = Arc::<AtomicU64>::default();
         let within = |span_ns: u64| span_ns / frame_ns.max(1);
         let most = within(QUEUE_NS).max(LEAST_QUEUE) + within(plan.budget_ns);
-        let queue = FrameQueue {
-            out: out.clone(),
-            back: returned,
-            queued: queued.clone(),
-            dropped: dropped.clone(),
-            most: most.min(MOST_FRAMES) as usize,
-        };
+        let most = most.min(MOST_FRAMES) as usize;
+        let (queues, lanes) = queues(shares, most, (&out, &dropped));
+        let with_bytes = plan.target != Target::Nowhere || plan.verify;
         let output = Output {
+            parts: (shares.count() > 1).then(|| Parts::new(shares, with_bytes)),
             plan,
             incoming,
-            back,
-            queued,
+            lanes,
             dropped,
             reports,
             stop,
         };
-        (output, queue, out)
+        (output, queues, out)
     }
 
     /// Takes frames until the queue is closed.
@@ -187,6 +136,7 @@ struct Writing {
 }
 
 impl Writing {
+    /// Takes frames until the queue is closed, or enough are taken.
     fn run(&mut self) -> Result<(), WriteEnd> {
         let stop = self.output.stop.clone();
         self.sink.open(&stop)?;
@@ -195,25 +145,16 @@ impl Writing {
             if now >= self.began_ns + SECOND_NS {
                 self.close_second(now);
             }
-            let left = (self.began_ns + SECOND_NS).saturating_sub(now);
-            match self
-                .output
-                .incoming
-                .recv_timeout(Duration::from_nanos(left.min(SECOND_NS)))
-            {
-                Ok(ToOutput::OutputFrame(timed)) => {
-                    let done = self.take(*timed);
-                    self.output.queued.fetch_sub(1, Ordering::AcqRel);
+            let wake_ns = self.output.parts.as_ref().and_then(Parts::next_wake);
+            let until_ns = wake_ns.unwrap_or(u64::MAX).min(self.began_ns + SECOND_NS);
+            let left = Duration::from_nanos(until_ns.saturating_sub(now));
+            match self.output.incoming.recv_timeout(left) {
+                Ok(ToOutput::OutputFrame(share, key, timed)) => {
+                    let done = self.take_from(share, key, *timed);
+                    self.output.lanes[usize::from(share)]
+                        .queued
+                        .fetch_sub(1, Ordering::AcqRel);
                     done?;
-                    self.given += 1;
-                    if self
-                        .output
-                        .plan
-                        .most_frames
-                        .is_some_and(|most| self.given >= most)
-                    {
-                        return self.sink.flush();
-                    }
                 }
                 Ok(ToOutput::Format(number, format)) => self.set_format(number, format),
                 Ok(ToOutput::Hashes(hashes)) => {
@@ -222,10 +163,51 @@ impl Writing {
                         self.count_compared(compared);
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return self.sink.flush(),
+                Err(RecvTimeoutError::Timeout) => self.take_joined(clock::monotonic_ns())?,
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.take_joined(u64::MAX)?;
+                    return self.sink.flush();
+                }
             }
         }
+    }
+
+    /// Takes a frame, or a part of one.
+    fn take_from(&mut self, share: u16, key: FrameKey, timed: Timed) -> Result<(), WriteEnd> {
+        let Some(parts) = &mut self.output.parts else {
+            return self.take_frame(timed);
+        };
+        let now = clock::monotonic_ns();
+        parts.push(now, (share, key), timed);
+        self.take_joined(now)
+    }
+
+    /// Takes the frames whose parts are there, or waited for long enough.
+    fn take_joined(&mut self, now: u64) -> Result<(), WriteEnd> {
+        while let Some(parts) = &mut self.output.parts {
+            while let Some((share, part)) = parts.take_free() {
+                give_back(&self.output.lanes[usize::from(share)], part);
+            }
+            let formats = &self.formats;
+            let length = |part: &Frame| Some(format_of(formats, part)?.frame_bytes());
+            let Some(timed) = parts.poll(now, length) else {
+                break;
+            };
+            self.take_frame(timed)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a frame; ends after as many as are wanted.
+    fn take_frame(&mut self, timed: Timed) -> Result<(), WriteEnd> {
+        self.take(timed)?;
+        self.given += 1;
+        let most = self.output.plan.most_frames;
+        if most.is_some_and(|most| self.given >= most) {
+            self.sink.flush()?;
+            return Err(WriteEnd::Stopped);
+        }
+        Ok(())
     }
 
     fn set_format(&mut self, number: FormatId, format: VideoFormat) {
@@ -271,22 +253,17 @@ impl Writing {
     }
 
     fn write(&mut self, mut frame: Frame) -> Result<(), WriteEnd> {
-        let format = self
-            .formats
-            .iter()
-            .find(|(number, _)| *number == (frame.sender, frame.format));
-        let format = format
-            .map(|(_, format)| *format)
-            .filter(|format| format.frame_bytes() == frame.bytes.len());
+        let format = format_of(&self.formats, &frame).filter(|it| it.frame_bytes() == frame.bytes.len());
+        let lane = &self.output.lanes[0];
         let Some(format) = format else {
             // A frame without a format description cannot be written.
-            self.output.back.send(frame).ok();
+            give_back(lane, frame);
             return Ok(());
         };
         self.concealer.mend(format, &mut frame);
         let written = self.sink.write(format, &frame.bytes);
         if let Some(before) = self.concealer.keep(format, frame) {
-            self.output.back.send(before).ok();
+            give_back(lane, before);
         }
         written
     }
@@ -322,5 +299,20 @@ impl Writing {
             .reports
             .send(Report::Records(vec![Record::FrameSecond(row)]))
             .ok();
+    }
+}
+
+/// The format of a frame, or of a part of it.
+fn format_of(formats: &[(FormatId, VideoFormat)], frame: &Frame) -> Option<VideoFormat> {
+    let number = (frame.sender, frame.format);
+    let known = formats.iter().find(|(known, _)| *known == number);
+    known.map(|(_, format)| *format)
+}
+
+/// Gives the buffer of a frame back to its share.
+fn give_back(lane: &Lane, frame: Frame) {
+    // That of a frame whose bytes nobody wants is with its parts.
+    if frame.bytes.capacity() > 0 {
+        lane.back.send(frame).ok();
     }
 }

@@ -1,6 +1,6 @@
 //! What the receiving thread and the output thread report to the session.
 
-use weir_record::Record;
+use weir_record::{Record, RecvSecond};
 use weir_stats::{ArrivalCounters, Counters};
 use weir_stream_proto::{Receiver, ReceiverEvent, SenderIndex, SwitchReason};
 
@@ -11,14 +11,53 @@ use crate::metrics::FlowMetrics;
 #[derive(Debug)]
 pub(super) enum Report {
     Records(Vec<Record>),
+    /// A second of a share of all connected senders.
+    Seconds {
+        share: u16,
+        rows: Vec<RecvSecond>,
+    },
     /// A sender's number on the command line, and the event.
     Event(Option<u16>, ReceiverEvent),
-    /// A quarter of a second of all connected senders.
+    /// A quarter of a second of a share of all connected senders.
     Quarter {
-        now_ns: u64,
-        held: HeldUp,
-        senders: Vec<SenderQuarter>,
+        share: u16,
+        quarter: RecvQuarter,
     },
+}
+
+/// A quarter of a second of all connected senders.
+#[derive(Debug)]
+pub(super) struct RecvQuarter {
+    pub now_ns: u64,
+    pub held: HeldUp,
+    pub senders: Vec<SenderQuarter>,
+}
+
+impl RecvQuarter {
+    /// Adds that of a further share.
+    pub(super) fn with_share(mut self, share: RecvQuarter) -> Self {
+        self.now_ns = self.now_ns.max(share.now_ns);
+        self.held.longest_ns = self.held.longest_ns.max(share.held.longest_ns);
+        self.held.drops += share.held.drops;
+        for further in share.senders {
+            match self.senders.iter_mut().find(|it| it.sender == further.sender) {
+                Some(known) => known.add_share(further),
+                None => self.senders.push(further),
+            }
+        }
+        self
+    }
+}
+
+/// Adds the second of a further share of the same sender.
+pub(super) fn with_share(mut all: RecvSecond, share: RecvSecond) -> RecvSecond {
+    all.unix_ns = all.unix_ns.max(share.unix_ns);
+    all.duration_ns = all.duration_ns.max(share.duration_ns);
+    all.rtt_ns = all.rtt_ns.max(share.rtt_ns);
+    all.counts.add(&share.counts);
+    all.socket_drops += share.socket_drops;
+    all.cpu_ns += share.cpu_ns;
+    all
 }
 
 /// A quarter of a second of one sender.
@@ -34,6 +73,15 @@ pub(super) struct SenderQuarter {
 }
 
 impl SenderQuarter {
+    fn add_share(&mut self, share: SenderQuarter) {
+        self.counts.add(&share.counts);
+        // A picture without one of its parts is as bad as none.
+        self.silence_ns = self.silence_ns.max(share.silence_ns);
+        // All renew their keys at about the same time.
+        self.renewals = self.renewals.max(share.renewals);
+        self.flows.extend(share.flows);
+    }
+
     /// What alarms judge.
     pub(super) fn judged(&self) -> Quarter {
         let counts = &self.counts;

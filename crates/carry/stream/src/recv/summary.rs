@@ -33,9 +33,11 @@ pub struct RecvSummary {
     pub delay: Quantiles,
     /// Latency budget used until a frame was complete, nanoseconds.
     pub used: Quantiles,
+    /// Packet threads.
+    pub threads: u16,
     /// Each sender.
     pub senders: Vec<SenderSummary>,
-    /// CPU time of the receiving thread, nanoseconds.
+    /// CPU time of the receiving threads, nanoseconds.
     pub cpu_ns: u64,
     /// CPU time of all threads, nanoseconds.
     pub process_cpu_ns: u64,

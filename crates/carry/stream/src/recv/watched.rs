@@ -6,9 +6,9 @@ use weir_alarm::MetricsServer;
 use weir_net::clock;
 use weir_record::FlowChange;
 
-use super::report::SenderQuarter;
+use super::report::RecvQuarter;
 use super::{RecvConfig, RecvSummary};
-use crate::alarms::{Alarms, End, HeldUp};
+use crate::alarms::{Alarms, End};
 use crate::announce::Announcer;
 use crate::metrics::{self, Context, FlowMetrics};
 use crate::{Event, EventKind, RecvLive, StreamError, Watch};
@@ -66,9 +66,10 @@ impl<'a> Watched<'a> {
     }
 
     /// A quarter of a second is over.
-    pub(super) fn quarter(&mut self, now_ns: u64, held: HeldUp, senders: &[SenderQuarter]) {
-        self.alarms.host(now_ns, held);
-        for quarter in senders {
+    pub(super) fn quarter(&mut self, of_all: &RecvQuarter) {
+        let now_ns = of_all.now_ns;
+        self.alarms.host(now_ns, of_all.held);
+        for quarter in &of_all.senders {
             let sender = quarter.sender;
             // The last ones of a session may come after its end.
             if !self.alarms.watches(sender) {

@@ -1,5 +1,6 @@
 //! Counters of a sending thread, per second.
 
+use bytes::BytesMut;
 use weir_net::{SendOutcome, clock};
 use weir_record::SendSecond;
 use weir_stats::{Counters, SenderCounters};
@@ -47,7 +48,7 @@ impl Account {
     }
 
     /// Ends the second.
-    pub(super) fn close(&mut self, now: u64, sender: &Sender) -> SendSecond {
+    pub(super) fn close(&mut self, now: u64, sender: &Sender<BytesMut>) -> SendSecond {
         let after = sender.counters();
         let mut counts = after.since(&self.before);
         counts.add(&self.own);
@@ -107,7 +108,7 @@ impl QuarterAccount {
     }
 
     /// Ends the quarter if it is over.
-    pub(super) fn close(&mut self, now: u64, sender: &Sender) -> Option<SendQuarter> {
+    pub(super) fn close(&mut self, now: u64, sender: &Sender<BytesMut>) -> Option<SendQuarter> {
         if now < self.ends_ns {
             return None;
         }

@@ -9,6 +9,7 @@ use weir_protect::Demand;
 use weir_stream_proto::BreakerLimits;
 use weir_wire::Token;
 
+use crate::Threads;
 use crate::source::SourceConfig;
 
 /// Which repair packets are sent.
@@ -55,6 +56,8 @@ pub struct SendConfig {
     pub open: bool,
     /// Flows, 1 to 64.
     pub flows: u16,
+    /// Packet threads, among which the flows are divided.
+    pub threads: Threads,
     /// Maximum UDP payload, headers included; the interface's MTU if none.
     pub length: Option<u32>,
     /// Packets of a flow per burst; by the length if none.

@@ -1,4 +1,4 @@
-//! The sending thread: takes frames from the source and feedback from the sockets, asks the sender's core what is due,
+//! A sending thread: takes frames, or its parts of them, and feedback from the sockets, asks the sender's core what is due,
 //! and passes it to the kernel, several packets per call.
 
 use std::io;
@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::sync::mpsc::{Receiver, Sender as Outbox};
 
+use bytes::BytesMut;
 use weir_net::wait::Waiter;
 use weir_net::{NetError, Outgoing, Trains, UdpSocket, clock};
 use weir_record::SendSecond;
@@ -14,10 +15,11 @@ use weir_video::VideoFormat;
 use weir_wire::{FlowId, MAX_FEEDBACK_LENGTH, MediaFraming, UnixNanos};
 
 use super::account::{Account, QuarterAccount};
+use super::divide::Frames;
 use super::watched::SendQuarter;
 use crate::StreamError;
 use crate::priority::run_in_time;
-use crate::source::{FromSource, Source};
+use crate::source::FromSource;
 
 /// Interval at which the source and the orders are checked when idle.
 const IDLE_NS: u64 = 500_000;
@@ -58,6 +60,8 @@ pub(super) enum Report {
 /// Parameters of the thread for one session.
 pub(super) struct DataPlan<'a> {
     pub config: SenderConfig,
+    /// Its share of the stream.
+    pub share: u16,
     pub sockets: &'a [UdpSocket],
     pub destinations: Vec<SocketAddr>,
     pub segments: bool,
@@ -66,14 +70,15 @@ pub(super) struct DataPlan<'a> {
 }
 
 pub(super) struct Data<'a> {
-    sender: Sender,
-    source: &'a mut Source,
+    sender: Sender<BytesMut>,
+    share: u16,
+    frames: Frames<'a>,
     sockets: &'a [UdpSocket],
     trains: Trains,
     waiter: Waiter,
     packets: Vec<Transmit>,
     orders: Receiver<Order>,
-    reports: Outbox<Report>,
+    reports: Outbox<(u16, Report)>,
     /// Unix time less monotonic time, fixed for the session, so that a step of the clock does not affect the stream.
     unix_offset_ns: u64,
     latency_ns: u64,
@@ -103,9 +108,9 @@ struct Ended {
 impl<'a> Data<'a> {
     pub(super) fn new(
         plan: DataPlan<'a>,
-        source: &'a mut Source,
+        frames: Frames<'a>,
         orders: Receiver<Order>,
-        reports: Outbox<Report>,
+        reports: Outbox<(u16, Report)>,
     ) -> Result<Self, StreamError> {
         let now = clock::monotonic_ns();
         let waiter = Waiter::new().map_err(|error| NetError::io("wait for", "sockets", error))?;
@@ -120,7 +125,8 @@ impl<'a> Data<'a> {
         sender.set_wanted(now, plan.active);
         Ok(Data {
             sender,
-            source,
+            share: plan.share,
+            frames,
             sockets: plan.sockets,
             trains: Trains::new(&plan.destinations, plan.segments),
             waiter,
@@ -162,16 +168,21 @@ impl<'a> Data<'a> {
                 self.close_second(now);
             }
             if let Some(quarter) = self.quarter.close(now, &self.sender) {
-                self.reports.send(Report::Quarter(quarter)).ok();
+                self.tell(Report::Quarter(quarter));
             }
             if !more && !over {
                 self.wait()?;
             }
         }
-        if let Some(ended) = self.ended {
-            self.reports.send(Report::Ended(ended.error)).ok();
+        if let Some(ended) = self.ended.take() {
+            self.tell(Report::Ended(ended.error));
         }
         Ok(())
+    }
+
+    /// Reports to the session, which may have ended.
+    fn tell(&self, report: Report) {
+        self.reports.send((self.share, report)).ok();
     }
 
     /// Takes orders; true when the receiver is disconnected.
@@ -221,24 +232,24 @@ impl<'a> Data<'a> {
             if !self.active && now < self.skip_ns {
                 return;
             }
-            match self.source.try_next() {
+            match self.frames.try_next() {
                 None => return,
                 Some(FromSource::Format(format)) => {
                     self.format = format;
                     self.format_number = self.format_number.wrapping_add(1);
                     self.described_ns = None;
-                    self.reports.send(Report::Format(format)).ok();
+                    self.tell(Report::Format(format));
                 }
                 Some(FromSource::Frame(frame)) => {
                     self.next_frame = frame.number.wrapping_add(1);
                     if !self.active {
                         self.account.skip();
-                        self.source.recycle(frame.bytes);
+                        self.frames.recycle(frame.bytes);
                         self.skip_ns = now.max(self.skip_ns + self.frame_ns);
                         continue;
                     }
                     if let Some(hash) = frame.hash {
-                        self.reports.send(Report::Hash(frame.number, hash)).ok();
+                        self.tell(Report::Hash(frame.number, hash));
                     }
                     let framing = MediaFraming {
                         frame: frame.number,
@@ -250,7 +261,7 @@ impl<'a> Data<'a> {
                     self.sender.push_frame(now, framing, frame.bytes);
                 }
                 Some(FromSource::End(error)) => {
-                    self.notice(now, MediaFraming::END, Vec::new());
+                    self.notice(now, MediaFraming::END, b"");
                     self.ended = Some(Ended {
                         error,
                         until_ns: None,
@@ -263,14 +274,11 @@ impl<'a> Data<'a> {
     /// Describes the format in the stream.
     fn describe(&mut self, now: u64) {
         self.described_ns = Some(now);
-        self.notice(
-            now,
-            MediaFraming::DESCRIPTION,
-            self.format.media_type().into_bytes(),
-        );
+        let description = self.format.media_type();
+        self.notice(now, MediaFraming::DESCRIPTION, description.as_bytes());
     }
 
-    fn notice(&mut self, now: u64, flags: u16, bytes: Vec<u8>) {
+    fn notice(&mut self, now: u64, flags: u16, bytes: &[u8]) {
         let framing = MediaFraming {
             frame: self.next_frame,
             frame_length: bytes.len() as u32,
@@ -278,7 +286,7 @@ impl<'a> Data<'a> {
             format: self.format_number,
             ..MediaFraming::default()
         };
-        self.sender.push_notice(now, framing, bytes);
+        self.sender.push_notice(now, framing, bytes.into());
     }
 
     /// Whether all is sent, and the time for retransmission requests is over.
@@ -299,7 +307,7 @@ impl<'a> Data<'a> {
         for _ in 0..BLOCKS_AT_ONCE {
             self.sender.wake(now, self.unix(now), &mut self.packets);
             while let Some(bytes) = self.sender.spare_buffer() {
-                self.source.recycle(bytes);
+                self.frames.recycle(bytes);
             }
             if self.packets.is_empty() {
                 return Ok(false);
@@ -340,7 +348,7 @@ impl<'a> Data<'a> {
         let mut stopped = false;
         if let Some(rtt_ns) = self.sender.rtt_ns().filter(|_| !self.rtt_told) {
             self.rtt_told = true;
-            self.reports.send(Report::Rtt(rtt_ns)).ok();
+            self.tell(Report::Rtt(rtt_ns));
         }
         while let Some(event) = self.sender.poll_event() {
             let report = match event {
@@ -350,7 +358,7 @@ impl<'a> Data<'a> {
                     Report::Stopped(broken)
                 }
             };
-            self.reports.send(report).ok();
+            self.tell(report);
         }
         stopped
     }
@@ -359,7 +367,7 @@ impl<'a> Data<'a> {
         let second = self.account.close(now, &self.sender);
         let used = self.sender.flows().live() as u16;
         self.rtt_told = false;
-        self.reports.send(Report::Second(Box::new(second), used)).ok();
+        self.tell(Report::Second(Box::new(second), used));
     }
 
     fn wait(&mut self) -> Result<(), StreamError> {

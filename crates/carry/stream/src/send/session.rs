@@ -1,40 +1,32 @@
-//! The session with one receiver: agrees on parameters, learns the destinations of the flows, and follows the sending
-//! thread and the control connection while frames are sent.
+//! The session with one receiver: agrees on parameters, learns the destinations of the flows, and starts the sending
+//! threads.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, Sender as Outbox, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender as Outbox, channel};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use weir_control::{Admitted, Control, ControlError, Greeted};
-use weir_fec::CodeRate;
+use weir_control::{Admitted, Control, ControlError, Greeted, Stop};
 use weir_measure::HostWatch;
-use weir_measure::path_mtu::largest_payload;
-use weir_net::host::HostFacts;
 use weir_net::{UdpOptions, UdpSocket};
-use weir_record::{FlowChange as FlowRow, Record, SendSecond, Side};
-use weir_stats::Counters;
-use weir_stream_proto::{AdaptiveLimits, Fec, FlowChange, PACKET_OVERHEAD, Pace, SenderConfig, usual_burst};
-use weir_units::Rate;
+use weir_record::Side;
+use weir_stream_proto::Shares;
 use weir_video::VideoFormat;
 use weir_wire::frame::Role;
 use weir_wire::{SessionId, SessionKeys};
 
-use super::config::{FecPlan, Pacing, SendConfig};
+use super::agreed::Agreed;
 use super::data::{Data, DataPlan, Order, Report};
+use super::divide::{Divider, Frames};
+use super::following::Following;
 use super::stream::Stream;
-use crate::messages::{Terms, ToReceiver, ToSender, Want};
+use crate::messages::{ToReceiver, ToSender, Want};
 use crate::source::{FromSource, Source};
-use crate::{EventKind, Live, SendLive, StreamError};
+use crate::{StreamError, Threads};
 
 const NAP: Duration = Duration::from_millis(10);
 /// Time limit for the receiver's request, and for its sockets.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Longest payload where the interface has no limit of its own: with the 64 KiB of loopback a call would send one packet.
-const MOST_LENGTH: u32 = 8972;
-/// Longest window of an adaptive code, packets: longer ones cost more CPU time than they save loss.
-const LONGEST_WINDOW: u16 = 256;
-/// Maximum bytes of frames kept for retransmission.
-const MOST_BYTES: u64 = 4 << 30;
 /// Range of the latency budget, nanoseconds.
 const LATENCIES: std::ops::RangeInclusive<u64> = 1_000_000..=10_000_000_000;
 
@@ -88,7 +80,7 @@ pub(super) fn serve(
 }
 
 /// Why a session failed.
-enum Fault {
+pub(super) enum Fault {
     Control(ControlError),
     Carry(StreamError),
 }
@@ -105,21 +97,13 @@ impl From<StreamError> for Fault {
     }
 }
 
-struct Session<'a, 'b> {
-    stream: &'a mut Stream<'b>,
-    control: Control<ToSender>,
+pub(super) struct Session<'a, 'b> {
+    pub stream: &'a mut Stream<'b>,
+    pub control: Control<ToSender>,
     id: SessionId,
     keys: SessionKeys,
     peer: SocketAddr,
     local: IpAddr,
-}
-
-/// The agreed parameters.
-struct Agreed {
-    want: Want,
-    terms: Terms,
-    format: VideoFormat,
-    fec: Option<Fec>,
 }
 
 impl Session<'_, '_> {
@@ -130,10 +114,14 @@ impl Session<'_, '_> {
         let Some(format) = self.await_format(source)? else {
             return Ok(SessionEnd::Stopped);
         };
-        let agreed = self
-            .sockets()
-            .and_then(|sockets| Ok((self.agree(want, format, &sockets)?, sockets)));
-        let (agreed, sockets) = match agreed {
+        if let Some(reason) = self.cannot_serve(&want) {
+            let refused = ToReceiver::Refused {
+                reason: reason.clone(),
+            };
+            self.control.writer.send(&refused)?;
+            return Ok(SessionEnd::Left(reason));
+        }
+        let (agreed, sockets) = match self.agree(want, format) {
             Ok(agreed) => agreed,
             Err(error) => {
                 let reason = error.to_string();
@@ -153,7 +141,7 @@ impl Session<'_, '_> {
     }
 
     /// The receiver's next message except keepalives; none if none arrives within `limit`.
-    fn next(&self, limit: Duration) -> Result<Option<ToSender>, ControlError> {
+    pub(super) fn next(&self, limit: Duration) -> Result<Option<ToSender>, ControlError> {
         match self.control.incoming.recv_timeout(limit) {
             Ok(Ok(ToSender::Beat)) | Err(RecvTimeoutError::Timeout) => Ok(None),
             Ok(message) => message.map(Some),
@@ -202,15 +190,56 @@ impl Session<'_, '_> {
         Ok(None)
     }
 
-    /// One socket for all flows, or one for each, at the address that the receiver connected to.
-    fn sockets(&self) -> Result<Vec<UdpSocket>, StreamError> {
+    /// Why this receiver cannot be served, where another could.
+    fn cannot_serve(&self, want: &Want) -> Option<String> {
+        let Threads::Exactly(count) = self.stream.config.threads else {
+            return None;
+        };
+        (count > want.threads).then(|| {
+            format!(
+                "the sender has --threads {count}, and the receiver accepts {}: at most its --threads or its cores, and 1 with --join switch",
+                want.threads
+            )
+        })
+    }
+
+    fn agree(&self, want: Want, format: VideoFormat) -> Result<(Agreed, Vec<UdpSocket>), StreamError> {
+        let config = self.stream.config;
+        let of_frames = (format, self.stream.frame_ns());
+        let mut agreed = Agreed::with(config, (want, self.peer, self.keys.protection), of_frames)?;
+        let sockets = self.sockets(agreed.shares)?;
+        let port = |index: usize| sockets[index].local().port();
+        agreed.terms.ports = match sockets.len() {
+            1 => vec![port(0)],
+            _ => (0..config.flows)
+                .map(|flow| port(self.socket_of(flow, agreed.shares)))
+                .collect(),
+        };
+        Ok((agreed, sockets))
+    }
+
+    /// The socket of a flow: that of its share, or its own.
+    fn socket_of(&self, flow: u16, shares: Shares) -> usize {
+        let config = self.stream.config;
+        if config.source_ports {
+            return flow.into();
+        }
+        let has = |share: &u16| shares.flows(*share, config.flows).contains(&flow);
+        (0..shares.count()).find(has).unwrap_or(0).into()
+    }
+
+    /// One socket for each share, or one for each flow, at the address that the receiver connected to.
+    fn sockets(&self, shares: Shares) -> Result<Vec<UdpSocket>, StreamError> {
         let config = self.stream.config;
         let options = UdpOptions {
             send_buffer: 8 << 20,
             receive_buffer: 1 << 20,
             ..UdpOptions::default()
         };
-        let count = if config.source_ports { config.flows } else { 1 };
+        let count = match config.source_ports {
+            true => config.flows,
+            false => shares.count(),
+        };
         let bind = |index| {
             let port = match config.media_port {
                 0 => 0,
@@ -221,46 +250,6 @@ impl Session<'_, '_> {
             })
         };
         (0..count).map(bind).collect()
-    }
-
-    fn agree(&self, want: Want, format: VideoFormat, sockets: &[UdpSocket]) -> Result<Agreed, StreamError> {
-        let config = self.stream.config;
-        let length = length(config, self.peer)?;
-        let payload = u64::from(length - PACKET_OVERHEAD);
-        let frame_bytes = format.frame_bytes() as u64;
-        let frame_ns = self.stream.frame_ns();
-        let packets_per_second = frame_bytes.div_ceil(payload) as f64 * 1e9 / frame_ns as f64;
-        let (fec, fec_window) = match &config.fec {
-            FecPlan::Off => (None, None),
-            FecPlan::Fixed(choice) => {
-                let rate: CodeRate = choice
-                    .at(packets_per_second)
-                    .map_err(|error| StreamError::Parameters(error.to_string()))?;
-                (Some(Fec::Fixed(rate)), Some(rate.window()))
-            }
-            FecPlan::Adaptive(most_overhead) => {
-                let limits = adaptive_limits(packets_per_second, want.latency_ns, *most_overhead);
-                (Some(Fec::Adaptive(limits)), Some(limits.window))
-            }
-        };
-        let terms = Terms {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            host: HostFacts::read(Some(self.peer.ip())),
-            flows: config.flows,
-            length,
-            ports: sockets.iter().map(|socket| socket.local().port()).collect(),
-            fec_window,
-            arq: config.arq,
-            format: format.media_type(),
-            frame_bytes,
-            frame_ns,
-        };
-        Ok(Agreed {
-            want,
-            terms,
-            format,
-            fec,
-        })
     }
 
     /// Learns the destinations of the flows; none after a stop.
@@ -288,48 +277,85 @@ impl Session<'_, '_> {
         Ok(None)
     }
 
+    /// The sending threads' work, one for each share, and the channels of their orders.
+    fn senders<'d>(
+        &self,
+        agreed: &Agreed,
+        (sockets, destinations, active): (&'d [UdpSocket], &[SocketAddr], bool),
+        frames: Vec<Frames<'d>>,
+        reports: &Outbox<(u16, Report)>,
+    ) -> Result<(Vec<Outbox<Order>>, Vec<Data<'d>>), StreamError> {
+        let config = self.stream.config;
+        let (mut orders, mut senders) = (Vec::new(), Vec::new());
+        for (share, frames) in (0..).zip(frames) {
+            let flows = agreed.shares.flows(share, agreed.terms.flows);
+            let flows = flows.start.into()..flows.end.into();
+            let own = usize::from(share);
+            let plan = DataPlan {
+                config: agreed.sender(config, (self.id, &self.keys), share),
+                share,
+                destinations: destinations[flows.clone()].to_vec(),
+                sockets: match config.source_ports {
+                    true => &sockets[flows],
+                    false => &sockets[own..=own],
+                },
+                segments: config.segmentation,
+                format: agreed.format,
+                active,
+            };
+            let (order, to_obey) = channel();
+            senders.push(Data::new(plan, frames, to_obey, reports.clone())?);
+            orders.push(order);
+        }
+        Ok((orders, senders))
+    }
+
     fn carry(
         &mut self,
         agreed: &Agreed,
         (sockets, destinations, active): (&[UdpSocket], Vec<SocketAddr>, bool),
         source: &mut Source,
     ) -> Result<SessionEnd, Fault> {
-        let (orders, to_obey) = channel();
-        let (outbox, reports) = channel();
         let (records, watched) = channel();
         let interface = weir_net::host::interface_towards(self.peer.ip());
         let _watch = HostWatch::start(Side::Local, interface, records).map_err(StreamError::from)?;
-        let plan = DataPlan {
-            config: sender_config(self.stream.config, agreed, (self.id, &self.keys)),
-            sockets,
-            destinations,
-            segments: self.stream.config.segmentation,
-            format: agreed.format,
-            active,
+        let (divider, frames) = match agreed.shares.count() {
+            1 => (None, vec![Frames::Whole(source)]),
+            _ => {
+                let (divider, frames) = Divider::new(source, agreed.shares);
+                (Some(divider), frames)
+            }
         };
-        let data = Data::new(plan, source, to_obey, outbox)?;
+        let (outbox, reports) = channel();
+        let (orders, senders) = self.senders(agreed, (sockets, &destinations, active), frames, &outbox)?;
         self.stream.summary.format = Some(agreed.format.to_string());
+        self.stream.summary.threads = agreed.shares.count();
         self.stream
             .watched
             .join(agreed.fec.is_some(), agreed.want.latency_ns);
+        let over = Stop::default();
         std::thread::scope(|scope| {
-            let sending = std::thread::Builder::new()
-                .name("send".into())
-                .spawn_scoped(scope, move || data.run())
-                .map_err(|error| StreamError::thread(&error))?;
-            let mut following = Following {
-                session: self,
-                flows: agreed.terms.flows,
-                live: SendLive::default(),
-                hashes: Vec::new(),
-            };
-            let followed = following.follow(&orders, &reports, &watched, &|| sending.is_finished());
-            // However the session ended, its thread ends with it, and its messages until then are processed.
-            orders.send(Order::Leave).ok();
-            let sent = sending
-                .join()
-                .unwrap_or_else(|_| Err(StreamError::Internal("the sending thread failed".into())));
-            let last = following.drain(&reports, &watched);
+            // However the session ends, its threads end with it.
+            let ending = Ending(&over, &orders);
+            if let Some(divider) = divider {
+                let over = &over;
+                spawn(scope, "divide", move || divider.run(over))?;
+            }
+            let threads = senders
+                .into_iter()
+                .map(|data| spawn(scope, "send", move || data.run()))
+                .collect::<Result<Vec<_>, _>>()?;
+            let mut following = Following::new(self, agreed.shares, agreed.terms.flows);
+            let finished = || threads.iter().filter(|thread| thread.is_finished()).count();
+            let followed = following.follow(&orders, &reports, &watched, &finished);
+            // Messages until their end are processed.
+            drop(ending);
+            let failed = || Err(StreamError::Internal("the sending thread failed".into()));
+            let sent = threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|_| failed()));
+            let sent = sent.fold(Ok(()), Result::and);
+            let last = following.finish(&reports, &watched);
             if let Err(error) = &sent {
                 following.say_why(error);
             }
@@ -342,225 +368,34 @@ impl Session<'_, '_> {
     }
 }
 
-/// Exchanges messages with both ends while the thread sends.
-struct Following<'a, 'b, 'c> {
-    session: &'a mut Session<'b, 'c>,
-    flows: u16,
-    live: SendLive,
-    hashes: Vec<(u32, u64)>,
-}
+/// Ends the threads of a session when it is dropped.
+struct Ending<'a>(&'a Stop, &'a [Outbox<Order>]);
 
-impl Following<'_, '_, '_> {
-    fn follow(
-        &mut self,
-        orders: &Outbox<Order>,
-        reports: &Inbox<Report>,
-        watched: &Inbox<Vec<Record>>,
-        broke_off: &dyn Fn() -> bool,
-    ) -> Result<SessionEnd, Fault> {
-        loop {
-            // Checked before the thread's last messages are read.
-            let broke_off = broke_off();
-            if let Some(end) = self.drain(reports, watched)? {
-                return Ok(end);
-            }
-            if broke_off {
-                // Its error is returned when it is joined.
-                return Ok(SessionEnd::Stopped);
-            }
-            if self.session.stream.stop.is_set() {
-                let reason = Some("the sender was stopped".to_owned());
-                self.session.control.writer.send(&ToReceiver::Ended { reason })?;
-                return Ok(SessionEnd::Stopped);
-            }
-            match self.session.next(NAP)? {
-                Some(ToSender::Active(active)) => {
-                    orders.send(Order::Active(active)).ok();
-                }
-                Some(ToSender::Second(live)) => {
-                    self.live.receiver = Some(live);
-                    self.session.stream.watched.report(live);
-                }
-                Some(ToSender::Leave) => return Ok(SessionEnd::Left("it has finished".into())),
-                Some(other) => return Err(nonsense(&other)),
-                None => {}
-            }
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.set();
+        for orders in self.1 {
+            orders.send(Order::Leave).ok();
         }
-    }
-
-    /// Processes the thread's messages; returns the end of the stream, if that is among them.
-    fn drain(
-        &mut self,
-        reports: &Inbox<Report>,
-        watched: &Inbox<Vec<Record>>,
-    ) -> Result<Option<SessionEnd>, Fault> {
-        for record in watched.try_iter().flatten() {
-            self.session.stream.watch.record(record);
-        }
-        let mut end = None;
-        for report in reports.try_iter() {
-            match report {
-                Report::Second(second, used) => self.second(*second, used),
-                Report::Quarter(quarter) => self.session.stream.watched.quarter(&quarter),
-                Report::Rtt(rtt_ns) => self.session.control.writer.send(&ToReceiver::Rtt { rtt_ns })?,
-                Report::Flow(flow, change) => self.flow(flow.0, change)?,
-                Report::Format(format) => self.format(format),
-                Report::Hash(frame, hash) => self.hashes.push((frame, hash)),
-                Report::Stopped(broken) => {
-                    let reason = Some(broken.to_string());
-                    self.session.control.writer.send(&ToReceiver::Ended { reason })?;
-                    return Err(StreamError::from(broken).into());
-                }
-                Report::Ended(error) => {
-                    let reason = error.as_ref().map(StreamError::to_string);
-                    self.say_hashes()?;
-                    self.session.control.writer.send(&ToReceiver::Ended { reason })?;
-                    if let Some(error) = error {
-                        return Err(error.into());
-                    }
-                    end = Some(SessionEnd::StreamOver);
-                }
-            }
-        }
-        self.say_hashes()?;
-        Ok(end)
-    }
-
-    /// Sends the receiver the reason of the end, if it is still connected.
-    fn say_why(&self, error: &StreamError) {
-        let reason = Some(error.to_string());
-        self.session
-            .control
-            .writer
-            .send(&ToReceiver::Ended { reason })
-            .ok();
-    }
-
-    fn say_hashes(&mut self) -> Result<(), ControlError> {
-        if self.hashes.is_empty() {
-            return Ok(());
-        }
-        let hashes = std::mem::take(&mut self.hashes);
-        self.session.control.writer.send(&ToReceiver::Hashes(hashes))
-    }
-
-    fn flow(&mut self, flow: u16, change: FlowChange) -> Result<(), ControlError> {
-        let unused = match change {
-            FlowChange::Silent => Some("silent"),
-            FlowChange::Losing | FlowChange::StillBad => Some("losing"),
-            FlowChange::Back => None,
-        };
-        self.session.stream.watched.flow(flow, unused);
-        let row = FlowRow {
-            unix_ns: weir_net::clock::unix_ns(),
-            sender: 0,
-            flow,
-            state: unused.unwrap_or("used").to_owned(),
-        };
-        let message = ToReceiver::Flow {
-            unix_ns: row.unix_ns,
-            flow,
-            state: row.state.clone(),
-        };
-        self.session.stream.summary.flow_changes += 1;
-        self.session.stream.watch.record(Record::FlowChange(row));
-        self.session.control.writer.send(&message)
-    }
-
-    fn format(&mut self, format: VideoFormat) {
-        self.session.stream.format = Some(format);
-        self.session
-            .stream
-            .happened(EventKind::Format, format!("the format changes to {format}"));
-    }
-
-    fn second(&mut self, second: SendSecond, used: u16) {
-        let summary = &mut self.session.stream.summary;
-        summary.counts.add(&second.counts);
-        summary.duration_ns += second.duration_ns;
-        summary.cpu_ns += second.cpu_ns;
-        self.live = SendLive {
-            rate: Rate::of(second.counts.bytes, second.duration_ns).0,
-            frames: summary.counts.frames,
-            skipped: summary.counts.frames_skipped,
-            sources: second.counts.sources,
-            repairs: second.counts.repairs,
-            retransmitted: second.counts.retransmitted,
-            flows: (used, self.flows),
-            rtt_ns: second.receiver_rtt_ns,
-            receiver: self.live.receiver,
-        };
-        let stream = &self.session.stream;
-        stream.watch.record(Record::SendSecond(second));
-        stream.watch.live(&Live::Sending(self.live));
-        stream.watched.show(stream.summary, &self.live);
     }
 }
 
-fn nonsense(message: &ToSender) -> Fault {
+fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, StreamError> {
+    let thread = std::thread::Builder::new().name(name.into());
+    thread
+        .spawn_scoped(scope, work)
+        .map_err(|error| StreamError::thread(&error))
+}
+
+pub(super) fn nonsense(message: &ToSender) -> Fault {
     let text = format!("{message:?}");
     let name = text.split(['(', '{', ' ']).next().unwrap_or_default();
     ControlError::Message(format!(
         "unexpected message {name}; do both ends run the same version of Weir?"
     ))
     .into()
-}
-
-/// UDP payload of a packet: `--length`, or the interface's MTU.
-fn length(config: &SendConfig, peer: SocketAddr) -> Result<u32, StreamError> {
-    let mtu = weir_net::host::route_mtu(peer.ip());
-    let most = mtu.map_or(MOST_LENGTH, |mtu| largest_payload(peer.ip(), mtu));
-    let length = config.length.unwrap_or(most.min(MOST_LENGTH));
-    if length > most {
-        return Err(StreamError::Parameters(format!(
-            "--length {length} does not fit the interface to {}: give at most {most}",
-            peer.ip()
-        )));
-    }
-    if length <= PACKET_OVERHEAD {
-        return Err(StreamError::Parameters(format!(
-            "--length {length} is too short for video; give more than {PACKET_OVERHEAD}"
-        )));
-    }
-    Ok(length)
-}
-
-/// The window covers at most three quarters of the budget: later repairs arrive too late.
-fn adaptive_limits(packets_per_second: f64, latency_ns: u64, most_overhead: f64) -> AdaptiveLimits {
-    let within = packets_per_second * latency_ns as f64 / 1e9 * 0.75;
-    AdaptiveLimits {
-        window: (within as u16).clamp(4, LONGEST_WINDOW),
-        most_overhead,
-    }
-}
-
-fn sender_config(
-    config: &SendConfig,
-    agreed: &Agreed,
-    (session, keys): (SessionId, &SessionKeys),
-) -> SenderConfig {
-    let terms = &agreed.terms;
-    let frame_ns = terms.frame_ns;
-    let latency_ns = agreed.want.latency_ns;
-    // Frames kept for the budget and for the feedback's delay, and some that wait.
-    let frames = (latency_ns + 50_000_000) / frame_ns.max(1) + 5;
-    let largest = terms.frame_bytes.saturating_mul(frames).saturating_mul(2);
-    SenderConfig {
-        session,
-        secrets: keys.stream(Role::Agent),
-        flows: terms.flows,
-        payload: terms.payload(),
-        segments: config.segments.unwrap_or_else(|| usual_burst(terms.length)),
-        pace: match config.pacing {
-            Pacing::FrameRate => Pace::Rate { frame_ns },
-            Pacing::Input => Pace::AsGiven { frame_ns },
-        },
-        latency_ns,
-        fec: agreed.fec,
-        arq: config.arq,
-        most_bytes: usize::try_from(largest.clamp(64 << 20, MOST_BYTES)).unwrap_or(usize::MAX),
-        breaker: config.breaker,
-        seed: session.0,
-        first_number: 0,
-    }
 }

@@ -17,6 +17,8 @@ pub struct SendSummary {
     pub format: Option<String>,
     /// Protection of the last session.
     pub protection: Option<&'static str>,
+    /// Packet threads of the last session.
+    pub threads: u16,
     /// Receivers that were served, one after the other.
     pub receivers: u64,
     /// Frames, packets and requests.
@@ -24,7 +26,7 @@ pub struct SendSummary {
     pub counts: SenderCounters,
     /// Time in which frames were sent, nanoseconds.
     pub duration_ns: u64,
-    /// CPU time of the sending thread, nanoseconds.
+    /// CPU time of the sending threads, nanoseconds.
     pub cpu_ns: u64,
     /// CPU time of all threads, nanoseconds.
     pub process_cpu_ns: u64,

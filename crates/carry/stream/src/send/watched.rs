@@ -28,6 +28,24 @@ pub(super) struct SendQuarter {
     pub silence_ns: Option<u64>,
 }
 
+impl SendQuarter {
+    /// That of all shares together.
+    pub(super) fn of_all(shares: &[SendQuarter]) -> Self {
+        let mut all = SendQuarter::default();
+        for share in shares {
+            all.now_ns = all.now_ns.max(share.now_ns);
+            all.held.longest_ns = all.held.longest_ns.max(share.held.longest_ns);
+            all.held.drops += share.held.drops;
+            all.repairs += share.repairs;
+            all.rejected += share.rejected;
+            // All renew their keys at about the same time.
+            all.renewals = all.renewals.max(share.renewals);
+            all.silence_ns = all.silence_ns.max(share.silence_ns);
+        }
+        all
+    }
+}
+
 /// Events, alarms and metrics of a sender.
 pub(super) struct Watched<'a> {
     pub announcer: Announcer<'a>,

@@ -99,14 +99,19 @@ pub fn sent(summary: &SendSummary) -> String {
         format_count(summary.counts.unsent),
     ));
     if seconds > 0.0 {
-        text.push_str(&cores(summary.cpu_ns, summary.process_cpu_ns, seconds, "sending"));
+        let spent = (summary.cpu_ns, summary.process_cpu_ns);
+        text.push_str(&cores(spent, seconds, "sending", summary.threads));
     }
     text
 }
 
-fn cores(thread_ns: u64, process_ns: u64, seconds: f64, what: &str) -> String {
+fn cores((thread_ns, process_ns): (u64, u64), seconds: f64, what: &str, threads: u16) -> String {
+    let packet_threads = match threads {
+        0 | 1 => format!("{what} thread"),
+        more => format!("{more} {what} threads together"),
+    };
     format!(
-        "{what} thread {:.2} of a core, all threads {:.2}\n",
+        "{packet_threads} {:.2} of a core, all threads {:.2}\n",
         thread_ns as f64 / 1e9 / seconds,
         process_ns as f64 / 1e9 / seconds,
     )
@@ -148,12 +153,8 @@ pub fn received(summary: &RecvSummary) -> String {
     }
     let seconds = summary.duration_ns as f64 / 1e9;
     if seconds > 0.0 {
-        text.push_str(&cores(
-            summary.cpu_ns,
-            summary.process_cpu_ns,
-            seconds,
-            "receiving",
-        ));
+        let spent = (summary.cpu_ns, summary.process_cpu_ns);
+        text.push_str(&cores(spent, seconds, "receiving", summary.threads));
     }
     text
 }

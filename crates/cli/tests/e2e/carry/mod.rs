@@ -9,3 +9,4 @@ mod ends;
 mod links;
 mod protection;
 mod recipes;
+mod threads;
