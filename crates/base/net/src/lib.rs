@@ -27,6 +27,7 @@ mod receive;
 mod send;
 pub mod signals;
 pub mod tcp;
+pub mod tcp_window;
 pub mod tun;
 mod udp;
 pub mod wait;

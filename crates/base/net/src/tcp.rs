@@ -74,6 +74,12 @@ pub struct TcpReading {
     /// Of this, time in which the send buffer was too small.
     #[serde(default)]
     pub sender_limited_ns: u64,
+    /// Window that the other end announced last, bytes; 0 from kernels that do not report it (before 5.4).
+    #[serde(default)]
+    pub peer_window_bytes: u64,
+    /// Send buffer (`SO_SNDBUF`), bytes with the kernel's overhead.
+    #[serde(default)]
+    pub send_buffer_bytes: u64,
 }
 
 /// Reads the state of `stream`.
@@ -114,8 +120,18 @@ pub fn read(stream: &TcpStream) -> io::Result<TcpReading> {
             busy_ns,
             receiver_limited_ns,
             sender_limited_ns,
+            peer_window_bytes: peer_window(fd)?,
+            send_buffer_bytes: SockRef::from(stream).send_buffer_size()? as u64,
         })
     }
+}
+
+/// `tcpi_snd_wnd`, bytes; 0 where the kernel does not report it.
+fn peer_window(fd: RawFd) -> io::Result<u64> {
+    const AT: usize = 228;
+    let info = info::<{ AT + 4 }>(fd)?;
+    let bytes = info.as_deref().and_then(|info| info.last_chunk());
+    Ok(bytes.map_or(0, |bytes| u32::from_ne_bytes(*bytes).into()))
 }
 
 /// `tcpi_busy_time`, `tcpi_rwnd_limited` and `tcpi_sndbuf_limited`, nanoseconds; 0 where the kernel does not report them.

@@ -4,6 +4,7 @@
 //! `Display` of each type prints a form that its parser reads back to the same value; the `format_` functions
 //! round for reading.
 
+mod byte_span;
 mod bytes;
 mod decimal;
 mod error;
@@ -17,6 +18,7 @@ mod share;
 mod spans;
 mod time;
 
+pub use byte_span::ByteSpan;
 pub use bytes::ByteCount;
 pub use error::UnitError;
 pub use format_name::{FormatName, FormatNameError, PictureName, Sampling};

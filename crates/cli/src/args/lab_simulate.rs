@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use super::{FlowsArgs, GlobalOptions, LinkOptions, RttArgs, SurveyArgs};
+use super::{FlowsArgs, GlobalOptions, LinkOptions, RttArgs, SurveyArgs, TcpArgs};
 
 /// Arguments of `weir lab simulate`.
 #[derive(Clone, Debug, Args)]
@@ -20,7 +20,7 @@ pub struct LabSimulateArgs {
     /// Time at which the simulated clocks start, in seconds since 1970 [default: now].
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=4_102_444_800))]
     pub start: Option<u64>,
-    /// What to measure: survey, flows or rtt, with its options.
+    /// What to measure: survey, flows, rtt or tcp, with its options.
     #[arg(value_name = "MEASUREMENT", last = true, required = true)]
     pub measurement: Vec<OsString>,
 }
@@ -34,6 +34,8 @@ pub enum Measurement {
     Flows(FlowsArgs),
     /// Measure round-trip times.
     Rtt(RttArgs),
+    /// Measure TCP throughput.
+    Tcp(TcpArgs),
 }
 
 #[derive(Parser)]
@@ -52,7 +54,7 @@ impl LabSimulateArgs {
     /// As those of a command line.
     pub fn measurement(&self, global: &GlobalOptions) -> Result<(Measurement, GlobalOptions), clap::Error> {
         let mut grammar = Behind::command();
-        for name in ["survey", "flows", "rtt"] {
+        for name in ["survey", "flows", "rtt", "tcp"] {
             grammar = grammar.mut_subcommand(name, |command| {
                 command.mut_arg("host", |host| host.required(false).default_value("far"))
             });
@@ -109,7 +111,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_simulated_is_no_command() {
-        for line in ["-- send", "-- tcp", "-- --flows 3", "-- flows --flows 0"] {
+        for line in ["-- send", "-- doctor", "-- --flows 3", "-- flows --flows 0"] {
             let error = behind(line).expect_err(line);
             assert_eq!(error.exit_code(), 2, "{line}: {error}");
         }

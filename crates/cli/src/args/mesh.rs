@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum, value_parser};
 use super::RunName;
 use super::mesh_machines::{LaunchArgs, MachineArgs, StatusArgs, SweepArgs};
 use super::mesh_pairs::{CostArgs, FilterArgs, ShapeArgs};
+use crate::units::{ByteCount, Rate, TimeSpan};
 
 /// Subcommands of `weir mesh`.
 #[derive(Clone, Debug, Subcommand)]
@@ -112,6 +113,16 @@ Example:
     $ weir mesh report --run last --json
     $ weir mesh report --html mesh.html")]
     Report(MeshReportArgs),
+    /// Calculate the rate that a TCP window allows, or the window that a rate needs.
+    ///
+    /// A connection carries at most a window per round trip. With --window and --rate, also prints how many connections carry
+    /// the rate.
+    #[command(after_help = "\
+Example:
+    $ weir mesh window --rtt 80ms --window 64KiB
+    $ weir mesh window --rtt 80ms --rate 1Gbit/s
+    $ weir mesh window --rtt 80ms --window 4MiB --rate 1Gbit/s")]
+    Window(WindowArgs),
     /// Test the path to one agent, for 'weir mesh run'.
     ///
     /// Measures RTT, TCP with one and with several connections, and UDP at a media rate, and prints one result. Writes
@@ -250,6 +261,20 @@ pub struct MeshReportArgs {
     /// Replace the HTML file if it exists.
     #[arg(long, requires = "html")]
     pub force: bool,
+}
+
+/// Arguments of `weir mesh window`.
+#[derive(Clone, Debug, Args)]
+pub struct WindowArgs {
+    /// Round-trip time.
+    #[arg(long, value_name = "TIME", value_parser = TimeSpan::positive)]
+    pub rtt: TimeSpan,
+    /// Window of a connection.
+    #[arg(long, value_name = "BYTES", value_parser = ByteCount::positive, required_unless_present = "rate")]
+    pub window: Option<ByteCount>,
+    /// Rate to carry.
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<Rate>,
 }
 
 /// Arguments of `weir mesh probe`.

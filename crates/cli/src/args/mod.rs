@@ -26,6 +26,7 @@ mod rtt;
 mod runs;
 mod send;
 mod survey;
+mod tcp;
 mod traffic;
 mod twin;
 mod ui;
@@ -54,7 +55,7 @@ pub use load_commands::{ExperimentArgs, FindCapacityArgs, LoadCommand, LoadComma
 pub use load_player::PlayerArgs;
 pub use mesh::{
     ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs, MeshRunArgs, ProbeArgs,
-    RegionsArgs,
+    RegionsArgs, WindowArgs,
 };
 pub use mesh_machines::{LaunchArgs, MachineArgs, StatusArgs, SweepArgs, TaggedArgs};
 pub use mesh_pairs::{CostArgs, FilterArgs, ShapeArgs};
@@ -68,6 +69,7 @@ pub use rtt::RttArgs;
 pub use runs::{ExportForm, ExportRun, ListRuns, RunIn, RunName, RunNameError, RunsCommand};
 pub use send::{FecChoice, Numbers, Pace, SendArgs};
 pub use survey::SurveyArgs;
+pub use tcp::TcpArgs;
 pub use traffic::{CloudOption, DEFAULT_FORMAT, Traffic};
 pub use twin::TwinArgs;
 pub use ui::UiArgs;
@@ -169,6 +171,12 @@ pub enum Command {
     /// late packets, per flow and for the stream behind a reorder buffer. Rates are high: where transfer costs money,
     /// limit --for.
     Flows(FlowsArgs),
+    /// Measure TCP throughput: with a window, over windows, or over numbers of connections.
+    ///
+    /// A connection carries at most a window per round trip. Sends as fast as TCP and the agent's --max-rate allow, and reports
+    /// the goodput at the receiver beside what the announced window allows. With a range, tests one window after the other; with
+    /// --fill, finds the number of connections that fill the path.
+    Tcp(TcpArgs),
     /// Measure a path from end to end and report what it can carry.
     ///
     /// Measures RTT, path MTU, the stream over an increasing number of flows, and TCP throughput, one after the other;

@@ -6,7 +6,9 @@ use serde::Serialize;
 use weir_measure::flows::{FlowsPlan, FlowsWays};
 use weir_measure::path_mtu::SEARCH_BYTES;
 use weir_measure::rtt::RttPlan;
+use weir_measure::tcp_sweep::SweepPlan;
 use weir_mesh::price::Prices;
+use weir_results::Direction;
 use weir_units::Rate;
 
 use super::Failure;
@@ -47,6 +49,20 @@ impl Volume {
             bytes: bytes.min(limit),
             forward: forward.min(limit),
             limited,
+        }
+    }
+
+    /// Of TCP tests, by their time and bytes.
+    pub fn of_tcp(plan: &SweepPlan, (duration_ns, bytes): (u64, u64)) -> Volume {
+        Volume {
+            duration_ns,
+            bytes,
+            forward: if plan.direction == Direction::Forward {
+                bytes
+            } else {
+                0
+            },
+            limited: bytes == plan.max_bytes,
         }
     }
 

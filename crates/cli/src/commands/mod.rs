@@ -19,6 +19,7 @@ pub mod rtt;
 pub mod runs;
 pub mod send;
 pub mod survey;
+pub mod tcp;
 pub mod twin;
 pub mod ui;
 

@@ -7,6 +7,7 @@ use weir_load::measure::{KindAccount, Quality};
 use weir_measure::flows::{DirectionSummary, FlowsSummary};
 use weir_measure::rtt::RttSummary;
 use weir_measure::survey::SurveySummary;
+use weir_measure::tcp_sweep::SweepSummary;
 
 use super::{Failure, Status};
 
@@ -55,6 +56,13 @@ pub fn of_survey(summary: &SurveySummary) -> Values {
         summary.best.map_or(f64::NAN, |best| best.rate.0 as f64),
     );
     values
+}
+
+/// Values of TCP tests: the highest rate of all.
+pub fn of_tcp(summary: &SweepSummary) -> Values {
+    let rates = summary.tests.iter().map(|row| row.test.goodput.0);
+    let highest = rates.max().map_or(f64::NAN, |rate| rate as f64);
+    Values::from([(Metric::Rate.name(), highest)])
 }
 
 /// Values of a multi-flow test: the worse of both directions.

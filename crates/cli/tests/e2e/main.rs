@@ -29,6 +29,7 @@ mod origin;
 mod results;
 mod stamp;
 mod survey;
+mod tcp;
 
 use serde_json::Value;
 

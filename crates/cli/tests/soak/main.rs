@@ -12,3 +12,4 @@ mod long_path;
 mod neighbours;
 mod origin_clients;
 mod rtt;
+mod tcp_windows;

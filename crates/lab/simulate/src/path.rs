@@ -10,6 +10,7 @@ use weir_measure::flows::{FlowsPlan, LENGTH_FROM_PATH_MTU, VariedPort};
 use weir_measure::path_mtu::{MtuSummary, largest_payload};
 use weir_measure::rtt::RttPlan;
 use weir_measure::survey::{Step, StepSummary, Survey, SurveyPlan, SurveySummary};
+use weir_measure::tcp_sweep::{self, Sweep, SweepPlan, SweepSummary};
 use weir_results::{Direction, Outcome, Record, RunId, Store};
 
 use crate::datagram::Ports;
@@ -229,6 +230,34 @@ impl Path {
             plan.length = largest_payload(PEER, path_mtu).min(self.limits.max_length);
         }
         self.step(&Step::Flows(plan.clone()), &plan, u64::MAX, None, store)
+    }
+
+    /// Runs TCP tests over windows or over numbers of connections, and records them.
+    ///
+    /// # Errors
+    /// As [`Path::survey`].
+    pub fn sweep(
+        &mut self,
+        plan: &SweepPlan,
+        store: &mut Store,
+    ) -> Result<(RunId, SweepSummary), SimulationError> {
+        self.limits.check(None, plan.duration_ns, 1, plan.streams)?;
+        let mut sweep = Sweep::new(plan.clone(), self.limits);
+        let started = self.wire.start_unix_ns + self.next_start();
+        let parent = self
+            .pair
+            .begin(store, &self.pair.run(tcp_sweep::KIND, None, plan, started))?;
+        while let Some(request) = sweep.next_request() {
+            let step = Step::Tcp(request);
+            let made = self.step(&step, &step, u64::MAX, Some(parent), store)?;
+            if let StepSummary::Tcp(test) = made.summary {
+                sweep.on_result(test);
+            }
+        }
+        let summary = sweep.summary();
+        let ended = self.wire.start_unix_ns + self.wire.now;
+        store.end_run(parent, Outcome::Finished, None, ended, &json(&summary))?;
+        Ok((parent, summary))
     }
 
     /// Runs one RTT test and records it.

@@ -3,7 +3,7 @@
 
 use weir_link::discrete::Network;
 use weir_link::{LinkSpec, Nanos};
-use weir_measure::tcp_throughput::{TcpRequest, TcpSummary};
+use weir_measure::tcp_throughput::{TcpRequest, TcpSummary, Window};
 use weir_results::{Direction, Record, TcpSecond};
 use weir_tcp::{
     Algorithm, Content, HEADER_BYTES, Host, Receiver, ReceiverConfig, Sender, SenderConfig, SenderCounters,
@@ -76,7 +76,10 @@ impl<'a> Test<'a> {
                 seed: five_tuple.wrapping_add(stream),
                 ..SenderConfig::new(CONTROL)
             };
-            let receiver = ReceiverConfig::default();
+            let receiver = ReceiverConfig {
+                window: request.window_bytes.unwrap_or(ReceiverConfig::default().window),
+                ..ReceiverConfig::default()
+            };
             let mut sender = Sender::new(config, receiver.window);
             let share = request.max_bytes / streams + u64::from(stream < request.max_bytes % streams);
             sender.write(began_ns, share);
@@ -151,6 +154,23 @@ impl<'a> Test<'a> {
         (self.bytes_before, self.counters_before) = (bytes, counters);
     }
 
+    /// Of the seconds that count.
+    fn goodput(&self) -> Rate {
+        let (mut bytes, mut elapsed_ns, mut counted_ns) = (0, 0, 0);
+        for record in &self.records {
+            let Record::TcpSecond(_, row) = record else {
+                continue;
+            };
+            let counts = elapsed_ns >= self.request.omit_ns;
+            bytes += if counts { row.bytes } else { 0 };
+            if row.stream + 1 == self.request.streams {
+                elapsed_ns += row.duration_ns;
+                counted_ns += if counts { row.duration_ns } else { 0 };
+            }
+        }
+        Rate::of(bytes, counted_ns)
+    }
+
     fn tested(self, ended_ns: u64) -> Tested {
         let (mut retransmits, mut rtt_ns, mut windows) = (0, 0, 0);
         for sender in self.hosts().0.senders() {
@@ -167,7 +187,7 @@ impl<'a> Test<'a> {
             direction: self.request.direction,
             streams: self.request.streams,
             bytes,
-            goodput: Rate::of(bytes, ended_ns - self.began_ns),
+            goodput: self.goodput(),
             retransmits,
             rtt_ns: rtt_ns / u64::from(self.request.streams.max(1)),
             cwnd_bytes: windows,
@@ -175,6 +195,11 @@ impl<'a> Test<'a> {
             hit_byte_limit: bytes >= self.request.max_bytes,
             receiver_limited: None,
             sender_limited: None,
+            window: self.request.window_bytes.map(|bytes| Window {
+                asked_bytes: bytes,
+                announced_bytes: Some(bytes),
+                send_buffer_bytes: bytes,
+            }),
         };
         Tested {
             summary,

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use weir_net::host::HostFacts;
 use weir_net::tcp::TcpReading;
 use weir_record::{Direction, Record};
-use weir_units::Rate;
+use weir_units::{Rate, format_bytes};
 
+use crate::MeasureError;
 use crate::flows::{FlowsRequest, ReceiverReport, SenderReport};
 use crate::limits::Limits;
 use crate::path_mtu::MtuReport;
@@ -46,6 +47,33 @@ pub struct TcpRequest {
     pub max_rate: Rate,
     /// Bytes to be sent at most, all connections together.
     pub max_bytes: u64,
+    /// Window that the receiver holds for each connection, bytes; none where the kernels choose it.
+    #[serde(default)]
+    pub window_bytes: Option<u64>,
+    /// Time at the beginning that does not count for the goodput, nanoseconds: connections are still growing.
+    #[serde(default)]
+    pub omit_ns: u64,
+}
+
+/// Bytes that the windows of a TCP test may have together: each end keeps buffers for them.
+const MOST_WINDOWS: u64 = 1 << 30;
+
+impl TcpRequest {
+    /// Checks what limits of an agent do not: the room for windows.
+    ///
+    /// # Errors
+    /// [`MeasureError::Refused`] with what to do.
+    pub(crate) fn check_windows(&self) -> Result<(), MeasureError> {
+        let window = self.window_bytes.unwrap_or(0);
+        if window.saturating_mul(u64::from(self.streams)) > MOST_WINDOWS {
+            return Err(MeasureError::Refused(format!(
+                "windows of {} on {} connections are more than 1 GiB; lower --window or --streams",
+                format_bytes(window),
+                self.streams
+            )));
+        }
+        Ok(())
+    }
 }
 
 /// How the client's part of a test ended.

@@ -20,6 +20,7 @@ pub mod rtt;
 mod session;
 mod sink;
 pub mod survey;
+pub mod tcp_sweep;
 pub mod tcp_throughput;
 
 pub use clock_prober::{ClockEstimate, ClockProber};

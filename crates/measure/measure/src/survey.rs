@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use weir_record::Direction;
-use weir_units::Rate;
+use weir_units::{Rate, format_bytes};
 
 use crate::flows::{
     self, DirectionSummary, FlowsPlan, FlowsSummary, FlowsWays, HostLimit, SHORTEST, VariedPort,
@@ -101,10 +101,14 @@ impl Step {
                 plan.window.from, plan.window.to, plan.length.from, plan.length.to
             ),
             Step::Tcp(request) => {
+                let window = request
+                    .window_bytes
+                    .map(|bytes| format!(", window {}", format_bytes(bytes)));
                 format!(
-                    "TCP {}, {} stream(s)",
+                    "TCP {}, {} stream(s){}",
                     request.direction.as_str(),
-                    request.streams
+                    request.streams,
+                    window.unwrap_or_default()
                 )
             }
             Step::Flows(plan) => {
@@ -493,6 +497,8 @@ impl Survey {
                             max_rate: self.limits.max_rate,
                             // What the estimate says is what is sent at most.
                             max_bytes: self.limits.max_rate.bytes_in(self.plan.step_ns.min(TCP_NS)),
+                            window_bytes: None,
+                            omit_ns: 0,
                         })
                     }),
             );

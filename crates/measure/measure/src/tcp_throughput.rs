@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use weir_net::{clock, tcp};
+use weir_net::{clock, tcp, tcp_window};
 use weir_record::{Direction, Record};
 use weir_units::Rate;
 
@@ -20,7 +20,7 @@ use crate::{MeasureError, Progress, Session, Sink, Stop};
 use rows::{Counters, Counting, Rows};
 
 pub use crate::control::TcpRequest;
-pub use rows::TcpSummary;
+pub use rows::{TcpSummary, Window};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const BUFFER: usize = 256 * 1024;
@@ -30,6 +30,8 @@ const RATE_SLACK: u64 = 64 << 20;
 /// How long a sender's buffers may take to arrive once it has ended.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 const NAP: Duration = Duration::from_millis(20);
+/// How often a receiver sets its window again: the kernel raises it when it resizes the buffer, or learns the size of packets.
+const HOLD_AGAIN_NS: u64 = 10_000_000;
 
 /// The threads of one end.
 pub(crate) struct Connections {
@@ -50,6 +52,10 @@ impl Connections {
         let share = request.max_rate.0 / 8 / u64::from(request.streams.max(1));
         for stream in &streams {
             tcp::set_max_pacing_rate(stream, share).map_err(|error| internal("limit the rate of", &error))?;
+            if let Some(bytes) = request.window_bytes {
+                tcp_window::reserve_to_send(stream, bytes)
+                    .map_err(|error| internal("set the send buffer of", &error))?;
+            }
         }
         let limit = Arc::new(AtomicU64::new(request.max_bytes));
         Self::start(streams, stop, move |stream, count, stop| {
@@ -64,8 +70,14 @@ impl Connections {
         stop: &Stop,
     ) -> Result<Self, MeasureError> {
         let share = Rate(request.max_rate.0 / u64::from(request.streams.max(1)));
+        let window = request.window_bytes;
+        if let Some(bytes) = window {
+            for stream in &streams {
+                tcp_window::hold(stream, bytes).map_err(|error| internal("set the window of", &error))?;
+            }
+        }
         Self::start(streams, stop, move |stream, count, stop| {
-            pump_in(stream, count, share, stop)
+            pump_in(stream, count, (share, window), stop)
         })
     }
 
@@ -184,14 +196,19 @@ fn pump_out(stream: &mut TcpStream, count: &AtomicU64, limit: &AtomicU64, stop: 
     let _ = stream.shutdown(Shutdown::Write);
 }
 
-fn pump_in(stream: &mut TcpStream, count: &AtomicU64, rate: Rate, stop: &Stop) {
+fn pump_in(stream: &mut TcpStream, count: &AtomicU64, (rate, window): (Rate, Option<u64>), stop: &Stop) {
     let mut block = vec![0; BUFFER];
     let started = clock::monotonic_ns();
+    let mut hold_at = started;
     while !stop.is_set() {
+        let now = clock::monotonic_ns();
+        if let Some(bytes) = window.filter(|_| now >= hold_at) {
+            hold_at = now + HOLD_AGAIN_NS;
+            // It was set at the beginning; what the sender's kernel reports shows whether it holds.
+            let _ = tcp_window::clamp(stream, bytes);
+        }
         // A sender that does not hold the agreed rate is held by its window: what is not read is not sent.
-        let most = rate
-            .bytes_in(clock::monotonic_ns() - started)
-            .saturating_add(RATE_SLACK);
+        let most = rate.bytes_in(now - started).saturating_add(RATE_SLACK);
         if count.load(Ordering::Relaxed) > most {
             std::thread::sleep(Duration::from_millis(1));
             continue;
@@ -224,9 +241,10 @@ pub fn run(
     session
         .limits
         .check(None, request.duration_ns, 1, request.streams)?;
+    request.check_windows()?;
     let mut connections = connect(session, &request, stop)?;
     session.send(&ToAgent::Go)?;
-    let mut rows = Rows::new(request.direction);
+    let mut rows = Rows::new(request.direction, request.omit_ns);
     follow(session, &request, &connections, &mut rows, sink, stop)?;
     // A sender closes its half and leaves the rest open: what is in its buffers still arrives and is counted.
     connections.end();

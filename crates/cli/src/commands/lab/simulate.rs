@@ -1,13 +1,14 @@
 //! `weir lab simulate`: a measurement over an emulated link in virtual time, kept as runs like any other.
 
 use crate::args::{
-    FlowsArgs, GlobalOptions, LabSimulateArgs, MeasureOptions, Measurement, RttArgs, SurveyArgs,
+    FlowsArgs, GlobalOptions, LabSimulateArgs, MeasureOptions, Measurement, RttArgs, SurveyArgs, TcpArgs,
 };
 use crate::fail_if::FailIf;
 use weir_link::LinkSpec;
 use weir_measure::Limits;
 use weir_measure::rtt::RttSummary;
 use weir_measure::survey::StepSummary;
+use weir_measure::tcp_sweep::{self, Sweep, SweepSummary};
 use weir_net::clock::unix_ns;
 use weir_results::{Outcome, Store};
 use weir_simulate::{HostModel, Path, SimulationError, StepTruth};
@@ -17,7 +18,7 @@ use crate::commands::estimate::{Estimate, Estimated, Volume};
 use crate::commands::progress::Waiting;
 use crate::commands::result::StoredResult;
 use crate::commands::run_store::RunStore;
-use crate::commands::{flows, rtt, say, survey, tables, thresholds};
+use crate::commands::{flows, rtt, say, survey, tables, tcp, thresholds};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -34,6 +35,7 @@ pub fn run(args: &LabSimulateArgs, global: &GlobalOptions) -> Result<(), Failure
         Measurement::Survey(args) => simulation.survey(args),
         Measurement::Flows(args) => simulation.flows(args),
         Measurement::Rtt(args) => simulation.rtt(args),
+        Measurement::Tcp(args) => simulation.tcp(args),
     }
 }
 
@@ -84,6 +86,32 @@ impl Simulation<'_> {
         let mut path = self.path(&args.host, &args.measure)?;
         let plan = rtt::plan(args);
         self.one(conditions, &Volume::of_rtt(&plan), |store| path.rtt(&plan, store))
+    }
+
+    fn tcp(&self, args: &TcpArgs) -> Result<(), Failure> {
+        let conditions = &args.measure.fail_if;
+        let possible = thresholds::of_tcp(&SweepSummary::default());
+        thresholds::check("--fail-if", conditions, &possible, "tcp")?;
+        let mut path = self.path(&args.host, &args.measure)?;
+        let plan = tcp::plan(args)?;
+        let volume = Volume::of_tcp(&plan, Sweep::new(plan.clone(), Limits::default()).estimate());
+        let title = "the simulated tests";
+        let estimate = &Estimate::new(title, &volume, None);
+        let mut store = Store::open(&self.global.db)?;
+        let waiting = Waiting::new(title, self.global.quiet);
+        let (run, summary) = path.sweep(&plan, &mut store)?;
+        drop(waiting);
+        let store = RunStore::open(&self.global.db)?;
+        let found = Estimated {
+            summary: &summary,
+            estimate,
+        };
+        StoredResult::new(&store, run, tcp_sweep::KIND, Outcome::Finished, &[]).print(
+            self.global.json,
+            &found,
+            || tables::tcp(&summary),
+        )?;
+        thresholds::judge(conditions, &thresholds::of_tcp(&summary))
     }
 
     /// The path to `host`; options that choose a real one are refused.

@@ -11,6 +11,7 @@ mod report;
 mod run;
 mod status;
 mod sweep;
+mod window;
 
 use std::io::Read;
 use std::path::Path;
@@ -33,6 +34,7 @@ pub fn run(command: &MeshCommand, global: &GlobalOptions) -> Result<(), Failure>
         MeshCommand::Import(args) => import::run(args, global),
         MeshCommand::Export(args) => import::export(args, global),
         MeshCommand::Report(args) => report::run(args, global),
+        MeshCommand::Window(args) => window::run(args, global),
         MeshCommand::Probe(args) => probe::run(args, global),
     }
 }

@@ -177,6 +177,8 @@ fn tcp(
         duration_ns,
         max_rate: session.limits.max_rate,
         max_bytes,
+        window_bytes: None,
+        omit_ns: 0,
     };
     let TcpSummary {
         bytes,

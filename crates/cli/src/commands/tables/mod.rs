@@ -15,6 +15,7 @@ mod pacing;
 mod rtt;
 mod runs;
 mod survey;
+mod tcp;
 mod trap;
 mod twin;
 
@@ -37,6 +38,7 @@ pub use pacing::{pacing, pacing_figure};
 pub use rtt::rtt;
 pub use runs::{run, runs, utc};
 pub use survey::{limited_line, step_line, survey};
+pub use tcp::tcp;
 pub use trap::trap;
 pub use twin::comparison;
 

@@ -68,6 +68,9 @@ flows 0 flows CONTROL --length 1400 --flows 4 --for 500ms --rate max --reverse
 flows 0 flows CONTROL --length 1400 --flows 4 --for 500ms --rate 20Mbit/s --max-bytes 500kB --cloud aws:us-east-1
 none 2 flows CONTROL --rate 1Gbit/s
 survey 0 survey CONTROL --rate 20Mbit/s --step 200ms --max-flows 2 --max-bytes 100MB
+tcp 0 tcp CONTROL --window 64KiB..128KiB --for 1s --omit 0s --max-bytes 50MB
+tcp 0 tcp CONTROL --fill --for 200ms --omit 0s --max-bytes 20MB --reverse --cloud aws
+tcp 0 lab simulate full.toml -- tcp --window 64KiB --fill --for 2s --omit 1s
 rtt 0 lab simulate lte -- rtt --interval 50ms --for 500ms
 flows 0 lab simulate full.toml -- weir flows --length 1400 --rate 20Mbit/s --both --for 500ms
 survey 0 lab simulate full.toml --start 1767225600 -- survey --rate 20Mbit/s --step 200ms --max-flows 2
@@ -100,6 +103,8 @@ mesh-plan 0 mesh plan --cloud aws,gcp --max-regions 3 --db mesh.db
 mesh-import 0 mesh import results.csv --db mesh.db
 mesh-report 0 mesh report --db mesh.db
 mesh-report 0 mesh report --peers aws:us-east-1 --minimise egress --db mesh.db
+mesh-window 0 mesh window --rtt 80ms --window 64KiB
+mesh-window 0 mesh window --rtt 80ms --window 64KiB --rate 1Gbit/s
 mesh-report 0 mesh report --html mesh.html --db mesh.db
 report-data 0 runs export last --as json --db mesh.db
 ";

@@ -11,4 +11,5 @@ mod published;
 mod queries;
 mod strange_databases;
 mod surveys;
+mod tcp_windows;
 mod twins;

@@ -16,6 +16,19 @@ use crate::control::{StreamReading, TcpRequest};
 
 /// Seconds that a row waits for the reading of its connection; none comes once the connection has closed.
 const MOST_SECONDS_APART: u32 = 5;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A window that a test set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// What was asked for, bytes.
+    pub asked_bytes: u64,
+    /// The largest that a receiver announced after the time that was left out, as the sender's kernel counts it, bytes; none
+    /// where that kernel does not report it.
+    pub announced_bytes: Option<u64>,
+    /// The smallest send buffer of a connection, bytes with the kernel's overhead.
+    pub send_buffer_bytes: u64,
+}
 
 /// What a TCP test found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,7 +39,7 @@ pub struct TcpSummary {
     pub streams: u16,
     /// Bytes that arrived.
     pub bytes: u64,
-    /// Goodput at the receiver.
+    /// Goodput at the receiver, after the time that was left out.
     pub goodput: Rate,
     /// Segments sent again.
     pub retransmits: u64,
@@ -45,6 +58,9 @@ pub struct TcpSummary {
     /// The same for the sender's buffer.
     #[serde(default)]
     pub sender_limited: Option<f64>,
+    /// The window that was set; none where the kernels chose it.
+    #[serde(default)]
+    pub window: Option<Window>,
 }
 
 /// Bytes that have passed on each connection.
@@ -109,6 +125,8 @@ impl Counting {
 struct Connection {
     /// Rows that have come.
     seconds: u32,
+    /// Their time, nanoseconds.
+    elapsed_ns: u64,
     /// Retransmits up to the last row that was handed on with a reading.
     retransmits: u64,
     latest: TcpReading,
@@ -120,22 +138,30 @@ pub(crate) struct Rows {
     waiting: BTreeMap<(u32, u16), TcpSecond>,
     readings: BTreeMap<(u32, u16), TcpReading>,
     connections: BTreeMap<u16, Connection>,
+    /// Time at the beginning that does not count.
+    omit_ns: u64,
     bytes: u64,
-    /// The receiver's own seconds, of one connection since all run side by side.
-    duration_ns: u64,
+    /// Of these, those that count for the goodput.
+    counted_bytes: u64,
+    /// The receiver's own seconds, of one connection since all run side by side, that count.
+    counted_ns: u64,
     cwnd_max: u64,
+    announced_max: u64,
 }
 
 impl Rows {
-    pub(crate) fn new(direction: Direction) -> Self {
+    pub(crate) fn new(direction: Direction, omit_ns: u64) -> Self {
         Rows {
             direction,
+            omit_ns,
             waiting: BTreeMap::new(),
             readings: BTreeMap::new(),
             connections: BTreeMap::new(),
             bytes: 0,
-            duration_ns: 0,
+            counted_bytes: 0,
+            counted_ns: 0,
             cwnd_max: 0,
+            announced_max: 0,
         }
     }
 
@@ -143,10 +169,15 @@ impl Rows {
     pub(crate) fn counted(&mut self, row: TcpSecond) {
         let connection = self.connections.entry(row.stream).or_default();
         let second = connection.seconds;
+        let began_ns = connection.elapsed_ns;
         connection.seconds = second.saturating_add(1);
+        connection.elapsed_ns = began_ns.saturating_add(row.duration_ns);
         self.bytes = self.bytes.saturating_add(row.bytes);
-        if row.stream == 0 {
-            self.duration_ns = self.duration_ns.saturating_add(row.duration_ns);
+        if began_ns >= self.omit_ns {
+            self.counted_bytes = self.counted_bytes.saturating_add(row.bytes);
+            if row.stream == 0 {
+                self.counted_ns = self.counted_ns.saturating_add(row.duration_ns);
+            }
         }
         self.waiting.insert((second, row.stream), row);
     }
@@ -160,6 +191,9 @@ impl Rows {
         } in readings
         {
             self.cwnd_max = self.cwnd_max.max(reading.cwnd_bytes);
+            if u64::from(second) * SECOND_NS >= self.omit_ns {
+                self.announced_max = self.announced_max.max(reading.peer_window_bytes);
+            }
             self.connections.entry(stream).or_default().latest = reading.clone();
             self.readings.insert((second, stream), reading);
         }
@@ -204,7 +238,7 @@ impl Rows {
             direction: self.direction,
             streams: request.streams,
             bytes: self.bytes,
-            goodput: Rate::of(self.bytes, self.duration_ns),
+            goodput: Rate::of(self.counted_bytes, self.counted_ns),
             retransmits: latest().fold(0, |sum, reading| reading.retransmits.saturating_add(sum)),
             rtt_ns: latest().fold(0, |sum, reading| reading.rtt_ns.saturating_add(sum)) / connections,
             cwnd_bytes: self.cwnd_max,
@@ -215,6 +249,14 @@ impl Rows {
             hit_byte_limit,
             receiver_limited: share(|reading| reading.receiver_limited_ns),
             sender_limited: share(|reading| reading.sender_limited_ns),
+            window: request.window_bytes.map(|asked_bytes| Window {
+                asked_bytes,
+                announced_bytes: (self.announced_max > 0).then_some(self.announced_max),
+                send_buffer_bytes: latest()
+                    .map(|reading| reading.send_buffer_bytes)
+                    .min()
+                    .unwrap_or(0),
+            }),
         }
     }
 }
@@ -263,7 +305,7 @@ mod tests {
 
     #[test]
     fn an_hour_is_handed_on_second_by_second_and_not_kept() {
-        let (mut rows, taken) = (Rows::new(Direction::Forward), Taken::default());
+        let (mut rows, taken) = (Rows::new(Direction::Forward, 0), Taken::default());
         for second in 0..3600 {
             for stream in 0..2 {
                 rows.counted(row(stream, 1_000));
@@ -278,12 +320,49 @@ mod tests {
             taken.iter().all(|row| row.retransmits == 3),
             "as many in each second"
         );
-        assert_eq!((rows.bytes, rows.duration_ns), (7_200_000, 3_600_000_000_000));
+        assert_eq!((rows.bytes, rows.counted_ns), (7_200_000, 3_600_000_000_000));
+    }
+
+    #[test]
+    fn the_beginning_that_is_left_out_counts_for_bytes_and_not_for_the_goodput() {
+        let mut rows = Rows::new(Direction::Forward, 2_000_000_000);
+        let request = TcpRequest {
+            direction: Direction::Forward,
+            streams: 2,
+            duration_ns: 4_000_000_000,
+            max_rate: Rate(1_000_000_000),
+            max_bytes: u64::MAX,
+            window_bytes: Some(65_536),
+            omit_ns: 2_000_000_000,
+        };
+        for second in 0..4 {
+            for stream in 0..2 {
+                rows.counted(row(stream, 1_000 << second));
+                let mut reading = reading(second, stream, 0);
+                reading.reading.peer_window_bytes = if second < 2 {
+                    90_000
+                } else {
+                    65_000 + u64::from(stream)
+                };
+                reading.reading.send_buffer_bytes = 262_144 - u64::from(stream);
+                rows.read(vec![reading]);
+            }
+        }
+        let summary = rows.summary(&request, false);
+        assert_eq!(summary.bytes, 30_000);
+        // 2 * (4,000 + 8,000) bytes in two seconds.
+        assert_eq!(summary.goodput, Rate(96_000));
+        let window = Window {
+            asked_bytes: 65_536,
+            announced_bytes: Some(65_001),
+            send_buffer_bytes: 262_143,
+        };
+        assert_eq!(summary.window, Some(window));
     }
 
     #[test]
     fn rows_of_a_connection_that_has_gone_do_not_pile_up() {
-        let (mut rows, taken) = (Rows::new(Direction::Forward), Taken::default());
+        let (mut rows, taken) = (Rows::new(Direction::Forward, 0), Taken::default());
         for _ in 0..100 {
             rows.counted(row(0, 1));
             rows.hand_on(&taken, false);

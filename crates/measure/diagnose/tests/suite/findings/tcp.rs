@@ -23,6 +23,7 @@ fn test(streams: u16, receiver_limited: Option<f64>, sender_limited: Option<f64>
         hit_byte_limit: false,
         receiver_limited,
         sender_limited,
+        window: None,
     }
 }
 

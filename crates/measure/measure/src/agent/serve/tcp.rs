@@ -18,7 +18,8 @@ impl Serving<'_> {
             max_rate: request.max_rate.min(limits.max_rate),
             ..request
         };
-        if let Err(error) = limits.check(None, request.duration_ns, 1, request.streams) {
+        let within = limits.check(None, request.duration_ns, 1, request.streams);
+        if let Err(error) = within.and_then(|()| request.check_windows()) {
             return Ok(Err(error));
         }
         // Connections left over from an earlier test are not part of this one.
@@ -115,6 +116,8 @@ mod tests {
             duration_ns: 1_000_000_000,
             max_rate: Rate(10_000_000),
             max_bytes: 5_000,
+            window_bytes: None,
+            omit_ns: 0,
         };
         session.send(&ToAgent::Tcp(request)).expect("a request");
         assert!(matches!(session.receive(READY_LIMIT), Ok(FromAgent::Ready(_))));
