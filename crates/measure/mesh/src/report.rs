@@ -11,6 +11,14 @@ use crate::fit::{Fit, fit};
 use crate::import::rtt_ns;
 use crate::place::PlaceName;
 
+mod between;
+mod hours;
+
+use between::between_clouds;
+pub use between::{BetweenClouds, Effect};
+use hours::by_hour;
+pub use hours::{ByHour, Hour};
+
 /// Minimum RTT of tests for the window estimate: below, limits other than the window bound the rate.
 pub const WINDOW_RTT_NS: u64 = 60_000_000;
 
@@ -75,6 +83,10 @@ pub struct Report {
     pub groups: Vec<Group>,
     /// Implied windows, by destination cloud, then by destination.
     pub windows: Vec<Window>,
+    /// Tests between clouds beside those within one, at equal distance; none where either is missing.
+    pub between_clouds: Option<BetweenClouds>,
+    /// Repeated tests by the time of day; none where no pair was tested at different hours.
+    pub by_hour: Option<ByHour>,
     /// Tests that beat light: the coordinates of one of their places are wrong. They are in the fits all the same.
     pub impossible: Vec<Impossible>,
 }
@@ -105,6 +117,8 @@ pub fn report(tests: &[MeshTest]) -> Report {
         without_distance: done.iter().filter(|test| test.distance_m.is_none()).count(),
         groups,
         windows: windows(&done),
+        between_clouds: between_clouds(&done),
+        by_hour: by_hour(&done),
         impossible: done.iter().filter_map(|test| impossible(test)).collect(),
     }
 }

@@ -7,7 +7,7 @@ use weir_mesh::estimate::{Estimate, Plan};
 use weir_mesh::fit::Fit;
 use weir_mesh::place::Place;
 use weir_mesh::price::Prices;
-use weir_mesh::report::{Report, Window};
+use weir_mesh::report::{BetweenClouds, Effect, Hour, Report, Window};
 use weir_mesh::select::Node;
 use weir_results::MeshTest;
 
@@ -152,6 +152,22 @@ pub fn mesh_report(report: &Report, best: Option<&[Candidate]>, all: bool) -> St
             &window_rows(&report.windows, most),
         ));
     }
+    if let Some(between) = &report.between_clouds {
+        text.push_str(&between_clouds(between));
+    }
+    if let Some(hours) = &report.by_hour {
+        text.push_str(&titled(
+            &format!(
+                "throughput by hour of the day (UTC) over the median of its pair: {} tests of {} pairs on {} days, P10 {:.2}, P90 {:.2}",
+                format_count(hours.tests as u64),
+                format_count(hours.pairs as u64),
+                hours.days,
+                hours.spread.0,
+                hours.spread.1
+            ),
+            &hour_rows(&hours.hours),
+        ));
+    }
     if !report.impossible.is_empty() {
         let mut rows = table(&["from", "to", "distance", "RTT", "fibre floor"]);
         for test in report.impossible.iter().take(most) {
@@ -172,6 +188,42 @@ pub fn mesh_report(report: &Report, best: Option<&[Candidate]>, all: bool) -> St
         text.push_str(&titled("places, best first", &best_rows(best, most)));
     }
     text
+}
+
+fn between_clouds(between: &BetweenClouds) -> String {
+    let mut rows = table(&["at equal distance, between clouds", "value", "95 %", "p"]);
+    let mut add = |name: &str, effect: Option<Effect>, unit: &str, digits: usize| {
+        let Some(effect) = effect else { return };
+        rows.add_row(vec![
+            name.to_owned(),
+            format!("{:.digits$}{unit}", effect.value),
+            interval(Some(effect.interval), digits),
+            format!("{:.1e}", effect.p_value),
+        ]);
+    };
+    add("RTT, added", between.rtt_ms, " ms", 1);
+    add("throughput, factor", between.throughput, "", 2);
+    titled(
+        &format!(
+            "{} tests between clouds beside {} within one",
+            format_count(between.between as u64),
+            format_count(between.within as u64)
+        ),
+        &rows,
+    )
+}
+
+fn hour_rows(hours: &[Hour]) -> comfy_table::Table {
+    let mut rows = table(&["hour", "tests", "median", "95 %"]);
+    for hour in hours {
+        rows.add_row(vec![
+            format!("{:02}", hour.hour),
+            hour.tests.to_string(),
+            format!("{:.2}", hour.median),
+            interval(hour.median_interval, 2),
+        ]);
+    }
+    rows
 }
 
 fn rtt_rows(report: &Report) -> comfy_table::Table {
