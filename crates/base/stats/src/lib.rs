@@ -10,6 +10,7 @@
 mod attribution;
 mod bitmap;
 mod bootstrap;
+mod change;
 mod coincidence;
 mod correlation;
 mod counted;
@@ -39,6 +40,7 @@ mod silence;
 
 pub use attribution::{Attribution, attribute, attribute_buffers};
 pub use bootstrap::{MedianDifference, median_difference};
+pub use change::{Change, change};
 pub use coincidence::{BLOCK, Coincidence, coincidence};
 pub use correlation::{LossWindowCount, LossWindows};
 pub use counted::{ArrivalCounters, FrameCounters, HostCounts, LinkDrops, SendCounts, SenderCounters};

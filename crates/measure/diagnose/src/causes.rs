@@ -21,7 +21,7 @@ const RIGHT: [(FindingName, u32, u32); 12] = [
 ];
 
 /// Findings whose causes no network here has, and what else looks the same.
-const GUESSED: [(FindingName, &str); 5] = [
+const GUESSED: [(FindingName, &str); 6] = [
     (
         FindingName::Reversals,
         "several paths and the queues of a card look alike",
@@ -29,6 +29,10 @@ const GUESSED: [(FindingName, &str); 5] = [
     (
         FindingName::AllowanceExceeded,
         "its counters have packets that only waited, and other traffic",
+    ),
+    (
+        FindingName::RateDrop,
+        "burst credits, a large bucket and other traffic look alike",
     ),
     (
         FindingName::RttChange,

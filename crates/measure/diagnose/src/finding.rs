@@ -46,6 +46,8 @@ pub enum FindingName {
     ReceiveQueueFull,
     /// A hypervisor gave CPU time of a host to others.
     CpuStolen,
+    /// The rate fell during a test and stayed lower: burst credits of an instance were spent.
+    RateDrop,
     /// The sender could not keep its schedule.
     LateSender,
     /// The level of the RTT.
@@ -87,6 +89,7 @@ impl FindingName {
             FindingName::AllowanceExceeded => "allowance-exceeded",
             FindingName::ReceiveQueueFull => "receive-queue-full",
             FindingName::CpuStolen => "cpu-stolen",
+            FindingName::RateDrop => "rate-drop",
             FindingName::LateSender => "late-sender",
             FindingName::RttLevel => "rtt-level",
             FindingName::RttChange => "rtt-change",

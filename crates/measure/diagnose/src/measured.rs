@@ -2,6 +2,8 @@
 //! minutes. It must not know tables or files. Times are Unix nanoseconds, durations nanoseconds, lengths bytes, rates
 //! bits per second, unless a name says otherwise.
 
+use std::collections::BTreeMap;
+
 use weir_measure::flows::{DirectionSummary, FlowsPlan};
 use weir_measure::path_mtu::MtuSummary;
 use weir_measure::rtt::RttPlan;
@@ -108,6 +110,8 @@ pub struct FlowTest {
     pub sending_host: HostTotals,
     /// Drops that the receiving host counted, of the whole host.
     pub receiving_host: HostTotals,
+    /// Packets that allowances of both hosts' instances held back, in each slot with any.
+    pub throttled: BTreeMap<u32, u64>,
     /// The test's own summary; none for a test that did not come to its end.
     pub summary: Option<DirectionSummary>,
 }
@@ -141,6 +145,7 @@ impl FlowTest {
             sender: SenderCounts::default(),
             sending_host: HostTotals::default(),
             receiving_host: HostTotals::default(),
+            throttled: BTreeMap::new(),
             summary: None,
         }
     }

@@ -14,6 +14,7 @@ pub(crate) mod limit;
 pub(crate) mod loss_process;
 pub(crate) mod outage;
 pub(crate) mod payload_cliff;
+pub(crate) mod rate_drop;
 pub(crate) mod reversals;
 pub(crate) mod route_loss;
 pub(crate) mod routes;

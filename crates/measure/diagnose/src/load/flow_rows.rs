@@ -195,11 +195,16 @@ impl FlowAccumulator {
             Direction::Forward => Side::Remote,
             Direction::Reverse => Side::Local,
         };
-        let host = if row.side == receives {
-            &mut self.test.receiving_host
+        let (host, throttled) = if row.side == receives {
+            (&mut self.test.receiving_host, row.counts.receive_throttled())
         } else {
-            &mut self.test.sending_host
+            (&mut self.test.sending_host, row.counts.send_throttled())
         };
+        if throttled > 0 {
+            // By its number: the clocks of both hosts may differ.
+            let slot = (host.seconds / self.slot_seconds).min(MOST_SLOTS) as u32;
+            add(self.test.throttled.entry(slot).or_default(), throttled);
+        }
         host.seconds += 1;
         host.counts.add(&row.counts);
         host.most_busy_cores = host.most_busy_cores.max(row.cpu_busy);

@@ -10,6 +10,7 @@ mod hosts;
 mod limits;
 mod loss;
 mod outages;
+mod rate_drop;
 mod recommendation;
 mod routes;
 mod rtt;
