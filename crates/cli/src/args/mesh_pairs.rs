@@ -3,14 +3,30 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, value_parser};
+use clap::{Args, ValueEnum, value_parser};
 use weir_mesh::regions::MOST_OF_A_REGION;
 
 use crate::units::{ByteCount, Rate, TimeSpan};
 
+/// Presets of plans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PresetName {
+    /// All regions of AWS and Google Cloud that accounts have without opting in; RTT and one TCP connection, 10 MB each.
+    Article,
+    /// Two machines side by side in one region of each cloud; 2.5 Gbit/s of UDP for 10 s, and TCP.
+    Placement,
+    /// Two regions of each cloud; 50 Mbit/s of UDP for a minute, and TCP.
+    Media,
+}
+
 /// Pairs to test; a pair must pass all filters.
 #[derive(Clone, Debug, Args)]
 pub struct FilterArgs {
+    /// Plan by name, instead of the options for pairs and parts of a test.
+    #[arg(long, value_name = "NAME", help_heading = "Pairs",
+          conflicts_with_all = ["pair", "cloud", "cloud_pair", "min_distance", "max_distance", "max_regions", "zones", "all_hosts",
+                                "machines", "rtt_for", "tcp_for", "streams", "udp_for", "udp_rate", "max_bytes", "survey"])]
+    pub preset: Option<PresetName>,
     /// Test only this pair of regions, as in 'aws:us-east-1->gcp:us-central1', or of zones, as in
     /// 'aws:us-east-1a->aws:us-east-1b'; may be given more than once.
     #[arg(long, value_name = "FROM->TO", help_heading = "Pairs")]
@@ -30,6 +46,9 @@ pub struct FilterArgs {
     /// Maximum number of regions, taken from the clouds in turn.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = "Pairs")]
     pub max_regions: Option<u32>,
+    /// Include regions that an account has only after opting in; without a hosts file.
+    #[arg(long, help_heading = "Pairs")]
+    pub all_regions: bool,
     /// Test between zones as well, also within a region; without it, one host per region takes part.
     #[arg(long, help_heading = "Pairs")]
     pub zones: bool,

@@ -131,6 +131,7 @@ const REFUSED: &str = r#"
 2 | mesh plan --pair aws:us-esat-1->gcp:us-central1 | did you mean 'aws:us-east-1'?
 2 | mesh plan --hosts zones.yaml --pair aws:us-east-1a->aws:us-east-1c | no host is in zone 'us-east-1c' of aws:us-east-1: there are us-east-1a, us-east-1b
 2 | mesh plan --cloud aws --machines 2 | --all-hosts
+2 | mesh plan --preset article --cloud aws | cannot be used with
 2 | mesh plan --hosts hosts.yaml --zones --machines 2 | --machines conflicts with --hosts
 2 | mesh plan --hosts nowhere.yaml | cannot read nowhere.yaml
 2 | mesh import hosts.yaml | missing column 'timestamp'

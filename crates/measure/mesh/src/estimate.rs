@@ -7,6 +7,7 @@ use crate::MeshError;
 use crate::price::{Price, Prices, What};
 use crate::rounds::{Pair, fewest_rounds, rounds};
 use crate::select::Node;
+use weir_units::Rate;
 
 /// What one test does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,6 +80,60 @@ impl TestShape {
     }
 }
 
+/// A part of a test that `max_bytes` ends early.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cut {
+    /// The part: `udp`, `tcp`, `tcp-streams` or `survey`.
+    pub part: &'static str,
+    /// How long it is meant to take, nanoseconds.
+    pub wanted_ns: u64,
+    /// How long it takes at the expected rate, nanoseconds; 0 leaves it out.
+    pub left_ns: u64,
+}
+
+impl TestShape {
+    /// The parts that the bytes of a test cut short on paths that carry `bps`, in the order in which a test makes them: UDP first,
+    /// then one connection with half of what is left, then several with the rest.
+    pub fn cuts(&self, bps: u64) -> Vec<Cut> {
+        let over = |bps: u64, ns: u64| Rate(bps).bytes_in(ns);
+        let mut cuts = Vec::new();
+        let mut left = self
+            .max_bytes
+            .saturating_sub(over(RTT_BYTES_A_SECOND * 8, self.rtt_ns));
+        let mut part = |part, wanted_ns, bps: u64, most: u64| {
+            let bytes = over(bps, wanted_ns);
+            if bytes > most {
+                let left_ns = u128::from(most) * 8_000_000_000 / u128::from(bps.max(1));
+                let left_ns = u64::try_from(left_ns).unwrap_or(u64::MAX);
+                cuts.push(Cut {
+                    part,
+                    wanted_ns,
+                    left_ns,
+                });
+            }
+            bytes.min(most)
+        };
+        left -= part("udp", self.udp_ns, self.udp_bps, left);
+        if self.streams > 1 {
+            left -= part("tcp", self.tcp_ns, bps, left / 2);
+            part("tcp-streams", self.tcp_ns, bps, left);
+        } else {
+            part("tcp", self.tcp_ns, bps, left);
+        }
+        if self.survey {
+            let flows_ns = SURVEY_STEP_NS * SURVEY_FLOW_STEPS;
+            let tcp = over(bps, SURVEY_STEP_NS * SURVEY_TCP_STEPS);
+            part(
+                "survey",
+                flows_ns,
+                self.udp_bps,
+                self.max_bytes.saturating_sub(tcp),
+            );
+        }
+        cuts
+    }
+}
+
 /// Limits that the user has set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
@@ -113,6 +168,8 @@ pub struct Estimate {
     pub unchecked_prices: usize,
     /// The oldest month of the prices that were used; empty if none was.
     pub oldest_price: String,
+    /// Parts of each test that its maximum of bytes ends early at the expected rate.
+    pub cut: Vec<Cut>,
 }
 
 /// A plan: tests, their order, and their duration, traffic and cost.
@@ -181,6 +238,7 @@ pub fn plan(nodes: &[Node], pairs: Vec<Pair>, shape: &TestShape, expected_bps: u
             .min()
             .unwrap_or("")
             .to_owned(),
+        cut: shape.cuts(expected_bps),
     };
     Plan {
         pairs,
@@ -257,6 +315,31 @@ mod tests {
             (surveyed.bytes(u64::MAX), surveyed.most_bytes()),
             (600_000_000, 600_000_000)
         );
+    }
+
+    #[test]
+    fn what_the_bytes_of_a_test_cut_short_is_named_with_its_time() {
+        let named = |shape: &TestShape, bps| -> Vec<(&'static str, u64)> {
+            let cuts = shape.cuts(bps).into_iter();
+            cuts.map(|cut| (cut.part, cut.left_ns / 1_000_000)).collect()
+        };
+        // 12.54 MB of 300 MB.
+        assert_eq!(named(&SHAPE, 10_000_000), []);
+        // 300 MB less 40 kB less 5 MB; half of it at 1 Gbit/s, and the other half.
+        assert_eq!(
+            named(&SHAPE, 1_000_000_000),
+            [("tcp", 1_179), ("tcp-streams", 1_179)]
+        );
+        let single = TestShape { streams: 1, ..SHAPE };
+        assert_eq!(named(&single, 1_000_000_000), [("tcp", 2_359)]);
+        // 2.5 Gbit/s of UDP for two seconds are 625 MB.
+        let fast = TestShape {
+            udp_bps: 2_500_000_000,
+            survey: true,
+            ..SHAPE
+        };
+        let cut = named(&fast, 1_000_000_000);
+        assert_eq!(cut, [("udp", 959), ("tcp", 0), ("tcp-streams", 0), ("survey", 0)]);
     }
 
     #[test]

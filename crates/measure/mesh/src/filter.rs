@@ -177,6 +177,8 @@ pub struct Filters {
     pub apart: Apart,
     /// One direction of each pair.
     pub one_way: bool,
+    /// Regions that accounts have only after opting in, too, where no hosts file says which there are.
+    pub all_regions: bool,
     /// Pairs that the database has tests of too.
     pub again: bool,
     /// Most tests.

@@ -6,6 +6,7 @@
 //! keep files, is pure: text, tables and times come in as arguments, plans and results go out. Those need the feature
 //! `programs`, which is on by default. `run::whole` stores results, and knows hosts and the time by a trait.
 
+pub mod access;
 pub mod best;
 pub mod cloud;
 pub mod distance;
@@ -23,6 +24,7 @@ pub mod import;
 pub mod launch;
 pub mod made;
 pub mod place;
+pub mod preset;
 pub mod price;
 #[cfg(feature = "programs")]
 mod process;

@@ -12,6 +12,7 @@ use crate::estimate::{Limits, Plan, TestShape, plan};
 use crate::filter::Filters;
 use crate::hosts::Host;
 use crate::place::{Place, PlaceName, Places};
+use crate::preset::Preset;
 use crate::price::{Prices, What};
 use crate::regions::{check_pairs, nodes_of_regions};
 use crate::run::Order;
@@ -35,6 +36,8 @@ pub struct Wish<'w> {
     pub prices: &'w Prices,
     /// Number of stored tests per pair.
     pub tested: &'w Tested,
+    /// The preset that it follows, if it follows one.
+    pub preset: Option<Preset>,
 }
 
 /// A plan with its inputs.
@@ -50,6 +53,8 @@ pub struct Made {
     pub limits: Limits,
     /// The plan.
     pub plan: Plan,
+    /// The preset that it follows, if it follows one.
+    pub preset: Option<Preset>,
 }
 
 impl Made {
@@ -72,6 +77,7 @@ impl Made {
             shape: wish.shape,
             limits: wish.limits,
             plan,
+            preset: wish.preset,
         })
     }
 
@@ -157,6 +163,8 @@ impl Made {
         // Plain data always serialises.
         let mut object = serde_json::to_value(&self.plan.estimate).unwrap_or_default();
         object["pairs"] = pairs.into();
+        object["preset"] = json!(self.preset);
+        object["cannot_show"] = json!(self.preset.map(Preset::cannot_show).unwrap_or_default());
         object
     }
 }

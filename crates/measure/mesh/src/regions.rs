@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::MeshError;
+use crate::access::Access;
 use crate::fault::shown;
 use crate::filter::{Apart, Filters};
 use crate::place::{Place, PlaceName, Places};
@@ -12,7 +13,7 @@ use crate::select::Node;
 /// Most machines of one region: AWS's network has room for that many subnets.
 pub const MOST_OF_A_REGION: u16 = 16;
 
-/// The machines of the regions that the filters leave: those zones that pairs name, else `machines` of each region, by
+/// The machines of the regions that the filters leave, without those that accounts do not have (named ones are taken): those zones that pairs name, else `machines` of each region, by
 /// zones each in a zone of its own, which is a number then.
 ///
 /// # Errors
@@ -46,6 +47,11 @@ fn wanted<'p>(filters: &Filters, places: &'p Places) -> impl Iterator<Item = &'p
         .iter()
         .filter(|place| filters.clouds.is_empty() || filters.clouds.contains(&place.name.cloud))
         .filter(move |place| in_a_pair(&place.name.cloud))
+        .filter(|place| match Access::to(&place.name) {
+            Access::Everyone => true,
+            Access::OptIn => filters.all_regions,
+            Access::Separate => false,
+        })
 }
 
 fn nodes_of(place: &Place, zones: &BTreeSet<&str>, filters: &Filters, machines: u16) -> Vec<Node> {

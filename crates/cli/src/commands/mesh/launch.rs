@@ -82,7 +82,7 @@ pub fn launch(
     let prices = super::prices(plan_args.cost.prices.as_deref())?;
     let held = Held::begin(&mut launch, &made, &prices, means)?;
     if !quiet {
-        say(tables::mesh_plan(&made.nodes, &made.plan).trim_end());
+        say(tables::mesh_plan(&made).trim_end());
         let record = held.record();
         let places = record.iter().flat_map(|record| &record.places);
         if made.limits.max_usd.is_some() && places.into_iter().any(|place| place.usd_per_hour.is_none()) {

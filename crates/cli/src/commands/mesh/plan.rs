@@ -1,12 +1,13 @@
 //! `weir mesh plan`: the tests of a run, their duration, traffic and cost.
 
-use crate::args::{FilterArgs, GlobalOptions, MeshPlanArgs, ShapeArgs};
+use crate::args::{FilterArgs, GlobalOptions, MeshPlanArgs, PresetName, ShapeArgs};
 use weir_mesh::MeshError;
 use weir_mesh::estimate::{Limits, TestShape};
 use weir_mesh::filter::{Apart, ExactPair, Filters};
 use weir_mesh::hosts::{Host, MOST_BYTES, read_hosts};
 use weir_mesh::made::{Made, Wish};
 use weir_mesh::place::{PlaceName, Places, cloud};
+use weir_mesh::preset::Preset;
 use weir_mesh::select::Tested;
 use weir_results::{Store, StoreError};
 
@@ -20,14 +21,24 @@ pub fn run(args: &MeshPlanArgs, global: &GlobalOptions) -> Result<(), Failure> {
     if global.json {
         print(&format!("{}\n", made.json()))?;
     } else {
-        print(&tables::mesh_plan(&made.nodes, &made.plan))?;
+        print(&tables::mesh_plan(&made))?;
     }
     Ok(made.check()?)
 }
 
 /// Makes the plan of the arguments.
 pub fn make(args: &MeshPlanArgs, global: &GlobalOptions) -> Result<Made, Failure> {
-    let filters = filters(&args.filter)?;
+    let preset = args.filter.preset.map(preset);
+    let mut filters = filters(&args.filter)?;
+    if let Some(preset) = preset {
+        filters = Filters {
+            all_regions: filters.all_regions,
+            one_way: filters.one_way,
+            again: filters.again,
+            max_tests: filters.max_tests,
+            ..preset.filters()
+        };
+    }
     if args.hosts.is_some() && args.filter.machines.is_some() {
         return Err(Failure::usage(
             "--machines conflicts with --hosts: it sets the number of machines to launch",
@@ -37,9 +48,12 @@ pub fn make(args: &MeshPlanArgs, global: &GlobalOptions) -> Result<Made, Failure
     let hosts = hosts.map(|path| hosts_of(path, args.group.as_deref(), Places::known()));
     Ok(Made::of(Wish {
         hosts: hosts.transpose()?,
-        machines: machines(&args.filter)?,
+        machines: match preset {
+            Some(preset) => preset.machines(),
+            None => machines(&args.filter)?,
+        },
         filters,
-        shape: shape(&args.shape),
+        shape: preset.map_or_else(|| shape(&args.shape), Preset::shape),
         limits: Limits {
             max_usd: args.cost.max_usd,
             max_bytes: args.cost.max_gb.map(|gigabytes| (gigabytes * 1e9) as u64),
@@ -47,7 +61,16 @@ pub fn make(args: &MeshPlanArgs, global: &GlobalOptions) -> Result<Made, Failure
         expected_bps: args.cost.expect_rate.0,
         prices: &super::prices(args.cost.prices.as_deref())?,
         tested: &tested(global)?,
+        preset,
     })?)
+}
+
+fn preset(name: PresetName) -> Preset {
+    match name {
+        PresetName::Article => Preset::Article,
+        PresetName::Placement => Preset::Placement,
+        PresetName::Media => Preset::Media,
+    }
 }
 
 /// The hosts of a file, those of one group only if it is named.
@@ -106,6 +129,7 @@ fn filters(args: &FilterArgs) -> Result<Filters, MeshError> {
         max_distance: distance(&args.max_distance)?,
         max_regions: args.max_regions.map(|most| most as usize),
         apart,
+        all_regions: args.all_regions,
         one_way: args.one_way,
         again: args.again,
         max_tests: args.max_tests.map(|most| most as usize),

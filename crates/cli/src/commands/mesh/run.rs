@@ -87,7 +87,7 @@ pub fn has_ssh(program: &str) -> Result<(), Failure> {
 fn ordered(args: &MeshRunArgs, global: &GlobalOptions) -> Result<(Order, Option<String>), Failure> {
     let made = plan::make(&args.plan, global)?;
     made.check()?;
-    let announced = tables::mesh_plan(&made.nodes, &made.plan);
+    let announced = tables::mesh_plan(&made);
     let token = random_hex()?[..16].to_owned();
     Ok((made.order(token), Some(announced)))
 }

@@ -3,9 +3,11 @@
 use crate::units::{format_bytes, format_count, format_duration, format_rate};
 use weir_mesh::best::Candidate;
 use weir_mesh::distance::fibre_floor_ns;
-use weir_mesh::estimate::{Estimate, Plan};
+use weir_mesh::estimate::{Cut, Estimate};
 use weir_mesh::fit::Fit;
+use weir_mesh::made::Made;
 use weir_mesh::place::Place;
+use weir_mesh::preset::Preset;
 use weir_mesh::price::Prices;
 use weir_mesh::report::{BetweenClouds, Effect, Hour, Report, Window};
 use weir_mesh::select::Node;
@@ -53,7 +55,8 @@ pub fn mesh_regions(places: &[(&Place, Option<f64>)]) -> String {
 }
 
 /// Duration, traffic and cost of a plan, and the tests of its first rounds.
-pub fn mesh_plan(nodes: &[Node], plan: &Plan) -> String {
+pub fn mesh_plan(made: &Made) -> String {
+    let (nodes, plan) = (&made.nodes, &made.plan);
     let Estimate {
         hosts,
         tests,
@@ -66,18 +69,26 @@ pub fn mesh_plan(nodes: &[Node], plan: &Plan) -> String {
         unpriced_tests,
         unchecked_prices,
         oldest_price,
+        cut,
     } = &plan.estimate;
     let mut text = format!(
+        "estimated cost: {:.2} USD: {egress_usd:.2} USD for traffic, {hosts_usd:.2} USD for machines if launched\n",
+        egress_usd + hosts_usd
+    );
+    text.push_str(&format!(
         "{} hosts, {} tests in {} rounds (at least {fewest_rounds})\nabout {}, at most {} sent\n",
         format_count(*hosts as u64),
         format_count(*tests as u64),
         format_count(*rounds as u64),
         format_duration(*duration_ns),
         format_bytes(*bytes),
-    );
-    text.push_str(&format!(
-        "estimated cost: {egress_usd:.2} USD for traffic, {hosts_usd:.2} USD for machines if launched\n"
     ));
+    for limit in made.preset.map(Preset::cannot_show).unwrap_or_default() {
+        text.push_str(&format!("cannot show {limit}\n"));
+    }
+    for cut in cut {
+        text.push_str(&format!("warning: {}\n", cut_short(cut)));
+    }
     if !oldest_price.is_empty() {
         text.push_str(&format!(
             "note: list prices, the oldest of {oldest_price}, {unchecked_prices} of them unchecked; free allowances and \
@@ -115,6 +126,23 @@ pub fn mesh_plan(nodes: &[Node], plan: &Plan) -> String {
         ));
     }
     text
+}
+
+fn cut_short(cut: &Cut) -> String {
+    let part = match cut.part {
+        "udp" => "the UDP test",
+        "tcp" => "the TCP test with one connection",
+        "tcp-streams" => "the TCP test with several connections",
+        _ => "the survey",
+    };
+    if cut.left_ns == 0 {
+        return format!("--max-bytes leaves out {part}, if the path carries --expect-rate");
+    }
+    format!(
+        "--max-bytes ends {part} after {} of {}, if the path carries --expect-rate",
+        format_duration(cut.left_ns),
+        format_duration(cut.wanted_ns)
+    )
 }
 
 fn end(node: &Node) -> String {

@@ -100,6 +100,7 @@ origin-index 3 origin index films
 mesh-regions 0 mesh regions --cloud gcp
 mesh-regions 0 mesh regions --near 52.37,4.90
 mesh-plan 0 mesh plan --cloud aws,gcp --max-regions 3 --db mesh.db
+mesh-plan 0 mesh plan --preset placement --db mesh.db
 mesh-import 0 mesh import results.csv --db mesh.db
 mesh-report 0 mesh report --db mesh.db
 mesh-report 0 mesh report --peers aws:us-east-1 --minimise egress --db mesh.db
