@@ -7,6 +7,7 @@ use weir_measure::flows::{FlowsPlan, FlowsWays};
 use weir_measure::path_mtu::SEARCH_BYTES;
 use weir_measure::rtt::RttPlan;
 use weir_measure::tcp_sweep::SweepPlan;
+use weir_mesh::instances::Read;
 use weir_mesh::price::Prices;
 use weir_results::Direction;
 use weir_units::Rate;
@@ -111,7 +112,7 @@ impl Egress {
             title: found.title(),
             usd_per_gb: found.price.usd,
             date: found.price.date.clone(),
-            checked: found.price.checked,
+            checked: found.price.read() == Read::Provider,
             cloud: found.cloud,
             region: found.region,
         }))
@@ -190,7 +191,11 @@ fn cost_line(volume: &Volume, egress: &Egress) -> String {
     } else {
         "standard price, "
     };
-    let unchecked = if egress.checked { "" } else { ", unchecked" };
+    let unchecked = if egress.checked {
+        ""
+    } else {
+        ", not read at the provider"
+    };
     format!(
         "cost: {amount} USD of egress at {} ({standard}{} USD/GB, list price of {}{unchecked}); counts {} from this host, not what the far host sends",
         egress.title,
@@ -308,7 +313,7 @@ mod tests {
             estimate.lines,
             [
                 "flows to far at 2.486 Gbit/s: about 30.0 s, at most 9.30 GB sent",
-                "cost: about 0.84 USD of egress at AWS us-east-1 (0.09 USD/GB, list price of 2026-06); counts 9.30 GB from this host, not what the far host sends",
+                "cost: about 0.84 USD of egress at AWS us-east-1 (0.09 USD/GB, list price of 2026-06, not read at the provider); counts 9.30 GB from this host, not what the far host sends",
             ]
         );
         let both = Volume {
@@ -326,7 +331,7 @@ mod tests {
             estimate.lines,
             [
                 "flows: about 30.0 s, at most 18.6 GB sent (--max-bytes ends it there)",
-                "cost: about 0.47 USD of egress at Oracle Cloud (standard price, 0.05 USD/GB, list price of 2025-01, unchecked); counts 9.30 GB from this host, not what the far host sends",
+                "cost: about 0.47 USD of egress at Oracle Cloud (standard price, 0.05 USD/GB, list price of 2025-01, not read at the provider); counts 9.30 GB from this host, not what the far host sends",
             ]
         );
         let reverse = Volume { forward: 0, ..both };

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::MeshError;
+use crate::instances::Read;
 use crate::price::{Price, Prices, What};
 use crate::rounds::{Pair, fewest_rounds, rounds};
 use crate::select::Node;
@@ -164,7 +165,7 @@ pub struct Estimate {
     pub hosts_usd: f64,
     /// Tests whose egress has no known price.
     pub unpriced_tests: usize,
-    /// Prices that were used and not read at their source for the table.
+    /// Prices that were used and that nobody read at the provider's own pages.
     pub unchecked_prices: usize,
     /// The oldest month of the prices that were used; empty if none was.
     pub oldest_price: String,
@@ -213,7 +214,7 @@ pub fn plan(nodes: &[Node], pairs: Vec<Pair>, shape: &TestShape, expected_bps: u
         .sum();
     let unchecked: std::collections::BTreeSet<(&str, u64)> = used
         .iter()
-        .filter(|price| !price.checked)
+        .filter(|price| price.read() != Read::Provider)
         .map(|price| (price.source.as_str(), price.usd.to_bits()))
         .collect();
     let estimate = Estimate {

@@ -9,6 +9,7 @@
 pub mod access;
 pub mod best;
 pub mod cloud;
+pub mod clouds_page;
 pub mod distance;
 #[cfg(feature = "programs")]
 pub mod engine;
@@ -20,6 +21,7 @@ pub mod fit;
 pub mod held;
 pub mod hosts;
 pub mod import;
+pub mod instances;
 #[cfg(feature = "programs")]
 pub mod launch;
 pub mod made;

@@ -91,7 +91,7 @@ pub fn mesh_plan(made: &Made) -> String {
     }
     if !oldest_price.is_empty() {
         text.push_str(&format!(
-            "note: list prices, the oldest of {oldest_price}, {unchecked_prices} of them unchecked; free allowances and \
+            "note: list prices, the oldest of {oldest_price}, {unchecked_prices} of them not read at the provider; free allowances and \
             discounts are not included (--prices FILE)\n"
         ));
     }
@@ -361,7 +361,7 @@ pub fn mesh_prices(prices: &Prices) -> String {
     match prices.unchecked() {
         (_, 0) => String::new(),
         (all, unchecked) => format!(
-            "note: egress at list prices; {unchecked} of {all} prices in the table were never checked at their source \
+            "note: egress at list prices; {unchecked} of {all} prices in the table were not read at the provider \
              (--prices FILE)\n"
         ),
     }

@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod cloud_modules;
+mod clouds_page;
 mod intercloud;
 mod iperf3;
