@@ -1,0 +1,1 @@
+//! Placeholder until the calibration below.

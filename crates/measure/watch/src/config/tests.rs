@@ -1,0 +1,160 @@
+//! Files that are read, and what is said of those that are not.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::plan::Plan;
+
+const TWO: &str = "here = \"lon\"\n[[host]]\nname = \"lon\"\n[[host]]\nname = \"ams\"\n";
+
+fn names(config: &Config) -> Vec<String> {
+    let name = |host: usize| config.hosts[host].name.as_str();
+    let pairs = config.pairs.iter();
+    pairs
+        .map(|pair| format!("{}-{}", name(pair.from), name(pair.to)))
+        .collect()
+}
+
+#[test]
+fn pairs_are_a_star_a_mesh_or_a_list() {
+    let three = format!("{TWO}[[host]]\nname = \"router\"\nstamp = true\n");
+    let read = |line: &str| read(&format!("{line}\n{three}"), None).unwrap();
+    assert_eq!(names(&read("")), ["lon-ams", "lon-router"]);
+    assert_eq!(names(&read("pairs = \"star\"")), ["lon-ams", "lon-router"]);
+    let mesh = read("pairs = \"mesh\"");
+    assert_eq!(names(&mesh), ["lon-ams", "lon-router", "ams-lon", "ams-router"]);
+    assert_eq!(
+        mesh.own_pairs().map(|(index, _)| index).collect::<Vec<_>>(),
+        [0, 1]
+    );
+    let list = read("pairs = [[\"ams\", \"router\"], [\"lon\", \"ams\"]]");
+    assert_eq!(names(&list), ["ams-router", "lon-ams"]);
+    // Another watcher of the same file.
+    let other = super::read(&format!("pairs = \"mesh\"\n{three}"), Some("ams")).unwrap();
+    let own: Vec<_> = other.own_pairs().map(|(index, _)| index).collect();
+    assert_eq!((names(&other), own), (names(&mesh), vec![2, 3]));
+}
+
+#[test]
+fn what_a_file_leaves_out_has_a_value() {
+    let config = read(TWO, None).unwrap();
+    assert_eq!(config.hosts[1].address, "ams");
+    assert_eq!((config.rtt.interval_ns, config.rtt.window), (1_000_000_000, 4));
+    assert_eq!((config.flows, config.survey), (None, None));
+    let flows = read(&format!("{TWO}[flows]\nevery = \"10min\"\n"), None)
+        .unwrap()
+        .flows;
+    let flows = flows.expect("flows");
+    assert_eq!(
+        (flows.flows, flows.rate.0, flows.duration_ns),
+        (16, 200_000, 20_000_000_000)
+    );
+}
+
+/// Tables that are added to the file of two hosts, and words of the error, of which the first is the key.
+const REFUSED: &[(&str, &str)] = &[
+    ("nonsense = 1", "nonsense"),
+    ("[rtt]\nintervall = \"1s\"", "intervall"),
+    ("[rtt]\ninterval = \"1\"", "rtt: interval: '1' has no unit"),
+    ("[rtt]\ninterval = \"0s\"", "rtt: interval"),
+    (
+        "[rtt]\ninterval = \"2min\"",
+        "rtt: interval 2min exceeds the maximum of 1min",
+    ),
+    ("[rtt]\ninterval = \"1us\"", "rtt: interval"),
+    ("[rtt]\nwindow = 0", "rtt: window"),
+    ("[rtt]\nlength = 9", "rtt: length"),
+    ("[flows]\nrate = \"1Mbit/s\"", "every"),
+    ("[flows]\nevery = \"30s\"", "flows: every 30s is outside of 40s"),
+    ("[flows]\nevery = \"1h\"\nflows = 0", "flows: flows"),
+    ("[flows]\nevery = \"1h\"\nlength = 5", "flows: length 5"),
+    ("[survey]\nevery = \"6h\"\nrate = \"50Mbit/s\"", "max-bytes"),
+    (
+        "[survey]\nevery = \"5min\"\nrate = \"50Mbit/s\"\nmax-bytes = \"1GB\"",
+        "survey: every 5min is outside of 10min to 30d",
+    ),
+    (
+        "[survey]\nevery = \"6h\"\nrate = \"50Mbit\"\nmax-bytes = \"1GB\"",
+        "survey: rate",
+    ),
+    (
+        "[budget]\nbytes-a-day = \"1kB\"",
+        "budget: bytes-a-day 1kB is too little: RTT and flows of 1 pairs",
+    ),
+    ("[budget]\nusd-a-month = -1", "budget: usd-a-month -1"),
+    (
+        "[budget]\nusd-a-month = 5",
+        "budget: usd-a-month needs the cloud of every host, and 'lon' has none",
+    ),
+    (
+        "[survey]\nevery = \"6h\"\nrate = \"50Mbit/s\"\nmax-bytes = \"1GB\"\n[budget]\nbytes-a-day = \"300MB\"",
+        "budget: bytes-a-day 300MB leaves",
+    ),
+    (
+        "[[host]]\nname = \"ams\"",
+        "host: two [[host]] tables are named 'ams'",
+    ),
+    ("[[host]]\nname = \"a b\"", "host: name 'a b'"),
+    ("[[host]]\nname = \"x\"\naddress = \"\"", "host x: address"),
+    (
+        "[[host]]\nname = \"x\"\ncloud = \"cellar\"",
+        "host x: cloud: no price of egress for 'cellar'",
+    ),
+];
+
+/// Lines before the tables.
+const REFUSED_LINES: &[(&str, &str)] = &[
+    ("pairs = \"ring\"", "pairs: 'ring' is neither"),
+    (
+        "pairs = [[\"lon\", \"par\"]]",
+        "pairs: no [[host]] is named 'par'; the names are lon, ams",
+    ),
+    (
+        "pairs = [[\"lon\", \"lon\"]]",
+        "pairs: 'lon' is paired with itself",
+    ),
+    ("pairs = [[\"ams\", \"lon\"]]", "pairs: none is from 'lon'"),
+    (
+        "pairs = [[\"lon\", \"ams\"], [\"lon\", \"ams\"]]",
+        "pairs: 'lon' to 'ams' is there twice",
+    ),
+];
+
+#[test]
+fn every_fault_is_one_line_that_names_its_key() {
+    let plan = |text: &str| read(text, None).and_then(|config| Plan::of(&config));
+    let after = REFUSED
+        .iter()
+        .map(|(table, words)| (format!("{TWO}{table}"), words));
+    let before = REFUSED_LINES
+        .iter()
+        .map(|(line, words)| (format!("{line}\n{TWO}"), words));
+    for (text, words) in after.chain(before) {
+        let said = plan(&text).map(|_| text.clone()).expect_err(&text).to_string();
+        assert!(said.contains(*words), "'{words}' is not in '{said}'");
+        assert!(!said.contains('\n') && !said.contains("--"), "{said}");
+    }
+    let without_here = TWO.replace("here = \"lon\"\n", "");
+    assert!(
+        read(&without_here, None)
+            .unwrap_err()
+            .to_string()
+            .starts_with("here: ")
+    );
+    assert!(read(&without_here, Some("ams")).is_ok());
+    let said = read(TWO, Some("par")).unwrap_err().to_string();
+    assert!(said.starts_with("here: no [[host]] is named 'par'"), "{said}");
+    assert!(read("", None).unwrap_err().to_string().contains("host"));
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics_and_errors_are_one_line(text in "\\PC{0,200}", table in 0..REFUSED.len()) {
+        for text in [text.clone(), format!("{TWO}{text}"), format!("{TWO}{}\n{text}", REFUSED[table].0)] {
+            if let Err(error) = read(&text, None) {
+                let said = error.to_string();
+                prop_assert!(!said.contains('\n') && said.chars().count() <= 401);
+            }
+        }
+    }
+}
