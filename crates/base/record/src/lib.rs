@@ -10,6 +10,7 @@ mod rows;
 mod run_id;
 mod sides;
 mod table;
+mod watch;
 
 pub use cells::{Cell, CellError, Cells, Value, ValueRef};
 pub use load::{LoadFailure, LoadHistogram, LoadMetric, LoadSecond, ViewerSecond};
@@ -19,3 +20,4 @@ pub use record::*;
 pub use run_id::RunId;
 pub use sides::{Direction, Side};
 pub use table::{Record, Table, UnknownTable};
+pub use watch::{WatchCell, WatchChange};

@@ -20,6 +20,7 @@ mod so_far;
 mod statements;
 mod store;
 mod verdicts;
+mod watch;
 mod writer;
 
 pub use error::StoreError;
@@ -32,5 +33,6 @@ pub use schema::SCHEMA_VERSION;
 pub use so_far::SoFar;
 pub use store::{HEARTBEAT_LIMIT_NS, NewRun, Outcome, Store};
 pub use verdicts::RunVerdict;
+pub use watch::{PathId, Span};
 pub use weir_record::*;
 pub use writer::{Recorder, Writer, WriterHandle, WriterReport};

@@ -97,6 +97,7 @@ pub(crate) fn open(path: &Path, mode: Mode) -> Result<Connection, StoreError> {
                 path: path.to_path_buf(),
             }),
             _ => {
+                add_missing_tables(&connection, "TEMP TABLE").map_err(failed("read the tables"))?;
                 show_missing_columns(&connection).map_err(failed("read the tables"))?;
                 Ok(connection)
             }
@@ -110,6 +111,7 @@ pub(crate) fn open(path: &Path, mode: Mode) -> Result<Connection, StoreError> {
     if version == 0 {
         create_tables(&mut connection).map_err(failed("create the tables"))?;
     } else {
+        add_missing_tables(&connection, "TABLE").map_err(failed("add tables"))?;
         add_missing_columns(&mut connection).map_err(failed("add columns to the tables"))?;
         accept_new_words(&mut connection).map_err(failed("let the tables accept new words"))?;
     }
@@ -202,6 +204,26 @@ fn create_tables(connection: &mut Connection) -> rusqlite::Result<()> {
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     }
     transaction.commit()
+}
+
+/// Makes the tables of [`SCHEMA`] that a file lacks, empty; as `TEMP TABLE` where the file must not change. Tables without
+/// an index are added without a new version of the schema.
+fn add_missing_tables(connection: &Connection, kind: &str) -> rusqlite::Result<()> {
+    let schema = Connection::open_in_memory()?;
+    schema.execute_batch(SCHEMA)?;
+    let mut tables = schema
+        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'")?;
+    let named = tables.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+    let mut known = connection.prepare("SELECT 1 FROM main.sqlite_schema WHERE name = ?1")?;
+    for table in named {
+        let (name, sql) = table?;
+        if !known.exists([&name])? {
+            // Another process may have added it meanwhile.
+            let beginning = format!("CREATE {kind} IF NOT EXISTS");
+            connection.execute_batch(&sql.replacen("CREATE TABLE", &beginning, 1))?;
+        }
+    }
+    Ok(())
 }
 
 /// A column with a default that a file's table lacks: counters are added without a new version of the schema.

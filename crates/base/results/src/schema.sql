@@ -533,6 +533,39 @@ FROM mesh_tests
 WHERE outcome = 'finished'
 GROUP BY from_cloud, from_region, to_cloud, to_region;
 
+-- What `weir watch` keeps of paths over months; not part of a run.
+
+CREATE TABLE watch_paths (
+    path_id INTEGER PRIMARY KEY,
+    near    TEXT    NOT NULL,
+    far     TEXT    NOT NULL,
+    UNIQUE (near, far)
+);
+
+CREATE TABLE watch_cells (
+    path_id    INTEGER NOT NULL REFERENCES watch_paths (path_id) ON DELETE CASCADE,
+    span_s     INTEGER NOT NULL,
+    start_s    INTEGER NOT NULL,
+    sent       INTEGER NOT NULL,
+    lost       INTEGER NOT NULL,
+    duplicates INTEGER NOT NULL,
+    hops       INTEGER,
+    rtt        BLOB    NOT NULL,
+    PRIMARY KEY (path_id, span_s, start_s)
+) WITHOUT ROWID;
+
+CREATE TABLE watch_changes (
+    path_id       INTEGER NOT NULL REFERENCES watch_paths (path_id) ON DELETE CASCADE,
+    metric        TEXT    NOT NULL,
+    found_unix_ns INTEGER NOT NULL,
+    since_unix_ns INTEGER NOT NULL,
+    before        REAL    NOT NULL,
+    after         REAL    NOT NULL,
+    low           REAL    NOT NULL,
+    high          REAL    NOT NULL,
+    PRIMARY KEY (path_id, metric, found_unix_ns)
+) WITHOUT ROWID;
+
 -- The views below give the columns of the Port 9 Labs cloud-video-tests databases, with run_id after them.
 -- Sums run over rows, not over ranges of equal times, so that two rows of one nanosecond still count in turn;
 -- they are partitioned by run_id so that a condition on run_id reads that run alone.

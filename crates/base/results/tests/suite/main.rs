@@ -17,3 +17,4 @@ mod processes;
 mod sample;
 mod tables;
 mod verdicts;
+mod watched;

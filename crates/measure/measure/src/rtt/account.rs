@@ -11,9 +11,6 @@ use weir_stats::{
 use super::{Probe, ReflectorReport, RttPlan};
 use crate::clock_prober::{ClockEstimate, estimator};
 
-/// Packets that may be waited for at once.
-const CAPACITY: usize = 1 << 18;
-
 /// What is known of a reply; times are Unix nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReplyTimes {
@@ -139,8 +136,8 @@ impl RttAccount {
         // kill would cost more than a second of records.
         let linger = plan.timeout_ns.min(300_000_000);
         RttAccount {
+            tracker: RttTracker::new(plan.remembered(), linger),
             plan,
-            tracker: RttTracker::new(CAPACITY, linger),
             estimator: estimator(),
             clock: None,
             next_clock_ns: 0,

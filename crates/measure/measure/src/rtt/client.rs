@@ -23,8 +23,6 @@ use crate::{MeasureError, Progress, Session, Sink, Stop};
 /// How often settled packets are handed on while waiting for the next window.
 const NAP_NS: u64 = 50_000_000;
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
-/// Send times remembered for packets that wait for a reply.
-const RING: usize = 1 << 18;
 
 /// Runs a windowed RTT test against an agent.
 ///
@@ -140,6 +138,10 @@ struct Shared {
 }
 
 impl Shared {
+    fn sent_at(&self, sequence: u64) -> &AtomicU64 {
+        &self.sent_at[sequence as usize % self.sent_at.len()]
+    }
+
     fn account(&self) -> MutexGuard<'_, RttAccount> {
         self.account.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -156,7 +158,7 @@ impl<'a> Prober<'a> {
     pub(super) fn new(plan: &'a RttPlan, codec: Codec, socket: UdpSocket, interface: Option<String>) -> Self {
         let shared = Shared {
             account: Mutex::new(RttAccount::new(plan.clone())),
-            sent_at: (0..RING).map(|_| AtomicU64::new(0)).collect(),
+            sent_at: (0..plan.remembered()).map(|_| AtomicU64::new(0)).collect(),
             last_sent: AtomicU64::new(0),
             transmit_ids_hold: AtomicBool::new(true),
             over: AtomicBool::new(false),
@@ -260,7 +262,7 @@ impl<'a> Prober<'a> {
             .account()
             .sent(clock::monotonic_ns(), probe, clock::unix_ns());
         let now = clock::monotonic_ns();
-        shared.sent_at[sequence as usize % RING].store(now, Ordering::Release);
+        shared.sent_at(sequence).store(now, Ordering::Release);
         shared.last_sent.store(sequence, Ordering::Release);
         shared.codec.encode(packet, probe, clock::unix_ns())?;
         match shared.socket.send(packet) {
@@ -330,7 +332,7 @@ impl Taking {
         Ok(Taking {
             waiter,
             buffer: vec![0xff; 65_536],
-            transmit: vec![(u64::MAX, 0, false); RING],
+            transmit: vec![(u64::MAX, 0, false); shared.sent_at.len()],
             transmit_extender: SequenceExtender::new(0),
             shared,
         })
@@ -355,7 +357,8 @@ impl Taking {
             if !self.shared.transmit_ids_hold.load(Ordering::Relaxed) {
                 continue;
             }
-            let slot = &mut self.transmit[sequence as usize % RING];
+            let ring = self.transmit.len();
+            let slot = &mut self.transmit[sequence as usize % ring];
             match (told.hardware_ns, told.kernel_ns) {
                 (Some(card), _) => *slot = (sequence, card, true),
                 // The card's own time comes in a message of its own, and is better.
@@ -385,7 +388,7 @@ impl Taking {
             return true;
         }
         self.take_transmit_timestamps();
-        let (of, at, by_card) = self.transmit[sequence as usize % RING];
+        let (of, at, by_card) = self.transmit[sequence as usize % self.transmit.len()];
         // Both ends of an interval must come from the same clock.
         let (kernel_sent, kernel_received) = match (of == sequence, by_card, told.hardware_ns) {
             (false, _, _) => (None, told.kernel_ns),
@@ -396,7 +399,7 @@ impl Taking {
             (true, true, None) => (None, told.kernel_ns),
             (true, false, _) => (Some(at), told.kernel_ns),
         };
-        let sent_at = shared.sent_at[sequence as usize % RING].load(Ordering::Acquire);
+        let sent_at = shared.sent_at(sequence).load(Ordering::Acquire);
         let times = ReplyTimes {
             rtt_ns: now.saturating_sub(sent_at),
             sent: answer.sent,

@@ -1,0 +1,238 @@
+//! Cells and changes of paths that are watched for months (tables `watch_paths`, `watch_cells` and `watch_changes`). It
+//! knows spans and rows, not what is measured or when a cell is complete.
+
+use rusqlite::types::Type;
+use rusqlite::{OptionalExtension, Row, params};
+use weir_record::{WatchCell, WatchChange};
+use weir_stats::CompactHistogram;
+
+use crate::columns::clamped;
+use crate::error::StoreError;
+use crate::store::Store;
+
+/// Number of a path in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathId(pub i64);
+
+/// Length of cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Span {
+    /// A second.
+    Second,
+    /// A minute.
+    Minute,
+    /// An hour.
+    Hour,
+}
+
+impl Span {
+    /// Its length, seconds.
+    #[must_use]
+    pub fn seconds(self) -> u64 {
+        match self {
+            Span::Second => 1,
+            Span::Minute => 60,
+            Span::Hour => 3_600,
+        }
+    }
+}
+
+impl Store {
+    /// The number of the path from `near` to `far`; a new one if the file does not have it.
+    ///
+    /// # Errors
+    /// When the database cannot be read or written.
+    pub fn watch_path(&self, near: &str, far: &str) -> Result<PathId, StoreError> {
+        let find = || {
+            let known = "SELECT path_id FROM watch_paths WHERE near = ?1 AND far = ?2";
+            let found = self
+                .connection
+                .query_row(known, [near, far], |row| row.get(0))
+                .optional()?;
+            if let Some(id) = found {
+                return Ok(PathId(id));
+            }
+            self.connection.execute(
+                "INSERT OR IGNORE INTO watch_paths (near, far) VALUES (?1, ?2)",
+                [near, far],
+            )?;
+            self.connection
+                .query_row(known, [near, far], |row| row.get(0).map(PathId))
+        };
+        find().map_err(StoreError::at("find the path", &self.path))
+    }
+
+    /// Stores cells, all or none, each in the place of an earlier one of the same path and span.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub fn put_watch_cells(&self, span: Span, cells: &[(PathId, WatchCell)]) -> Result<(), StoreError> {
+        let put = || {
+            let transaction = self.connection.unchecked_transaction()?;
+            {
+                let mut statement = transaction.prepare_cached(
+                    "INSERT OR REPLACE INTO watch_cells
+                         (path_id, span_s, start_s, sent, lost, duplicates, hops, rtt)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                )?;
+                for (path, cell) in cells {
+                    statement.execute(params![
+                        path.0,
+                        clamped(span.seconds()),
+                        clamped(cell.start_s),
+                        clamped(cell.sent),
+                        clamped(cell.lost),
+                        clamped(cell.duplicates),
+                        cell.hops,
+                        cell.rtt.to_bytes(),
+                    ])?;
+                }
+            }
+            transaction.commit()
+        };
+        put().map_err(StoreError::at("store what was watched", &self.path))
+    }
+
+    /// Cells of a path that start in `from_s..to_s` (Unix seconds), in order.
+    ///
+    /// # Errors
+    /// When the database cannot be read, or a cell is damaged.
+    pub fn watch_cells(
+        &self,
+        path: PathId,
+        span: Span,
+        from_s: u64,
+        to_s: u64,
+    ) -> Result<Vec<WatchCell>, StoreError> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT start_s, sent, lost, duplicates, hops, rtt FROM watch_cells
+                 WHERE path_id = ?1 AND span_s = ?2 AND start_s >= ?3 AND start_s < ?4 ORDER BY start_s",
+            )?;
+            let span = clamped(span.seconds());
+            let rows = statement.query_map(params![path.0, span, clamped(from_s), clamped(to_s)], cell)?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(StoreError::at("read what was watched", &self.path))
+    }
+
+    /// Start of the last cell of a path, Unix seconds; none if it has none.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn last_watch_cell(&self, path: PathId, span: Span) -> Result<Option<u64>, StoreError> {
+        self.edge("max", path, span)
+    }
+
+    /// Start of the first cell of a path, Unix seconds; none if it has none.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn first_watch_cell(&self, path: PathId, span: Span) -> Result<Option<u64>, StoreError> {
+        self.edge("min", path, span)
+    }
+
+    fn edge(&self, which: &str, path: PathId, span: Span) -> Result<Option<u64>, StoreError> {
+        let sql = format!("SELECT {which}(start_s) FROM watch_cells WHERE path_id = ?1 AND span_s = ?2");
+        let read = || -> rusqlite::Result<Option<i64>> {
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            statement.query_row(params![path.0, clamped(span.seconds())], |row| row.get(0))
+        };
+        let start = read().map_err(StoreError::at("read what was watched", &self.path))?;
+        Ok(start.and_then(|start| u64::try_from(start).ok()))
+    }
+
+    /// Deletes at most `most` cells of a path that start before `before_s` (Unix seconds), the oldest first; returns how
+    /// many. Few at a time, so that others who write never wait long.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub fn delete_watch_cells(
+        &self,
+        path: PathId,
+        span: Span,
+        before_s: u64,
+        most: u32,
+    ) -> Result<usize, StoreError> {
+        let delete = || {
+            let mut statement = self.connection.prepare_cached(
+                "DELETE FROM watch_cells WHERE path_id = ?1 AND span_s = ?2 AND start_s IN (
+                     SELECT start_s FROM watch_cells
+                     WHERE path_id = ?1 AND span_s = ?2 AND start_s < ?3 ORDER BY start_s LIMIT ?4)",
+            )?;
+            statement.execute(params![path.0, clamped(span.seconds()), clamped(before_s), most])
+        };
+        delete().map_err(StoreError::at("delete what was watched", &self.path))
+    }
+
+    /// Stores a change of a path.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub fn put_watch_change(&self, path: PathId, change: &WatchChange) -> Result<(), StoreError> {
+        let put = || {
+            self.connection.execute(
+                "INSERT OR REPLACE INTO watch_changes
+                     (path_id, metric, found_unix_ns, since_unix_ns, before, after, low, high)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                params![
+                    path.0,
+                    change.metric,
+                    clamped(change.found_unix_ns),
+                    clamped(change.since_unix_ns),
+                    change.before,
+                    change.after,
+                    change.low,
+                    change.high,
+                ],
+            )
+        };
+        put()
+            .map(drop)
+            .map_err(StoreError::at("store a change", &self.path))
+    }
+
+    /// Changes of a path that were found from `from_ns` on (Unix nanoseconds), in that order.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn watch_changes(&self, path: PathId, from_ns: u64) -> Result<Vec<WatchChange>, StoreError> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT metric, since_unix_ns, found_unix_ns, before, after, low, high FROM watch_changes
+                 WHERE path_id = ?1 AND found_unix_ns >= ?2 ORDER BY found_unix_ns, metric",
+            )?;
+            let rows = statement.query_map(params![path.0, clamped(from_ns)], |row| {
+                Ok(WatchChange {
+                    metric: row.get(0)?,
+                    since_unix_ns: unsigned(row, 1)?,
+                    found_unix_ns: unsigned(row, 2)?,
+                    before: row.get(3)?,
+                    after: row.get(4)?,
+                    low: row.get(5)?,
+                    high: row.get(6)?,
+                })
+            })?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(StoreError::at("read the changes", &self.path))
+    }
+}
+
+/// The file may be another program's work: no number of it is below zero here.
+fn unsigned(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
+    Ok(row.get::<_, i64>(index)?.max(0).unsigned_abs())
+}
+
+fn cell(row: &Row<'_>) -> rusqlite::Result<WatchCell> {
+    let rtt = CompactHistogram::from_bytes(row.get_ref(5)?.as_blob()?)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(5, Type::Blob, Box::new(error)))?;
+    Ok(WatchCell {
+        start_s: unsigned(row, 0)?,
+        sent: unsigned(row, 1)?,
+        lost: unsigned(row, 2)?,
+        duplicates: unsigned(row, 3)?,
+        hops: row.get(4)?,
+        rtt,
+    })
+}
