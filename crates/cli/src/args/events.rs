@@ -47,7 +47,7 @@ impl EventArgs {
 }
 
 /// Any command but one that is a URL: those are webhooks.
-fn command(text: &str) -> Result<Hook, String> {
+pub(super) fn command(text: &str) -> Result<Hook, String> {
     if Hook::webhook(text).is_ok() {
         return Err("this is a URL; give it with --webhook".into());
     }

@@ -30,6 +30,7 @@ mod tcp;
 mod traffic;
 mod twin;
 mod ui;
+mod watch;
 
 use std::path::PathBuf;
 
@@ -73,6 +74,7 @@ pub use tcp::TcpArgs;
 pub use traffic::{CloudOption, DEFAULT_FORMAT, Traffic};
 pub use twin::TwinArgs;
 pub use ui::UiArgs;
+pub use watch::WatchArgs;
 
 /// Maximum number of flows in one test.
 pub const MOST_FLOWS: u16 = 1024;
@@ -183,6 +185,13 @@ pub enum Command {
     /// then recommends a number of flows and a payload length, with the evidence. Prints the volume of data before it
     /// starts; never prompts.
     Survey(SurveyArgs),
+    /// Measure paths for months and report what changes.
+    ///
+    /// Measures windowed RTT all the time, and low-rate flows and short surveys at intervals, from this host to the agents
+    /// and STAMP reflectors of FILE. Keeps distributions of seconds, minutes and hours in the results store, and reports
+    /// changes of delay, loss and hops, paths on which nothing is answered, and dark flows. Tests have jittered starts, and
+    /// no host is in two surveys at a time. Runs until interrupted; SIGHUP reads FILE again.
+    Watch(WatchArgs),
     /// Send raw video over several flows to one receiver.
     ///
     /// Reads raw frames or Y4M from a file, a FIFO or standard input, waits for 'weir recv' on another host, and sends

@@ -22,6 +22,7 @@ pub mod survey;
 pub mod tcp;
 pub mod twin;
 pub mod ui;
+pub mod watch;
 
 mod browser;
 mod connect;

@@ -1,9 +1,13 @@
 //! Paths measured for months: what is watched and what that costs, which measurement starts when, and what the results say
-//! about changes. It must not know how a measurement works inside, or how results are stored.
+//! about changes. It must not know how a measurement works inside, or how results are drawn.
 //!
-//! Everything here is pure: text, records and times come in; plans, tasks and changes go out.
+//! Everything but `run` is pure: text, records and times come in; plans, tasks and changes go out. `run` has the threads, the
+//! sockets and the store.
 
 pub mod change;
 pub mod config;
+pub mod event;
+pub mod gather;
 pub mod plan;
+pub mod run;
 pub mod schedule;

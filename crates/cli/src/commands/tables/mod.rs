@@ -18,6 +18,7 @@ mod survey;
 mod tcp;
 mod trap;
 mod twin;
+mod watch;
 
 use crate::units::{format_count, format_percent, format_signed_duration};
 use comfy_table::{CellAlignment, Table, presets};
@@ -41,6 +42,7 @@ pub use survey::{limited_line, step_line, survey};
 pub use tcp::tcp;
 pub use trap::trap;
 pub use twin::comparison;
+pub use watch::{watch_plan, watch_start};
 
 fn table(header: &[&str]) -> Table {
     let mut table = Table::new();

@@ -3,7 +3,7 @@
 //!
 //! - Slow changes (the time of day) stay within the allowance `k`, at least half of the smallest change of interest.
 //! - A few bad minutes (a stalled host) are no change: what a minute adds is cut off at twice the allowance, and the
-//!   threshold is at least six such minutes.
+//!   threshold is at least seven and a half such minutes.
 //! - The threshold `h` keeps the rate of false alarms: a reflected Brownian motion with drift -k and variance s² per minute
 //!   reaches it after s²/2k² (e^(2kh/s²) - 1 - 2kh/s²) minutes on average (Siegmund, Sequential Analysis, 1985, chapter 10).
 //!   s² is the variance of sums of six minutes, divided by six, so that minutes which depend on each other count.
@@ -28,7 +28,7 @@ const MAD: f64 = 1.4826;
 /// The most that a minute adds, in allowances.
 const MOST_STEP: f64 = 2.0;
 /// The threshold is at least so many allowances.
-const LEAST_THRESHOLD: f64 = 6.0 * MOST_STEP;
+const LEAST_THRESHOLD: f64 = 7.5 * MOST_STEP;
 /// Estimates of the scale are off by a part of their own.
 const SCALE_MARGIN: f64 = 1.15;
 /// Minutes kept for the effect.
@@ -225,7 +225,7 @@ mod tests {
             panic!("{found:?}");
         };
         assert_eq!(change.since_ns, 120);
-        assert!((125..=127).contains(&at), "{at}");
+        assert!((126..=128).contains(&at), "{at}");
         assert!((change.before / 50e6 - 1.0).abs() < 0.002, "{change:?}");
         assert!((change.after / 53e6 - 1.0).abs() < 0.002, "{change:?}");
         assert!(

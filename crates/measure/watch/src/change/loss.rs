@@ -2,7 +2,7 @@
 //!
 //! Up: a CUSUM of the log-likelihood ratio of a raised loss rate to the known one, whose mean time between false alarms is
 //! at least e^h minutes for a threshold of h (Lorden, Annals of Mathematical Statistics 42, 1971). The known rate is the
-//! upper bound of what was observed, so that a short past raises no alarm; what a minute adds is cut off at a quarter of the
+//! upper bound of what was observed, so that a short past raises no alarm; what a minute adds is cut off at a sixth of the
 //! threshold, since losses come in bursts.
 //! Down: the same of the share of minutes with loss, with the lower bound.
 
@@ -19,6 +19,10 @@ const RAISED: f64 = 4.0;
 const LEAST_RAISED: f64 = 0.002;
 /// Probability left out of the bounds of the known rate.
 const LEFT_OUT: f64 = 0.02;
+/// The most that a minute adds, as a share of the threshold.
+const MOST_STEP: f64 = 1.0 / 6.0;
+/// Minutes from one computation of the bounds to the next.
+const BOUNDS_FOR: u64 = 15;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
@@ -65,10 +69,29 @@ impl Known {
     }
 }
 
+/// What the known rate is at most, and the known share of minutes with loss at least.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bounds {
+    loss: f64,
+    lossy: f64,
+}
+
+impl Bounds {
+    fn of(known: &Known) -> Self {
+        let upper = poisson_interval(known.lost.round() as u64, LEFT_OUT).1;
+        let lower = poisson_interval(known.lossy.round() as u64, LEFT_OUT).0;
+        Bounds {
+            loss: (upper / known.sent.max(1.0)).min(1.0),
+            lossy: (lower / known.of.max(1.0)).min(0.999),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct LossWatch {
     threshold: f64,
     known: Known,
+    bounds: Bounds,
     up: Sum,
     down: Sum,
 }
@@ -78,6 +101,7 @@ impl LossWatch {
         LossWatch {
             threshold: sensitivity.minutes_of_a_test().ln(),
             known: Known::default(),
+            bounds: Bounds::default(),
             up: Sum::default(),
             down: Sum::default(),
         }
@@ -94,6 +118,9 @@ impl LossWatch {
         if self.known.minutes < LEARN {
             self.known.add(minute);
             return None;
+        }
+        if self.known.minutes == LEARN || self.known.minutes.is_multiple_of(BOUNDS_FOR) {
+            self.bounds = Bounds::of(&self.known);
         }
         let up = self.raise(minute);
         self.up.add(minute, up);
@@ -121,23 +148,23 @@ impl LossWatch {
 
     /// Log-likelihood ratio of a raised loss rate, Poisson.
     fn raise(&self, minute: &Minute) -> f64 {
-        let upper = poisson_interval(self.known.lost.round() as u64, LEFT_OUT).1;
-        let known = (upper / self.known.sent.max(1.0)).min(1.0);
+        let known = self.bounds.loss;
         let raised = (RAISED * known).max(LEAST_RAISED).min(0.5 * (1.0 + known));
         let (lost, sent) = (minute.lost as f64, minute.sent as f64);
-        (lost * (raised / known).ln() - sent * (raised - known)).min(0.25 * self.threshold)
+        (lost * (raised / known).ln() - sent * (raised - known)).min(MOST_STEP * self.threshold)
     }
 
     /// Log-likelihood ratio of a lower share of minutes with loss, binomial.
     fn fall(&self, minute: &Minute) -> f64 {
-        let lower = poisson_interval(self.known.lossy.round() as u64, LEFT_OUT).0;
-        let known = (lower / self.known.of.max(1.0)).min(0.999);
+        let known = self.bounds.lossy;
         let fallen = known / RAISED;
         if known <= 0.0 {
             return -self.threshold;
         }
         match minute.lost {
-            0 => ((1.0 - fallen) / (1.0 - known)).ln().min(0.25 * self.threshold),
+            0 => ((1.0 - fallen) / (1.0 - known))
+                .ln()
+                .min(MOST_STEP * self.threshold),
             _ => (fallen / known).ln(),
         }
     }

@@ -9,8 +9,6 @@ mod hops;
 mod level;
 mod loss;
 mod sliding;
-#[cfg(test)]
-mod tests;
 
 use serde::{Deserialize, Serialize};
 

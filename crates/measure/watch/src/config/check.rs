@@ -14,6 +14,8 @@ use crate::plan::flows_plan;
 const MOST_NAME: usize = 60;
 /// Longest interval between windows: a second of the store has a window then.
 const LONGEST_INTERVAL_NS: u64 = 60_000_000_000;
+/// Longest timeout of an RTT packet: a minute is summed a little later.
+const LONGEST_TIMEOUT_NS: u64 = 5_000_000_000;
 /// Longest interval between tests of a kind: 30 days.
 pub(crate) const LONGEST_EVERY_NS: u64 = 30 * super::DAY_NS;
 /// Shortest interval between surveys: 10 minutes.
@@ -104,6 +106,13 @@ impl Config {
                 "rtt: interval {} exceeds the maximum of {}",
                 TimeSpan(rtt.interval_ns),
                 TimeSpan(LONGEST_INTERVAL_NS)
+            ));
+        }
+        if rtt.timeout_ns > LONGEST_TIMEOUT_NS {
+            return wrong(format!(
+                "rtt: timeout {} exceeds the maximum of {}",
+                TimeSpan(rtt.timeout_ns),
+                TimeSpan(LONGEST_TIMEOUT_NS)
             ));
         }
         let plan = rtt.plan(super::DAY_NS);

@@ -62,6 +62,10 @@ const REFUSED: &[(&str, &str)] = &[
         "rtt: interval 2min exceeds the maximum of 1min",
     ),
     ("[rtt]\ninterval = \"1us\"", "rtt: interval"),
+    (
+        "[rtt]\ntimeout = \"6s\"",
+        "rtt: timeout 6s exceeds the maximum of 5s",
+    ),
     ("[rtt]\nwindow = 0", "rtt: window"),
     ("[rtt]\nlength = 9", "rtt: length"),
     ("[flows]\nrate = \"1Mbit/s\"", "every"),

@@ -110,7 +110,8 @@ impl Schedule {
         for (pair, Pair { .. }) in config.own_pairs() {
             let key = schedule.moments.key(pair);
             let rtt = Continuous {
-                due_ns: now_ns.saturating_add(draw(key, now_ns) % SPREAD_NS),
+                // Not in this second: one that was killed may have stored a part of it.
+                due_ns: now_ns.saturating_add(SECOND_NS + draw(key, now_ns) % SPREAD_NS),
                 running: None,
                 failures: 0,
             };

@@ -1,0 +1,166 @@
+//! What a watcher reports: changes, paths that carry nothing, dark flows, tests that ended. It has words and numbers, and
+//! must not know where they go.
+
+use serde::Serialize;
+use weir_record::WatchChange;
+use weir_units::{format_duration, format_percent};
+
+/// Kinds of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// A figure of a path has changed.
+    Change,
+    /// Nothing is answered on a path: an alarm.
+    Unreachable,
+    /// Flows of a test carried nothing while others did.
+    FlowDark,
+    /// A test at intervals has ended.
+    Test,
+    /// The configuration was read again.
+    Configuration,
+}
+
+/// Whether an alarm begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It is no alarm.
+    Happened,
+    /// It begins.
+    Raised,
+    /// It ends.
+    Cleared,
+}
+
+/// An event.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Event {
+    /// Time, Unix nanoseconds.
+    pub unix_ns: u64,
+    /// What happened.
+    pub event: What,
+    /// Whether an alarm begins or ends.
+    pub state: State,
+    /// Near host; empty where no path is concerned.
+    pub from: String,
+    /// Far host.
+    pub to: String,
+    /// The run with the evidence; none where the cells of the path have it.
+    pub run_id: Option<i64>,
+    /// The change; none for other events.
+    pub change: Option<ChangeFields>,
+    /// In a line.
+    pub detail: String,
+}
+
+/// The numbers of a change.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ChangeFields {
+    /// `p50`, `p90`, `loss` or `hops`.
+    pub metric: String,
+    /// First moment after it, Unix nanoseconds.
+    pub since_unix_ns: u64,
+    /// Value before: nanoseconds, a share or a number of hops.
+    pub before: f64,
+    /// Value after.
+    pub after: f64,
+    /// Lower bound of the value after, 95 %.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+}
+
+impl Event {
+    /// An event of a path that is no change.
+    #[must_use]
+    pub fn of_path(unix_ns: u64, event: What, state: State, names: (&str, &str), detail: String) -> Self {
+        Event {
+            unix_ns,
+            event,
+            state,
+            from: names.0.to_owned(),
+            to: names.1.to_owned(),
+            run_id: None,
+            change: None,
+            detail,
+        }
+    }
+
+    /// A change of a path.
+    #[must_use]
+    pub fn of_change(names: (&str, &str), change: &WatchChange) -> Self {
+        let (unix_ns, detail) = (change.found_unix_ns, in_words(names, change));
+        let mut event = Event::of_path(unix_ns, What::Change, State::Happened, names, detail);
+        event.change = Some(ChangeFields {
+            metric: change.metric.clone(),
+            since_unix_ns: change.since_unix_ns,
+            before: change.before,
+            after: change.after,
+            low: change.low,
+            high: change.high,
+        });
+        event
+    }
+}
+
+fn in_words(names: (&str, &str), change: &WatchChange) -> String {
+    let title = match change.metric.as_str() {
+        "p50" => "P50 of the RTT",
+        "p90" => "P90 of the RTT",
+        "loss" => "loss",
+        other => other,
+    };
+    let value = |value: f64| match change.metric.as_str() {
+        "loss" => format_percent(value),
+        "hops" => format!("{value}"),
+        _ => format_duration(value.max(0.0) as u64),
+    };
+    let interval = match change.metric.as_str() {
+        "hops" => String::new(),
+        _ => format!(" (95 % interval {} to {})", value(change.low), value(change.high)),
+    };
+    let relative = match change.metric.as_str() {
+        "p50" | "p90" if change.before > 0.0 => {
+            format!("{:+.1} % ", 100.0 * (change.after / change.before - 1.0))
+        }
+        _ => String::new(),
+    };
+    let ago = change.found_unix_ns.saturating_sub(change.since_unix_ns);
+    format!(
+        "{} to {}: {title} changed {relative}from {} to {}{interval}, {} ago",
+        names.0,
+        names.1,
+        value(change.before),
+        value(change.after),
+        format_duration(ago)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_say_what_by_how_much_and_since_when() {
+        let change = |metric: &str, before, after, low, high| WatchChange {
+            metric: metric.to_owned(),
+            since_unix_ns: 1_000,
+            found_unix_ns: 420_000_001_000,
+            before,
+            after,
+            low,
+            high,
+        };
+        let detail = |change: &WatchChange| Event::of_change(("lon", "ams"), change).detail;
+        assert_eq!(
+            detail(&change("p90", 50e6, 53e6, 52.5e6, 53.5e6)),
+            "lon to ams: P90 of the RTT changed +6.0 % from 50.0 ms to 53.0 ms (95 % interval 52.5 ms to 53.5 ms), 7 min ago"
+        );
+        assert_eq!(
+            detail(&change("hops", 12.0, 14.0, 14.0, 14.0)),
+            "lon to ams: hops changed from 12 to 14, 7 min ago"
+        );
+        assert!(detail(&change("loss", 0.0, 0.01, 0.008, 0.012)).contains("loss changed from 0 % to 1"));
+    }
+}

@@ -1,0 +1,163 @@
+//! From RTT packets to cells of seconds, and from those to cells of minutes and hours. Pure: records come in, cells go out;
+//! it knows no clock and no store.
+
+use std::collections::BTreeMap;
+
+use weir_record::{RttPacket, WatchCell};
+
+use crate::change::{MINUTE_NS, Minute};
+
+/// Seconds that are kept open for packets that settle late; a packet of an older second opens it anew.
+const OPEN: usize = 120;
+
+/// The seconds of a path that are still open.
+#[derive(Clone, Debug, Default)]
+pub struct Gather {
+    /// By start, Unix seconds; whether it has changed since the last [`take`](Self::take).
+    open: BTreeMap<u64, (WatchCell, bool)>,
+    last_answer_ns: Option<u64>,
+}
+
+impl Gather {
+    /// Adds a packet whose fate is settled.
+    pub fn add(&mut self, packet: &RttPacket) {
+        let start_s = packet.sent_unix_ns / 1_000_000_000;
+        let (cell, changed) = self.open.entry(start_s).or_default();
+        cell.start_s = start_s;
+        *changed = true;
+        cell.sent += 1;
+        cell.lost += u64::from(packet.lost);
+        cell.duplicates += u64::from(packet.duplicates);
+        if let Some(rtt_ns) = packet.rtt_ns.filter(|_| !packet.lost) {
+            cell.rtt.record(rtt_ns);
+            self.last_answer_ns = self.last_answer_ns.max(Some(packet.sent_unix_ns));
+        }
+        cell.hops = packet
+            .delta_ttl
+            .and_then(|hops| u32::try_from(hops).ok())
+            .or(cell.hops);
+    }
+
+    /// Cells that have changed since the last call, whole, in order of time.
+    pub fn take(&mut self) -> Vec<WatchCell> {
+        let changed = self.open.values_mut().filter(|(_, changed)| *changed);
+        let taken = changed.map(|(cell, changed)| {
+            *changed = false;
+            cell.clone()
+        });
+        let taken = taken.collect();
+        while self.open.len() > OPEN {
+            self.open.pop_first();
+        }
+        taken
+    }
+
+    /// Send time of the last packet that was answered, Unix nanoseconds.
+    #[must_use]
+    pub fn last_answer_ns(&self) -> Option<u64> {
+        self.last_answer_ns
+    }
+}
+
+/// Sums cells, in order of time, into cells of `span_s` seconds.
+#[must_use]
+pub fn sum(cells: &[WatchCell], span_s: u64) -> Vec<WatchCell> {
+    let mut sums: Vec<WatchCell> = Vec::new();
+    for cell in cells {
+        let start_s = cell.start_s - cell.start_s % span_s.max(1);
+        match sums.last_mut().filter(|sum| sum.start_s == start_s) {
+            Some(sum) => sum.merge(cell),
+            None => sums.push(WatchCell {
+                start_s,
+                ..cell.clone()
+            }),
+        }
+    }
+    sums
+}
+
+/// A cell of a minute, as change points take it.
+#[must_use]
+pub fn minute(cell: &WatchCell) -> Minute {
+    debug_assert_eq!(cell.start_s % (MINUTE_NS / 1_000_000_000), 0);
+    Minute {
+        start_ns: cell.start_s.saturating_mul(1_000_000_000),
+        p50_ns: cell.rtt.quantile(0.5),
+        p90_ns: cell.rtt.quantile(0.9),
+        sent: cell.sent,
+        lost: cell.lost,
+        hops: cell.hops,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(sent_ms: u64, rtt_ms: Option<u64>) -> RttPacket {
+        RttPacket {
+            sent_unix_ns: sent_ms * 1_000_000,
+            rtt_ns: rtt_ms.map(|rtt| rtt * 1_000_000),
+            lost: rtt_ms.is_none(),
+            delta_ttl: rtt_ms.map(|_| 9),
+            ..RttPacket::default()
+        }
+    }
+
+    #[test]
+    fn packets_come_into_the_second_in_which_they_were_sent() {
+        let mut gather = Gather::default();
+        [
+            packet(60_000, Some(20)),
+            packet(60_999, Some(30)),
+            packet(61_000, Some(40)),
+        ]
+        .iter()
+        .for_each(|packet| gather.add(packet));
+        let cells = gather.take();
+        assert_eq!(
+            cells
+                .iter()
+                .map(|cell| (cell.start_s, cell.sent))
+                .collect::<Vec<_>>(),
+            [(60, 2), (61, 1)]
+        );
+        assert_eq!(gather.take(), []);
+        // A loss settles two seconds late, and the cell is whole again.
+        gather.add(&packet(60_500, None));
+        let again = gather.take();
+        assert_eq!(
+            (again.len(), again[0].sent, again[0].lost, again[0].hops),
+            (1, 3, 1, Some(9))
+        );
+        assert_eq!(again[0].rtt.max(), Some(30_000_000));
+        assert_eq!(gather.last_answer_ns(), Some(61_000_000_000));
+    }
+
+    #[test]
+    fn sums_are_those_of_all_packets_of_the_span() {
+        let mut gather = Gather::default();
+        let mut all = Gather::default();
+        for place in 0..1_000u64 {
+            let rtt = (!place.is_multiple_of(37)).then_some(20 + place % 17);
+            gather.add(&packet(119_000 + place * 200, rtt));
+            all.add(&packet(120_000, rtt));
+        }
+        let seconds = gather.take();
+        assert_eq!(seconds.len(), 200);
+        let minutes = sum(&seconds, 60);
+        assert_eq!(
+            minutes.iter().map(|cell| cell.start_s).collect::<Vec<_>>(),
+            [60, 120, 180, 240, 300]
+        );
+        let mut whole = minutes[0].clone();
+        minutes[1..].iter().for_each(|minute| whole.merge(minute));
+        let expected = &all.take()[0];
+        assert_eq!(
+            (whole.sent, whole.lost, &whole.rtt),
+            (expected.sent, expected.lost, &expected.rtt)
+        );
+        let seen = minute(&minutes[1]);
+        assert_eq!((seen.start_ns, seen.sent), (120_000_000_000, 300));
+    }
+}

@@ -1,0 +1,308 @@
+//! Runs one test over the measurements of `weir-measure`, on a thread of its own. It must not know when tests start.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+use weir_measure::flows::{self, FlowsSummary};
+use weir_measure::rtt::{self, stamp};
+use weir_measure::survey::{Survey, run_step};
+use weir_measure::{AgentAddress, Family, MeasureError, Session, Sink, Stop};
+use weir_net::clock;
+use weir_record::Record;
+use weir_results::{NewRun, Outcome, Recorder, RunId, Store, StoreError, Writer};
+
+use super::{Watcher, owned};
+use crate::config::{Config, Host};
+use crate::gather::Gather;
+use crate::plan::flows_plan;
+use crate::schedule::{Kind, Task};
+
+/// What became of a test.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    /// Why it did not come about, or broke off.
+    pub failure: Option<String>,
+    /// Its run.
+    pub run: Option<RunId>,
+    /// Dark flows, each in a line.
+    pub dark: Vec<String>,
+}
+
+impl Done {
+    pub fn failed(reason: String) -> Self {
+        Done {
+            failure: Some(reason),
+            ..Done::default()
+        }
+    }
+
+    /// In a line.
+    pub fn detail(&self, kind: Kind, (from, to): (&str, &str)) -> String {
+        let name = match kind {
+            Kind::Rtt => "RTT",
+            Kind::Flows => "flow test",
+            Kind::Survey => "survey",
+        };
+        match &self.failure {
+            Some(reason) => format!("{from} to {to}: the {name} failed: {reason}"),
+            None => format!("{from} to {to}: the {name} has ended"),
+        }
+    }
+}
+
+/// A test that is about to run.
+pub(super) struct Executor {
+    task: Task,
+    until_ns: u64,
+    host: Host,
+    config: Config,
+    token: weir_wire::Token,
+    db: PathBuf,
+    parent: RunId,
+    version: String,
+    gather: Arc<Mutex<Gather>>,
+    stop: Stop,
+}
+
+/// Leaves RTT packets in open cells.
+struct IntoCells(Arc<Mutex<Gather>>);
+
+impl Sink for IntoCells {
+    fn record(&self, record: Record) {
+        if let Record::RttPacket(packet) = record {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).add(&packet);
+        }
+    }
+}
+
+/// Hands records to the store's writer.
+struct IntoRun(Recorder);
+
+impl Sink for IntoRun {
+    fn record(&self, record: Record) {
+        self.0.record(record);
+    }
+}
+
+/// Why a stored test failed.
+#[derive(Debug, thiserror::Error)]
+enum TestError {
+    #[error(transparent)]
+    Measure(#[from] MeasureError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Executor {
+    pub fn new(
+        watcher: &Watcher<'_>,
+        task: Task,
+        until_ns: u64,
+        parent: RunId,
+        gather: Arc<Mutex<Gather>>,
+        stop: Stop,
+    ) -> Self {
+        let config = &watcher.config;
+        Executor {
+            task,
+            until_ns,
+            host: config.hosts[config.pairs[task.pair].to].clone(),
+            config: config.clone(),
+            token: watcher.token.clone(),
+            db: owned(watcher.db),
+            parent,
+            version: watcher.version.to_owned(),
+            gather,
+            stop,
+        }
+    }
+
+    pub fn run(mut self) -> Done {
+        let done = match self.task.kind {
+            Kind::Rtt => self.rtt().map(|()| Done::default()).map_err(TestError::from),
+            Kind::Flows => self.flows(),
+            Kind::Survey => self.survey(),
+        };
+        done.unwrap_or_else(|error| Done::failed(error.to_string()))
+    }
+
+    fn session(&mut self) -> Result<Session, MeasureError> {
+        let token = match &self.host.token_file {
+            Some(file) => weir_control::read_token(file)?,
+            None => self.token.clone(),
+        };
+        Session::connect(&AgentAddress {
+            host: self.host.address.clone(),
+            family: Family::Any,
+            token,
+        })
+    }
+
+    fn rtt(&mut self) -> Result<(), MeasureError> {
+        let left_ns = self.until_ns.saturating_sub(clock::unix_ns()).max(1_000_000_000);
+        let sink = IntoCells(self.gather.clone());
+        if self.host.stamp {
+            let remote = weir_control::resolve(&self.host.address, stamp::STAMP_PORT, Family::Any)?;
+            let codec = stamp::StampCodec::new(None, 0);
+            stamp::run(remote, &codec, &self.config.rtt.plan(left_ns), &sink, &self.stop)?;
+            return Ok(());
+        }
+        let mut session = self.session()?;
+        let plan = self.config.rtt.plan(left_ns.min(session.limits.max_duration_ns));
+        rtt::run(&mut session, &plan, &sink, &self.stop)?;
+        Ok(())
+    }
+
+    fn flows(&mut self) -> Result<Done, TestError> {
+        let Some(kind) = self.config.flows else {
+            return Ok(Done::default());
+        };
+        let mut session = self.session()?;
+        let plan = flows_plan(&kind);
+        let stop = self.stop.clone();
+        let (run, summary) = self.stored(
+            "flows",
+            json(&plan),
+            self.parent,
+            &json(&session.remote_host),
+            |sink| {
+                let summary = flows::run(&mut session, &plan, u64::MAX, sink, &stop)?;
+                Ok((json(&summary), summary))
+            },
+        )?;
+        Ok(Done {
+            failure: summary.aborted().map(|error| error.to_string()),
+            run: Some(run),
+            dark: dark_flows(&summary),
+        })
+    }
+
+    fn survey(&mut self) -> Result<Done, TestError> {
+        let Some(kind) = self.config.survey.clone() else {
+            return Ok(Done::default());
+        };
+        let mut session = self.session()?;
+        let store = Store::open(&self.db)?;
+        let run = store.begin_run(&self.new_run("survey", json(&kind.plan), self.parent))?;
+        let remote = json(&session.remote_host);
+        store.set_remote_host(run, &remote)?;
+        let mut survey = Survey::new(kind.plan.clone(), session.limits, session.address().ip());
+        let made = self.steps(&mut session, &mut survey, run, &remote);
+        let (outcome, reason) = match &made {
+            Err(error) => (Outcome::Failed, Some(error.to_string())),
+            Ok(()) if self.is_over() => (Outcome::Interrupted, None),
+            Ok(()) => (Outcome::Finished, None),
+        };
+        store.end_run(
+            run,
+            outcome,
+            reason.as_deref(),
+            clock::unix_ns(),
+            &json(&survey.summary()),
+        )?;
+        Ok(Done {
+            failure: reason,
+            run: Some(run),
+            dark: Vec::new(),
+        })
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.is_set() || clock::unix_ns() >= self.until_ns
+    }
+
+    /// Makes step after step, each a run below that of the survey.
+    fn steps(
+        &mut self,
+        session: &mut Session,
+        survey: &mut Survey,
+        parent: RunId,
+        remote: &Value,
+    ) -> Result<(), TestError> {
+        while let Some((step, max_bytes)) = survey.next_step() {
+            if self.is_over() {
+                return Ok(());
+            }
+            let stop = self.stop.clone();
+            let (_, summary) = self.stored(step.kind(), json(&step), parent, remote, |sink| {
+                let summary = run_step(session, &step, max_bytes, sink, &stop)?;
+                // Without the name of the step around it.
+                let inner = json(&summary)
+                    .as_object()
+                    .and_then(|named| named.values().next().cloned());
+                Ok((inner.unwrap_or_default(), summary))
+            })?;
+            if let Some(error) = summary.aborted() {
+                return Err(error.into());
+            }
+            survey.on_result(&step, summary);
+        }
+        Ok(())
+    }
+
+    fn new_run(&self, kind: &str, parameters: Value, parent: RunId) -> NewRun {
+        NewRun {
+            kind: kind.to_owned(),
+            target: self.host.address.clone(),
+            parent: Some(parent),
+            parameters,
+            started_unix_ns: clock::unix_ns(),
+            weir_version: self.version.clone(),
+            ..NewRun::default()
+        }
+    }
+
+    /// Runs a measurement whose records and summary become a run.
+    fn stored<T>(
+        &self,
+        kind: &str,
+        parameters: Value,
+        parent: RunId,
+        remote: &Value,
+        measure: impl FnOnce(&dyn Sink) -> Result<(Value, T), MeasureError>,
+    ) -> Result<(RunId, T), TestError> {
+        let store = Store::open(&self.db)?;
+        let run = store.begin_run(&self.new_run(kind, parameters, parent))?;
+        store.set_remote_host(run, remote)?;
+        let (recorder, writer) = Writer::spawn(&self.db, run)?;
+        let sink = IntoRun(recorder);
+        let measured = measure(&sink);
+        drop(sink);
+        let written = writer.finish();
+        let (outcome, reason) = match &measured {
+            Err(error) => (Outcome::Failed, Some(error.to_string())),
+            Ok(_) if self.stop.is_set() => (Outcome::Interrupted, None),
+            Ok(_) => (Outcome::Finished, None),
+        };
+        let summary = measured.as_ref().map_or(&Value::Null, |(summary, _)| summary);
+        store.end_run(run, outcome, reason.as_deref(), clock::unix_ns(), summary)?;
+        written?;
+        Ok((run, measured?.1))
+    }
+}
+
+/// Flows of which nothing arrived, while others of the same direction did.
+fn dark_flows(summary: &FlowsSummary) -> Vec<String> {
+    let directions = [("forward", &summary.forward), ("reverse", &summary.reverse)];
+    let each = directions
+        .into_iter()
+        .filter_map(|(name, direction)| Some((name, direction.as_ref()?)));
+    each.filter(|(_, direction)| direction.received > 0)
+        .flat_map(|(name, direction)| {
+            let flows = direction.receiver.per_flow.iter().enumerate();
+            let dark = flows.filter(|(_, flow)| flow.sent > 0 && flow.counts.received == 0);
+            dark.map(move |(index, flow)| {
+                format!(
+                    "flow {index} {name}, destination port {}, was dark: 0 of {} packets arrived",
+                    flow.port, flow.sent
+                )
+            })
+        })
+        .collect()
+}
+
+/// A value as stored: plain data always serialises; null would leave the column empty.
+fn json(value: &impl serde::Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}

@@ -1,0 +1,342 @@
+//! Runs a watcher: starts what the schedule says, stores what comes back, and reports. Threads, sockets and the store are
+//! here and below, and nowhere else in this crate.
+//!
+//! One thread has the schedule, the store and the change points. Each running test has a thread of its own; RTT tests leave
+//! their packets in a [`Gather`](crate::gather::Gather), which this thread empties twice a second, so that a slow disk holds
+//! up no packet.
+
+mod executor;
+mod keeper;
+mod path;
+
+use std::collections::BTreeMap;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use serde::Serialize;
+use thiserror::Error;
+use weir_alarm::{Deliveries, Hook, Message};
+use weir_measure::Stop;
+use weir_net::clock;
+use weir_net::host::HostFacts;
+use weir_results::{NewRun, Outcome, RunId, Store, StoreError};
+
+use crate::config::Config;
+use crate::event::{Event, State, What};
+use crate::plan::Plan;
+use crate::schedule::{Kind, Schedule, Start, Task};
+use executor::{Done, Executor};
+use keeper::Keeper;
+use path::Path;
+
+/// How often cells are stored.
+const FLUSH_NS: u64 = 500_000_000;
+/// Longest sleep: how soon signals are seen.
+const NAP: Duration = Duration::from_millis(100);
+/// How long tests are waited for at the end.
+const PATIENCE_NS: u64 = 20_000_000_000;
+
+/// Why a watcher cannot start.
+#[derive(Debug, Error)]
+pub enum WatchError {
+    /// The store cannot be opened or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A thread could not be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(std::io::Error),
+}
+
+/// What a watcher is given.
+pub struct Watcher<'a> {
+    /// The configuration to begin with, and its plan.
+    pub config: Config,
+    /// Of that configuration.
+    pub plan: Plan,
+    /// The results store.
+    pub db: &'a FilePath,
+    /// Token for agents whose host has no `token-file`, as the environment has it; checked when it is used.
+    pub token: weir_wire::Token,
+    /// Version of the Weir that measures.
+    pub version: &'a str,
+    /// Where events go besides `report`.
+    pub hooks: Vec<Hook>,
+    /// Reads the configuration again.
+    pub read_again: &'a dyn Fn() -> Result<(Config, Plan), String>,
+    /// Set when it is to be read again.
+    pub reload: &'a AtomicBool,
+    /// Takes events.
+    pub report: &'a dyn Fn(&Event),
+}
+
+/// A test that ended.
+struct Ended {
+    task: Task,
+    done: Done,
+}
+
+struct Running<'a> {
+    watcher: &'a mut Watcher<'a>,
+    store: Store,
+    run: RunId,
+    keeper: Keeper,
+    schedule: Schedule,
+    paths: Vec<Path>,
+    tests: BTreeMap<Task, (Stop, u64)>,
+    ended: (Sender<Ended>, Receiver<Ended>),
+    deliveries: Deliveries,
+    next_flush_ns: u64,
+}
+
+#[derive(Serialize)]
+struct Parameters<'a> {
+    here: &'a str,
+    pairs: Vec<(&'a str, &'a str)>,
+    plan: &'a Plan,
+}
+
+/// Watches until it is stopped.
+///
+/// # Errors
+/// When the store cannot be opened, or the end of the run cannot be stored.
+pub fn run<'a>(watcher: &'a mut Watcher<'a>, stop: &Stop) -> Result<(), WatchError> {
+    let deliveries = Deliveries::start(&watcher.hooks).map_err(WatchError::Thread)?;
+    let store = Store::open(watcher.db)?;
+    let local = HostFacts::read(None);
+    let run = store.begin_run(&new_run(watcher, &local))?;
+    let now_ns = clock::unix_ns();
+    let mut running = Running {
+        schedule: Schedule::new(&watcher.config, &watcher.plan, now_ns),
+        paths: Vec::new(),
+        keeper: Keeper::default(),
+        tests: BTreeMap::new(),
+        ended: channel(),
+        deliveries,
+        next_flush_ns: 0,
+        watcher,
+        store,
+        run,
+    };
+    running.open_paths(now_ns)?;
+    running.until(stop);
+    running.end_tests();
+    running.flush(clock::unix_ns());
+    let ended = running.store.end_run(
+        run,
+        Outcome::Finished,
+        None,
+        clock::unix_ns(),
+        &serde_json::Value::Null,
+    );
+    Ok(ended?)
+}
+
+fn new_run(watcher: &Watcher<'_>, local: &HostFacts) -> NewRun {
+    let config = &watcher.config;
+    let name = |host: usize| config.hosts[host].name.as_str();
+    let own: Vec<_> = config
+        .own_pairs()
+        .map(|(_, pair)| (name(pair.from), name(pair.to)))
+        .collect();
+    let parameters = Parameters {
+        here: name(config.here),
+        plan: &watcher.plan,
+        pairs: own,
+    };
+    NewRun {
+        kind: "watch".to_owned(),
+        target: parameters
+            .pairs
+            .iter()
+            .map(|pair| pair.1)
+            .collect::<Vec<_>>()
+            .join(", "),
+        // Plain data always serialises; null would leave the column empty.
+        parameters: serde_json::to_value(&parameters).unwrap_or_default(),
+        local_host: serde_json::to_value(local).unwrap_or_default(),
+        started_unix_ns: clock::unix_ns(),
+        weir_version: watcher.version.to_owned(),
+        ..NewRun::default()
+    }
+}
+
+impl Running<'_> {
+    fn until(&mut self, stop: &Stop) {
+        while !stop.is_set() {
+            if self.watcher.reload.swap(false, Ordering::Relaxed) {
+                self.read_again();
+            }
+            let now_ns = clock::unix_ns();
+            for start in self.schedule.wake(now_ns) {
+                self.start(start);
+            }
+            for (end, until_ns) in self.tests.values() {
+                // An RTT test ends by itself; others may hang.
+                if now_ns > until_ns.saturating_add(PATIENCE_NS) {
+                    end.set();
+                }
+            }
+            if now_ns >= self.next_flush_ns || self.next_flush_ns > now_ns + FLUSH_NS {
+                self.next_flush_ns = now_ns + FLUSH_NS;
+                self.flush(now_ns);
+            }
+            let wait_ns = self
+                .schedule
+                .next_wake()
+                .unwrap_or(u64::MAX)
+                .saturating_sub(now_ns);
+            let wait = Duration::from_nanos(wait_ns).min(NAP);
+            if let Ok(ended) = self.ended.1.recv_timeout(wait) {
+                self.take(ended);
+            }
+        }
+    }
+
+    /// Opens the paths of this watcher's pairs; those that were open stay.
+    fn open_paths(&mut self, now_ns: u64) -> Result<(), StoreError> {
+        let config = &self.watcher.config;
+        let mut before = std::mem::take(&mut self.paths);
+        for (pair, hosts) in config.own_pairs() {
+            let names = (&config.hosts[hosts.from].name, &config.hosts[hosts.to].name);
+            let known = before.iter().position(|path| path.is_between(names));
+            let path = match known {
+                Some(place) => before.swap_remove(place).of_pair(pair),
+                None => Path::open(&self.store, pair, names, now_ns)?,
+            };
+            self.paths.push(path);
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, start: Start) {
+        let Start { task, until_ns } = start;
+        let Some(path) = self.paths.iter().find(|path| path.pair == task.pair) else {
+            return;
+        };
+        let stop = Stop::default();
+        self.tests.insert(task, (stop.clone(), until_ns));
+        let executor = Executor::new(self.watcher, task, until_ns, self.run, path.gather.clone(), stop);
+        let ended = self.ended.0.clone();
+        let spawned = std::thread::Builder::new()
+            .name("watch-test".into())
+            .spawn(move || {
+                let done = executor.run();
+                // Nobody listens any more when the watcher has ended.
+                let _ = ended.send(Ended { task, done });
+            });
+        if let Err(error) = spawned {
+            let done = Done::failed(format!("cannot start a thread: {error}"));
+            let _ = self.ended.0.send(Ended { task, done });
+        }
+    }
+
+    fn take(&mut self, Ended { task, done }: Ended) {
+        let now_ns = clock::unix_ns();
+        self.tests.remove(&task);
+        self.schedule.ended(now_ns, task, done.failure.is_some());
+        let Some(path) = self.paths.iter_mut().find(|path| path.pair == task.pair) else {
+            return;
+        };
+        let names = path.names();
+        if let Some(reason) = &done.failure {
+            tracing::debug!(from = names.0, to = names.1, kind = ?task.kind, reason, "a test failed");
+        }
+        let mut events = Vec::new();
+        if task.kind == Kind::Rtt {
+            path.last_failure = done.failure.or(path.last_failure.take());
+        } else {
+            let detail = done.detail(task.kind, names);
+            events.push(Event::of_path(now_ns, What::Test, State::Happened, names, detail));
+            let dark = done.dark.iter();
+            events.extend(dark.map(|detail| {
+                Event::of_path(now_ns, What::FlowDark, State::Happened, names, detail.clone())
+            }));
+        }
+        for mut event in events {
+            event.run_id = done.run.map(|run| run.0);
+            self.report(&event);
+        }
+    }
+
+    fn report(&mut self, event: &Event) {
+        (self.watcher.report)(event);
+        self.deliveries.deliver(message(event));
+    }
+
+    /// Stores cells, and looks for changes in the minutes that are complete.
+    fn flush(&mut self, now_ns: u64) {
+        // A watcher without tests that are stored has no other heartbeat.
+        let beat = self.store.heartbeat(self.run);
+        self.keeper.note(beat.err());
+        for path in &mut self.paths {
+            self.keeper.gather(path);
+        }
+        self.keeper.store(&self.store);
+        let mut events = Vec::new();
+        for path in &mut self.paths {
+            events.extend(path.observe(now_ns));
+            events.extend(self.keeper.roll_up(&self.store, path, now_ns));
+        }
+        events.iter().for_each(|event| self.report(event));
+        self.keeper.tidy(&self.store, &self.paths, now_ns);
+    }
+
+    fn end_tests(&mut self) {
+        self.tests.values().for_each(|(stop, _)| stop.set());
+        let deadline_ns = clock::monotonic_ns() + PATIENCE_NS;
+        while !self.tests.is_empty() && clock::monotonic_ns() < deadline_ns {
+            if let Ok(ended) = self.ended.1.recv_timeout(NAP) {
+                self.take(ended);
+            }
+        }
+    }
+
+    fn read_again(&mut self) {
+        let read = (self.watcher.read_again)();
+        let detail = match read {
+            Err(reason) => format!("the configuration is refused, and the one before stays: {reason}"),
+            Ok((config, plan)) => {
+                self.end_tests();
+                (self.watcher.config, self.watcher.plan) = (config, plan);
+                let now_ns = clock::unix_ns();
+                self.schedule = Schedule::new(&self.watcher.config, &self.watcher.plan, now_ns);
+                let opened = self.open_paths(now_ns);
+                self.keeper.note(opened.err());
+                format!("the configuration was read again: {} pairs", self.paths.len())
+            }
+        };
+        let event = Event::of_path(
+            clock::unix_ns(),
+            What::Configuration,
+            State::Happened,
+            ("", ""),
+            detail,
+        );
+        self.report(&event);
+    }
+}
+
+/// An event as hooks get it.
+fn message(event: &Event) -> Message {
+    // Plain data always serialises.
+    let json = serde_json::to_value(event).unwrap_or_default();
+    let word = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
+    let names = [
+        ("WEIR_EVENT", "event"),
+        ("WEIR_STATE", "state"),
+        ("WEIR_FROM", "from"),
+        ("WEIR_TO", "to"),
+        ("WEIR_DETAIL", "detail"),
+    ];
+    Message {
+        variables: names.map(|(variable, name)| (variable, word(name))).to_vec(),
+        json: json.to_string(),
+    }
+}
+
+/// The path of the store, for the threads of tests.
+fn owned(path: &FilePath) -> PathBuf {
+    path.to_path_buf()
+}

@@ -1,0 +1,11 @@
+//! The rate of false alarms over 200 seeds of 90 days: half a minute of CPU time.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../suite/changes.rs"]
+mod changes;
+#[path = "../suite/noise.rs"]
+mod noise;
+
+/// Paths of 90 days whose false alarms are counted.
+const SEEDS: u64 = 200;

@@ -1,0 +1,10 @@
+//! Change points of paths with natural noise, in virtual time.
+
+// Clippy allows unwrap in test functions only; here the functions that they call are tests as well.
+#![allow(clippy::unwrap_used)]
+
+mod changes;
+mod noise;
+
+/// Paths of 90 days whose false alarms are counted.
+const SEEDS: u64 = 16;
