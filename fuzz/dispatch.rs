@@ -38,12 +38,14 @@ mod fuzz_targets {
     pub mod protected_stream;
     pub mod slice_headers;
     pub mod stamp;
+    pub mod stored_distribution;
     pub mod stored_index;
     pub mod title_manifest;
     pub mod trap_file;
     pub mod tun_segments;
     pub mod udp_packets;
     pub mod video_format;
+    pub mod watch_file;
     pub mod webvtt;
     pub mod y4m;
 }

@@ -61,6 +61,43 @@ for path in PROFILES.glob("*.toml"):
 for path in pathlib.Path("../experiments").glob("*.toml"):
     text = "".join(line for line in path.read_text().splitlines(True) if not line.startswith("#"))
     seed("experiment_file", path.stem, text.encode())
+WATCH = """here = "lon"
+pairs = "mesh"
+[[host]]
+name = "lon"
+cloud = "aws:eu-west-2"
+[[host]]
+name = "ams"
+address = "ams.example.net:4747"
+token-file = "weir.token"
+cloud = "gcp"
+"""
+WATCHES = {
+    "mesh": WATCH,
+    "all": WATCH + """[rtt]
+interval = "200ms"
+window = 2
+length = 80
+timeout = "1s"
+[flows]
+every = "10min"
+duration = "10s"
+flows = 4
+[survey]
+every = "2h"
+rate = "20Mbit/s"
+max-bytes = "20MB"
+[budget]
+bytes-a-day = "2GB"
+usd-a-month = 9
+""",
+    "reflector": WATCH.replace('"mesh"', '[["lon", "r"]]') + '[[host]]\nname = "r"\nstamp = true\n',
+}
+for name, text in WATCHES.items():
+    seed("watch_file", name, text.encode())
+# A second of four packets; a value in the lowest bucket.
+seed("stored_distribution", "second", bytes.fromhex("03f0190002000a0086b909c0843d"))
+seed("stored_distribution", "zero", bytes([1, 0, 0, 0, 0]))
 for target, folder in {"pacing_scenario": "pacing", "trap_file": "traps"}.items():
     for path in pathlib.Path("../scenarios", folder).glob("*.toml"):
         text = "".join(line for line in path.read_text().splitlines(True) if not line.startswith("#"))

@@ -155,6 +155,7 @@ mod tests {
             "weir-tcp.1",
             "weir-twin.1",
             "weir-ui.1",
+            "weir-watch.1",
             "weir.1",
         ];
         assert_eq!(names, expected);

@@ -29,6 +29,11 @@ impl Exposition {
         self.family("gauge", name, unit, help, "")
     }
 
+    /// Begins a histogram, `NAME_UNIT`. Its samples are [buckets](Family::buckets).
+    pub fn histogram(&mut self, name: &str, unit: &str, help: &str) -> Family<'_> {
+        self.family("histogram", name, unit, help, "")
+    }
+
     fn family(&mut self, kind: &str, name: &str, unit: &str, help: &str, suffix: &str) -> Family<'_> {
         let name = match unit {
             "" => name.to_owned(),
@@ -57,7 +62,24 @@ impl Exposition {
 impl Family<'_> {
     /// Adds a sample. Labels of a family differ between samples.
     pub fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) -> &mut Self {
+        self.line("", labels, value)
+    }
+
+    /// Adds a histogram: upper bounds, ascending, each with the number of values at or below it; and the number of all.
+    pub fn buckets(&mut self, labels: &[(&str, &str)], at_most: &[(f64, u64)], all: u64) -> &mut Self {
+        let bounds = at_most
+            .iter()
+            .map(|(bound, count)| (format!("{bound:?}"), *count));
+        for (bound, count) in bounds.chain([("+Inf".to_owned(), all)]) {
+            let labels: Vec<_> = labels.iter().copied().chain([("le", bound.as_str())]).collect();
+            self.line("_bucket", &labels, count);
+        }
+        self
+    }
+
+    fn line(&mut self, suffix: &str, labels: &[(&str, &str)], value: impl Display) -> &mut Self {
         self.text.push_str(&self.sample);
+        self.text.push_str(suffix);
         for (place, (label, text)) in labels.iter().enumerate() {
             self.text.push(if place == 0 { '{' } else { ',' });
             let _ = write!(self.text, "{label}=\"{}\"", escaped(text));
@@ -90,6 +112,11 @@ mod tests {
             .sample(&[("sender", "1"), ("from", "c")], 0u64);
         text.gauge("weir_recv_connected", "", "Connected.").sample(&[], 1);
         text.gauge("weir_recv_rtt", "seconds", "RTT.").sample(&[], 0.0025);
+        text.histogram("weir_watch_rtt", "seconds", "RTT.").buckets(
+            &[("to", "ams")],
+            &[(0.001, 0), (1.0, 7)],
+            9,
+        );
         let expected = r##"# TYPE weir_recv_lost_packets counter
 # UNIT weir_recv_lost_packets packets
 # HELP weir_recv_lost_packets Lost.
@@ -102,6 +129,12 @@ weir_recv_connected 1
 # UNIT weir_recv_rtt_seconds seconds
 # HELP weir_recv_rtt_seconds RTT.
 weir_recv_rtt_seconds 0.0025
+# TYPE weir_watch_rtt_seconds histogram
+# UNIT weir_watch_rtt_seconds seconds
+# HELP weir_watch_rtt_seconds RTT.
+weir_watch_rtt_seconds_bucket{to="ams",le="0.001"} 0
+weir_watch_rtt_seconds_bucket{to="ams",le="1.0"} 7
+weir_watch_rtt_seconds_bucket{to="ams",le="+Inf"} 9
 # EOF
 "##;
         assert_eq!(text.finish(), expected);

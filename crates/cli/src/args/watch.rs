@@ -1,5 +1,6 @@
 //! Arguments of `weir watch`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
@@ -40,4 +41,7 @@ pub struct WatchArgs {
     /// A request that fails is repeated after 1 s and 3 s. Redirects are not followed.
     #[arg(long, value_name = "URL", action = ArgAction::Append, value_parser = Hook::webhook, help_heading = "Events")]
     pub webhook: Vec<Hook>,
+    /// Serve metrics as OpenMetrics at http://ADDR:PORT/metrics; port 0 selects a free port and prints it.
+    #[arg(long, value_name = "ADDR:PORT", help_heading = "Events")]
+    pub metrics: Option<SocketAddr>,
 }

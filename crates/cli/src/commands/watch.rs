@@ -12,7 +12,7 @@ use weir_watch::plan::Plan;
 use weir_watch::run::{self, Watcher};
 
 use super::output::print;
-use super::{Failure, connect, say, tables};
+use super::{Failure, connect, say, tables, url_on_this_host};
 use crate::args::{GlobalOptions, WatchArgs};
 
 /// Prints the plan, or watches until interrupted.
@@ -37,6 +37,13 @@ pub fn run(args: &WatchArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), 
         token: connect::token(args.token_file.as_deref())?,
         version: env!("CARGO_PKG_VERSION"),
         hooks: args.on_event.iter().chain(&args.webhook).cloned().collect(),
+        metrics: args.metrics,
+        serving: &|address| {
+            say(&format!(
+                "metrics at {}metrics",
+                url_on_this_host("http", address)
+            ))
+        },
         read_again: &|| read(args),
         reload: &reload,
         report: &|event| report(event, global.json),

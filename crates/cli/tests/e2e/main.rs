@@ -30,6 +30,7 @@ mod results;
 mod stamp;
 mod survey;
 mod tcp;
+mod watch;
 
 use serde_json::Value;
 

@@ -16,6 +16,8 @@ pub struct Gather {
     /// By start, Unix seconds; whether it has changed since the last [`take`](Self::take).
     open: BTreeMap<u64, (WatchCell, bool)>,
     last_answer_ns: Option<u64>,
+    /// All packets so far.
+    total: WatchCell,
 }
 
 impl Gather {
@@ -25,17 +27,11 @@ impl Gather {
         let (cell, changed) = self.open.entry(start_s).or_default();
         cell.start_s = start_s;
         *changed = true;
-        cell.sent += 1;
-        cell.lost += u64::from(packet.lost);
-        cell.duplicates += u64::from(packet.duplicates);
-        if let Some(rtt_ns) = packet.rtt_ns.filter(|_| !packet.lost) {
-            cell.rtt.record(rtt_ns);
+        count(cell, packet);
+        count(&mut self.total, packet);
+        if !packet.lost {
             self.last_answer_ns = self.last_answer_ns.max(Some(packet.sent_unix_ns));
         }
-        cell.hops = packet
-            .delta_ttl
-            .and_then(|hops| u32::try_from(hops).ok())
-            .or(cell.hops);
     }
 
     /// Cells that have changed since the last call, whole, in order of time.
@@ -52,11 +48,29 @@ impl Gather {
         taken
     }
 
+    /// All packets so far, as one cell.
+    #[must_use]
+    pub fn total(&self) -> &WatchCell {
+        &self.total
+    }
+
     /// Send time of the last packet that was answered, Unix nanoseconds.
     #[must_use]
     pub fn last_answer_ns(&self) -> Option<u64> {
         self.last_answer_ns
     }
+}
+
+/// Adds a packet to a cell.
+fn count(cell: &mut WatchCell, packet: &RttPacket) {
+    cell.sent += 1;
+    cell.lost += u64::from(packet.lost);
+    cell.duplicates += u64::from(packet.duplicates);
+    if let Some(rtt_ns) = packet.rtt_ns.filter(|_| !packet.lost) {
+        cell.rtt.record(rtt_ns);
+    }
+    let hops = packet.delta_ttl.and_then(|hops| u32::try_from(hops).ok());
+    cell.hops = hops.or(cell.hops);
 }
 
 /// Sums cells, in order of time, into cells of `span_s` seconds.

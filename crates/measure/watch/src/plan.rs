@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::Serialize;
 use weir_measure::flows::{FlowsPlan, FlowsWays};
-use weir_measure::survey::Survey;
+use weir_measure::survey::{Survey, SurveyPlan};
 use weir_measure::{Limits, VideoFormat};
 use weir_mesh::price::Prices;
 use weir_mesh::rounds::rounds;
@@ -124,6 +124,17 @@ pub fn flows_plan(kind: &FlowsKind) -> FlowsPlan {
     }
 }
 
+/// Limits of a survey: those of the agent, and TCP no faster than the media, so that a survey that recurs loads the path no
+/// more than the media would.
+#[must_use]
+pub fn survey_limits(plan: &SurveyPlan, agent: Limits) -> Limits {
+    Limits {
+        max_rate: agent.max_rate.min(plan.format.rate()),
+        max_flows: agent.max_flows.min(plan.max_flows),
+        ..agent
+    }
+}
+
 impl Plan {
     /// The plan of a file.
     ///
@@ -181,11 +192,7 @@ impl Plan {
         let Some(kind) = &config.survey else {
             return Ok(());
         };
-        let limits = Limits {
-            max_rate: kind.plan.format.rate(),
-            max_flows: kind.plan.max_flows,
-            ..Limits::default()
-        };
+        let limits = survey_limits(&kind.plan, Limits::default());
         let survey = Survey::new(kind.plan.clone(), limits, IpAddr::V4(Ipv4Addr::LOCALHOST));
         let (time_ns, payload) = survey.estimate(MTU);
         let bytes = scaled(payload, 1.0 + SURVEY_OVERHEAD) + SESSION_BYTES;

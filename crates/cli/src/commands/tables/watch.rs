@@ -39,7 +39,6 @@ pub fn watch_plan(plan: &Plan, budget: &Budget) -> String {
     if plan.pairs.len() > MOST_ROWS {
         text.push_str(&format!("... and {} more\n", plan.pairs.len() - MOST_ROWS));
     }
-    text.push('\n');
     if let Some(survey) = &plan.survey {
         text.push_str(&format!(
             "surveys: each pair every {}, {} rounds, one survey a host at a time, at most {} and {} each\n",

@@ -15,7 +15,7 @@ use weir_results::{NewRun, Outcome, Recorder, RunId, Store, StoreError, Writer};
 use super::{Watcher, owned};
 use crate::config::{Config, Host};
 use crate::gather::Gather;
-use crate::plan::flows_plan;
+use crate::plan::{flows_plan, survey_limits};
 use crate::schedule::{Kind, Task};
 
 /// What became of a test.
@@ -187,7 +187,8 @@ impl Executor {
         let run = store.begin_run(&self.new_run("survey", json(&kind.plan), self.parent))?;
         let remote = json(&session.remote_host);
         store.set_remote_host(run, &remote)?;
-        let mut survey = Survey::new(kind.plan.clone(), session.limits, session.address().ip());
+        let limits = survey_limits(&kind.plan, session.limits);
+        let mut survey = Survey::new(kind.plan.clone(), limits, session.address().ip());
         let made = self.steps(&mut session, &mut survey, run, &remote);
         let (outcome, reason) = match &made {
             Err(error) => (Outcome::Failed, Some(error.to_string())),

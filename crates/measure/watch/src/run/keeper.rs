@@ -109,28 +109,39 @@ impl Keeper {
 }
 
 /// Sums the seconds of a path up to `until_s` into minutes, and of hours that are complete the minutes; returns what has
-/// changed. Done again after a kill, it has the same result.
+/// changed. Changes are stored before their minutes: after a kill or an error in between they are found again.
 fn minutes(store: &Store, path: &mut Path, until_s: u64) -> Result<Vec<Event>, StoreError> {
     let from_s = path.seen_until_s;
-    let of_path = |cells: Vec<WatchCell>| cells.into_iter().map(|cell| (path.id, cell)).collect::<Vec<_>>();
-    let seconds = store.watch_cells(path.id, Span::Second, from_s, until_s)?;
-    let minutes = sum(&seconds, 60);
-    store.put_watch_cells(Span::Minute, &of_path(minutes.clone()))?;
+    let of_path = |cells: &[WatchCell]| {
+        cells
+            .iter()
+            .map(|cell| (path.id, cell.clone()))
+            .collect::<Vec<_>>()
+    };
+    let minutes = sum(&store.watch_cells(path.id, Span::Second, from_s, until_s)?, 60);
+    let mut watch = path.watch.clone();
+    let found: Vec<WatchChange> = minutes
+        .iter()
+        .flat_map(|cell| watch.push(&minute(cell)))
+        .map(|change| row(&change))
+        .collect();
+    for change in &found {
+        store.put_watch_change(path.id, change)?;
+    }
+    store.put_watch_cells(Span::Minute, &of_path(&minutes))?;
     let (from_hour_s, until_hour_s) = (from_s / 3600 * 3600, until_s / 3600 * 3600);
     if from_hour_s < until_hour_s {
         let all = store.watch_cells(path.id, Span::Minute, from_hour_s, until_hour_s)?;
-        store.put_watch_cells(Span::Hour, &of_path(sum(&all, 3600)))?;
+        store.put_watch_cells(Span::Hour, &of_path(&sum(&all, 3600)))?;
     }
-    let mut events = Vec::new();
-    for cell in &minutes {
-        for change in path.watch.push(&minute(cell)) {
-            let change = row(&change);
-            store.put_watch_change(path.id, &change)?;
-            events.push(Event::of_change(path.names(), &change));
-        }
+    (path.watch, path.seen_until_s) = (watch, until_s);
+    for change in &found {
+        *path.changes.entry(change.metric.clone()).or_default() += 1;
     }
-    path.seen_until_s = until_s;
-    Ok(events)
+    Ok(found
+        .iter()
+        .map(|change| Event::of_change(path.names(), change))
+        .collect())
 }
 
 fn row(change: &Change) -> WatchChange {

@@ -7,9 +7,11 @@
 
 mod executor;
 mod keeper;
+mod metrics;
 mod path;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,7 +19,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use thiserror::Error;
-use weir_alarm::{Deliveries, Hook, Message};
+use weir_alarm::{Deliveries, Hook, Message, MetricsServer};
 use weir_measure::Stop;
 use weir_net::clock;
 use weir_net::host::HostFacts;
@@ -33,6 +35,8 @@ use path::Path;
 
 /// How often cells are stored.
 const FLUSH_NS: u64 = 500_000_000;
+/// Nothing has been answered for so long, and for three windows: unreachable.
+const SILENT_NS: u64 = 15_000_000_000;
 /// Longest sleep: how soon signals are seen.
 const NAP: Duration = Duration::from_millis(100);
 /// How long tests are waited for at the end.
@@ -47,6 +51,9 @@ pub enum WatchError {
     /// A thread could not be started.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
+    /// Metrics cannot be served.
+    #[error("cannot serve metrics at {0}: {1}; choose another address with --metrics")]
+    Metrics(SocketAddr, std::io::Error),
 }
 
 /// What a watcher is given.
@@ -63,6 +70,10 @@ pub struct Watcher<'a> {
     pub version: &'a str,
     /// Where events go besides `report`.
     pub hooks: Vec<Hook>,
+    /// Where metrics are served.
+    pub metrics: Option<SocketAddr>,
+    /// Takes the address at which they are served.
+    pub serving: &'a dyn Fn(SocketAddr),
     /// Reads the configuration again.
     pub read_again: &'a dyn Fn() -> Result<(Config, Plan), String>,
     /// Set when it is to be read again.
@@ -87,6 +98,7 @@ struct Running<'a> {
     tests: BTreeMap<Task, (Stop, u64)>,
     ended: (Sender<Ended>, Receiver<Ended>),
     deliveries: Deliveries,
+    metrics: Option<MetricsServer>,
     next_flush_ns: u64,
 }
 
@@ -103,6 +115,13 @@ struct Parameters<'a> {
 /// When the store cannot be opened, or the end of the run cannot be stored.
 pub fn run<'a>(watcher: &'a mut Watcher<'a>, stop: &Stop) -> Result<(), WatchError> {
     let deliveries = Deliveries::start(&watcher.hooks).map_err(WatchError::Thread)?;
+    let metrics = watcher
+        .metrics
+        .map(|address| MetricsServer::start(address).map_err(|error| WatchError::Metrics(address, error)));
+    let metrics = metrics.transpose()?;
+    if let Some(server) = &metrics {
+        (watcher.serving)(server.address());
+    }
     let store = Store::open(watcher.db)?;
     let local = HostFacts::read(None);
     let run = store.begin_run(&new_run(watcher, &local))?;
@@ -114,6 +133,7 @@ pub fn run<'a>(watcher: &'a mut Watcher<'a>, stop: &Stop) -> Result<(), WatchErr
         tests: BTreeMap::new(),
         ended: channel(),
         deliveries,
+        metrics,
         next_flush_ns: 0,
         watcher,
         store,
@@ -274,12 +294,17 @@ impl Running<'_> {
             self.keeper.gather(path);
         }
         self.keeper.store(&self.store);
+        let rtt = &self.watcher.config.rtt;
+        let silent_ns = SILENT_NS.max(3 * rtt.interval_ns + rtt.timeout_ns);
         let mut events = Vec::new();
         for path in &mut self.paths {
-            events.extend(path.observe(now_ns));
+            events.extend(path.observe(now_ns, silent_ns));
             events.extend(self.keeper.roll_up(&self.store, path, now_ns));
         }
         events.iter().for_each(|event| self.report(event));
+        if let Some(server) = &self.metrics {
+            server.show(metrics::page(&self.paths));
+        }
         self.keeper.tidy(&self.store, &self.paths, now_ns);
     }
 

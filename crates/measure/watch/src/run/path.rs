@@ -1,5 +1,6 @@
 //! The state of one path: its open cells, its change points, and whether anything is answered on it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weir_alarm::{Alarm, Change as Turn, Hold};
@@ -12,8 +13,6 @@ use crate::gather::{Gather, minute};
 
 /// Minutes of the past from which the state of change points is made: a day.
 const PAST_S: u64 = 86_400;
-/// Nothing has been answered for so long: unreachable.
-const SILENT_NS: u64 = 15_000_000_000;
 const HOLD: Hold = Hold {
     raise_ns: 0,
     clear_ns: 5_000_000_000,
@@ -31,6 +30,8 @@ pub(super) struct Path {
     pub seen_until_s: u64,
     /// Why the last RTT test failed.
     pub last_failure: Option<String>,
+    /// Changes found so far, by metric.
+    pub changes: BTreeMap<String, u64>,
     since_ns: u64,
     unreachable: Alarm,
 }
@@ -60,6 +61,7 @@ impl Path {
             watch,
             seen_until_s: until_s,
             last_failure: None,
+            changes: BTreeMap::new(),
             since_ns: now_ns,
             unreachable: Alarm::default(),
         })
@@ -78,15 +80,21 @@ impl Path {
         (&self.from, &self.to) == names
     }
 
+    pub fn is_unreachable(&self) -> bool {
+        self.unreachable.is_raised()
+    }
+
     pub fn open_cells(&self) -> MutexGuard<'_, Gather> {
         self.gather.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Raises or clears the alarm of a path on which nothing is answered.
-    pub fn observe(&mut self, now_ns: u64) -> Option<Event> {
+    /// Raises or clears the alarm of a path on which nothing was answered for `most_silent_ns`.
+    pub fn observe(&mut self, now_ns: u64, most_silent_ns: u64) -> Option<Event> {
         let answered_ns = self.open_cells().last_answer_ns();
         let silent_ns = now_ns.saturating_sub(answered_ns.unwrap_or(0).max(self.since_ns));
-        let turn = self.unreachable.observe(now_ns, HOLD, silent_ns > SILENT_NS)?;
+        let turn = self
+            .unreachable
+            .observe(now_ns, HOLD, silent_ns > most_silent_ns)?;
         let (from, to) = self.names();
         let (state, detail) = match turn {
             Turn::Raised => {
@@ -102,7 +110,7 @@ impl Path {
                 State::Cleared,
                 format!(
                     "{from} to {to}: RTT packets are answered again, after {}",
-                    format_duration(lasted_ns + SILENT_NS)
+                    format_duration(lasted_ns.saturating_add(most_silent_ns))
                 ),
             ),
         };

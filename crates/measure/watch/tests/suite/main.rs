@@ -5,6 +5,7 @@
 
 mod changes;
 mod noise;
+mod size;
 
 /// Paths of 90 days whose false alarms are counted.
 const SEEDS: u64 = 16;
