@@ -93,6 +93,8 @@ const REFUSED: &str = r#"
 2 | lab run --set rat=5Mbit/s -- true | rat ; unknown key
 2 | lab run orcale -- true | orcale ; did you mean oracle
 2 | lab run bad.toml -- true | bad.toml ; rate
+2 | watch /nowhere.toml | cannot read /nowhere.toml
+2 | watch bad.toml --plan | bad.toml: line 1 ; rate
 2 | lab run --set rate={trace="/nowhere"} -- true | /nowhere
 2 | lab run --no-agent -- /nowhere/at-all | cannot run '/nowhere/at-all'
 2 | lab link up --name a/b | 'a/b'

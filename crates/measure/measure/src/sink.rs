@@ -22,6 +22,11 @@ pub struct Progress {
 pub trait Sink {
     /// A record to keep.
     fn record(&self, record: Record);
+    /// Whether seconds of this host's own counters are to be kept as well. Reading them takes most of the CPU of a test of a few
+    /// packets a second.
+    fn wants_own_counters(&self) -> bool {
+        true
+    }
     /// About once a second.
     fn progress(&self, progress: Progress) {
         let _ = progress;

@@ -190,7 +190,10 @@ impl<'a> Prober<'a> {
         self.shared.socket.set_ttl(self.plan.ttl)?;
         let (host_records, host_inbox) = channel();
         let taking = Taking::new(self.shared.clone())?;
-        let watch = HostWatch::start(Side::Local, self.interface.clone(), host_records)?;
+        let watch = sink
+            .wants_own_counters()
+            .then(|| HostWatch::start(Side::Local, self.interface.clone(), host_records))
+            .transpose()?;
         let replies = std::thread::Builder::new()
             .name("rtt-receive".into())
             .spawn(move || taking.run())

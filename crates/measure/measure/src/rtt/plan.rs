@@ -140,13 +140,13 @@ impl RttPlan {
         u64::from(self.window.to) * 1_000_000_000 / self.interval_ns.max(1)
     }
 
-    /// Packets whose times have to be remembered at once: those of twice the timeout, and of two windows; at least 4096, so
+    /// Packets whose times have to be remembered at once: those of twice the timeout, and of two windows; at least 256, so
     /// that what stalls for long is still known, and at most 2^18. A power of two.
     pub fn remembered(&self) -> usize {
         let a_second = u128::from(self.window.to) * 1_000_000_000 / u128::from(self.interval_ns.max(1));
         let waiting =
             a_second * 2 * u128::from(self.timeout_ns) / 1_000_000_000 + 2 * u128::from(self.window.to);
-        waiting.clamp(1 << 12, 1 << 18).next_power_of_two() as usize
+        waiting.clamp(1 << 8, 1 << 18).next_power_of_two() as usize
     }
 
     /// Checks what can be checked without the agent; `shortest` is the shortest packet of the protocol.
@@ -272,7 +272,7 @@ mod tests {
             timeout_ns,
             ..RttPlan::default()
         };
-        assert_eq!(plan(4, SECOND, 2 * SECOND).remembered(), 4096);
+        assert_eq!(plan(4, SECOND, 2 * SECOND).remembered(), 256);
         // 10,000 packets/s for 4 s, and two windows.
         assert_eq!(plan(100, SECOND / 100, 2 * SECOND).remembered(), 65_536);
         assert_eq!(plan(10_000, 1_000_000, 3600 * SECOND).remembered(), 1 << 18);

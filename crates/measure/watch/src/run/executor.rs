@@ -69,6 +69,10 @@ pub(super) struct Executor {
 struct IntoCells(Arc<Mutex<Gather>>);
 
 impl Sink for IntoCells {
+    fn wants_own_counters(&self) -> bool {
+        false
+    }
+
     fn record(&self, record: Record) {
         if let Record::RttPacket(packet) = record {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).add(&packet);

@@ -13,10 +13,10 @@ use crate::gather::{minute, sum};
 const SETTLE_S: u64 = 8;
 /// Cells that wait for the store at most: an hour of 50 paths.
 const MOST_WAITING: usize = 180_000;
-/// Ages at which cells are deleted, seconds: 3 days, 90 days, 5 years.
-const KEPT: [(Span, u64); 3] = [
-    (Span::Second, 3 * 86_400),
-    (Span::Minute, 90 * 86_400),
+/// Ages at which cells are deleted, seconds: 7 days, 400 days, 5 years.
+pub const KEPT: [(Span, u64); 3] = [
+    (Span::Second, 7 * 86_400),
+    (Span::Minute, 400 * 86_400),
     (Span::Hour, 1_826 * 86_400),
 ];
 /// Cells that one deletion takes.

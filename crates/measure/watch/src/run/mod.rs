@@ -30,6 +30,7 @@ use crate::event::{Event, State, What};
 use crate::plan::Plan;
 use crate::schedule::{Kind, Schedule, Start, Task};
 use executor::{Done, Executor};
+pub use keeper::KEPT;
 use keeper::Keeper;
 use path::Path;
 

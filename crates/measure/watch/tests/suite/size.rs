@@ -3,9 +3,10 @@
 use weir_record::{RttPacket, WatchCell};
 use weir_results::{PathId, Span, Store};
 use weir_watch::gather::{Gather, sum};
+use weir_watch::run::KEPT;
 
 const PATHS: u64 = 50;
-const DAY: u64 = 86_400;
+const YEAR_S: u64 = 366 * 86_400;
 
 /// Seconds of a path with four packets each: 48 ms and a tail, of which one in a hundred is lost.
 fn seconds(count: u64) -> Vec<WatchCell> {
@@ -60,18 +61,30 @@ fn bytes_a_row(span: Span, cells: &[WatchCell]) -> f64 {
 fn fifty_paths_for_a_year_take_less_than_ten_gigabytes() {
     let seconds = seconds(12 * 3_600);
     let minutes = sum(&seconds, 60);
+    // Twelve hours again and again, so that they fill pages.
     let hours = sum(&minutes, 3_600);
-    let rows = [
-        (Span::Second, &seconds, 3 * DAY),
-        (Span::Minute, &minutes, 90 * DAY / 60),
-        (Span::Hour, &hours, 365 * DAY / 3_600),
-    ];
+    let again = (0..50u64).flat_map(|turn| {
+        let shifted = hours.iter().cloned();
+        shifted.map(move |cell| WatchCell {
+            start_s: cell.start_s + turn * 12 * 3_600,
+            ..cell
+        })
+    });
+    let hours: Vec<WatchCell> = again.collect();
     let mut bytes = 0.0;
-    for (span, cells, kept) in rows {
+    for (span, kept_s) in KEPT {
+        let cells = match span {
+            Span::Second => &seconds,
+            Span::Minute => &minutes,
+            Span::Hour => &hours,
+        };
         let row = bytes_a_row(span, cells);
-        let all = row * (kept * PATHS) as f64;
-        println!("{span:?}: {row:.0} bytes a row, {:.2} GB", all / 1e9);
-        bytes += all;
+        let kept = kept_s.min(YEAR_S) / span.seconds() * PATHS;
+        println!(
+            "{span:?}: {row:.0} bytes a row, {:.2} GB",
+            row * kept as f64 / 1e9
+        );
+        bytes += row * kept as f64;
     }
     println!("{:.2} GB", bytes / 1e9);
     assert!(bytes < 10e9, "{bytes}");
