@@ -155,3 +155,7 @@ fn row(change: &Change) -> WatchChange {
         high: change.interval.1,
     }
 }
+
+#[cfg(test)]
+#[path = "keeper_tests.rs"]
+mod tests;
