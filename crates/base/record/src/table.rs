@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::cells::{Cell, CellError, Cells, Value};
 use crate::load::*;
 use crate::media::*;
+use crate::population::*;
 use crate::record::*;
 use crate::rows::Merge;
 use crate::sides::Direction;
@@ -169,6 +170,10 @@ tables! {
     LoadMetrics "load_metrics": LoadMetric by "source, name", began "unix_ns";
     /// A distribution of times of requests to an origin.
     LoadHistograms "load_histograms": LoadHistogram by "kind, time", began "unix_ns - duration_ns";
+    /// A session of a household of a population.
+    HouseholdSessions "household_sessions": HouseholdSession by "household, variant", began "unix_ns";
+    /// A neighbour of such a session.
+    HouseholdNeighbours "household_neighbours": HouseholdNeighbour by "household, variant, neighbour", began "unix_ns";
 }
 
 impl std::fmt::Display for Table {

@@ -97,8 +97,9 @@ pub(crate) fn open(path: &Path, mode: Mode) -> Result<Connection, StoreError> {
                 path: path.to_path_buf(),
             }),
             _ => {
-                add_missing_tables(&connection, "TEMP TABLE").map_err(failed("read the tables"))?;
-                show_missing_columns(&connection).map_err(failed("read the tables"))?;
+                show_missing_tables(&connection)
+                    .and_then(|()| show_missing_columns(&connection))
+                    .map_err(failed("read the tables"))?;
                 Ok(connection)
             }
         };
@@ -111,7 +112,7 @@ pub(crate) fn open(path: &Path, mode: Mode) -> Result<Connection, StoreError> {
     if version == 0 {
         create_tables(&mut connection).map_err(failed("create the tables"))?;
     } else {
-        add_missing_tables(&connection, "TABLE").map_err(failed("add tables"))?;
+        add_missing_tables(&mut connection).map_err(failed("add tables"))?;
         add_missing_columns(&mut connection).map_err(failed("add columns to the tables"))?;
         accept_new_words(&mut connection).map_err(failed("let the tables accept new words"))?;
     }
@@ -206,22 +207,42 @@ fn create_tables(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Makes the tables of [`SCHEMA`] that a file lacks, empty; as `TEMP TABLE` where the file must not change. Tables without
-/// an index are added without a new version of the schema.
-fn add_missing_tables(connection: &Connection, kind: &str) -> rusqlite::Result<()> {
+/// The statements of [`SCHEMA`] that make what the file lacks: tables are added without a new version of the schema. Of
+/// `kinds`, as in `sqlite_schema`, in the order of [`SCHEMA`].
+fn missing_statements(connection: &Connection, kinds: &[&str]) -> rusqlite::Result<Vec<String>> {
     let schema = Connection::open_in_memory()?;
     schema.execute_batch(SCHEMA)?;
-    let mut tables = schema
-        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'")?;
-    let named = tables.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+    let mut all =
+        schema.prepare("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite%' ORDER BY rowid")?;
     let mut known = connection.prepare("SELECT 1 FROM main.sqlite_schema WHERE name = ?1")?;
-    for table in named {
-        let (name, sql) = table?;
-        if !known.exists([&name])? {
-            // Another process may have added it meanwhile.
-            let beginning = format!("CREATE {kind} IF NOT EXISTS");
-            connection.execute_batch(&sql.replacen("CREATE TABLE", &beginning, 1))?;
+    let mut missing = Vec::new();
+    let mut rows = all.query([])?;
+    while let Some(row) = rows.next()? {
+        let (kind, name, sql): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        if kinds.contains(&kind.as_str()) && !known.exists([&name])? {
+            missing.push(sql);
         }
+    }
+    Ok(missing)
+}
+
+fn add_missing_tables(connection: &mut Connection) -> rusqlite::Result<()> {
+    const KINDS: [&str; 2] = ["table", "index"];
+    if missing_statements(connection, &KINDS)?.is_empty() {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Asked again under the lock: another process may have added them meanwhile.
+    for statement in missing_statements(&transaction, &KINDS)? {
+        transaction.execute_batch(&statement)?;
+    }
+    transaction.commit()
+}
+
+/// For a reader, a table that the file lacks is empty.
+fn show_missing_tables(connection: &Connection) -> rusqlite::Result<()> {
+    for statement in missing_statements(connection, &["table"])? {
+        connection.execute_batch(&statement.replacen("CREATE TABLE", "CREATE TEMP TABLE", 1))?;
     }
     Ok(())
 }
@@ -253,7 +274,7 @@ fn missing_columns(connection: &Connection) -> rusqlite::Result<Vec<MissingColum
         })
     })?;
     let mut missing = Vec::new();
-    let mut known = connection.prepare("SELECT 1 FROM pragma_table_info(?1, 'main') WHERE name = ?2")?;
+    let mut known = connection.prepare("SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2")?;
     for column in optional {
         let column = column?;
         if !known.exists([&column.table, &column.name])? {

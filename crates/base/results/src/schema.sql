@@ -466,6 +466,61 @@ CREATE TABLE load_histograms (
 );
 CREATE INDEX load_histograms_by_run ON load_histograms (run_id, kind, time, unix_ns);
 
+-- Households of a population, played in virtual time.
+
+CREATE TABLE household_sessions (
+    id                   INTEGER PRIMARY KEY,
+    run_id               INTEGER NOT NULL REFERENCES runs (run_id) ON DELETE CASCADE,
+    unix_ns              INTEGER NOT NULL,
+    household            INTEGER NOT NULL,
+    variant              TEXT    NOT NULL,
+    rate                 INTEGER NOT NULL,
+    up_rate              INTEGER NOT NULL,
+    rtt_ns               INTEGER NOT NULL,
+    queue                TEXT    NOT NULL,
+    congestion           TEXT    NOT NULL,
+    device               TEXT    NOT NULL,
+    abr                  TEXT    NOT NULL,
+    length_ns            INTEGER NOT NULL,
+    finished             INTEGER NOT NULL CHECK (finished IN (0, 1)),
+    segments             INTEGER NOT NULL,
+    throughput           INTEGER NOT NULL,
+    fetching_ns          INTEGER NOT NULL,
+    packets              INTEGER NOT NULL,
+    retransmitted        INTEGER NOT NULL,
+    smoothed_rtt_mean_ns INTEGER NOT NULL,
+    smoothed_rtt_p95_ns  INTEGER NOT NULL,
+    startup_ns           INTEGER,
+    stalls               INTEGER NOT NULL,
+    stalled_ns           INTEGER NOT NULL,
+    played_ns            INTEGER NOT NULL,
+    bitrate              INTEGER NOT NULL,
+    first_20_s_bitrate   INTEGER NOT NULL,
+    switches             INTEGER NOT NULL,
+    queue_mean_bytes     INTEGER NOT NULL,
+    queue_dropped        INTEGER NOT NULL,
+    queue_marked         INTEGER NOT NULL
+);
+CREATE INDEX household_sessions_by_run ON household_sessions (run_id, household, variant);
+
+CREATE TABLE household_neighbours (
+    id                  INTEGER PRIMARY KEY,
+    run_id              INTEGER NOT NULL REFERENCES runs (run_id) ON DELETE CASCADE,
+    unix_ns             INTEGER NOT NULL,
+    household           INTEGER NOT NULL,
+    variant             TEXT    NOT NULL,
+    neighbour           TEXT    NOT NULL,
+    kind                TEXT    NOT NULL CHECK (kind IN ('call', 'downloads')),
+    count               INTEGER NOT NULL,
+    lost                INTEGER NOT NULL,
+    time_mean_ns        INTEGER,
+    time_quantile_ns    INTEGER,
+    beside_time_mean_ns INTEGER,
+    throughput          INTEGER,
+    beside_throughput   INTEGER
+);
+CREATE INDEX household_neighbours_by_run ON household_neighbours (run_id, household, variant, neighbour);
+
 -- Tests between two places, measured by `weir mesh run` or imported from other tools.
 
 CREATE TABLE mesh_tests (

@@ -18,7 +18,7 @@ mod lab;
 pub mod pacing;
 #[cfg(feature = "networks")]
 mod queues;
-mod scenario_file;
+pub mod scenario_file;
 #[cfg(feature = "networks")]
 mod state;
 pub mod traps;
@@ -32,5 +32,4 @@ pub use self::{
     lab::Lab,
     state::{HostState, LinkName, LinkNameError, LinkState, Registry, StateError},
 };
-pub use scenario_file::{MOST_BYTES as MOST_SCENARIO_BYTES, ScenarioError};
 pub use waiting::QueueSecond;

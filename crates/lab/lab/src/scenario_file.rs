@@ -13,7 +13,7 @@ use weir_units::{Rate, TimeSpan};
 /// Most bytes of a file.
 pub const MOST_BYTES: usize = 1 << 20;
 /// Most rungs of a ladder.
-pub(crate) const MOST_RUNGS: usize = 16;
+pub const MOST_RUNGS: usize = 16;
 
 /// Why there is no scenario. Each prints as one line.
 #[derive(Debug, Error)]
@@ -55,7 +55,7 @@ pub enum ScenarioError {
 }
 
 /// Reads the keys and values of a file; `origin` stands before each error.
-pub(crate) fn read<T: DeserializeOwned>(text: &str, origin: &str) -> Result<T, ScenarioError> {
+pub fn read<T: DeserializeOwned>(text: &str, origin: &str) -> Result<T, ScenarioError> {
     if text.len() > MOST_BYTES {
         return Err(ScenarioError::TooLong {
             origin: origin.to_owned(),
@@ -81,14 +81,14 @@ fn one_line(text: &str) -> String {
 }
 
 /// A value that cannot be, before it is known in which file.
-pub(crate) struct Wrong {
+pub struct Wrong {
     key: String,
     problem: String,
 }
 
 impl Wrong {
     /// In that file.
-    pub(crate) fn within(self, origin: &str) -> ScenarioError {
+    pub fn within(self, origin: &str) -> ScenarioError {
         ScenarioError::Value {
             origin: origin.to_owned(),
             key: one_line(&self.key),
@@ -97,7 +97,11 @@ impl Wrong {
     }
 }
 
-pub(crate) fn wrong<T>(key: impl Into<String>, problem: impl Into<String>) -> Result<T, Wrong> {
+/// Refuses the value of a key.
+///
+/// # Errors
+/// Always.
+pub fn wrong<T>(key: impl Into<String>, problem: impl Into<String>) -> Result<T, Wrong> {
     Err(Wrong {
         key: key.into(),
         problem: problem.into(),
@@ -105,7 +109,7 @@ pub(crate) fn wrong<T>(key: impl Into<String>, problem: impl Into<String>) -> Re
 }
 
 /// Refuses a list that is empty or too long.
-pub(crate) fn counted(key: &str, count: usize, most: usize) -> Result<(), Wrong> {
+pub fn counted(key: &str, count: usize, most: usize) -> Result<(), Wrong> {
     if (1..=most).contains(&count) {
         return Ok(());
     }
@@ -113,7 +117,7 @@ pub(crate) fn counted(key: &str, count: usize, most: usize) -> Result<(), Wrong>
 }
 
 /// Names are parts of names of figures and of files.
-pub(crate) fn check_name(key: &str, name: &str) -> Result<(), Wrong> {
+pub fn check_name(key: &str, name: &str) -> Result<(), Wrong> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if (1..=32).contains(&name.len()) && name.chars().all(plain) {
         return Ok(());
@@ -122,7 +126,7 @@ pub(crate) fn check_name(key: &str, name: &str) -> Result<(), Wrong> {
 }
 
 /// Reads a list of things with names, none of which is there twice.
-pub(crate) fn read_named<T, U>(
+pub fn read_named<T, U>(
     key: &str,
     texts: &[T],
     most: usize,
@@ -145,10 +149,7 @@ pub(crate) fn read_named<T, U>(
 }
 
 /// The rungs of a ladder, and the length of its segments.
-pub(crate) fn ladder(
-    rungs: &[Written<Rate>],
-    segment: Written<TimeSpan>,
-) -> Result<(Vec<Rate>, TimeSpan), Wrong> {
+pub fn ladder(rungs: &[Written<Rate>], segment: Written<TimeSpan>) -> Result<(Vec<Rate>, TimeSpan), Wrong> {
     counted("media.rungs", rungs.len(), MOST_RUNGS)?;
     let rungs: Vec<Rate> = rungs.iter().map(|rung| rung.0).collect();
     if rungs.windows(2).any(|pair| pair[0].0 >= pair[1].0) {
@@ -162,7 +163,7 @@ pub(crate) fn ladder(
 
 /// A value that is written as text, such as `10Mbit/s`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Written<T>(pub(crate) T);
+pub struct Written<T>(pub T);
 
 impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Written<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -221,6 +221,11 @@ impl Sender {
         }
     }
 
+    /// Sets the highest pace, bits per second of IP packets, from now on (`SO_MAX_PACING_RATE`).
+    pub fn set_most_rate(&mut self, rate: Option<u64>) {
+        self.config.most_rate = rate;
+    }
+
     /// Bytes that were written and are not acknowledged.
     #[must_use]
     pub fn unacknowledged(&self) -> u64 {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::args::GlobalOptions;
 use serde_json::json;
-use weir_lab::MOST_SCENARIO_BYTES;
+use weir_lab::scenario_file::MOST_BYTES;
 use weir_link::headline;
 
 use super::{Failure, print};
@@ -14,7 +14,7 @@ use crate::commands::tables;
 
 /// The text of the file of this name, up to the maximum length of a scenario; `known` are the built-in names.
 pub fn read(name: &str, known: &[&str]) -> Result<String, Failure> {
-    let most = MOST_SCENARIO_BYTES as u64 + 1;
+    let most = MOST_BYTES as u64 + 1;
     let mut text = String::new();
     let read = File::open(Path::new(name)).and_then(|file| file.take(most).read_to_string(&mut text));
     match read {

@@ -1,0 +1,48 @@
+//! What a pace does over a population: households drawn from distributions, each with a line, a viewer and neighbours, played
+//! in virtual time over TCP once for each pace, with the same random numbers. It must not know where results are kept or how
+//! they are drawn.
+
+mod compared;
+mod downloads;
+mod draw;
+mod file;
+mod home;
+mod household;
+mod many;
+mod named;
+mod packets;
+mod servers;
+mod session;
+mod spread_text;
+mod viewer;
+mod written;
+
+use thiserror::Error;
+use weir_player::ManifestError;
+
+pub use compared::{Change, Collected, FigureRow, Spread as FigureSpread, Summary, VariantFigure};
+pub use draw::{Choice, Spread};
+pub use file::{
+    CONGESTION, Congestion, Device, Grants, Line, Lines, MOST_HOUSEHOLDS, Media, Neighbour, NeighbourKind,
+    Population, Published, Variant,
+};
+pub use household::Household;
+pub use many::{Plan, Shard, ShardError, play_all};
+pub use named::{named, populations};
+pub use session::{Played, play};
+
+/// Why a household cannot be played.
+#[derive(Debug, Error)]
+pub enum PopulationError {
+    /// The link language refuses its line.
+    #[error("the line of household {household} is no link: {problem}")]
+    Line {
+        /// Its number.
+        household: u64,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Its title cannot be played.
+    #[error("the title cannot be played: {0}")]
+    Title(#[from] ManifestError),
+}
