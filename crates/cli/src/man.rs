@@ -116,6 +116,7 @@ mod tests {
             "weir-lab-neighbour-voip.1",
             "weir-lab-neighbour.1",
             "weir-lab-pacing.1",
+            "weir-lab-population.1",
             "weir-lab-profiles.1",
             "weir-lab-run.1",
             "weir-lab-simulate.1",

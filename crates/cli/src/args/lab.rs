@@ -6,6 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::NeighbourCommand;
 use super::lab_pacing::LabPacingArgs;
+use super::lab_population::LabPopulationArgs;
 use super::lab_simulate::LabSimulateArgs;
 use super::lab_traps::LabTrapsArgs;
 use crate::units::TimeSpan;
@@ -45,6 +46,14 @@ pub enum LabCommand {
     /// video or a cloud game, and reports the change for each neighbour, with 95 % intervals. Scenarios are built in,
     /// or read from your own files. Everything is removed when it ends, however it ends.
     Pacing(Box<LabPacingArgs>),
+    /// Play many households, paced and unpaced, in virtual time.
+    ///
+    /// Draws households from distributions: line, queue, congestion control, viewer, neighbours. Plays each with every
+    /// variant of pacing and the same random numbers, over TCP in virtual time, and reports throughput, retransmissions,
+    /// RTT, quality and what neighbours get, over all households, with 95 % intervals of the changes. Needs no network
+    /// and no root. The same file and --seed give the same figures, whatever the number of threads and shards. Ctrl-C
+    /// keeps what was played; --resume continues.
+    Population(LabPopulationArgs),
     /// Show which pace rates harm the viewer that requests them.
     ///
     /// Plays a title in virtual time over a link that changes in steps, with several pacing policies, and reports the

@@ -8,6 +8,7 @@ mod events;
 mod flows;
 mod lab;
 mod lab_pacing;
+mod lab_population;
 mod lab_simulate;
 mod lab_traps;
 mod load;
@@ -49,6 +50,7 @@ pub use lab::{
     DEFAULT_LINK, End, LabCalibrateArgs, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs,
 };
 pub use lab_pacing::LabPacingArgs;
+pub use lab_population::LabPopulationArgs;
 pub use lab_simulate::{LabSimulateArgs, Measurement};
 pub use lab_traps::LabTrapsArgs;
 pub use load::{HttpMode, LoadArgs, PerSecond, PlayMode, RungMode, TimeRange, Viewers};

@@ -113,10 +113,11 @@ Example:
         #[arg(long, value_name = "TAG")]
         remove: Vec<String>,
     },
-    /// Merge load runs of several generators into one, exactly.
+    /// Merge load runs of several generators, or shards of a population, into one, exactly.
     ///
     /// Creates a new run of kind load from runs of 'weir load', from this results store or others. Counts are summed,
-    /// and the distributions of times are added bucket by bucket, so that quantiles cover all requests together.
+    /// and the distributions of times are added bucket by bucket, so that quantiles cover all requests together. Of runs
+    /// of 'weir lab population --shard', the new run has the households of all.
     #[command(after_help = "\
 Example:
     $ weir runs merge 7 8

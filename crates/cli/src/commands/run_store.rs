@@ -59,6 +59,16 @@ impl RunStore {
     /// Starts a run and its writer.
     pub fn begin(&self, run: &NewRun, title: &str, quiet: bool) -> Result<OpenRun<'_>, Failure> {
         let id = self.store.begin_run(run)?;
+        self.open_run(id, title, quiet)
+    }
+
+    /// Continues a run that was interrupted.
+    pub fn resume(&self, run: RunId, title: &str, quiet: bool) -> Result<OpenRun<'_>, Failure> {
+        self.store.take_up_run(run)?;
+        self.open_run(run, title, quiet)
+    }
+
+    fn open_run(&self, id: RunId, title: &str, quiet: bool) -> Result<OpenRun<'_>, Failure> {
         let (recorder, writer) = Writer::spawn(&self.path, id)?;
         let progress = ProgressLine::new(title, quiet);
         Ok(OpenRun {

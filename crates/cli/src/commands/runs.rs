@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::args::{ExportForm, ExportRun, GlobalOptions, ListRuns, RunName, RunsCommand};
+use crate::args::{ExportForm, ExportRun, GlobalOptions, ListRuns, RunIn, RunName, RunsCommand};
 use serde_json::json;
 use weir_diagnose::{DiagnoseError, Diagnosis, Options};
 use weir_measure::flows::FlowsSummary;
@@ -26,8 +26,20 @@ pub fn run(command: &RunsCommand, global: &GlobalOptions) -> Result<(), Failure>
         RunsCommand::Export(args) => export(args, global),
         RunsCommand::Note { run, text } => note(*run, text, global),
         RunsCommand::Tag { run, add, remove } => tag(*run, add, remove, global),
-        RunsCommand::Merge { runs } => super::load::merge(runs, global),
+        RunsCommand::Merge { runs } => merge(runs, global),
         RunsCommand::Delete { runs } => delete(runs, global),
+    }
+}
+
+/// Merges runs of the kind of the first one; each kind refuses others.
+fn merge(names: &[RunIn], global: &GlobalOptions) -> Result<(), Failure> {
+    let Some(first) = names.first() else {
+        return Err(Failure::usage("name the runs to merge"));
+    };
+    let store = Store::open_read_only(first.database.as_deref().unwrap_or(&global.db))?;
+    match store.run(find(&store, first.run)?)?.kind.as_str() {
+        "population" => super::lab::population::merge(names, global),
+        _ => super::load::merge(names, global),
     }
 }
 

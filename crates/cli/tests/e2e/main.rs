@@ -26,6 +26,7 @@ mod load;
 mod locust;
 mod mesh;
 mod origin;
+mod population;
 mod results;
 mod stamp;
 mod survey;

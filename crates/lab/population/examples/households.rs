@@ -1,6 +1,5 @@
 //! Plays households of a population file and prints what they took: `households FILE COUNT THREADS`.
 
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use weir_population::{Plan, Population, Shard, play_all};
@@ -23,7 +22,7 @@ fn main() {
     };
     let began = Instant::now();
     let (mut packets, mut length_ns, mut sessions) = (0, 0, 0u64);
-    play_all(&population, &plan, &AtomicBool::new(false), |variants| {
+    play_all(&population, &plan, &|| false, |variants| {
         for played in variants {
             packets += played.session.packets;
             length_ns += played.session.length_ns;

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
-use toml::Table;
 use weir_record::{HouseholdNeighbour, HouseholdSession};
 use weir_stats::{median_interval, student_quantile};
 
@@ -140,8 +139,8 @@ pub struct Summary {
     pub unfinished: u64,
     /// Figures.
     pub figures: Vec<FigureRow>,
-    /// The file, as it was read.
-    pub inputs: Table,
+    /// Text of the file: the distributions that the households were drawn from.
+    pub inputs: String,
 }
 
 /// Values of a figure by household, for each variant.

@@ -181,8 +181,8 @@ pub struct Population {
     pub variants: Vec<Variant>,
     /// Published changes.
     pub published: Vec<Published>,
-    /// The file as it was read, to stand beside results.
-    pub inputs: Table,
+    /// Text of the file, to stand beside results.
+    pub inputs: String,
 }
 
 impl Population {
@@ -192,12 +192,11 @@ impl Population {
     /// See [`ScenarioError`].
     pub fn parse(text: &str, origin: &str) -> Result<Self, ScenarioError> {
         let written: PopulationText = read(text, origin)?;
-        let inputs: Table = read(text, origin)?;
-        resolve(written, origin, inputs).map_err(|wrong| wrong.within(origin))
+        resolve(written, origin, text.to_owned()).map_err(|wrong| wrong.within(origin))
     }
 }
 
-fn resolve(text: PopulationText, name: &str, inputs: Table) -> Result<Population, Wrong> {
+fn resolve(text: PopulationText, name: &str, inputs: String) -> Result<Population, Wrong> {
     if !(1..=MOST_HOUSEHOLDS).contains(&text.households) {
         return wrong("households", format!("a number from 1 to {MOST_HOUSEHOLDS}"));
     }

@@ -88,29 +88,30 @@ impl Plan {
 /// All variants of a household, or why there are none.
 type Outcome = Result<Vec<Played>, PopulationError>;
 
-/// Plays the households of a plan with each variant, and gives them out in their order, until `stop` is set.
+/// Plays the households of a plan with each variant, and gives them out in their order, until `stopped` says so: then those
+/// that are being played are finished.
 ///
 /// # Errors
 /// The first household that cannot be drawn.
 pub fn play_all(
     population: &Population,
     plan: &Plan,
-    stop: &AtomicBool,
+    stopped: &(dyn Fn() -> bool + Sync),
     mut give_out: impl FnMut(Vec<Played>),
 ) -> Result<(), PopulationError> {
     let threads = plan.threads.max(1);
     let next = AtomicU64::new(plan.done);
+    let failed = AtomicBool::new(false);
+    let ends = || failed.load(Ordering::Relaxed) || stopped();
     let (sender, receiver) = sync_channel(AHEAD * threads);
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            let (sender, next) = (sender.clone(), &next);
-            scope.spawn(move || work(population, plan, stop, next, &sender));
+            let (sender, next, ends) = (sender.clone(), &next, &ends);
+            scope.spawn(move || work(population, plan, ends, next, &sender));
         }
         drop(sender);
         let result = in_order(plan, &receiver, &mut give_out);
-        if result.is_err() {
-            stop.store(true, Ordering::Relaxed);
-        }
+        failed.store(result.is_err(), Ordering::Relaxed);
         // Threads that wait for room end.
         drop(receiver);
         result
@@ -120,13 +121,13 @@ pub fn play_all(
 fn work(
     population: &Population,
     plan: &Plan,
-    stop: &AtomicBool,
+    ends: &(dyn Fn() -> bool + Sync),
     next: &AtomicU64,
     sender: &SyncSender<(u64, Outcome)>,
 ) {
     loop {
         let place = next.fetch_add(1, Ordering::Relaxed);
-        if place >= plan.count() || stop.load(Ordering::Relaxed) {
+        if place >= plan.count() || ends() {
             return;
         }
         let household = Household::draw(population, plan.seed, plan.household(place));

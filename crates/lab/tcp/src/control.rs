@@ -156,9 +156,9 @@ impl Control {
     }
 
     /// Sending goes on after `idle_ns` in which there was nothing to send.
-    pub fn resumed(&mut self, idle_ns: u64) {
+    pub fn resumed(&mut self, now_ns: u64, idle_ns: u64) {
         if let Self::Cubic(cubic) = self {
-            cubic.resumed(idle_ns);
+            cubic.resumed(now_ns, idle_ns);
         }
     }
 

@@ -202,7 +202,7 @@ impl Sender {
     /// 2861).
     fn resume(&mut self, now_ns: u64) {
         let idle_ns = now_ns.saturating_sub(self.last_sent_ns);
-        self.control.resumed(idle_ns);
+        self.control.resumed(now_ns, idle_ns);
         let timeout_ns = self.trips.timeout_ns(0);
         if self.counters.packets == 0 || idle_ns <= timeout_ns || self.control.goes_by_model() {
             return;

@@ -4,6 +4,7 @@ mod calibrate;
 mod link;
 mod neighbour;
 mod pacing;
+pub(super) mod population;
 mod profiles;
 mod run;
 mod scenario_text;
@@ -29,6 +30,7 @@ pub fn run(command: &LabCommand, global: &GlobalOptions) -> Result<ExitCode, Fai
         LabCommand::Run(args) => run::run(args, global),
         LabCommand::Calibrate(args) => calibrate::run(args, global),
         LabCommand::Pacing(args) => pacing::run(args, global),
+        LabCommand::Population(args) => done(population::run(args, global)),
         LabCommand::Traps(args) => done(traps::run(args, global)),
         LabCommand::Simulate(args) => done(simulate::run(args, global)),
         LabCommand::Link(command) => link::run(command, global),

@@ -90,6 +90,9 @@ lab-profiles 0 lab profiles
 lab-profiles-show 0 lab profiles --show lte
 lab-pacing-list 0 lab pacing --list
 lab-pacing-show 0 lab pacing --show sammy-lab
+lab-population 0 lab population homes.toml --shard 1/2
+lab-population-list 0 lab population --list
+lab-population-show 0 lab population --show homes
 lab-traps 0 lab traps
 lab-traps-list 0 lab traps --list
 lab-traps-show 0 lab traps --show naive-start
@@ -169,6 +172,7 @@ fn write_files() {
     for (file, text) in [
         ("full.toml", FULL_LINK),
         ("short.toml", SHORT_SCENARIO),
+        ("homes.toml", include_str!("../homes.toml")),
         ("results.csv", RESULTS),
         ("media/film/list.mpd", MANIFEST),
         ("media/film/1.m4s", &"x".repeat(2000)),

@@ -49,10 +49,8 @@ fn plan() -> Plan {
 
 fn all(population: &Population, plan: &Plan) -> Vec<Vec<Played>> {
     let mut found = Vec::new();
-    play_all(population, plan, &AtomicBool::new(false), |variants| {
-        found.push(variants)
-    })
-    .unwrap_or_else(|error| panic!("{error}"));
+    play_all(population, plan, &|| false, |variants| found.push(variants))
+        .unwrap_or_else(|error| panic!("{error}"));
     found
 }
 
@@ -83,10 +81,15 @@ fn threads_shards_and_interruptions_change_nothing() {
 fn a_stop_ends_with_whole_households_in_their_order() {
     let population = varied();
     let (stop, mut seen) = (AtomicBool::new(false), Vec::new());
-    play_all(&population, &Plan { threads: 2, ..plan() }, &stop, |variants| {
-        seen.push(variants[0].session.household);
-        stop.store(true, Ordering::Relaxed);
-    })
+    play_all(
+        &population,
+        &Plan { threads: 2, ..plan() },
+        &|| stop.load(Ordering::Relaxed),
+        |variants| {
+            seen.push(variants[0].session.household);
+            stop.store(true, Ordering::Relaxed);
+        },
+    )
     .unwrap_or_else(|error| panic!("{error}"));
     assert!(seen.len() < 13, "{seen:?}");
     assert!(seen.iter().copied().eq(0..seen.len() as u64), "{seen:?}");

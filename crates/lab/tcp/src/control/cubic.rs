@@ -106,10 +106,51 @@ impl Cubic {
         self.epoch = None;
     }
 
-    /// Time without data is no time since the reduction (section 4.2).
-    pub fn resumed(&mut self, idle_ns: u64) {
+    /// Time without data is no time since the reduction (section 4.2). That may have begun within it: with an
+    /// acknowledgement after the last packet.
+    pub fn resumed(&mut self, now_ns: u64, idle_ns: u64) {
         if let Some(epoch) = &mut self.epoch {
-            epoch.began_ns += idle_ns;
+            epoch.began_ns = now_ns.min(epoch.began_ns + idle_ns);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// The last packet is sent at 100 ms, the function begins with its acknowledgement at 140 ms, and sending goes on at 1 s.
+    #[test]
+    fn the_function_begins_anew_after_a_pause_in_which_it_began() {
+        let mut cubic = Cubic::new(SlowStart::Standard);
+        let mut window = Window {
+            packets: 100,
+            threshold: 50,
+        };
+        assert_eq!(cubic.threshold(&window), 70);
+        let acked = |now_ns| Acked {
+            now_ns,
+            packets: 2,
+            marked: 0,
+            lost: 0,
+            rtt_ns: Some(40 * MS),
+            least_rtt_ns: 40 * MS,
+            in_flight: (2, 0),
+            delivered: 10,
+            rate: None,
+            until: 0,
+            sent_until: 0,
+            is_open: true,
+            is_limited: true,
+            is_paced: false,
+        };
+        window.packets = 70;
+        cubic.acknowledged(&mut window, &acked(140 * MS));
+        cubic.resumed(1_000 * MS, 900 * MS);
+        cubic.acknowledged(&mut window, &acked(1_040 * MS));
+        // The window of 100 is reached after the cube root of 30 / 0.4, 4.2 s: not yet.
+        assert!((70..75).contains(&window.packets), "{window:?}");
     }
 }

@@ -87,7 +87,9 @@ impl Expected {
             | Record::LoadFailure(..)
             | Record::ViewerSecond(..)
             | Record::LoadMetric(..)
-            | Record::LoadHistogram(..) => Ok(()),
+            | Record::LoadHistogram(..)
+            | Record::HouseholdSession(..)
+            | Record::HouseholdNeighbour(..) => Ok(()),
         }
     }
 

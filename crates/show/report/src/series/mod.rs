@@ -71,8 +71,11 @@ pub(crate) fn of_run(store: &Store, run: &Run) -> Result<BTreeMap<&'static str, 
             Table::FlowChanges => series.extend(happened::flow_changes(source)?),
             Table::MediaEvents => series.extend(happened::media_events(source)?),
             Table::LoadHistograms => series.extend(load::viewer_distribution(source)?),
-            // The summary has failures by cause; origins' own metrics are left to SQL.
-            Table::LoadFailures | Table::LoadMetrics => {}
+            // The summary has failures by cause, and populations by figure; origins' own metrics are left to SQL.
+            Table::LoadFailures
+            | Table::LoadMetrics
+            | Table::HouseholdSessions
+            | Table::HouseholdNeighbours => {}
             table => series.extend(seconds::series(source, table, rows)?),
         }
     }
