@@ -212,8 +212,8 @@ fn create_tables(connection: &mut Connection) -> rusqlite::Result<()> {
 fn missing_statements(connection: &Connection, kinds: &[&str]) -> rusqlite::Result<Vec<String>> {
     let schema = Connection::open_in_memory()?;
     schema.execute_batch(SCHEMA)?;
-    let mut all =
-        schema.prepare("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite%' ORDER BY rowid")?;
+    let mut all = schema
+        .prepare("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite%' ORDER BY rowid")?;
     let mut known = connection.prepare("SELECT 1 FROM main.sqlite_schema WHERE name = ?1")?;
     let mut missing = Vec::new();
     let mut rows = all.query([])?;

@@ -246,7 +246,12 @@ fn resolve(text: PopulationText, name: &str, inputs: String) -> Result<Populatio
 
 fn published(text: &PublishedText) -> Result<Published, Wrong> {
     let [from, to] = text.percent;
-    if text.figure.len() > MOST_TEXT || text.source.len() > MOST_TEXT || !(from <= to) {
+    if text.figure.len() > MOST_TEXT
+        || text.source.len() > MOST_TEXT
+        || !from.is_finite()
+        || !to.is_finite()
+        || from > to
+    {
         return wrong(
             "published",
             format!("percent ascends, and texts have at most {MOST_TEXT} bytes"),

@@ -82,7 +82,8 @@ fn all_parts_are_reached(documents: &[Document]) {
         let texts = of(name).filter_map(|(.., document)| document[field].as_str());
         texts.map(str::to_owned).collect()
     };
-    let kinds = "find-capacity flows lab load mtu pacing population recv rtt send survey tcp tcp-sweep".split(' ');
+    let kinds =
+        "find-capacity flows lab load mtu pacing population recv rtt send survey tcp tcp-sweep".split(' ');
     assert_eq!(strings("runs-list", "kind"), kinds.map(str::to_owned).collect());
     let search = of("runs-list")
         .find(|(.., run)| run["kind"] == "find-capacity")
