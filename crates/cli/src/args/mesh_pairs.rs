@@ -25,7 +25,7 @@ pub struct FilterArgs {
     /// Plan by name, instead of the options for pairs and parts of a test.
     #[arg(long, value_name = "NAME", help_heading = "Pairs",
           conflicts_with_all = ["pair", "cloud", "cloud_pair", "min_distance", "max_distance", "max_regions", "zones", "all_hosts",
-                                "machines", "rtt_for", "tcp_for", "streams", "udp_for", "udp_rate", "max_bytes", "survey"])]
+                                "machines", "rtt_for", "tcp_for", "streams", "udp_for", "udp_rate", "max_bytes", "window", "survey"])]
     pub preset: Option<PresetName>,
     /// Test only this pair of regions, as in 'aws:us-east-1->gcp:us-central1', or of zones, as in
     /// 'aws:us-east-1a->aws:us-east-1b'; may be given more than once.
@@ -96,6 +96,9 @@ pub struct ShapeArgs {
     /// Maximum volume of one test.
     #[arg(long, value_name = "BYTES", default_value = "500MB", value_parser = ByteCount::positive, help_heading = "Each test")]
     pub max_bytes: ByteCount,
+    /// Window of each TCP connection [default: the kernels choose it].
+    #[arg(long, value_name = "BYTES", value_parser = ByteCount::positive, help_heading = "Each test")]
+    pub window: Option<ByteCount>,
     /// Survey each pair after its test, at --udp-rate; the survey has the same --max-bytes limit again.
     #[arg(long, help_heading = "Each test")]
     pub survey: bool,

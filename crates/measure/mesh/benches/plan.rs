@@ -20,6 +20,7 @@ const SHAPE: TestShape = TestShape {
     udp_bps: 20_000_000,
     max_bytes: 500_000_000,
     survey: false,
+    window_bytes: None,
 };
 
 fn whole_plan(criterion: &mut Criterion) {

@@ -28,6 +28,9 @@ pub struct TestShape {
     /// Whether the whole survey of the pair follows, which may send as much again.
     #[serde(default)]
     pub survey: bool,
+    /// Window of each TCP connection, bytes; none where the kernels choose it.
+    #[serde(default)]
+    pub window_bytes: Option<u64>,
 }
 
 /// Time that a test takes besides what it measures: connections over SSH, sessions, answers.
@@ -289,6 +292,7 @@ mod tests {
         udp_bps: 20_000_000,
         max_bytes: 300_000_000,
         survey: false,
+        window_bytes: None,
     };
 
     fn node(name: &str) -> Node {

@@ -77,6 +77,7 @@ impl Preset {
                 udp_bps: 20_000_000,
                 max_bytes: 10_000_000,
                 survey: false,
+                window_bytes: None,
             },
             Preset::Placement => TestShape {
                 rtt_ns: 10 * SECOND_NS,
@@ -86,6 +87,7 @@ impl Preset {
                 udp_bps: 2_500_000_000,
                 max_bytes: 12_000_000_000,
                 survey: false,
+                window_bytes: None,
             },
             Preset::Media => TestShape {
                 rtt_ns: 10 * SECOND_NS,
@@ -95,6 +97,7 @@ impl Preset {
                 udp_bps: 50_000_000,
                 max_bytes: 2_000_000_000,
                 survey: false,
+                window_bytes: None,
             },
         }
     }

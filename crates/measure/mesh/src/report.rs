@@ -13,11 +13,14 @@ use crate::place::PlaceName;
 
 mod between;
 mod hours;
+mod sold;
 
 use between::between_clouds;
 pub use between::{BetweenClouds, Effect};
 use hours::by_hour;
 pub use hours::{ByHour, Hour};
+pub use sold::Sold;
+use sold::sold;
 
 /// Minimum RTT of tests for the window estimate: below, limits other than the window bound the rate.
 pub const WINDOW_RTT_NS: u64 = 60_000_000;
@@ -87,6 +90,8 @@ pub struct Report {
     pub between_clouds: Option<BetweenClouds>,
     /// Repeated tests by the time of day; none where no pair was tested at different hours.
     pub by_hour: Option<ByHour>,
+    /// Throughput beside the bandwidth that sending instances are sold with, by their type.
+    pub sold: Vec<Sold>,
     /// Tests that beat light: the coordinates of one of their places are wrong. They are in the fits all the same.
     pub impossible: Vec<Impossible>,
 }
@@ -119,6 +124,7 @@ pub fn report(tests: &[MeshTest]) -> Report {
         windows: windows(&done),
         between_clouds: between_clouds(&done),
         by_hour: by_hour(&done),
+        sold: sold(&done),
         impossible: done.iter().filter_map(|test| impossible(test)).collect(),
     }
 }

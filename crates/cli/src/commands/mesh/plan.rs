@@ -96,6 +96,7 @@ pub fn shape(args: &ShapeArgs) -> TestShape {
         udp_bps: args.udp_rate.0,
         max_bytes: args.max_bytes.0,
         survey: args.survey,
+        window_bytes: args.window.map(|window| window.0),
     }
 }
 

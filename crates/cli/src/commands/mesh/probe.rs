@@ -11,6 +11,7 @@ use weir_measure::tcp_throughput::{self, TcpRequest, TcpSummary};
 use weir_measure::{AgentAddress, Session, Sink, Stop, VideoFormat};
 use weir_mesh::estimate::TestShape;
 use weir_net::clock;
+use weir_net::host::HostFacts;
 use weir_results::{Direction, MeshTest, Record};
 use weir_units::{FrameRate, Rate};
 
@@ -70,7 +71,10 @@ fn measure(session: &mut Session, shape: &TestShape, stop: &Stop) -> Result<Mesh
     let mut test = MeshTest {
         unix_ns: clock::unix_ns(),
         source: "weir".into(),
-        details: json!({}),
+        details: json!({
+            "from_instance": HostFacts::read(Some(session.address().ip())).instance_type,
+            "to_instance": session.remote_host.instance_type,
+        }),
         ..MeshTest::default()
     };
     let sink = Rtts::default();
@@ -99,7 +103,7 @@ fn measure(session: &mut Session, shape: &TestShape, stop: &Stop) -> Result<Mesh
             left
         };
         if wanted && share > 0 && !stop.is_set() {
-            tcp(session, shape.tcp_ns, streams, share, stop, &mut test)?;
+            tcp(session, shape, streams, share, stop, &mut test)?;
         }
     }
     Ok(test)
@@ -165,7 +169,7 @@ fn media_burst(rate_bps: u64) -> u32 {
 
 fn tcp(
     session: &mut Session,
-    duration_ns: u64,
+    shape: &TestShape,
     streams: u16,
     max_bytes: u64,
     stop: &Stop,
@@ -174,10 +178,10 @@ fn tcp(
     let request = TcpRequest {
         direction: Direction::Forward,
         streams,
-        duration_ns,
+        duration_ns: shape.tcp_ns,
         max_rate: session.limits.max_rate,
         max_bytes,
-        window_bytes: None,
+        window_bytes: shape.window_bytes,
         omit_ns: 0,
     };
     let TcpSummary {
@@ -188,6 +192,7 @@ fn tcp(
         cwnd_bytes,
         congestion_control,
         hit_byte_limit,
+        window,
         ..
     } = tcp_throughput::run(session, &request, &Rtts::default(), stop)?;
     test.bytes += bytes;
@@ -198,6 +203,7 @@ fn tcp(
         test.tcp_streams_rtt_ns = Some(rtt_ns);
         test.tcp_streams_cwnd_bytes = Some(cwnd_bytes);
         test.details["streams_hit_byte_limit"] = json!(hit_byte_limit);
+        test.details["streams_window"] = to_json(&window);
         return Ok(());
     }
     test.tcp_bps = Some(goodput.0);
@@ -206,5 +212,6 @@ fn tcp(
     test.tcp_cwnd_bytes = Some(cwnd_bytes);
     test.congestion_control = Some(congestion_control);
     test.details["hit_byte_limit"] = json!(hit_byte_limit);
+    test.details["window"] = to_json(&window);
     Ok(())
 }

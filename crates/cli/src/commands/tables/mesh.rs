@@ -5,11 +5,12 @@ use weir_mesh::best::Candidate;
 use weir_mesh::distance::fibre_floor_ns;
 use weir_mesh::estimate::{Cut, Estimate};
 use weir_mesh::fit::Fit;
+use weir_mesh::instances::Read;
 use weir_mesh::made::Made;
 use weir_mesh::place::Place;
 use weir_mesh::preset::Preset;
 use weir_mesh::price::Prices;
-use weir_mesh::report::{BetweenClouds, Effect, Hour, Report, Window};
+use weir_mesh::report::{BetweenClouds, Effect, Hour, Report, Sold, Window};
 use weir_mesh::select::Node;
 use weir_results::MeshTest;
 
@@ -196,6 +197,12 @@ pub fn mesh_report(report: &Report, best: Option<&[Candidate]>, all: bool) -> St
             &hour_rows(&hours.hours),
         ));
     }
+    if !report.sold.is_empty() {
+        text.push_str(&titled(
+            "throughput beside the bandwidth that the sending instance is sold with",
+            &sold_rows(&report.sold),
+        ));
+    }
     if !report.impossible.is_empty() {
         let mut rows = table(&["from", "to", "distance", "RTT", "fibre floor"]);
         for test in report.impossible.iter().take(most) {
@@ -249,6 +256,23 @@ fn hour_rows(hours: &[Hour]) -> comfy_table::Table {
             hour.tests.to_string(),
             format!("{:.2}", hour.median),
             interval(hour.median_interval, 2),
+        ]);
+    }
+    rows
+}
+
+fn sold_rows(sold: &[Sold]) -> comfy_table::Table {
+    let mut rows = table(&["instance", "tests", "median", "highest", "baseline", "burst"]);
+    for row in sold {
+        let mark = row.read.map_or("", Read::mark);
+        let rate = |bps: Option<u64>| or_dash(bps, |bps| format!("{}{mark}", format_rate(bps)));
+        rows.add_row(vec![
+            format!("{}:{}", row.cloud, row.instance),
+            row.tests.to_string(),
+            format_rate(row.median_bps as u64),
+            format_rate(row.highest_bps),
+            rate(row.baseline_bps),
+            rate(row.burst_bps),
         ]);
     }
     rows

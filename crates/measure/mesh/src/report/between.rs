@@ -14,7 +14,7 @@ pub struct Effect {
     pub value: f64,
     /// Its bounds, 95 %.
     pub interval: (f64, f64),
-    /// Probability of as much by chance, if there were no difference.
+    /// Probability of a difference as large as this, if there were none.
     pub p_value: f64,
 }
 

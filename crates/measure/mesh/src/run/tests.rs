@@ -29,6 +29,7 @@ pub(super) fn order(hosts: usize, pairs: &[Pair], limits: Limits) -> Order {
             udp_bps: 1,
             max_bytes: 1_000_000_000,
             survey: false,
+            window_bytes: None,
         },
         limits,
         resumes: None,

@@ -56,10 +56,12 @@ pub(super) fn probe(folder: &str, weir: &str, address: &str, shape: &TestShape) 
         udp_bps,
         max_bytes,
         survey: _,
+        window_bytes,
     } = shape;
+    let window = window_bytes.map_or(String::new(), |bytes| format!(" --window {bytes}B"));
     format!(
         "cd {folder} || exit 1; {weir} mesh probe {address} --token-file token --json --quiet --rtt-for {rtt_ns}ns \
-         --tcp-for {tcp_ns}ns --streams {streams} --udp-for {udp_ns}ns --udp-rate {udp_bps}bit/s --max-bytes {max_bytes}B"
+         --tcp-for {tcp_ns}ns --streams {streams} --udp-for {udp_ns}ns --udp-rate {udp_bps}bit/s --max-bytes {max_bytes}B{window}"
     )
 }
 

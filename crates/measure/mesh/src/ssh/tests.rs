@@ -136,6 +136,7 @@ fn a_host_is_prepared_tested_and_left_as_it_was() {
         udp_bps: 1,
         max_bytes: 1,
         survey: true,
+        window_bytes: None,
     };
     let ready = executor.prepare(0).unwrap();
     assert!(
@@ -192,4 +193,25 @@ fn a_slow_command_is_given_up_and_a_running_one_can_be_killed() {
     let kill = AtomicBool::new(true);
     let killed = process::run("sh", &words("sleep 30"), Input::None, Output::Text, SHORT, &kill).unwrap();
     assert!(matches!(killed, Finished::Killed), "{killed:?}");
+}
+
+#[test]
+fn a_window_is_an_option_of_the_test_and_none_is_left_out() {
+    let shape = TestShape {
+        rtt_ns: 1,
+        tcp_ns: 1,
+        streams: 1,
+        udp_ns: 1,
+        udp_bps: 1,
+        max_bytes: 7,
+        survey: false,
+        window_bytes: Some(65_536),
+    };
+    let script = |shape: &TestShape| scripts::probe("folder", "weir", "far", shape);
+    assert!(script(&shape).ends_with("--max-bytes 7B --window 65536B"));
+    let none = TestShape {
+        window_bytes: None,
+        ..shape
+    };
+    assert!(script(&none).ends_with("--max-bytes 7B"));
 }
