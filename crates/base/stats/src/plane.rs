@@ -33,7 +33,7 @@ pub fn plane(points: &[(f64, f64, f64)]) -> Option<(Slope, Slope)> {
     }
     let determinant = xx * yy - xy * xy;
     // Relative to what it is of unrelated x and y: rounding leaves some 1e-16 of it where they are a multiple of each other.
-    if determinant.is_nan() || determinant <= 1e-12 * xx * yy {
+    if !determinant.is_finite() || determinant <= 1e-12 * xx * yy {
         return None;
     }
     let by_x = (yy * xz - xy * yz) / determinant;

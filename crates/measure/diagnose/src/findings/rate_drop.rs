@@ -16,7 +16,7 @@ const FEWEST: usize = 10;
 const LOWER: f64 = 0.9;
 /// Below this share of it, flows were dark, which is an outage.
 const DARK: f64 = 0.02;
-/// Probability of a drop by chance up to which it is one.
+/// Highest p-value of a drop.
 const SURE: f64 = 1e-6;
 /// An allowance explains a drop if this share of what it held back was held back after it.
 const AFTER: f64 = 0.9;
@@ -84,8 +84,7 @@ impl<'a> Drop<'a> {
             let slots = self.step.test.slots.iter();
             slots
                 .filter(|slot| (slot.slot < self.slots) == before)
-                .map(|slot| slot.received)
-                .sum()
+                .fold(0, |sum: u64, slot| sum.saturating_add(slot.received))
         };
         (of(true), of(false))
     }
@@ -136,8 +135,8 @@ impl<'a> Drop<'a> {
                 Evidence::of("packets that allowances held back after", late),
             ],
             query: format!(
-                "SELECT sum(iif(slot < {0}, received, 0)) AS \"packets received before\",\n       sum(iif(slot >= {0}, received, 0)) \
-                 AS \"packets received after\"\nFROM (SELECT received, {slots} AS slot FROM flow_seconds WHERE {1})",
+                "SELECT sum(received) FILTER (WHERE slot < {0}) AS \"packets received before\",\n       sum(received) FILTER (WHERE slot \
+                 >= {0}) AS \"packets received after\"\nFROM (SELECT received, {slots} AS slot FROM flow_seconds WHERE {1})",
                 self.slots,
                 rows_of(test.run, test.direction)
             ),
