@@ -105,7 +105,7 @@ pub struct PlannedPair {
 }
 
 impl PlannedPair {
-    /// Cost of so many bytes, both ends, US dollars; 0 without a price.
+    /// Cost of an amount of bytes, both ends, US dollars; 0 without a price.
     pub(crate) fn usd_of(&self, bytes: f64) -> f64 {
         bytes / 1e9 * self.usd_per_gb.unwrap_or(0.0)
     }

@@ -157,7 +157,7 @@ impl LevelWatch {
         let difference = median_difference(before, after, LEFT_OUT)?;
         let level = weir_stats::median(before.to_vec());
         let effect = difference.difference.abs();
-        // Rounded down: the bound is that of interest, and not of certainty.
+        // With a margin: the estimate of a change of just this size is lower as often as not.
         (effect.exp_m1() >= 0.9 * self.sensitivity.least_effect).then(|| Found {
             since_ns,
             before: level.exp(),

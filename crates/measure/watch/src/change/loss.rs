@@ -14,7 +14,7 @@ use super::{Change, MINUTE_NS, Metric, Minute, Sensitivity};
 const LEARN: u64 = 30;
 /// The past fades with this many minutes: a day.
 const MEMORY: f64 = 1440.0;
-/// A raised rate is at least so many times the known one, and at least this.
+/// Factor from the known rate to a raised one, and the lowest raised rate.
 const RAISED: f64 = 4.0;
 const LEAST_RAISED: f64 = 0.002;
 /// Probability left out of the bounds of the known rate.

@@ -54,7 +54,7 @@ fn what_a_file_leaves_out_has_a_value() {
 /// Tables that are added to the file of two hosts, and words of the error, of which the first is the key.
 const REFUSED: &[(&str, &str)] = &[
     ("nonsense = 1", "nonsense"),
-    ("[rtt]\nintervall = \"1s\"", "intervall"),
+    ("[rtt]\nintervals = \"1s\"", "intervals"),
     ("[rtt]\ninterval = \"1\"", "rtt: interval: '1' has no unit"),
     ("[rtt]\ninterval = \"0s\"", "rtt: interval"),
     (

@@ -11,6 +11,9 @@ const BOUNDS: [f64; 18] = [
     1.0, 5.0,
 ];
 
+/// What a counter takes from a cell.
+type Count = fn(&WatchCell) -> u64;
+
 /// The page.
 pub(super) fn page(paths: &[Path]) -> String {
     let totals: Vec<WatchCell> = paths
@@ -23,7 +26,7 @@ pub(super) fn page(paths: &[Path]) -> String {
     };
     let all: Vec<_> = paths.iter().map(labels).zip(&totals).zip(paths).collect();
     let mut text = Exposition::default();
-    let counters: [(&str, &str, fn(&WatchCell) -> u64); 3] = [
+    let counters: [(&str, &str, Count); 3] = [
         ("sent", "RTT packets sent that have a result.", |cell| cell.sent),
         ("lost", "Of those, not answered in time.", |cell| cell.lost),
         ("duplicate", "Extra replies.", |cell| cell.duplicates),
