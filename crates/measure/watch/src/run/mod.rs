@@ -85,6 +85,8 @@ pub struct Watcher<'a> {
 
 /// A test that ended.
 struct Ended {
+    /// The configuration that it was started for.
+    generation: u64,
     task: Task,
     done: Done,
 }
@@ -96,6 +98,8 @@ struct Running<'a> {
     keeper: Keeper,
     schedule: Schedule,
     paths: Vec<Path>,
+    /// Number of the configuration.
+    generation: u64,
     tests: BTreeMap<Task, (Stop, u64)>,
     ended: (Sender<Ended>, Receiver<Ended>),
     deliveries: Deliveries,
@@ -131,6 +135,7 @@ pub fn run<'a>(watcher: &'a mut Watcher<'a>, stop: &Stop) -> Result<(), WatchErr
         schedule: Schedule::new(&watcher.config, &watcher.plan, now_ns),
         paths: Vec::new(),
         keeper: Keeper::default(),
+        generation: 0,
         tests: BTreeMap::new(),
         ended: channel(),
         deliveries,
@@ -193,9 +198,10 @@ impl Running<'_> {
             for start in self.schedule.wake(now_ns) {
                 self.start(start);
             }
-            for (end, until_ns) in self.tests.values() {
-                // An RTT test ends by itself; others may hang.
-                if now_ns > until_ns.saturating_add(PATIENCE_NS) {
+            for (task, (end, until_ns)) in &self.tests {
+                // RTT tests end by themselves and then wait for their last packets; the time of others belongs to the next.
+                let patience_ns = if task.kind == Kind::Rtt { PATIENCE_NS } else { 0 };
+                if now_ns > until_ns.saturating_add(patience_ns) {
                     end.set();
                 }
             }
@@ -231,29 +237,45 @@ impl Running<'_> {
         Ok(())
     }
 
-    fn start(&mut self, start: Start) {
-        let Start { task, until_ns } = start;
+    fn start(&mut self, Start { task, until_ns }: Start) {
         let Some(path) = self.paths.iter().find(|path| path.pair == task.pair) else {
             return;
         };
         let stop = Stop::default();
         self.tests.insert(task, (stop.clone(), until_ns));
         let executor = Executor::new(self.watcher, task, until_ns, self.run, path.gather.clone(), stop);
-        let ended = self.ended.0.clone();
+        let (ended, generation) = (self.ended.0.clone(), self.generation);
         let spawned = std::thread::Builder::new()
             .name("watch-test".into())
             .spawn(move || {
                 let done = executor.run();
                 // Nobody listens any more when the watcher has ended.
-                let _ = ended.send(Ended { task, done });
+                let _ = ended.send(Ended {
+                    generation,
+                    task,
+                    done,
+                });
             });
         if let Err(error) = spawned {
             let done = Done::failed(format!("cannot start a thread: {error}"));
-            let _ = self.ended.0.send(Ended { task, done });
+            let _ = self.ended.0.send(Ended {
+                generation,
+                task,
+                done,
+            });
         }
     }
 
-    fn take(&mut self, Ended { task, done }: Ended) {
+    fn take(&mut self, ended: Ended) {
+        let Ended {
+            generation,
+            task,
+            done,
+        } = ended;
+        if generation != self.generation {
+            // It hung when the configuration was read again, and has been given up.
+            return;
+        }
         let now_ns = clock::unix_ns();
         self.tests.remove(&task);
         self.schedule.ended(now_ns, task, done.failure.is_some());
@@ -325,6 +347,10 @@ impl Running<'_> {
             Err(reason) => format!("the configuration is refused, and the one before stays: {reason}"),
             Ok((config, plan)) => {
                 self.end_tests();
+                self.tests.clear();
+                self.generation += 1;
+                // Of the paths that are in the new one no more, too.
+                self.flush(clock::unix_ns());
                 (self.watcher.config, self.watcher.plan) = (config, plan);
                 let now_ns = clock::unix_ns();
                 self.schedule = Schedule::new(&self.watcher.config, &self.watcher.plan, now_ns);
