@@ -28,6 +28,7 @@ Example:
     #[command(after_help = "\
 Example:
     $ weir mesh plan --cloud aws,gcp --max-regions 10
+    $ weir mesh plan --preset article
     $ weir mesh plan --hosts hosts.yaml --pair 'aws:us-east-1->gcp:us-central1'
     $ weir mesh plan --pair 'aws:us-east-1a->aws:us-east-1b'
     $ weir mesh plan --hosts inventory.ini --min-distance 1000km --max-usd 5")]
