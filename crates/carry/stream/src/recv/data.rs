@@ -58,8 +58,9 @@ struct Source {
 }
 
 pub(super) struct Data {
-    /// Its share of the stream.
+    /// Its share of the stream, and the number of these.
     pub share: u16,
+    pub threads: u16,
     pub receiver: Receiver,
     pub commands: Inbox<Command>,
     pub reports: Outbox<Report>,
@@ -84,7 +85,7 @@ struct Running {
 impl Data {
     /// Runs until the command channel is closed.
     pub(super) fn run(self) -> Result<(), StreamError> {
-        run_in_time();
+        run_in_time(self.threads);
         let now = clock::monotonic_ns();
         let mut running = Running {
             data: self,

@@ -73,6 +73,7 @@ pub(super) fn start_stream(config: &RecvConfig, opened: &Opened) -> Result<Strea
         let (command, to_obey) = channel();
         let data = Data {
             share,
+            threads: shares.count(),
             receiver: receiver(config, terms)?,
             commands: to_obey,
             reports: outbox.clone(),

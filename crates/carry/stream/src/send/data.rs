@@ -60,8 +60,9 @@ pub(super) enum Report {
 /// Parameters of the thread for one session.
 pub(super) struct DataPlan<'a> {
     pub config: SenderConfig,
-    /// Its share of the stream.
+    /// Its share of the stream, and the number of these.
     pub share: u16,
+    pub threads: u16,
     pub sockets: &'a [UdpSocket],
     pub destinations: Vec<SocketAddr>,
     pub segments: bool,
@@ -72,6 +73,7 @@ pub(super) struct DataPlan<'a> {
 pub(super) struct Data<'a> {
     sender: Sender<BytesMut>,
     share: u16,
+    threads: u16,
     frames: Frames<'a>,
     sockets: &'a [UdpSocket],
     trains: Trains,
@@ -126,6 +128,7 @@ impl<'a> Data<'a> {
         Ok(Data {
             sender,
             share: plan.share,
+            threads: plan.threads,
             frames,
             sockets: plan.sockets,
             trains: Trains::new(&plan.destinations, plan.segments),
@@ -151,7 +154,7 @@ impl<'a> Data<'a> {
 
     /// Runs until the stream is over ([`Report::Ended`], [`Report::Stopped`]) or the receiver is gone.
     pub(super) fn run(mut self) -> Result<(), StreamError> {
-        run_in_time();
+        run_in_time(self.threads);
         let began_ns = clock::monotonic_ns();
         self.account = Account::new(began_ns);
         self.quarter = QuarterAccount::new(began_ns);

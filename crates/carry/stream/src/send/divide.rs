@@ -9,6 +9,7 @@ use weir_control::Stop;
 use weir_stream_proto::Shares;
 
 use crate::StreamError;
+use crate::priority::run_in_time;
 use crate::source::{FromSource, Source, SourceFrame};
 
 const NAP: Duration = Duration::from_millis(10);
@@ -88,6 +89,7 @@ impl<'a> Divider<'a> {
 
     /// Runs until the input or the session ends.
     pub(super) fn run(mut self, stop: &Stop) {
+        run_in_time(self.shares.count());
         while !stop.is_set() {
             let Some(next) = self.source.next_within(NAP) else {
                 continue;

@@ -294,6 +294,7 @@ impl Session<'_, '_> {
             let plan = DataPlan {
                 config: agreed.sender(config, (self.id, &self.keys), share),
                 share,
+                threads: agreed.shares.count(),
                 destinations: destinations[flows.clone()].to_vec(),
                 sockets: match config.source_ports {
                     true => &sockets[flows],
