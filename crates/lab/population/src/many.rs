@@ -1,5 +1,5 @@
-//! Many households on several threads, given out in their order whatever the number of threads. It must not know what
-//! becomes of them.
+//! Many households on several threads, given out in their order whatever the number of threads. It must not know where
+//! they go.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;

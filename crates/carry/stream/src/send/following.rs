@@ -255,8 +255,8 @@ impl<'a, 'b, 'c> Following<'a, 'b, 'c> {
     }
 }
 
-/// The second of a stream with that of a further share, which counts no frames. The code is that of the share with most
-/// repairs.
+/// The second of a stream with that of a further share, which counts no frames. The code is the one of the share with
+/// most repairs.
 fn with_share(mut all: SendSecond, share: SendSecond) -> SendSecond {
     all.unix_ns = all.unix_ns.max(share.unix_ns);
     all.duration_ns = all.duration_ns.max(share.duration_ns);

@@ -24,7 +24,7 @@ pub(in super::super) struct Timed {
 
 /// Messages to the thread.
 pub(in super::super) enum ToOutput {
-    /// Of a share; the key is that of its frame, if there are several shares.
+    /// Of a share, with the key of the frame if there are several shares.
     OutputFrame(u16, FrameKey, Box<Timed>),
     Format(FormatId, VideoFormat),
     Hashes(Vec<(u32, u64)>),
@@ -52,7 +52,7 @@ pub(super) struct Lane {
     pub queued: Arc<AtomicUsize>,
 }
 
-/// The ends of the queues of all shares, for at most so many frames; `dropped` counts frames.
+/// The ends of the queues of all shares, each with room for a number of frames; `dropped` counts frames.
 pub(super) fn queues(
     shares: Shares,
     most: usize,
