@@ -1,4 +1,4 @@
-//! The rate of false alarms over 200 seeds of 90 days: half a minute of CPU time.
+//! The rate of false alarms over 200 seeds of 90 days: three minutes of CPU time.
 
 #![allow(clippy::unwrap_used)]
 
