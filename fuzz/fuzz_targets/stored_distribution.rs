@@ -7,7 +7,10 @@ pub fn run(bytes: &[u8]) {
         return;
     };
     assert_eq!(read.to_bytes(), bytes);
-    let counted = read.buckets().map(|(_, _, count)| u128::from(count)).sum::<u128>();
+    let counted = read
+        .buckets()
+        .map(|(_, _, count)| u128::from(count))
+        .sum::<u128>();
     assert_eq!(counted, u128::from(read.count()));
     let quantiles: Vec<_> = [0.0, 0.1, 0.5, 0.9, 1.0].map(|q| read.quantile(q)).to_vec();
     assert!(quantiles.is_sorted());
