@@ -5,7 +5,8 @@ SHELL := bash
 
 # rustup's folder is often missing from the PATH of the shell that installed it, and Debian keeps ip and ethtool
 # out of the PATH of ordinary users.
-export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
+# .tools/python has Debian's Python where another one is first.
+export PATH := $(CURDIR)/.tools/python:$(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 
 SCRIPTS := .ci/run $(wildcard scripts/*.sh benches/e2e/*.sh packaging/deb/p*)
 

@@ -6,13 +6,21 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
-PATH="$PATH:${HOME:-/root}/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin"
+PATH="$PWD/.tools/python:$PATH:${HOME:-/root}/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin"
 purpose=${1:-test}
 missing=()
 
 fail() {
     printf 'error: %s\n' "$*" >&2
     exit 3
+}
+
+# Modules come as packages of Debian, for its own Python, but another one may be first in the PATH.
+put_own_python_first() {
+    local own=/usr/bin/python3
+    if [[ ! -x $own || $(command -v python3) -ef $own ]]; then return; fi
+    mkdir -p .tools/python
+    ln -sfn "$own" .tools/python/python3
 }
 
 # need_command COMMAND PACKAGE...
@@ -308,6 +316,7 @@ install_actionlint() {
     fi
 }
 
+put_own_python_first
 look_for
 if [ ${#missing[@]} -eq 0 ]; then
     echo "prerequisites of make $purpose: nothing is missing"
@@ -315,6 +324,7 @@ else
     check_installable
     echo "prerequisites of make $purpose: installing ${missing[*]}"
     install_missing
+    put_own_python_first
 fi
 check_rust
 if [ "$purpose" = test ]; then

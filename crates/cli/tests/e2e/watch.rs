@@ -162,18 +162,20 @@ fn flow_tests_are_runs_and_dark_flows_are_reported_and_plans_are_printed() {
         "add table ip lab; add chain ip lab in { type filter hook input priority 0; }; \
          add rule ip lab in udp dport 5002-5003 drop",
     );
-    let flows = "[flows]\nevery = \"3s\"\nduration = \"1s\"\nflows = 8\n";
+    let flows = "[flows]\nevery = \"10s\"\nduration = \"1s\"\nflows = 8\n";
     write(&[("ams", &agent.at(FAR_IPV4))], flows);
     let planned = ran(0, "watch watch.toml --plan --json").json();
     documented("watch-plan", &planned);
     let watcher = watch("");
     let test = wait_for(&watcher, "test", "happened", "the flow test has ended");
     wait_for(&watcher, "flow_dark", "happened", "destination port 500");
+    // On a busy machine a test may not end within its time, and is cut.
+    let whole = "runs WHERE kind = 'flows' AND outcome = 'finished' AND parent_run_id = 1";
+    wait_until("a whole flow test", LIMIT, || {
+        (Database::try_count("watch.db", whole) > Some(0)).then_some(())
+    });
     watcher.signal("INT");
     watcher.wait(LIMIT).expect_code(0);
-    let stored = Database::open("watch.db");
-    let of_run = |column: &str| format!("SELECT {column} FROM runs WHERE run_id = {}", test["run_id"]);
-    assert_eq!(stored.one::<String>(&of_run("kind")), "flows");
-    assert_eq!(stored.one::<String>(&of_run("outcome")), "finished");
-    assert_eq!(stored.one::<i64>(&of_run("parent_run_id")), 1);
+    let kind = format!("SELECT kind FROM runs WHERE run_id = {}", test["run_id"]);
+    assert_eq!(Database::open("watch.db").one::<String>(&kind), "flows");
 }
