@@ -46,7 +46,7 @@ fn normal_interval(rate: f64, n: f64) -> (f64, f64) {
 }
 
 /// Where in `low..high` the predicate turns from false to true.
-fn crossing(mut low: f64, mut high: f64, beyond: impl Fn(f64) -> bool) -> f64 {
+pub(crate) fn crossing(mut low: f64, mut high: f64, beyond: impl Fn(f64) -> bool) -> f64 {
     while high - low > 1e-13 * high {
         let middle = 0.5 * (low + high);
         if middle <= low || middle >= high {

@@ -1,6 +1,7 @@
 //! Exact bounds of the mean of a Poisson count (Garwood, Biometrika 28, 1936). It must not know what is counted.
 
 use crate::distribution::poisson_at_least;
+use crate::interval::crossing;
 
 /// The interval of the mean of a Poisson distribution of which `count` events were observed, that leaves out `left_out`
 /// (above 0, below 1) in all, half of it on each side. Divide by the time of observation for the bounds of a rate.
@@ -18,22 +19,6 @@ pub fn poisson_interval(count: u64, left_out: f64) -> (f64, f64) {
         1.0 - poisson_at_least(count + 1, mean) < tail
     });
     (low, high)
-}
-
-/// Where in `low..high` the predicate turns from false to true.
-fn crossing(mut low: f64, mut high: f64, beyond: impl Fn(f64) -> bool) -> f64 {
-    while high - low > 1e-12 * high {
-        let middle = 0.5 * (low + high);
-        if middle <= low || middle >= high {
-            break;
-        }
-        if beyond(middle) {
-            high = middle;
-        } else {
-            low = middle;
-        }
-    }
-    0.5 * (low + high)
 }
 
 #[cfg(test)]

@@ -13,8 +13,7 @@ pub(crate) enum Purpose {
     Title,
     /// The neighbour of this place in the file.
     Neighbour(usize),
-    /// The congestion control of this connection.
-    Control(usize),
+    Control,
 }
 
 impl Purpose {
@@ -25,7 +24,7 @@ impl Purpose {
             Self::Viewer => 3,
             Self::Title => 4,
             Self::Neighbour(place) => (1 << 32) + place as u64,
-            Self::Control(place) => (2 << 32) + place as u64,
+            Self::Control => 2 << 32,
         }
     }
 }

@@ -117,7 +117,7 @@ impl Household {
             },
             manifest,
             neighbours: present.collect(),
-            seed: draws(Purpose::Control(0)).bits(),
+            seed: draws(Purpose::Control).bits(),
             line,
             link,
         })

@@ -4,7 +4,7 @@
 use weir_link::discrete::Endpoint;
 use weir_link::{Departure, Ecn, Nanos, Packet};
 use weir_stats::DurationHistogram;
-use weir_tcp::{Ack, EcnUse, HEADER_BYTES, Segment, Sender, SenderCounters, USUAL_MSS};
+use weir_tcp::{Ack, HEADER_BYTES, Segment, Sender, SenderCounters, USUAL_MSS};
 
 use crate::packets::Content;
 
@@ -59,11 +59,7 @@ impl Servers {
 
     fn transmit(&mut self, now: Nanos, connection: usize, out: &mut Vec<Packet<Content>>) {
         let served = &mut self.connections[connection];
-        let ecn = match served.sender.ecn() {
-            EcnUse::Off => Ecn::NotEct,
-            EcnUse::Classic => Ecn::Ect0,
-            EcnUse::Accurate => Ecn::Ect1,
-        };
+        let ecn = served.sender.ecn();
         while let Some(data) = served.sender.poll_transmit(now.0) {
             let segment = Segment::Data(data);
             out.push(Content::Segment { connection, segment }.packet(ecn));

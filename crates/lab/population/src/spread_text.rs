@@ -35,23 +35,11 @@ pub(crate) const LINE_RATE: Quantity = Quantity {
     allowed: "from 100kbit/s to 10Gbit/s",
 };
 /// Times of lines, nanoseconds.
-pub(crate) const LINE_TIME: Quantity = Quantity {
-    read: |text| parsed(text, |time: TimeSpan| time.0),
-    bounds: (1e3, 1e10),
-    allowed: "from 1us to 10s",
-};
+pub(crate) const LINE_TIME: Quantity = Quantity::time((1e3, 1e10), "from 1us to 10s");
 /// Lengths of sessions, nanoseconds.
-pub(crate) const SESSION: Quantity = Quantity {
-    read: |text| parsed(text, |time: TimeSpan| time.0),
-    bounds: (1e9, 1.44e13),
-    allowed: "from 1s to 4h",
-};
+pub(crate) const SESSION: Quantity = Quantity::time((1e9, 1.44e13), "from 1s to 4h");
 /// Pauses, nanoseconds.
-pub(crate) const PAUSE: Quantity = Quantity {
-    read: |text| parsed(text, |time: TimeSpan| time.0),
-    bounds: (1e6, 3.6e12),
-    allowed: "from 1ms to 1h",
-};
+pub(crate) const PAUSE: Quantity = Quantity::time((1e6, 3.6e12), "from 1ms to 1h");
 /// Lengths of downloads, bytes.
 pub(crate) const DOWNLOAD: Quantity = Quantity {
     read: |text| parsed(text, |bytes: ByteCount| bytes.0),
@@ -60,6 +48,14 @@ pub(crate) const DOWNLOAD: Quantity = Quantity {
 };
 
 impl Quantity {
+    const fn time(bounds: (f64, f64), allowed: &'static str) -> Self {
+        Quantity {
+            read: |text| parsed(text, |time: TimeSpan| time.0),
+            bounds,
+            allowed,
+        }
+    }
+
     fn value(&self, key: &str, value: &Value) -> Result<f64, Wrong> {
         let Value::String(text) = value else {
             return wrong(key, format!("a quantity in quotes, {}", self.allowed));

@@ -6,7 +6,7 @@ use weir_link::{Departure, Ecn, FlowKey, Nanos, Packet};
 use crate::control::Algorithm;
 use crate::receiver::{Receiver, ReceiverConfig};
 use crate::segment::Segment;
-use crate::sender::{EcnUse, Sender, SenderConfig};
+use crate::sender::{Sender, SenderConfig};
 
 /// Content of a packet: a segment of a connection, by the number that it has at both hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,11 +108,7 @@ impl Host {
         };
         let next = match &mut self.ends[connection] {
             End::Sender(sender) => {
-                let ecn = match sender.ecn() {
-                    EcnUse::Off => Ecn::NotEct,
-                    EcnUse::Classic => Ecn::Ect0,
-                    EcnUse::Accurate => Ecn::Ect1,
-                };
+                let ecn = sender.ecn();
                 while let Some(data) = sender.poll_transmit(now.0) {
                     push(Segment::Data(data), ecn);
                 }

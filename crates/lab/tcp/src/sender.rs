@@ -3,6 +3,8 @@
 
 mod acknowledged;
 
+use weir_link::Ecn;
+
 use crate::control::{Algorithm, Control, INITIAL_WINDOW, SlowStart, Window};
 use crate::pacing::Pacing;
 use crate::recovery::Phase;
@@ -250,10 +252,14 @@ impl Sender {
         self.counters
     }
 
-    /// Whether its packets may be marked.
+    /// The ECN field of its packets.
     #[must_use]
-    pub fn ecn(&self) -> EcnUse {
-        self.config.ecn
+    pub fn ecn(&self) -> Ecn {
+        match self.config.ecn {
+            EcnUse::Off => Ecn::NotEct,
+            EcnUse::Classic => Ecn::Ect0,
+            EcnUse::Accurate => Ecn::Ect1,
+        }
     }
 
     /// When it is to be woken, nanoseconds.
