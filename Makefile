@@ -115,5 +115,5 @@ page: ## build the page of reports (web/), which takes Node; without it cargo ta
 	@cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build
 
 fuzz-smoke:
-	@echo "==> each fuzz target for $${FUZZ_SECONDS:-5} s"
+	@echo "==> each fuzz target for $${FUZZ_SECONDS:-3} s"
 	@scripts/fuzz_smoke.sh

@@ -9,6 +9,7 @@ use serde_json::json;
 use weir_net::clock;
 use weir_report::{PAGE, ReportData, ReportError, report_data, write_page};
 use weir_results::{RunId, Store};
+use weir_simulate::BY_TRIAL;
 
 use super::output::{print, say};
 use super::progress::Waiting;
@@ -26,7 +27,7 @@ pub fn run(args: &ReportArgs, global: &GlobalOptions) -> Result<(), Failure> {
     let path = args.output.clone().unwrap_or_else(|| default_name(&runs));
     new_file::check(&path, store.path(), args.force)?;
     let waiting = Waiting::new("reading the runs and writing the report", global.quiet);
-    let data = report_data(&store, &runs, clock::unix_ns())?;
+    let data = report_data(&store, &runs, clock::unix_ns(), &BY_TRIAL)?;
     let bytes = write(&path, &data, args.force)?;
     drop(waiting);
     if global.json {
@@ -53,7 +54,7 @@ fn default_name(runs: &[RunId]) -> PathBuf {
 /// Writes the report of these runs to `path` and returns its size. A file that is there is replaced only by `force`.
 pub fn write_runs(store: &Store, runs: &[RunId], path: &Path, force: bool) -> Result<u64, Failure> {
     new_file::check(path, store.path(), force)?;
-    let data = report_data(store, runs, clock::unix_ns())?;
+    let data = report_data(store, runs, clock::unix_ns(), &BY_TRIAL)?;
     write(path, &data, force)
 }
 

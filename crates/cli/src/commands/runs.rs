@@ -12,6 +12,7 @@ use weir_measure::flows::FlowsSummary;
 use weir_net::clock;
 use weir_report::report_data;
 use weir_results::{Outcome, Run, RunFilter, RunId, RunVerdict, Store, StoreError, Table, UnknownTable};
+use weir_simulate::BY_TRIAL;
 
 use super::output::{print, say};
 use super::progress::Waiting;
@@ -242,8 +243,8 @@ fn write(
     match (form, table) {
         (ExportForm::Csv, Some(table)) => Ok(store.export_csv(run, table, out)?),
         (ExportForm::Json, _) => {
-            let data =
-                report_data(store, &[run], clock::unix_ns()).map_err(|error| Unwritten::Run(error.into()))?;
+            let data = report_data(store, &[run], clock::unix_ns(), &BY_TRIAL)
+                .map_err(|error| Unwritten::Run(error.into()))?;
             serde_json::to_writer(&mut out, &data)
                 .map_err(io::Error::from)
                 .and_then(|()| out.write_all(b"\n"))

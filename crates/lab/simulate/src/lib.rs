@@ -29,7 +29,7 @@ mod twin;
 mod wire;
 
 pub use carried::VirtualTransport;
-pub use diagnosed::diagnose_by_trial;
+pub use diagnosed::{BY_TRIAL, diagnose_by_trial};
 pub use flows::RouteUse;
 pub use host::HostModel;
 pub use judged::{Answers, Judged, Plan as JudgingPlan, Settings, Twins, Values, judge, try_twin};

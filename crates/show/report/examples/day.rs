@@ -13,6 +13,7 @@ use std::time::Instant;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use serde_json::json;
+use weir_diagnose::Options;
 use weir_measure::flows::FlowsPlan;
 use weir_measure::rtt::RttPlan;
 use weir_report::{PAGE, report_data, write_page};
@@ -100,7 +101,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let diagnosed = began.elapsed();
     let began = Instant::now();
-    let data = report_data(&store, &runs, START + 2 * SECONDS * SECOND_NS)?;
+    let data = report_data(
+        &store,
+        &runs,
+        START + 2 * SECONDS * SECOND_NS,
+        &Options::default(),
+    )?;
     let read = began.elapsed();
     let written = Instant::now();
     let report = path.with_extension("html");

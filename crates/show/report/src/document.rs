@@ -3,20 +3,25 @@
 
 use std::collections::BTreeSet;
 
-use weir_diagnose::{DiagnoseError, Options};
+use weir_diagnose::{DiagnoseError, Options, diagnose_with};
 use weir_results::{Run, RunFilter, RunId, Store};
-use weir_simulate::diagnose_by_trial;
 
 use crate::ReportError;
 use crate::data::{FORMAT, MeshData, ReportData, RunData, VERSION};
 use crate::series;
 
 /// Reads `runs` and their parts into one document, all of it at one state of the database. `now` is when, Unix
-/// nanoseconds. Memory is bounded by the limits of the series, whatever the length of the runs.
+/// nanoseconds. Memory is bounded by the limits of the series, whatever the length of the runs. They are diagnosed with
+/// `options`.
 ///
 /// # Errors
 /// When the store cannot be read or a run is not in it. That a run cannot be diagnosed is no error.
-pub fn report_data(store: &Store, runs: &[RunId], now: u64) -> Result<ReportData, ReportError> {
+pub fn report_data(
+    store: &Store,
+    runs: &[RunId],
+    now: u64,
+    options: &Options,
+) -> Result<ReportData, ReportError> {
     let _one_state = store.snapshot()?;
     let mut data = ReportData {
         format: FORMAT,
@@ -28,7 +33,7 @@ pub fn report_data(store: &Store, runs: &[RunId], now: u64) -> Result<ReportData
     };
     let mut taken = BTreeSet::new();
     for run in runs {
-        add(store, store.run(*run)?, true, &mut taken, &mut data.runs)?;
+        add(store, store.run(*run)?, Some(options), &mut taken, &mut data.runs)?;
     }
     data.mesh = mesh_of(store, &data.runs)?;
     Ok(data)
@@ -54,11 +59,11 @@ fn mesh_of(store: &Store, runs: &[RunData]) -> Result<Option<MeshData>, ReportEr
     }))
 }
 
-/// Adds a run and its parts, if they are not there yet.
+/// Adds a run and its parts, if they are not there yet. Parts are not diagnosed.
 fn add(
     store: &Store,
     run: Run,
-    asked_for: bool,
+    options: Option<&Options>,
     taken: &mut BTreeSet<RunId>,
     found: &mut Vec<RunData>,
 ) -> Result<(), ReportError> {
@@ -67,9 +72,9 @@ fn add(
     }
     let id = run.id;
     let (mut diagnosis, mut no_diagnosis) = (None, None);
-    if asked_for {
+    if let Some(options) = options {
         match weir_diagnose::load(store, id) {
-            Ok(measured) => diagnosis = Some(diagnose_by_trial(&measured, &Options::default())),
+            Ok(measured) => diagnosis = Some(diagnose_with(&measured, options)),
             Err(DiagnoseError::Store(error)) => return Err(error.into()),
             // Nothing is missing: its own summary describes it.
             Err(DiagnoseError::Carried { .. }) => {}
@@ -92,7 +97,7 @@ fn add(
     // They come the newest first.
     parts.reverse();
     for part in parts {
-        add(store, part, false, taken, found)?;
+        add(store, part, None, taken, found)?;
     }
     Ok(())
 }

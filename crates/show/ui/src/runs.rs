@@ -14,6 +14,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use weir_report::{PAGE, ReportData, report_data, write_page};
 use weir_results::RunId;
+use weir_simulate::BY_TRIAL;
 
 use crate::app::App;
 use crate::bodies::written;
@@ -87,7 +88,7 @@ async fn document(app: &Arc<App>, run: RunId) -> Result<ReportData, Problem> {
     let turn = app.documents.clone().acquire_owned().await?;
     app.read(move |store| {
         let _turn = turn;
-        report_data(store, &[run], unix_ns())
+        report_data(store, &[run], unix_ns(), &BY_TRIAL)
     })
     .await
 }

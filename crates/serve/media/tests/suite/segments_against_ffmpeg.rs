@@ -46,8 +46,8 @@ fn below_zero(track: &TrackIndex, samples: Range<u32>) -> i64 {
     i64::from(-offsets.min().unwrap().min(0))
 }
 
-/// What ffprobe sees in single segments is what it sees in the source, sample by sample; a gap or an overlap of decode
-/// times would show in all of them together.
+/// What ffprobe sees in all segments together is what it sees in the source, sample by sample, without a gap or an overlap;
+/// and so in the first and the last one, each without the others.
 fn check_joins(
     source: &Path,
     track: &TrackIndex,
@@ -57,29 +57,37 @@ fn check_joins(
     whole: &Path,
 ) {
     let ignoring = "-ignore_editlist 1";
+    let samples = track.samples().len();
     let expected = packets(source, stream, ignoring);
-    let mut count = 0;
-    for (path, segment) in single.iter().zip(&segments.segments) {
-        let found = packets(path, 0, ignoring);
-        assert_eq!(found.len(), segment.samples.len(), "{path:?}");
-        let moved = below_zero(track, segment.samples.clone());
-        assert!(found[0].key, "{path:?} begins with a sync sample");
-        for (packet, expected) in found.iter().zip(&expected[count..]) {
-            let both = (packet.pts - moved, packet.size, packet.key);
-            assert_eq!(both, (expected.pts, expected.size, expected.key), "{path:?}");
-        }
-        count += found.len();
+    let seen = |packets: &[Packet], moved: i64| -> Vec<(i64, u32, bool)> {
+        packets
+            .iter()
+            .map(|packet| (packet.pts - moved, packet.size, packet.key))
+            .collect()
+    };
+    let joined = packets(whole, 0, ignoring);
+    let moved = below_zero(track, 0..samples);
+    same(&seen(&joined, moved), &seen(&expected, 0), "samples");
+    let decoded = |packets: &[Packet], moved: i64| -> Vec<i64> {
+        packets.iter().map(|packet| packet.dts + moved).collect()
+    };
+    same(&decoded(&joined, 0), &decoded(&expected, moved), "decode times");
+    for number in [0, single.len() - 1] {
+        let samples = segments.segments[number].samples.clone();
+        let found = packets(&single[number], 0, ignoring);
+        assert!(found[0].key, "segment {number} begins with a sync sample");
+        let moved = below_zero(track, samples.clone());
+        let of_source = &expected[samples.start as usize..samples.end as usize];
+        same(&seen(&found, moved), &seen(of_source, 0), "samples of a segment");
     }
-    assert_eq!(count, expected.len());
-    let moved = below_zero(track, 0..track.samples().len());
-    let expected: Vec<i64> = expected.iter().map(|packet| packet.dts + moved).collect();
-    let decoded = |packets: &[Packet]| -> Vec<i64> { packets.iter().map(|packet| packet.dts).collect() };
-    same(&decoded(&packets(whole, 0, ignoring)), &expected, "decode times");
     let mut end = segments.start();
+    let mut count = 0;
     for segment in &segments.segments {
-        assert_eq!(segment.start, end);
+        assert_eq!((segment.start, segment.samples.start), (end, count));
         end = segment.end();
+        count = segment.samples.end;
     }
+    assert_eq!(count, samples);
 }
 
 /// Says where lists differ, which are too long to be read.

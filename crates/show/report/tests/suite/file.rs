@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use weir_diagnose::Options;
 use weir_report::{DATA_ELEMENT, PAGE, ReportError, report_data, write_page};
 use weir_results::RunId;
 
@@ -31,7 +32,7 @@ fn unpacked(page: &str) -> Value {
 }
 
 fn page_of(sample: &Sample, runs: &[RunId]) -> String {
-    let data = report_data(&sample.store, runs, START).unwrap();
+    let data = report_data(&sample.store, runs, START, &Options::default()).unwrap();
     let mut file = Vec::new();
     write_page(PAGE, &data, &mut file).unwrap();
     String::from_utf8(file).unwrap()
@@ -66,7 +67,7 @@ fn names_and_notes_with_html_in_them_stay_inside_the_data() {
 }
 
 fn sample_at(sample: &Sample, run: RunId) -> Value {
-    let data = report_data(&sample.store, &[run], START).unwrap();
+    let data = report_data(&sample.store, &[run], START, &Options::default()).unwrap();
     serde_json::from_str(&serde_json::to_string(&data).unwrap()).unwrap()
 }
 
@@ -98,7 +99,7 @@ fn a_page_without_a_place_and_a_destination_that_fails_are_said() {
         }
     }
     let sample = Sample::new();
-    let data = report_data(&sample.store, &[], START).unwrap();
+    let data = report_data(&sample.store, &[], START, &Options::default()).unwrap();
     let error = write_page("<html></html>", &data, Vec::new()).unwrap_err();
     assert!(matches!(error, ReportError::Page { found: 0 }), "{error:?}");
     let error = write_page(PAGE, &data, Full).unwrap_err();

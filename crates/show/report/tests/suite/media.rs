@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
+use weir_diagnose::Options;
 use weir_report::limits::*;
 use weir_results::*;
 
@@ -80,7 +81,7 @@ fn a_day_is_bins_of_five_seconds_that_sum_it_and_keep_its_extremes() {
         }
     }
     let mut page = Vec::new();
-    let data = weir_report::report_data(&sample.store, &[run], START).unwrap();
+    let data = weir_report::report_data(&sample.store, &[run], START, &Options::default()).unwrap();
     weir_report::write_page(weir_report::PAGE, &data, &mut page).unwrap();
     assert!(page.len() < 4_000_000, "a day takes {} bytes", page.len());
 }
@@ -149,7 +150,7 @@ fn carried_media_has_no_diagnosis_and_lacks_none() {
 fn what_others_say_stays_text_and_strange_rows_are_named() {
     let mut sample = Sample::new();
     let run = sample.run("recv", None, &media());
-    let data = weir_report::report_data(&sample.store, &[run], START).unwrap();
+    let data = weir_report::report_data(&sample.store, &[run], START, &Options::default()).unwrap();
     let mut page = Vec::new();
     weir_report::write_page(weir_report::PAGE, &data, &mut page).unwrap();
     let page = String::from_utf8(page).unwrap();
@@ -173,7 +174,7 @@ fn what_others_say_stays_text_and_strange_rows_are_named() {
             .unwrap()
             .execute_batch(sql)
             .unwrap();
-        let error = weir_report::report_data(&sample.store, &[run], START)
+        let error = weir_report::report_data(&sample.store, &[run], START, &Options::default())
             .unwrap_err()
             .to_string();
         assert!(error.contains(named), "{sql}: {error}");

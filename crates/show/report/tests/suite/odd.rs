@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
+use weir_diagnose::Options;
 use weir_report::{ReportError, report_data};
 use weir_results::*;
 use weir_stats::FlowCounts;
@@ -200,7 +201,7 @@ fn a_survey_comes_with_its_parts_in_their_order_and_every_run_once() {
 fn runs_that_are_not_there_and_newer_databases_are_refused() {
     let mut sample = Sample::new();
     let run = sample.run("rtt", None, &packets());
-    let error = report_data(&sample.store, &[run, RunId(9)], 0).unwrap_err();
+    let error = report_data(&sample.store, &[run, RunId(9)], 0, &Options::default()).unwrap_err();
     assert!(
         matches!(
             &error,

@@ -4,6 +4,7 @@ use rusqlite::Connection;
 use rusqlite::types::FromSql;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use weir_diagnose::Options;
 use weir_measure::flows::FlowsPlan;
 use weir_measure::rtt::RttPlan;
 use weir_report::report_data;
@@ -69,7 +70,7 @@ impl Sample {
 
     /// The document as a reader gets it.
     pub fn document(&self, runs: &[RunId]) -> Value {
-        let data = report_data(&self.store, runs, START + 60 * SECOND).unwrap();
+        let data = report_data(&self.store, runs, START + 60 * SECOND, &Options::default()).unwrap();
         serde_json::from_str(&serde_json::to_string(&data).unwrap()).unwrap()
     }
 

@@ -150,7 +150,7 @@ fn lists_are_filtered_and_come_in_pages() {
 /// The document as the library makes it, with the time of another.
 fn document(sample: &Sample, run: RunId, like: &Value) -> Value {
     let made = like["made_unix_ns"].as_u64().unwrap();
-    let data = report_data(&sample.store, &[run], made).unwrap();
+    let data = report_data(&sample.store, &[run], made, &weir_simulate::BY_TRIAL).unwrap();
     serde_json::from_str(&serde_json::to_string(&data).unwrap()).unwrap()
 }
 
