@@ -10,6 +10,7 @@ use std::path::Path;
 
 use thiserror::Error;
 
+use crate::namespace::NetworkNamespace;
 use crate::netlink;
 
 /// Bytes of an interface's name with its end (`IFNAMSIZ`).
@@ -33,16 +34,21 @@ pub enum InterfaceError {
     },
 }
 
-/// Counters of an interface since its creation, in packets, from the host's view.
+/// Counters of an interface since its creation, from the host's view. A segment that the kernel has not cut into packets
+/// yet counts as one packet with one header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceCounters {
-    /// Received by the host.
+    /// Bytes received by the host, link headers included.
+    pub rx_bytes: u64,
+    /// Packets received by the host.
     pub rx_packets: u64,
-    /// Dropped by the host on receive.
+    /// Packets dropped by the host on receive.
     pub rx_dropped: u64,
-    /// Sent by the host.
+    /// Bytes sent by the host, link headers included.
+    pub tx_bytes: u64,
+    /// Packets sent by the host.
     pub tx_packets: u64,
-    /// Dropped by the interface's queue on transmit.
+    /// Packets dropped by the interface's queue on transmit.
     pub tx_dropped: u64,
 }
 
@@ -192,6 +198,21 @@ impl Interface {
     }
 }
 
+/// Creates a pair of virtual Ethernet interfaces: `name` in the calling thread's namespace, `peer` in `namespace`. The
+/// pair is gone when either of the two namespaces is.
+///
+/// # Errors
+/// As the kernel's: a name is taken, or the caller may not create interfaces.
+pub fn add_veth(name: &str, peer: &str, namespace: &NetworkNamespace) -> Result<(), InterfaceError> {
+    netlink::add_veth(&name_bytes(name)?, &name_bytes(peer)?, namespace.as_raw_fd()).map_err(|source| {
+        InterfaceError::Set {
+            operation: "create the virtual Ethernet pair",
+            name: name.to_owned(),
+            source,
+        }
+    })
+}
+
 /// Whether this kernel supports IPv6.
 pub fn has_ipv6() -> bool {
     Path::new("/proc/sys/net/ipv6").exists()
@@ -214,8 +235,10 @@ fn counters_in(table: &str, name: &str) -> Option<InterfaceCounters> {
         .map_while(|number| number.parse().ok())
         .collect();
     Some(InterfaceCounters {
+        rx_bytes: *numbers.first()?,
         rx_packets: *numbers.get(1)?,
         rx_dropped: *numbers.get(3)?,
+        tx_bytes: *numbers.get(8)?,
         tx_packets: *numbers.get(9)?,
         tx_dropped: *numbers.get(11)?,
     })
@@ -248,8 +271,10 @@ mod tests {
         assert_eq!(
             found,
             InterfaceCounters {
+                rx_bytes: 1,
                 rx_packets: 2,
                 rx_dropped: 4,
+                tx_bytes: 9,
                 tx_packets: 10,
                 tx_dropped: 12
             }

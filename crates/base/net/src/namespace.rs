@@ -5,7 +5,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{ChildStdout, Command, ExitStatus};
 use std::sync::mpsc;
@@ -45,6 +45,12 @@ impl NetworkNamespace {
         Ok(NetworkNamespace {
             file: File::open(path)?,
         })
+    }
+
+    /// Device and inode, which identify the namespace while somebody holds it.
+    pub(crate) fn identity(&self) -> io::Result<(u64, u64)> {
+        let found = self.file.metadata()?;
+        Ok((found.dev(), found.ino()))
     }
 
     /// Runs `work` on a thread inside the namespace and waits for its end.

@@ -2,9 +2,10 @@
 
 use std::io;
 use std::net::Ipv6Addr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::calls::result;
+use crate::interface::NAME_BYTES;
 
 /// `nlmsghdr`.
 const HEADER: usize = 16;
@@ -14,8 +15,18 @@ const ANSWER: usize = HEADER + 4;
 /// Bytes of the longest datagram of a list (`NLMSG_GOODSIZE` grows to 32 KiB).
 const LONGEST_DUMP: usize = 1 << 16;
 
+/// Attribute of a pair's data that describes its peer (`VETH_INFO_PEER`).
+const VETH_INFO_PEER: u16 = 1;
+
 /// A request being written.
 struct Request(Vec<u8>);
+
+/// Appends an attribute, whose value is a multiple of 4 bytes long.
+fn append(bytes: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    bytes.extend_from_slice(&((4 + value.len()) as u16).to_ne_bytes());
+    bytes.extend_from_slice(&kind.to_ne_bytes());
+    bytes.extend_from_slice(value);
+}
 
 impl Request {
     /// A request with the fixed part of `kind`.
@@ -32,10 +43,7 @@ impl Request {
 
     /// Adds an attribute, whose value is a multiple of 4 bytes long.
     fn attribute(mut self, kind: u16, value: &[u8]) -> Self {
-        self.0
-            .extend_from_slice(&((4 + value.len()) as u16).to_ne_bytes());
-        self.0.extend_from_slice(&kind.to_ne_bytes());
-        self.0.extend_from_slice(value);
+        append(&mut self.0, kind, value);
         self
     }
 
@@ -155,6 +163,25 @@ pub(crate) fn add_ipv6(index: i32, address: Ipv6Addr, prefix: u8) -> io::Result<
         .carry_out()
 }
 
+/// Creates a pair of virtual Ethernet interfaces: `name` in the calling thread's namespace, `peer` in the one that the
+/// descriptor refers to. Names end with a zero.
+pub(crate) fn add_veth(name: &[u8; NAME_BYTES], peer: &[u8; NAME_BYTES], namespace: RawFd) -> io::Result<()> {
+    // ifinfomsg, as in set_queue_length.
+    let fixed = [0; 16];
+    let mut end = fixed.to_vec();
+    append(&mut end, libc::IFLA_IFNAME, peer);
+    append(&mut end, libc::IFLA_NET_NS_FD, &namespace.to_ne_bytes());
+    let mut data = Vec::new();
+    append(&mut data, VETH_INFO_PEER, &end);
+    let mut info = Vec::new();
+    append(&mut info, libc::IFLA_INFO_KIND, b"veth");
+    append(&mut info, libc::IFLA_INFO_DATA, &data);
+    Request::new(libc::RTM_NEWLINK, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &fixed)
+        .attribute(libc::IFLA_IFNAME, name)
+        .attribute(libc::IFLA_LINKINFO, &info)
+        .carry_out()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,10 +189,11 @@ mod tests {
     #[test]
     fn the_kernel_reads_the_requests() {
         // There is no such interface, or this user may not change any.
-        let expected = [libc::ENODEV, libc::EPERM, libc::EINVAL];
+        let expected = [libc::ENODEV, libc::EPERM, libc::EINVAL, libc::EBADF];
         let errors = [
             set_queue_length(i32::MAX, 10).unwrap_err(),
             add_ipv6(i32::MAX, Ipv6Addr::LOCALHOST, 64).unwrap_err(),
+            add_veth(b"weir-test-end-1\0", b"weir-test-end-2\0", -1).unwrap_err(),
         ];
         for error in errors {
             assert!(expected.contains(&error.raw_os_error().unwrap()), "{error}");

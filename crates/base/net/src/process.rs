@@ -3,10 +3,12 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
 use crate::calls::result;
+use crate::namespace::NetworkNamespace;
 
 /// A handle of a process, safe against reuse of its number.
 #[derive(Debug)]
@@ -112,6 +114,97 @@ fn start_ticks_in(text: &str) -> Option<u64> {
     (state != "Z").then(|| fields.nth(18)?.parse().ok()).flatten()
 }
 
+/// What a process has used, with all of its threads and the children that it has waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// CPU time in user and system mode, nanoseconds.
+    pub cpu_ns: u64,
+    /// Resident memory now, bytes.
+    pub memory_bytes: u64,
+    /// Peak of the resident memory, bytes.
+    pub peak_memory_bytes: u64,
+}
+
+/// What a process has used; none if there is no such process.
+pub fn usage(id: u32) -> Option<Usage> {
+    let cpu_ticks = cpu_ticks_in(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)?;
+    let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    // A process that is ending has no memory any more.
+    let memory = |key: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(key))?;
+        let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+        Some(kib * 1024)
+    };
+    Some(Usage {
+        cpu_ns: cpu_ticks * TICK_NS,
+        memory_bytes: memory("VmRSS:").unwrap_or(0),
+        peak_memory_bytes: memory("VmHWM:").unwrap_or(0),
+    })
+}
+
+/// Clock ticks of `/proc/PID/stat` last 10 ms: `sysconf(_SC_CLK_TCK)` is 100 on every Linux that Weir runs on, see proc(5).
+const TICK_NS: u64 = 10_000_000;
+
+/// Clock ticks in user and system mode, of the process and of children that it has waited for, from `/proc/PID/stat` (fields 14
+/// to 17, see proc(5)).
+fn cpu_ticks_in(text: &str) -> Option<u64> {
+    let (_, rest) = text.rsplit_once(')')?;
+    let fields: Vec<u64> = rest
+        .split_whitespace()
+        .skip(11)
+        .take(4)
+        .map_while(|field| field.parse().ok())
+        .collect();
+    (fields.len() == 4).then(|| fields.iter().sum())
+}
+
+/// Numbers of the processes in a network namespace, whoever started them, in ascending order. Zombies are left out: they are in
+/// no namespace any more.
+///
+/// # Errors
+/// When the namespace or `/proc` cannot be read.
+pub fn in_network(namespace: &NetworkNamespace) -> io::Result<Vec<u32>> {
+    let wanted = namespace.identity()?;
+    let entries = fs::read_dir("/proc")?;
+    let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let inside = |id: &u32| {
+        let found = fs::metadata(format!("/proc/{id}/ns/net"));
+        found.is_ok_and(|found| (found.dev(), found.ino()) == wanted)
+    };
+    let mut found: Vec<u32> = numbers.filter(inside).collect();
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Kills all processes in a network namespace, and those that they start meanwhile; `limit_ms` is how long it waits for each end.
+/// Returns how many it killed.
+///
+/// # Errors
+/// When the namespace cannot be read, or a process does not end.
+pub fn kill_in_network(namespace: &NetworkNamespace, limit_ms: u32) -> io::Result<usize> {
+    let mut killed = 0;
+    loop {
+        let inside = in_network(namespace)?;
+        if inside.is_empty() {
+            return Ok(killed);
+        }
+        for id in inside {
+            // One that has just ended has no handle; one whose number was reused is not in the namespace.
+            let Ok(handle) = ProcessHandle::of(id) else {
+                continue;
+            };
+            if !in_network(namespace)?.contains(&id) {
+                continue;
+            }
+            handle.signal(libc::SIGKILL);
+            if !handle.wait_for_end(limit_ms)? {
+                return Err(io::Error::other(format!("process {id} does not end")));
+            }
+            killed += 1;
+        }
+    }
+}
+
 /// Leaves the terminal: the process no longer gets its signals, and survives its end.
 ///
 /// # Errors
@@ -151,5 +244,14 @@ mod tests {
         assert_eq!(start_ticks(child.id()), None);
         assert!(!handle.signal(libc::SIGTERM));
         assert!(ProcessHandle::of(u32::MAX >> 1).is_err());
+    }
+
+    #[test]
+    fn cpu_time_of_a_process_and_its_children() {
+        // Fields as proc(5) numbers them, from 4 on.
+        let text = "42 (a) b) S 4 5 6 7 8 9 10 11 12 13 1400 150 16 17 18 19 20 21 22";
+        assert_eq!(cpu_ticks_in(text), Some(1400 + 150 + 16 + 17));
+        assert_eq!(cpu_ticks_in("42 (a"), None);
+        assert!(usage(std::process::id()).unwrap().peak_memory_bytes > 1 << 20);
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use weir_net::affinity;
-use weir_net::process::{ProcessHandle, spawn_bound};
+use weir_net::process::{self, ProcessHandle, spawn_bound};
 use weir_origin::Listening;
 
 use super::error::TestbedError;
@@ -24,8 +24,6 @@ const START: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum size of a metrics response with its headers, in bytes.
 const MOST_PAGE: u64 = metrics::MOST_BYTES as u64 + (64 << 10);
-/// Clock ticks in a second: `sysconf(_SC_CLK_TCK)` is 100 on every Linux that Weir runs on, see proc(5).
-const TICK_NS: u64 = 10_000_000;
 
 /// A running origin; it ends when this process does.
 pub struct Origin {
@@ -91,15 +89,16 @@ impl Origin {
         &self,
         load: impl FnOnce() -> Result<LoadSummary, LoadError>,
     ) -> (Result<LoadSummary, LoadError>, Result<OriginChange, TestbedError>) {
-        let (before, cpu_before) = (self.metrics(), self.cpu_ns());
+        let used = || process::usage(self.child.id());
+        let (before, used_before) = (self.metrics(), used());
         let summary = load();
-        let (after, cpu_ns) = (self.metrics(), self.cpu_ns());
+        let (after, used) = (self.metrics(), used());
         let change = before.and_then(|before| {
             Ok(OriginChange {
-                cpu_ns: cpu_ns
-                    .zip(cpu_before)
-                    .map(|(after, before)| after.saturating_sub(before)),
-                memory_bytes: self.memory_bytes(),
+                cpu_ns: used
+                    .zip(used_before)
+                    .map(|(after, before)| after.cpu_ns.saturating_sub(before.cpu_ns)),
+                memory_bytes: used.map(|used| used.peak_memory_bytes),
                 ..OriginChange::between(&before, &after?)
             })
         });
@@ -123,20 +122,6 @@ impl Origin {
         let head = page.windows(4).position(|bytes| bytes == b"\r\n\r\n");
         let body = head.map_or(&page[..], |head| &page[head + 4..]);
         metrics::read(body).map_err(|error| failed(&error))
-    }
-
-    /// Its CPU time, nanoseconds; none if unreadable.
-    fn cpu_ns(&self) -> Option<u64> {
-        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
-        cpu_ticks(&text).map(|ticks| ticks * TICK_NS)
-    }
-
-    /// Its peak resident memory, bytes; none if unreadable.
-    fn memory_bytes(&self) -> Option<u64> {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-        let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
-        Some(kib * 1024)
     }
 }
 
@@ -205,27 +190,4 @@ fn complaint(child: &mut Child, mut complaints: File) -> String {
     last.unwrap_or("no error message")
         .trim_start_matches("weir: ")
         .to_owned()
-}
-
-/// Clock ticks in user and system mode, from `/proc/PID/stat` (fields 14 and 15, see proc(5)).
-fn cpu_ticks(text: &str) -> Option<u64> {
-    // The second field is a name in parentheses, which may hold anything.
-    let (_, rest) = text.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace().skip(11);
-    let user: u64 = fields.next()?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    Some(user + system)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::cpu_ticks;
-
-    #[test]
-    fn cpu_time_of_a_process() {
-        // Fields as proc(5) numbers them, from 4 on.
-        let text = "42 (a) b) S 4 5 6 7 8 9 10 11 12 13 1400 150 16 17 18 19 20 21 22";
-        assert_eq!(cpu_ticks(text), Some(1550));
-        assert_eq!(cpu_ticks("42 (a"), None);
-    }
 }
