@@ -38,6 +38,9 @@ pub struct OriginArgs {
     /// Storage with the same content, read while the ones before it fail; may be given more than once.
     #[arg(long, value_name = "FOLDER-OR-URL")]
     pub mirror: Vec<StorageLocation>,
+    /// Storage with the same content, read for manifests and indexes alone, such as a cache before the media storage.
+    #[arg(long, value_name = "FOLDER-OR-URL")]
+    pub index_storage: Option<StorageLocation>,
     /// Address and port to serve on; port 0 selects a free port and prints it.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,

@@ -36,6 +36,7 @@ pub fn run(args: &OriginArgs, global: &GlobalOptions, stop: Stop) -> Result<(), 
 fn config(args: &OriginArgs, place: &StorageLocation) -> Config {
     Config {
         places: std::iter::once(place).chain(&args.mirror).cloned().collect(),
+        index_place: args.index_storage.clone(),
         access: access(&args.storage),
         patience: Patience {
             hedge: args.hedge,
@@ -152,6 +153,11 @@ mod tests {
         assert_eq!(
             places(told("--mirror s3://films/2026 --mirror /mnt/films")),
             ["/srv/films", "s3://films/2026", "/mnt/films"]
+        );
+        let indexes = told("--index-storage http://127.0.0.1:81/").index_place;
+        assert_eq!(
+            indexes.map(|place| place.to_string()).as_deref(),
+            Some("http://127.0.0.1:81/")
         );
         assert!(told("--hedge").patience.hedge);
         assert!(told("--anonymous").access.anonymous);

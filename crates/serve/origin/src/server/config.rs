@@ -60,6 +60,8 @@ pub enum LogTo {
 pub struct Config {
     /// Where media lies: the first place is preferred, the others hold the same.
     pub places: Vec<StorageLocation>,
+    /// Where manifests and indexes are read, such as a cache before the places; none: there, too.
+    pub index_place: Option<StorageLocation>,
     /// Options of object stores.
     pub access: Access,
     /// How long storage is waited for.
@@ -99,6 +101,7 @@ impl Config {
     pub fn new(place: StorageLocation) -> Self {
         Config {
             places: vec![place],
+            index_place: None,
             access: Access::default(),
             patience: Patience::default(),
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),

@@ -33,7 +33,7 @@ use tokio::time::sleep;
 use weir_net::tcp;
 
 use crate::metrics::Metrics;
-use crate::storage::Storage;
+use crate::storage::{Storage, StorageLocation};
 use access_log::AccessLog;
 use app::App;
 use tls::Tls;
@@ -74,13 +74,20 @@ impl Server {
     /// When any of them is unavailable.
     pub fn bind(config: &Config) -> Result<Self, OriginError> {
         let metrics = Arc::<Metrics>::default();
-        let storage = Storage::open(
-            &config.places,
-            &config.access,
-            config.configuration.pools_connections(),
-            config.patience.clone(),
-            metrics.clone(),
-        )?;
+        let open = |places: &[StorageLocation]| {
+            let pooled = config.configuration.pools_connections();
+            Storage::open(
+                places,
+                &config.access,
+                pooled,
+                config.patience.clone(),
+                metrics.clone(),
+            )
+        };
+        let mut storage = open(&config.places)?;
+        if let Some(place) = &config.index_place {
+            storage = storage.with_indexes(open(std::slice::from_ref(place))?);
+        }
         descriptors::allow(config.limits.connections);
         let tls = config.tls.as_ref().map(Tls::open).transpose()?;
         let address = config.listen;

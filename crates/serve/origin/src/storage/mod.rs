@@ -50,6 +50,8 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct Storage {
     shared: Arc<Shared>,
+    /// Where manifests and indexes are read instead.
+    indexes: Option<Arc<Shared>>,
 }
 
 #[derive(Debug)]
@@ -110,7 +112,26 @@ impl Storage {
         };
         Ok(Storage {
             shared: Arc::new(shared),
+            indexes: None,
         })
+    }
+
+    /// Reads manifests and indexes from another storage that holds the same, such as a cache before this one.
+    pub fn with_indexes(self, indexes: Storage) -> Self {
+        Storage {
+            indexes: Some(indexes.shared),
+            ..self
+        }
+    }
+
+    /// The storage that is read for this.
+    fn of(&self, kind: Kind) -> Storage {
+        let indexes = self.indexes.as_ref();
+        let indexes = indexes.filter(|_| matches!(kind, Kind::Manifest | Kind::Index));
+        Storage {
+            shared: indexes.unwrap_or(&self.shared).clone(),
+            indexes: None,
+        }
     }
 
     /// What is known of an object, without its bytes.
@@ -118,8 +139,9 @@ impl Storage {
     /// # Errors
     /// When it is not there, not for us, or the storage fails again and again.
     pub async fn head(&self, kind: Kind, path: &ObjectPath) -> Result<Meta, StorageError> {
-        let mut tries = self.tries();
-        let answer = self.ask(kind, path, &Ask::Head, None, &mut tries).await?;
+        let storage = self.of(kind);
+        let mut tries = storage.tries();
+        let answer = storage.ask(kind, path, &Ask::Head, None, &mut tries).await?;
         Ok(answer.meta)
     }
 
@@ -141,10 +163,11 @@ impl Storage {
         {
             return Ok(RangeRead::nothing(version.clone(), range));
         }
-        let mut tries = self.tries();
+        let storage = self.of(kind);
+        let mut tries = storage.tries();
         let ask = Ask::Range(range);
-        let answer = self.ask(kind, path, &ask, version, &mut tries).await?;
-        Ok(RangeRead::new(self.clone(), kind, path.clone(), answer, tries))
+        let answer = storage.ask(kind, path, &ask, version, &mut tries).await?;
+        Ok(RangeRead::new(storage, kind, path.clone(), answer, tries))
     }
 
     /// Reads a range whole.
@@ -244,14 +267,19 @@ impl Storage {
         loop {
             tokio::time::sleep(PROBE_INTERVAL).await;
             // At the same time: one that hangs must not keep another from being found.
-            join_all(self.shared.endpoints.iter().map(Endpoint::probe_if_down)).await;
+            join_all(self.endpoints().map(Endpoint::probe_if_down)).await;
         }
     }
 
     /// Names of the storages, and whether each answered when it was asked last.
     pub fn health(&self) -> Vec<(Arc<str>, bool)> {
         let told = |endpoint: &Endpoint| (endpoint.name().clone(), endpoint.is_up());
-        self.shared.endpoints.iter().map(told).collect()
+        self.endpoints().map(told).collect()
+    }
+
+    fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
+        let all = [Some(&self.shared), self.indexes.as_ref()];
+        all.into_iter().flatten().flat_map(|shared| &shared.endpoints)
     }
 
     fn tries(&self) -> Tries {

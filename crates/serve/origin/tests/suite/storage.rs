@@ -497,3 +497,32 @@ fn each_wrong_answer_of_a_bucket_is_an_error_of_its_kind() {
         assert_eq!(server.count(), requests, "{what}");
     }
 }
+
+#[test]
+fn indexes_and_manifests_come_from_their_own_storage() {
+    let folders = ["media", "index"].map(|content| {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("a"), content).expect("a file");
+        folder
+    });
+    let [media, index] = [&folders[0], &folders[1]].map(|folder| {
+        let place = folder.path().to_str().expect("a path");
+        storage(&[place], true, patient()).0
+    });
+    let both = media.with_indexes(index);
+    run(async {
+        for (kind, expected) in [
+            (Kind::Media, "media"),
+            (Kind::Init, "media"),
+            (Kind::Index, "index"),
+            (Kind::Manifest, "index"),
+        ] {
+            let (_, bytes) = both
+                .read_whole(kind, &path("a"), 0..5, None)
+                .await
+                .expect("a read");
+            assert_eq!(bytes, expected);
+        }
+        assert_eq!(both.health().len(), 2);
+    });
+}
