@@ -42,6 +42,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Origin(args) => commands::origin::run(args, global, stop_on_signals()?),
         Command::Load(args) => commands::load::run(args, global, &stop_on_signals()?),
         Command::Lab(command) => return commands::lab::run(command, global),
+        Command::Testbed(command) => commands::testbed::run(command, global),
         Command::Mesh(command) => commands::mesh::run(command, global),
         Command::Runs(command) => commands::runs::run(command, global),
         Command::Completions { shell } => {

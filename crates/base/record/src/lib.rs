@@ -11,6 +11,7 @@ mod rows;
 mod run_id;
 mod sides;
 mod table;
+mod testbed;
 mod watch;
 
 pub use cells::{Cell, CellError, Cells, Value, ValueRef};
@@ -22,4 +23,5 @@ pub use record::*;
 pub use run_id::RunId;
 pub use sides::{Direction, Side};
 pub use table::{Record, Table, UnknownTable};
+pub use testbed::TaskSecond;
 pub use watch::{WatchCell, WatchChange};

@@ -11,6 +11,7 @@ use crate::population::*;
 use crate::record::*;
 use crate::rows::Merge;
 use crate::sides::Direction;
+use crate::testbed::*;
 
 /// Declares [`Table`] and [`Record`], one entry per table: its name; the record in its rows, with the direction if it
 /// has one; the further columns of the subject of a row, by which ordered reads sort first; and the start time of a row,
@@ -174,6 +175,8 @@ tables! {
     HouseholdSessions "household_sessions": HouseholdSession by "household, variant", began "unix_ns";
     /// A neighbour of such a session.
     HouseholdNeighbours "household_neighbours": HouseholdNeighbour by "household, variant, neighbour", began "unix_ns";
+    /// A second of a task of a testbed.
+    TaskSeconds "task_seconds": TaskSecond by "task", began "unix_ns - duration_ns";
 }
 
 impl std::fmt::Display for Table {

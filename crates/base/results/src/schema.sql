@@ -521,6 +521,25 @@ CREATE TABLE household_neighbours (
 );
 CREATE INDEX household_neighbours_by_run ON household_neighbours (run_id, household, variant, neighbour);
 
+-- A second of a task of `weir testbed`.
+CREATE TABLE task_seconds (
+    id                INTEGER PRIMARY KEY,
+    run_id            INTEGER NOT NULL REFERENCES runs (run_id) ON DELETE CASCADE,
+    unix_ns           INTEGER NOT NULL,
+    duration_ns       INTEGER NOT NULL,
+    task              TEXT    NOT NULL,
+    function          TEXT    NOT NULL,
+    in_bytes          INTEGER NOT NULL,
+    in_packets        INTEGER NOT NULL,
+    in_payload_bytes  INTEGER NOT NULL,
+    out_bytes         INTEGER NOT NULL,
+    out_packets       INTEGER NOT NULL,
+    out_payload_bytes INTEGER NOT NULL,
+    cpu_ns            INTEGER NOT NULL,
+    memory_bytes      INTEGER NOT NULL
+);
+CREATE INDEX task_seconds_by_run ON task_seconds (run_id, task, unix_ns);
+
 -- Tests between two places, measured by `weir mesh run` or imported from other tools.
 
 CREATE TABLE mesh_tests (

@@ -28,6 +28,7 @@ mod runs;
 mod send;
 mod survey;
 mod tcp;
+mod testbed;
 mod traffic;
 mod twin;
 mod ui;
@@ -73,6 +74,7 @@ pub use runs::{ExportForm, ExportRun, ListRuns, RunIn, RunName, RunNameError, Ru
 pub use send::{FecChoice, Numbers, Pace, SendArgs};
 pub use survey::SurveyArgs;
 pub use tcp::TcpArgs;
+pub use testbed::{FunctionFiles, TestbedCommand, TestbedRunArgs};
 pub use traffic::{CloudOption, DEFAULT_FORMAT, Traffic};
 pub use twin::TwinArgs;
 pub use ui::UiArgs;
@@ -252,6 +254,19 @@ Example:
     $ weir lab profiles"
     )]
     Lab(LabCommand),
+    /// Run a workflow of media functions on this host, and measure each from outside.
+    ///
+    /// A workflow description document (ISO/IEC 23090-8, NBMP) names functions such as storage, cache, origin and viewers,
+    /// and connects their ports. Each task runs in its own network namespace; the kernel's counters say what went in and
+    /// out of it.
+    #[command(
+        subcommand,
+        after_help = "\
+Example:
+    $ weir testbed check testbeds/a.toml
+    $ sudo weir testbed run testbeds/a.toml"
+    )]
+    Testbed(TestbedCommand),
     /// Measure between many places: cloud regions, or your own hosts.
     ///
     /// Plans pairs of places, runs the tests between them over SSH, at most one test per host at a time, imports

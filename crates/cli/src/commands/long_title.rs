@@ -1,16 +1,15 @@
-//! The titles of an experiment, generated once by ffmpeg into a permanent folder. Video has B-frames and a constant bit
+//! Long titles for load, generated once by ffmpeg into a permanent folder. Video has B-frames and a constant bit
 //! rate; each track is in its own file, and a manifest names both.
 
 use std::fs;
 use std::path::Path;
 
 use crate::units::{Rate, TimeSpan};
-use weir_load::experiment::{Experiment, Titles};
 use weir_measure::Stop;
 
-use super::super::super::Failure;
-use super::super::super::demo_title::{Made, run_ffmpeg};
-use super::super::super::output::say;
+use super::Failure;
+use super::demo_title::{Made, run_ffmpeg};
+use super::output::say;
 
 /// Encoded seconds; longer titles repeat them.
 const CLIP: u64 = 60;
@@ -18,52 +17,35 @@ const CLIP: u64 = 60;
 const FRAMES: u32 = 24;
 const SYNC: u32 = 48;
 /// Names the files of a title.
-const MANIFEST: &str = "title.toml";
+pub const MANIFEST: &str = "title.toml";
 /// Marker of a complete title.
 const WHOLE: &str = "whole";
 
-/// Generates missing titles; false if a stop was requested.
-pub fn make(experiment: &Experiment, folder: &Path, quiet: bool, stop: &Stop) -> Result<bool, Failure> {
-    let Titles::Made { duration, audio } = &experiment.titles else {
-        return Ok(true);
-    };
-    for video in experiment.videos() {
-        let title = folder.join(name(video, *audio, *duration));
-        if title.join(WHOLE).exists() {
-            continue;
-        }
-        if !quiet {
-            say(&format!(
-                "weir load experiment: generating a title of {duration} with video of {video} in {}",
-                title.display()
-            ));
-        }
-        if make_title(&title, video, *audio, *duration, stop)? == Made::Stopped {
-            return Ok(false);
-        }
+/// Generates a title in its folder below `folder`, unless it is there. `who` says so on standard error; none is quiet.
+pub fn make(
+    folder: &Path,
+    (video, audio): (Rate, Rate),
+    duration: TimeSpan,
+    who: Option<&str>,
+    stop: &Stop,
+) -> Result<Made, Failure> {
+    let title = folder.join(name(video, audio, duration));
+    if title.join(WHOLE).exists() {
+        return Ok(Made::Whole);
     }
-    Ok(true)
+    if let Some(who) = who {
+        say(&format!(
+            "{who}: generating a title of {duration} with video of {video} in {}",
+            title.display()
+        ));
+    }
+    make_title(&title, video, audio, duration, stop)
 }
 
 /// The folder of a title.
 pub fn name(video: Rate, audio: Rate, duration: TimeSpan) -> String {
     let word = |rate: Rate| rate.to_string().trim_end_matches("bit/s").to_owned();
     format!("{}-{}-{duration}", word(video), word(audio))
-}
-
-/// Path of the manifest at the origin.
-pub fn path(experiment: &Experiment, video: Rate) -> Option<String> {
-    match &experiment.titles {
-        // By its manifest, because a plain HTTP server does not list folders.
-        Titles::Made { duration, audio } => {
-            let title = name(video, *audio, *duration);
-            Some(format!("{title}/{MANIFEST}/manifest.mpd"))
-        }
-        Titles::Given(titles) => titles
-            .iter()
-            .find(|title| title.video == video)
-            .map(|title| title.path.clone()),
-    }
 }
 
 fn make_title(

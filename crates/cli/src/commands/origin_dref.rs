@@ -19,17 +19,7 @@ pub fn run(args: &DrefArgs, global: &GlobalOptions) -> Result<(), Failure> {
         .output
         .clone()
         .unwrap_or_else(|| file.with_extension("dref.mp4"));
-    let url = url_from(&output, file)?;
-    let index = read_index(file)?;
-    if let Some(media) = &index.media {
-        return Err(Failure::usage(format!(
-            "{} contains no media but references {media}; name that file",
-            file.display()
-        )));
-    }
-    let movie = reference_movie(&index, &url);
-    std::fs::write(&output, &movie)
-        .map_err(|error| Failure::environment(format!("cannot write {}: {error}", output.display())))?;
+    let (index, url, bytes) = write(file, &output)?;
     for track in index.passed_over.iter().filter(|_| !global.quiet) {
         say(&format!(
             "weir origin dref: track {} is omitted: {}",
@@ -42,11 +32,27 @@ pub fn run(args: &DrefArgs, global: &GlobalOptions) -> Result<(), Failure> {
             "output": output.display().to_string(),
             "url": url,
             "tracks": index.tracks.len(),
-            "bytes": movie.len(),
+            "bytes": bytes,
         });
         return print(&format!("{line}\n"));
     }
     print(&format!("{}\n", output.display()))
+}
+
+/// Writes the dref MP4 of a file; returns the file's index, its URL in the dref MP4, and the size of that, bytes.
+pub fn write(file: &Path, output: &Path) -> Result<(FileIndex, String, usize), Failure> {
+    let url = url_from(output, file)?;
+    let index = read_index(file)?;
+    if let Some(media) = &index.media {
+        return Err(Failure::usage(format!(
+            "{} contains no media but references {media}; name that file",
+            file.display()
+        )));
+    }
+    let movie = reference_movie(&index, &url);
+    std::fs::write(output, &movie)
+        .map_err(|error| Failure::environment(format!("cannot write {}: {error}", output.display())))?;
+    Ok((index, url, movie.len()))
 }
 
 /// The path of `file` relative to `output`: in the same folder or below, since titles may read only there.

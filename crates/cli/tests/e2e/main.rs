@@ -31,6 +31,7 @@ mod results;
 mod stamp;
 mod survey;
 mod tcp;
+mod testbed;
 mod watch;
 
 use serde_json::Value;

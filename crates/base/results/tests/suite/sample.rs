@@ -321,6 +321,20 @@ fn load() -> Vec<Record> {
             throughput: Some(1426),
             beside_throughput: None,
         }),
+        Record::TaskSecond(TaskSecond {
+            unix_ns: 3_000,
+            duration_ns: 1_000,
+            task: "middle".into(),
+            function: "origin".into(),
+            in_bytes: 1427,
+            in_packets: 1428,
+            in_payload_bytes: 1429,
+            out_bytes: 1430,
+            out_packets: 1431,
+            out_payload_bytes: 1432,
+            cpu_ns: 1433,
+            memory_bytes: 1434,
+        }),
     ]
 }
 

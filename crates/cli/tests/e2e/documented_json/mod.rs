@@ -16,7 +16,7 @@ use strictness::{assert_strict, fields};
 use weir_rig::{isolated, see_own_processes};
 
 /// What other tests print, who hold it against its schema.
-const ELSEWHERE: [&str; 13] = [
+const ELSEWHERE: [&str; 16] = [
     "doctor",
     "event",
     "lab-link-down",
@@ -28,6 +28,9 @@ const ELSEWHERE: [&str; 13] = [
     "mesh-sweep",
     "origin-demo",
     "origin-dref",
+    "testbed-check",
+    "testbed-clean",
+    "testbed-status",
     "watch",
     "watch-plan",
 ];
@@ -83,7 +86,8 @@ fn all_parts_are_reached(documents: &[Document]) {
         texts.map(str::to_owned).collect()
     };
     let kinds =
-        "find-capacity flows lab load mtu pacing population recv rtt send survey tcp tcp-sweep".split(' ');
+        "find-capacity flows lab load mtu pacing population recv rtt send survey tcp tcp-sweep testbed"
+            .split(' ');
     assert_eq!(strings("runs-list", "kind"), kinds.map(str::to_owned).collect());
     let search = of("runs-list")
         .find(|(.., run)| run["kind"] == "find-capacity")

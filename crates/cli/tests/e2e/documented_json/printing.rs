@@ -45,6 +45,34 @@ const MANIFEST: &str = "<MPD mediaPresentationDuration=\"PT4S\"><Period><Adaptat
     <SegmentTemplate duration=\"2\" media=\"$Number$.m4s\"/><Representation id=\"1\" bandwidth=\"8000\"/>\
     </AdaptationSet></Period></MPD>";
 
+/// A server that nobody knows, and viewers of it.
+const FUNCTION: &str = r#"
+id = "plain"
+description = "Python"
+outputs = ["out"]
+content = "title"
+command = ["python3", "-m", "http.server", "{port}", "--directory", "{content}"]
+[parameters.folder]
+description = "Folder"
+[parameters.manifest]
+description = "Manifest"
+"#;
+const WORKFLOW: &str = r#"
+name = "plain"
+description = "Python and a viewer"
+[[task]]
+name = "server"
+function = "plain"
+parameters = { folder = "media/film", manifest = "list.mpd" }
+[[task]]
+name = "viewers"
+function = "weir-sink"
+parameters = { viewers = 1, for = "1500ms" }
+[[connection]]
+from = "server"
+to = "viewers"
+"#;
+
 /// Tests of another tool.
 const RESULTS: &str = "\
 timestamp,run_id,from_cloud,from_region,to_cloud,to_region,bitrate_Bps,avgrtt,gcp_vm,aws_vm
@@ -98,6 +126,8 @@ lab-traps-list 0 lab traps --list
 lab-traps-show 0 lab traps --show naive-start
 load 0 load ORIGINfilm/list.mpd --watch-host --scrape ORIGINmetrics --play loop --for 1500ms
 load 0 load ORIGINfilm/list.mpd --watch-host --scrape ORIGINmetrics --play real-time --for 1500ms
+testbed 0 testbed run plain.toml --function function.toml
+testbed-functions 0 testbed functions
 load-find-capacity 0 load find-capacity ORIGINfilm/list.mpd --hold p99<20s --most 2 --settle 0s --step 500ms
 origin-index 3 origin index films
 mesh-regions 0 mesh regions --cloud gcp
@@ -172,6 +202,8 @@ fn write_files() {
     for (file, text) in [
         ("full.toml", FULL_LINK),
         ("short.toml", SHORT_SCENARIO),
+        ("function.toml", FUNCTION),
+        ("plain.toml", WORKFLOW),
         ("homes.toml", include_str!("../homes.toml")),
         ("results.csv", RESULTS),
         ("media/film/list.mpd", MANIFEST),

@@ -89,7 +89,8 @@ impl Expected {
             | Record::LoadMetric(..)
             | Record::LoadHistogram(..)
             | Record::HouseholdSession(..)
-            | Record::HouseholdNeighbour(..) => Ok(()),
+            | Record::HouseholdNeighbour(..)
+            | Record::TaskSecond(..) => Ok(()),
         }
     }
 

@@ -71,11 +71,12 @@ pub(crate) fn of_run(store: &Store, run: &Run) -> Result<BTreeMap<&'static str, 
             Table::FlowChanges => series.extend(happened::flow_changes(source)?),
             Table::MediaEvents => series.extend(happened::media_events(source)?),
             Table::LoadHistograms => series.extend(load::viewer_distribution(source)?),
-            // The summary has failures by cause, and populations by figure; origins' own metrics are left to SQL.
+            // The summary has failures by cause, populations by figure and testbeds by task; origins' own metrics are left to SQL.
             Table::LoadFailures
             | Table::LoadMetrics
             | Table::HouseholdSessions
-            | Table::HouseholdNeighbours => {}
+            | Table::HouseholdNeighbours
+            | Table::TaskSeconds => {}
             table => series.extend(seconds::series(source, table, rows)?),
         }
     }

@@ -1,0 +1,188 @@
+//! Testbeds: workflows, functions, states, and results.
+
+use crate::units::{format_bytes, format_count, format_duration, format_rate};
+use weir_testbed::{Function, Summary, TaskResult, TestbedState, Workflow};
+
+use super::{or_dash, table, titled};
+
+/// Tasks and connections of a workflow.
+pub fn testbed_workflow(workflow: &Workflow) -> String {
+    let mut tasks = table(&["task", "function", "own cores", "parameters"]);
+    for task in &workflow.tasks {
+        let defaults = &task.function.parameters;
+        let set = task
+            .parameters
+            .iter()
+            .filter(|(name, value)| defaults.get(*name).is_none_or(|spec| spec.default != **value));
+        let set: Vec<String> = set.map(|(name, value)| format!("{name}={value}")).collect();
+        tasks.add_row([
+            task.name.clone(),
+            task.function.id.clone(),
+            or_dash(task.vcpu, |count| count.to_string()),
+            set.join(" "),
+        ]);
+    }
+    let mut text = titled(
+        &format!("workflow {}: {}", workflow.id, workflow.description),
+        &tasks,
+    );
+    for connection in &workflow.connections {
+        let (from, to) = (&workflow.tasks[connection.from], &workflow.tasks[connection.to]);
+        let link = connection.link.as_ref().map_or("", |_| ", over an emulated link");
+        text.push_str(&format!(
+            "{} to {} (port {}){link}\n",
+            from.name, to.name, connection.input
+        ));
+    }
+    text
+}
+
+/// Functions with their ports and parameters.
+pub fn testbed_functions<'a>(functions: impl Iterator<Item = &'a Function>) -> String {
+    let mut text = String::new();
+    for function in functions {
+        text.push_str(&format!("{}: {}\n", function.id, function.description));
+        for (what, ports) in [
+            ("in", &function.inputs),
+            ("in, optional", &function.optional_inputs),
+            ("out", &function.outputs),
+        ] {
+            if !ports.is_empty() {
+                text.push_str(&format!("  ports {what}: {}\n", ports.join(", ")));
+            }
+        }
+        for (name, spec) in &function.parameters {
+            let default = if spec.default.is_empty() {
+                String::new()
+            } else {
+                format!(" [default: {}]", spec.default)
+            };
+            text.push_str(&format!("  {name}: {}{default}\n", spec.description));
+        }
+    }
+    text
+}
+
+/// Testbeds on this host.
+pub fn testbed_states(states: &[TestbedState]) -> String {
+    if states.is_empty() {
+        return "no testbeds\n".to_owned();
+    }
+    let mut text = String::new();
+    for state in states {
+        let mut tasks = table(&["task", "function", "state", "process", "namespace"]);
+        for task in &state.tasks {
+            tasks.add_row([
+                task.task.clone(),
+                task.function.clone(),
+                task.state.name().to_owned(),
+                or_dash(task.pid, |pid| pid.to_string()),
+                task.namespace.clone(),
+            ]);
+        }
+        let runner = match state.is_alive() {
+            true => format!("runner is process {}", state.pid),
+            false => "runner is gone".to_owned(),
+        };
+        text.push_str(&titled(
+            &format!("{} (workflow {}): {runner}", state.name, state.workflow),
+            &tasks,
+        ));
+    }
+    text
+}
+
+/// The result of a run: what the function before the viewers does, then each task.
+pub fn testbed(summary: &Summary) -> String {
+    let mut text = String::new();
+    for task in summary.tasks.iter().filter(|task| task.out_bps > 0.0) {
+        text.push_str(&format!("{}\n", answer(task)));
+    }
+    for task in &summary.tasks {
+        if let Some(sink) = &task.sink {
+            text.push_str(&format!(
+                "{}: {} requests ({} failed), {:.1} requests/s, mean {}, P99 {}\n",
+                task.task,
+                format_count(sink.requests),
+                format_count(sink.failed),
+                sink.requests_per_second,
+                format_duration(sink.mean_ns as u64),
+                format_duration(sink.p99_ns as u64),
+            ));
+        }
+    }
+    for (task, found) in summary
+        .tasks
+        .iter()
+        .filter_map(|task| Some((task, task.capacity?)))
+    {
+        text.push_str(&format!(
+            "{}: at most {} viewers; at {} no trial broke, at {} none held\n",
+            task.task,
+            found.viewers,
+            found.low,
+            or_dash(found.high, |high| high.to_string()),
+        ));
+    }
+    let mut tasks = table(&[
+        "task",
+        "function",
+        "cores",
+        "IN",
+        "OUT",
+        "OUT/IN",
+        "busy cores",
+        "memory",
+        "own IN",
+        "own OUT",
+        "received",
+    ]);
+    for task in &summary.tasks {
+        let cores: Vec<String> = task.cores.iter().map(usize::to_string).collect();
+        tasks.add_row([
+            task.task.clone(),
+            task.function.clone(),
+            format!(
+                "{}{}",
+                cores.join(","),
+                if task.own_cores { "" } else { " shared" }
+            ),
+            format_bytes(task.taken.payload_bytes),
+            format_bytes(task.given.payload_bytes),
+            or_dash(task.efficiency, |ratio| format!("{ratio:.3}")),
+            format!("{:.2}", task.busy_cores),
+            format_bytes(task.memory_bytes),
+            or_dash(task.own.and_then(|own| own.in_bytes), |count| {
+                format_bytes(count as u64)
+            }),
+            or_dash(task.own.and_then(|own| own.out_bytes), |count| {
+                format_bytes(count as u64)
+            }),
+            or_dash(task.sink, |sink| format_bytes(sink.received_bytes)),
+        ]);
+    }
+    let title = format!(
+        "TCP payload by the kernel's counters over {}, cores by {}",
+        format_duration(summary.duration_ns),
+        summary.pinned_by
+    );
+    text + &titled(&title, &tasks)
+}
+
+fn answer(task: &TaskResult) -> String {
+    let rate = |bps: f64| format_rate(bps.round() as u64);
+    let from = match task.efficiency {
+        Some(ratio) => format!(", IN {}, OUT/IN {ratio:.3}", rate(task.in_bps)),
+        None => String::new(),
+    };
+    let limit = if task.was_the_limit() { ": the limit" } else { "" };
+    format!(
+        "{} ({}): OUT {}, at most {}{from}, {:.2} cores busy, at most {:.2}{limit}",
+        task.task,
+        task.function,
+        rate(task.out_bps),
+        rate(task.peak_out_bps),
+        task.busy_cores,
+        task.peak_busy_cores,
+    )
+}

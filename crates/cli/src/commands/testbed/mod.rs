@@ -1,0 +1,255 @@
+//! `weir testbed`: workflows of media functions on this host.
+
+mod content;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::args::{FunctionFiles, GlobalOptions, TestbedCommand, TestbedRunArgs};
+use crate::dispatch::stop_on_signals;
+use serde_json::{Value, json};
+use weir_measure::Sink;
+use weir_net::confine::may_make_networks;
+use weir_net::host::HostFacts;
+use weir_results::{Outcome, Record, TaskSecond};
+use weir_testbed::{
+    Capabilities, Document, Ended as Measured, Function, Functions, Registry, Setting, Summary, TestbedError,
+    Watch, Workflow,
+};
+
+use super::output::{print, say};
+use super::result::StoredResult;
+use super::run_store::{Ended, OpenRun, RunStore, json as stored, new_run};
+use super::{Failure, tables};
+
+const KIND: &str = "testbed";
+
+/// Runs the subcommand.
+pub fn run(command: &TestbedCommand, global: &GlobalOptions) -> Result<(), Failure> {
+    match command {
+        TestbedCommand::Run(args) => measure(args, global),
+        TestbedCommand::Check { workflow, functions } => check(workflow, functions, global),
+        TestbedCommand::Functions { functions } => list_functions(functions, global),
+        TestbedCommand::Status => status(global),
+        TestbedCommand::Logs { task, name } => logs(task, name),
+        TestbedCommand::Stop { name } => stop(name),
+        TestbedCommand::Clean { all } => clean(*all, global),
+    }
+}
+
+/// Reads a workflow, and checks it against its functions and this host.
+fn read(path: &Path, functions: &FunctionFiles) -> Result<(Document, Workflow), Failure> {
+    let (document, functions) = weir_testbed::read(path, &functions.function)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let workflow = Workflow::of(&document, &functions, folder)?;
+    workflow.fits(Capabilities::of_this_host()?)?;
+    Ok((document, workflow))
+}
+
+fn check(path: &Path, functions: &FunctionFiles, global: &GlobalOptions) -> Result<(), Failure> {
+    let (document, workflow) = read(path, functions)?;
+    if global.json {
+        return print(&format!("{}\n", stored(&document)));
+    }
+    print(&tables::testbed_workflow(&workflow))
+}
+
+fn list_functions(files: &FunctionFiles, global: &GlobalOptions) -> Result<(), Failure> {
+    let functions = Functions::with(&files.function)?;
+    if global.json {
+        let lines = functions
+            .iter()
+            .map(|function| format!("{}\n", described(function)));
+        return print(&lines.collect::<String>());
+    }
+    print(&tables::testbed_functions(functions.iter()))
+}
+
+fn described(function: &Function) -> Value {
+    let parameters = function.parameters.iter().map(
+        |(name, spec)| json!({ "name": name, "description": spec.description, "default": spec.default }),
+    );
+    json!({
+        "id": function.id,
+        "description": function.description,
+        "inputs": function.inputs,
+        "optional_inputs": function.optional_inputs,
+        "outputs": function.outputs,
+        "parameters": parameters.collect::<Vec<Value>>(),
+    })
+}
+
+fn need_root() -> Result<(), Failure> {
+    if may_make_networks() {
+        return Ok(());
+    }
+    Err(Failure::environment(
+        "'weir testbed' makes network namespaces with names, which needs root; run it with sudo",
+    ))
+}
+
+/// A run: titles, tasks, measurement, and its place in the store.
+fn measure(args: &TestbedRunArgs, global: &GlobalOptions) -> Result<(), Failure> {
+    let (document, workflow) = read(&args.workflow, &args.functions)?;
+    need_root()?;
+    let stop = stop_on_signals()?;
+    let registry = Registry::default();
+    registry.folder(&args.name)?;
+    let mut contents = BTreeMap::new();
+    for task in &workflow.tasks {
+        let Some(content) = task.function.content else {
+            continue;
+        };
+        match content::prepare(task, content, &args.titles_folder, global.quiet, &stop)? {
+            Some(served) => contents.insert(task.name.clone(), served),
+            None => return Err(Failure::environment("interrupted before anything was measured")),
+        };
+    }
+    let weir = std::env::current_exe()
+        .map_err(|error| Failure::environment(format!("cannot find the path of this program: {error}")))?;
+    let setting = Setting {
+        name: args.name.clone(),
+        weir,
+        contents,
+    };
+    let store = RunStore::open(&global.db)?;
+    let parameters = json!({ "workflow": workflow.id, "document": stored(&document).to_string() });
+    let new = new_run(KIND, &workflow.id, &parameters, &HostFacts::read(None));
+    let run = store.begin(&new, KIND, true)?;
+    let id = run.id();
+    let mut watching = Watching {
+        run: &run,
+        quiet: global.quiet,
+    };
+    let measured = weir_testbed::run(&workflow, &setting, &registry, &|| stop.is_set(), &mut watching);
+    let failure = match &measured {
+        Ok(measured) => measured.failure.as_ref(),
+        Err(error) => Some(error),
+    };
+    let end = Ended::of(&failure.map_or(Ok(()), Err), &stop);
+    let outcome = end.outcome();
+    let summary = measured
+        .as_ref()
+        .map_or_else(|_| json!(null), |measured| stored(&measured.summary));
+    let kept = run.finish(&end, &summary)?;
+    let measured = measured?;
+    for database in &measured.databases {
+        store.store().adopt(database, id, &workflow.id)?;
+    }
+    let mut notes = kept.notes();
+    notes.extend(remarks(&measured));
+    let printed = StoredResult::new(&store, id, KIND, outcome, &notes);
+    printed.print(global.json, &measured.summary, || {
+        tables::testbed(&measured.summary)
+    })?;
+    match measured.failure {
+        Some(error) if outcome != Outcome::Interrupted => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// What to know beside the numbers.
+fn remarks(measured: &Measured) -> Vec<String> {
+    let summary: &Summary = &measured.summary;
+    let mut notes = Vec::new();
+    if summary.tasks.iter().all(|task| !task.was_the_limit()) {
+        notes.push(
+            "no task kept cores of its own busy: the rates are those of the workload and of round trips, not a capacity"
+                .to_owned(),
+        );
+    }
+    for task in &summary.tasks {
+        if task.sink.is_some_and(|sink| sink.generator_limited) {
+            notes.push(format!(
+                "task {}: the generator was the limit; give it cores, or use fewer viewers",
+                task.task
+            ));
+        }
+    }
+    notes.extend(
+        measured
+            .failure
+            .as_ref()
+            .map(|error| format!("the run ended early: {error}")),
+    );
+    notes
+}
+
+/// Stores the rows of a run, and says which tasks are ready.
+struct Watching<'a> {
+    run: &'a OpenRun<'a>,
+    quiet: bool,
+}
+
+impl Watch for Watching<'_> {
+    fn ready(&mut self, task: &str) {
+        if !self.quiet {
+            say(&format!("weir testbed: task {task} is ready"));
+        }
+    }
+
+    fn second(&mut self, second: TaskSecond) {
+        self.run.record(Record::TaskSecond(second));
+    }
+}
+
+fn status(global: &GlobalOptions) -> Result<(), Failure> {
+    let registry = Registry::default();
+    let mut states = Vec::new();
+    for name in registry.names()? {
+        states.extend(registry.get(&name)?);
+    }
+    if global.json {
+        let line = |state: &weir_testbed::TestbedState| {
+            let mut line = stored(state);
+            line["alive"] = json!(state.is_alive());
+            format!("{line}\n")
+        };
+        return print(&states.iter().map(line).collect::<String>());
+    }
+    print(&tables::testbed_states(&states))
+}
+
+fn logs(task: &str, name: &str) -> Result<(), Failure> {
+    let log = Registry::default().log(name, task)?;
+    let text = std::fs::read(&log).map_err(|error| {
+        Failure::usage(format!(
+            "cannot read the log {}: {error}; 'weir testbed status' lists testbeds and tasks",
+            log.display()
+        ))
+    })?;
+    print(&String::from_utf8_lossy(&text))
+}
+
+fn stop(name: &str) -> Result<(), Failure> {
+    let registry = Registry::default();
+    match registry.get(name)?.filter(|state| state.is_alive()) {
+        Some(state) => Ok(registry.stop(&state)?),
+        None => Err(Failure::usage(format!(
+            "no testbed '{name}' is running; 'weir testbed status' lists them"
+        ))),
+    }
+}
+
+fn clean(all: bool, global: &GlobalOptions) -> Result<(), Failure> {
+    need_root()?;
+    let cleaned = Registry::default().clean(all)?;
+    if global.json {
+        return print(&format!("{}\n", json!({ "cleaned": cleaned })));
+    }
+    print(&match cleaned.len() {
+        0 => "nothing to remove\n".to_owned(),
+        _ => format!("removed {}\n", cleaned.join(", ")),
+    })
+}
+
+impl From<TestbedError> for Failure {
+    fn from(error: TestbedError) -> Self {
+        match error {
+            TestbedError::Document(_) | TestbedError::Task { .. } | TestbedError::Taken(_) => {
+                Failure::usage(error.to_string())
+            }
+            TestbedError::File { .. } | TestbedError::Failed(_) => Failure::environment(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! `weir testbed` as a user starts it: what the kernel counts at a function beside what its clients received, and what a runner
+//! that is killed leaves behind.
+
+use serde_json::{Value, json};
+
+use weir_rig::{LIMIT, count, isolated, nothing_is_left, ran, run, see_own_processes, started, wait_until};
+
+use crate::documented;
+use crate::documented_json::schemas::{assert_documented, validator};
+
+const TITLE: &str = "video = '300kbit/s', audio = '64kbit/s', duration = '10s'";
+
+/// Storage, origin and viewers.
+fn origin() -> String {
+    format!(
+        "name = 'origin'\ndescription = 'origin before storage'\n\
+         [[task]]\nname = 'storage'\nfunction = 'weir-source'\nparameters = {{ {TITLE}, dref = true }}\n\
+         [[task]]\nname = 'middle'\nfunction = 'origin'\nparameters = {{ configuration = 'C' }}\n\
+         [[task]]\nname = 'viewers'\nfunction = 'weir-sink'\nparameters = {{ viewers = 2, for = '2s' }}\n\
+         [[connection]]\nfrom = 'storage'\nto = 'middle'\n[[connection]]\nfrom = 'middle'\nto = 'viewers'\n"
+    )
+}
+
+/// nginx with the title packaged ahead, and viewers for some time.
+fn packaged(time: &str) -> String {
+    format!(
+        "name = 'packaged'\ndescription = 'files'\n\
+         [[task]]\nname = 'middle'\nfunction = 'nginx-packaged'\nparameters = {{ {TITLE} }}\n\
+         [[task]]\nname = 'viewers'\nfunction = 'weir-sink'\nparameters = {{ viewers = 2, for = '{time}' }}\n\
+         [[connection]]\nfrom = 'middle'\nto = 'viewers'\n"
+    )
+}
+
+fn task<'a>(summary: &'a Value, name: &str) -> &'a Value {
+    let tasks = summary["tasks"].as_array().expect("tasks");
+    tasks.iter().find(|task| task["task"] == name).expect(name)
+}
+
+/// Both are within half a percent of the larger.
+#[track_caller]
+fn assert_close(what: &str, counted: u64, received: u64) {
+    let apart = counted.abs_diff(received) as f64 / counted.max(received).max(1) as f64;
+    assert!(
+        apart <= 0.005 && received > 0,
+        "{what}: {counted} and {received}, {:.2} % apart",
+        apart * 100.0
+    );
+}
+
+#[track_caller]
+fn what_the_kernel_counts_is_what_clients_receive() {
+    for (name, workflow) in [("origin", origin()), ("packaged", packaged("2s"))] {
+        std::fs::write(format!("{name}.toml"), workflow).expect("a file");
+        let checked = ran(0, &format!("testbed check {name}.toml --json")).json();
+        assert_documented(name, &validator("testbed-check"), &checked);
+        let summary = ran(0, &format!("testbed run {name}.toml --db weir.db --json -q")).json();
+        documented("testbed", &summary);
+        let viewers = task(&summary, "viewers");
+        let received = count(&viewers["sink"]["received_bytes"]);
+        let given = |name: &str| count(&task(&summary, name)["out"]["payload_bytes"]);
+        assert_eq!(viewers["sink"]["failed"], json!(0));
+        assert_close(name, given("middle"), received);
+        assert_close(
+            "both ends",
+            given("middle"),
+            count(&viewers["in"]["payload_bytes"]),
+        );
+        assert!(count(&task(&summary, "middle")["cpu_ns"]) > 0 && count(&viewers["memory_bytes"]) > 1 << 20);
+    }
+    let parts = ran(0, "runs list --parts --kind load --db weir.db --json").json_lines();
+    assert_eq!(parts.len(), 2, "the viewers' runs are parts");
+    assert!(run("ip", &["netns", "list"]).is_empty());
+}
+
+#[track_caller]
+fn clean_removes_what_a_killed_runner_leaves() {
+    std::fs::write("long.toml", packaged("120s")).expect("a file");
+    let runner = started("testbed run long.toml --db weir.db -q");
+    let state = wait_until("a workload", LIMIT, || {
+        let states = ran(0, "testbed status --json").json_lines();
+        states
+            .into_iter()
+            .find(|state| state["tasks"][0]["state"] == "running" && state["pid"] == json!(runner.id()))
+    });
+    documented("testbed-status", &state);
+    ran(2, "testbed run long.toml --db weir.db -q").error_has("'testbed' is running");
+    runner.signal("KILL");
+    runner.wait(LIMIT);
+    assert!(
+        !run("ip", &["netns", "list"]).is_empty(),
+        "a killed runner removes nothing"
+    );
+    let cleaned = ran(0, "testbed clean --json").json();
+    documented("testbed-clean", &cleaned);
+    assert_eq!(cleaned["cleaned"], json!(["testbed"]));
+    nothing_is_left();
+    assert!(ran(0, "testbed status --json").stdout.is_empty());
+}
+
+#[test]
+fn functions_are_measured_from_outside_and_nothing_is_left_of_them() {
+    isolated!(heavy);
+    see_own_processes();
+    what_the_kernel_counts_is_what_clients_receive();
+    clean_removes_what_a_killed_runner_leaves();
+}

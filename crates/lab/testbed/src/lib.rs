@@ -1,0 +1,32 @@
+//! Testbeds: workflows of media functions (ISO/IEC 23090-8, NBMP) on this host, each task in a network namespace of its own, on
+//! its own cores, joined by links whose interfaces the kernel counts; so that IN, OUT, CPU time and memory of any function are
+//! measured without its word. It knows namespaces, links, processes and function documents; it must not know what is inside of a
+//! function, how titles are made, where results are kept, or how they are drawn.
+
+mod document;
+mod error;
+mod function;
+mod measured;
+mod network;
+mod own_metrics;
+mod packaged;
+mod place;
+mod plain_http;
+mod result;
+mod run;
+mod short;
+mod state;
+mod traffic;
+mod workflow;
+
+pub use document::Document;
+pub use error::TestbedError;
+pub use function::{Content, Function, Functions, ParameterSpec, Ready};
+pub use own_metrics::OwnCounts;
+pub use packaged::package;
+pub use place::{Places, place};
+pub use result::{CapacityResult, SinkResult, Summary, TaskResult};
+pub use run::{Ended, Served, Setting, Watch, run};
+pub use state::{Registry, TaskState, TaskStatus, TestbedState};
+pub use traffic::Way;
+pub use workflow::{Capabilities, Task, Workflow, read};

@@ -1,0 +1,161 @@
+//! Readings of the tasks' counters over a run, and what follows from them. It must not know who reads them.
+
+use weir_net::clock;
+use weir_net::namespace::NetworkNamespace;
+use weir_net::process::{self, Usage};
+use weir_results::TaskSecond;
+
+use crate::error::TestbedError;
+use crate::function::OwnMetrics;
+use crate::own_metrics::{self, OwnCounts};
+use crate::place::Places;
+use crate::result::{Summary, TaskResult};
+use crate::state::TaskState;
+use crate::traffic::Flow;
+use crate::workflow::Workflow;
+
+/// Counters of a task at one time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sample {
+    pub(crate) flow: Flow,
+    used: Usage,
+    own: Option<OwnCounts>,
+}
+
+impl Sample {
+    /// What the processes in a namespace have used, and what they say about themselves.
+    pub(crate) fn of(namespace: &NetworkNamespace, names: Option<&OwnMetrics>) -> Result<Self, TestbedError> {
+        let inside = process::in_network(namespace)
+            .map_err(|error| TestbedError::Failed(format!("cannot find the processes of a task: {error}")))?;
+        let mut used = Usage::default();
+        for one in inside.into_iter().filter_map(process::usage) {
+            used.cpu_ns += one.cpu_ns;
+            used.memory_bytes += one.memory_bytes;
+            used.peak_memory_bytes += one.peak_memory_bytes;
+        }
+        Ok(Sample {
+            flow: Flow::default(),
+            used,
+            own: names.and_then(|names| own_metrics::read(namespace, names)),
+        })
+    }
+}
+
+/// Readings of a run.
+pub(crate) struct Readings {
+    first: Vec<Sample>,
+    last: Vec<Sample>,
+    began_ns: u64,
+    last_ns: u64,
+    /// Most memory of each task.
+    memory: Vec<u64>,
+    /// The most of a second of each task: payload to its clients in bits per second, and busy cores.
+    peaks: Vec<(f64, f64)>,
+    /// CPU time of each task: that of processes that have ended is in an earlier reading only.
+    cpu_ns: Vec<u64>,
+}
+
+impl Readings {
+    pub(crate) fn begin(samples: Vec<Sample>, now_ns: u64) -> Self {
+        Readings {
+            memory: vec![0; samples.len()],
+            peaks: vec![(0.0, 0.0); samples.len()],
+            cpu_ns: vec![0; samples.len()],
+            last: samples.clone(),
+            first: samples,
+            began_ns: now_ns,
+            last_ns: now_ns,
+        }
+    }
+
+    /// CPU time of each task since the last reading.
+    fn take_in(&mut self, samples: &[Sample]) -> Vec<u64> {
+        let pairs = samples.iter().zip(&self.last);
+        let spent: Vec<u64> = pairs
+            .map(|(now, then)| now.used.cpu_ns.saturating_sub(then.used.cpu_ns))
+            .collect();
+        for (index, sample) in samples.iter().enumerate() {
+            self.cpu_ns[index] += spent[index];
+            self.memory[index] = self.memory[index].max(sample.used.peak_memory_bytes);
+        }
+        spent
+    }
+
+    /// Rows of the time since the last reading.
+    pub(crate) fn second(&mut self, workflow: &Workflow, samples: &[Sample], now_ns: u64) -> Vec<TaskSecond> {
+        let spent = self.take_in(samples);
+        let (duration_ns, unix_ns) = (now_ns.saturating_sub(self.last_ns), clock::unix_ns());
+        let mut rows = Vec::with_capacity(samples.len());
+        for (index, sample) in samples.iter().enumerate() {
+            let flow = sample.flow.since(self.last[index].flow);
+            let each_second = 1e9 / duration_ns.max(1) as f64;
+            let peak = &mut self.peaks[index];
+            peak.0 = peak.0.max(flow.given.payload_bytes as f64 * 8.0 * each_second);
+            peak.1 = peak.1.max(spent[index] as f64 / 1e9 * each_second);
+            rows.push(TaskSecond {
+                unix_ns,
+                duration_ns,
+                task: workflow.tasks[index].name.clone(),
+                function: workflow.tasks[index].function.id.clone(),
+                in_bytes: flow.taken.bytes,
+                in_packets: flow.taken.packets,
+                in_payload_bytes: flow.taken.payload_bytes,
+                out_bytes: flow.given.bytes,
+                out_packets: flow.given.packets,
+                out_payload_bytes: flow.given.payload_bytes,
+                cpu_ns: spent[index],
+                memory_bytes: sample.used.memory_bytes,
+            });
+        }
+        self.last = samples.to_vec();
+        self.last_ns = now_ns;
+        rows
+    }
+
+    /// The whole run.
+    pub(crate) fn end(
+        mut self,
+        workflow: &Workflow,
+        places: &Places,
+        samples: &[Sample],
+        now_ns: u64,
+    ) -> Summary {
+        self.take_in(samples);
+        let duration_ns = now_ns.saturating_sub(self.began_ns);
+        let seconds = (duration_ns as f64 / 1e9).max(1e-9);
+        let result = |index: usize| {
+            let (task, sample) = (&workflow.tasks[index], &samples[index]);
+            let flow = sample.flow.since(self.first[index].flow);
+            let (taken, given) = (flow.taken.payload_bytes, flow.given.payload_bytes);
+            TaskResult {
+                task: task.name.clone(),
+                function: task.function.id.clone(),
+                state: TaskState::Idle,
+                cores: places.tasks[index].clone(),
+                own_cores: task.vcpu.is_some(),
+                taken: flow.taken,
+                given: flow.given,
+                in_bps: taken as f64 * 8.0 / seconds,
+                out_bps: given as f64 * 8.0 / seconds,
+                peak_out_bps: self.peaks[index].0,
+                efficiency: (taken > 0 && given > 0).then(|| given as f64 / taken as f64),
+                cpu_ns: self.cpu_ns[index],
+                busy_cores: self.cpu_ns[index] as f64 / duration_ns.max(1) as f64,
+                peak_busy_cores: self.peaks[index].1,
+                memory_bytes: self.memory[index],
+                own: sample
+                    .own
+                    .zip(self.first[index].own)
+                    .map(|(now, then)| now.since(then)),
+                sink: None,
+                capacity: None,
+            }
+        };
+        Summary {
+            workflow: workflow.id.clone(),
+            duration_ns,
+            pinned_by: "affinity",
+            tasks: (0..samples.len()).map(result).collect(),
+        }
+    }
+}

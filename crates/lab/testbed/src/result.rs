@@ -1,0 +1,137 @@
+//! What a run of a testbed says: for each task what went in and out of it, as the kernel counted, and what it cost. It must not
+//! know how that was measured, or how it is drawn.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::own_metrics::OwnCounts;
+use crate::state::TaskState;
+use crate::traffic::Way;
+
+/// Share of its own cores above which a task counts as busy.
+const BUSY: f64 = 0.9;
+
+/// A run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Summary {
+    /// Identifier of the workflow.
+    pub workflow: String,
+    /// From before the first sink started until after the last one ended.
+    pub duration_ns: u64,
+    /// How tasks are held on their cores.
+    pub pinned_by: &'static str,
+    /// Tasks, servers before their clients.
+    pub tasks: Vec<TaskResult>,
+}
+
+/// A task.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TaskResult {
+    /// Its name.
+    pub task: String,
+    /// Its function.
+    pub function: String,
+    /// Its state when the measurement ended.
+    pub state: TaskState,
+    /// Cores that it ran on.
+    pub cores: Vec<usize>,
+    /// Whether no other task ran on these.
+    pub own_cores: bool,
+    /// Received from its servers.
+    #[serde(rename = "in")]
+    pub taken: Way,
+    /// Sent to its clients.
+    #[serde(rename = "out")]
+    pub given: Way,
+    /// Payload from its servers, bits per second.
+    pub in_bps: f64,
+    /// Payload to its clients, bits per second.
+    pub out_bps: f64,
+    /// Payload to its clients in the second with the most of it, bits per second.
+    pub peak_out_bps: f64,
+    /// OUT / IN of the payload; none where nothing comes in or goes out.
+    pub efficiency: Option<f64>,
+    /// CPU time of all its processes.
+    pub cpu_ns: u64,
+    /// Cores that it kept busy.
+    pub busy_cores: f64,
+    /// The same in the second with the most of it.
+    pub peak_busy_cores: f64,
+    /// Sum of the peak resident memory of its processes, bytes.
+    pub memory_bytes: u64,
+    /// What it counted itself.
+    pub own: Option<OwnCounts>,
+    /// What it got, if it is a sink that prints the summary of `weir load --json`.
+    pub sink: Option<SinkResult>,
+    /// What it found, if it is a sink that prints the result of `weir load find-capacity --json`.
+    pub capacity: Option<CapacityResult>,
+}
+
+impl TaskResult {
+    /// Whether it kept the cores that it has for itself busy, for a second.
+    pub fn was_the_limit(&self) -> bool {
+        self.own_cores && self.peak_busy_cores >= BUSY * self.cores.len() as f64
+    }
+}
+
+/// The maximum number of viewers that meets a condition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CapacityResult {
+    /// The largest number that held; 0 if none did.
+    pub viewers: u64,
+    /// The largest number up to which no trial broke.
+    pub low: u64,
+    /// The smallest number from which on no trial held; none if the largest that was tried held.
+    pub high: Option<u64>,
+}
+
+impl CapacityResult {
+    /// Of what `weir load find-capacity --json` prints; none if it is something else.
+    pub(crate) fn of(printed: &str) -> Option<Self> {
+        let value: Value = serde_json::from_str(printed).ok()?;
+        Some(CapacityResult {
+            viewers: value["viewers"].as_u64()?,
+            low: value["low"].as_u64()?,
+            high: value["high"].as_u64(),
+        })
+    }
+}
+
+/// What viewers got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct SinkResult {
+    /// Requests, failed ones included.
+    pub requests: u64,
+    /// Of these, those that failed.
+    pub failed: u64,
+    /// Bytes of responses with their heads.
+    pub received_bytes: u64,
+    /// Bytes of bodies.
+    pub body_bytes: u64,
+    /// Requests per second.
+    pub requests_per_second: f64,
+    /// Time to the last byte: mean.
+    pub mean_ns: f64,
+    /// 99 % are at or below this.
+    pub p99_ns: f64,
+    /// Whether the generator was the limit.
+    pub generator_limited: bool,
+}
+
+impl SinkResult {
+    /// Of what `weir load --json` prints; none if it is something else.
+    pub(crate) fn of(printed: &str) -> Option<Self> {
+        let value: Value = serde_json::from_str(printed).ok()?;
+        let all = &value["all"];
+        Some(SinkResult {
+            requests: all["requests"].as_u64()?,
+            failed: all["failed"].as_u64()?,
+            received_bytes: all["all_bytes"].as_u64()?,
+            body_bytes: all["body_bytes"].as_u64()?,
+            requests_per_second: all["requests_per_second"].as_f64()?,
+            mean_ns: all["last_byte"]["mean"].as_f64()?,
+            p99_ns: all["last_byte"]["p99"].as_f64()?,
+            generator_limited: value["generator_limited"].as_bool()?,
+        })
+    }
+}

@@ -1,0 +1,470 @@
+//! A run of a workflow: tasks in their namespaces, servers first; the workload; counters before, meanwhile and after; and the
+//! removal of all of it. It must not know where results are kept.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use weir_net::affinity;
+use weir_net::clock;
+use weir_net::namespace::{Inmate, NetworkNamespace};
+use weir_net::process;
+use weir_results::TaskSecond;
+
+use crate::error::{TestbedError, one_line};
+use crate::function::{PORT, Ready, fill, fill_command};
+use crate::measured::{Readings, Sample};
+use crate::network::{Joint, add_namespace};
+use crate::place::{Places, place};
+use crate::result::{CapacityResult, SinkResult, Summary};
+use crate::state::{Registry, TaskState, TaskStatus, TestbedState};
+use crate::workflow::Workflow;
+
+/// Maximum time until a function is ready.
+const START: Duration = Duration::from_secs(60);
+/// Maximum time for a process to end after it was asked to.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Interval at which ends and stops are looked for.
+const TICK: Duration = Duration::from_millis(50);
+/// From one row of a task to the next.
+const SECOND: Duration = Duration::from_secs(1);
+const TERMINATE: i32 = 15;
+
+/// What a task with content of its own serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Path of the manifest, as clients request it.
+    pub manifest: String,
+}
+
+/// What a run needs besides its workflow.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Name of the testbed.
+    pub name: String,
+    /// The `weir` binary.
+    pub weir: PathBuf,
+    /// Content by the name of the task that serves it.
+    pub contents: BTreeMap<String, Served>,
+}
+
+/// What hears of a run.
+pub trait Watch {
+    /// A task is ready.
+    fn ready(&mut self, task: &str);
+    /// A second of a task.
+    fn second(&mut self, second: TaskSecond);
+}
+
+/// A run that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// What was measured.
+    pub summary: Summary,
+    /// Databases of the sinks, with a run each.
+    pub databases: Vec<PathBuf>,
+    /// Why it ended early; none if all sinks ended by themselves or a stop was asked for.
+    pub failure: Option<TestbedError>,
+}
+
+/// Runs a workflow until its sinks have ended or `stop` says so. Nothing of it is left on the host afterwards but the folder with
+/// configuration and logs.
+///
+/// # Errors
+/// When a task does not start, so that there is nothing to measure.
+pub fn run(
+    workflow: &Workflow,
+    setting: &Setting,
+    registry: &Registry,
+    stop: &dyn Fn() -> bool,
+    watch: &mut dyn Watch,
+) -> Result<Ended, TestbedError> {
+    let available = affinity::cores()
+        .map_err(|error| TestbedError::Failed(format!("cannot read the cores of this process: {error}")))?;
+    let places = place(workflow, &available);
+    let state = TestbedState {
+        name: setting.name.clone(),
+        workflow: workflow.id.clone(),
+        pid: std::process::id(),
+        start_ticks: process::own_start_ticks().unwrap_or(0),
+        started_unix_ns: clock::unix_ns(),
+        tasks: workflow
+            .tasks
+            .iter()
+            .map(|task| TaskStatus {
+                task: task.name.clone(),
+                function: task.function.id.clone(),
+                state: TaskState::Instantiated,
+                namespace: Registry::namespace(&setting.name, &task.name),
+                pid: None,
+                start_ticks: None,
+            })
+            .collect(),
+    };
+    registry.claim(&state)?;
+    let mut bed = Bed {
+        workflow,
+        setting,
+        registry,
+        places,
+        folder: registry.folder(&setting.name)?,
+        state,
+        namespaces: Vec::new(),
+        joints: Vec::new(),
+        processes: Vec::new(),
+    };
+    let measured = bed.set_up(stop, watch).and_then(|()| bed.measure(stop, watch));
+    let removed = bed.take_down();
+    let ended = measured?;
+    removed?;
+    Ok(ended)
+}
+
+struct Bed<'a> {
+    workflow: &'a Workflow,
+    setting: &'a Setting,
+    registry: &'a Registry,
+    places: Places,
+    folder: PathBuf,
+    state: TestbedState,
+    namespaces: Vec<NetworkNamespace>,
+    joints: Vec<Joint>,
+    /// Of each task, in order, as far as they have started.
+    processes: Vec<Inmate>,
+}
+
+impl Bed<'_> {
+    fn is_sink(&self, task: usize) -> bool {
+        self.workflow.tasks[task].function.ready == Ready::Sink
+    }
+
+    fn set_state(&mut self, task: usize, state: TaskState) -> Result<(), TestbedError> {
+        self.state.tasks[task].state = state;
+        self.registry.update(&self.state)
+    }
+
+    /// Makes the network and starts all servers.
+    fn set_up(&mut self, stop: &dyn Fn() -> bool, watch: &mut dyn Watch) -> Result<(), TestbedError> {
+        pin(&self.places.shared)?;
+        for task in &self.state.tasks {
+            let path = self.registry.namespace_file(&task.namespace);
+            self.namespaces.push(add_namespace(&path)?);
+        }
+        for (number, connection) in (0..).zip(&self.workflow.connections) {
+            let (server, client) = (&self.namespaces[connection.from], &self.namespaces[connection.to]);
+            self.joints
+                .push(Joint::make(number, server, client, connection.link.as_ref())?);
+        }
+        // Sinks have no clients, so they can be last.
+        for task in 0..self.workflow.tasks.len() {
+            if self.is_sink(task) {
+                continue;
+            }
+            self.start(task)?;
+            self.wait_until_ready(task, stop)?;
+            self.set_state(task, TaskState::Idle)?;
+            watch.ready(&self.workflow.tasks[task].name);
+        }
+        Ok(())
+    }
+
+    /// Starts the process of a task on its cores.
+    fn start(&mut self, index: usize) -> Result<(), TestbedError> {
+        let task = &self.workflow.tasks[index];
+        let folder = self.folder.join(&task.name);
+        let values = self.values(index, &folder);
+        std::fs::create_dir_all(&folder).map_err(TestbedError::file("create the folder", &folder))?;
+        for file in &task.function.files {
+            let path = folder.join(&file.name);
+            std::fs::write(&path, fill(&file.text, &values)).map_err(TestbedError::file("write", &path))?;
+        }
+        let log = self.registry.log(&self.setting.name, &task.name)?;
+        let open = |path: &Path| File::create(path).map_err(TestbedError::file("create", path));
+        let words = fill_command(&task.function.command, &values);
+        let Some((program, arguments)) = words.split_first() else {
+            return Err(TestbedError::task(&task.name, "command", "it is empty"));
+        };
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env("PATH", path_with_sbin())
+            .current_dir(&folder)
+            // Ctrl-C goes to the runner, which ends the tasks in their order.
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(open(&self.printed(index))?)
+            .stderr(open(&log)?);
+        pin(&self.places.tasks[index])?;
+        let started = self.namespaces[index].spawn(command, "");
+        pin(&self.places.shared)?;
+        let process = started.map_err(|error| {
+            TestbedError::task(&task.name, "command", format!("cannot start {program}: {error}"))
+        })?;
+        self.state.tasks[index].pid = Some(process.id());
+        self.state.tasks[index].start_ticks = process::start_ticks(process.id());
+        self.processes.push(process);
+        Ok(())
+    }
+
+    /// File with the standard output of a task.
+    fn printed(&self, task: usize) -> PathBuf {
+        self.folder
+            .join(format!("{}.out", self.workflow.tasks[task].name))
+    }
+
+    fn database(&self, task: usize) -> PathBuf {
+        self.folder.join(format!("{}.db", self.workflow.tasks[task].name))
+    }
+
+    /// Values of the placeholders of a task.
+    fn values(&self, index: usize, folder: &Path) -> BTreeMap<String, String> {
+        let task = &self.workflow.tasks[index];
+        let mut values = task.parameters.clone();
+        let authority = |number: usize| format!("{}:{PORT}", self.joints[number].address);
+        for (number, connection) in self.workflow.inputs(index) {
+            let url = format!("http://{}", authority(number));
+            values.insert(format!("upstream.{}", connection.input), url);
+        }
+        if let Some((number, _)) = self.workflow.first_input(index) {
+            values.insert("upstream".to_owned(), format!("http://{}", authority(number)));
+            values.insert("upstream-authority".to_owned(), authority(number));
+        }
+        let content = self.setting.contents.get(&task.name);
+        let content = content.map(|served| served.folder.display().to_string());
+        let upstream = self
+            .workflow
+            .first_input(index)
+            .map(|(_, connection)| connection.from);
+        let manifest = upstream.map_or_else(|| self.manifest(index), |server| self.manifest(server));
+        let own = [
+            ("port", PORT.to_string()),
+            ("dir", folder.display().to_string()),
+            ("weir", self.setting.weir.display().to_string()),
+            ("threads", self.threads(index).to_string()),
+            ("content", content.unwrap_or_default()),
+            ("manifest", manifest),
+            ("database", self.database(index).display().to_string()),
+        ];
+        values.extend(own.map(|(name, value)| (name.to_owned(), value)));
+        values
+    }
+
+    fn threads(&self, index: usize) -> usize {
+        self.workflow.tasks[index].vcpu.unwrap_or(1)
+    }
+
+    /// Path of the manifest on a task.
+    fn manifest(&self, index: usize) -> String {
+        let task = &self.workflow.tasks[index];
+        let below = match self.workflow.first_input(index) {
+            Some((_, connection)) => self.manifest(connection.from),
+            None => {
+                let served = self.setting.contents.get(&task.name);
+                served.map(|served| served.manifest.clone()).unwrap_or_default()
+            }
+        };
+        match &task.function.manifest {
+            Some(path) => {
+                let mut values = task.parameters.clone();
+                values.insert("manifest".to_owned(), below);
+                fill(path, &values).trim_start_matches('/').to_owned()
+            }
+            None => below,
+        }
+    }
+
+    fn wait_until_ready(&mut self, index: usize, stop: &dyn Fn() -> bool) -> Result<(), TestbedError> {
+        let began = Instant::now();
+        loop {
+            let connected =
+                self.namespaces[index].run(|| TcpStream::connect((Ipv4Addr::LOCALHOST, PORT)).is_ok());
+            if connected.unwrap_or(false) {
+                return Ok(());
+            }
+            let ended = self.has_ended(index);
+            if ended || began.elapsed() > START || stop() {
+                self.set_state(index, TaskState::InError)?;
+                let what = match ended {
+                    true => "it ended before it accepted connections".to_owned(),
+                    false => format!("it does not accept connections on port {PORT}"),
+                };
+                return Err(self.in_error(index, &what));
+            }
+            thread::sleep(TICK);
+        }
+    }
+
+    fn has_ended(&mut self, index: usize) -> bool {
+        // A process that cannot be waited for is gone.
+        self.processes[index]
+            .try_wait()
+            .map_or(true, |status| status.is_some())
+    }
+
+    /// The error of a task, with the last line of its log.
+    fn in_error(&self, index: usize, what: &str) -> TestbedError {
+        let task = &self.workflow.tasks[index];
+        let log = self
+            .registry
+            .log(&self.setting.name, &task.name)
+            .and_then(|log| crate::function::read_file(&log));
+        let log = log.unwrap_or_default();
+        let last = log
+            .lines()
+            .rev()
+            .find(|line| !line.trim().is_empty())
+            .unwrap_or("nothing");
+        let problem = format!("{what}; its log ends with: {}", one_line(last));
+        TestbedError::task(&task.name, &format!("function {}", task.function.id), problem)
+    }
+
+    /// Starts the sinks, and measures until all of them have ended.
+    fn measure(&mut self, stop: &dyn Fn() -> bool, watch: &mut dyn Watch) -> Result<Ended, TestbedError> {
+        let mut readings = Readings::begin(self.sample(true)?, clock::monotonic_ns());
+        for task in 0..self.workflow.tasks.len() {
+            if self.is_sink(task) {
+                self.start(task)?;
+            }
+            self.state.tasks[task].state = TaskState::Running;
+        }
+        self.registry.update(&self.state)?;
+        let failure = self.follow(&mut readings, stop, watch);
+        let last = self.sample(true)?;
+        let mut summary = readings.end(self.workflow, &self.places, &last, clock::monotonic_ns());
+        let mut databases = Vec::new();
+        for task in 0..self.workflow.tasks.len() {
+            summary.tasks[task].state = self.state.tasks[task].state;
+            if self.is_sink(task) {
+                let printed = std::fs::read_to_string(self.printed(task)).unwrap_or_default();
+                summary.tasks[task].sink = SinkResult::of(&printed);
+                summary.tasks[task].capacity = CapacityResult::of(&printed);
+                databases.extend(Some(self.database(task)).filter(|path| path.is_file()));
+            }
+        }
+        Ok(Ended {
+            summary,
+            databases,
+            failure,
+        })
+    }
+
+    /// Waits for the sinks, with a row of each task every second. Returns why it ended early.
+    fn follow(
+        &mut self,
+        readings: &mut Readings,
+        stop: &dyn Fn() -> bool,
+        watch: &mut dyn Watch,
+    ) -> Option<TestbedError> {
+        let mut next = Instant::now() + SECOND;
+        let mut asked: Option<Instant> = None;
+        loop {
+            thread::sleep(TICK);
+            if Instant::now() >= next {
+                next += SECOND;
+                match self.sample(false) {
+                    Ok(sample) => {
+                        for second in readings.second(self.workflow, &sample, clock::monotonic_ns()) {
+                            watch.second(second);
+                        }
+                    }
+                    Err(error) => return Some(error),
+                }
+            }
+            let mut playing = false;
+            for task in 0..self.processes.len() {
+                let ended = self.has_ended(task);
+                if ended && !self.is_sink(task) {
+                    self.state.tasks[task].state = TaskState::InError;
+                    return Some(self.in_error(task, "it ended under load"));
+                }
+                playing |= !ended && self.is_sink(task);
+            }
+            if !playing {
+                return self.failed_sink();
+            }
+            match asked {
+                None if stop() => {
+                    asked = Some(Instant::now());
+                    self.signal_sinks();
+                }
+                Some(since) if since.elapsed() > PATIENCE => return None,
+                _ => {}
+            }
+        }
+    }
+
+    fn signal_sinks(&self) {
+        for (task, process) in self.processes.iter().enumerate() {
+            if self.is_sink(task) {
+                process.signal(TERMINATE);
+            }
+        }
+    }
+
+    fn failed_sink(&mut self) -> Option<TestbedError> {
+        for task in 0..self.processes.len() {
+            if !self.is_sink(task) {
+                continue;
+            }
+            let status = self.processes[task].try_wait().ok().flatten();
+            if !status.is_some_and(|status| status.success()) {
+                self.state.tasks[task].state = TaskState::InError;
+                return Some(self.in_error(task, "it failed"));
+            }
+            self.state.tasks[task].state = TaskState::Idle;
+        }
+        None
+    }
+
+    /// Counters of all tasks; with `own`, what functions count themselves as well.
+    fn sample(&self, own: bool) -> Result<Vec<Sample>, TestbedError> {
+        let tasks = self.namespaces.iter().enumerate();
+        tasks
+            .map(|(index, namespace)| {
+                let metrics = self.workflow.tasks[index].function.metrics.as_ref();
+                let mut sample = Sample::of(namespace, metrics.filter(|_| own))?;
+                for (connection, joint) in self.workflow.connections.iter().zip(&self.joints) {
+                    if connection.to == index {
+                        sample.flow.taken = sample.flow.taken.plus(joint.traffic(namespace)?.received);
+                    }
+                    if connection.from == index {
+                        sample.flow.given = sample.flow.given.plus(joint.traffic(namespace)?.sent);
+                    }
+                }
+                Ok(sample)
+            })
+            .collect()
+    }
+
+    /// Ends all processes, clients first, and removes namespaces.
+    fn take_down(mut self) -> Result<(), TestbedError> {
+        while let Some(mut process) = self.processes.pop() {
+            process.signal(TERMINATE);
+            // What does not end in time is killed when it is dropped.
+            let _ = process.wait_for(PATIENCE);
+        }
+        self.registry.remove_tasks(&self.state)?;
+        for task in &mut self.state.tasks {
+            task.state = TaskState::Destroyed;
+        }
+        self.registry.update(&self.state)
+    }
+}
+
+fn pin(cores: &[usize]) -> Result<(), TestbedError> {
+    affinity::run_on(cores)
+        .map_err(|error| TestbedError::Failed(format!("cannot run on cores {cores:?}: {error}")))
+}
+
+/// Debian keeps nginx out of the PATH of ordinary users.
+fn path_with_sbin() -> String {
+    let path = std::env::var("PATH").unwrap_or_default();
+    format!("{path}:/usr/local/sbin:/usr/sbin:/sbin")
+}

@@ -1,0 +1,501 @@
+//! A workflow that can be run: tasks with their functions and parameters, and the connections between their ports; checked
+//! against the functions and against this host. It must not know how tasks are run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use weir_link::LinkSpec;
+use weir_link::profile::{LinkFlags, Profile};
+
+use crate::document::{Connection as Joined, Document, End, FlowControl, OWN, Parameter, Restriction};
+use crate::error::{TestbedError, one_line};
+use crate::function::{Function, Functions, Ready, is_json, read_file};
+use crate::short;
+
+/// Maximum number of tasks.
+const MOST_TASKS: usize = 64;
+/// Maximum number of connections: each has a network of its own.
+const MOST_CONNECTIONS: usize = 128;
+/// Maximum length of the name of a task: it is a part of the name of a namespace.
+const LONGEST_NAME: usize = 32;
+/// Name of the parameter of a connection that names a link file or profile.
+const LINK: &str = "weir.link";
+
+/// A workflow.
+#[derive(Clone, Debug)]
+pub struct Workflow {
+    /// Its identifier.
+    pub id: String,
+    /// A sentence.
+    pub description: String,
+    /// Tasks, servers before their clients.
+    pub tasks: Vec<Task>,
+    /// Connections.
+    pub connections: Vec<Connection>,
+}
+
+/// A task.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Its name.
+    pub name: String,
+    /// What it runs.
+    pub function: Function,
+    /// All parameters of the function with their values.
+    pub parameters: BTreeMap<String, String>,
+    /// Cores that no other task runs on; none: it shares those that are left.
+    pub vcpu: Option<usize>,
+    /// Memory that must be there, MiB.
+    pub ram_mib: Option<u64>,
+}
+
+/// A connection: media goes from the server to the client.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Index of the server's task.
+    pub from: usize,
+    /// Index of the client's task.
+    pub to: usize,
+    /// Input port of the client.
+    pub input: String,
+    /// The emulated link between them; none for a plain one.
+    pub link: Option<LinkSpec>,
+}
+
+/// What this host has.
+#[derive(Clone, Copy, Debug)]
+pub struct Capabilities {
+    /// Cores that this process may use.
+    pub cores: usize,
+    /// Memory, MiB.
+    pub ram_mib: u64,
+}
+
+impl Capabilities {
+    /// Those of this process on this host.
+    ///
+    /// # Errors
+    /// When the host does not say.
+    pub fn of_this_host() -> Result<Self, TestbedError> {
+        let cores = weir_net::affinity::cores().map_err(|error| {
+            TestbedError::Failed(format!("cannot read the cores of this process: {error}"))
+        })?;
+        let path = Path::new("/proc/meminfo");
+        let text = std::fs::read_to_string(path).map_err(TestbedError::file("read", path))?;
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+        let kib: Option<u64> = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+        Ok(Capabilities {
+            cores: cores.len(),
+            ram_mib: kib.ok_or_else(|| TestbedError::Failed("/proc/meminfo has no MemTotal".to_owned()))?
+                >> 10,
+        })
+    }
+}
+
+/// Reads the document of a workflow: JSON, or the short form in TOML. Function documents that it names are found beside it;
+/// `extra` are others.
+///
+/// # Errors
+/// What is wrong with it, in a line.
+pub fn read(path: &Path, extra: &[PathBuf]) -> Result<(Document, Functions), TestbedError> {
+    let text = read_file(path)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let find = |named: &[String]| {
+        let mut functions = Functions::built_in()?;
+        let beside = named.iter().map(|name| folder.join(name));
+        beside
+            .chain(extra.iter().cloned())
+            .try_for_each(|file| functions.add(&file))?;
+        Ok(functions)
+    };
+    let read = match is_json(path) {
+        true => serde_json::from_str::<Document>(&text)
+            .map_err(|error| TestbedError::Document(one_line(&error.to_string())))
+            .and_then(|document| {
+                let locations = document
+                    .repository
+                    .iter()
+                    .flat_map(|repository| &repository.location);
+                let named: Vec<String> = locations.map(|location| location.url.clone()).collect();
+                Ok((document, find(&named)?))
+            }),
+        false => {
+            let mut found = Functions::default();
+            let document = short::read(&text, |named| {
+                found = find(named)?;
+                Ok(found.clone())
+            });
+            document.map(|document| (document, found))
+        }
+    };
+    read.map_err(|error| match error {
+        TestbedError::Document(said) => TestbedError::Document(format!("{}: {said}", path.display())),
+        other => other,
+    })
+}
+
+impl Workflow {
+    /// The workflow of a document; link files are found beside it, in `folder`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, in a line that names task and key.
+    pub fn of(document: &Document, functions: &Functions, folder: &Path) -> Result<Self, TestbedError> {
+        let restrictions = &document.processing.function_restrictions;
+        if restrictions.is_empty() || restrictions.len() > MOST_TASKS {
+            return Err(TestbedError::Document(format!(
+                "processing: function-restrictions: {} tasks; a workflow has 1 to {MOST_TASKS}",
+                restrictions.len()
+            )));
+        }
+        known_functions(restrictions, functions)?;
+        let mut names = BTreeSet::new();
+        for restriction in restrictions {
+            check_name(&restriction.instance)?;
+            if !names.insert(&restriction.instance) {
+                let problem = "two tasks have this name";
+                return Err(TestbedError::task(&restriction.instance, "instance", problem));
+            }
+        }
+        let tasks: Vec<Task> = restrictions
+            .iter()
+            .map(|restriction| task(restriction, functions))
+            .collect::<Result<_, _>>()?;
+        let joined = &document.processing.connection_map;
+        if joined.len() > MOST_CONNECTIONS {
+            return Err(TestbedError::Document(format!(
+                "processing: connection-map: {} connections; the maximum is {MOST_CONNECTIONS}",
+                joined.len()
+            )));
+        }
+        let connections: Vec<Connection> = joined
+            .iter()
+            .map(|joined| connection(joined, &tasks, folder))
+            .collect::<Result<_, _>>()?;
+        inputs_are_connected_once(&tasks, &connections)?;
+        let (tasks, connections) = servers_first(tasks, connections)?;
+        if !tasks.iter().any(|task| task.function.ready == Ready::Sink) {
+            return Err(TestbedError::Document(
+                "no task is a sink, so that the workflow would never end; add one, such as weir-sink"
+                    .to_owned(),
+            ));
+        }
+        Ok(Workflow {
+            id: document.general.id.clone(),
+            description: document.general.description.clone(),
+            tasks,
+            connections,
+        })
+    }
+
+    /// Refuses requirements that this host cannot meet.
+    ///
+    /// # Errors
+    /// The first one, in a line that names task and key.
+    pub fn fits(&self, host: Capabilities) -> Result<(), TestbedError> {
+        let mut taken = 0;
+        for task in &self.tasks {
+            taken += task.vcpu.unwrap_or(0);
+            if taken > host.cores {
+                return Err(TestbedError::task(
+                    &task.name,
+                    "requirements: hardware: vcpu",
+                    format!(
+                        "{taken} cores are needed up to this task; this host has {}",
+                        host.cores
+                    ),
+                ));
+            }
+            if let Some(ram) = task.ram_mib.filter(|ram| *ram > host.ram_mib) {
+                return Err(TestbedError::task(
+                    &task.name,
+                    "requirements: hardware: ram",
+                    format!("{ram} MiB are needed; this host has {}", host.ram_mib),
+                ));
+            }
+        }
+        let sharing = self.tasks.iter().find(|task| task.vcpu.is_none());
+        match sharing {
+            Some(task) if taken == host.cores => Err(TestbedError::task(
+                &task.name,
+                "requirements: hardware: vcpu",
+                format!("no core is left for it: other tasks have all {taken} of this host for themselves"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Connections from which a task reads.
+    pub fn inputs(&self, task: usize) -> impl Iterator<Item = (usize, &Connection)> {
+        let all = self.connections.iter().enumerate();
+        all.filter(move |(_, connection)| connection.to == task)
+    }
+
+    /// The connection on the function's first input port.
+    pub fn first_input(&self, task: usize) -> Option<(usize, &Connection)> {
+        let port = self.tasks[task].function.inputs.first()?;
+        self.inputs(task)
+            .find(|(_, connection)| connection.input == *port)
+    }
+}
+
+/// Names every function that is unknown, with the first of its tasks.
+fn known_functions(restrictions: &[Restriction], functions: &Functions) -> Result<(), TestbedError> {
+    let mut unknown: BTreeMap<&str, &str> = BTreeMap::new();
+    for restriction in restrictions {
+        if functions.get(&restriction.general.id).is_none() {
+            unknown
+                .entry(&restriction.general.id)
+                .or_insert(&restriction.instance);
+        }
+    }
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let unknown = unknown
+        .iter()
+        .map(|(id, task)| format!("{} (task {task})", if id.is_empty() { "without id" } else { id }));
+    let known: Vec<&str> = functions.iter().map(|function| function.id.as_str()).collect();
+    Err(TestbedError::Document(one_line(&format!(
+        "general: id: unknown functions: {}; known: {}; --function FILE adds one",
+        unknown.collect::<Vec<_>>().join(", "),
+        known.join(", ")
+    ))))
+}
+
+fn check_name(name: &str) -> Result<(), TestbedError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(plain) && !name.starts_with('-') {
+        return Ok(());
+    }
+    let problem =
+        format!("a name has 1 to {LONGEST_NAME} letters, digits, '-' and '_', and begins with no '-'");
+    Err(TestbedError::task(name, "instance", problem))
+}
+
+fn task(restriction: &Restriction, functions: &Functions) -> Result<Task, TestbedError> {
+    let name = &restriction.instance;
+    // Checked before.
+    let Some(function) = functions.get(&restriction.general.id) else {
+        return Err(TestbedError::task(name, "general: id", "unknown function"));
+    };
+    let mut parameters: BTreeMap<String, String> = BTreeMap::new();
+    for (name, spec) in &function.parameters {
+        parameters.insert(name.clone(), spec.default.clone());
+    }
+    let given = restriction
+        .configuration
+        .iter()
+        .flat_map(|configuration| &configuration.parameters);
+    for parameter in given {
+        let key = format!("configuration: {}", parameter.name);
+        let known = parameter
+            .name
+            .strip_prefix(OWN)
+            .filter(|own| parameters.contains_key(*own));
+        let Some(own) = known else {
+            let known: Vec<String> = parameters.keys().map(|name| format!("{OWN}{name}")).collect();
+            return Err(TestbedError::task(
+                name,
+                &key,
+                format!(
+                    "function {} has no such parameter; known: {}",
+                    function.id,
+                    known.join(", ")
+                ),
+            ));
+        };
+        parameters.insert(own.to_owned(), value(parameter, name, &key)?);
+    }
+    let hardware = restriction
+        .requirements
+        .as_ref()
+        .and_then(|needs| needs.hardware.clone());
+    let hardware = hardware.unwrap_or_default();
+    let refused = [
+        ("vgpu", hardware.vgpu.is_some_and(|count| count > 0)),
+        ("disk", hardware.disk.is_some_and(|size| size > 0)),
+        ("placement", hardware.placement.is_some()),
+    ];
+    if let Some((key, _)) = refused.iter().find(|(_, given)| *given) {
+        return Err(TestbedError::task(
+            name,
+            &format!("requirements: hardware: {key}"),
+            "all tasks run on this host, which cannot promise it; leave it out",
+        ));
+    }
+    Ok(Task {
+        name: name.clone(),
+        function: function.clone(),
+        parameters,
+        vcpu: hardware
+            .vcpu
+            .filter(|count| *count > 0)
+            .map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
+        ram_mib: hardware.ram,
+    })
+}
+
+/// The one value of a parameter, without control characters: it becomes an argument, or a part of a configuration file.
+fn value(parameter: &Parameter, task: &str, key: &str) -> Result<String, TestbedError> {
+    match parameter.text() {
+        Some(text) if text.chars().any(char::is_control) => {
+            Err(TestbedError::task(task, key, "a value has no control characters"))
+        }
+        Some(text) => Ok(text),
+        None => Err(TestbedError::task(
+            task,
+            key,
+            "a parameter has one value with one restriction, as in [{\"restrictions\": [\"2s\"]}]",
+        )),
+    }
+}
+
+fn connection(joined: &Joined, tasks: &[Task], folder: &Path) -> Result<Connection, TestbedError> {
+    let (from, output) = end(&joined.from, tasks, "from")?;
+    let (to, input) = end(&joined.to, tasks, "to")?;
+    let (server, client) = (&tasks[from], &tasks[to]);
+    let missing = |task: &Task, key: &str, port: &str, ports: Vec<&str>| {
+        Err(TestbedError::task(
+            &task.name,
+            &format!("connection-map: {key}: port-name"),
+            format!(
+                "function {} has no port '{port}'; it has: {}",
+                task.function.id,
+                ports.join(", ")
+            ),
+        ))
+    };
+    if !server.function.outputs.contains(&output) {
+        let ports = server.function.outputs.iter().map(String::as_str).collect();
+        return missing(server, "from", &output, ports);
+    }
+    if !client.function.all_inputs().any(|port| *port == input) {
+        let ports = client.function.all_inputs().map(String::as_str).collect();
+        return missing(client, "to", &input, ports);
+    }
+    Ok(Connection {
+        from,
+        to,
+        input,
+        link: link(joined, &client.name, folder)?,
+    })
+}
+
+fn end(end: &End, tasks: &[Task], key: &str) -> Result<(usize, String), TestbedError> {
+    let name = end.instance.as_ref().unwrap_or(&end.id);
+    let Some(index) = tasks.iter().position(|task| task.name == *name) else {
+        let problem = "no function-restriction has this instance";
+        return Err(TestbedError::task(
+            name,
+            &format!("connection-map: {key}"),
+            problem,
+        ));
+    };
+    Ok((index, end.port_name.clone().unwrap_or_default()))
+}
+
+/// The emulated link of a connection: a link file or profile, and what flow control changes in it.
+fn link(joined: &Joined, task: &str, folder: &Path) -> Result<Option<LinkSpec>, TestbedError> {
+    let key = format!("connection-map: {}: flowcontrol", joined.connection_id);
+    let wrong = |problem: String| TestbedError::task(task, &key, problem);
+    let named = joined
+        .other_parameters
+        .iter()
+        .find(|parameter| parameter.name == LINK);
+    let named = named.map(|parameter| value(parameter, task, LINK)).transpose()?;
+    let flow = joined.flowcontrol.unwrap_or_default();
+    refuse_promises(&flow).map_err(|problem| wrong(problem.to_owned()))?;
+    if named.is_none() && flow == FlowControl::default() {
+        return Ok(None);
+    }
+    let mut profile = match named {
+        Some(name) => {
+            let beside = folder.join(&name);
+            let name = if beside.is_file() {
+                beside.display().to_string()
+            } else {
+                name
+            };
+            Profile::open(&name).map_err(|error| wrong(error.to_string()))?
+        }
+        None => Profile::clean(),
+    };
+    let flags = LinkFlags {
+        delay: flow.typical_delay.map(|delay| format!("{delay}ms")),
+        rate: flow.max_throughput.map(|rate| format!("{rate}bit/s")),
+        ..LinkFlags::default()
+    };
+    profile.apply(&flags).map_err(|error| wrong(error.to_string()))?;
+    let spec = profile.spec().map_err(|error| wrong(error.to_string()))?;
+    spec.check().map_err(|error| wrong(error.to_string()))?;
+    Ok(Some(spec))
+}
+
+/// A link emulates a delay and a maximum; what bounds the network's behaviour cannot be promised.
+fn refuse_promises(flow: &FlowControl) -> Result<(), &'static str> {
+    let bounds = [
+        flow.min_delay,
+        flow.max_delay,
+        flow.min_throughput,
+        flow.averaging_window,
+    ];
+    if bounds.iter().any(Option::is_some) {
+        return Err(
+            "an emulated link has a typical-delay and a max-throughput; for others write a link file and name it as weir.link",
+        );
+    }
+    Ok(())
+}
+
+fn inputs_are_connected_once(tasks: &[Task], connections: &[Connection]) -> Result<(), TestbedError> {
+    for (index, task) in tasks.iter().enumerate() {
+        for port in task.function.all_inputs() {
+            let at = |connection: &&Connection| connection.to == index && connection.input == *port;
+            let problem = match connections.iter().filter(at).count() {
+                1 => continue,
+                0 if task.function.optional_inputs.contains(port) => continue,
+                0 => "nothing is connected to it",
+                _ => "several connections lead to it; an input port takes one",
+            };
+            return Err(TestbedError::task(
+                &task.name,
+                &format!("input port {port}"),
+                problem,
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Puts servers before their clients; where that is not possible, there is a cycle.
+fn servers_first(
+    tasks: Vec<Task>,
+    connections: Vec<Connection>,
+) -> Result<(Vec<Task>, Vec<Connection>), TestbedError> {
+    let mut order: Vec<usize> = Vec::new();
+    while order.len() < tasks.len() {
+        let free = |task: &usize| {
+            let mut servers = connections.iter().filter(|connection| connection.to == *task);
+            !order.contains(task) && servers.all(|connection| order.contains(&connection.from))
+        };
+        let Some(next) = (0..tasks.len()).find(free) else {
+            let stuck = (0..tasks.len()).filter(|task| !order.contains(task));
+            let names: Vec<&str> = stuck.map(|task| tasks[task].name.as_str()).collect();
+            let problem = format!("a cycle: {} wait for each other", names.join(", "));
+            return Err(TestbedError::task(names[0], "connection-map", problem));
+        };
+        order.push(next);
+    }
+    let place = |task: usize| order.iter().position(|known| *known == task).unwrap_or(task);
+    let connections = connections
+        .into_iter()
+        .map(|connection| Connection {
+            from: place(connection.from),
+            to: place(connection.to),
+            ..connection
+        })
+        .collect();
+    let mut tasks: Vec<Option<Task>> = tasks.into_iter().map(Some).collect();
+    let ordered = order.iter().filter_map(|index| tasks[*index].take());
+    Ok((ordered.collect(), connections))
+}
