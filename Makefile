@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/.tools/python:$(PATH):$(HOME)/.cargo/bin:/usr/local/sbi
 
 SCRIPTS := .ci/run $(wildcard scripts/*.sh benches/e2e/*.sh packaging/deb/p*)
 
-.PHONY: images help demo test lint build dist check-dist soak fuzz bench diagnosis clean prepare-demo prepare-test prepare-bench prepare-dist prepare-check-dist test-crates-and-page test-analysis test-page page fuzz-smoke
+.PHONY: images testbed help demo test lint build dist check-dist soak fuzz bench diagnosis clean prepare-demo prepare-test prepare-bench prepare-dist prepare-check-dist test-crates-and-page test-analysis test-page page fuzz-smoke
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,10 @@ bench: prepare-bench build ## kernels (criterion), then whole paths beside iperf
 diagnosis: ## the tables of docs/diagnosis.md, from 200 random networks of each kind (NETWORKS=n for others)
 	@cargo run --release -p weir-simulate --example diagnosis_table -- --networks "$${NETWORKS:-200}" --seed "$${SEED:-2026}"
 
+testbed: build ## the published experiment of an origin before storage, some 10 minutes (needs root, nginx and ffmpeg)
+	@target/release/weir testbed run testbeds/{a,b,c,d,e,packaged}.toml --published testbeds/published/unified-streaming.toml \
+		--db weir-testbed.db -o testbed.md
+
 images: build ## the pictures of the README, from a run made now (needs chromium)
 	@scripts/images.sh
 
@@ -84,6 +88,7 @@ clean: ## remove what the other targets made
 	rm -rf fuzz/target fuzz/corpus fuzz/artifacts .tools dist
 	rm -rf web/node_modules web/tests/artefacts
 	rm -f weir-demo.db weir-demo.db-wal weir-demo.db-shm weir-demo.html
+	rm -f weir-testbed.db weir-testbed.db-wal weir-testbed.db-shm testbed.md
 
 prepare-demo:
 	@scripts/install_prerequisites.sh demo

@@ -264,7 +264,7 @@ Example:
         after_help = "\
 Example:
     $ weir testbed check testbeds/a.toml
-    $ sudo weir testbed run testbeds/a.toml"
+    $ weir testbed run testbeds/a.toml"
     )]
     Testbed(TestbedCommand),
     /// Measure between many places: cloud regions, or your own hosts.

@@ -62,7 +62,7 @@ Example:
     /// End a run, which keeps what was measured.
     #[command(after_help = "\
 Example:
-    $ sudo weir testbed stop")]
+    $ weir testbed stop")]
     Stop {
         /// Name of the testbed.
         #[arg(value_name = "NAME", default_value = DEFAULT_TESTBED)]
@@ -74,7 +74,7 @@ Example:
     /// that run stay, unless --all is given.
     #[command(after_help = "\
 Example:
-    $ sudo weir testbed clean")]
+    $ weir testbed clean")]
     Clean {
         /// End and remove testbeds that run as well.
         #[arg(long)]
@@ -86,15 +86,22 @@ Example:
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Example:
-    $ sudo weir testbed run testbeds/a.toml
-    $ sudo weir testbed run mine.json --function mine.toml --name second")]
+    $ weir testbed run testbeds/a.toml
+    $ weir testbed run mine.json --function mine.toml --name second
+    $ weir testbed run testbeds/a.toml testbeds/e.toml --published testbeds/published/unified-streaming.toml -o page.md")]
 pub struct TestbedRunArgs {
-    /// Workflow: JSON, or the short form in TOML.
-    #[arg(value_name = "WORKFLOW")]
-    pub workflow: PathBuf,
+    /// Workflow: JSON, or the short form in TOML; several run one after the other.
+    #[arg(value_name = "WORKFLOW", required = true)]
+    pub workflows: Vec<PathBuf>,
     /// Further functions.
     #[command(flatten)]
     pub functions: FunctionFiles,
+    /// Write the results to this file as Markdown.
+    #[arg(short, long, value_name = "PAGE")]
+    pub output: Option<PathBuf>,
+    /// Published results to show beside, by workflow (TOML).
+    #[arg(long, value_name = "FILE")]
+    pub published: Option<PathBuf>,
     /// Name of the testbed; one of each name runs at a time.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_TESTBED)]
     pub name: String,

@@ -10,16 +10,21 @@ use crate::error::{TestbedError, one_line};
 
 /// Port on which every function listens, in a namespace of its own.
 pub const PORT: u16 = 8080;
+/// Parameter of a relay with host and port of the server.
+pub(crate) const ADDRESS: &str = "address";
+/// Parameter of a relay that agrees to load on another host.
+pub(crate) const AGREED: &str = "yes-really-load-this-host";
 /// Maximum size of a document, bytes.
 pub const MOST_BYTES: u64 = 1 << 20;
 
 /// The built-in documents.
-const BUILT_IN: [&str; 7] = [
+const BUILT_IN: [&str; 8] = [
     include_str!("functions/weir-source.toml"),
     include_str!("functions/cache.toml"),
     include_str!("functions/origin.toml"),
     include_str!("functions/nginx-packaged.toml"),
     include_str!("functions/edge.toml"),
+    include_str!("functions/address.toml"),
     include_str!("functions/weir-sink.toml"),
     include_str!("functions/weir-capacity.toml"),
 ];
@@ -42,7 +47,11 @@ pub struct Function {
     #[serde(default)]
     pub outputs: Vec<String>,
     /// Program and arguments. A word that is filled with nothing is left out.
+    #[serde(default)]
     pub command: Vec<String>,
+    /// In place of a command: connections are carried to the server at the parameter `address`.
+    #[serde(default)]
+    pub relay: bool,
     /// What it serves of its own; none: what its input serves.
     #[serde(default)]
     pub content: Option<Content>,
@@ -55,6 +64,9 @@ pub struct Function {
     /// Its own metrics, for a cross-check.
     #[serde(default)]
     pub metrics: Option<OwnMetrics>,
+    /// A log in its folder whose lines begin with nginx's `$upstream_cache_status`.
+    #[serde(default)]
+    pub cache_log: Option<String>,
     /// Parameters by name.
     #[serde(default)]
     pub parameters: BTreeMap<String, ParameterSpec>,
@@ -142,15 +154,25 @@ impl Function {
                 self.id
             ))))
         };
-        if self.command.is_empty() {
-            return wrong("command: it is empty; write a program with its arguments".to_owned());
+        if self.command.is_empty() != self.relay {
+            return wrong(
+                "command: write a program with its arguments, or relay = true, not both".to_owned(),
+            );
         }
-        if self.inputs.is_empty() && self.content.is_none() {
+        if self.relay
+            && ![ADDRESS, AGREED]
+                .iter()
+                .all(|name| self.parameters.contains_key(*name))
+        {
+            return wrong(format!("relay: it needs the parameters {ADDRESS} and {AGREED}"));
+        }
+        if self.inputs.is_empty() && self.content.is_none() && !self.relay {
             return wrong("inputs: a function without content of its own needs an input port".to_owned());
         }
         let plain = |name: &str| !name.is_empty() && !name.contains('/') && name != "." && name != "..";
-        if let Some(file) = self.files.iter().find(|file| !plain(&file.name)) {
-            return wrong(format!("file: '{}' is not a file name", file.name));
+        let names = self.files.iter().map(|file| &file.name).chain(&self.cache_log);
+        if let Some(name) = names.into_iter().find(|name| !plain(name)) {
+            return wrong(format!("file: '{name}' is not a file name"));
         }
         let texts = self.files.iter().map(|file| &file.text).chain(&self.command);
         for text in texts.chain(&self.manifest) {

@@ -3,6 +3,8 @@
 //! measured without its word. It knows namespaces, links, processes and function documents; it must not know what is inside of a
 //! function, how titles are made, where results are kept, or how they are drawn.
 
+mod cache_log;
+mod comparison;
 mod document;
 mod error;
 mod function;
@@ -12,6 +14,7 @@ mod own_metrics;
 mod packaged;
 mod place;
 mod plain_http;
+mod relay;
 mod result;
 mod run;
 mod short;
@@ -19,6 +22,8 @@ mod state;
 mod traffic;
 mod workflow;
 
+pub use cache_log::CacheCounts;
+pub use comparison::{Published, PublishedRow, page, rows};
 pub use document::Document;
 pub use error::TestbedError;
 pub use function::{Content, Function, Functions, ParameterSpec, Ready};

@@ -6,7 +6,7 @@ use weir_net::process::{self, Usage};
 use weir_results::TaskSecond;
 
 use crate::error::TestbedError;
-use crate::function::OwnMetrics;
+use crate::function::{OwnMetrics, Ready};
 use crate::own_metrics::{self, OwnCounts};
 use crate::place::Places;
 use crate::result::{Summary, TaskResult};
@@ -147,15 +147,32 @@ impl Readings {
                     .own
                     .zip(self.first[index].own)
                     .map(|(now, then)| now.since(then)),
+                cache: None,
                 sink: None,
                 capacity: None,
             }
         };
+        let tasks: Vec<TaskResult> = (0..samples.len()).map(result).collect();
+        let servers = workflow
+            .tasks
+            .iter()
+            .zip(&tasks)
+            .filter(|(task, _)| task.function.content.is_some());
+        let sinks = workflow
+            .tasks
+            .iter()
+            .zip(&tasks)
+            .filter(|(task, _)| task.function.ready == Ready::Sink);
+        let storage_bps: f64 = servers.map(|(_, result)| result.out_bps).sum();
+        let viewers_bps: f64 = sinks.map(|(_, result)| result.in_bps).sum();
         Summary {
             workflow: workflow.id.clone(),
             duration_ns,
             pinned_by: "affinity",
-            tasks: (0..samples.len()).map(result).collect(),
+            storage_bps,
+            viewers_bps,
+            efficiency: (storage_bps > 0.0 && viewers_bps > 0.0).then(|| viewers_bps / storage_bps),
+            tasks,
         }
     }
 }

@@ -4,6 +4,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::cache_log::CacheCounts;
 use crate::own_metrics::OwnCounts;
 use crate::state::TaskState;
 use crate::traffic::Way;
@@ -20,6 +21,12 @@ pub struct Summary {
     pub duration_ns: u64,
     /// How tasks are held on their cores.
     pub pinned_by: &'static str,
+    /// Payload that left the tasks with content of their own, bits per second (IN of the published comparison).
+    pub storage_bps: f64,
+    /// Payload that reached the sinks, bits per second (OUT).
+    pub viewers_bps: f64,
+    /// `viewers_bps` / `storage_bps`; none without traffic.
+    pub efficiency: Option<f64>,
     /// Tasks, servers before their clients.
     pub tasks: Vec<TaskResult>,
 }
@@ -61,6 +68,8 @@ pub struct TaskResult {
     pub memory_bytes: u64,
     /// What it counted itself.
     pub own: Option<OwnCounts>,
+    /// Requests by where their response came from, if it is a cache with a log.
+    pub cache: Option<CacheCounts>,
     /// What it got, if it is a sink that prints the summary of `weir load --json`.
     pub sink: Option<SinkResult>,
     /// What it found, if it is a sink that prints the result of `weir load find-capacity --json`.

@@ -16,14 +16,16 @@ use weir_net::namespace::{Inmate, NetworkNamespace};
 use weir_net::process;
 use weir_results::TaskSecond;
 
+use crate::cache_log;
 use crate::error::{TestbedError, one_line};
-use crate::function::{PORT, Ready, fill, fill_command};
+use crate::function::{ADDRESS, AGREED, PORT, Ready, fill, fill_command, read_file};
 use crate::measured::{Readings, Sample};
 use crate::network::{Joint, add_namespace};
 use crate::place::{Places, place};
+use crate::relay::{Relay, resolve};
 use crate::result::{CapacityResult, SinkResult, Summary};
 use crate::state::{Registry, TaskState, TaskStatus, TestbedState};
-use crate::workflow::Workflow;
+use crate::workflow::{Task, Workflow};
 
 /// Maximum time until a function is ready.
 const START: Duration = Duration::from_secs(60);
@@ -118,7 +120,8 @@ pub fn run(
         state,
         namespaces: Vec::new(),
         joints: Vec::new(),
-        processes: Vec::new(),
+        processes: BTreeMap::new(),
+        relays: Vec::new(),
     };
     let measured = bed.set_up(stop, watch).and_then(|()| bed.measure(stop, watch));
     let removed = bed.take_down();
@@ -136,8 +139,10 @@ struct Bed<'a> {
     state: TestbedState,
     namespaces: Vec<NetworkNamespace>,
     joints: Vec<Joint>,
-    /// Of each task, in order, as far as they have started.
-    processes: Vec<Inmate>,
+    /// By task, as far as they have started.
+    processes: BTreeMap<usize, Inmate>,
+    /// To servers that run already.
+    relays: Vec<Relay>,
 }
 
 impl Bed<'_> {
@@ -162,16 +167,38 @@ impl Bed<'_> {
             self.joints
                 .push(Joint::make(number, server, client, connection.link.as_ref())?);
         }
-        // Sinks have no clients, so they can be last.
         for task in 0..self.workflow.tasks.len() {
             if self.is_sink(task) {
                 continue;
             }
-            self.start(task)?;
+            match self.workflow.tasks[task].function.relay {
+                true => self.start_relay(task)?,
+                false => self.start(task)?,
+            }
             self.wait_until_ready(task, stop)?;
             self.set_state(task, TaskState::Idle)?;
             watch.ready(&self.workflow.tasks[task].name);
         }
+        Ok(())
+    }
+
+    /// Opens the port of a server that runs already.
+    fn start_relay(&mut self, index: usize) -> Result<(), TestbedError> {
+        let task = &self.workflow.tasks[index];
+        let key = format!("configuration: weir.{ADDRESS}");
+        let wrong = |problem: String| TestbedError::task(&task.name, &key, problem);
+        let parameter = |name: &str| task.parameters.get(name).map_or("", String::as_str);
+        let address = parameter(ADDRESS);
+        let server = resolve(address).map_err(|error| wrong(format!("'{address}': {error}")))?;
+        let is_here = server.iter().all(|server| server.ip().is_loopback());
+        if !is_here && parameter(AGREED) != "yes" {
+            return Err(wrong(format!(
+                "{address} is another host; set weir.{AGREED} to yes if you may load it"
+            )));
+        }
+        let relay = Relay::start(&self.namespaces[index], PORT, server);
+        self.relays
+            .push(relay.map_err(|error| wrong(format!("cannot open a port for it: {error}")))?);
         Ok(())
     }
 
@@ -209,7 +236,7 @@ impl Bed<'_> {
         })?;
         self.state.tasks[index].pid = Some(process.id());
         self.state.tasks[index].start_ticks = process::start_ticks(process.id());
-        self.processes.push(process);
+        self.processes.insert(index, process);
         Ok(())
     }
 
@@ -217,6 +244,11 @@ impl Bed<'_> {
     fn printed(&self, task: usize) -> PathBuf {
         self.folder
             .join(format!("{}.out", self.workflow.tasks[task].name))
+    }
+
+    /// Standard output of a task; empty if it is no text.
+    fn text_printed(&self, task: usize) -> String {
+        read_file(&self.printed(task)).unwrap_or_default()
     }
 
     fn database(&self, task: usize) -> PathBuf {
@@ -302,10 +334,9 @@ impl Bed<'_> {
     }
 
     fn has_ended(&mut self, index: usize) -> bool {
+        let process = self.processes.get_mut(&index);
         // A process that cannot be waited for is gone.
-        self.processes[index]
-            .try_wait()
-            .map_or(true, |status| status.is_some())
+        process.is_some_and(|process| process.try_wait().map_or(true, |status| status.is_some()))
     }
 
     /// The error of a task, with the last line of its log.
@@ -314,7 +345,7 @@ impl Bed<'_> {
         let log = self
             .registry
             .log(&self.setting.name, &task.name)
-            .and_then(|log| crate::function::read_file(&log));
+            .and_then(|log| read_file(&log));
         let log = log.unwrap_or_default();
         let last = log
             .lines()
@@ -341,8 +372,12 @@ impl Bed<'_> {
         let mut databases = Vec::new();
         for task in 0..self.workflow.tasks.len() {
             summary.tasks[task].state = self.state.tasks[task].state;
+            let Task { name, function, .. } = &self.workflow.tasks[task];
+            let log = function.cache_log.as_ref();
+            summary.tasks[task].cache =
+                log.and_then(|log| cache_log::read(&self.folder.join(name).join(log)));
             if self.is_sink(task) {
-                let printed = std::fs::read_to_string(self.printed(task)).unwrap_or_default();
+                let printed = self.text_printed(task);
                 summary.tasks[task].sink = SinkResult::of(&printed);
                 summary.tasks[task].capacity = CapacityResult::of(&printed);
                 databases.extend(Some(self.database(task)).filter(|path| path.is_file()));
@@ -378,7 +413,7 @@ impl Bed<'_> {
                 }
             }
             let mut playing = false;
-            for task in 0..self.processes.len() {
+            for task in 0..self.workflow.tasks.len() {
                 let ended = self.has_ended(task);
                 if ended && !self.is_sink(task) {
                     self.state.tasks[task].state = TaskState::InError;
@@ -401,20 +436,24 @@ impl Bed<'_> {
     }
 
     fn signal_sinks(&self) {
-        for (task, process) in self.processes.iter().enumerate() {
-            if self.is_sink(task) {
+        for (task, process) in &self.processes {
+            if self.is_sink(*task) {
                 process.signal(TERMINATE);
             }
         }
     }
 
     fn failed_sink(&mut self) -> Option<TestbedError> {
-        for task in 0..self.processes.len() {
+        for task in 0..self.workflow.tasks.len() {
             if !self.is_sink(task) {
                 continue;
             }
-            let status = self.processes[task].try_wait().ok().flatten();
-            if !status.is_some_and(|status| status.success()) {
+            let process = self.processes.get_mut(&task);
+            let status = process.and_then(|process| process.try_wait().ok().flatten());
+            // A search that finds no capacity ends with status 1 and its result.
+            let has_result = status.is_some_and(|status| status.success())
+                || CapacityResult::of(&self.text_printed(task)).is_some();
+            if !has_result {
                 self.state.tasks[task].state = TaskState::InError;
                 return Some(self.in_error(task, "it failed"));
             }
@@ -445,7 +484,7 @@ impl Bed<'_> {
 
     /// Ends all processes, clients first, and removes namespaces.
     fn take_down(mut self) -> Result<(), TestbedError> {
-        while let Some(mut process) = self.processes.pop() {
+        while let Some((_, mut process)) = self.processes.pop_last() {
             process.signal(TERMINATE);
             // What does not end in time is killed when it is dropped.
             let _ = process.wait_for(PATIENCE);

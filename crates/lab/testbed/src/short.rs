@@ -109,13 +109,7 @@ pub fn read(
         location: short.functions.iter().map(|url| location(url)).collect(),
     });
     Ok(Document {
-        general: general(
-            &short.name,
-            &short.name,
-            &short.description,
-            &["title"],
-            &["media"],
-        ),
+        general: general(&short.name, &short.description, &[], &[]),
         other: around(),
         repository,
         processing: Processing {
@@ -159,15 +153,15 @@ fn around() -> Map<String, Value> {
     }))
 }
 
-fn general(id: &str, name: &str, description: &str, inputs: &[&str], outputs: &[&str]) -> General {
+fn general(id: &str, description: &str, inputs: &[String], outputs: &[String]) -> General {
     // The schema requires at least one port on each side, also of a source and a sink.
-    let ports = |names: &[&str], none: &str| match names {
+    let ports = |names: &[String], none: &str| match names {
         [] => vec![Port::named(none)],
         names => names.iter().map(|name| Port::named(name)).collect(),
     };
     General {
         id: id.to_owned(),
-        name: name.to_owned(),
+        name: id.to_owned(),
         description: description.to_owned(),
         state: "instantiated".to_owned(),
         input_ports: ports(inputs, "storage"),
@@ -177,17 +171,15 @@ fn general(id: &str, name: &str, description: &str, inputs: &[&str], outputs: &[
 }
 
 fn restriction(task: &Task, functions: &Functions) -> Restriction {
-    let function = functions.get(&task.function);
-    let ports = |of: Option<&Vec<String>>| of.cloned().unwrap_or_default();
-    let (inputs, outputs) = (
-        ports(function.map(|function| &function.inputs)),
-        ports(function.map(|function| &function.outputs)),
-    );
-    let names = |ports: &[String]| -> Vec<String> { ports.to_vec() };
-    let (inputs, outputs) = (names(&inputs), names(&outputs));
-    let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
-    let outputs: Vec<&str> = outputs.iter().map(String::as_str).collect();
-    let description = function.map_or("", |function| function.description.as_str());
+    let general = match functions.get(&task.function) {
+        Some(function) => general(
+            &function.id,
+            &function.description,
+            &function.inputs,
+            &function.outputs,
+        ),
+        None => general(&task.function, "", &[], &[]),
+    };
     let parameters = task.parameters.iter().zip(1..);
     let parameters: Vec<Parameter> = parameters
         .map(|((name, value), id)| Parameter::own(name, id, &value.text()))
@@ -200,7 +192,7 @@ fn restriction(task: &Task, functions: &Functions) -> Restriction {
     };
     Restriction {
         instance: task.name.clone(),
-        general: general(&task.function, &task.function, description, &inputs, &outputs),
+        general,
         configuration: (!parameters.is_empty()).then_some(Configuration { parameters }),
         requirements: (hardware != Hardware::default()).then_some(Requirement {
             hardware: Some(hardware),

@@ -87,9 +87,14 @@ pub struct TestbedState {
 }
 
 impl TestbedState {
-    /// Whether the runner still runs.
+    /// Whether the runner still runs it.
     pub fn is_alive(&self) -> bool {
-        process::start_ticks(self.pid) == Some(self.start_ticks)
+        !self.has_ended() && process::start_ticks(self.pid) == Some(self.start_ticks)
+    }
+
+    /// Whether the runner removed all tasks.
+    pub fn has_ended(&self) -> bool {
+        self.tasks.iter().all(|task| task.state == TaskState::Destroyed)
     }
 }
 
@@ -109,15 +114,22 @@ impl Default for Registry {
     }
 }
 
-/// Refuses names that cannot be part of a path or a namespace.
-pub(crate) fn check_name(name: &str) -> Result<(), TestbedError> {
+/// Whether a name of a testbed or a task can be part of a path and of a namespace's name.
+pub(crate) fn is_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(plain) && !name.starts_with('-') {
+    (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(plain) && !name.starts_with('-')
+}
+
+/// What a name is, for errors.
+pub(crate) const A_NAME: &str = "a name has 1 to 32 letters, digits, '-' and '_', and begins with no '-'";
+
+fn check_name(name: &str) -> Result<(), TestbedError> {
+    if is_name(name) {
         return Ok(());
     }
+    let name = crate::error::one_line(name);
     Err(TestbedError::Document(format!(
-        "'{}' cannot be the name of a testbed: it has 1 to {LONGEST_NAME} letters, digits, '-' and '_', and begins with no '-'",
-        crate::error::one_line(name)
+        "'{name}' cannot be a name here: {A_NAME}"
     )))
 }
 
@@ -176,7 +188,7 @@ impl Registry {
             Err(error) => return Err(TestbedError::file("read the folder", &self.folders)(error)),
         };
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut names: Vec<String> = names.filter(|name| check_name(name).is_ok()).collect();
+        let mut names: Vec<String> = names.filter(|name| is_name(name)).collect();
         names.sort();
         Ok(names)
     }
@@ -329,6 +341,13 @@ mod tests {
         // The number of a runner that is gone, taken by another process.
         registry.update(&state(pid, 1)).expect("a state");
         registry.claim(&own).expect("a name that was left");
+        registry.update(&state(pid, 1)).expect("a state");
+        assert_eq!(registry.clean(false).expect("cleaned"), ["a"]);
+        // One command may run several workflows under a name.
+        let mut ended = own.clone();
+        ended.tasks[0].state = TaskState::Destroyed;
+        registry.claim(&ended).expect("a name");
+        registry.claim(&own).expect("a name that is free again");
         registry.update(&state(pid, 1)).expect("a state");
         assert_eq!(registry.clean(false).expect("cleaned"), ["a"]);
         assert!(registry.names().expect("names").is_empty());

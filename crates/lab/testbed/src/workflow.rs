@@ -11,13 +11,12 @@ use crate::document::{Connection as Joined, Document, End, FlowControl, OWN, Par
 use crate::error::{TestbedError, one_line};
 use crate::function::{Function, Functions, Ready, is_json, read_file};
 use crate::short;
+use crate::state::{A_NAME, is_name};
 
 /// Maximum number of tasks.
 const MOST_TASKS: usize = 64;
 /// Maximum number of connections: each has a network of its own.
 const MOST_CONNECTIONS: usize = 128;
-/// Maximum length of the name of a task: it is a part of the name of a namespace.
-const LONGEST_NAME: usize = 32;
 /// Name of the parameter of a connection that names a link file or profile.
 const LINK: &str = "weir.link";
 
@@ -150,7 +149,9 @@ impl Workflow {
         known_functions(restrictions, functions)?;
         let mut names = BTreeSet::new();
         for restriction in restrictions {
-            check_name(&restriction.instance)?;
+            if !is_name(&restriction.instance) {
+                return Err(TestbedError::task(&restriction.instance, "instance", A_NAME));
+            }
             if !names.insert(&restriction.instance) {
                 let problem = "two tasks have this name";
                 return Err(TestbedError::task(&restriction.instance, "instance", problem));
@@ -260,16 +261,6 @@ fn known_functions(restrictions: &[Restriction], functions: &Functions) -> Resul
         unknown.collect::<Vec<_>>().join(", "),
         known.join(", ")
     ))))
-}
-
-fn check_name(name: &str) -> Result<(), TestbedError> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(plain) && !name.starts_with('-') {
-        return Ok(());
-    }
-    let problem =
-        format!("a name has 1 to {LONGEST_NAME} letters, digits, '-' and '_', and begins with no '-'");
-    Err(TestbedError::task(name, "instance", problem))
 }
 
 fn task(restriction: &Restriction, functions: &Functions) -> Result<Task, TestbedError> {

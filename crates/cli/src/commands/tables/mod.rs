@@ -43,7 +43,7 @@ pub use rtt::rtt;
 pub use runs::{run, runs, utc};
 pub use survey::{limited_line, step_line, survey};
 pub use tcp::tcp;
-pub use testbed::{testbed, testbed_functions, testbed_states, testbed_workflow};
+pub use testbed::{testbed, testbed_comparison, testbed_functions, testbed_states, testbed_workflow};
 pub use trap::trap;
 pub use twin::comparison;
 pub use watch::{watch_plan, watch_start};

@@ -82,7 +82,8 @@ pub fn testbed_states(states: &[TestbedState]) -> String {
         }
         let runner = match state.is_alive() {
             true => format!("runner is process {}", state.pid),
-            false => "runner is gone".to_owned(),
+            false if state.has_ended() => "ended".to_owned(),
+            false => "runner was killed; 'weir testbed clean' removes what it left".to_owned(),
         };
         text.push_str(&titled(
             &format!("{} (workflow {}): {runner}", state.name, state.workflow),
@@ -94,7 +95,14 @@ pub fn testbed_states(states: &[TestbedState]) -> String {
 
 /// The result of a run: what the function before the viewers does, then each task.
 pub fn testbed(summary: &Summary) -> String {
-    let mut text = String::new();
+    let rate = |bps: f64| format_rate(bps.round() as u64);
+    let mut text = format!(
+        "{}: {} to viewers from {} of storage, OUT/IN {}\n",
+        summary.workflow,
+        rate(summary.viewers_bps),
+        rate(summary.storage_bps),
+        or_dash(summary.efficiency, |ratio| format!("{ratio:.3}"))
+    );
     for task in summary.tasks.iter().filter(|task| task.out_bps > 0.0) {
         text.push_str(&format!("{}\n", answer(task)));
     }
@@ -110,6 +118,15 @@ pub fn testbed(summary: &Summary) -> String {
                 format_duration(sink.p99_ns as u64),
             ));
         }
+    }
+    for (task, cache) in summary.tasks.iter().filter_map(|task| Some((task, task.cache?))) {
+        text.push_str(&format!(
+            "{}: {} hits, {} misses, {} passed on\n",
+            task.task,
+            format_count(cache.hits),
+            format_count(cache.misses),
+            format_count(cache.passed),
+        ));
     }
     for (task, found) in summary
         .tasks
@@ -185,4 +202,17 @@ fn answer(task: &TaskResult) -> String {
         task.busy_cores,
         task.peak_busy_cores,
     )
+}
+
+/// Runs beside each other: a header and a row each.
+pub fn testbed_comparison(rows: &[Vec<String>]) -> String {
+    let Some((header, rows)) = rows.split_first() else {
+        return String::new();
+    };
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let mut shown = table(&header);
+    for row in rows {
+        shown.add_row(row);
+    }
+    titled("runs beside each other", &shown)
 }

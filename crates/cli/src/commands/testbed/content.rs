@@ -18,7 +18,7 @@ const REFERENCES: &str = "dref.toml";
 /// Tracks of a generated title.
 const TRACKS: [&str; 2] = ["video", "audio"];
 
-/// Prepares what a task serves; none if a stop was requested.
+/// Prepares what a task serves, with generated titles in `titles`; none if a stop was requested.
 pub fn prepare(
     task: &Task,
     content: Content,
@@ -33,8 +33,8 @@ pub fn prepare(
         return Ok(Some(title));
     }
     let segment: TimeSpan = parameter(task, "segment")?;
-    let name = title.manifest.replace('/', "_");
-    let into = titles.join(format!("packaged-{segment}-{name}"));
+    let name = format!("{}/{}", title.folder.display(), title.manifest).replace('/', "_");
+    let into = titles.join(format!("packaged-{segment}{name}"));
     let is_whole = package(
         &title.folder,
         &title.manifest,
@@ -59,7 +59,8 @@ fn title(task: &Task, titles: &Path, quiet: bool, stop: &Stop) -> Result<Option<
             )
         })?;
         return Ok(Some(Served {
-            folder: absolute(Path::new(folder))
+            folder: Path::new(folder)
+                .canonicalize()
                 .map_err(|error| wrong(task, "folder", &format!("{folder}: {error}")))?,
             manifest: manifest.trim_start_matches('/').to_owned(),
         }));
@@ -76,15 +77,19 @@ fn title(task: &Task, titles: &Path, quiet: bool, stop: &Stop) -> Result<Option<
         Some("no") | None => MANIFEST,
         Some(_) => return Err(wrong(task, "dref", &"write yes or no")),
     };
-    let failed = |error| Failure::environment(format!("cannot find {}: {error}", titles.display()));
     Ok(Some(Served {
-        folder: absolute(titles).map_err(failed)?,
+        folder: titles.to_owned(),
         manifest: format!("{name}/{manifest}/manifest.mpd"),
     }))
 }
 
-fn absolute(path: &Path) -> std::io::Result<PathBuf> {
-    path.canonicalize()
+/// The folder of titles as an absolute path, since tasks have folders of their own; it is created if it is not there.
+pub fn titles_folder(folder: &Path) -> Result<PathBuf, Failure> {
+    std::fs::create_dir_all(folder)
+        .and_then(|()| folder.canonicalize())
+        .map_err(|error| {
+            Failure::environment(format!("cannot create the folder {}: {error}", folder.display()))
+        })
 }
 
 /// Writes dref MP4s of a generated title beside its media, unless they are there, and a manifest that names them.

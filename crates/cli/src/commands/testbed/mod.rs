@@ -3,18 +3,19 @@
 mod content;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::args::{FunctionFiles, GlobalOptions, TestbedCommand, TestbedRunArgs};
 use crate::dispatch::stop_on_signals;
 use serde_json::{Value, json};
-use weir_measure::Sink;
+use weir_measure::{Sink, Stop};
+use weir_net::clock;
 use weir_net::confine::may_make_networks;
 use weir_net::host::HostFacts;
 use weir_results::{Outcome, Record, TaskSecond};
 use weir_testbed::{
-    Capabilities, Document, Ended as Measured, Function, Functions, Registry, Setting, Summary, TestbedError,
-    Watch, Workflow,
+    Capabilities, Document, Ended as Measured, Function, Functions, Published, Registry, Setting, Summary,
+    TestbedError, Watch, Workflow,
 };
 
 use super::output::{print, say};
@@ -88,63 +89,131 @@ fn need_root() -> Result<(), Failure> {
     ))
 }
 
-/// A run: titles, tasks, measurement, and its place in the store.
+/// Runs the workflows one after the other, and compares them.
 fn measure(args: &TestbedRunArgs, global: &GlobalOptions) -> Result<(), Failure> {
-    let (document, workflow) = read(&args.workflow, &args.functions)?;
+    let workflows = args.workflows.iter().map(|path| read(path, &args.functions));
+    let workflows = workflows.collect::<Result<Vec<_>, _>>()?;
+    let published = args.published.as_deref().map(Published::read).transpose()?;
     need_root()?;
-    let stop = stop_on_signals()?;
     let registry = Registry::default();
     registry.folder(&args.name)?;
-    let mut contents = BTreeMap::new();
-    for task in &workflow.tasks {
-        let Some(content) = task.function.content else {
-            continue;
-        };
-        match content::prepare(task, content, &args.titles_folder, global.quiet, &stop)? {
-            Some(served) => contents.insert(task.name.clone(), served),
-            None => return Err(Failure::environment("interrupted before anything was measured")),
-        };
+    let measuring = Measuring {
+        args,
+        global,
+        store: RunStore::open(&global.db)?,
+        registry,
+        stop: stop_on_signals()?,
+        titles: content::titles_folder(&args.titles_folder)?,
+    };
+    let mut summaries = Vec::new();
+    for (document, workflow) in &workflows {
+        if !measuring.stop.is_set() {
+            summaries.push(measuring.run(document, workflow)?);
+        }
     }
-    let weir = std::env::current_exe()
-        .map_err(|error| Failure::environment(format!("cannot find the path of this program: {error}")))?;
-    let setting = Setting {
-        name: args.name.clone(),
-        weir,
-        contents,
-    };
-    let store = RunStore::open(&global.db)?;
-    let parameters = json!({ "workflow": workflow.id, "document": stored(&document).to_string() });
-    let new = new_run(KIND, &workflow.id, &parameters, &HostFacts::read(None));
-    let run = store.begin(&new, KIND, true)?;
-    let id = run.id();
-    let mut watching = Watching {
-        run: &run,
-        quiet: global.quiet,
-    };
-    let measured = weir_testbed::run(&workflow, &setting, &registry, &|| stop.is_set(), &mut watching);
-    let failure = match &measured {
-        Ok(measured) => measured.failure.as_ref(),
-        Err(error) => Some(error),
-    };
-    let end = Ended::of(&failure.map_or(Ok(()), Err), &stop);
-    let outcome = end.outcome();
-    let summary = measured
-        .as_ref()
-        .map_or_else(|_| json!(null), |measured| stored(&measured.summary));
-    let kept = run.finish(&end, &summary)?;
-    let measured = measured?;
-    for database in &measured.databases {
-        store.store().adopt(database, id, &workflow.id)?;
+    if summaries.len() > 1 && !global.json {
+        print(&tables::testbed_comparison(&weir_testbed::rows(
+            &summaries,
+            published.as_ref(),
+        )))?;
     }
-    let mut notes = kept.notes();
-    notes.extend(remarks(&measured));
-    let printed = StoredResult::new(&store, id, KIND, outcome, &notes);
-    printed.print(global.json, &measured.summary, || {
-        tables::testbed(&measured.summary)
-    })?;
-    match measured.failure {
-        Some(error) if outcome != Outcome::Interrupted => Err(error.into()),
-        _ => Ok(()),
+    match &args.output {
+        Some(path) => write_page(
+            path,
+            &weir_testbed::page(&summaries, published.as_ref(), &about()),
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Description of this machine and the day.
+fn about() -> String {
+    let facts = HostFacts::read(None);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let day = tables::utc(clock::unix_ns());
+    format!(
+        "{cores} cores, {}, Linux {}; {}; weir {}.",
+        facts.cpu,
+        facts.kernel,
+        day.split(' ').next().unwrap_or_default(),
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+fn write_page(path: &Path, page: &str) -> Result<(), Failure> {
+    std::fs::write(path, page)
+        .map_err(|error| Failure::environment(format!("cannot write {}: {error}", path.display())))
+}
+
+/// What the runs of a command have in common.
+struct Measuring<'a> {
+    args: &'a TestbedRunArgs,
+    global: &'a GlobalOptions,
+    store: RunStore,
+    registry: Registry,
+    stop: Stop,
+    titles: PathBuf,
+}
+
+impl Measuring<'_> {
+    /// A run: titles, tasks, measurement, and its place in the store.
+    fn run(&self, document: &Document, workflow: &Workflow) -> Result<Summary, Failure> {
+        let setting = self.setting(workflow)?;
+        let parameters = json!({ "workflow": workflow.id, "document": stored(document).to_string() });
+        let new = new_run(KIND, &workflow.id, &parameters, &HostFacts::read(None));
+        let run = self.store.begin(&new, KIND, true)?;
+        let id = run.id();
+        let mut watching = Watching {
+            run: &run,
+            quiet: self.global.quiet,
+        };
+        let stop = || self.stop.is_set();
+        let measured = weir_testbed::run(workflow, &setting, &self.registry, &stop, &mut watching);
+        let failure = match &measured {
+            Ok(measured) => measured.failure.as_ref(),
+            Err(error) => Some(error),
+        };
+        let end = Ended::of(&failure.map_or(Ok(()), Err), &self.stop);
+        let outcome = end.outcome();
+        let summary = measured
+            .as_ref()
+            .map_or_else(|_| json!(null), |measured| stored(&measured.summary));
+        let kept = run.finish(&end, &summary)?;
+        let measured = measured?;
+        for database in &measured.databases {
+            self.store.store().adopt(database, id, &workflow.id)?;
+        }
+        let mut notes = kept.notes();
+        notes.extend(remarks(&measured));
+        let printed = StoredResult::new(&self.store, id, KIND, outcome, &notes);
+        printed.print(self.global.json, &measured.summary, || {
+            tables::testbed(&measured.summary)
+        })?;
+        match measured.failure {
+            Some(error) if outcome != Outcome::Interrupted => Err(error.into()),
+            _ => Ok(measured.summary),
+        }
+    }
+
+    fn setting(&self, workflow: &Workflow) -> Result<Setting, Failure> {
+        let mut contents = BTreeMap::new();
+        for task in &workflow.tasks {
+            let Some(content) = task.function.content else {
+                continue;
+            };
+            match content::prepare(task, content, &self.titles, self.global.quiet, &self.stop)? {
+                Some(served) => contents.insert(task.name.clone(), served),
+                None => return Err(Failure::environment("interrupted before anything was measured")),
+            };
+        }
+        let weir = std::env::current_exe().map_err(|error| {
+            Failure::environment(format!("cannot find the path of this program: {error}"))
+        })?;
+        Ok(Setting {
+            name: self.args.name.clone(),
+            weir,
+            contents,
+        })
     }
 }
 

@@ -1,0 +1,197 @@
+//! Several runs beside each other, and beside what somebody else published, as a page in Markdown. It must not know where runs
+//! are kept.
+
+use serde::Deserialize;
+use std::fmt::Write;
+use std::path::Path;
+use weir_units::{Rate, format_duration, format_rate};
+
+use crate::error::TestbedError;
+use crate::function::read_file;
+use crate::result::Summary;
+
+/// What somebody else found.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Where it stands.
+    pub source: String,
+    /// What is different there, a sentence each.
+    #[serde(default)]
+    pub differs: Vec<String>,
+    /// A row per workflow.
+    #[serde(rename = "row")]
+    pub rows: Vec<PublishedRow>,
+}
+
+/// A published row.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedRow {
+    /// Identifier of the workflow that it is compared with.
+    pub workflow: String,
+    /// From the storage, as text with a unit.
+    #[serde(rename = "in")]
+    pub taken: String,
+    /// To viewers, as text with a unit.
+    #[serde(rename = "out")]
+    pub given: String,
+    /// OUT / IN.
+    pub efficiency: f64,
+}
+
+impl Published {
+    /// Reads a file (TOML).
+    ///
+    /// # Errors
+    /// What is wrong with it, in a line.
+    pub fn read(path: &Path) -> Result<Self, TestbedError> {
+        let text = read_file(path)?;
+        let published: Published =
+            toml::from_str(&text).map_err(|error| TestbedError::of_toml(&text, &error))?;
+        for row in &published.rows {
+            for text in [&row.taken, &row.given] {
+                text.parse::<Rate>().map_err(|error| {
+                    TestbedError::Document(format!("{}: row {}: {error}", path.display(), row.workflow))
+                })?;
+            }
+        }
+        Ok(published)
+    }
+
+    fn row(&self, workflow: &str) -> Option<&PublishedRow> {
+        self.rows.iter().find(|row| row.workflow == workflow)
+    }
+}
+
+const HEADER: [&str; 11] = [
+    "workflow",
+    "IN",
+    "OUT",
+    "OUT/IN",
+    "requests/s",
+    "mean",
+    "P99",
+    "limit",
+    "published IN",
+    "published OUT",
+    "published OUT/IN",
+];
+
+/// Cells of the table: the header, and a row per run.
+pub fn rows(summaries: &[Summary], published: Option<&Published>) -> Vec<Vec<String>> {
+    let shown = if published.is_some() {
+        HEADER.len()
+    } else {
+        HEADER.len() - 3
+    };
+    let mut rows = vec![HEADER[..shown].iter().map(|cell| (*cell).to_owned()).collect()];
+    rows.extend(summaries.iter().map(|summary| {
+        let mut row = row(summary);
+        if let Some(published) = published {
+            match published.row(&summary.workflow) {
+                Some(found) => row.extend([
+                    found.taken.clone(),
+                    found.given.clone(),
+                    found.efficiency.to_string(),
+                ]),
+                None => row.extend(["-"; 3].map(str::to_owned)),
+            }
+        }
+        row
+    }));
+    rows
+}
+
+fn row(summary: &Summary) -> Vec<String> {
+    let rate = |bps: f64| format_rate(bps.round() as u64);
+    let sinks = || summary.tasks.iter().filter_map(|task| task.sink);
+    let requests: f64 = sinks().map(|sink| sink.requests_per_second).sum();
+    let longest = |time: fn(&crate::result::SinkResult) -> f64| {
+        let times = sinks().map(|sink| time(&sink));
+        times
+            .reduce(f64::max)
+            .map_or("-".to_owned(), |ns| format_duration(ns as u64))
+    };
+    let limits: Vec<&str> = summary
+        .tasks
+        .iter()
+        .filter(|task| task.was_the_limit())
+        .map(|task| task.task.as_str())
+        .collect();
+    vec![
+        summary.workflow.clone(),
+        rate(summary.storage_bps),
+        rate(summary.viewers_bps),
+        summary
+            .efficiency
+            .map_or("-".to_owned(), |ratio| format!("{ratio:.3}")),
+        format!("{requests:.1}"),
+        longest(|sink| sink.mean_ns),
+        longest(|sink| sink.p99_ns),
+        if limits.is_empty() {
+            "none".to_owned()
+        } else {
+            limits.join(", ")
+        },
+    ]
+}
+
+/// The page. `about` describes machine and time.
+pub fn page(summaries: &[Summary], published: Option<&Published>, about: &str) -> String {
+    let mut text = format!("# Testbed\n\n{about}\n\n");
+    for (number, row) in rows(summaries, published).iter().enumerate() {
+        // Writing into a String cannot fail.
+        let _ = writeln!(text, "| {} |", row.join(" | "));
+        if number == 0 {
+            let _ = writeln!(text, "|{}", " --- |".repeat(row.len()));
+        }
+    }
+    text.push_str(
+        "\nIN is the TCP payload that leaves the storage, OUT what reaches viewers, by the kernel's counters, over the whole run. The \
+         limit is the task that kept its own cores busy; where there is none, rates are those of the workload and of round trips.\n",
+    );
+    if let Some(published) = published {
+        let _ = writeln!(text, "\nPublished: {}.\n", published.source);
+        for sentence in &published.differs {
+            let _ = writeln!(text, "- {sentence}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_stand_beside_what_was_published() {
+        let published = Published {
+            source: "somebody".to_owned(),
+            differs: vec!["All of it.".to_owned()],
+            rows: vec![PublishedRow {
+                workflow: "a".to_owned(),
+                taken: "3Gbit/s".to_owned(),
+                given: "1Gbit/s".to_owned(),
+                efficiency: 0.294,
+            }],
+        };
+        let summaries = ["a", "b"].map(|workflow| Summary {
+            workflow: workflow.to_owned(),
+            storage_bps: 2e9,
+            viewers_bps: 5e8,
+            efficiency: Some(0.25),
+            ..Summary::default()
+        });
+        let page = page(&summaries, Some(&published), "A machine.");
+        assert!(
+            page.contains("| 0.250 |") && page.contains("| 3Gbit/s | 1Gbit/s | 0.294 |"),
+            "{page}"
+        );
+        assert!(
+            page.contains("| - | - | - |") && page.contains("- All of it."),
+            "{page}"
+        );
+        assert_eq!(rows(&summaries, None)[1].len(), HEADER.len() - 3);
+    }
+}
