@@ -33,6 +33,9 @@ Example:
         functions: FunctionFiles,
     },
     /// List functions with their ports and parameters.
+    ///
+    /// A function is a document with the command that runs it; docs/testbed.md shows how to write one for an origin of
+    /// your own. With --json, prints one line per function.
     #[command(after_help = "\
 Example:
     $ weir testbed functions
@@ -43,11 +46,16 @@ Example:
         functions: FunctionFiles,
     },
     /// List testbeds with the states of their tasks.
+    ///
+    /// States are those of the standard: instantiated, idle, running, in-error, destroyed. Testbeds that have ended are
+    /// listed until the next run of the same name, or 'weir testbed clean'.
     #[command(after_help = "\
 Example:
     $ weir testbed status")]
     Status,
     /// Print what a task has written to standard error.
+    ///
+    /// Logs are kept until the next run of the same name, or 'weir testbed clean'.
     #[command(after_help = "\
 Example:
     $ weir testbed logs origin --name testbed")]
@@ -60,6 +68,8 @@ Example:
         name: String,
     },
     /// End a run, which keeps what was measured.
+    ///
+    /// The sinks end first; then the runner reports, stores the run, and removes the tasks.
     #[command(after_help = "\
 Example:
     $ weir testbed stop")]
@@ -88,7 +98,7 @@ Example:
 Example:
     $ weir testbed run testbeds/a.toml
     $ weir testbed run mine.json --function mine.toml --name second
-    $ weir testbed run testbeds/a.toml testbeds/e.toml --published testbeds/published/unified-streaming.toml -o page.md")]
+    $ weir testbed run testbeds/a.toml testbeds/e.toml -o page.md")]
 pub struct TestbedRunArgs {
     /// Workflow: JSON, or the short form in TOML; several run one after the other.
     #[arg(value_name = "WORKFLOW", required = true)]

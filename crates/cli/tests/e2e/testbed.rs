@@ -15,7 +15,7 @@ fn origin() -> String {
     format!(
         "name = 'origin'\ndescription = 'origin before storage'\n\
          [[task]]\nname = 'storage'\nfunction = 'weir-source'\nparameters = {{ {TITLE}, dref = true }}\n\
-         [[task]]\nname = 'middle'\nfunction = 'origin'\nparameters = {{ configuration = 'C' }}\n\
+         [[task]]\nname = 'middle'\nfunction = 'origin'\nvcpu = 1\nparameters = {{ configuration = 'C' }}\n\
          [[task]]\nname = 'viewers'\nfunction = 'weir-sink'\nparameters = {{ viewers = 2, for = '2s' }}\n\
          [[connection]]\nfrom = 'storage'\nto = 'middle'\n[[connection]]\nfrom = 'middle'\nto = 'viewers'\n"
     )
@@ -25,7 +25,7 @@ fn origin() -> String {
 fn packaged(time: &str) -> String {
     format!(
         "name = 'packaged'\ndescription = 'files'\n\
-         [[task]]\nname = 'middle'\nfunction = 'nginx-packaged'\nparameters = {{ {TITLE} }}\n\
+         [[task]]\nname = 'middle'\nfunction = 'nginx-packaged'\nvcpu = 1\nparameters = {{ {TITLE} }}\n\
          [[task]]\nname = 'viewers'\nfunction = 'weir-sink'\nparameters = {{ viewers = 2, for = '{time}' }}\n\
          [[connection]]\nfrom = 'middle'\nto = 'viewers'\n"
     )
@@ -49,24 +49,39 @@ fn assert_close(what: &str, counted: u64, received: u64) {
 
 #[track_caller]
 fn what_the_kernel_counts_is_what_clients_receive() {
-    for (name, workflow) in [("origin", origin()), ("packaged", packaged("2s"))] {
+    let names = ["origin", "packaged"];
+    for (name, workflow) in names.iter().zip([origin(), packaged("2s")]) {
         std::fs::write(format!("{name}.toml"), workflow).expect("a file");
         let checked = ran(0, &format!("testbed check {name}.toml --json")).json();
         assert_documented(name, &validator("testbed-check"), &checked);
-        let summary = ran(0, &format!("testbed run {name}.toml --db weir.db --json -q")).json();
-        documented("testbed", &summary);
-        let viewers = task(&summary, "viewers");
-        let received = count(&viewers["sink"]["received_bytes"]);
-        let given = |name: &str| count(&task(&summary, name)["out"]["payload_bytes"]);
-        assert_eq!(viewers["sink"]["failed"], json!(0));
-        assert_close(name, given("middle"), received);
-        assert_close(
-            "both ends",
-            given("middle"),
-            count(&viewers["in"]["payload_bytes"]),
-        );
-        assert!(count(&task(&summary, "middle")["cpu_ns"]) > 0 && count(&viewers["memory_bytes"]) > 1 << 20);
     }
+    let summaries = ran(
+        0,
+        "testbed run origin.toml packaged.toml -o page.md --db weir.db --json -q",
+    )
+    .json_lines();
+    assert_eq!(summaries.len(), 2);
+    for (name, summary) in names.iter().zip(&summaries) {
+        documented("testbed", summary);
+        let viewers = task(summary, "viewers");
+        let received = count(&viewers["sink"]["received_bytes"]);
+        let given = count(&task(summary, "middle")["out"]["payload_bytes"]);
+        assert_eq!(viewers["sink"]["failed"], json!(0));
+        assert_close(name, given, received);
+        assert_close("both ends", given, count(&viewers["in"]["payload_bytes"]));
+        assert!(count(&task(summary, "middle")["cpu_ns"]) > 0 && count(&viewers["memory_bytes"]) > 1 << 20);
+        // Each run has all cores of this process to share out.
+        assert_eq!(
+            task(summary, "middle")["cores"],
+            task(&summaries[0], "middle")["cores"]
+        );
+        assert_ne!(task(summary, "middle")["cores"], viewers["cores"]);
+    }
+    let page = std::fs::read_to_string("page.md").expect("the page");
+    assert!(
+        names.iter().all(|name| page.contains(&format!("| {name} |"))),
+        "{page}"
+    );
     let parts = ran(0, "runs list --parts --kind load --db weir.db --json").json_lines();
     assert_eq!(parts.len(), 2, "the viewers' runs are parts");
     assert!(run("ip", &["netns", "list"]).is_empty());

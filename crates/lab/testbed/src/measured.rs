@@ -153,18 +153,13 @@ impl Readings {
             }
         };
         let tasks: Vec<TaskResult> = (0..samples.len()).map(result).collect();
-        let servers = workflow
-            .tasks
-            .iter()
-            .zip(&tasks)
-            .filter(|(task, _)| task.function.content.is_some());
-        let sinks = workflow
-            .tasks
-            .iter()
-            .zip(&tasks)
-            .filter(|(task, _)| task.function.ready == Ready::Sink);
-        let storage_bps: f64 = servers.map(|(_, result)| result.out_bps).sum();
-        let viewers_bps: f64 = sinks.map(|(_, result)| result.in_bps).sum();
+        let is_first = |index: usize| workflow.inputs(index).next().is_none();
+        let is_sink = |index: usize| workflow.tasks[index].function.ready == Ready::Sink;
+        let (mut storage_bps, mut viewers_bps) = (0.0, 0.0);
+        for (index, task) in tasks.iter().enumerate() {
+            storage_bps += if is_first(index) { task.out_bps } else { 0.0 };
+            viewers_bps += if is_sink(index) { task.in_bps } else { 0.0 };
+        }
         Summary {
             workflow: workflow.id.clone(),
             duration_ns,

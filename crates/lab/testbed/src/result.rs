@@ -21,7 +21,7 @@ pub struct Summary {
     pub duration_ns: u64,
     /// How tasks are held on their cores.
     pub pinned_by: &'static str,
-    /// Payload that left the tasks with content of their own, bits per second (IN of the published comparison).
+    /// Payload that left the tasks without servers, the storage, bits per second (IN of the published comparison).
     pub storage_bps: f64,
     /// Payload that reached the sinks, bits per second (OUT).
     pub viewers_bps: f64,

@@ -125,6 +125,8 @@ pub fn run(
     };
     let measured = bed.set_up(stop, watch).and_then(|()| bed.measure(stop, watch));
     let removed = bed.take_down();
+    // This thread may run another workflow.
+    pin(&available)?;
     let ended = measured?;
     removed?;
     Ok(ended)
