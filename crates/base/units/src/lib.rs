@@ -17,6 +17,7 @@ mod reorder_depth;
 mod share;
 mod spans;
 mod time;
+mod utc;
 
 pub use byte_span::ByteSpan;
 pub use bytes::ByteCount;
@@ -32,6 +33,7 @@ pub use reorder_depth::ReorderDepth;
 pub use share::Share;
 pub use spans::{CountSpan, LengthSpan, PortRange, parse_length};
 pub use time::TimeSpan;
+pub use utc::{UtcTime, format_utc};
 
 #[cfg(test)]
 mod tests;

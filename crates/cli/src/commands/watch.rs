@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use weir_measure::Stop;
+use weir_units::format_utc;
 use weir_watch::config::{self, Config, MOST_FILE_BYTES};
 use weir_watch::event::{Event, State};
 use weir_watch::plan::Plan;
@@ -76,7 +77,7 @@ fn report(event: &Event, as_json: bool) {
                 State::Raised => "ALARM: ",
                 State::Cleared => "alarm cleared: ",
             };
-            format!("{} {alarm}{}", tables::utc(event.unix_ns), event.detail)
+            format!("{} {alarm}{}", format_utc(event.unix_ns), event.detail)
         }
     };
     let _ = print(&format!("{line}\n"));

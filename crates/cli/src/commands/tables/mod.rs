@@ -40,7 +40,7 @@ pub use neighbour::neighbour;
 pub use pacing::{pacing, pacing_figure};
 pub use population::population;
 pub use rtt::rtt;
-pub use runs::{run, runs, utc};
+pub use runs::{run, runs};
 pub use survey::{limited_line, step_line, survey};
 pub use tcp::tcp;
 pub use testbed::{testbed, testbed_comparison, testbed_functions, testbed_states, testbed_workflow};

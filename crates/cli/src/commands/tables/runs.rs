@@ -2,6 +2,7 @@
 
 use crate::units::{format_count, format_duration};
 use weir_results::{Run, RunVerdict};
+use weir_units::format_utc;
 
 use super::table;
 
@@ -26,7 +27,7 @@ pub fn runs(runs: &[(Option<RunVerdict>, Run)]) -> String {
             run.parent.map_or_else(String::new, |parent| parent.to_string()),
             run.kind.clone(),
             target(run),
-            utc(run.started_unix_ns),
+            format_utc(run.started_unix_ns),
             took.unwrap_or_else(|| "-".to_owned()),
             run.outcome.to_string(),
             findings(verdict.as_ref()),
@@ -82,7 +83,7 @@ pub fn run(run: &Run, counts: &[(weir_results::Table, u64)], results: &str) -> S
         target(run),
         run.outcome
     );
-    text.push_str(&format!("started {} UTC", utc(run.started_unix_ns)));
+    text.push_str(&format!("started {} UTC", format_utc(run.started_unix_ns)));
     if let Some(ended) = run.ended_unix_ns {
         text.push_str(&format!(
             ", took {}",
@@ -117,27 +118,6 @@ pub fn run(run: &Run, counts: &[(weir_results::Table, u64)], results: &str) -> S
     text
 }
 
-/// Unix nanoseconds as a date and time, UTC; the calendar by Howard Hinnant's `civil_from_days`.
-pub fn utc(unix_ns: u64) -> String {
-    let seconds = unix_ns / 1_000_000_000;
-    let (days, of_day) = ((seconds / 86_400) as i64, seconds % 86_400);
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_index = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_index + 2) / 5 + 1;
-    let month = if month_index < 10 {
-        month_index + 3
-    } else {
-        month_index - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,14 +135,5 @@ mod tests {
         assert_eq!(shown(0, 1), "1 notice");
         assert_eq!(shown(0, 0), "no findings");
         assert_eq!(findings(None), "-");
-    }
-
-    #[test]
-    fn dates_are_those_of_date_1() {
-        // Values from `date -u -d @N '+%F %T'`.
-        assert_eq!(utc(0), "1970-01-01 00:00:00");
-        assert_eq!(utc(951_782_399_000_000_000), "2000-02-28 23:59:59");
-        assert_eq!(utc(951_868_800_000_000_000), "2000-03-01 00:00:00");
-        assert_eq!(utc(1_795_231_496_999_999_999), "2026-11-21 03:24:56");
     }
 }

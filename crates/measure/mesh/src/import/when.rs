@@ -1,5 +1,7 @@
 //! Times as other tools write them. It must not know the tools.
 
+use weir_units::UtcTime;
+
 /// Unix nanoseconds of `2022-02-14T08:56:37Z`, also with a fraction, which is cut, with a space for the `T`, or without
 /// the `Z`; none for anything else and before 1970.
 pub(super) fn unix_ns(text: &str) -> Option<u64> {
@@ -7,27 +9,8 @@ pub(super) fn unix_ns(text: &str) -> Option<u64> {
     let (date, rest) = text.split_once(['T', ' '])?;
     let rest = rest.trim_end_matches('Z').trim_end_matches("+00:00");
     let time = rest.split('.').next()?;
-    let [year, month, day] = numbers(date, '-')?;
-    let [hour, minute, second] = numbers(time, ':')?;
-    let fits = (1970..=9999).contains(&year)
-        && (1..=12).contains(&month)
-        && (1..=31).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second <= 60;
-    if !fits {
-        return None;
-    }
-    // Days of the civil calendar (Howard Hinnant, "chrono-compatible low-level date algorithms"): years begin in March.
-    let (years, months) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
-    let days = 365 * years + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 1;
-    let days = days.checked_sub(719_468)?;
-    let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
-    seconds.checked_mul(1_000_000_000)
+    let (date, time) = (numbers(date, '-')?, numbers(time, ':')?);
+    UtcTime::of(date, time).map(|moment| moment.0)
 }
 
 fn numbers(text: &str, separator: char) -> Option<[u64; 3]> {

@@ -13,6 +13,7 @@ use weir_load::experiment::{self, Cell, Experiment, ExperimentResult, MOST_FILE_
 use weir_load::testbed::{self, Cores, KIND, Kept, Testbed, TestbedError};
 use weir_measure::Stop;
 use weir_net::host::HostFacts;
+use weir_units::format_utc;
 
 use super::super::output::{print, say};
 use super::super::result::StoredResult;
@@ -110,7 +111,7 @@ fn machine(args: &ExperimentArgs, store: &RunStore, kept: &Kept, cores: &Cores) 
     if let Some(page) = &args.output {
         command.push_str(&format!(" -o {}", page.display()));
     }
-    let day = tables::utc(kept.started_unix_ns);
+    let day = format_utc(kept.started_unix_ns);
     Ok(Machine {
         description: args.machine.clone().unwrap_or(known),
         day: day.split(' ').next().unwrap_or_default().to_owned(),
