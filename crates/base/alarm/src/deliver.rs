@@ -1,11 +1,11 @@
 //! Delivers events to hooks. Each hook has a thread and a bounded queue, so that a hook that hangs delays no other and never
-//! the caller; what does not fit the queue is dropped and counted.
+//! the caller; what does not fit the queue is dropped and counted. Troubles of a hook are said once, and their end once.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -41,8 +41,26 @@ struct Queue {
     name: String,
     messages: SyncSender<Arc<Message>>,
     thread: JoinHandle<()>,
-    /// Events dropped since the last that was queued.
-    dropped: u64,
+    trouble: Arc<Trouble>,
+}
+
+/// Events that were not delivered since the last one that was.
+#[derive(Debug, Default)]
+struct Trouble(AtomicU64);
+
+impl Trouble {
+    fn lost(&self, name: &str, reason: &str) {
+        if self.0.fetch_add(1, Ordering::Relaxed) == 0 {
+            tracing::warn!("{name} {reason}; events are lost until it takes one");
+        }
+    }
+
+    fn is_over(&self, name: &str) {
+        let lost = self.0.swap(0, Ordering::Relaxed);
+        if lost > 0 {
+            tracing::warn!("{name} takes events again: {lost} were lost");
+        }
+    }
 }
 
 /// Hooks, and their threads. Dropping it waits for what is queued, 10 s at most.
@@ -70,7 +88,7 @@ impl Deliveries {
     /// Queues an event for every hook. Never waits.
     pub fn deliver(&mut self, message: Message) {
         let message = Arc::new(message);
-        for queue in &mut self.queues {
+        for queue in &self.queues {
             queue.offer(message.clone());
         }
     }
@@ -84,18 +102,19 @@ impl Drop for Deliveries {
             name,
             messages,
             thread,
-            dropped,
+            trouble,
         } in self.queues.drain(..)
         {
             drop(messages);
-            if dropped > 0 {
-                tracing::warn!("{name} was too slow: {dropped} events were dropped");
-            }
             while !thread.is_finished() && Instant::now() < deadline {
                 std::thread::sleep(NAP);
             }
             if !thread.is_finished() {
                 tracing::warn!("{name} did not take the last events within {} s", LAST.as_secs());
+            }
+            let lost = trouble.0.load(Ordering::Relaxed);
+            if lost > 0 {
+                tracing::warn!("{name}: {lost} events were lost");
             }
         }
     }
@@ -105,33 +124,28 @@ impl Queue {
     fn start(hook: &Hook, ending: Arc<AtomicBool>) -> std::io::Result<Self> {
         let (messages, waiting) = sync_channel(WAITING);
         let (name, hook) = (hook.name(), hook.clone());
+        let trouble = Arc::<Trouble>::default();
+        let own = trouble.clone();
         let thread = std::thread::Builder::new()
             .name("hook".into())
-            .spawn(move || deliver_all(&hook, &waiting, &ending))?;
+            .spawn(move || deliver_all(&hook, &waiting, &ending, &own))?;
         Ok(Queue {
             name,
             messages,
             thread,
-            dropped: 0,
+            trouble,
         })
     }
 
-    fn offer(&mut self, message: Arc<Message>) {
-        let name = &self.name;
+    fn offer(&self, message: Arc<Message>) {
         if self.messages.try_send(message).is_err() {
-            if self.dropped == 0 {
-                tracing::warn!("{name} is too slow: events are dropped");
-            }
-            self.dropped += 1;
-        } else if self.dropped > 0 {
-            let dropped = std::mem::take(&mut self.dropped);
-            tracing::warn!("{name} takes events again: {dropped} were dropped");
+            self.trouble.lost(&self.name, "is too slow");
         }
     }
 }
 
-fn deliver_all(hook: &Hook, messages: &Receiver<Arc<Message>>, ending: &AtomicBool) {
-    let agent = agent();
+fn deliver_all(hook: &Hook, messages: &Receiver<Arc<Message>>, ending: &AtomicBool, trouble: &Trouble) {
+    let (agent, name) = (agent(), hook.name());
     for message in messages {
         let delivered = match hook {
             Hook::Command(command) => spawn(command, &message)
@@ -139,8 +153,9 @@ fn deliver_all(hook: &Hook, messages: &Receiver<Arc<Message>>, ending: &AtomicBo
                 .and_then(|mut child| wait(&mut child, COMMAND_LIMIT)),
             Hook::Webhook(url) => post_again(&agent, url, &message.json, ending),
         };
-        if let Err(reason) = delivered {
-            tracing::warn!("{} failed: {reason}", hook.name());
+        match delivered {
+            Ok(()) => trouble.is_over(&name),
+            Err(reason) => trouble.lost(&name, &format!("failed: {reason}")),
         }
     }
 }

@@ -34,6 +34,14 @@ impl Hook {
         Ok(Hook::Webhook(text.to_owned()))
     }
 
+    /// A webhook for [`StandingAlerts`](crate::StandingAlerts): the API v2 of the Alertmanager at this URL.
+    ///
+    /// # Errors
+    /// As of [`webhook`](Self::webhook).
+    pub fn alertmanager(text: &str) -> Result<Self, HookError> {
+        Hook::webhook(&format!("{}/api/v2/alerts", text.trim_end_matches('/')))
+    }
+
     /// Where it leads, for the store: the command, or scheme, host and port of the URL.
     #[must_use]
     pub fn target(&self) -> String {
@@ -84,6 +92,8 @@ mod tests {
         ] {
             assert_eq!(Hook::webhook(text), Err(HookError::Url), "{text}");
         }
+        let expected = Hook::Webhook("http://alerts:9093/am/api/v2/alerts".into());
+        assert_eq!(Hook::alertmanager("http://alerts:9093/am/"), Ok(expected));
         assert_eq!(Hook::Command("logger".into()).name(), "command 'logger'");
     }
 }

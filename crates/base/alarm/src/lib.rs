@@ -1,10 +1,11 @@
-//! Alarms: the hysteresis between raised and cleared, a limit on the rate of events, their delivery to commands and webhooks,
-//! and counters as OpenMetrics text with a server for it. It must not know what is measured, or what an event is about.
+//! Alarms: the hysteresis between raised and cleared, a limit on the rate of events, their delivery to commands, webhooks and
+//! Alertmanager, and counters as OpenMetrics text with a server for it. It must not know what is measured, or what an event is about.
 //!
-//! [`Alarm`] and [`Gate`] have no clock. [`Deliveries`] and [`MetricsServer`] have threads of their own: no call of theirs
+//! [`Alarm`], [`Gate`] and [`StandingAlerts`] have no clock. [`Deliveries`] and [`MetricsServer`] have threads of their own: no call of theirs
 //! waits for a command, a webhook or a client.
 
 mod alarm;
+mod alertmanager;
 mod deliver;
 mod gate;
 mod hook;
@@ -12,6 +13,7 @@ mod openmetrics;
 mod server;
 
 pub use alarm::{Alarm, Change, Hold};
+pub use alertmanager::{Alert, Labels, StandingAlerts};
 pub use deliver::{Deliveries, Message};
 pub use gate::Gate;
 pub use hook::{Hook, HookError};

@@ -5,6 +5,37 @@ use std::fmt::{Display, Write};
 /// Media type of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// Media type of [`classic`].
+pub const CLASSIC_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// A finished text in Prometheus' older format, for clients that ask for it: names of counters end in `_total` in all lines, and
+/// there are no units (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
+#[must_use]
+pub fn classic(text: &str) -> String {
+    let mut counter = "";
+    let mut classic = String::with_capacity(text.len());
+    for line in text
+        .lines()
+        .filter(|line| *line != "# EOF" && !line.starts_with("# UNIT "))
+    {
+        let mut words = line.splitn(4, ' ');
+        match (words.next(), words.next(), words.next(), words.next()) {
+            (Some("#"), Some("TYPE"), Some(name), Some("counter")) => {
+                counter = name;
+                // Writing to a string does not fail.
+                let _ = writeln!(classic, "# TYPE {name}_total counter");
+            }
+            (Some("#"), Some("HELP"), Some(name), Some(help)) if name == counter => {
+                let _ = writeln!(classic, "# HELP {name}_total {help}");
+            }
+            _ => {
+                let _ = writeln!(classic, "{line}");
+            }
+        }
+    }
+    classic
+}
+
 /// A text in progress.
 #[derive(Debug, Default)]
 pub struct Exposition {
@@ -65,8 +96,13 @@ impl Family<'_> {
         self.line("", labels, value)
     }
 
-    /// Adds a histogram: upper bounds, ascending, each with the number of values at or below it; and the number of all.
-    pub fn buckets(&mut self, labels: &[(&str, &str)], at_most: &[(f64, u64)], all: u64) -> &mut Self {
+    /// Adds a histogram: upper bounds, ascending, each with the number of values at or below it; and number and sum of all.
+    pub fn buckets(
+        &mut self,
+        labels: &[(&str, &str)],
+        at_most: &[(f64, u64)],
+        (all, sum): (u64, f64),
+    ) -> &mut Self {
         let bounds = at_most
             .iter()
             .map(|(bound, count)| (format!("{bound:?}"), *count));
@@ -74,7 +110,7 @@ impl Family<'_> {
             let labels: Vec<_> = labels.iter().copied().chain([("le", bound.as_str())]).collect();
             self.line("_bucket", &labels, count);
         }
-        self
+        self.line("_count", labels, all).line("_sum", labels, sum)
     }
 
     fn line(&mut self, suffix: &str, labels: &[(&str, &str)], value: impl Display) -> &mut Self {
@@ -115,7 +151,7 @@ mod tests {
         text.histogram("weir_watch_rtt", "seconds", "RTT.").buckets(
             &[("to", "ams")],
             &[(0.001, 0), (1.0, 7)],
-            9,
+            (9, 12.5),
         );
         let expected = r##"# TYPE weir_recv_lost_packets counter
 # UNIT weir_recv_lost_packets packets
@@ -135,8 +171,18 @@ weir_recv_rtt_seconds 0.0025
 weir_watch_rtt_seconds_bucket{to="ams",le="0.001"} 0
 weir_watch_rtt_seconds_bucket{to="ams",le="1.0"} 7
 weir_watch_rtt_seconds_bucket{to="ams",le="+Inf"} 9
+weir_watch_rtt_seconds_count{to="ams"} 9
+weir_watch_rtt_seconds_sum{to="ams"} 12.5
 # EOF
 "##;
-        assert_eq!(text.finish(), expected);
+        let text = text.finish();
+        assert_eq!(text, expected);
+        let older = classic(&text);
+        assert!(older.starts_with(
+            "# TYPE weir_recv_lost_packets_total counter\n# HELP weir_recv_lost_packets_total Lost.\n"
+        ));
+        let without = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
+        assert_eq!(without(&older), without(expected));
+        assert!(!older.contains("UNIT") && !older.contains("EOF"), "{older}");
     }
 }

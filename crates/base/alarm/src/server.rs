@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE as CONTENT_TYPE_HEADER, HeaderValue};
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE as CONTENT_TYPE_HEADER, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 
-use crate::openmetrics::CONTENT_TYPE;
+use crate::openmetrics::{CLASSIC_CONTENT_TYPE, CONTENT_TYPE, classic};
 
 /// Connections at a time; others wait in the kernel's queue.
 const CONNECTIONS: usize = 16;
@@ -155,11 +155,26 @@ fn answer(request: &Request<Incoming>, page: &Mutex<Bytes>) -> Response<Full<Byt
         return response;
     }
     let page = page.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let (page, kind) = if wants_classic(request) {
+        let older = classic(&String::from_utf8_lossy(&page));
+        (Bytes::from(older), CLASSIC_CONTENT_TYPE)
+    } else {
+        (page, CONTENT_TYPE)
+    };
     let mut response = Response::new(Full::new(page));
     response
         .headers_mut()
-        .insert(CONTENT_TYPE_HEADER, HeaderValue::from_static(CONTENT_TYPE));
+        .insert(CONTENT_TYPE_HEADER, HeaderValue::from_static(kind));
     response
+}
+
+/// Whether a client names plain text and not OpenMetrics.
+fn wants_classic(request: &Request<Incoming>) -> bool {
+    let accepted = request
+        .headers()
+        .get(ACCEPT)
+        .and_then(|kinds| kinds.to_str().ok());
+    accepted.is_some_and(|kinds| kinds.contains("text/plain") && !kinds.contains("openmetrics"))
 }
 
 #[cfg(test)]
@@ -190,6 +205,11 @@ mod tests {
             );
             assert!(answer.ends_with(&format!("\r\n\r\n{page}")), "{answer}");
         }
+        let older = ask("GET /metrics HTTP/1.1\r\nhost: x\r\naccept: text/plain\r\n\r\n");
+        assert!(
+            older.contains(CLASSIC_CONTENT_TYPE) && older.ends_with("\r\n\r\nweir_up 1\n"),
+            "{older}"
+        );
         let head = ask("HEAD /metrics HTTP/1.1\r\nhost: x\r\n\r\n");
         assert!(head.contains(" 200 ") && head.ends_with("\r\n\r\n"), "{head}");
         assert!(ask("GET / HTTP/1.1\r\nhost: x\r\n\r\n").contains(" 404 "));
