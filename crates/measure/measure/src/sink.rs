@@ -27,6 +27,11 @@ pub trait Sink {
     fn wants_own_counters(&self) -> bool {
         true
     }
+    /// How long a packet that is settled may wait until it is handed on, nanoseconds. With a longer time, a test of a few packets
+    /// a second wakes less often.
+    fn patience_ns(&self) -> u64 {
+        50_000_000
+    }
     /// About once a second.
     fn progress(&self, progress: Progress) {
         let _ = progress;

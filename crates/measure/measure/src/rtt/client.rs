@@ -20,8 +20,8 @@ use crate::host_watch::HostWatch;
 use crate::path_mtu;
 use crate::{MeasureError, Progress, Session, Sink, Stop};
 
-/// How often settled packets are handed on while waiting for the next window.
-const NAP_NS: u64 = 50_000_000;
+/// How often settled packets are handed on while waiting for the last ones.
+const NAP_NS: u64 = 10_000_000;
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// Runs a windowed RTT test against an agent.
@@ -189,7 +189,7 @@ impl<'a> Prober<'a> {
     ) -> Result<(), MeasureError> {
         self.shared.socket.set_ttl(self.plan.ttl)?;
         let (host_records, host_inbox) = channel();
-        let taking = Taking::new(self.shared.clone())?;
+        let taking = Taking::new(self.shared.clone(), sink.patience_ns())?;
         let watch = sink
             .wants_own_counters()
             .then(|| HostWatch::start(Side::Local, self.interface.clone(), host_records))
@@ -251,7 +251,7 @@ impl<'a> Prober<'a> {
                     self.tell(sink, now - start);
                 }
                 hand_on(&self.shared)?;
-                clock::sleep_until(due.min(now + NAP_NS));
+                clock::sleep_until(due.min(now + sink.patience_ns()));
             } else if let Some(probe) = windows.wake() {
                 self.send_one(&mut packet[..probe.window.length as usize], &probe)?;
             }
@@ -296,7 +296,7 @@ impl<'a> Prober<'a> {
         let deadline = clock::monotonic_ns() + self.plan.timeout_ns;
         while self.shared.account().pending() > 0 && clock::monotonic_ns() < deadline && !stop.is_set() {
             hand_on(&self.shared)?;
-            clock::sleep_until(clock::monotonic_ns() + NAP_NS / 5);
+            clock::sleep_until(clock::monotonic_ns() + NAP_NS);
         }
         hand_on(&self.shared)
     }
@@ -321,6 +321,8 @@ impl<'a> Prober<'a> {
 struct Taking {
     shared: Arc<Shared>,
     waiter: Waiter,
+    /// Longest wait: how soon it sees that the test is over, milliseconds.
+    patience_ms: u32,
     buffer: Vec<u8>,
     /// Sequence, transmit time, and whether the card gave it, by sequence modulo the ring.
     transmit: Vec<(u64, u64, bool)>,
@@ -328,12 +330,13 @@ struct Taking {
 }
 
 impl Taking {
-    fn new(shared: Arc<Shared>) -> Result<Self, NetError> {
+    fn new(shared: Arc<Shared>, patience_ns: u64) -> Result<Self, NetError> {
         let wait = |error| NetError::io("wait for", shared.socket.local(), error);
         let waiter = Waiter::new().map_err(wait)?;
         waiter.add(shared.socket.as_raw_fd(), 0).map_err(wait)?;
         Ok(Taking {
             waiter,
+            patience_ms: (patience_ns / 1_000_000) as u32,
             buffer: vec![0xff; 65_536],
             transmit: vec![(u64::MAX, 0, false); shared.sent_at.len()],
             transmit_extender: SequenceExtender::new(0),
@@ -346,7 +349,7 @@ impl Taking {
         clock::sharpen_timers();
         while !self.shared.over.load(Ordering::Relaxed) {
             // A wait that fails is tried again; the main thread ends the test in any case.
-            let _ = self.waiter.wait(50);
+            let _ = self.waiter.wait(self.patience_ms);
             self.take_transmit_timestamps();
             while self.take_reply() {}
         }

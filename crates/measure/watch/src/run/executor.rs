@@ -18,6 +18,9 @@ use crate::gather::Gather;
 use crate::plan::{flows_plan, survey_limits};
 use crate::schedule::{Kind, Task};
 
+/// Packets are stored twice a second.
+const PATIENCE_NS: u64 = 500_000_000;
+
 /// What became of a test.
 #[derive(Debug, Default)]
 pub(super) struct Done {
@@ -71,6 +74,10 @@ struct IntoCells(Arc<Mutex<Gather>>);
 impl Sink for IntoCells {
     fn wants_own_counters(&self) -> bool {
         false
+    }
+
+    fn patience_ns(&self) -> u64 {
+        PATIENCE_NS
     }
 
     fn record(&self, record: Record) {
