@@ -330,6 +330,7 @@ fn conclude(
             forward: direction(Direction::Forward, forward),
             reverse: direction(Direction::Reverse, reverse),
             clock: Some(clock),
+            ends: None,
         },
         records,
         forward_routes: far.routes,

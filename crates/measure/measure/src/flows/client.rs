@@ -1,5 +1,6 @@
 //! Runs a multi-flow test from this end, in either direction or both, and joins both ends' accounts.
 
+use std::net::IpAddr;
 use std::sync::mpsc::{Receiver as Inbox, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -11,8 +12,8 @@ use weir_units::Rate;
 
 use super::request::{FlowsPlan, VariedPort};
 use super::{
-    BothEnds, FlowsRequest, FlowsSummary, Receiver, ReceiverPlan, SenderPlan, SenderReport, account_plan,
-    run_sender,
+    BothEnds, FlowEnds, FlowsRequest, FlowsSummary, Receiver, ReceiverPlan, SenderPlan, SenderReport,
+    account_plan, run_sender,
 };
 use crate::clock_prober::ClockEstimate;
 use crate::clock_watch::{ClockWatch, probe_options};
@@ -53,6 +54,9 @@ struct Test<'a> {
     clock: ClockWatch,
     clock_at_start: ClockEstimate,
     ready: Ready,
+    /// Address of the flows here, and source ports of those that leave.
+    local: IpAddr,
+    forward_sources: Vec<u16>,
     both_ends: BothEnds,
     progress: Progress,
     started: Instant,
@@ -82,6 +86,7 @@ impl<'a> Test<'a> {
             other => return Err(session.unexpected("a ready test", &other)),
         };
         let socket = session.udp_socket(&probe_options())?;
+        let local = socket.local().ip();
         let reflector = session.agent_port(ready.clock_port.unwrap_or(0));
         socket.connect(reflector)?;
         let clock = ClockWatch::start(socket, session.id(), session.key())?;
@@ -100,6 +105,8 @@ impl<'a> Test<'a> {
             clock,
             clock_at_start,
             ready,
+            local,
+            forward_sources: Vec::new(),
             both_ends: BothEnds::new(plan.clone(), clock_at_start),
             progress: Progress {
                 total_ns: plan.duration_ns,
@@ -128,6 +135,8 @@ impl<'a> Test<'a> {
             .forward()
             .then(|| self.start_sender(&records, &stop))
             .transpose()?;
+        let (sender, sources) = sender.unzip();
+        self.forward_sources = sources.unwrap_or_default();
         self.started = Instant::now();
         let mut agent_said = None;
         let threads = (sender.as_ref(), receiver.as_ref());
@@ -179,7 +188,12 @@ impl<'a> Test<'a> {
         Receiver::start(plan, sockets, records.clone(), Stop::default())
     }
 
-    fn start_sender(&self, records: &Sender<Vec<Record>>, stop: &Stop) -> Result<SenderThread, MeasureError> {
+    /// The thread, and the source ports.
+    fn start_sender(
+        &self,
+        records: &Sender<Vec<Record>>,
+        stop: &Stop,
+    ) -> Result<(SenderThread, Vec<u16>), MeasureError> {
         let options = UdpOptions {
             send_buffer: 8 << 20,
             ecn: self.plan.ecn,
@@ -203,7 +217,9 @@ impl<'a> Test<'a> {
             ceiling: self.session.limits.max_rate,
             max_bytes: self.max_bytes,
         };
-        spawn_sender(plan, sockets, stop.clone(), records.clone())
+        let ports = sockets.iter().map(|socket| socket.local().port()).collect();
+        let thread = spawn_sender(plan, sockets, stop.clone(), records.clone())?;
+        Ok((thread, ports))
     }
 
     /// Runs until the sender is done: the local one, or the agent, which then reports. A receiver that has broken
@@ -317,6 +333,12 @@ impl<'a> Test<'a> {
             forward,
             reverse,
             clock: Some(clock),
+            ends: Some(FlowEnds {
+                local: self.local,
+                remote: self.session.address().ip(),
+                forward_sources: std::mem::take(&mut self.forward_sources),
+                reverse_source: self.ready.source_port,
+            }),
         })
     }
 }

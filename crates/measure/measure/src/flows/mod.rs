@@ -29,4 +29,4 @@ pub use request::{
 pub use schedule::{Block, FrameSchedule};
 pub(crate) use sender::{SenderPlan, run_sender};
 pub use stream_sender::StreamSender;
-pub use summary::{BothEnds, DirectionSummary, FlowsSummary, ReceiverFields, account_plan};
+pub use summary::{BothEnds, DirectionSummary, FlowEnds, FlowsSummary, ReceiverFields, account_plan};

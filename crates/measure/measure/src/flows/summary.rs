@@ -2,6 +2,7 @@
 //! comes out; it knows no session and no clock.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use serde::de::Error;
@@ -123,6 +124,22 @@ pub struct FlowsSummary {
     pub reverse: Option<DirectionSummary>,
     /// Offset of the clocks, by which one-way delays were corrected.
     pub clock: Option<ClockEstimate>,
+    /// The addresses and ports that the summaries of the directions lack; of a test over sockets.
+    #[serde(skip)]
+    pub ends: Option<FlowEnds>,
+}
+
+/// Both ends of the flows of a test. With the destination ports of the directions, they make the 5-tuples.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FlowEnds {
+    /// Address of the host that ran the command.
+    pub local: IpAddr,
+    /// Address of the agent.
+    pub remote: IpAddr,
+    /// Source ports of the forward flows: one of each, or one of all.
+    pub forward_sources: Vec<u16>,
+    /// Source port of all reverse flows.
+    pub reverse_source: Option<u16>,
 }
 
 impl FlowsSummary {

@@ -111,6 +111,7 @@ fn the_flows_are_swept_with_the_longest_payload_that_is_carried_well() {
                 forward: Some(lossy(plan.length, plan.flows, loss)),
                 reverse: None,
                 clock: None,
+                ends: None,
             };
             survey.on_result(&step, StepSummary::Flows(Box::new(found)));
         }
@@ -222,6 +223,7 @@ fn on_hosts_that_hold(most: u64, plan: &FlowsPlan) -> StepSummary {
         forward: Some(row),
         reverse: None,
         clock: None,
+        ends: None,
     }))
 }
 
