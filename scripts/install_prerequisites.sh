@@ -99,6 +99,9 @@ look_for() {
         need_python_module yaml python3-yaml
         # A second reader of OpenMetrics.
         need_python_module prometheus_client python3-prometheus-client
+        # Who scrapes the metrics of weir watch, and takes its alarms.
+        need_command promtool prometheus
+        need_command prometheus-alertmanager prometheus-alertmanager
         # A stock Locust is the master of our workers; Debian has venv in a separate package.
         python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
         # The page is tested in a real browser.

@@ -48,3 +48,33 @@ pub struct WatchChange {
     /// Upper bound.
     pub high: f64,
 }
+
+/// How often something rare happened on a path in a day.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WatchCount {
+    /// What: `flow_dark`, `unreachable` or `loss`.
+    pub event: String,
+    /// Start of the day (UTC), Unix seconds.
+    pub day_s: u64,
+    /// Time of the day in which it would have been seen, seconds.
+    pub watched_s: u64,
+    /// How often it happened.
+    pub events: u64,
+}
+
+/// An event of a path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WatchEvent {
+    /// Time, Unix nanoseconds.
+    pub unix_ns: u64,
+    /// What happened, such as `flow_dark` or `unreachable`.
+    pub event: String,
+    /// `happened`, `raised` or `cleared`.
+    pub state: String,
+    /// What of the path it is about, such as a flow; may be empty.
+    pub subject: String,
+    /// The run with the evidence. It may have been deleted.
+    pub run_id: Option<i64>,
+    /// In a line.
+    pub detail: String,
+}

@@ -640,6 +640,28 @@ CREATE TABLE watch_changes (
     PRIMARY KEY (path_id, metric, found_unix_ns)
 ) WITHOUT ROWID;
 
+CREATE TABLE watch_counts (
+    path_id   INTEGER NOT NULL REFERENCES watch_paths (path_id) ON DELETE CASCADE,
+    event     TEXT    NOT NULL,
+    day_s     INTEGER NOT NULL,
+    watched_s INTEGER NOT NULL,
+    events    INTEGER NOT NULL,
+    PRIMARY KEY (path_id, event, day_s)
+) WITHOUT ROWID;
+
+-- run_id is no reference: events stay when a run is deleted.
+CREATE TABLE watch_events (
+    id      INTEGER PRIMARY KEY,
+    path_id INTEGER NOT NULL REFERENCES watch_paths (path_id) ON DELETE CASCADE,
+    unix_ns INTEGER NOT NULL,
+    event   TEXT    NOT NULL,
+    state   TEXT    NOT NULL CHECK (state IN ('happened', 'raised', 'cleared')),
+    subject TEXT    NOT NULL,
+    run_id  INTEGER,
+    detail  TEXT    NOT NULL
+);
+CREATE INDEX watch_events_by_path ON watch_events (path_id, unix_ns);
+
 -- The views below give the columns of the Port 9 Labs cloud-video-tests databases, with run_id after them.
 -- Sums run over rows, not over ranges of equal times, so that two rows of one nanosecond still count in turn;
 -- they are partitioned by run_id so that a condition on run_id reads that run alone.

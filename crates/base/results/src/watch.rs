@@ -1,14 +1,18 @@
-//! Cells and changes of paths that are watched for months (tables `watch_paths`, `watch_cells` and `watch_changes`). It
-//! knows spans and rows, not what is measured or when a cell is complete.
+//! What is kept of paths that are watched for months: cells, changes, counts and events (tables `watch_...`). It knows spans
+//! and rows, not what is measured or when a cell is complete.
 
 use rusqlite::types::Type;
-use rusqlite::{OptionalExtension, Row, params};
-use weir_record::{WatchCell, WatchChange};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+use weir_record::{RunId, WatchCell, WatchChange, WatchCount, WatchEvent};
 use weir_stats::CompactHistogram;
 
 use crate::columns::clamped;
 use crate::error::StoreError;
 use crate::store::Store;
+
+/// Flow tests and surveys of watchers that are not running.
+const WATCH_TESTS: &str = "FROM runs AS test JOIN runs AS watch ON watch.run_id = test.parent_run_id
+     WHERE watch.kind = 'watch' AND test.outcome <> 'running'";
 
 /// Number of a path in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,6 +66,20 @@ impl Store {
         find().map_err(StoreError::at("find the path", &self.path))
     }
 
+    /// All paths of the file, each with its near and its far host.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn watch_paths(&self) -> Result<Vec<(PathId, String, String)>, StoreError> {
+        let read = || {
+            let sql = "SELECT path_id, near, far FROM watch_paths ORDER BY path_id";
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let rows = statement.query_map([], |row| Ok((PathId(row.get(0)?), row.get(1)?, row.get(2)?)))?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(StoreError::at("list the paths", &self.path))
+    }
+
     /// Stores cells, all or none, each in the place of an earlier one of the same path and span.
     ///
     /// # Errors
@@ -69,28 +87,100 @@ impl Store {
     pub fn put_watch_cells(&self, span: Span, cells: &[(PathId, WatchCell)]) -> Result<(), StoreError> {
         let put = || {
             let transaction = self.connection.unchecked_transaction()?;
-            {
-                let mut statement = transaction.prepare_cached(
-                    "INSERT OR REPLACE INTO watch_cells
-                         (path_id, span_s, start_s, sent, lost, duplicates, hops, rtt)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-                )?;
-                for (path, cell) in cells {
-                    statement.execute(params![
-                        path.0,
-                        clamped(span.seconds()),
-                        clamped(cell.start_s),
-                        clamped(cell.sent),
-                        clamped(cell.lost),
-                        clamped(cell.duplicates),
-                        cell.hops,
-                        cell.rtt.to_bytes(),
-                    ])?;
-                }
-            }
+            insert_cells(&transaction, span, cells)?;
             transaction.commit()
         };
         put().map_err(StoreError::at("store what was watched", &self.path))
+    }
+
+    /// Stores minutes like [`put_watch_cells`](Self::put_watch_cells), and adds to counts of days, all or none: what is counted
+    /// from these minutes is counted once.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub fn put_watch_minutes(
+        &self,
+        minutes: &[(PathId, WatchCell)],
+        counts: &[(PathId, WatchCount)],
+    ) -> Result<(), StoreError> {
+        let put = || {
+            let transaction = self.connection.unchecked_transaction()?;
+            insert_cells(&transaction, Span::Minute, minutes)?;
+            add_counts(&transaction, counts)?;
+            transaction.commit()
+        };
+        put().map_err(StoreError::at("store what was watched", &self.path))
+    }
+
+    /// Stores events, and adds to counts of days, all or none.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub fn put_watch_events(
+        &self,
+        events: &[(PathId, WatchEvent)],
+        counts: &[(PathId, WatchCount)],
+    ) -> Result<(), StoreError> {
+        let put = || {
+            let transaction = self.connection.unchecked_transaction()?;
+            insert_events(&transaction, events)?;
+            add_counts(&transaction, counts)?;
+            transaction.commit()
+        };
+        put().map_err(StoreError::at("store what was watched", &self.path))
+    }
+
+    /// Counts of a path of the days (UTC) that start at `from_s` (Unix seconds) or later, by event and day.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn watch_counts(&self, path: PathId, from_s: u64) -> Result<Vec<WatchCount>, StoreError> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT event, day_s, watched_s, events FROM watch_counts
+                 WHERE path_id = ?1 AND day_s >= ?2 ORDER BY event, day_s",
+            )?;
+            let rows = statement.query_map(params![path.0, clamped(from_s)], |row| {
+                Ok(WatchCount {
+                    event: row.get(0)?,
+                    day_s: unsigned(row, 1)?,
+                    watched_s: unsigned(row, 2)?,
+                    events: unsigned(row, 3)?,
+                })
+            })?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(StoreError::at("read the counts", &self.path))
+    }
+
+    /// Events of a path in `from_ns..to_ns` (Unix nanoseconds), as they came.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn watch_events(
+        &self,
+        path: PathId,
+        from_ns: u64,
+        to_ns: u64,
+    ) -> Result<Vec<WatchEvent>, StoreError> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT unix_ns, event, state, subject, run_id, detail FROM watch_events
+                 WHERE path_id = ?1 AND unix_ns >= ?2 AND unix_ns < ?3 ORDER BY unix_ns, id",
+            )?;
+            let rows = statement.query_map(params![path.0, clamped(from_ns), clamped(to_ns)], |row| {
+                Ok(WatchEvent {
+                    unix_ns: unsigned(row, 0)?,
+                    event: row.get(1)?,
+                    state: row.get(2)?,
+                    subject: row.get(3)?,
+                    run_id: row.get(4)?,
+                    detail: row.get(5)?,
+                })
+            })?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(StoreError::at("read the events", &self.path))
     }
 
     /// Cells of a path that start in `from_s..to_s` (Unix seconds), in order.
@@ -165,6 +255,59 @@ impl Store {
         delete().map_err(StoreError::at("delete what was watched", &self.path))
     }
 
+    /// Start of the oldest flow test or survey of a watcher that is not running, Unix nanoseconds; none if there is none.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn oldest_watch_test(&self) -> Result<Option<u64>, StoreError> {
+        let read = || {
+            let sql = format!("SELECT min(test.started_unix_ns) {WATCH_TESTS}");
+            self.connection
+                .query_row(&sql, [], |row| row.get::<_, Option<i64>>(0))
+        };
+        let start = read().map_err(StoreError::at("read what was watched", &self.path))?;
+        Ok(start.map(|start| start.max(0).unsigned_abs()))
+    }
+
+    /// Deletes at most `most` flow tests and surveys of watchers that began before `before_ns` (Unix nanoseconds), the oldest
+    /// first, like [`delete_run_gently`](Self::delete_run_gently).
+    ///
+    /// # Errors
+    /// When the database cannot be read or written.
+    pub fn delete_watch_tests(&self, before_ns: u64, most: u32) -> Result<(), StoreError> {
+        let list = || {
+            let sql = format!(
+                "SELECT test.run_id {WATCH_TESTS} AND test.started_unix_ns < ?1
+                 ORDER BY test.started_unix_ns LIMIT ?2"
+            );
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            let rows = statement.query_map(params![clamped(before_ns), most], |row| row.get(0).map(RunId))?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        let old = list().map_err(StoreError::at("read what was watched", &self.path))?;
+        for run in old {
+            self.delete_run_gently(run)?;
+            let forget = "DELETE FROM watch_events WHERE event = 'test' AND run_id = ?1";
+            self.connection
+                .execute(forget, [run.0])
+                .map_err(StoreError::at("delete what was watched", &self.path))?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of the file that are in use. What was deleted is used again before the file grows.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn used_bytes(&self) -> Result<u64, StoreError> {
+        let number = |name: &str| {
+            let sql = format!("PRAGMA {name}");
+            self.connection.query_row(&sql, [], |row| unsigned(row, 0))
+        };
+        let used = || Ok((number("page_count")? - number("freelist_count")?) * number("page_size")?);
+        used().map_err(StoreError::at("read the size", &self.path))
+    }
+
     /// Stores a change of a path.
     ///
     /// # Errors
@@ -217,6 +360,67 @@ impl Store {
         };
         read().map_err(StoreError::at("read the changes", &self.path))
     }
+}
+
+fn insert_cells(
+    transaction: &Transaction<'_>,
+    span: Span,
+    cells: &[(PathId, WatchCell)],
+) -> rusqlite::Result<()> {
+    let mut statement = transaction.prepare_cached(
+        "INSERT OR REPLACE INTO watch_cells
+             (path_id, span_s, start_s, sent, lost, duplicates, hops, rtt)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?;
+    for (path, cell) in cells {
+        statement.execute(params![
+            path.0,
+            clamped(span.seconds()),
+            clamped(cell.start_s),
+            clamped(cell.sent),
+            clamped(cell.lost),
+            clamped(cell.duplicates),
+            cell.hops,
+            cell.rtt.to_bytes(),
+        ])?;
+    }
+    Ok(())
+}
+
+fn insert_events(transaction: &Transaction<'_>, events: &[(PathId, WatchEvent)]) -> rusqlite::Result<()> {
+    let mut statement = transaction.prepare_cached(
+        "INSERT INTO watch_events (path_id, unix_ns, event, state, subject, run_id, detail)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    for (path, event) in events {
+        statement.execute(params![
+            path.0,
+            clamped(event.unix_ns),
+            event.event,
+            event.state,
+            event.subject,
+            event.run_id,
+            event.detail,
+        ])?;
+    }
+    Ok(())
+}
+
+fn add_counts(transaction: &Transaction<'_>, counts: &[(PathId, WatchCount)]) -> rusqlite::Result<()> {
+    let mut statement = transaction.prepare_cached(
+        "INSERT INTO watch_counts (path_id, event, day_s, watched_s, events) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT DO UPDATE SET watched_s = watched_s + excluded.watched_s, events = events + excluded.events",
+    )?;
+    for (path, count) in counts {
+        statement.execute(params![
+            path.0,
+            count.event,
+            clamped(count.day_s),
+            clamped(count.watched_s),
+            clamped(count.events),
+        ])?;
+    }
+    Ok(())
 }
 
 /// The file may be another program's work: no number of it is below zero here.

@@ -32,7 +32,7 @@ pub struct WatchArgs {
     pub token_file: Option<PathBuf>,
     /// Run a shell command at each event, with the event as JSON on its standard input; may be given more than once.
     ///
-    /// The main fields are in the environment as well: WEIR_EVENT, WEIR_STATE, WEIR_FROM, WEIR_TO and WEIR_DETAIL. A
+    /// The main fields are in the environment as well: WEIR_EVENT, WEIR_STATE, WEIR_FROM, WEIR_TO, WEIR_SUBJECT and WEIR_DETAIL. A
     /// command is killed after 10 s.
     #[arg(long, value_name = "COMMAND", action = ArgAction::Append, value_parser = command, help_heading = "Events")]
     pub on_event: Vec<Hook>,
@@ -41,6 +41,11 @@ pub struct WatchArgs {
     /// A request that fails is repeated after 1 s and 3 s. Redirects are not followed.
     #[arg(long, value_name = "URL", action = ArgAction::Append, value_parser = Hook::webhook, help_heading = "Events")]
     pub webhook: Vec<Hook>,
+    /// Post alarms to the Alertmanager at a URL such as http://alerts:9093; may be given more than once.
+    ///
+    /// What stands is posted again every minute, and ends by itself five minutes after the last time.
+    #[arg(long, value_name = "URL", action = ArgAction::Append, value_parser = Hook::alertmanager, help_heading = "Events")]
+    pub alertmanager: Vec<Hook>,
     /// Serve metrics as OpenMetrics at http://ADDR:PORT/metrics; port 0 selects a free port and prints it.
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Events")]
     pub metrics: Option<SocketAddr>,

@@ -38,6 +38,7 @@ pub fn run(args: &WatchArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), 
         token: connect::token(args.token_file.as_deref())?,
         version: env!("CARGO_PKG_VERSION"),
         hooks: args.on_event.iter().chain(&args.webhook).cloned().collect(),
+        alertmanagers: args.alertmanager.clone(),
         metrics: args.metrics,
         serving: &|address| {
             say(&format!(
@@ -77,7 +78,9 @@ fn report(event: &Event, as_json: bool) {
                 State::Raised => "ALARM: ",
                 State::Cleared => "alarm cleared: ",
             };
-            format!("{} {alarm}{}", format_utc(event.unix_ns), event.detail)
+            let silenced = event.silenced.as_deref();
+            let silenced = silenced.map_or(String::new(), |reason| format!(" (silenced: {reason})"));
+            format!("{} {alarm}{}{silenced}", format_utc(event.unix_ns), event.detail)
         }
     };
     let _ = print(&format!("{line}\n"));

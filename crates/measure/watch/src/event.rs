@@ -1,9 +1,13 @@
-//! What a watcher reports: changes, paths that carry nothing, dark flows, tests that ended. It has words and numbers, and
-//! must not know where they go.
+//! What a watcher reports: changes, alarms of rules, paths that carry nothing, dark flows, tests that ended. It has words and
+//! numbers, and must not know where they go.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use weir_record::WatchChange;
 use weir_units::{format_duration, format_percent};
+
+use crate::rare::Rate;
 
 /// Kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -13,12 +17,32 @@ pub enum What {
     Change,
     /// Nothing is answered on a path: an alarm.
     Unreachable,
-    /// Flows of a test carried nothing while others did.
+    /// A flow carries nothing while others do: an alarm.
     FlowDark,
+    /// A rule of the file: an alarm.
+    Rule,
     /// A test at intervals has ended.
     Test,
     /// The configuration was read again.
     Configuration,
+    /// The store cannot be written: an alarm.
+    Store,
+}
+
+impl What {
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            What::Change => "change",
+            What::Unreachable => "unreachable",
+            What::FlowDark => "flow_dark",
+            What::Rule => "rule",
+            What::Test => "test",
+            What::Configuration => "configuration",
+            What::Store => "store",
+        }
+    }
 }
 
 /// Whether an alarm begins or ends.
@@ -31,6 +55,18 @@ pub enum State {
     Raised,
     /// It ends.
     Cleared,
+}
+
+impl State {
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            State::Happened => "happened",
+            State::Raised => "raised",
+            State::Cleared => "cleared",
+        }
+    }
 }
 
 /// An event.
@@ -46,12 +82,56 @@ pub struct Event {
     pub from: String,
     /// Far host.
     pub to: String,
+    /// Which alarm of the path: the rule's name, or the flow; empty for others.
+    pub subject: String,
     /// The run with the evidence; none where the cells of the path have it.
     pub run_id: Option<i64>,
     /// The change; none for other events.
     pub change: Option<ChangeFields>,
+    /// The values behind an alarm.
+    pub evidence: Option<Evidence>,
+    /// Labels that the rule gives its alerts.
+    pub labels: BTreeMap<String, String>,
+    /// Why it is not delivered: the reason of a silence.
+    pub silenced: Option<String>,
     /// In a line.
     pub detail: String,
+}
+
+/// The values behind an alarm.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evidence {
+    /// `loss`, `p50`, `p90`, `dark-flows` or `unreachable`.
+    pub metric: &'static str,
+    /// Value over the span: a share, nanoseconds, events a day, or nanoseconds without an answer.
+    pub value: f64,
+    /// The rule's limit; none for alarms without one.
+    pub limit: Option<f64>,
+    /// Lower bound of a rate, 95 %; none for other values.
+    pub low: Option<f64>,
+    /// Upper bound.
+    pub high: Option<f64>,
+    /// Start of the span, Unix nanoseconds.
+    pub since_unix_ns: u64,
+    /// Its end.
+    pub until_unix_ns: u64,
+}
+
+impl Evidence {
+    /// That of a rate up to `until_ns`.
+    #[must_use]
+    pub fn of_rate(metric: &'static str, rate: &Rate, limit: Option<f64>, until_ns: u64) -> Self {
+        let watched_ns = rate.watched_s.saturating_mul(1_000_000_000);
+        Evidence {
+            metric,
+            value: rate.per_day,
+            limit,
+            low: Some(rate.low),
+            high: Some(rate.high),
+            since_unix_ns: until_ns.saturating_sub(watched_ns),
+            until_unix_ns: until_ns,
+        }
+    }
 }
 
 /// The numbers of a change.
@@ -81,8 +161,12 @@ impl Event {
             state,
             from: names.0.to_owned(),
             to: names.1.to_owned(),
+            subject: String::new(),
             run_id: None,
             change: None,
+            evidence: None,
+            labels: BTreeMap::new(),
+            silenced: None,
             detail,
         }
     }

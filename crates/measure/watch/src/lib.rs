@@ -7,8 +7,10 @@
 pub mod change;
 pub mod config;
 pub mod event;
+pub mod flows;
 pub mod gather;
 pub mod plan;
+pub mod rare;
 #[cfg(feature = "watcher")]
 pub mod run;
 pub mod schedule;

@@ -1,7 +1,7 @@
 //! Cells of paths that are watched: kept, merged, deleted while others read; and files of before they had a table.
 
 use rusqlite::Connection;
-use weir_results::{PathId, Span, Store, WatchCell, WatchChange};
+use weir_results::{PathId, Span, Store, WatchCell, WatchChange, WatchCount, WatchEvent};
 
 fn cell(start_s: u64) -> WatchCell {
     let mut cell = WatchCell {
@@ -96,18 +96,82 @@ fn changes_come_back_in_order() {
 }
 
 #[test]
+fn counts_of_a_day_add_up_and_events_come_back_as_they_came() {
+    let (_folder, store, path) = store();
+    let count = |event: &str, day_s, watched_s, events| WatchCount {
+        event: event.to_owned(),
+        day_s,
+        watched_s,
+        events,
+    };
+    let minutes = [(path, cell(60)), (path, cell(120))];
+    let first = [
+        (path, count("loss", 0, 120, 1)),
+        (path, count("loss", 86_400, 60, 0)),
+    ];
+    store.put_watch_minutes(&minutes, &first).unwrap();
+    store
+        .put_watch_events(
+            &[],
+            &[
+                (path, count("loss", 0, 60, 2)),
+                (path, count("flow_dark", 0, 600, 1)),
+            ],
+        )
+        .unwrap();
+    let expected = [
+        count("flow_dark", 0, 600, 1),
+        count("loss", 0, 180, 3),
+        count("loss", 86_400, 60, 0),
+    ];
+    assert_eq!(store.watch_counts(path, 0).unwrap(), expected);
+    assert_eq!(store.watch_counts(path, 1).unwrap(), expected[2..]);
+    assert_eq!(
+        store.watch_cells(path, Span::Minute, 0, 1_000).unwrap(),
+        [cell(60), cell(120)]
+    );
+
+    let event = |unix_ns, state: &str| WatchEvent {
+        unix_ns,
+        event: "flow_dark".to_owned(),
+        state: state.to_owned(),
+        subject: "forward port 5003".to_owned(),
+        run_id: Some(7),
+        detail: "words".to_owned(),
+    };
+    let events = [event(20, "raised"), event(10, "cleared"), event(20, "cleared")];
+    let rows: Vec<_> = events.iter().map(|event| (path, event.clone())).collect();
+    store.put_watch_events(&rows, &[]).unwrap();
+    let read = store.watch_events(path, 0, 100).unwrap();
+    assert_eq!(read, [events[1].clone(), events[0].clone(), events[2].clone()]);
+    assert_eq!(store.watch_events(path, 10, 20).unwrap().len(), 1);
+    // A state that the table does not know: none of the rows is stored, and no count changes.
+    let wrong = [rows[0].clone(), (path, event(30, "gone"))];
+    assert!(
+        store
+            .put_watch_events(&wrong, &[(path, count("loss", 0, 60, 2))])
+            .is_err()
+    );
+    assert_eq!(store.watch_counts(path, 0).unwrap(), expected);
+    assert_eq!(store.watch_events(path, 0, 100).unwrap().len(), 3);
+}
+
+#[test]
 fn a_file_of_before_is_read_as_it_is_and_gets_the_tables_when_it_is_written() {
     let (folder, store, _) = store();
     drop(store);
     let file = folder.path().join("weir.db");
-    let names = "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'watch%'";
+    let names = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name LIKE 'watch%'";
     let tables = || -> i64 {
         let connection = Connection::open(&file).unwrap();
         connection.query_row(names, [], |row| row.get(0)).unwrap()
     };
     let before = Connection::open(&file).unwrap();
     before
-        .execute_batch("DROP TABLE watch_changes; DROP TABLE watch_cells; DROP TABLE watch_paths")
+        .execute_batch(
+            "DROP TABLE watch_events; DROP TABLE watch_counts; DROP TABLE watch_changes; DROP TABLE watch_cells;
+             DROP TABLE watch_paths",
+        )
         .unwrap();
     drop(before);
     let reader = Store::open_read_only(&file).unwrap();
@@ -117,7 +181,7 @@ fn a_file_of_before_is_read_as_it_is_and_gets_the_tables_when_it_is_written() {
     assert_eq!(tables(), 0);
     let writer = Store::open(&file).unwrap();
     writer.watch_path("lon", "ams").unwrap();
-    assert_eq!(tables(), 3);
+    assert_eq!(tables(), 5);
 }
 
 #[test]

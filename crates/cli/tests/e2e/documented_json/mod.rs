@@ -16,9 +16,10 @@ use strictness::{assert_strict, fields};
 use weir_rig::{isolated, see_own_processes};
 
 /// What other tests print, who hold it against its schema.
-const ELSEWHERE: [&str; 16] = [
+const ELSEWHERE: [&str; 17] = [
     "doctor",
     "event",
+    "evidence",
     "lab-link-down",
     "load-experiment",
     "load-experiment-plan",

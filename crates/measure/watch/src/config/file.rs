@@ -9,6 +9,8 @@ use weir_measure::VideoFormat;
 use weir_measure::survey::SurveyPlan;
 use weir_units::{ByteCount, FrameRate, Rate, TimeSpan};
 
+use super::keep::{RawKeep, keep};
+use super::rule::{RawRule, RawSilence, rules, silences};
 use super::{Budget, Config, ConfigError, FlowsKind, Host, Pair, RttKind, SurveyKind, seconds};
 
 /// Maximum length of a file, bytes.
@@ -29,6 +31,12 @@ struct RawFile {
     survey: Option<RawSurvey>,
     #[serde(default)]
     budget: RawBudget,
+    #[serde(default)]
+    rule: Vec<RawRule>,
+    #[serde(default)]
+    silence: Vec<RawSilence>,
+    #[serde(default)]
+    keep: RawKeep,
 }
 
 #[derive(Deserialize)]
@@ -127,12 +135,17 @@ fn read_raw(text: &str, here: Option<&str>) -> Result<Config, ConfigError> {
     let hosts: Vec<Host> = raw.host.into_iter().map(host).collect();
     super::check::hosts(&hosts)?;
     let here = this_host(&hosts, here.or(raw.here.as_deref()))?;
+    let pairs = pairs(&hosts, here, raw.pairs)?;
+    let known = pairs.iter().copied().collect();
     let config = Config {
-        pairs: pairs(&hosts, here, raw.pairs)?,
         rtt: rtt(&raw.rtt)?,
         flows: raw.flows.map(|raw| flows(&raw)).transpose()?,
         survey: raw.survey.map(|raw| survey(&raw)).transpose()?,
         budget: budget(&raw.budget)?,
+        rules: rules(raw.rule, &hosts, &known)?,
+        silences: silences(raw.silence, &hosts, &known)?,
+        keep: keep(&raw.keep)?,
+        pairs,
         hosts,
         here,
     };
@@ -150,7 +163,7 @@ fn host(raw: RawHost) -> Host {
     }
 }
 
-fn position(hosts: &[Host], key: &str, name: &str) -> Result<usize, ConfigError> {
+pub(super) fn position(hosts: &[Host], key: &str, name: &str) -> Result<usize, ConfigError> {
     let found = hosts.iter().position(|host| host.name == name);
     found.ok_or_else(|| {
         let known: Vec<&str> = hosts.iter().take(20).map(|host| host.name.as_str()).collect();
@@ -245,11 +258,11 @@ fn budget(raw: &RawBudget) -> Result<Budget, ConfigError> {
     })
 }
 
-fn positive(key: &str, text: &str) -> Result<TimeSpan, ConfigError> {
+pub(super) fn positive(key: &str, text: &str) -> Result<TimeSpan, ConfigError> {
     TimeSpan::positive(text).map_err(|error| ConfigError(format!("{key}: {error}")))
 }
 
-fn value<T: FromStr<Err: Display>>(key: &str, text: &str) -> Result<T, ConfigError> {
+pub(super) fn value<T: FromStr<Err: Display>>(key: &str, text: &str) -> Result<T, ConfigError> {
     text.parse()
         .map_err(|error| ConfigError(format!("{key}: {error}")))
 }

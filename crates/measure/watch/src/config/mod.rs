@@ -1,8 +1,10 @@
-//! What is watched: hosts, pairs of them, kinds of measurements, and the limits of traffic, cost and storage. The file's form
-//! is in `file`, what is wrong with one in `check`. It must not know when anything is measured.
+//! What is watched: hosts, pairs of them, kinds of measurements, rules for alarms, and the limits of traffic, cost and
+//! storage. The file's form is in `file`, `rule` and `keep`, what is wrong with one in `check`. It must not know when anything is measured.
 
 mod check;
 mod file;
+mod keep;
+mod rule;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +18,8 @@ use weir_units::{ByteCount, Rate, TimeSpan};
 
 pub(crate) use check::LONGEST_EVERY_NS;
 pub use file::{MOST_FILE_BYTES, read};
+pub use keep::Keep;
+pub use rule::{Rule, RuleMetric, Silence, has};
 
 /// Maximum number of hosts in a file.
 pub const MOST_HOSTS: usize = 1_000;
@@ -44,6 +48,12 @@ pub struct Config {
     pub survey: Option<SurveyKind>,
     /// Limits of traffic and cost.
     pub budget: Budget,
+    /// Alarms of the user. Their names differ.
+    pub rules: Vec<Rule>,
+    /// When alarms are not delivered.
+    pub silences: Vec<Silence>,
+    /// How long what was measured is kept.
+    pub keep: Keep,
 }
 
 impl Config {

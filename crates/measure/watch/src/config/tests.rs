@@ -51,6 +51,46 @@ fn what_a_file_leaves_out_has_a_value() {
     );
 }
 
+#[test]
+fn rules_and_silences_are_of_all_pairs_or_of_some() {
+    let text = "pairs = \"mesh\"\n".to_owned()
+        + TWO
+        + "[[rule]]\nname = \"slow\"\nmetric = \"p90\"\nabove = \"60ms\"\nuntil = \"20min\"\n\
+           [[rule]]\nname = \"dark\"\nmetric = \"dark-flows\"\nabove = \"0.5/day\"\nfor = \"0s\"\n\
+           pairs = [[\"lon\", \"ams\"]]\n\
+           [[silence]]\nfrom = 2026-03-01T22:00:00Z\nto = 2026-03-02T04:00:00Z\nreason = \"maintenance\"\n\
+           [keep]\nbytes = \"10GB\"\nseconds = \"3d\"\n";
+    let config = read(&text, None).unwrap();
+    let [slow, dark] = &config.rules[..] else {
+        panic!("{:?}", config.rules);
+    };
+    let minutes = |count: u64| count * 60_000_000_000;
+    assert_eq!(
+        (slow.above, slow.raise_ns, slow.clear_ns),
+        (60e6, minutes(5), minutes(20))
+    );
+    assert_eq!(
+        (dark.metric, dark.above, dark.raise_ns),
+        (RuleMetric::DarkFlows, 0.5, 0)
+    );
+    let of = |rule: &Rule| {
+        config
+            .pairs
+            .iter()
+            .map(|pair| has(rule.pairs.as_ref(), *pair))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!((of(slow), of(dark)), (vec![true, true], vec![true, false]));
+    let silence = &config.silences[0];
+    // `date -u -d 2026-03-01T22:00:00Z +%s`
+    assert_eq!(silence.from_ns, 1_772_402_400_000_000_000);
+    assert_eq!(silence.to_ns - silence.from_ns, minutes(360));
+    assert_eq!(
+        (config.keep.seconds.0, config.keep.minutes),
+        (3 * DAY_NS, Keep::default().minutes)
+    );
+}
+
 /// Tables that are added to the file of two hosts, and words of the error, of which the first is the key.
 const REFUSED: &[(&str, &str)] = &[
     ("nonsense = 1", "nonsense"),
@@ -94,6 +134,53 @@ const REFUSED: &[(&str, &str)] = &[
         "[survey]\nevery = \"6h\"\nrate = \"50Mbit/s\"\nmax-bytes = \"1GB\"\n[budget]\nbytes-a-day = \"300MB\"",
         "budget: bytes-a-day 300MB leaves",
     ),
+    (
+        "[[rule]]\nname = \"a\"\nmetric = \"mtu\"",
+        "unknown variant `mtu`",
+    ),
+    (
+        "[[rule]]\nname = \"a\"\nmetric = \"loss\"",
+        "rule a: above is missing",
+    ),
+    (
+        "[[rule]]\nname = \"a\"\nmetric = \"loss\"\nabove = \"1\"",
+        "rule a: above: '1' has no unit",
+    ),
+    (
+        "[[rule]]\nname = \"a\"\nmetric = \"dark-flows\"\nabove = \"1\"",
+        "rule a: above: '1' is not a rate; write it like 0.5/day",
+    ),
+    (
+        "[[rule]]\nname = \"a\"\nmetric = \"unreachable\"\nabove = \"1s\"",
+        "rule a: above: 'unreachable' has no limit",
+    ),
+    (
+        "[[rule]]\nname = \"a\"\nmetric = \"p90\"\nabove = \"9ms\"\nfor = \"2d\"",
+        "rule a: for 2d exceeds the maximum of 1d",
+    ),
+    (
+        "[[rule]]\nname = \"a\"\nmetric = \"unreachable\"\n[[rule]]\nname = \"a\"\nmetric = \"unreachable\"",
+        "rule: name 'a' is empty, longer",
+    ),
+    (
+        "[[rule]]\nname = \"a\"\nmetric = \"unreachable\"\nlabels = { \"9\" = \"x\" }",
+        "rule a: labels",
+    ),
+    (
+        "[[rule]]\nname = \"a\"\nmetric = \"unreachable\"\npairs = [[\"ams\", \"lon\"]]",
+        "rule a: pairs: 'ams' to 'lon' is not measured",
+    ),
+    (
+        "[[silence]]\nfrom = 2026-03-01T22:00:00\nto = 2026-03-02T04:00:00Z",
+        "silence: from 2026-03-01T22:00:00 has no zone",
+    ),
+    (
+        "[[silence]]\nfrom = 2026-03-01T22:00:00Z\nto = 2026-03-01T21:00:00Z",
+        "silence: to 2026-03-01T21:00:00Z is not after from",
+    ),
+    ("[keep]\nbytes = \"1MB\"", "keep: bytes 1MB is below 10MB"),
+    ("[keep]\nminutes = \"1h\"", "keep: minutes 1h is below 1d"),
+    ("[keep]\nyears = 3", "unknown field `years`"),
     (
         "[[host]]\nname = \"ams\"",
         "host: two [[host]] tables are named 'ams'",

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
-use weir_measure::flows::{self, FlowsSummary};
+use weir_measure::flows::{self as flow_tests, FlowsSummary};
 use weir_measure::rtt::{self, stamp};
 use weir_measure::survey::{Survey, run_step};
 use weir_measure::{AgentAddress, Family, MeasureError, Session, Sink, Stop};
@@ -14,6 +14,7 @@ use weir_results::{NewRun, Outcome, Recorder, RunId, Store, StoreError, Writer};
 
 use super::{Watcher, owned};
 use crate::config::{Config, Host};
+use crate::flows::FlowResult;
 use crate::gather::Gather;
 use crate::plan::{flows_plan, survey_limits};
 use crate::schedule::{Kind, Task};
@@ -28,8 +29,8 @@ pub(super) struct Done {
     pub failure: Option<String>,
     /// Its run.
     pub run: Option<RunId>,
-    /// Dark flows, each in a line.
-    pub dark: Vec<String>,
+    /// What became of each flow of a flow test that ran to its end.
+    pub flows: Vec<FlowResult>,
 }
 
 impl Done {
@@ -178,14 +179,26 @@ impl Executor {
             self.parent,
             &json(&session.remote_host),
             |sink| {
-                let summary = flows::run(&mut session, &plan, u64::MAX, sink, &stop)?;
-                Ok((json(&summary), summary))
+                let summary = flow_tests::run(&mut session, &plan, u64::MAX, sink, &stop)?;
+                let mut found = json(&summary);
+                if let Value::Object(fields) = &mut found {
+                    fields.insert("ends".to_owned(), json(&summary.ends));
+                }
+                Ok((found, summary))
             },
         )?;
+        let failure = summary.aborted().map(|error| error.to_string());
+        // A test that was cut says too little of its flows.
+        let is_whole = failure.is_none() && !self.stop.is_set();
+        let flows = if is_whole {
+            flow_results(&summary)
+        } else {
+            Vec::new()
+        };
         Ok(Done {
-            failure: summary.aborted().map(|error| error.to_string()),
+            flows,
+            failure,
             run: Some(run),
-            dark: dark_flows(&summary),
         })
     }
 
@@ -216,7 +229,7 @@ impl Executor {
         Ok(Done {
             failure: reason,
             run: Some(run),
-            dark: Vec::new(),
+            flows: Vec::new(),
         })
     }
 
@@ -294,24 +307,20 @@ impl Executor {
     }
 }
 
-/// Flows of which nothing arrived, while others of the same direction did.
-fn dark_flows(summary: &FlowsSummary) -> Vec<String> {
-    let directions = [("forward", &summary.forward), ("reverse", &summary.reverse)];
-    let each = directions
-        .into_iter()
-        .filter_map(|(name, direction)| Some((name, direction.as_ref()?)));
-    each.filter(|(_, direction)| direction.received > 0)
-        .flat_map(|(name, direction)| {
-            let flows = direction.receiver.per_flow.iter().enumerate();
-            let dark = flows.filter(|(_, flow)| flow.sent > 0 && flow.counts.received == 0);
-            dark.map(move |(index, flow)| {
-                format!(
-                    "flow {index} {name}, destination port {}, was dark: 0 of {} packets arrived",
-                    flow.port, flow.sent
-                )
-            })
+/// Each flow of both directions.
+fn flow_results(summary: &FlowsSummary) -> Vec<FlowResult> {
+    let directions = summary.forward.iter().chain(&summary.reverse);
+    let each = directions.flat_map(|way| {
+        let flows = way.receiver.per_flow.iter().enumerate();
+        flows.map(|(number, flow)| FlowResult {
+            direction: way.direction,
+            flow: number,
+            port: flow.port,
+            sent: flow.sent,
+            received: flow.counts.received,
         })
-        .collect()
+    });
+    each.collect()
 }
 
 /// A value as stored: plain data always serialises; null would leave the column empty.

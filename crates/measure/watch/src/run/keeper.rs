@@ -1,24 +1,26 @@
 //! From open cells to the store: seconds as they come, minutes and hours when they are complete, and an end to what is old.
 //! An error of the store is kept and tried again; nothing is lost but what does not fit in memory.
 
-use weir_record::{WatchCell, WatchChange};
+use weir_record::{WatchCell, WatchChange, WatchCount, WatchEvent};
 use weir_results::{PathId, Span, Store, StoreError};
 
 use super::path::Path;
 use crate::change::Change;
-use crate::event::Event;
+use crate::config::Keep;
+use crate::event::{Event, State, What};
 use crate::gather::{minute, sum};
+use crate::rare;
 
 /// Time until all packets of a second are settled, seconds: the longest timeout is bounded by the check of the file.
 const SETTLE_S: u64 = 8;
 /// Cells that wait for the store at most: an hour of 50 paths.
 const MOST_WAITING: usize = 180_000;
-/// Ages at which cells are deleted, seconds: 7 days, 400 days, 5 years.
-pub const KEPT: [(Span, u64); 3] = [
-    (Span::Second, 7 * 86_400),
-    (Span::Minute, 400 * 86_400),
-    (Span::Hour, 1_826 * 86_400),
-];
+/// Events and counts that wait for the store at most.
+const MOST_EVENTS: usize = 10_000;
+/// What is younger is never deleted for its size: change points are made from the last day.
+const KEPT_S: u64 = 86_400;
+/// Tests that are deleted at once.
+const TESTS_AT_ONCE: u32 = 20;
 /// Cells that one deletion takes.
 const DELETED_AT_ONCE: u32 = 600;
 /// From one deletion to the next of a path, seconds.
@@ -27,20 +29,60 @@ const TIDY_S: u64 = 300;
 #[derive(Debug, Default)]
 pub(super) struct Keeper {
     waiting: Vec<(PathId, WatchCell)>,
+    events: Vec<(PathId, WatchEvent)>,
+    counts: Vec<(PathId, WatchCount)>,
     /// The problem that was said last.
     failing: Option<String>,
+    /// Cells that did not fit in memory since the problem began.
+    dropped: u64,
+    /// Alarms of the store that are not reported yet.
+    turns: Vec<Event>,
     next_tidy_s: u64,
 }
 
 impl Keeper {
-    /// Says a problem of the store once, and its end.
-    pub fn note(&mut self, error: Option<StoreError>) {
+    /// Raises the alarm of the store at its first problem.
+    pub fn note(&mut self, now_ns: u64, error: Option<StoreError>) {
         match error.map(|error| error.to_string()) {
             Some(problem) if self.failing.is_none() => {
-                tracing::warn!("{problem}; the measurement goes on, and what it finds is kept in memory");
+                let detail =
+                    format!("{problem}; the measurement goes on, and what it finds is kept in memory");
+                self.turn(now_ns, State::Raised, detail);
                 self.failing = Some(problem);
             }
             _ => {}
+        }
+    }
+
+    fn turn(&mut self, now_ns: u64, state: State, detail: String) {
+        let event = Event::of_path(now_ns, What::Store, state, ("", ""), detail);
+        self.turns.push(event);
+    }
+
+    /// Alarms of the store since the last call.
+    pub fn turns(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.turns)
+    }
+
+    /// Takes an event of a path, for the store.
+    pub fn keep(&mut self, path: PathId, event: &Event) {
+        let row = WatchEvent {
+            unix_ns: event.unix_ns,
+            event: event.event.as_str().to_owned(),
+            state: event.state.as_str().to_owned(),
+            subject: event.subject.clone(),
+            run_id: event.run_id,
+            detail: event.detail.clone(),
+        };
+        if self.events.len() < MOST_EVENTS {
+            self.events.push((path, row));
+        }
+    }
+
+    /// Takes counts of a path.
+    pub fn count(&mut self, path: PathId, counts: Vec<WatchCount>) {
+        if self.counts.len() < MOST_EVENTS {
+            self.counts.extend(counts.into_iter().map(|count| (path, count)));
         }
     }
 
@@ -50,27 +92,40 @@ impl Keeper {
         self.waiting.extend(cells.into_iter().map(|cell| (path.id, cell)));
         let too_many = self.waiting.len().saturating_sub(MOST_WAITING);
         if too_many > 0 {
-            tracing::warn!(
-                "{too_many} seconds of paths were dropped: the store could not be written for long"
-            );
+            self.dropped += too_many as u64;
             self.waiting.drain(..too_many);
         }
     }
 
     /// Stores what waits.
-    pub fn store(&mut self, store: &Store) {
-        if self.waiting.is_empty() {
-            return;
+    pub fn store(&mut self, store: &Store, now_ns: u64) {
+        if let Err(error) = self.try_store(store) {
+            return self.note(now_ns, Some(error));
         }
-        match store.put_watch_cells(Span::Second, &self.waiting) {
-            Ok(()) => {
-                self.waiting.clear();
-                if self.failing.take().is_some() {
-                    tracing::warn!("the store is written again");
-                }
-            }
-            Err(error) => self.note(Some(error)),
+        if self.failing.take().is_some() {
+            let lost = match std::mem::take(&mut self.dropped) {
+                0 => String::new(),
+                dropped => format!("; {dropped} seconds of paths did not fit in memory and are lost"),
+            };
+            self.turn(
+                now_ns,
+                State::Cleared,
+                format!("the store is written again{lost}"),
+            );
         }
+    }
+
+    fn try_store(&mut self, store: &Store) -> Result<(), StoreError> {
+        if !self.events.is_empty() || !self.counts.is_empty() {
+            store.put_watch_events(&self.events, &self.counts)?;
+            self.events.clear();
+            self.counts.clear();
+        }
+        if !self.waiting.is_empty() {
+            store.put_watch_cells(Span::Second, &self.waiting)?;
+            self.waiting.clear();
+        }
+        Ok(())
     }
 
     /// Sums the minutes and hours that are complete, and returns what has changed.
@@ -86,26 +141,66 @@ impl Keeper {
         }
         let summed = minutes(store, path, until_s);
         summed.unwrap_or_else(|error| {
-            self.note(Some(error));
+            self.note(now_ns, Some(error));
             Vec::new()
         })
     }
 
-    /// Deletes a part of what is too old.
-    pub fn tidy(&mut self, store: &Store, paths: &[Path], now_ns: u64) {
+    /// Deletes a part of what is too old or too much.
+    pub fn tidy(&mut self, store: &Store, paths: &[Path], keep: &Keep, now_ns: u64) {
         let now_s = now_ns / 1_000_000_000;
         if now_s < self.next_tidy_s && self.next_tidy_s <= now_s + TIDY_S {
             return;
         }
         self.next_tidy_s = now_s + TIDY_S;
-        for path in paths {
-            for (span, age_s) in KEPT {
-                let before_s = now_s.saturating_sub(age_s);
-                let deleted = store.delete_watch_cells(path.id, span, before_s, DELETED_AT_ONCE);
-                self.note(deleted.err());
-            }
+        let tidied = delete_old(store, paths, keep, now_ns).and_then(|()| match keep.bytes {
+            Some(most) if store.used_bytes()? > most.0 => delete_oldest(store, paths, now_s),
+            _ => Ok(()),
+        });
+        self.note(now_ns, tidied.err());
+    }
+}
+
+/// Deletes a part of what exceeds its age.
+fn delete_old(store: &Store, paths: &[Path], keep: &Keep, now_ns: u64) -> Result<(), StoreError> {
+    let spans = [
+        (Span::Second, keep.seconds),
+        (Span::Minute, keep.minutes),
+        (Span::Hour, keep.hours),
+    ];
+    for path in paths {
+        for (span, age) in spans {
+            let before_s = now_ns.saturating_sub(age.0) / 1_000_000_000;
+            store.delete_watch_cells(path.id, span, before_s, DELETED_AT_ONCE)?;
         }
     }
+    store.delete_watch_tests(now_ns.saturating_sub(keep.tests.0), TESTS_AT_ONCE)
+}
+
+/// Deletes a part of the oldest: of tests and seconds whichever go back further, then minutes, then hours.
+fn delete_oldest(store: &Store, paths: &[Path], now_s: u64) -> Result<(), StoreError> {
+    let before_s = now_s.saturating_sub(KEPT_S);
+    let mut first_s = before_s;
+    for path in paths {
+        let first = store.first_watch_cell(path.id, Span::Second)?;
+        first_s = first_s.min(first.unwrap_or(before_s));
+    }
+    let oldest_test_s = store
+        .oldest_watch_test()?
+        .map(|start_ns| start_ns / 1_000_000_000);
+    if oldest_test_s.is_some_and(|start_s| start_s < first_s) {
+        return store.delete_watch_tests(before_s.saturating_mul(1_000_000_000), TESTS_AT_ONCE);
+    }
+    for span in [Span::Second, Span::Minute, Span::Hour] {
+        let mut deleted = 0;
+        for path in paths {
+            deleted += store.delete_watch_cells(path.id, span, before_s, DELETED_AT_ONCE)?;
+        }
+        if deleted > 0 {
+            return Ok(());
+        }
+    }
+    Ok(())
 }
 
 /// Sums the seconds of a path up to `until_s` into minutes, and of hours that are complete the minutes; returns what has
@@ -118,30 +213,33 @@ fn minutes(store: &Store, path: &mut Path, until_s: u64) -> Result<Vec<Event>, S
             .map(|cell| (path.id, cell.clone()))
             .collect::<Vec<_>>()
     };
-    let minutes = sum(&store.watch_cells(path.id, Span::Second, from_s, until_s)?, 60);
-    let mut watch = path.watch.clone();
-    let found: Vec<WatchChange> = minutes
-        .iter()
-        .flat_map(|cell| watch.push(&minute(cell)))
-        .map(|change| row(&change))
-        .collect();
+    // With the second before, in which loss may have begun.
+    let seconds = store.watch_cells(path.id, Span::Second, from_s.saturating_sub(1), until_s)?;
+    let (before, seconds) = seconds.split_at(seconds.partition_point(|cell| cell.start_s < from_s));
+    let minutes = sum(seconds, 60);
+    let (mut watch, mut rules) = (path.watch.clone(), path.rules.clone());
+    let (mut found, mut events) = (Vec::new(), Vec::new());
+    for cell in &minutes {
+        found.extend(watch.push(&minute(cell)).iter().map(row));
+        events.extend(rules.push(path.names(), cell));
+    }
     for change in &found {
         store.put_watch_change(path.id, change)?;
     }
-    store.put_watch_cells(Span::Minute, &of_path(&minutes))?;
+    let counts = rare::of_seconds(before.first(), seconds);
+    let counts: Vec<_> = counts.into_iter().map(|count| (path.id, count)).collect();
+    store.put_watch_minutes(&of_path(&minutes), &counts)?;
     let (from_hour_s, until_hour_s) = (from_s / 3600 * 3600, until_s / 3600 * 3600);
     if from_hour_s < until_hour_s {
         let all = store.watch_cells(path.id, Span::Minute, from_hour_s, until_hour_s)?;
         store.put_watch_cells(Span::Hour, &of_path(&sum(&all, 3600)))?;
     }
-    (path.watch, path.seen_until_s) = (watch, until_s);
+    (path.watch, path.rules, path.seen_until_s) = (watch, rules, until_s);
     for change in &found {
         *path.changes.entry(change.metric.clone()).or_default() += 1;
     }
-    Ok(found
-        .iter()
-        .map(|change| Event::of_change(path.names(), change))
-        .collect())
+    let changes = found.iter().map(|change| Event::of_change(path.names(), change));
+    Ok(changes.chain(events).collect())
 }
 
 fn row(change: &Change) -> WatchChange {

@@ -17,6 +17,8 @@ fn second(start_s: u64) -> WatchCell {
     let mut cell = WatchCell {
         start_s,
         sent: 4,
+        // Two seconds in a row, every ten minutes: one loss event.
+        lost: u64::from(start_s % 600 < 2),
         hops: Some(11),
         ..WatchCell::default()
     };
@@ -38,15 +40,17 @@ fn second(start_s: u64) -> WatchCell {
 fn run(killed_at: impl Fn(u64) -> bool) -> (Vec<Event>, tempfile::TempDir, Store, Path) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path().join("weir.db")).unwrap();
-    let names = ("lon".to_owned(), "ams".to_owned());
-    let open = || Path::open(&store, 0, (&names.0, &names.1), START_S * 1_000_000_000).unwrap();
+    let hosts = "here = \"lon\"\n[[host]]\nname = \"lon\"\n[[host]]\nname = \"ams\"\n";
+    let rule = "[[rule]]\nname = \"slow\"\nmetric = \"p50\"\nabove = \"41.5ms\"\nfor = \"10min\"\n";
+    let config = crate::config::read(&format!("{hosts}{rule}"), None).unwrap();
+    let open = || Path::open(&store, &config, (0, config.pairs[0]), START_S * 1_000_000_000).unwrap();
     let (mut keeper, mut path, mut events) = (Keeper::default(), open(), Vec::new());
     for second_s in START_S..=START_S + HOURS * 3_600 + SETTLE_S {
         if killed_at(second_s) {
             (keeper, path) = (Keeper::default(), open());
         }
         keeper.waiting.push((path.id, second(second_s)));
-        keeper.store(&store);
+        keeper.store(&store, second_s * 1_000_000_000);
         // The last second of a span is settled when the span is summed.
         events.extend(keeper.roll_up(&store, &mut path, second_s * 1_000_000_000));
     }
@@ -81,6 +85,14 @@ fn minutes_and_hours_are_sums_and_a_step_is_found_whatever_is_killed() {
     (START_S..START_S + 3_600).for_each(|start_s| whole.merge(&second(start_s)));
     assert_eq!((hours[0].sent, &hours[0].rtt), (whole.sent, &whole.rtt));
 
+    // The rule is raised ten minutes after the step, and the counts are those of the seconds.
+    let ruled: Vec<_> = events.iter().filter(|event| event.event == What::Rule).collect();
+    assert_eq!(ruled.len(), 1, "{ruled:?}");
+    assert_eq!(ruled[0].unix_ns, since_ns + 600 * 1_000_000_000);
+    let counts = |store: &Store, path: &Path| store.watch_counts(path.id, 0).unwrap();
+    let loss = rare::Rate::of(rare::Rare::Loss, &counts(&store, &path)).unwrap();
+    assert_eq!((loss.watched_s, loss.events), (180 * 60, 18));
+
     // Killed every 97 s, also while the change is being found.
     let (killed, _other_folder, other, other_path) = run(|second_s| second_s % 97 == 0);
     assert_eq!(changed(&killed), expected);
@@ -89,4 +101,85 @@ fn minutes_and_hours_are_sums_and_a_step_is_found_whatever_is_killed() {
     let stored = other.watch_changes(other_path.id, 0).unwrap();
     assert_eq!(stored, store.watch_changes(path.id, 0).unwrap());
     assert_eq!(stored.len(), 2);
+    assert_eq!(killed.iter().filter(|event| event.event == What::Rule).count(), 1);
+    assert_eq!(counts(&other, &other_path), counts(&store, &path));
+}
+
+#[test]
+fn what_is_too_old_or_too_much_is_deleted_and_the_last_day_stays() {
+    use weir_results::{NewRun, Outcome};
+    use weir_units::{ByteCount, TimeSpan};
+
+    const DAY_S: u64 = 86_400;
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path().join("weir.db")).unwrap();
+    let hosts = "here = \"lon\"\n[[host]]\nname = \"lon\"\n[[host]]\nname = \"ams\"\n";
+    let config = crate::config::read(hosts, None).unwrap();
+    let path = Path::open(&store, &config, (0, config.pairs[0]), START_S * 1_000_000_000).unwrap();
+    let id = path.id;
+    let begin = |kind: &str, parent, start_s: u64| {
+        let run = NewRun {
+            kind: kind.to_owned(),
+            parent,
+            started_unix_ns: start_s * 1_000_000_000,
+            ..NewRun::default()
+        };
+        store.begin_run(&run).unwrap()
+    };
+    let watch = begin("watch", None, START_S);
+    let mut keeper = Keeper::default();
+    for start_s in [START_S, START_S + 4 * DAY_S, START_S + 9 * DAY_S + DAY_S / 2] {
+        let of = |span: u64, count: u64| -> Vec<_> {
+            (0..count)
+                .map(|place| (id, second(start_s + place * span)))
+                .collect()
+        };
+        store.put_watch_cells(Span::Second, &of(1, 700)).unwrap();
+        store.put_watch_cells(Span::Minute, &of(60, 30)).unwrap();
+        let test = begin("flows", Some(watch), start_s);
+        let end_ns = (start_s + 20) * 1_000_000_000;
+        store
+            .end_run(test, Outcome::Finished, None, end_ns, &serde_json::Value::Null)
+            .unwrap();
+        let mut event = Event::of_path(end_ns, What::Test, State::Happened, ("lon", "ams"), String::new());
+        event.run_id = Some(test.0);
+        keeper.keep(id, &event);
+    }
+    keeper.store(&store, 0);
+    let counts = || {
+        let cells = |span| store.watch_cells(id, span, 0, u64::MAX >> 1).unwrap().len();
+        let tests = store.watch_events(id, 0, u64::MAX).unwrap().len();
+        (cells(Span::Second), cells(Span::Minute), tests)
+    };
+    assert_eq!(counts(), (2_100, 90, 3));
+    let mut now_s = START_S + 10 * DAY_S;
+    let mut tidy = |keep: &Keep| {
+        for _ in 0..6 {
+            now_s += TIDY_S;
+            keeper.tidy(&store, std::slice::from_ref(&path), keep, now_s * 1_000_000_000);
+        }
+        assert_eq!(keeper.turns(), []);
+    };
+    // Ages of seven and eight days.
+    let aged = Keep {
+        tests: TimeSpan(8 * DAY_S * 1_000_000_000),
+        ..Keep::default()
+    };
+    tidy(&aged);
+    assert_eq!(counts(), (1_400, 90, 2));
+    // Room is left: nothing goes.
+    tidy(&Keep {
+        bytes: Some(ByteCount(store.used_bytes().unwrap())),
+        ..aged
+    });
+    assert_eq!(counts(), (1_400, 90, 2));
+    let used = store.used_bytes().unwrap();
+    for _ in 0..3 {
+        tidy(&Keep {
+            bytes: Some(ByteCount(1)),
+            ..aged
+        });
+    }
+    assert_eq!(counts(), (700, 30, 1));
+    assert!(store.used_bytes().unwrap() < used);
 }

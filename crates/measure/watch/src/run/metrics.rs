@@ -4,6 +4,7 @@ use weir_alarm::Exposition;
 use weir_record::WatchCell;
 
 use super::path::Path;
+use crate::flows::FlowTotal;
 
 /// Upper bounds of RTTs, seconds: within a region, between regions, around the world.
 const BOUNDS: [f64; 18] = [
@@ -13,6 +14,9 @@ const BOUNDS: [f64; 18] = [
 
 /// What a counter takes from a cell.
 type Count = fn(&WatchCell) -> u64;
+
+/// What a counter takes from a flow.
+type FlowCount = fn(&FlowTotal) -> u64;
 
 /// The page.
 pub(super) fn page(paths: &[Path]) -> String {
@@ -54,6 +58,31 @@ pub(super) fn page(paths: &[Path]) -> String {
     );
     for ((labels, _), path) in &all {
         family.sample(&borrowed(labels), u8::from(path.is_unreachable()));
+    }
+    let counters: [(&str, &str, FlowCount); 2] = [
+        ("sent", "Packets of flow tests.", |total| total.sent),
+        ("lost", "Of those, not received.", |total| total.lost),
+    ];
+    for (name, help, of) in counters {
+        let mut family = text.counter(&format!("weir_watch_flow_{name}"), "packets", help);
+        for ((labels, _), path) in &all {
+            for (direction, flow, total) in path.flows.totals() {
+                let [from, to] = borrowed(labels);
+                let flow = flow.to_string();
+                family.sample(&[from, to, ("direction", direction), ("flow", &flow)], of(&total));
+            }
+        }
+    }
+    let mut family = text.counter("weir_watch_dark_flows", "", "Flows that went dark.");
+    for ((labels, _), path) in &all {
+        family.sample(&borrowed(labels), path.went_dark);
+    }
+    let mut family = text.gauge("weir_watch_rule_alarm", "", "Whether the alarm of a rule stands.");
+    for ((labels, _), path) in &all {
+        for (rule, stands) in path.rules.standing() {
+            let [from, to] = borrowed(labels);
+            family.sample(&[from, to, ("rule", rule)], u8::from(stands));
+        }
     }
     let mut family = text.counter(
         "weir_watch_changes",

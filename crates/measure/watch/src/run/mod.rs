@@ -7,8 +7,11 @@
 
 mod executor;
 mod keeper;
+mod lock;
 mod metrics;
+mod outbox;
 mod path;
+mod rules;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,19 +22,20 @@ use std::time::Duration;
 
 use serde::Serialize;
 use thiserror::Error;
-use weir_alarm::{Deliveries, Hook, Message, MetricsServer};
+use weir_alarm::{Hook, MetricsServer};
 use weir_measure::Stop;
 use weir_net::clock;
 use weir_net::host::HostFacts;
 use weir_results::{NewRun, Outcome, RunId, Store, StoreError};
 
-use crate::config::Config;
+use crate::config::{Config, Pair, Silence, has};
 use crate::event::{Event, State, What};
 use crate::plan::Plan;
 use crate::schedule::{Kind, Schedule, Start, Task};
 use executor::{Done, Executor};
-pub use keeper::KEPT;
 use keeper::Keeper;
+use lock::StoreLock;
+use outbox::Outbox;
 use path::Path;
 
 /// How often cells are stored.
@@ -49,6 +53,22 @@ pub enum WatchError {
     /// The store cannot be opened or written.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Another watcher has the store.
+    #[error("{} is in use by another watcher ({holder}); stop that one, or choose another store with --db", db.display())]
+    Locked {
+        /// The store.
+        db: PathBuf,
+        /// Who has it.
+        holder: String,
+    },
+    /// The file of the lock cannot be used.
+    #[error("cannot lock {}: {error}", path.display())]
+    Lock {
+        /// Beside the store.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
     /// A thread could not be started.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
@@ -71,6 +91,8 @@ pub struct Watcher<'a> {
     pub version: &'a str,
     /// Where events go besides `report`.
     pub hooks: Vec<Hook>,
+    /// Where alarms go in the form of Alertmanager.
+    pub alertmanagers: Vec<Hook>,
     /// Where metrics are served.
     pub metrics: Option<SocketAddr>,
     /// Takes the address at which they are served.
@@ -102,7 +124,7 @@ struct Running<'a> {
     generation: u64,
     tests: BTreeMap<Task, (Stop, u64)>,
     ended: (Sender<Ended>, Receiver<Ended>),
-    deliveries: Deliveries,
+    outbox: Outbox,
     metrics: Option<MetricsServer>,
     next_flush_ns: u64,
 }
@@ -119,7 +141,10 @@ struct Parameters<'a> {
 /// # Errors
 /// When the store cannot be opened, or the end of the run cannot be stored.
 pub fn run<'a>(watcher: &'a mut Watcher<'a>, stop: &Stop) -> Result<(), WatchError> {
-    let deliveries = Deliveries::start(&watcher.hooks).map_err(WatchError::Thread)?;
+    let local = HostFacts::read(None);
+    let _lock = StoreLock::take(watcher.db, &local.name)?;
+    let store = Store::open(watcher.db)?;
+    let outbox = Outbox::start(&watcher.hooks, &watcher.alertmanagers).map_err(WatchError::Thread)?;
     let metrics = watcher
         .metrics
         .map(|address| MetricsServer::start(address).map_err(|error| WatchError::Metrics(address, error)));
@@ -127,8 +152,6 @@ pub fn run<'a>(watcher: &'a mut Watcher<'a>, stop: &Stop) -> Result<(), WatchErr
     if let Some(server) = &metrics {
         (watcher.serving)(server.address());
     }
-    let store = Store::open(watcher.db)?;
-    let local = HostFacts::read(None);
     let run = store.begin_run(&new_run(watcher, &local))?;
     let now_ns = clock::unix_ns();
     let mut running = Running {
@@ -138,7 +161,7 @@ pub fn run<'a>(watcher: &'a mut Watcher<'a>, stop: &Stop) -> Result<(), WatchErr
         generation: 0,
         tests: BTreeMap::new(),
         ended: channel(),
-        deliveries,
+        outbox,
         metrics,
         next_flush_ns: 0,
         watcher,
@@ -229,9 +252,14 @@ impl Running<'_> {
             let names = (&config.hosts[hosts.from].name, &config.hosts[hosts.to].name);
             let known = before.iter().position(|path| path.is_between(names));
             let path = match known {
-                Some(place) => before.swap_remove(place).of_pair(pair),
-                None => Path::open(&self.store, pair, names, now_ns)?,
+                Some(place) => before
+                    .swap_remove(place)
+                    .of_pair(&self.store, config, (pair, hosts))?,
+                None => Path::open(&self.store, config, (pair, hosts), now_ns)?,
             };
+            for event in path.standing(&self.store, config, now_ns)? {
+                self.outbox.stands(&event);
+            }
             self.paths.push(path);
         }
         Ok(())
@@ -292,43 +320,59 @@ impl Running<'_> {
         } else {
             let detail = done.detail(task.kind, names);
             events.push(Event::of_path(now_ns, What::Test, State::Happened, names, detail));
-            let dark = done.dark.iter();
-            events.extend(dark.map(|detail| {
-                Event::of_path(now_ns, What::FlowDark, State::Happened, names, detail.clone())
-            }));
+            let every_ns = self.watcher.config.flows.map_or(0, |flows| flows.every_ns);
+            let (found, counts) = path.take_flows(&self.store, (now_ns, every_ns), &done);
+            events.extend(found);
+            self.keeper.count(path.id, counts);
         }
         for mut event in events {
             event.run_id = done.run.map(|run| run.0);
-            self.report(&event);
+            self.report(event);
         }
     }
 
-    fn report(&mut self, event: &Event) {
-        (self.watcher.report)(event);
-        self.deliveries.deliver(message(event));
+    /// Stores an event if it is an alarm or a test of a path, and lets it out.
+    fn report(&mut self, mut event: Event) {
+        event.silenced = silenced(&self.watcher.config, &event, event.unix_ns);
+        let is_its = |path: &&Path| path.names() == (event.from.as_str(), event.to.as_str());
+        let is_test = event.event == What::Test && event.run_id.is_some();
+        if event.state != State::Happened || is_test {
+            event.run_id = event.run_id.or(Some(self.run.0));
+            if let Some(path) = self.paths.iter().find(is_its) {
+                self.keeper.keep(path.id, &event);
+            }
+        }
+        (self.watcher.report)(&event);
+        self.outbox.take(&event);
     }
 
     /// Stores cells, and looks for changes in the minutes that are complete.
     fn flush(&mut self, now_ns: u64) {
         // A watcher without tests that are stored has no other heartbeat.
         let beat = self.store.heartbeat(self.run);
-        self.keeper.note(beat.err());
+        self.keeper.note(now_ns, beat.err());
         for path in &mut self.paths {
             self.keeper.gather(path);
         }
-        self.keeper.store(&self.store);
+        self.keeper.store(&self.store, now_ns);
         let rtt = &self.watcher.config.rtt;
         let silent_ns = SILENT_NS.max(3 * rtt.interval_ns + rtt.timeout_ns);
         let mut events = Vec::new();
         for path in &mut self.paths {
-            events.extend(path.observe(now_ns, silent_ns));
+            let (observed, counts) = path.observe(now_ns, silent_ns);
+            self.keeper.count(path.id, counts);
+            events.extend(observed);
             events.extend(self.keeper.roll_up(&self.store, path, now_ns));
         }
-        events.iter().for_each(|event| self.report(event));
+        let config = &self.watcher.config;
+        self.keeper.tidy(&self.store, &self.paths, &config.keep, now_ns);
+        self.outbox
+            .wake(now_ns, |event| silenced(config, event, now_ns).is_some());
+        events.extend(self.keeper.turns());
+        events.into_iter().for_each(|event| self.report(event));
         if let Some(server) = &self.metrics {
             server.show(metrics::page(&self.paths));
         }
-        self.keeper.tidy(&self.store, &self.paths, now_ns);
     }
 
     fn end_tests(&mut self) {
@@ -354,8 +398,10 @@ impl Running<'_> {
                 (self.watcher.config, self.watcher.plan) = (config, plan);
                 let now_ns = clock::unix_ns();
                 self.schedule = Schedule::new(&self.watcher.config, &self.watcher.plan, now_ns);
+                // Labels may be others now: what stands is posted anew.
+                self.outbox.forget();
                 let opened = self.open_paths(now_ns);
-                self.keeper.note(opened.err());
+                self.keeper.note(now_ns, opened.err());
                 format!("the configuration was read again: {} pairs", self.paths.len())
             }
         };
@@ -366,26 +412,25 @@ impl Running<'_> {
             ("", ""),
             detail,
         );
-        self.report(&event);
+        self.report(event);
     }
 }
 
-/// An event as hooks get it.
-fn message(event: &Event) -> Message {
-    // Plain data always serialises.
-    let json = serde_json::to_value(event).unwrap_or_default();
-    let word = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
-    let names = [
-        ("WEIR_EVENT", "event"),
-        ("WEIR_STATE", "state"),
-        ("WEIR_FROM", "from"),
-        ("WEIR_TO", "to"),
-        ("WEIR_DETAIL", "detail"),
-    ];
-    Message {
-        variables: names.map(|(variable, name)| (variable, word(name))).to_vec(),
-        json: json.to_string(),
-    }
+/// The reason of the silence in which an event of a path falls.
+fn silenced(config: &Config, event: &Event, now_ns: u64) -> Option<String> {
+    let position = |name: &String| config.hosts.iter().position(|host| host.name == *name);
+    let pair = Pair {
+        from: position(&event.from)?,
+        to: position(&event.to)?,
+    };
+    let holds = |silence: &&Silence| {
+        (silence.from_ns..silence.to_ns).contains(&now_ns) && has(silence.pairs.as_ref(), pair)
+    };
+    config
+        .silences
+        .iter()
+        .find(holds)
+        .map(|silence| silence.reason.clone())
 }
 
 /// The path of the store, for the threads of tests.

@@ -1,15 +1,21 @@
-//! The state of one path: its open cells, its change points, and whether anything is answered on it.
+//! The state of one path: its open cells, its change points, its rules and flows, and whether anything is answered on it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weir_alarm::{Alarm, Change as Turn, Hold};
+use weir_record::{WatchCount, WatchEvent};
 use weir_results::{PathId, Span, Store, StoreError};
 use weir_units::format_duration;
 
+use super::executor::Done;
+use super::rules::Rules;
 use crate::change::{Sensitivity, Watch};
-use crate::event::{Event, State, What};
+use crate::config::{Config, Pair};
+use crate::event::{Event, Evidence, State, What};
+use crate::flows::Flows;
 use crate::gather::{Gather, minute};
+use crate::rare::{RATE_DAYS, Rare, Rate};
 
 /// Minutes of the past from which the state of change points is made: a day.
 const PAST_S: u64 = 86_400;
@@ -25,36 +31,57 @@ pub(super) struct Path {
     from: String,
     to: String,
     pub gather: Arc<Mutex<Gather>>,
-    /// Change points, up to the minute that ends here (Unix seconds).
+    /// Change points and rules, up to the minute that ends here (Unix seconds).
     pub watch: Watch,
+    pub rules: Rules,
     pub seen_until_s: u64,
     /// Why the last RTT test failed.
     pub last_failure: Option<String>,
     /// Changes found so far, by metric.
     pub changes: BTreeMap<String, u64>,
+    pub flows: Flows,
+    /// Flows that went dark so far.
+    pub went_dark: u64,
     since_ns: u64,
     unreachable: Alarm,
 }
 
 impl Path {
-    /// Opens a path, with the change points of its last day.
+    /// Opens a path, with the change points, alarms and dark flows of its last day.
     pub fn open(
         store: &Store,
-        pair: usize,
-        (from, to): (&String, &String),
+        config: &Config,
+        (number, pair): (usize, Pair),
         now_ns: u64,
     ) -> Result<Self, StoreError> {
+        let [from, to] = [pair.from, pair.to].map(|host| &config.hosts[host].name);
         let id = store.watch_path(from, to)?;
         let mut watch = Watch::new(Sensitivity::default());
+        let mut rules = Rules::of(config, pair);
         let last = store.last_watch_cell(id, Span::Minute)?;
         let until_s = last.map_or(0, |start| start + 60);
         for cell in store.watch_cells(id, Span::Minute, until_s.saturating_sub(PAST_S), until_s)? {
             // What is found here was reported when it was found.
             watch.push(&minute(&cell));
+            rules.push((from, to), &cell);
+        }
+        let past = store.watch_events(id, now_ns.saturating_sub(PAST_S * 1_000_000_000), u64::MAX)?;
+        let mut standing: BTreeSet<String> = BTreeSet::new();
+        for event in past
+            .into_iter()
+            .filter(|event| event.event == What::FlowDark.as_str())
+        {
+            match event.state.as_str() {
+                "raised" => standing.insert(event.subject),
+                _ => standing.remove(&event.subject),
+            };
         }
         Ok(Path {
-            pair,
+            pair: number,
             id,
+            rules,
+            flows: Flows::with_dark(standing),
+            went_dark: 0,
             from: from.clone(),
             to: to.clone(),
             gather: Arc::default(),
@@ -67,9 +94,50 @@ impl Path {
         })
     }
 
-    /// The same path in another configuration.
-    pub fn of_pair(self, pair: usize) -> Self {
-        Path { pair, ..self }
+    /// The same path in another configuration, whose rules start anew from the minutes of the last day.
+    pub fn of_pair(
+        self,
+        store: &Store,
+        config: &Config,
+        (number, pair): (usize, Pair),
+    ) -> Result<Self, StoreError> {
+        let mut rules = Rules::of(config, pair);
+        let until_s = self.seen_until_s;
+        for cell in store.watch_cells(self.id, Span::Minute, until_s.saturating_sub(PAST_S), until_s)? {
+            rules.push(self.names(), &cell);
+        }
+        Ok(Path {
+            pair: number,
+            rules,
+            ..self
+        })
+    }
+
+    /// Alarms of rules and flows that stand, for an Alertmanager, which forgets them.
+    pub fn standing(&self, store: &Store, config: &Config, now_ns: u64) -> Result<Vec<Event>, StoreError> {
+        let from_ns = now_ns.saturating_sub(RATE_DAYS * PAST_S * 1_000_000_000);
+        let mut raised = BTreeMap::new();
+        for event in store.watch_events(self.id, from_ns, u64::MAX)? {
+            raised.insert((event.event.clone(), event.subject.clone()), event);
+        }
+        let is_standing = |event: &WatchEvent| match event.event.as_str() {
+            "rule" => self.rules.is_raised(&event.subject),
+            "flow_dark" => event.state == State::Raised.as_str(),
+            _ => false,
+        };
+        let again = |event: WatchEvent| {
+            let what = if event.event == "rule" {
+                What::Rule
+            } else {
+                What::FlowDark
+            };
+            let mut again = Event::of_path(event.unix_ns, what, State::Raised, self.names(), event.detail);
+            let rule = config.rules.iter().find(|rule| rule.name == event.subject);
+            again.labels = rule.map(|rule| rule.labels.clone()).unwrap_or_default();
+            (again.subject, again.run_id) = (event.subject, event.run_id);
+            again
+        };
+        Ok(raised.into_values().filter(is_standing).map(again).collect())
     }
 
     pub fn names(&self) -> (&str, &str) {
@@ -88,13 +156,81 @@ impl Path {
         self.gather.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Raises or clears the alarm of a path on which nothing was answered for `most_silent_ns`.
-    pub fn observe(&mut self, now_ns: u64, most_silent_ns: u64) -> Option<Event> {
+    /// Takes a flow test that stands for `every_ns`: what it turned, and what it adds to the counts.
+    pub fn take_flows(
+        &mut self,
+        store: &Store,
+        (now_ns, every_ns): (u64, u64),
+        done: &Done,
+    ) -> (Vec<Event>, Vec<WatchCount>) {
+        if done.flows.iter().all(|flow| flow.received == 0) {
+            return (Vec::new(), Vec::new());
+        }
+        let turns = self.flows.push(&done.flows);
+        let new = turns.dark.len() as u64;
+        self.went_dark += new;
+        let count = Rare::FlowDark.count(now_ns, every_ns / 1_000_000_000, new);
+        let rate = self.rate(store, now_ns, &count);
+        let names = self.names();
+        let event = |state, subject: String, what: String| {
+            let detail = format!("{} to {}: {what}", names.0, names.1);
+            let mut event = Event::of_path(now_ns, What::FlowDark, state, names, detail);
+            event.subject = subject;
+            let evidence = |rate| Evidence::of_rate("dark-flows", rate, None, now_ns);
+            event.evidence = rate.as_ref().map(evidence);
+            event
+        };
+        let often = rate
+            .as_ref()
+            .map_or(String::new(), |rate| format!("; {}", rate.in_words()));
+        let dark = turns.dark.iter().map(|flow| {
+            let way = flow.direction.as_str();
+            let (number, port, sent) = (flow.flow, flow.port, flow.sent);
+            let what = format!(
+                "flow {number} {way}, destination port {port}, was dark: 0 of {sent} packets arrived{often}"
+            );
+            event(State::Raised, flow.subject(), what)
+        });
+        let over = turns.over.iter().map(|subject| {
+            event(
+                State::Cleared,
+                subject.clone(),
+                format!("the {subject} is dark no more"),
+            )
+        });
+        let mut events: Vec<Event> = dark.chain(over).collect();
+        if let Some(rate) = &rate {
+            let names = (self.from.as_str(), self.to.as_str());
+            events.extend(self.rules.observe_dark(now_ns, names, rate));
+        }
+        (events, vec![count])
+    }
+
+    /// The rate of an event over the last days, with a count that is not stored yet; none where the store cannot be read.
+    fn rate(&self, store: &Store, now_ns: u64, more: &WatchCount) -> Option<Rate> {
+        let from_s = (now_ns / 1_000_000_000).saturating_sub(RATE_DAYS * PAST_S);
+        let mut counts = store.watch_counts(self.id, from_s).ok()?;
+        counts.push(more.clone());
+        Rate::of(Rare::FlowDark, &counts)
+    }
+
+    /// Raises or clears the alarms of a path on which nothing was answered for `most_silent_ns`, and counts how often.
+    pub fn observe(&mut self, now_ns: u64, most_silent_ns: u64) -> (Vec<Event>, Vec<WatchCount>) {
         let answered_ns = self.open_cells().last_answer_ns();
         let silent_ns = now_ns.saturating_sub(answered_ns.unwrap_or(0).max(self.since_ns));
-        let turn = self
-            .unreachable
-            .observe(now_ns, HOLD, silent_ns > most_silent_ns)?;
+        let names = (self.from.as_str(), self.to.as_str());
+        let silence = (silent_ns, most_silent_ns);
+        let mut events = self.rules.observe_silence(now_ns, names, silence);
+        let turn = self.unreachable.observe(now_ns, HOLD, silent_ns > most_silent_ns);
+        let counts = match turn {
+            Some(Turn::Raised) => vec![Rare::Unreachable.count(now_ns, 0, 1)],
+            _ => Vec::new(),
+        };
+        events.extend(turn.map(|turn| self.turned(now_ns, turn, silence)));
+        (events, counts)
+    }
+
+    fn turned(&self, now_ns: u64, turn: Turn, (silent_ns, most_silent_ns): (u64, u64)) -> Event {
         let (from, to) = self.names();
         let (state, detail) = match turn {
             Turn::Raised => {
@@ -114,12 +250,6 @@ impl Path {
                 ),
             ),
         };
-        Some(Event::of_path(
-            now_ns,
-            What::Unreachable,
-            state,
-            (from, to),
-            detail,
-        ))
+        Event::of_path(now_ns, What::Unreachable, state, (from, to), detail)
     }
 }

@@ -2,8 +2,8 @@
 
 use weir_record::{RttPacket, WatchCell};
 use weir_results::{PathId, Span, Store};
+use weir_watch::config::Keep;
 use weir_watch::gather::{Gather, sum};
-use weir_watch::run::KEPT;
 
 const PATHS: u64 = 50;
 const YEAR_S: u64 = 366 * 86_400;
@@ -72,12 +72,13 @@ fn fifty_paths_for_a_year_take_less_than_ten_gigabytes() {
     });
     let hours: Vec<WatchCell> = again.collect();
     let mut bytes = 0.0;
-    for (span, kept_s) in KEPT {
-        let cells = match span {
-            Span::Second => &seconds,
-            Span::Minute => &minutes,
-            Span::Hour => &hours,
-        };
+    let keep = Keep::default();
+    for (span, cells, age) in [
+        (Span::Second, &seconds, keep.seconds),
+        (Span::Minute, &minutes, keep.minutes),
+        (Span::Hour, &hours, keep.hours),
+    ] {
+        let kept_s = age.0 / 1_000_000_000;
         let row = bytes_a_row(span, cells);
         let kept = kept_s.min(YEAR_S) / span.seconds() * PATHS;
         println!(
