@@ -33,6 +33,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Tcp(args) => commands::tcp::run(args, global, &stop_on_signals()?),
         Command::Survey(args) => commands::survey::run(args, global, &stop_on_signals()?),
         Command::Watch(args) => commands::watch::run(args, global, &stop_on_signals()?),
+        Command::Evidence(args) => commands::evidence::run(args, global),
         Command::Send(args) => commands::send::run(args, global, &stop_on_signals()?),
         Command::Recv(args) => commands::recv::run(args, global, &stop_on_signals()?),
         Command::Diagnose(args) => commands::diagnose::run(args, global),

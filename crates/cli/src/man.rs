@@ -100,6 +100,7 @@ mod tests {
             "weir-completions.1",
             "weir-diagnose.1",
             "weir-doctor.1",
+            "weir-evidence.1",
             "weir-flows.1",
             "weir-lab-calibrate.1",
             "weir-lab-clean.1",

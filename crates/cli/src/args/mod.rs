@@ -5,6 +5,7 @@ mod agent;
 mod diagnose;
 mod doctor;
 mod events;
+mod evidence;
 mod flows;
 mod lab;
 mod lab_pacing;
@@ -46,6 +47,7 @@ use crate::fail_if::FailIf;
 pub use agent::AgentArgs;
 pub use diagnose::{DiagnoseArgs, FailOn, Survive};
 pub use doctor::DoctorArgs;
+pub use evidence::{EvidenceArgs, Since};
 pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{
     DEFAULT_LINK, End, LabCalibrateArgs, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs,
@@ -196,6 +198,12 @@ pub enum Command {
     /// changes of delay, loss and hops, paths on which nothing is answered, and dark flows. Tests have jittered starts, and
     /// no host is in two surveys at a time. Runs until interrupted; SIGHUP reads FILE again.
     Watch(WatchArgs),
+    /// Write what was measured on a watched path as one archive, for the support of a provider.
+    ///
+    /// The archive has a page that needs no Weir, with the answer first: delay, loss, changes and dark flows with their
+    /// 5-tuples, times in UTC with the clock's error, instances and zones. Beside it are plots, the rows as CSV, and the
+    /// SHA-256 of each file. The same store and span make the same bytes.
+    Evidence(EvidenceArgs),
     /// Send raw video over several flows to one receiver.
     ///
     /// Reads raw frames or Y4M from a file, a FIFO or standard input, waits for 'weir recv' on another host, and sends

@@ -4,6 +4,7 @@
 pub mod agent;
 pub mod diagnose;
 pub mod doctor;
+pub mod evidence;
 pub mod flows;
 pub mod lab;
 pub mod load;

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use weir_rig::film::ffmpeg;
 use weir_rig::origin::{get, metrics, start, stop};
-use weir_rig::{LIMIT, Running, isolated, path, run, run_within, wait_until, weir};
+use weir_rig::{LIMIT, Running, isolated, path, ran, run, run_within, wait_until, weir};
 
 /// In a network namespace of the test's own, every port is free.
 const SHIELD: &str = "http://127.0.0.1:8090/";
@@ -246,6 +246,11 @@ fn containers_and_kubernetes_start_what_there_is() {
     assert!(cluster.contains(&"s3://films/2026".to_owned()), "{cluster:?}");
     cluster.insert(0, "origin".into());
     starts(&cluster, &["--listen", "127.0.0.1:0"]);
+    // The watcher's file of the DaemonSet is one that it reads.
+    let script = format!("{}/tests/data/check_daemonset.py", env!("CARGO_MANIFEST_DIR"));
+    let daemons = format!("{}/../../deploy/watch/daemonset.yaml", env!("CARGO_MANIFEST_DIR"));
+    run("python3", &[&script, &daemons, "nodes.toml"]);
+    ran(0, "watch nodes.toml --as node-2 --plan");
     #[cfg(feature = "locust")]
     locust_starts_its_workers();
 }

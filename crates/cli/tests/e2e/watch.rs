@@ -1,10 +1,12 @@
 //! A watcher over namespaces: what it stores is what the kernel counts; agents are killed and come back, the watcher is killed
 //! and goes on, and the file is read again.
 
+use std::process::Command;
+
 use serde_json::Value;
 use weir_rig::{
-    Agent, Database, FAR_IPV4, Host, LIMIT, Running, isolated, join_by_veth, nft, nft_counter, ran, started,
-    wait_until,
+    Agent, Database, FAR_IPV4, Host, LIMIT, Running, isolated, join_by_veth, nft, nft_counter, ran, run,
+    started, wait_until,
 };
 
 use crate::documented;
@@ -151,6 +153,121 @@ fn a_watcher_stores_what_the_kernel_counts_and_outlives_agents_kills_and_new_fil
     );
 }
 
+/// The archive has the 5-tuples of the dark flows, by the addresses of the namespaces.
+fn check_evidence() {
+    let printed = ran(
+        0,
+        "evidence --pair near..ams --since 1h --db watch.db -o e.tar.gz --json",
+    )
+    .json();
+    documented("evidence", &printed);
+    run("tar", &["xzf", "e.tar.gz"]);
+    run(
+        "sh",
+        &[
+            "-c",
+            "cd evidence-near-ams && sha256sum --check --quiet SHA256SUMS",
+        ],
+    );
+    let page = std::fs::read_to_string("evidence-near-ams/index.html").expect("the page");
+    let dark = format!("</td><td>{FAR_IPV4}:5002</td><td>0 of ");
+    assert!(
+        page.contains(&dark) && page.contains("a flow went dark "),
+        "{page}"
+    );
+    let refused = ran(2, "evidence --pair near..par --since 1h --db watch.db");
+    refused.stderr_has("no watcher has measured from 'near' to 'par'; measured are near..ams");
+}
+
+/// Prometheus and Alertmanager with the files of `deploy/`, which scrape and evaluate more often here.
+fn start_prometheus() -> (Running, Running) {
+    let deploy = format!("{}/../../deploy/prometheus", env!("CARGO_MANIFEST_DIR"));
+    let changed = |name: &str, changes: &[(&str, &str)]| {
+        let mut text = std::fs::read_to_string(format!("{deploy}/{name}")).expect("a file of deploy/");
+        for (from, to) in changes {
+            assert!(text.contains(from), "no {from} in {name}");
+            text = text.replace(from, to);
+        }
+        std::fs::write(name, text).expect("a file");
+    };
+    changed("weir.rules.yml", &[("interval: 30s", "interval: 1s")]);
+    changed("prometheus.yml", &[("_interval: 15s", "_interval: 1s")]);
+    changed("alertmanager.yml", &[]);
+    run("promtool", &["check", "rules", "weir.rules.yml"]);
+    run("promtool", &["check", "config", "prometheus.yml"]);
+    let start = |line: &str| {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("exec {line}")]);
+        Running::start(command)
+    };
+    let prometheus = start(
+        "prometheus --config.file=prometheus.yml --storage.tsdb.path=tsdb --web.listen-address=127.0.0.1:9090",
+    );
+    let alertmanager = start(
+        "prometheus-alertmanager --config.file=alertmanager.yml --storage.path=am --cluster.listen-address= \
+         --web.listen-address=127.0.0.1:9093",
+    );
+    wait_until("Prometheus and Alertmanager", LIMIT, || {
+        let ready =
+            ["9090", "9093"].map(|port| curl(&format!("http://127.0.0.1:{port}/-/ready"), &[]).is_some());
+        (ready == [true, true]).then_some(())
+    });
+    (prometheus, alertmanager)
+}
+
+/// What a server answers, unless it fails.
+fn curl(url: &str, more: &[&str]) -> Option<String> {
+    let output = Command::new("curl")
+        .args(["-sf", url])
+        .args(more)
+        .output()
+        .expect("curl");
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8(output.stdout).expect("text"))
+}
+
+/// What a server answers at `PORT/PATH`, or null.
+fn asked(place: &str) -> Value {
+    let text = curl(&format!("http://127.0.0.1:{place}"), &[]);
+    text.map_or(Value::Null, |text| serde_json::from_str(&text).expect("JSON"))
+}
+
+/// promtool finds no fault in the metrics in the older format, which has all that the dashboard shows, and Prometheus understands
+/// its queries.
+fn check_metrics() {
+    let page = curl("http://127.0.0.1:9464/metrics", &["-H", "Accept: text/plain"]).expect("metrics");
+    std::fs::write("metrics.txt", page).expect("a file");
+    run("sh", &["-c", "promtool check metrics < metrics.txt"]);
+    let file = format!(
+        "{}/../../deploy/grafana/weir-watch.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let board = std::fs::read_to_string(file).expect("the dashboard");
+    let page = std::fs::read_to_string("metrics.txt").expect("metrics");
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let names = board.split(|letter| !is_part(letter));
+    for name in names.filter(|name| name.starts_with("weir_watch_")) {
+        assert!(page.contains(name), "no {name} in {page}");
+    }
+    let board: Value = serde_json::from_str(&board).expect("JSON");
+    let panels = board["panels"].as_array().expect("panels");
+    for target in panels
+        .iter()
+        .flat_map(|panel| panel["targets"].as_array().expect("targets"))
+    {
+        let query = target["expr"].as_str().expect("a query");
+        let query = query
+            .replace("$from", ".*")
+            .replace("$to", ".*")
+            .replace("$__rate_interval", "1m");
+        let asked = ["--data-urlencode", &format!("query={query}")];
+        let answer = curl("http://127.0.0.1:9090/api/v1/query", &asked);
+        assert!(answer.is_some_and(|text| text.contains("success")), "{query}");
+    }
+}
+
 #[test]
 fn flow_tests_are_runs_and_dark_flows_are_reported_and_plans_are_printed() {
     isolated!();
@@ -162,13 +279,32 @@ fn flow_tests_are_runs_and_dark_flows_are_reported_and_plans_are_printed() {
         "add table ip lab; add chain ip lab in { type filter hook input priority 0; }; \
          add rule ip lab in udp dport 5002-5003 drop",
     );
-    let flows = "[flows]\nevery = \"10s\"\nduration = \"1s\"\nflows = 8\n";
+    let flows = "[flows]\nevery = \"10s\"\nduration = \"1s\"\nflows = 8\n\
+                 [[rule]]\nname = \"dark\"\nmetric = \"dark-flows\"\nabove = \"0/day\"\nfor = \"0s\"\n";
     write(&[("ams", &agent.at(FAR_IPV4))], flows);
     let planned = ran(0, "watch watch.toml --plan --json").json();
     documented("watch-plan", &planned);
-    let watcher = watch("");
+    let (prometheus, alertmanager) = start_prometheus();
+    let watcher = watch("--metrics 127.0.0.1:9464 --alertmanager http://127.0.0.1:9093");
+    wait_for_cells("ams", 1);
+    ran(3, "watch watch.toml --db watch.db").stderr_has("watch.db is in use by another watcher (process ");
     let test = wait_for(&watcher, "test", "happened", "the flow test has ended");
     wait_for(&watcher, "flow_dark", "raised", "destination port 500");
+    // The watcher's own alarms, and that of Prometheus over the metrics.
+    for alert in ["flow_dark", "dark", "WeirRule"] {
+        wait_until(&format!("the alert {alert}"), LIMIT, || {
+            let alerts = asked("9093/api/v2/alerts");
+            let all = alerts.as_array()?.iter();
+            let labels = all.map(|alert| &alert["labels"]);
+            let is_it = |labels: &&Value| labels["alertname"] == alert && labels["to"] == "ams";
+            labels
+                .filter(|labels| labels["from"] == "near")
+                .find(is_it)
+                .map(drop)
+        });
+    }
+    check_metrics();
+    drop((prometheus, alertmanager));
     // On a busy machine a test may not end within its time, and is cut.
     let whole = "runs WHERE kind = 'flows' AND outcome = 'finished' AND parent_run_id = 1";
     wait_until("a whole flow test", LIMIT, || {
@@ -176,6 +312,45 @@ fn flow_tests_are_runs_and_dark_flows_are_reported_and_plans_are_printed() {
     });
     watcher.signal("INT");
     watcher.wait(LIMIT).expect_code(0);
+    check_evidence();
     let kind = format!("SELECT kind FROM runs WHERE run_id = {}", test["run_id"]);
     assert_eq!(Database::open("watch.db").one::<String>(&kind), "flows");
+}
+
+#[test]
+fn a_full_disk_is_one_alarm_and_what_was_measured_meanwhile_is_kept() {
+    isolated!();
+    join_by_veth(1500);
+    let agent = Agent::start(Host::Far, "--open --udp-ports 5000..5049");
+    write(&[("ams", &agent.at(FAR_IPV4))], "");
+    std::fs::create_dir("disk").expect("a folder");
+    run("mount", &["-t", "tmpfs", "-o", "size=2m", "tmpfs", "disk"]);
+    let watcher = started("watch watch.toml --json -q --db disk/watch.db");
+    let seconds = || Database::try_count("disk/watch.db", CELLS).unwrap_or(0);
+    let wait_for_seconds = |count: i64| {
+        wait_until("seconds", LIMIT, || (seconds() >= count).then_some(()));
+    };
+    wait_for_seconds(3);
+    // The rest of the disk; dd ends when it is full.
+    run("sh", &["-c", "dd if=/dev/zero of=disk/rest bs=4k 2>dd.log; true"]);
+    wait_for(&watcher, "store", "raised", "disk");
+    let stored = seconds();
+    run("sleep", &["3"]);
+    std::fs::remove_file("disk/rest").expect("the file");
+    wait_for(&watcher, "store", "cleared", "the store is written again");
+    wait_for_seconds(stored + 4);
+    let alarms = events(&watcher)
+        .iter()
+        .filter(|event| event["event"] == "store")
+        .count();
+    assert_eq!(alarms, 2, "one alarm and its end");
+    watcher.signal("INT");
+    watcher.wait(LIMIT).expect_code(0);
+    let gap = "SELECT max(gap) FROM (SELECT start_s - lag(start_s) OVER (ORDER BY start_s) AS gap
+               FROM watch_cells WHERE span_s = 1)";
+    assert_eq!(
+        Database::open("disk/watch.db").one::<i64>(gap),
+        1,
+        "every second is there"
+    );
 }
