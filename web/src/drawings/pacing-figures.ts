@@ -24,7 +24,7 @@ export function inItsUnit(figure: string, value: number): string {
   const last = parts[parts.length - 1]!;
   if (last === "count") return count(value);
   if (last.endsWith("_ns") || parts.slice(1).some((part) => TIMES.includes(part))) return nanoseconds(value);
-  if (RATES.includes(last)) return rate(value);
+  if (RATES.includes(last) || last.endsWith("_bitrate")) return rate(value);
   if (/(share|ratio)$/.test(last) || last === "loss") return percent(value);
   if (last === "bytes" || last.endsWith("_bytes")) return bytes(Math.round(value));
   return digits(value);
@@ -47,7 +47,7 @@ export function intervalText(figure: string, change: Change): string {
 const expectedText = (change: Change) => (change.asExpected === null ? "–" : change.asExpected ? "yes" : "no");
 
 /** Of the stream that is paced and of the line, rather than of those beside it. */
-export const isOwn = (row: FigureRow) => /^(media|queue)\./.test(row.figure);
+export const isOwn = (row: Pick<FigureRow, "figure">) => /^(media|queue)\./.test(row.figure);
 
 const name = (row: FigureRow) => `${row.case}, ${row.congestion}: ${row.figure}`;
 

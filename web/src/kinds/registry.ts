@@ -8,13 +8,30 @@ import { load } from "./load";
 import { mesh } from "./mesh";
 import { mtu } from "./mtu";
 import { pacing } from "./pacing";
+import { population } from "./population";
 import { recv } from "./recv";
 import { rtt } from "./rtt";
 import { send } from "./send";
 import { survey } from "./survey";
 import { tcp } from "./tcp";
+import { testbed } from "./testbed";
 
-const KINDS: Description[] = [rtt, flows, survey, tcp, mtu, lab, pacing, send, recv, load, experiment, mesh];
+const KINDS: Description[] = [
+  rtt,
+  flows,
+  survey,
+  tcp,
+  mtu,
+  lab,
+  pacing,
+  send,
+  recv,
+  load,
+  experiment,
+  mesh,
+  population,
+  testbed,
+];
 
 export function descriptionOf(context: Context): Description {
   return KINDS.find((one) => one.kind === context.run.kind) ?? fallback(context.run.kind, context);

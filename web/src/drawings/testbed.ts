@@ -1,0 +1,117 @@
+// Tasks of a testbed: what went in and out of each, as the kernel counted, and the cores that it kept busy. It knows no
+// function.
+import type { BarsSpec } from "../charts/model";
+import type { Json, Run } from "../data/document";
+import { dig, num } from "../data/facts";
+import { h, table as tableOf } from "../dom";
+import { bytes, count, digits, nanoseconds, plural, rate } from "../format";
+import type { Drawing } from "../kinds/describe";
+import { C } from "./palette";
+
+/** Share of its own cores above which a task is the limit, as the command has it. */
+const BUSY = 0.9;
+
+export function tasksOf(run: Run): Json[] {
+  const found = dig(run.summary, "tasks");
+  return Array.isArray(found) ? found.filter((one) => typeof one === "object" && one !== null) : [];
+}
+
+export const taskName = (task: Json) => String(task.task ?? "");
+
+function cores(task: Json): number {
+  return Array.isArray(task.cores) ? task.cores.length : 0;
+}
+
+/** Tasks that kept the cores that they have for themselves busy. */
+export function limits(run: Run): Json[] {
+  return tasksOf(run).filter(
+    (task) => task.own_cores === true && (num(task.peak_busy_cores) ?? 0) >= BUSY * cores(task) && cores(task) > 0,
+  );
+}
+
+/** Cores that tasks kept busy in their busiest second. */
+export const busyCores: Drawing = ({ run }): BarsSpec | null => {
+  const tasks = tasksOf(run);
+  if (tasks.length === 0) return null;
+  const all = limits(run);
+  const busy = (task: Json, name: string) => num(task[name]) ?? 0;
+  return {
+    type: "bars",
+    id: "testbed-cores",
+    title:
+      all.length > 0
+        ? `${all.map(taskName).join(", ")} kept ${all.length === 1 ? "its" : "their"} own cores busy: the limit`
+        : "No task kept its own cores busy: rates are those of the workload",
+    note: "CPU time of all processes of a task in its busiest second.",
+    unit: "cores",
+    bars: tasks.map((task) => ({
+      name: taskName(task),
+      value: busy(task, "peak_busy_cores"),
+      text: `${digits(busy(task, "peak_busy_cores"))}, ${digits(busy(task, "busy_cores"))} on average`,
+      colour: all.includes(task) ? C.orange : C.blue,
+    })),
+    content: () => ({
+      columns: ["task", "peak_busy_cores", "busy_cores", "cores", "own_cores"],
+      rows: tasks.map((task) => [
+        taskName(task),
+        num(task.peak_busy_cores),
+        num(task.busy_cores),
+        cores(task),
+        task.own_cores === true,
+      ]),
+    }),
+  };
+};
+
+export const taskTable: Drawing = ({ run }) => {
+  const tasks = tasksOf(run);
+  if (tasks.length === 0) return null;
+  const payload = (task: Json, way: string) => bytes(num(dig(task, way, "payload_bytes")));
+  const ratio = (task: Json) => {
+    const value = num(task.efficiency);
+    return value === null ? "–" : digits(value);
+  };
+  const head = ["task", "function", "IN", "IN rate", "OUT", "OUT rate", "OUT/IN", "memory", "cache hits"];
+  const hits = (task: Json) => {
+    const [hit, miss] = [num(dig(task, "cache", "hits")), num(dig(task, "cache", "misses"))];
+    return hit === null || miss === null ? "–" : `${count(hit)} of ${count(hit + miss)}`;
+  };
+  const body = tasks.map((task) => [
+    taskName(task),
+    String(task.function ?? ""),
+    payload(task, "in"),
+    rate(num(task.in_bps)),
+    payload(task, "out"),
+    rate(num(task.out_bps)),
+    ratio(task),
+    bytes(num(task.memory_bytes)),
+    hits(task),
+  ]);
+  return h(
+    "div",
+    { class: "panel", "data-table": "testbed-tasks" },
+    tableOf("TCP payload by the kernel's counters", head, body, { numeric: head.map((_, i) => i).slice(2) }),
+  );
+};
+
+/** What viewers got, by each sink. */
+export const sinkTable: Drawing = ({ run }) => {
+  const sinks = tasksOf(run).filter((task) => dig(task, "sink", "requests") !== undefined);
+  if (sinks.length === 0) return null;
+  const head = ["sink", "requests", "failed", "requests/s", "mean time", "P99", "generator"];
+  const of = (task: Json, name: string) => num(dig(task, "sink", name));
+  const body = sinks.map((task) => [
+    taskName(task),
+    count(of(task, "requests")),
+    count(of(task, "failed")),
+    digits(of(task, "requests_per_second") ?? 0),
+    nanoseconds(of(task, "mean_ns")),
+    nanoseconds(of(task, "p99_ns")),
+    dig(task, "sink", "generator_limited") === true ? "was the limit" : "kept up",
+  ]);
+  return h(
+    "div",
+    { class: "panel", "data-table": "testbed-sinks" },
+    tableOf(`What ${plural(sinks.length, "sink")} received`, head, body, { numeric: [1, 2, 3, 4, 5] }),
+  );
+};

@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import type { BarsSpec } from "../../src/charts/model";
+import { busyCores, limits } from "../../src/drawings/testbed";
+import { contextOf } from "../../src/kinds/describe";
+import { descriptionOf } from "../../src/kinds/registry";
+// @ts-expect-error: a script of its own, without types
+import { run } from "../fixtures.mjs";
+
+const task = (name: string, more: object) => ({
+  task: name,
+  function: name,
+  state: "idle",
+  cores: [0],
+  own_cores: true,
+  busy_cores: 0.2,
+  peak_busy_cores: 0.3,
+  ...more,
+});
+
+const made = (origin: object) => {
+  const one = run(1, "testbed", {
+    summary: {
+      viewers_bps: 2.9e8,
+      storage_bps: 1e9,
+      efficiency: 0.29,
+      duration_ns: 6e10,
+      tasks: [task("storage", { own_cores: false, peak_busy_cores: 1 }), task("origin", origin)],
+    },
+  });
+  return contextOf(one, [one]);
+};
+
+test("only a task that kept its own cores busy is the limit", () => {
+  const idle = made({});
+  expect(limits(idle.run)).toEqual([]);
+  expect(descriptionOf(idle).headlines?.(idle)[0]?.sentence).toMatch(/^No task with cores of its own/);
+  const busy = made({ peak_busy_cores: 0.95 });
+  const chart = busyCores(busy) as BarsSpec;
+  expect(chart.title).toBe("origin kept its own cores busy: the limit");
+  expect(chart.bars.map((bar) => [bar.name, bar.value])).toEqual([
+    ["storage", 1],
+    ["origin", 0.95],
+  ]);
+  expect(descriptionOf(busy).headlines?.(busy)).toEqual([]);
+});
+
+test("the head has both rates and their ratio, and a task in error is a fault", () => {
+  const context = made({ state: "in-error" });
+  const description = descriptionOf(context);
+  expect(description.figures(context).map((one) => one.value)).toEqual(["290 Mbit/s", "1 Gbit/s", "0.29", "60 s"]);
+  expect(description.headlines?.(context)[0]).toEqual({
+    severity: "fault",
+    sentence: "The task origin ended in error.",
+  });
+});
