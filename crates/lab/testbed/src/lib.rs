@@ -29,7 +29,6 @@ pub use error::TestbedError;
 pub use function::{Content, Function, Functions, ParameterSpec, Ready};
 pub use own_metrics::OwnCounts;
 pub use packaged::package;
-pub use place::{Places, place};
 pub use result::{CapacityResult, SinkResult, Summary, TaskResult};
 pub use run::{Ended, Served, Setting, Watch, run};
 pub use state::{Registry, TaskState, TaskStatus, TestbedState};

@@ -4,16 +4,16 @@ use crate::workflow::Workflow;
 
 /// Cores of each task, in the order of the workflow, and of the runner with its links.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
+pub(crate) struct Places {
     /// Cores of each task, counted from 0.
-    pub tasks: Vec<Vec<usize>>,
+    pub(crate) tasks: Vec<Vec<usize>>,
     /// Cores that the others share, and the runner.
-    pub shared: Vec<usize>,
+    pub(crate) shared: Vec<usize>,
 }
 
 /// Gives tasks with `vcpu` cores of their own, from the last on, and all others those that are left. The workflow must fit
 /// ([`Workflow::fits`]).
-pub fn place(workflow: &Workflow, available: &[usize]) -> Places {
+pub(crate) fn place(workflow: &Workflow, available: &[usize]) -> Places {
     let mut left = available.to_vec();
     let mut own = Vec::new();
     for task in &workflow.tasks {

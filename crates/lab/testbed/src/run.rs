@@ -341,21 +341,20 @@ impl Bed<'_> {
         process.is_some_and(|process| process.try_wait().map_or(true, |status| status.is_some()))
     }
 
-    /// The error of a task, with the last line of its log.
-    fn in_error(&self, index: usize, what: &str) -> TestbedError {
+    /// The error of a task, with how its process ended and the last line of its log.
+    fn in_error(&mut self, index: usize, what: &str) -> TestbedError {
+        let process = self.processes.get_mut(&index);
+        let status = process.and_then(|process| process.try_wait().ok().flatten());
+        let status = status.map_or(String::new(), |status| format!(" ({status})"));
         let task = &self.workflow.tasks[index];
-        let log = self
-            .registry
-            .log(&self.setting.name, &task.name)
-            .and_then(|log| read_file(&log));
-        let log = log.unwrap_or_default();
-        let last = log
-            .lines()
-            .rev()
-            .find(|line| !line.trim().is_empty())
-            .unwrap_or("nothing");
-        let problem = format!("{what}; its log ends with: {}", one_line(last));
-        TestbedError::task(&task.name, &format!("function {}", task.function.id), problem)
+        let log = self.registry.log(&self.setting.name, &task.name);
+        let log = log.and_then(|log| read_file(&log)).unwrap_or_default();
+        let last = log.lines().rev().find(|line| !line.trim().is_empty());
+        let last = last.map_or(String::new(), |line| {
+            format!("; its log ends with: {}", one_line(line))
+        });
+        let (name, function) = (&task.name, &task.function.id);
+        TestbedError::Failed(format!("task {name}: function {function}: {what}{status}{last}"))
     }
 
     /// Starts the sinks, and measures until all of them have ended.
@@ -493,7 +492,9 @@ impl Bed<'_> {
         }
         self.registry.remove_tasks(&self.state)?;
         for task in &mut self.state.tasks {
-            task.state = TaskState::Destroyed;
+            if task.state != TaskState::InError {
+                task.state = TaskState::Destroyed;
+            }
         }
         self.registry.update(&self.state)
     }

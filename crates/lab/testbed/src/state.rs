@@ -92,9 +92,10 @@ impl TestbedState {
         !self.has_ended() && process::start_ticks(self.pid) == Some(self.start_ticks)
     }
 
-    /// Whether the runner removed all tasks.
+    /// Whether the runner removed all tasks; the one that failed keeps its state.
     pub fn has_ended(&self) -> bool {
-        self.tasks.iter().all(|task| task.state == TaskState::Destroyed)
+        let is_gone = |task: &TaskStatus| matches!(task.state, TaskState::Destroyed | TaskState::InError);
+        self.tasks.iter().all(is_gone)
     }
 }
 

@@ -93,8 +93,55 @@ pub fn testbed_states(states: &[TestbedState]) -> String {
     text
 }
 
-/// The result of a run: what the function before the viewers does, then each task.
+/// The result of a run: the answers, then the figures of each task.
 pub fn testbed(summary: &Summary) -> String {
+    let mut tasks = table(&[
+        "task",
+        "function",
+        "cores",
+        "IN",
+        "OUT",
+        "OUT/IN",
+        "busy cores",
+        "memory",
+        "own IN",
+        "own OUT",
+        "received",
+    ]);
+    for task in &summary.tasks {
+        let cores: Vec<String> = task.cores.iter().map(usize::to_string).collect();
+        tasks.add_row([
+            task.task.clone(),
+            task.function.clone(),
+            format!(
+                "{}{}",
+                cores.join(","),
+                if task.own_cores { "" } else { " shared" }
+            ),
+            format_bytes(task.taken.payload_bytes),
+            format_bytes(task.given.payload_bytes),
+            or_dash(task.efficiency, |ratio| format!("{ratio:.3}")),
+            format!("{:.2}", task.busy_cores),
+            format_bytes(task.memory_bytes),
+            or_dash(task.own.and_then(|own| own.in_bytes), |count| {
+                format_bytes(count as u64)
+            }),
+            or_dash(task.own.and_then(|own| own.out_bytes), |count| {
+                format_bytes(count as u64)
+            }),
+            or_dash(task.sink, |sink| format_bytes(sink.received_bytes)),
+        ]);
+    }
+    let title = format!(
+        "TCP payload by the kernel's counters over {}, cores by {}",
+        format_duration(summary.duration_ns),
+        summary.pinned_by
+    );
+    answers(summary) + &titled(&title, &tasks)
+}
+
+/// What a run says, line by line: the whole, each task that serves, caches, and viewers.
+fn answers(summary: &Summary) -> String {
     let rate = |bps: f64| format_rate(bps.round() as u64);
     let mut text = format!(
         "{}: {} to viewers from {} of storage, OUT/IN {}\n",
@@ -141,49 +188,7 @@ pub fn testbed(summary: &Summary) -> String {
             or_dash(found.high, |high| high.to_string()),
         ));
     }
-    let mut tasks = table(&[
-        "task",
-        "function",
-        "cores",
-        "IN",
-        "OUT",
-        "OUT/IN",
-        "busy cores",
-        "memory",
-        "own IN",
-        "own OUT",
-        "received",
-    ]);
-    for task in &summary.tasks {
-        let cores: Vec<String> = task.cores.iter().map(usize::to_string).collect();
-        tasks.add_row([
-            task.task.clone(),
-            task.function.clone(),
-            format!(
-                "{}{}",
-                cores.join(","),
-                if task.own_cores { "" } else { " shared" }
-            ),
-            format_bytes(task.taken.payload_bytes),
-            format_bytes(task.given.payload_bytes),
-            or_dash(task.efficiency, |ratio| format!("{ratio:.3}")),
-            format!("{:.2}", task.busy_cores),
-            format_bytes(task.memory_bytes),
-            or_dash(task.own.and_then(|own| own.in_bytes), |count| {
-                format_bytes(count as u64)
-            }),
-            or_dash(task.own.and_then(|own| own.out_bytes), |count| {
-                format_bytes(count as u64)
-            }),
-            or_dash(task.sink, |sink| format_bytes(sink.received_bytes)),
-        ]);
-    }
-    let title = format!(
-        "TCP payload by the kernel's counters over {}, cores by {}",
-        format_duration(summary.duration_ns),
-        summary.pinned_by
-    );
-    text + &titled(&title, &tasks)
+    text
 }
 
 fn answer(task: &TaskResult) -> String {
@@ -194,7 +199,7 @@ fn answer(task: &TaskResult) -> String {
     };
     let limit = if task.was_the_limit() { ": the limit" } else { "" };
     format!(
-        "{} ({}): OUT {}, at most {}{from}, {:.2} cores busy, at most {:.2}{limit}",
+        "{} ({}): OUT {}, peak {}{from}, {:.2} cores busy, peak {:.2}{limit}",
         task.task,
         task.function,
         rate(task.out_bps),
