@@ -71,6 +71,11 @@ impl<P: Clone> Network<P> {
         }
     }
 
+    /// Keeps an account of each flow from near to far from now on, see [`Link::account_flows`].
+    pub fn account_flows(&mut self) {
+        self.forward.account_flows();
+    }
+
     /// From near to far.
     pub fn forward(&self) -> &Link<P> {
         &self.forward

@@ -36,6 +36,7 @@ pub use link::{Counters, Link};
 pub use named::{headline, named, profiles};
 pub use packet::{Departure, DropCause, Ecn, FlowKey, Nanos, Packet, Verdict};
 pub use profile::{LinkFlags, Profile, ProfileError};
+pub use queue::FlowAccount;
 pub use spec::{
     CodelSpec, DarkSpan, DirectionSpec, DisciplineSpec, DualPi2Spec, FlowRateCap, FqCodelSpec, Jitter,
     LinkSpec, LongPacketLoss, LossSpec, ManagedQueue, Mtu, PacketRateCap, PieSpec, QueueLimit, QueueSpec,

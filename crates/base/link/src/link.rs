@@ -6,6 +6,7 @@ use weir_stats::{DurationHistogram, LinkDrops};
 use crate::admission::Admission;
 use crate::ecmp::RouteChooser;
 use crate::packet::{Departure, DropCause, FlowKey, Nanos, Packet, Verdict};
+use crate::queue::FlowAccount;
 use crate::random::{Purpose, derive};
 use crate::route::Route;
 use crate::spec::{DirectionSpec, LinkSpec};
@@ -223,6 +224,23 @@ impl<P: Clone> Link<P> {
             sojourns.merge(&account.sojourns);
         }
         sojourns
+    }
+
+    /// Keeps an account of each of the first 4,096 flows at managed queues from now on.
+    pub fn account_flows(&mut self) {
+        self.routes.iter_mut().for_each(Route::account_flows);
+    }
+
+    /// The account of a flow by its 5-tuple, over all managed queues; empty without [`Link::account_flows`].
+    pub fn flow_account(&self, five_tuple: u64) -> FlowAccount {
+        let mut sum = FlowAccount::default();
+        let accounts = self.routes.iter().filter_map(Route::queue_account);
+        for flow in accounts.filter_map(|account| account.flows.as_ref()?.get(&five_tuple)) {
+            sum.dropped += flow.dropped;
+            sum.marked += flow.marked;
+            sum.sojourns.merge(&flow.sojourns);
+        }
+        sum
     }
 
     /// Packets on the link: waiting, in transmission, in propagation, and a copy that has not left. Always

@@ -1,14 +1,17 @@
 //! The queue before a transmitter: tail drop, which costs nothing, or a managed queue, which keeps accounts. It must
 //! not know about rates or routes, nor how a discipline decides.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use weir_stats::DurationHistogram;
 
 use crate::discipline::{Discipline, FlowHash};
-use crate::packet::{Ecn, Nanos, Packet};
+use crate::packet::{Ecn, FlowKey, Nanos, Packet};
 use crate::random::{Purpose, Stream, derive};
 use crate::spec::{QueueLimit, QueueSpec};
+
+/// Most flows with an account of their own.
+const MOST_FLOWS: usize = 4096;
 
 /// A packet, its number in the order of acceptance, and when it began to wait.
 #[derive(Clone, Debug)]
@@ -45,6 +48,17 @@ pub(crate) trait QueueDiscipline<P> {
     fn bytes(&self) -> u64;
 }
 
+/// What managed queues have done to the packets of a flow.
+#[derive(Clone, Debug, Default)]
+pub struct FlowAccount {
+    /// Dropped, when they arrived or later.
+    pub dropped: u64,
+    /// Marked with CE.
+    pub marked: u64,
+    /// Waiting times of those that were sent, nanoseconds.
+    pub sojourns: DurationHistogram,
+}
+
 /// What a managed queue has done.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QueueAccount {
@@ -56,6 +70,8 @@ pub(crate) struct QueueAccount {
     pub(crate) marked: u64,
     /// Waiting times of packets that were sent.
     pub(crate) sojourns: DurationHistogram,
+    /// By 5-tuple, where they are wanted.
+    pub(crate) flows: Option<BTreeMap<u64, FlowAccount>>,
 }
 
 impl QueueAccount {
@@ -64,15 +80,31 @@ impl QueueAccount {
         if !allowed || !packet.ecn.is_capable() {
             return false;
         }
-        self.marked += u64::from(packet.ecn != Ecn::Ce);
+        if packet.ecn != Ecn::Ce {
+            self.marked += 1;
+            self.of_flow(packet.flow, |flow| flow.marked += 1);
+        }
         packet.ecn = Ecn::Ce;
         true
     }
 
     /// Counts a drop that its discipline has decided after the packet had been accepted.
-    pub(crate) fn drop_waiting(&mut self) {
-        self.dropped_while_waiting += 1;
+    pub(crate) fn drop_waiting(&mut self, flow: FlowKey) {
+        self.drop_for_room(flow);
         self.dropped_early += 1;
+    }
+
+    /// Counts a drop of an accepted packet in favour of another one.
+    pub(crate) fn drop_for_room(&mut self, flow: FlowKey) {
+        self.dropped_while_waiting += 1;
+        self.of_flow(flow, |flow| flow.dropped += 1);
+    }
+
+    fn of_flow(&mut self, flow: FlowKey, note: impl FnOnce(&mut FlowAccount)) {
+        let Some(flows) = &mut self.flows else { return };
+        if flows.len() < MOST_FLOWS || flows.contains_key(&flow.five_tuple) {
+            note(flows.entry(flow.five_tuple).or_default());
+        }
     }
 }
 
@@ -175,7 +207,11 @@ impl<P> Managed<P> {
             packet,
         };
         let taken = self.discipline.enqueue(now, waiting, &mut self.account);
-        taken.map_err(|refused| refused.packet)
+        taken.map_err(|refused| {
+            let dropped = refused.packet;
+            self.account.of_flow(dropped.flow, |flow| flow.dropped += 1);
+            dropped
+        })
     }
 
     #[inline(never)]
@@ -183,6 +219,8 @@ impl<P> Managed<P> {
         let next = self.discipline.dequeue(now, &mut self.account)?;
         let sojourn = i64::try_from(next.sojourn(now)).unwrap_or(i64::MAX);
         self.account.sojourns.record(sojourn);
+        let flow = next.packet.flow;
+        self.account.of_flow(flow, |flow| flow.sojourns.record(sojourn));
         Some((next.number, next.packet))
     }
 
@@ -256,6 +294,13 @@ impl<P> Queue<P> {
         match self {
             Self::Plain(plain) => plain.bytes,
             Self::Managed(managed) => managed.bytes(),
+        }
+    }
+
+    /// Keeps an account of each flow from now on, if it is a managed queue.
+    pub(crate) fn account_flows(&mut self) {
+        if let Self::Managed(managed) = self {
+            managed.account.flows.get_or_insert_default();
         }
     }
 

@@ -171,6 +171,11 @@ impl<P> Route<P> {
         self.queue.packets() + self.settled.len() as u64
     }
 
+    /// Keeps an account of each flow from now on, if its queue is a managed one.
+    pub(crate) fn account_flows(&mut self) {
+        self.queue.account_flows();
+    }
+
     /// What its queue has done, if it is a managed one.
     pub(crate) fn queue_account(&self) -> Option<&QueueAccount> {
         self.queue.account()

@@ -64,6 +64,14 @@ records! {
         queue_dropped: u64,
         /// Packets that it marked.
         queue_marked: u64,
+        /// Mean waiting time of the media connection's packets in it; none if none was sent.
+        media_sojourn_mean_ns: Option<u64>,
+        /// 99 % of these are at or below this.
+        media_sojourn_p99_ns: Option<u64>,
+        /// Packets of the media connection that it dropped.
+        media_dropped: u64,
+        /// Packets of the media connection that it marked.
+        media_marked: u64,
     }
 
     /// What a neighbour of a household got beside a session (table `household_neighbours`), over the length of the title.
@@ -93,5 +101,15 @@ records! {
         throughput: Option<u64>,
         /// The same for those that coincide with fetching.
         beside_throughput: Option<u64>,
+        /// Mean waiting time of the neighbour's packets in the queue towards the home; none if none was sent.
+        sojourn_mean_ns: Option<u64>,
+        /// Half of these are at or below this.
+        sojourn_p50_ns: Option<u64>,
+        /// 99 % of these are at or below this.
+        sojourn_p99_ns: Option<u64>,
+        /// Packets of the neighbour that this queue dropped.
+        dropped: u64,
+        /// Packets of the neighbour that it marked.
+        marked: u64,
     }
 }

@@ -499,7 +499,11 @@ CREATE TABLE household_sessions (
     switches             INTEGER NOT NULL,
     queue_mean_bytes     INTEGER NOT NULL,
     queue_dropped        INTEGER NOT NULL,
-    queue_marked         INTEGER NOT NULL
+    queue_marked         INTEGER NOT NULL,
+    media_sojourn_mean_ns INTEGER DEFAULT NULL,
+    media_sojourn_p99_ns INTEGER DEFAULT NULL,
+    media_dropped        INTEGER NOT NULL DEFAULT 0,
+    media_marked         INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX household_sessions_by_run ON household_sessions (run_id, household, variant);
 
@@ -517,7 +521,12 @@ CREATE TABLE household_neighbours (
     time_quantile_ns    INTEGER,
     beside_time_mean_ns INTEGER,
     throughput          INTEGER,
-    beside_throughput   INTEGER
+    beside_throughput   INTEGER,
+    sojourn_mean_ns     INTEGER DEFAULT NULL,
+    sojourn_p50_ns      INTEGER DEFAULT NULL,
+    sojourn_p99_ns      INTEGER DEFAULT NULL,
+    dropped             INTEGER NOT NULL DEFAULT 0,
+    marked              INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX household_neighbours_by_run ON household_neighbours (run_id, household, variant, neighbour);
 

@@ -5,10 +5,12 @@ use std::ffi::OsString;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::NeighbourCommand;
+use super::lab_grid::LabGridArgs;
 use super::lab_pacing::LabPacingArgs;
 use super::lab_population::LabPopulationArgs;
 use super::lab_simulate::LabSimulateArgs;
 use super::lab_traps::LabTrapsArgs;
+use super::lab_tune::LabTuneArgs;
 use crate::units::TimeSpan;
 
 /// Default name of a link.
@@ -54,6 +56,20 @@ pub enum LabCommand {
     /// and no root. The same file and --seed give the same figures, whatever the number of threads and shards. Ctrl-C
     /// keeps what was played; --resume continues.
     Population(LabPopulationArgs),
+    /// Play households with every combination of queue, congestion control and pace, in virtual time.
+    ///
+    /// Draws households as 'weir lab population' does, and plays each in every cell of the grid with the same random
+    /// numbers: {tail drop, RED, CoDel, PIE, FQ-CoDel, DualPI2} x {NewReno, CUBIC, BBR, L4S} x {unpaced, paced at each
+    /// multiple}. Reports what neighbours gain from the pace, from the queue, and from both, with 95 % intervals by
+    /// household. Prints the number of sessions and an estimate of the time before it begins.
+    Grid(LabGridArgs),
+    /// Find the pace that helps neighbours and does not harm viewers, in virtual time.
+    ///
+    /// Plays households as 'weir lab population' does, unpaced and with each candidate: a pace that players ask for, and a
+    /// burst of the server. Prints the harm to viewers and the gain of neighbours for each, with 95 % intervals by
+    /// household, the front of both, and a recommendation as options of 'weir origin' and 'weir load'. Candidates are
+    /// played with the same random numbers; the worse half is dropped each time the number of households doubles.
+    Tune(LabTuneArgs),
     /// Show which pace rates harm the viewer that requests them.
     ///
     /// Plays a title in virtual time over a link that changes in steps, with several pacing policies, and reports the

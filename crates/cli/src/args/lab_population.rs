@@ -26,6 +26,14 @@ pub struct LabPopulationArgs {
     /// Print the text of this population.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["population", "resume"])]
     pub show: Option<String>,
+    /// Which households are played, and how.
+    #[command(flatten)]
+    pub options: HouseholdOptions,
+}
+
+/// Which households are played, and how.
+#[derive(Clone, Debug, Args)]
+pub struct HouseholdOptions {
     /// Number of households [default: that of the file].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=weir_population::MOST_HOUSEHOLDS))]
     pub households: Option<u64>,
@@ -45,4 +53,17 @@ pub struct LabPopulationArgs {
         conflicts_with_all = ["population", "households", "seed", "shard"]
     )]
     pub resume: Option<RunName>,
+}
+
+impl HouseholdOptions {
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        threads(self.threads)
+    }
+}
+
+/// Number of threads that an option asks for.
+pub fn threads(asked: Option<u16>) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    asked.map_or_else(cores, usize::from)
 }

@@ -8,10 +8,12 @@ mod events;
 mod evidence;
 mod flows;
 mod lab;
+mod lab_grid;
 mod lab_pacing;
 mod lab_population;
 mod lab_simulate;
 mod lab_traps;
+mod lab_tune;
 mod load;
 mod load_commands;
 mod load_player;
@@ -52,10 +54,12 @@ pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{
     DEFAULT_LINK, End, LabCalibrateArgs, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs,
 };
+pub use lab_grid::LabGridArgs;
 pub use lab_pacing::LabPacingArgs;
-pub use lab_population::LabPopulationArgs;
+pub use lab_population::{HouseholdOptions, LabPopulationArgs};
 pub use lab_simulate::{LabSimulateArgs, Measurement};
 pub use lab_traps::LabTrapsArgs;
+pub use lab_tune::LabTuneArgs;
 pub use load::{HttpMode, LoadArgs, PerSecond, PlayMode, RungMode, TimeRange, Viewers};
 pub use load_commands::{ExperimentArgs, FindCapacityArgs, LoadCommand, LoadCommandLine};
 pub use load_player::PlayerArgs;

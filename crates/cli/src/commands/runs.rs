@@ -14,6 +14,7 @@ use weir_report::report_data;
 use weir_results::{Outcome, Run, RunFilter, RunId, RunVerdict, Store, StoreError, Table, UnknownTable};
 use weir_simulate::BY_TRIAL;
 
+use super::lab::households;
 use super::output::{print, say};
 use super::progress::Waiting;
 use super::run_store::find;
@@ -39,7 +40,7 @@ fn merge(names: &[RunIn], global: &GlobalOptions) -> Result<(), Failure> {
     };
     let store = Store::open_read_only(first.database.as_deref().unwrap_or(&global.db))?;
     match store.run(find(&store, first.run)?)?.kind.as_str() {
-        "population" => super::lab::population::merge(names, global),
+        kind if households::is_kind(kind) => households::merge(names, global),
         _ => super::load::merge(names, global),
     }
 }

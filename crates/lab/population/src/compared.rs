@@ -18,7 +18,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 /// Figures of sessions, by name.
-const SESSION: [(&str, OfSession); 15] = [
+const SESSION: [(&str, OfSession); 17] = [
     ("media.throughput", |row| Some(row.throughput as f64)),
     ("media.retransmitted_share", |row| {
         share(row.retransmitted, row.packets)
@@ -49,20 +49,26 @@ const SESSION: [(&str, OfSession); 15] = [
     }),
     ("queue.dropped", |row| Some(row.queue_dropped as f64)),
     ("queue.marked", |row| Some(row.queue_marked as f64)),
+    ("media.sojourn.p99", |row| {
+        row.media_sojourn_p99_ns.map(|time| time as f64)
+    }),
+    ("media.marked_share", |row| share(row.media_marked, row.packets)),
 ];
 
 /// Figures of calls, by what follows their name.
-const CALL: [(&str, OfNeighbour); 4] = [
+const CALL: [(&str, OfNeighbour); 6] = [
     ("owd.mean", |row| row.time_mean_ns.map(|time| time as f64)),
     ("owd.p95", |row| row.time_quantile_ns.map(|time| time as f64)),
     ("beside_media.owd.mean", |row| {
         row.beside_time_mean_ns.map(|time| time as f64)
     }),
     ("lost_share", |row| share(row.lost, row.lost + row.count)),
+    ("sojourn.p50", |row| row.sojourn_p50_ns.map(|time| time as f64)),
+    ("sojourn.p99", |row| row.sojourn_p99_ns.map(|time| time as f64)),
 ];
 
 /// Figures of downloads, by what follows their name.
-const DOWNLOADS: [(&str, OfNeighbour); 5] = [
+const DOWNLOADS: [(&str, OfNeighbour); 7] = [
     ("completion.mean", |row| row.time_mean_ns.map(|time| time as f64)),
     ("completion.p50", |row| {
         row.time_quantile_ns.map(|time| time as f64)
@@ -74,6 +80,8 @@ const DOWNLOADS: [(&str, OfNeighbour); 5] = [
     ("beside_media.rate", |row| {
         row.beside_throughput.map(|rate| rate as f64)
     }),
+    ("sojourn.p50", |row| row.sojourn_p50_ns.map(|time| time as f64)),
+    ("sojourn.p99", |row| row.sojourn_p99_ns.map(|time| time as f64)),
 ];
 
 /// A figure over the households, in the unit of its name: seconds, bits per second, shares.
@@ -144,7 +152,7 @@ pub struct Summary {
 }
 
 /// Values of a figure by household, for each variant.
-type Values = Vec<HashMap<u64, f64>>;
+pub(crate) type Values = Vec<HashMap<u64, f64>>;
 
 /// Rows of a population, taken up one by one.
 #[derive(Debug)]
@@ -210,19 +218,29 @@ impl Collected {
         }
     }
 
+    /// Names of figures, with their values.
+    pub(crate) fn figures(&self) -> impl Iterator<Item = (String, &Values)> {
+        let sessions = self.sessions.iter().zip(SESSION);
+        let sessions = sessions.map(|(values, (name, _))| (name.to_owned(), values));
+        let neighbours = self.neighbours.iter();
+        sessions.chain(neighbours.map(|((of, _), (name, values))| (format!("{of}.{name}"), values)))
+    }
+
+    /// Households that were played with all variants.
+    pub(crate) fn households(&self) -> u64 {
+        let played = self.sessions[0].iter().map(|of| of.len() as u64);
+        played.min().unwrap_or(0)
+    }
+
+    /// Sessions that were not played to their end.
+    pub(crate) fn unfinished(&self) -> u64 {
+        self.unfinished
+    }
+
     /// The summary of what was taken up.
     #[must_use]
     pub fn summary(&self, population: &Population) -> Summary {
-        let sessions = self
-            .sessions
-            .iter()
-            .zip(SESSION)
-            .map(|(values, (name, _))| (name.to_owned(), values));
-        let neighbours = self
-            .neighbours
-            .iter()
-            .map(|((of, _), (name, values))| (format!("{of}.{name}"), values));
-        let figures = sessions.chain(neighbours).map(|(figure, values)| FigureRow {
+        let figures = self.figures().map(|(figure, values)| FigureRow {
             variants: self.compared(values),
             published: population
                 .published
@@ -233,11 +251,7 @@ impl Collected {
         });
         Summary {
             population: population.name.clone(),
-            households: self.sessions[0]
-                .iter()
-                .map(|of| of.len() as u64)
-                .min()
-                .unwrap_or(0),
+            households: self.households(),
             unfinished: self.unfinished,
             figures: figures.filter(|row| !row.variants.is_empty()).collect(),
             inputs: population.inputs.clone(),
@@ -258,7 +272,7 @@ impl Collected {
     }
 }
 
-fn spread(mut values: Vec<f64>) -> Option<Spread> {
+pub(crate) fn spread(mut values: Vec<f64>) -> Option<Spread> {
     values.sort_by(f64::total_cmp);
     let count = values.len();
     // The value at or below which the share is (nearest rank).
@@ -274,7 +288,7 @@ fn spread(mut values: Vec<f64>) -> Option<Spread> {
 
 /// The relative change of the mean is a ratio of means of pairs; its interval is by the delta method, with Student's
 /// distribution (Cochran, Sampling Techniques, 1977, section 6.4).
-fn change(base: &HashMap<u64, f64>, of: &HashMap<u64, f64>) -> Option<Change> {
+pub(crate) fn change(base: &HashMap<u64, f64>, of: &HashMap<u64, f64>) -> Option<Change> {
     let mut households: Vec<u64> = base
         .keys()
         .filter(|number| of.contains_key(number))

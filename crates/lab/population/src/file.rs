@@ -8,6 +8,7 @@ use serde::Serialize;
 use toml::{Table, Value};
 use weir_lab::scenario_file::{ScenarioError, Wrong, check_name, counted, ladder, read, read_named, wrong};
 use weir_link::{LinkSpec, Profile};
+use weir_pacing::{Burst, MAX_FACTOR, PaceBounds};
 use weir_player::{ABR_WORDS, AbrChoice, PacePolicy};
 use weir_tcp::Algorithm;
 use weir_units::Rate;
@@ -75,12 +76,15 @@ pub const CONGESTION: [Congestion; 4] = [
 ];
 
 /// What a server makes of the pace that a player asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Grants {
     /// It sends as it is asked to.
     Obeys,
-    /// It bounds it as `weir origin --pace` does if nothing else is said.
-    Bounds,
+    /// It bounds it as `weir origin --pace` does.
+    Bounds {
+        /// Its `--pace-factor`.
+        factor: f64,
+    },
 }
 
 /// What is played.
@@ -143,6 +147,29 @@ pub struct Variant {
     pub name: String,
     /// What players ask for.
     pub pace: PacePolicy,
+    /// The queue of each direction, instead of the household's.
+    pub queue: Option<Value>,
+    /// The congestion control of all servers, instead of the household's.
+    pub congestion: Option<Congestion>,
+    /// The factor of servers that bound a pace, instead of the population's.
+    pub pace_factor: Option<f64>,
+    /// The burst of a paced connection.
+    pub pace_burst: Burst,
+}
+
+impl Variant {
+    /// A pace, and all else as the household has it.
+    #[must_use]
+    pub fn new(name: String, pace: PacePolicy) -> Self {
+        Variant {
+            name,
+            pace,
+            queue: None,
+            congestion: None,
+            pace_factor: None,
+            pace_burst: Burst::Auto,
+        }
+    }
 }
 
 /// A change that somebody published, to stand beside ours.
@@ -215,10 +242,11 @@ fn resolve(text: PopulationText, name: &str, inputs: String) -> Result<Populatio
             choice("line.loss", value, &|value| Ok(value.clone()))
         })?,
     };
-    lines.check()?;
+    lines.check(lines.queue.values())?;
     let variants = read_named("variant", &text.variant, MOST_VARIANTS, variant, |known| {
         &known.name
     })?;
+    lines.check(variants.iter().filter_map(|variant| variant.queue.as_ref()))?;
     let neighbours = match text.neighbour.as_slice() {
         [] => Vec::new(),
         some => read_named("neighbour", some, MOST_NEIGHBOURS, neighbour, |known| &known.name)?,
@@ -291,7 +319,7 @@ impl Line {
         let text = |value: u64, unit: &str| Value::String(format!("{value}{unit}"));
         table.insert("rate".to_owned(), text(self.rates.0, "bit/s"));
         table.insert("rtt".to_owned(), text(self.rtt_ns, "ns"));
-        table.insert("queue".to_owned(), self.queue.clone());
+        table.insert("queue".to_owned(), managed(&self.queue));
         if self.jitter_ns > 0 {
             table.insert("jitter".to_owned(), text(self.jitter_ns, "ns"));
         }
@@ -309,23 +337,31 @@ impl Line {
     }
 }
 
+/// The queue as one that keeps accounts: a plain one, which is tail drop, does not.
+fn managed(queue: &Value) -> Value {
+    let Value::String(limit) = queue else {
+        return queue.clone();
+    };
+    let mut table = Table::new();
+    table.insert("kind".to_owned(), Value::String("tail-drop".to_owned()));
+    table.insert("limit".to_owned(), Value::String(limit.clone()));
+    Value::Table(table)
+}
+
 impl Lines {
     /// The share of [`Self::rate`] that is [`Self::up_rate`] if the file has none.
     pub(crate) fn usual_up(rate: u64) -> u64 {
         (rate as f64 * USUAL_UP_SHARE) as u64
     }
 
-    /// Refuses what is no line of a link file: each queue and each loss, with the extremes of the other keys.
-    fn check(&self) -> Result<(), Wrong> {
+    /// Refuses what is no line of a link file: each of these queues and each loss, with the extremes of the other keys.
+    pub(crate) fn check<'a>(&self, queues: impl Iterator<Item = &'a Value>) -> Result<(), Wrong> {
         let (slowest, fastest) = self.rate.bounds();
         let losses: Vec<Option<&Value>> = match &self.loss {
             None => vec![None],
             Some(losses) => losses.values().map(Some).collect(),
         };
-        for (rate, queue) in [slowest, fastest]
-            .into_iter()
-            .flat_map(|rate| self.queue.values().map(move |queue| (rate, queue)))
-        {
+        for (rate, queue) in queues.flat_map(|queue| [slowest, fastest].map(|rate| (rate, queue))) {
             for loss in &losses {
                 let line = Line {
                     rates: (rate as u64, Self::usual_up(rate as u64)),
@@ -343,7 +379,7 @@ impl Lines {
     }
 }
 
-fn congestion(value: &Value) -> Result<Congestion, Wrong> {
+pub(crate) fn congestion(value: &Value) -> Result<Congestion, Wrong> {
     let found = CONGESTION
         .into_iter()
         .find(|known| value.as_str() == Some(known.name));
@@ -361,7 +397,9 @@ fn congestion(value: &Value) -> Result<Congestion, Wrong> {
 
 fn grants(word: Option<&str>) -> Result<Grants, Wrong> {
     match word {
-        None | Some("bounds") => Ok(Grants::Bounds),
+        None | Some("bounds") => Ok(Grants::Bounds {
+            factor: PaceBounds::default().factor,
+        }),
         Some("obeys") => Ok(Grants::Obeys),
         Some(_) => wrong("server.grants", "bounds or obeys"),
     }
@@ -451,8 +489,20 @@ fn neighbour(text: &NeighbourText) -> Result<Neighbour, Wrong> {
 
 fn variant(text: &VariantText) -> Result<Variant, Wrong> {
     check_name("variant.name", &text.name)?;
+    if text
+        .pace_factor
+        .is_some_and(|factor| !(1.0..=MAX_FACTOR).contains(&factor))
+    {
+        return wrong("variant.pace-factor", format!("a number from 1 to {MAX_FACTOR}"));
+    }
     Ok(Variant {
-        name: text.name.clone(),
-        pace: text.pace.map_or(PacePolicy::None, |pace| pace.0),
+        queue: text.queue.clone(),
+        congestion: optional(text.congestion.as_ref(), congestion)?,
+        pace_factor: text.pace_factor,
+        pace_burst: text.pace_burst.map_or(Burst::Auto, |burst| burst.0),
+        ..Variant::new(
+            text.name.clone(),
+            text.pace.map_or(PacePolicy::None, |pace| pace.0),
+        )
     })
 }

@@ -1,6 +1,7 @@
 //! A household, drawn from a population by a seed and its number: its line, its viewer, its title, its neighbours. The same
 //! for every variant of pacing. It must not know how it is played.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use weir_units::Rate;
 
 use crate::PopulationError;
 use crate::draw::{Draws, Purpose};
-use crate::file::{Congestion, Line, Lines, Media, NeighbourKind, Population};
+use crate::file::{Congestion, Line, Lines, Media, NeighbourKind, Population, Variant};
 
 /// Bounds of the length of a segment, as a multiple of its rung's mean.
 const SIZES: (f64, f64) = (0.1, 5.0);
@@ -60,12 +61,7 @@ impl Household {
     pub fn draw(population: &Population, seed: u64, number: u64) -> Result<Self, PopulationError> {
         let draws = |purpose| Draws::of(seed, number, purpose);
         let line = line(&population.lines, &mut draws(Purpose::Line));
-        let link = line
-            .link(draws(Purpose::Link).bits())
-            .map_err(|problem| PopulationError::Line {
-                household: number,
-                problem,
-            })?;
+        let link = linked(&line, draws(Purpose::Link).bits(), number)?;
         let mut viewer = draws(Purpose::Viewer);
         let congestion = *population.congestion.draw(&mut viewer);
         let device = population.devices.draw(&mut viewer);
@@ -122,6 +118,28 @@ impl Household {
             link,
         })
     }
+}
+
+impl Household {
+    /// The household with the queue and the congestion control of a variant, where that has its own, and the same random
+    /// numbers.
+    pub(crate) fn with(&self, variant: &Variant) -> Result<Cow<'_, Self>, PopulationError> {
+        let mut changed = Cow::Borrowed(self);
+        if let Some(congestion) = variant.congestion {
+            changed.to_mut().congestion = congestion;
+        }
+        if let Some(queue) = &variant.queue {
+            let changed = changed.to_mut();
+            changed.line.queue = queue.clone();
+            changed.link = linked(&changed.line, self.link.seed, self.number)?;
+        }
+        Ok(changed)
+    }
+}
+
+fn linked(line: &Line, seed: u64, household: u64) -> Result<LinkSpec, PopulationError> {
+    line.link(seed)
+        .map_err(|problem| PopulationError::Line { household, problem })
 }
 
 fn line(lines: &Lines, draws: &mut Draws) -> Line {

@@ -6,6 +6,8 @@ mod compared;
 mod downloads;
 mod draw;
 mod file;
+mod grid;
+mod gridded;
 mod home;
 mod household;
 mod many;
@@ -14,6 +16,8 @@ mod packets;
 mod servers;
 mod session;
 mod spread_text;
+mod tune;
+mod tuned;
 mod viewer;
 mod written;
 
@@ -26,10 +30,14 @@ pub use file::{
     CONGESTION, Congestion, Device, Grants, Line, Lines, MOST_HOUSEHOLDS, Media, Neighbour, NeighbourKind,
     Population, Published, Variant,
 };
+pub use grid::{Grid, pace_list};
+pub use gridded::{Best, Gain, GridCell, GridFigure, GridSummary};
 pub use household::Household;
-pub use many::{Plan, Shard, ShardError, play_all};
+pub use many::{Plan, Shard, ShardError, play_all, play_some};
 pub use named::{named, populations};
 pub use session::{Played, play};
+pub use tune::{Round, Tuner, Tuning};
+pub use tuned::{Estimate, Recommended, Trial, TuneSummary};
 
 /// Why a household cannot be played.
 #[derive(Debug, Error)]

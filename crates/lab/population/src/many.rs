@@ -80,6 +80,12 @@ impl Plan {
         self.households.saturating_sub(before).div_ceil(self.shard.of)
     }
 
+    /// Sessions of these that are not there yet.
+    #[must_use]
+    pub fn sessions(&self, population: &Population) -> u64 {
+        (self.count() - self.done) * population.variants.len() as u64
+    }
+
     fn household(&self, place: u64) -> u64 {
         self.shard.number - 1 + place * self.shard.of
     }
@@ -118,6 +124,35 @@ pub fn play_all(
     })
 }
 
+/// Sessions that [`play_some`] plays.
+const SOME: usize = 4;
+/// Households whose lengths stand for all.
+const DRAWN: u64 = 200;
+
+/// Plays a few sessions of a plan, spread over its variants, and returns the share of the plan that they are, by the length of
+/// their titles: how long they take tells how long the plan takes.
+///
+/// # Errors
+/// A household that cannot be drawn or played.
+pub fn play_some(population: &Population, plan: &Plan) -> Result<f64, PopulationError> {
+    let drawn = DRAWN.min(plan.count());
+    let mut lengths_s = 0.0;
+    let mut played_s = 0.0;
+    for place in 0..drawn {
+        let household = Household::draw(population, plan.seed, plan.household(place))?;
+        lengths_s += household.length.as_secs_f64();
+        let variants = population.variants.len();
+        let number = place as usize;
+        if number < SOME {
+            let variant = &population.variants[number * variants / SOME % variants];
+            play(&household, variant, population.grants, plan.unix_ns)?;
+            played_s += household.length.as_secs_f64();
+        }
+    }
+    let all = plan.sessions(population) as f64;
+    Ok(played_s * drawn as f64 / (lengths_s * all))
+}
+
 fn work(
     population: &Population,
     plan: &Plan,
@@ -131,7 +166,7 @@ fn work(
             return;
         }
         let household = Household::draw(population, plan.seed, plan.household(place));
-        let outcome = household.map(|household| {
+        let outcome = household.and_then(|household| {
             let variants = population.variants.iter();
             variants
                 .map(|variant| play(&household, variant, population.grants, plan.unix_ns))

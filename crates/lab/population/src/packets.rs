@@ -26,14 +26,20 @@ pub(crate) enum Content {
     Voice { sent_ns: u64 },
 }
 
+/// What tells the packets of a connection apart on the line; none: those of calls.
+pub(crate) fn five_tuple(connection: Option<usize>) -> u64 {
+    connection.map_or(0, |connection| 1 + connection as u64)
+}
+
 impl Content {
     /// Its packet.
     pub fn packet(self, ecn: Ecn) -> Packet<Self> {
-        let (five_tuple, length) = match &self {
-            Self::Segment { connection, segment } => (1 + *connection as u64, segment.packet_length()),
-            Self::Request { connection, .. } => (1 + *connection as u64, REQUEST_BYTES),
-            Self::Voice { .. } => (0, VOICE_BYTES),
+        let (connection, length) = match &self {
+            Self::Segment { connection, segment } => (Some(*connection), segment.packet_length()),
+            Self::Request { connection, .. } => (Some(*connection), REQUEST_BYTES),
+            Self::Voice { .. } => (None, VOICE_BYTES),
         };
+        let five_tuple = five_tuple(connection);
         Packet {
             length,
             flow: FlowKey {

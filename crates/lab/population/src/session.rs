@@ -1,17 +1,20 @@
 //! A household's session with one pace: servers, line and home from the first request until the title is played and its
 //! length is over. It must not know other households.
 
-use weir_link::Nanos;
 use weir_link::discrete::Network;
+use weir_link::{FlowAccount, Link, Nanos};
+use weir_pacing::Burst;
 use weir_player::Outcome;
 use weir_record::{HouseholdNeighbour, HouseholdSession};
 use weir_stats::DurationHistogram;
 use weir_tcp::{Algorithm, EcnUse, Receiver, ReceiverConfig, Sender, SenderConfig};
 
+use crate::PopulationError;
 use crate::downloads::{Downloaded, Downloads};
 use crate::file::{Grants, NeighbourKind, Variant};
 use crate::home::{Home, User};
 use crate::household::{Household, Present};
+use crate::packets::{Content, five_tuple};
 use crate::servers::Servers;
 use crate::spread_text::word;
 use crate::viewer::Viewer;
@@ -36,22 +39,50 @@ struct World {
     home: Home,
     /// Connection of each neighbour that has one.
     connections: Vec<Option<usize>>,
+    /// Of connections while they are paced.
+    most_burst: Option<u32>,
 }
 
 /// Line towards the home at the end of the title.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Queue {
     byte_ns: u128,
     dropped: u64,
     marked: u64,
+    media: FlowAccount,
+    /// Of each neighbour.
+    neighbours: Vec<FlowAccount>,
+}
+
+impl Queue {
+    fn new(line: &Link<Content>, connections: &[Option<usize>]) -> Self {
+        let counters = line.counters();
+        let flow = |connection: Option<usize>| line.flow_account(five_tuple(connection));
+        Queue {
+            byte_ns: counters.queued_byte_ns,
+            dropped: counters.dropped.queue,
+            marked: counters.marked,
+            media: flow(Some(0)),
+            neighbours: connections.iter().copied().map(flow).collect(),
+        }
+    }
 }
 
 /// Plays a session. `unix_ns` is the start of the run, for its records.
-#[must_use]
-pub fn play(household: &Household, variant: &Variant, grants: Grants, unix_ns: u64) -> Played {
+///
+/// # Errors
+/// A queue of the variant that the link language refuses on this line.
+pub fn play(
+    household: &Household,
+    variant: &Variant,
+    grants: Grants,
+    unix_ns: u64,
+) -> Result<Played, PopulationError> {
+    let household = &*household.with(variant)?;
     let length_ns = u64::try_from(household.length.as_nanos()).unwrap_or(u64::MAX / MOST_LENGTHS);
     let mut world = World::new(household, variant, grants, length_ns);
     let mut network = Network::new(&household.link);
+    network.account_flows();
     let mut queue = None;
     let mut now_ns = 0;
     while let Some(at) = network.step(
@@ -61,12 +92,7 @@ pub fn play(household: &Household, variant: &Variant, grants: Grants, unix_ns: u
     ) {
         now_ns = at.0;
         if queue.is_none() && now_ns >= length_ns {
-            let counters = network.forward().counters();
-            queue = Some(Queue {
-                byte_ns: counters.queued_byte_ns,
-                dropped: counters.dropped.queue,
-                marked: counters.marked,
-            });
+            queue = Some(Queue::new(network.forward(), &world.connections));
         }
         let is_over = world.home.viewer().is_some_and(|viewer| viewer.ended.is_some());
         if is_over && now_ns >= length_ns {
@@ -74,10 +100,10 @@ pub fn play(household: &Household, variant: &Variant, grants: Grants, unix_ns: u
         }
     }
     let queue = queue.unwrap_or_default();
-    Played {
-        session: world.session(household, variant, now_ns, (unix_ns, length_ns), queue),
-        neighbours: world.neighbours(household, variant, unix_ns, length_ns),
-    }
+    Ok(Played {
+        neighbours: world.neighbours(household, variant, (unix_ns, length_ns), &queue.neighbours),
+        session: world.session(household, variant, now_ns, (unix_ns, length_ns), &queue),
+    })
 }
 
 impl World {
@@ -86,9 +112,18 @@ impl World {
             servers: Servers::default(),
             home: Home::default(),
             connections: Vec::new(),
+            most_burst: match variant.pace_burst {
+                Burst::Packets(packets) => Some(packets),
+                // What `auto` bounds are the kernel's bursts on round trips below 2 ms, which this TCP does not have.
+                Burst::Auto | Burst::Kernel => None,
+            },
         };
         let mut settings = household.settings.clone();
         settings.pace = variant.pace;
+        let grants = match (grants, variant.pace_factor) {
+            (Grants::Bounds { .. }, Some(factor)) => Grants::Bounds { factor },
+            (grants, _) => grants,
+        };
         let viewer = Viewer::new(settings, &household.manifest, grants);
         world.connect(household, User::Viewer(Box::new(viewer)), 0, 0);
         for present in &household.neighbours {
@@ -118,6 +153,7 @@ impl World {
                 Algorithm::Scalable => EcnUse::Accurate,
                 _ => EcnUse::Off,
             },
+            most_burst: self.most_burst,
             ..SenderConfig::new(algorithm)
         };
         self.servers.add(Sender::new(config, receiver.window));
@@ -130,7 +166,7 @@ impl World {
         variant: &Variant,
         now_ns: u64,
         (unix_ns, length_ns): (u64, u64),
-        queue: Queue,
+        queue: &Queue,
     ) -> HouseholdSession {
         let counters = self.servers.counters(0);
         let trips = self.servers.trips(0);
@@ -153,6 +189,10 @@ impl World {
             queue_mean_bytes: (queue.byte_ns / u128::from(length_ns.max(1))) as u64,
             queue_dropped: queue.dropped,
             queue_marked: queue.marked,
+            media_sojourn_mean_ns: mean_ns(&queue.media.sojourns),
+            media_sojourn_p99_ns: quantile_ns(&queue.media.sojourns, 0.99),
+            media_dropped: queue.media.dropped,
+            media_marked: queue.media.marked,
             ..HouseholdSession::default()
         };
         if let Some(viewer) = self.home.viewer() {
@@ -165,16 +205,22 @@ impl World {
         &self,
         household: &Household,
         variant: &Variant,
-        unix_ns: u64,
-        length_ns: u64,
+        (unix_ns, length_ns): (u64, u64),
+        flows: &[FlowAccount],
     ) -> Vec<HouseholdNeighbour> {
-        let neighbours = household.neighbours.iter().zip(&self.connections);
-        let row = |(present, connection): (&Present, &Option<usize>)| {
+        let connections = self.connections.iter().zip(flows);
+        let neighbours = household.neighbours.iter().zip(connections);
+        let row = |(present, (connection, flow)): (&Present, (&Option<usize>, &FlowAccount))| {
             let row = HouseholdNeighbour {
                 unix_ns,
                 household: household.number,
                 variant: variant.name.clone(),
                 neighbour: present.name.clone(),
+                sojourn_mean_ns: mean_ns(&flow.sojourns),
+                sojourn_p50_ns: quantile_ns(&flow.sojourns, 0.5),
+                sojourn_p99_ns: quantile_ns(&flow.sojourns, 0.99),
+                dropped: flow.dropped,
+                marked: flow.marked,
                 ..HouseholdNeighbour::default()
             };
             match connection.and_then(|connection| self.home.downloads(connection)) {
@@ -187,17 +233,24 @@ impl World {
 
     fn call(&self, row: HouseholdNeighbour, length_ns: u64) -> HouseholdNeighbour {
         let (all, beside) = (&self.home.voice, &self.home.voice_beside);
-        let mean = |delays: &DurationHistogram| delays.mean().map(|mean| mean as u64);
         HouseholdNeighbour {
             kind: "call".to_owned(),
             count: all.count(),
             lost: length_ns.div_ceil(VOICE_EVERY_NS).saturating_sub(all.count()),
-            time_mean_ns: mean(all),
-            time_quantile_ns: all.quantile(0.95).map(|quantile| quantile as u64),
-            beside_time_mean_ns: mean(beside),
+            time_mean_ns: mean_ns(all),
+            time_quantile_ns: quantile_ns(all, 0.95),
+            beside_time_mean_ns: mean_ns(beside),
             ..row
         }
     }
+}
+
+fn mean_ns(times: &DurationHistogram) -> Option<u64> {
+    times.mean().map(|mean| mean as u64)
+}
+
+fn quantile_ns(times: &DurationHistogram, share: f64) -> Option<u64> {
+    times.quantile(share).map(|quantile| quantile as u64)
 }
 
 fn put_viewer(viewer: &Viewer, now_ns: u64, session: &mut HouseholdSession) {

@@ -94,14 +94,19 @@ impl Viewer {
 
     /// The pace that the server grants: it knows of the player what CMCD reports.
     fn granted(&self, request: &Request) -> Option<Rate> {
-        if self.grants == Grants::Obeys || request.pace.is_none() {
+        let Grants::Bounds { factor } = self.grants else {
             return request.pace;
-        }
+        };
+        request.pace?;
         let asked = Ok(PaceRequest {
             keys: request.cmcd.clone(),
             header: None,
         });
-        PaceBounds::default().decide(&asked, request.expected_bytes).rate
+        let bounds = PaceBounds {
+            factor,
+            ..PaceBounds::default()
+        };
+        bounds.decide(&asked, request.expected_bytes).rate
     }
 
     /// The answer has begun.

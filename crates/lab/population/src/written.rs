@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use toml::Value;
 use weir_lab::scenario_file::Written;
+use weir_pacing::Burst;
 use weir_player::PacePolicy;
 use weir_units::{Rate, TimeSpan};
 
@@ -86,10 +87,14 @@ pub(crate) struct NeighbourText {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct VariantText {
     pub name: String,
     pub pace: Option<Written<PacePolicy>>,
+    pub queue: Option<Value>,
+    pub congestion: Option<Value>,
+    pub pace_factor: Option<f64>,
+    pub pace_burst: Option<Written<Burst>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -17,8 +17,8 @@ pub(crate) struct Pacing {
 }
 
 impl Pacing {
-    /// Whether a packet of `mss` bytes may leave now at this pace, bytes per second.
-    pub fn is_due(&mut self, now_ns: u64, rate: f64, mss: u32) -> bool {
+    /// Whether a packet of `mss` bytes may leave now at this pace, bytes per second, in bursts of at most `most_packets`.
+    pub fn is_due(&mut self, now_ns: u64, rate: f64, mss: u32, most_packets: u64) -> bool {
         if self.left > 0 {
             return true;
         }
@@ -26,7 +26,8 @@ impl Pacing {
             return false;
         }
         let bytes = (rate / BURSTS_PER_SECOND).min(MOST_BYTES as f64) as u64;
-        self.left = (bytes / u64::from(mss)).max(LEAST_PACKETS);
+        let usual = (bytes / u64::from(mss)).max(LEAST_PACKETS);
+        self.left = usual.min(most_packets.max(1));
         true
     }
 

@@ -37,6 +37,8 @@ pub struct SenderConfig {
     pub mss: u32,
     /// Highest pace, bits per second of IP packets (`SO_MAX_PACING_RATE`).
     pub most_rate: Option<u64>,
+    /// Most packets that leave back to back while there is a highest pace; none: as Linux chooses.
+    pub most_burst: Option<u32>,
     /// Of random choices.
     pub seed: u64,
 }
@@ -51,6 +53,7 @@ impl SenderConfig {
             ecn: EcnUse::Off,
             mss: USUAL_MSS,
             most_rate: None,
+            most_burst: None,
             seed: 0,
         }
     }
@@ -311,7 +314,9 @@ impl Sender {
         }
         let wants = self.has_to_send();
         let is_full = self.board.in_flight() >= self.window.packets;
-        if wants && !is_full && rate.is_some_and(|rate| !self.pacing.is_due(now_ns, rate, self.config.mss)) {
+        let most_burst = self.most_burst();
+        let mut is_due = |rate| self.pacing.is_due(now_ns, rate, self.config.mss, most_burst);
+        if wants && !is_full && rate.is_some_and(|rate| !is_due(rate)) {
             return None;
         }
         if !wants || is_full {
@@ -406,6 +411,11 @@ impl Sender {
             first_sent_ns: self.first_sent_ns,
             idle: self.counters.delivered < self.idle_until,
         }
+    }
+
+    fn most_burst(&self) -> u64 {
+        let of_pace = self.config.most_rate.and(self.config.most_burst);
+        of_pace.map_or(u64::MAX, u64::from)
     }
 
     /// Bytes per second at which packets leave; none: as the window allows.

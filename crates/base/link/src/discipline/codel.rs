@@ -178,7 +178,7 @@ impl ControlLaw {
         if account.mark(&mut waiting.packet, self.spec.ecn) {
             return Some(waiting);
         }
-        account.drop_waiting();
+        account.drop_waiting(waiting.packet.flow);
         None
     }
 }

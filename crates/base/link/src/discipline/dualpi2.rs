@@ -181,7 +181,7 @@ impl<P> QueueDiscipline<P> for DualPi2<P> {
             if !dropped {
                 return Some(waiting);
             }
-            account.drop_waiting();
+            account.drop_waiting(waiting.packet.flow);
         }
     }
 

@@ -87,7 +87,7 @@ impl<P> FqCodel<P> {
         for packet in (0..dropped).map_while(|_| queue.fifo.pop()) {
             self.packets -= 1;
             self.bytes -= u64::from(packet.packet.length);
-            account.dropped_while_waiting += 1;
+            account.drop_for_room(packet.packet.flow);
         }
     }
 

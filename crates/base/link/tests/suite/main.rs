@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod accounts;
 mod allocation;
 mod aqm;
 mod caps;

@@ -306,6 +306,10 @@ fn load() -> Vec<Record> {
             queue_mean_bytes: 1420,
             queue_dropped: 1421,
             queue_marked: 1422,
+            media_sojourn_mean_ns: Some(1427),
+            media_sojourn_p99_ns: None,
+            media_dropped: 1428,
+            media_marked: 1429,
         }),
         Record::HouseholdNeighbour(HouseholdNeighbour {
             unix_ns: 3_000,
@@ -320,6 +324,11 @@ fn load() -> Vec<Record> {
             beside_time_mean_ns: None,
             throughput: Some(1426),
             beside_throughput: None,
+            sojourn_mean_ns: Some(1430),
+            sojourn_p50_ns: Some(1431),
+            sojourn_p99_ns: None,
+            dropped: 1432,
+            marked: 1433,
         }),
         Record::TaskSecond(TaskSecond {
             unix_ns: 3_000,

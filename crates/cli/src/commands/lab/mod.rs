@@ -1,16 +1,20 @@
 //! `weir lab`: emulated networks on this host.
 
 mod calibrate;
+mod grid;
+mod household_rows;
+pub(super) mod households;
 mod link;
 mod neighbour;
 mod pacing;
-pub(super) mod population;
+mod population;
 mod profiles;
 mod run;
 mod scenario_text;
 mod simulate;
 mod supervise;
 mod traps;
+mod tune;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -31,6 +35,8 @@ pub fn run(command: &LabCommand, global: &GlobalOptions) -> Result<ExitCode, Fai
         LabCommand::Calibrate(args) => calibrate::run(args, global),
         LabCommand::Pacing(args) => pacing::run(args, global),
         LabCommand::Population(args) => done(population::run(args, global)),
+        LabCommand::Grid(args) => done(grid::run(args, global)),
+        LabCommand::Tune(args) => done(tune::run(args, global)),
         LabCommand::Traps(args) => done(traps::run(args, global)),
         LabCommand::Simulate(args) => done(simulate::run(args, global)),
         LabCommand::Link(command) => link::run(command, global),

@@ -78,7 +78,7 @@ fn interval(change: Option<&Change>) -> String {
 }
 
 /// A relative change, with its sign.
-fn signed(change: f64) -> String {
+pub(super) fn signed(change: f64) -> String {
     let sign = if change < 0.0 { "-" } else { "+" };
     format!("{sign}{}", format_percent(change.abs()))
 }

@@ -87,7 +87,7 @@ fn all_parts_are_reached(documents: &[Document]) {
         texts.map(str::to_owned).collect()
     };
     let kinds =
-        "find-capacity flows lab load mtu pacing population recv rtt send survey tcp tcp-sweep testbed"
+        "find-capacity flows grid lab load mtu pacing population recv rtt send survey tcp tcp-sweep testbed tune"
             .split(' ');
     assert_eq!(strings("runs-list", "kind"), kinds.map(str::to_owned).collect());
     let search = of("runs-list")

@@ -119,6 +119,8 @@ lab-profiles-show 0 lab profiles --show lte
 lab-pacing-list 0 lab pacing --list
 lab-pacing-show 0 lab pacing --show sammy-lab
 lab-population 0 lab population homes.toml --shard 1/2
+lab-grid 0 lab grid homes.toml --households 2 --queues tail-drop,codel --congestion cubic --paces none,top:2
+lab-tune 0 lab tune homes.toml --households 4 --paces top:1.5,top:2 --bursts auto
 lab-population-list 0 lab population --list
 lab-population-show 0 lab population --show homes
 lab-traps 0 lab traps

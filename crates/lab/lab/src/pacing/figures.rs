@@ -54,7 +54,7 @@ pub enum Unit {
 
 /// What a figure of this name counts.
 pub fn unit_of(name: &str) -> Unit {
-    const TIMES: [&str; 8] = [
+    const TIMES: [&str; 9] = [
         "owd",
         "owd_above_min",
         "completion",
@@ -63,6 +63,7 @@ pub fn unit_of(name: &str) -> Unit {
         "first_byte",
         "rtt",
         "startup",
+        "sojourn",
     ];
     let mut parts = name.split('.').skip(1);
     let last = name.rsplit('.').next().unwrap_or_default();

@@ -11,7 +11,7 @@ fn played(text: &str) -> Vec<Played> {
     let household = Household::draw(&population, 1, 0).unwrap_or_else(|error| panic!("{error}"));
     let variants = population.variants.iter();
     variants
-        .map(|variant| play(&household, variant, population.grants, 0))
+        .map(|variant| play(&household, variant, population.grants, 0).expect("a line"))
         .collect()
 }
 

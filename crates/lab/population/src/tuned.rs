@@ -1,0 +1,286 @@
+//! What a search for a pace came to: harm to the viewer and gain of the neighbours of each candidate, the front of both, and a
+//! recommendation. It must not know how candidates were chosen or played.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use weir_record::{HouseholdNeighbour, HouseholdSession};
+use weir_stats::student_quantile;
+
+use crate::tune::Tuner;
+
+/// What a household got with a variant.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Measured {
+    /// Of the session to its viewer, bits per second.
+    value: f64,
+    /// Logarithm of each neighbour's time, by name.
+    times: BTreeMap<String, f64>,
+}
+
+impl Measured {
+    /// The value of a session: the bits of media played, less those of the top rung over the time of start-up and stalls, over
+    /// the length of the title (Yin et al., SIGCOMM 2015, without a term for switches).
+    pub fn set_value(&mut self, row: &HouseholdSession, top_rung: f64) {
+        let waited_ns = row.stalled_ns + row.startup_ns.unwrap_or(row.length_ns);
+        let bits_ns = row.bitrate as f64 * row.played_ns as f64 - top_rung * waited_ns as f64;
+        self.value = bits_ns / row.length_ns.max(1) as f64;
+    }
+
+    /// The time of a neighbour: of a call the 95th percentile of its one-way delay, of downloads their mean.
+    pub fn set_time(&mut self, row: &HouseholdNeighbour) {
+        let time_ns = match row.kind.as_str() {
+            "call" => row.time_quantile_ns,
+            _ => row.time_mean_ns,
+        };
+        if let Some(time_ns) = time_ns.filter(|time_ns| *time_ns > 0) {
+            self.times.insert(row.neighbour.clone(), (time_ns as f64).ln());
+        }
+    }
+}
+
+/// What each household loses and what its neighbours gain, against the unpaced session.
+#[derive(Clone, Debug, Default)]
+struct Effects {
+    /// By household: lost value as a share of the mean unpaced one.
+    harm: BTreeMap<u64, f64>,
+    /// By household that has neighbours: mean change of the logarithm of their times.
+    logs: BTreeMap<u64, f64>,
+}
+
+type OfVariant = BTreeMap<u64, Measured>;
+
+impl Effects {
+    fn new(unpaced: &OfVariant, paced: &OfVariant) -> Self {
+        let mean_value = mean(unpaced.values().map(|measured| measured.value));
+        let mut effects = Effects::default();
+        for (household, after) in paced {
+            let Some(before) = unpaced.get(household) else {
+                continue;
+            };
+            let lost = (before.value - after.value) / mean_value.abs().max(1.0);
+            effects.harm.insert(*household, lost);
+            let changes: Vec<f64> = after
+                .times
+                .iter()
+                .filter_map(|(name, time)| Some(time - before.times.get(name)?))
+                .collect();
+            if !changes.is_empty() {
+                effects.logs.insert(*household, mean(changes.into_iter()));
+            }
+        }
+        effects
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (count, sum) = values.fold((0u64, 0.0), |(count, sum), value| (count + 1, sum + value));
+    if count == 0 { 0.0 } else { sum / count as f64 }
+}
+
+fn gain(mean_log: f64) -> f64 {
+    1.0 - mean_log.exp()
+}
+
+/// Gain less weighted harm. That viewers are better off does not count: more than chance it is not expected to be.
+fn scored(gain: f64, harm: f64, harm_weight: f64) -> f64 {
+    gain - harm_weight * harm.max(0.0)
+}
+
+/// The score over the households that both have.
+pub(crate) fn score(unpaced: &OfVariant, paced: &OfVariant, harm_weight: f64) -> f64 {
+    let effects = Effects::new(unpaced, paced);
+    let harm = mean(effects.harm.values().copied());
+    scored(gain(mean(effects.logs.values().copied())), harm, harm_weight)
+}
+
+/// A figure of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Estimate for all households.
+    pub mean: f64,
+    /// 95 % interval; none with fewer than three households.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// A mean over households of which a candidate was played with the first `n` of `N` only: the mean of its differences from
+/// a candidate that was played with all of them, added to that one's mean (the difference estimator of double sampling:
+/// Cochran, Sampling Techniques, 1977, section 12.8).
+fn estimate(of: &BTreeMap<u64, f64>, whole: &BTreeMap<u64, f64>) -> Estimate {
+    let differences: Vec<f64> = of
+        .iter()
+        .filter_map(|(household, value)| Some(value - whole.get(household)?))
+        .collect();
+    let few = differences.len() as f64;
+    let all = (whole.len() as f64).max(few);
+    let estimate = mean(whole.values().copied()) + mean(differences.iter().copied());
+    let interval = (differences.len() > 2).then(|| {
+        let of_difference = variance(&differences) * (1.0 / few - 1.0 / all).max(0.0);
+        let of_mean = variance(&of.values().copied().collect::<Vec<_>>()) / all;
+        let half = student_quantile(0.05, few - 1.0) * (of_difference + of_mean).sqrt();
+        (estimate - half, estimate + half)
+    });
+    Estimate {
+        mean: estimate,
+        interval,
+    }
+}
+
+fn variance(values: &[f64]) -> f64 {
+    let center = mean(values.iter().copied());
+    let squares: f64 = values.iter().map(|value| (value - center).powi(2)).sum();
+    squares / (values.len() as f64 - 1.0)
+}
+
+/// A candidate.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Trial {
+    /// What players ask for, as `weir load --pace`.
+    pub pace: String,
+    /// Burst of the server, as `weir origin --pace-burst`.
+    pub pace_burst: String,
+    /// Factor of the server, as `weir origin --pace-factor`.
+    pub pace_factor: f64,
+    /// Households that it was played with.
+    pub households: u64,
+    /// Value that viewers lose, as a share of the mean unpaced one.
+    pub harm: Estimate,
+    /// Share by which the times of neighbours fall.
+    pub gain: Estimate,
+    /// Gain less weighted harm, which counts from 0 on.
+    pub score: f64,
+    /// No other candidate has more gain without more harm.
+    pub on_front: bool,
+}
+
+/// What a search came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TuneSummary {
+    /// Name of the file.
+    pub population: String,
+    /// Households that the last candidates were played with.
+    pub households: u64,
+    /// Sessions that were played.
+    pub sessions: u64,
+    /// Sessions that were not played to their end.
+    pub unfinished: u64,
+    /// How many percent of gain one percent of harm outweighs.
+    pub harm_weight: f64,
+    /// The candidate with the highest score of those that were played with all households; none before the end.
+    pub recommended: Option<Recommended>,
+    /// Place in `candidates` of the knee of the front: furthest from the line between its ends.
+    pub knee: Option<usize>,
+    /// All candidates, by harm.
+    pub candidates: Vec<Trial>,
+    /// Text of the file.
+    pub inputs: String,
+}
+
+/// Settings.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Recommended {
+    /// Place in `candidates`.
+    pub place: usize,
+    /// Options of `weir origin`.
+    pub origin: String,
+    /// Option of `weir load`, and the policy of any player.
+    pub player: String,
+}
+
+impl Tuner {
+    /// The summary of what was taken up.
+    #[must_use]
+    pub fn summary(&self) -> TuneSummary {
+        let unpaced = &self.measured[0];
+        let is_over = self.round().is_none();
+        let best = self.left[0];
+        let whole = Effects::new(unpaced, &self.measured[best]);
+        let mut candidates: Vec<(usize, Trial)> = (1..self.variants.len())
+            .map(|place| (place, self.trial(place, &whole)))
+            .collect();
+        candidates.sort_by(|a, b| a.1.harm.mean.total_cmp(&b.1.harm.mean));
+        let best = candidates.iter().position(|(place, _)| *place == best);
+        let mut candidates: Vec<Trial> = candidates.into_iter().map(|(_, trial)| trial).collect();
+        mark_front(&mut candidates);
+        TuneSummary {
+            population: self.population.name.clone(),
+            households: unpaced.len() as u64,
+            sessions: self.measured.iter().map(|of| of.len() as u64).sum(),
+            unfinished: self.unfinished,
+            harm_weight: self.tuning.harm_weight,
+            recommended: best
+                .filter(|_| is_over)
+                .map(|place| Recommended::new(place, &candidates[place])),
+            knee: knee(&candidates),
+            candidates,
+            inputs: self.population.inputs.clone(),
+        }
+    }
+
+    fn trial(&self, place: usize, whole: &Effects) -> Trial {
+        let variant = &self.variants[place];
+        let effects = Effects::new(&self.measured[0], &self.measured[place]);
+        let harm = estimate(&effects.harm, &whole.harm);
+        let logs = estimate(&effects.logs, &whole.logs);
+        let gained = Estimate {
+            mean: gain(logs.mean),
+            interval: logs.interval.map(|(low, high)| (gain(high), gain(low))),
+        };
+        Trial {
+            pace: variant.pace.to_string(),
+            pace_burst: variant.pace_burst.to_string(),
+            pace_factor: variant.pace_factor.unwrap_or(1.0),
+            households: self.measured[place].len() as u64,
+            score: scored(gained.mean, harm.mean, self.tuning.harm_weight),
+            harm,
+            gain: gained,
+            on_front: false,
+        }
+    }
+}
+
+impl Recommended {
+    fn new(place: usize, trial: &Trial) -> Self {
+        let burst = match trial.pace_burst.as_str() {
+            "auto" => String::new(),
+            burst => format!(" --pace-burst {burst}"),
+        };
+        Recommended {
+            place,
+            origin: format!("--pace --pace-factor {}{burst}", trial.pace_factor),
+            player: format!("--pace {}", trial.pace),
+        }
+    }
+}
+
+/// Marks the candidates, which are in the order of their harm, that no other one dominates.
+fn mark_front(candidates: &mut [Trial]) {
+    let mut most = f64::NEG_INFINITY;
+    for trial in candidates {
+        trial.on_front = trial.gain.mean > most;
+        most = most.max(trial.gain.mean);
+    }
+}
+
+/// The knee: of the front, scaled to its ends, the point furthest from the line between them (Satopaa et al. 2011).
+fn knee(candidates: &[Trial]) -> Option<usize> {
+    let front: Vec<(usize, &Trial)> = candidates
+        .iter()
+        .enumerate()
+        .filter(|(_, trial)| trial.on_front)
+        .collect();
+    let ((_, first), (_, last)) = (front.first()?, front.last()?);
+    let scaled = |value: f64, from: f64, to: f64| {
+        if to > from {
+            (value - from) / (to - from)
+        } else {
+            0.0
+        }
+    };
+    let above = |trial: &Trial| {
+        scaled(trial.gain.mean, first.gain.mean, last.gain.mean)
+            - scaled(trial.harm.mean, first.harm.mean, last.harm.mean)
+    };
+    let furthest = front.iter().max_by(|a, b| above(a.1).total_cmp(&above(b.1)))?;
+    Some(furthest.0)
+}
