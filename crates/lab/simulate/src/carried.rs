@@ -16,8 +16,8 @@ use weir_wire::{MAX_FEEDBACK_LENGTH, MediaFraming, SessionId, UnixNanos};
 use crate::path::START_UNIX_NS;
 use crate::wire::round_trip_ns;
 
-/// Bytes of a payload as the state machines see it.
-const PAYLOAD: u32 = 16;
+/// Bytes of a payload as the state machines see it: with its framing, two vectors of the code's arithmetic.
+const PAYLOAD: u32 = 8;
 /// Maximum packets of a frame here.
 const MOST_PACKETS: u64 = 1 << 16;
 /// IPv4 and UDP headers, bytes.
