@@ -206,6 +206,28 @@ impl Store {
         read().map_err(StoreError::at("read what was watched", &self.path))
     }
 
+    /// Whether a path has cells that start in `from_s..to_s` (Unix seconds).
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn has_watch_cells(
+        &self,
+        path: PathId,
+        span: Span,
+        from_s: u64,
+        to_s: u64,
+    ) -> Result<bool, StoreError> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT 1 FROM watch_cells
+                 WHERE path_id = ?1 AND span_s = ?2 AND start_s >= ?3 AND start_s < ?4 LIMIT 1",
+            )?;
+            let span = clamped(span.seconds());
+            statement.exists(params![path.0, span, clamped(from_s), clamped(to_s)])
+        };
+        read().map_err(StoreError::at("read what was watched", &self.path))
+    }
+
     /// Start of the last cell of a path, Unix seconds; none if it has none.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ use weir_watch::flows::FlowResult;
 use weir_watch::gather::sum;
 use weir_watch::rare::{Rare, Rate};
 
+use crate::others::{self, Other};
 use crate::{EvidenceError, Request};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -39,6 +40,8 @@ pub(crate) struct Facts<'a> {
     pub rates: Vec<Rate>,
     pub tests: Vec<Test>,
     pub hosts: Vec<HostRow>,
+    /// Other paths of the store that were measured in the span.
+    pub others: Vec<Other>,
 }
 
 /// A flow test.
@@ -130,6 +133,7 @@ pub(crate) fn read<'a>(store: &Store, request: &'a Request) -> Result<Facts<'a>,
             .filter_map(|event| Rate::of(*event, &counts))
             .collect(),
         hosts: hosts(store, request, &runs)?,
+        others: others::read(store, request, path)?,
         tests: runs.iter().filter_map(test).collect(),
     })
 }

@@ -5,6 +5,7 @@
 
 mod archive;
 mod facts;
+mod others;
 mod page;
 mod plot;
 mod tables;

@@ -9,6 +9,7 @@ use weir_watch::rare::Rate;
 
 use crate::File;
 use crate::facts::{Facts, FlowRow, Test};
+use crate::others::AtOnce;
 
 /// Rows of a table of the page; the files have all.
 const MOST_ROWS: usize = 100;
@@ -64,6 +65,7 @@ pub(crate) fn html(facts: &Facts<'_>, files: &[File]) -> String {
         "Times are UTC. Dashed lines are changes. Where a line is broken, nothing was measured or answered.",
     );
     changes(&mut page, facts);
+    others(&mut page, facts);
     dark_flows(&mut page, facts);
     alarms(&mut page, facts);
     hosts(&mut page, facts);
@@ -165,6 +167,36 @@ fn changes(page: &mut Page, facts: &Facts<'_>) {
         &rows,
         "changes.csv",
     );
+}
+
+/// Whether other paths changed at the same time: whose fault it can be.
+fn others(page: &mut Page, facts: &Facts<'_>) {
+    if facts.changes.is_empty() {
+        return;
+    }
+    page.heading("Other paths at the time of these changes");
+    if facts.others.is_empty() {
+        return page.text("The store has no other path that was measured then.");
+    }
+    let row = |change: &WatchChange| {
+        let at_once = AtOnce::of(change, &facts.request.far, &facts.others);
+        let mut row = vec![format_utc(change.since_unix_ns), change.metric.clone()];
+        row.extend([
+            at_once.changed.join(", "),
+            at_once.unchanged.join(", "),
+            at_once.scope.to_owned(),
+        ]);
+        row
+    };
+    let rows: Vec<Vec<String>> = facts.changes.iter().map(row).collect();
+    let columns = [
+        "time (UTC)",
+        "metric",
+        "changed within 15 min",
+        "did not change",
+        "so it is common to",
+    ];
+    page.table(&columns, &rows, "the store");
 }
 
 fn dark_flows(page: &mut Page, facts: &Facts<'_>) {
@@ -304,7 +336,7 @@ fn excluded(page: &mut Page, facts: &Facts<'_>) {
 fn method(page: &mut Page, facts: &Facts<'_>) {
     page.heading("Method");
     let request = facts.request;
-    let span_s = (request.until_ns - request.since_ns) / 1_000_000_000;
+    let span_s = request.until_ns.saturating_sub(request.since_ns) / 1_000_000_000;
     let minutes = facts.over_time.len();
     page.text(&format!(
         "Weir {} on the near host sent windows of small UDP packets to the far host all the time and took the time until each \

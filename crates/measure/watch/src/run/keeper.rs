@@ -33,7 +33,7 @@ pub(super) struct Keeper {
     counts: Vec<(PathId, WatchCount)>,
     /// The problem that was said last.
     failing: Option<String>,
-    /// Cells that did not fit in memory since the problem began.
+    /// Rows that did not fit in memory since the problem began.
     dropped: u64,
     /// Alarms of the store that are not reported yet.
     turns: Vec<Event>,
@@ -74,15 +74,17 @@ impl Keeper {
             run_id: event.run_id,
             detail: event.detail.clone(),
         };
-        if self.events.len() < MOST_EVENTS {
-            self.events.push((path, row));
+        match self.events.len() < MOST_EVENTS {
+            true => self.events.push((path, row)),
+            false => self.dropped += 1,
         }
     }
 
     /// Takes counts of a path.
     pub fn count(&mut self, path: PathId, counts: Vec<WatchCount>) {
-        if self.counts.len() < MOST_EVENTS {
-            self.counts.extend(counts.into_iter().map(|count| (path, count)));
+        match self.counts.len() < MOST_EVENTS {
+            true => self.counts.extend(counts.into_iter().map(|count| (path, count))),
+            false => self.dropped += counts.len() as u64,
         }
     }
 
@@ -105,7 +107,7 @@ impl Keeper {
         if self.failing.take().is_some() {
             let lost = match std::mem::take(&mut self.dropped) {
                 0 => String::new(),
-                dropped => format!("; {dropped} seconds of paths did not fit in memory and are lost"),
+                dropped => format!("; {dropped} rows did not fit in memory and are lost"),
             };
             self.turn(
                 now_ns,

@@ -368,7 +368,11 @@ impl Running<'_> {
         self.keeper.tidy(&self.store, &self.paths, &config.keep, now_ns);
         self.outbox
             .wake(now_ns, |event| silenced(config, event, now_ns).is_some());
-        events.extend(self.keeper.turns());
+        let here = &config.hosts[config.here].name;
+        events.extend(self.keeper.turns().into_iter().map(|event| Event {
+            from: here.clone(),
+            ..event
+        }));
         events.into_iter().for_each(|event| self.report(event));
         if let Some(server) = &self.metrics {
             server.show(metrics::page(&self.paths));

@@ -1,9 +1,11 @@
-//! The rate of false alarms over 200 seeds of 90 days: three minutes of CPU time.
+//! The rate of false alarms over 200 seeds of 90 days, and what is found of changes in 90 days of fifty paths: some minutes of
+//! CPU time.
 
 #![allow(clippy::unwrap_used)]
 
 #[path = "../suite/changes.rs"]
 mod changes;
+mod mesh;
 #[path = "../suite/noise.rs"]
 mod noise;
 

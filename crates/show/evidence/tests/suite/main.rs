@@ -53,6 +53,10 @@ fn store(folder: &Path) -> Store {
         high: 30.5e6,
     };
     store.put_watch_change(path, &change).unwrap();
+    // Another path, on which nothing changes.
+    let other = store.watch_path("lon", "par").unwrap();
+    let minutes_of_other: Vec<_> = minutes.iter().map(|cell| (other, cell.clone())).collect();
+    store.put_watch_cells(Span::Minute, &minutes_of_other).unwrap();
     let run = flow_test(&store);
     let event = |event: &str, state: &str, detail: &str| WatchEvent {
         unix_ns: (START_S + 1_800) * SECOND,
@@ -182,6 +186,7 @@ fn the_archive_is_whole_readable_and_the_same_each_time() {
         "<td>i-0&lt;1</td>",
         "a flow to &lt;b&gt;ams&lt;/b&gt; was dark",
         "bounds its error to UTC by 2.00 ms",
+        "<td>p90</td><td></td><td>lon to par</td><td>this path alone</td>",
     ] {
         assert!(rest.contains(words), "'{words}' is not in {rest}");
     }
@@ -215,12 +220,12 @@ fn a_part_of_the_span_has_its_own_packets_and_what_is_not_there_is_said() {
         "{said}"
     );
     let unknown = Request {
-        far: "par".to_owned(),
+        far: "mad".to_owned(),
         ..request(0, 7_200)
     };
     let said = refused(unknown).to_string();
     assert_eq!(
         said,
-        "no watcher has measured from 'lon' to 'par'; measured are lon..ams"
+        "no watcher has measured from 'lon' to 'mad'; measured are lon..ams, lon..par"
     );
 }
