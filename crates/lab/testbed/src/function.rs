@@ -154,6 +154,18 @@ impl Function {
                 self.id
             ))))
         };
+        let parameters = self
+            .parameters
+            .iter()
+            .flat_map(|(name, spec)| [name, &spec.description, &spec.default]);
+        let shown = [&self.id, &self.description].into_iter().chain(parameters);
+        if shown
+            .chain(self.all_inputs())
+            .chain(&self.outputs)
+            .any(|text| text.chars().any(char::is_control))
+        {
+            return wrong("names, descriptions and defaults have no control characters".to_owned());
+        }
         if self.command.is_empty() != self.relay {
             return wrong(
                 "command: write a program with its arguments, or relay = true, not both".to_owned(),
@@ -387,6 +399,9 @@ mod tests {
         let base = "id = 'x'\ndescription = 'y'\ninputs = ['in']\n";
         assert!(said(&format!("{base}command = ['a', '{{nonsense}}']")).contains("{nonsense}"));
         assert!(said(&format!("{base}command = []")).contains("command"));
+        let escape = "id = 'x'\ndescription = \"\\u001b[2J\"\ninputs = ['in']\ncommand = ['a']";
+        assert!(said(escape).contains("control characters"));
+        assert!(said(&format!("{base}relay = true")).contains("yes-really-load-this-host"));
         assert!(said("id = 'x'\ndescription = 'y'\ncommand = ['a']").contains("input port"));
         let file = "command = ['a']\n[[file]]\nname = '../a'\ntext = ''";
         assert!(said(&format!("{base}{file}")).contains("'../a'"));

@@ -181,8 +181,8 @@ impl Workflow {
             ));
         }
         Ok(Workflow {
-            id: document.general.id.clone(),
-            description: document.general.description.clone(),
+            id: one_line(&document.general.id),
+            description: one_line(&document.general.description),
             tasks,
             connections,
         })

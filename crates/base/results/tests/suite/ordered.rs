@@ -94,8 +94,8 @@ fn bins_are_counted_by_subject_and_before_the_start_too() {
     assert_eq!(subjects[12..17], [(1, 2), (2, 2), (1, 2), (1, 4), (1, 16)]);
     // Two kinds of requests, failures of one, viewers, metrics of two sources, and the distribution of one time.
     assert_eq!(subjects[17..22], [(2, 2), (1, 1), (1, 2), (2, 1), (1, 1)]);
-    // A household with one variant, and a neighbour of it.
-    assert_eq!(subjects[22..], [(1, 1), (1, 1)]);
+    // A household with one variant, and a neighbour of it; a task of a testbed.
+    assert_eq!(subjects[22..], [(1, 1), (1, 1), (1, 1)]);
 }
 
 #[test]
