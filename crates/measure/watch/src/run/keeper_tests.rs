@@ -183,3 +183,29 @@ fn what_is_too_old_or_too_much_is_deleted_and_the_last_day_stays() {
     assert_eq!(counts(), (700, 30, 1));
     assert!(store.used_bytes().unwrap() < used);
 }
+
+#[test]
+fn a_rule_that_is_new_and_holds_is_reported_once_and_so_is_its_end() {
+    let (_, _folder, store, path) = run(|_| false);
+    let hosts = "here = \"lon\"\n[[host]]\nname = \"lon\"\n[[host]]\nname = \"ams\"\n";
+    let with = |above: &str| {
+        let rule = format!("[[rule]]\nname = \"new\"\nmetric = \"p90\"\nabove = \"{above}\"\n");
+        crate::config::read(&format!("{hosts}{rule}"), None).unwrap()
+    };
+    let now_ns = (START_S + HOURS * 3_600) * 1_000_000_000;
+    let mut keeper = Keeper::default();
+    let mut news = |above: &str| {
+        let config = with(above);
+        let opened = Path::open(&store, &config, (0, config.pairs[0]), now_ns).unwrap();
+        let events = opened.unreported(&store, now_ns).unwrap();
+        events.iter().for_each(|event| keeper.keep(path.id, event));
+        keeper.store(&store, now_ns);
+        events.iter().map(|event| event.state).collect::<Vec<_>>()
+    };
+    assert_eq!(news("1s"), []);
+    assert_eq!(news("30ms"), [State::Raised]);
+    // As after a restart.
+    assert_eq!(news("30ms"), []);
+    assert_eq!(news("1s"), [State::Cleared]);
+    assert_eq!(news("1s"), []);
+}

@@ -248,6 +248,7 @@ impl Running<'_> {
     fn open_paths(&mut self, now_ns: u64) -> Result<(), StoreError> {
         let config = &self.watcher.config;
         let mut before = std::mem::take(&mut self.paths);
+        let mut news = Vec::new();
         for (pair, hosts) in config.own_pairs() {
             let names = (&config.hosts[hosts.from].name, &config.hosts[hosts.to].name);
             let known = before.iter().position(|path| path.is_between(names));
@@ -260,8 +261,10 @@ impl Running<'_> {
             for event in path.standing(&self.store, config, now_ns)? {
                 self.outbox.stands(&event);
             }
+            news.extend(path.unreported(&self.store, now_ns)?);
             self.paths.push(path);
         }
+        news.into_iter().for_each(|event| self.report(event));
         Ok(())
     }
 
@@ -399,6 +402,8 @@ impl Running<'_> {
                 self.generation += 1;
                 // Of the paths that are in the new one no more, too.
                 self.flush(clock::unix_ns());
+                // What was raised just now is to be known as reported.
+                self.keeper.store(&self.store, clock::unix_ns());
                 (self.watcher.config, self.watcher.plan) = (config, plan);
                 let now_ns = clock::unix_ns();
                 self.schedule = Schedule::new(&self.watcher.config, &self.watcher.plan, now_ns);

@@ -35,6 +35,8 @@ pub(super) struct Path {
     pub watch: Watch,
     pub rules: Rules,
     pub seen_until_s: u64,
+    /// The last event of each rule in the minutes that were read again.
+    replayed: BTreeMap<String, Event>,
     /// Why the last RTT test failed.
     pub last_failure: Option<String>,
     /// Changes found so far, by metric.
@@ -58,12 +60,14 @@ impl Path {
         let id = store.watch_path(from, to)?;
         let mut watch = Watch::new(Sensitivity::default());
         let mut rules = Rules::of(config, pair);
+        let mut replayed = BTreeMap::new();
         let last = store.last_watch_cell(id, Span::Minute)?;
         let until_s = last.map_or(0, |start| start + 60);
         for cell in store.watch_cells(id, Span::Minute, until_s.saturating_sub(PAST_S), until_s)? {
             // What is found here was reported when it was found.
             watch.push(&minute(&cell));
-            rules.push((from, to), &cell);
+            let events = rules.push((from, to), &cell).into_iter();
+            replayed.extend(events.map(|event| (event.subject.clone(), event)));
         }
         let past = store.watch_events(id, now_ns.saturating_sub(PAST_S * 1_000_000_000), u64::MAX)?;
         let mut standing: BTreeSet<String> = BTreeSet::new();
@@ -80,6 +84,7 @@ impl Path {
             pair: number,
             id,
             rules,
+            replayed,
             flows: Flows::with_dark(standing),
             went_dark: 0,
             from: from.clone(),
@@ -102,24 +107,61 @@ impl Path {
         (number, pair): (usize, Pair),
     ) -> Result<Self, StoreError> {
         let mut rules = Rules::of(config, pair);
+        let mut replayed = BTreeMap::new();
         let until_s = self.seen_until_s;
         for cell in store.watch_cells(self.id, Span::Minute, until_s.saturating_sub(PAST_S), until_s)? {
-            rules.push(self.names(), &cell);
+            let events = rules.push(self.names(), &cell).into_iter();
+            replayed.extend(events.map(|event| (event.subject.clone(), event)));
         }
         Ok(Path {
             pair: number,
             rules,
+            replayed,
             ..self
         })
     }
 
+    /// The last stored event of each alarm.
+    fn stored(
+        &self,
+        store: &Store,
+        now_ns: u64,
+    ) -> Result<BTreeMap<(String, String), WatchEvent>, StoreError> {
+        let from_ns = now_ns.saturating_sub(RATE_DAYS * PAST_S * 1_000_000_000);
+        let events = store.watch_events(self.id, from_ns, u64::MAX)?.into_iter();
+        Ok(events
+            .map(|event| ((event.event.clone(), event.subject.clone()), event))
+            .collect())
+    }
+
+    /// Alarms of rules that the minutes of the last day raise or clear and that were not reported: the rule is new or has
+    /// another limit, or the watcher was killed.
+    pub fn unreported(&self, store: &Store, now_ns: u64) -> Result<Vec<Event>, StoreError> {
+        let stored = self.stored(store, now_ns)?;
+        let news = |(rule, raised): (&str, bool)| {
+            let key = (What::Rule.as_str().to_owned(), rule.to_owned());
+            let was_raised = stored
+                .get(&key)
+                .is_some_and(|event| event.state == State::Raised.as_str());
+            if raised == was_raised {
+                return None;
+            }
+            let last = self.replayed.get(rule);
+            let fits = last.filter(|event| (event.state == State::Raised) == raised);
+            fits.cloned().or_else(|| {
+                let names = self.names();
+                let detail = format!("{} to {}: rule '{rule}' does not hold any more", names.0, names.1);
+                let mut over = Event::of_path(now_ns, What::Rule, State::Cleared, names, detail);
+                over.subject = rule.to_owned();
+                Some(over)
+            })
+        };
+        Ok(self.rules.replayed().filter_map(news).collect())
+    }
+
     /// Alarms of rules and flows that stand, for an Alertmanager, which forgets them.
     pub fn standing(&self, store: &Store, config: &Config, now_ns: u64) -> Result<Vec<Event>, StoreError> {
-        let from_ns = now_ns.saturating_sub(RATE_DAYS * PAST_S * 1_000_000_000);
-        let mut raised = BTreeMap::new();
-        for event in store.watch_events(self.id, from_ns, u64::MAX)? {
-            raised.insert((event.event.clone(), event.subject.clone()), event);
-        }
+        let raised = self.stored(store, now_ns)?;
         let is_standing = |event: &WatchEvent| match event.event.as_str() {
             "rule" => self.rules.is_raised(&event.subject),
             "flow_dark" => event.state == State::Raised.as_str(),

@@ -42,6 +42,14 @@ impl Rules {
         found.is_some_and(|ruled| ruled.alarm.is_raised())
     }
 
+    /// Names of those over minutes, which can be replayed, and whether their alarm stands.
+    pub fn replayed(&self) -> impl Iterator<Item = (&str, bool)> {
+        let of_minutes =
+            |ruled: &&Ruled| !matches!(ruled.rule.metric, RuleMetric::DarkFlows | RuleMetric::Unreachable);
+        let each = self.0.iter().filter(of_minutes);
+        each.map(|ruled| (ruled.rule.name.as_str(), ruled.alarm.is_raised()))
+    }
+
     /// Names of all, and whether their alarm stands.
     pub fn standing(&self) -> impl Iterator<Item = (&str, bool)> {
         let each = self.0.iter();
