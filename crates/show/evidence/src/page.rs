@@ -95,12 +95,15 @@ fn answer(page: &mut Page, facts: &Facts<'_>) {
         Some(value) => format_duration(value),
         None => "-".to_owned(),
     };
-    let loss = match whole.sent {
-        0 => "-".to_owned(),
-        sent => format_percent(whole.lost as f64 / sent as f64),
+    let loss = match (whole.sent, whole.lost) {
+        (_, 0) => "None of them was".to_owned(),
+        (sent, lost) => format!(
+            "{} of them were",
+            format_percent(lost as f64 / sent.max(1) as f64)
+        ),
     };
     let mut text = format!(
-        "From {} to {} UTC, {} test packets were sent from {} to {} and answered or lost, over {} in all. {loss} of them were \
+        "From {} to {} UTC, {} test packets were sent from {} to {} and answered or lost, over {} in all. {loss} \
          lost. The round-trip time was {} in the median; 90 % of the packets took less than {}.",
         format_utc(request.since_ns),
         format_utc(request.until_ns),

@@ -11,6 +11,8 @@ const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 280.0;
 /// Space for labels: left, right, top and bottom.
 const MARGIN: [f64; 4] = [84.0, 16.0, 24.0, 36.0];
+/// The axis of shares ends no lower.
+const LEAST_SHARE: f64 = 0.001;
 /// Marks of the axis of values.
 const TICKS: u32 = 4;
 
@@ -64,7 +66,8 @@ fn draw(facts: &Facts<'_>, lines: &[Line], from_zero: bool, words: impl Fn(f64) 
         values().fold(most, f64::min)
     };
     // A line that is flat needs a height, too.
-    let room = ((most - least) * 0.08).max(most * 0.01).max(1e-6);
+    let least_room = if from_zero { LEAST_SHARE } else { 1.0 };
+    let room = ((most - least) * 0.08).max(most * 0.01).max(least_room);
     let low = if from_zero { 0.0 } else { (least - room).max(0.0) };
     let high = most + room;
     let (begin_s, end_s) = (

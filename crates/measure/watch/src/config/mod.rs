@@ -19,7 +19,8 @@ use weir_units::{ByteCount, Rate, TimeSpan};
 pub(crate) use check::LONGEST_EVERY_NS;
 pub use file::{MOST_FILE_BYTES, read};
 pub use keep::Keep;
-pub use rule::{Rule, RuleMetric, Silence, has};
+pub(crate) use rule::has;
+pub use rule::{Rule, RuleMetric, Silence};
 
 /// Maximum number of hosts in a file.
 pub const MOST_HOSTS: usize = 1_000;
@@ -61,6 +62,23 @@ impl Config {
     pub fn own_pairs(&self) -> impl Iterator<Item = (usize, Pair)> + '_ {
         let all = self.pairs.iter().copied().enumerate();
         all.filter(|(_, pair)| pair.from == self.here)
+    }
+
+    /// The reason of the silence in which a moment of a pair falls, by the names of its hosts; none if there is no silence.
+    #[must_use]
+    pub fn silenced(&self, (from, to): (&str, &str), unix_ns: u64) -> Option<String> {
+        let position = |name: &str| self.hosts.iter().position(|host| host.name == name);
+        let pair = Pair {
+            from: position(from)?,
+            to: position(to)?,
+        };
+        let holds = |silence: &&Silence| {
+            (silence.from_ns..silence.to_ns).contains(&unix_ns) && has(silence.pairs.as_ref(), pair)
+        };
+        self.silences
+            .iter()
+            .find(holds)
+            .map(|silence| silence.reason.clone())
     }
 
     /// Whether the far host of a pair is a STAMP reflector, which answers RTT packets and nothing else.

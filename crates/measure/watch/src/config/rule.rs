@@ -108,7 +108,7 @@ pub struct Silence {
 
 /// Whether a list of pairs has a pair; no list has all.
 #[must_use]
-pub fn has(pairs: Option<&BTreeSet<Pair>>, pair: Pair) -> bool {
+pub(crate) fn has(pairs: Option<&BTreeSet<Pair>>, pair: Pair) -> bool {
     pairs.is_none_or(|pairs| pairs.contains(&pair))
 }
 

@@ -82,6 +82,12 @@ fn rules_and_silences_are_of_all_pairs_or_of_some() {
     };
     assert_eq!((of(slow), of(dark)), (vec![true, true], vec![true, false]));
     let silence = &config.silences[0];
+    let reason = |from: &str, to: &str, unix_ns| config.silenced((from, to), unix_ns);
+    let maintenance = Some("maintenance".to_owned());
+    assert_eq!(reason("lon", "ams", silence.from_ns), maintenance);
+    assert_eq!(reason("ams", "lon", silence.to_ns - 1), maintenance);
+    assert_eq!(reason("lon", "ams", silence.to_ns), None);
+    assert_eq!(reason("lon", "", silence.from_ns), None);
     // `date -u -d 2026-03-01T22:00:00Z +%s`
     assert_eq!(silence.from_ns, 1_772_402_400_000_000_000);
     assert_eq!(silence.to_ns - silence.from_ns, minutes(360));

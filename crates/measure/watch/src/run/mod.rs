@@ -28,7 +28,7 @@ use weir_net::clock;
 use weir_net::host::HostFacts;
 use weir_results::{NewRun, Outcome, RunId, Store, StoreError};
 
-use crate::config::{Config, Pair, Silence, has};
+use crate::config::Config;
 use crate::event::{Event, State, What};
 use crate::plan::Plan;
 use crate::schedule::{Kind, Schedule, Start, Task};
@@ -336,7 +336,10 @@ impl Running<'_> {
 
     /// Stores an event if it is an alarm or a test of a path, and lets it out.
     fn report(&mut self, mut event: Event) {
-        event.silenced = silenced(&self.watcher.config, &event, event.unix_ns);
+        event.silenced = self
+            .watcher
+            .config
+            .silenced((&event.from, &event.to), event.unix_ns);
         let is_its = |path: &&Path| path.names() == (event.from.as_str(), event.to.as_str());
         let is_test = event.event == What::Test && event.run_id.is_some();
         if event.state != State::Happened || is_test {
@@ -369,8 +372,8 @@ impl Running<'_> {
         }
         let config = &self.watcher.config;
         self.keeper.tidy(&self.store, &self.paths, &config.keep, now_ns);
-        self.outbox
-            .wake(now_ns, |event| silenced(config, event, now_ns).is_some());
+        let is_silenced = |event: &Event| config.silenced((&event.from, &event.to), now_ns).is_some();
+        self.outbox.wake(now_ns, is_silenced);
         let here = &config.hosts[config.here].name;
         events.extend(self.keeper.turns().into_iter().map(|event| Event {
             from: here.clone(),
@@ -423,23 +426,6 @@ impl Running<'_> {
         );
         self.report(event);
     }
-}
-
-/// The reason of the silence in which an event of a path falls.
-fn silenced(config: &Config, event: &Event, now_ns: u64) -> Option<String> {
-    let position = |name: &String| config.hosts.iter().position(|host| host.name == *name);
-    let pair = Pair {
-        from: position(&event.from)?,
-        to: position(&event.to)?,
-    };
-    let holds = |silence: &&Silence| {
-        (silence.from_ns..silence.to_ns).contains(&now_ns) && has(silence.pairs.as_ref(), pair)
-    };
-    config
-        .silences
-        .iter()
-        .find(holds)
-        .map(|silence| silence.reason.clone())
 }
 
 /// The path of the store, for the threads of tests.
