@@ -65,3 +65,25 @@ fn every_workflow_that_we_ship_is_one_and_so_is_its_json() {
         assert_eq!(tasks(&from_json), tasks(&workflow), "{name}");
     }
 }
+
+#[test]
+fn the_examples_of_the_page_are_right() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/testbed.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let blocks = page
+        .split("```toml\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap_or_default());
+    let (workflows, functions): (Vec<&str>, Vec<&str>) = blocks.partition(|block| block.contains("[[task]]"));
+    assert!(!workflows.is_empty() && !functions.is_empty());
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("workflow.toml");
+    for workflow in workflows {
+        std::fs::write(&path, workflow).expect("a file");
+        read(&path).unwrap_or_else(|error| panic!("{error} in:\n{workflow}"));
+    }
+    for function in functions {
+        weir_testbed::Function::read(function, false)
+            .unwrap_or_else(|error| panic!("{error} in:\n{function}"));
+    }
+}
