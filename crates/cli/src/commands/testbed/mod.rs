@@ -17,6 +17,7 @@ use weir_testbed::{
     Capabilities, Document, Ended as Measured, Function, Functions, Published, Registry, Setting, Summary,
     TestbedError, Watch, Workflow,
 };
+use weir_units::format_utc;
 
 use super::output::{print, say};
 use super::result::StoredResult;
@@ -130,7 +131,7 @@ fn measure(args: &TestbedRunArgs, global: &GlobalOptions) -> Result<(), Failure>
 fn about() -> String {
     let facts = HostFacts::read(None);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let day = tables::utc(clock::unix_ns());
+    let day = format_utc(clock::unix_ns());
     format!(
         "{cores} cores, {}, Linux {}; {}; weir {}.",
         facts.cpu,
