@@ -43,7 +43,7 @@ fn merged_shards_have_the_figures_of_the_whole() {
         0,
         "lab population homes.toml --seed 2 --shard 1/3 --json --db other.db",
     );
-    ran(2, "runs merge a.db:1 other.db:1 --db again.db").error_has("another population, seed");
+    ran(2, "runs merge a.db:1 other.db:1 --db again.db").error_has("another population, grid, seed");
 }
 
 #[test]

@@ -105,7 +105,7 @@ pub struct Estimate {
 
 /// A mean over households of which a candidate was played with the first `n` of `N` only: the mean of its differences from
 /// a candidate that was played with all of them, added to that one's mean (the difference estimator of double sampling:
-/// Cochran, Sampling Techniques, 1977, section 12.8).
+/// Cochran, Sampling Techniques, 1977, chapter 12).
 fn estimate(of: &BTreeMap<u64, f64>, whole: &BTreeMap<u64, f64>) -> Estimate {
     let differences: Vec<f64> = of
         .iter()
@@ -283,4 +283,77 @@ fn knee(candidates: &[Trial]) -> Option<usize> {
     };
     let furthest = front.iter().max_by(|a, b| above(a.1).total_cmp(&above(b.1)))?;
     Some(furthest.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: differences 1, 1 and 1.3 over three of four households, their variance 0.03, that of 2, 3 and 4.3 is 1.33; the
+    /// 97.5 % quantile of Student with two degrees of freedom is 4.302653.
+    #[test]
+    fn an_estimate_adds_the_mean_difference_to_the_mean_of_all() {
+        let values = |values: &[f64]| (0..).zip(values.iter().copied()).collect();
+        let found = estimate(&values(&[2.0, 3.0, 4.3]), &values(&[1.0, 2.0, 3.0, 4.0]));
+        assert!((found.mean - 3.6).abs() < 1e-12);
+        let (low, high) = found.interval.expect("three households");
+        let half = 4.302_653 * (0.03 * (1.0 / 3.0 - 1.0 / 4.0) + 1.33 / 4.0f64).sqrt();
+        assert!(
+            (low - 3.6 + half).abs() < 1e-5 && (high - 3.6 - half).abs() < 1e-5,
+            "{low} {high}"
+        );
+    }
+
+    fn trial(harm: f64, gain: f64) -> Trial {
+        let figure = |mean| Estimate { mean, interval: None };
+        Trial {
+            pace: "top:2".to_owned(),
+            pace_burst: "auto".to_owned(),
+            pace_factor: 2.0,
+            households: 1,
+            harm: figure(harm),
+            gain: figure(gain),
+            score: scored(gain, harm, 10.0),
+            on_front: false,
+        }
+    }
+
+    /// The line from (0, 0.1) to (0.1, 0.3) is 0.8 below (0.02, 0.29) scaled to it.
+    #[test]
+    fn the_knee_is_the_point_of_the_front_furthest_above_its_ends() {
+        let mut all = [
+            trial(0.0, 0.1),
+            trial(0.01, 0.05),
+            trial(0.02, 0.29),
+            trial(0.1, 0.3),
+        ];
+        mark_front(&mut all);
+        assert_eq!(
+            all.each_ref().map(|trial| trial.on_front),
+            [true, false, true, true]
+        );
+        assert_eq!((knee(&all), knee(&[])), (Some(2), None));
+    }
+
+    #[test]
+    fn harm_counts_and_its_opposite_does_not() {
+        assert!((scored(0.2, 0.01, 10.0) - 0.1).abs() < 1e-12);
+        assert!((scored(0.2, -0.01, 10.0) - 0.2).abs() < 1e-12);
+    }
+
+    /// A title of 100 s at 2 Mbit/s, of which 10 s were waited for with a top rung of 4 Mbit/s.
+    #[test]
+    fn waiting_costs_the_top_rung() {
+        let row = HouseholdSession {
+            length_ns: 100,
+            played_ns: 100,
+            startup_ns: Some(4),
+            stalled_ns: 6,
+            bitrate: 2_000_000,
+            ..HouseholdSession::default()
+        };
+        let mut measured = Measured::default();
+        measured.set_value(&row, 4e6);
+        assert!((measured.value - 1.6e6).abs() < 1e-6);
+    }
 }

@@ -9,8 +9,10 @@ use super::{or_dash, pacing_figure, table, titled};
 /// What neighbours gain, and their figures in each cell; with `all`, every figure and the text of the file.
 pub fn grid(summary: &GridSummary, all: bool) -> String {
     let mut text = gains(summary);
-    let is_of_neighbour =
-        |figure: &&GridFigure| summary.gains.iter().any(|gain| gain.figure == figure.figure);
+    let is_of_neighbour = |figure: &&GridFigure| {
+        let is_gained = summary.gains.iter().any(|gain| gain.figure == figure.figure);
+        is_gained || figure.figure.ends_with(".sojourn_share")
+    };
     for figure in summary
         .figures
         .iter()
