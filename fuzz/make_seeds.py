@@ -91,6 +91,25 @@ max-bytes = "20MB"
 bytes-a-day = "2GB"
 usd-a-month = 9
 """,
+    "rules": WATCH + """[keep]
+bytes = "10GB"
+seconds = "3d"
+[[rule]]
+name = "loss"
+metric = "loss"
+above = "0.5%"
+until = "10min"
+pairs = [["lon", "ams"]]
+labels = { severity = "page" }
+[[rule]]
+name = "dark"
+metric = "dark-flows"
+above = "0.5/day"
+[[silence]]
+from = 2026-03-01T22:00:00Z
+to = 2026-03-02T04:00:00Z
+reason = "maintenance"
+""",
     "reflector": WATCH.replace('"mesh"', '[["lon", "r"]]') + '[[host]]\nname = "r"\nstamp = true\n',
 }
 for name, text in WATCHES.items():
