@@ -95,7 +95,7 @@ impl Plan {
 type Outcome = Result<Vec<Played>, PopulationError>;
 
 /// Plays the households of a plan with each variant, and gives them out in their order, until `stopped` says so: then those
-/// that are being played are finished.
+/// that are being played are given up.
 ///
 /// # Errors
 /// The first household that cannot be drawn.
@@ -167,11 +167,18 @@ fn work(
         }
         let household = Household::draw(population, plan.seed, plan.household(place));
         let outcome = household.and_then(|household| {
-            let variants = population.variants.iter();
+            // Of a grid, a household takes long: it is given up, and played again if the run is continued.
+            let variants = population.variants.iter().take_while(|_| !ends());
             variants
                 .map(|variant| play(&household, variant, population.grants, plan.unix_ns))
-                .collect()
+                .collect::<Result<Vec<_>, _>>()
         });
+        if outcome
+            .as_ref()
+            .is_ok_and(|played| played.len() < population.variants.len())
+        {
+            return;
+        }
         if sender.send((place, outcome)).is_err() {
             return;
         }
