@@ -33,9 +33,14 @@ export const population: Description = {
     if (run.outcome === "running")
       return [{ severity: "information", sentence: "Households are being played; results appear when all are done." }];
     const unfinished = num(dig(run.summary, "unfinished")) ?? 0;
+    const played = `${plural(num(dig(run.summary, "households")) ?? 0, "household")} played`;
     const beside = besidePublished(figuresOf(run));
-    const found: Headline[] = [];
-    if (beside) found.push({ severity: "information", sentence: `${beside}; the result holds for its inputs.` });
+    const found: Headline[] = [
+      {
+        severity: "information",
+        sentence: `${played}${beside ? `; ${beside}` : ""}. The result holds for its inputs.`,
+      },
+    ];
     if (unfinished > 0)
       found.push({
         severity: "notice",

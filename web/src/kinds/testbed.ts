@@ -30,6 +30,8 @@ export const testbed: Description = {
       severity: "fault",
       sentence: `The task ${taskName(task)} ended in error.`,
     }));
+    for (const task of limits(run))
+      found.push({ severity: "information", sentence: `${taskName(task)} was the limit: its own cores were busy.` });
     if (tasksOf(run).length > 0 && limits(run).length === 0)
       found.push({
         severity: "notice",

@@ -92,6 +92,8 @@ test("the head has the three published figures, and says what did not end", () =
     ["change of RTT", "−20 %"],
   ]);
   const said = description.headlines?.(context).map((one) => one.sentence) ?? [];
-  expect(said[0]).toBe("1 of 2 changes is within the published range; the result holds for its inputs.");
+  expect(said[0]).toBe(
+    "50 households played; 1 of 2 changes is within the published range. The result holds for its inputs.",
+  );
   expect(said[1]).toMatch(/^1 session did not end/);
 });

@@ -41,7 +41,11 @@ test("only a task that kept its own cores busy is the limit", () => {
     ["storage", 1],
     ["origin", 0.95],
   ]);
-  expect(descriptionOf(busy).headlines?.(busy)).toEqual([]);
+  expect(
+    descriptionOf(busy)
+      .headlines?.(busy)
+      .map((one) => one.sentence),
+  ).toEqual(["origin was the limit: its own cores were busy."]);
 });
 
 test("the head has both rates and their ratio, and a task in error is a fault", () => {
