@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests of the crates, of analysis/ and of the page. Many of them wait more than they compute, so four lanes run in
-# parallel: the end-to-end tests; those of meshes; the page; everything else. No lane stops at the first failure.
+# parallel: the end-to-end tests; those of meshes, then analysis/; the page; everything else. No lane stops at the first failure.
 set -uo pipefail
 
 cd "$(dirname "$0")/.."
@@ -24,6 +24,7 @@ end_to_end() {
 
 meshes() {
     step "the end-to-end tests of meshes" cargo test --workspace --test e2e -- mesh::
+    step "analysis/: the scripts in Python and R against weir" make --no-print-directory test-analysis
 }
 
 page() {
@@ -34,7 +35,6 @@ all_else() {
     step "cargo test --workspace, but for the end-to-end tests" \
         cargo test --workspace --no-fail-fast --lib --bins --test suite
     step "cargo test --workspace --doc" cargo test --workspace --no-fail-fast --doc
-    step "analysis/: the scripts in Python and R against weir" make --no-print-directory test-analysis
 }
 
 echo "==> cargo test --workspace --no-run"
