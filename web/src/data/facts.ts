@@ -12,6 +12,12 @@ export function dig(value: unknown, ...path: string[]): unknown {
   return here;
 }
 
+/** The objects in a list; none where there is no list. */
+export function objects(value: unknown, ...path: string[]): Json[] {
+  const found = dig(value, ...path);
+  return Array.isArray(found) ? found.filter((one) => typeof one === "object" && one !== null) : [];
+}
+
 export function num(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }

@@ -1,7 +1,7 @@
 // The result of a run of `weir lab pacing` from its summary: the comparison of variants, and every trial. It knows no
 // chart.
 import type { Json, Run } from "./document";
-import { dig, num } from "./facts";
+import { dig, num, objects } from "./facts";
 
 export interface Change {
   variant: string;
@@ -56,10 +56,6 @@ export interface Trial {
   distributions: Distribution[];
 }
 
-const list = (value: unknown, name: string): Json[] => {
-  const found = dig(value, name);
-  return Array.isArray(found) ? found.filter((one) => typeof one === "object" && one !== null) : [];
-};
 const text = (value: unknown) => (typeof value === "string" ? value : "");
 const numbers = (value: unknown): number[] => (Array.isArray(value) ? value.map((one) => num(one) ?? 0) : []);
 
@@ -76,17 +72,17 @@ function change(value: Json): Change {
 
 /** Every figure of every case and congestion control, in the order of the scenario. */
 export function figureRows(run: Run): FigureRow[] {
-  return list(run.summary, "comparisons").flatMap((comparison) =>
-    list(comparison, "figures").map((row) => ({
+  return objects(run.summary, "comparisons").flatMap((comparison) =>
+    objects(comparison, "figures").map((row) => ({
       case: text(comparison.case),
       congestion: text(comparison.congestion),
       figure: text(row.figure),
       alone: num(dig(row.alone, "median")),
-      variants: list(row, "variants").flatMap((one) => {
+      variants: objects(row, "variants").flatMap((one) => {
         const median = num(one.median);
         return median === null ? [] : [{ name: text(one.variant), median }];
       }),
-      changes: list(row, "changes").map(change),
+      changes: objects(row, "changes").map(change),
       expected: text(row.expected) || null,
       paperPercent: num(row.paper_percent),
     })),
@@ -115,20 +111,20 @@ function distributions(value: unknown): Distribution[] {
 }
 
 export function trials(run: Run): Trial[] {
-  return list(run.summary, "trials").map((one) => ({
+  return objects(run.summary, "trials").map((one) => ({
     case: text(one.case),
     congestion: text(one.congestion),
     variant: typeof one.variant === "string" ? one.variant : null,
     repeat: num(one.repeat) ?? 0,
     startedUnixNs: num(one.started_unix_ns) ?? 0,
     durationNs: num(one.duration_ns) ?? 0,
-    connection: list(one, "connection").map((reading) => ({
+    connection: objects(one, "connection").map((reading) => ({
       unixNs: num(reading.unix_ns) ?? 0,
       remotePort: num(reading.remote_port) ?? 0,
       rttNs: num(reading.rtt_ns),
       ackedBytes: num(reading.acked_bytes) ?? 0,
     })),
-    queue: list(one, "queue").map((second) => ({
+    queue: objects(one, "queue").map((second) => ({
       unixNs: num(second.unix_ns) ?? 0,
       meanBytes: num(second.mean_bytes) ?? 0,
     })),
@@ -147,7 +143,7 @@ export interface Group {
 
 /** Trials by case and congestion control, in the order in which they were first made. */
 export function groups(run: Run): Group[] {
-  const named = list(run.parameters, "variants").map((one) => text(one.name));
+  const named = objects(run.parameters, "variants").map((one) => text(one.name));
   const found = new Map<string, Group>();
   for (const trial of trials(run)) {
     const key = JSON.stringify([trial.case, trial.congestion]);

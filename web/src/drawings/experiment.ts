@@ -1,7 +1,7 @@
 // Charts and tables of an experiment: configurations over the ramp, results of each, and the throughput model.
 import type { Layer, XYSpec } from "../charts/model";
 import type { Json, Run } from "../data/document";
-import { dig, num } from "../data/facts";
+import { dig, num, objects } from "../data/facts";
 import { Table } from "../data/table";
 import { h, table as tableOf } from "../dom";
 import { count, digits, nanoseconds, percent, plural, rate } from "../format";
@@ -11,13 +11,7 @@ import { colour } from "./palette";
 
 const DASHES = [undefined, "5 3", "1 3", "8 3 2 3"];
 
-/** A list in the summary. */
-function list(run: Run, ...path: string[]): Json[] {
-  const found = dig(run.summary, ...path);
-  return Array.isArray(found) ? found.filter((one) => typeof one === "object" && one !== null) : [];
-}
-
-export const groups = (run: Run): Json[] => list(run, "groups");
+export const groups = (run: Run): Json[] => objects(run.summary, "groups");
 
 /** The parts of an experiment, in the order of its file. */
 export function partNames(run: Run): string[] {
@@ -235,7 +229,7 @@ export const resultTables: Drawing = ({ run }) =>
   });
 
 export const publishedTable: Drawing = ({ run }) => {
-  const rows = list(run, "published", "rows");
+  const rows = objects(run.summary, "published", "rows");
   if (rows.length === 0) return null;
   const head = [
     "",
@@ -330,7 +324,7 @@ export const throughput: Drawing = ({ run }) =>
 
 /** The model's line through the runs that it was fitted to. */
 export const model: Drawing = ({ run }): XYSpec | null => {
-  const points = list(run, "model", "points");
+  const points = objects(run.summary, "model", "points");
   const factor = num(dig(run.summary, "model", "factor"));
   if (points.length === 0 || factor === null) return null;
   const number = (point: Json, name: string) => num(point[name]) ?? 0;
@@ -389,7 +383,7 @@ export const model: Drawing = ({ run }): XYSpec | null => {
 
 /** Stalls of viewers by group, where runs play in real time. */
 export const stalls: Drawing = ({ run }) => {
-  const done = list(run, "done").filter((one) => num(dig(one, "outcome", "rebuffer_ratio")) !== null);
+  const done = objects(run.summary, "done").filter((one) => num(dig(one, "outcome", "rebuffer_ratio")) !== null);
   if (done.length === 0) return null;
   const all = groups(run);
   const bars = all

@@ -31,7 +31,7 @@ export function inItsUnit(figure: string, value: number): string {
 }
 
 const signed = (figure: string, value: number) => (value > 0 ? "+" : "") + inItsUnit(figure, value);
-const signedPercent = (share: number) => `${share > 0 ? "+" : ""}${percent(share)}`;
+export const signedPercent = (share: number) => `${share > 0 ? "+" : ""}${percent(share)}`;
 
 export function changeText(figure: string, change: Change): string {
   const relative = change.relative === null ? "" : ` (${signedPercent(change.relative)})`;

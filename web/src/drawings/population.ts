@@ -2,11 +2,11 @@
 // all figures as a table. It knows no household.
 import type { Layer, XYSpec } from "../charts/model";
 import type { Json, Run } from "../data/document";
-import { dig, num } from "../data/facts";
+import { dig, num, objects } from "../data/facts";
 import { h, table as tableOf } from "../dom";
-import { count, percent, plural } from "../format";
+import { count, plural } from "../format";
 import type { Drawing } from "../kinds/describe";
-import { inItsUnit, isOwn } from "./pacing-figures";
+import { inItsUnit, isOwn, signedPercent } from "./pacing-figures";
 import { C, colour } from "./palette";
 
 export interface Variant {
@@ -24,9 +24,6 @@ export interface Figured {
   variants: Variant[];
   published: { range: [number, number]; source: string } | null;
 }
-
-const list = (value: unknown): Json[] =>
-  Array.isArray(value) ? value.filter((one) => typeof one === "object" && one !== null) : [];
 
 function pair(value: unknown): [number, number] | null {
   const [low, high] = Array.isArray(value) ? value.map(num) : [];
@@ -47,20 +44,18 @@ function variantOf(one: Json): Variant {
 
 /** Figures of a run that are not 0 in every household. */
 export function figuresOf(run: Run): Figured[] {
-  return list(dig(run.summary, "figures"))
+  return objects(run.summary, "figures")
     .map((one) => {
       const range = pair(dig(one, "published", "change"));
       const source = String(dig(one, "published", "source") ?? "");
       return {
         figure: String(one.figure ?? ""),
-        variants: list(one.variants).map(variantOf),
+        variants: objects(one.variants).map(variantOf),
         published: range && { range, source },
       };
     })
     .filter((one) => one.variants.some((variant) => variant.mean !== 0));
 }
-
-const signed = (share: number) => `${share > 0 ? "+" : ""}${percent(share)}`;
 
 function changesOf(all: Figured[], id: string, title: string): XYSpec | null {
   const shown = all.filter((one) => one.variants.some((variant) => variant.change !== null));
@@ -97,7 +92,7 @@ function changesOf(all: Figured[], id: string, title: string): XYSpec | null {
     title,
     note: `Change of the mean over households from ${base}, with its 95 % interval.`,
     x: { kind: "band", label: "figure", format: count, places: shown.map((one) => one.figure) },
-    y: { kind: "linear", label: "change", format: signed, exact: signed, zero: false },
+    y: { kind: "linear", label: "change", format: signedPercent, exact: signedPercent, zero: false },
     layers,
     rules: [{ axis: "y", value: 0, label: "no change", short: "0" }],
     height: 320,
@@ -156,9 +151,9 @@ export const populationTable: Drawing = ({ run }) => {
       variant.name,
       count(variant.households),
       ...[variant.mean, ...variant.quantiles].map((value) => inItsUnit(one.figure, value)),
-      variant.change === null ? "–" : signed(variant.change),
-      variant.interval === null ? "–" : variant.interval.map(signed).join(" to "),
-      one.published === null || place === 0 ? "–" : one.published.range.map(signed).join(" to "),
+      variant.change === null ? "–" : signedPercent(variant.change),
+      variant.interval === null ? "–" : variant.interval.map(signedPercent).join(" to "),
+      one.published === null || place === 0 ? "–" : one.published.range.map(signedPercent).join(" to "),
     ]),
   );
   const numeric = head.map((_, i) => i).filter((i) => i > 1);
@@ -189,7 +184,7 @@ export function changeOf(run: Run, figure: string): { value: string; detail: str
     ?.variants.at(-1);
   if (last?.change === null || last?.change === undefined) return null;
   return {
-    value: signed(last.change),
-    detail: last.interval ? `${last.name}; 95 % from ${last.interval.map(signed).join(" to ")}` : last.name,
+    value: signedPercent(last.change),
+    detail: last.interval ? `${last.name}; 95 % from ${last.interval.map(signedPercent).join(" to ")}` : last.name,
   };
 }

@@ -2,7 +2,7 @@
 // function.
 import type { BarsSpec } from "../charts/model";
 import type { Json, Run } from "../data/document";
-import { dig, num } from "../data/facts";
+import { dig, num, objects } from "../data/facts";
 import { h, table as tableOf } from "../dom";
 import { bytes, count, digits, nanoseconds, plural, rate } from "../format";
 import type { Drawing } from "../kinds/describe";
@@ -11,10 +11,7 @@ import { C } from "./palette";
 /** Share of its own cores above which a task is the limit, as the command has it. */
 const BUSY = 0.9;
 
-export function tasksOf(run: Run): Json[] {
-  const found = dig(run.summary, "tasks");
-  return Array.isArray(found) ? found.filter((one) => typeof one === "object" && one !== null) : [];
-}
+export const tasksOf = (run: Run): Json[] => objects(run.summary, "tasks");
 
 export const taskName = (task: Json) => String(task.task ?? "");
 

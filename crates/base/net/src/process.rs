@@ -167,13 +167,15 @@ pub fn in_network(namespace: &NetworkNamespace) -> io::Result<Vec<u32>> {
     let wanted = namespace.identity()?;
     let entries = fs::read_dir("/proc")?;
     let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let inside = |id: &u32| {
-        let found = fs::metadata(format!("/proc/{id}/ns/net"));
-        found.is_ok_and(|found| (found.dev(), found.ino()) == wanted)
-    };
-    let mut found: Vec<u32> = numbers.filter(inside).collect();
+    let mut found: Vec<u32> = numbers.filter(|id| is_inside(*id, wanted)).collect();
     found.sort_unstable();
     Ok(found)
+}
+
+/// Whether a process is in the network namespace of this device and inode.
+fn is_inside(id: u32, wanted: (u64, u64)) -> bool {
+    let found = fs::metadata(format!("/proc/{id}/ns/net"));
+    found.is_ok_and(|found| (found.dev(), found.ino()) == wanted)
 }
 
 /// Kills all processes in a network namespace, and those that they start meanwhile; `limit_ms` is how long it waits for each end.
@@ -193,7 +195,7 @@ pub fn kill_in_network(namespace: &NetworkNamespace, limit_ms: u32) -> io::Resul
             let Ok(handle) = ProcessHandle::of(id) else {
                 continue;
             };
-            if !in_network(namespace)?.contains(&id) {
+            if !is_inside(id, namespace.identity()?) {
                 continue;
             }
             handle.signal(libc::SIGKILL);

@@ -20,6 +20,7 @@ pub mod origin;
 mod process;
 mod relay;
 mod report_file;
+mod shared_data;
 
 use std::time::Duration;
 
@@ -37,6 +38,7 @@ pub use noise::Noise;
 pub use process::{Finished, Running, binary, ran, run, run_within, started, wait_until, weir, weir_line};
 pub use relay::{Datagram, HELLO_ACK, MTU_PROBE, RTT_REPLY, RTT_REQUEST, Relay};
 pub use report_file::unpacked;
+pub use shared_data::shared_data;
 
 /// What takes longer hangs: several times what anything takes on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(180);

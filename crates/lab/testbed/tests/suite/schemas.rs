@@ -1,37 +1,15 @@
 //! Our documents by MPEG's schemas, and documents of another implementation by ours. Both are in the folder that
 //! `WEIR_SHARED_DATA` names, else in `../shared/data` beside the checkout.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use weir_rig::shared_data;
 
 use crate::{read, shipped};
 
-const VARIABLE: &str = "WEIR_SHARED_DATA";
-
-/// The folder, or none where no data is available, which is printed on standard error past the capture of a test's
-/// output.
 fn data() -> Option<PathBuf> {
-    let named = std::env::var_os(VARIABLE).map(PathBuf::from);
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data");
-    let folder = named.clone().unwrap_or(beside).join("nbmp");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    assert!(
-        named.is_none(),
-        "{VARIABLE} is set, but {} is no folder",
-        folder.display()
-    );
-    let text = format!(
-        "\n*** NOT CHECKED against MPEG's schemas: {} is not there; name the folder with nbmp/ in it in {VARIABLE} ***\n",
-        folder.display()
-    );
-    std::io::stderr()
-        .write_all(text.as_bytes())
-        .expect("standard error");
-    None
+    shared_data("nbmp", "MPEG's schemas")
 }
 
 fn json_of(path: &Path) -> Value {

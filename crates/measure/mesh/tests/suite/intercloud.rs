@@ -2,36 +2,16 @@
 //! (`data/make_intercloud.py`). The data are in the folder that `WEIR_SHARED_DATA` names, else in `../shared/data`
 //! beside the checkout.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use weir_mesh::import::{ImportOptions, Imported, import, read_locations};
 use weir_mesh::place::Places;
 use weir_mesh::report::{Report, report};
+use weir_rig::shared_data;
 
-const VARIABLE: &str = "WEIR_SHARED_DATA";
-
-/// The folder with the published results, or none where it is missing, which is printed on standard error past the
-/// capture of a test's output.
 fn published() -> Option<PathBuf> {
-    let named = std::env::var_os(VARIABLE).map(PathBuf::from);
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data");
-    let folder = named.clone().unwrap_or(beside);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    assert!(
-        named.is_none(),
-        "{VARIABLE} is set, but {} is no folder",
-        folder.display()
-    );
-    let text = format!(
-        "\n*** NOT CHECKED against published results: {} is not there; name their folder in {VARIABLE} ***\n",
-        folder.display()
-    );
-    std::io::stderr().write_all(text.as_bytes()).unwrap();
-    None
+    shared_data("", "published results")
 }
 
 fn data(folder: &Path, name: &str) -> Vec<u8> {

@@ -3,42 +3,19 @@
 //! `WEIR_SHARED_DATA` names, else in `../shared/data` beside the checkout.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use weir_player::virtual_time::{Step, SteppedLink, play};
 use weir_player::{AbrRule, Event, Manifest, MediaKind, Outcome, Player, Rung, Settings, Track};
+use weir_rig::shared_data;
 use weir_units::Rate;
 
-const VARIABLE: &str = "WEIR_SHARED_DATA";
 /// How far a time-average bitrate may be from Sabre's, as a share of it, and stalls, in seconds: no more than rounding.
 const BITRATE_MARGIN: f64 = 1e-4;
 const STALL_MARGIN: f64 = 1e-3;
-
-/// The folder, or none where no data is available, which is printed on standard error past the capture of a test's
-/// output.
-fn data() -> Option<PathBuf> {
-    let named = std::env::var_os(VARIABLE).map(PathBuf::from);
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data");
-    let folder = named.clone().unwrap_or(beside).join("abr");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    assert!(
-        named.is_none(),
-        "{VARIABLE} is set, but {} is no folder",
-        folder.display()
-    );
-    let text = format!(
-        "\n*** NOT CHECKED against Sabre: {} is not there; name the folder with abr/ in it in {VARIABLE} ***\n",
-        folder.display()
-    );
-    std::io::stderr().write_all(text.as_bytes()).unwrap();
-    None
-}
 
 fn json(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
@@ -118,7 +95,9 @@ fn printed(folder: &Path, rule: &str) -> Vec<Printed> {
 
 /// Plays every video over every trace and prints both results side by side; none may be off by more than the margins.
 fn check(name: &str, rule: AbrRule) {
-    let Some(folder) = data() else { return };
+    let Some(folder) = shared_data("abr", "Sabre") else {
+        return;
+    };
     let mut within: BTreeMap<String, bool> = BTreeMap::new();
     for printed in printed(&folder, name) {
         let manifest = movie(&folder.join(format!("{}.json", printed.movie)));
