@@ -4,9 +4,10 @@
 use std::path::Path;
 
 use crate::encrypted::{AV1_SOURCES, KEY, SOURCES, encrypt, key_hex, nal_units};
-use crate::sources::{AAC, AUDIO, frames_and_packets, hashes, kept, make, run};
+use crate::sources::{AAC, AUDIO, frames_and_packets, hashes, make, run};
 use weir_media::encryption::{ContentKey, Scheme, VideoFormat, encrypt_whole};
 use weir_media::package::init_segment;
+use weir_rig::film::kept;
 
 /// Decrypted, all frames are those of the source; the scheme and the key matter for that.
 fn check_decrypted(folder: &Path, source: &Path) {

@@ -4,9 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::encrypted::{AV1_SOURCES, IV, KEY, KEY_ID, SOURCES, encrypt, key_hex};
-use crate::sources::{AAC, AUDIO, hashes, kept, make, run};
+use crate::sources::{AAC, AUDIO, hashes, make, run};
 use weir_media::bmff::{Boxes, Mp4Box};
 use weir_media::encryption::Scheme;
+use weir_rig::film::kept;
 
 fn packager() -> String {
     let machine = match std::env::consts::ARCH {

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::sources::{
-    AAC, AC3, AUDIO, AV1, H264, H265, OPUS, Packet, VIDEO, film, hashes, index, kept, make, of_film, packets,
+    AAC, AC3, AUDIO, AV1, H264, H265, OPUS, Packet, VIDEO, film, hashes, index, make, of_film, packets,
     segment,
 };
 use weir_media::index::{TrackIndex, TrackKind};
 use weir_media::package::{init_segment, media_segment};
 use weir_media::segments::{PlanError, SegmentPlan, TrackSegments};
+use weir_rig::film::kept;
 
 /// Each segment behind an initialization segment of its own, and all of them behind one.
 fn write_segments(

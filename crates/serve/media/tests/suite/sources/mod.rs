@@ -6,15 +6,14 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{LazyLock, Mutex, PoisonError};
 
 use serde_json::Value;
 use weir_media::index::{FileIndex, IndexBuilder, IndexError, Step, TrackIndex};
 use weir_media::package::media_segment;
+use weir_rig::film;
 
 /// Ten seconds of moving pictures with B-frames and a sync sample every two seconds.
 pub const VIDEO: &str = "-f lavfi -i testsrc2=size=320x180:rate=25:duration=10";
@@ -67,10 +66,7 @@ pub fn ffmpeg(arguments: &str, input: &Path, behind: &str) -> Vec<u8> {
 /// Makes a file with ffmpeg; `arguments` are split at spaces.
 pub fn make(folder: &Path, name: &str, arguments: &str) -> PathBuf {
     let path = folder.join(name);
-    let mut all: Vec<&str> = vec!["-nostdin", "-v", "error"];
-    all.extend(arguments.split_whitespace());
-    all.push(path.to_str().unwrap());
-    run("ffmpeg", all);
+    film::make(&path, arguments);
     path
 }
 
@@ -82,25 +78,6 @@ pub fn film(folder: &Path, name: &str, arguments: &str) -> PathBuf {
 /// What makes it.
 pub fn of_film(arguments: &str) -> String {
     format!("{VIDEO} {AUDIO} {H264} {AAC} {arguments}")
-}
-
-/// The same, generated once and kept under cargo's target folder, for slow sources that several tests read. Another
-/// version of ffmpeg regenerates them.
-pub fn kept(name: &str, arguments: &str) -> PathBuf {
-    static MAKING: Mutex<()> = Mutex::new(());
-    static VERSION: LazyLock<Vec<u8>> = LazyLock::new(|| run("ffmpeg", ["-version"]));
-    let _turn = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut hasher = DefaultHasher::new();
-    (&*VERSION, name, arguments).hash(&mut hasher);
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sources");
-    let path = folder.join(format!("{:016x}-{name}", hasher.finish()));
-    if !path.exists() {
-        fs::create_dir_all(&folder).unwrap();
-        // Under another name until it is whole: tests may be killed.
-        let unfinished = tempfile::tempdir_in(&folder).unwrap();
-        fs::rename(make(unfinished.path(), name, arguments), &path).unwrap();
-    }
-    path
 }
 
 /// The index of bytes, and what was read for it.

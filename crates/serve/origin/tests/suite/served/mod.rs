@@ -47,8 +47,7 @@ pub fn run(program: &str, arguments: &str) -> Vec<u8> {
 #[track_caller]
 pub fn make_film(file: &Path, source: &str, further: &str) {
     let encoder = "-c:v libx264 -preset ultrafast -pix_fmt yuv420p";
-    let arguments = format!("-nostdin -y -loglevel error -f lavfi -i {source} {encoder} {further}");
-    run("ffmpeg", &format!("{arguments} {}", file.display()));
+    weir_rig::film::make(file, &format!("-f lavfi -i {source} {encoder} {further}"));
 }
 
 /// The lines of an access log.
