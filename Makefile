@@ -51,7 +51,7 @@ soak: prepare-test ## tests that bound real time or take long, on a machine that
 	@cd web && npm ci --no-audit --no-fund --loglevel=error && WEIR_SOAK=1 npm run --silent test:origin
 
 fuzz: prepare-test ## each fuzz target for five minutes (FUZZ_SECONDS=n for another time)
-	@FUZZ_SECONDS="$${FUZZ_SECONDS:-300}" scripts/fuzz_smoke.sh
+	@FUZZ_SECONDS="$${FUZZ_SECONDS:-200}" scripts/fuzz_smoke.sh
 
 bench: prepare-bench build ## kernels (criterion), then whole paths beside iperf3, irtt, tbf, SRT, RIST, nginx and wrk
 	@echo "==> cargo bench"
@@ -120,5 +120,5 @@ page: ## build the page of reports (web/), which takes Node; without it cargo ta
 	@cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build
 
 fuzz-smoke:
-	@echo "==> each fuzz target for $${FUZZ_SECONDS:-3} s"
+	@echo "==> each fuzz target for $${FUZZ_SECONDS:-2} s"
 	@scripts/fuzz_smoke.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for FUZZ_SECONDS (default 3) each, from the committed seeds and whatever earlier runs found, as many
+# Runs every fuzz target for FUZZ_SECONDS (default 2) each, from the committed seeds and whatever earlier runs found, as many
 # at a time as there are processors.
 #
 #   scripts/fuzz_smoke.sh [TARGET...]      default: every file in fuzz/fuzz_targets
@@ -10,7 +10,7 @@ set -euo pipefail
 
 cd "$(dirname "$0")/.."
 PATH="$PATH:${HOME:-/root}/.cargo/bin"
-seconds=${FUZZ_SECONDS:-3}
+seconds=${FUZZ_SECONDS:-2}
 
 # Coverage as libFuzzer wants it; what fuzzing finds besides panics, overflows and its own limits on time and memory takes
 # the address sanitizer, which a long run has and a short one, mostly compiling, has not.

@@ -33,7 +33,7 @@ page() {
 
 all_else() {
     step "cargo test --workspace, but for the end-to-end tests" \
-        cargo test --workspace --no-fail-fast --lib --bins --test suite
+        cargo test --workspace --no-fail-fast --lib --bins --test suite -- --test-threads=4
     step "cargo test --workspace --doc" cargo test --workspace --no-fail-fast --doc
 }
 
