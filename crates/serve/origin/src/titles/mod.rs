@@ -7,6 +7,7 @@ mod beside;
 mod catalogue;
 mod chosen;
 mod error;
+mod heads;
 mod indexes;
 mod made_of;
 mod on_demand;
@@ -26,6 +27,7 @@ use crate::cache::{DiskCache, Flights, MemoryCache};
 use crate::metrics::{Kind, Metrics, Tier};
 use crate::path::ObjectPath;
 use crate::storage::{Storage, StorageError};
+use heads::Heads;
 use indexes::Indexes;
 use made_of::{FileVersion, Files, MediaFile, Source, relative};
 
@@ -49,6 +51,9 @@ pub struct TitleSettings {
     pub fresh: Duration,
 }
 
+/// Of the memory for titles, this part is for heads of segments.
+const HEADS: u64 = 8;
+
 /// All titles below one place.
 #[derive(Debug)]
 pub struct Titles {
@@ -57,6 +62,7 @@ pub struct Titles {
     metrics: Arc<Metrics>,
     indexes: Indexes,
     kept: MemoryCache<ObjectPath, Kept>,
+    heads: Arc<Heads>,
     loads: Flights<ObjectPath, Loaded>,
     walks: Flights<(), Walked>,
 }
@@ -76,12 +82,14 @@ impl Titles {
         metrics: Arc<Metrics>,
     ) -> Self {
         let disk = disk.filter(|_| settings.keep);
+        let for_heads = if settings.keep { settings.memory / HEADS } else { 0 };
         Titles {
             settings,
             indexes: Indexes::new(storage.clone(), disk, settings.keep, metrics.clone()),
             storage,
             metrics,
-            kept: MemoryCache::new(settings.memory),
+            kept: MemoryCache::new(settings.memory - for_heads),
+            heads: Arc::new(Heads::new(for_heads)),
             loads: Flights::default(),
             walks: Flights::default(),
         }
@@ -175,9 +183,10 @@ impl Titles {
             return Ok(known);
         }
         let sources = self.sources(&files).await?;
-        let (path, segment) = (path.clone(), self.settings.segment);
+        let (path, segment, heads) = (path.clone(), self.settings.segment, self.heads.clone());
         // Where to cut is found among all samples.
-        let title = tokio::task::spawn_blocking(move || Title::new(&path, sources, &files, segment)).await;
+        let make = move || Title::new(&path, sources, &files, segment, heads);
+        let title = tokio::task::spawn_blocking(make).await;
         Ok(Arc::new(title.map_err(|_| TitleError::Stopped)??))
     }
 

@@ -135,7 +135,7 @@ impl Title {
         let Some(key) = key else {
             let (source, track) = self.track(kind, name)?;
             let segment = media_segment(track, samples, sequence).ok()?;
-            return Some(content(source, segment));
+            return Some(content(source, segment.header.into(), segment.pieces));
         };
         let wanted = Wanted {
             kind,

@@ -10,7 +10,7 @@ use weir_media::hls::{
     PLAYLIST_TYPE, i_frame_playlist, media_playlist, multivariant_playlist, subtitle_playlist,
 };
 use weir_media::index::TrackKind;
-use weir_media::package::{MediaSegment, init_segment, media_segment};
+use weir_media::package::{init_segment, media_segment};
 use weir_media::presentation::{Presentation, Resource};
 use weir_media::webvtt;
 
@@ -78,11 +78,12 @@ impl Title {
         else {
             return Ok(None);
         };
-        let segment = media_segment(track, samples, sequence)?;
+        let make = || media_segment(track, samples, sequence);
+        let head = self.head(kind, name, start, make)?;
         Ok(Some(Piece {
             kind: Kind::Media,
             content_type: mp4_type(kind),
-            content: content(source, segment),
+            content: content(source, head.header.clone(), head.pieces.iter().cloned()),
             remake: None,
         }))
     }
@@ -216,8 +217,12 @@ pub(super) fn mp4_type(kind: TrackKind) -> &'static str {
 }
 
 /// Headers, then the payload: in one read, where the samples lie in the file in the order in which they are decoded.
-pub(super) fn content(source: &Source, segment: MediaSegment) -> Content {
-    let mut parts = vec![Part::Bytes(segment.header.into())];
+pub(super) fn content(
+    source: &Source,
+    header: Bytes,
+    pieces: impl IntoIterator<Item = Range<u64>>,
+) -> Content {
+    let mut parts = vec![Part::Bytes(header)];
     let mut keep: Vec<Range<u64>> = Vec::new();
     let stored = |keep| {
         Part::Stored(Stored {
@@ -226,7 +231,7 @@ pub(super) fn content(source: &Source, segment: MediaSegment) -> Content {
             keep,
         })
     };
-    for piece in segment.pieces {
+    for piece in pieces {
         if keep.last().is_some_and(|last| piece.start < last.end) {
             parts.push(stored(std::mem::take(&mut keep)));
         }

@@ -86,7 +86,7 @@ fn encrypted(source: &Source, streamed: StreamedSegment) -> Content {
     Content::new(vec![
         Part::Bytes(header),
         Part::Encrypted(Encrypted {
-            clear: content(source, segment),
+            clear: content(source, segment.header.into(), segment.pieces),
             cipher: payload,
             within,
         }),
@@ -229,7 +229,7 @@ impl Title {
             in_single_file,
         };
         Ok(Some(Protected::Whole(
-            content(source, payload),
+            content(source, payload.header.into(), payload.pieces),
             Arc::new(sealing),
         )))
     }

@@ -7,13 +7,14 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use weir_media::index::{TrackIndex, TrackKind};
-use weir_media::package::SingleFile;
+use weir_media::package::{MediaSegment, PackageError, SingleFile};
 use weir_media::presentation::{Presentation, Rendition, Resource};
 use weir_media::segments::{Segment, SegmentPlan};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::chosen::{candidates, check_reference, names, offered_subtitles, passed_over, tracks_of};
 use super::error::TitleError;
+use super::heads::{Head, Heads};
 use super::made_of::{Described, FileVersion, Files, Source};
 use crate::path::ObjectPath;
 use crate::storage::Meta;
@@ -44,15 +45,17 @@ pub struct Title {
     pub(super) manifests: Mutex<Manifests>,
     /// How tracks are laid out as single files, of those that were asked for.
     pub(super) single_files: Mutex<Layouts>,
+    heads: Arc<Heads>,
 }
 
 impl Title {
-    /// The title of these files, cut into segments of about that length.
+    /// The title of these files, cut into segments of about that length, whose heads are kept there.
     pub fn new(
         path: &ObjectPath,
         sources: Vec<Source>,
         files: &Files,
         segment: Duration,
+        heads: Arc<Heads>,
     ) -> Result<Self, TitleError> {
         for source in &sources {
             check_reference(source)?;
@@ -120,6 +123,7 @@ impl Title {
             sources,
             manifests: Mutex::default(),
             single_files: Mutex::default(),
+            heads,
         })
     }
 
@@ -150,6 +154,20 @@ impl Title {
         let (source, track) = self.tracks.get(&(kind, name.to_owned()))?;
         let source = self.sources.get(*source)?;
         Some((source, source.index.tracks.get(*track)?))
+    }
+
+    /// The head of a segment of a track that is offered, which `make` makes unless it is kept.
+    pub(super) fn head(
+        &self,
+        kind: TrackKind,
+        name: &str,
+        start: u64,
+        make: impl FnOnce() -> Result<MediaSegment, PackageError>,
+    ) -> Result<Arc<Head>, PackageError> {
+        match self.tracks.get(&(kind, name.to_owned())) {
+            Some(track) => self.heads.get((self.tag, *track, start), make),
+            None => make().map(|segment| Arc::new(segment.into())),
+        }
     }
 
     /// The file of subtitles that are offered.
