@@ -1,15 +1,12 @@
 // Tasks of a testbed: what went in and out of each, as the kernel counted, and the cores that it kept busy. It knows no
 // function.
-import type { BarsSpec } from "../charts/model";
+import type { BarsSpec, Layer, XYSpec } from "../charts/model";
 import type { Json, Run } from "../data/document";
 import { dig, num, objects } from "../data/facts";
 import { h, table as tableOf } from "../dom";
 import { bytes, count, digits, nanoseconds, plural, rate } from "../format";
 import type { Drawing } from "../kinds/describe";
-import { C } from "./palette";
-
-/** Share of its own cores above which a task is the limit, as the command has it. */
-const BUSY = 0.9;
+import { C, colour } from "./palette";
 
 export const tasksOf = (run: Run): Json[] => objects(run.summary, "tasks");
 
@@ -20,11 +17,7 @@ function cores(task: Json): number {
 }
 
 /** Tasks that kept the cores that they have for themselves busy. */
-export function limits(run: Run): Json[] {
-  return tasksOf(run).filter(
-    (task) => task.own_cores === true && (num(task.peak_busy_cores) ?? 0) >= BUSY * cores(task) && cores(task) > 0,
-  );
-}
+export const limits = (run: Run): Json[] => tasksOf(run).filter((task) => task.limit === true);
 
 /** Cores that tasks kept busy in their busiest second. */
 export const busyCores: Drawing = ({ run }): BarsSpec | null => {
@@ -89,6 +82,44 @@ export const taskTable: Drawing = ({ run }) => {
     { class: "panel", "data-table": "testbed-tasks" },
     tableOf("TCP payload by the kernel's counters", head, body, { numeric: head.map((_, i) => i).slice(2) }),
   );
+};
+
+/** Mean response times over the number of viewers, as each sink stored them. */
+export const responseTimes: Drawing = ({ run }): XYSpec | null => {
+  const points = tasksOf(run).flatMap((task) =>
+    objects(task, "responses").map((point) => ({
+      sink: taskName(task),
+      viewers: num(point.viewers) ?? 0,
+      requests: num(point.requests),
+      mean: num(point.mean_ns) ?? 0,
+    })),
+  );
+  if (points.length === 0) return null;
+  const sinks = [...new Set(points.map((point) => point.sink))];
+  const layers = sinks.map((sink, i): Layer => {
+    const own = points.filter((point) => point.sink === sink);
+    return {
+      kind: "line",
+      name: sink,
+      colour: colour(i),
+      x: own.map((point) => point.viewers),
+      y: own.map((point) => point.mean),
+    };
+  });
+  const most = points.reduce((one, other) => (other.viewers > one.viewers ? other : one));
+  return {
+    type: "xy",
+    id: "testbed-responses",
+    title: `With ${digits(most.viewers)} viewers a response took ${nanoseconds(most.mean)} on average`,
+    note: "To the last byte; each point is a mean over requests with about as many viewers.",
+    x: { kind: "linear", label: "viewers", format: (value) => digits(value) },
+    y: { kind: "linear", label: "response time", format: (value) => nanoseconds(value) },
+    layers,
+    content: () => ({
+      columns: ["sink", "viewers", "requests", "mean_ns"],
+      rows: points.map((point) => [point.sink, point.viewers, point.requests, point.mean]),
+    }),
+  };
 };
 
 /** What viewers got, by each sink. */

@@ -1,6 +1,6 @@
 // A workflow of media functions on a testbed.
 import { dig, num } from "../data/facts";
-import { busyCores, limits, sinkTable, taskName, tasksOf, taskTable } from "../drawings/testbed";
+import { busyCores, limits, responseTimes, sinkTable, taskName, tasksOf, taskTable } from "../drawings/testbed";
 import { digits, nanoseconds, rate } from "../format";
 import type { Description, Figure, Headline } from "./describe";
 
@@ -41,7 +41,7 @@ export const testbed: Description = {
     return found;
   },
   sections: [
-    { title: "What went through", wide: true, drawings: [taskTable, sinkTable] },
+    { title: "What went through", wide: true, drawings: [taskTable, sinkTable, responseTimes] },
     { title: "What it cost", wide: true, drawings: [busyCores] },
   ],
   showParts: true,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { BarsSpec } from "../../src/charts/model";
-import { busyCores, limits } from "../../src/drawings/testbed";
+import type { BarsSpec, XYSpec } from "../../src/charts/model";
+import { busyCores, limits, responseTimes } from "../../src/drawings/testbed";
 import { contextOf } from "../../src/kinds/describe";
 import { descriptionOf } from "../../src/kinds/registry";
 // @ts-expect-error: a script of its own, without types
@@ -14,6 +14,7 @@ const task = (name: string, more: object) => ({
   own_cores: true,
   busy_cores: 0.2,
   peak_busy_cores: 0.3,
+  limit: false,
   ...more,
 });
 
@@ -34,7 +35,7 @@ test("only a task that kept its own cores busy is the limit", () => {
   const idle = made({});
   expect(limits(idle.run)).toEqual([]);
   expect(descriptionOf(idle).headlines?.(idle)[0]?.sentence).toMatch(/^No task with cores of its own/);
-  const busy = made({ peak_busy_cores: 0.95 });
+  const busy = made({ peak_busy_cores: 0.95, limit: true });
   const chart = busyCores(busy) as BarsSpec;
   expect(chart.title).toBe("origin kept its own cores busy: the limit");
   expect(chart.bars.map((bar) => [bar.name, bar.value])).toEqual([
@@ -56,4 +57,15 @@ test("the head has both rates and their ratio, and a task in error is a fault", 
     severity: "fault",
     sentence: "The task origin ended in error.",
   });
+});
+
+test("response times are drawn over viewers, and nothing where no sink stored them", () => {
+  expect(responseTimes(made({}))).toBeNull();
+  const responses = [
+    { viewers: 5, requests: 100, mean_ns: 4e6 },
+    { viewers: 50, requests: 900, mean_ns: 6e7 },
+  ];
+  const chart = responseTimes(made({ responses })) as XYSpec;
+  expect(chart.title).toBe("With 50 viewers a response took 60 ms on average");
+  expect(chart.layers.map((layer) => [layer.name, layer.x, layer.y])).toEqual([["origin", [5, 50], [4e6, 6e7]]]);
 });

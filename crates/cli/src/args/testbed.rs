@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use weir_units::{Rate, Share};
 
 /// Default name of a testbed.
 const DEFAULT_TESTBED: &str = "testbed";
@@ -32,6 +33,11 @@ Example:
         #[command(flatten)]
         functions: FunctionFiles,
     },
+    /// Print a workflow as objects of Kubernetes.
+    ///
+    /// A Deployment and a Service for each server, a Job for each sink, ConfigMaps with their files, as one List in JSON for
+    /// 'kubectl apply -f -'. Titles come from a volume with the content of the titles folder. Flow control is left out.
+    Export(ExportArgs),
     /// List functions with their ports and parameters.
     ///
     /// A function is a document with the command that runs it; docs/testbed.md shows how to write one for an origin of
@@ -45,6 +51,12 @@ Example:
         #[command(flatten)]
         functions: FunctionFiles,
     },
+    /// Calculate how many viewers an origin's output serves, and what machines for it cost.
+    ///
+    /// Each viewer plays at --rate, and caches between viewers and origin answer --hit-ratio of the bytes, or what the
+    /// popularity of a catalogue makes of a cache's size. Costs are those of the table of instance types, whose machines
+    /// hold the output by the rate that they are sold with, without traffic; what no provider's page has confirmed is marked.
+    Audience(AudienceArgs),
     /// List testbeds with the states of their tasks.
     ///
     /// States are those of the standard: instantiated, idle, running, in-error, destroyed. Testbeds that have ended are
@@ -126,4 +138,86 @@ pub struct FunctionFiles {
     /// Function document (TOML, or JSON if its name ends in .json); may be given more than once.
     #[arg(long, value_name = "FILE")]
     pub function: Vec<PathBuf>,
+}
+
+/// Arguments of `weir testbed export`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Example:
+    $ weir testbed export testbeds/e.toml --kubernetes --image registry.example.net/weir:1 | kubectl apply -f -")]
+pub struct ExportArgs {
+    /// Workflow: JSON, or the short form in TOML.
+    #[arg(value_name = "WORKFLOW")]
+    pub workflow: PathBuf,
+    /// Print plain objects of Kubernetes.
+    #[arg(long, required = true)]
+    pub kubernetes: bool,
+    /// Image with 'weir', and with the programs of the functions.
+    #[arg(long, value_name = "IMAGE")]
+    pub image: String,
+    /// Claim of the volume with titles.
+    #[arg(long, value_name = "NAME", default_value = "weir-titles")]
+    pub titles_claim: String,
+    /// Further functions.
+    #[command(flatten)]
+    pub functions: FunctionFiles,
+}
+
+/// Arguments of `weir testbed audience`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Example:
+    $ weir testbed audience --out 2.6Gbit/s --hit-ratio 99.9%
+    $ weir testbed audience --out 2.6Gbit/s --titles 10000 --cached 2000 --at-once 5%
+    $ weir testbed audience --out 2.6Gbit/s --hit-ratio 99% --viewers 3300000")]
+pub struct AudienceArgs {
+    /// Rate that leaves the origin, such as OUT of a testbed.
+    #[arg(long, value_name = "RATE", value_parser = some_rate)]
+    pub out: Rate,
+    /// Rate that a viewer plays; by default video and sound of the published experiment.
+    #[arg(long, value_name = "RATE", default_value = "4.026Mbit/s", value_parser = some_rate)]
+    pub rate: Rate,
+    /// Share of the bytes that caches answer, below 100%.
+    #[arg(
+        long,
+        value_name = "SHARE",
+        required_unless_present = "titles",
+        conflicts_with = "titles"
+    )]
+    pub hit_ratio: Option<Share>,
+    /// Titles of the catalogue; requests of each are independent, and its cache drops what was used least recently.
+    #[arg(long, value_name = "N", requires = "cached", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub titles: Option<u32>,
+    /// Titles that the cache holds; below --titles.
+    #[arg(long, value_name = "N", requires = "titles")]
+    pub cached: Option<u32>,
+    /// Exponent of the popularity: title n is asked for n^-ZIPF times as often as the first.
+    #[arg(long, value_name = "ZIPF", default_value_t = 0.8, requires = "titles", value_parser = exponent)]
+    pub zipf: f64,
+    /// Share of the audience that plays at the same moment, above 0%.
+    #[arg(long, value_name = "SHARE", default_value = "100%")]
+    pub at_once: Share,
+    /// Audience whose hit ratio to calculate.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub viewers: Option<u64>,
+    /// List the costs of this cloud only: aws, gcp, azure, oracle.
+    #[arg(long, value_name = "CLOUD", value_delimiter = ',')]
+    pub cloud: Vec<String>,
+}
+
+/// Parses a rate above zero.
+fn some_rate(text: &str) -> Result<Rate, String> {
+    match text.parse::<Rate>() {
+        Ok(Rate(0)) => Err("nobody is served at 0 bit/s".to_owned()),
+        Ok(rate) => Ok(rate),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Parses an exponent of Zipf's law.
+fn exponent(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if (0.0..=3.0).contains(&number) => Ok(number),
+        _ => Err(format!("'{text}' is no number from 0 to 3")),
+    }
 }

@@ -8,6 +8,7 @@ use weir_units::{Rate, format_duration, format_rate};
 
 use crate::error::TestbedError;
 use crate::function::read_file;
+use crate::response::Responses;
 use crate::result::Summary;
 
 /// What somebody else found.
@@ -116,7 +117,7 @@ fn row(summary: &Summary) -> Vec<String> {
     let limits: Vec<&str> = summary
         .tasks
         .iter()
-        .filter(|task| task.was_the_limit())
+        .filter(|task| task.limit)
         .map(|task| task.task.as_str())
         .collect();
     vec![
@@ -151,11 +152,32 @@ pub fn page(summaries: &[Summary], published: Option<&Published>, about: &str) -
         "\nIN is the TCP payload that leaves the storage, OUT what reaches viewers, by the kernel's counters, over the whole run. The \
          limit is the task that kept its own cores busy; where there is none, rates are those of the workload and of round trips.\n",
     );
+    text.push_str(&response_times(summaries));
     if let Some(published) = published {
         let _ = writeln!(text, "\nPublished: {}.\n", published.source);
         for sentence in &published.differs {
             let _ = writeln!(text, "- {sentence}");
         }
+    }
+    text
+}
+
+/// Figure 1 of the published comparison, as tables: for each run its points.
+fn response_times(summaries: &[Summary]) -> String {
+    let mut text = String::new();
+    for summary in summaries {
+        let points: Vec<&Responses> = summary.tasks.iter().flat_map(|task| &task.responses).collect();
+        if points.is_empty() {
+            continue;
+        }
+        if text.is_empty() {
+            text.push_str("\n## Response time over viewers\n\nMean time to the last byte, at mean numbers of viewers.\n\n");
+        }
+        let points: Vec<String> = points
+            .iter()
+            .map(|point| format!("{:.0}: {}", point.viewers, format_duration(point.mean_ns as u64)))
+            .collect();
+        let _ = writeln!(text, "- {}: {}", summary.workflow, points.join(", "));
     }
     text
 }

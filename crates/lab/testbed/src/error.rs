@@ -34,6 +34,9 @@ pub enum TestbedError {
     /// Another run has the name.
     #[error("the testbed '{0}' is running; choose another --name, or end it with 'weir testbed stop {0}'")]
     Taken(String),
+    /// What a sink stored cannot be read.
+    #[error(transparent)]
+    Store(#[from] weir_results::StoreError),
     /// A namespace, a link, a process.
     #[error("{0}")]
     Failed(String),

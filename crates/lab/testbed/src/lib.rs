@@ -3,11 +3,14 @@
 //! measured without its word. It knows namespaces, links, processes and function documents; it must not know what is inside of a
 //! function, how titles are made, where results are kept, or how they are drawn.
 
+mod audience;
 mod cache_log;
 mod comparison;
 mod document;
 mod error;
+mod filling;
 mod function;
+mod kubernetes;
 mod measured;
 mod network;
 mod own_metrics;
@@ -15,6 +18,7 @@ mod packaged;
 mod place;
 mod plain_http;
 mod relay;
+mod response;
 mod result;
 mod run;
 mod short;
@@ -22,15 +26,19 @@ mod state;
 mod traffic;
 mod workflow;
 
+pub use audience::{Audience, Catalogue, Cost, Machine};
 pub use cache_log::CacheCounts;
 pub use comparison::{Published, PublishedRow, page, rows};
 pub use document::Document;
 pub use error::TestbedError;
+pub use filling::Served;
 pub use function::{Content, Function, Functions, ParameterSpec, Ready};
+pub use kubernetes::{Cluster, TITLES, kubernetes};
 pub use own_metrics::OwnCounts;
 pub use packaged::package;
+pub use response::Responses;
 pub use result::{CapacityResult, SinkResult, Summary, TaskResult};
-pub use run::{Ended, Served, Setting, Watch, run};
+pub use run::{Ended, Setting, Watch, run};
 pub use state::{Registry, TaskState, TaskStatus, TestbedState};
 pub use traffic::Way;
 pub use workflow::{Capabilities, Task, Workflow, read};

@@ -14,6 +14,9 @@ use crate::state::TaskState;
 use crate::traffic::Flow;
 use crate::workflow::Workflow;
 
+/// Share of its own cores above which a task counts as busy.
+const BUSY: f64 = 0.9;
+
 /// Counters of a task at one time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
@@ -142,6 +145,7 @@ impl Readings {
                 cpu_ns: self.cpu_ns[index],
                 busy_cores: self.cpu_ns[index] as f64 / duration_ns.max(1) as f64,
                 peak_busy_cores: self.peaks[index].1,
+                limit: task.vcpu.is_some() && self.peaks[index].1 >= BUSY * places.tasks[index].len() as f64,
                 memory_bytes: self.memory[index],
                 own: sample
                     .own
@@ -149,6 +153,7 @@ impl Readings {
                     .map(|(now, then)| now.since(then)),
                 cache: None,
                 sink: None,
+                responses: Vec::new(),
                 capacity: None,
             }
         };

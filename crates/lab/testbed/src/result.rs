@@ -6,11 +6,9 @@ use serde_json::Value;
 
 use crate::cache_log::CacheCounts;
 use crate::own_metrics::OwnCounts;
+use crate::response::Responses;
 use crate::state::TaskState;
 use crate::traffic::Way;
-
-/// Share of its own cores above which a task counts as busy.
-const BUSY: f64 = 0.9;
 
 /// A run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -64,6 +62,8 @@ pub struct TaskResult {
     pub busy_cores: f64,
     /// The same in the second with the most of it.
     pub peak_busy_cores: f64,
+    /// Whether it kept the cores that it has for itself busy to 90 %, for a second.
+    pub limit: bool,
     /// Sum of the peak resident memory of its processes, bytes.
     pub memory_bytes: u64,
     /// What it counted itself.
@@ -72,15 +72,10 @@ pub struct TaskResult {
     pub cache: Option<CacheCounts>,
     /// What it got, if it is a sink that prints the summary of `weir load --json`.
     pub sink: Option<SinkResult>,
+    /// Response times over the number of viewers, if it is a sink that stores them; else empty.
+    pub responses: Vec<Responses>,
     /// What it found, if it is a sink that prints the result of `weir load find-capacity --json`.
     pub capacity: Option<CapacityResult>,
-}
-
-impl TaskResult {
-    /// Whether it kept the cores that it has for itself busy, for a second.
-    pub fn was_the_limit(&self) -> bool {
-        self.own_cores && self.peak_busy_cores >= BUSY * self.cores.len() as f64
-    }
 }
 
 /// The maximum number of viewers that meets a condition.

@@ -18,11 +18,13 @@ use weir_results::TaskSecond;
 
 use crate::cache_log;
 use crate::error::{TestbedError, one_line};
+use crate::filling::{Filling, Own, Served};
 use crate::function::{ADDRESS, AGREED, PORT, Ready, fill, fill_command, read_file};
 use crate::measured::{Readings, Sample};
 use crate::network::{Joint, add_namespace};
 use crate::place::{Places, place};
 use crate::relay::{Relay, resolve};
+use crate::response;
 use crate::result::{CapacityResult, SinkResult, Summary};
 use crate::state::{Registry, TaskState, TaskStatus, TestbedState};
 use crate::workflow::{Task, Workflow};
@@ -36,15 +38,6 @@ const TICK: Duration = Duration::from_millis(50);
 /// From one row of a task to the next.
 const SECOND: Duration = Duration::from_secs(1);
 const TERMINATE: i32 = 15;
-
-/// What a task with content of its own serves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Served {
-    /// The folder.
-    pub folder: PathBuf,
-    /// Path of the manifest, as clients request it.
-    pub manifest: String,
-}
 
 /// What a run needs besides its workflow.
 #[derive(Clone, Debug)]
@@ -259,59 +252,18 @@ impl Bed<'_> {
 
     /// Values of the placeholders of a task.
     fn values(&self, index: usize, folder: &Path) -> BTreeMap<String, String> {
-        let task = &self.workflow.tasks[index];
-        let mut values = task.parameters.clone();
-        let authority = |number: usize| format!("{}:{PORT}", self.joints[number].address);
-        for (number, connection) in self.workflow.inputs(index) {
-            let url = format!("http://{}", authority(number));
-            values.insert(format!("upstream.{}", connection.input), url);
-        }
-        if let Some((number, _)) = self.workflow.first_input(index) {
-            values.insert("upstream".to_owned(), format!("http://{}", authority(number)));
-            values.insert("upstream-authority".to_owned(), authority(number));
-        }
-        let content = self.setting.contents.get(&task.name);
-        let content = content.map(|served| served.folder.display().to_string());
-        let upstream = self
-            .workflow
-            .first_input(index)
-            .map(|(_, connection)| connection.from);
-        let manifest = upstream.map_or_else(|| self.manifest(index), |server| self.manifest(server));
-        let own = [
-            ("port", PORT.to_string()),
-            ("dir", folder.display().to_string()),
-            ("weir", self.setting.weir.display().to_string()),
-            ("threads", self.threads(index).to_string()),
-            ("content", content.unwrap_or_default()),
-            ("manifest", manifest),
-            ("database", self.database(index).display().to_string()),
-        ];
-        values.extend(own.map(|(name, value)| (name.to_owned(), value)));
-        values
-    }
-
-    fn threads(&self, index: usize) -> usize {
-        self.workflow.tasks[index].vcpu.unwrap_or(1)
-    }
-
-    /// Path of the manifest on a task.
-    fn manifest(&self, index: usize) -> String {
-        let task = &self.workflow.tasks[index];
-        let below = match self.workflow.first_input(index) {
-            Some((_, connection)) => self.manifest(connection.from),
-            None => {
-                let served = self.setting.contents.get(&task.name);
-                served.map(|served| served.manifest.clone()).unwrap_or_default()
-            }
+        let filling = Filling {
+            workflow: self.workflow,
+            contents: &self.setting.contents,
+            weir: &self.setting.weir,
         };
-        match &task.function.manifest {
-            Some(path) => {
-                let mut values = task.parameters.clone();
-                values.insert("manifest".to_owned(), below);
-                fill(path, &values).trim_start_matches('/').to_owned()
-            }
-            None => below,
-        }
+        let own = Own {
+            folder,
+            database: &self.database(index),
+        };
+        filling.values(index, &own, |number| {
+            format!("{}:{PORT}", self.joints[number].address)
+        })
     }
 
     fn wait_until_ready(&mut self, index: usize, stop: &dyn Fn() -> bool) -> Result<(), TestbedError> {
@@ -381,7 +333,10 @@ impl Bed<'_> {
                 let printed = self.text_printed(task);
                 summary.tasks[task].sink = SinkResult::of(&printed);
                 summary.tasks[task].capacity = CapacityResult::of(&printed);
-                databases.extend(Some(self.database(task)).filter(|path| path.is_file()));
+                if let Some(database) = Some(self.database(task)).filter(|path| path.is_file()) {
+                    summary.tasks[task].responses = response::read(&database)?;
+                    databases.push(database);
+                }
             }
         }
         Ok(Ended {

@@ -99,7 +99,7 @@ impl Capabilities {
 pub fn read(path: &Path, extra: &[PathBuf]) -> Result<(Document, Functions), TestbedError> {
     let text = read_file(path)?;
     let folder = path.parent().unwrap_or(Path::new("."));
-    let find = |named: &[String]| {
+    let find = |named: &[String]| -> Result<Functions, TestbedError> {
         let mut functions = Functions::built_in()?;
         let beside = named.iter().map(|name| folder.join(name));
         beside

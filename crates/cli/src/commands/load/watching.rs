@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fs;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::args::LoadArgs;
@@ -21,8 +22,9 @@ use super::segment_log::SegmentLog;
 
 /// Window of --stop-if, in seconds.
 const WINDOW: usize = 10;
-/// Interval covered by one row of full distributions, and the most that a killed run loses of them.
-const HISTOGRAMS_EVERY_NS: u64 = 60_000_000_000;
+/// Interval covered by one row of full distributions, and the most that a killed run loses of them: a twentieth of the run
+/// within these bounds, in nanoseconds.
+const HISTOGRAMS_EVERY_NS: RangeInclusive<u64> = 1_000_000_000..=60_000_000_000;
 /// Maximum number of metric values stored per second.
 const MOST_METRICS: usize = 500;
 
@@ -53,6 +55,7 @@ pub struct Watching<'a> {
     stop_if: &'a [FailIf],
     state: RefCell<State>,
     segments: Option<SegmentLog>,
+    histograms_every_ns: u64,
 }
 
 #[derive(Default)]
@@ -76,8 +79,11 @@ impl<'a> Watching<'a> {
         segments: Option<SegmentLog>,
         quiet: bool,
     ) -> Self {
+        let (least, most) = HISTOGRAMS_EVERY_NS.into_inner();
+        let part = duration.map_or(most, |duration| duration.as_nanos() as u64 / 20);
         Watching {
             segments,
+            histograms_every_ns: part.clamp(least, most),
             run,
             bar: LoadBar::new(duration, quiet),
             stop_if: &args.stop_if,
@@ -106,7 +112,7 @@ impl<'a> Watching<'a> {
         gathered.quality.merge(&second.quality);
         gathered.unix_ns = second.unix_ns;
         gathered.duration_ns += second.duration_ns;
-        if gathered.duration_ns >= HISTOGRAMS_EVERY_NS {
+        if gathered.duration_ns >= self.histograms_every_ns {
             self.keep_histograms(gathered);
         }
     }

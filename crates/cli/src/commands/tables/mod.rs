@@ -46,7 +46,9 @@ pub use rtt::rtt;
 pub use runs::{run, runs};
 pub use survey::{limited_line, step_line, survey};
 pub use tcp::tcp;
-pub use testbed::{testbed, testbed_comparison, testbed_functions, testbed_states, testbed_workflow};
+pub use testbed::{
+    testbed, testbed_audience, testbed_comparison, testbed_functions, testbed_states, testbed_workflow,
+};
 pub use trap::trap;
 pub use tune::tune;
 pub use twin::comparison;

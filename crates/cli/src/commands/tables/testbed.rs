@@ -1,6 +1,7 @@
 //! Testbeds: workflows, functions, states, and results.
 
-use crate::units::{format_bytes, format_count, format_duration, format_rate};
+use crate::commands::testbed::Calculated;
+use crate::units::{format_bytes, format_count, format_duration, format_percent, format_rate};
 use weir_testbed::{Function, Summary, TaskResult, TestbedState, Workflow};
 
 use super::{or_dash, table, titled};
@@ -197,7 +198,7 @@ fn answer(task: &TaskResult) -> String {
         Some(ratio) => format!(", IN {}, OUT/IN {ratio:.3}", rate(task.in_bps)),
         None => String::new(),
     };
-    let limit = if task.was_the_limit() { ": the limit" } else { "" };
+    let limit = if task.limit { ": the limit" } else { "" };
     format!(
         "{} ({}): OUT {}, peak {}{from}, {:.2} cores busy, peak {:.2}{limit}",
         task.task,
@@ -220,4 +221,66 @@ pub fn testbed_comparison(rows: &[Vec<String>]) -> String {
         shown.add_row(row);
     }
     titled("runs beside each other", &shown)
+}
+
+/// Viewers of an origin's output, and costs.
+pub fn testbed_audience(calculated: &Calculated) -> String {
+    let audience = &calculated.audience;
+    let count = |viewers: f64| format_count(viewers as u64);
+    let mut text = format!("{} viewers at once", count(calculated.viewers_at_once));
+    if audience.at_once < 1.0 {
+        text.push_str(&format!(
+            ", {} of an audience of {}",
+            format_percent(audience.at_once),
+            count(calculated.viewers)
+        ));
+    }
+    text.push_str(&format!(
+        "\n{} from the origin; a viewer plays {}, of which caches answer {} and the origin {}\n",
+        format_rate(audience.out_bps as u64),
+        format_rate(audience.viewer_bps as u64),
+        format_percent(audience.hit_ratio),
+        format_rate(audience.caused_bps() as u64),
+    ));
+    if let Some(catalogue) = &calculated.catalogue {
+        text.push_str(&format!(
+            "hit ratio: a cache of {} of {} titles with popularity n^-{}, independent requests\n",
+            format_count(catalogue.cached.into()),
+            format_count(catalogue.titles.into()),
+            catalogue.zipf
+        ));
+    }
+    if let Some(wanted) = &calculated.wanted {
+        text.push_str(&format!(
+            "{} viewers need a hit ratio of {}\n",
+            format_count(wanted.viewers),
+            format_percent(wanted.hit_ratio)
+        ));
+    }
+    let mut costs = table(&[
+        "machines",
+        "sold rate",
+        "USD/h",
+        "USD/h per Gbit/s",
+        "USD/h per 1,000 viewers",
+        "as of",
+    ]);
+    for cost in &calculated.costs {
+        let mark = |read: bool| if read { "" } else { " (unverified)" };
+        let machine = &cost.machine;
+        costs.add_row([
+            format!("{} x {}", cost.count, machine.name),
+            format!(
+                "{}{}",
+                format_rate(machine.holds_bps as u64),
+                mark(machine.rate_read)
+            ),
+            format!("{:.3}{}", cost.usd_hour, mark(machine.price_read)),
+            format!("{:.3}", cost.usd_gbit_hour),
+            format!("{:.5}", cost.usd_thousand_viewers_hour),
+            machine.date.clone(),
+        ]);
+    }
+    text.push_str(&titled("what holds it by its sold rate, without traffic", &costs));
+    text
 }

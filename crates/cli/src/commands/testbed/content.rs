@@ -18,6 +18,33 @@ const REFERENCES: &str = "dref.toml";
 /// Tracks of a generated title.
 const TRACKS: [&str; 2] = ["video", "audio"];
 
+/// What a task would serve if `titles` had what `weir testbed run` makes there. A present folder is the one of that name in it.
+pub fn planned(task: &Task, content: Content, titles: &Path) -> Result<Served, Failure> {
+    let title = match text(task, "folder") {
+        Some(folder) => {
+            let name = Path::new(folder).file_name();
+            let name = name.ok_or_else(|| wrong(task, "folder", &format!("{folder} has no name")))?;
+            Served {
+                folder: titles.join(name),
+                manifest: own_manifest(task)?,
+            }
+        }
+        None => generated(task, titles)?,
+    };
+    match content {
+        Content::Title => Ok(title),
+        Content::Packaged if text(task, "folder").is_some() => Err(wrong(
+            task,
+            "folder",
+            &"only generated titles are packaged ahead elsewhere; serve packaged files by weir-source",
+        )),
+        Content::Packaged => Ok(Served {
+            folder: packaged(task, &title, titles)?,
+            ..title
+        }),
+    }
+}
+
 /// Prepares what a task serves, with generated titles in `titles`; none if a stop was requested.
 pub fn prepare(
     task: &Task,
@@ -33,8 +60,7 @@ pub fn prepare(
         return Ok(Some(title));
     }
     let segment: TimeSpan = parameter(task, "segment")?;
-    let name = format!("{}/{}", title.folder.display(), title.manifest).replace('/', "_");
-    let into = titles.join(format!("packaged-{segment}{name}"));
+    let into = packaged(task, &title, titles)?;
     let is_whole = package(
         &title.folder,
         &title.manifest,
@@ -48,39 +74,67 @@ pub fn prepare(
     }))
 }
 
+/// The folder with a title packaged ahead; of a present title its name holds the whole path.
+fn packaged(task: &Task, title: &Served, titles: &Path) -> Result<PathBuf, Failure> {
+    let segment: TimeSpan = parameter(task, "segment")?;
+    let present = text(task, "folder").map_or(String::new(), |_| title.folder.display().to_string());
+    let name = format!("{present}/{}", title.manifest).replace('/', "_");
+    Ok(titles.join(format!("packaged-{segment}{name}")))
+}
+
+/// The manifest of a present title.
+fn own_manifest(task: &Task) -> Result<String, Failure> {
+    let manifest = text(task, "manifest").ok_or_else(|| {
+        wrong(
+            task,
+            "manifest",
+            &"write the path of the manifest as an origin serves it, as film/manifest.mpd",
+        )
+    })?;
+    Ok(manifest.trim_start_matches('/').to_owned())
+}
+
+/// Rates of video and audio and the duration of a generated title.
+fn shape(task: &Task) -> Result<((Rate, Rate), TimeSpan), Failure> {
+    let rates = (parameter(task, "video")?, parameter(task, "audio")?);
+    Ok((rates, parameter(task, "duration")?))
+}
+
+/// Where a generated title is.
+fn generated(task: &Task, titles: &Path) -> Result<Served, Failure> {
+    let (rates, duration) = shape(task)?;
+    let name = long_title::name(rates.0, rates.1, duration);
+    let manifest = match text(task, "dref") {
+        Some("yes") => REFERENCES,
+        Some("no") | None => MANIFEST,
+        Some(_) => return Err(wrong(task, "dref", &"write yes or no")),
+    };
+    Ok(Served {
+        folder: titles.to_owned(),
+        manifest: format!("{name}/{manifest}/manifest.mpd"),
+    })
+}
+
 /// The title of a task: present, or generated.
 fn title(task: &Task, titles: &Path, quiet: bool, stop: &Stop) -> Result<Option<Served>, Failure> {
     if let Some(folder) = text(task, "folder") {
-        let manifest = text(task, "manifest").ok_or_else(|| {
-            wrong(
-                task,
-                "manifest",
-                &"write the path of the manifest as an origin serves it, as film/manifest.mpd",
-            )
-        })?;
         return Ok(Some(Served {
             folder: Path::new(folder)
                 .canonicalize()
                 .map_err(|error| wrong(task, "folder", &format!("{folder}: {error}")))?,
-            manifest: manifest.trim_start_matches('/').to_owned(),
+            manifest: own_manifest(task)?,
         }));
     }
-    let rates: (Rate, Rate) = (parameter(task, "video")?, parameter(task, "audio")?);
-    let duration: TimeSpan = parameter(task, "duration")?;
+    let served = generated(task, titles)?;
+    let (rates, duration) = shape(task)?;
     let who = (!quiet).then_some("weir testbed");
     if long_title::make(titles, rates, duration, who, stop)? == Made::Stopped {
         return Ok(None);
     }
-    let name = long_title::name(rates.0, rates.1, duration);
-    let manifest = match text(task, "dref") {
-        Some("yes") => references(&titles.join(&name))?,
-        Some("no") | None => MANIFEST,
-        Some(_) => return Err(wrong(task, "dref", &"write yes or no")),
-    };
-    Ok(Some(Served {
-        folder: titles.to_owned(),
-        manifest: format!("{name}/{manifest}/manifest.mpd"),
-    }))
+    if text(task, "dref") == Some("yes") {
+        references(&titles.join(long_title::name(rates.0, rates.1, duration)))?;
+    }
+    Ok(Some(served))
 }
 
 /// The folder of titles as an absolute path, since tasks have folders of their own; it is created if it is not there.
@@ -93,10 +147,10 @@ pub fn titles_folder(folder: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Writes dref MP4s of a generated title beside its media, unless they are there, and a manifest that names them.
-fn references(title: &Path) -> Result<&'static str, Failure> {
+fn references(title: &Path) -> Result<(), Failure> {
     let manifest = title.join(REFERENCES);
     if manifest.is_file() {
-        return Ok(REFERENCES);
+        return Ok(());
     }
     let mut text = String::new();
     for track in TRACKS {
@@ -105,8 +159,7 @@ fn references(title: &Path) -> Result<&'static str, Failure> {
         text.push_str(&format!("[[track]]\nfile = \"{reference}\"\n\n"));
     }
     std::fs::write(&manifest, text)
-        .map_err(|error| Failure::environment(format!("cannot write {}: {error}", manifest.display())))?;
-    Ok(REFERENCES)
+        .map_err(|error| Failure::environment(format!("cannot write {}: {error}", manifest.display())))
 }
 
 fn text<'a>(task: &'a Task, name: &str) -> Option<&'a str> {

@@ -1,11 +1,12 @@
 //! `weir testbed`: workflows of media functions on this host.
 
+mod audience;
 mod content;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::args::{FunctionFiles, GlobalOptions, TestbedCommand, TestbedRunArgs};
+use crate::args::{ExportArgs, FunctionFiles, GlobalOptions, TestbedCommand, TestbedRunArgs};
 use crate::dispatch::stop_on_signals;
 use serde_json::{Value, json};
 use weir_measure::{Sink, Stop};
@@ -14,8 +15,8 @@ use weir_net::confine::may_make_networks;
 use weir_net::host::HostFacts;
 use weir_results::{Outcome, Record, TaskSecond};
 use weir_testbed::{
-    Capabilities, Document, Ended as Measured, Function, Functions, Published, Registry, Setting, Summary,
-    TestbedError, Watch, Workflow,
+    Capabilities, Cluster, Document, Ended as Measured, Function, Functions, Published, Registry, Setting,
+    Summary, TestbedError, Watch, Workflow,
 };
 use weir_units::format_utc;
 
@@ -24,6 +25,8 @@ use super::result::StoredResult;
 use super::run_store::{Ended, OpenRun, RunStore, json as stored, new_run};
 use super::{Failure, tables};
 
+pub use audience::Calculated;
+
 const KIND: &str = "testbed";
 
 /// Runs the subcommand.
@@ -31,7 +34,9 @@ pub fn run(command: &TestbedCommand, global: &GlobalOptions) -> Result<(), Failu
     match command {
         TestbedCommand::Run(args) => measure(args, global),
         TestbedCommand::Check { workflow, functions } => check(workflow, functions, global),
+        TestbedCommand::Export(args) => export(args),
         TestbedCommand::Functions { functions } => list_functions(functions, global),
+        TestbedCommand::Audience(args) => audience::run(args, global),
         TestbedCommand::Status => status(global),
         TestbedCommand::Logs { task, name } => logs(task, name),
         TestbedCommand::Stop { name } => stop(name),
@@ -54,6 +59,30 @@ fn check(path: &Path, functions: &FunctionFiles, global: &GlobalOptions) -> Resu
         return print(&format!("{}\n", stored(&document)));
     }
     print(&tables::testbed_workflow(&workflow))
+}
+
+/// Prints a workflow for a cluster, whose hosts are others than this one.
+fn export(args: &ExportArgs) -> Result<(), Failure> {
+    let (document, functions) = weir_testbed::read(&args.workflow, &args.functions.function)?;
+    let folder = args.workflow.parent().unwrap_or(Path::new("."));
+    let workflow = Workflow::of(&document, &functions, folder)?;
+    let mut contents = BTreeMap::new();
+    for task in &workflow.tasks {
+        if let Some(content) = task.function.content {
+            let served = content::planned(task, content, Path::new(weir_testbed::TITLES))?;
+            contents.insert(task.name.clone(), served);
+        }
+    }
+    let cluster = Cluster {
+        image: args.image.clone(),
+        titles_claim: args.titles_claim.clone(),
+        contents,
+    };
+    let (objects, left_out) = weir_testbed::kubernetes(&workflow, &cluster)?;
+    for line in left_out {
+        say(&format!("weir testbed: {line}"));
+    }
+    print(&format!("{objects:#}\n"))
 }
 
 fn list_functions(files: &FunctionFiles, global: &GlobalOptions) -> Result<(), Failure> {
@@ -222,7 +251,7 @@ impl Measuring<'_> {
 fn remarks(measured: &Measured) -> Vec<String> {
     let summary: &Summary = &measured.summary;
     let mut notes = Vec::new();
-    if summary.tasks.iter().all(|task| !task.was_the_limit()) {
+    if summary.tasks.iter().all(|task| !task.limit) {
         notes.push(
             "no task kept cores of its own busy: the rates are those of the workload and of round trips, not a capacity"
                 .to_owned(),
@@ -319,7 +348,9 @@ impl From<TestbedError> for Failure {
             TestbedError::Document(_) | TestbedError::Task { .. } | TestbedError::Taken(_) => {
                 Failure::usage(error.to_string())
             }
-            TestbedError::File { .. } | TestbedError::Failed(_) => Failure::environment(error.to_string()),
+            TestbedError::File { .. } | TestbedError::Store(_) | TestbedError::Failed(_) => {
+                Failure::environment(error.to_string())
+            }
         }
     }
 }

@@ -130,6 +130,7 @@ load 0 load ORIGINfilm/list.mpd --watch-host --scrape ORIGINmetrics --play loop 
 load 0 load ORIGINfilm/list.mpd --watch-host --scrape ORIGINmetrics --play real-time --for 1500ms
 testbed 0 testbed run plain.toml --function function.toml
 testbed-functions 0 testbed functions
+testbed-audience 0 testbed audience --out 2.6Gbit/s --titles 1000 --cached 100 --viewers 3300000
 load-find-capacity 0 load find-capacity ORIGINfilm/list.mpd --hold p99<20s --most 2 --settle 0s --step 500ms
 origin-index 3 origin index films
 mesh-regions 0 mesh regions --cloud gcp
