@@ -426,10 +426,14 @@ impl Slot {
     }
 
     fn put(&mut self, framing: &MediaFraming, payload: &[u8], each: u32, stamp: &Stamp) -> Placed {
-        let same = MediaFraming {
+        let mut same = MediaFraming {
             offset: framing.offset,
             ..self.framing
         };
+        if stamp.sender != self.sender {
+            // Each sender counts media time, and its formats, from a beginning of its own.
+            (same.timestamp_ns, same.format) = (framing.timestamp_ns, framing.format);
+        }
         if same != *framing {
             return Placed::Malformed;
         }

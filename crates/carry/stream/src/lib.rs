@@ -17,15 +17,17 @@ pub mod recv;
 pub mod send;
 mod shares;
 pub mod source;
-mod threads;
 mod watch;
 
 pub use error::StreamError;
 pub use events::{Event, EventKind, EventState, Subject};
-pub use threads::{Threads, ThreadsError};
 pub use watch::{Live, RecvLive, SendLive, Watch};
+pub use weir_measure::Threads;
 
 use weir_control::Service;
+
+/// Each packet thread has a share of the stream.
+const _: () = assert!(weir_measure::MAX_THREADS == weir_stream_proto::MAX_SHARES);
 
 /// TCP port on which a sender listens for receivers by default.
 pub const DEFAULT_SEND_PORT: u16 = 4848;

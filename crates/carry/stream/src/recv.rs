@@ -19,10 +19,11 @@ use std::time::{Duration, Instant};
 
 use weir_alarm::Hook;
 use weir_control::{Family, Stop};
+use weir_measure::threads_of_cores;
 use weir_net::clock;
 use weir_protect::Demand;
 use weir_record::{FlowChange, FrameSecond, Record, RecvSecond};
-use weir_stream_proto::{Join, MAX_SHARES, ReceiverEvent};
+use weir_stream_proto::{Join, ReceiverEvent};
 use weir_wire::Token;
 
 use crate::announce::Announcer;
@@ -188,10 +189,7 @@ fn most_threads(config: &RecvConfig) -> u16 {
     match (config.join, config.threads) {
         (Join::Switch(_), _) => 1,
         (Join::Merge, Threads::Exactly(most)) => most,
-        (Join::Merge, Threads::Auto) => {
-            let cores = std::thread::available_parallelism().map_or(1, usize::from);
-            u16::try_from(cores).unwrap_or(u16::MAX).min(MAX_SHARES)
-        }
+        (Join::Merge, Threads::Auto) => threads_of_cores(),
     }
 }
 

@@ -22,6 +22,7 @@ mod sink;
 pub mod survey;
 pub mod tcp_sweep;
 pub mod tcp_throughput;
+mod threads;
 
 pub use clock_prober::{ClockEstimate, ClockProber};
 pub use error::MeasureError;
@@ -30,6 +31,7 @@ pub use host_watch::{HostWatch, host_second};
 pub use limits::Limits;
 pub use session::{AgentAddress, Session};
 pub use sink::{Progress, Sink};
+pub use threads::{MAX_THREADS, Threads, ThreadsError, threads_needed, threads_of_cores};
 pub use weir_control::{Family, Stop};
 
 /// Sessions of measurements carry no media: their packets have tags in their headers, and control frames are always

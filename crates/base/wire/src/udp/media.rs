@@ -54,7 +54,7 @@ pub struct MediaFraming {
     pub flags: u16,
     /// Number of the frame's format description; each new one has another number (wraps).
     pub format: u16,
-    /// Media time of the frame, nanoseconds after the first frame's.
+    /// Media time of the frame, nanoseconds after a beginning of the sender's own.
     pub timestamp_ns: u64,
 }
 

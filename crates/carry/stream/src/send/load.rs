@@ -1,5 +1,6 @@
 //! How many packet threads a stream needs, from what a thread was measured to need. It must not know threads or sockets.
 
+use weir_measure::threads_needed;
 use weir_protect::Protection;
 
 /// CPU time that a sending thread needs for a byte and for a packet, nanoseconds: .63 of a core for 7.95 Gbit/s in packets of
@@ -8,8 +9,6 @@ const BYTE_NS: f64 = 0.6;
 const PACKET_NS: f64 = 300.0;
 /// For a byte that a repair packet covers, nanoseconds: .3 of a core for 8 Gbit/s, 10 repair packets per 100 over 100.
 const REPAIR_NS: f64 = 0.03;
-/// Share of a core that one thread may need: above it, a thread that was late cannot make up for it.
-const BUSY: f64 = 0.9;
 
 /// What a stream sends.
 #[derive(Clone, Copy, Debug)]
@@ -30,14 +29,12 @@ impl Load {
         packets as f64 * 1e9 / self.frame_ns.max(1) as f64
     }
 
-    /// Threads that it needs: one where that is enough, at most half of `cores`, since the rest of both ends needs some, too.
+    /// Threads that it needs on hosts with so many `cores`.
     pub(super) fn threads(&self, cores: u32) -> u16 {
         let bytes_per_second = self.frame_bytes as f64 * 1e9 / self.frame_ns.max(1) as f64;
         let byte_ns = BYTE_NS + seal_ns(self.protection) + REPAIR_NS * self.repairs;
         let busy = (self.packets_per_second() * PACKET_NS + bytes_per_second * byte_ns) / 1e9;
-        let most = (cores / 2).clamp(1, u32::from(u16::MAX)) as u16;
-        // A float is cut off at the bounds of the integer.
-        ((busy / BUSY).ceil() as u16).clamp(1, most)
+        threads_needed(busy, cores)
     }
 }
 
@@ -88,12 +85,5 @@ mod tests {
             let load = load(format, payload, protection, repairs);
             assert_eq!(load.threads(16), threads, "{format} in {payload}, {protection:?}");
         }
-    }
-
-    #[test]
-    fn half_of_the_cores_is_the_most() {
-        let load = load("2160p59.94-4444-16", 1_400, Protection::Auth, 20.0);
-        let threads = [1, 2, 3, 4, 6].map(|cores| load.threads(cores));
-        assert_eq!(threads, [1, 1, 1, 2, 3]);
     }
 }

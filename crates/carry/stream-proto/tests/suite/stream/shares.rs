@@ -21,6 +21,8 @@ struct Trouble {
     killed_ns: Option<u64>,
     /// A share whose packets do not arrive, from when to when.
     dark_share: Option<(u16, u64, u64)>,
+    /// The frame with which it begins: its media time counts from there, and so do its formats.
+    begins: u32,
 }
 
 /// A sender of a share, with its links.
@@ -68,14 +70,20 @@ fn end(setup: &Setup, (shares, share): (Shares, u16), (index, trouble): (usize, 
         ..whole
     };
     End {
-        sender: Sender::new(config, 0),
+        sender: Sender::new(config, trouble.begins_ns()),
         trouble,
         share,
         first: flows.start,
         index: SenderIndex::default(),
         forward: Link::forward(&spec),
         reverse: Link::reverse(&spec),
-        pushed: 0,
+        pushed: trouble.begins,
+    }
+}
+
+impl Trouble {
+    fn begins_ns(&self) -> u64 {
+        u64::from(self.begins) * FRAME_NS
     }
 }
 
@@ -201,7 +209,7 @@ impl Divided {
 
 impl End {
     fn is_alive(&self, now: u64) -> bool {
-        self.trouble.killed_ns.is_none_or(|killed| now < killed)
+        now >= self.trouble.begins_ns() && self.trouble.killed_ns.is_none_or(|killed| now < killed)
     }
 
     fn feed(&mut self, now: u64, part: std::ops::Range<usize>, frames: u32) {
@@ -209,6 +217,8 @@ impl End {
             let framing = MediaFraming {
                 frame: self.pushed,
                 frame_length: part.len() as u32,
+                format: 1 + (self.pushed - self.trouble.begins) as u16 / 500,
+                timestamp_ns: u64::from(self.pushed - self.trouble.begins) * FRAME_NS,
                 ..MediaFraming::default()
             };
             if self.pushed < frames {
@@ -266,7 +276,8 @@ impl End {
     fn next_time(&self, now: u64) -> Option<u64> {
         let links = [&self.forward, &self.reverse].map(|link| link.next_departure().map(|at| at.0));
         let sends = self.sender.next_wake().filter(|_| self.is_alive(now));
-        links.into_iter().flatten().chain(sends).min()
+        let begins = Some(self.trouble.begins_ns()).filter(|at| *at > now);
+        links.into_iter().flatten().chain(sends).chain(begins).min()
     }
 }
 
@@ -346,6 +357,31 @@ fn two_senders_in_shares_are_merged_share_by_share() {
     };
     Divided::run(&setup, 2, &[killed, dark]).assert_whole();
     Divided::run(&setup, 2, &[dark, killed]).assert_whole();
+}
+
+/// As of one live source whose frames are numbered by the clock: what one loses, the other brings, whichever began first.
+#[test]
+fn senders_that_begin_with_different_frames_are_merged_though_their_media_times_differ() {
+    let later = Trouble {
+        begins: 300,
+        dark: Some((3, 2 * SECOND, 5 * SECOND / 2)),
+        ..Trouble::default()
+    };
+    let dark = Trouble {
+        dark: Some((11, SECOND, 3 * SECOND)),
+        ..Trouble::default()
+    };
+    let setup = Setup {
+        stations: vec![Plan::default(); 2],
+        ..Setup::default()
+    };
+    for count in [1, 2] {
+        let world = Divided::run(&setup, count, &[dark, later]);
+        world.assert_whole();
+        let seen = world.seen();
+        assert_eq!((seen.rejected, seen.unrepaired), (0, 0), "{seen:?}");
+        assert!(seen.elsewhere > 5, "{seen:?}");
+    }
 }
 
 #[test]
