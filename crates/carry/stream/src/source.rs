@@ -87,7 +87,7 @@ impl SourceConfig {
 pub struct SourceFrame {
     /// Its number (wraps).
     pub number: u32,
-    /// Media time, nanoseconds after the first frame's.
+    /// Media time, nanoseconds: after the first frame's, or after that of number 0 if frames are numbered by the clock.
     pub timestamp_ns: u64,
     /// Its bytes, packed as they are sent.
     pub bytes: BytesMut,
@@ -132,7 +132,6 @@ impl Source {
             begun,
             hashing: hashing.clone(),
             count: 0,
-            first: 0,
             next: 0,
             config,
         };
@@ -229,8 +228,6 @@ struct SourceReader {
     hashing: Arc<AtomicBool>,
     /// Frames so far.
     count: u64,
-    /// Number of the first frame.
-    first: u64,
     /// Lower bound of the next frame's number.
     next: u64,
 }
@@ -284,15 +281,13 @@ impl SourceReader {
     }
 
     fn frame(&mut self, rate: FrameRate, number: u64, bytes: BytesMut) -> Step {
-        if self.count == 0 {
-            self.first = number;
-        }
         self.count += 1;
         self.next = number + 1;
         let hash = self.hashing.load(Ordering::Relaxed).then(|| xxh3_64(&bytes));
         self.say(FromSource::Frame(SourceFrame {
             number: number as u32,
-            timestamp_ns: rate.start_ns(number - self.first),
+            // Numbers of frames begin at 0, or are the same at all senders.
+            timestamp_ns: rate.start_ns(number),
             bytes,
             hash,
         }))
@@ -427,6 +422,26 @@ mod tests {
             );
         }
         assert!(matches!(all[4], FromSource::End(None)));
+    }
+
+    /// So that a frame has the same media time at all senders, whenever each began.
+    #[test]
+    fn media_time_follows_from_numbers_by_the_clock() {
+        let all = read(SourceConfig {
+            input: Input::Pattern("64x64@25:gray".parse().expect("a format")),
+            format: None,
+            packing: None,
+            numbering: Numbering::Clock,
+            most_frames: Some(3),
+        });
+        for next in &all[1..4] {
+            let FromSource::Frame(frame) = next else {
+                panic!("a frame");
+            };
+            // Frames of 40 ms since 1970; numbers wrap.
+            assert_eq!(frame.timestamp_ns % 40_000_000, 0);
+            assert_eq!((frame.timestamp_ns / 40_000_000) as u32, frame.number);
+        }
     }
 
     #[test]
