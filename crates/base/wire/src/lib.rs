@@ -22,7 +22,7 @@ pub use handshake::{
     Refusal, Refused,
 };
 pub use key::{SessionKeys, Token, UdpKey};
-pub use spread::{Spread, SpreadKind, UnknownSpread};
+pub use spread::{Spread, SpreadKind, UnknownSpread, flows_of_share};
 pub use udp::{
     FEEDBACK_CLEAR_LENGTH, FEEDBACK_HEADER_LENGTH, FLOW_HEADER_LENGTH, FRAMING_LENGTH, FeedbackLists,
     FlowData, FlowStatus, HELLO_LENGTH, Hello, HelloAck, Kind, MAX_FEEDBACK_FLOWS, MAX_FEEDBACK_LENGTH,

@@ -4,6 +4,7 @@
 //! `docs/wire-protocol.md` has the arithmetic; a change here changes the protocol.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,14 @@ impl FromStr for SpreadKind {
             _ => Err(UnknownSpread),
         }
     }
+}
+
+/// The flows of one of the `shares`, from 0, into which the flows of a stream are divided, each for a thread: consecutive
+/// flows, as many as those of the others, or one more or less. Empty for some if there are fewer flows than shares.
+#[must_use]
+pub fn flows_of_share(share: u16, shares: u16, flows: u16) -> Range<u16> {
+    let first = |share: u16| (u32::from(flows) * u32::from(share) / u32::from(shares.max(1))) as u16;
+    first(share)..first(share + 1)
 }
 
 /// Step of SplitMix64's counter (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use weir_protect::StreamSecrets;
+use weir_wire::flows_of_share;
 
 use crate::SenderIndex;
 use crate::frames::{Frame, OutputFrame};
@@ -51,8 +52,7 @@ impl Shares {
 
     /// The flows of a share, of `flows` together; empty for some if there are fewer flows than shares.
     pub fn flows(self, share: u16, flows: u16) -> Range<u16> {
-        let first = |share: u16| (u32::from(flows) * u32::from(share) / u32::from(self.count)) as u16;
-        first(share)..first(share + 1)
+        flows_of_share(share, self.count, flows)
     }
 
     /// The secrets of a share, from those of the stream: those of a stream that is not divided.
