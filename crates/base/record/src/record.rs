@@ -143,7 +143,7 @@ records! {
         counts: SendCounts => counts,
         /// Lateness of each burst against its schedule.
         schedule_error: Quantiles => quantiles,
-        /// CPU time of the sending thread.
+        /// CPU time of the sending threads.
         cpu_ns: u64 => sum,
     }
 

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, value_parser};
+use weir_measure::MAX_THREADS;
 
 use super::MOST_FLOWS;
 use crate::units::{PortRange, Rate, TimeSpan, parse_length};
@@ -54,6 +55,9 @@ pub struct AgentArgs {
     /// Maximum number of flows in one test, up to 1024.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = value_parser!(u16).range(1..=i64::from(MOST_FLOWS)), help_heading = "Limits")]
     pub max_flows: u16,
+    /// Maximum number of packet threads of one test, per direction, at most 16 [default: the number of cores].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=i64::from(MAX_THREADS)), help_heading = "Limits")]
+    pub max_threads: Option<u16>,
     /// UDP port on which to reflect STAMP packets (RFC 8762) as well.
     #[arg(long, value_name = "PORT", value_parser = value_parser!(u16).range(1..), help_heading = "STAMP")]
     pub stamp_port: Option<u16>,

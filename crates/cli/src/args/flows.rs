@@ -1,6 +1,7 @@
 //! Arguments of `weir flows`.
 
 use clap::{Args, ValueEnum, value_parser};
+use weir_measure::Threads;
 
 use super::traffic::{CloudOption, FORMAT_RULE, FormatParser, Traffic};
 use super::{MOST_FLOWS, MeasureOptions};
@@ -36,7 +37,8 @@ pub enum Way {
 Example:
     $ weir flows far.example.net --format 1080p59.94-422-10 --flows 8 --for 4h
     $ weir flows far.example.net --format 2160p60-444-12 --max-bytes 50GB --cloud aws:us-east-1
-    $ weir flows far.example.net --rate 800Mbit/s --length 1400 --reverse --fail-if 'loss > 0.001%'")]
+    $ weir flows far.example.net --rate 800Mbit/s --length 1400 --reverse --fail-if 'loss > 0.001%'
+    $ weir flows far.example.net --rate max --threads 4")]
 pub struct FlowsArgs {
     /// Host name or address of the agent, with an optional port.
     #[arg(value_name = "HOST[:PORT]")]
@@ -57,6 +59,11 @@ pub struct FlowsArgs {
     /// Number of flows to split the stream into, at most 1024.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = value_parser!(u16).range(1..=i64::from(MOST_FLOWS)), help_heading = "Traffic")]
     pub flows: u16,
+    /// Number of packet threads, at most 16, or auto: one unless the rate needs more, then at most half of the cores.
+    ///
+    /// Flows are divided among the threads of each end, in each direction.
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "Traffic")]
+    pub threads: Threads,
     /// UDP payload in bytes [default: the maximum of the path MTU].
     #[arg(long, value_name = "N", value_parser = parse_length, help_heading = "Traffic")]
     pub length: Option<u32>,

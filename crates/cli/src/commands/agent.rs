@@ -38,6 +38,7 @@ pub fn run(args: &AgentArgs, global: &GlobalOptions, stop: Stop) -> Result<(), F
             max_length: args.max_length,
             max_sessions: args.max_sessions,
             max_flows: args.max_flows,
+            max_threads: args.max_threads.unwrap_or_else(weir_measure::threads_of_cores),
         },
         stamp_port: args.stamp_port,
         stamp_key,

@@ -17,6 +17,7 @@ const _: () = assert!(MOST_FLOWS == flows::MOST_FLOWS);
 /// Runs the test and reports.
 pub fn run(args: &FlowsArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
     let mut plan = plan(args);
+    plan.check_threads()?;
     if plan.length != LENGTH_FROM_PATH_MTU {
         plan.check()?;
     } else if !searches(&plan) {
@@ -114,6 +115,7 @@ pub(super) fn plan(args: &FlowsArgs) -> FlowsPlan {
         max_bytes: args.max_bytes.map(|bytes| bytes.0),
         ecn: args.ecn,
         varied: defaults.varied,
+        threads: args.threads,
     }
 }
 

@@ -39,6 +39,10 @@ const REFUSED: &str = r#"
 2 | flows LIMITED --rate 1Gbit/s --length 500 --for 1s | at most 100 ; --max-rate
 2 | flows LIMITED --rate 5Mbit/s --flows 6 --for 1s | 1 to 5 flows ; --flows
 2 | flows LIMITED --rate 5Mbit/s --for 6s | at most 5 s ; --max-duration
+2 | flows LIMITED --rate 5Mbit/s --for 1s --flows 3 --length 1000 --threads 3 | at most 2 packet threads ; --max-threads
+2 | flows OPEN --threads 0 | from 1 to 16, or auto
+2 | flows OPEN --threads 17 | from 1 to 16, or auto
+2 | flows OPEN --threads 4 --flows 3 | --threads 4 needs a flow for each thread ; --flows 4
 2 | flows LIMITED --rate 5Mbit/s --for 1s --length 1001 | at most 1000 bytes ; --max-length
 2 | flows LIMITED --rate 5Mbit/s --for 1s --flows 5 | 4 UDP ports 5000 to 5003 are taken ; --udp-ports
 2 | rtt LIMITED --for 1s --length 1001 | 1000 ; --max-length
@@ -205,8 +209,7 @@ fn what_is_wrong_is_said_in_one_line_that_says_what_to_do() {
     open.check_serves("127.0.0.1", "");
     write_files();
     let guarded = Agent::start(Host::Near, "--token-file right");
-    let limits =
-        "--max-rate 100Mbit/s --max-flows 5 --max-duration 5s --max-length 1000 --udp-ports 5000..5003";
+    let limits = "--max-rate 100Mbit/s --max-flows 5 --max-duration 5s --max-length 1000 --max-threads 2 --udp-ports 5000..5003";
     let limited = Agent::start(Host::Near, limits);
     let (tcp, udp) = (TcpListener::bind("127.0.0.1:0"), UdpSocket::bind("127.0.0.1:0"));
     let (tcp, udp) = (tcp.expect("a listener"), udp.expect("a socket"));

@@ -20,7 +20,7 @@ fn losses_and_marks_are_those_that_filters_and_sockets_counted() {
     round_trips_lost_in_either_direction(&agent);
     drop(agent);
     flows_dropped_and_marked();
-    let agent = Agent::start(Host::Near, "");
+    let agent = Agent::start(Host::Near, "--max-threads 2");
     flows_are_whole_with_and_without_offloads(&agent);
     limits_of_bytes_and_of_a_socket_buffer(&agent.local());
 }
@@ -158,14 +158,14 @@ fn flows_dropped_and_marked() {
         rule(Host::Far, &format!("udp dport 5000-5099 {mark}"));
     }
     let (mut dropped, mut marked) = (0, 0);
-    for address in [FAR_IPV4, FAR_IPV6] {
-        let agent = Agent::start(Host::Far, "--open --udp-ports 5000..5099");
+    for (address, threads) in [(FAR_IPV4, 1), (FAR_IPV6, 2)] {
+        let agent = Agent::start(Host::Far, "--open --udp-ports 5000..5099 --max-threads 2");
         // A host that is held up brings nothing too late.
         let said = ran(
             0,
             &format!(
                 "flows {} --rate 20Mbit/s --length 1000 --flows 4 --for 1500ms --no-gso --no-gro --ecn \
-                 --reorder-depth 65536,2s --json --db flows.db",
+                 --threads {threads} --reorder-depth 65536,2s --json --db flows.db",
                 agent.at(address)
             ),
         )
@@ -174,6 +174,9 @@ fn flows_dropped_and_marked() {
         let (lost, ce) = (counters[0] - dropped, counters[1] - marked);
         [dropped, marked] = counters;
         assert!(lost > 20 && ce > 40, "{lost} packets were dropped, {ce} marked");
+        for end in ["sender_threads", "receiver_threads"] {
+            assert_eq!(said["forward"][end], threads, "{said}");
+        }
         only_one_flow_lost(&said, lost);
         assert_eq!(sum(&said["forward"]["per_flow"], "ecn_marked"), ce, "{said}");
     }
@@ -201,7 +204,7 @@ fn whole(direction: &Value) {
 fn flows_are_whole_with_and_without_offloads(agent: &Agent) {
     // Over the wrap of the stream's sequence, too.
     let both = format!(
-        "--both --spread random --no-gro --first-sequence {}",
+        "--both --spread random --no-gro --threads 2 --first-sequence {}",
         u32::MAX - 300
     );
     let both = ran(0, &format!("flows {} {FRAMES} {both} --json", agent.at("::1"))).json();

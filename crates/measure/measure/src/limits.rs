@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use weir_units::Rate;
 
 use crate::MeasureError;
+use crate::threads::{MAX_THREADS, one};
 
 /// Bounds on a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +19,9 @@ pub struct Limits {
     pub max_sessions: u32,
     /// Flows in one test.
     pub max_flows: u16,
+    /// Packet threads in one test, each way; one for an agent that does not say.
+    #[serde(default = "one")]
+    pub max_threads: u16,
 }
 
 impl Default for Limits {
@@ -28,6 +32,7 @@ impl Default for Limits {
             max_length: 65_507,
             max_sessions: 8,
             max_flows: 64,
+            max_threads: MAX_THREADS,
         }
     }
 }
@@ -70,6 +75,20 @@ impl Limits {
                 "it allows 1 to {} flows and {flows} were asked; change --flows",
                 self.max_flows
             ));
+        }
+        Ok(())
+    }
+
+    /// Checks the packet threads of a test, each way.
+    ///
+    /// # Errors
+    /// [`MeasureError::Refused`] that names the limit and the option that passes it.
+    pub fn check_threads(&self, threads: u16) -> Result<(), MeasureError> {
+        if threads > self.max_threads {
+            return Err(MeasureError::Refused(format!(
+                "it allows at most {} packet threads in each direction and {threads} were asked; lower --threads, or start the agent with a higher --max-threads",
+                self.max_threads
+            )));
         }
         Ok(())
     }

@@ -5,10 +5,10 @@ use crate::args::{
 };
 use crate::fail_if::FailIf;
 use weir_link::LinkSpec;
-use weir_measure::Limits;
 use weir_measure::rtt::RttSummary;
 use weir_measure::survey::StepSummary;
 use weir_measure::tcp_sweep::{self, Sweep, SweepSummary};
+use weir_measure::{Limits, Threads};
 use weir_net::clock::unix_ns;
 use weir_results::{Outcome, Store};
 use weir_simulate::{HostModel, Path, SimulationError, StepTruth};
@@ -72,6 +72,9 @@ impl Simulation<'_> {
         thresholds::check("--fail-if", conditions, &thresholds::possible_of_flows(), "flows")?;
         let mut path = self.path(&args.host, &args.measure)?;
         let plan = flows::plan(args);
+        if plan.threads != Threads::one() {
+            return Err(Failure::usage("--threads needs real hosts"));
+        }
         let volume = Volume::of_flows(&plan, Limits::default().max_rate, false);
         self.one(conditions, &volume, |store| path.flows(&plan, store))
     }

@@ -70,14 +70,22 @@ fn direction(summary: &DirectionSummary) -> String {
     text.push_str(&titled("times", &times));
     text.push_str(&titled("flows", &flow_table(summary)));
     text.push_str(&format!(
-        "sender {:.2} of a core, {}; receiver {:.2} of a core, {}\n",
-        share(summary.sender_cpu_ns, summary.sender_wall_ns),
+        "sender {}, {}; receiver {}, {}\n",
+        cores(
+            summary.sender_cpu_ns,
+            summary.sender_wall_ns,
+            summary.sender_threads
+        ),
         if summary.segmented {
             "GSO"
         } else {
             "one packet per message (no GSO)"
         },
-        share(fields.receiver_cpu_ns, fields.receiver_wall_ns),
+        cores(
+            fields.receiver_cpu_ns,
+            fields.receiver_wall_ns,
+            fields.receiver_threads
+        ),
         if fields.merged_receive {
             format!("GRO, {:.1} packets per buffer", fields.packets_per_buffer)
         } else {
@@ -87,8 +95,13 @@ fn direction(summary: &DirectionSummary) -> String {
     text
 }
 
-fn share(cpu_ns: u64, wall_ns: u64) -> f64 {
-    cpu_ns as f64 / wall_ns.max(1) as f64
+fn cores(cpu_ns: u64, wall_ns: u64, threads: u16) -> String {
+    let share = cpu_ns as f64 / wall_ns.max(1) as f64;
+    let of_threads = match threads {
+        1 => String::new(),
+        several => format!(" ({several} threads)"),
+    };
+    format!("{share:.2} of a core{of_threads}")
 }
 
 fn rate_against_asked(summary: &DirectionSummary) -> String {

@@ -2,7 +2,7 @@
 //! not know the fate of its packets.
 
 use weir_link::Packet;
-use weir_measure::flows::{FlowsPlan, SenderReport, StreamPacket, StreamSender};
+use weir_measure::flows::{FlowsPlan, SenderAccount, SenderPart, SenderReport, StreamPacket, StreamSender};
 use weir_results::Direction;
 use weir_stats::SendCounts;
 
@@ -17,6 +17,7 @@ const TRAIN_BYTES: u32 = 65_507;
 /// A sender at work.
 pub(super) struct Sending {
     core: StreamSender,
+    account: SenderAccount,
     segment: bool,
     ports: Vec<Ports>,
     thread: Thread,
@@ -45,11 +46,12 @@ impl Sending {
         host: &mut Host,
         start_ns: u64,
     ) -> Self {
-        let core = StreamSender::new(plan, direction, plan.format.rate(), max_bytes, start_ns);
+        let core = StreamSender::new(plan, plan.format.rate(), max_bytes, start_ns);
         let mut thread = host.thread(start_ns);
         Sending {
             wake_ns: core.next_wake().map(|at| thread.woken(at)),
             core,
+            account: SenderAccount::new(direction, 1),
             segment: plan.segment,
             ports,
             thread,
@@ -93,8 +95,8 @@ impl Sending {
     fn end_block(&mut self, now: u64, host: &Host, rows: &mut Recording) {
         self.core.sent(std::mem::take(&mut self.block));
         let unix = host.clock.unix(now);
-        if let Some(row) = self.core.take_second(now, unix, || self.cpu_ns) {
-            rows.add(now, row);
+        if let Some(part) = self.core.take_second(now, unix, || self.cpu_ns) {
+            self.add(now, part, rows);
         }
         self.wake_ns = self.core.next_wake().map(|at| {
             if at > now {
@@ -104,9 +106,15 @@ impl Sending {
             }
         });
         if self.wake_ns.is_none() {
-            let (last, report) = self.core.finish(now, unix, self.cpu_ns, self.segment);
-            rows.add(now, last);
-            self.report = report;
+            let last = self.core.finish(now, unix, self.cpu_ns);
+            self.add(now, last, rows);
+            self.report = self.account.report(self.segment);
+        }
+    }
+
+    fn add(&mut self, now: u64, part: SenderPart, rows: &mut Recording) {
+        for row in self.account.add(0, part) {
+            rows.add(now, row);
         }
     }
 

@@ -61,7 +61,7 @@ fn describe(step: &Step) -> Finding {
             Evidence::in_unit("the same in the worst second", sender.worst_second_p99_ns, "ns"),
             Evidence::of("packets sent", sender.sent),
             Evidence::of("packets refused", sender.refused),
-            Evidence::in_unit("CPU time of the sending thread", sender.cpu_ns, "ns"),
+            Evidence::in_unit("CPU time of the sending threads", sender.cpu_ns, "ns"),
             Evidence::in_unit("most cores busy on its host", busy, "cores"),
         ],
         query: format!(

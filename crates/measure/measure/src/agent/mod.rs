@@ -4,6 +4,7 @@
 
 mod ports;
 mod serve;
+mod threads;
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::ops::RangeInclusive;
@@ -18,6 +19,7 @@ use crate::{Limits, MeasureError, NO_MEDIA, Stop};
 
 use ports::PortPool;
 use serve::Shared;
+use threads::ThreadPool;
 
 /// Handshakes at once.
 const MAX_HANDSHAKES: usize = 64;
@@ -77,6 +79,7 @@ impl Agent {
         let shared = Shared {
             limits: config.limits,
             ports,
+            threads: ThreadPool::new(config.limits.max_threads),
             stop,
         };
         Ok(Agent {

@@ -16,6 +16,7 @@ use weir_wire::frame::Role;
 use weir_wire::handshake::Established;
 
 use super::ports::PortPool;
+use super::threads::ThreadPool;
 use crate::control::{FromAgent, Ready, ToAgent};
 use crate::host_watch::HostWatch;
 use crate::rtt::{Bounds, Reflector, RttRequest};
@@ -33,6 +34,7 @@ const RECORDS_PER_MESSAGE: usize = 1000;
 pub(super) struct Shared {
     pub limits: Limits,
     pub ports: PortPool,
+    pub threads: ThreadPool,
     pub stop: Stop,
 }
 

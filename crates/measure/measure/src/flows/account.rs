@@ -373,6 +373,7 @@ impl StreamAccount {
                 })
                 .collect(),
             events_merged: self.events_merged,
+            threads: 1,
             ..ReceiverReport::default()
         }
     }

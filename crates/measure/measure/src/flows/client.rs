@@ -50,6 +50,8 @@ struct Test<'a> {
     plan: FlowsPlan,
     /// What each sender may send.
     max_bytes: u64,
+    /// Packet threads at each end, in each direction.
+    threads: u16,
     sink: &'a dyn Sink,
     clock: ClockWatch,
     clock_at_start: ClockEstimate,
@@ -63,7 +65,7 @@ struct Test<'a> {
     stop: Stop,
 }
 
-/// A sending thread and its report.
+/// The thread that a sender's own threads report to, and its report.
 pub(crate) type SenderThread = JoinHandle<Result<SenderReport, MeasureError>>;
 
 impl<'a> Test<'a> {
@@ -77,10 +79,16 @@ impl<'a> Test<'a> {
         // The clocks are compared after this, since the agent opens its reflector with it; the offset is taken off
         // when rows arrive.
         let max_bytes = plan.ways.share(max_bytes.min(plan.max_bytes.unwrap_or(u64::MAX)));
-        session.send(&ToAgent::Flows(FlowsRequest {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        let cores = cores.min(session.remote_host.cores);
+        let request = FlowsRequest {
             plan: plan.clone(),
             max_bytes,
-        }))?;
+            threads: plan.threads_on(cores, &session.limits),
+        };
+        let threads = request.threads;
+        session.limits.check_threads(threads)?;
+        session.send(&ToAgent::Flows(request))?;
         let ready = match session.receive(READY_LIMIT)? {
             FromAgent::Ready(ready) => ready,
             other => return Err(session.unexpected("a ready test", &other)),
@@ -101,6 +109,7 @@ impl<'a> Test<'a> {
             session,
             plan: plan.clone(),
             max_bytes,
+            threads,
             sink,
             clock,
             clock_at_start,
@@ -183,6 +192,7 @@ impl<'a> Test<'a> {
             key: self.session.key(),
             max_rate: Rate(u64::MAX),
             max_length: self.plan.length,
+            threads: self.threads,
         };
         // An interrupted test ends at the sender: what is on its way then is still received and counted.
         Receiver::start(plan, sockets, records.clone(), Stop::default())
@@ -216,6 +226,7 @@ impl<'a> Test<'a> {
             key: self.session.key(),
             ceiling: self.session.limits.max_rate,
             max_bytes: self.max_bytes,
+            threads: self.threads,
         };
         let ports = sockets.iter().map(|socket| socket.local().port()).collect();
         let thread = spawn_sender(plan, sockets, stop.clone(), records.clone())?;
@@ -343,7 +354,7 @@ impl<'a> Test<'a> {
     }
 }
 
-/// Starts a sending thread on one socket, or on one for each flow.
+/// Starts a sender on one socket, or on one for each flow.
 pub(crate) fn spawn_sender(
     plan: SenderPlan,
     sockets: Vec<UdpSocket>,

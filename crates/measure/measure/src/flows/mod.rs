@@ -2,17 +2,26 @@
 //! each packet.
 //!
 //! `schedule`, `packing` and `stream_sender` (what is sent when), `account` (what became of it) and `summary` (both ends'
-//! accounts joined) are pure; `sender` and `receiver` hold the sockets; `client` runs a test from this end.
+//! accounts joined) are pure; so are `lockstep`, `sender_account` and `interleave`, by which several threads at an end do what one
+//! would. `sender`, and `receiver` with `reader` and `intake`, hold the sockets; `client` runs a test from this end.
 
 mod account;
 mod client;
 mod host_limit;
+mod intake;
+mod interleave;
+mod load;
+mod lockstep;
 mod packing;
+mod reader;
 mod receiver;
 mod report;
 mod request;
 mod schedule;
 mod sender;
+mod sender_account;
+#[cfg(test)]
+mod several;
 mod stream_sender;
 mod summary;
 
@@ -28,5 +37,6 @@ pub use request::{
 };
 pub use schedule::{Block, FrameSchedule};
 pub(crate) use sender::{SenderPlan, run_sender};
+pub use sender_account::{SenderAccount, SenderPart, SenderWhole};
 pub use stream_sender::StreamSender;
 pub use summary::{BothEnds, DirectionSummary, FlowEnds, FlowsSummary, ReceiverFields, account_plan};

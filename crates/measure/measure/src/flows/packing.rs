@@ -1,5 +1,7 @@
 //! Which packet of a stream goes next and on which flow, and when its burst may leave. Pure: no clock, no socket.
 
+use std::ops::Range;
+
 use weir_wire::Spread;
 
 use super::{Block, FlowsPlan, FrameSchedule};
@@ -26,11 +28,13 @@ pub struct StreamPacket {
     pub length: u32,
 }
 
-/// Cuts a stream into blocks, and blocks into packets on flows.
+/// Cuts a stream into blocks, and blocks into packets on flows. Another packer of the same stream numbers its packets alike.
 #[derive(Clone, Debug)]
 pub struct StreamPacker {
     schedule: FrameSchedule,
     spread: Spread,
+    /// Flows whose packets it hands over.
+    own: Range<u16>,
     length: u32,
     first: u64,
     sequence: u64,
@@ -41,12 +45,13 @@ pub struct StreamPacker {
 }
 
 impl StreamPacker {
-    /// The stream of a plan that has been checked.
-    pub fn new(plan: &FlowsPlan) -> Self {
+    /// The stream of a plan that has been checked; packets of other flows than `own` are only counted.
+    pub fn new(plan: &FlowsPlan, own: Range<u16>) -> Self {
         let flows = usize::from(plan.flows);
         StreamPacker {
             schedule: FrameSchedule::new(plan.format, plan.length, plan.burst_packets()),
             spread: Spread::new(plan.spread, plan.flows, plan.seed),
+            own,
             length: plan.length,
             first: u64::from(plan.first_sequence),
             sequence: 0,
@@ -65,8 +70,10 @@ impl StreamPacker {
     /// one train, starting with another flow each time.
     pub fn pack(&mut self, block: &Block, mut push: impl FnMut(StreamPacket)) {
         for offset in 0..block.packets {
-            let flow = self.spread.flow(self.first + self.sequence + u64::from(offset));
-            self.lanes[usize::from(flow.0)].push(offset);
+            let flow = self.spread.flow(self.first + self.sequence + u64::from(offset)).0;
+            if self.own.contains(&flow) {
+                self.lanes[usize::from(flow)].push(offset);
+            }
         }
         let flows = self.lanes.len();
         for turn in 0..flows {
@@ -96,6 +103,14 @@ impl StreamPacker {
                 .schedule
                 .packet_length(index, weir_wire::FLOW_HEADER_LENGTH as u32),
         }
+    }
+
+    /// UDP payload bytes of a block, on all flows.
+    pub fn block_bytes(&self, block: &Block) -> u64 {
+        let shortest = weir_wire::FLOW_HEADER_LENGTH as u32;
+        let packets = block.first..block.first + block.packets;
+        let lengths = packets.map(|index| u64::from(self.schedule.packet_length(index, shortest)));
+        lengths.sum()
     }
 
     /// Packets handed over so far, on each flow.
@@ -191,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_block_is_one_train_a_flow_and_nothing_is_left_out() {
-        let mut packer = StreamPacker::new(&plan());
+        let mut packer = StreamPacker::new(&plan(), 0..8);
         let mut sequences = Vec::new();
         for turn in 0..3 {
             let block = packer.next_block();
@@ -211,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_sender_held_up_catches_up_at_twice_the_rate() {
-        let mut packer = StreamPacker::new(&plan());
+        let mut packer = StreamPacker::new(&plan(), 0..8);
         let mut pacing = Pacing::new(&plan(), Rate(0), 5_000);
         let block = packer.next_block();
         assert_eq!(pacing.due(&block, 0), 5_000);
@@ -231,7 +246,7 @@ mod tests {
             ..plan()
         };
         let pacing = Pacing::new(&unpaced, Rate(10_000_000_000), 0);
-        let block = StreamPacker::new(&unpaced).next_block();
+        let block = StreamPacker::new(&unpaced, 0..8).next_block();
         // 10 Gbit/s are 1.25 bytes a nanosecond; eight times 2.4e12 bytes in nanobits do not fit 64 bits.
         for bytes in [0, 1_250, 1_250_000_000, 2_400_000_000_000, 250_000_000_000_000] {
             assert_eq!(pacing.due(&block, bytes), bytes / 10 * 8);
@@ -241,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_paced_stream_is_whole_frames() {
-        let mut packer = StreamPacker::new(&plan());
+        let mut packer = StreamPacker::new(&plan(), 0..8);
         let short = FlowsPlan {
             duration_ns: 30_000_000,
             ..plan()

@@ -1,16 +1,17 @@
-//! Receives the packets of a multi-flow test on one thread and feeds them to the account.
+//! Receives the packets of a multi-flow test and feeds them to the account, which has a thread of its own; that thread reads the
+//! sockets itself, or others do.
 
-use std::os::fd::AsRawFd;
 use std::sync::mpsc::{Receiver as Inbox, Sender, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 
-use weir_net::wait::Waiter;
-use weir_net::{NetError, ReceiveBatch, UdpSocket, clock};
+use weir_net::{UdpSocket, clock};
 use weir_record::Record;
 use weir_units::Rate;
-use weir_wire::{FlowData, SessionId, UdpKey};
+use weir_wire::{SessionId, UdpKey};
 
 use super::account::{StreamAccount, StreamAccountPlan};
+use super::intake::Intake;
+use super::reader::Wanted;
 use super::report::ReceiverReport;
 use crate::{MeasureError, Stop};
 
@@ -18,8 +19,6 @@ use crate::{MeasureError, Stop};
 const HAND_ON_NS: u64 = 200_000_000;
 /// How long copies may still come once every packet is there.
 const COPIES_NS: u64 = 50_000_000;
-/// Buffers taken by one system call.
-const BATCH: usize = 16;
 /// How much more than the agreed rate a receiver takes in a second before it ends the test.
 const RATE_TOLERANCE: f64 = 1.5;
 
@@ -32,6 +31,8 @@ pub(crate) struct ReceiverPlan {
     pub max_rate: Rate,
     /// Longer packets are not of this test.
     pub max_length: u32,
+    /// Threads that read, at most one for each flow.
+    pub threads: u16,
 }
 
 /// The sender's final counts.
@@ -56,7 +57,7 @@ impl Receiver {
         let (ending, inbox) = sync_channel(1);
         let thread = std::thread::Builder::new()
             .name("flows-receive".into())
-            .spawn(move || Receiving::new(plan, sockets, records)?.run(&inbox, &stop))
+            .spawn(move || receive(plan, &sockets, records, (&inbox, &stop)))
             .map_err(|error| MeasureError::Internal(format!("cannot start a receiving thread: {error}")))?;
         Ok(Receiver { thread, ending })
     }
@@ -76,42 +77,40 @@ impl Receiver {
     }
 }
 
-struct Receiving {
+fn receive(
     plan: ReceiverPlan,
-    sockets: Vec<UdpSocket>,
+    sockets: &[UdpSocket],
     records: Sender<Vec<Record>>,
-    waiter: Waiter,
-    batch: ReceiveBatch,
-    account: StreamAccount,
-    buffers: u64,
-    packets: u64,
-}
-
-impl Receiving {
-    fn new(
-        plan: ReceiverPlan,
-        sockets: Vec<UdpSocket>,
-        records: Sender<Vec<Record>>,
-    ) -> Result<Self, MeasureError> {
-        let waiter = Waiter::new().map_err(|error| NetError::io("wait for", "flow sockets", error))?;
-        for (index, socket) in sockets.iter().enumerate() {
-            waiter
-                .add(socket.as_raw_fd(), index)
-                .map_err(|error| NetError::io("wait for", socket.local(), error))?;
-        }
+    (inbox, stop): (&Inbox<Ending>, &Stop),
+) -> Result<ReceiverReport, MeasureError> {
+    let wanted = Wanted {
+        session: plan.session,
+        key: plan.key,
+        max_length: plan.max_length,
+    };
+    std::thread::scope(|scope| {
+        let intake = Intake::start(scope, wanted, sockets, plan.threads)?;
         let account = StreamAccount::new(plan.account.clone(), clock::monotonic_ns(), clock::unix_ns());
-        Ok(Receiving {
+        let receiving = Receiving {
             plan,
             sockets,
             records,
-            waiter,
-            batch: ReceiveBatch::new(BATCH),
+            intake,
             account,
-            buffers: 0,
-            packets: 0,
-        })
-    }
+        };
+        receiving.run(inbox, stop)
+    })
+}
 
+struct Receiving<'s> {
+    plan: ReceiverPlan,
+    sockets: &'s [UdpSocket],
+    records: Sender<Vec<Record>>,
+    intake: Intake<'s>,
+    account: StreamAccount,
+}
+
+impl Receiving<'_> {
     fn run(mut self, inbox: &Inbox<Ending>, stop: &Stop) -> Result<ReceiverReport, MeasureError> {
         clock::sharpen_timers();
         let start = clock::monotonic_ns();
@@ -120,16 +119,15 @@ impl Receiving {
         let mut ending = Ending { sent: None };
         let mut aborted = None;
         loop {
-            self.receive_ready()?;
-            let now = clock::monotonic_ns();
+            let now = self.intake.take(&mut self.account)?.until_ns;
             if now >= self.account.next_wake() {
-                let sockets = &self.sockets;
-                let rate = self.account.wake(now, clock::unix_ns(), || socket_drops(sockets));
+                let sockets = self.sockets;
+                let rate = self.account.wake(now, unix_at(now), || socket_drops(sockets));
                 aborted = aborted.or(rate.and_then(|rate| self.over_rate(rate)));
             }
-            if now >= next_hand_on {
-                self.hand_on();
-                next_hand_on = now + HAND_ON_NS;
+            if clock::monotonic_ns() >= next_hand_on {
+                hand_on(&mut self.account, &self.records);
+                next_hand_on = clock::monotonic_ns() + HAND_ON_NS;
                 match inbox.try_recv() {
                     Ok(told) => {
                         ending = told;
@@ -145,68 +143,21 @@ impl Receiving {
             }
         }
         let sent = ending.sent.as_ref().map(|(all, flows)| (*all, flows.as_slice()));
-        let drops = socket_drops(&self.sockets);
-        let mut report = self
-            .account
-            .finish(clock::monotonic_ns(), clock::unix_ns(), sent, &drops);
-        self.hand_on();
-        report.merged_receive = self.sockets.iter().all(UdpSocket::merges) && self.packets > self.buffers;
-        report.packets_per_buffer = self.packets as f64 / self.buffers.max(1) as f64;
-        report.receive_buffer = self
-            .sockets
-            .iter()
-            .map(UdpSocket::receive_buffer)
-            .min()
-            .unwrap_or(0) as u64;
-        report.cpu_ns = clock::thread_cpu_ns() - cpu_start;
+        let drops = socket_drops(self.sockets);
+        let totals = self.intake.finish(&mut self.account);
+        let (now, unix) = (clock::monotonic_ns(), clock::unix_ns());
+        let mut report = self.account.finish(now, unix, sent, &drops);
+        hand_on(&mut self.account, &self.records);
+        let merges = self.sockets.iter().all(UdpSocket::merges);
+        report.threads = self.plan.threads;
+        report.merged_receive = merges && totals.packets > totals.buffers;
+        report.packets_per_buffer = totals.packets as f64 / totals.buffers.max(1) as f64;
+        let buffers = self.sockets.iter().map(UdpSocket::receive_buffer);
+        report.receive_buffer = buffers.min().unwrap_or(0) as u64;
+        report.cpu_ns = clock::thread_cpu_ns() - cpu_start + totals.cpu_ns;
         report.wall_ns = clock::monotonic_ns() - start;
         report.aborted = aborted;
         Ok(report)
-    }
-
-    /// Takes what all ready sockets have; returns whether there was anything.
-    fn receive_ready(&mut self) -> Result<bool, MeasureError> {
-        let count = self
-            .waiter
-            .wait(1)
-            .map_err(|error| NetError::io("wait for", "flow sockets", error))?;
-        let ready: [usize; 64] = {
-            let mut indices = [usize::MAX; 64];
-            for (slot, index) in indices.iter_mut().zip(self.waiter.ready()) {
-                *slot = index;
-            }
-            indices
-        };
-        for index in ready.into_iter().take(count) {
-            self.receive_from(index)?;
-        }
-        Ok(count > 0)
-    }
-
-    fn receive_from(&mut self, index: usize) -> Result<(), MeasureError> {
-        let socket = &self.sockets[index];
-        let filled = self
-            .batch
-            .receive(socket)
-            .map_err(|error| NetError::io("receive on", socket.local(), error))?;
-        self.buffers += filled as u64;
-        let now = clock::monotonic_ns();
-        let unix = clock::unix_ns();
-        for datagram in self.batch.datagrams() {
-            self.packets += 1;
-            match FlowData::decode(&self.plan.key, self.plan.session, datagram.bytes) {
-                Ok(packet) if datagram.bytes.len() <= self.plan.max_length as usize => {
-                    let arrived = datagram.ancillary.kernel_ns.unwrap_or(unix);
-                    self.account
-                        .on_packet(now, arrived, &packet, datagram.bytes.len() as u32);
-                    if datagram.ancillary.congestion {
-                        self.account.on_congestion_mark(&packet);
-                    }
-                }
-                _ => self.account.reject(),
-            }
-        }
-        Ok(())
     }
 
     /// Waits for packets that may still be on their way: until all have come, or none has for a while.
@@ -217,10 +168,11 @@ impl Receiving {
         let all = ending.sent.as_ref().map_or(u64::MAX, |(all, _)| *all);
         loop {
             let now = clock::monotonic_ns();
-            if self.receive_ready()? {
+            let taken = self.intake.take(&mut self.account)?;
+            if taken.any {
                 last_arrival = now;
             }
-            self.account.poll(now);
+            self.account.poll(taken.until_ns);
             let patience = if self.account.received() >= all {
                 COPIES_NS
             } else {
@@ -241,14 +193,20 @@ impl Receiving {
             )
         })
     }
+}
 
-    fn hand_on(&mut self) {
-        let records = self.account.take_records();
-        if !records.is_empty() {
-            // Nobody left to take them means that the test is over.
-            let _ = self.records.send(records);
-        }
+fn hand_on(account: &mut StreamAccount, records: &Sender<Vec<Record>>) {
+    let taken = account.take_records();
+    if !taken.is_empty() {
+        // Nobody left to take them means that the test is over.
+        let _ = records.send(taken);
     }
+}
+
+/// The Unix time of a monotonic time that has passed.
+fn unix_at(monotonic_ns: u64) -> u64 {
+    let passed_ns = clock::monotonic_ns().saturating_sub(monotonic_ns);
+    clock::unix_ns().saturating_sub(passed_ns)
 }
 
 fn socket_drops(sockets: &[UdpSocket]) -> Vec<u64> {

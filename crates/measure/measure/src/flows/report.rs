@@ -6,6 +6,8 @@ use weir_stats::{FlowCounts, Quantiles, SendCounts};
 
 use serde::{Deserialize, Serialize};
 
+use crate::threads::one;
+
 /// One flow over a whole test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowReport {
@@ -42,7 +44,10 @@ pub struct SenderReport {
     pub segmented: bool,
     /// How late bursts left.
     pub schedule_error: Quantiles,
-    /// CPU time of the sending thread, nanoseconds.
+    /// Packet threads. Reports of a Weir that had no others have none.
+    #[serde(default = "one")]
+    pub threads: u16,
+    /// CPU time of the sending threads, nanoseconds.
     pub cpu_ns: u64,
     /// From the first packet to the last, nanoseconds.
     pub wall_ns: u64,
@@ -95,7 +100,10 @@ pub struct ReceiverReport {
     pub packets_per_buffer: f64,
     /// Receive buffer granted per flow, bytes as the kernel counts.
     pub receive_buffer: u64,
-    /// CPU time of the receiving thread, nanoseconds.
+    /// Packet threads. Reports of a Weir that had no others have none.
+    #[serde(default = "one")]
+    pub threads: u16,
+    /// CPU time of the receiving threads, and of the one that joins what several have read, nanoseconds.
     pub cpu_ns: u64,
     /// Time over which it was used, nanoseconds.
     pub wall_ns: u64,

@@ -5,7 +5,8 @@ use weir_stats::ReorderDepth;
 use weir_units::{FrameRate, Rate};
 use weir_wire::SpreadKind;
 
-use crate::{MeasureError, VideoFormat};
+use crate::threads::{Threads, one};
+use crate::{Limits, MeasureError, VideoFormat};
 
 /// Shortest payload: the packet header alone.
 pub const SHORTEST: u32 = weir_wire::FLOW_HEADER_LENGTH as u32;
@@ -106,6 +107,9 @@ pub struct FlowsPlan {
     /// Which port of its 5-tuple makes a flow another one.
     #[serde(default)]
     pub varied: VariedPort,
+    /// Packet threads at each end, in each direction.
+    #[serde(default = "Threads::one")]
+    pub threads: Threads,
 }
 
 impl Default for FlowsPlan {
@@ -132,6 +136,7 @@ impl Default for FlowsPlan {
             max_bytes: None,
             ecn: false,
             varied: VariedPort::Destination,
+            threads: Threads::one(),
         }
     }
 }
@@ -191,6 +196,20 @@ impl FlowsPlan {
         self.rate().unwrap_or(ceiling).bytes_in(self.duration_ns)
     }
 
+    /// Checks that there is a flow for each thread.
+    ///
+    /// # Errors
+    /// [`MeasureError::Parameters`], naming the option.
+    pub fn check_threads(&self) -> Result<(), MeasureError> {
+        match self.threads {
+            Threads::Exactly(count) if count > self.flows => Err(MeasureError::Parameters(format!(
+                "--threads {count} needs a flow for each thread, and there are {}; give at least --flows {count}",
+                self.flows
+            ))),
+            Threads::Exactly(_) | Threads::Auto => Ok(()),
+        }
+    }
+
     /// Checks what can be checked without the agent.
     ///
     /// # Errors
@@ -243,7 +262,7 @@ impl FlowsPlan {
         if self.reorder_ns > MOST_REORDER_NS {
             return refuse("--reorder-depth is more than 10 s; media cannot wait so long".into());
         }
-        Ok(())
+        self.check_threads()
     }
 
     /// A sender that follows this plan can have sent these packets, in all and on each flow. Reports of the far end are
@@ -273,6 +292,25 @@ pub struct FlowsRequest {
     pub plan: FlowsPlan,
     /// UDP payload bytes that the agent may send.
     pub max_bytes: u64,
+    /// Packet threads of the agent, in each direction; the plan may leave their number open.
+    #[serde(default = "one")]
+    pub threads: u16,
+}
+
+impl FlowsRequest {
+    /// Checks the number of threads against the flows of the plan and the limits.
+    ///
+    /// # Errors
+    /// [`MeasureError::Refused`].
+    pub(crate) fn check_threads(&self, limits: &Limits) -> Result<(), MeasureError> {
+        if self.threads == 0 || self.threads > self.plan.flows {
+            let (threads, flows) = (self.threads, self.plan.flows);
+            return Err(MeasureError::Refused(format!(
+                "{threads} packet threads for {flows} flows"
+            )));
+        }
+        limits.check_threads(self.threads)
+    }
 }
 
 #[cfg(test)]
@@ -293,6 +331,39 @@ mod tests {
         assert!(!plan.can_have_sent(&(sent, vec![sent]), ceiling));
         assert!(!plan.can_have_sent(&(u64::MAX, vec![u64::MAX, 1]), ceiling));
         assert!(!plan.can_have_sent(&(sent, vec![u64::MAX, sent + 1]), ceiling));
+    }
+
+    #[test]
+    fn an_agent_has_a_flow_for_each_thread_and_no_more_threads_than_it_allows() {
+        let limits = Limits {
+            max_threads: 4,
+            ..Limits::default()
+        };
+        let plan = FlowsPlan {
+            flows: 5,
+            ..FlowsPlan::default()
+        };
+        for (threads, allowed) in [
+            (0, false),
+            (1, true),
+            (4, true),
+            (5, false),
+            (6, false),
+            (u16::MAX, false),
+        ] {
+            let request = FlowsRequest {
+                plan: plan.clone(),
+                max_bytes: 0,
+                threads,
+            };
+            assert_eq!(request.check_threads(&limits).is_ok(), allowed, "{threads}");
+        }
+        // An end that says nothing about threads has one.
+        let mut json = serde_json::to_value(plan).expect("JSON");
+        let removed = json.as_object_mut().and_then(|plan| plan.remove("threads"));
+        assert_eq!(removed, Some("1".into()));
+        let said: FlowsPlan = serde_json::from_value(json).expect("a plan");
+        assert_eq!(said.threads, Threads::one());
     }
 
     #[test]

@@ -1,17 +1,21 @@
-//! Sends the packets of a multi-flow test: a socket and a clock around [`StreamSender`].
+//! Sends the packets of a multi-flow test: sockets, a clock and threads around [`StreamSender`]s, one for each share of the
+//! flows.
 
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Sender, channel};
 
 use weir_net::{NetError, SendBatch, UdpSocket, clock};
 use weir_record::{Direction, Record};
 use weir_stats::{Counters, SendCounts};
-use weir_wire::{FlowData, FlowId, Sequence, SessionId, UdpKey, UnixNanos};
+use weir_wire::{FlowData, FlowId, Sequence, SessionId, UdpKey, UnixNanos, flows_of_share};
 
-use super::{FlowsPlan, SenderReport, StreamPacket, StreamSender};
+use super::lockstep::{Lockstep, Turn};
+use super::{FlowsPlan, SenderAccount, SenderPart, SenderReport, StreamPacket, StreamSender};
 use crate::{MeasureError, Stop};
 
 /// How long before its schedule a sender wakes, so that the first packets find warm caches.
 const START_DELAY_NS: u64 = 5_000_000;
+/// How long a thread naps that others are to catch up with: a small part of the time of a block at high rates.
+const NAP_NS: u64 = 20_000;
 
 /// What a sender has to know beside the plan.
 pub(crate) struct SenderPlan {
@@ -24,6 +28,8 @@ pub(crate) struct SenderPlan {
     pub ceiling: weir_units::Rate,
     /// UDP payload bytes that may be sent in all.
     pub max_bytes: u64,
+    /// Threads that send, at most one for each flow.
+    pub threads: u16,
 }
 
 /// A socket and what it is to send.
@@ -44,45 +50,132 @@ pub(crate) fn run_sender(
     stop: &Stop,
     records: &Sender<Vec<Record>>,
 ) -> Result<SenderReport, MeasureError> {
-    clock::sharpen_timers();
-    let noise = noise(plan.plan.length as usize);
-    let lane = |socket| Lane {
-        socket,
-        batch: SendBatch::new(&plan.destinations, noise.clone(), plan.plan.segment),
-    };
-    let mut lanes: Vec<Lane> = sockets.iter().map(lane).collect();
-    let start = clock::monotonic_ns() + START_DELAY_NS;
-    let mut core = StreamSender::new(&plan.plan, plan.direction, plan.ceiling, plan.max_bytes, start);
-    let cpu_start = clock::thread_cpu_ns();
-    let cpu = || clock::thread_cpu_ns() - cpu_start;
-    // The reader of records has gone only when the test is over.
-    let keep = |row| drop(records.send(vec![row]));
-    while let Some(at) = core.next_wake().filter(|_| !stop.is_set()) {
-        wait_until(at, stop);
-        let now = clock::monotonic_ns();
-        let sent = UnixNanos(clock::unix_ns());
-        lanes.iter_mut().for_each(|lane| lane.batch.clear());
-        core.wake(now, |packet| push_packet(plan, &mut lanes, &packet, sent));
-        let mut counts = SendCounts::default();
-        for lane in &mut lanes {
-            let outcome = lane
-                .batch
-                .send(lane.socket)
-                .map_err(|error| explain(plan, error))?;
-            counts.add(&SendCounts {
-                sent: outcome.packets + outcome.refused,
-                bytes: outcome.bytes,
-                sends: outcome.sends,
-                refused: outcome.refused,
-            });
+    let lockstep = Lockstep::new(plan.threads);
+    let start_ns = clock::monotonic_ns() + START_DELAY_NS;
+    let (parts, inbox) = channel();
+    std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for thread in 0..plan.threads {
+            let share = Share {
+                plan,
+                sockets,
+                stop,
+                lockstep: &lockstep,
+                thread,
+                start_ns,
+                parts: parts.clone(),
+            };
+            let spawned = std::thread::Builder::new()
+                .name("flows-send".into())
+                .spawn_scoped(scope, move || share.run());
+            match spawned {
+                Ok(running) => threads.push(running),
+                Err(error) => {
+                    // Those that run need not wait for the others.
+                    (thread..plan.threads).for_each(|missing| lockstep.leave(missing));
+                    return Err(MeasureError::thread(&error));
+                }
+            }
         }
-        core.sent(counts);
-        core.take_second(now, sent.0, cpu).into_iter().for_each(keep);
+        drop(parts);
+        let mut account = SenderAccount::new(plan.direction, plan.threads);
+        for (thread, part) in inbox {
+            let rows = account.add(thread, part);
+            if !rows.is_empty() {
+                // The reader of records has gone only when the test is over.
+                let _ = records.send(rows);
+            }
+        }
+        let mut segments = true;
+        for thread in threads {
+            let broke_off = |_| Err(MeasureError::Internal("a sending thread broke off".into()));
+            segments &= thread.join().unwrap_or_else(broke_off)?;
+        }
+        Ok(account.report(segments))
+    })
+}
+
+/// The packets of one thread.
+struct Share<'a> {
+    plan: &'a SenderPlan,
+    sockets: &'a [UdpSocket],
+    stop: &'a Stop,
+    lockstep: &'a Lockstep,
+    thread: u16,
+    start_ns: u64,
+    parts: Sender<(u16, SenderPart)>,
+}
+
+impl Share<'_> {
+    /// Sends them; returns whether trains were cut by the kernel or the card until the end.
+    fn run(self) -> Result<bool, MeasureError> {
+        clock::sharpen_timers();
+        let plan = self.plan;
+        let noise = noise(plan.plan.length as usize);
+        let lane = |socket| Lane {
+            socket,
+            batch: SendBatch::new(&plan.destinations, noise.clone(), plan.plan.segment),
+        };
+        let mut lanes: Vec<Lane> = self.sockets.iter().map(lane).collect();
+        let flows = flows_of_share(self.thread, plan.threads, plan.plan.flows);
+        let mut core = StreamSender::of_flows(&plan.plan, flows, plan.ceiling, plan.max_bytes, self.start_ns);
+        let cpu_start = clock::thread_cpu_ns();
+        let cpu = || clock::thread_cpu_ns() - cpu_start;
+        loop {
+            if let Some(at) = core.next_wake() {
+                wait_until(at, self.stop);
+            }
+            let now = clock::monotonic_ns();
+            let over = self.stop.is_set() || core.is_over(now);
+            match self.lockstep.turn(self.thread, core.blocks(), over) {
+                Turn::Send => {}
+                Turn::Wait => {
+                    clock::sleep_until(now + NAP_NS);
+                    continue;
+                }
+                Turn::End => break,
+            }
+            let sent = UnixNanos(clock::unix_ns());
+            lanes.iter_mut().for_each(|lane| lane.batch.clear());
+            core.hand_over(now, |packet| push_packet(plan, &mut lanes, &packet, sent));
+            core.sent(send(plan, &mut lanes)?);
+            if let Some(part) = core.take_second(now, sent.0, cpu) {
+                self.tell(part);
+            }
+        }
+        self.tell(core.finish(clock::monotonic_ns(), clock::unix_ns(), cpu()));
+        Ok(lanes.iter().all(|lane| lane.batch.segments()))
     }
-    let segments = lanes.iter().all(|lane| lane.batch.segments());
-    let (last, report) = core.finish(clock::monotonic_ns(), clock::unix_ns(), cpu(), segments);
-    keep(last);
-    Ok(report)
+
+    fn tell(&self, part: SenderPart) {
+        // The account outlives all threads.
+        let _ = self.parts.send((self.thread, part));
+    }
+}
+
+/// However it ends, the others do not wait for it.
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        self.lockstep.leave(self.thread);
+    }
+}
+
+/// Passes what is in the batches to the kernel.
+fn send(plan: &SenderPlan, lanes: &mut [Lane]) -> Result<SendCounts, MeasureError> {
+    let mut counts = SendCounts::default();
+    for lane in lanes {
+        let outcome = lane
+            .batch
+            .send(lane.socket)
+            .map_err(|error| explain(plan, error))?;
+        counts.add(&SendCounts {
+            sent: outcome.packets + outcome.refused,
+            bytes: outcome.bytes,
+            sends: outcome.sends,
+            refused: outcome.refused,
+        });
+    }
+    Ok(counts)
 }
 
 fn explain(plan: &SenderPlan, error: std::io::Error) -> MeasureError {

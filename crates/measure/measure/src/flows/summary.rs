@@ -16,6 +16,7 @@ use super::{FlowsPlan, ReceiverReport, SenderReport, StreamAccountPlan};
 use crate::MeasureError;
 use crate::clock_prober::ClockEstimate;
 use crate::host_watch::HostDrops;
+use crate::threads::one;
 
 /// A flow is silent after this long, or after this many of its usual gaps, whichever is longer.
 const SILENCE_NS: u64 = 100_000_000;
@@ -56,7 +57,10 @@ pub struct DirectionSummary {
     pub segmented: bool,
     /// How late bursts left the sender.
     pub schedule_error: Quantiles,
-    /// CPU time of the sending thread, nanoseconds.
+    /// Packet threads of the sender. Summaries stored before there could be several have none.
+    #[serde(default = "one")]
+    pub sender_threads: u16,
+    /// CPU time of the sending threads, nanoseconds.
     pub sender_cpu_ns: u64,
     /// Time over which it was used, nanoseconds.
     pub sender_wall_ns: u64,
@@ -107,7 +111,10 @@ pub struct ReceiverFields {
     pub packets_per_buffer: f64,
     /// Receive buffer granted per flow, bytes as the kernel counts.
     pub receive_buffer: u64,
-    /// CPU time of the receiving thread, nanoseconds.
+    /// Packet threads of the receiver. Summaries stored before there could be several have none.
+    #[serde(default = "one")]
+    pub receiver_threads: u16,
+    /// CPU time of the receiving threads, and of the one that joins what several have read, nanoseconds.
     pub receiver_cpu_ns: u64,
     /// Time over which it was used, nanoseconds.
     pub receiver_wall_ns: u64,
@@ -260,6 +267,7 @@ impl BothEnds {
             burst: self.plan.burst_packets(),
             segmented: sender.segmented,
             schedule_error: sender.schedule_error,
+            sender_threads: sender.threads,
             sender_cpu_ns: sender.cpu_ns,
             sender_wall_ns: sender.wall_ns,
             refused: counts.refused,
@@ -288,6 +296,7 @@ impl From<ReceiverReport> for ReceiverFields {
             merged_receive: report.merged_receive,
             packets_per_buffer: report.packets_per_buffer,
             receive_buffer: report.receive_buffer,
+            receiver_threads: report.threads,
             receiver_cpu_ns: report.cpu_ns,
             receiver_wall_ns: report.wall_ns,
             aborted: report.aborted,

@@ -53,6 +53,11 @@ impl Serving<'_> {
             Ok(opened) => opened,
             Err(error) => return Ok(Err(error)),
         };
+        let shared = self.shared;
+        let _lent = match shared.threads.lend(request) {
+            Ok(lent) => lent,
+            Err(error) => return Ok(Err(error)),
+        };
         let outcome = self.run_flows(request, opened, &stop);
         // Whatever ended the test, its threads end with it.
         stop.set();
@@ -64,6 +69,7 @@ impl Serving<'_> {
         plan.check()?;
         let limits = &self.shared.limits;
         limits.check(plan.rate(), plan.duration_ns, plan.length, plan.flows)?;
+        request.check_threads(limits)?;
         let receiving = UdpOptions {
             receive_buffer: plan.receive_buffer.min(64 << 20) as usize,
             merge_receive: plan.merge,
@@ -151,6 +157,7 @@ impl Serving<'_> {
                 key: self.established.keys.udp,
                 ceiling: self.shared.limits.max_rate,
                 max_bytes: request.max_bytes,
+                threads: request.threads,
             };
             spawn_sender(plan, vec![socket], sender_stop.clone(), sender)
         });
@@ -177,6 +184,7 @@ impl Serving<'_> {
             key: self.established.keys.udp,
             max_rate: self.shared.limits.max_rate,
             max_length: request.plan.length,
+            threads: request.threads,
         };
         Receiver::start(plan, receivers, records, stop.clone())
     }
