@@ -324,6 +324,8 @@ mod tests {
         assert_eq!(after.since(&before).counts.driver_rx_dropped, 7);
         assert_eq!(after.since(&none).counts, HostCounts::default());
         assert_eq!(none.since(&after).counts, HostCounts::default());
+        // A driver that was reset begins at 0 again: nothing was dropped, and not nearly 2^64.
+        assert_eq!(before.since(&after).counts, HostCounts::default());
         after.counts.qdisc_dropped = 500;
         assert_eq!(after.since(&before).counts.qdisc_dropped, 500);
         after.has_queues = true;

@@ -114,8 +114,8 @@ fn of_direction(steps: &Steps, cliff: Option<&Cliff>, measured: &Measured) -> Ve
     findings.extend(correlated_loss::find(steps));
     findings.extend(reversals::find(steps));
     findings.extend(host_loss::find(steps));
-    findings.extend(host_limits::find(steps));
-    findings.extend(rate_drop::find(steps));
+    findings.extend(host_limits::find(steps, measured));
+    findings.extend(rate_drop::find(steps, measured));
     findings.extend(udp_loss::find(measured, steps, longest));
     findings.extend(delay_under_load::find(measured, steps));
     findings.extend(late_sender::find(steps));

@@ -5,7 +5,7 @@ use weir_results::{Direction, RunId};
 use weir_units::{format_count, format_percent};
 
 use crate::analysis::joint::Expected;
-use crate::analysis::{Step, Steps};
+use crate::analysis::{RateDrop, Step, Steps};
 use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
 use crate::words::{rows_of, way};
 
@@ -45,6 +45,7 @@ pub struct ExplainedBy {
 struct Causes {
     host: f64,
     dark: f64,
+    drop: f64,
     limit: f64,
     long: f64,
     everywhere: f64,
@@ -78,6 +79,7 @@ pub(crate) fn explain(steps: &Steps, findings: &[Finding]) -> Option<Explained> 
     let parts = [
         (found(&[FindingName::HostLoss]), all(|causes| causes.host)),
         (found(&[FindingName::Outage]), all(|causes| causes.dark)),
+        (found(&[FindingName::RateDrop]), all(|causes| causes.drop)),
         (found(&of_limit), all(|causes| causes.limit)),
         // Where every test of short payloads met a limit, the loss of long ones is all that is known of the rest.
         (
@@ -112,23 +114,31 @@ pub(crate) fn explain(steps: &Steps, findings: &[Finding]) -> Option<Explained> 
 }
 
 fn of_steps<'s, 'a>(steps: &'s Steps<'a>) -> impl Iterator<Item = (&'s Step<'a>, Causes)> {
-    let of = |(index, step)| (step, causes(step, steps.expected.get(&index)));
+    let is_own = steps.is_limit_a_drop();
+    let of = move |(index, step): (usize, &'s Step<'a>)| {
+        // What a limit of other tests explains, too, is the limit's.
+        let drop = step.drop.filter(|_| is_own || !steps.is_limited(index));
+        (step, causes(step, drop, steps.expected.get(&index)))
+    };
     (0..).zip(&steps.steps).map(of)
 }
 
-/// What took the lost packets of a test: hosts and dark times are counted; the rest goes to what the inference expects, as
+/// What took the lost packets of a test: hosts, dark times and a drop of the rate are counted; the rest goes to what the inference expects, as
 /// far as it is expected.
-fn causes(step: &Step, expected: Option<&Expected>) -> Causes {
+fn causes(step: &Step, drop: Option<RateDrop>, expected: Option<&Expected>) -> Causes {
     let lost = step.test.lost as f64;
     let dark = step.outages.iter().flat_map(|outage| &outage.parts);
     let dark = (dark.map(|part| part.lost).sum::<u64>() as f64).min(lost);
     let host = (step.host_share() * lost).min(lost - dark);
     let rest = lost - dark - host;
+    let drop = drop.map_or(0.0, |drop| drop.lost(step.test).min(rest));
+    let rest = rest - drop;
     let sent = step.test.sent as f64 - dark;
-    let Some(expected) = expected else {
+    let Some(expected) = expected.filter(|_| drop == 0.0) else {
         return Causes {
             host,
             dark,
+            drop,
             everywhere: rest,
             ..Causes::default()
         };
@@ -140,6 +150,7 @@ fn causes(step: &Step, expected: Option<&Expected>) -> Causes {
     Causes {
         host,
         dark,
+        drop,
         limit: part(expected.limit),
         long: part(expected.long),
         everywhere: part(expected.everywhere),

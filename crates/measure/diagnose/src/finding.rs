@@ -46,6 +46,8 @@ pub enum FindingName {
     ReceiveQueueFull,
     /// A hypervisor gave CPU time of a host to others.
     CpuStolen,
+    /// One core of a host receives the packets of all queues of its card.
+    OneCore,
     /// The rate fell during a test and stayed lower: burst credits of an instance were spent.
     RateDrop,
     /// The sender could not keep its schedule.
@@ -89,6 +91,7 @@ impl FindingName {
             FindingName::AllowanceExceeded => "allowance-exceeded",
             FindingName::ReceiveQueueFull => "receive-queue-full",
             FindingName::CpuStolen => "cpu-stolen",
+            FindingName::OneCore => "one-core",
             FindingName::RateDrop => "rate-drop",
             FindingName::LateSender => "late-sender",
             FindingName::RttLevel => "rtt-level",

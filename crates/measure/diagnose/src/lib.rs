@@ -16,6 +16,7 @@ mod load;
 pub mod measured;
 mod options;
 mod recommend;
+mod sold;
 mod transport;
 mod twin;
 mod verdicts;

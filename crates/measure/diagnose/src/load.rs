@@ -18,7 +18,7 @@ use weir_measure::tcp_throughput::TcpSummary;
 use weir_results::{Direction, Run, RunFilter, RunId, Store, StoreError};
 
 use crate::DiagnoseError;
-use crate::measured::{Family, FlowTest, Measured, RttTest};
+use crate::measured::{Family, FlowTest, InstanceType, Measured, RttTest, Traits};
 
 pub use rtt_rows::MOST_WINDOWS;
 
@@ -61,6 +61,8 @@ pub fn load(store: &Store, run: RunId) -> Result<Measured, DiagnoseError> {
             .get("mtu")
             .and_then(Value::as_u64)
             .and_then(|mtu| u32::try_from(mtu).ok()),
+        local: traits(&head.local_host),
+        remote: traits(&head.remote_host),
         mtu: None,
         rtt: None,
         earlier_rtt: Vec::new(),
@@ -103,6 +105,22 @@ pub fn load(store: &Store, run: RunId) -> Result<Measured, DiagnoseError> {
         measured.earlier_rtt = earlier_rtt(store, &head, rtt)?;
     }
     Ok(measured)
+}
+
+/// What a host is by its facts.
+fn traits(host: &Value) -> Traits {
+    let fact = |of: &str| host.get(of)?.as_str().filter(|fact| !fact.is_empty());
+    let instance = || {
+        let cloud = weir_mesh::place::cloud(fact("cloud")?).ok()?.to_owned();
+        let name = fact("instance_type")?.to_owned();
+        Some(InstanceType { cloud, name })
+    };
+    let number = |of: &str| host.get(of).and_then(Value::as_u64);
+    Traits {
+        instance: instance(),
+        cores: number("cores"),
+        queues: number("queues"),
+    }
 }
 
 /// How many packets were sent, where nothing at all came through.

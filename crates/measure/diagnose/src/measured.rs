@@ -29,6 +29,10 @@ pub struct Measured {
     pub header_bytes: u32,
     /// MTU of this host's interface towards the other, where it is known.
     pub interface_mtu: Option<u32>,
+    /// What this host is.
+    pub local: Traits,
+    /// What the other host is.
+    pub remote: Traits,
     /// Path MTU, with the run that found it.
     pub mtu: Option<(RunId, MtuSummary)>,
     /// Windowed RTT.
@@ -42,6 +46,26 @@ pub struct Measured {
     pub flow_tests: Vec<FlowTest>,
     /// The same tests over each IP version, where the far host answers over both; else nothing.
     pub families: Vec<Family>,
+}
+
+/// What a host is, as far as its facts say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traits {
+    /// The instance, where its cloud names a type.
+    pub instance: Option<InstanceType>,
+    /// Cores that the process may use.
+    pub cores: Option<u64>,
+    /// Queues of its card in use.
+    pub queues: Option<u64>,
+}
+
+/// A type of instance, as its cloud names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceType {
+    /// Cloud, by the name that `weir mesh` has for it.
+    pub cloud: String,
+    /// Its name there.
+    pub name: String,
 }
 
 /// What was measured over one IP version, beside the other.
@@ -221,6 +245,10 @@ pub struct HostTotals {
     pub stolen_core_seconds: f64,
     /// Most cores that were stolen in a second.
     pub most_stolen_cores: f64,
+    /// CPU time of software interrupts, in which the kernel receives packets, in seconds of a core.
+    pub softirq_core_seconds: f64,
+    /// Of these, those of the core that had most of each second.
+    pub softirq_most_core_seconds: f64,
 }
 
 /// A windowed RTT test.

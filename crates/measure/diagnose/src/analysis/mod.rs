@@ -7,6 +7,7 @@ pub(crate) mod joint;
 pub(crate) mod limits;
 mod outages;
 pub(crate) mod process;
+mod rate_drop;
 pub(crate) mod route_classes;
 pub(crate) mod routes;
 pub(crate) mod seen_routes;
@@ -15,6 +16,7 @@ mod step;
 mod steps;
 
 pub(crate) use outages::Outage;
+pub(crate) use rate_drop::RateDrop;
 pub(crate) use step::Step;
 pub(crate) use steps::Steps;
 

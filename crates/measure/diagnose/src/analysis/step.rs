@@ -8,6 +8,7 @@ use weir_stats::Counted;
 use super::delay::Queueing;
 use super::events;
 use super::outages::{self, Outage};
+use super::rate_drop::RateDrop;
 use super::routes::{self, RouteView};
 use crate::measured::FlowTest;
 
@@ -26,6 +27,8 @@ pub(crate) struct Step<'a> {
     pub routes: RouteView,
     /// The delay that the path's queues add.
     pub queueing: Queueing,
+    /// The rate fell during the test, and stayed lower.
+    pub drop: Option<RateDrop>,
 }
 
 impl<'a> Step<'a> {
@@ -37,6 +40,7 @@ impl<'a> Step<'a> {
         Step {
             events: events::loss_events(test, &outages),
             queueing: Queueing::of(test, &routes),
+            drop: RateDrop::of(test),
             routes,
             outages,
             flow_loss,

@@ -106,9 +106,18 @@ impl<'a> Steps<'a> {
             .is_some_and(|limit| limit.steps.contains(&index))
     }
 
-    /// The steps whose loss no limit explains.
+    /// Whether all that met the limit are tests whose rate fell: what holds them since then is no limit of the path, and its value
+    /// would be a mean of two levels.
+    pub fn is_limit_a_drop(&self) -> bool {
+        self.limit.as_ref().is_some_and(|limit| {
+            let mut met = limit.steps.iter().map(|index| &self.steps[*index]);
+            met.all(|step| step.drop.is_some())
+        })
+    }
+
+    /// The steps whose loss neither a limit nor a drop of the rate explains.
     pub fn unlimited(&self) -> impl Iterator<Item = &Step<'a>> {
-        let unlimited = |(index, _): &(usize, &Step)| !self.is_limited(*index);
+        let unlimited = |(index, step): &(usize, &Step)| !self.is_limited(*index) && step.drop.is_none();
         self.steps
             .iter()
             .enumerate()
@@ -123,7 +132,7 @@ impl<'a> Steps<'a> {
         self.eased.iter().filter(passed)
     }
 
-    /// The steps whose loss neither a limit nor a host explains.
+    /// The steps whose loss neither a limit, nor a drop of the rate, nor a host explains.
     pub fn plain(&self) -> impl Iterator<Item = &Step<'a>> {
         self.unlimited().filter(|step| !step.lost_on_host())
     }

@@ -1,4 +1,5 @@
-//! What held a host back while it measured: an allowance of its instance, a full receive queue, stolen CPU time.
+//! What held a host back while it measured: an allowance of its instance, a full receive queue, stolen CPU time, one core for
+//! all queues.
 
 use weir_results::Direction;
 use weir_stats::HostCounts;
@@ -6,7 +7,8 @@ use weir_units::{format_count, format_percent};
 
 use crate::analysis::{Step, Steps};
 use crate::finding::{Confidence, Evidence, Finding, FindingName, Severity};
-use crate::measured::HostTotals;
+use crate::measured::{HostTotals, Measured, Traits};
+use crate::sold::Sold;
 use crate::words::{list, way};
 
 /// Packets, as a share of those sent, from which what a host does harms the media.
@@ -15,7 +17,7 @@ const HARMFUL: f64 = 1e-5;
 const STOLEN: f64 = 0.05;
 
 /// The findings, each from the test that shows it most.
-pub(crate) fn find(steps: &Steps) -> Vec<Finding> {
+pub(crate) fn find(steps: &Steps, measured: &Measured) -> Vec<Finding> {
     let ends = || {
         steps.with_set_aside().flat_map(|step| {
             let receiving = (step, End::new(step, true));
@@ -30,10 +32,12 @@ pub(crate) fn find(steps: &Steps) -> Vec<Finding> {
         )
     });
     let stolen = ends().max_by(|one, other| one.1.stolen().total_cmp(&other.1.stolen()));
+    let crowded = ends().max_by(|one, other| one.1.softirq().0.total_cmp(&other.1.softirq().0));
     let found = [
-        throttled.and_then(|(step, end)| allowance(step, &end)),
+        throttled.and_then(|(step, end)| allowance(step, &end, measured)),
         full.and_then(|(step, end)| queue(step, &end)),
         stolen.and_then(|(step, end)| cpu(step, &end)),
+        crowded.and_then(|(step, end)| one_core(step, &end, measured)),
     ];
     found.into_iter().flatten().collect()
 }
@@ -108,10 +112,37 @@ impl<'a> End<'a> {
         self.host.stolen_core_seconds / self.host.seconds.max(1) as f64
     }
 
+    /// Mean of the cores in software interrupts, of all and of the one with most, over the test.
+    fn softirq(&self) -> (f64, f64) {
+        let seconds = self.host.seconds.max(1) as f64;
+        (
+            self.host.softirq_core_seconds / seconds,
+            self.host.softirq_most_core_seconds / seconds,
+        )
+    }
+
+    /// What it is.
+    fn traits<'m>(&self, measured: &'m Measured) -> &'m Traits {
+        if self.side == "local" {
+            &measured.local
+        } else {
+            &measured.remote
+        }
+    }
+
     fn rows(&self, step: &Step) -> String {
         format!("run_id = {} AND side = '{}'", step.test.run, self.side)
     }
 }
+
+/// Software interrupts of less of a core are no burden.
+const BURDEN: f64 = 0.3;
+/// A core with more has no room left.
+const FULL: f64 = 0.9;
+/// Share of the software interrupts that are on one core if one has all of them.
+const ON_ONE: f64 = 0.95;
+/// Fewer flows may well be in one queue.
+const FLOWS: usize = 4;
 
 fn severity(packets: u64, step: &Step) -> Severity {
     if packets as f64 >= HARMFUL * step.test.sent as f64 {
@@ -129,7 +160,7 @@ fn throttled(counts: &HostCounts, receives: bool) -> u64 {
     }
 }
 
-fn allowance(step: &Step, end: &End) -> Option<Finding> {
+fn allowance(step: &Step, end: &End, measured: &Measured) -> Option<Finding> {
     let exceeded: Vec<_> = end.exceeded().collect();
     if exceeded.is_empty() {
         return None;
@@ -141,6 +172,8 @@ fn allowance(step: &Step, end: &End) -> Option<Finding> {
     let columns = exceeded
         .iter()
         .map(|(what, column, _)| format!("sum({column}) AS \"{what}\""));
+    let held = 8e9 * step.test.bytes as f64 / step.test.active_ns.max(1) as f64;
+    let sold = Sold::of(measured, step.test.direction, held);
     let most = exceeded
         .iter()
         .max_by_key(|(.., count)| *count)
@@ -168,13 +201,16 @@ fn allowance(step: &Step, end: &End) -> Option<Finding> {
         ),
         sentence: format!(
             "an allowance of the instance of {} was exceeded{}: {what}. The hypervisor queued or dropped these packets, not \
-             the network.",
+             the network.{}",
             end.name,
-            way(step.test.direction)
+            way(step.test.direction),
+            sold.sentences()
         ),
         evidence: exceeded
             .iter()
             .map(|(what, _, count)| Evidence::of(*what, *count))
+            .chain([Evidence::in_unit("rate received", held.round() as u64, "bit/s")])
+            .chain(sold.evidence())
             .collect(),
         query: format!(
             "SELECT {} FROM host_seconds\nWHERE {}",
@@ -256,6 +292,44 @@ fn cpu(step: &Step, end: &End) -> Option<Finding> {
         confidence: Confidence::by_count("CPU time by the kernel", 1.0),
         action: "Use an instance with cores of its own (not a burstable or shared type), and measure again before judging the \
                  network."
+            .to_owned(),
+    })
+}
+
+/// A card with several queues, all of whose packets one of several cores receives.
+fn one_core(step: &Step, end: &End, measured: &Measured) -> Option<Finding> {
+    let (all, most) = end.softirq();
+    let Traits { cores, queues, .. } = end.traits(measured);
+    let (cores, queues) = ((*cores)?, (*queues)?);
+    if all < BURDEN || most < ON_ONE * all || cores < 2 || queues < 2 || step.flow_count() < FLOWS {
+        return None;
+    }
+    let said = format!(
+        "one core of {} received the packets of all {queues} queues of its card{}: {} of its time went to software interrupts",
+        end.name,
+        way(step.test.direction),
+        format_percent(most)
+    );
+    Some(Finding {
+        name: FindingName::OneCore,
+        severity: if most >= FULL { Severity::Fault } else { Severity::Notice },
+        direction: Some(step.test.direction),
+        sentence: format!("{said}, and nearly none of that of the {} other cores.", cores - 1),
+        brief: said,
+        evidence: vec![
+            Evidence::in_unit("mean of software interrupts", all, "cores"),
+            Evidence::in_unit("the same of the core with most", most, "cores"),
+            Evidence::of("queues of the card", queues),
+            Evidence::of("cores", cores),
+        ],
+        query: format!(
+            "SELECT avg(cpu_softirq_cores) AS \"mean of software interrupts\",\n       avg(cpu_softirq_most_cores) AS \"the same of \
+             the core with most\" FROM host_seconds\nWHERE {}",
+            end.rows(step)
+        ),
+        confidence: Confidence::by_count("CPU time by the kernel", 1.0),
+        action: "Spread the interrupts of the card's queues over the cores (irqbalance, or /proc/irq/*/smp_affinity), or turn on \
+                 receive packet steering (/sys/class/net/INTERFACE/queues/rx-*/rps_cpus); then measure again."
             .to_owned(),
     })
 }

@@ -18,7 +18,7 @@ const FRAME_NS: f64 = 4.2e7;
 
 /// The finding, where a limit was met.
 pub(crate) fn find(steps: &Steps, measured: &Measured) -> Option<Finding> {
-    let limit = steps.limit.as_ref()?;
+    let limit = steps.limit.as_ref().filter(|_| !steps.is_limit_a_drop())?;
     let forward = steps.direction == Direction::Forward;
     let slowest = window_growth::slowest(measured)
         .filter(|rate| forward && limit.kind == LimitKind::Path && rate.bits >= limit.range.1 / ALIKE);

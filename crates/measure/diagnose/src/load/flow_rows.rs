@@ -208,6 +208,10 @@ impl FlowAccumulator {
         host.seconds += 1;
         host.counts.add(&row.counts);
         host.most_busy_cores = host.most_busy_cores.max(row.cpu_busy);
+        if row.cpu_softirq.is_finite() && row.cpu_softirq_core.is_finite() {
+            host.softirq_core_seconds += row.cpu_softirq;
+            host.softirq_most_core_seconds += row.cpu_softirq_core;
+        }
         if row.cpu_steal.is_finite() {
             host.stolen_core_seconds += row.cpu_steal;
             host.most_stolen_cores = host.most_stolen_cores.max(row.cpu_steal);

@@ -178,7 +178,7 @@ fn what_a_hypervisor_throttles_is_told_from_the_networks_loss() {
     let found = the(&measured, FindingName::AllowanceExceeded);
     assert_eq!(found.severity, Severity::Fault);
     assert_eq!(number(&found, "inbound bandwidth"), by_host as f64);
-    assert_eq!(found.evidence.len(), 1, "{:?}", found.evidence);
+    assert_eq!(found.evidence.len(), 2, "{:?}", found.evidence);
     assert_says(
         &found.sentence,
         "of the agent's host was exceeded: inbound bandwidth",
@@ -208,4 +208,40 @@ fn full_receive_queues_and_stolen_time_are_told() {
         &the(&measured, FindingName::CpuStolen).sentence,
         "of a core of the agent's host",
     );
+}
+
+#[test]
+fn one_core_that_receives_for_all_queues_is_told_and_a_spread_or_an_idle_one_is_not() {
+    let measured = |flows: u16, all: f64, most: f64, queues: Option<u64>| {
+        let mut test = clean(flows, 1000, 8_000);
+        test.receiving_host.seconds = 10;
+        test.receiving_host.softirq_core_seconds = all * 10.0;
+        test.receiving_host.softirq_most_core_seconds = most * 10.0;
+        let mut measured = of_tests(vec![test]);
+        measured.remote.cores = Some(8);
+        measured.remote.queues = queues;
+        measured
+    };
+    let found = the(&measured(8, 0.62, 0.61, Some(4)), FindingName::OneCore);
+    assert_eq!(found.severity, Severity::Notice);
+    assert_says(
+        &found.sentence,
+        "one core of the agent's host received the packets of all 4 queues",
+    );
+    assert_says(&found.sentence, "61 % of its time");
+    let full = the(&measured(8, 0.97, 0.96, Some(4)), FindingName::OneCore);
+    assert_eq!(full.severity, Severity::Fault);
+    for (flows, all, most, queues) in [
+        // Two cores share it; next to no work; one queue; unknown queues; flows that one queue may well have.
+        (8, 0.62, 0.40, Some(4)),
+        (8, 0.05, 0.05, Some(4)),
+        (8, 0.62, 0.61, Some(1)),
+        (8, 0.62, 0.61, None),
+        (2, 0.62, 0.61, Some(4)),
+    ] {
+        assert_eq!(
+            named(&measured(flows, all, most, queues), FindingName::OneCore),
+            []
+        );
+    }
 }

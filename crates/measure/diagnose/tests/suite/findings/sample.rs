@@ -25,6 +25,8 @@ pub fn nothing() -> Measured {
         media_rate: None,
         header_bytes: 28,
         interface_mtu: Some(9000),
+        local: Traits::default(),
+        remote: Traits::default(),
         mtu: None,
         rtt: None,
         earlier_rtt: Vec::new(),
