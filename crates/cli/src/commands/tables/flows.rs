@@ -2,6 +2,7 @@
 
 use crate::units::{format_bytes, format_count, format_duration, format_signed_duration};
 use comfy_table::Table;
+use weir_measure::ClockEstimate;
 use weir_measure::flows::{DirectionSummary, FlowsSummary};
 
 use super::{histogram, loss, quantile_table, table, titled};
@@ -12,7 +13,7 @@ pub fn flows(summary: &FlowsSummary) -> String {
         .forward
         .iter()
         .chain(&summary.reverse)
-        .map(direction)
+        .map(|way| direction(way, summary.clock.as_ref()))
         .collect::<Vec<String>>()
         .join("\n")
 }
@@ -32,7 +33,7 @@ pub fn burst_histograms(summary: &FlowsSummary, width: usize) -> String {
     if all.is_empty() { all } else { format!("\n{all}") }
 }
 
-fn direction(summary: &DirectionSummary) -> String {
+fn direction(summary: &DirectionSummary, clock: Option<&ClockEstimate>) -> String {
     let fields = &summary.receiver;
     let mut text = format!(
         "{}: {} over {} flow(s), {} bytes per packet, bursts of {}\n",
@@ -68,6 +69,13 @@ fn direction(summary: &DirectionSummary) -> String {
         ("sender's schedule error", &summary.schedule_error),
     ]);
     text.push_str(&titled("times", &times));
+    text.push_str(&match clock {
+        Some(clock) => format!(
+            "one-way delays to within {}, the same for all packets: what the comparison of both clocks leaves open\n\n",
+            format_duration(clock.uncertainty_ns)
+        ),
+        None => "one-way delays are relative: the clocks were not compared\n\n".to_owned(),
+    });
     text.push_str(&titled("flows", &flow_table(summary)));
     text.push_str(&format!(
         "sender {}, {}; receiver {}, {}\n",
