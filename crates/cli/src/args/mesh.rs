@@ -45,6 +45,7 @@ Example:
     $ weir mesh run --hosts inventory.ini --max-gb 20 --max-usd 5
     $ weir mesh run --resume last
     $ weir mesh run --hosts hosts.yaml --max-tests 4 --survey
+    $ weir mesh run --hosts hosts.yaml --every 1h --for 3d --max-usd 20
     $ weir mesh run --launch --cloud aws --max-regions 4 --admit 203.0.113.7 --max-usd 5
 
 Exit status: 0 all tests completed; 2 wrong arguments; 3 a host or a test failed, or a limit stopped the run.")]
@@ -59,6 +60,8 @@ Example:
     $ weir mesh launch --cloud aws --max-regions 4 --admit 203.0.113.7 --delete-after 3h
     $ weir mesh launch --pair 'aws:us-east-1->gcp:us-central1' --admit 203.0.113.7 --spot --max-usd 5
     $ weir mesh launch --cloud aws --max-regions 1 --zones --machines 3 --admit 203.0.113.7
+    $ weir mesh launch --preset placement --admit 203.0.113.7 --oracle-compartment ocid1.compartment.oc1..example
+    $ weir mesh launch --cloud aws --max-regions 3 --peering --addresses both --mtu largest --admit 203.0.113.7
     $ weir mesh launch --cloud gcp --max-regions 3 --machines-by ./my-machines
 
 Exit status: 0 machines were launched and removed; 2 wrong arguments; 3 a cloud refused, or a removal failed.")]
@@ -184,6 +187,17 @@ pub struct MeshRunArgs {
     /// Hosts to launch.
     #[command(flatten)]
     pub machines: MachineArgs,
+    /// Repeat the run at each full interval of Unix time, until --for is over, a limit is reached or Ctrl-C is pressed. Limits
+    /// apply to all runs together.
+    #[arg(long, value_name = "TIME", value_parser = TimeSpan::positive, conflicts_with = "resume")]
+    pub every: Option<TimeSpan>,
+    /// Time during which runs begin, counted from now [default: no end].
+    #[arg(long = "for", value_name = "TIME", value_parser = TimeSpan::positive, requires = "every")]
+    pub duration: Option<TimeSpan>,
+    /// Leave out hosts that are, as their cloud's metadata says, in another place or of another type than the hosts file says;
+    /// without it, their tests are marked.
+    #[arg(long)]
+    pub strict_placement: bool,
     /// Maximum number of concurrent tests.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = value_parser!(u32).range(1..=1000))]
     pub parallel: u32,

@@ -16,22 +16,29 @@ pub struct MachineArgs {
     /// Deadline, counted from now, after which machines terminate themselves; everything is removed before it.
     #[arg(long, value_name = "TIME", default_value = "2h", value_parser = TimeSpan::positive, help_heading = "Machines")]
     pub delete_after: TimeSpan,
-    /// Machine type in a cloud, as in aws=c7i.large [default: its smallest]; may be given more than once.
+    /// Machine type in a cloud, as in aws=c7i.large [default: its smallest that is not burstable]; may be given more than once.
     #[arg(long, value_name = "CLOUD=TYPE", help_heading = "Machines")]
     pub machine_type: Vec<String>,
+    /// System of the machines in a cloud, as in aws=amazon-linux, azure=debian, oracle=oracle-linux [default: ubuntu]; may be given
+    /// more than once.
+    #[arg(long, value_name = "CLOUD=SYSTEM", help_heading = "Machines")]
+    pub image: Vec<String>,
     /// Launch 64-bit ARM machines; 'weir mesh run' copies weir-aarch64-unknown-linux-musl to them (--binaries).
     #[arg(long, help_heading = "Machines")]
     pub arm: bool,
     /// Launch spot machines: cheaper, but the cloud may reclaim them.
     #[arg(long, help_heading = "Machines")]
     pub spot: bool,
-    /// MTU of the machines' interface, in bytes.
-    #[arg(long, value_name = "BYTES", value_parser = value_parser!(u16).range(576..=9216), help_heading = "Machines")]
-    pub mtu: Option<u16>,
+    /// MTU of the machines' interface in bytes, or largest: what each cloud's networks carry [default: the cloud's own].
+    #[arg(long, value_name = "BYTES", help_heading = "Machines")]
+    pub mtu: Option<String>,
     /// Place the machines of a region close to each other, with types that allow it; test between them with
     /// --all-hosts.
     #[arg(long, help_heading = "Machines")]
     pub placement_group: bool,
+    /// Place the machines of a region in different fault domains.
+    #[arg(long, conflicts_with = "placement_group", help_heading = "Machines")]
+    pub fault_domains: bool,
     /// OCID of the compartment in Oracle Cloud.
     #[arg(long, value_name = "OCID", help_heading = "Machines")]
     pub oracle_compartment: Option<String>,

@@ -19,6 +19,17 @@ pub enum PresetName {
     Media,
 }
 
+/// Addresses of tests between hosts of one network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AddressesName {
+    /// Private addresses.
+    Private,
+    /// Public addresses.
+    Public,
+    /// Each pair over both, one test each.
+    Both,
+}
+
 /// Pairs to test; a pair must pass all filters.
 #[derive(Clone, Debug, Args)]
 pub struct FilterArgs {
@@ -59,6 +70,12 @@ pub struct FilterArgs {
     /// [default: 2 with either option, else 1].
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=i64::from(MOST_OF_A_REGION)), help_heading = "Pairs")]
     pub machines: Option<u16>,
+    /// Addresses of tests between hosts of one network; all others are tested over public addresses.
+    #[arg(long, value_name = "WHICH", default_value = "private", help_heading = "Pairs")]
+    pub addresses: AddressesName,
+    /// Join the private networks of each cloud's regions, so that they are one network; without a hosts file.
+    #[arg(long, help_heading = "Pairs")]
+    pub peering: bool,
     /// Test each pair in one direction only.
     #[arg(long, help_heading = "Pairs")]
     pub one_way: bool,

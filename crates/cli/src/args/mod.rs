@@ -68,7 +68,7 @@ pub use mesh::{
     RegionsArgs, WindowArgs,
 };
 pub use mesh_machines::{LaunchArgs, MachineArgs, StatusArgs, SweepArgs, TaggedArgs};
-pub use mesh_pairs::{CostArgs, FilterArgs, PresetName, ShapeArgs};
+pub use mesh_pairs::{AddressesName, CostArgs, FilterArgs, PresetName, ShapeArgs};
 pub use neighbour::{NeighbourArgs, NeighbourCommand, NeighbourServeArgs};
 pub use origin::OriginArgs;
 pub use origin_commands::{BucketStyle, DemoArgs, DrefArgs, IndexArgs, OriginCommand, StorageArgs};

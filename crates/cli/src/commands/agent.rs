@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 
 use crate::args::{AgentArgs, GlobalOptions};
-use serde_json::json;
+use serde_json::{Value, json};
 use weir_measure::agent::{Agent, AgentConfig};
 use weir_measure::{Limits, MeasureError, Stop};
+use weir_net::host::HostFacts;
 use weir_units::Rate;
 
 use super::output::{print, say};
@@ -55,7 +56,13 @@ fn announce(agent: &Agent, args: &AgentArgs, global: &GlobalOptions, guarded: bo
     let (control, stamp) = (agent.addresses(), agent.stamp_addresses());
     if global.json {
         let ports = [args.udp_ports.first, args.udp_ports.last];
-        let line = json!({ "control": control, "udp_ports": ports, "stamp": stamp, "token": guarded });
+        let line = json!({
+            "control": control,
+            "udp_ports": ports,
+            "stamp": stamp,
+            "token": guarded,
+            "host": instance(&HostFacts::read(None)),
+        });
         return print(&format!("{line}\n"));
     }
     if global.quiet {
@@ -81,6 +88,20 @@ fn announce(agent: &Agent, args: &AgentArgs, global: &GlobalOptions, guarded: bo
         say("weir agent: no token, so loopback only; set --token-file or WEIR_TOKEN to serve other hosts");
     }
     Ok(())
+}
+
+/// What the cloud tells this host about itself.
+fn instance(facts: &HostFacts) -> Value {
+    json!({
+        "cloud": facts.cloud,
+        "region": facts.region,
+        "zone": facts.zone,
+        "zone_id": facts.zone_id,
+        "instance_id": facts.instance_id,
+        "instance_type": facts.instance_type,
+        "placement_group": facts.placement_group,
+        "fault_domain": facts.fault_domain,
+    })
 }
 
 fn is_loopback(address: IpAddr) -> bool {

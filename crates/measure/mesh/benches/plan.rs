@@ -31,6 +31,7 @@ fn whole_plan(criterion: &mut Criterion) {
             name: place.name.to_string(),
             place: place.clone(),
             zone: String::new(),
+            network: String::new(),
         })
         .collect();
     let prices = Prices::known().expect("the table that comes with Weir");

@@ -41,7 +41,7 @@ pub enum Step {
     Plan,
     /// Make it.
     Apply,
-    /// Say which hosts there are.
+    /// Say which hosts and which network there are.
     Output,
     /// Remove it.
     Destroy,
@@ -69,7 +69,7 @@ impl Step {
                 "-auto-approve",
                 "-lock-timeout=60s",
             ],
-            Step::Output => &["output", "-no-color", "-json", "hosts"],
+            Step::Output => &["output", "-no-color", "-json"],
             // An engine whose Weir was killed may still be at work.
             Step::Destroy => &[
                 "destroy",

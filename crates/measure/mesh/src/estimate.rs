@@ -253,6 +253,12 @@ pub fn plan(nodes: &[Node], pairs: Vec<Pair>, shape: &TestShape, expected_bps: u
 }
 
 impl Estimate {
+    /// Traffic and its cost of so many runs of the plan.
+    pub fn repeat(&mut self, times: u64) {
+        self.bytes = self.bytes.saturating_mul(times);
+        self.egress_usd *= times as f64;
+    }
+
     /// Checks the plan against the user's limits.
     ///
     /// # Errors
@@ -300,6 +306,7 @@ mod tests {
             name: name.to_owned(),
             place: Places::known().find(name).unwrap().clone(),
             zone: String::new(),
+            network: String::new(),
         }
     }
 
@@ -358,7 +365,7 @@ mod tests {
         // 0.3 GB at 0.09 and at 0.12.
         assert!((estimate.egress_usd - 0.063).abs() < 1e-9, "{estimate:?}");
         let hours = (60.0 + 2.0 * 18.0) / 3600.0;
-        assert!((estimate.hosts_usd - hours * (0.0104 + 0.0168)).abs() < 1e-9);
+        assert!((estimate.hosts_usd - hours * (0.085 + 0.067)).abs() < 1e-9);
         let over = |max_usd, max_bytes| {
             estimate
                 .check(&Limits { max_usd, max_bytes })

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
 use crate::MeshError;
 use crate::distance::Metres;
 use crate::fault::shown;
@@ -158,6 +161,62 @@ pub enum Apart {
     Hosts,
 }
 
+/// Key of a test's details that names its [`Over`].
+pub const ADDRESSES: &str = "addresses";
+
+/// Addresses of a test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Over {
+    /// Those that all hosts reach.
+    #[default]
+    Public,
+    /// Those that hosts of one network reach.
+    Private,
+}
+
+impl Over {
+    /// That of a test, by its details.
+    pub fn of(details: &Value) -> Over {
+        if details[ADDRESSES] == Over::Private.as_str() {
+            Over::Private
+        } else {
+            Over::Public
+        }
+    }
+
+    /// As it is written everywhere.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Over::Public => "public",
+            Over::Private => "private",
+        }
+    }
+}
+
+/// Over which addresses hosts of one network are tested. All others are tested over public ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Addresses {
+    /// Private ones.
+    #[default]
+    Private,
+    /// Public ones.
+    Public,
+    /// Each pair over both, one test each.
+    Both,
+}
+
+impl Addresses {
+    /// The tests of a pair whose hosts are in one network, or in two.
+    pub fn of_pair(self, is_one_network: bool) -> &'static [Over] {
+        match self {
+            Addresses::Private if is_one_network => &[Over::Private],
+            Addresses::Both if is_one_network => &[Over::Private, Over::Public],
+            _ => &[Over::Public],
+        }
+    }
+}
+
 /// What the user asked for; what is empty or none restricts nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Filters {
@@ -179,6 +238,10 @@ pub struct Filters {
     pub one_way: bool,
     /// Regions that accounts have only after opting in, too, where no hosts file says which there are.
     pub all_regions: bool,
+    /// Networks of a cloud's regions are joined, where no hosts file says which there are.
+    pub peering: bool,
+    /// Over which addresses hosts of one network are tested.
+    pub addresses: Addresses,
     /// Pairs that the database has tests of too.
     pub again: bool,
     /// Most tests.

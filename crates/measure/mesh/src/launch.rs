@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::cloud::hosts::{Launched, MOST_BYTES, read_output};
+use crate::cloud::hosts::{MOST_BYTES, Outputs, read_output};
 use crate::cloud::leftovers::Leftover;
+use crate::cloud::network::Network;
 use crate::cloud::record::{Phase, PlaceRecord, Record};
 use crate::cloud::verdict::{EngineFailure, FailureKind};
 use crate::cloud::{Launch, MOST_HOSTS};
@@ -152,7 +153,8 @@ impl Machines {
         } else {
             &place.cloud
         };
-        self.engine.run(step, &folder, &self.data(cloud), cloud, presses)
+        let done = self.engine.run(step, &folder, &self.data(cloud), cloud, presses);
+        done.map_err(|failure| failure.at(place))
     }
 
     /// Writes the modules, gets the providers, and has the engine see whether each place can be made. Nothing is made.
@@ -316,7 +318,7 @@ impl Machines {
         Ok(())
     }
 
-    /// Lets the hosts reach each other, whose addresses are known now.
+    /// Lets the hosts reach each other, whose addresses and networks are known now, and joins networks that are to be joined.
     fn admit(
         &self,
         launch: &mut Launch,
@@ -332,21 +334,31 @@ impl Machines {
                 IpAddr::V6(_) => None,
             })
             .collect();
-        let up: Vec<usize> = places
-            .iter()
-            .copied()
-            .filter(|place| self.locked().places[*place].phase == Phase::Up)
-            .collect();
-        let launch = &*launch;
-        for (_, result) in on_all(&up, self.at_once, |place| {
-            self.make_place(launch, place, now_unix_s)
-        }) {
-            result?;
-        }
-        if self.is_interrupted() {
-            return Err(LaunchError::Interrupted);
+        launch.networks = self.networks();
+        // What one side begins has a name, which the other side needs, only once it is begun.
+        let passes = if launch.has_two_sides() { 2 } else { 1 };
+        for _ in 0..passes {
+            let is_up = |place: &usize| self.locked().places[*place].phase == Phase::Up;
+            let up: Vec<usize> = places.iter().copied().filter(is_up).collect();
+            for (_, result) in on_all(&up, self.at_once, |place| {
+                self.make_place(launch, place, now_unix_s)
+            }) {
+                result?;
+            }
+            if self.is_interrupted() {
+                return Err(LaunchError::Interrupted);
+            }
+            launch.networks = self.networks();
         }
         Ok(())
+    }
+
+    /// The networks of the places that are up.
+    fn networks(&self) -> BTreeMap<PlaceName, Network> {
+        let record = self.locked();
+        let up = record.places.iter().filter(|place| place.phase == Phase::Up);
+        up.filter_map(|place| Some((place.place.clone(), place.network.clone()?)))
+            .collect()
     }
 
     fn make_place(
@@ -365,9 +377,10 @@ impl Machines {
             record.begun_unix_s.get_or_insert_with(now_unix_s);
         })?;
         match self.apply(launch, &place) {
-            Ok(hosts) => self.change(number, |record| {
+            Ok(made) => self.change(number, |record| {
                 record.phase = Phase::Up;
-                record.hosts = hosts;
+                record.hosts = made.hosts;
+                record.network = made.network;
             })?,
             Err(failure) if failure.kind == FailureKind::Interrupted => {}
             Err(failure) => {
@@ -379,7 +392,7 @@ impl Machines {
         Ok(())
     }
 
-    fn apply(&self, launch: &Launch, place: &PlaceName) -> Result<Vec<Launched>, EngineFailure> {
+    fn apply(&self, launch: &Launch, place: &PlaceName) -> Result<Outputs, EngineFailure> {
         self.step(Step::Apply, place, Some(&self.presses))?;
         self.step(Step::Output, place, Some(&self.presses))?;
         let file = format!("{}/output.log", crate::cloud::folder_name(place));

@@ -25,7 +25,9 @@ pub mod instances;
 #[cfg(feature = "programs")]
 pub mod launch;
 pub mod made;
+pub mod path_mtu;
 pub mod place;
+pub mod placement;
 pub mod preset;
 pub mod price;
 #[cfg(feature = "programs")]

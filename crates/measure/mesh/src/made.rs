@@ -9,12 +9,14 @@ use crate::MeshError;
 use crate::cloud::record::PlaceRecord;
 use crate::cloud::{Launch, Zone};
 use crate::estimate::{Limits, Plan, TestShape, plan};
-use crate::filter::Filters;
+use crate::filter::{Filters, Over};
 use crate::hosts::Host;
+use crate::instances::instance;
 use crate::place::{Place, PlaceName, Places};
 use crate::preset::Preset;
 use crate::price::{Prices, What};
 use crate::regions::{check_pairs, nodes_of_regions};
+use crate::rounds::Pair;
 use crate::run::Order;
 use crate::select::{Node, Tested, select};
 
@@ -53,8 +55,20 @@ pub struct Made {
     pub limits: Limits,
     /// The plan.
     pub plan: Plan,
+    /// Over which addresses each of the plan's pairs is tested.
+    pub over: Vec<Over>,
     /// The preset that it follows, if it follows one.
     pub preset: Option<Preset>,
+}
+
+/// Tests of the pairs, some of which are made over private addresses, or over both.
+fn over_addresses(nodes: &[Node], pairs: Vec<Pair>, filters: &Filters) -> (Vec<Pair>, Vec<Over>) {
+    let tests = pairs.into_iter().flat_map(|(from, to)| {
+        let is_one_network = nodes[from].is_in_network_of(&nodes[to]);
+        let over = filters.addresses.of_pair(is_one_network).iter();
+        over.map(move |over| ((from, to), *over))
+    });
+    tests.take(filters.max_tests.unwrap_or(usize::MAX)).unzip()
 }
 
 impl Made {
@@ -70,6 +84,7 @@ impl Made {
         };
         check_pairs(&wish.filters, &nodes, places)?;
         let pairs = select(&nodes, &wish.filters, wish.tested)?;
+        let (pairs, over) = over_addresses(&nodes, pairs, &wish.filters);
         let plan = plan(&nodes, pairs, &wish.shape, wish.expected_bps, wish.prices);
         Ok(Made {
             hosts: wish.hosts.unwrap_or_default(),
@@ -77,6 +92,7 @@ impl Made {
             shape: wish.shape,
             limits: wish.limits,
             plan,
+            over,
             preset: wish.preset,
         })
     }
@@ -96,6 +112,8 @@ impl Made {
             token,
             pairs: in_rounds().map(|index| self.plan.pairs[*index]).collect(),
             usd_per_gb: in_rounds().map(|index| self.plan.usd_per_gb[*index]).collect(),
+            over: in_rounds().map(|index| self.over[*index]).collect(),
+            strict_placement: false,
             hosts: self.hosts,
             shape: self.shape,
             limits: self.limits,
@@ -124,10 +142,16 @@ impl Made {
     /// The places of a launch, with the prices of its machines.
     pub fn places(&self, launch: &Launch, prices: &Prices) -> Vec<PlaceRecord> {
         let price = |place: &Place| {
-            // The table has the smallest machines only; for others, and for a program of the user's, the user gives prices.
-            let smallest = launch.own.is_none() && !launch.machine_types.contains_key(&place.name.cloud);
+            // For a program of the user's, the user gives prices.
+            let cloud = &place.name.cloud;
             let price = prices.of(place, What::VmHour)?;
-            (smallest || price.is_users()).then_some(price.usd)
+            match launch.machine_types.get(cloud) {
+                _ if price.is_users() => Some(price.usd),
+                _ if launch.own.is_some() => None,
+                // The table of prices has the default types only.
+                Some(name) => instance(cloud, name).map(|known| known.usd_hour),
+                None => Some(price.usd),
+            }
         };
         let places = self.taking_part().into_iter();
         places
@@ -155,6 +179,7 @@ impl Made {
                 "to": to.place.name.to_string(),
                 "to_host": to.name,
                 "to_zone": to.zone,
+                "addresses": self.over[index].as_str(),
                 "distance_m": from.place.distance_m(&to.place).map(|metres| metres.round() as u64),
                 "usd_per_gb": self.plan.usd_per_gb[index],
             })

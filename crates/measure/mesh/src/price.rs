@@ -38,7 +38,8 @@ pub enum What {
     OtherAreaGb,
     /// A gigabyte to anywhere else.
     InternetGb,
-    /// An hour of the smallest machine that serves as a host: t3.micro, e2-small, B1s, E4.Flex with one core.
+    /// An hour of the smallest machine that is not burstable: c5.large, e2-standard-2, D2s_v5, E4.Flex with one
+    /// core.
     VmHour,
 }
 

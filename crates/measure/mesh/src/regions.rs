@@ -13,8 +13,17 @@ use crate::select::Node;
 /// Most machines of one region: AWS's network has room for that many subnets.
 pub const MOST_OF_A_REGION: u16 = 16;
 
-/// The machines of the regions that the filters leave, without those that accounts do not have (named ones are taken): those zones that pairs name, else `machines` of each region, by
-/// zones each in a zone of its own, which is a number then.
+/// The network of a launched machine: one of its region, or with peering one of its cloud.
+pub fn network_of(place: &PlaceName, peering: bool) -> String {
+    if peering {
+        place.cloud.clone()
+    } else {
+        place.to_string()
+    }
+}
+
+/// The machines of the regions that the filters leave, without those that accounts do not have (named ones are taken): those
+/// zones that pairs name, else `machines` of each region, by zones each in a zone of its own, which is a number then.
 ///
 /// # Errors
 /// When a pair names a place that is not known.
@@ -57,6 +66,7 @@ fn wanted<'p>(filters: &Filters, places: &'p Places) -> impl Iterator<Item = &'p
 fn nodes_of(place: &Place, zones: &BTreeSet<&str>, filters: &Filters, machines: u16) -> Vec<Node> {
     let node = |name: String, zone: String| Node {
         name,
+        network: network_of(&place.name, filters.peering),
         place: place.clone(),
         zone,
     };

@@ -13,12 +13,15 @@ use crate::place::PlaceName;
 
 mod between;
 mod hours;
+mod side_by_side;
 mod sold;
 
 use between::between_clouds;
 pub use between::{BetweenClouds, Effect};
 use hours::by_hour;
 pub use hours::{ByHour, Hour};
+use side_by_side::side_by_side;
+pub use side_by_side::{Side, SideBySide};
 pub use sold::Sold;
 use sold::sold;
 
@@ -92,6 +95,8 @@ pub struct Report {
     pub by_hour: Option<ByHour>,
     /// Throughput beside the bandwidth that sending instances are sold with, by their type.
     pub sold: Vec<Sold>,
+    /// Pairs that were tested over private and over public addresses.
+    pub side_by_side: Vec<SideBySide>,
     /// Tests that beat light: the coordinates of one of their places are wrong. They are in the fits all the same.
     pub impossible: Vec<Impossible>,
 }
@@ -125,6 +130,7 @@ pub fn report(tests: &[MeshTest]) -> Report {
         between_clouds: between_clouds(&done),
         by_hour: by_hour(&done),
         sold: sold(&done),
+        side_by_side: side_by_side(&done),
         impossible: done.iter().filter_map(|test| impossible(test)).collect(),
     }
 }

@@ -3,6 +3,8 @@
 //! run around it.
 
 #[cfg(feature = "programs")]
+pub mod repeats;
+#[cfg(feature = "programs")]
 mod resume;
 #[cfg(feature = "programs")]
 pub mod threads;
@@ -14,7 +16,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Limits, TestShape};
+use crate::filter::Over;
 use crate::hosts::Host;
+use crate::placement::Told;
 use crate::rounds::Pair;
 
 #[cfg(feature = "programs")]
@@ -31,6 +35,8 @@ pub struct Ready {
     pub send_window_bytes: Option<u64>,
     /// Its clock less ours, seconds.
     pub clock_ahead_s: i64,
+    /// What its cloud tells it about itself; none where its agent does not say.
+    pub told: Option<Told>,
 }
 
 /// Why something could not be done on a host.
@@ -57,6 +63,8 @@ pub enum FaultKind {
     Architecture,
     /// The agent did not start, or cannot be reached by the other host.
     Agent,
+    /// It is not where, or not what, it was ordered to be.
+    Misplaced,
     /// The test itself failed.
     Test,
     /// It took longer than it may.
@@ -76,6 +84,12 @@ pub struct Order {
     pub pairs: Vec<Pair>,
     /// What a gigabyte of each pair costs, US dollars.
     pub usd_per_gb: Vec<Option<f64>>,
+    /// Over which addresses each pair is tested; public ones where nothing says so.
+    #[serde(default)]
+    pub over: Vec<Over>,
+    /// Hosts that are not as ordered are left out.
+    #[serde(default)]
+    pub strict_placement: bool,
     /// What a test does.
     pub shape: TestShape,
     /// Limits for bytes and money.
@@ -85,6 +99,11 @@ pub struct Order {
 }
 
 impl Order {
+    /// Addresses of a test.
+    pub fn over(&self, index: usize) -> Over {
+        self.over.get(index).copied().unwrap_or_default()
+    }
+
     /// Hosts that take part.
     pub fn taking_part(&self) -> BTreeSet<usize> {
         self.pairs.iter().flat_map(|(from, to)| [*from, *to]).collect()
@@ -106,14 +125,15 @@ impl Order {
         tests_s.saturating_mul(3).saturating_add(900).min(MOST_S)
     }
 
-    /// The rest of this order when tests between these hosts, by name, are done and have sent these bytes: limits apply
-    /// to both runs together.
-    pub fn without(mut self, done: &BTreeMap<(String, String), u64>) -> Order {
+    /// The rest of this order when tests between these hosts, by name, and over these addresses are done and have sent these
+    /// bytes: limits apply to both runs together.
+    pub fn without(mut self, done: &BTreeMap<(String, String, Over), u64>) -> Order {
         let name = |host: usize| self.hosts[host].name.clone();
         let sent: Vec<Option<u64>> = self
             .pairs
             .iter()
-            .map(|(from, to)| done.get(&(name(*from), name(*to))).copied())
+            .enumerate()
+            .map(|(index, (from, to))| done.get(&(name(*from), name(*to), self.over(index))).copied())
             .collect();
         let bytes: u64 = sent
             .iter()
@@ -130,6 +150,8 @@ impl Order {
         self.pairs.retain(|_| left.next().unwrap_or(true));
         let mut left = sent.iter().map(Option::is_none);
         self.usd_per_gb.retain(|_| left.next().unwrap_or(true));
+        let mut left = sent.iter().map(Option::is_none);
+        self.over.retain(|_| left.next().unwrap_or(true));
         self
     }
 
@@ -137,11 +159,15 @@ impl Order {
     pub fn is_sound(&self) -> bool {
         let known = |host: &usize| *host < self.hosts.len();
         let word = !self.token.is_empty() && self.token.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let private = |(index, (_, to)): (usize, &Pair)| {
+            self.over(index) == Over::Public || !self.hosts[*to].private_address.is_empty()
+        };
         word && self.usd_per_gb.len() == self.pairs.len()
             && self
                 .pairs
                 .iter()
                 .all(|(from, to)| known(from) && known(to) && from != to)
+            && self.pairs.iter().enumerate().all(private)
     }
 }
 

@@ -17,6 +17,15 @@ pub struct Node {
     pub place: Place,
     /// Its zone; may be empty.
     pub zone: String,
+    /// The network in which others reach it at a private address; may be empty.
+    pub network: String,
+}
+
+impl Node {
+    /// Whether it reaches another at its private address.
+    pub fn is_in_network_of(&self, other: &Node) -> bool {
+        !self.network.is_empty() && self.network == other.network
+    }
 }
 
 /// How often each pair of places was tested with success.
@@ -275,6 +284,7 @@ mod tests {
                 name: name.replace([':', '/'], "-"),
                 place: Places::known().find(place).unwrap().clone(),
                 zone: zone.to_owned(),
+                network: String::new(),
             }
         };
         names.iter().map(node).collect()

@@ -16,7 +16,9 @@ use weir_record::MeshTest;
 
 use crate::estimate::TestShape;
 use crate::fault::shown;
+use crate::filter::Over;
 use crate::hosts::Host;
+use crate::placement::Told;
 use crate::process::{self, Finished, Input, Output};
 use crate::programs::Programs;
 use crate::rounds::Pair;
@@ -95,12 +97,12 @@ impl SshExecutor<'_> {
     }
 
     /// Where the agent of a host listens for the others.
-    fn agent(&self, host: usize) -> String {
-        let target = &self.hosts[host];
-        if target.test_address.contains(':') {
-            format!("[{}]:{}", target.test_address, target.agent_port)
+    fn agent(&self, host: usize, over: Over) -> String {
+        let (address, port) = (self.hosts[host].address(over), self.hosts[host].agent_port);
+        if address.contains(':') {
+            format!("[{address}]:{port}")
         } else {
-            format!("{}:{}", target.test_address, target.agent_port)
+            format!("{address}:{port}")
         }
     }
 }
@@ -262,7 +264,7 @@ impl SshExecutor<'_> {
     pub fn prepare(&self, host: usize) -> Result<Ready, Fault> {
         let folder = self.folder(host);
         let facts = self.call(host, &scripts::look(&folder), Input::None, SHORT)?;
-        let ready = ready_of(&facts, unix_seconds());
+        let mut ready = ready_of(&facts, unix_seconds());
         if self.hosts[host].weir.is_none() {
             let program = self.programs.choose(&ready.system).map_err(|error| Fault {
                 kind: FaultKind::Architecture,
@@ -272,7 +274,8 @@ impl SshExecutor<'_> {
         }
         let life = self.life_s.max(LEAST_LIFE_S);
         let script = scripts::start_agent(&folder, &self.weir(host), self.hosts[host].agent_port, life);
-        self.call(host, &script, Input::Bytes(self.token.as_bytes()), SHORT)?;
+        let said = self.call(host, &script, Input::Bytes(self.token.as_bytes()), SHORT)?;
+        ready.told = told_of(&said);
         Ok(ready)
     }
 
@@ -280,8 +283,8 @@ impl SshExecutor<'_> {
     ///
     /// # Errors
     /// What went wrong.
-    pub fn test(&self, (from, to): Pair, shape: &TestShape) -> Result<MeshTest, Fault> {
-        let script = scripts::probe(&self.folder(from), &self.weir(from), &self.agent(to), shape);
+    pub fn test(&self, (from, to): Pair, over: Over, shape: &TestShape) -> Result<MeshTest, Fault> {
+        let script = scripts::probe(&self.folder(from), &self.weir(from), &self.agent(to, over), shape);
         let limit = Duration::from_nanos(shape.duration_ns().saturating_mul(2)) + SLACK;
         let said = self
             .call(from, &script, Input::None, limit)
@@ -300,8 +303,8 @@ impl SshExecutor<'_> {
     ///
     /// # Errors
     /// What went wrong.
-    pub fn survey(&self, (from, to): Pair, shape: &TestShape, into: &Path) -> Result<(), Fault> {
-        let script = scripts::survey(&self.folder(from), &self.weir(from), &self.agent(to), shape);
+    pub fn survey(&self, (from, to): Pair, over: Over, shape: &TestShape, into: &Path) -> Result<(), Fault> {
+        let script = scripts::survey(&self.folder(from), &self.weir(from), &self.agent(to, over), shape);
         let limit = Duration::from_nanos(shape.duration_ns().saturating_mul(3)) + SLACK;
         self.call_into(from, &script, Input::None, Output::File(into), limit)
             .map(drop)
@@ -363,7 +366,14 @@ fn ready_of(facts: &str, now_s: i64) -> Ready {
         receive_window_bytes: most("tcp_rmem"),
         send_window_bytes: most("tcp_wmem"),
         clock_ahead_s: clock.map_or(0, |clock| clock.saturating_sub(now_s)),
+        told: None,
     }
+}
+
+/// What an agent's first line says that its cloud told the host; none for one of an older version.
+fn told_of(said: &str) -> Option<Told> {
+    let line: serde_json::Value = serde_json::from_str(said.lines().last()?).ok()?;
+    serde_json::from_value(line.get("host")?.clone()).ok()
 }
 
 fn unix_seconds() -> i64 {

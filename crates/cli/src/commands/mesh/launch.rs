@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::args::{GlobalOptions, LaunchArgs, MachineArgs, MeshPlanArgs};
 use serde_json::{Value, json};
+use weir_mesh::cloud::network::Placement;
 use weir_mesh::cloud::record::PlaceRecord;
-use weir_mesh::cloud::{Arch, Launch};
+use weir_mesh::cloud::{Arch, Image, Launch, of_cloud};
 use weir_mesh::engine::Engine;
 use weir_mesh::held::{Held, Means, now_unix_s};
 use weir_mesh::launch::Removed;
-use weir_mesh::place::cloud;
 use weir_mesh::run::threads::Presses;
 
 use super::super::output::{print, say};
@@ -59,6 +59,10 @@ pub fn launch(
     made.check()?;
     let mut launch = spec(args)?;
     launch.zones = made.zones();
+    launch.peering = plan_args.filter.peering;
+    if let Some(preset) = made.preset {
+        preset.order(&mut launch);
+    }
     launch.check()?;
     let own = args.machines_by.as_deref().map(own_program).transpose()?;
     let engine = match &args.engine {
@@ -110,19 +114,16 @@ fn spec(args: &MachineArgs) -> Result<Launch, Failure> {
             (https://checkip.amazonaws.com prints it)",
         ));
     }
-    let mut machine_types = BTreeMap::new();
-    for text in &args.machine_type {
-        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        let (name, kind) = text
-            .split_once('=')
-            .filter(|(_, kind)| !kind.is_empty() && kind.chars().all(fits))
-            .ok_or_else(|| {
-                Failure::usage(format!(
-                    "'{text}' is not a machine type; write it like aws=c7i.large"
-                ))
-            })?;
-        machine_types.insert(cloud(name)?.to_owned(), kind.to_owned());
-    }
+    let machine_types: BTreeMap<String, String> = args
+        .machine_type
+        .iter()
+        .map(|text| of_cloud(text).map(|(cloud, kind)| (cloud, kind.to_owned())))
+        .collect::<Result<_, _>>()?;
+    let images: BTreeMap<String, Image> = args
+        .image
+        .iter()
+        .map(|text| of_cloud(text).and_then(|(cloud, system)| Ok((cloud, system.parse()?))))
+        .collect::<Result<_, _>>()?;
     let life_s = args.delete_after.0 / 1_000_000_000;
     if !(60..=MOST_LIFE_S).contains(&life_s) {
         return Err(Failure::usage(
@@ -138,9 +139,14 @@ fn spec(args: &MachineArgs) -> Result<Launch, Failure> {
             .map(|text| text.parse())
             .collect::<Result<_, _>>()?,
         machine_types,
+        images,
         spot: args.spot,
-        mtu: args.mtu,
-        placement_group: args.placement_group,
+        mtu: args.mtu.as_deref().map(str::parse).transpose()?,
+        placement: match (args.placement_group, args.fault_domains) {
+            (true, _) => Placement::Close,
+            (false, true) => Placement::Apart,
+            (false, false) => Placement::Any,
+        },
         oracle_compartment: args.oracle_compartment.clone(),
         ..Launch::default()
     })
@@ -178,7 +184,15 @@ pub fn place_json(place: &PlaceRecord, now_unix_s: i64) -> Value {
     let hosts: Vec<Value> = place
         .hosts
         .iter()
-        .map(|host| json!({ "name": host.name, "address": host.address, "zone": host.zone }))
+        .map(|host| {
+            json!({
+                "name": host.name,
+                "address": host.address,
+                "private_address": host.private_address,
+                "network": host.network,
+                "zone": host.zone,
+            })
+        })
         .collect();
     json!({
         "place": place.place.to_string(),

@@ -1,9 +1,9 @@
 //! `weir mesh plan`: the tests of a run, their duration, traffic and cost.
 
-use crate::args::{FilterArgs, GlobalOptions, MeshPlanArgs, PresetName, ShapeArgs};
+use crate::args::{AddressesName, FilterArgs, GlobalOptions, MeshPlanArgs, PresetName, ShapeArgs};
 use weir_mesh::MeshError;
 use weir_mesh::estimate::{Limits, TestShape};
-use weir_mesh::filter::{Apart, ExactPair, Filters};
+use weir_mesh::filter::{Addresses, Apart, ExactPair, Filters};
 use weir_mesh::hosts::{Host, MOST_BYTES, read_hosts};
 use weir_mesh::made::{Made, Wish};
 use weir_mesh::place::{PlaceName, Places, cloud};
@@ -34,6 +34,8 @@ pub fn make(args: &MeshPlanArgs, global: &GlobalOptions) -> Result<Made, Failure
         filters = Filters {
             all_regions: filters.all_regions,
             one_way: filters.one_way,
+            addresses: filters.addresses,
+            peering: filters.peering,
             again: filters.again,
             max_tests: filters.max_tests,
             ..preset.filters()
@@ -131,6 +133,12 @@ fn filters(args: &FilterArgs) -> Result<Filters, MeshError> {
         max_regions: args.max_regions.map(|most| most as usize),
         apart,
         all_regions: args.all_regions,
+        addresses: match args.addresses {
+            AddressesName::Private => Addresses::Private,
+            AddressesName::Public => Addresses::Public,
+            AddressesName::Both => Addresses::Both,
+        },
+        peering: args.peering,
         one_way: args.one_way,
         again: args.again,
         max_tests: args.max_tests.map(|most| most as usize),

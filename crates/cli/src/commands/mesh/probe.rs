@@ -6,6 +6,7 @@ use crate::args::{GlobalOptions, ProbeArgs};
 use serde_json::json;
 use weir_control::Family;
 use weir_measure::flows::{self, FlowsPlan, FlowsWays};
+use weir_measure::path_mtu::{self, SEARCH_BYTES};
 use weir_measure::rtt::{self, RttPlan, RttSummary, Span};
 use weir_measure::tcp_throughput::{self, TcpRequest, TcpSummary};
 use weir_measure::{AgentAddress, Session, Sink, Stop, VideoFormat};
@@ -78,6 +79,11 @@ fn measure(session: &mut Session, shape: &TestShape, stop: &Stop) -> Result<Mesh
         ..MeshTest::default()
     };
     let sink = Rtts::default();
+    if shape.max_bytes >= SEARCH_BYTES {
+        let mtu = path_mtu::run(session, &sink, stop)?;
+        test.details["path_mtu"] = to_json(&mtu);
+        test.bytes = mtu.most_bytes();
+    }
     let plan = RttPlan {
         window: Span::fixed(WINDOW),
         length: Span::fixed(LENGTH),
@@ -88,7 +94,7 @@ fn measure(session: &mut Session, shape: &TestShape, stop: &Stop) -> Result<Mesh
     };
     let summary = rtt::run(session, &plan, &sink, stop)?;
     take_rtt(&mut test, &summary, sink.0.into_inner());
-    test.bytes = 2 * plan.volume().1;
+    test.bytes += 2 * plan.volume().1;
     // UDP before TCP, because its volume is small and known.
     if shape.udp_ns > 0 {
         udp(session, shape, stop, &mut test)?;

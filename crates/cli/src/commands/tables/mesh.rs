@@ -4,13 +4,14 @@ use crate::units::{format_bytes, format_count, format_duration, format_rate};
 use weir_mesh::best::Candidate;
 use weir_mesh::distance::fibre_floor_ns;
 use weir_mesh::estimate::{Cut, Estimate};
+use weir_mesh::filter::Over;
 use weir_mesh::fit::Fit;
 use weir_mesh::instances::Read;
 use weir_mesh::made::Made;
 use weir_mesh::place::Place;
 use weir_mesh::preset::Preset;
 use weir_mesh::price::Prices;
-use weir_mesh::report::{BetweenClouds, Effect, Hour, Report, Sold, Window};
+use weir_mesh::report::{BetweenClouds, Effect, Hour, Report, SideBySide, Sold, Window};
 use weir_mesh::select::Node;
 use weir_results::MeshTest;
 
@@ -101,7 +102,7 @@ pub fn mesh_plan(made: &Made) -> String {
             "note: no price is known for the traffic of {unpriced_tests} tests\n"
         ));
     }
-    let mut rows = table(&["from", "to", "round", "distance"]);
+    let mut rows = table(&["from", "to", "addresses", "round", "distance"]);
     let in_rounds = plan
         .rounds
         .iter()
@@ -114,6 +115,7 @@ pub fn mesh_plan(made: &Made) -> String {
         rows.add_row(vec![
             end(from),
             end(to),
+            made.over[index].as_str().to_owned(),
             (round + 1).to_string(),
             or_dash(distance, kilometres),
         ]);
@@ -203,6 +205,12 @@ pub fn mesh_report(report: &Report, best: Option<&[Candidate]>, all: bool) -> St
             &sold_rows(&report.sold),
         ));
     }
+    if !report.side_by_side.is_empty() {
+        text.push_str(&titled(
+            "private beside public addresses, medians",
+            &side_by_side_rows(&report.side_by_side),
+        ));
+    }
     if !report.impossible.is_empty() {
         let mut rows = table(&["from", "to", "distance", "RTT", "fibre floor"]);
         for test in report.impossible.iter().take(most) {
@@ -262,7 +270,15 @@ fn hour_rows(hours: &[Hour]) -> comfy_table::Table {
 }
 
 fn sold_rows(sold: &[Sold]) -> comfy_table::Table {
-    let mut rows = table(&["instance", "tests", "median", "highest", "baseline", "burst"]);
+    let mut rows = table(&[
+        "instance",
+        "tests",
+        "median",
+        "highest",
+        "baseline",
+        "burst",
+        "USD/h per Gbit/s held",
+    ]);
     for row in sold {
         let mark = row.read.map_or("", Read::mark);
         let rate = |bps: Option<u64>| or_dash(bps, |bps| format!("{}{mark}", format_rate(bps)));
@@ -273,7 +289,36 @@ fn sold_rows(sold: &[Sold]) -> comfy_table::Table {
             format_rate(row.highest_bps),
             rate(row.baseline_bps),
             rate(row.burst_bps),
+            or_dash(row.usd_per_gbit, |usd| {
+                format!("{usd:.3}{}", row.usd_read.map_or("", Read::mark))
+            }),
         ]);
+    }
+    rows
+}
+
+fn side_by_side_rows(pairs: &[SideBySide]) -> comfy_table::Table {
+    let mut rows = table(&[
+        "from",
+        "to",
+        "addresses",
+        "tests",
+        "RTT",
+        "throughput",
+        "path MTU",
+    ]);
+    for pair in pairs {
+        for (over, side) in [(Over::Private, &pair.private), (Over::Public, &pair.public)] {
+            rows.add_row(vec![
+                pair.from.clone(),
+                pair.to.clone(),
+                over.as_str().to_owned(),
+                side.tests.to_string(),
+                or_dash(side.rtt_ns, |rtt| format_duration(rtt as u64)),
+                or_dash(side.bps, |bps| format_rate(bps as u64)),
+                or_dash(side.path_mtu, |mtu| mtu.to_string()),
+            ]);
+        }
     }
     rows
 }
@@ -409,5 +454,12 @@ pub fn mesh_result(from: &str, to: &str, test: &MeshTest) -> String {
     if let Some(jitter) = test.udp_jitter_ns {
         parts.push(format!("jitter {}", format_duration(jitter)));
     }
-    format!("{from} -> {to}: {}", parts.join(", "))
+    if let Some(mtu) = test.details["path_mtu"]["forward"]["path_mtu"].as_u64() {
+        parts.push(format!("path MTU {mtu}"));
+    }
+    let over = match Over::of(&test.details) {
+        Over::Private => " over private addresses",
+        Over::Public => "",
+    };
+    format!("{from} -> {to}{over}: {}", parts.join(", "))
 }

@@ -6,126 +6,21 @@
 
 use std::fs;
 use std::io::Write;
-use std::net::TcpStream;
-use std::path::Path;
-use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::launch::{engine, processes};
+use super::aws_server::{LAUNCH, aws, has, in_the_cloud, missing, nothing_is_left, start_server};
+use super::engines::{engine, kill_engines};
 use super::{sweep_aws, weir};
-use weir_rig::{Finished, LIMIT, Running, isolated, run, run_within, wait_until};
+use weir_rig::{Finished, LIMIT, Running, isolated, run_within, wait_until};
 
-const MIRROR: &str = "WEIR_TERRAFORM_MIRROR";
-const SERVER: &str = "127.0.0.1:5055";
 const REGIONS: [&str; 2] = ["eu-west-1", "us-east-1"];
-/// Nothing is behind the addresses.
-const LAUNCH: &str = "mesh launch --json --quiet --admit 203.0.113.7 --ssh true --one-way --pair";
-
-/// What is not there of what this test needs.
-fn missing() -> Option<String> {
-    let path = std::env::var_os("PATH").unwrap();
-    let found = |program: &&str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
-    let lacking = ["moto_server", "aws"].into_iter().find(|program| !found(program));
-    if lacking.is_some() || engine().is_none() {
-        return Some(format!(
-            "{} is not in PATH",
-            lacking.unwrap_or("tofu or terraform")
-        ));
-    }
-    let Ok(folder) = std::env::var(MIRROR) else {
-        return Some(format!("{MIRROR} names no folder with AWS's provider"));
-    };
-    assert!(
-        Path::new(&folder).is_dir(),
-        "{MIRROR} is set, but {folder} is no folder"
-    );
-    None
-}
-
-/// A command that finds the server.
-fn in_the_cloud(mut command: Command) -> Command {
-    command
-        .env("HOME", weir_rig::SCRATCH)
-        .env("TF_CLI_CONFIG_FILE", weir_rig::path("engine.rc"))
-        .env("AWS_ENDPOINT_URL", format!("http://{SERVER}"))
-        .env("AWS_ACCESS_KEY_ID", "test")
-        .env("AWS_SECRET_ACCESS_KEY", "test")
-        .env("AWS_EC2_METADATA_DISABLED", "true")
-        .env_remove("AWS_PROFILE");
-    command
-}
-
-#[track_caller]
-fn start_server() -> Running {
-    let mirror = std::env::var(MIRROR).unwrap();
-    let config =
-        format!("provider_installation {{\n  filesystem_mirror {{\n    path = \"{mirror}\"\n  }}\n}}\n");
-    fs::write("engine.rc", config).unwrap();
-    // Canonical's image, which the server does not know.
-    let images = json!([{
-        "ami_id": "ami-12345678", "name": "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-amd64-server-20260101",
-        "owner_id": "099720109477", "architecture": "x86_64", "public": true, "virtualization_type": "hvm",
-        "hypervisor": "xen", "root_device_type": "ebs", "description": "", "image_location": "amazon/ubuntu",
-    }]);
-    fs::write("images.json", images.to_string()).unwrap();
-    let (host, port) = SERVER.split_once(':').unwrap();
-    let mut server = Command::new("moto_server");
-    server.args(["-H", host, "-p", port]);
-    server.env("MOTO_AMIS_PATH", weir_rig::path("images.json"));
-    let server = Running::start(server);
-    wait_until("the server", LIMIT, || TcpStream::connect(SERVER).ok());
-    server
-}
-
-/// What the server's own API says.
-#[track_caller]
-fn aws(region: &str, line: &str) -> Value {
-    let mut command = Command::new("aws");
-    command
-        .args(["--region", region, "--output", "json", "ec2"])
-        .args(line.split(' '));
-    run_within(LIMIT, in_the_cloud(command)).expect_code(0).json()
-}
 
 fn instances(region: &str) -> Vec<Value> {
     let alive = "--filters Name=instance-state-name,Values=pending,running";
     let query = "--query Reservations[].Instances[]";
     let told = aws(region, &format!("describe-instances {alive} {query}"));
     told.as_array().unwrap().clone()
-}
-
-/// What the server has of a kind, as its API's XML: resources with Weir's tags, and instances that are alive.
-fn has(region: &str, kind: &str) -> String {
-    let (name, values) = match kind {
-        "Instances" => (
-            "instance-state-name",
-            "&Filter.1.Value.1=pending&Filter.1.Value.2=running",
-        ),
-        _ => ("tag-key", "&Filter.1.Value.1=weir-run"),
-    };
-    let order = format!("Action=Describe{kind}&Version=2016-11-15&Filter.1.Name={name}{values}");
-    let scope =
-        format!("Credential=test/20260101/{region}/ec2/aws4_request, SignedHeaders=host, Signature=0");
-    let header = format!("Authorization: AWS4-HMAC-SHA256 {scope}");
-    let told = run(
-        "curl",
-        &["-s", "-H", &header, "-d", &order, &format!("http://{SERVER}/")],
-    );
-    assert!(told.contains(&format!("<Describe{kind}Response")), "{told}");
-    told
-}
-
-#[track_caller]
-fn nothing_is_left() {
-    for region in REGIONS {
-        for kind in "Instances Vpcs SecurityGroups InternetGateways Subnets RouteTables Volumes".split(' ') {
-            let there = has(region, kind);
-            assert!(!there.contains("weir-run"), "{region}: {there}");
-        }
-    }
-    let states = fs::read_dir(".local/state/weir/mesh");
-    assert_eq!(states.map_or(0, Iterator::count), 0);
 }
 
 /// A launch whose machines are up, and what it reports.
@@ -140,7 +35,7 @@ fn launched(pair: &str) -> (Running, Value) {
 fn removed(launch: Running) {
     launch.signal("INT");
     launch.wait(LIMIT).expect_code(0);
-    nothing_is_left();
+    nothing_is_left(&REGIONS);
 }
 
 #[track_caller]
@@ -170,17 +65,35 @@ fn a_launch_on_aws_is_removed_and_what_a_kill_leaves_is_swept_when_it_is_due() {
     fs::remove_dir_all(".local").unwrap();
     let swept = mesh(0, "mesh sweep --place aws:eu-west-1,aws:us-east-1 --all --json").json();
     assert!(!swept["tagged"].as_array().unwrap().is_empty(), "{swept}");
-    nothing_is_left();
+    nothing_is_left(&REGIONS);
+}
+
+/// What a plan for the hosts of a launch tests: the addresses, in the plan's order.
+#[track_caller]
+fn planned(up: &Value, more: &str) -> Vec<Value> {
+    let file = up["hosts_file"].as_str().unwrap();
+    let plan = mesh(0, &format!("mesh plan --hosts {file} --one-way --json {more}")).json();
+    let pairs = plan["pairs"].as_array().unwrap().clone();
+    pairs.into_iter().map(|pair| pair["addresses"].clone()).collect()
 }
 
 fn in_two_regions() {
-    let (launch, up) = launched("aws:eu-west-1->aws:us-east-1");
-    let mut expected = vec!["203.0.113.7/32".to_owned()];
+    let (launch, up) = launched("aws:eu-west-1->aws:us-east-1 --peering");
+    // The operator's SSH, both networks, and both hosts.
+    let mut expected: Vec<String> = ["203.0.113.7/32", "10.77.0.0/16", "10.78.0.0/16"]
+        .map(str::to_owned)
+        .into();
     for (region, place) in REGIONS.iter().zip(up["places"].as_array().unwrap()) {
         let instances = instances(region);
         assert_eq!(instances.len(), 1, "{region}");
         let address = &instances[0]["PublicIpAddress"];
-        assert_eq!(*address, place["hosts"][0]["address"]);
+        let host = &place["hosts"][0];
+        assert_eq!(*address, host["address"]);
+        assert_eq!(instances[0]["PrivateIpAddress"], host["private_address"]);
+        assert_eq!(
+            (&host["network"], &instances[0]["InstanceType"]),
+            (&"aws".into(), &"c5.large".into())
+        );
         expected.push(format!("{}/32", address.as_str().unwrap()));
         let tags = instances[0]["Tags"].as_array().unwrap();
         let tag = |key: &str| tags.iter().find(|tag| tag["Key"] == key).unwrap()["Value"].clone();
@@ -188,7 +101,7 @@ fn in_two_regions() {
         assert_eq!(tag("weir-delete-after"), up["delete_after_unix_s"].to_string());
     }
     expected.sort();
-    // The operator's SSH, and both hosts: what the server has, not what was asked for.
+    // What the server has, not what was asked for.
     for region in REGIONS {
         let query = "--query SecurityGroups[].IpPermissions[].IpRanges[].CidrIp";
         let ranges = aws(
@@ -203,7 +116,23 @@ fn in_two_regions() {
             .collect();
         ranges.sort_unstable();
         assert_eq!(ranges, expected, "{region}");
+        // The connection was accepted, and each side has a route to the other's range.
+        let told = aws(region, "describe-vpc-peering-connections");
+        let joined = &told["VpcPeeringConnections"][0];
+        assert_eq!(joined["Status"]["Code"], "active", "{region}: {told}");
+        let other = if region == REGIONS[0] {
+            "10.78.0.0/16"
+        } else {
+            "10.77.0.0/16"
+        };
+        let query = format!(
+            "--query RouteTables[].Routes[?DestinationCidrBlock=='{other}'][].VpcPeeringConnectionId"
+        );
+        let route = aws(region, &format!("describe-route-tables {query}"));
+        assert_eq!(route[0], joined["VpcPeeringConnectionId"], "{region}: {route}");
     }
+    assert_eq!(planned(&up, ""), ["private"]);
+    assert_eq!(planned(&up, "--addresses both"), ["private", "public"]);
     removed(launch);
 }
 
@@ -220,16 +149,7 @@ fn kill_in_the_middle() {
             .then_some(())
     });
     drop(killed);
-    let engine = engine().unwrap();
-    for id in processes(&engine) {
-        // Some have ended already, and providers have no group of their own.
-        let _ = Command::new("kill")
-            .args(["-KILL", "--", &format!("-{id}")])
-            .output();
-    }
-    wait_until("the end of the engines", LIMIT, || {
-        processes(&engine).is_empty().then_some(())
-    });
+    kill_engines(&engine().unwrap());
 }
 
 fn in_two_zones_of_a_region() {
@@ -242,7 +162,9 @@ fn in_two_zones_of_a_region() {
     for host in hosts {
         let instance = there.iter().find(|one| one["PublicIpAddress"] == host["address"]);
         assert_eq!(instance.unwrap()["Placement"]["AvailabilityZone"], host["zone"]);
+        assert_eq!(instance.unwrap()["PrivateIpAddress"], host["private_address"]);
     }
+    assert_eq!(planned(&up, "--zones"), ["private"]);
     removed(launch);
     // More than there are: told before anything is made.
     let done = mesh(
@@ -252,5 +174,5 @@ fn in_two_zones_of_a_region() {
     let last = done.stderr.lines().last().unwrap();
     assert!(last.starts_with("weir: aws:us-east-1: "), "{last}");
     assert!(last.contains("There are fewer than"), "{last}");
-    nothing_is_left();
+    nothing_is_left(&REGIONS);
 }

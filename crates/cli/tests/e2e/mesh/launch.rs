@@ -5,12 +5,13 @@
 //! They need `terraform` or `tofu`, too.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use super::engines::{engine, kill_engines};
 use super::{make_bridge, mesh, weir};
 use crate::documented;
 use weir_rig::{LIMIT, Running, isolated, run, wait_until};
@@ -18,15 +19,6 @@ use weir_rig::{LIMIT, Running, isolated, run, wait_until};
 const MAKER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/make_namespaces.sh");
 /// Three places, three machines.
 const PLACES: &str = "--pair aws:eu-west-1->aws:us-east-1 --pair gcp:europe-west3->aws:eu-west-1";
-
-pub fn engine() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap();
-    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    ["tofu", "terraform"]
-        .iter()
-        .flat_map(|program| folders.iter().map(move |folder| folder.join(program)))
-        .find(|program| program.is_file())
-}
 
 fn names_in(folder: &str) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else {
@@ -85,18 +77,6 @@ fn line_of(launch: &mut Running) -> Value {
     let up = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: '{line}'"));
     documented("mesh-launch", &up);
     up
-}
-
-/// Processes whose command line begins so.
-pub fn processes(program: &Path) -> Vec<String> {
-    let name = program.to_str().unwrap();
-    names_in("/proc")
-        .into_iter()
-        .filter(|id| {
-            let text = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
-            text.split(|byte| *byte == 0).next() == Some(name.as_bytes())
-        })
-        .collect()
 }
 
 #[test]
@@ -182,12 +162,7 @@ fn a_launch_that_is_killed_is_swept() {
     // With everything that it has started, as when a host goes down: nothing is written down of what hangs.
     let mut killed = hanging();
     drop(killed);
-    for id in processes(&engine) {
-        run("kill", &["-KILL", "--", &format!("-{id}")]);
-    }
-    wait_until("the end of the engine", LIMIT, || {
-        processes(&engine).is_empty().then_some(())
-    });
+    kill_engines(&engine);
     fs::remove_file("hang-gcp-europe-west3").unwrap();
     fs::remove_file("hangs").unwrap();
     assert_eq!(mesh(0, "status")["launches"][0]["held"], false);

@@ -3,6 +3,8 @@
 //! These tests need root, because sshd changes users, and `ssh` and `sshd` (openssh-client, openssh-server).
 
 mod aws;
+mod aws_server;
+mod engines;
 mod hosts;
 mod launch;
 mod over_ssh;

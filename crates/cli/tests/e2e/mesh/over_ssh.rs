@@ -91,6 +91,7 @@ fn pairs_are_tested_through_kills_firewalls_and_interrupts_reported_surveyed_and
     assert_eq!(report["groups"][0]["rtt"]["points"], 6, "{report}");
     assert_eq!(report["impossible"], serde_json::json!([]));
     a_pair_is_surveyed();
+    private_and_public_addresses_are_tested_side_by_side();
     hosts_in_trouble_are_named();
     what_is_interrupted_or_killed_leaves_nothing();
 }
@@ -118,6 +119,32 @@ fn every_pair_is_tested_once_through_a_kill() {
     check_columns();
     let said = finish(2, "mesh run --resume last").stderr;
     assert!(said.contains("nothing to resume"), "{said}");
+}
+
+/// The bridge is the private network of the first two hosts: it has no delay of its own, where their link has one.
+#[track_caller]
+fn private_and_public_addresses_are_tested_side_by_side() {
+    let mut file = fs::read_to_string("hosts.yaml").unwrap();
+    for host in [1, 2] {
+        let address = format!("test-address: 10.1.0.{host},");
+        let private = format!("{address} private-address: 10.9.0.{host}, network: bridge,");
+        file = file.replace(&address, &private);
+    }
+    fs::write("private.yaml", file).unwrap();
+    let pair = "--one-way --addresses both --pair aws:eu-west-1->aws:us-east-1";
+    let small = "--rtt-for 500ms --tcp-for 0s --udp-for 0s --max-bytes 5MB";
+    let ran = mesh(0, &format!("run --hosts private.yaml --again {pair} {small}"));
+    assert_eq!(ran["finished"], 2, "{ran}");
+    let report = mesh(0, "report --run last");
+    let pair = &report["side_by_side"][0];
+    let rtt = |side: &str| pair[side]["rtt_ns"].as_f64().unwrap();
+    // Some 5,500 km by the slope of the links.
+    assert!(rtt("public") > 60e6 && rtt("private") < rtt("public"), "{pair}");
+    // Both kinds of interfaces have the usual MTU.
+    for side in ["private", "public"] {
+        assert_eq!(pair[side]["path_mtu"], 1500, "{pair}");
+    }
+    nothing_is_left();
 }
 
 #[track_caller]

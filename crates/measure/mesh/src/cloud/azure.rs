@@ -4,7 +4,8 @@
 use serde_json::{Map, Value, json};
 
 use super::cloud_init::user_data;
-use super::{Arch, Launch, Zone, header, literal, numbered};
+use super::network::{Placement, to};
+use super::{Arch, Image, Launch, Zone, header, literal, numbered};
 use crate::place::PlaceName;
 
 const SECONDS_A_DAY: i64 = 24 * 3600;
@@ -19,15 +20,32 @@ pub(super) fn module(launch: &Launch, place: &PlaceName) -> Value {
             "resource_group": { "prevent_deletion_if_contains_resources": false },
         } } },
         "resource": resources(launch, place, &zones),
-        "output": { "hosts": { "value": names.iter().enumerate().map(|(index, name)| {
-            let number = index + 1;
-            json!({
-                "name": name,
-                "address": format!("${{azurerm_public_ip.host{number}.ip_address}}"),
-                "zone": zones[index].to_string(),
-            })
-        }).collect::<Vec<Value>>() } },
+        "output": {
+            "hosts": { "value": names.iter().enumerate().map(|(index, name)| {
+                let number = index + 1;
+                json!({
+                    "name": name,
+                    "address": format!("${{azurerm_public_ip.host{number}.ip_address}}"),
+                    "private-address": format!("${{azurerm_network_interface.host{number}.private_ip_address}}"),
+                    "network": launch.network(place),
+                    "zone": zones[index].to_string(),
+                    "instance-type": size(launch),
+                })
+            }).collect::<Vec<Value>>() },
+            "network": { "value": { "id": "${azurerm_virtual_network.mesh.id}" } },
+        },
     })
+}
+
+fn size(launch: &Launch) -> &str {
+    launch.machine_type("azure", ["Standard_D2s_v5", "Standard_D2ps_v5"])
+}
+
+/// Whether a size has a virtual function of the card: burstable and basic ones have not, and with it goes a larger MTU.
+fn is_accelerated(size: &str) -> bool {
+    !["Standard_A", "Standard_B", "Basic_"]
+        .iter()
+        .any(|start| size.starts_with(start))
 }
 
 fn resources(launch: &Launch, place: &PlaceName, zones: &[Zone]) -> Value {
@@ -52,14 +70,14 @@ fn resources(launch: &Launch, place: &PlaceName, zones: &[Zone]) -> Value {
             "location": place.region,
             "tags": launch.tags(),
         } },
-        "azurerm_virtual_network": { "mesh": common("mesh", json!({ "address_space": ["10.77.0.0/16"] })) },
+        "azurerm_virtual_network": { "mesh": common("mesh", json!({ "address_space": [launch.range(place)] })) },
         "azurerm_subnet": { "mesh": {
             "name": "mesh",
             "resource_group_name": "${azurerm_resource_group.mesh.name}",
             "virtual_network_name": "${azurerm_virtual_network.mesh.name}",
-            "address_prefixes": ["10.77.0.0/20"],
+            "address_prefixes": [launch.subnet(place, 0)],
         } },
-        "azurerm_network_security_group": { "mesh": common("mesh", json!({ "security_rule": rules(launch) })) },
+        "azurerm_network_security_group": { "mesh": common("mesh", json!({ "security_rule": rules(launch, place) })) },
         "azurerm_subnet_network_security_group_association": { "mesh": {
             "subnet_id": "${azurerm_subnet.mesh.id}",
             "network_security_group_id": "${azurerm_network_security_group.mesh.id}",
@@ -72,12 +90,15 @@ fn resources(launch: &Launch, place: &PlaceName, zones: &[Zone]) -> Value {
             common(&format!("host{number}"), address)
         }),
         "azurerm_network_interface": numbered(hosts, "host", |number| {
-            common(&format!("host{number}"), json!({ "ip_configuration": {
-                "name": "mesh",
-                "subnet_id": "${azurerm_subnet.mesh.id}",
-                "private_ip_address_allocation": "Dynamic",
-                "public_ip_address_id": format!("${{azurerm_public_ip.host{number}.id}}"),
-            } }))
+            common(&format!("host{number}"), json!({
+                "accelerated_networking_enabled": is_accelerated(size(launch)),
+                "ip_configuration": {
+                    "name": "mesh",
+                    "subnet_id": "${azurerm_subnet.mesh.id}",
+                    "private_ip_address_allocation": "Dynamic",
+                    "public_ip_address_id": format!("${{azurerm_public_ip.host{number}.id}}"),
+                },
+            }))
         }),
         "azurerm_linux_virtual_machine": numbered(hosts, "host", |number| {
             common(&format!("host{number}"), machine(launch, number, &zones[number - 1]))
@@ -92,19 +113,43 @@ fn resources(launch: &Launch, place: &PlaceName, zones: &[Zone]) -> Value {
             "tags": launch.tags(),
         })),
     });
-    if launch.placement_group {
-        resources["azurerm_proximity_placement_group"] = json!({ "mesh": common("mesh", json!({})) });
+    match launch.placement {
+        Placement::Any => {}
+        Placement::Close => {
+            resources["azurerm_proximity_placement_group"] = json!({ "mesh": common("mesh", json!({})) });
+        }
+        // Every region has two, some have three.
+        Placement::Apart => {
+            let set = json!({ "platform_fault_domain_count": 2, "managed": true });
+            resources["azurerm_availability_set"] = json!({ "mesh": common("mesh", set) });
+        }
     }
+    join(launch, place, &mut resources);
     resources
 }
 
+/// What joins this network to those of other regions.
+fn join(launch: &Launch, place: &PlaceName, resources: &mut Value) {
+    for (peer, network) in launch.peers(place) {
+        // Each side has its own half.
+        resources["azurerm_virtual_network_peering"][to(peer)] = json!({
+            "name": to(peer),
+            "resource_group_name": "${azurerm_resource_group.mesh.name}",
+            "virtual_network_name": "${azurerm_virtual_network.mesh.name}",
+            "remote_virtual_network_id": network.id,
+        });
+    }
+}
+
 fn machine(launch: &Launch, number: usize, zone: &Zone) -> Value {
-    let sku = match launch.arch {
-        Arch::X86 => "server",
-        Arch::Arm => "server-arm64",
+    let (publisher, offer, sku) = match (launch.image("azure"), launch.arch) {
+        (Image::Debian, Arch::X86) => ("Debian", "debian-12", "12-gen2"),
+        (Image::Debian, Arch::Arm) => ("Debian", "debian-12", "12-arm64"),
+        (_, Arch::X86) => ("Canonical", "ubuntu-24_04-lts", "server"),
+        (_, Arch::Arm) => ("Canonical", "ubuntu-24_04-lts", "server-arm64"),
     };
     let mut machine = json!({
-        "size": launch.machine_type("azure", ["Standard_B1s", "Standard_B2pts_v2"]),
+        "size": size(launch),
         // Not the user that cloud-init makes: Azure wants one of its own.
         "admin_username": "weiradmin",
         "admin_ssh_key": { "username": "weiradmin", "public_key": launch.keys.operator_public.trim() },
@@ -112,7 +157,7 @@ fn machine(launch: &Launch, number: usize, zone: &Zone) -> Value {
         "custom_data": format!("${{base64encode({})}}", quoted(&user_data(launch, "azure"))),
         "os_disk": { "caching": "ReadWrite", "storage_account_type": "Standard_LRS" },
         "source_image_reference": {
-            "publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": sku, "version": "latest",
+            "publisher": publisher, "offer": offer, "sku": sku, "version": "latest",
         },
     });
     // Its zones are called 1, 2 and 3; a region without zones takes none.
@@ -123,8 +168,14 @@ fn machine(launch: &Launch, number: usize, zone: &Zone) -> Value {
         machine["priority"] = "Spot".into();
         machine["eviction_policy"] = "Delete".into();
     }
-    if launch.placement_group {
-        machine["proximity_placement_group_id"] = "${azurerm_proximity_placement_group.mesh.id}".into();
+    match launch.placement {
+        Placement::Any => {}
+        Placement::Close => {
+            machine["proximity_placement_group_id"] = "${azurerm_proximity_placement_group.mesh.id}".into();
+        }
+        Placement::Apart => {
+            machine["availability_set_id"] = "${azurerm_availability_set.mesh.id}".into();
+        }
     }
     machine
 }
@@ -142,7 +193,7 @@ fn deadline(unix_s: i64) -> String {
 }
 
 /// Rules with every attribute, as JSON has to give them.
-fn rules(launch: &Launch) -> Vec<Value> {
+fn rules(launch: &Launch, place: &PlaceName) -> Vec<Value> {
     let rule = |name: &str, priority: u16, protocol: &str, port: &str, ranges: Vec<String>| {
         let mut rule: Map<String, Value> = [
             "source_address_prefix",
@@ -171,9 +222,9 @@ fn rules(launch: &Launch) -> Vec<Value> {
         rule.insert("source_address_prefixes".to_owned(), ranges.into());
         Value::Object(rule)
     };
-    let mut rules = vec![rule("operator", 100, "Tcp", "22", launch.operators())];
-    if !launch.mesh.is_empty() {
-        rules.push(rule("mesh", 110, "*", "*", launch.members()));
-    }
-    rules
+    let members = [launch.private_ranges(place), launch.members()].concat();
+    vec![
+        rule("operator", 100, "Tcp", "22", launch.operators()),
+        rule("mesh", 110, "*", "*", members),
+    ]
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::cloud_init::user_data;
+use super::network::{Placement, to};
 use super::{Arch, Launch, Zone, enough_zones, header, literal, numbered};
 use crate::place::PlaceName;
 
@@ -17,21 +18,31 @@ pub(super) fn module(launch: &Launch, place: &PlaceName) -> Value {
         "provider": { "google": { "region": place.region } },
         "data": { "google_compute_zones": { "zones": { "region": place.region, "status": "UP" } } },
         "resource": resources(launch, place, &names),
-        "output": { "hosts": { "value": names.iter().enumerate().map(|(index, name)| {
-            let host = format!("google_compute_instance.host{}", index + 1);
-            json!({
-                "name": name,
-                "address": format!("${{{host}.network_interface[0].access_config[0].nat_ip}}"),
-                "zone": format!("${{{host}.zone}}"),
-            })
-        }).collect::<Vec<Value>>() } },
+        "output": {
+            "hosts": { "value": names.iter().enumerate().map(|(index, name)| {
+                let host = format!("google_compute_instance.host{}", index + 1);
+                json!({
+                    "name": name,
+                    "address": format!("${{{host}.network_interface[0].access_config[0].nat_ip}}"),
+                    "private-address": format!("${{{host}.network_interface[0].network_ip}}"),
+                    "network": launch.network(place),
+                    "zone": format!("${{{host}.zone}}"),
+                    "instance-type": machine_type(launch),
+                })
+            }).collect::<Vec<Value>>() },
+            "network": { "value": { "id": "${google_compute_network.mesh.self_link}" } },
+        },
     })
+}
+
+fn machine_type(launch: &Launch) -> &str {
+    launch.machine_type("gcp", ["e2-standard-2", "t2a-standard-1"])
 }
 
 fn resources(launch: &Launch, place: &PlaceName, names: &[String]) -> Value {
     let name = launch.name(place);
     let mut network = json!({ "name": name, "auto_create_subnetworks": false });
-    if let Some(mtu) = launch.mtu {
+    if let Some(mtu) = launch.mtu("gcp") {
         network["mtu"] = mtu.into();
     }
     let mut firewalls = json!({ "operator": {
@@ -40,14 +51,13 @@ fn resources(launch: &Launch, place: &PlaceName, names: &[String]) -> Value {
         "source_ranges": launch.operators(),
         "allow": [{ "protocol": "tcp", "ports": ["22"] }],
     } });
-    if !launch.mesh.is_empty() {
-        firewalls["mesh"] = json!({
-            "name": format!("{name}-mesh"),
-            "network": "${google_compute_network.mesh.id}",
-            "source_ranges": launch.members(),
-            "allow": [{ "protocol": "all" }],
-        });
-    }
+    let members = [launch.private_ranges(place), launch.members()].concat();
+    firewalls["mesh"] = json!({
+        "name": format!("{name}-mesh"),
+        "network": "${google_compute_network.mesh.id}",
+        "source_ranges": members,
+        "allow": [{ "protocol": "all" }],
+    });
     let zones = launch.zones_of(place);
     let mut resources = json!({
         // Networks and their rules have no labels: the run is in their names.
@@ -55,18 +65,30 @@ fn resources(launch: &Launch, place: &PlaceName, names: &[String]) -> Value {
         "google_compute_subnetwork": { "mesh": {
             "name": name,
             "network": "${google_compute_network.mesh.id}",
-            "ip_cidr_range": "10.77.0.0/20",
+            "ip_cidr_range": launch.subnet(place, 0),
         } },
         "google_compute_firewall": firewalls,
         "google_compute_instance": numbered(names.len(), "host", |number| {
             instance(launch, &name, number, &zones[number - 1])
         }),
     });
-    if launch.placement_group {
-        resources["google_compute_resource_policy"] = json!({ "mesh": {
-            "name": name,
-            "group_placement_policy": { "collocation": "COLLOCATED", "vm_count": names.len() },
-        } });
+    let policy = match launch.placement {
+        Placement::Any => None,
+        Placement::Close => Some(json!({ "collocation": "COLLOCATED", "vm_count": names.len() })),
+        // It has up to eight of them.
+        Placement::Apart => Some(json!({ "availability_domain_count": names.len().min(8) })),
+    };
+    if let Some(policy) = policy {
+        resources["google_compute_resource_policy"] =
+            json!({ "mesh": { "name": name, "group_placement_policy": policy } });
+    }
+    for (peer, network) in launch.peers(place) {
+        // Each side has its own half; routes to subnets follow.
+        resources["google_compute_network_peering"][to(peer)] = json!({
+            "name": to(peer),
+            "network": "${google_compute_network.mesh.self_link}",
+            "peer_network": network.id,
+        });
     }
     resources
 }
@@ -88,7 +110,7 @@ fn instance(launch: &Launch, name: &str, number: usize, zone: &Zone) -> Value {
     }
     let mut instance = json!({
         "name": format!("{name}-{number}"),
-        "machine_type": launch.machine_type("gcp", ["e2-small", "t2a-standard-1"]),
+        "machine_type": machine_type(launch),
         "zone": match zone.index() {
             Some(index) => format!("${{{ZONES}[{index}]}}"),
             None => zone.to_string(),
@@ -105,7 +127,7 @@ fn instance(launch: &Launch, name: &str, number: usize, zone: &Zone) -> Value {
     if let Some(lifecycle) = enough_zones(zone, ZONES) {
         instance["lifecycle"] = lifecycle;
     }
-    if launch.placement_group {
+    if launch.placement != Placement::Any {
         instance["resource_policies"] = json!(["${google_compute_resource_policy.mesh.id}"]);
     }
     instance

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::network::Network;
 use super::{Launch, USER};
 use crate::MeshError;
 use crate::fault::shown;
@@ -24,9 +25,24 @@ pub struct Launched {
     pub address: IpAddr,
     /// Where the other machines find it, if that differs.
     pub test_address: Option<IpAddr>,
+    /// Where machines of the same network find it, if it has such an address.
+    #[serde(default)]
+    pub private_address: Option<IpAddr>,
+    /// That network; may be empty.
+    #[serde(default)]
+    pub network: String,
     /// Its zone; may be empty.
     #[serde(default)]
     pub zone: String,
+    /// Type of instance that was asked for; may be empty.
+    #[serde(default)]
+    pub instance_type: String,
+    /// Placement group that was asked for; may be empty.
+    #[serde(default)]
+    pub placement_group: String,
+    /// Fault domain that was asked for; may be empty.
+    #[serde(default)]
+    pub fault_domain: String,
     /// User there, if it is not [`USER`].
     pub user: Option<String>,
     /// Port of its SSH server, if it is not 22.
@@ -42,34 +58,61 @@ impl Launched {
     }
 }
 
-/// Reads what `output -json hosts` prints: a list of machines.
+/// What the engine made in a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outputs {
+    /// Its machines.
+    pub hosts: Vec<Launched>,
+    /// Its network; none for machines of the user's own.
+    pub network: Option<Network>,
+}
+
+/// Outputs as the engine prints them, each with its value.
+#[derive(Deserialize)]
+struct Printed {
+    hosts: Output<Vec<Value>>,
+    network: Option<Output<Network>>,
+}
+
+#[derive(Deserialize)]
+struct Output<T> {
+    value: T,
+}
+
+/// Reads what `output -json` prints: a list of machines, and a network.
 ///
 /// # Errors
-/// When it is none, or does not name the `expected` machines.
-pub fn read_output(bytes: &[u8], expected: &[String]) -> Result<Vec<Launched>, MeshError> {
-    let bad = |problem: String| MeshError::file("the engine's output 'hosts'", problem);
+/// When it is neither, or does not name the `expected` machines.
+pub fn read_output(bytes: &[u8], expected: &[String]) -> Result<Outputs, MeshError> {
+    let bad = |problem: String| MeshError::file("the engine's output", problem);
     if bytes.len() > MOST_BYTES {
         return Err(bad("is longer than 1 MiB".into()));
     }
-    let values: Vec<Value> = serde_json::from_slice(bytes).map_err(|error| bad(format!("{error}")))?;
+    let printed: Printed = serde_json::from_slice(bytes).map_err(|error| bad(shown(&error.to_string())))?;
+    let network = printed.network.map(|network| network.value);
+    let hosts = read_machines(printed.hosts.value, expected).map_err(bad)?;
+    Ok(Outputs { hosts, network })
+}
+
+fn read_machines(values: Vec<Value>, expected: &[String]) -> Result<Vec<Launched>, String> {
     if values.len() != expected.len() {
-        return Err(bad(format!(
+        return Err(format!(
             "has {} hosts instead of {}",
             values.len(),
             expected.len()
-        )));
+        ));
     }
     values
         .into_iter()
         .zip(expected)
         .map(|(value, name)| {
             if value.is_null() {
-                return Err(bad(format!("lacks {name}: was its file written?")));
+                return Err(format!("lacks {name}: was its file written?"));
             }
             let host: Launched = serde_json::from_value(value)
-                .map_err(|error| bad(format!("{name}: {}", shown(&error.to_string()))))?;
+                .map_err(|error| format!("{name}: {}", shown(&error.to_string())))?;
             if host.name != *name {
-                return Err(bad(format!("has '{}' instead of {name}", shown(&host.name))));
+                return Err(format!("has '{}' instead of {name}", shown(&host.name)));
             }
             Ok(host)
         })
@@ -112,11 +155,22 @@ pub fn hosts_file(launch: &Launch, hosts: &[(PlaceName, Launched)], files: Files
             word(&host.address.to_string()),
             word(&place.to_string())
         );
-        if !host.zone.is_empty() {
-            line.push_str(&format!(", zone: {}", word(&host.zone)));
+        for (key, value) in [
+            ("zone", &host.zone),
+            ("instance-type", &host.instance_type),
+            ("placement-group", &host.placement_group),
+            ("fault-domain", &host.fault_domain),
+        ] {
+            if !value.is_empty() {
+                line.push_str(&format!(", {key}: {}", word(value)));
+            }
         }
         if let Some(address) = host.test_address {
             line.push_str(&format!(", test-address: {}", word(&address.to_string())));
+        }
+        if let Some(address) = host.private_address.filter(|_| !host.network.is_empty()) {
+            let (address, network) = (word(&address.to_string()), word(&host.network));
+            line.push_str(&format!(", private-address: {address}, network: {network}"));
         }
         if let Some(user) = &host.user {
             line.push_str(&format!(", user: {}", word(user)));

@@ -212,7 +212,7 @@ pub struct Removal<'l> {
 
 /// Kinds in the order in which they can be removed: what is used comes after what uses it. A route table comes before
 /// its subnets, so that what ties them is undone while both are there: some servers keep it when a subnet goes.
-const ORDER: [&str; 10] = [
+const ORDER: [&str; 11] = [
     "instance",
     "volume",
     "network-interface",
@@ -221,6 +221,7 @@ const ORDER: [&str; 10] = [
     "route-table",
     "subnet",
     "internet-gateway",
+    "vpc-peering-connection",
     "vpc",
     "placement-group",
 ];
@@ -283,6 +284,9 @@ pub fn aws_removals<'l>(
                     commands.extend(one(&["delete-route-table", "--route-table-id", id]));
                     commands
                 }
+                "vpc-peering-connection" => {
+                    one(&["delete-vpc-peering-connection", "--vpc-peering-connection-id", id])
+                }
                 "vpc" => one(&["delete-vpc", "--vpc-id", id]),
                 // Its name, which is made of the run, and not its id.
                 "placement-group" => {
@@ -302,6 +306,8 @@ pub fn is_gone(stderr: &str) -> bool {
         "NotFound",
         "NotAttached",
         "PlacementGroup.Unknown",
+        // A connection keeps its tags for hours after its end.
+        "InvalidStateTransition",
         "does not exist",
     ]
     .iter()

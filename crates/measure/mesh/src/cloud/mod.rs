@@ -10,7 +10,9 @@ mod azure;
 pub mod cloud_init;
 mod gcp;
 pub mod hosts;
+mod image;
 pub mod leftovers;
+pub mod network;
 mod oracle;
 mod own;
 pub mod record;
@@ -27,7 +29,10 @@ use serde_json::{Map, Value, json};
 
 use crate::MeshError;
 use crate::fault::shown;
-use crate::place::PlaceName;
+use crate::place::{PlaceName, cloud};
+
+pub use image::Image;
+use network::{Mtu, Network, Placement};
 
 /// Tag (AWS, Azure, Oracle) or label (Google Cloud) with the launch that something belongs to.
 pub const RUN_TAG: &str = "weir-run";
@@ -167,14 +172,20 @@ pub struct Launch {
     pub mesh: Vec<Ipv4Addr>,
     /// Keys.
     pub keys: Keys,
-    /// Types of machine by cloud, instead of the smallest.
+    /// Types of machine by cloud, instead of the smallest that is not burstable.
     pub machine_types: BTreeMap<String, String>,
+    /// Systems by cloud, instead of Ubuntu.
+    pub images: BTreeMap<String, Image>,
     /// Machines that the cloud may take back, for less money.
     pub spot: bool,
-    /// MTU of their interface, bytes.
-    pub mtu: Option<u16>,
-    /// Machines of a place close to each other.
-    pub placement_group: bool,
+    /// MTU of their interface; none leaves that of the cloud's network.
+    pub mtu: Option<Mtu>,
+    /// Machines of a place beside each other.
+    pub placement: Placement,
+    /// The networks of a cloud's regions are joined, so that private addresses are reached between them.
+    pub peering: bool,
+    /// Networks of places, as far as they are made.
+    pub networks: BTreeMap<PlaceName, Network>,
     /// The zone of each machine of a place; a place that is not there has one machine.
     pub zones: BTreeMap<PlaceName, Vec<Zone>>,
     /// Compartment on Oracle's cloud.
@@ -198,7 +209,7 @@ impl Launch {
     /// # Errors
     /// When something was asked for that the place's cloud does not have.
     pub fn module(&self, place: &PlaceName) -> Result<String, MeshError> {
-        self.check_group(&self.zones_of(place))?;
+        self.check_place(place)?;
         let module = match (&self.own, place.cloud.as_str()) {
             (Some(own), _) => own::module(self, place, own),
             (None, "aws") => aws::module(self, place),
@@ -226,19 +237,40 @@ impl Launch {
             .collect()
     }
 
-    /// That what was asked for fits together, as far as that can be said without knowing the cloud.
+    /// That what was asked for fits together, as far as that can be said without asking the cloud.
     ///
     /// # Errors
-    /// When a placement group would be in several zones.
+    /// When a placement group would be in several zones, or a cloud does not have something.
     pub fn check(&self) -> Result<(), MeshError> {
-        self.zones.values().try_for_each(|zones| self.check_group(zones))
+        self.zones.keys().try_for_each(|place| self.check_place(place))
     }
 
-    fn check_group(&self, zones: &[Zone]) -> Result<(), MeshError> {
-        if self.placement_group && distinct(zones).len() > 1 {
+    fn check_place(&self, place: &PlaceName) -> Result<(), MeshError> {
+        let zones = self.zones_of(place);
+        if self.placement == Placement::Close && distinct(&zones).len() > 1 {
             return Err(MeshError::GroupOverZones);
         }
-        Ok(())
+        if self.own.is_some() {
+            return Ok(());
+        }
+        let has_zones = zones.iter().any(|zone| *zone != Zone::Any);
+        if self.placement == Placement::Apart && place.cloud == "azure" && has_zones {
+            return Err(MeshError::NotOffered {
+                cloud: "azure",
+                problem: "has fault domains outside of zones only: remove --fault-domains or --zones",
+            });
+        }
+        self.image(&place.cloud).check(&place.cloud)
+    }
+
+    /// The system of a cloud's machines.
+    fn image(&self, cloud: &str) -> Image {
+        self.images.get(cloud).copied().unwrap_or_default()
+    }
+
+    /// MTU of interfaces in a cloud, bytes; none leaves that of its networks.
+    fn mtu(&self, cloud: &str) -> Option<u16> {
+        self.mtu.map(|mtu| mtu.bytes(cloud))
     }
 
     /// The zone of each machine of a place, at least one.
@@ -268,10 +300,27 @@ impl Launch {
         self.admit.iter().map(Range::to_string).collect()
     }
 
-    /// The mesh's hosts as ranges of one address.
+    /// The mesh's hosts as ranges of one public address each.
     fn members(&self) -> Vec<String> {
         self.mesh.iter().map(|address| format!("{address}/32")).collect()
     }
+}
+
+/// What a user sets for one cloud, as in `aws=c7i.large`: the cloud and the word.
+///
+/// # Errors
+/// When it has another form, or the cloud is unknown.
+pub fn of_cloud(text: &str) -> Result<(String, &str), MeshError> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let (name, word) = text
+        .split_once('=')
+        .filter(|(_, word)| !word.is_empty() && word.chars().all(fits))
+        .ok_or_else(|| MeshError::BadForm {
+            text: shown(text),
+            what: "setting of a cloud",
+            form: "write CLOUD=WORD, as in aws=c7i.large",
+        })?;
+    Ok((cloud(name)?.to_owned(), word))
 }
 
 /// Name of a place's folder, and of its first machine.

@@ -1,11 +1,12 @@
 //! A module for Oracle's cloud: a network of its own, machines that stop at their deadline (a stopped one of these
 //! shapes costs nothing but its disk).
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::azure::quoted;
 use super::cloud_init::user_data;
-use super::{Launch, Zone, enough_zones, header, numbered};
+use super::network::{Placement, to};
+use super::{Image, Launch, Zone, enough_zones, header, numbered};
 use crate::MeshError;
 use crate::place::PlaceName;
 
@@ -22,14 +23,12 @@ pub(super) fn module(launch: &Launch, place: &PlaceName) -> Result<Value, MeshEr
             problem: "needs a compartment: give its OCID with --oracle-compartment",
         });
     };
-    if launch.placement_group {
-        return Err(MeshError::NotOffered {
-            cloud: "oracle",
-            problem: "has no placement groups that Weir supports: remove --placement-group or the cloud",
-        });
-    }
     let names = launch.host_names(place);
     let shape = launch.machine_type("oracle", ["VM.Standard.E4.Flex", "VM.Standard.A1.Flex"]);
+    let (system, version) = match launch.image("oracle") {
+        Image::OracleLinux => ("Oracle Linux", "9"),
+        _ => ("Canonical Ubuntu", "24.04"),
+    };
     Ok(json!({
         "terraform": header("oci", "oracle/oci", ">= 6.0, < 8.0"),
         "provider": { "oci": { "region": place.region } },
@@ -37,27 +36,90 @@ pub(super) fn module(launch: &Launch, place: &PlaceName) -> Result<Value, MeshEr
             "oci_identity_availability_domains": { "zones": { "compartment_id": compartment } },
             "oci_core_images": { "image": {
                 "compartment_id": compartment,
-                "operating_system": "Canonical Ubuntu",
-                "operating_system_version": "24.04",
+                "operating_system": system,
+                "operating_system_version": version,
                 "shape": shape,
                 "sort_by": "TIMECREATED",
                 "sort_order": "DESC",
             } },
         },
-        "resource": resources(launch, compartment, shape, &launch.zones_of(place)),
-        "output": { "hosts": { "value": names.iter().enumerate().map(|(index, name)| {
-            let host = format!("oci_core_instance.host{}", index + 1);
-            json!({
-                "name": name,
-                "address": format!("${{{host}.public_ip}}"),
-                // Its zones have a prefix of the tenancy's and the region's: abCD:UK-LONDON-1-AD-1.
-                "zone": format!("${{try(regex(\"AD-[0-9]+$\", {host}.availability_domain), \"\")}}"),
-            })
-        }).collect::<Vec<Value>>() } },
+        "resource": resources(launch, place, compartment, shape),
+        "output": {
+            "hosts": { "value": names.iter().enumerate().map(|(index, name)| {
+                let host = format!("oci_core_instance.host{}", index + 1);
+                json!({
+                    "name": name,
+                    "address": format!("${{{host}.public_ip}}"),
+                    "private-address": format!("${{{host}.private_ip}}"),
+                    "network": launch.network(place),
+                    // Its zones have a prefix of the tenancy's and the region's: abCD:UK-LONDON-1-AD-1.
+                    "zone": format!("${{try(regex(\"AD-[0-9]+$\", {host}.availability_domain), \"\")}}"),
+                    "instance-type": shape,
+                    "fault-domain": fault_domain(launch.placement, index + 1).unwrap_or_default(),
+                })
+            }).collect::<Vec<Value>>() },
+            "network": { "value": { "id": "${oci_core_vcn.mesh.id}", "links": links(launch, place) } },
+        },
     }))
 }
 
-fn resources(launch: &Launch, compartment: &str, shape: &str, zones: &[Zone]) -> Value {
+/// Each zone has three; machines of one are close to each other.
+fn fault_domain(placement: Placement, host: usize) -> Option<String> {
+    match placement {
+        Placement::Any => None,
+        Placement::Close => Some("FAULT-DOMAIN-1".to_owned()),
+        Placement::Apart => Some(format!("FAULT-DOMAIN-{}", (host - 1) % 3 + 1)),
+    }
+}
+
+/// Connections that wait here for the other side: those to places that come later by name.
+fn links(launch: &Launch, place: &PlaceName) -> Map<String, Value> {
+    let peers = launch.peers(place).into_iter();
+    peers
+        .filter(|(peer, _)| place < *peer)
+        .map(|(peer, _)| {
+            let id = format!("${{oci_core_remote_peering_connection.{}.id}}", to(peer));
+            (peer.to_string(), id.into())
+        })
+        .collect()
+}
+
+/// What joins this network to those of other regions: a gateway with a connection for each, which waits on one side and calls on
+/// the other, and routes.
+fn join(launch: &Launch, place: &PlaceName, common: &dyn Fn(Value) -> Value, resources: &mut Value) {
+    let peers = launch.peers(place);
+    if peers.is_empty() {
+        return;
+    }
+    resources["oci_core_drg"] = json!({ "mesh": common(json!({})) });
+    resources["oci_core_drg_attachment"] = json!({ "mesh": {
+        "drg_id": "${oci_core_drg.mesh.id}",
+        "network_details": { "type": "VCN", "id": "${oci_core_vcn.mesh.id}" },
+    } });
+    for (peer, _) in peers {
+        let mut connection = json!({ "drg_id": "${oci_core_drg.mesh.id}" });
+        let link = launch.link(place, peer);
+        if let Some(link) = link.filter(|_| place > peer) {
+            connection["peer_id"] = link.into();
+            connection["peer_region_name"] = peer.region.clone().into();
+        }
+        resources["oci_core_remote_peering_connection"][to(peer)] = common(connection);
+    }
+}
+
+/// Routes out, and to joined networks.
+fn routes(launch: &Launch, place: &PlaceName) -> Vec<Value> {
+    let out =
+        json!({ "destination": "0.0.0.0/0", "network_entity_id": "${oci_core_internet_gateway.mesh.id}" });
+    let peers = launch.peers(place).into_iter();
+    let joined = peers.map(|(peer, _)| {
+        json!({ "destination": launch.range(peer), "network_entity_id": "${oci_core_drg_attachment.mesh.drg_id}" })
+    });
+    std::iter::once(out).chain(joined).collect()
+}
+
+fn resources(launch: &Launch, place: &PlaceName, compartment: &str, shape: &str) -> Value {
+    let zones = launch.zones_of(place);
     let name = format!("weir-{}", launch.run);
     let common = |more: Value| {
         let mut object = json!({
@@ -79,30 +141,30 @@ fn resources(launch: &Launch, compartment: &str, shape: &str, zones: &[Zone]) ->
         .iter()
         .map(|range| json!({ "protocol": TCP, "source": range, "tcp_options": { "min": 22, "max": 22 } }))
         .collect();
-    rules.extend(
-        launch
-            .members()
-            .iter()
-            .map(|range| json!({ "protocol": "all", "source": range })),
-    );
-    json!({
-        "oci_core_vcn": { "mesh": common(json!({ "cidr_blocks": ["10.77.0.0/16"] })) },
+    let members = [launch.private_ranges(place), launch.members()].concat();
+    let all = members
+        .iter()
+        .map(|range| json!({ "protocol": "all", "source": range }));
+    rules.extend(all);
+    let mut resources = json!({
+        "oci_core_vcn": { "mesh": common(json!({ "cidr_blocks": [launch.range(place)] })) },
         "oci_core_internet_gateway": { "mesh": in_network(json!({})) },
-        "oci_core_route_table": { "mesh": in_network(json!({ "route_rules": [{
-            "destination": "0.0.0.0/0",
-            "network_entity_id": "${oci_core_internet_gateway.mesh.id}",
-        }] })) },
+        "oci_core_route_table": { "mesh": in_network(json!({ "route_rules": routes(launch, place) })) },
         "oci_core_security_list": { "mesh": in_network(json!({
             "ingress_security_rules": rules,
             "egress_security_rules": [{ "protocol": "all", "destination": "0.0.0.0/0" }],
         })) },
         "oci_core_subnet": { "mesh": in_network(json!({
-            "cidr_block": "10.77.0.0/20",
+            "cidr_block": launch.subnet(place, 0),
             "route_table_id": "${oci_core_route_table.mesh.id}",
             "security_list_ids": ["${oci_core_security_list.mesh.id}"],
         })) },
-        "oci_core_instance": numbered(zones.len(), "host", |host| common(instance(launch, shape, &zones[host - 1]))),
-    })
+        "oci_core_instance": numbered(zones.len(), "host", |host| {
+            common(instance(launch, shape, host, &zones[host - 1]))
+        }),
+    });
+    join(launch, place, &common, &mut resources);
+    resources
 }
 
 /// A zone's whole name, in the engine's own words.
@@ -113,7 +175,7 @@ fn domain(zone: &Zone) -> String {
     }
 }
 
-fn instance(launch: &Launch, shape: &str, zone: &Zone) -> Value {
+fn instance(launch: &Launch, shape: &str, host: usize, zone: &Zone) -> Value {
     let mut instance = json!({
         "availability_domain": domain(zone),
         "shape": shape,
@@ -125,6 +187,9 @@ fn instance(launch: &Launch, shape: &str, zone: &Zone) -> Value {
         },
         "metadata": { "user_data": format!("${{base64encode({})}}", quoted(&user_data(launch, "oracle"))) },
     });
+    if let Some(domain) = fault_domain(launch.placement, host) {
+        instance["fault_domain"] = domain.into();
+    }
     if let Some(lifecycle) = enough_zones(zone, ZONES) {
         instance["lifecycle"] = lifecycle;
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hosts::Launched;
 use super::leftovers::is_run;
+use super::network::Network;
 use super::{MOST_HOSTS, Own, folder_name};
 use crate::MeshError;
 use crate::place::{CLOUDS, PlaceName, is_word};
@@ -59,6 +60,9 @@ pub struct PlaceRecord {
     pub machines: u32,
     /// Machines that are there, as far as they are known.
     pub hosts: Vec<Launched>,
+    /// Their network, as far as it is made.
+    #[serde(default)]
+    pub network: Option<Network>,
     /// What an hour of one costs, US dollars; none where it is not known.
     pub usd_per_hour: Option<f64>,
     /// When the engine began to make machines, Unix seconds.
@@ -77,6 +81,7 @@ impl PlaceRecord {
             phase: Phase::Planned,
             machines,
             hosts: Vec::new(),
+            network: None,
             usd_per_hour,
             begun_unix_s: None,
             gone_unix_s: None,

@@ -1,4 +1,5 @@
 use super::hosts::{Files, Launched, hosts_file, known_hosts, read_output};
+use super::network::Placement;
 use super::record::{Phase, PlaceRecord, Record};
 use super::*;
 use crate::hosts::read_hosts;
@@ -26,6 +27,11 @@ fn launched(name: &str, address: &str) -> Launched {
         name: name.into(),
         address: address.parse().unwrap(),
         test_address: None,
+        private_address: None,
+        network: String::new(),
+        instance_type: String::new(),
+        placement_group: String::new(),
+        fault_domain: String::new(),
         zone: String::new(),
         user: None,
         port: None,
@@ -76,6 +82,7 @@ fn everything_that_can_has_both_tags_and_no_rule_lets_anybody_else_in() {
         // The network itself.
         .filter(|range| range != "10.77.0.0/16")
         .collect();
+        assert!(text.contains("10.77.0.0/16"), "{place}");
         assert!(
             everybody
                 .iter()
@@ -129,6 +136,8 @@ fn a_large_mesh_is_spread_over_groups() {
     assert_eq!(names, ["mesh1", "mesh2", "mesh3", "operator"]);
     let ranges = |group: &str| values(&groups[group], "cidr_blocks").len();
     assert_eq!((ranges("mesh1"), ranges("mesh3")), (50, 20));
+    // SSH, and private addresses.
+    assert_eq!(ranges("operator"), 2);
 }
 
 #[test]
@@ -155,7 +164,7 @@ fn machines_of_a_region_have_zones_and_names_of_their_own() {
     let subnet = |host: &str| resource["aws_instance"][host]["subnet_id"].clone();
     assert!(subnet("host1") == subnet("host3") && subnet("host1") != subnet("host2"));
     // A group's machines are side by side.
-    launch.placement_group = true;
+    launch.placement = Placement::Close;
     assert_eq!(launch.module(&place), Err(MeshError::GroupOverZones));
     assert_eq!(launch.check(), Err(MeshError::GroupOverZones));
     launch.zones = [(place.clone(), vec![Zone::Any, Zone::Any])].into();
@@ -164,16 +173,23 @@ fn machines_of_a_region_have_zones_and_names_of_their_own() {
 
 #[test]
 fn what_a_cloud_does_not_have_is_said() {
-    let grouped = Launch {
-        placement_group: true,
+    let place = PlaceName::new("azure", "westeurope");
+    let spread = Launch {
+        placement: Placement::Apart,
+        zones: [(place, vec![Zone::Nth(1), Zone::Nth(2)])].into(),
+        ..launch()
+    };
+    let amazon = Launch {
+        images: [("oracle".to_owned(), Image::AmazonLinux)].into(),
         ..launch()
     };
     let without_compartment = Launch {
         oracle_compartment: None,
-        ..grouped.clone()
+        ..launch()
     };
     for (launch, cloud, region, part) in [
-        (&grouped, "oracle", "uk-london-1", "--placement-group"),
+        (&spread, "azure", "westeurope", "--fault-domains"),
+        (&amazon, "oracle", "uk-london-1", "oracle-linux"),
         (
             &without_compartment,
             "oracle",
@@ -192,8 +208,13 @@ fn what_a_cloud_does_not_have_is_said() {
 
 #[test]
 fn the_hosts_file_is_one_that_a_run_reads() {
-    let output = br#"[{"name": "aws-eu-west-1", "address": "198.51.100.1", "zone": "eu-west-1a"}]"#;
-    let one = read_output(output, &["aws-eu-west-1".into()]).unwrap().remove(0);
+    let output = br#"{"hosts": {"sensitive": false, "type": ["tuple", []], "value": [{"name": "aws-eu-west-1",
+        "address": "198.51.100.1", "private-address": "10.77.0.4", "network": "aws:eu-west-1", "zone": "eu-west-1a",
+        "instance-type": "c5.large", "placement-group": ""}]},
+        "network": {"sensitive": false, "type": "string", "value": {"id": "vpc-1", "links": {}}}}"#;
+    let mut made = read_output(output, &["aws-eu-west-1".into()]).unwrap();
+    assert_eq!(made.network.unwrap().id, "vpc-1");
+    let one = made.hosts.remove(0);
     let mut two = launched("gcp-europe-west1", "198.51.100.2");
     two.user = Some("root".into());
     two.port = Some(2222);
@@ -211,6 +232,17 @@ fn the_hosts_file_is_one_that_a_run_reads() {
     let read = read_hosts("hosts.yaml", text.as_bytes(), Places::known()).unwrap();
     assert_eq!(read[0].ssh_user.as_deref(), Some("weir"));
     assert_eq!(read[0].zone, "eu-west-1a");
+    assert_eq!(
+        (read[0].private_address.as_str(), read[0].network.as_str()),
+        ("10.77.0.4", "aws:eu-west-1")
+    );
+    assert_eq!(
+        (
+            read[0].placed.instance_type.as_str(),
+            read[0].placed.placement_group.as_str()
+        ),
+        ("c5.large", "")
+    );
     assert_eq!(read[0].ssh_key.as_deref(), Some("/home/a b/key"));
     assert_eq!(
         read[0].ssh_arguments[1],
@@ -231,16 +263,20 @@ fn the_hosts_file_is_one_that_a_run_reads() {
 #[test]
 fn an_output_that_lacks_a_host_is_refused() {
     let names = ["a".to_owned()];
+    for bad in ["", "{}", "[]", r#"{"hosts": 7}"#] {
+        let error = read_output(bad.as_bytes(), &names).unwrap_err().to_string();
+        assert!(error.starts_with("the engine's output"), "{bad}: {error}");
+    }
     for bad in [
-        "",
-        "{}",
         "[]",
         "[null]",
         r#"[{"name": "a"}]"#,
         r#"[{"name": "b", "address": "1.2.3.4"}]"#,
         r#"[{"name": "a", "address": "-oProxyCommand=x"}]"#,
+        r#"[{"name": "a", "address": "1.2.3.4", "private-address": "x"}]"#,
     ] {
-        let error = read_output(bad.as_bytes(), &names).unwrap_err().to_string();
+        let whole = format!(r#"{{"hosts": {{"value": {bad}}}}}"#);
+        let error = read_output(whole.as_bytes(), &names).unwrap_err().to_string();
         assert!(error.starts_with("the engine's output"), "{bad}: {error}");
     }
 }

@@ -3,12 +3,17 @@
 
 use serde::Serialize;
 
+use crate::access::Access;
+use crate::place::PlaceName;
+
 /// Why a place failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
     /// Nobody said who asks, or the cloud does not believe it.
     Credentials,
+    /// The account has not opted in to the region.
+    NotEnabled,
     /// The account may not have so much there.
     Quota,
     /// The cloud has none left there.
@@ -32,7 +37,7 @@ pub struct EngineFailure {
 }
 
 /// Words by which a failure is known; the first that occurs decides.
-const SIGNS: [(FailureKind, &[&str]); 4] = [
+const SIGNS: [(FailureKind, &[&str]); 5] = [
     (
         FailureKind::Provider,
         &[
@@ -41,6 +46,14 @@ const SIGNS: [(FailureKind, &[&str]); 4] = [
             "Could not retrieve the list of available versions",
             "Required plugins are not installed",
             "Failed to load plugin schemas",
+        ],
+    ),
+    (
+        FailureKind::NotEnabled,
+        &[
+            "OptInRequired",
+            "region is disabled",
+            "is not enabled for this account",
         ],
     ),
     (
@@ -105,6 +118,7 @@ pub fn judge(output: &str, cloud: &str) -> EngineFailure {
     let said = first_error(errors);
     let message = match kind {
         FailureKind::Credentials => format!("no valid credentials for {cloud}: {} ({said})", log_in(cloud)),
+        FailureKind::NotEnabled => not_enabled(&said),
         FailureKind::Quota => {
             format!("the account's quota there is exceeded: request more, or exclude it ({said})")
         }
@@ -118,6 +132,26 @@ pub fn judge(output: &str, cloud: &str) -> EngineFailure {
         _ => said,
     };
     EngineFailure { kind, message }
+}
+
+impl EngineFailure {
+    /// The same at a place: AWS refuses an account that has not opted in to a region as one that nobody knows.
+    #[must_use]
+    pub fn at(self, place: &PlaceName) -> Self {
+        if self.kind != FailureKind::Credentials || Access::to(place) != Access::OptIn {
+            return self;
+        }
+        EngineFailure {
+            kind: FailureKind::NotEnabled,
+            message: not_enabled(&self.message),
+        }
+    }
+}
+
+fn not_enabled(said: &str) -> String {
+    format!(
+        "the account has not opted in to this region: enable it in the account's settings, or exclude it ({said})"
+    )
 }
 
 fn log_in(cloud: &str) -> &'static str {
@@ -188,6 +222,26 @@ mod tests {
         resource.terraform_data.zone3.lifecycle.precondition:\n   2:  \"resource\": { \"terraform_data\": {}}\n    \
         ├────────────────\n    │ local.zones is tuple with 2 elements\n\nThere are fewer than 3 zones with such machines: take \
         fewer (--machines).\n";
+
+    #[test]
+    fn a_region_that_the_account_has_not_opted_in_to_is_told_from_missing_credentials() {
+        // As EC2 and STS answer there.
+        let refused = "Error: validating provider credentials: api error InvalidClientTokenId: The security token included \
+                       in the request is invalid.";
+        let place = |region: &str| PlaceName::new("aws", region);
+        let there = judge(refused, "aws").at(&place("af-south-1"));
+        assert_eq!(there.kind, FailureKind::NotEnabled);
+        assert!(there.message.contains("has not opted in"), "{there}");
+        assert_eq!(
+            judge(refused, "aws").at(&place("eu-west-1")).kind,
+            FailureKind::Credentials
+        );
+        let said = judge(
+            "Error: creating EC2 VPC: api error OptInRequired: You are not subscribed to this service.",
+            "aws",
+        );
+        assert_eq!(said.kind, FailureKind::NotEnabled);
+    }
 
     #[test]
     fn a_quota_is_told_from_missing_credentials_and_from_the_rest() {

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::MeshError;
 use crate::distance::Coordinates;
 use crate::fault::shown;
+use crate::filter::Over;
 use crate::place::{Place, PlaceName, Places, cloud, is_word};
 use crate::select::Node;
 
@@ -47,6 +48,15 @@ pub struct Host {
     pub ssh_arguments: Vec<String>,
     /// Name or address at which the other hosts reach it.
     pub test_address: String,
+    /// Address at which hosts of the same network reach it; may be empty.
+    #[serde(default)]
+    pub private_address: String,
+    /// That network; may be empty.
+    #[serde(default)]
+    pub network: String,
+    /// Type of instance, placement group and fault domain that were ordered for it.
+    #[serde(default)]
+    pub placed: Placed,
     /// TCP port of its agent.
     pub agent_port: u16,
     /// Path of a `weir` that is there already; else it is copied.
@@ -55,7 +65,26 @@ pub struct Host {
     pub groups: Vec<String>,
 }
 
+/// Where and as what a host was ordered from its cloud; empty fields are as the cloud likes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placed {
+    /// Type of its instance.
+    pub instance_type: String,
+    /// Its placement group.
+    pub placement_group: String,
+    /// Its fault domain.
+    pub fault_domain: String,
+}
+
 impl Host {
+    /// Where others reach it over these addresses.
+    pub fn address(&self, over: Over) -> &str {
+        match over {
+            Over::Public => &self.test_address,
+            Over::Private => &self.private_address,
+        }
+    }
+
     /// As an end of tests.
     pub fn node(&self, places: &Places) -> Node {
         let mut place = places
@@ -67,6 +96,7 @@ impl Host {
             name: self.name.clone(),
             place,
             zone: self.zone.clone(),
+            network: self.network.clone(),
         }
     }
 }
@@ -147,22 +177,11 @@ fn host_of(named: Named, places: &Places) -> Result<Host, String> {
             ));
         }
     }
-    let word = |key: &'static str, value: &str| -> Result<String, String> {
-        let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '@' | '%');
-        if value.is_empty() || value.len() > 255 || value.starts_with('-') || !value.chars().all(fits) {
-            return Err(format!("host {shown_name}: invalid {key} '{}'", shown(value)));
-        }
-        Ok(value.to_owned())
+    let word = |key: &'static str, value: &str| {
+        plain_word(value).ok_or_else(|| format!("host {shown_name}: invalid {key} '{}'", shown(value)))
     };
-    let path = |key: &'static str, value: &str| -> Result<String, String> {
-        if value.is_empty()
-            || value.len() > 4096
-            || value.starts_with('-')
-            || value.chars().any(char::is_control)
-        {
-            return Err(format!("host {shown_name}: invalid {key} '{}'", shown(value)));
-        }
-        Ok(value.to_owned())
+    let path = |key: &'static str, value: &str| {
+        plain_path(value).ok_or_else(|| format!("host {shown_name}: invalid {key} '{}'", shown(value)))
     };
     let port = |key: &str, value: &str| match value.parse::<u16>() {
         Ok(port) if port > 0 => Ok(port),
@@ -180,13 +199,27 @@ fn host_of(named: Named, places: &Places) -> Result<Host, String> {
                 .map_err(|problem| format!("host {shown_name}: {key}: {problem}"))?,
         );
     }
+    let optional = |what: &'static str, key: &str| -> Result<String, String> {
+        get(key).map_or(Ok(String::new()), |value| word(what, value))
+    };
+    let network = optional("network", "weir_network")?;
+    let private_address = optional("private address", "weir_private_address")?;
+    if network.is_empty() != private_address.is_empty() {
+        return Err(format!(
+            "host {shown_name}: a private address needs the name of its network, and the reverse"
+        ));
+    }
     Ok(Host {
         place,
         coordinates,
-        zone: get("weir_zone")
-            .map(|zone| word("zone", zone))
-            .transpose()?
-            .unwrap_or_default(),
+        zone: optional("zone", "weir_zone")?,
+        network,
+        private_address,
+        placed: Placed {
+            instance_type: optional("instance type", "weir_instance_type")?,
+            placement_group: optional("placement group", "weir_placement_group")?,
+            fault_domain: optional("fault domain", "weir_fault_domain")?,
+        },
         test_address: word("test address", get("weir_test_address").unwrap_or(&address))?,
         ssh_user: either(["ansible_user", "ansible_ssh_user"])
             .map(|(_, user)| word("user", user))
@@ -211,8 +244,21 @@ fn host_of(named: Named, places: &Places) -> Result<Host, String> {
     })
 }
 
+/// A value that can stand in a command line: no option, and without blanks and quotes.
+fn plain_word(value: &str) -> Option<String> {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '@' | '%');
+    let is_plain = !value.is_empty() && value.len() <= 255 && !value.starts_with('-');
+    (is_plain && value.chars().all(fits)).then(|| value.to_owned())
+}
+
+/// A path of a file: no option, and without control characters.
+fn plain_path(value: &str) -> Option<String> {
+    let is_plain = !value.is_empty() && value.len() <= 4096 && !value.starts_with('-');
+    (is_plain && !value.chars().any(char::is_control)).then(|| value.to_owned())
+}
+
 /// Variables that are used here.
-const USED: [&str; 17] = [
+const USED: [&str; 22] = [
     "ansible_host",
     "ansible_user",
     "ansible_ssh_user",
@@ -228,6 +274,11 @@ const USED: [&str; 17] = [
     "weir_latitude",
     "weir_longitude",
     "weir_test_address",
+    "weir_private_address",
+    "weir_network",
+    "weir_instance_type",
+    "weir_placement_group",
+    "weir_fault_domain",
     "weir_agent_port",
     "weir_binary",
 ];

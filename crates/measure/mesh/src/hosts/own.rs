@@ -6,7 +6,7 @@ use crate::fault::shown;
 use crate::suggest::nearest;
 
 /// Keys of a host, and the variables that they are.
-const KEYS: [(&str, &str); 14] = [
+const KEYS: [(&str, &str); 19] = [
     ("address", "ansible_host"),
     ("user", "ansible_user"),
     ("port", "ansible_port"),
@@ -19,6 +19,11 @@ const KEYS: [(&str, &str); 14] = [
     ("latitude", "weir_latitude"),
     ("longitude", "weir_longitude"),
     ("test-address", "weir_test_address"),
+    ("private-address", "weir_private_address"),
+    ("network", "weir_network"),
+    ("instance-type", "weir_instance_type"),
+    ("placement-group", "weir_placement_group"),
+    ("fault-domain", "weir_fault_domain"),
     ("agent-port", "weir_agent_port"),
     ("weir", "weir_binary"),
 ];

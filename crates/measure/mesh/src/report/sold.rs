@@ -6,7 +6,7 @@ use serde::Serialize;
 use weir_record::MeshTest;
 use weir_stats::median;
 
-use crate::instances::{Read, instance};
+use crate::instances::{Instance, Read, instance};
 
 /// Tests from one type of instance.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -27,6 +27,10 @@ pub struct Sold {
     pub burst_bps: Option<u64>,
     /// Where these were read.
     pub read: Option<Read>,
+    /// Price of an hour for each Gbit/s that the type holds, US dollars, without traffic.
+    pub usd_per_gbit: Option<f64>,
+    /// Where the worse of rate and price was read.
+    pub usd_read: Option<Read>,
 }
 
 /// The types of the sending hosts, where these told them.
@@ -53,6 +57,8 @@ pub(super) fn sold(tests: &[&MeshTest]) -> Vec<Sold> {
             baseline_bps: bps(known.and_then(|known| known.baseline_mbps)),
             burst_bps: bps(known.and_then(|known| known.burst_mbps)),
             read: known.map(|known| known.read),
+            usd_per_gbit: known.and_then(Instance::usd_per_gbit),
+            usd_read: known.map(|known| known.read.max(known.usd_read)),
         }
     };
     by_type.into_iter().map(of_type).collect()

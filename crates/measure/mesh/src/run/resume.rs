@@ -6,6 +6,7 @@ use weir_record::RunId;
 use weir_results::{MeshFilter, Store, StoreError};
 
 use super::Order;
+use crate::filter::Over;
 
 /// Why a run cannot be resumed.
 #[derive(Debug, thiserror::Error)]
@@ -37,10 +38,13 @@ impl Order {
             runs: vec![run],
             failed: false,
         };
-        let done: BTreeMap<(String, String), u64> = store
+        let done: BTreeMap<(String, String, Over), u64> = store
             .mesh_tests(&filter)?
             .into_iter()
-            .map(|(_, test)| ((test.from.host, test.to.host), test.bytes))
+            .map(|(_, test)| {
+                let over = Over::of(&test.details);
+                ((test.from.host, test.to.host, over), test.bytes)
+            })
             .collect();
         let mut left = order.without(&done);
         if left.pairs.is_empty() {

@@ -12,6 +12,9 @@ pub(super) fn order(hosts: usize, pairs: &[Pair], limits: Limits) -> Order {
         ssh_key: None,
         ssh_arguments: Vec::new(),
         test_address: "192.0.2.1".into(),
+        private_address: String::new(),
+        network: String::new(),
+        placed: crate::hosts::Placed::default(),
         agent_port: 4747,
         weir: None,
         groups: Vec::new(),
@@ -21,6 +24,8 @@ pub(super) fn order(hosts: usize, pairs: &[Pair], limits: Limits) -> Order {
         hosts: (0..hosts).map(host).collect(),
         pairs: pairs.to_vec(),
         usd_per_gb: vec![Some(0.1); pairs.len()],
+        over: vec![Over::Public; pairs.len()],
+        strict_placement: false,
         shape: TestShape {
             rtt_ns: 1,
             tcp_ns: 1,
@@ -158,8 +163,10 @@ fn what_is_left_of_an_order_has_what_is_left_of_its_limits() {
     assert!(whole.is_sound());
     let name = |host: &str| format!("host-{host}");
     let done = BTreeMap::from([
-        ((name("1"), name("2")), 2_000_000_000),
-        ((name("2"), name("1")), 7),
+        ((name("1"), name("2"), Over::Public), 2_000_000_000),
+        ((name("2"), name("1"), Over::Public), 7),
+        // The same pair over other addresses is another test.
+        ((name("0"), name("1"), Over::Private), 9),
     ]);
     let left = whole.without(&done);
     assert_eq!(
@@ -175,6 +182,8 @@ fn what_is_left_of_an_order_has_what_is_left_of_its_limits() {
     };
     assert!(!odd(|order| order.pairs[0] = (0, 3)) && !odd(|order| order.pairs[0] = (1, 1)));
     assert!(!odd(|order| order.token = "../x".into()) && !odd(|order| order.usd_per_gb.clear()));
+    // An order of an older version is over public addresses; private ones need some.
+    assert!(odd(|order| order.over.clear()) && !odd(|order| order.over[0] = Over::Private));
 }
 
 #[test]

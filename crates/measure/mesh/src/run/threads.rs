@@ -81,8 +81,8 @@ impl Hosts for Threads<'_, '_> {
         let (executor, order, presses) = (self.executor, self.order, self.presses);
         let said = self.ended.0.clone();
         self.scope.spawn(move || {
-            let pair = order.pairs[index];
-            let result = executor.test(pair, &order.shape).map(|test| Measured {
+            let (pair, over) = (order.pairs[index], order.over(index));
+            let result = executor.test(pair, over, &order.shape).map(|test| Measured {
                 test,
                 survey: survey(executor, order, index, presses),
             });
@@ -127,7 +127,7 @@ fn survey(
     }
     // The order's word is random, and the file must be new: no other user's file is written.
     let file = std::env::temp_dir().join(format!("weir-survey-{}-{index}.db", order.token));
-    let made = executor.survey(order.pairs[index], &order.shape, &file);
+    let made = executor.survey(order.pairs[index], order.over(index), &order.shape, &file);
     if made.is_err() {
         remove(&file);
     }

@@ -10,7 +10,10 @@ use weir_results::{MeshEnd, MeshTest, Outcome, RunId, Store, StoreError};
 use weir_units::format_bytes;
 
 use super::{Conductor, Fate, Fault, FaultKind, Halt, MachinesCost, Order, Ready};
+use crate::filter::ADDRESSES;
 use crate::import::mark;
+use crate::path_mtu::{HeldDown, held_down, notes};
+use crate::placement::{Misplaced, misplaced};
 
 /// Clock difference above which a note is printed.
 const CLOCKS_APART_S: i64 = 5;
@@ -106,6 +109,8 @@ pub fn carry_out(
         ready: BTreeMap::new(),
         notes: Vec::new(),
         lost: BTreeMap::new(),
+        misplaced: BTreeMap::new(),
+        held_down: Vec::new(),
         unkept: None,
     };
     mesh.prepare();
@@ -125,6 +130,10 @@ struct Mesh<'r, H> {
     notes: Vec<String>,
     /// Hosts that could not be prepared.
     lost: BTreeMap<usize, Fault>,
+    /// What of a host is not as ordered.
+    misplaced: BTreeMap<usize, String>,
+    /// Tests whose path carries shorter packets than their hosts' interfaces.
+    held_down: Vec<HeldDown>,
     /// Why a result could not be stored.
     unkept: Option<StoreError>,
 }
@@ -155,11 +164,36 @@ impl<H: Hosts> Mesh<'_, H> {
                             ready.clock_ahead_s
                         ));
                     }
+                    let wrong = ready
+                        .told
+                        .as_ref()
+                        .map(|told| misplaced(&self.order.hosts[host], told));
+                    let wrong = wrong.unwrap_or_default();
                     self.ready.insert(host, ready);
+                    self.judge_place(host, wrong);
                 }
                 Err(fault) => self.lose(host, fault),
             }
         }
+    }
+
+    /// Leaves out a host that is not as ordered, or marks it.
+    fn judge_place(&mut self, host: usize, wrong: Vec<Misplaced>) {
+        if wrong.is_empty() {
+            return;
+        }
+        let said = wrong
+            .iter()
+            .map(Misplaced::to_string)
+            .collect::<Vec<_>>()
+            .join("; ");
+        let message = format!("{}: {said}, as its cloud's metadata says", self.name(host));
+        if self.order.strict_placement {
+            let kind = FaultKind::Misplaced;
+            return self.lose(host, Fault { kind, message });
+        }
+        self.notes.push(format!("{message}; its tests are marked"));
+        self.misplaced.insert(host, said);
     }
 
     fn lose(&mut self, host: usize, fault: Fault) {
@@ -218,6 +252,9 @@ impl<H: Hosts> Mesh<'_, H> {
                 self.conductor.ended(index, true, test.bytes);
                 let (from, to) = self.names(index);
                 self.watch.result(from, to, &test);
+                let pair = format!("{from} -> {to}");
+                self.held_down
+                    .extend(held_down(&pair, self.order.over(index), &test.details));
                 self.keep(&test);
             }
             Err(fault) => {
@@ -301,6 +338,12 @@ impl<H: Hosts> Mesh<'_, H> {
         if !test.details.is_object() {
             test.details = json!({});
         }
+        test.details[ADDRESSES] = json!(self.order.over(index));
+        for (key, host) in [("from_misplaced", from), ("to_misplaced", to)] {
+            if let Some(said) = self.misplaced.get(&host) {
+                test.details[key] = json!(said);
+            }
+        }
         mark(&mut test);
         test
     }
@@ -371,7 +414,7 @@ impl<H: Hosts> Mesh<'_, H> {
                 .iter()
                 .map(|(host, fault)| (named(host), fault.clone()))
                 .collect(),
-            notes: self.notes,
+            notes: [self.notes, notes(&self.held_down)].concat(),
         };
         let problem = match (&self.unkept, conductor.halt, conductor.failed) {
             (Some(error), ..) => Some(error.to_string()),

@@ -33,7 +33,7 @@ pub(super) fn take_program(folder: &str) -> String {
     format!("umask 077; cat > {folder}/weir && chmod 700 {folder}/weir")
 }
 
-/// Takes the token from standard input, starts the agent with a deadline, and waits until it listens.
+/// Takes the token from standard input, starts the agent with a deadline, waits until it listens, and prints its first line.
 pub(super) fn start_agent(folder: &str, weir: &str, port: u16, life_s: u64) -> String {
     let (folder, weir) = (quoted(folder), quoted(weir));
     format!(
@@ -41,7 +41,7 @@ pub(super) fn start_agent(folder: &str, weir: &str, port: u16, life_s: u64) -> S
          nohup timeout {life_s} {weir} agent --token-file token --port {port} --json --quiet \
          > agent.json 2> agent.err < /dev/null & echo $! > pid; \
          n=0; while [ ! -s agent.json ] && kill -0 $! 2>/dev/null && [ $n -lt 100 ]; do sleep 0.1; n=$((n+1)); done; \
-         if [ ! -s agent.json ]; then echo 'fault: agent'; cat agent.err >&2; exit 1; fi"
+         if [ ! -s agent.json ]; then echo 'fault: agent'; cat agent.err >&2; exit 1; fi; cat agent.json"
     )
 }
 

@@ -90,7 +90,7 @@ fn stand_in(folder: &std::path::Path, test: &MeshTest) -> std::path::PathBuf {
     fs::write(&result, serde_json::to_string(test).unwrap()).unwrap();
     let result = result.display();
     let weir = format!(
-        "#!/bin/sh\nif [ \"$1\" = agent ]; then echo '{{}}'; exec sleep 60; fi\n\
+        "#!/bin/sh\nif [ \"$1\" = agent ]; then echo '{{\"host\": {{\"zone\": \"us-east-1a\"}}}}'; exec sleep 60; fi\n\
          if [ \"$1\" = survey ]; then [ \"$2\" = 192.0.2.1:4747 ] && printf 'SQLite\\377\\0' > survey.db; exit; fi\n\
          [ \"$(cat token)\" = secret ] && [ \"$3\" = 192.0.2.1:4747 ] && cat {result}\n"
     );
@@ -143,6 +143,12 @@ fn a_host_is_prepared_tested_and_left_as_it_was() {
         ready.system.starts_with("Linux ") && ready.clock_ahead_s.abs() < 5,
         "{ready:?}"
     );
+    // What its agent printed when it began to listen.
+    let told = Told {
+        zone: Some("us-east-1a".into()),
+        ..Told::default()
+    };
+    assert_eq!(ready.told, Some(told));
     let place = executor.folder(0);
     let pid: u32 = fs::read_to_string(format!("{place}/pid"))
         .unwrap()
@@ -151,9 +157,9 @@ fn a_host_is_prepared_tested_and_left_as_it_was() {
         .unwrap();
     let mode = |path: &str| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&place), mode(&format!("{place}/token"))), (0o700, 0o600));
-    assert_eq!(executor.test((0, 0), &shape).unwrap(), test);
+    assert_eq!(executor.test((0, 0), Over::Public, &shape).unwrap(), test);
     let database = folder.path().join("survey.db");
-    executor.survey((0, 0), &shape, &database).unwrap();
+    executor.survey((0, 0), Over::Public, &shape, &database).unwrap();
     assert_eq!(fs::read(&database).unwrap(), b"SQLite\xff\0");
     assert_eq!(mode(&database.display().to_string()), 0o600);
     executor.clean(0).unwrap();

@@ -9,7 +9,8 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use weir_mesh::cloud::{Arch, Keys, Launch, Own, Zone};
+use weir_mesh::cloud::network::{Mtu, Network, Placement};
+use weir_mesh::cloud::{Arch, Image, Keys, Launch, Own, Zone};
 use weir_mesh::place::PlaceName;
 
 const PLACES: [&str; 4] = [
@@ -19,8 +20,9 @@ const PLACES: [&str; 4] = [
     "oracle:uk-london-1",
 ];
 
-/// The smallest launch, one with everything that can be asked for, and one in two zones of a region.
-fn launches(place: &str) -> [(&'static str, Launch); 3] {
+/// The smallest launch, one with everything that can be asked for, one in two zones of a region, and one of which the other
+/// region is there, on either side of the connection.
+fn launches(place: &str) -> [(&'static str, Launch); 4] {
     let small = Launch {
         run: "ab12cd34ef".into(),
         delete_after_unix_s: 1_800_000_000,
@@ -39,8 +41,8 @@ fn launches(place: &str) -> [(&'static str, Launch); 3] {
         arch: Arch::Arm,
         mesh: vec![Ipv4Addr::new(198, 51, 100, 1), Ipv4Addr::new(198, 51, 100, 2)],
         spot: true,
-        mtu: Some(1460),
-        placement_group: !place.starts_with("oracle"),
+        mtu: Some(Mtu::Largest),
+        placement: Placement::Close,
         zones: [(PlaceName::parse(place).unwrap(), vec![Zone::Any, Zone::Any])].into(),
         machine_types: [("gcp".to_owned(), "c4a-standard-4".to_owned())].into(),
         ..small.clone()
@@ -59,7 +61,45 @@ fn launches(place: &str) -> [(&'static str, Launch); 3] {
         .into(),
         ..small.clone()
     };
-    [("small", small), ("large", large), ("zones", zones)]
+    let (own_system, peers) = match place {
+        "aws:eu-west-1" => (Image::AmazonLinux, ["aws:ap-south-1", "aws:us-east-1"]),
+        "gcp:europe-west1" => (Image::Ubuntu, ["gcp:asia-east1", "gcp:us-east1"]),
+        "azure:westeurope" => (Image::Debian, ["azure:centralindia", "azure:westus"]),
+        _ => (Image::OracleLinux, ["oracle:ap-mumbai-1", "oracle:us-ashburn-1"]),
+    };
+    let here = PlaceName::parse(place).unwrap();
+    let [before, after] = peers.map(|peer| PlaceName::parse(peer).unwrap());
+    let network = |id: &str, link: Option<&PlaceName>| Network {
+        id: id.to_owned(),
+        links: link
+            .map(|to| (to.to_string(), format!("{id}-link")))
+            .into_iter()
+            .collect(),
+    };
+    let peered = Launch {
+        peering: true,
+        placement: Placement::Apart,
+        images: [(here.cloud.clone(), own_system)].into(),
+        networks: [
+            (before.clone(), network("net-before", Some(&here))),
+            (after.clone(), network("net-after", None)),
+            (here.clone(), network("net-here", Some(&after))),
+        ]
+        .into(),
+        zones: [
+            (before, vec![Zone::Any]),
+            (here, vec![Zone::Any, Zone::Any]),
+            (after, vec![Zone::Any]),
+        ]
+        .into(),
+        ..small.clone()
+    };
+    [
+        ("small", small),
+        ("large", large),
+        ("zones", zones),
+        ("peered", peered),
+    ]
 }
 
 fn folder_of(name: &str) -> PathBuf {

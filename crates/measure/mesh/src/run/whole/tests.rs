@@ -8,9 +8,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use weir_results::{MeshFilter, NewRun};
 
 use super::super::ResumeError;
+use super::super::repeats::left_of;
 use super::super::tests::{all, order};
 use super::*;
 use crate::estimate::Limits;
+use crate::filter::Over;
+use crate::place::PlaceName;
+use crate::placement::Told;
 
 const SECOND: u64 = 1_000_000_000;
 const BEGUN: u64 = 1_000 * SECOND;
@@ -28,6 +32,10 @@ struct Modelled<'m> {
     outcome: &'m dyn Fn(usize, usize) -> Result<u64, FaultKind>,
     /// Hosts that cannot be prepared.
     denied: Vec<usize>,
+    /// What the first host's cloud tells it.
+    told: Option<Told>,
+    /// Details of every test.
+    details: serde_json::Value,
     stopped_at: Option<u64>,
     killed_at: Option<u64>,
 }
@@ -42,6 +50,8 @@ impl<'m> Modelled<'m> {
             cleaned: Vec::new(),
             outcome,
             denied: Vec::new(),
+            told: None,
+            details: serde_json::Value::Null,
             stopped_at: None,
             killed_at: None,
         }
@@ -69,7 +79,13 @@ impl Hosts for Modelled<'_> {
         beat();
         let prepared = hosts.iter().map(|host| match self.denied.contains(host) {
             true => (*host, Err(fault(FaultKind::Denied))),
-            false => (*host, Ok(ready(*host))),
+            false => (
+                *host,
+                Ok(Ready {
+                    told: self.told.clone().filter(|_| *host == 0),
+                    ..ready(*host)
+                }),
+            ),
         });
         prepared.collect()
     }
@@ -104,6 +120,7 @@ impl Hosts for Modelled<'_> {
                 bytes,
                 // A client's clock is not believed.
                 unix_ns: 1,
+                details: self.details.clone(),
                 ..MeshTest::default()
             },
             survey: None,
@@ -377,4 +394,88 @@ fn agents_live_three_times_as_long_as_the_busiest_host_is_needed() {
     assert!(test_s >= 100);
     // Each of four hosts is in six of the twelve tests.
     assert_eq!(order.life_s(), 3 * 6 * test_s + 900);
+}
+
+/// Two hosts of one region, tested over both kinds of addresses; the cloud says that the first is elsewhere.
+fn misplaced_pair(strict_placement: bool) -> (Order, Told) {
+    let mut order = order(2, &[(0, 1), (0, 1)], Limits::default());
+    order.over = vec![Over::Private, Over::Public];
+    order.strict_placement = strict_placement;
+    for host in &mut order.hosts {
+        host.place = PlaceName::new("aws", "us-east-1");
+        host.private_address = "10.77.0.4".into();
+    }
+    let told = Told {
+        cloud: Some("aws".into()),
+        region: Some("us-east-2".into()),
+        ..Told::default()
+    };
+    (order, told)
+}
+
+#[test]
+fn tests_of_a_misplaced_host_are_marked_and_a_held_down_mtu_is_said_for_each_kind_of_address() {
+    let (order, told) = misplaced_pair(false);
+    let (kept, said) = (Kept::new(), Heard::default());
+    let run = kept.begin(&order);
+    let mut hosts = Modelled::new(&order, &half);
+    hosts.told = Some(told);
+    let report = json!({ "path_mtu": 1500, "probes": 9, "interface_mtu": 9001 });
+    hosts.details = json!({ "path_mtu": { "forward": report, "reverse": report } });
+    let ending = carry_out(&order, 16, &mut hosts, (&kept.store, run), &said);
+    assert_eq!((ending.summary.finished, ending.problem), (2, None));
+    let notes = ending.summary.notes.join("\n");
+    for part in [
+        "host-0: its region is us-east-2 and not us-east-1",
+        "its tests are marked",
+        "down to 1500 bytes over private addresses",
+        "down to 1500 bytes over public addresses",
+    ] {
+        assert!(notes.contains(part), "{notes}");
+    }
+    let tests = kept.store.mesh_tests(&MeshFilter::default()).unwrap();
+    let over: Vec<Over> = tests.iter().map(|(_, test)| Over::of(&test.details)).collect();
+    assert_eq!(over, [Over::Private, Over::Public]);
+    for (_, test) in tests {
+        let marked = test.details["from_misplaced"].as_str().unwrap();
+        assert_eq!(marked, "its region is us-east-2 and not us-east-1");
+        assert_eq!(test.details["to_misplaced"], serde_json::Value::Null);
+    }
+}
+
+#[test]
+fn with_strict_placement_a_misplaced_host_is_left_out() {
+    let (order, told) = misplaced_pair(true);
+    let (kept, said) = (Kept::new(), Heard::default());
+    let run = kept.begin(&order);
+    let mut hosts = Modelled::new(&order, &half);
+    hosts.told = Some(told);
+    let ending = carry_out(&order, 16, &mut hosts, (&kept.store, run), &said);
+    assert_eq!((ending.summary.finished, ending.summary.failed), (0, 2));
+    assert_eq!(ending.summary.lost_hosts["host-0"].kind, FaultKind::Misplaced);
+    // It was prepared, so that it is cleaned up.
+    assert_eq!(hosts.cleaned, [0, 1]);
+}
+
+#[test]
+fn limits_of_a_repeated_run_hold_for_all_of_its_runs_together() {
+    // Three runs of twelve tests of half a gigabyte each fit into 20 GB; the fourth stops at the limit.
+    let limits = Limits {
+        max_bytes: Some(20_000_000_000),
+        max_usd: Some(5.0),
+    };
+    let (mut order, kept) = (four(limits), Kept::new());
+    let (mut sent, mut halts) = (0, Vec::new());
+    for _ in 0..4 {
+        let run = kept.begin(&order);
+        let mut hosts = Modelled::new(&order, &half);
+        let ending = carry_out(&order, 16, &mut hosts, (&kept.store, run), &Heard::default());
+        sent += ending.summary.bytes;
+        halts.push(ending.summary.halt);
+        order.limits = left_of(order.limits, &ending.summary);
+    }
+    assert_eq!(halts, [None, None, None, Some(Halt::Bytes)]);
+    assert!(sent <= 20_000_000_000 && sent > 18_000_000_000, "{sent}");
+    // 0.1 dollars for each gigabyte.
+    assert!((order.limits.max_usd.unwrap() - (5.0 - sent as f64 / 1e10)).abs() < 1e-9);
 }
