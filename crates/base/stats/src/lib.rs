@@ -39,6 +39,7 @@ mod rtt_track;
 mod runs_test;
 mod sequence;
 mod silence;
+mod trend;
 
 pub use attribution::{Attribution, attribute, attribute_buffers};
 pub use bootstrap::{MedianDifference, median_difference};
@@ -74,3 +75,4 @@ pub use rtt_track::{Finished, Reply, RttTotals, RttTracker};
 pub use runs_test::{close_losses_probability, close_share, few_runs_probability};
 pub use sequence::SequenceExtender;
 pub use silence::{SilenceDetector, SilenceEnd, StreamSilence};
+pub use trend::{Trend, trend};

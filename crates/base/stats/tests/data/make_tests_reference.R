@@ -136,6 +136,26 @@ entry("losses", packets = 6, process = c(0.1, 0.4, 0.02, 0.7), probability = pat
 # A code of 20 with 3 repairs over independent loss: losses of blocks with more than 3.
 entry("residual", packets = 23, repairs = 3, loss = 0.01, residual = sum((4:23) * dbinom(4:23, 23, 0.01)) / 23)
 
+# Theil's and Sen's slope; its bounds by turning Kendall's test around: every slope against which it finds no trend.
+sen <- function(x, y) {
+  n <- length(x)
+  pairs <- combn(n, 2)
+  slopes <- sort((y[pairs[2, ]] - y[pairs[1, ]]) / (x[pairs[2, ]] - x[pairs[1, ]]))
+  ties <- table(y)
+  v <- (n * (n - 1) * (2 * n + 5) - sum(ties * (ties - 1) * (2 * ties + 5))) / 18
+  at <- c(slopes - 1e-9, slopes + 1e-9)
+  s <- sapply(at, function(b) { r <- y - b * x; sum(sign(r[pairs[2, ]] - r[pairs[1, ]]) * sign(x[pairs[2, ]] - x[pairs[1, ]])) })
+  range <- range(at[abs(s) <= qnorm(0.975) * sqrt(v)])
+  c(median(slopes), range)
+}
+set.seed(19)
+days <- 0:29
+drift <- 50 + 0.08 * days + rnorm(30)
+drift[c(7, 21)] <- c(90, 12)
+coarse <- round(20 - 0.05 * days + rnorm(30), 0)
+entry("trend", x = days, y = drift, found = sen(days, drift))
+entry("trend_ties", x = days, y = coarse, found = sen(days, coarse))
+
 arguments <- commandArgs(FALSE)
 here <- dirname(sub("--file=", "", arguments[grep("--file=", arguments)]))
 writeLines(c("{", paste(entries, collapse = ",\n"), "}"), file.path(here, "tests_reference.json"))

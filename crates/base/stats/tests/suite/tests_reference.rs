@@ -114,6 +114,20 @@ fn rank_tests() {
 }
 
 #[test]
+fn a_trend_among_outliers() {
+    for name in ["trend", "trend_ties"] {
+        let part = reference(name);
+        let points: Vec<(f64, f64)> = floats(&part, "x").into_iter().zip(floats(&part, "y")).collect();
+        let ours = trend(&points).unwrap();
+        let expected = floats(&part, "found");
+        assert_close(ours.slope, expected[0], 1e-9, name);
+        assert!((ours.low - expected[1]).abs() < 1e-8, "{ours:?}, {expected:?}");
+        assert!((ours.high - expected[2]).abs() < 1e-8, "{ours:?}, {expected:?}");
+        assert_eq!(trend(&points[..5]), None);
+    }
+}
+
+#[test]
 fn a_line_and_a_median() {
     let part = reference("line");
     let points: Vec<(f64, f64)> = floats(&part, "x").into_iter().zip(floats(&part, "y")).collect();
