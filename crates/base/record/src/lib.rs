@@ -24,4 +24,4 @@ pub use run_id::RunId;
 pub use sides::{Direction, Side};
 pub use table::{Record, Table, UnknownTable};
 pub use testbed::TaskSecond;
-pub use watch::{WatchCell, WatchChange, WatchCount, WatchEvent};
+pub use watch::{WatchCell, WatchChange, WatchCount, WatchEvent, WatchExcluded};

@@ -62,6 +62,17 @@ pub struct WatchCount {
     pub events: u64,
 }
 
+/// A second that says nothing of the paths of a host, since the host itself was disturbed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WatchExcluded {
+    /// Unix seconds.
+    pub start_s: u64,
+    /// `stalled`, `dropped`, `stolen` or `clock`.
+    pub cause: String,
+    /// Of what: nanoseconds without running; packets; a share of all cores; nanoseconds by which the clock was set.
+    pub value: f64,
+}
+
 /// An event of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WatchEvent {

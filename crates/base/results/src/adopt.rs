@@ -27,22 +27,28 @@ impl Store {
     pub fn adopt(&self, other: &Path, parent: RunId, target: &str) -> Result<Vec<RunId>, StoreError> {
         // It refuses other databases, and marks runs that nobody ended.
         drop(Store::open_existing(other)?);
-        let failed = |operation, path: &Path| {
-            let path = path.to_path_buf();
-            move |error| StoreError::at(operation, &path)(error)
-        };
-        let name = other.to_string_lossy();
-        let attached = self
-            .connection
-            .execute_batch("PRAGMA trusted_schema = OFF")
-            .and_then(|()| self.connection.execute("ATTACH DATABASE ?1 AS other", [&*name]));
-        attached.map_err(failed("read the runs", other))?;
-        let copied = copy(&self.connection, parent, target);
-        let detached = self.connection.execute_batch("DETACH DATABASE other");
-        let tops = copied.map_err(failed("copy the runs", &self.path))?;
-        detached.map_err(failed("close", other))?;
-        Ok(tops)
+        attached(&self.connection, other, || {
+            copy(&self.connection, parent, target).map_err(StoreError::at("copy the runs", &self.path))
+        })
     }
+}
+
+/// Does `work` with the database at `other` as the schema `other`. No code in its schema runs.
+pub(crate) fn attached<T>(
+    connection: &Connection,
+    other: &Path,
+    work: impl FnOnce() -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let name = other.to_string_lossy();
+    connection
+        .execute_batch("PRAGMA trusted_schema = OFF")
+        .and_then(|()| connection.execute("ATTACH DATABASE ?1 AS other", [&*name]))
+        .map_err(StoreError::at("read the runs", other))?;
+    let done = work();
+    let detached = connection.execute_batch("DETACH DATABASE other");
+    let done = done?;
+    detached.map_err(StoreError::at("close", other))?;
+    Ok(done)
 }
 
 fn copy(connection: &Connection, parent: RunId, target: &str) -> rusqlite::Result<Vec<RunId>> {
@@ -61,15 +67,19 @@ fn copy(connection: &Connection, parent: RunId, target: &str) -> rusqlite::Resul
 }
 
 /// Whether the other database has an ordinary table of this name, not a view or a virtual table.
-fn is_table(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+pub(crate) fn is_table(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
     let sql = "SELECT 1 FROM other.sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name = ?1";
     let found: Option<i64> = connection.query_row(sql, [name], |row| row.get(0)).optional()?;
     Ok(found.is_some())
 }
 
-/// The columns of one of our tables besides its own key and the numbers of runs, separated by commas.
-fn columns(connection: &Connection, table: &str) -> rusqlite::Result<String> {
-    let mut statement = connection.prepare("SELECT name FROM pragma_table_info(?1, 'main')")?;
+/// The columns of one of our tables that the other database has, too, besides its own key and the numbers of runs, separated by
+/// commas.
+pub(crate) fn columns(connection: &Connection, table: &str) -> rusqlite::Result<String> {
+    let mut statement = connection.prepare(
+        "SELECT name FROM pragma_table_info(?1, 'main')
+         WHERE name IN (SELECT name FROM pragma_table_info(?1, 'other'))",
+    )?;
     let names = statement.query_map([table], |row| row.get::<_, String>(0))?;
     let names: Vec<String> = names.collect::<rusqlite::Result<_>>()?;
     let kept = |name: &&String| !["id", "run_id", "parent_run_id"].contains(&name.as_str());

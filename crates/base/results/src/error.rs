@@ -107,6 +107,22 @@ pub enum StoreError {
         /// The run that is being recorded.
         run: RunId,
     },
+    /// A database whose watchers' runs are in this one.
+    #[error(
+        "what the watchers of {} keep is in {} already: merge each store once, into a new file", other.display(), path.display()
+    )]
+    AddedBefore {
+        /// The database.
+        path: PathBuf,
+        /// The other one.
+        other: PathBuf,
+    },
+    /// A database that no watcher has written.
+    #[error("{} has no run of 'weir watch'", path.display())]
+    NoWatcher {
+        /// The database.
+        path: PathBuf,
+    },
     /// `end_run` was called with the outcome `running`.
     #[error("run {run} cannot end as 'running': end it as finished, interrupted or failed")]
     NotAnEnd {

@@ -21,6 +21,7 @@ mod statements;
 mod store;
 mod verdicts;
 mod watch;
+mod watch_merge;
 mod writer;
 
 pub use error::StoreError;
@@ -34,5 +35,6 @@ pub use so_far::SoFar;
 pub use store::{HEARTBEAT_LIMIT_NS, NewRun, Outcome, Store};
 pub use verdicts::RunVerdict;
 pub use watch::{PathId, Span};
+pub use watch_merge::AddedWatch;
 pub use weir_record::*;
 pub use writer::{Recorder, Writer, WriterHandle, WriterReport};

@@ -658,6 +658,15 @@ CREATE TABLE watch_counts (
     PRIMARY KEY (path_id, event, day_s)
 ) WITHOUT ROWID;
 
+-- Seconds in which a watcher's own host was disturbed.
+CREATE TABLE watch_excluded (
+    near    TEXT    NOT NULL,
+    start_s INTEGER NOT NULL,
+    cause   TEXT    NOT NULL,
+    value   REAL    NOT NULL,
+    PRIMARY KEY (near, start_s)
+) WITHOUT ROWID;
+
 -- run_id is no reference: events stay when a run is deleted.
 CREATE TABLE watch_events (
     id      INTEGER PRIMARY KEY,

@@ -3,7 +3,8 @@
 
 use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
-use weir_record::{RunId, WatchCell, WatchChange, WatchCount, WatchEvent};
+use serde_json::Value;
+use weir_record::{RunId, WatchCell, WatchChange, WatchCount, WatchEvent, WatchExcluded};
 use weir_stats::CompactHistogram;
 
 use crate::columns::clamped;
@@ -204,6 +205,156 @@ impl Store {
             rows.collect::<rusqlite::Result<Vec<_>>>()
         };
         read().map_err(StoreError::at("read what was watched", &self.path))
+    }
+
+    /// Starts of the cells of a path with loss that start in `from_s..to_s` (Unix seconds), in order, `most` at most.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn lossy_watch_cells(
+        &self,
+        path: PathId,
+        span: Span,
+        (from_s, to_s): (u64, u64),
+        most: usize,
+    ) -> Result<Vec<u64>, StoreError> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT start_s FROM watch_cells
+                 WHERE path_id = ?1 AND span_s = ?2 AND start_s >= ?3 AND start_s < ?4 AND lost > 0
+                 ORDER BY start_s LIMIT ?5",
+            )?;
+            let span = clamped(span.seconds());
+            let values = params![path.0, span, clamped(from_s), clamped(to_s), clamped(most as u64)];
+            let rows = statement.query_map(values, |row| unsigned(row, 0))?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(StoreError::at("read what was watched", &self.path))
+    }
+
+    /// Number of cells of a path that start in `from_s..to_s` (Unix seconds).
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn count_watch_cells(
+        &self,
+        path: PathId,
+        span: Span,
+        from_s: u64,
+        to_s: u64,
+    ) -> Result<u64, StoreError> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT count(*) FROM watch_cells
+                 WHERE path_id = ?1 AND span_s = ?2 AND start_s >= ?3 AND start_s < ?4",
+            )?;
+            let span = clamped(span.seconds());
+            statement.query_row(params![path.0, span, clamped(from_s), clamped(to_s)], |row| {
+                unsigned(row, 0)
+            })
+        };
+        read().map_err(StoreError::at("read what was watched", &self.path))
+    }
+
+    /// Seconds of `from_s..to_s` (Unix seconds) in which the host `near` was disturbed, in order.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn watch_excluded(
+        &self,
+        near: &str,
+        from_s: u64,
+        to_s: u64,
+    ) -> Result<Vec<WatchExcluded>, StoreError> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT start_s, cause, value FROM watch_excluded
+                 WHERE near = ?1 AND start_s >= ?2 AND start_s < ?3 ORDER BY start_s",
+            )?;
+            let rows = statement.query_map(params![near, clamped(from_s), clamped(to_s)], |row| {
+                Ok(WatchExcluded {
+                    start_s: unsigned(row, 0)?,
+                    cause: row.get(1)?,
+                    value: row.get(2)?,
+                })
+            })?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(StoreError::at("read what was excluded", &self.path))
+    }
+
+    /// Stores seconds in which the host `near` was disturbed, all or none. The first cause of a second stays.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub fn put_watch_excluded(&self, near: &str, seconds: &[WatchExcluded]) -> Result<(), StoreError> {
+        let put = || {
+            let transaction = self.connection.unchecked_transaction()?;
+            let mut statement = transaction.prepare_cached(
+                "INSERT OR IGNORE INTO watch_excluded (near, start_s, cause, value) VALUES (?1, ?2, ?3, ?4)",
+            )?;
+            for second in seconds {
+                statement.execute(params![near, clamped(second.start_s), second.cause, second.value])?;
+            }
+            drop(statement);
+            transaction.commit()
+        };
+        put().map_err(StoreError::at("store what was excluded", &self.path))
+    }
+
+    /// Deletes the seconds before `before_s` (Unix seconds) in which the host `near` was disturbed.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub fn delete_watch_excluded(&self, near: &str, before_s: u64) -> Result<(), StoreError> {
+        self.connection
+            .execute(
+                "DELETE FROM watch_excluded WHERE near = ?1 AND start_s < ?2",
+                params![near, clamped(before_s)],
+            )
+            .map(drop)
+            .map_err(StoreError::at("delete what was excluded", &self.path))
+    }
+
+    /// The run of the last flow test or survey of a path that an event names; none if there is none.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn last_watch_test(&self, path: PathId) -> Result<Option<i64>, StoreError> {
+        let read = || {
+            let sql = "SELECT run_id FROM watch_events
+                       WHERE path_id = ?1 AND event = 'test' AND run_id IS NOT NULL ORDER BY unix_ns DESC LIMIT 1";
+            let mut statement = self.connection.prepare_cached(sql)?;
+            statement.query_row([path.0], |row| row.get(0)).optional()
+        };
+        read().map_err(StoreError::at("read the events", &self.path))
+    }
+
+    /// Facts of the far host in flow tests and surveys of a path that events name, each with the time of the event (Unix
+    /// nanoseconds), in that order: the latest `most`. Tests that were deleted are left out.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn watch_test_hosts(&self, path: PathId, most: usize) -> Result<Vec<(u64, Value)>, StoreError> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached(
+                "SELECT unix_ns, remote_host FROM watch_events JOIN runs USING (run_id)
+                 WHERE path_id = ?1 AND event = 'test' AND remote_host IS NOT NULL
+                 ORDER BY unix_ns DESC LIMIT ?2",
+            )?;
+            let rows = statement.query_map(params![path.0, clamped(most as u64)], |row| {
+                let facts: String = row.get(1)?;
+                // What is no JSON says nothing.
+                Ok((
+                    unsigned(row, 0)?,
+                    serde_json::from_str(&facts).unwrap_or_default(),
+                ))
+            })?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        let mut hosts = read().map_err(StoreError::at("read the facts of hosts", &self.path))?;
+        hosts.reverse();
+        Ok(hosts)
     }
 
     /// Whether a path has cells that start in `from_s..to_s` (Unix seconds).

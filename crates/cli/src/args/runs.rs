@@ -113,15 +113,17 @@ Example:
         #[arg(long, value_name = "TAG")]
         remove: Vec<String>,
     },
-    /// Merge load runs of several generators, or shards of a population, into one, exactly.
+    /// Merge load runs of several generators, shards of a population, or the stores of several watchers, exactly.
     ///
     /// Creates a new run of kind load from runs of 'weir load', from this results store or others. Counts are summed,
     /// and the distributions of times are added bucket by bucket, so that quantiles cover all requests together. Of runs
-    /// of 'weir lab population --shard', the new run has the households of all.
+    /// of 'weir lab population --shard', the new run has the households of all. Of runs of 'weir watch', all that their results
+    /// stores have of watched paths is added to the store of --db: merge each store once, into a new file.
     #[command(after_help = "\
 Example:
     $ weir runs merge 7 8
-    $ weir runs merge last generator-b.db:3 generator-c.db:3")]
+    $ weir runs merge last generator-b.db:3 generator-c.db:3
+    $ weir --db all.db runs merge lon.db:last ams.db:last")]
     Merge {
         /// Numbers of the runs, or 'last'; FILE:RUN for a run in another results store.
         #[arg(value_name = "RUN", required = true, num_args = 2..)]

@@ -41,6 +41,7 @@ fn merge(names: &[RunIn], global: &GlobalOptions) -> Result<(), Failure> {
     let store = Store::open_read_only(first.database.as_deref().unwrap_or(&global.db))?;
     match store.run(find(&store, first.run)?)?.kind.as_str() {
         kind if households::is_kind(kind) => households::merge(names, global),
+        "watch" => super::watch::merge(names, global),
         _ => super::load::merge(names, global),
     }
 }

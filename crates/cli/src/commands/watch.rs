@@ -1,5 +1,7 @@
 //! `weir watch`: paths measured for months. Reads the file, prints the plan or what happens.
 
+mod merging;
+
 use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
@@ -11,6 +13,8 @@ use weir_watch::config::{self, Config, MOST_FILE_BYTES};
 use weir_watch::event::{Event, State};
 use weir_watch::plan::Plan;
 use weir_watch::run::{self, Watcher};
+
+pub use merging::merge;
 
 use super::output::print;
 use super::{Failure, connect, say, tables, url_on_this_host};

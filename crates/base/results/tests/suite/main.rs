@@ -17,4 +17,5 @@ mod processes;
 mod sample;
 mod tables;
 mod verdicts;
+mod watch_merged;
 mod watched;
