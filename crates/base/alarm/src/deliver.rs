@@ -16,6 +16,8 @@ use crate::Hook;
 
 /// Maximum number of events that wait for a hook.
 const WAITING: usize = 64;
+/// The same of states: the next one says all that is in the one before.
+const WAITING_STATES: usize = 1;
 /// Time limit of a command.
 const COMMAND_LIMIT: Duration = Duration::from_secs(10);
 /// Time limit of a request to a webhook.
@@ -51,14 +53,14 @@ struct Trouble(AtomicU64);
 impl Trouble {
     fn lost(&self, name: &str, reason: &str) {
         if self.0.fetch_add(1, Ordering::Relaxed) == 0 {
-            tracing::warn!("{name} {reason}; events are lost until it takes one");
+            tracing::warn!("{name} {reason}; messages are lost until it takes one");
         }
     }
 
     fn is_over(&self, name: &str) {
         let lost = self.0.swap(0, Ordering::Relaxed);
         if lost > 0 {
-            tracing::warn!("{name} takes events again: {lost} were lost");
+            tracing::warn!("{name} takes messages again: {lost} were lost");
         }
     }
 }
@@ -77,8 +79,22 @@ impl Deliveries {
     /// # Errors
     /// When a thread cannot be started.
     pub fn start(hooks: &[Hook]) -> std::io::Result<Self> {
+        Self::with_queues(hooks, WAITING)
+    }
+
+    /// The same for long messages that each say all of those before, as sums do: one waits for each hook.
+    ///
+    /// # Errors
+    /// As of [`start`](Self::start).
+    pub fn of_states(hooks: &[Hook]) -> std::io::Result<Self> {
+        Self::with_queues(hooks, WAITING_STATES)
+    }
+
+    fn with_queues(hooks: &[Hook], waiting: usize) -> std::io::Result<Self> {
         let ending = Arc::<AtomicBool>::default();
-        let queues = hooks.iter().map(|hook| Queue::start(hook, ending.clone()));
+        let queues = hooks
+            .iter()
+            .map(|hook| Queue::start(hook, waiting, ending.clone()));
         Ok(Deliveries {
             queues: queues.collect::<Result<_, _>>()?,
             ending,
@@ -110,19 +126,22 @@ impl Drop for Deliveries {
                 std::thread::sleep(NAP);
             }
             if !thread.is_finished() {
-                tracing::warn!("{name} did not take the last events within {} s", LAST.as_secs());
+                tracing::warn!(
+                    "{name} did not take the last messages within {} s",
+                    LAST.as_secs()
+                );
             }
             let lost = trouble.0.load(Ordering::Relaxed);
             if lost > 0 {
-                tracing::warn!("{name}: {lost} events were lost");
+                tracing::warn!("{name}: {lost} messages were lost");
             }
         }
     }
 }
 
 impl Queue {
-    fn start(hook: &Hook, ending: Arc<AtomicBool>) -> std::io::Result<Self> {
-        let (messages, waiting) = sync_channel(WAITING);
+    fn start(hook: &Hook, waiting: usize, ending: Arc<AtomicBool>) -> std::io::Result<Self> {
+        let (messages, waiting) = sync_channel(waiting);
         let (name, hook) = (hook.name(), hook.clone());
         let trouble = Arc::<Trouble>::default();
         let own = trouble.clone();

@@ -42,6 +42,14 @@ impl Hook {
         Hook::webhook(&format!("{}/api/v2/alerts", text.trim_end_matches('/')))
     }
 
+    /// A webhook for [`otlp`](crate::otlp): the metrics of the OTLP endpoint at this URL.
+    ///
+    /// # Errors
+    /// As of [`webhook`](Self::webhook).
+    pub fn otlp(text: &str) -> Result<Self, HookError> {
+        Hook::webhook(&format!("{}/v1/metrics", text.trim_end_matches('/')))
+    }
+
     /// Where it leads, for the store: the command, or scheme, host and port of the URL.
     #[must_use]
     pub fn target(&self) -> String {
@@ -94,6 +102,8 @@ mod tests {
         }
         let expected = Hook::Webhook("http://alerts:9093/am/api/v2/alerts".into());
         assert_eq!(Hook::alertmanager("http://alerts:9093/am/"), Ok(expected));
+        let expected = Hook::Webhook("http://127.0.0.1:4318/v1/metrics".into());
+        assert_eq!(Hook::otlp("http://127.0.0.1:4318"), Ok(expected));
         assert_eq!(Hook::Command("logger".into()).name(), "command 'logger'");
     }
 }

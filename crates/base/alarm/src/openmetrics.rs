@@ -1,4 +1,4 @@
-//! Counters as OpenMetrics text, version 1.0.0: <https://prometheus.io/docs/specs/om/open_metrics_spec/>.
+//! Counters, and their form as OpenMetrics text, version 1.0.0: <https://prometheus.io/docs/specs/om/open_metrics_spec/>.
 
 use std::fmt::{Display, Write};
 
@@ -36,64 +36,101 @@ pub fn classic(text: &str) -> String {
     classic
 }
 
-/// A text in progress.
-#[derive(Debug, Default)]
+/// Metric families with their samples: as OpenMetrics text, or for [`otlp`](crate::otlp).
+#[derive(Clone, Debug, Default)]
 pub struct Exposition {
-    text: String,
+    pub(crate) families: Vec<FamilyRows>,
+}
+
+/// Kinds of metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+/// A metric family.
+#[derive(Clone, Debug)]
+pub(crate) struct FamilyRows {
+    pub kind: Kind,
+    /// With the unit.
+    pub name: String,
+    pub unit: String,
+    pub help: String,
+    pub samples: Vec<Sample>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Sample {
+    pub labels: Vec<(String, String)>,
+    pub value: Value,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    /// As it is printed.
+    Number(String),
+    Histogram {
+        /// Upper bounds, ascending, each with the number of values at or below it.
+        at_most: Vec<(f64, u64)>,
+        count: u64,
+        sum: f64,
+    },
 }
 
 /// A metric family in progress.
 #[derive(Debug)]
-pub struct Family<'a> {
-    text: &'a mut String,
-    sample: String,
-}
+pub struct Family<'a>(&'a mut FamilyRows);
 
 impl Exposition {
     /// Begins a counter, `NAME_UNIT`, or `NAME` if the unit is empty. Its samples are called `..._total`.
     pub fn counter(&mut self, name: &str, unit: &str, help: &str) -> Family<'_> {
-        self.family("counter", name, unit, help, "_total")
+        self.family(Kind::Counter, name, unit, help)
     }
 
     /// Begins a gauge, `NAME_UNIT`, or `NAME` if the unit is empty.
     pub fn gauge(&mut self, name: &str, unit: &str, help: &str) -> Family<'_> {
-        self.family("gauge", name, unit, help, "")
+        self.family(Kind::Gauge, name, unit, help)
     }
 
     /// Begins a histogram, `NAME_UNIT`. Its samples are [buckets](Family::buckets).
     pub fn histogram(&mut self, name: &str, unit: &str, help: &str) -> Family<'_> {
-        self.family("histogram", name, unit, help, "")
+        self.family(Kind::Histogram, name, unit, help)
     }
 
-    fn family(&mut self, kind: &str, name: &str, unit: &str, help: &str, suffix: &str) -> Family<'_> {
+    fn family(&mut self, kind: Kind, name: &str, unit: &str, help: &str) -> Family<'_> {
         let name = match unit {
             "" => name.to_owned(),
             unit => format!("{name}_{unit}"),
         };
-        // Writing to a string does not fail, here and below.
-        let _ = writeln!(self.text, "# TYPE {name} {kind}");
-        if !unit.is_empty() {
-            let _ = writeln!(self.text, "# UNIT {name} {unit}");
-        }
-        let _ = writeln!(self.text, "# HELP {name} {}", escaped(help));
-        Family {
-            text: &mut self.text,
-            sample: name + suffix,
-        }
+        self.families.push(FamilyRows {
+            kind,
+            name,
+            unit: unit.to_owned(),
+            help: help.to_owned(),
+            samples: Vec::new(),
+        });
+        let last = self.families.len() - 1;
+        Family(&mut self.families[last])
     }
 
     /// The whole text.
     #[must_use]
-    pub fn finish(mut self) -> String {
-        self.text.push_str("# EOF\n");
-        self.text
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for family in &self.families {
+            family.write(&mut text);
+        }
+        text.push_str("# EOF\n");
+        text
     }
 }
 
 impl Family<'_> {
     /// Adds a sample. Labels of a family differ between samples.
     pub fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) -> &mut Self {
-        self.line("", labels, value)
+        self.push(labels, Value::Number(value.to_string()))
     }
 
     /// Adds a histogram: upper bounds, ascending, each with the number of values at or below it; and number and sum of all.
@@ -101,30 +138,65 @@ impl Family<'_> {
         &mut self,
         labels: &[(&str, &str)],
         at_most: &[(f64, u64)],
-        (all, sum): (u64, f64),
+        (count, sum): (u64, f64),
     ) -> &mut Self {
-        let bounds = at_most
-            .iter()
-            .map(|(bound, count)| (format!("{bound:?}"), *count));
-        for (bound, count) in bounds.chain([("+Inf".to_owned(), all)]) {
-            let labels: Vec<_> = labels.iter().copied().chain([("le", bound.as_str())]).collect();
-            self.line("_bucket", &labels, count);
-        }
-        self.line("_count", labels, all).line("_sum", labels, sum)
+        let at_most = at_most.to_vec();
+        self.push(labels, Value::Histogram { at_most, count, sum })
     }
 
-    fn line(&mut self, suffix: &str, labels: &[(&str, &str)], value: impl Display) -> &mut Self {
-        self.text.push_str(&self.sample);
-        self.text.push_str(suffix);
-        for (place, (label, text)) in labels.iter().enumerate() {
-            self.text.push(if place == 0 { '{' } else { ',' });
-            let _ = write!(self.text, "{label}=\"{}\"", escaped(text));
-        }
-        if !labels.is_empty() {
-            self.text.push('}');
-        }
-        let _ = writeln!(self.text, " {value}");
+    fn push(&mut self, labels: &[(&str, &str)], value: Value) -> &mut Self {
+        let owned = |(label, text): &(&str, &str)| ((*label).to_owned(), (*text).to_owned());
+        self.0.samples.push(Sample {
+            labels: labels.iter().map(owned).collect(),
+            value,
+        });
         self
+    }
+}
+
+impl FamilyRows {
+    fn write(&self, text: &mut String) {
+        let (name, unit) = (&self.name, &self.unit);
+        let (kind, suffix) = match self.kind {
+            Kind::Counter => ("counter", "_total"),
+            Kind::Gauge => ("gauge", ""),
+            Kind::Histogram => ("histogram", ""),
+        };
+        // Writing to a string does not fail, here and below.
+        let _ = writeln!(text, "# TYPE {name} {kind}");
+        if !unit.is_empty() {
+            let _ = writeln!(text, "# UNIT {name} {unit}");
+        }
+        let _ = writeln!(text, "# HELP {name} {}", escaped(&self.help));
+        for sample in &self.samples {
+            let line = |text: &mut String, suffix: &str, le: Option<&str>, value: &dyn Display| {
+                let _ = writeln!(text, "{name}{suffix}{} {value}", braced(&sample.labels, le));
+            };
+            match &sample.value {
+                Value::Number(value) => line(text, suffix, None, value),
+                Value::Histogram { at_most, count, sum } => {
+                    for (bound, count) in at_most {
+                        line(text, "_bucket", Some(&format!("{bound:?}")), count);
+                    }
+                    line(text, "_bucket", Some("+Inf"), count);
+                    line(text, "_count", None, count);
+                    line(text, "_sum", None, sum);
+                }
+            }
+        }
+    }
+}
+
+/// Labels between braces, the bound of a bucket last; empty without any.
+fn braced(labels: &[(String, String)], le: Option<&str>) -> String {
+    let own = labels.iter().map(|(label, text)| (label.as_str(), text.as_str()));
+    let all = own.chain(le.map(|bound| ("le", bound)));
+    let pairs: Vec<String> = all
+        .map(|(label, text)| format!("{label}=\"{}\"", escaped(text)))
+        .collect();
+    match pairs.is_empty() {
+        true => String::new(),
+        false => format!("{{{}}}", pairs.join(",")),
     }
 }
 
@@ -175,7 +247,7 @@ weir_watch_rtt_seconds_count{to="ams"} 9
 weir_watch_rtt_seconds_sum{to="ams"} 12.5
 # EOF
 "##;
-        let text = text.finish();
+        let text = text.text();
         assert_eq!(text, expected);
         let older = classic(&text);
         assert!(older.starts_with(

@@ -189,7 +189,7 @@ pub(crate) fn sent(
         standing.sample(&[("alarm", kind.as_str())], u8::from(stands));
     }
     events(page.counter("weir_send_events", "", EVENTS), context);
-    page.finish()
+    page.text()
 }
 
 const ALARM: &str = "Whether the alarm stands.";
@@ -270,7 +270,7 @@ pub(crate) fn received(
         }
     }
     events(page.counter("weir_recv_events", "", EVENTS), context);
-    page.finish()
+    page.text()
 }
 
 fn frames(page: &mut Exposition, live: &RecvLive) {

@@ -16,7 +16,7 @@ use weir_rig::{Database, Host, LIMIT, Running, isolated, nft, wait_until};
 use crate::documented;
 
 /// A server that answers every request with 204; the bodies come out.
-fn webhook() -> (SocketAddr, Receiver<Value>) {
+pub fn webhook() -> (SocketAddr, Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
     let address = listener.local_addr().expect("an address");
     let (bodies, posted) = channel();
@@ -153,7 +153,7 @@ fn alarms_reach_commands_webhooks_the_store_and_metrics_and_end() {
     let events: i64 = Database::open(SENT).one("SELECT count(*) FROM media_events");
     let said = |text: &str| sent.stderr.matches(text).count();
     assert_eq!(said("command 'false' failed"), 1, "{}", sent.stderr);
-    let sum = format!("command 'false': {events} events were lost");
+    let sum = format!("command 'false': {events} messages were lost");
     assert_eq!(said(&sum), 1, "{}", sent.stderr);
     assert!(said("webhook http://127.0.0.1:9 failed") > 0, "{}", sent.stderr);
 }

@@ -4,7 +4,7 @@
 //! Formats are small and streams short. Receivers wait longer than they would in earnest, so that a busy machine loses
 //! nothing that the test does not take away.
 
-mod alarms;
+pub mod alarms;
 mod ends;
 mod links;
 mod protection;

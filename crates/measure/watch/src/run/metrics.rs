@@ -95,7 +95,7 @@ pub(super) fn page(paths: &[Path]) -> String {
             family.sample(&[from, to, ("metric", metric)], count);
         }
     }
-    text.finish()
+    text.text()
 }
 
 fn borrowed<'a>(labels: &'a [(&'a str, String); 2]) -> [(&'a str, &'a str); 2] {
