@@ -40,14 +40,25 @@ pub enum Since {
     Before(TimeSpan),
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+impl Since {
+    /// The start of a span that ends at `until_ns`, both Unix nanoseconds; none if it is not before the end.
+    pub fn before(self, until_ns: u64) -> Option<u64> {
+        let since_ns = match self {
+            Since::At(moment) => moment.0,
+            Since::Before(span) => until_ns.saturating_sub(span.0),
+        };
+        (since_ns < until_ns).then_some(since_ns)
+    }
+}
+
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once("..") {
         Some((near, far)) if !near.is_empty() && !far.is_empty() => Ok((near.to_owned(), far.to_owned())),
         _ => Err("this is no pair; write it like lon..ams".into()),
     }
 }
 
-fn since(text: &str) -> Result<Since, String> {
+pub(super) fn since(text: &str) -> Result<Since, String> {
     let span = TimeSpan::positive(text).map(Since::Before);
     // Of what is neither, the error about the time shows the right form.
     span.or_else(|_| text.parse().map(Since::At))

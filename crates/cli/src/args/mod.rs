@@ -49,7 +49,7 @@ use crate::fail_if::FailIf;
 pub use agent::AgentArgs;
 pub use diagnose::{DiagnoseArgs, FailOn, Survive};
 pub use doctor::DoctorArgs;
-pub use evidence::{EvidenceArgs, Since};
+pub use evidence::EvidenceArgs;
 pub use flows::{FlowsArgs, Spread, Way};
 pub use lab::{
     DEFAULT_LINK, End, LabCalibrateArgs, LabCommand, LabRunArgs, LinkCommand, LinkOptions, LinkUpArgs,
@@ -84,7 +84,7 @@ pub use testbed::{AudienceArgs, ExportArgs, FunctionFiles, TestbedCommand, Testb
 pub use traffic::{CloudOption, DEFAULT_FORMAT, Traffic};
 pub use twin::TwinArgs;
 pub use ui::UiArgs;
-pub use watch::WatchArgs;
+pub use watch::{WatchArgs, WatchCommand, WatchCommandLine, WatchHistoryArgs};
 
 /// Maximum number of flows in one test.
 pub const MOST_FLOWS: u16 = 1024;
@@ -201,7 +201,7 @@ pub enum Command {
     /// and STAMP reflectors of FILE. Keeps distributions of seconds, minutes and hours in the results store, and reports
     /// changes of delay, loss and hops, paths on which nothing is answered, and dark flows. Tests have jittered starts, and
     /// no host is in two surveys at a time. Runs until interrupted; SIGHUP reads FILE again.
-    Watch(WatchArgs),
+    Watch(Box<WatchCommandLine>),
     /// Write what was measured on a watched path as one archive, for the support of a provider.
     ///
     /// The archive has a page that needs no Weir, with the answer first: delay, loss, changes and dark flows with their

@@ -3,10 +3,62 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, Subcommand};
 use weir_alarm::Hook;
+use weir_units::UtcTime;
 
 use super::events::command;
+use super::evidence::{Since, pair, since};
+
+/// The command line of `weir watch`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    subcommand_help_heading = "Other commands",
+    subcommand_value_name = "COMMAND"
+)]
+pub struct WatchCommandLine {
+    /// Subcommand, instead of watching.
+    #[command(subcommand)]
+    pub command: Option<WatchCommand>,
+    /// What is watched.
+    #[command(flatten)]
+    pub watch: WatchArgs,
+}
+
+/// Subcommands of `weir watch`.
+#[derive(Clone, Debug, Subcommand)]
+pub enum WatchCommand {
+    /// Print what the past of watched paths says: trends, patterns by the time of day, rare events, and whose fault.
+    ///
+    /// Reads the results store, also while a watcher writes it, and a merged one. Trends are slopes of daily P50, P90 and loss
+    /// since the last step; the time of day is compared over days; rates of rare events have exact bounds; events of several
+    /// paths at the same time are attributed to a pair, a host, a zone or everything.
+    History(WatchHistoryArgs),
+}
+
+/// Arguments of `weir watch history`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Example:
+    $ weir watch history
+    $ weir watch history --pair lon..ams --since 90d
+    $ weir watch history --rates --since 2026-03-01 --until 2026-04-01 --json")]
+pub struct WatchHistoryArgs {
+    /// Only this path, as names of its near and far host in the watcher's file.
+    #[arg(long, value_name = "NEAR..FAR", value_parser = pair)]
+    pub pair: Option<(String, String)>,
+    /// Start of the span: a time in UTC, or how long before its end.
+    #[arg(long, value_name = "TIME", value_parser = since, default_value = "30d")]
+    pub since: Since,
+    /// End of the span, a time in UTC [default: now].
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<UtcTime>,
+    /// Print rates of rare events, and these alone.
+    #[arg(long)]
+    pub rates: bool,
+}
 
 /// Arguments of `weir watch`.
 #[derive(Clone, Debug, Args)]
@@ -17,8 +69,8 @@ Example:
     $ weir watch mesh.toml --as lon --db /var/lib/weir/watch.db --json")]
 pub struct WatchArgs {
     /// File (TOML) with hosts, pairs, kinds of measurements and the budget.
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    #[arg(value_name = "FILE", required = true)]
+    pub file: Option<PathBuf>,
     /// Print the schedule with its traffic and cost, and exit.
     #[arg(long)]
     pub plan: bool,
@@ -46,6 +98,14 @@ pub struct WatchArgs {
     /// What stands is posted again every minute, and ends by itself five minutes after the last time.
     #[arg(long, value_name = "URL", action = ArgAction::Append, value_parser = Hook::alertmanager, help_heading = "Events")]
     pub alertmanager: Vec<Hook>,
+    /// Export metrics as OTLP to a collector at a URL such as http://127.0.0.1:4318, every 15 s; may be given more than once.
+    #[arg(long, value_name = "URL", action = ArgAction::Append, value_parser = Hook::otlp, help_heading = "Events")]
+    pub otlp: Vec<Hook>,
+    /// Show the watched paths on a web page at http://ADDR:PORT, for users of this host; port 0 selects a free port and prints it.
+    ///
+    /// Only addresses of this host, such as 127.0.0.1:4780: for other hosts, run 'weir ui' with a token beside it.
+    #[arg(long, value_name = "ADDR:PORT", help_heading = "Events")]
+    pub page: Option<SocketAddr>,
     /// Serve metrics as OpenMetrics at http://ADDR:PORT/metrics; port 0 selects a free port and prints it.
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Events")]
     pub metrics: Option<SocketAddr>,

@@ -11,20 +11,17 @@ use weir_results::Store;
 use super::output::print;
 use super::progress::Waiting;
 use super::{Failure, new_file};
-use crate::args::{EvidenceArgs, GlobalOptions, Since};
+use crate::args::{EvidenceArgs, GlobalOptions};
 use crate::units::format_bytes;
 
 /// Reads the store, writes the archive and says where it is.
 pub fn run(args: &EvidenceArgs, global: &GlobalOptions) -> Result<(), Failure> {
     let (near, far) = args.pair.clone();
     let until_ns = args.until.map_or_else(clock::unix_ns, |until| until.0);
-    let since_ns = match args.since {
-        Since::At(moment) => moment.0,
-        Since::Before(span) => until_ns.saturating_sub(span.0),
-    };
-    if since_ns >= until_ns {
-        return Err(Failure::usage("--since is not before --until"));
-    }
+    let since_ns = args
+        .since
+        .before(until_ns)
+        .ok_or_else(|| Failure::usage("--since is not before --until"))?;
     let name = format!("evidence-{near}-{far}.tar.gz").replace([':', '/'], "_");
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(name));
     let store = Store::open_read_only(&global.db)?;

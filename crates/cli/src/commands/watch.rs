@@ -1,13 +1,18 @@
 //! `weir watch`: paths measured for months. Reads the file, prints the plan or what happens.
 
+mod history;
 mod merging;
 
 use std::fs::File;
 use std::io::Read;
+use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use weir_measure::Stop;
+use weir_results::Store;
+use weir_ui::{self as ui, Limits, Server};
 use weir_units::format_utc;
 use weir_watch::config::{self, Config, MOST_FILE_BYTES};
 use weir_watch::event::{Event, State};
@@ -18,10 +23,17 @@ pub use merging::merge;
 
 use super::output::print;
 use super::{Failure, connect, say, tables, url_on_this_host};
-use crate::args::{GlobalOptions, WatchArgs};
+use crate::args::{GlobalOptions, WatchArgs, WatchCommand, WatchCommandLine};
 
-/// Prints the plan, or watches until interrupted.
-pub fn run(args: &WatchArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
+/// Runs the subcommand, prints the plan, or watches until interrupted.
+pub fn run(line: &WatchCommandLine, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
+    match &line.command {
+        Some(WatchCommand::History(args)) => history::run(args, global),
+        None => watch(&line.watch, global, stop),
+    }
+}
+
+fn watch(args: &WatchArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
     let (config, plan) = read(args).map_err(Failure::usage)?;
     if args.plan {
         return match global.json {
@@ -35,6 +47,8 @@ pub fn run(args: &WatchArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), 
     let reload = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGHUP, reload.clone())
         .map_err(|error| Failure::environment(format!("cannot handle signals: {error}")))?;
+    let page = args.page.map(|address| serve_page(address, global, stop));
+    page.transpose()?;
     let mut watcher = Watcher {
         config,
         plan,
@@ -43,6 +57,7 @@ pub fn run(args: &WatchArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), 
         version: env!("CARGO_PKG_VERSION"),
         hooks: args.on_event.iter().chain(&args.webhook).cloned().collect(),
         alertmanagers: args.alertmanager.clone(),
+        otlp: args.otlp.clone(),
         metrics: args.metrics,
         serving: &|address| {
             say(&format!(
@@ -57,11 +72,36 @@ pub fn run(args: &WatchArgs, global: &GlobalOptions, stop: &Stop) -> Result<(), 
     run::run(&mut watcher, stop).map_err(|error| Failure::environment(error.to_string()))
 }
 
+/// Serves the page of the store on a thread of its own, until the watcher is stopped.
+fn serve_page(address: SocketAddr, global: &GlobalOptions, stop: &Stop) -> Result<(), Failure> {
+    // The page needs a store to read.
+    drop(Store::open(&global.db)?);
+    let server = Server::bind(ui::Config {
+        database: global.db.clone(),
+        listen: address,
+        token: None,
+        limits: Limits::default(),
+    })?;
+    let url = url_on_this_host("http", server.address());
+    let stop = stop.clone();
+    std::thread::Builder::new()
+        .name("page".into())
+        .spawn(move || {
+            if let Err(error) = server.run(move || stop.is_set()) {
+                say(&format!("weir watch: the page is not served any more: {error}"));
+            }
+        })
+        .map_err(|error| Failure::environment(format!("cannot start a thread: {error}")))?;
+    say(&format!("page at {url}#/watch"));
+    Ok(())
+}
+
 /// The file and its plan; else what is wrong, in a line.
 fn read(args: &WatchArgs) -> Result<(Config, Plan), String> {
-    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", args.file.display());
-    let cannot_read = |error: std::io::Error| format!("cannot read {}: {error}", args.file.display());
-    let file = File::open(&args.file).map_err(cannot_read)?;
+    let name = args.file.as_deref().unwrap_or(Path::new(""));
+    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", name.display());
+    let cannot_read = |error: std::io::Error| format!("cannot read {}: {error}", name.display());
+    let file = File::open(name).map_err(cannot_read)?;
     let mut text = String::new();
     // Reads one byte more than the maximum, to detect a longer file.
     file.take(MOST_FILE_BYTES + 1)

@@ -9,6 +9,7 @@ use weir_rig::{
     started, wait_until,
 };
 
+use crate::carry::alarms::webhook;
 use crate::documented;
 
 const CELLS: &str = "watch_cells WHERE span_s = 1";
@@ -153,6 +154,59 @@ fn a_watcher_stores_what_the_kernel_counts_and_outlives_agents_kills_and_new_fil
     );
 }
 
+/// An export has the metrics of the page, with the names of their hosts.
+fn check_export(export: &Value) {
+    let metrics = &export["resourceMetrics"][0]["scopeMetrics"][0]["metrics"];
+    let all = metrics.as_array().expect("metrics").iter();
+    let sent = all
+        .clone()
+        .find(|metric| metric["name"] == "weir_watch_sent_packets")
+        .expect("packets");
+    let point = &sent["sum"]["dataPoints"][0];
+    let named = |key: &str| {
+        let attributes = point["attributes"].as_array().expect("attributes").iter();
+        attributes
+            .filter(|attribute| attribute["key"] == key)
+            .map(|attribute| attribute["value"]["stringValue"].clone())
+            .next()
+    };
+    assert_eq!(
+        (named("from"), named("to")),
+        (Some("near".into()), Some("ams".into()))
+    );
+    assert!(
+        point["asInt"]
+            .as_str()
+            .is_some_and(|count| count.parse::<u64>().is_ok()),
+        "{point}"
+    );
+    assert!(
+        all.clone().any(|metric| metric["histogram"].is_object()),
+        "{metrics}"
+    );
+}
+
+/// The history of the path, also in a store to which this one was added.
+fn check_past() {
+    let history = ran(0, "watch history --since 1h --db watch.db --json").json();
+    documented("watch-history", &history);
+    let rates = ran(0, "watch history --rates --since 1h --db watch.db --json").json();
+    documented("watch-rates", &rates);
+    assert!(
+        rates["faults"].as_array().expect("faults").iter().any(|fault| {
+            (&fault["event"], &fault["name"]) == (&"flow_dark".into(), &"ams and near".into())
+        })
+    );
+    ran(0, "watch history --since 1h --db watch.db").stdout_has("near to ams: a flow went dark ");
+    let merged = ran(0, "--db all.db runs merge watch.db:last watch.db:last --json").json();
+    documented("runs-merge", &merged);
+    let cells = |file: &str| Database::try_count(file, "watch_cells");
+    assert_eq!(cells("all.db"), cells("watch.db"));
+    let same = ran(0, "--db all.db watch history --since 1h --json").json();
+    assert_eq!(same["pairs"][0]["sent"], history["pairs"][0]["sent"]);
+    ran(3, "--db all.db runs merge watch.db:last watch.db:last").stderr_has("is in all.db already");
+}
+
 /// The archive has the 5-tuples of the dark flows, by the addresses of the namespaces.
 fn check_evidence() {
     let printed = ran(
@@ -285,7 +339,10 @@ fn flow_tests_are_runs_and_dark_flows_are_reported_and_plans_are_printed() {
     let planned = ran(0, "watch watch.toml --plan --json").json();
     documented("watch-plan", &planned);
     let (prometheus, alertmanager) = start_prometheus();
-    let watcher = watch("--metrics 127.0.0.1:9464 --alertmanager http://127.0.0.1:9093");
+    let (collector, exports) = webhook();
+    let watcher = watch(&format!(
+        "--metrics 127.0.0.1:9464 --alertmanager http://127.0.0.1:9093 --otlp http://{collector} --page 127.0.0.1:4780"
+    ));
     wait_for_cells("ams", 1);
     ran(3, "watch watch.toml --db watch.db").stderr_has("watch.db is in use by another watcher (process ");
     let test = wait_for(&watcher, "test", "happened", "the flow test has ended");
@@ -305,6 +362,10 @@ fn flow_tests_are_runs_and_dark_flows_are_reported_and_plans_are_printed() {
     }
     check_metrics();
     drop((prometheus, alertmanager));
+    check_export(&exports.recv_timeout(LIMIT).expect("an export"));
+    let page = asked("4780/api/v1/watch?from=near&to=ams&over=3600");
+    assert!(page["history"]["pairs"][0]["sent"].as_u64() > Some(0), "{page}");
+    assert!(curl("http://127.0.0.1:4780/", &[]).is_some_and(|page| page.contains("</html>")));
     // On a busy machine a test may not end within its time, and is cut.
     let whole = "runs WHERE kind = 'flows' AND outcome = 'finished' AND parent_run_id = 1";
     wait_until("a whole flow test", LIMIT, || {
@@ -313,6 +374,7 @@ fn flow_tests_are_runs_and_dark_flows_are_reported_and_plans_are_printed() {
     watcher.signal("INT");
     watcher.wait(LIMIT).expect_code(0);
     check_evidence();
+    check_past();
     let kind = format!("SELECT kind FROM runs WHERE run_id = {}", test["run_id"]);
     assert_eq!(Database::open("watch.db").one::<String>(&kind), "flows");
 }

@@ -13,3 +13,4 @@ mod neighbours;
 mod origin_clients;
 mod rtt;
 mod tcp_windows;
+mod watch_kills;

@@ -27,6 +27,8 @@ pub enum What {
     Configuration,
     /// The store cannot be written: an alarm.
     Store,
+    /// The watcher's own host is disturbed for much of the time: an alarm.
+    Host,
 }
 
 impl What {
@@ -41,6 +43,7 @@ impl What {
             What::Test => "test",
             What::Configuration => "configuration",
             What::Store => "store",
+            What::Host => "host",
         }
     }
 }
@@ -176,19 +179,29 @@ impl Event {
     pub fn of_change(names: (&str, &str), change: &WatchChange) -> Self {
         let (unix_ns, detail) = (change.found_unix_ns, in_words(names, change));
         let mut event = Event::of_path(unix_ns, What::Change, State::Happened, names, detail);
-        event.change = Some(ChangeFields {
+        event.change = Some(ChangeFields::of(change));
+        event
+    }
+}
+
+impl ChangeFields {
+    /// Those of a change.
+    #[must_use]
+    pub fn of(change: &WatchChange) -> Self {
+        ChangeFields {
             metric: change.metric.clone(),
             since_unix_ns: change.since_unix_ns,
             before: change.before,
             after: change.after,
             low: change.low,
             high: change.high,
-        });
-        event
+        }
     }
 }
 
-fn in_words(names: (&str, &str), change: &WatchChange) -> String {
+/// A change of a path in a line.
+#[must_use]
+pub fn in_words(names: (&str, &str), change: &WatchChange) -> String {
     let title = match change.metric.as_str() {
         "p50" => "P50 of the RTT",
         "p90" => "P90 of the RTT",

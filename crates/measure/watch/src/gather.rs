@@ -54,6 +54,11 @@ impl Gather {
         &self.total
     }
 
+    /// Forgets when a packet was answered last: the clock was set.
+    pub fn forget_answers(&mut self) {
+        self.last_answer_ns = None;
+    }
+
     /// Send time of the last packet that was answered, Unix nanoseconds.
     #[must_use]
     pub fn last_answer_ns(&self) -> Option<u64> {

@@ -9,6 +9,8 @@ pub mod config;
 pub mod event;
 pub mod flows;
 pub mod gather;
+pub mod history;
+pub mod own;
 pub mod plan;
 pub mod rare;
 #[cfg(feature = "watcher")]

@@ -81,6 +81,31 @@ pub struct Rate {
     pub high: f64,
 }
 
+/// How often something happens in a day, with exact bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Bounds {
+    /// Events a day.
+    pub per_day: f64,
+    /// Lower bound, 95 %.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+}
+
+impl Bounds {
+    /// Of a number of events in a time; none where nothing was watched.
+    #[must_use]
+    pub fn of(events: u64, watched_s: u64) -> Option<Self> {
+        let days = watched_s as f64 / DAY_S as f64;
+        let (low, high) = poisson_interval(events, LEFT_OUT);
+        (watched_s > 0).then(|| Bounds {
+            per_day: events as f64 / days,
+            low: low / days,
+            high: high / days,
+        })
+    }
+}
+
 impl Rate {
     /// The rate over days, of which those of other events are left out; none where nothing was watched.
     #[must_use]
@@ -92,15 +117,14 @@ impl Rate {
                 watched_s.saturating_add(count.watched_s),
             )
         });
-        let days = watched_s as f64 / DAY_S as f64;
-        let (low, high) = poisson_interval(events, LEFT_OUT);
-        (watched_s > 0).then(|| Rate {
+        let Bounds { per_day, low, high } = Bounds::of(events, watched_s)?;
+        Some(Rate {
             event,
             events,
             watched_s,
-            per_day: events as f64 / days,
-            low: low / days,
-            high: high / days,
+            per_day,
+            low,
+            high,
         })
     }
 

@@ -52,7 +52,7 @@ pub use testbed::{
 pub use trap::trap;
 pub use tune::tune;
 pub use twin::comparison;
-pub use watch::{watch_plan, watch_start};
+pub use watch::{watch_history, watch_plan, watch_rates, watch_start};
 
 fn table(header: &[&str]) -> Table {
     let mut table = Table::new();

@@ -1,10 +1,14 @@
 //! Plans of watchers as tables.
 
+use weir_units::format_utc;
+use weir_watch::change::Metric;
 use weir_watch::config::Budget;
+use weir_watch::history::{Fault, History, Kind, PathHistory, PathTrend, Rates, TimeOfDay};
 use weir_watch::plan::{MONTH_DAYS, Plan};
+use weir_watch::rare::figures;
 
 use super::{or_dash, table, titled};
-use crate::units::{format_bytes, format_duration};
+use crate::units::{format_bytes, format_count, format_duration, format_percent, format_signed_duration};
 
 /// Maximum number of pairs in the table.
 const MOST_ROWS: usize = 50;
@@ -84,4 +88,173 @@ pub fn watch_start(plan: &Plan) -> String {
         own.len(),
         format_bytes(bytes)
     )
+}
+
+/// The past of paths: figures, trends, patterns, rates, and whose fault.
+pub fn watch_history(history: &History) -> String {
+    let mut text = watch_figures(&history.pairs);
+    let trends: Vec<String> = history.pairs.iter().flat_map(trend_lines).collect();
+    text.push_str(&section(
+        "trends",
+        &trends,
+        "no figure rises or falls for certain",
+    ));
+    let placed: Vec<String> = history.pairs.iter().flat_map(placement_lines).collect();
+    if !placed.is_empty() {
+        text.push_str(&section("placement", &placed, ""));
+    }
+    let patterns: Vec<String> = history.pairs.iter().flat_map(pattern_lines).collect();
+    text.push_str(&section("by the time of day", &patterns, "no pattern"));
+    text.push_str(&watch_rates(&history.rates()));
+    text
+}
+
+/// Rates of rare events by path, and by what paths have in common.
+pub fn watch_rates(rates: &Rates) -> String {
+    let of_pair = rates.pairs.iter().flat_map(|pair| {
+        let each = pair.rates.iter();
+        each.map(move |rate| format!("{} to {}: {}", pair.from, pair.to, rate.in_words()))
+    });
+    let mut text = section("rare events", &of_pair.collect::<Vec<_>>(), "none was looked for");
+    text.push_str(&watch_faults(&rates.faults));
+    text
+}
+
+fn watch_figures(pairs: &[PathHistory]) -> String {
+    let mut rows = table(&[
+        "pair", "measured", "packets", "loss", "P50", "P90", "P99", "changes",
+    ]);
+    for pair in pairs {
+        let quantile = |value: Option<u64>| or_dash(value, format_duration);
+        rows.add_row(vec![
+            format!("{} to {}", pair.from, pair.to),
+            format_duration(pair.measured_s.saturating_mul(1_000_000_000)),
+            format_count(pair.sent),
+            format_percent(pair.lost as f64 / pair.sent.max(1) as f64),
+            quantile(pair.p50_ns),
+            quantile(pair.p90_ns),
+            quantile(pair.p99_ns),
+            pair.changes.len().to_string(),
+        ]);
+    }
+    titled(&format!("{} pairs", pairs.len()), &rows)
+}
+
+fn section(title: &str, lines: &[String], none: &str) -> String {
+    let lines: String = match lines.is_empty() {
+        true => format!("  {none}\n"),
+        false => lines.iter().map(|line| format!("  {line}\n")).collect(),
+    };
+    format!("\n{title}\n{lines}")
+}
+
+fn title_of(metric: Metric) -> &'static str {
+    match metric {
+        Metric::P50 => "P50",
+        Metric::P90 => "P90",
+        Metric::Loss => "loss",
+        Metric::Hops => "hops",
+    }
+}
+
+fn trend_lines(pair: &PathHistory) -> impl Iterator<Item = String> {
+    let certain = pair.trends.iter().filter(|trend| trend.is_certain());
+    certain.map(move |trend| format!("{} to {}: {}", pair.from, pair.to, trend_words(trend)))
+}
+
+fn trend_words(trend: &PathTrend) -> String {
+    let value = |value: f64| match trend.metric {
+        Metric::Loss => format!("{:+.2e}", value),
+        _ => format_signed_duration(value as i64),
+    };
+    let days = (trend.until_s - trend.since_s) as f64 / 86_400.0;
+    let verb = if trend.per_day > 0.0 { "rises" } else { "falls" };
+    format!(
+        "{} {verb} by {} a day (95 % interval {} to {}), {:+.1} % in {days:.0} d",
+        title_of(trend.metric),
+        value(trend.per_day.abs()).trim_start_matches('+'),
+        value(trend.low),
+        value(trend.high),
+        100.0 * trend.per_day * days / trend.level.max(f64::MIN_POSITIVE)
+    )
+}
+
+fn placement_lines(pair: &PathHistory) -> impl Iterator<Item = String> {
+    let each = pair.placements.iter();
+    each.map(move |step| {
+        let ends = step
+            .ends
+            .iter()
+            .map(|end| match end.instance_before == end.instance_after {
+                true => format!(
+                    "{} in {}: {} before and after",
+                    end.host, end.zone, end.instance_before
+                ),
+                false => format!(
+                    "{} in {}: {} before, {} after",
+                    end.host, end.zone, end.instance_before, end.instance_after
+                ),
+            });
+        let changed = if step.is_replaced {
+            "changed"
+        } else {
+            "may have changed"
+        };
+        format!(
+            "{} to {}: placement {changed} at {}, by a step of {}; {}",
+            pair.from,
+            pair.to,
+            format_utc(step.since_unix_ns),
+            step.metrics
+                .join(" and ")
+                .to_uppercase()
+                .replace(" AND ", " and "),
+            ends.collect::<Vec<_>>().join("; ")
+        )
+    })
+}
+
+fn pattern_lines(pair: &PathHistory) -> impl Iterator<Item = String> {
+    let patterns = pair.time_of_day.iter().filter(|found| found.is_pattern);
+    patterns.map(move |found| format!("{} to {}: {}", pair.from, pair.to, pattern_words(found)))
+}
+
+fn pattern_words(found: &TimeOfDay) -> String {
+    let of_hour = |hour: u8| found.hours.iter().find(|one| one.hour == hour);
+    let spread = of_hour(found.highest).map_or(String::new(), |hour| {
+        format!(", {:.2} to {:.2} on 80 % of the days", hour.low, hour.high)
+    });
+    format!(
+        "{} is {:.1} % higher at {:02} h than at {:02} h (UTC): {:.2} of its day's median{spread}; {} days",
+        title_of(found.metric),
+        100.0 * found.swing,
+        found.highest,
+        found.lowest,
+        of_hour(found.highest).map_or(0.0, |hour| hour.median),
+        found.days
+    )
+}
+
+fn watch_faults(faults: &[Fault]) -> String {
+    let line = |fault: &Fault| {
+        let event = match fault.event {
+            Kind::Change => "changed",
+            Kind::Unreachable => "became unreachable",
+            Kind::FlowDark => "had dark flows",
+            Kind::Loss => "lost packets",
+        };
+        let times = match fault.events {
+            1 => "once".to_owned(),
+            2 => "twice".to_owned(),
+            more => format!("{more} times"),
+        };
+        format!(
+            "{} {event} {times}: {} to {} a day",
+            fault.name,
+            figures(fault.rate.low),
+            figures(fault.rate.high)
+        )
+    };
+    let lines: Vec<String> = faults.iter().map(line).collect();
+    section("whose fault", &lines, "no events")
 }

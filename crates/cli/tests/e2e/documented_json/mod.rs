@@ -29,11 +29,14 @@ const ELSEWHERE: [&str; 17] = [
     "mesh-sweep",
     "origin-demo",
     "origin-dref",
+    "runs-merge",
     "testbed-check",
     "testbed-clean",
     "testbed-status",
     "watch",
+    "watch-history",
     "watch-plan",
+    "watch-rates",
 ];
 /// Documents of a kind that are taken apart; the others are only validated.
 const TAKEN_APART: usize = 2;

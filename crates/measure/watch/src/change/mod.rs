@@ -11,6 +11,7 @@ mod loss;
 mod sliding;
 
 use serde::{Deserialize, Serialize};
+use weir_record::WatchCell;
 
 use hops::HopsWatch;
 use level::LevelWatch;
@@ -44,6 +45,18 @@ impl Metric {
             Metric::P90 => "p90",
             Metric::Loss => "loss",
             Metric::Hops => "hops",
+        }
+    }
+
+    /// Its value over a span; none where it has none.
+    #[must_use]
+    pub fn of(self, cell: &WatchCell) -> Option<f64> {
+        let quantile = |q| cell.rtt.quantile(q).map(|value| value as f64);
+        match self {
+            Metric::P50 => quantile(0.5),
+            Metric::P90 => quantile(0.9),
+            Metric::Loss => (cell.sent > 0).then(|| cell.lost as f64 / cell.sent as f64),
+            Metric::Hops => cell.hops.map(f64::from),
         }
     }
 }

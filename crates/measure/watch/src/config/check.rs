@@ -32,11 +32,21 @@ pub(super) fn hosts(hosts: &[Host]) -> Result<(), ConfigError> {
         ));
     }
     let mut seen = BTreeSet::new();
-    for Host { name, address, .. } in hosts {
-        let is_word = |name: &str| {
-            let plain = |letter: char| letter.is_alphanumeric() || "-_.:".contains(letter);
-            !name.is_empty() && name.chars().count() <= MOST_NAME && name.chars().all(plain)
-        };
+    let is_word = |name: &str| {
+        let plain = |letter: char| letter.is_alphanumeric() || "-_.:".contains(letter);
+        !name.is_empty() && name.chars().count() <= MOST_NAME && name.chars().all(plain)
+    };
+    for Host {
+        name, address, zone, ..
+    } in hosts
+    {
+        if let Some(zone) = zone
+            && !is_word(zone)
+        {
+            return wrong(format!(
+                "host {name}: zone '{zone}' is not a word of at most {MOST_NAME} letters, digits, '-', '_', '.' and ':'"
+            ));
+        }
         if !is_word(name) {
             return wrong(format!(
                 "host: name '{name}' is not a word of at most {MOST_NAME} letters, digits, '-', '_', '.' and ':'"

@@ -48,6 +48,7 @@ struct RawHost {
     stamp: bool,
     token_file: Option<PathBuf>,
     cloud: Option<String>,
+    zone: Option<String>,
 }
 
 /// A word, or a list of pairs of names.
@@ -160,6 +161,7 @@ fn host(raw: RawHost) -> Host {
         stamp: raw.stamp,
         token_file: raw.token_file,
         cloud: raw.cloud,
+        zone: raw.zone,
     }
 }
 

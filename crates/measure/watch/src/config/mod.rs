@@ -8,6 +8,7 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -58,6 +59,21 @@ pub struct Config {
 }
 
 impl Config {
+    /// Name of the host that this watcher runs on.
+    #[must_use]
+    pub fn here_name(&self) -> &str {
+        &self.hosts[self.here].name
+    }
+
+    /// Zones of hosts, as far as the file says.
+    #[must_use]
+    pub fn zones(&self) -> BTreeMap<&str, &str> {
+        let named = self.hosts.iter();
+        named
+            .filter_map(|host| Some((host.name.as_str(), host.zone.as_deref()?)))
+            .collect()
+    }
+
     /// Pairs that this watcher measures, with their positions in `pairs`.
     pub fn own_pairs(&self) -> impl Iterator<Item = (usize, Pair)> + '_ {
         let all = self.pairs.iter().copied().enumerate();
@@ -101,6 +117,8 @@ pub struct Host {
     pub token_file: Option<PathBuf>,
     /// Cloud and region for the price of egress, such as `aws:eu-west-1`.
     pub cloud: Option<String>,
+    /// Zone, rack or site: which hosts may fail together; by default that of the host's cloud.
+    pub zone: Option<String>,
 }
 
 /// Two hosts, as positions in [`Config::hosts`]. The first one runs the watcher.

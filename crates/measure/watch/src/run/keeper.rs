@@ -1,7 +1,7 @@
 //! From open cells to the store: seconds as they come, minutes and hours when they are complete, and an end to what is old.
 //! An error of the store is kept and tried again; nothing is lost but what does not fit in memory.
 
-use weir_record::{WatchCell, WatchChange, WatchCount, WatchEvent};
+use weir_record::{WatchCell, WatchChange, WatchCount, WatchEvent, WatchExcluded};
 use weir_results::{PathId, Span, Store, StoreError};
 
 use super::path::Path;
@@ -9,6 +9,7 @@ use crate::change::Change;
 use crate::config::Keep;
 use crate::event::{Event, State, What};
 use crate::gather::{minute, sum};
+use crate::own::spoils;
 use crate::rare;
 
 /// Time until all packets of a second are settled, seconds: the longest timeout is bounded by the check of the file.
@@ -31,6 +32,7 @@ pub(super) struct Keeper {
     waiting: Vec<(PathId, WatchCell)>,
     events: Vec<(PathId, WatchEvent)>,
     counts: Vec<(PathId, WatchCount)>,
+    excluded: Vec<WatchExcluded>,
     /// The problem that was said last.
     failing: Option<String>,
     /// Rows that did not fit in memory since the problem began.
@@ -88,6 +90,12 @@ impl Keeper {
         }
     }
 
+    /// Takes seconds in which this host was disturbed.
+    pub fn exclude(&mut self, seconds: impl Iterator<Item = WatchExcluded>) {
+        let room = MOST_EVENTS.saturating_sub(self.excluded.len());
+        self.excluded.extend(seconds.take(room));
+    }
+
     /// Takes the cells of a path that have changed.
     pub fn gather(&mut self, path: &Path) {
         let cells = path.open_cells().take();
@@ -100,8 +108,8 @@ impl Keeper {
     }
 
     /// Stores what waits.
-    pub fn store(&mut self, store: &Store, now_ns: u64) {
-        if let Err(error) = self.try_store(store) {
+    pub fn store(&mut self, store: &Store, near: &str, now_ns: u64) {
+        if let Err(error) = self.try_store(store, near) {
             return self.note(now_ns, Some(error));
         }
         if self.failing.take().is_some() {
@@ -117,7 +125,11 @@ impl Keeper {
         }
     }
 
-    fn try_store(&mut self, store: &Store) -> Result<(), StoreError> {
+    fn try_store(&mut self, store: &Store, near: &str) -> Result<(), StoreError> {
+        if !self.excluded.is_empty() {
+            store.put_watch_excluded(near, &self.excluded)?;
+            self.excluded.clear();
+        }
         if !self.events.is_empty() || !self.counts.is_empty() {
             store.put_watch_events(&self.events, &self.counts)?;
             self.events.clear();
@@ -171,6 +183,8 @@ fn delete_old(store: &Store, paths: &[Path], keep: &Keep, now_ns: u64) -> Result
         (Span::Hour, keep.hours),
     ];
     for path in paths {
+        let seconds_s = now_ns.saturating_sub(keep.seconds.0) / 1_000_000_000;
+        store.delete_watch_excluded(path.names().0, seconds_s)?;
         for (span, age) in spans {
             let before_s = now_ns.saturating_sub(age.0) / 1_000_000_000;
             store.delete_watch_cells(path.id, span, before_s, DELETED_AT_ONCE)?;
@@ -206,7 +220,8 @@ fn delete_oldest(store: &Store, paths: &[Path], now_s: u64) -> Result<(), StoreE
 }
 
 /// Sums the seconds of a path up to `until_s` into minutes, and of hours that are complete the minutes; returns what has
-/// changed. Changes are stored before their minutes: after a kill or an error in between they are found again.
+/// changed. Changes are stored before their minutes: after a kill or an error in between they are found again. Seconds in which
+/// this host was disturbed are left out.
 fn minutes(store: &Store, path: &mut Path, until_s: u64) -> Result<Vec<Event>, StoreError> {
     let from_s = path.seen_until_s;
     let of_path = |cells: &[WatchCell]| {
@@ -216,7 +231,12 @@ fn minutes(store: &Store, path: &mut Path, until_s: u64) -> Result<Vec<Event>, S
             .collect::<Vec<_>>()
     };
     // With the second before, in which loss may have begun.
-    let seconds = store.watch_cells(path.id, Span::Second, from_s.saturating_sub(1), until_s)?;
+    let mut seconds = store.watch_cells(path.id, Span::Second, from_s.saturating_sub(1), until_s)?;
+    let excluded = store.watch_excluded(path.names().0, from_s.saturating_sub(1), until_s)?;
+    seconds.retain(|cell| {
+        let found = excluded.binary_search_by_key(&cell.start_s, |second| second.start_s);
+        !found.is_ok_and(|place| spoils(&excluded[place], cell.lost))
+    });
     let (before, seconds) = seconds.split_at(seconds.partition_point(|cell| cell.start_s < from_s));
     let minutes = sum(seconds, 60);
     let (mut watch, mut rules) = (path.watch.clone(), path.rules.clone());
@@ -231,10 +251,12 @@ fn minutes(store: &Store, path: &mut Path, until_s: u64) -> Result<Vec<Event>, S
     let counts = rare::of_seconds(before.first(), seconds);
     let counts: Vec<_> = counts.into_iter().map(|count| (path.id, count)).collect();
     store.put_watch_minutes(&of_path(&minutes), &counts)?;
-    let (from_hour_s, until_hour_s) = (from_s / 3600 * 3600, until_s / 3600 * 3600);
-    if from_hour_s < until_hour_s {
-        let all = store.watch_cells(path.id, Span::Minute, from_hour_s, until_hour_s)?;
+    let until_hour_s = until_s / 3600 * 3600;
+    if path.hours_until_s < until_hour_s {
+        // Also those that a watcher did not sum before it was killed.
+        let all = store.watch_cells(path.id, Span::Minute, path.hours_until_s, until_hour_s)?;
         store.put_watch_cells(Span::Hour, &of_path(&sum(&all, 3600)))?;
+        path.hours_until_s = until_hour_s;
     }
     (path.watch, path.rules, path.seen_until_s) = (watch, rules, until_s);
     for change in &found {

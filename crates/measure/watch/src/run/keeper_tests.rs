@@ -50,7 +50,7 @@ fn run(killed_at: impl Fn(u64) -> bool) -> (Vec<Event>, tempfile::TempDir, Store
             (keeper, path) = (Keeper::default(), open());
         }
         keeper.waiting.push((path.id, second(second_s)));
-        keeper.store(&store, second_s * 1_000_000_000);
+        keeper.store(&store, "lon", second_s * 1_000_000_000);
         // The last second of a span is settled when the span is summed.
         events.extend(keeper.roll_up(&store, &mut path, second_s * 1_000_000_000));
     }
@@ -145,7 +145,7 @@ fn what_is_too_old_or_too_much_is_deleted_and_the_last_day_stays() {
         event.run_id = Some(test.0);
         keeper.keep(id, &event);
     }
-    keeper.store(&store, 0);
+    keeper.store(&store, "lon", 0);
     let counts = || {
         let cells = |span| store.watch_cells(id, span, 0, u64::MAX >> 1).unwrap().len();
         let tests = store.watch_events(id, 0, u64::MAX).unwrap().len();
@@ -199,7 +199,7 @@ fn a_rule_that_is_new_and_holds_is_reported_once_and_so_is_its_end() {
         let opened = Path::open(&store, &config, (0, config.pairs[0]), now_ns).unwrap();
         let events = opened.unreported(&store, now_ns).unwrap();
         events.iter().for_each(|event| keeper.keep(path.id, event));
-        keeper.store(&store, now_ns);
+        keeper.store(&store, "lon", now_ns);
         events.iter().map(|event| event.state).collect::<Vec<_>>()
     };
     assert_eq!(news("1s"), []);
@@ -208,4 +208,137 @@ fn a_rule_that_is_new_and_holds_is_reported_once_and_so_is_its_end() {
     assert_eq!(news("30ms"), []);
     assert_eq!(news("1s"), [State::Cleared]);
     assert_eq!(news("1s"), []);
+}
+
+/// A path and its store.
+fn opened() -> (tempfile::TempDir, Store, Path) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path().join("weir.db")).unwrap();
+    let hosts = "here = \"lon\"\n[[host]]\nname = \"lon\"\n[[host]]\nname = \"ams\"\n";
+    let config = crate::config::read(hosts, None).unwrap();
+    let path = Path::open(&store, &config, (0, config.pairs[0]), START_S * 1_000_000_000).unwrap();
+    (folder, store, path)
+}
+
+#[test]
+fn no_path_is_blamed_for_seconds_in_which_this_host_was_disturbed() {
+    let (_folder, store, mut path) = opened();
+    let mut keeper = Keeper::default();
+    let excluded = |start_s: u64, cause: &str| WatchExcluded {
+        start_s,
+        cause: cause.to_owned(),
+        value: 1.0,
+    };
+    let is_stalled = |second_s: u64| second_s % 60 < 20;
+    for second_s in START_S..START_S + 40 * 60 {
+        let mut cell = second(second_s);
+        cell.lost = 0;
+        if is_stalled(second_s) {
+            // A stall that delays and loses packets.
+            cell.lost = 2;
+            (0..40).for_each(|_| cell.rtt.record(900_000_000));
+            keeper.exclude([excluded(second_s, "stalled")].into_iter());
+        } else if second_s % 60 == 30 {
+            // Packets of others were dropped; those of this path were not.
+            keeper.exclude([excluded(second_s, "dropped")].into_iter());
+        } else if second_s % 60 == 31 {
+            cell.lost = 1;
+            keeper.exclude([excluded(second_s, "dropped")].into_iter());
+        }
+        keeper.waiting.push((path.id, cell));
+    }
+    let end_ns = (START_S + 40 * 60 + SETTLE_S) * 1_000_000_000;
+    keeper.store(&store, "lon", end_ns);
+    keeper.roll_up(&store, &mut path, end_ns);
+    let minutes = store
+        .watch_cells(path.id, Span::Minute, 0, u64::MAX >> 1)
+        .unwrap();
+    assert_eq!(minutes.len(), 40);
+    // 20 stalled seconds and one with a packet that the host dropped are left out of 60.
+    assert!(
+        minutes
+            .iter()
+            .all(|minute| minute.sent == 39 * 4 && minute.lost == 0)
+    );
+    assert!(minutes.iter().all(|minute| minute.rtt.max() < Some(50_000_000)));
+    let loss = rare::Rate::of(rare::Rare::Loss, &store.watch_counts(path.id, 0).unwrap()).unwrap();
+    assert_eq!((loss.events, loss.watched_s), (0, 40 * 39));
+    let seconds = store
+        .watch_cells(path.id, Span::Second, 0, u64::MAX >> 1)
+        .unwrap();
+    assert_eq!(seconds.len(), 40 * 60, "they are kept");
+}
+
+#[test]
+fn an_hour_that_was_not_summed_before_a_kill_is_summed_later() {
+    let (_folder, store, path) = opened();
+    // Killed between its last minute and the hour.
+    let minutes: Vec<_> = (0..60)
+        .map(|place| (path.id, second(START_S + 60 * place)))
+        .collect();
+    store.put_watch_cells(Span::Minute, &minutes).unwrap();
+    let config = "here = \"lon\"\n[[host]]\nname = \"lon\"\n[[host]]\nname = \"ams\"\n";
+    let config = crate::config::read(config, None).unwrap();
+    let mut path = Path::open(&store, &config, (0, config.pairs[0]), 0).unwrap();
+    let mut keeper = Keeper::default();
+    keeper.waiting.push((path.id, second(START_S + 3_600)));
+    let now_ns = (START_S + 3_660 + SETTLE_S) * 1_000_000_000;
+    keeper.store(&store, "lon", now_ns);
+    keeper.roll_up(&store, &mut path, now_ns);
+    let hours = store.watch_cells(path.id, Span::Hour, 0, u64::MAX >> 1).unwrap();
+    assert_eq!(
+        hours
+            .iter()
+            .map(|hour| (hour.start_s, hour.sent))
+            .collect::<Vec<_>>(),
+        [(START_S, 240)]
+    );
+}
+
+#[test]
+fn over_a_year_each_length_is_kept_for_its_time() {
+    use weir_units::TimeSpan;
+
+    const DAY_S: u64 = 86_400;
+    const STEP_S: u64 = 7_200;
+    let (_folder, store, path) = opened();
+    let keep = Keep {
+        minutes: TimeSpan(60 * DAY_S * 1_000_000_000),
+        hours: TimeSpan(300 * DAY_S * 1_000_000_000),
+        ..Keep::default()
+    };
+    let mut keeper = Keeper::default();
+    let mut full = 0;
+    for place in 0..366 * DAY_S / STEP_S {
+        let now_s = START_S + place * STEP_S;
+        let cell = [(path.id, second(now_s))];
+        for span in [Span::Second, Span::Minute, Span::Hour] {
+            store.put_watch_cells(span, &cell).unwrap();
+        }
+        keeper.exclude(
+            [WatchExcluded {
+                start_s: now_s,
+                ..WatchExcluded::default()
+            }]
+            .into_iter(),
+        );
+        keeper.store(&store, "lon", now_s * 1_000_000_000);
+        keeper.tidy(&store, std::slice::from_ref(&path), &keep, now_s * 1_000_000_000);
+        if place == 310 * DAY_S / STEP_S {
+            full = store.used_bytes().unwrap();
+        }
+    }
+    let end_s = START_S + 366 * DAY_S - STEP_S;
+    for (span, days) in [(Span::Second, 7), (Span::Minute, 60), (Span::Hour, 300)] {
+        let first = store.first_watch_cell(path.id, span).unwrap();
+        assert_eq!(first, Some(end_s - days * DAY_S), "{span:?}");
+        let kept = store.watch_cells(path.id, span, 0, u64::MAX >> 1).unwrap().len() as u64;
+        assert_eq!(kept, days * DAY_S / STEP_S + 1);
+    }
+    assert_eq!(
+        store.watch_excluded("lon", 0, u64::MAX >> 1).unwrap()[0].start_s,
+        end_s - 7 * DAY_S
+    );
+    // It does not grow any more after the longest age, but for a page here and there.
+    assert!(store.used_bytes().unwrap() <= full + full / 20);
 }

@@ -1,4 +1,4 @@
-//! Counters of all paths as a page of metrics. It must not know who reads it.
+//! Counters of all paths as metrics. It must not know who reads them, or in which form.
 
 use weir_alarm::Exposition;
 use weir_record::WatchCell;
@@ -19,7 +19,7 @@ type Count = fn(&WatchCell) -> u64;
 type FlowCount = fn(&FlowTotal) -> u64;
 
 /// The page.
-pub(super) fn page(paths: &[Path]) -> String {
+pub(super) fn page(paths: &[Path]) -> Exposition {
     let totals: Vec<WatchCell> = paths
         .iter()
         .map(|path| path.open_cells().total().clone())
@@ -29,29 +29,29 @@ pub(super) fn page(paths: &[Path]) -> String {
         [("from", from.to_owned()), ("to", to.to_owned())]
     };
     let all: Vec<_> = paths.iter().map(labels).zip(&totals).zip(paths).collect();
-    let mut text = Exposition::default();
+    let mut page = Exposition::default();
     let counters: [(&str, &str, Count); 3] = [
         ("sent", "RTT packets sent that have a result.", |cell| cell.sent),
         ("lost", "Of those, not answered in time.", |cell| cell.lost),
         ("duplicate", "Extra replies.", |cell| cell.duplicates),
     ];
     for (name, help, of) in counters {
-        let mut family = text.counter(&format!("weir_watch_{name}"), "packets", help);
+        let mut family = page.counter(&format!("weir_watch_{name}"), "packets", help);
         for ((labels, cell), _) in &all {
             family.sample(&borrowed(labels), of(cell));
         }
     }
-    let mut family = text.histogram("weir_watch_rtt", "seconds", "RTT between applications.");
+    let mut family = page.histogram("weir_watch_rtt", "seconds", "RTT between applications.");
     for ((labels, cell), _) in &all {
         family.buckets(&borrowed(labels), &at_most(cell), (cell.rtt.count(), sum_s(cell)));
     }
-    let mut family = text.gauge("weir_watch_hops", "", "Hops to the far host.");
+    let mut family = page.gauge("weir_watch_hops", "", "Hops to the far host.");
     for ((labels, cell), _) in &all {
         if let Some(hops) = cell.hops {
             family.sample(&borrowed(labels), hops);
         }
     }
-    let mut family = text.gauge(
+    let mut family = page.gauge(
         "weir_watch_unreachable",
         "",
         "Whether nothing is answered: the alarm stands.",
@@ -64,7 +64,7 @@ pub(super) fn page(paths: &[Path]) -> String {
         ("lost", "Of those, not received.", |total| total.lost),
     ];
     for (name, help, of) in counters {
-        let mut family = text.counter(&format!("weir_watch_flow_{name}"), "packets", help);
+        let mut family = page.counter(&format!("weir_watch_flow_{name}"), "packets", help);
         for ((labels, _), path) in &all {
             for (direction, flow, total) in path.flows.totals() {
                 let [from, to] = borrowed(labels);
@@ -73,18 +73,18 @@ pub(super) fn page(paths: &[Path]) -> String {
             }
         }
     }
-    let mut family = text.counter("weir_watch_dark_flows", "", "Flows that went dark.");
+    let mut family = page.counter("weir_watch_dark_flows", "", "Flows that went dark.");
     for ((labels, _), path) in &all {
         family.sample(&borrowed(labels), path.went_dark);
     }
-    let mut family = text.gauge("weir_watch_rule_alarm", "", "Whether the alarm of a rule stands.");
+    let mut family = page.gauge("weir_watch_rule_alarm", "", "Whether the alarm of a rule stands.");
     for ((labels, _), path) in &all {
         for (rule, stands) in path.rules.standing() {
             let [from, to] = borrowed(labels);
             family.sample(&[from, to, ("rule", rule)], u8::from(stands));
         }
     }
-    let mut family = text.counter(
+    let mut family = page.counter(
         "weir_watch_changes",
         "",
         "Changes found since the watcher started.",
@@ -95,7 +95,7 @@ pub(super) fn page(paths: &[Path]) -> String {
             family.sample(&[from, to, ("metric", metric)], count);
         }
     }
-    text.text()
+    page
 }
 
 fn borrowed<'a>(labels: &'a [(&'a str, String); 2]) -> [(&'a str, &'a str); 2] {

@@ -6,10 +6,13 @@
 //! up no packet.
 
 mod executor;
+mod exports;
+mod host_alarm;
 mod keeper;
 mod lock;
 mod metrics;
 mod outbox;
+mod own_host;
 mod path;
 mod rules;
 
@@ -33,9 +36,12 @@ use crate::event::{Event, State, What};
 use crate::plan::Plan;
 use crate::schedule::{Kind, Schedule, Start, Task};
 use executor::{Done, Executor};
+use exports::Exports;
+use host_alarm::HostAlarm;
 use keeper::Keeper;
 use lock::StoreLock;
 use outbox::Outbox;
+use own_host::OwnHost;
 use path::Path;
 
 /// How often cells are stored.
@@ -93,6 +99,8 @@ pub struct Watcher<'a> {
     pub hooks: Vec<Hook>,
     /// Where alarms go in the form of Alertmanager.
     pub alertmanagers: Vec<Hook>,
+    /// Where metrics go as OTLP.
+    pub otlp: Vec<Hook>,
     /// Where metrics are served.
     pub metrics: Option<SocketAddr>,
     /// Takes the address at which they are served.
@@ -126,12 +134,17 @@ struct Running<'a> {
     ended: (Sender<Ended>, Receiver<Ended>),
     outbox: Outbox,
     metrics: Option<MetricsServer>,
+    exports: Exports,
+    own_host: OwnHost,
+    host_alarm: HostAlarm,
     next_flush_ns: u64,
 }
 
 #[derive(Serialize)]
 struct Parameters<'a> {
     here: &'a str,
+    /// Of hosts whose zone the file says.
+    zones: BTreeMap<&'a str, &'a str>,
     pairs: Vec<(&'a str, &'a str)>,
     plan: &'a Plan,
 }
@@ -145,6 +158,7 @@ pub fn run<'a>(watcher: &'a mut Watcher<'a>, stop: &Stop) -> Result<(), WatchErr
     let _lock = StoreLock::take(watcher.db, &local.name)?;
     let store = Store::open(watcher.db)?;
     let outbox = Outbox::start(&watcher.hooks, &watcher.alertmanagers).map_err(WatchError::Thread)?;
+    let exports = Exports::start(&watcher.otlp, clock::unix_ns()).map_err(WatchError::Thread)?;
     let metrics = watcher
         .metrics
         .map(|address| MetricsServer::start(address).map_err(|error| WatchError::Metrics(address, error)));
@@ -163,6 +177,9 @@ pub fn run<'a>(watcher: &'a mut Watcher<'a>, stop: &Stop) -> Result<(), WatchErr
         ended: channel(),
         outbox,
         metrics,
+        exports,
+        own_host: OwnHost::start().map_err(WatchError::Thread)?,
+        host_alarm: HostAlarm::default(),
         next_flush_ns: 0,
         watcher,
         store,
@@ -190,7 +207,8 @@ fn new_run(watcher: &Watcher<'_>, local: &HostFacts) -> NewRun {
         .map(|(_, pair)| (name(pair.from), name(pair.to)))
         .collect();
     let parameters = Parameters {
-        here: name(config.here),
+        here: config.here_name(),
+        zones: config.zones(),
         plan: &watcher.plan,
         pairs: own,
     };
@@ -357,13 +375,14 @@ impl Running<'_> {
         // A watcher without tests that are stored has no other heartbeat.
         let beat = self.store.heartbeat(self.run);
         self.keeper.note(now_ns, beat.err());
+        let mut events = self.exclude(now_ns);
         for path in &mut self.paths {
             self.keeper.gather(path);
         }
-        self.keeper.store(&self.store, now_ns);
+        let here = self.watcher.config.here_name().to_owned();
+        self.keeper.store(&self.store, &here, now_ns);
         let rtt = &self.watcher.config.rtt;
         let silent_ns = SILENT_NS.max(3 * rtt.interval_ns + rtt.timeout_ns);
-        let mut events = Vec::new();
         for path in &mut self.paths {
             let (observed, counts) = path.observe(now_ns, silent_ns);
             self.keeper.count(path.id, counts);
@@ -374,15 +393,33 @@ impl Running<'_> {
         self.keeper.tidy(&self.store, &self.paths, &config.keep, now_ns);
         let is_silenced = |event: &Event| config.silenced((&event.from, &event.to), now_ns).is_some();
         self.outbox.wake(now_ns, is_silenced);
-        let here = &config.hosts[config.here].name;
         events.extend(self.keeper.turns().into_iter().map(|event| Event {
             from: here.clone(),
             ..event
         }));
         events.into_iter().for_each(|event| self.report(event));
         if let Some(server) = &self.metrics {
-            server.show(metrics::page(&self.paths));
+            server.show(metrics::page(&self.paths).text());
         }
+        let config = &self.watcher.config;
+        if self.exports.is_due(now_ns) {
+            let page = metrics::page(&self.paths);
+            self.exports
+                .send(&page, config.here_name(), self.watcher.version, now_ns);
+        }
+    }
+
+    /// Takes what disturbed this host; an alarm if that is much.
+    fn exclude(&mut self, now_ns: u64) -> Vec<Event> {
+        for disturbed in self.own_host.take() {
+            if disturbed.breaks_silence() {
+                self.paths.iter_mut().for_each(|path| path.disturbed(now_ns));
+            }
+            self.host_alarm.add(disturbed);
+            self.keeper.exclude(disturbed.seconds());
+        }
+        let here = self.watcher.config.here_name();
+        self.host_alarm.observe(now_ns, here).into_iter().collect()
     }
 
     fn end_tests(&mut self) {
@@ -406,7 +443,8 @@ impl Running<'_> {
                 // Of the paths that are in the new one no more, too.
                 self.flush(clock::unix_ns());
                 // What was raised just now is to be known as reported.
-                self.keeper.store(&self.store, clock::unix_ns());
+                let here = self.watcher.config.here_name().to_owned();
+                self.keeper.store(&self.store, &here, clock::unix_ns());
                 (self.watcher.config, self.watcher.plan) = (config, plan);
                 let now_ns = clock::unix_ns();
                 self.schedule = Schedule::new(&self.watcher.config, &self.watcher.plan, now_ns);

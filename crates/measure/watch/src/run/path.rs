@@ -35,6 +35,8 @@ pub(super) struct Path {
     pub watch: Watch,
     pub rules: Rules,
     pub seen_until_s: u64,
+    /// End of the last hour that is summed, Unix seconds.
+    pub hours_until_s: u64,
     /// The last event of each rule in the minutes that were read again.
     replayed: BTreeMap<String, Event>,
     /// Why the last RTT test failed.
@@ -69,6 +71,7 @@ impl Path {
             let events = rules.push((from, to), &cell).into_iter();
             replayed.extend(events.map(|event| (event.subject.clone(), event)));
         }
+        let last_hour = store.last_watch_cell(id, Span::Hour)?;
         let past = store.watch_events(id, now_ns.saturating_sub(PAST_S * 1_000_000_000), u64::MAX)?;
         let mut standing: BTreeSet<String> = BTreeSet::new();
         for event in past
@@ -92,6 +95,7 @@ impl Path {
             gather: Arc::default(),
             watch,
             seen_until_s: until_s,
+            hours_until_s: last_hour.map_or(0, |start| start + 3_600),
             last_failure: None,
             changes: BTreeMap::new(),
             since_ns: now_ns,
@@ -188,6 +192,12 @@ impl Path {
 
     pub fn is_between(&self, names: (&String, &String)) -> bool {
         (&self.from, &self.to) == names
+    }
+
+    /// Silence counts from now on only: this host did not run, or its clock was set.
+    pub fn disturbed(&mut self, now_ns: u64) {
+        self.open_cells().forget_answers();
+        self.since_ns = now_ns;
     }
 
     pub fn is_unreachable(&self) -> bool {

@@ -5,7 +5,7 @@ use weir_alarm::{Alarm, Change as Turn, Hold};
 use weir_record::WatchCell;
 use weir_units::{format_duration, format_percent};
 
-use crate::change::MINUTE_NS;
+use crate::change::{MINUTE_NS, Metric};
 use crate::config::{Config, Pair, Rule, RuleMetric, has};
 use crate::event::{Event, Evidence, State, What};
 use crate::rare::{Rate, figures};
@@ -178,9 +178,9 @@ impl Ruled {
 /// The figure of a span; none where it has none, or the rule is not about spans.
 fn value_of(metric: RuleMetric, cell: &WatchCell) -> Option<f64> {
     match metric {
-        RuleMetric::Loss => (cell.sent > 0).then(|| cell.lost as f64 / cell.sent as f64),
-        RuleMetric::P50 => cell.rtt.quantile(0.5).map(|value| value as f64),
-        RuleMetric::P90 => cell.rtt.quantile(0.9).map(|value| value as f64),
+        RuleMetric::Loss => Metric::Loss.of(cell),
+        RuleMetric::P50 => Metric::P50.of(cell),
+        RuleMetric::P90 => Metric::P90.of(cell),
         RuleMetric::DarkFlows | RuleMetric::Unreachable => None,
     }
 }
