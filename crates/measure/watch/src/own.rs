@@ -112,7 +112,7 @@ pub fn of_sleep(asked_ns: u64, before: Moment, after: Moment) -> Option<Disturbe
     })
 }
 
-/// What the counters of a second say of a host with so many cores.
+/// What the counters of a second show on a host with this number of cores.
 #[must_use]
 pub fn of_counters(second: &HostSecond, cores: usize) -> Option<Disturbed> {
     let counts = &second.counts;
