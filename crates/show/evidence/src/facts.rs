@@ -7,10 +7,12 @@ use serde_json::Value;
 use weir_measure::flows::FlowsSummary;
 use weir_results::{
     PathId, Run, RunFilter, RunId, Span, Store, StoreError, WatchCell, WatchChange, WatchCount, WatchEvent,
+    WatchExcluded,
 };
 use weir_units::UtcTime;
 use weir_watch::flows::FlowResult;
 use weir_watch::gather::sum;
+use weir_watch::history::mesh;
 use weir_watch::rare::{Rare, Rate};
 
 use crate::others::{self, Other};
@@ -42,6 +44,10 @@ pub(crate) struct Facts<'a> {
     pub hosts: Vec<HostRow>,
     /// Other paths of the store that were measured in the span.
     pub others: Vec<Other>,
+    /// Zones by host, as far as they are known.
+    pub zones: BTreeMap<String, String>,
+    /// Seconds in which the near host was disturbed.
+    pub excluded: Vec<WatchExcluded>,
 }
 
 /// A flow test.
@@ -134,6 +140,8 @@ pub(crate) fn read<'a>(store: &Store, request: &'a Request) -> Result<Facts<'a>,
             .collect(),
         hosts: hosts(store, request, &runs)?,
         others: others::read(store, request, path)?,
+        zones: mesh(store)?.zones,
+        excluded: store.watch_excluded(&request.near, from_s, to_s)?,
         tests: runs.iter().filter_map(test).collect(),
     })
 }

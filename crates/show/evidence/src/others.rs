@@ -1,7 +1,10 @@
 //! Other paths at the time of a change: whether it is one path, one host or everything that changed. It must not know what is
 //! drawn of it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use weir_results::{PathId, Span, Store, StoreError, WatchChange};
+use weir_watch::history::Mesh;
 
 use crate::Request;
 
@@ -42,25 +45,35 @@ pub(crate) struct AtOnce {
     pub changed: Vec<String>,
     pub unchanged: Vec<String>,
     /// What those that changed have in common, and the others have not.
-    pub scope: &'static str,
+    pub scope: String,
 }
 
 impl AtOnce {
-    /// Of a change of a path to `far`. Loss and delay of a path may change together, so that any metric counts.
-    pub fn of(change: &WatchChange, far: &str, others: &[Other]) -> Self {
+    /// Of a change of a path between `ends`. Loss and delay of a path may change together, so that any metric counts.
+    pub fn of(
+        change: &WatchChange,
+        ends: (&str, &str),
+        others: &[Other],
+        zones: &BTreeMap<String, String>,
+    ) -> Self {
         let is_near = |other: &WatchChange| other.since_unix_ns.abs_diff(change.since_unix_ns) <= TOGETHER_NS;
+        let has_changed = |other: &Other| other.changes.iter().any(is_near);
         let (changed, unchanged): (Vec<&Other>, Vec<&Other>) =
-            others.iter().partition(|other| other.changes.iter().any(is_near));
-        let same_far = |other: &&&Other| other.far == far || other.near == far;
-        let (with, without) = (
-            changed.iter().filter(same_far).count(),
-            unchanged.iter().filter(same_far).count(),
-        );
-        let scope = match (changed.len(), unchanged.len()) {
-            (0, _) => "this path alone",
-            (_, 0) => "all paths of the store",
-            (all, _) if with == all && without == 0 => "all paths with this far host",
-            _ => "some paths",
+            others.iter().partition(|other| has_changed(other));
+        let own = (ends.0.to_owned(), ends.1.to_owned());
+        let names = others.iter().map(|other| (other.near.clone(), other.far.clone()));
+        let mesh = Mesh {
+            paths: [own].into_iter().chain(names).collect(),
+            zones: zones.clone(),
+        };
+        let places = others.iter().enumerate().filter(|(_, other)| has_changed(other));
+        let concerned: BTreeSet<usize> = [0]
+            .into_iter()
+            .chain(places.map(|(place, _)| place + 1))
+            .collect();
+        let scope = match (changed.is_empty(), mesh.scope(&concerned)) {
+            (true, _) => "this path alone".to_owned(),
+            (false, scope) => scope.to_string(),
         };
         let names = |paths: Vec<&Other>| -> Vec<String> {
             paths
@@ -93,20 +106,17 @@ mod tests {
             changes: minutes.iter().map(|minute| change(*minute)).collect(),
         };
         let others = [
-            other("fra", "ams", &[108]),
+            other("fra", "ams", &[108, 300]),
             other("lon", "par", &[90, 300]),
             other("lon", "mad", &[300]),
+            other("par", "mad", &[]),
         ];
-        let scope = |minute| AtOnce::of(&change(minute), "ams", &others).scope;
-        assert_eq!(scope(200), "this path alone");
-        assert_eq!(scope(100), "some paths");
-        assert_eq!(scope(120), "all paths with this far host");
-        assert_eq!(
-            AtOnce::of(&change(300), "ams", &others[1..]).scope,
-            "all paths of the store"
-        );
-        let at_once = AtOnce::of(&change(120), "ams", &others);
-        assert_eq!(at_once.changed, ["fra to ams"]);
-        assert_eq!(at_once.unchanged, ["lon to par", "lon to mad"]);
+        let of = |minute| AtOnce::of(&change(minute), ("lon", "ams"), &others, &BTreeMap::new());
+        assert_eq!(of(200).scope, "this path alone");
+        assert_eq!(of(100).scope, "several pairs");
+        assert_eq!(of(120).scope, "host ams");
+        assert_eq!(of(300).scope, "everything");
+        assert_eq!(of(120).changed, ["fra to ams"]);
+        assert_eq!(of(120).unchanged, ["lon to par", "lon to mad", "par to mad"]);
     }
 }

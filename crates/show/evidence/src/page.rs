@@ -182,12 +182,13 @@ fn others(page: &mut Page, facts: &Facts<'_>) {
         return page.text("The store has no other path that was measured then.");
     }
     let row = |change: &WatchChange| {
-        let at_once = AtOnce::of(change, &facts.request.far, &facts.others);
+        let ends = (facts.request.near.as_str(), facts.request.far.as_str());
+        let at_once = AtOnce::of(change, ends, &facts.others, &facts.zones);
         let mut row = vec![format_utc(change.since_unix_ns), change.metric.clone()];
         row.extend([
             at_once.changed.join(", "),
             at_once.unchanged.join(", "),
-            at_once.scope.to_owned(),
+            at_once.scope,
         ]);
         row
     };
@@ -329,10 +330,26 @@ fn excluded(page: &mut Page, facts: &Facts<'_>) {
     let (network, hosts) = (sum(|test| test.lost.network), sum(|test| test.lost.hosts));
     page.text(&format!(
         "Of the packets that flow tests lost, {} were dropped on one of both hosts, by the counters of their sockets and \
-         interfaces; {} were not, and are attributed to the network. Packets of the round-trip test are not split: a host that \
-         stalls shows in them.",
+         interfaces; {} were not, and are attributed to the network.",
         format_count(hosts),
         format_count(network)
+    ));
+    let of_cause = |cause: &str| {
+        facts
+            .excluded
+            .iter()
+            .filter(|second| second.cause == cause)
+            .count()
+    };
+    page.text(&format!(
+        "In {} seconds of the span the near host was disturbed: in {} the program did not run for a while, in {} the \
+         hypervisor took much of the CPU time, in {} the clock was set, in {} the host dropped packets. Minutes and hours, and \
+         the changes found in them, leave these seconds out; of the last kind, those with loss.",
+        format_count(facts.excluded.len() as u64),
+        of_cause("stalled"),
+        of_cause("stolen"),
+        of_cause("clock"),
+        of_cause("dropped")
     ));
 }
 

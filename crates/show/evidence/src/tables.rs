@@ -59,6 +59,14 @@ struct FlowCsvRow<'a> {
     lost: u64,
 }
 
+#[derive(Serialize)]
+struct ExcludedRow<'a> {
+    start: String,
+    start_unix_s: u64,
+    cause: &'a str,
+    value: f64,
+}
+
 /// All tables that have rows.
 pub(crate) fn all(facts: &Facts<'_>) -> Result<Vec<File>, EvidenceError> {
     let utc = |unix_ns: u64| UtcTime(unix_ns).to_string();
@@ -95,6 +103,12 @@ pub(crate) fn all(facts: &Facts<'_>) -> Result<Vec<File>, EvidenceError> {
             lost: flow.result.sent.saturating_sub(flow.result.received),
         })
     });
+    let excluded = facts.excluded.iter().map(|second| ExcludedRow {
+        start: utc(second.start_s.saturating_mul(1_000_000_000)),
+        start_unix_s: second.start_s,
+        cause: &second.cause,
+        value: second.value,
+    });
     let mut tables = vec![
         table("seconds.csv", facts.seconds.iter().map(cell))?,
         table("minutes.csv", facts.minutes.iter().map(cell))?,
@@ -103,6 +117,7 @@ pub(crate) fn all(facts: &Facts<'_>) -> Result<Vec<File>, EvidenceError> {
         table("alarms.csv", alarms)?,
         table("flows.csv", flows)?,
         table("hosts.csv", facts.hosts.iter())?,
+        table("excluded.csv", excluded)?,
     ];
     tables.retain(|table| !table.bytes.is_empty());
     Ok(tables)
