@@ -83,6 +83,8 @@ fn add(
     }
     let clock_steps = store.clock_steps(id)?;
     let series = series::of_run(store, &run)?;
+    // Months of flow tests are too many; alarms name the runs with their evidence.
+    let has_parts = run.kind != series::WATCH;
     found.push(RunData {
         run,
         diagnosis,
@@ -90,6 +92,9 @@ fn add(
         clock_steps,
         series,
     });
+    if !has_parts {
+        return Ok(());
+    }
     let mut parts = store.runs(&RunFilter {
         parent: Some(id),
         ..RunFilter::default()

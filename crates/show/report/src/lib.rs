@@ -9,9 +9,11 @@ mod document;
 mod error;
 mod page;
 mod series;
+mod watched;
 
 pub use data::{Column, FORMAT, MeshData, ReportData, RunData, Series, VERSION, Values};
 pub use document::report_data;
 pub use error::ReportError;
 pub use page::{DATA_ELEMENT, PAGE, write_page};
 pub use series::limits;
+pub use watched::{Watched, WatchedPath, WatchedQuery, watched};

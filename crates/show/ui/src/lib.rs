@@ -1,5 +1,5 @@
-//! The local page over a results store: a small HTTP server that lists runs, gives their data, follows one that is being
-//! recorded, and keeps the user's notes. It knows stored runs, their diagnosis and the document that a page
+//! The local page over a results store: a small HTTP server that lists runs, gives their data and that of watched paths, follows
+//! a run that is being recorded, and keeps the user's notes. It knows stored runs, their diagnosis and the documents that a page
 //! draws; it must not know how a test is made, nor how the page draws.
 //!
 //! [`Server::bind`] opens the database and the port, [`Server::run`] serves until it is stopped. The page and the
@@ -24,6 +24,7 @@ mod routes;
 mod runs;
 mod server;
 mod verdicts;
+mod watched;
 
 pub use app::Limits;
 pub use error::UiError;

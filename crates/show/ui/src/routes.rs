@@ -15,14 +15,14 @@ use crate::app::App;
 use crate::guard::API;
 use crate::headers::protect;
 use crate::problem::Problem;
-use crate::{changes, events, list, runs};
+use crate::{changes, events, list, runs, watched};
 
 /// The description of the API, OpenAPI 3.1: the file in `docs/schemas`.
 pub const OPENAPI: &str = include_str!("../../../../docs/schemas/openapi.json");
 
 type Handler = MethodRouter<Arc<App>>;
 
-fn table() -> [(&'static str, &'static str, Handler); 8] {
+fn table() -> [(&'static str, &'static str, Handler); 9] {
     [
         ("GET", "/", get(page)),
         ("GET", "/api/v1/openapi.json", get(openapi)),
@@ -32,6 +32,7 @@ fn table() -> [(&'static str, &'static str, Handler); 8] {
         ("GET", "/api/v1/runs/{run_id}/data", get(runs::data)),
         ("GET", "/api/v1/runs/{run_id}/events", get(events::events)),
         ("GET", "/api/v1/runs/{run_id}/report", get(runs::report)),
+        ("GET", "/api/v1/watch", get(watched::watched)),
     ]
 }
 

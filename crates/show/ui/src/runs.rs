@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use serde::Serialize;
 use weir_report::{PAGE, ReportData, report_data, write_page};
 use weir_results::RunId;
 use weir_simulate::BY_TRIAL;
@@ -46,8 +47,12 @@ pub async fn data(
     RunNumber(run): RunNumber,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let data = document(&app, run).await?;
-    let packed = accepts_gzip(&headers);
+    Ok(packed(document(&app, run).await?, &headers))
+}
+
+/// A document as JSON, compressed for clients that take it so.
+pub fn packed(data: impl Serialize + Send + 'static, headers: &HeaderMap) -> Response {
+    let packed = accepts_gzip(headers);
     let body = written(move |out| {
         if packed {
             // To a client on this host, time matters more than length.
@@ -63,7 +68,7 @@ pub async fn data(
     if packed {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
-    Ok(response)
+    response
 }
 
 /// `GET /api/v1/runs/ID/report`.

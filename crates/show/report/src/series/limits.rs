@@ -32,5 +32,11 @@ pub const MOST_MEDIA_EVENTS: usize = 2_000;
 pub const MOST_DETAIL_CHARACTERS: usize = 300;
 /// Entries of `mesh_tests`: the pairs of 150 regions four times.
 pub const MOST_MESH_TESTS: usize = 100_000;
+/// Entries of `watch_history`; a path has 60 to 600.
+pub const MOST_WATCH_POINTS: u64 = 12_000;
+/// Entries of `watch_changes`.
+pub const MOST_WATCH_CHANGES: usize = 2_000;
+/// Entries of `watch_alarms`.
+pub const MOST_WATCH_ALARMS: usize = 2_000;
 /// Characters of a `reason` of `mesh_tests`.
 pub const MOST_REASON_CHARACTERS: usize = 300;

@@ -14,12 +14,16 @@ mod rtt;
 mod seconds;
 mod shares;
 mod tcp;
+pub(crate) mod watch;
 
 use std::collections::BTreeMap;
 
 use weir_results::{Direction, Run, RunId, Store, StoreError, Table};
 
 use crate::data::Series;
+
+/// The kind of runs of watchers. What they keep goes by path and not by run.
+pub(crate) const WATCH: &str = "watch";
 
 /// What every family works from.
 #[derive(Clone, Copy)]
@@ -81,6 +85,9 @@ pub(crate) fn of_run(store: &Store, run: &Run) -> Result<BTreeMap<&'static str, 
         }
     }
     series.extend(mesh::series(store, &[run.id], run.started_unix_ns)?);
+    if run.kind == WATCH {
+        series.extend(watch::of_run(store, run)?);
+    }
     Ok(series)
 }
 

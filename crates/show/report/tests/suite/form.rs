@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use weir_results::{NewRun, Outcome, RunId, Span, WatchCell, WatchChange, WatchEvent};
 
 use crate::mesh::mesh_tests;
-use crate::sample::{Sample, load, media, others, packets, stream};
+use crate::sample::{SECOND, START, Sample, load, media, others, packets, stream};
 
 fn docs(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -15,7 +16,44 @@ fn docs(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A document with every series.
+/// A run of a watcher with a cell, a change and an alarm.
+fn watched(sample: &Sample) -> RunId {
+    let new = NewRun {
+        kind: "watch".into(),
+        parameters: json!({ "here": "lon", "pairs": [["lon", "ams"]] }),
+        started_unix_ns: START,
+        ..NewRun::default()
+    };
+    let (store, ended_ns) = (&sample.store, START + 60 * SECOND);
+    let run = store.begin_run(&new).unwrap();
+    store
+        .end_run(run, Outcome::Finished, None, ended_ns, &Value::Null)
+        .unwrap();
+    let path = store.watch_path("lon", "ams").unwrap();
+    let mut cell = WatchCell {
+        start_s: START / SECOND + 1,
+        sent: 1,
+        ..WatchCell::default()
+    };
+    cell.rtt.record(20_000_000);
+    store.put_watch_cells(Span::Second, &[(path, cell)]).unwrap();
+    let change = WatchChange {
+        metric: "p50".into(),
+        found_unix_ns: START + SECOND,
+        ..WatchChange::default()
+    };
+    store.put_watch_change(path, &change).unwrap();
+    let alarm = WatchEvent {
+        unix_ns: START + SECOND,
+        event: "unreachable".into(),
+        state: "raised".into(),
+        ..WatchEvent::default()
+    };
+    store.put_watch_events(&[(path, alarm)], &[]).unwrap();
+    run
+}
+
+/// A document with every series in its first run.
 fn full() -> Value {
     let mut sample = Sample::new();
     let mut records = packets();
@@ -26,7 +64,14 @@ fn full() -> Value {
     let run = sample.run("flows", None, &records);
     sample.store.add_mesh_tests(run, &mesh_tests()).unwrap();
     let empty = sample.run("rtt", None, &[]);
-    sample.document(&[run, empty])
+    let watched = watched(&sample);
+    let mut document = sample.document(&[run, empty, watched]);
+    let of_paths = document["runs"][2]["series"].as_object().unwrap().clone();
+    document["runs"][0]["series"]
+        .as_object_mut()
+        .unwrap()
+        .extend(of_paths);
+    document
 }
 
 fn schema() -> Value {

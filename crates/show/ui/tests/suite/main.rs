@@ -13,3 +13,4 @@ mod limits;
 mod reading;
 mod sample;
 mod trouble;
+mod watching;
