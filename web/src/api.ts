@@ -1,5 +1,6 @@
 // The local server: runs, their data, changes and live progress. Asks for the token when the server wants one.
 import { BadDocument, check, type ReportDocument } from "./data/document";
+import { checkWatched, type Watched } from "./data/watched";
 
 export interface RunRow {
   run_id: number;
@@ -87,16 +88,23 @@ export class Api {
     return (await this.request(`/runs?${query}`)).json();
   }
 
-  async data(id: number, signal?: AbortSignal): Promise<ReportDocument> {
-    const response = await this.request(`/runs/${id}/data`, { signal });
-    let value: unknown;
+  private async json(path: string, signal?: AbortSignal): Promise<unknown> {
+    const response = await this.request(path, { signal });
     try {
-      value = await response.json();
+      return await response.json();
     } catch (error) {
       if ((error as Error).name === "AbortError") throw error;
       throw new BadDocument("The server's response is not valid JSON.");
     }
-    return check(value);
+  }
+
+  async data(id: number, signal?: AbortSignal): Promise<ReportDocument> {
+    return check(await this.json(`/runs/${id}/data`, signal));
+  }
+
+  /** Watched paths: from and to, or a host; until a time in Unix seconds, and how long before it. */
+  async watched(query: Record<string, string>, signal?: AbortSignal): Promise<Watched> {
+    return checkWatched(await this.json(`/watch?${new URLSearchParams(query)}`, signal));
   }
 
   async change(id: number, change: { note?: string; tags?: string[] }): Promise<void> {

@@ -16,6 +16,7 @@ import { listPage } from "./pages/list";
 import { livePage } from "./pages/live";
 import { meshArticle, meshTogether } from "./pages/mesh";
 import { pairText, runArticle } from "./pages/run";
+import { watchPage } from "./pages/watch";
 import { themeSwitch } from "./theme";
 import { both, toDate } from "./time";
 
@@ -148,8 +149,18 @@ function local(): void {
     };
     const run = /^#\/runs\/(\d+)$/.exec(location.hash);
     const compare = /^#\/compare\/(\d+(?:,\d+)*)$/.exec(location.hash);
-    navigation.replaceChildren(h("a", { href: "#/", "aria-current": !run && !compare ? "page" : null }, "All runs"));
-    if (run) {
+    const watched = location.hash.startsWith("#/watch");
+    const link = (hash: string, text: string, here: boolean) =>
+      h("a", { href: hash, "aria-current": here ? "page" : null }, text);
+    navigation.replaceChildren(
+      link("#/", "All runs", !run && !compare && !watched),
+      link("#/watch", "Watched paths", watched),
+    );
+    if (watched) {
+      document.title = "Weir: watched paths";
+      main.replaceChildren(h("p", { class: "empty", role: "status" }, "Loading…"));
+      await watchPage(api, location.hash, main, signal, failed);
+    } else if (run) {
       document.title = `Weir: run ${run[1]}`;
       main.replaceChildren(h("p", { class: "empty", role: "status" }, "Loading…"));
       await livePage(api, Number(run[1]), main, signal, failed);

@@ -15,6 +15,7 @@ import { send } from "./send";
 import { survey } from "./survey";
 import { tcp } from "./tcp";
 import { testbed } from "./testbed";
+import { watch } from "./watch";
 
 const KINDS: Description[] = [
   rtt,
@@ -31,6 +32,7 @@ const KINDS: Description[] = [
   mesh,
   population,
   testbed,
+  watch,
 ];
 
 export function descriptionOf(context: Context): Description {
