@@ -84,13 +84,13 @@ pub fn run(args: &SurveyArgs, global: &GlobalOptions, stop: &Stop) -> Result<(),
     let summary = survey.summary();
     let measured = match &result {
         Ok(()) => Ok(()),
-        Err((failure, _)) => Err(MeasureError::Internal(failure.message.clone())),
+        Err(failure) => Err(MeasureError::Internal(failure.message.clone())),
     };
     let end = Ended::of(&measured, stop);
     let outcome = end.outcome();
     let ended = store.end(parent, &end, &json(&summary));
     show(&store, (parent, outcome), &summary, notes, global)?;
-    result.map_err(|(failure, _)| failure)?;
+    result?;
     ended?;
     thresholds::judge(&args.measure.fail_if, &thresholds::of_survey(&summary))
 }
@@ -166,7 +166,7 @@ fn diagnose(store: &RunStore, run: RunId, notes: &mut Vec<String>) -> Option<Dia
 
 impl Surveying<'_> {
     /// Makes step after step; a failed step ends the survey, and what was found until then is kept.
-    fn run(&mut self, survey: &mut Survey) -> Result<(), (Failure, Step)> {
+    fn run(&mut self, survey: &mut Survey) -> Result<(), Failure> {
         while let Some((step, max_bytes)) = survey.next_step() {
             if self.stop.is_set() {
                 return Ok(());
@@ -183,7 +183,7 @@ impl Surveying<'_> {
                 }
                 Err(failure) => {
                     let message = format!("{}: {}", step.title(), failure.message);
-                    return Err((Failure { message, ..failure }, step));
+                    return Err(Failure { message, ..failure });
                 }
             }
         }
