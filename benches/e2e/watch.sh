@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What watching 50 paths takes: CPU time, memory and context switches of one watcher over a minute, against one agent on loopback.
-# RTT only, four packets a second for each path.
+# RTT only, four packets a second for each path. With MEASURED_S=3600 it runs for an hour, and prints the memory each minute.
 #
 #   benches/e2e/watch.sh [WEIR]     # default: target/release/weir
 set -euo pipefail
@@ -8,7 +8,7 @@ set -euo pipefail
 weir=$(realpath "${1:-target/release/weir}")
 pairs=50
 warm_s=20
-measured_s=60
+measured_s=${MEASURED_S:-60}
 folder=$(mktemp -d)
 pids=()
 
@@ -40,7 +40,14 @@ switches() { cat /proc/"$watcher"/task/*/status | awk '/ctxt_switches/ { sum += 
 
 ticks_before=$(ticks)
 switches_before=$(switches)
-sleep "$measured_s"
+minutes=$((measured_s / 60))
+for minute in $(seq "$minutes"); do
+    sleep 60
+    if ((minutes > 1)); then
+        awk -v minute="$minute" '/VmRSS/ { printf "after %d min: %.1f MB\n", minute, $2 / 1024 }' "/proc/$watcher/status"
+    fi
+done
+sleep $((measured_s % 60))
 used=$(($(ticks) - ticks_before))
 switched=$(($(switches) - switches_before))
 threads=$(find "/proc/$watcher/task" -mindepth 1 -maxdepth 1 | wc -l)

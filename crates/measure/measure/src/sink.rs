@@ -27,6 +27,10 @@ pub trait Sink {
     fn wants_own_counters(&self) -> bool {
         true
     }
+    /// Whether the summary is to have distributions. Those of an RTT test take a megabyte when delays vary widely.
+    fn wants_distributions(&self) -> bool {
+        true
+    }
     /// How long a packet that is settled may wait until it is handed on, nanoseconds. With a longer time, a test of a few packets
     /// a second wakes less often.
     fn patience_ns(&self) -> u64 {

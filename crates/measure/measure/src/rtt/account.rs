@@ -126,6 +126,8 @@ pub struct RttAccount {
     ipdv: Ipdv,
     delta_ttl: Option<i32>,
     answered_bytes: u64,
+    /// Distributions are kept for the summary.
+    has_distributions: bool,
     finished: Vec<RttPacket>,
 }
 
@@ -152,8 +154,14 @@ impl RttAccount {
             ipdv: Ipdv::new(),
             delta_ttl: None,
             answered_bytes: 0,
+            has_distributions: true,
             finished: Vec::new(),
         }
+    }
+
+    /// Keeps no distributions: those of the summary will be empty.
+    pub fn leave_out_distributions(&mut self) {
+        self.has_distributions = false;
     }
 
     /// A packet left at monotonic `now_ns`.
@@ -255,15 +263,7 @@ impl RttAccount {
         let rtt = times.rtt_ns;
         packet.rtt_ns = Some(rtt);
         self.answered_bytes += u64::from(packet.length);
-        self.rtt.record(rtt as i64);
-        self.by_length.record(packet.length, rtt as i64);
-        self.by_position.record(packet.position, rtt as i64);
-        self.ipdv.record(packet.sequence, rtt as i64);
-        if let Some(network) = network_rtt(times) {
-            packet.network_rtt_ns = Some(network);
-            self.network.record(network as i64);
-            self.application.record(rtt as i64 - network as i64);
-        }
+        packet.network_rtt_ns = network_rtt(times);
         if let Some(clock) = self.clock {
             let arrived = times.reflector_kernel.unwrap_or(times.reflector_received);
             let left = times.kernel_sent.unwrap_or(times.sent);
@@ -271,12 +271,29 @@ impl RttAccount {
             let forward = arrived.wrapping_sub(left) as i64 - clock.offset_ns;
             let reverse = came.wrapping_sub(times.reflector_sent) as i64 + clock.offset_ns;
             (packet.owd_forward_ns, packet.owd_reverse_ns) = (Some(forward), Some(reverse));
-            self.forward.record(forward);
-            self.reverse.record(reverse);
+        }
+        if self.has_distributions {
+            self.record(packet, rtt);
         }
         if let Some(ttl) = times.ttl {
             packet.delta_ttl = Some(i32::from(self.plan.ttl) - i32::from(ttl));
             self.delta_ttl = packet.delta_ttl;
+        }
+    }
+
+    /// Adds an answered packet to the distributions.
+    fn record(&mut self, packet: &RttPacket, rtt: u64) {
+        self.rtt.record(rtt as i64);
+        self.by_length.record(packet.length, rtt as i64);
+        self.by_position.record(packet.position, rtt as i64);
+        self.ipdv.record(packet.sequence, rtt as i64);
+        if let Some(network) = packet.network_rtt_ns {
+            self.network.record(network as i64);
+            self.application.record(rtt as i64 - network as i64);
+        }
+        if let (Some(forward), Some(reverse)) = (packet.owd_forward_ns, packet.owd_reverse_ns) {
+            self.forward.record(forward);
+            self.reverse.record(reverse);
         }
     }
 
@@ -396,6 +413,25 @@ mod tests {
             (packet.owd_forward_ns, packet.owd_reverse_ns),
             (Some(500), Some(500))
         );
+    }
+
+    #[test]
+    fn packets_are_the_same_without_distributions() {
+        let packets = |leave_out: bool| {
+            let mut account = RttAccount::new(plan());
+            if leave_out {
+                account.leave_out_distributions();
+            }
+            account.sent(1_000, &probe(0), 1_000);
+            account.reply(3_000, 0, times());
+            account.poll(3_000, 3_000);
+            account.finish(3_000);
+            let summary = account.summary(None, false);
+            (account.take_packets(), summary.received, summary.rtt.count)
+        };
+        let (with, without) = (packets(false), packets(true));
+        assert_eq!((with.0, with.1), (without.0, without.1));
+        assert_eq!((with.2, without.2), (1, 0));
     }
 
     #[test]

@@ -188,6 +188,9 @@ impl<'a> Prober<'a> {
         from_agent: &mut dyn FnMut() -> Result<bool, MeasureError>,
     ) -> Result<(), MeasureError> {
         self.shared.socket.set_ttl(self.plan.ttl)?;
+        if !sink.wants_distributions() {
+            self.shared.account().leave_out_distributions();
+        }
         let (host_records, host_inbox) = channel();
         let taking = Taking::new(self.shared.clone(), sink.patience_ns())?;
         let watch = sink

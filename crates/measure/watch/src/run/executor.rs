@@ -77,6 +77,10 @@ impl Sink for IntoCells {
         false
     }
 
+    fn wants_distributions(&self) -> bool {
+        false
+    }
+
     fn patience_ns(&self) -> u64 {
         PATIENCE_NS
     }
