@@ -21,6 +21,7 @@ mod statements;
 mod store;
 mod verdicts;
 mod watch;
+mod watch_excluded;
 mod watch_merge;
 mod writer;
 
