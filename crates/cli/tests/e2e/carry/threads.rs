@@ -78,7 +78,11 @@ fn senders_with_threads_are_merged_and_those_with_others_are_refused() {
     let first = send(&format!("{pattern} --threads 2"));
     let redundant = send(&format!("{other} --threads 2 --db other.db"));
     let receiver = recv(&format!("{LOCAL} {second} --threads 2 --frames 60")).wait(LIMIT);
-    all_whole(&receiver.expect_code(0).json(), 60);
+    let merged = receiver.expect_code(0).json();
+    all_whole(&merged, 60);
+    for sender in merged["senders"].as_array().unwrap() {
+        assert_eq!(sender["rejected"], 0, "{sender}");
+    }
     for sender in [first, redundant] {
         sender.signal("INT");
         sender.wait(LIMIT);
