@@ -9,6 +9,17 @@ const REST_NS: u64 = 1_000_000;
 /// Longest stall of a heavy tail, as a multiple of the mean.
 const LONGEST_STALL: f64 = 100.0;
 
+/// What drops received packets before any socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiveDropper {
+    /// The kernel's queue between the card and the protocols.
+    Kernel,
+    /// A receive ring of the card that is full.
+    Ring,
+    /// The hypervisor, above the inbound bandwidth that the instance is allowed.
+    Allowance,
+}
+
 /// A host. The default is a virtual machine of two cores with little other load; its times were measured between two
 /// network namespaces of one host.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,8 +68,12 @@ pub struct HostModel {
     pub overtaken_ns: f64,
     /// Probability that a packet is dropped on receive before any socket.
     pub receive_drop: f64,
+    /// What drops it, and counts it.
+    pub receive_dropper: ReceiveDropper,
     /// Probability that a train is dropped on send.
     pub send_drop: f64,
+    /// Share of one core that the hypervisor gives to others.
+    pub stolen: f64,
     /// Share of one core that other programs use.
     pub other_load: f64,
 }
@@ -87,7 +102,9 @@ impl Default for HostModel {
             overtaken: 0.0,
             overtaken_ns: 60_000.0,
             receive_drop: 0.0,
+            receive_dropper: ReceiveDropper::Kernel,
             send_drop: 0.0,
+            stolen: 0.0,
             other_load: 0.2,
         }
     }

@@ -85,7 +85,7 @@ pub(crate) fn is_hidden(observed: &Observed, has_several: bool) -> bool {
 }
 
 /// All questions, in the order of the table.
-pub const QUESTIONS: [Question; 18] = [
+pub const QUESTIONS: [Question; 21] = [
     routes::ROUTES,
     loss::ROUTE_LOSS,
     loss::OUTAGE,
@@ -101,6 +101,9 @@ pub const QUESTIONS: [Question; 18] = [
     loss::CORRELATED,
     hosts::HOST_LOSS,
     hosts::LATE_SENDER,
+    hosts::ALLOWANCE,
+    hosts::RECEIVE_RING,
+    hosts::STOLEN_CPU,
     rtt::CHANGED,
     rtt::WINDOW,
     rtt::LENGTH,

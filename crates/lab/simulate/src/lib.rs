@@ -31,7 +31,7 @@ mod wire;
 pub use carried::VirtualTransport;
 pub use diagnosed::{BY_TRIAL, diagnose_by_trial};
 pub use flows::RouteUse;
-pub use host::HostModel;
+pub use host::{HostModel, ReceiveDropper};
 pub use judged::{Answers, Judged, Plan as JudgingPlan, Settings, Twins, Values, judge, try_twin};
 pub use middlebox::{Bucket, Middlebox};
 pub use observed::{ObserveError, Observed, observe};

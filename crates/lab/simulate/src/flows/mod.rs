@@ -15,7 +15,7 @@ use weir_stats::{Counters, HostCounts};
 
 use crate::clock::{ClockWatch, Reflector};
 use crate::datagram::{Datagram, Ports};
-use crate::host::Host;
+use crate::host::{Host, ReceiveDropper};
 use crate::record::{Recording, SimulationError};
 use crate::wire::Wire;
 use receiver::Receiving;
@@ -185,7 +185,13 @@ impl FlowsHost {
         if let Some(receiver) = &self.receiver {
             watch.counts.udp_rcvbuf_errors = receiver.socket_drops();
             watch.counts.udp_in_errors = receiver.checksum_errors;
-            watch.counts.softnet_dropped = receiver.backlog_drops;
+            let counts = &mut watch.counts;
+            let dropped = match self.host.model.receive_dropper {
+                ReceiveDropper::Kernel => &mut counts.softnet_dropped,
+                ReceiveDropper::Ring => &mut counts.driver_rx_dropped,
+                ReceiveDropper::Allowance => &mut counts.bw_in_allowance_exceeded,
+            };
+            *dropped = receiver.backlog_drops;
         }
         watch.counts.interface_tx_dropped = self.sender.as_ref().map_or(0, |sender| sender.dropped_trains);
         let before = std::mem::replace(&mut self.watch, watch);
@@ -195,7 +201,7 @@ impl FlowsHost {
             side: self.watch.side,
             counts: self.watch.counts.since(&before.counts),
             cpu_busy: load + 0.3,
-            cpu_steal: 0.0,
+            cpu_steal: self.host.model.stolen,
             cpu_weir: 0.3,
             cpu_softirq: 0.0,
             cpu_softirq_core: 0.0,

@@ -25,6 +25,27 @@ pub(super) const LATE_SENDER: Question = Question {
     answer: late_sender,
 };
 
+/// An allowance of an instance that was exceeded.
+pub(super) const ALLOWANCE: Question = Question {
+    name: "allowance of an instance exceeded",
+    right: "said",
+    answer: allowance,
+};
+
+/// A receive ring that was full.
+pub(super) const RECEIVE_RING: Question = Question {
+    name: "receive ring full",
+    right: "said",
+    answer: receive_ring,
+};
+
+/// CPU time that the hypervisor gave to others.
+pub(super) const STOLEN_CPU: Question = Question {
+    name: "CPU time stolen",
+    right: "said",
+    answer: stolen_cpu,
+};
+
 /// Packets that hosts lost in the whole survey.
 pub(super) fn lost_on_hosts(observed: &Observed) -> u64 {
     let steps = observed.survey.steps.iter();
@@ -40,6 +61,30 @@ fn host_loss(observed: &Observed) -> (Truth, Said) {
         TELLING.. => simply(true, said),
         _ => (Truth::Unjudged, Said::Nothing),
     }
+}
+
+/// A finding about what drops packets on a host: as the loss itself, to be said only if it took enough.
+fn dropped_by(is_planted: bool, name: FindingName, observed: &Observed) -> (Truth, Said) {
+    let said = serious(observed, name).next().is_some();
+    match lost_on_hosts(observed) {
+        1..TELLING if is_planted => (Truth::Unjudged, Said::Nothing),
+        lost => simply(is_planted && lost > 0, said),
+    }
+}
+
+fn allowance(observed: &Observed) -> (Truth, Said) {
+    let is_planted = matches!(observed.network.fault, Fault::Allowance { .. });
+    dropped_by(is_planted, FindingName::AllowanceExceeded, observed)
+}
+
+fn receive_ring(observed: &Observed) -> (Truth, Said) {
+    let is_planted = matches!(observed.network.fault, Fault::ReceiveRing { .. });
+    dropped_by(is_planted, FindingName::ReceiveQueueFull, observed)
+}
+
+fn stolen_cpu(observed: &Observed) -> (Truth, Said) {
+    let said = serious(observed, FindingName::CpuStolen).next().is_some();
+    simply(matches!(observed.network.fault, Fault::StolenCpu { .. }), said)
 }
 
 /// Whether a sender did not keep up with a test, by the measurement's own limits.
@@ -59,6 +104,8 @@ fn late_sender(observed: &Observed) -> (Truth, Said) {
     match observed.network.fault {
         // A stalled receiver is a late sender in reverse direction.
         Fault::SocketLoss => (Truth::Unjudged, Said::Nothing),
+        // Stolen time may make a sender late, or not.
+        Fault::StolenCpu { .. } => (Truth::Unjudged, Said::Nothing),
         // Heavy tails make a sender late that was not meant to be.
         _ if observed.network.may_miss && was_late(observed) => simply(true, said),
         ref fault => simply(*fault == Fault::LateSender, said),

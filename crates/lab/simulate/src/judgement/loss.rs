@@ -143,9 +143,11 @@ fn bursts(observed: &Observed) -> (Truth, Said) {
     let said = called(observed, "bursty");
     match observed.network.fault {
         Fault::BurstLoss { .. } => simply(true, said),
-        Fault::IndependentLoss { .. } | Fault::RouteLoss { .. } | Fault::BacklogLoss { .. } => {
-            simply(false, said)
-        }
+        Fault::IndependentLoss { .. }
+        | Fault::RouteLoss { .. }
+        | Fault::BacklogLoss { .. }
+        | Fault::Allowance { .. }
+        | Fault::ReceiveRing { .. } => simply(false, said),
         _ => (Truth::Unjudged, Said::Nothing),
     }
 }

@@ -29,7 +29,11 @@ enum Cause {
 /// What takes the packets of a fault; none where a fault takes none.
 fn cause_of(fault: &Fault) -> Option<Cause> {
     match fault {
-        Fault::SocketLoss | Fault::BacklogLoss { .. } | Fault::SendLoss { .. } => Some(Cause::Host),
+        Fault::SocketLoss
+        | Fault::BacklogLoss { .. }
+        | Fault::SendLoss { .. }
+        | Fault::Allowance { .. }
+        | Fault::ReceiveRing { .. } => Some(Cause::Host),
         Fault::Outage { .. } => Some(Cause::Dark),
         Fault::FlowRateCap { .. } | Fault::PacketRateCap { .. } | Fault::Congestion { .. } => {
             Some(Cause::Limit)

@@ -1,6 +1,7 @@
 //! Faults of hosts. It must not know links.
 
 use super::{Fault, Network};
+use crate::host::ReceiveDropper;
 use crate::random::Random;
 
 /// In 1 of 100,000 to 1,000 packets is overtaken in the card's queues, by 30 to 200 us.
@@ -47,4 +48,39 @@ pub(super) fn late_sender(network: &mut Network, random: &mut Random) {
         network.near.kilobyte_ns = (kilobyte_ns * random.between(1.05, 2.0)) as u64;
     }
     network.fault = Fault::LateSender;
+}
+
+/// The hypervisor of the receiving host, or a full ring of its card, drops 0.05 to 2 %.
+fn dropped_by(dropper: ReceiveDropper, network: &mut Network, random: &mut Random) -> f64 {
+    let loss = random.log_between(5e-4, 2e-2);
+    network.far.receive_drop = loss;
+    network.far.receive_dropper = dropper;
+    loss
+}
+
+/// Inbound bandwidth above what the receiving instance is allowed.
+pub(super) fn allowance(network: &mut Network, random: &mut Random) {
+    let loss = dropped_by(ReceiveDropper::Allowance, network, random);
+    network.fault = Fault::Allowance { loss };
+}
+
+/// A receive ring that is full.
+pub(super) fn receive_ring(network: &mut Network, random: &mut Random) {
+    let loss = dropped_by(ReceiveDropper::Ring, network, random);
+    network.fault = Fault::ReceiveRing { loss };
+}
+
+/// The hypervisor gives 10 to 80 % of a core of either host to others, so that its threads stall 5 to 20 times a second for some
+/// milliseconds.
+pub(super) fn stolen_cpu(network: &mut Network, random: &mut Random) {
+    let stolen = random.between(0.1, 0.8);
+    let host = if random.chance(0.5) {
+        &mut network.near
+    } else {
+        &mut network.far
+    };
+    host.stolen = stolen;
+    host.stalls_per_second = random.between(5.0, 20.0);
+    host.stall_mean_ns = (stolen * 1e9 / host.stalls_per_second).min(4e6);
+    network.fault = Fault::StolenCpu { stolen };
 }

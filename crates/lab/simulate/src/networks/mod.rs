@@ -142,6 +142,21 @@ pub enum Fault {
     },
     /// The sender does not keep its schedule.
     LateSender,
+    /// The hypervisor drops what the receiving instance is not allowed.
+    Allowance {
+        /// Probability of loss.
+        loss: f64,
+    },
+    /// A receive ring of the receiving host's card is full.
+    ReceiveRing {
+        /// Probability of loss.
+        loss: f64,
+    },
+    /// The hypervisor gives CPU time of a host to others.
+    StolenCpu {
+        /// Share of a core.
+        stolen: f64,
+    },
     /// The route became longer, or shorter, since the last survey.
     RttChange {
         /// Change of the round-trip time, nanoseconds.
@@ -183,11 +198,14 @@ pub enum Kind {
     RttChange,
     RttSame,
     SlowRoute,
+    Allowance,
+    ReceiveRing,
+    StolenCpu,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 21] = [
+    pub const ALL: [Kind; 24] = [
         Kind::Clean,
         Kind::Routes,
         Kind::RouteLoss,
@@ -209,6 +227,9 @@ impl Kind {
         Kind::RttChange,
         Kind::RttSame,
         Kind::SlowRoute,
+        Kind::Allowance,
+        Kind::ReceiveRing,
+        Kind::StolenCpu,
     ];
 }
 
@@ -272,6 +293,9 @@ fn add(network: &mut Network, kind: Kind, draw: &mut Random) {
         Kind::BacklogLoss => hosts::backlog_loss(network, draw),
         Kind::SendLoss => hosts::send_loss(network, draw),
         Kind::LateSender => hosts::late_sender(network, draw),
+        Kind::Allowance => hosts::allowance(network, draw),
+        Kind::ReceiveRing => hosts::receive_ring(network, draw),
+        Kind::StolenCpu => hosts::stolen_cpu(network, draw),
     }
 }
 
