@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::hosts::Host;
 use crate::place::cloud;
 
-/// What a machine was told about itself, of the facts that an agent prints; none where nobody told it.
+/// What the metadata service says about a machine, of the facts that an agent prints; none where it says nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Told {

@@ -18,7 +18,7 @@ const FIRST: usize = 77;
 /// MTU of the machines' interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mtu {
-    /// So many bytes.
+    /// This number of bytes.
     Bytes(u16),
     /// The largest that a cloud's networks carry.
     Largest,
@@ -47,7 +47,7 @@ impl FromStr for Mtu {
             Ok(bytes @ 576..=9216) => Ok(Mtu::Bytes(bytes)),
             _ => Err(MeshError::BadForm {
                 text: shown(text),
-                what: "MTU",
+                what: "packet size",
                 form: "write bytes from 576 to 9216, or largest",
             }),
         }

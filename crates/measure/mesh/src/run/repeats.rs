@@ -1,4 +1,4 @@
-//! A run that is made again at an interval, over hours or days. It knows times and limits, not hosts.
+//! A run that is repeated at an interval, over hours or days. It knows times and limits, not hosts.
 
 use super::whole::Summary;
 use crate::estimate::Limits;
