@@ -4,10 +4,15 @@
 // Clippy allows unwrap in test functions only; here the functions that they call are tests as well.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../e2e/mesh/aws_server.rs"]
+mod aws_server;
 mod carry_losses;
+#[path = "../e2e/mesh/engines.rs"]
+mod engines;
 mod given_up;
 mod lab_pacing;
 mod lab_run;
+mod launch_kills;
 mod long_path;
 mod neighbours;
 mod origin_clients;
