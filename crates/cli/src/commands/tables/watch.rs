@@ -10,7 +10,7 @@ use weir_watch::rare::figures;
 use super::{or_dash, table, titled};
 use crate::units::{format_bytes, format_count, format_duration, format_percent, format_signed_duration};
 
-/// Maximum number of pairs in the table.
+/// Maximum number of rows of a table.
 const MOST_ROWS: usize = 50;
 
 /// The schedule with its traffic and cost.
@@ -92,7 +92,7 @@ pub fn watch_start(plan: &Plan) -> String {
 
 /// The past of paths: figures, trends, patterns, rates, and whose fault.
 pub fn watch_history(history: &History) -> String {
-    let mut text = watch_figures(&history.pairs);
+    let mut text = format!("{}\n", watch_figures(&history.pairs).trim_end());
     let trends: Vec<String> = history.pairs.iter().flat_map(trend_lines).collect();
     text.push_str(&section(
         "trends",
@@ -255,6 +255,9 @@ fn watch_faults(faults: &[Fault]) -> String {
             figures(fault.rate.high)
         )
     };
-    let lines: Vec<String> = faults.iter().map(line).collect();
+    let mut lines: Vec<String> = faults.iter().take(MOST_ROWS).map(line).collect();
+    if faults.len() > MOST_ROWS {
+        lines.push(format!("... and {} more", faults.len() - MOST_ROWS));
+    }
     section("whose fault", &lines, "no events")
 }
