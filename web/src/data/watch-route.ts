@@ -7,7 +7,7 @@ export interface Route {
   host: string;
   from: string;
   to: string;
-  /** Unix seconds; the end is that of the last measurement if there is none. */
+  /** Unix seconds; without one, the last measurement ends it. */
   until: number | null;
   /** Length of the span, seconds. */
   over: number;

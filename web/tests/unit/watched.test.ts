@@ -131,7 +131,7 @@ test("an address says all that is shown, and names are what they are", () => {
   });
 });
 
-test("two spans are compared, and trends are told where they are certain", () => {
+test("two spans are compared, and trends stand where they are certain", () => {
   const [now, before] = [pair("lon", "ams", { p50_ns: 11e6, lost: 2 }), pair("lon", "ams")];
   const rows = comparisonRows(now, before);
   expect(rows[0]).toEqual(["P50", "10 ms", "11 ms", "+10 %"]);

@@ -21,8 +21,7 @@ impl Catalogue {
     pub const MOST_TITLES: u32 = 1_000_000;
 
     /// Share of the requests that a cache answers which drops what was used least recently, once it is full: Che's
-    /// approximation (Che, Tung, Wang: Hierarchical Web caching systems, 2002; its accuracy: Fricker, Robert, Roberts,
-    /// 2012). Requests are independent of each other.
+    /// approximation (Che et al.: Hierarchical Web caching systems, 2002; its accuracy: Fricker et al., 2012). Requests are independent of each other.
     #[must_use]
     pub fn hit_ratio(&self) -> f64 {
         let weights: Vec<f64> = (1..=self.titles)

@@ -57,7 +57,7 @@ pub struct Watched {
     pub last_unix_ns: Option<u64>,
     /// All paths of the store.
     pub paths: Vec<WatchedPath>,
-    /// What the span says of the paths that were asked for.
+    /// The span of each path that was asked for.
     pub history: History,
     /// `watch_history`, `watch_distribution`, `watch_changes` and `watch_alarms` of these paths.
     pub series: BTreeMap<&'static str, Series>,

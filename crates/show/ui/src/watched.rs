@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::problem::Problem;
 use crate::runs::packed;
 
-/// What to read: until a time, Unix seconds, over so many seconds.
+/// What to read: the end of the span, Unix seconds, and its length in seconds.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Filter {

@@ -176,7 +176,7 @@ fn each_is_added_once_and_others_are_refused() {
     ));
     std::fs::write(folder.path().join("text"), "no database at all").unwrap();
     assert!(all.add_watch(&folder.path().join("text")).is_err());
-    // A distribution that is none spoils nothing.
+    // An invalid distribution spoils nothing.
     let (bad, _) = watcher(&folder, "bad");
     let same = bad.watch_path("lon", "ams").unwrap();
     bad.put_watch_cells(Span::Minute, &[(same, cell(0, &[1]))])

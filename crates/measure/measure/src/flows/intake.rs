@@ -13,7 +13,7 @@ use super::interleave::{Batch, Interleaver};
 use super::reader::{SocketReader, Wanted};
 use crate::MeasureError;
 
-/// A batch is handed on with so many packets, or after this time.
+/// Packets of a full batch, and the time after which a smaller one is handed on.
 const FULL: usize = 512;
 const HOLD_NS: u64 = 2_000_000;
 /// Batches under way, for each thread: beyond these, packets wait at the sockets.

@@ -16,7 +16,7 @@ const MESSAGE_NS: f64 = 2_900.0;
 
 impl FlowsPlan {
     /// Packet threads at each end: those that the plan names, or as many as its rate needs on hosts with so many `cores`, within
-    /// the `limits`. Their rate is that of a test that is not paced.
+    /// the `limits`. A test that is not paced counts with their rate.
     pub fn threads_on(&self, cores: u32, limits: &Limits) -> u16 {
         match self.threads {
             Threads::Exactly(count) => count,

@@ -1,5 +1,5 @@
 //! Reads the packets of flows from their sockets: waits, takes what there is in few system calls, and checks each datagram. It
-//! must not know what becomes of them.
+//! must not know what they are entered in.
 
 use std::os::fd::AsRawFd;
 

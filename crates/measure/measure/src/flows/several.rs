@@ -195,7 +195,7 @@ fn rows_are_of_all_threads(sent: &Sent, seed: u64) {
     assert_eq!(sum, sent.report.counts, "{seed}");
 }
 
-/// What becomes of the packets between the ends: each travels for a time of its own, and some are lost.
+/// A path between the ends: each packet has a delay of its own, and some are lost.
 fn travel(sent: &Sent, noise: &mut Noise) -> Vec<(u64, StreamPacket)> {
     let mut arrived: Vec<(u64, StreamPacket)> = Vec::new();
     for (left, packet) in &sent.packets {

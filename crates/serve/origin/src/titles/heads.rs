@@ -35,7 +35,7 @@ pub type Place = (u64, (usize, usize), u64);
 pub struct Heads(MemoryCache<Place, Arc<Head>>);
 
 impl Heads {
-    /// As many as fit in so many bytes.
+    /// As many as fit in `memory` bytes.
     pub fn new(memory: u64) -> Self {
         Heads(MemoryCache::new(memory))
     }
