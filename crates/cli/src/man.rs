@@ -169,6 +169,7 @@ mod tests {
             "weir-testbed.1",
             "weir-twin.1",
             "weir-ui.1",
+            "weir-watch-history.1",
             "weir-watch.1",
             "weir.1",
         ];
