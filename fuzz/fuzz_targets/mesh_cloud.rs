@@ -29,11 +29,12 @@ fn check_leftovers(leftovers: &[Leftover], associations: &Associations) {
 
 fn check_hosts(text: &[u8]) {
     let names = ["a".to_owned()];
-    let Ok(hosts) = read_output(text, &names) else {
+    let Ok(outputs) = read_output(text, &names) else {
         return;
     };
     let place = PlaceName::new("aws", "eu-west-1");
-    let hosts: Vec<_> = hosts.into_iter().map(|host| (place.clone(), host)).collect();
+    let with_place = |host| (place.clone(), host);
+    let hosts: Vec<_> = outputs.hosts.into_iter().map(with_place).collect();
     let files = Files {
         key: Path::new("/key"),
         known_hosts: Path::new("/known"),
