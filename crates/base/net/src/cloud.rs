@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use weir_record::CloudFacts;
 
 pub use service::{Answer, body};
 use service::{Request, ask};
@@ -60,25 +61,6 @@ impl Cloud {
     }
 }
 
-/// What a cloud reports about an instance; none for what it does not report, or not in time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Instance {
-    /// Region.
-    pub region: Option<String>,
-    /// Zone as this account names it.
-    pub zone: Option<String>,
-    /// Zone as all accounts name it (AWS).
-    pub zone_id: Option<String>,
-    /// The instance.
-    pub instance_id: Option<String>,
-    /// Its type.
-    pub instance_type: Option<String>,
-    /// Placement group.
-    pub placement_group: Option<String>,
-    /// Fault domain, where the cloud has some (Azure, Oracle).
-    pub fault_domain: Option<String>,
-}
-
 /// The cloud by this host's firmware, and the instance type where it has that (AWS).
 fn of_this_host() -> Option<(Cloud, Option<String>)> {
     let read = |name: &str| std::fs::read_to_string(format!("/sys/class/dmi/id/{name}")).unwrap_or_default();
@@ -91,26 +73,23 @@ fn of_this_host() -> Option<(Cloud, Option<String>)> {
     Some((cloud, fact(product.trim()).filter(|_| cloud == Cloud::Aws)))
 }
 
-/// This host's cloud and instance. The first call of a process asks, for at most [`LIMIT`]; make it before packets matter.
-pub fn this_host() -> Option<&'static (Cloud, Instance)> {
-    static ASKED: OnceLock<Option<(Cloud, Instance)>> = OnceLock::new();
+/// What this host's cloud reports about it. The first call of a process asks, for at most [`LIMIT`]; make it before packets matter.
+pub fn this_host() -> Option<&'static CloudFacts> {
+    static ASKED: OnceLock<Option<CloudFacts>> = OnceLock::new();
     let asked = || {
         let (cloud, firmware_type) = of_this_host()?;
         let told = instance(cloud);
-        let instance_type = told.instance_type.or(firmware_type);
-        Some((
-            cloud,
-            Instance {
-                instance_type,
-                ..told
-            },
-        ))
+        Some(CloudFacts {
+            cloud: Some(cloud.as_str().to_owned()),
+            instance_type: told.instance_type.or(firmware_type),
+            ..told
+        })
     };
     ASKED.get_or_init(asked).as_ref()
 }
 
 /// Asks the service of `cloud`, in the calling thread's namespace, for at most [`LIMIT`].
-pub fn instance(cloud: Cloud) -> Instance {
+pub fn instance(cloud: Cloud) -> CloudFacts {
     let deadline = Instant::now() + LIMIT;
     match cloud {
         Cloud::Aws => aws(deadline),
@@ -137,7 +116,7 @@ fn last_part(name: String) -> Option<String> {
 }
 
 /// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-categories.html>, by IMDSv2.
-fn aws(deadline: Instant) -> Instance {
+fn aws(deadline: Instant) -> CloudFacts {
     let token = Request {
         method: "PUT",
         host: "169.254.169.254",
@@ -146,7 +125,7 @@ fn aws(deadline: Instant) -> Instance {
         answered_with: None,
     };
     let Some(token) = line(&token, deadline) else {
-        return Instance::default();
+        return CloudFacts::default();
     };
     let read = |path: &'static str| {
         let request = Request {
@@ -157,14 +136,14 @@ fn aws(deadline: Instant) -> Instance {
         };
         line(&request, deadline)
     };
-    Instance {
+    CloudFacts {
         instance_id: read("/latest/meta-data/instance-id"),
         instance_type: read("/latest/meta-data/instance-type"),
         region: read("/latest/meta-data/placement/region"),
         zone: read("/latest/meta-data/placement/availability-zone"),
         zone_id: read("/latest/meta-data/placement/availability-zone-id"),
         placement_group: read("/latest/meta-data/placement/group-name"),
-        fault_domain: None,
+        ..CloudFacts::default()
     }
 }
 
@@ -180,7 +159,7 @@ fn get() -> Request<'static> {
 }
 
 /// <https://cloud.google.com/compute/docs/metadata/predefined-metadata-keys>.
-fn google(deadline: Instant) -> Instance {
+fn google(deadline: Instant) -> CloudFacts {
     let read = |path: &'static str| {
         let request = Request {
             host: "metadata.google.internal",
@@ -192,7 +171,7 @@ fn google(deadline: Instant) -> Instance {
         line(&request, deadline)
     };
     let zone = read("/computeMetadata/v1/instance/zone").and_then(last_part);
-    Instance {
+    CloudFacts {
         instance_id: read("/computeMetadata/v1/instance/id"),
         instance_type: read("/computeMetadata/v1/instance/machine-type").and_then(last_part),
         // A zone is its region with a letter.
@@ -200,38 +179,38 @@ fn google(deadline: Instant) -> Instance {
             .as_deref()
             .and_then(|zone| Some(zone.rsplit_once('-')?.0.to_owned())),
         zone,
-        ..Instance::default()
+        ..CloudFacts::default()
     }
 }
 
 /// <https://learn.microsoft.com/azure/virtual-machines/instance-metadata-service>. One question, since more than five a
 /// second are refused; in a version whose answer has no user data.
-fn azure(deadline: Instant) -> Instance {
+fn azure(deadline: Instant) -> CloudFacts {
     let request = Request {
         path: "/metadata/instance/compute?api-version=2020-09-01&format=json",
         header: ("Metadata", "true"),
         ..get()
     };
-    ask(SERVICE, &request, deadline).map_or_else(Instance::default, |answer| of_azure(&answer))
+    ask(SERVICE, &request, deadline).map_or_else(CloudFacts::default, |answer| of_azure(&answer))
 }
 
 /// The facts in an answer of Azure's service.
-pub fn of_azure(answer: &[u8]) -> Instance {
+pub fn of_azure(answer: &[u8]) -> CloudFacts {
     let compute: Value = serde_json::from_slice(answer).unwrap_or_default();
     let text = |key: &str| compute.get(key).and_then(Value::as_str).and_then(fact);
-    Instance {
+    CloudFacts {
         instance_id: text("vmId"),
         instance_type: text("vmSize"),
         region: text("location"),
         zone: text("zone"),
-        zone_id: None,
         placement_group: text("placementGroupId"),
         fault_domain: text("platformFaultDomain"),
+        ..CloudFacts::default()
     }
 }
 
 /// <https://docs.oracle.com/iaas/Content/Compute/Tasks/gettingmetadata.htm>, key by key: the whole answer has user data.
-fn oracle(deadline: Instant) -> Instance {
+fn oracle(deadline: Instant) -> CloudFacts {
     let read = |path: &'static str| {
         let request = Request {
             path,
@@ -240,13 +219,13 @@ fn oracle(deadline: Instant) -> Instance {
         };
         line(&request, deadline)
     };
-    Instance {
+    CloudFacts {
         instance_id: read("/opc/v2/instance/id"),
         instance_type: read("/opc/v2/instance/shape"),
         region: read("/opc/v2/instance/canonicalRegionName"),
         zone: read("/opc/v2/instance/availabilityDomain"),
         fault_domain: read("/opc/v2/instance/faultDomain"),
-        ..Instance::default()
+        ..CloudFacts::default()
     }
 }
 

@@ -6,9 +6,10 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher24;
+use weir_record::CloudFacts;
 
 use crate::clock;
-use crate::cloud::{self, Cloud, Instance};
+use crate::cloud;
 use crate::ethtool::Driver;
 
 /// Environment variable in which a lab names its link.
@@ -54,22 +55,10 @@ pub struct HostFacts {
     pub rmem_max: Option<u64>,
     /// `net.core.wmem_max`, bytes.
     pub wmem_max: Option<u64>,
-    /// Cloud, as the firmware tells.
-    pub cloud: Option<String>,
-    /// Region, from `WEIR_REGION` or the cloud's metadata service.
-    pub region: Option<String>,
-    /// Zone as this account names it, from the metadata service like the five that follow.
-    pub zone: Option<String>,
-    /// Zone as all accounts name it.
-    pub zone_id: Option<String>,
-    /// Instance.
-    pub instance_id: Option<String>,
-    /// Instance type, from `WEIR_INSTANCE_TYPE`, the metadata service or the firmware.
-    pub instance_type: Option<String>,
-    /// Placement group.
-    pub placement_group: Option<String>,
-    /// Fault domain.
-    pub fault_domain: Option<String>,
+    /// What its cloud tells it: the cloud by the firmware, region and type of the instance from `WEIR_REGION` and
+    /// `WEIR_INSTANCE_TYPE` where they are set, all else from the metadata service.
+    #[serde(flatten)]
+    pub instance: CloudFacts,
     /// Firmware of the interface's card.
     pub firmware: Option<String>,
     /// Queues of the interface in use.
@@ -122,8 +111,11 @@ impl HostFacts {
             mtu: peer.and_then(route_mtu),
             rmem_max: line("/proc/sys/net/core/rmem_max").and_then(|value| value.parse().ok()),
             wmem_max: line("/proc/sys/net/core/wmem_max").and_then(|value| value.parse().ok()),
-            region: std::env::var("WEIR_REGION").ok(),
-            instance_type: std::env::var("WEIR_INSTANCE_TYPE").ok(),
+            instance: CloudFacts {
+                region: std::env::var("WEIR_REGION").ok(),
+                instance_type: std::env::var("WEIR_INSTANCE_TYPE").ok(),
+                ..CloudFacts::default()
+            },
             machine: line("/etc/machine-id")
                 .filter(|id| !id.is_empty())
                 .map(|id| digest(&id)),
@@ -141,8 +133,8 @@ impl HostFacts {
             lab_link: std::env::var(LAB_LINK_VARIABLE).ok(),
             ..HostFacts::default()
         };
-        if let Some((cloud, instance)) = cloud::this_host() {
-            facts.add_instance(*cloud, instance.clone());
+        if let Some(told) = cloud::this_host() {
+            facts.add_instance(told.clone());
         }
         if let Some(interface) = peer.and_then(interface_towards) {
             facts.add_interface(interface);
@@ -150,15 +142,13 @@ impl HostFacts {
         facts
     }
 
-    fn add_instance(&mut self, cloud: Cloud, instance: Instance) {
-        self.cloud = Some(cloud.as_str().to_owned());
-        self.region = self.region.take().or(instance.region);
-        self.instance_type = self.instance_type.take().or(instance.instance_type);
-        self.zone = instance.zone;
-        self.zone_id = instance.zone_id;
-        self.instance_id = instance.instance_id;
-        self.placement_group = instance.placement_group;
-        self.fault_domain = instance.fault_domain;
+    fn add_instance(&mut self, told: CloudFacts) {
+        let named = std::mem::take(&mut self.instance);
+        self.instance = CloudFacts {
+            region: named.region.or(told.region),
+            instance_type: named.instance_type.or(told.instance_type),
+            ..told
+        };
     }
 
     fn add_interface(&mut self, name: String) {
@@ -352,20 +342,25 @@ mod tests {
     fn what_the_environment_names_goes_before_what_the_cloud_says() {
         let text = |text: &str| Some(text.to_owned());
         let mut facts = HostFacts {
-            region: text("mine"),
+            instance: CloudFacts {
+                region: text("mine"),
+                ..CloudFacts::default()
+            },
             ..HostFacts::default()
         };
-        let instance = Instance {
+        let told = CloudFacts {
+            cloud: text("aws"),
             region: text("eu-west-1"),
             instance_type: text("c5n.large"),
             instance_id: text("i-1"),
-            ..Instance::default()
+            ..CloudFacts::default()
         };
-        facts.add_instance(Cloud::Aws, instance);
+        facts.add_instance(told);
+        let found = facts.instance;
         assert_eq!(
-            (facts.region, facts.instance_type),
+            (found.region, found.instance_type),
             (text("mine"), text("c5n.large"))
         );
-        assert_eq!((facts.cloud, facts.instance_id), (text("aws"), text("i-1")));
+        assert_eq!((found.cloud, found.instance_id), (text("aws"), text("i-1")));
     }
 }

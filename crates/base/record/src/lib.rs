@@ -2,6 +2,7 @@
 //! in JSON, and how two rows become one. It must not know how a record was measured, nor how it is stored.
 
 mod cells;
+mod cloud;
 mod load;
 mod media;
 mod mesh;
@@ -15,6 +16,7 @@ mod testbed;
 mod watch;
 
 pub use cells::{Cell, CellError, Cells, Value, ValueRef};
+pub use cloud::CloudFacts;
 pub use load::{LoadFailure, LoadHistogram, LoadMetric, LoadSecond, ViewerSecond};
 pub use media::{FlowChange, FrameSecond, MediaEvent, RecvSecond, SendSecond};
 pub use mesh::{MeshEnd, MeshTest};

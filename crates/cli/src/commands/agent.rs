@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::args::{AgentArgs, GlobalOptions};
-use serde_json::{Value, json};
+use serde_json::json;
 use weir_measure::agent::{Agent, AgentConfig};
 use weir_measure::{Limits, MeasureError, Stop};
 use weir_net::host::HostFacts;
@@ -61,7 +61,7 @@ fn announce(agent: &Agent, args: &AgentArgs, global: &GlobalOptions, guarded: bo
             "udp_ports": ports,
             "stamp": stamp,
             "token": guarded,
-            "host": instance(&HostFacts::read(None)),
+            "host": HostFacts::read(None).instance,
         });
         return print(&format!("{line}\n"));
     }
@@ -88,20 +88,6 @@ fn announce(agent: &Agent, args: &AgentArgs, global: &GlobalOptions, guarded: bo
         say("weir agent: no token, so loopback only; set --token-file or WEIR_TOKEN to serve other hosts");
     }
     Ok(())
-}
-
-/// What the cloud tells this host about itself.
-fn instance(facts: &HostFacts) -> Value {
-    json!({
-        "cloud": facts.cloud,
-        "region": facts.region,
-        "zone": facts.zone,
-        "zone_id": facts.zone_id,
-        "instance_id": facts.instance_id,
-        "instance_type": facts.instance_type,
-        "placement_group": facts.placement_group,
-        "fault_domain": facts.fault_domain,
-    })
 }
 
 fn is_loopback(address: IpAddr) -> bool {

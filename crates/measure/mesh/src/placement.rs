@@ -1,32 +1,11 @@
 //! Whether machines are where and what they were ordered to be: a hosts file beside what the cloud's metadata service told the
 //! machine itself. It must not know how either was asked.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use weir_record::CloudFacts;
 
 use crate::hosts::Host;
 use crate::place::cloud;
-
-/// What the metadata service says about a machine, of the facts that an agent prints; none where it says nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Told {
-    /// Cloud, by any of its names.
-    pub cloud: Option<String>,
-    /// Region.
-    pub region: Option<String>,
-    /// Zone as this account names it.
-    pub zone: Option<String>,
-    /// Zone as all accounts name it.
-    pub zone_id: Option<String>,
-    /// Instance.
-    pub instance_id: Option<String>,
-    /// Its type.
-    pub instance_type: Option<String>,
-    /// Placement group.
-    pub placement_group: Option<String>,
-    /// Fault domain.
-    pub fault_domain: Option<String>,
-}
 
 /// Something that is not as it was ordered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -48,7 +27,7 @@ impl std::fmt::Display for Misplaced {
 
 /// What of a host is not as ordered. What its cloud does not tell is taken as ordered.
 #[must_use]
-pub fn misplaced(host: &Host, told: &Told) -> Vec<Misplaced> {
+pub fn misplaced(host: &Host, told: &CloudFacts) -> Vec<Misplaced> {
     let Some(told_cloud) = &told.cloud else {
         return Vec::new();
     };
@@ -119,7 +98,7 @@ mod tests {
             .remove(0)
     }
 
-    fn told(pairs: &[(&str, &str)]) -> Told {
+    fn told(pairs: &[(&str, &str)]) -> CloudFacts {
         let object: serde_json::Map<String, serde_json::Value> = pairs
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).into()))
@@ -127,7 +106,7 @@ mod tests {
         serde_json::from_value(object.into()).unwrap()
     }
 
-    fn said(host: &Host, told: &Told) -> Vec<String> {
+    fn said(host: &Host, told: &CloudFacts) -> Vec<String> {
         misplaced(host, told).iter().map(Misplaced::to_string).collect()
     }
 
@@ -201,7 +180,7 @@ mod tests {
     #[test]
     fn a_host_that_nobody_told_anything_is_taken_as_it_is() {
         let ordered = host("place: 'aws:us-east-1', zone: us-east-1a, placement-group: weir-ab12");
-        assert_eq!(said(&ordered, &Told::default()), [""; 0]);
+        assert_eq!(said(&ordered, &CloudFacts::default()), [""; 0]);
         // A place of one's own may be anywhere.
         let own = host("latitude: 52.5, longitude: 13.4");
         assert_eq!(said(&own, &told(&[("cloud", "azure")])), [""; 0]);

@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::{Limits, TestShape};
 use crate::filter::Over;
 use crate::hosts::Host;
-use crate::placement::Told;
 use crate::rounds::Pair;
+use weir_record::CloudFacts;
 
 #[cfg(feature = "programs")]
 pub use resume::ResumeError;
@@ -36,7 +36,7 @@ pub struct Ready {
     /// Its clock less ours, seconds.
     pub clock_ahead_s: i64,
     /// What its cloud tells it about itself; none where its agent does not say.
-    pub told: Option<Told>,
+    pub told: Option<CloudFacts>,
 }
 
 /// Why something could not be done on a host.

@@ -18,11 +18,11 @@ use crate::estimate::TestShape;
 use crate::fault::shown;
 use crate::filter::Over;
 use crate::hosts::Host;
-use crate::placement::Told;
 use crate::process::{self, Finished, Input, Output};
 use crate::programs::Programs;
 use crate::rounds::Pair;
 use crate::run::{Fault, FaultKind, Ready};
+use weir_record::CloudFacts;
 
 /// Time for a short command on a host.
 const SHORT: Duration = Duration::from_secs(30);
@@ -371,7 +371,7 @@ fn ready_of(facts: &str, now_s: i64) -> Ready {
 }
 
 /// What an agent's first line says that its cloud told the host; none for one of an older version.
-fn told_of(said: &str) -> Option<Told> {
+fn told_of(said: &str) -> Option<CloudFacts> {
     let line: serde_json::Value = serde_json::from_str(said.lines().last()?).ok()?;
     serde_json::from_value(line.get("host")?.clone()).ok()
 }

@@ -39,7 +39,7 @@ fn request(stream: &TcpStream) -> Asked {
 }
 
 /// What `cloud` says if its service answers by `answer`, and how long it took.
-fn told(cloud: Cloud, answer: impl Fn(&Asked, &mut TcpStream) + Send + 'static) -> (Instance, Duration) {
+fn told(cloud: Cloud, answer: impl Fn(&Asked, &mut TcpStream) + Send + 'static) -> (CloudFacts, Duration) {
     let namespace = namespace();
     let listener = namespace.run(|| TcpListener::bind(SERVICE)).unwrap().unwrap();
     // The thread ends with the process: a service does not know who will still ask.
@@ -98,13 +98,13 @@ fn aws_answers(asked: &Asked, stream: &mut TcpStream) {
 fn aws_is_asked_with_a_token() {
     isolated!();
     let (instance, _) = told(Cloud::Aws, aws_answers);
-    let expected = Instance {
+    let expected = CloudFacts {
         region: is("eu-west-1"),
         zone: is("eu-west-1a"),
         zone_id: is("euw1-az3"),
         instance_id: is("i-1234567890abcdef0"),
         instance_type: is("c5n.9xlarge"),
-        ..Instance::default()
+        ..CloudFacts::default()
     };
     assert_eq!(instance, expected);
 }
@@ -136,16 +136,16 @@ fn google_answers_with_its_flavour() {
         }
     };
     let (instance, _) = told(Cloud::Google, answers("Metadata-Flavor: Google\r\n"));
-    let expected = Instance {
+    let expected = CloudFacts {
         region: is("europe-west1"),
         zone: is("europe-west1-b"),
         instance_id: is("152986662232938449"),
         instance_type: is("n2-standard-8"),
-        ..Instance::default()
+        ..CloudFacts::default()
     };
     assert_eq!(instance, expected);
     // Somebody else at that address.
-    assert_eq!(told(Cloud::Google, answers("")).0, Instance::default());
+    assert_eq!(told(Cloud::Google, answers("")).0, CloudFacts::default());
 }
 
 #[test]
@@ -165,13 +165,13 @@ fn azure_is_asked_once() {
                 "vmId":"02aab8a4-74ef-476e-8182-f6d2ba4166a6","vmSize":"Standard_D8s_v5","zone":"3"}"#,
         );
     });
-    let expected = Instance {
+    let expected = CloudFacts {
         region: is("westeurope"),
         zone: is("3"),
         instance_id: is("02aab8a4-74ef-476e-8182-f6d2ba4166a6"),
         instance_type: is("Standard_D8s_v5"),
         fault_domain: is("1"),
-        ..Instance::default()
+        ..CloudFacts::default()
     };
     assert_eq!(instance, expected);
 }
@@ -194,13 +194,13 @@ fn oracle_is_asked_key_by_key() {
         };
         ok(stream, "", body);
     });
-    let expected = Instance {
+    let expected = CloudFacts {
         region: is("eu-frankfurt-1"),
         zone: is("EMIr:EU-FRANKFURT-1-AD-1"),
         instance_id: is("ocid1.instance.oc1.eu-frankfurt-1.antheljtexample"),
         instance_type: is("VM.Standard.E4.Flex"),
         fault_domain: is("FAULT-DOMAIN-3"),
-        ..Instance::default()
+        ..CloudFacts::default()
     };
     assert_eq!(instance, expected);
 }
@@ -209,7 +209,7 @@ fn oracle_is_asked_key_by_key() {
 /// time to start threads; a client without a limit would wait for ever.
 fn gives_nothing(cloud: Cloud, answer: impl Fn(&Asked, &mut TcpStream) + Send + 'static) {
     let (instance, took) = told(cloud, answer);
-    assert_eq!(instance, Instance::default());
+    assert_eq!(instance, CloudFacts::default());
     assert!(took < 10 * LIMIT, "{took:?}");
 }
 
@@ -251,7 +251,7 @@ fn nobody_at_the_address_gives_nothing() {
     let namespace = namespace();
     assert_eq!(
         namespace.run(|| instance(Cloud::Aws)).unwrap(),
-        Instance::default()
+        CloudFacts::default()
     );
 }
 

@@ -73,8 +73,8 @@ fn measure(session: &mut Session, shape: &TestShape, stop: &Stop) -> Result<Mesh
         unix_ns: clock::unix_ns(),
         source: "weir".into(),
         details: json!({
-            "from_instance": HostFacts::read(Some(session.address().ip())).instance_type,
-            "to_instance": session.remote_host.instance_type,
+            "from_instance": HostFacts::read(Some(session.address().ip())).instance.instance_type,
+            "to_instance": session.remote_host.instance.instance_type,
         }),
         ..MeshTest::default()
     };

@@ -219,8 +219,8 @@ impl Host<'_> {
     }
 
     fn instance_type(&self) -> Option<Check> {
-        let has = self.facts.instance_type.clone()?;
-        let starts: &[&str] = match self.facts.cloud.as_deref()? {
+        let has = self.facts.instance.instance_type.clone()?;
+        let starts: &[&str] = match self.facts.instance.cloud.as_deref()? {
             "aws" => &["t2.", "t3.", "t3a.", "t4g."],
             "google" => &["e2-micro", "e2-small", "e2-medium", "f1-", "g1-"],
             "azure" => &["Standard_B"],

@@ -1,5 +1,5 @@
 use weir_net::host::HostFacts;
-use weir_record::Side;
+use weir_record::{CloudFacts, Side};
 use weir_units::Rate;
 
 use super::*;
@@ -19,8 +19,11 @@ fn fit() -> HostFacts {
         rmem_max: Some(8 << 20),
         wmem_max: Some(4 << 20),
         open_files: Some(1_024),
-        cloud: text("aws"),
-        instance_type: text("c5n.4xlarge"),
+        instance: CloudFacts {
+            cloud: text("aws"),
+            instance_type: text("c5n.4xlarge"),
+            ..CloudFacts::default()
+        },
         queues: Some(8),
         queues_max: Some(8),
         rx_ring: Some(4_096),
@@ -139,7 +142,7 @@ fn each_fact_that_is_amiss_is_named_with_what_mends_it() {
         "Use a faster interface than eth0, or a lower rate.",
     );
     one(
-        |host| host.instance_type = Some("t3.micro".into()),
+        |host| host.instance.instance_type = Some("t3.micro".into()),
         InstanceType,
         warning,
         "Use an instance type whose CPU and network do not run on credits.",

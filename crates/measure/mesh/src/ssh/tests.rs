@@ -144,9 +144,9 @@ fn a_host_is_prepared_tested_and_left_as_it_was() {
         "{ready:?}"
     );
     // What its agent printed when it began to listen.
-    let told = Told {
+    let told = CloudFacts {
         zone: Some("us-east-1a".into()),
-        ..Told::default()
+        ..CloudFacts::default()
     };
     assert_eq!(ready.told, Some(told));
     let place = executor.folder(0);

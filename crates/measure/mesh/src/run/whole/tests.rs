@@ -14,7 +14,7 @@ use super::*;
 use crate::estimate::Limits;
 use crate::filter::Over;
 use crate::place::PlaceName;
-use crate::placement::Told;
+use weir_record::CloudFacts;
 
 const SECOND: u64 = 1_000_000_000;
 const BEGUN: u64 = 1_000 * SECOND;
@@ -33,7 +33,7 @@ struct Modelled<'m> {
     /// Hosts that cannot be prepared.
     denied: Vec<usize>,
     /// What the first host's cloud tells it.
-    told: Option<Told>,
+    told: Option<CloudFacts>,
     /// Details of every test.
     details: serde_json::Value,
     stopped_at: Option<u64>,
@@ -397,7 +397,7 @@ fn agents_live_three_times_as_long_as_the_busiest_host_is_needed() {
 }
 
 /// Two hosts of one region, tested over both kinds of addresses; the cloud says that the first is elsewhere.
-fn misplaced_pair(strict_placement: bool) -> (Order, Told) {
+fn misplaced_pair(strict_placement: bool) -> (Order, CloudFacts) {
     let mut order = order(2, &[(0, 1), (0, 1)], Limits::default());
     order.over = vec![Over::Private, Over::Public];
     order.strict_placement = strict_placement;
@@ -405,10 +405,10 @@ fn misplaced_pair(strict_placement: bool) -> (Order, Told) {
         host.place = PlaceName::new("aws", "us-east-1");
         host.private_address = "10.77.0.4".into();
     }
-    let told = Told {
+    let told = CloudFacts {
         cloud: Some("aws".into()),
         region: Some("us-east-2".into()),
-        ..Told::default()
+        ..CloudFacts::default()
     };
     (order, told)
 }
