@@ -35,7 +35,9 @@ pub use link::{
 };
 pub use nginx::nginx;
 pub use noise::Noise;
-pub use process::{Finished, Running, binary, ran, run, run_within, started, wait_until, weir, weir_line};
+pub use process::{
+    Finished, Running, binary, engine, ran, run, run_within, started, wait_until, weir, weir_line,
+};
 pub use relay::{Datagram, HELLO_ACK, MTU_PROBE, RTT_REPLY, RTT_REQUEST, Relay};
 pub use report_file::unpacked;
 pub use shared_data::shared_data;

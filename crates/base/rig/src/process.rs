@@ -270,3 +270,13 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
     );
     done.stdout
 }
+
+/// The engine of launches in `PATH`, OpenTofu or Terraform; none if neither is there.
+pub fn engine() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    ["tofu", "terraform"]
+        .iter()
+        .flat_map(|program| folders.iter().map(move |folder| folder.join(program)))
+        .find(|program| program.is_file())
+}

@@ -5,8 +5,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::aws_server::{LAUNCH, in_the_cloud, missing, nothing_is_left, start_server};
-use super::engines::{engine, kill_engines};
-use weir_rig::{LIMIT, Running, SCRATCH, isolated, run_within, see_own_processes, weir_line};
+use super::engines::kill_engines;
+use weir_rig::{LIMIT, Running, SCRATCH, engine, isolated, run_within, see_own_processes, weir_line};
 
 const REGIONS: [&str; 2] = ["eu-west-1", "us-east-1"];
 const KILLS: u32 = 20;

@@ -1,11 +1,14 @@
 //! Rows of households, as they are written and as they are found in a run that is continued or merged.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
+use weir_measure::{Progress, Sink};
 use weir_population::Played;
 use weir_results::{HouseholdNeighbour, Record, Run, Store, StoreError, Table};
 
 use super::Failure;
+use crate::commands::run_store::OpenRun;
 
 /// Rows of a run, by household; neighbours before sessions, variants in their order.
 #[derive(Default)]
@@ -46,15 +49,35 @@ impl Rows {
         households.take_while(is_whole).count() as u64
     }
 
-    /// Whether it has a row: a household that was being written when the run was killed is partly there.
-    pub fn has(&self, row: &Record) -> bool {
+    /// Hands on the rows of a household, and records those that are not there: of one that was being written when the run was
+    /// killed, some are.
+    pub fn go_on(&self, played: Vec<Played>, run: &OpenRun<'_>, mut take_up: impl FnMut(&Record)) {
+        for row in rows(played) {
+            take_up(&row);
+            if !self.has(&row) {
+                run.record(row);
+            }
+        }
+    }
+
+    fn has(&self, row: &Record) -> bool {
         let rows = household(row).and_then(|household| self.0.get(&household));
         rows.is_some_and(|rows| rows.contains(row))
     }
 }
 
+/// Progress after a share of the work, above 0.
+pub fn progress(began: Instant, share: f64) -> Progress {
+    let elapsed_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    Progress {
+        elapsed_ns,
+        total_ns: (elapsed_ns as f64 / share) as u64,
+        ..Progress::default()
+    }
+}
+
 /// The rows of a household in the order in which they are written: those that mark it as whole last.
-pub fn rows(variants: Vec<Played>) -> impl Iterator<Item = Record> {
+fn rows(variants: Vec<Played>) -> impl Iterator<Item = Record> {
     let mut neighbours: Vec<HouseholdNeighbour> = Vec::new();
     let mut sessions = Vec::new();
     for played in variants {

@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use weir_measure::{Progress, Sink, Stop};
+use weir_measure::{Sink, Stop};
 use weir_net::host::HostFacts;
 use weir_population::{
     Collected, Grid, GridSummary, Plan, Population, Shard, Summary, named, play_all, play_some, populations,
 };
 use weir_results::{Outcome, Record, Run, RunId, Store};
 
-use super::household_rows::{Rows, rows};
+use super::household_rows::{Rows, progress};
 use super::{Failure, scenario_text};
 use crate::args::{GlobalOptions, HouseholdOptions, RunIn, RunName};
 use crate::commands::output::say;
@@ -274,16 +274,12 @@ impl Playing<'_> {
         let before = self.before.0.values().take(self.plan.done as usize);
         before.flatten().for_each(|row| take_up(&mut collected, row));
         let began = Instant::now();
-        let mut played = 0;
+        let (mut played, whole) = (0.0, (self.plan.count() - self.plan.done) as f64);
         let made = play_all(self.population, &self.plan, &|| stop.is_set(), |variants| {
-            for row in rows(variants) {
-                take_up(&mut collected, &row);
-                if !self.before.has(&row) {
-                    run.record(row);
-                }
-            }
-            played += 1;
-            run.progress(self.progress(played, began));
+            self.before
+                .go_on(variants, &run, |row| take_up(&mut collected, row));
+            played += 1.0;
+            run.progress(progress(began, played / whole));
         });
         let end = Ended::of(&made, stop);
         let (id, outcome) = (run.id(), end.outcome());
@@ -296,17 +292,6 @@ impl Playing<'_> {
             notes: kept.notes(),
         };
         shown.show(store, &found, global)
-    }
-
-    fn progress(&self, played: u64, began: Instant) -> Progress {
-        let elapsed_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let whole = self.plan.count() - self.plan.done;
-        let total_ns = u128::from(elapsed_ns) * u128::from(whole) / u128::from(played);
-        Progress {
-            elapsed_ns,
-            total_ns: u64::try_from(total_ns).unwrap_or(u64::MAX),
-            ..Progress::default()
-        }
     }
 }
 

@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use weir_measure::{Progress, Sink, Stop};
+use weir_measure::{Sink, Stop};
 use weir_net::host::HostFacts;
 use weir_population::{Plan, Population, PopulationError, Round, Shard, Tuner, Tuning, pace_list, play_all};
 use weir_results::{Outcome, Record};
 
-use super::household_rows::{Rows, rows};
+use super::household_rows::{Rows, progress};
 use super::{Failure, households};
 use crate::args::{GlobalOptions, LabTuneArgs};
 use crate::commands::result::StoredResult;
@@ -158,12 +158,8 @@ impl Search {
             played += (plan.done - round.from) * round.variants.len() as u64;
             play_all(&population, &plan, &|| stop.is_set(), |variants| {
                 played += variants.len() as u64;
-                for row in rows(variants) {
-                    take_up(&mut self.tuner, &row);
-                    if !self.before.has(&row) {
-                        run.record(row);
-                    }
-                }
+                self.before
+                    .go_on(variants, run, |row| take_up(&mut self.tuner, row));
                 run.progress(progress(began, played as f64 / whole as f64));
             })?;
             if stop.is_set() {
@@ -172,15 +168,6 @@ impl Search {
             self.tuner.end_round();
         }
         Ok(())
-    }
-}
-
-fn progress(began: Instant, share: f64) -> Progress {
-    let elapsed_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    Progress {
-        elapsed_ns,
-        total_ns: (elapsed_ns as f64 / share) as u64,
-        ..Progress::default()
     }
 }
 

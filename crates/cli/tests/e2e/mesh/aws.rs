@@ -10,9 +10,9 @@ use std::io::Write;
 use serde_json::Value;
 
 use super::aws_server::{LAUNCH, aws, has, in_the_cloud, missing, nothing_is_left, start_server};
-use super::engines::{engine, kill_engines};
+use super::engines::kill_engines;
 use super::{sweep_aws, weir};
-use weir_rig::{Finished, LIMIT, Running, isolated, run_within, wait_until};
+use weir_rig::{Finished, LIMIT, Running, engine, isolated, run_within, wait_until};
 
 const REGIONS: [&str; 2] = ["eu-west-1", "us-east-1"];
 

@@ -9,8 +9,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::engines::engine;
-use weir_rig::{LIMIT, Running, run, run_within, wait_until};
+use weir_rig::{LIMIT, Running, engine, run, run_within, wait_until};
 
 const MIRROR: &str = "WEIR_TERRAFORM_MIRROR";
 const SERVER: &str = "127.0.0.1:5055";

@@ -1,19 +1,10 @@
-//! The engine of launches, OpenTofu or Terraform, as a program and as processes. Soak tests use it, too.
+//! Processes of the engine of launches, OpenTofu or Terraform. Soak tests use it, too.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use weir_rig::{LIMIT, wait_until};
-
-pub fn engine() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap();
-    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    ["tofu", "terraform"]
-        .iter()
-        .flat_map(|program| folders.iter().map(move |folder| folder.join(program)))
-        .find(|program| program.is_file())
-}
 
 /// Processes whose command line begins so, in the namespace of the test.
 fn processes(program: &Path) -> Vec<String> {

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::engines::{engine, kill_engines};
+use super::engines::kill_engines;
 use super::{make_bridge, mesh, weir};
 use crate::documented;
-use weir_rig::{LIMIT, Running, isolated, run, wait_until};
+use weir_rig::{LIMIT, Running, engine, isolated, run, wait_until};
 
 const MAKER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/make_namespaces.sh");
 /// Three places, three machines.

@@ -12,6 +12,7 @@ use std::process::Command;
 use weir_mesh::cloud::network::{Mtu, Network, Placement};
 use weir_mesh::cloud::{Arch, Image, Keys, Launch, Own, Zone};
 use weir_mesh::place::PlaceName;
+use weir_rig::engine;
 
 const PLACES: [&str; 4] = [
     "aws:eu-west-1",
@@ -144,15 +145,6 @@ fn modules_are_as_they_were_when_they_were_looked_through() {
 fn not_checked(what: &str, why: &str) {
     let text = format!("\n*** NOT CHECKED {what}: {why} ***\n");
     std::io::stderr().write_all(text.as_bytes()).unwrap();
-}
-
-fn engine() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap();
-    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    ["tofu", "terraform"]
-        .iter()
-        .flat_map(|program| folders.iter().map(move |folder| folder.join(program)))
-        .find(|program| program.is_file())
 }
 
 #[test]
