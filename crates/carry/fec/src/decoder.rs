@@ -5,7 +5,6 @@
 //! equation, and elimination is done on coefficients alone, some hundred bytes per equation; symbols are touched only
 //! once they yield a packet that is still wanted. A stream with much reordering thus costs little more than one in
 //! order: most packets arrive before their equations could be solved.
-//! little more than one in order: by the time the equations could be solved, their packets have mostly come.
 
 mod config;
 mod equations;

@@ -2,6 +2,8 @@
 //! must not know what the symbols are.
 
 // Each kernel has the same three functions. What differs between them stays in their modules.
+#[cfg(target_arch = "x86_64")]
+mod gfni;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
@@ -17,13 +19,21 @@ pub enum Kernel {
     Ssse3,
     /// The same with 32 bytes.
     Avx2,
-    /// The same with 16 bytes, on 64-bit Arm.
+    /// Products of 64 bytes with a matrix of bits, on x86-64 with GFNI and AVX-512.
+    Gfni,
+    /// Shuffles of 16 bytes, on 64-bit Arm.
     Neon,
 }
 
 impl Kernel {
     /// All of them, the slowest first.
-    pub const ALL: [Kernel; 4] = [Kernel::Portable, Kernel::Ssse3, Kernel::Avx2, Kernel::Neon];
+    pub const ALL: [Kernel; 5] = [
+        Kernel::Portable,
+        Kernel::Ssse3,
+        Kernel::Avx2,
+        Kernel::Gfni,
+        Kernel::Neon,
+    ];
 
     /// Whether this processor supports it.
     pub fn is_available(self) -> bool {
@@ -33,6 +43,12 @@ impl Kernel {
             Kernel::Ssse3 => std::arch::is_x86_feature_detected!("ssse3"),
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => std::arch::is_x86_feature_detected!("avx2"),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Gfni => {
+                std::arch::is_x86_feature_detected!("gfni")
+                    && std::arch::is_x86_feature_detected!("avx512f")
+                    && std::arch::is_x86_feature_detected!("avx512bw")
+            }
             #[cfg(target_arch = "aarch64")]
             Kernel::Neon => std::arch::is_aarch64_feature_detected!("neon"),
             #[allow(unreachable_patterns)]
@@ -46,6 +62,7 @@ impl Kernel {
             Kernel::Portable => "portable",
             Kernel::Ssse3 => "ssse3",
             Kernel::Avx2 => "avx2",
+            Kernel::Gfni => "gfni",
             Kernel::Neon => "neon",
         }
     }
@@ -64,7 +81,7 @@ impl Default for Engine {
     }
 }
 
-// The functions of x86 and neon may only be called on processors that have the instructions.
+// The functions of x86, gfni and neon may only be called on processors that have the instructions.
 #[allow(unsafe_code)]
 impl Engine {
     /// The fastest one that this processor supports.
@@ -94,6 +111,9 @@ impl Engine {
         assert_eq!(destination.len(), source.len(), "both symbols have one length");
         match self.kernel {
             #[cfg(target_arch = "x86_64")]
+            // SAFETY: the processor has AVX-512F and AVX-512BW, see `kernel`.
+            Kernel::Gfni => unsafe { gfni::xor_into(destination, source) },
+            #[cfg(target_arch = "x86_64")]
             // SAFETY: the processor has AVX2, see `kernel`.
             Kernel::Avx2 => unsafe { x86::xor_into(destination, source) },
             // The compiler vectorises it with 16 bytes on x86-64 and Arm.
@@ -112,6 +132,9 @@ impl Engine {
             (0, _) => {}
             (1, _) => self.xor_into(destination, source),
             #[cfg(target_arch = "x86_64")]
+            // SAFETY: the processor has GFNI, AVX-512F and AVX-512BW, see `kernel`.
+            (_, Kernel::Gfni) => unsafe { gfni::multiply_add(destination, source, coefficient) },
+            #[cfg(target_arch = "x86_64")]
             // SAFETY: the processor has AVX2, see `kernel`.
             (_, Kernel::Avx2) => unsafe { x86::multiply_add_avx2(destination, source, coefficient) },
             #[cfg(target_arch = "x86_64")]
@@ -129,6 +152,9 @@ impl Engine {
         match (coefficient, self.kernel) {
             (0, _) => symbol.fill(0),
             (1, _) => {}
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the processor has GFNI, AVX-512F and AVX-512BW, see `kernel`.
+            (_, Kernel::Gfni) => unsafe { gfni::multiply(symbol, coefficient) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the processor has AVX2, see `kernel`.
             (_, Kernel::Avx2) => unsafe { x86::multiply_avx2(symbol, coefficient) },

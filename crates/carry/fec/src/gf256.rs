@@ -13,6 +13,10 @@ const INVERSE: [u8; 256] = inverses();
 /// The products of each coefficient with the 16 low and the 16 high nibbles: the tables of a byte shuffle.
 pub(crate) static NIBBLES: [NibbleTable; 256] = nibble_tables();
 
+/// The product with each coefficient as a matrix over GF(2), as GFNI's affine instruction takes it: the row of bit i of the
+/// product is byte 7 - i; its bit j says whether bit j of the factor counts.
+pub(crate) static MATRICES: [u64; 256] = matrices();
+
 /// The product of one coefficient with a byte is `low[byte & 15] ^ high[byte >> 4]`.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
@@ -90,6 +94,25 @@ const fn nibble_tables() -> [NibbleTable; 256] {
         coefficient += 1;
     }
     tables
+}
+
+const fn matrices() -> [u64; 256] {
+    let mut matrices = [0; 256];
+    let mut coefficient = 0;
+    while coefficient < 256 {
+        let mut column = 0;
+        while column < 8 {
+            let product = multiply(coefficient as u8, 1 << column) as u64;
+            let mut row = 0;
+            while row < 8 {
+                matrices[coefficient] |= (product >> row & 1) << (8 * (7 - row) + column);
+                row += 1;
+            }
+            column += 1;
+        }
+        coefficient += 1;
+    }
+    matrices
 }
 
 #[cfg(test)]
