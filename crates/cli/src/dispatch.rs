@@ -1,13 +1,11 @@
 //! From a command line to the exit status: picks the command, connects signals and logging, prints what failed.
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use tracing_subscriber::EnvFilter;
-use weir_measure::Stop;
 
 use crate::args::{Cli, Command};
+use crate::commands::signals::stop_on_signals;
 use crate::commands::{self, Failure};
 
 /// Runs the command of this process's arguments, and returns its exit status (docs/commands).
@@ -59,17 +57,6 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
         }
     };
     done.map(|()| ExitCode::SUCCESS)
-}
-
-/// The first Ctrl-C or termination ends the test and keeps what was measured; the second ends the process.
-pub(crate) fn stop_on_signals() -> Result<Stop, Failure> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        let fail = |error| Failure::environment(format!("cannot handle signals: {error}"));
-        signal_hook::flag::register_conditional_shutdown(signal, 130, flag.clone()).map_err(fail)?;
-        signal_hook::flag::register(signal, flag.clone()).map_err(fail)?;
-    }
-    Ok(Stop::from_flag(flag))
 }
 
 /// Warnings always; with `-v` what sessions do, with `-vv` more. `WEIR_LOG` overrides.

@@ -10,9 +10,9 @@ mod red;
 mod tail_drop;
 
 use crate::packet::Nanos;
-use crate::queue::{QueueAccount, QueueDiscipline, Waiting};
 use crate::random::Stream;
 use crate::spec::{DisciplineSpec, ManagedQueue};
+use crate::waiting::{QueueAccount, QueueDiscipline, Waiting};
 use codel::Codel;
 use dualpi2::DualPi2;
 pub(crate) use fq_codel::FlowHash;

@@ -30,15 +30,16 @@ pub mod segment;
 mod spec;
 mod token_bucket;
 pub mod trace;
+mod waiting;
 
 pub use describe::describe;
 pub use link::{Counters, Link};
 pub use named::{headline, named, profiles};
 pub use packet::{Departure, DropCause, Ecn, FlowKey, Nanos, Packet, Verdict};
 pub use profile::{LinkFlags, Profile, ProfileError};
-pub use queue::FlowAccount;
 pub use spec::{
     CodelSpec, DarkSpan, DirectionSpec, DisciplineSpec, DualPi2Spec, FlowRateCap, FqCodelSpec, Jitter,
     LinkSpec, LongPacketLoss, LossSpec, ManagedQueue, Mtu, PacketRateCap, PieSpec, QueueLimit, QueueSpec,
     RateSpec, RateStep, RedSpec, RouteChoice, RouteSpec, SpecError, TooBig,
 };
+pub use waiting::FlowAccount;

@@ -6,10 +6,10 @@ use weir_stats::{DurationHistogram, LinkDrops};
 use crate::admission::Admission;
 use crate::ecmp::RouteChooser;
 use crate::packet::{Departure, DropCause, FlowKey, Nanos, Packet, Verdict};
-use crate::queue::FlowAccount;
 use crate::random::{Purpose, derive};
 use crate::route::Route;
 use crate::spec::{DirectionSpec, LinkSpec};
+use crate::waiting::FlowAccount;
 
 /// Counters of a direction, in packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,10 +4,11 @@
 use crate::loss::LossProcess;
 use crate::packet::{DropCause, Nanos, Packet};
 use crate::propagation::{Propagation, Settled};
-use crate::queue::{Queue, QueueAccount};
+use crate::queue::Queue;
 use crate::random::{Purpose, Stream};
 use crate::rate::Transmitter;
 use crate::spec::{DarkSpan, Jitter, RouteSpec};
+use crate::waiting::QueueAccount;
 
 /// State of the transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

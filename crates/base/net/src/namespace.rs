@@ -48,9 +48,52 @@ impl NetworkNamespace {
     }
 
     /// Device and inode, which identify the namespace while somebody holds it.
-    pub(crate) fn identity(&self) -> io::Result<(u64, u64)> {
+    fn identity(&self) -> io::Result<(u64, u64)> {
         let found = self.file.metadata()?;
         Ok((found.dev(), found.ino()))
+    }
+
+    /// Numbers of the processes inside, whoever started them, in ascending order. Zombies are left out: they are in no namespace
+    /// any more.
+    ///
+    /// # Errors
+    /// When the namespace or `/proc` cannot be read.
+    pub fn processes(&self) -> io::Result<Vec<u32>> {
+        let entries = fs::read_dir("/proc")?;
+        let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+        let wanted = self.identity()?;
+        let mut found: Vec<u32> = numbers.filter(|id| is_inside(*id, wanted)).collect();
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Kills all processes inside, and those that they start meanwhile; `limit_ms` is how long it waits for each end. Returns how
+    /// many it killed.
+    ///
+    /// # Errors
+    /// When the namespace cannot be read, or a process does not end.
+    pub fn kill_processes(&self, limit_ms: u32) -> io::Result<usize> {
+        let mut killed = 0;
+        loop {
+            let inside = self.processes()?;
+            if inside.is_empty() {
+                return Ok(killed);
+            }
+            for id in inside {
+                // One that has just ended has no handle; one whose number was reused is not in the namespace.
+                let Ok(handle) = ProcessHandle::of(id) else {
+                    continue;
+                };
+                if !is_inside(id, self.identity()?) {
+                    continue;
+                }
+                handle.signal(libc::SIGKILL);
+                if !handle.wait_for_end(limit_ms)? {
+                    return Err(io::Error::other(format!("process {id} does not end")));
+                }
+                killed += 1;
+            }
+        }
     }
 
     /// Runs `work` on a thread inside the namespace and waits for its end.
@@ -165,6 +208,12 @@ impl NetworkNamespace {
             ended: None,
         })
     }
+}
+
+/// Whether a process is in the network namespace of this device and inode.
+fn is_inside(id: u32, wanted: (u64, u64)) -> bool {
+    let found = fs::metadata(format!("/proc/{id}/ns/net"));
+    found.is_ok_and(|found| (found.dev(), found.ino()) == wanted)
 }
 
 impl AsRawFd for NetworkNamespace {

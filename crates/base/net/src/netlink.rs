@@ -5,7 +5,6 @@ use std::net::Ipv6Addr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::calls::result;
-use crate::interface::NAME_BYTES;
 
 /// `nlmsghdr`.
 const HEADER: usize = 16;
@@ -165,7 +164,11 @@ pub(crate) fn add_ipv6(index: i32, address: Ipv6Addr, prefix: u8) -> io::Result<
 
 /// Creates a pair of virtual Ethernet interfaces: `name` in the calling thread's namespace, `peer` in the one that the
 /// descriptor refers to. Names end with a zero.
-pub(crate) fn add_veth(name: &[u8; NAME_BYTES], peer: &[u8; NAME_BYTES], namespace: RawFd) -> io::Result<()> {
+pub(crate) fn add_veth(
+    name: &[u8; libc::IFNAMSIZ],
+    peer: &[u8; libc::IFNAMSIZ],
+    namespace: RawFd,
+) -> io::Result<()> {
     // ifinfomsg, as in set_queue_length.
     let fixed = [0; 16];
     let mut end = fixed.to_vec();

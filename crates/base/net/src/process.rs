@@ -3,12 +3,10 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
 use crate::calls::result;
-use crate::namespace::NetworkNamespace;
 
 /// A handle of a process, safe against reuse of its number.
 #[derive(Debug)]
@@ -156,55 +154,6 @@ fn cpu_ticks_in(text: &str) -> Option<u64> {
         .map_while(|field| field.parse().ok())
         .collect();
     (fields.len() == 4).then(|| fields.iter().sum())
-}
-
-/// Numbers of the processes in a network namespace, whoever started them, in ascending order. Zombies are left out: they are in
-/// no namespace any more.
-///
-/// # Errors
-/// When the namespace or `/proc` cannot be read.
-pub fn in_network(namespace: &NetworkNamespace) -> io::Result<Vec<u32>> {
-    let wanted = namespace.identity()?;
-    let entries = fs::read_dir("/proc")?;
-    let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let mut found: Vec<u32> = numbers.filter(|id| is_inside(*id, wanted)).collect();
-    found.sort_unstable();
-    Ok(found)
-}
-
-/// Whether a process is in the network namespace of this device and inode.
-fn is_inside(id: u32, wanted: (u64, u64)) -> bool {
-    let found = fs::metadata(format!("/proc/{id}/ns/net"));
-    found.is_ok_and(|found| (found.dev(), found.ino()) == wanted)
-}
-
-/// Kills all processes in a network namespace, and those that they start meanwhile; `limit_ms` is how long it waits for each end.
-/// Returns how many it killed.
-///
-/// # Errors
-/// When the namespace cannot be read, or a process does not end.
-pub fn kill_in_network(namespace: &NetworkNamespace, limit_ms: u32) -> io::Result<usize> {
-    let mut killed = 0;
-    loop {
-        let inside = in_network(namespace)?;
-        if inside.is_empty() {
-            return Ok(killed);
-        }
-        for id in inside {
-            // One that has just ended has no handle; one whose number was reused is not in the namespace.
-            let Ok(handle) = ProcessHandle::of(id) else {
-                continue;
-            };
-            if !is_inside(id, namespace.identity()?) {
-                continue;
-            }
-            handle.signal(libc::SIGKILL);
-            if !handle.wait_for_end(limit_ms)? {
-                return Err(io::Error::other(format!("process {id} does not end")));
-            }
-            killed += 1;
-        }
-    }
 }
 
 /// Leaves the terminal: the process no longer gets its signals, and survives its end.

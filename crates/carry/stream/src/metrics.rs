@@ -7,18 +7,10 @@ use weir_alarm::{Exposition, Family, MetricsServer};
 use weir_stats::SenderCounters;
 
 use crate::alarms::Alarms;
-use crate::recv::{RecvSummary, SenderSummary};
-use crate::send::SendSummary;
+use crate::recv::report::FlowMetrics;
+use crate::recv::summary::{RecvSummary, SenderSummary};
+use crate::send::summary::SendSummary;
 use crate::{EventKind, RecvLive, SendLive, StreamError, Watch};
-
-/// A flow of a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct FlowMetrics {
-    /// Packets received in this session.
-    pub received: u64,
-    /// Packets missing in this session.
-    pub missing: u64,
-}
 
 /// What every page has besides totals.
 pub(crate) struct Context<'a> {

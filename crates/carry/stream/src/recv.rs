@@ -1,30 +1,28 @@
 //! The receiver: connects to one sender, or to several of the same stream, and outputs the frames. It must not know how
 //! packets are reassembled or repaired.
 
+mod config;
 mod data;
 #[cfg(test)]
 mod judged_tests;
 mod link;
 mod output;
-mod report;
+pub(crate) mod report;
 mod start;
 mod stream;
-mod summary;
+pub(crate) mod summary;
+mod terms;
 mod watched;
 
-use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use weir_alarm::Hook;
-use weir_control::{Family, Stop};
+use weir_control::Stop;
 use weir_measure::threads_of_cores;
 use weir_net::clock;
-use weir_protect::Demand;
 use weir_record::{FlowChange, FrameSecond, Record, RecvSecond};
 use weir_stream_proto::{Join, ReceiverEvent};
-use weir_wire::Token;
 
 use crate::announce::Announcer;
 use crate::messages::in_words;
@@ -37,45 +35,13 @@ use start::start_stream;
 use stream::Stream;
 use watched::Watched;
 
+pub use config::RecvConfig;
 pub use output::{Conceal, Form, OutputPlan, Target};
 pub use summary::{RecvSummary, SenderSummary};
 
 const NAP: Duration = Duration::from_millis(20);
 /// Time for a slow reader to take the last frames.
 const LAST_FRAMES: Duration = Duration::from_secs(2);
-
-/// What to receive, from whom, and where it goes.
-#[derive(Clone, Debug)]
-pub struct RecvConfig {
-    /// Senders, host names or addresses with optional ports.
-    pub from: Vec<String>,
-    /// IP version.
-    pub family: Family,
-    /// Shared secret; empty for none.
-    pub token: Token,
-    /// How the streams have to be protected.
-    pub demand: Demand,
-    /// How several senders are joined.
-    pub join: Join,
-    /// Maximum number of packet threads. With [`Join::Switch`] there is one.
-    pub threads: Threads,
-    /// How long to wait for missing packets, nanoseconds.
-    pub latency_ns: u64,
-    /// Where frames go. Its budget is `latency_ns`.
-    pub output: OutputPlan,
-    /// Hooks that receive events.
-    pub hooks: Vec<Hook>,
-    /// Where to serve metrics.
-    pub metrics: Option<SocketAddr>,
-    /// How long to try to connect.
-    pub patience: Duration,
-    /// Receive buffer of each flow, bytes; if none, sized for the packets of slightly more than the latency.
-    pub receive_buffer: Option<usize>,
-    /// Whether the kernel may merge packets.
-    pub merge: bool,
-    /// Time after which to end.
-    pub duration: Option<Duration>,
-}
 
 /// Receives until the stream ends, or `stop` is set.
 ///

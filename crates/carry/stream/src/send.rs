@@ -11,6 +11,7 @@ mod following;
 mod load;
 mod session;
 mod stream;
+pub(crate) mod summary;
 mod watched;
 
 use std::net::SocketAddr;
@@ -27,7 +28,7 @@ use stream::Stream;
 use watched::Watched;
 
 pub use config::{FecPlan, Pacing, SendConfig};
-pub use stream::SendSummary;
+pub use summary::SendSummary;
 
 const NAP: Duration = Duration::from_millis(20);
 

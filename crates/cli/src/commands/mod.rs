@@ -38,6 +38,7 @@ mod output;
 mod progress;
 mod result;
 mod run_store;
+pub(crate) mod signals;
 mod tables;
 mod thresholds;
 mod watching;

@@ -144,6 +144,11 @@ fn a_watcher_stores_what_the_kernel_counts_and_outlives_agents_kills_and_new_fil
     watcher.signal("TERM");
     watcher.wait(LIMIT).expect_code(0);
     drop(ams);
+    check_runs();
+}
+
+/// Two runs ended by themselves, one was killed.
+fn check_runs() {
     let runs = ran(0, "runs list --json --db watch.db").json_lines();
     assert!(runs.iter().all(|run| run["kind"] == "watch"), "{runs:?}");
     let outcomes: Vec<&str> = runs.iter().filter_map(|run| run["outcome"].as_str()).collect();

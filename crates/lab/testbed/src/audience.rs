@@ -114,6 +114,57 @@ impl Audience {
     }
 }
 
+/// What an output reaches, and what that costs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reach {
+    /// The output and its audience.
+    #[serde(flatten)]
+    pub audience: Audience,
+    /// What the hit ratio is of, if it was not given.
+    pub catalogue: Option<Catalogue>,
+    /// Viewers who play at the same moment.
+    pub viewers_at_once: f64,
+    /// The whole audience.
+    pub viewers: f64,
+    /// A number of viewers that was asked for.
+    pub wanted: Option<Wanted>,
+    /// Machines that hold the output, the cheapest first.
+    pub costs: Vec<Cost>,
+}
+
+impl Reach {
+    /// Of an audience; with `wanted`, also what that many viewers need.
+    #[must_use]
+    pub fn new(
+        audience: Audience,
+        catalogue: Option<Catalogue>,
+        wanted: Option<u64>,
+        machines: &[Machine],
+    ) -> Self {
+        let wanted = wanted.map(|viewers| Wanted {
+            viewers,
+            hit_ratio: audience.hit_ratio_for(viewers as f64).unwrap_or(0.0),
+        });
+        Self {
+            catalogue,
+            viewers_at_once: audience.viewers_at_once(),
+            viewers: audience.viewers(),
+            wanted,
+            costs: audience.costs(machines),
+            audience,
+        }
+    }
+}
+
+/// An audience that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Wanted {
+    /// Viewers.
+    pub viewers: u64,
+    /// Share of the bytes that caches have to answer; 0 if the origin serves them alone.
+    pub hit_ratio: f64,
+}
+
 /// A kind of machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Machine {

@@ -26,7 +26,7 @@ mod state;
 mod traffic;
 mod workflow;
 
-pub use audience::{Audience, Catalogue, Cost, Machine};
+pub use audience::{Audience, Catalogue, Cost, Machine, Reach, Wanted};
 pub use cache_log::CacheCounts;
 pub use comparison::{Published, PublishedRow, page, rows};
 pub use document::Document;

@@ -28,7 +28,8 @@ pub(crate) struct Sample {
 impl Sample {
     /// What the processes in a namespace have used, and what they say about themselves.
     pub(crate) fn of(namespace: &NetworkNamespace, names: Option<&OwnMetrics>) -> Result<Self, TestbedError> {
-        let inside = process::in_network(namespace)
+        let inside = namespace
+            .processes()
             .map_err(|error| TestbedError::Failed(format!("cannot find the processes of a task: {error}")))?;
         let mut used = Usage::default();
         for one in inside.into_iter().filter_map(process::usage) {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use weir_net::namespace::NetworkNamespace;
-use weir_net::process::{self, ProcessHandle, kill_in_network};
+use weir_net::process::{self, ProcessHandle};
 
 use crate::error::TestbedError;
 
@@ -228,7 +228,8 @@ impl Registry {
             let path = self.namespace_file(&task.namespace);
             // A file that a crash left before the namespace was attached to it opens, too; nobody is in it.
             if let Ok(namespace) = NetworkNamespace::open(&path) {
-                kill_in_network(&namespace, PATIENCE_MS)
+                namespace
+                    .kill_processes(PATIENCE_MS)
                     .map_err(TestbedError::file("end the processes in", &path))?;
             }
             NetworkNamespace::detach_name(&path)

@@ -6,8 +6,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weir_results::Direction;
 
-use crate::options::Survive;
-
 /// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -334,6 +332,16 @@ pub struct Recommendation {
     pub survival: Vec<Survival>,
     /// All of it in words.
     pub sentence: String,
+}
+
+/// What a stream is to survive: it is dark for a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Survive {
+    /// One flow.
+    Flow,
+    /// The route with the most flows.
+    Route,
 }
 
 /// The price of surviving something.

@@ -29,11 +29,11 @@ pub use error::DiagnoseError;
 pub use explained::{Explained, ExplainedBy};
 pub use finding::{
     Cause, Compared, Confidence, Evidence, Finding, FindingName, ForecastCheck, Recommendation, Recovery,
-    Severity, Survival,
+    Severity, Survival, Survive,
 };
 pub use load::{MOST_EARLIER, MOST_WINDOWS, load};
 pub use measured::Measured;
-pub use options::{Options, Survive};
+pub use options::Options;
 pub use transport::{Carried, Stream, Transport};
 pub use twin::{ComparedDelay, ComparedTest, Comparison, Interval, Twin, compare, twin};
 pub use verdicts::{record_diagnosis, record_verdict, verdict};

@@ -1,18 +1,7 @@
 //! What the user may set about a diagnosis.
 
-use serde::{Deserialize, Serialize};
-
+use crate::finding::Survive;
 use crate::transport::Transport;
-
-/// What a stream is to survive: it is dark for a second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Survive {
-    /// One flow.
-    Flow,
-    /// The route with the most flows.
-    Route,
-}
 
 /// What the user may set, and what a recommendation is tried with.
 #[derive(Clone, Copy, Debug, Default)]

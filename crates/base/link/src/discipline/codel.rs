@@ -2,8 +2,8 @@
 //! for a whole interval. It must not know the rate or the flows.
 
 use crate::packet::Nanos;
-use crate::queue::{Fifo, QueueAccount, QueueDiscipline, Waiting};
 use crate::spec::{CodelSpec, QueueLimit};
+use crate::waiting::{Fifo, QueueAccount, QueueDiscipline, Waiting};
 
 /// A drop state that ended less than so many intervals ago resumes at its drop rate (RFC 8289, section 5.5).
 const RESUME_INTERVALS: u64 = 16;

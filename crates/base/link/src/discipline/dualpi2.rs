@@ -3,8 +3,8 @@
 
 use super::periodic::Periodic;
 use crate::packet::Nanos;
-use crate::queue::{Fifo, QueueAccount, QueueDiscipline, Waiting};
 use crate::spec::{DualPi2Spec, QueueLimit};
+use crate::waiting::{Fifo, QueueAccount, QueueDiscipline, Waiting};
 
 /// Both queues.
 pub(crate) struct DualPi2<P> {

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 
 use super::codel::ControlLaw;
 use crate::packet::{FlowKey, Nanos};
-use crate::queue::{Fifo, QueueAccount, QueueDiscipline, Waiting};
 use crate::random::{mix, scale};
 use crate::spec::{FqCodelSpec, QueueLimit};
+use crate::waiting::{Fifo, QueueAccount, QueueDiscipline, Waiting};
 
 /// Maximum number of packets dropped at once from a queue when the limit is reached (section 4.1).
 const MOST_DROPPED: u64 = 64;

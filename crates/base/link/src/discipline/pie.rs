@@ -3,9 +3,9 @@
 
 use super::periodic::Periodic;
 use crate::packet::Nanos;
-use crate::queue::{Fifo, QueueAccount, QueueDiscipline, Waiting};
 use crate::random::Stream;
 use crate::spec::{PieSpec, QueueLimit};
+use crate::waiting::{Fifo, QueueAccount, QueueDiscipline, Waiting};
 
 /// The probability changes in smaller steps while it is small: below the first number, by the step over the second
 /// (section 4.2).

@@ -3,9 +3,9 @@
 //! the gentle variant of RED", 2000). It must not know the rate or the flows.
 
 use crate::packet::Nanos;
-use crate::queue::{Fifo, QueueAccount, QueueDiscipline, Waiting};
 use crate::random::Stream;
 use crate::spec::{QueueLimit, RedSpec};
+use crate::waiting::{Fifo, QueueAccount, QueueDiscipline, Waiting};
 
 /// One queue under RED.
 pub(crate) struct Red<P> {

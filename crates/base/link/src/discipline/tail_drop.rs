@@ -2,8 +2,8 @@
 //! be compared with the disciplines. It must not know why packets arrive faster than they leave.
 
 use crate::packet::Nanos;
-use crate::queue::{Fifo, QueueAccount, QueueDiscipline, Waiting};
 use crate::spec::QueueLimit;
+use crate::waiting::{Fifo, QueueAccount, QueueDiscipline, Waiting};
 
 /// First in, first out; a packet that does not fit is dropped.
 pub(crate) struct TailDrop<P> {

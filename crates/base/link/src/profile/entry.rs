@@ -26,6 +26,29 @@ pub(super) struct Scope<'a> {
     pub(super) table: &'a Table,
 }
 
+/// A value that is checked later, with its key and text for an error.
+#[derive(Clone, Debug)]
+pub(super) struct Placed<T> {
+    pub(super) refusal: SpecError,
+    pub(super) value: T,
+}
+
+impl<T> Placed<T> {
+    pub(super) fn new(place: &Entry, value: T) -> Self {
+        Placed {
+            refusal: place.wrong(""),
+            value,
+        }
+    }
+
+    pub(super) fn wrong(&self, allowed: impl Into<String>) -> SpecError {
+        SpecError {
+            allowed: allowed.into(),
+            ..self.refusal.clone()
+        }
+    }
+}
+
 /// `a` and `b` as `a.b`.
 pub(super) fn joined(scope: &str, key: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';

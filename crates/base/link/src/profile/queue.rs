@@ -4,9 +4,8 @@
 use toml::Value;
 use weir_units::{ByteCount, QueueSize, TimeSpan};
 
-use super::entry::{Entry, Scope};
+use super::entry::{Entry, Placed, Scope};
 use super::loss::share;
-use super::settings::Placed;
 use crate::spec::{
     CodelSpec, DisciplineSpec, DualPi2Spec, FqCodelSpec, ManagedQueue, PieSpec, QueueLimit, QueueSpec,
     RedSpec, SpecError,

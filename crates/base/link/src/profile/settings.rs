@@ -6,7 +6,7 @@ use std::rc::Rc;
 use toml::Value;
 use weir_units::{ByteCount, TimeSpan};
 
-use super::entry::{Entry, Scope};
+use super::entry::{Entry, Placed, Scope};
 use super::loss::{losses, share};
 use super::queue::QueueSetting;
 use super::rates::{MOST_RATE, Rates, rate};
@@ -48,29 +48,6 @@ pub(super) const LEAST_MTU: u32 = 576;
 pub(super) const MOST_MTU: u32 = 65_535;
 const MOST_BURST: u64 = 1_000_000_000;
 const LONGEST_DELAY_NS: u64 = 86_400 * 1_000_000_000;
-
-/// A value that is checked later, with its key and text for an error.
-#[derive(Clone, Debug)]
-pub(super) struct Placed<T> {
-    pub(super) refusal: SpecError,
-    pub(super) value: T,
-}
-
-impl<T> Placed<T> {
-    pub(super) fn new(place: &Entry, value: T) -> Self {
-        Placed {
-            refusal: place.wrong(""),
-            value,
-        }
-    }
-
-    pub(super) fn wrong(&self, allowed: impl Into<String>) -> SpecError {
-        SpecError {
-            allowed: allowed.into(),
-            ..self.refusal.clone()
-        }
-    }
-}
 
 /// Settings of a route, or of all routes of a table.
 #[derive(Clone, Debug, Default)]

@@ -247,24 +247,31 @@ fn the_direction_is_named() {
     );
 }
 
+/// What is said of a route with this queue.
+fn refused_queue(limit: QueueLimit, discipline: DisciplineSpec) -> String {
+    refused(|route| route.queue = QueueSpec::Managed(ManagedQueue { limit, discipline }))
+}
+
+/// The key of a discipline that is refused.
+fn key(discipline: DisciplineSpec) -> String {
+    let message = refused_queue(QueueLimit::Unlimited, discipline);
+    let key = message.split(" = ").next().expect("a key");
+    key.trim_start_matches("forward.route[1].queue.").to_owned()
+}
+
 #[test]
-fn managed_queues() {
-    let of = |limit, discipline| {
-        refused(|route| route.queue = QueueSpec::Managed(ManagedQueue { limit, discipline }))
-    };
-    let key = |discipline| {
-        let message = of(QueueLimit::Unlimited, discipline);
-        let key = message.split(" = ").next().expect("a key");
-        key.trim_start_matches("forward.route[1].queue.").to_owned()
-    };
+fn managed_queues_hold_packets() {
     for limit in [QueueLimit::Bytes(0), QueueLimit::Packets(0)] {
         assert_eq!(
-            of(limit, DisciplineSpec::TailDrop),
+            refused_queue(limit, DisciplineSpec::TailDrop),
             "forward.route[1].queue.limit = 0: a managed queue holds 1 packet or more"
         );
     }
-    let (codel, red, pie) = (CodelSpec::default(), RedSpec::default(), PieSpec::default());
-    let (fq_codel, dualpi2) = (FqCodelSpec::default(), DualPi2Spec::default());
+}
+
+#[test]
+fn codel_and_its_flows() {
+    let (codel, fq_codel) = (CodelSpec::default(), FqCodelSpec::default());
     let codels = [
         (
             "target",
@@ -326,6 +333,11 @@ fn managed_queues() {
         message.starts_with("forward.route.queue.flows = 327680"),
         "{message}"
     );
+}
+
+#[test]
+fn numbers_that_are_none_or_negative() {
+    let (red, pie, dualpi2) = (RedSpec::default(), PieSpec::default(), DualPi2Spec::default());
     for value in [f64::NAN, f64::INFINITY, -1.0] {
         let specs = [
             (
@@ -392,6 +404,11 @@ fn managed_queues() {
             assert_eq!(key(spec), name, "{value}");
         }
     }
+}
+
+#[test]
+fn times_and_lengths_of_disciplines() {
+    let (red, pie, dualpi2) = (RedSpec::default(), PieSpec::default(), DualPi2Spec::default());
     let times = [
         (
             "packet_time",

@@ -79,6 +79,32 @@ pub fn records() -> Vec<Record> {
         stream(Forward, 3_000, 200, 0, 2),
         stream(Forward, 4_000, 50, 10, 4),
     ]);
+    let stream_burst = |direction, unix_ns, first_sequence, length| {
+        Record::StreamBurst(
+            direction,
+            StreamBurst {
+                unix_ns,
+                first_sequence,
+                length,
+            },
+        )
+    };
+    records.extend([
+        stream_burst(Forward, 1_500, 17, 5),
+        stream_burst(Reverse, 1_600, 3, 7),
+        stream_burst(Forward, 3_500, 331, 10),
+    ]);
+    records.extend(flows());
+    records.extend(events());
+    records.extend(media());
+    records.extend(load());
+    records.extend(lab());
+    records
+}
+
+/// Seconds and bursts of the two flows.
+fn flows() -> Vec<Record> {
+    use Direction::Forward;
     let flow =
         |flow: u16, unix_ns, [received, bursts, longest_burst, reversals, sequence_breaks]: [u64; 5]| {
             Record::FlowSecond(
@@ -108,27 +134,12 @@ pub fn records() -> Vec<Record> {
                 },
             )
         };
-    records.extend([
+    let mut records = Vec::from([
         flow(0, 2_000, [60, 1, 3, 0, 1]),
         flow(1, 2_000, [40, 2, 2, 1, 5]),
         flow(0, 3_000, [110, 0, 0, 4, 8]),
         flow(1, 3_000, [90, 1, 8, 0, 1]),
         flow(0, 4_000, [25, 1, 2, 0, 1]),
-    ]);
-    let stream_burst = |direction, unix_ns, first_sequence, length| {
-        Record::StreamBurst(
-            direction,
-            StreamBurst {
-                unix_ns,
-                first_sequence,
-                length,
-            },
-        )
-    };
-    records.extend([
-        stream_burst(Forward, 1_500, 17, 5),
-        stream_burst(Reverse, 1_600, 3, 7),
-        stream_burst(Forward, 3_500, 331, 10),
     ]);
     let burst = |flow: u16, unix_ns, length, received_before, bursts_before| {
         Record::FlowBurst(
@@ -152,9 +163,6 @@ pub fn records() -> Vec<Record> {
         burst(1, 2_400, 8, 55, 3),
         burst(0, 3_500, 2, 180, 2),
     ]);
-    records.extend(events());
-    records.extend(media());
-    records.extend(load());
     records
 }
 
@@ -276,6 +284,12 @@ fn load() -> Vec<Record> {
             sum_ns: 1304,
             buckets: "[[1302,1300],[1303,1]]".into(),
         }),
+    ]
+}
+
+/// A session and a neighbour of a simulated household, and a second of a testbed's task.
+fn lab() -> Vec<Record> {
+    vec![
         Record::HouseholdSession(HouseholdSession {
             unix_ns: 3_000,
             household: 1401,

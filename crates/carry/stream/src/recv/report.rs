@@ -5,7 +5,6 @@ use weir_stats::{ArrivalCounters, Counters};
 use weir_stream_proto::{Receiver, ReceiverEvent, SenderIndex, SwitchReason};
 
 use crate::alarms::{HeldUp, Quarter};
-use crate::metrics::FlowMetrics;
 
 /// Messages from a thread.
 #[derive(Debug)]
@@ -23,6 +22,15 @@ pub(super) enum Report {
         share: u16,
         quarter: RecvQuarter,
     },
+}
+
+/// A flow of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FlowMetrics {
+    /// Packets received in this session.
+    pub received: u64,
+    /// Packets missing in this session.
+    pub missing: u64,
 }
 
 /// A quarter of a second of all connected senders.

@@ -9,12 +9,12 @@ use weir_measure::HostWatch;
 use weir_record::{Record, RecvSecond};
 use weir_stream_proto::{PACKET_OVERHEAD, Shares};
 
-use super::RecvConfig;
+use super::config::RecvConfig;
 use super::data::Command;
 use super::link::Opened;
 use super::output::{OutputEnd, OutputTotals, ToOutput};
 use super::report::{RecvQuarter, Report, with_share};
-use super::start::{format_of, sender_terms};
+use super::terms::{format_of, sender_terms};
 use crate::StreamError;
 use crate::messages::Terms;
 use crate::shares::Rows;

@@ -6,11 +6,12 @@ use weir_alarm::MetricsServer;
 use weir_net::clock;
 use weir_record::FlowChange;
 
-use super::report::RecvQuarter;
-use super::{RecvConfig, RecvSummary};
+use super::config::RecvConfig;
+use super::report::{FlowMetrics, RecvQuarter};
+use super::summary::RecvSummary;
 use crate::alarms::{Alarms, End};
 use crate::announce::Announcer;
-use crate::metrics::{self, Context, FlowMetrics};
+use crate::metrics::{self, Context};
 use crate::{Event, EventKind, RecvLive, StreamError, Watch};
 
 /// Events, alarms and metrics of a receiver.

@@ -1,38 +1,13 @@
-//! The stream over all its receivers: its settings, its totals, and where its events go.
+//! The stream over all its receivers: its settings, and where its totals and events go.
 
-use serde::Serialize;
 use weir_control::Stop;
-use weir_stats::SenderCounters;
 use weir_video::VideoFormat;
 
 use super::config::SendConfig;
 use super::door::Callers;
+use super::summary::SendSummary;
 use super::watched::Watched;
 use crate::{Event, EventKind, Watch};
-
-/// Totals of a sender.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct SendSummary {
-    /// Media type of the frames.
-    pub format: Option<String>,
-    /// Protection of the last session.
-    pub protection: Option<&'static str>,
-    /// Packet threads of the last session.
-    pub threads: u16,
-    /// Receivers that were served, one after the other.
-    pub receivers: u64,
-    /// Frames, packets and requests.
-    #[serde(flatten)]
-    pub counts: SenderCounters,
-    /// Time in which frames were sent, nanoseconds.
-    pub duration_ns: u64,
-    /// CPU time of the sending threads, nanoseconds.
-    pub cpu_ns: u64,
-    /// CPU time of all threads, nanoseconds.
-    pub process_cpu_ns: u64,
-    /// Changes of flows' use.
-    pub flow_changes: u64,
-}
 
 /// The stream over all its receivers.
 pub(super) struct Stream<'a> {

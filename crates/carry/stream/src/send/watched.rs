@@ -3,8 +3,8 @@
 use weir_alarm::MetricsServer;
 use weir_net::clock;
 
-use super::SendSummary;
 use super::config::SendConfig;
+use super::summary::SendSummary;
 use crate::alarms::{Alarms, End, HeldUp, Quarter};
 use crate::announce::Announcer;
 use crate::metrics::{self, Context};

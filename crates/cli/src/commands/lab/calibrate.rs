@@ -38,7 +38,7 @@ pub fn run(args: &LabCalibrateArgs, global: &GlobalOptions) -> Result<ExitCode, 
     }
     // Only programs that look at other processes would notice.
     let _ = show_own_processes();
-    let stop = crate::dispatch::stop_on_signals()?;
+    let stop = crate::commands::signals::stop_on_signals()?;
     let begun = Instant::now();
     let goes_on = || !stop.is_set() && begun.elapsed() < PATIENCE;
     let found = calibrate(&RATES, args.max_lateness.0, goes_on, |rate| {

@@ -4,7 +4,7 @@ use weir_population::{Grid, pace_list};
 
 use super::{Failure, households};
 use crate::args::{GlobalOptions, LabGridArgs};
-use crate::dispatch::stop_on_signals;
+use crate::commands::signals::stop_on_signals;
 
 /// Plays a grid, or continues one.
 pub fn run(args: &LabGridArgs, global: &GlobalOptions) -> Result<(), Failure> {

@@ -6,8 +6,8 @@ use weir_measure::Stop;
 use weir_neighbour::{Limits, NeighbourError, Server};
 
 use super::{Failure, print};
+use crate::commands::signals::stop_on_signals;
 use crate::commands::tables;
-use crate::dispatch::stop_on_signals;
 
 /// Serves, or measures one kind of neighbour.
 pub fn run(command: &NeighbourCommand, global: &GlobalOptions) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use weir_population::{named, populations};
 
 use super::{Failure, households, scenario_text};
 use crate::args::{GlobalOptions, LabPopulationArgs};
-use crate::dispatch::stop_on_signals;
+use crate::commands::signals::stop_on_signals;
 
 /// Lists, prints or plays populations.
 pub fn run(args: &LabPopulationArgs, global: &GlobalOptions) -> Result<(), Failure> {

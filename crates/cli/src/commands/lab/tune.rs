@@ -13,8 +13,8 @@ use super::{Failure, households};
 use crate::args::{GlobalOptions, LabTuneArgs};
 use crate::commands::result::StoredResult;
 use crate::commands::run_store::{Ended, OpenRun, RunStore, json as stored, new_run};
+use crate::commands::signals::stop_on_signals;
 use crate::commands::tables;
-use crate::dispatch::stop_on_signals;
 use crate::units::format_count;
 
 const KIND: &str = "tune";

@@ -50,7 +50,7 @@ impl Sink for Rtts {
 
 /// Runs the measurements and prints the result.
 pub fn run(args: &ProbeArgs, global: &GlobalOptions) -> Result<(), Failure> {
-    let stop = crate::dispatch::stop_on_signals()?;
+    let stop = crate::commands::signals::stop_on_signals()?;
     let agent = AgentAddress {
         host: args.host.clone(),
         family: Family::Any,

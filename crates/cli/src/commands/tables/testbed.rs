@@ -1,8 +1,7 @@
 //! Testbeds: workflows, functions, states, and results.
 
-use crate::commands::testbed::Calculated;
 use crate::units::{format_bytes, format_count, format_duration, format_percent, format_rate};
-use weir_testbed::{Function, Summary, TaskResult, TestbedState, Workflow};
+use weir_testbed::{Function, Reach, Summary, TaskResult, TestbedState, Workflow};
 
 use super::{or_dash, table, titled};
 
@@ -224,15 +223,15 @@ pub fn testbed_comparison(rows: &[Vec<String>]) -> String {
 }
 
 /// Viewers of an origin's output, and costs.
-pub fn testbed_audience(calculated: &Calculated) -> String {
-    let audience = &calculated.audience;
+pub fn testbed_audience(reach: &Reach) -> String {
+    let audience = &reach.audience;
     let count = |viewers: f64| format_count(viewers as u64);
-    let mut text = format!("{} viewers at once", count(calculated.viewers_at_once));
+    let mut text = format!("{} viewers at once", count(reach.viewers_at_once));
     if audience.at_once < 1.0 {
         text.push_str(&format!(
             ", {} of an audience of {}",
             format_percent(audience.at_once),
-            count(calculated.viewers)
+            count(reach.viewers)
         ));
     }
     text.push_str(&format!(
@@ -242,7 +241,7 @@ pub fn testbed_audience(calculated: &Calculated) -> String {
         format_percent(audience.hit_ratio),
         format_rate(audience.caused_bps() as u64),
     ));
-    if let Some(catalogue) = &calculated.catalogue {
+    if let Some(catalogue) = &reach.catalogue {
         text.push_str(&format!(
             "hit ratio: a cache of {} of {} titles with popularity n^-{}, independent requests\n",
             format_count(catalogue.cached.into()),
@@ -250,7 +249,7 @@ pub fn testbed_audience(calculated: &Calculated) -> String {
             catalogue.zipf
         ));
     }
-    if let Some(wanted) = &calculated.wanted {
+    if let Some(wanted) = &reach.wanted {
         text.push_str(&format!(
             "{} viewers need a hit ratio of {}\n",
             format_count(wanted.viewers),
@@ -265,7 +264,7 @@ pub fn testbed_audience(calculated: &Calculated) -> String {
         "USD/h per 1,000 viewers",
         "as of",
     ]);
-    for cost in &calculated.costs {
+    for cost in &reach.costs {
         let mark = |read: bool| if read { "" } else { " (unverified)" };
         let machine = &cost.machine;
         costs.add_row([

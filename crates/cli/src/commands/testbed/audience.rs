@@ -1,37 +1,14 @@
 //! `weir testbed audience`: viewers and costs of an origin's output.
 
 use crate::args::{AudienceArgs, GlobalOptions};
-use serde::Serialize;
 use weir_mesh::instances::{Instance, Read, read_instances};
 use weir_mesh::place::cloud;
-use weir_testbed::{Audience, Catalogue, Cost, Machine};
+use weir_testbed::{Audience, Catalogue, Machine, Reach};
 
 use super::super::Failure;
 use super::super::output::print;
 use super::super::run_store::json;
 use super::super::tables;
-
-/// What is printed.
-#[derive(Serialize)]
-pub struct Calculated {
-    #[serde(flatten)]
-    pub audience: Audience,
-    /// What the hit ratio is of, if it was not given.
-    pub catalogue: Option<Catalogue>,
-    pub viewers_at_once: f64,
-    pub viewers: f64,
-    /// What `--viewers` needs.
-    pub wanted: Option<Wanted>,
-    pub costs: Vec<Cost>,
-}
-
-/// An audience that was asked for.
-#[derive(Serialize)]
-pub struct Wanted {
-    pub viewers: u64,
-    /// 0 if the origin serves them alone.
-    pub hit_ratio: f64,
-}
 
 /// Calculates and prints.
 pub fn run(args: &AudienceArgs, global: &GlobalOptions) -> Result<(), Failure> {
@@ -74,21 +51,11 @@ pub fn run(args: &AudienceArgs, global: &GlobalOptions) -> Result<(), Failure> {
         .filter(|instance| clouds.is_empty() || clouds.contains(&instance.cloud.as_str()))
         .filter_map(machine)
         .collect();
-    let calculated = Calculated {
-        catalogue,
-        viewers_at_once: audience.viewers_at_once(),
-        viewers: audience.viewers(),
-        wanted: args.viewers.map(|viewers| Wanted {
-            viewers,
-            hit_ratio: audience.hit_ratio_for(viewers as f64).unwrap_or(0.0),
-        }),
-        costs: audience.costs(&machines),
-        audience,
-    };
+    let reach = Reach::new(audience, catalogue, args.viewers, &machines);
     if global.json {
-        return print(&format!("{}\n", json(&calculated)));
+        return print(&format!("{}\n", json(&reach)));
     }
-    print(&tables::testbed_audience(&calculated))
+    print(&tables::testbed_audience(&reach))
 }
 
 /// An instance type whose sustained rate is published.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::args::{ExportArgs, FunctionFiles, GlobalOptions, TestbedCommand, TestbedRunArgs};
-use crate::dispatch::stop_on_signals;
+use crate::commands::signals::stop_on_signals;
 use serde_json::{Value, json};
 use weir_measure::{Sink, Stop};
 use weir_net::clock;
@@ -24,8 +24,6 @@ use super::output::{print, say};
 use super::result::StoredResult;
 use super::run_store::{Ended, OpenRun, RunStore, json as stored, new_run};
 use super::{Failure, tables};
-
-pub use audience::Calculated;
 
 const KIND: &str = "testbed";
 

@@ -5,9 +5,8 @@ use super::candidates::{Budget, Forecast, candidates, overhead};
 use super::trial::{Trials, wait_ns};
 use super::{Loss, mean, sentence};
 use crate::analysis::{Step, Steps};
-use crate::finding::{Compared, ForecastCheck, Recovery, Survival};
+use crate::finding::{Compared, ForecastCheck, Recovery, Survival, Survive};
 use crate::measured::Measured;
-use crate::options::Survive;
 
 /// Flows that a stream has at least if one of them, or a route, may be dark.
 const LEAST_FLOWS: u16 = 4;

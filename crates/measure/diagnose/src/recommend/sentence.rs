@@ -4,8 +4,7 @@ use weir_units::{format_duration, format_percent};
 
 use super::Loss;
 use crate::analysis::process::{Kind, LossProcess};
-use crate::finding::{Recommendation, Recovery, Survival};
-use crate::options::Survive;
+use crate::finding::{Recommendation, Recovery, Survival, Survive};
 use crate::words::share;
 
 /// The settings, how losses are repaired, and what a longer test would tell.

@@ -13,9 +13,9 @@ use super::candidates::Forecast;
 use super::{Loss, mean, scaled};
 use crate::analysis::process::with_loss;
 use crate::analysis::{Step, Steps};
-use crate::finding::{ForecastCheck, Recovery};
+use crate::finding::{ForecastCheck, Recovery, Survive};
 use crate::measured::Measured;
-use crate::options::{Options, Survive};
+use crate::options::Options;
 use crate::transport::{Stream, Transport};
 
 /// Packets of each trial, unless the user says otherwise.

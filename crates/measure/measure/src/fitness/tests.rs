@@ -57,6 +57,11 @@ fn one(change: impl FnOnce(&mut HostFacts), name: CheckName, fitness: Fitness, m
     assert_eq!(bad(&facts, UHD), [(name, fitness, mend.to_owned())]);
 }
 
+#[track_caller]
+fn warns(change: impl FnOnce(&mut HostFacts), name: CheckName, mend: &str) {
+    one(change, name, Fitness::Warning, mend);
+}
+
 #[test]
 fn a_fit_host_passes_every_check_and_an_unknown_one_none() {
     let checks = check_host(&fit(), Side::Remote, UHD);
@@ -73,96 +78,73 @@ fn a_fit_host_passes_every_check_and_an_unknown_one_none() {
 #[test]
 fn each_fact_that_is_amiss_is_named_with_what_mends_it() {
     use CheckName::*;
-    let (warning, fault) = (Fitness::Warning, Fitness::Fault);
     // 8 Gbit/s for 8 ms are 8,000,000 bytes; for 2 ms 2,000,000; in packets of 1500 bytes 1333.
-    one(
+    warns(
         |host| host.rmem_max = Some(212_992),
         ReceiveBuffer,
-        warning,
         "sysctl -w net.core.rmem_max=8388608",
     );
-    one(
+    warns(
         |host| host.wmem_max = Some(212_992),
         SendBuffer,
-        warning,
         "sysctl -w net.core.wmem_max=2097152",
     );
-    one(
+    warns(
         |host| host.rx_ring = Some(1_024),
         ReceiveRing,
-        warning,
         "ethtool -G eth0 rx 2048",
     );
-    one(
+    warns(
         |host| host.queues = Some(1),
         Queues,
-        warning,
         "Give eth0 more queues: 'ethtool -L eth0 combined 4', or 'rx 4' where they are separate.",
     );
-    one(
+    warns(
         |host| host.offloads.retain(|name| name != "rx-gro"),
         Offloads,
-        warning,
         "ethtool -K eth0 gro on",
     );
-    one(
+    warns(
         |host| host.mtu = Some(1_500),
         InterfaceMtu,
-        warning,
         "ip link set dev eth0 mtu 9000",
     );
-    one(
-        |host| host.open_files = Some(256),
-        OpenFiles,
-        warning,
-        "ulimit -n 1024",
-    );
-    one(
+    warns(|host| host.open_files = Some(256), OpenFiles, "ulimit -n 1024");
+    warns(
         |host| host.clock_synchronised = Some(false),
         Clock,
-        warning,
         "systemctl enable --now chrony",
     );
-    one(
+    warns(
         |host| host.governor = Some("powersave".into()),
         Governor,
-        warning,
         "cpupower frequency-set --governor performance",
     );
-    one(
+    warns(
         |host| host.clock_source = Some("hpet".into()),
         ClockSource,
-        warning,
         "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource",
     );
     one(
         |host| host.interface_rate = Some(5_000_000_000),
         InterfaceRate,
-        fault,
+        Fitness::Fault,
         "Use a faster interface than eth0, or a lower rate.",
     );
-    one(
+    warns(
         |host| host.instance.instance_type = Some("t3.micro".into()),
         InstanceType,
-        warning,
         "Use an instance type whose CPU and network do not run on credits.",
     );
-    one(
-        |host| host.cores = 3,
-        Cores,
-        warning,
-        "Use a host with more cores.",
-    );
-    one(
+    warns(|host| host.cores = 3, Cores, "Use a host with more cores.");
+    warns(
         |host| host.cpu_steal = Some(0.02),
         CpuSteal,
-        warning,
         "Use an instance with cores of its own, not a burstable or shared type.",
     );
-    one(
+    warns(
         |host| host.clock_error_ns = Some(5_000_000),
         Clock,
-        warning,
         "Use a nearer time source; the cloud's own is best ('chronyc sources').",
     );
 }
