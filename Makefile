@@ -113,11 +113,15 @@ test-analysis:
 	@scripts/check_analysis.sh
 
 # `npm run dist` fails if the page in the repository, which cargo embeds, is not the one that its sources give.
-test-page:
-	@cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent dist && npm run --silent test:browser
+test-page: web/node_modules/.package-lock.json
+	@cd web && npm run --silent check && npm run --silent dist && npm run --silent test:browser
 
-page: ## build the page of reports (web/), which takes Node; without it cargo takes the page in the repository
-	@cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build
+page: web/node_modules/.package-lock.json ## build the page of reports (web/), which takes Node; without it cargo takes the page in the repository
+	@cd web && npm run --silent build
+
+# npm writes this file when all is installed.
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	@cd web && npm ci --no-audit --no-fund --loglevel=error
 
 fuzz-smoke:
 	@echo "==> each fuzz target for $${FUZZ_SECONDS:-2} s"

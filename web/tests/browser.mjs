@@ -171,7 +171,9 @@ export async function axe(page) {
   return JSON.parse(result.value);
 }
 
+/** A picture of the whole page for inspection, if `SHOTS` is set. */
 export async function shot(page, name) {
+  if (!process.env.SHOTS) return;
   await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
 }
 

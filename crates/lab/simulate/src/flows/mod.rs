@@ -102,17 +102,14 @@ impl Endpoint<Datagram> for FlowsHost {
         let sender = self.sender.as_ref().and_then(Sending::next_wake);
         let receiver = self.receiver.as_ref().map(Receiving::next_wake);
         let prober = self.prober.as_ref().map(ClockWatch::next_wake);
-        [
-            sender,
-            receiver,
-            prober,
-            self.reflector.next_wake(),
-            Some(self.watch.next_ns),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-        .map(Nanos)
+        // Asked for several times at every event of a simulation, so without a loop.
+        let or_never = |wake: Option<u64>| wake.unwrap_or(u64::MAX);
+        let next = or_never(sender)
+            .min(or_never(receiver))
+            .min(or_never(prober))
+            .min(or_never(self.reflector.next_wake()))
+            .min(self.watch.next_ns);
+        Some(Nanos(next))
     }
 
     fn wake(&mut self, now: Nanos, out: &mut Vec<Packet<Datagram>>) {

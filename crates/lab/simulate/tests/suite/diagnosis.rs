@@ -12,7 +12,7 @@ const HITS: f64 = 0.95;
 const FALSE_ALARMS: f64 = 0.02;
 /// Significance level: the promise counts as broken if the observed failures have a lower probability under it.
 const CHANCE: f64 = 1e-3;
-const EACH: u64 = 2;
+const EACH: u64 = 1;
 
 /// Share of networks with two and three faults, all of whose faults are to be found, with the right numbers; and of those
 /// whose explained shares are to be right.

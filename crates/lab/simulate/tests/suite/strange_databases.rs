@@ -18,9 +18,9 @@ use weir_simulate::networks::{Kind, Network, draw};
 use weir_simulate::{Random, observe};
 
 /// Rounds with one number changed, in one row or in all of a run.
-const ROUNDS: u64 = 200;
+const ROUNDS: u64 = 100;
 /// Rounds with a number of the plans and summaries changed.
-const JSON_ROUNDS: u64 = 100;
+const JSON_ROUNDS: u64 = 50;
 /// Far more than any round takes, on a busy machine, unless it does not end.
 const MOST_TIME: Duration = Duration::from_secs(20);
 /// Networks of which the one with the least to simulate is taken.
