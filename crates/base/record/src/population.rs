@@ -72,6 +72,10 @@ records! {
         media_dropped: u64,
         /// Packets of the media connection that it marked.
         media_marked: u64,
+        /// Highest pace of payload at which the server sent; none if it never paced.
+        pace: Option<u64>,
+        /// The player's last estimate of what the path would carry without a pace, of payload; none if it had none.
+        capacity: Option<u64>,
     }
 
     /// What a neighbour of a household got beside a session (table `household_neighbours`), over the length of the title.

@@ -503,7 +503,9 @@ CREATE TABLE household_sessions (
     media_sojourn_mean_ns INTEGER DEFAULT NULL,
     media_sojourn_p99_ns INTEGER DEFAULT NULL,
     media_dropped        INTEGER NOT NULL DEFAULT 0,
-    media_marked         INTEGER NOT NULL DEFAULT 0
+    media_marked         INTEGER NOT NULL DEFAULT 0,
+    pace                 INTEGER DEFAULT NULL,
+    capacity             INTEGER DEFAULT NULL
 );
 CREATE INDEX household_sessions_by_run ON household_sessions (run_id, household, variant);
 

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 use weir_record::{HouseholdNeighbour, HouseholdSession};
 use weir_stats::{median_interval, student_quantile};
+use weir_tcp::{HEADER_BYTES, USUAL_MSS};
 
 use crate::file::{Population, Published};
 
@@ -13,12 +14,33 @@ use crate::file::{Population, Published};
 type OfSession = fn(&HouseholdSession) -> Option<f64>;
 type OfNeighbour = fn(&HouseholdNeighbour) -> Option<f64>;
 
+/// Largest error of an estimate that is nearly right.
+const NEARLY_RIGHT: f64 = 0.2;
+
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
+/// What the line carries of payload, bits per second.
+fn truth(row: &HouseholdSession) -> f64 {
+    row.rate as f64 * f64::from(USUAL_MSS) / f64::from(USUAL_MSS + HEADER_BYTES)
+}
+
+/// How far the player's estimate of the capacity is from what the line carries, as a share of that.
+fn capacity_error(row: &HouseholdSession) -> Option<f64> {
+    row.capacity
+        .map(|capacity| (capacity as f64 / truth(row) - 1.0).abs())
+}
+
+/// Whether the estimate is nearly right, of sessions whose pace hides the capacity: at most half of it. No estimate is not.
+fn capacity_is_right(row: &HouseholdSession) -> Option<f64> {
+    row.pace.filter(|pace| *pace as f64 <= truth(row) / 2.0)?;
+    let is_right = capacity_error(row).is_some_and(|error| error <= NEARLY_RIGHT);
+    Some(f64::from(u8::from(is_right)))
+}
+
 /// Figures of sessions, by name.
-const SESSION: [(&str, OfSession); 17] = [
+const SESSION: [(&str, OfSession); 19] = [
     ("media.throughput", |row| Some(row.throughput as f64)),
     ("media.retransmitted_share", |row| {
         share(row.retransmitted, row.packets)
@@ -53,6 +75,8 @@ const SESSION: [(&str, OfSession); 17] = [
         row.media_sojourn_p99_ns.map(|time| time as f64)
     }),
     ("media.marked_share", |row| share(row.media_marked, row.packets)),
+    ("media.capacity.error_share", capacity_error),
+    ("media.capacity.within_20_percent_share", capacity_is_right),
 ];
 
 /// Figures of calls, by what follows their name.

@@ -179,8 +179,8 @@ impl Connection {
         Some(pending.asked)
     }
 
-    /// Tells the user when an answer begins and when it is complete.
-    fn arrived(&mut self, now_ns: u64, fetching_ns: u64) {
+    /// Tells the user when an answer begins, when its bytes arrive, and when it is complete.
+    fn arrived(&mut self, now_ns: u64, before: u64, fetching_ns: u64) {
         let received = self.receiver.received();
         let Some(pending) = &mut self.pending else { return };
         if !pending.has_begun && received > pending.from {
@@ -188,6 +188,11 @@ impl Connection {
             if let User::Viewer(viewer) = &mut self.user {
                 viewer.begun(now_ns);
             }
+        }
+        if let User::Viewer(viewer) = &mut self.user
+            && received > before
+        {
+            viewer.arrived(now_ns, received - before);
         }
         if received < pending.until {
             return;
@@ -226,8 +231,9 @@ impl Endpoint<Content> for Home {
             } => {
                 let fetching_ns = self.fetching_ns(now.0);
                 let connection = &mut self.connections[number];
+                let before = connection.receiver.received();
                 connection.receiver.receive(now.0, &data, departure.packet.ecn);
-                connection.arrived(now.0, fetching_ns);
+                connection.arrived(now.0, before, fetching_ns);
                 self.transmit(now, number, out);
             }
             Content::Voice { sent_ns } => {

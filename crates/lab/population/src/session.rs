@@ -275,6 +275,8 @@ fn put_viewer(viewer: &Viewer, now_ns: u64, session: &mut HouseholdSession) {
     session.bitrate = figures.bitrate.map_or(0, |rate| rate.0);
     session.first_20_s_bitrate = figures.first_20_s_bitrate.map_or(0, |rate| rate.0);
     session.switches = u64::from(figures.switches);
+    session.pace = viewer.pace;
+    session.capacity = figures.capacity.map(|rate| rate.0);
 }
 
 /// Bits per second.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_pacing::{PaceBounds, PaceRequest};
-use weir_player::{Action, Event, Manifest, Outcome, Player, Request, Settings};
+use weir_player::{Action, Arrivals, Event, Manifest, Outcome, Player, Request, Settings};
 use weir_units::Rate;
 
 use crate::file::Grants;
@@ -25,6 +25,9 @@ pub(crate) struct Viewer {
     grants: Grants,
     /// The segment that is being fetched, and since when.
     fetching: Option<(Request, u64)>,
+    arrivals: Arrivals,
+    /// Highest pace that was granted, bits per second of payload.
+    pub pace: Option<u64>,
     /// Time in which segments were fetched, the present one apart.
     fetched_ns: u64,
     pub fetches: Vec<Fetch>,
@@ -45,6 +48,8 @@ impl Viewer {
             player,
             grants,
             fetching: None,
+            arrivals: Arrivals::default(),
+            pace: None,
             fetched_ns: 0,
             fetches: Vec::new(),
             ended: None,
@@ -73,6 +78,7 @@ impl Viewer {
             match self.player.poll(time(now_ns)) {
                 Action::Fetch(request) => {
                     let pace = self.granted(&request).map(|rate| rate.0);
+                    self.pace = self.pace.max(pace);
                     let bytes = request.expected_bytes;
                     self.fetching = Some((request, now_ns));
                     return Wish::Ask { bytes, pace };
@@ -118,6 +124,11 @@ impl Viewer {
         }
     }
 
+    /// Bytes of the answer have arrived.
+    pub fn arrived(&mut self, now_ns: u64, bytes: u64) {
+        self.arrivals.push(now_ns, bytes);
+    }
+
     /// The answer is complete.
     pub fn complete(&mut self, now_ns: u64) {
         let Some((request, since)) = self.fetching.take() else {
@@ -126,7 +137,11 @@ impl Viewer {
         let (id, bytes) = (request.id, request.expected_bytes);
         self.player
             .handle(time(now_ns), Event::Bytes { request: id, bytes });
-        self.player.handle(time(now_ns), Event::Complete { request: id });
+        let arrivals = std::mem::take(&mut self.arrivals);
+        let request = id;
+        self.player
+            .handle(time(now_ns), Event::Arrived { request, arrivals });
+        self.player.handle(time(now_ns), Event::Complete { request });
         self.fetched_ns += now_ns - since;
         self.fetches.push(Fetch {
             bytes,

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use weir_units::Rate;
+
 use crate::abr::{Abr, AbrRule, Situation};
 use crate::manifest::Track;
 use crate::quality::Played;
@@ -24,6 +26,7 @@ struct Buffered {
 pub(crate) struct Fetch {
     pub(crate) id: RequestId,
     pub(crate) rung: usize,
+    pub(crate) pace: Option<Rate>,
     pub(crate) asked: Duration,
     pub(crate) first_byte: Option<Duration>,
     pub(crate) bytes: u64,

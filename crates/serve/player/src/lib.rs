@@ -39,6 +39,7 @@
 //! ```
 
 mod abr;
+mod capacity;
 mod lane;
 mod manifest;
 mod pacing;
@@ -50,6 +51,7 @@ pub mod virtual_time;
 mod words;
 
 pub use abr::AbrRule;
+pub use capacity::Arrivals;
 pub use lane::RequestId;
 pub use manifest::{
     LONGEST_SEGMENT, MAX_RUNGS, MAX_SEGMENTS, Manifest, ManifestError, MediaKind, Rung, Track,

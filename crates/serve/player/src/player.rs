@@ -12,6 +12,7 @@ use weir_media::cmcd::Cmcd;
 use weir_units::Rate;
 
 use crate::abr::Fetched;
+use crate::capacity::{Arrivals, Capacity};
 use crate::lane::{Doing, Fetch, Lane, RequestId};
 use crate::manifest::{Manifest, MediaKind};
 use crate::quality::{Figures, Played};
@@ -29,6 +30,14 @@ pub enum Event {
         request: RequestId,
         /// How many more.
         bytes: u64,
+    },
+    /// When the bytes of a response arrived, all of them, just before it is complete: from this the player estimates what
+    /// the path would carry. It has times of its own.
+    Arrived {
+        /// Whose.
+        request: RequestId,
+        /// When they arrived.
+        arrivals: Arrivals,
     },
     /// A response is complete, and all of its bytes were reported.
     Complete {
@@ -136,6 +145,7 @@ pub struct Player {
     random: Xoshiro256PlusPlus,
     played: Played,
     counts: Figures,
+    capacity: Capacity,
     /// Bits and seconds of the fetches before playback started.
     initial: (f64, f64),
 }
@@ -159,6 +169,7 @@ impl Player {
             random,
             played: Played::default(),
             counts: Figures::default(),
+            capacity: Capacity::default(),
             initial: (0.0, 0.0),
         }
     }
@@ -172,6 +183,7 @@ impl Player {
         match event {
             Event::Manifest(manifest) => self.begin(manifest),
             Event::Bytes { request, bytes } => self.bytes_arrived(request, bytes),
+            Event::Arrived { request, arrivals } => self.arrived(request, &arrivals),
             Event::Complete { request } => self.completed(request),
             Event::Failed { request } => self.failed(request),
             Event::Stop => self.end(Outcome::Stopped),
@@ -217,6 +229,7 @@ impl Player {
         }
         let (bits, seconds) = ahead.initial;
         figures.initial_throughput = (seconds > 0.0).then(|| Rate((bits / seconds) as u64));
+        figures.capacity = self.capacity();
         figures
     }
 
@@ -233,6 +246,12 @@ impl Player {
     /// Media of `track` in the buffer that are not yet played.
     pub fn buffer(&self, track: usize) -> Duration {
         self.lanes.get(track).map_or(Duration::ZERO, Lane::level)
+    }
+
+    /// What the path would carry without a pace, as far as arrivals show it ([`Event::Arrived`]): of payload. None before an
+    /// answer has shown it.
+    pub fn capacity(&self) -> Option<Rate> {
+        self.capacity.estimate().map(|rate| Rate(rate as u64))
     }
 
     /// The id of this session as CMCD tells it (`sid`): a UUID that follows from the seed.
@@ -360,6 +379,16 @@ impl Player {
         self.lanes[number].doing = Doing::Fetching(fetch);
     }
 
+    fn arrived(&mut self, request: RequestId, arrivals: &Arrivals) {
+        if let Some((_, fetch)) = self.fetching(request) {
+            let flights = self
+                .lanes
+                .iter()
+                .filter(|lane| matches!(lane.doing, Doing::Fetching(_)));
+            self.capacity.answered(arrivals, fetch.pace, flights.count() == 1);
+        }
+    }
+
     fn completed(&mut self, request: RequestId) {
         let (Some((number, fetch)), Some(manifest)) = (self.fetching(request), self.manifest.clone()) else {
             return;
@@ -375,12 +404,15 @@ impl Player {
         let situation = lane.situation(track, self.settings.max_buffer);
         lane.abr.fetched(&fetched, &situation);
         let first_byte = fetch.first_byte.unwrap_or(fetch.asked);
-        if let Some(sample) = Sample::new(fetch.bytes, fetch.asked, first_byte, self.now) {
-            lane.throughput.push(sample, segment_seconds);
+        if let Some(mut sample) = Sample::new(fetch.bytes, fetch.asked, first_byte, self.now) {
             if self.phase == Phase::Starting {
                 self.initial.0 += sample.rate * sample.seconds;
                 self.initial.1 += sample.seconds;
             }
+            if self.settings.capacity {
+                sample.rate = self.capacity.unpaced(sample.rate, fetch.pace);
+            }
+            lane.throughput.push(sample, segment_seconds);
         }
         self.resume();
     }

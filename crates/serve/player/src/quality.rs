@@ -40,6 +40,8 @@ pub struct Figures {
     pub failures: u32,
     /// Throughput of the fetches that were done before playback started.
     pub initial_throughput: Option<Rate>,
+    /// What the path would carry without a pace, payload; nothing before an answer has shown it.
+    pub capacity: Option<Rate>,
 }
 
 impl Figures {

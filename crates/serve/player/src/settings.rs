@@ -44,6 +44,8 @@ pub struct Settings {
     pub abr: AbrRule,
     /// How pace rates are chosen.
     pub pace: PacePolicy,
+    /// Whether rules see what the path would carry in place of the throughput of paced answers.
+    pub capacity: bool,
     /// The first rung.
     pub first_rung: FirstRung,
     /// Most media in the buffer: a segment is asked for only when it fits.
@@ -72,6 +74,7 @@ impl Default for Settings {
         Settings {
             abr: AbrRule::Throughput,
             pace: PacePolicy::None,
+            capacity: true,
             first_rung: FirstRung::Lowest,
             max_buffer: Duration::from_secs(25),
             start_buffer: Duration::ZERO,

@@ -324,6 +324,8 @@ fn lab() -> Vec<Record> {
             media_sojourn_p99_ns: None,
             media_dropped: 1428,
             media_marked: 1429,
+            pace: Some(1430),
+            capacity: None,
         }),
         Record::HouseholdNeighbour(HouseholdNeighbour {
             unix_ns: 3_000,

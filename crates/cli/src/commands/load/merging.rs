@@ -200,6 +200,7 @@ impl Merged {
                 (None, "startup") => self.quality.startup.merge(&histogram),
                 (None, "rebuffer_ppm") => self.quality.rebuffer_ppm.merge(&histogram),
                 (None, "bitrate") => self.quality.bitrates.merge(&histogram),
+                (None, "capacity") => self.quality.capacities.merge(&histogram),
                 (None, "schedule_error") => self.account.schedule_error.merge(&histogram),
                 _ => damaged = true,
             }

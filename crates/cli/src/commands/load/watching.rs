@@ -273,6 +273,7 @@ pub fn histogram_rows(unix_ns: u64, duration_ns: u64, account: &Account, quality
     all.push(("viewers", "startup", &quality.startup));
     all.push(("viewers", "rebuffer_ppm", &quality.rebuffer_ppm));
     all.push(("viewers", "bitrate", &quality.bitrates));
+    all.push(("viewers", "capacity", &quality.capacities));
     all.push(("viewers", "schedule_error", &account.schedule_error));
     let row = |(kind, time, histogram): (&str, &str, &DurationHistogram)| {
         Some(Record::LoadHistogram(LoadHistogram {

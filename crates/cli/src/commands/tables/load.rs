@@ -3,7 +3,9 @@
 use crate::units::{format_bytes, format_count, format_percent, format_rate, format_signed_duration};
 use weir_load::capacity::{Capacity, Trial, Verdict};
 use weir_load::engine::{Second, SoFar};
-use weir_load::measure::{Account, Cause, KindSummary, LoadSummary, OriginSource, QualitySummary, Times};
+use weir_load::measure::{
+    Account, Cause, Distribution, KindSummary, LoadSummary, OriginSource, QualitySummary, Times,
+};
 
 use super::{or_dash, table, titled};
 
@@ -96,6 +98,18 @@ fn failures(summary: &LoadSummary) -> String {
     titled("failures", &shown)
 }
 
+/// A line on rates of sessions; empty if there are none.
+fn rates(what: &str, rates: &Distribution) -> String {
+    if rates.count == 0 {
+        return String::new();
+    }
+    let shown = [rates.min, rates.p50, rates.p90, rates.max].map(|rate| format_rate(rate as u64));
+    format!(
+        "  {what}: min {}, P50 {}, P90 {}, max {}\n",
+        shown[0], shown[1], shown[2], shown[3],
+    )
+}
+
 fn viewers(quality: &QualitySummary) -> String {
     let ratio = or_dash(quality.rebuffer_ratio, format_percent);
     let bitrate = or_dash(quality.bitrate, |rate| format_rate(rate as u64));
@@ -121,14 +135,8 @@ fn viewers(quality: &QualitySummary) -> String {
             format_percent(ratios.max),
         ));
     }
-    let rates = &quality.bitrates;
-    if rates.count > 0 {
-        let shown = [rates.min, rates.p50, rates.p90, rates.max].map(|rate| format_rate(rate as u64));
-        text.push_str(&format!(
-            "  bit rate per session: min {}, P50 {}, P90 {}, max {}\n",
-            shown[0], shown[1], shown[2], shown[3],
-        ));
-    }
+    text.push_str(&rates("bit rate per session", &quality.bitrates));
+    text.push_str(&rates("estimated capacity per session", &quality.capacities));
     if quality.startup.count > 0 {
         text.push_str(&format!(
             "  start-up delay: P50 {}, P90 {}, P99 {}, max {}\n",

@@ -17,6 +17,8 @@ pub struct Session {
     pub bitrate: Option<u64>,
     /// Changes of the rung on the screen.
     pub switches: u64,
+    /// The player's last estimate of what the path would carry without a pace, bit/s; none if it had none.
+    pub capacity: Option<u64>,
     /// Whether it ended because media could not be had.
     pub gave_up: bool,
 }
@@ -48,6 +50,8 @@ pub struct Quality {
     pub rebuffer_ppm: DurationHistogram,
     /// Mean bit rate of each session, bit/s.
     pub bitrates: DurationHistogram,
+    /// Last estimate of the capacity of each session, bit/s.
+    pub capacities: DurationHistogram,
 }
 
 impl Session {
@@ -83,6 +87,10 @@ impl Quality {
         if let Some(bitrate) = session.bitrate {
             self.bitrates.record(i64::try_from(bitrate).unwrap_or(i64::MAX));
         }
+        if let Some(capacity) = session.capacity {
+            self.capacities
+                .record(i64::try_from(capacity).unwrap_or(i64::MAX));
+        }
     }
 
     /// Adds all that `other` holds.
@@ -99,6 +107,7 @@ impl Quality {
         self.switches += other.switches;
         self.rebuffer_ppm.merge(&other.rebuffer_ppm);
         self.bitrates.merge(&other.bitrates);
+        self.capacities.merge(&other.capacities);
     }
 
     /// Share of the viewing time that was stalled; none if nothing was viewed.

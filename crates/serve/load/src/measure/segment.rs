@@ -39,6 +39,8 @@ pub struct Segment {
     pub bin_rate: Option<f64>,
     /// Standard deviation of the rates of these bins.
     pub bin_deviation: Option<f64>,
+    /// The player's estimate, after it, of what the path would carry without a pace; none if it has none.
+    pub capacity: Option<u64>,
     /// Why it failed, if it did.
     pub failure: Option<&'static str>,
 }

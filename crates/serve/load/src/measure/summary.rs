@@ -165,6 +165,8 @@ pub struct QualitySummary {
     pub rebuffer_ratios: Distribution,
     /// Mean bit rate of each session, bit/s.
     pub bitrates: Distribution,
+    /// Last estimate of each session of what the path would carry without a pace, bit/s; of sessions that had one.
+    pub capacities: Distribution,
 }
 
 impl QualitySummary {
@@ -184,6 +186,7 @@ impl QualitySummary {
             switches: quality.switches,
             rebuffer_ratios: Distribution::of(&quality.rebuffer_ppm, 1e-6),
             bitrates: Distribution::of(&quality.bitrates, 1.0),
+            capacities: Distribution::of(&quality.capacities, 1.0),
         })
     }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::state::Viewer;
+use weir_player::Arrivals;
+
+use super::state::{Play, Viewer};
 use crate::client::{Answer, Failed, Request};
 use crate::clock::monotonic_ns;
 use crate::manifest::{self, Media, Segments, UrlRange};
@@ -18,6 +20,8 @@ pub(super) struct Continuity {
     pub defaults: Defaults,
     /// How the bytes of the segment that was fetched last came.
     pub bins: Bins,
+    /// When they came, for a player.
+    pub arrivals: Arrivals,
     /// Which segment came last, and when its media begin and end.
     last: Option<(usize, Spans)>,
 }
@@ -55,22 +59,27 @@ impl Viewer {
         intended_ns: u64,
     ) -> Result<Answer, Failed> {
         let told_of = self.shared.behaviour.real_time.tell_segments;
-        let mut bins = Bins::default();
+        let plays = matches!(self.shared.behaviour.play, Play::RealTime);
+        let (mut bins, mut arrivals) = (Bins::default(), Arrivals::default());
         let mut verifier = self
             .shared
             .behaviour
             .verify
             .then(|| Verifier::new(&continuity.defaults));
         let mut look = |bytes: &[u8]| {
-            if told_of {
-                bins.add(monotonic_ns(), bytes.len() as u64);
+            if told_of || plays {
+                let now_ns = monotonic_ns();
+                if told_of {
+                    bins.add(now_ns, bytes.len() as u64);
+                }
+                arrivals.push(now_ns, bytes.len() as u64);
             }
             if let Some(verifier) = &mut verifier {
                 verifier.push(bytes);
             }
         };
         let got = self.request(kind, place, intended_ns, &mut look).await;
-        continuity.bins = bins;
+        (continuity.bins, continuity.arrivals) = (bins, arrivals);
         let Some(verifier) = verifier else {
             return self.settle(got, |_| Ok(()));
         };

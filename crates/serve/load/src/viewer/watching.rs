@@ -300,31 +300,36 @@ impl Viewer {
     fn land(&mut self, sitting: &mut Sitting, landed: Landed) {
         let Landed {
             track,
-            playing,
+            mut playing,
             request,
             asked,
             got,
         } = landed;
+        let arrivals = playing
+            .as_mut()
+            .map(|playing| std::mem::take(&mut playing.continuity.arrivals));
         if let Some(place) = sitting.tracks.get_mut(track) {
             *place = playing;
         }
-        if let Some(asked) = asked {
-            self.tell(sitting, track, asked, &got);
-        }
         match got {
-            Ok(answer) => {
+            Ok(ref answer) => {
                 self.failures = 0;
                 let at = |ns: u64| Duration::from_nanos(ns.saturating_sub(sitting.began_ns));
                 let (first, last) = (at(answer.first_byte_ns), at(answer.last_byte_ns));
                 let bytes = answer.body_bytes;
                 sitting.player.handle(first, Event::Bytes { request, bytes: 0 });
                 sitting.player.handle(last, Event::Bytes { request, bytes });
+                let arrivals = arrivals.unwrap_or_default();
+                sitting.player.handle(last, Event::Arrived { request, arrivals });
                 sitting.player.handle(last, Event::Complete { request });
             }
             Err(_) => {
                 self.failures = self.failures.saturating_add(1);
                 sitting.player.handle(sitting.now(), Event::Failed { request });
             }
+        }
+        if let Some(asked) = asked {
+            self.tell(sitting, track, asked, &got);
         }
     }
 
@@ -395,6 +400,7 @@ impl Viewer {
         match got {
             Ok(answer) => {
                 segment.bytes = answer.body_bytes;
+                segment.capacity = sitting.player.capacity().map(|rate| rate.0);
                 segment.first_byte_ns = Some(answer.first_byte_ns.saturating_sub(answer.sent_ns));
                 segment.last_byte_ns = answer.last_byte_ns.saturating_sub(answer.sent_ns);
                 let rates = sitting
@@ -471,6 +477,7 @@ fn session(figures: &Figures, outcome: Outcome) -> Session {
         stalled_ns: ns(figures.stalled),
         bitrate: figures.bitrate.map(|rate| rate.0),
         switches: u64::from(figures.switches),
+        capacity: figures.capacity.map(|rate| rate.0),
         gave_up: outcome == Outcome::GaveUp,
     }
 }

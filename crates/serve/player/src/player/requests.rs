@@ -106,9 +106,11 @@ impl Player {
         let id = RequestId(self.next_request);
         self.next_request += 1;
         self.counts.requests += 1;
+        let pace = self.pace(track, number, rung);
         let fetch = Fetch {
             id,
             rung,
+            pace,
             asked: self.now,
             first_byte: None,
             bytes: 0,
@@ -116,7 +118,6 @@ impl Player {
         };
         self.lanes[number].doing = Doing::Fetching(fetch);
         let segment = self.lanes[number].segment;
-        let pace = self.pace(track, number, rung);
         let cmcd = self.cmcd(track, number, rung, pace);
         self.lanes[number].starved = false;
         Request {
