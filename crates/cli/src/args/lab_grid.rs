@@ -28,7 +28,7 @@ pub struct LabGridArgs {
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        default_value = "reno,cubic,bbr,l4s"
+        default_value = "reno,cubic,cubic-ecn,bbr,l4s"
     )]
     pub congestion: Vec<String>,
     /// Paces that players ask for, as 'weir load --pace'. The first is the base.

@@ -3,7 +3,7 @@
 use clap::Args;
 use weir_population::Shard;
 
-use super::RunName;
+use super::{MeasuredOptions, RunName};
 
 /// Arguments of `weir lab population`.
 #[derive(Clone, Debug, Args)]
@@ -11,6 +11,7 @@ use super::RunName;
 Example:
     $ weir lab population homes --households 200
     $ weir lab population --show homes > mine.toml; weir lab population mine.toml
+    $ weir lab population homes --traces monday.csv,tuesday.csv --sizes film.json
     $ weir lab population mine.toml --shard 2/8
     $ weir lab population --resume last")]
 pub struct LabPopulationArgs {
@@ -53,6 +54,9 @@ pub struct HouseholdOptions {
         conflicts_with_all = ["population", "households", "seed", "shard"]
     )]
     pub resume: Option<RunName>,
+    /// What was measured.
+    #[command(flatten)]
+    pub measured: MeasuredOptions,
 }
 
 impl HouseholdOptions {

@@ -1,9 +1,10 @@
 //! Arguments of `weir lab tune`.
 
 use clap::Args;
+use weir_units::TimeSpan;
 
-use super::RunName;
 use super::lab_population::threads;
+use super::{MeasuredOptions, RunName};
 
 /// Arguments of `weir lab tune`.
 #[derive(Clone, Debug, Args)]
@@ -11,10 +12,13 @@ use super::lab_population::threads;
 Example:
     $ weir lab tune homes --households 400
     $ weir lab tune mine.toml --paces top:1.5,top:2,top:3,sammy:3.2,2.8 --bursts auto,4 --harm-weight 20
+    $ weir lab tune homes --traces monday.csv,tuesday.csv
+    $ weir lab tune homes --mesh last --sizes film.json
+    $ weir lab tune --check last
     $ weir lab tune --resume last")]
 pub struct LabTuneArgs {
     /// Population of 'weir lab population --list', or your own TOML file.
-    #[arg(value_name = "NAME|FILE", required_unless_present = "resume")]
+    #[arg(value_name = "NAME|FILE", required_unless_present_any = ["resume", "check"])]
     pub population: Option<String>,
     /// Paces that players ask for, as 'weir load --pace'.
     #[arg(
@@ -52,6 +56,19 @@ pub struct LabTuneArgs {
         conflicts_with_all = ["population", "paces", "bursts", "harm_weight", "exhaustive", "households", "seed"]
     )]
     pub resume: Option<RunName>,
+    /// Measure what a finished search recommends over an emulated link in real time, as 'weir lab pacing' does, beside what the
+    /// model says.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["population", "resume"])]
+    pub check: Option<RunName>,
+    /// Repeats of --check.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
+    pub repeats: u32,
+    /// With --check: repeat a trial whose packets left the link later than this (P99).
+    #[arg(long, value_name = "TIME", default_value = "1ms")]
+    pub max_lateness: TimeSpan,
+    /// What was measured.
+    #[command(flatten)]
+    pub measured: MeasuredOptions,
 }
 
 impl LabTuneArgs {

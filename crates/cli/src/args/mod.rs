@@ -17,6 +17,7 @@ mod lab_tune;
 mod load;
 mod load_commands;
 mod load_player;
+mod measured;
 mod mesh;
 mod mesh_machines;
 mod mesh_pairs;
@@ -63,6 +64,7 @@ pub use lab_tune::LabTuneArgs;
 pub use load::{HttpMode, LoadArgs, PerSecond, PlayMode, RungMode, TimeRange, Viewers};
 pub use load_commands::{ExperimentArgs, FindCapacityArgs, LoadCommand, LoadCommandLine};
 pub use load_player::PlayerArgs;
+pub use measured::MeasuredOptions;
 pub use mesh::{
     ImportArgs, Least, MeshCommand, MeshExportArgs, MeshPlanArgs, MeshReportArgs, MeshRunArgs, ProbeArgs,
     RegionsArgs, WindowArgs,

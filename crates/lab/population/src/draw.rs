@@ -162,6 +162,13 @@ impl<T> Choice<T> {
         self.0.iter().map(|(_, value)| value)
     }
 
+    /// The value with the largest share, the first of several.
+    pub(crate) fn likeliest(&self) -> &T {
+        let largest = self.0.iter().map(|(share, _)| *share).fold(0.0, f64::max);
+        let place = self.0.iter().position(|(share, _)| *share >= largest);
+        &self.0[place.unwrap_or(0)].1
+    }
+
     pub(crate) fn draw(&self, draws: &mut Draws) -> &T {
         &self.0[self.draw_place(draws)].1
     }

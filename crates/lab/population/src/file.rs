@@ -10,10 +10,11 @@ use weir_lab::scenario_file::{ScenarioError, Wrong, check_name, counted, ladder,
 use weir_link::{LinkSpec, Profile};
 use weir_pacing::{Burst, MAX_FACTOR, PaceBounds};
 use weir_player::{ABR_WORDS, AbrChoice, PacePolicy};
-use weir_tcp::Algorithm;
+use weir_tcp::{Algorithm, EcnUse};
 use weir_units::Rate;
 
 use crate::draw::{Choice, Spread};
+use crate::measured::{MeasuredPath, RateStep, steps_text};
 use crate::spread_text::{DOWNLOAD, LINE_RATE, LINE_TIME, PAUSE, SESSION, choice, word};
 use crate::written::{DeviceText, MediaText, NeighbourText, PopulationText, PublishedText, VariantText};
 
@@ -29,11 +30,20 @@ const USUAL_UP_SHARE: f64 = 0.1;
 /// Largest coefficient of variation of segment lengths.
 const MOST_VARIATION: f64 = 2.0;
 
+/// Rates of lines towards the home.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LineRates {
+    /// Bits per second, which stay.
+    Drawn(Spread),
+    /// Those of a path that was measured, each as likely as the others.
+    Measured(Vec<MeasuredPath>),
+}
+
 /// Lines to households.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lines {
-    /// Towards the home, bits per second.
-    pub rate: Spread,
+    /// Towards the home.
+    pub rate: LineRates,
     /// From the home, bits per second; none: a tenth of the other.
     pub up_rate: Option<Spread>,
     /// Round-trip time with empty queues, nanoseconds.
@@ -49,31 +59,29 @@ pub struct Lines {
 /// A congestion control, as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Congestion {
-    /// `reno`, `cubic`, `bbr` or `l4s`.
+    /// `reno`, `cubic`, `bbr`, `l4s`, `reno-ecn` or `cubic-ecn`.
     pub name: &'static str,
-    /// The control; L4S also marks its packets ECT(1).
+    /// The control.
     pub algorithm: Algorithm,
+    /// Whether its packets may be marked.
+    pub ecn: EcnUse,
 }
 
 /// What there is, and how it is written.
-pub const CONGESTION: [Congestion; 4] = [
-    Congestion {
-        name: "reno",
-        algorithm: Algorithm::NewReno,
-    },
-    Congestion {
-        name: "cubic",
-        algorithm: Algorithm::Cubic,
-    },
-    Congestion {
-        name: "bbr",
-        algorithm: Algorithm::Bbr,
-    },
-    Congestion {
-        name: "l4s",
-        algorithm: Algorithm::Scalable,
-    },
+pub const CONGESTION: [Congestion; 6] = [
+    Congestion::new("reno", Algorithm::NewReno, EcnUse::Off),
+    Congestion::new("cubic", Algorithm::Cubic, EcnUse::Off),
+    Congestion::new("bbr", Algorithm::Bbr, EcnUse::Off),
+    Congestion::new("l4s", Algorithm::Scalable, EcnUse::Accurate),
+    Congestion::new("reno-ecn", Algorithm::NewReno, EcnUse::Classic),
+    Congestion::new("cubic-ecn", Algorithm::Cubic, EcnUse::Classic),
 ];
+
+impl Congestion {
+    const fn new(name: &'static str, algorithm: Algorithm, ecn: EcnUse) -> Self {
+        Congestion { name, algorithm, ecn }
+    }
+}
 
 /// What a server makes of the pace that a player asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,6 +106,8 @@ pub struct Media {
     pub variation: f64,
     /// Correlation of the logarithms of consecutive ones.
     pub correlation: f64,
+    /// Bytes by rung of each segment of a film, which begins again after its end; none: the variation above.
+    pub sizes: Vec<Vec<u64>>,
 }
 
 /// A kind of device.
@@ -229,7 +239,7 @@ fn resolve(text: PopulationText, name: &str, inputs: String) -> Result<Populatio
     }
     let line = &text.line;
     let lines = Lines {
-        rate: LINE_RATE.spread("line.rate", &line.rate)?,
+        rate: LINE_RATE.spread("line.rate", &line.rate).map(LineRates::Drawn)?,
         up_rate: optional(line.up_rate.as_ref(), |value| {
             LINE_RATE.spread("line.up-rate", value)
         })?,
@@ -299,8 +309,10 @@ fn optional<T>(value: Option<&Value>, read: impl Fn(&Value) -> Result<T, Wrong>)
 /// A line that was drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// Towards the home and from it, bits per second.
+    /// Towards the home and from it, bits per second; of a measured path the mean.
     pub rates: (u64, u64),
+    /// Rates towards the home that follow each other, and begin again; none: always the same.
+    pub(crate) steps: Vec<RateStep>,
     /// With empty queues, nanoseconds.
     pub rtt_ns: u64,
     /// Maximum of the random delay of each direction, nanoseconds; 0 for none.
@@ -317,7 +329,14 @@ impl Line {
         let mut table = Table::new();
         let mut reverse = Table::new();
         let text = |value: u64, unit: &str| Value::String(format!("{value}{unit}"));
-        table.insert("rate".to_owned(), text(self.rates.0, "bit/s"));
+        let rate = match self.steps[..] {
+            [] => text(self.rates.0, "bit/s"),
+            _ => {
+                let steps = ("steps".to_owned(), steps_text(&self.steps));
+                Value::Table([steps].into_iter().collect())
+            }
+        };
+        table.insert("rate".to_owned(), rate);
         table.insert("rtt".to_owned(), text(self.rtt_ns, "ns"));
         table.insert("queue".to_owned(), managed(&self.queue));
         if self.jitter_ns > 0 {
@@ -348,6 +367,21 @@ fn managed(queue: &Value) -> Value {
     Value::Table(table)
 }
 
+impl LineRates {
+    /// The lowest and the highest one; of measured paths the means.
+    fn bounds(&self) -> (f64, f64) {
+        match self {
+            Self::Drawn(spread) => spread.bounds(),
+            Self::Measured(paths) => {
+                let means = paths.iter().map(|path| path.mean() as f64);
+                means.fold((f64::INFINITY, 0.0), |(least, most), mean| {
+                    (least.min(mean), most.max(mean))
+                })
+            }
+        }
+    }
+}
+
 impl Lines {
     /// The share of [`Self::rate`] that is [`Self::up_rate`] if the file has none.
     pub(crate) fn usual_up(rate: u64) -> u64 {
@@ -365,6 +399,7 @@ impl Lines {
             for loss in &losses {
                 let line = Line {
                     rates: (rate as u64, Self::usual_up(rate as u64)),
+                    steps: Vec::new(),
                     rtt_ns: self.rtt.bounds().0 as u64,
                     jitter_ns: self.jitter.as_ref().map_or(0, |jitter| jitter.bounds().1 as u64),
                     queue: queue.clone(),
@@ -388,8 +423,9 @@ pub(crate) fn congestion(value: &Value) -> Result<Congestion, Wrong> {
         None => wrong(
             "server.congestion",
             format!(
-                "unknown congestion control '{}'; use reno, cubic, bbr or l4s",
-                word(value)
+                "unknown congestion control '{}'; use {}",
+                word(value),
+                CONGESTION.map(|known| known.name).join(", ")
             ),
         ),
     }
@@ -418,6 +454,7 @@ fn media(text: &MediaText) -> Result<Media, Wrong> {
         segment: Duration::from_nanos(segment.0),
         variation: text.variation,
         correlation: text.correlation,
+        sizes: Vec::new(),
     })
 }
 

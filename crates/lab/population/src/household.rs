@@ -12,7 +12,7 @@ use weir_units::Rate;
 
 use crate::PopulationError;
 use crate::draw::{Draws, Purpose};
-use crate::file::{Congestion, Line, Lines, Media, NeighbourKind, Population, Variant};
+use crate::file::{Congestion, Line, LineRates, Lines, Media, NeighbourKind, Population, Variant};
 
 /// Bounds of the length of a segment, as a multiple of its rung's mean.
 const SIZES: (f64, f64) = (0.1, 5.0);
@@ -143,12 +143,21 @@ fn linked(line: &Line, seed: u64, household: u64) -> Result<LinkSpec, Population
 }
 
 fn line(lines: &Lines, draws: &mut Draws) -> Line {
-    let rate = lines.rate.draw(draws) as u64;
-    let rtt_ns = lines.rtt.draw(draws) as u64;
+    let (rate, steps, own_rtt_ns) = match &lines.rate {
+        LineRates::Drawn(spread) => (spread.draw(draws) as u64, Vec::new(), None),
+        LineRates::Measured(paths) => {
+            let place = (draws.uniform() * paths.len() as f64) as usize;
+            let path = &paths[place.min(paths.len() - 1)];
+            (path.mean(), path.from_any_step(draws), path.rtt_ns)
+        }
+    };
+    let drawn_rtt_ns = lines.rtt.draw(draws) as u64;
+    let rtt_ns = own_rtt_ns.unwrap_or(drawn_rtt_ns);
     let queue = lines.queue.draw(draws).clone();
     let up = lines.up_rate.as_ref().map(|up| up.draw(draws) as u64);
     Line {
         rates: (rate, up.unwrap_or_else(|| Lines::usual_up(rate))),
+        steps,
         rtt_ns,
         jitter_ns: lines
             .jitter
@@ -159,7 +168,8 @@ fn line(lines: &Lines, draws: &mut Draws) -> Line {
     }
 }
 
-/// A title: all rungs of a segment are longer or shorter than their means by the same factor, as scenes are.
+/// A title: the film, or one whose rungs are all longer or shorter than their means by the same factor in a segment, as scenes
+/// are.
 fn title(
     media: &Media,
     rungs: &[Rate],
@@ -178,12 +188,23 @@ fn title(
         })
         .collect();
     let seconds = media.segment.as_secs_f64();
-    let rungs = rungs.iter().map(|rung| Rung {
-        bitrate: *rung,
-        segment_bytes: factors
+    let of_film = |rung: usize| {
+        media
+            .sizes
             .iter()
-            .map(|factor| (rung.0 as f64 * seconds / 8.0 * factor) as u64)
-            .collect(),
+            .cycle()
+            .take(segments)
+            .map(move |sizes| sizes[rung])
+    };
+    let rungs = rungs.iter().enumerate().map(|(number, rung)| Rung {
+        bitrate: *rung,
+        segment_bytes: match media.sizes[..] {
+            [] => factors
+                .iter()
+                .map(|factor| (rung.0 as f64 * seconds / 8.0 * factor) as u64)
+                .collect(),
+            _ => of_film(number).collect(),
+        },
     });
     let track = Track::new(MediaKind::Video, &vec![media.segment; segments], rungs.collect())?;
     Ok(Arc::new(Manifest::new(vec![track])?))

@@ -2,6 +2,7 @@
 //! in virtual time over TCP once for each pace, with the same random numbers. It must not know where results are kept or how
 //! they are drawn.
 
+mod checked;
 mod compared;
 mod downloads;
 mod draw;
@@ -11,6 +12,7 @@ mod gridded;
 mod home;
 mod household;
 mod many;
+mod measured;
 mod named;
 mod packets;
 mod servers;
@@ -24,16 +26,18 @@ mod written;
 use thiserror::Error;
 use weir_player::ManifestError;
 
+pub use checked::{Check, CheckedFigure};
 pub use compared::{Change, Collected, FigureRow, Spread as FigureSpread, Summary, VariantFigure};
 pub use draw::{Choice, Spread};
 pub use file::{
-    CONGESTION, Congestion, Device, Grants, Line, Lines, MOST_HOUSEHOLDS, Media, Neighbour, NeighbourKind,
-    Population, Published, Variant,
+    CONGESTION, Congestion, Device, Grants, Line, LineRates, Lines, MOST_HOUSEHOLDS, Media, Neighbour,
+    NeighbourKind, Population, Published, Variant,
 };
 pub use grid::{Grid, pace_list};
 pub use gridded::{Best, Gain, GridCell, GridFigure, GridSummary};
 pub use household::Household;
 pub use many::{Plan, Shard, ShardError, play_all, play_some};
+pub use measured::{Measured, MeasuredFilm, MeasuredPath, paths_of_mesh};
 pub use named::{named, populations};
 pub use session::{Played, play};
 pub use tune::{Round, Tuner, Tuning};

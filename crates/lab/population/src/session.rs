@@ -7,7 +7,7 @@ use weir_pacing::Burst;
 use weir_player::Outcome;
 use weir_record::{HouseholdNeighbour, HouseholdSession};
 use weir_stats::DurationHistogram;
-use weir_tcp::{Algorithm, EcnUse, Receiver, ReceiverConfig, Sender, SenderConfig};
+use weir_tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
 
 use crate::PopulationError;
 use crate::downloads::{Downloaded, Downloads};
@@ -149,10 +149,7 @@ impl World {
         let receiver = ReceiverConfig::default();
         let config = SenderConfig {
             seed: household.seed.wrapping_add(place as u64),
-            ecn: match algorithm {
-                Algorithm::Scalable => EcnUse::Accurate,
-                _ => EcnUse::Off,
-            },
+            ecn: household.congestion.ecn,
             most_burst: self.most_burst,
             ..SenderConfig::new(algorithm)
         };

@@ -56,6 +56,21 @@ impl Quantity {
         }
     }
 
+    /// The highest value.
+    pub const fn most(&self) -> f64 {
+        self.bounds.1
+    }
+
+    /// Whether a value is within the bounds.
+    pub fn allows(&self, value: f64) -> bool {
+        (self.bounds.0..=self.bounds.1).contains(&value)
+    }
+
+    /// The bounds in words.
+    pub const fn allowed(&self) -> &'static str {
+        self.allowed
+    }
+
     fn value(&self, key: &str, value: &Value) -> Result<f64, Wrong> {
         let Value::String(text) = value else {
             return wrong(key, format!("a quantity in quotes, {}", self.allowed));
@@ -64,7 +79,7 @@ impl Quantity {
             Ok(read) => read,
             Err(problem) => return wrong(key, problem),
         };
-        if (self.bounds.0..=self.bounds.1).contains(&read) {
+        if self.allows(read) {
             return Ok(read);
         }
         wrong(key, format!("'{text}' is out of range; {}", self.allowed))

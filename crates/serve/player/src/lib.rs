@@ -45,6 +45,7 @@ mod manifest;
 mod pacing;
 mod player;
 mod quality;
+pub mod recorded;
 mod settings;
 mod throughput;
 pub mod virtual_time;

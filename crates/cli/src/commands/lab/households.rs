@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 use weir_measure::{Sink, Stop};
 use weir_net::host::HostFacts;
 use weir_population::{
-    Collected, Grid, GridSummary, Plan, Population, Shard, Summary, named, play_all, play_some, populations,
+    Collected, Grid, GridSummary, Measured, Plan, Population, Shard, Summary, named, play_all, play_some,
+    populations,
 };
 use weir_results::{Outcome, Record, Run, RunId, Store};
 
 use super::household_rows::{Rows, progress};
-use super::{Failure, scenario_text};
+use super::{Failure, measured, scenario_text};
 use crate::args::{GlobalOptions, HouseholdOptions, RunIn, RunName};
 use crate::commands::output::say;
 use crate::commands::result::StoredResult;
@@ -56,6 +57,13 @@ struct Parameters {
     /// None: the variants of the file are played.
     #[serde(skip_serializing_if = "Option::is_none")]
     grid: Option<Grid>,
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    measured: Measured,
+}
+
+/// Whether nothing was measured.
+pub fn is_nothing(measured: &Measured) -> bool {
+    *measured == Measured::default()
 }
 
 impl Parameters {
@@ -68,6 +76,7 @@ impl Parameters {
 
     fn parsed(&self) -> Result<Population, Failure> {
         let population = Population::parse(&self.inputs, &self.population);
+        let population = population.and_then(|population| self.measured.over(population));
         let population = population.and_then(|population| match &self.grid {
             None => Ok(population),
             Some(grid) => grid.over(population),
@@ -145,6 +154,7 @@ pub fn begin(
         seed: options.seed,
         shard: (options.shard.number, options.shard.of),
         grid,
+        measured: measured::measured(&options.measured, global)?,
     };
     let population = parameters.parsed()?;
     parameters.households = options.households.unwrap_or(population.households);

@@ -5,6 +5,7 @@ mod grid;
 mod household_rows;
 pub(super) mod households;
 mod link;
+mod measured;
 mod neighbour;
 mod pacing;
 mod population;
@@ -15,6 +16,7 @@ mod simulate;
 mod supervise;
 mod traps;
 mod tune;
+mod tune_check;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -36,7 +38,10 @@ pub fn run(command: &LabCommand, global: &GlobalOptions) -> Result<ExitCode, Fai
         LabCommand::Pacing(args) => pacing::run(args, global),
         LabCommand::Population(args) => done(population::run(args, global)),
         LabCommand::Grid(args) => done(grid::run(args, global)),
-        LabCommand::Tune(args) => done(tune::run(args, global)),
+        LabCommand::Tune(args) => match args.check {
+            Some(run) => tune_check::run(run, args, global),
+            None => done(tune::run(args, global)),
+        },
         LabCommand::Traps(args) => done(traps::run(args, global)),
         LabCommand::Simulate(args) => done(simulate::run(args, global)),
         LabCommand::Link(command) => link::run(command, global),

@@ -5,11 +5,13 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use weir_measure::{Sink, Stop};
 use weir_net::host::HostFacts;
-use weir_population::{Plan, Population, PopulationError, Round, Shard, Tuner, Tuning, pace_list, play_all};
-use weir_results::{Outcome, Record};
+use weir_population::{
+    Measured, Plan, Population, PopulationError, Round, Shard, Tuner, Tuning, pace_list, play_all,
+};
+use weir_results::{Outcome, Record, Run};
 
 use super::household_rows::{Rows, progress};
-use super::{Failure, households};
+use super::{Failure, households, measured};
 use crate::args::{GlobalOptions, LabTuneArgs};
 use crate::commands::result::StoredResult;
 use crate::commands::run_store::{Ended, OpenRun, RunStore, json as stored, new_run};
@@ -17,7 +19,7 @@ use crate::commands::signals::stop_on_signals;
 use crate::commands::tables;
 use crate::units::format_count;
 
-const KIND: &str = "tune";
+pub const KIND: &str = "tune";
 
 /// What was asked for: enough to continue the run.
 #[derive(Debug, Serialize, Deserialize)]
@@ -28,6 +30,8 @@ struct Parameters {
     households: u64,
     seed: u64,
     tuning: Tuning,
+    #[serde(default, skip_serializing_if = "households::is_nothing")]
+    measured: Measured,
 }
 
 /// Searches, or continues a search.
@@ -60,6 +64,7 @@ fn begin(name: &str, args: &LabTuneArgs, global: &GlobalOptions, stop: &Stop) ->
             harm_weight: args.harm_weight,
             exhaustive: args.exhaustive,
         },
+        measured: measured::measured(&args.measured, global)?,
     };
     let usual = parameters.parsed()?.households;
     parameters.households = args.households.unwrap_or(usual);
@@ -80,9 +85,15 @@ fn begin(name: &str, args: &LabTuneArgs, global: &GlobalOptions, stop: &Stop) ->
     search.go(&store, run, global, stop)
 }
 
+/// The population of a search.
+pub fn population(run: &Run, place: &str) -> Result<Population, Failure> {
+    households::parameters::<Parameters>(run, place)?.parsed()
+}
+
 impl Parameters {
     fn parsed(&self) -> Result<Population, Failure> {
         let population = Population::parse(&self.inputs, &self.population);
+        let population = population.and_then(|population| self.measured.over(population));
         population.map_err(|error| Failure::usage(error.to_string()))
     }
 }

@@ -50,7 +50,7 @@ pub use testbed::{
     testbed, testbed_audience, testbed_comparison, testbed_functions, testbed_states, testbed_workflow,
 };
 pub use trap::trap;
-pub use tune::tune;
+pub use tune::{tune, tune_check};
 pub use twin::comparison;
 pub use watch::{watch_history, watch_plan, watch_rates, watch_start};
 

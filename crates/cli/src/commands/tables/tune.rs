@@ -1,10 +1,10 @@
 //! A search for a pace as text: the settings first, then harm and gain of each candidate.
 
 use crate::units::format_count;
-use weir_population::{Estimate, Recommended, Trial, TuneSummary};
+use weir_population::{CheckedFigure, Estimate, Recommended, Trial, TuneSummary};
 
 use super::population::signed;
-use super::{or_dash, table, titled};
+use super::{or_dash, pacing_figure, table, titled};
 
 /// The recommendation and the front; with `all`, every candidate and the text of the file.
 pub fn tune(summary: &TuneSummary, all: bool) -> String {
@@ -47,6 +47,31 @@ pub fn tune(summary: &TuneSummary, all: bool) -> String {
         text.push_str("The result holds for its inputs: --verbose prints them, and all candidates.\n");
     }
     text
+}
+
+/// What was measured beside what the model says.
+pub fn tune_check(figures: &[CheckedFigure]) -> String {
+    let mut shown = table(&["figure", "variant", "measured", "modelled", "measured / modelled"]);
+    for row in figures {
+        let figure = |value| pacing_figure(&row.figure, value);
+        let ratio = row
+            .measured
+            .zip(row.modelled)
+            .filter(|(_, modelled)| *modelled > 0.0);
+        shown.add_row([
+            row.figure.clone(),
+            row.variant.clone(),
+            or_dash(row.measured, figure),
+            or_dash(row.modelled, figure),
+            or_dash(ratio, |(measured, modelled)| {
+                format!("{:.2}", measured / modelled)
+            }),
+        ]);
+    }
+    titled(
+        "a household with the medians of the population, on a link in real time",
+        &shown,
+    )
 }
 
 fn settings(summary: &TuneSummary, recommended: &Recommended) -> String {

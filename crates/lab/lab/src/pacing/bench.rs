@@ -197,17 +197,17 @@ impl<'a> Running<'a> {
             readings: Vec::new(),
             next_sample_ns: 0,
         };
-        match trial.variant.map(|variant| variant.server) {
+        match trial.variant.map(|variant| (variant.server, &variant.origin)) {
             None => {}
-            Some(Server::Weir) => running.origin(MEDIA_PORT)?,
-            Some(Server::Nginx(limit)) => {
+            Some((Server::Weir, pacing)) => running.origin(MEDIA_PORT, pacing.clone())?,
+            Some((Server::Nginx(limit), _)) => {
                 running.nginx = Some(Nginx::start(&running.lab, bench.folder, limit)?);
             }
         }
         let is_video = |one: &Neighbour| matches!(one.kind, NeighbourKind::Video { .. });
         let neighbours = &trial.case.neighbours;
         if neighbours.iter().any(is_video) {
-            running.origin(VIDEO_PORT)?;
+            running.origin(VIDEO_PORT, Pacing::default())?;
         }
         if !neighbours.iter().all(is_video) {
             running.neighbours()?;
@@ -215,10 +215,10 @@ impl<'a> Running<'a> {
         Ok(running)
     }
 
-    fn origin(&mut self, port: u16) -> Result<(), TrialError> {
+    fn origin(&mut self, port: u16, pacing: Pacing) -> Result<(), TrialError> {
         let config = weir_origin::Config {
             files: true,
-            pacing: Some(Pacing::default()),
+            pacing: Some(pacing),
             listen: SocketAddr::from((FAR_IPV4, port)),
             ..weir_origin::Config::new(StorageLocation::Folder(self.bench.folder.to_owned()))
         };

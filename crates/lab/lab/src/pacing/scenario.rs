@@ -6,6 +6,7 @@ use std::path::Path;
 use weir_link::{LinkSpec, Profile};
 use weir_neighbour::{BulkRequest, HttpRequest, Kind, Traffic};
 use weir_net::tcp::CongestionControl;
+use weir_pacing::{MAX_FACTOR, PaceBounds, Pacing};
 use weir_player::{AbrChoice, PacePolicy};
 use weir_units::{Rate, TimeSpan};
 
@@ -73,6 +74,8 @@ pub struct Variant {
     pub pace: PacePolicy,
     /// Least packets that the server's kernel sends at once; its own choice if none.
     pub burst: Option<u32>,
+    /// What Weir's origin makes of a pace.
+    pub origin: Pacing,
 }
 
 /// What a neighbour does.
@@ -250,11 +253,28 @@ fn variant(text: &VariantText) -> Result<Variant, Wrong> {
             "from 1 to 44 packets, which is what the kernel sends at once",
         );
     }
+    let Some(origin) = origin(text) else {
+        return wrong(key("pace-factor"), format!("a number from 1 to {MAX_FACTOR}"));
+    };
     Ok(Variant {
         name: text.name.clone(),
         server,
         pace: text.pace.map_or(PacePolicy::None, |pace| pace.0),
         burst: text.burst,
+        origin,
+    })
+}
+
+fn origin(text: &VariantText) -> Option<Pacing> {
+    let usual = Pacing::default();
+    let factor = text.pace_factor.unwrap_or(usual.bounds.factor);
+    let bounds = PaceBounds {
+        factor,
+        ..usual.bounds
+    };
+    (1.0..=MAX_FACTOR).contains(&factor).then(|| Pacing {
+        bounds,
+        burst: text.pace_burst.map_or(usual.burst, |burst| burst.0),
     })
 }
 

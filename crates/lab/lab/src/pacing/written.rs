@@ -2,6 +2,7 @@
 //! know what they come to together.
 
 use serde::Deserialize;
+use weir_pacing::Burst;
 use weir_player::{AbrChoice, PacePolicy};
 use weir_units::{ByteCount, Rate, TimeSpan};
 
@@ -45,6 +46,8 @@ pub(super) struct VariantText {
     pub(super) pace: Option<Written<PacePolicy>>,
     pub(super) limit_rate: Option<Written<Rate>>,
     pub(super) burst: Option<u32>,
+    pub(super) pace_factor: Option<f64>,
+    pub(super) pace_burst: Option<Written<Burst>>,
 }
 
 #[derive(Debug, Deserialize)]

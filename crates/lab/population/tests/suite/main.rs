@@ -3,6 +3,7 @@
 mod files;
 mod grid;
 mod many;
+mod measured;
 mod one;
 mod small;
 mod tune;

@@ -7,61 +7,34 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-use weir_player::virtual_time::{Step, SteppedLink, play};
+use weir_player::recorded::{Film, Trace};
+use weir_player::virtual_time::{SteppedLink, play};
 use weir_player::{AbrRule, Event, Manifest, MediaKind, Outcome, Player, Rung, Settings, Track};
 use weir_rig::shared_data;
-use weir_units::Rate;
 
 /// How far a time-average bitrate may be from Sabre's, as a share of it, and stalls, in seconds: no more than rounding.
 const BITRATE_MARGIN: f64 = 1e-4;
 const STALL_MARGIN: f64 = 1e-3;
 
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
-}
-
-fn numbers(value: &Value) -> Vec<u64> {
-    value
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|number| number.as_u64().unwrap())
-        .collect()
+fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
 }
 
 fn movie(path: &Path) -> Arc<Manifest> {
-    let movie = json(path);
-    let duration = Duration::from_millis(movie["segment_duration_ms"].as_u64().unwrap());
-    let segments: Vec<Vec<u64>> = movie["segment_sizes_bits"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(numbers)
-        .collect();
-    let rungs = numbers(&movie["bitrates_kbps"])
-        .into_iter()
-        .enumerate()
-        .map(|(rung, kbits)| Rung {
-            bitrate: Rate(kbits * 1_000),
-            segment_bytes: segments.iter().map(|sizes| sizes[rung].div_ceil(8)).collect(),
-        });
-    let track = Track::new(MediaKind::Video, &vec![duration; segments.len()], rungs.collect()).unwrap();
+    let film = Film::read(&text(path)).unwrap();
+    let rungs = film.rungs.iter().enumerate().map(|(rung, bitrate)| Rung {
+        bitrate: *bitrate,
+        segment_bytes: film.bytes.iter().map(|sizes| sizes[rung]).collect(),
+    });
+    let durations = vec![film.segment; film.bytes.len()];
+    let track = Track::new(MediaKind::Video, &durations, rungs.collect()).unwrap();
     Arc::new(Manifest::new(vec![track]).unwrap())
 }
 
 fn trace(path: &Path) -> SteppedLink {
-    let steps = json(path)
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|step| Step {
-            duration: Duration::from_millis(step["duration_ms"].as_u64().unwrap()),
-            rate: step["bandwidth_kbps"].as_u64().unwrap() * 1_000,
-            latency: Duration::from_millis(step["latency_ms"].as_u64().unwrap()),
-        })
-        .collect();
-    SteppedLink::new(steps).unwrap()
+    let trace = Trace::read(&text(path)).unwrap();
+    assert!(trace.gaps.is_empty());
+    SteppedLink::new(trace.steps).unwrap()
 }
 
 /// What Sabre printed: time-average bitrate in kbit/s, stalls in seconds and how many.
@@ -74,7 +47,7 @@ struct Printed {
 }
 
 fn printed(folder: &Path, rule: &str) -> Vec<Printed> {
-    let text = std::fs::read_to_string(folder.join("sabre-results.csv")).unwrap();
+    let text = text(&folder.join("sabre-results.csv"));
     let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let names = lines.next().unwrap();
     let column = |name: &str| names.iter().position(|other| *other == name).unwrap();

@@ -1,6 +1,6 @@
 //! `weir lab pacing`: trials of a scenario, one after the other, and their comparison.
 
-mod plan;
+pub mod plan;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,6 +15,7 @@ use weir_measure::Sink;
 use weir_net::confine::{MemoryFolder, show_own_processes};
 use weir_net::host::HostFacts;
 use weir_net::signals::Signals;
+use weir_units::TimeSpan;
 
 use super::supervise::{self, PASSED_ON};
 use super::{Failure, scenario_text};
@@ -59,7 +60,7 @@ fn measure(
     mut notes: Vec<String>,
 ) -> Result<(), Failure> {
     let store = RunStore::open(&global.db)?;
-    let parameters = plan::parameters(scenario, args);
+    let parameters = plan::parameters(scenario, args.max_lateness);
     let kept = store.begin(
         &new_run("pacing", &scenario.name, &parameters, &HostFacts::read(None)),
         "lab",
@@ -67,7 +68,14 @@ fn measure(
     )?;
     let id = kept.id();
     let mut collected = Collected::default();
-    let done = all_trials(scenario, args, global, signals, &kept, &mut collected);
+    let done = all_trials(
+        scenario,
+        args.max_lateness,
+        global,
+        signals,
+        &kept,
+        &mut collected,
+    );
     let end = match &done {
         Ok(true) => Ended::finished(),
         Ok(false) => Ended::interrupted(),
@@ -94,9 +102,9 @@ fn measure(
 }
 
 /// Makes all trials; false if it was interrupted.
-fn all_trials(
+pub fn all_trials(
     scenario: &Scenario,
-    args: &LabPacingArgs,
+    max_lateness: TimeSpan,
     global: &GlobalOptions,
     signals: &Signals,
     kept: &OpenRun<'_>,
@@ -107,7 +115,7 @@ fn all_trials(
         folder: folder.path(),
         signals,
         record: &|row| kept.record(row),
-        max_lateness_ns: args.max_lateness.0,
+        max_lateness_ns: max_lateness.0,
     };
     let trials = in_order(scenario);
     let count = trials.len();

@@ -6,6 +6,7 @@ use crate::args::LabPacingArgs;
 use serde_json::{Value, json};
 use weir_lab::pacing::{Scenario, Server, named, nginx, scenarios};
 use weir_net::tcp::CongestionControl;
+use weir_units::TimeSpan;
 
 use super::super::scenario_text;
 use crate::commands::Failure;
@@ -119,7 +120,7 @@ fn leave_out_nginx(scenario: &mut Scenario, notes: &mut Vec<String>) -> Result<(
 }
 
 /// Parameters of the run, for the store.
-pub fn parameters(scenario: &Scenario, args: &LabPacingArgs) -> Value {
+pub fn parameters(scenario: &Scenario, max_lateness: TimeSpan) -> Value {
     let variants = scenario.variants.iter().map(|variant| {
         let (server, limit) = match variant.server {
             Server::Weir => ("weir", None),
@@ -131,6 +132,8 @@ pub fn parameters(scenario: &Scenario, args: &LabPacingArgs) -> Value {
             "limit_rate": limit.map(|rate| rate.0),
             "pace": variant.pace.to_string(),
             "burst": variant.burst,
+            "pace_factor": variant.origin.bounds.factor,
+            "pace_burst": variant.origin.burst.to_string(),
         })
     });
     let cases: Vec<&str> = scenario.cases.iter().map(|case| case.name.as_str()).collect();
@@ -147,6 +150,6 @@ pub fn parameters(scenario: &Scenario, args: &LabPacingArgs) -> Value {
         "for_ns": scenario.duration.0,
         "variants": variants.collect::<Vec<Value>>(),
         "cases": cases,
-        "max_lateness_ns": args.max_lateness.0,
+        "max_lateness_ns": max_lateness.0,
     })
 }
