@@ -25,7 +25,8 @@ export interface Figured {
   published: { range: [number, number]; source: string } | null;
 }
 
-function pair(value: unknown): [number, number] | null {
+/** Two numbers, as intervals and ranges are written. */
+export function pair(value: unknown): [number, number] | null {
   const [low, high] = Array.isArray(value) ? value.map(num) : [];
   return typeof low === "number" && typeof high === "number" ? [low, high] : null;
 }

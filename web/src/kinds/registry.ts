@@ -3,6 +3,7 @@ import type { Context, Description } from "./describe";
 import { experiment } from "./experiment";
 import { fallback } from "./fallback";
 import { flows } from "./flows";
+import { grid } from "./grid";
 import { lab } from "./lab";
 import { load } from "./load";
 import { mesh } from "./mesh";
@@ -15,6 +16,7 @@ import { send } from "./send";
 import { survey } from "./survey";
 import { tcp } from "./tcp";
 import { testbed } from "./testbed";
+import { tune } from "./tune";
 import { watch } from "./watch";
 
 const KINDS: Description[] = [
@@ -31,6 +33,8 @@ const KINDS: Description[] = [
   experiment,
   mesh,
   population,
+  grid,
+  tune,
   testbed,
   watch,
 ];
